@@ -1,0 +1,270 @@
+//! DID documents: what is read of a foreign one, and the one that a principal publishes (protocol section 2).
+//!
+//! A retired key stays in the document with `expires`, the time of its retirement; a compromised one is marked
+//! `revoked`. Both names are those of W3C Controlled Identifiers 1.0, section 2.2.
+
+use crate::did::{Did, Kid};
+use crate::json::{self, JsonError};
+use crate::jwk::PublicKey;
+use crate::key::AgreementKey;
+use crate::signed::SignedError;
+use crate::time::Timestamp;
+use serde_json::{Value, json};
+
+/// Why a document was refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DocumentError {
+    /// Not JSON that the wire allows.
+    #[error(transparent)]
+    Json(#[from] JsonError),
+    /// `id` is not the DID that was asked for.
+    #[error("the document's id is not {0}")]
+    OtherId(Did),
+    /// A verification method appears twice.
+    #[error("verification method {0} appears twice")]
+    DuplicateKey(Kid),
+    /// A member has the wrong shape.
+    #[error("member {0:?} has the wrong shape")]
+    Shape(&'static str),
+}
+
+/// A public key of a DID document, with the time of its retirement or revocation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct VerificationKey {
+    kid: Kid,
+    public: PublicKey,
+    expires: Option<Timestamp>,
+    revoked: Option<Timestamp>,
+}
+
+impl VerificationKey {
+    /// A key in force.
+    #[must_use]
+    pub const fn new(kid: Kid, public: PublicKey) -> Self {
+        Self { kid, public, expires: None, revoked: None }
+    }
+
+    /// The same key, retired at that time: what it signed before stays valid.
+    #[must_use]
+    pub const fn retired(mut self, at: Timestamp) -> Self {
+        self.expires = Some(at);
+        self
+    }
+
+    /// The same key, compromised: nothing that it signed is valid.
+    #[must_use]
+    pub const fn revoked(mut self, at: Timestamp) -> Self {
+        self.revoked = Some(at);
+        self
+    }
+
+    /// The key id.
+    #[must_use]
+    pub const fn kid(&self) -> &Kid {
+        &self.kid
+    }
+
+    /// The public key.
+    #[must_use]
+    pub const fn public(&self) -> &PublicKey {
+        &self.public
+    }
+
+    /// When the key was retired, if it was.
+    #[must_use]
+    pub const fn retired_at(&self) -> Option<Timestamp> {
+        self.expires
+    }
+
+    /// When the key was revoked, if it was.
+    #[must_use]
+    pub const fn revoked_at(&self) -> Option<Timestamp> {
+        self.revoked
+    }
+
+    /// Whether a signature made at that time counts.
+    ///
+    /// # Errors
+    /// [`SignedError::Revoked`] for a compromised key at any time, [`SignedError::Retired`] from its retirement on.
+    pub fn usable_at(&self, signed_at: Timestamp) -> Result<(), SignedError> {
+        match (self.revoked, self.expires) {
+            (Some(at), _) => Err(SignedError::Revoked(at)),
+            (None, Some(at)) if at <= signed_at => Err(SignedError::Retired(at)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Checks a signature made at that time.
+    ///
+    /// # Errors
+    /// As [`VerificationKey::usable_at`], and [`SignedError::BadSignature`].
+    pub fn verify(&self, message: &[u8], signature: &[u8], signed_at: Timestamp) -> Result<(), SignedError> {
+        self.usable_at(signed_at)?;
+        Ok(self.public.verify(message, signature)?)
+    }
+}
+
+/// What is read of a DID document: its Ed25519 keys and the endpoints of its services.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DidDocument {
+    id: Did,
+    keys: Vec<VerificationKey>,
+    services: Vec<(String, String)>,
+}
+
+impl DidDocument {
+    /// A document of these keys, for DIDs that need no resolving.
+    #[must_use]
+    pub const fn new(id: Did, keys: Vec<VerificationKey>) -> Self {
+        Self { id, keys, services: Vec::new() }
+    }
+
+    /// Reads the document that was fetched for a DID.
+    ///
+    /// Verification methods of other kinds, or of another controller, are skipped. Where the document lists
+    /// `assertionMethod` or `authentication`, only keys listed in one of them are kept.
+    ///
+    /// # Errors
+    /// [`DocumentError`]; `id` must be the DID that was asked for.
+    pub fn parse(bytes: &[u8], asked: &Did) -> Result<Self, DocumentError> {
+        let document = json::parse(bytes)?;
+        if document["id"] != asked.as_str() {
+            return Err(DocumentError::OtherId(asked.clone()));
+        }
+        let listed = listed(&document, asked);
+        let mut keys: Vec<VerificationKey> = Vec::new();
+        for method in array(&document, "verificationMethod")? {
+            let Some(key) = verification_key(method, asked)? else { continue };
+            if listed.as_ref().is_some_and(|kids| !kids.contains(key.kid())) {
+                continue;
+            }
+            if keys.iter().any(|k| k.kid() == key.kid()) {
+                return Err(DocumentError::DuplicateKey(key.kid().clone()));
+            }
+            keys.push(key);
+        }
+        let mut services = Vec::new();
+        for service in array(&document, "service")? {
+            if let (Some(kind), Some(url)) = (service["type"].as_str(), service["serviceEndpoint"].as_str()) {
+                services.push((kind.to_owned(), url.to_owned()));
+            }
+        }
+        Ok(Self { id: asked.clone(), keys, services })
+    }
+
+    /// The DID.
+    #[must_use]
+    pub const fn id(&self) -> &Did {
+        &self.id
+    }
+
+    /// The keys, in the document's order.
+    #[must_use]
+    pub fn keys(&self) -> &[VerificationKey] {
+        &self.keys
+    }
+
+    /// The key of that id.
+    #[must_use]
+    pub fn key(&self, kid: &Kid) -> Option<&VerificationKey> {
+        self.keys.iter().find(|k| k.kid() == kid)
+    }
+
+    /// The endpoint of the first service of that type.
+    #[must_use]
+    pub fn service(&self, kind: &str) -> Option<&str> {
+        self.services.iter().find(|(k, _)| k == kind).map(|(_, url)| url.as_str())
+    }
+}
+
+fn array<'a>(document: &'a Value, name: &'static str) -> Result<&'a [Value], DocumentError> {
+    match document.get(name) {
+        None => Ok(&[]),
+        Some(Value::Array(values)) => Ok(values),
+        Some(_) => Err(DocumentError::Shape(name)),
+    }
+}
+
+fn absolute(reference: &str, did: &Did) -> Option<Kid> {
+    if reference.starts_with('#') { format!("{did}{reference}").parse().ok() } else { reference.parse().ok() }
+}
+
+/// The keys that may sign, where the document says which.
+fn listed(document: &Value, did: &Did) -> Option<Vec<Kid>> {
+    let lists: Vec<&Vec<Value>> =
+        ["assertionMethod", "authentication"].iter().filter_map(|name| document[name].as_array()).collect();
+    if lists.is_empty() {
+        return None;
+    }
+    let kids = lists.into_iter().flatten().filter_map(|v| absolute(v.as_str().or(v["id"].as_str())?, did));
+    Some(kids.collect())
+}
+
+fn verification_key(method: &Value, did: &Did) -> Result<Option<VerificationKey>, DocumentError> {
+    let Some(kid) = method["id"].as_str().and_then(|id| absolute(id, did)) else { return Ok(None) };
+    let controlled = method.get("controller").is_none_or(|c| c == did.as_str());
+    let public = match method["type"].as_str() {
+        Some("JsonWebKey2020" | "JsonWebKey") => PublicKey::from_jwk(&method["publicKeyJwk"]).ok(),
+        Some("Ed25519VerificationKey2020" | "Multikey") => {
+            method["publicKeyMultibase"].as_str().and_then(multibase_key)
+        }
+        _ => None,
+    };
+    let (Some(public), true, true) = (public, controlled, kid.did() == did) else { return Ok(None) };
+    let time = |name: &'static str| match method.get(name) {
+        None => Ok(None),
+        Some(v) => v.as_str().and_then(|t| t.parse().ok()).map(Some).ok_or(DocumentError::Shape(name)),
+    };
+    Ok(Some(VerificationKey { kid, public, expires: time("expires")?, revoked: time("revoked")? }))
+}
+
+/// An Ed25519 key in multibase form: `z`, base58btc of 0xed 0x01 and the 32 bytes.
+fn multibase_key(text: &str) -> Option<PublicKey> {
+    let (base, bytes) = multibase::decode(text).ok()?;
+    match bytes.split_first_chunk::<2>() {
+        Some(([0xed, 0x01], key)) if base == multibase::Base::Base58Btc => PublicKey::from_bytes(key).ok(),
+        _ => None,
+    }
+}
+
+/// The document that a principal publishes at `/.well-known/did.json` (OAP-CORE 5.1): Ed25519 keys, newest
+/// first, the key agreement key, and the three services.
+#[must_use]
+pub fn publish(id: &Did, keys: &[VerificationKey], agreement: &AgreementKey, origin: &str) -> Value {
+    let methods: Vec<Value> = keys
+        .iter()
+        .map(|key| {
+            let mut method = json!({
+                "id": key.kid(), "type": "JsonWebKey2020", "controller": id, "publicKeyJwk": key.public().jwk(),
+            });
+            if let Some(at) = key.expires {
+                method["expires"] = json!(at);
+            }
+            if let Some(at) = key.revoked {
+                method["revoked"] = json!(at);
+            }
+            method
+        })
+        .collect();
+    let kids: Vec<&Kid> = keys.iter().map(VerificationKey::kid).collect();
+    json!({
+        "@context": ["https://www.w3.org/ns/did/v1", "https://w3id.org/security/suites/jws-2020/v1"],
+        "id": id,
+        "verificationMethod": methods,
+        "assertionMethod": kids,
+        "authentication": kids,
+        "keyAgreement": [{
+            "id": format!("{id}#agree-1"), "type": "JsonWebKey2020", "controller": id,
+            "publicKeyJwk": agreement.jwk(),
+        }],
+        "service": [
+            service(id, "OAPInvocationEndpoint", &format!("{origin}/oap/invoke")),
+            service(id, "OAPRevocationStatus", &format!("{origin}/oap/memory/status")),
+            service(id, "OAPMemoryExchange", &format!("{origin}/.well-known/oap-memory.json")),
+        ],
+    })
+}
+
+fn service(id: &Did, kind: &str, url: &str) -> Value {
+    json!({"id": format!("{id}#{kind}"), "type": kind, "serviceEndpoint": url})
+}
