@@ -1,0 +1,213 @@
+//! The chain of an item (RFC 0010 section 3.6, protocol section 4.2): its append-only provenance log.
+//!
+//! Each link is signed, and says its number: a link is also a signed statement of how long the chain was and
+//! what it ended with when it was made. Dropping links from the end therefore leaves a chain that no longer
+//! fits the SD-JWT of the version in force; dropping a signature leaves no chain at all.
+
+use crate::item::closed_enum;
+use oap_identity::json::JsonError;
+use oap_identity::signed::{SignedError, UnverifiedSignature, sign_document};
+use oap_identity::{Did, DidDocument, Hash, ItemId, ReceiptId, Signer, Timestamp};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+closed_enum! {
+    /// What happened to an item (protocol sections 4.2 and 11).
+    Event {
+        /// It was written.
+        Capture = "capture",
+        /// Its content was corrected.
+        Correct = "correct",
+        /// Its labels changed.
+        Relabel = "relabel",
+        /// It was committed anew, by better detectors or a newer key.
+        Reseal = "reseal",
+        /// The owner verified it.
+        Confirm = "confirm",
+        /// It was made from several others.
+        Merge = "merge",
+        /// It was taken back.
+        Retract = "retract",
+        /// It was put back.
+        Restore = "restore",
+        /// It came in a bundle.
+        Import = "import",
+        /// It changed house.
+        Migrate = "migrate",
+        /// Its life ended.
+        Expire = "expire",
+        /// Its content was destroyed.
+        Erase = "erase",
+    }
+}
+
+impl Event {
+    /// Whether a chain may begin so.
+    #[must_use]
+    pub const fn begins(self) -> bool {
+        matches!(self, Self::Capture | Self::Import | Self::Merge)
+    }
+
+    /// Whether nothing may follow.
+    #[must_use]
+    pub const fn ends(self) -> bool {
+        matches!(self, Self::Erase)
+    }
+
+    /// Whether the event commits a new version.
+    #[must_use]
+    pub const fn commits(self) -> bool {
+        !matches!(self, Self::Retract | Self::Expire | Self::Erase | Self::Import | Self::Migrate)
+    }
+}
+
+/// Why a chain was refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ChainError {
+    /// No links.
+    #[error("the chain is empty")]
+    Empty,
+    /// A link that is not one.
+    #[error("link {0} is malformed: {1}")]
+    Malformed(usize, String),
+    /// A link of another item.
+    #[error("link {0} belongs to another item")]
+    OtherItem(usize),
+    /// A link out of place, or one missing.
+    #[error("link {0} has the wrong number: links are missing or out of order")]
+    Number(usize),
+    /// `prev` is not the hash of the link before.
+    #[error("link {0} does not follow the one before it")]
+    Broken(usize),
+    /// A time earlier than that of the link before.
+    #[error("link {0} is older than the one before it")]
+    Time(usize),
+    /// An event that cannot stand there.
+    #[error("link {0}: {1} cannot stand there")]
+    Event(usize, Event),
+    /// A signature.
+    #[error("link {0}: {1}")]
+    Signature(usize, SignedError),
+    /// No canonical form.
+    #[error(transparent)]
+    Json(#[from] JsonError),
+}
+
+/// One entry of an item's chain.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Link {
+    /// The item.
+    pub item_id: ItemId,
+    /// The number of the link, from 0.
+    pub seq: u32,
+    /// What happened.
+    pub event: Event,
+    /// When it happened.
+    pub at: Timestamp,
+    /// Who did it.
+    pub actor: Did,
+    /// The commitment in force after the event.
+    pub commitment: Hash,
+    /// `genesis`, or the hash of the link before.
+    pub prev: String,
+    /// The receipt of the event.
+    pub receipt: ReceiptId,
+    /// The principal's signature over the link without it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub signature: String,
+}
+
+impl Link {
+    /// `prev` as it is written.
+    #[must_use]
+    pub fn write_prev(prev: Option<Hash>) -> String {
+        prev.map_or_else(|| "genesis".to_owned(), |hash| hash.to_string())
+    }
+
+    /// `prev` as it is read: `Some(None)` is `genesis`.
+    #[must_use]
+    pub fn parse_prev(text: &str) -> Option<Option<Hash>> {
+        if text == "genesis" { Some(None) } else { text.parse().ok().map(Some) }
+    }
+
+    /// The link with the principal's signature.
+    ///
+    /// # Errors
+    /// [`SignedError`] when the link has no canonical form.
+    pub fn signed(mut self, signer: &Signer) -> Result<Self, SignedError> {
+        self.signature.clear();
+        let mut value = serde_json::to_value(&self).map_err(|e| SignedError::Claims(e.to_string()))?;
+        sign_document(&mut value, signer)?;
+        self.signature = value["signature"].as_str().unwrap_or_default().to_owned();
+        Ok(self)
+    }
+
+    /// The hash that the next link's `prev` is: of the link as written, signature included.
+    ///
+    /// # Errors
+    /// When the link has no canonical form.
+    pub fn hash(&self) -> Result<Hash, JsonError> {
+        Hash::of_canonical(self)
+    }
+}
+
+/// A chain whose every link was checked. Only [`verify`] makes one.
+#[derive(Debug, Clone)]
+pub struct VerifiedChain {
+    links: Vec<Link>,
+    tip: Hash,
+}
+
+impl VerifiedChain {
+    /// The links, oldest first; never empty.
+    #[must_use]
+    pub fn links(&self) -> &[Link] {
+        &self.links
+    }
+
+    /// The hash of the last link.
+    #[must_use]
+    pub const fn tip(&self) -> Hash {
+        self.tip
+    }
+}
+
+/// Checks a whole chain against its owner's document: numbers, hashes, times, events, and a signature on every
+/// link by a key that was in force.
+///
+/// # Errors
+/// [`ChainError`], with the number of the offending link.
+pub fn verify(links: &[Value], document: &DidDocument) -> Result<VerifiedChain, ChainError> {
+    let mut checked: Vec<Link> = Vec::with_capacity(links.len());
+    let mut tip = None;
+    for (index, value) in links.iter().enumerate() {
+        let link: Link = serde_json::from_value(value.clone())
+            .map_err(|e| ChainError::Malformed(index, e.to_string()))?;
+        let before = checked.last();
+        if checked.first().is_some_and(|first| first.item_id != link.item_id) {
+            return Err(ChainError::OtherItem(index));
+        }
+        if link.seq as usize != index {
+            return Err(ChainError::Number(index));
+        }
+        if Link::parse_prev(&link.prev) != Some(tip) {
+            return Err(ChainError::Broken(index));
+        }
+        if before.is_some_and(|before| before.at > link.at) {
+            return Err(ChainError::Time(index));
+        }
+        if before.map_or(!link.event.begins(), |before| before.event.ends() || link.event == Event::Capture) {
+            return Err(ChainError::Event(index, link.event));
+        }
+        let signature = UnverifiedSignature::of(value).map_err(|e| ChainError::Signature(index, e))?;
+        let key = document.key(signature.kid()).ok_or(ChainError::Signature(index, SignedError::OtherKey))?;
+        signature.verify(key, link.at).map_err(|e| ChainError::Signature(index, e))?;
+        tip = Some(Hash::of_canonical(value)?);
+        checked.push(link);
+    }
+    match tip {
+        Some(tip) => Ok(VerifiedChain { links: checked, tip }),
+        None => Err(ChainError::Empty),
+    }
+}

@@ -1,0 +1,17 @@
+//! Payment card numbers: a known issuer's range and length, and the Luhn check.
+
+use card_validate::Validate;
+use std::ops::Range;
+use std::sync::LazyLock;
+
+static PATTERN: LazyLock<regex::Regex> =
+    LazyLock::new(|| super::pattern(r"\b\d{4}(?:[ -]?\d{2,6}){2,4}\b"));
+
+pub(super) fn find(text: &str) -> Vec<Range<usize>> {
+    PATTERN.find_iter(text).filter(|m| is_card(m.as_str())).map(|m| m.range()).collect()
+}
+
+fn is_card(candidate: &str) -> bool {
+    let digits: String = candidate.chars().filter(char::is_ascii_digit).collect();
+    (13..=19).contains(&digits.len()) && Validate::from(&digits).is_ok()
+}

@@ -1,0 +1,148 @@
+//! Spans of personal data in text (protocol section 7): one small detector a class.
+//!
+//! A detector only proposes; [`segments`] settles overlaps and cuts the text. What a detector misses stays in a
+//! plain run and is shown to whoever may see text at all: detection is a help, the trust level is the boundary.
+
+mod card;
+mod email;
+mod iban;
+mod phone;
+mod secret;
+
+use crate::item::closed_enum;
+use std::ops::Range;
+
+closed_enum! {
+    /// What a span is. The placeholder of a hidden span is the class in brackets.
+    SpanClass {
+        /// An API key, a token, a password after its name, a private key.
+        Secret = "secret",
+        /// An international bank account number with a valid checksum.
+        Iban = "iban",
+        /// A payment card number of a known issuer with a valid checksum.
+        Card = "card",
+        /// An e-mail address.
+        Email = "email",
+        /// A telephone number that exists in its country's plan.
+        Phone = "phone",
+    }
+}
+
+impl SpanClass {
+    /// What stands in the text where the span is hidden: `[email]`.
+    #[must_use]
+    pub fn placeholder(self) -> String {
+        format!("[{self}]")
+    }
+}
+
+/// A stretch of text: a plain run, or a span of a class.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Segment {
+    /// `None` for a plain run.
+    pub class: Option<SpanClass>,
+    /// The text, never empty.
+    pub text: String,
+}
+
+/// Cuts a text into plain runs and spans. Together the segments are the text.
+///
+/// Where spans overlap, the class that comes first in [`SpanClass::ALL`] wins, then the longer span: an e-mail
+/// address inside a password is part of the password.
+#[must_use]
+pub fn segments(text: &str) -> Vec<Segment> {
+    let mut found: Vec<(SpanClass, Range<usize>)> = Vec::new();
+    for (class, detector) in DETECTORS {
+        found.extend(detector(text).into_iter().map(|range| (*class, range)));
+    }
+    found.sort_by_key(|(class, range)| (*class, std::cmp::Reverse(range.len()), range.start));
+    let mut kept: Vec<(SpanClass, Range<usize>)> = Vec::new();
+    for (class, range) in found {
+        if kept.iter().all(|(_, other)| range.end <= other.start || other.end <= range.start) {
+            kept.push((class, range));
+        }
+    }
+    kept.sort_by_key(|(_, range)| range.start);
+    let mut segments = Vec::new();
+    let mut end = 0;
+    let mut push = |class, range: Range<usize>| {
+        if !range.is_empty() {
+            segments.push(Segment { class, text: text[range].to_owned() });
+        }
+    };
+    for (class, range) in kept {
+        push(None, end..range.start);
+        end = range.end;
+        push(Some(class), range);
+    }
+    push(None, end..text.len());
+    segments
+}
+
+type Detector = fn(&str) -> Vec<Range<usize>>;
+
+const DETECTORS: &[(SpanClass, Detector)] = &[
+    (SpanClass::Secret, secret::find),
+    (SpanClass::Iban, iban::find),
+    (SpanClass::Card, card::find),
+    (SpanClass::Email, email::find),
+    (SpanClass::Phone, phone::find),
+];
+
+/// A pattern that is part of the program.
+fn pattern(text: &str) -> regex::Regex {
+    regex::Regex::new(text).unwrap_or_else(|e| unreachable!("a constant pattern: {e}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spans(text: &str) -> Vec<(SpanClass, String)> {
+        let segments = segments(text);
+        assert_eq!(segments.iter().map(|s| s.text.as_str()).collect::<String>(), text);
+        segments.into_iter().filter_map(|s| Some((s.class?, s.text))).collect()
+    }
+
+    fn one(class: SpanClass, text: &str, span: &str) {
+        assert_eq!(spans(text), [(class, span.to_owned())], "{text}");
+    }
+
+    #[test]
+    fn finds_each_class() {
+        one(SpanClass::Email, "write to alice.b+x@mail.example.com, please", "alice.b+x@mail.example.com");
+        one(SpanClass::Email, "Mail: Jürgen@müller.example.", "Jürgen@müller.example");
+        one(SpanClass::Phone, "call +49 30 901820 tomorrow", "+49 30 901820");
+        one(SpanClass::Phone, "call (212) 555-2368 now", "(212) 555-2368");
+        one(SpanClass::Phone, "Tel. 030 901820.", "030 901820");
+        one(SpanClass::Iban, "pay to DE89 3704 0044 0532 0130 00 today", "DE89 3704 0044 0532 0130 00");
+        one(SpanClass::Iban, "GB82WEST12345698765432", "GB82WEST12345698765432");
+        one(SpanClass::Card, "card 4111 1111 1111 1111, exp 12/27", "4111 1111 1111 1111");
+        one(SpanClass::Card, "5500-0000-0000-0004", "5500-0000-0000-0004");
+        one(SpanClass::Secret, "key AKIAIOSFODNN7EXAMPLE here", "AKIAIOSFODNN7EXAMPLE");
+        one(SpanClass::Secret, "password: hunter2-and-more!", "hunter2-and-more!");
+        one(SpanClass::Secret, "ghp_0123456789abcdefghijABCDEFGHIJ012345", "ghp_0123456789abcdefghijABCDEFGHIJ012345");
+    }
+
+    #[test]
+    fn leaves_the_rest_alone() {
+        for text in [
+            "",
+            "version 10.4.2 of 2026-05-01",
+            "ISBN 978-3-16-148410-0",
+            "order 4111111111111112",
+            "DE89 3704 0044 0532 0130 01",
+            "meet at 14:30 on 12.05.2026",
+            "user @ home",
+            "the password is on the fridge",
+            "I paid 1,250.00 for 3 nights",
+        ] {
+            assert_eq!(spans(text), [], "{text}");
+        }
+    }
+
+    #[test]
+    fn overlaps_go_to_the_stronger_class() {
+        one(SpanClass::Secret, "password=alice@example.com", "alice@example.com");
+    }
+}

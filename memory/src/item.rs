@@ -1,0 +1,539 @@
+//! The memory item (RFC 0010 section 3.2, protocol section 4): reading it strictly from the wire.
+
+use oap_identity::{Did, ItemId, ReceiptId, ScopeId, Timestamp};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use std::time::Duration;
+
+/// Longest text of an item, in bytes.
+pub const MAX_TEXT: usize = 64 * 1024;
+/// Largest `content.structured`, in bytes of its JSON.
+pub const MAX_STRUCTURED: usize = 64 * 1024;
+/// Largest `extensions`, in bytes of its JSON.
+pub const MAX_EXTENSIONS: usize = 16 * 1024;
+/// Most labels of an item.
+pub const MAX_LABELS: usize = 64;
+/// Longest label, subject or other short text, in characters.
+pub const MAX_SHORT: usize = 256;
+/// Longest life, in days.
+pub const MAX_TTL_DAYS: u32 = 36_500;
+
+/// Why an item was refused. The text names the member and what to do.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ItemError {
+    /// A member that the item schema does not have.
+    #[error("unknown member {0:?}: put it under extensions.<did or reverse domain>")]
+    Unknown(String),
+    /// A member of the wrong type or value.
+    #[error("{member}: {expected}")]
+    Member {
+        /// The member's path.
+        member: String,
+        /// What it must be.
+        expected: String,
+    },
+    /// Neither text nor structured content.
+    #[error("content: needs text or structured")]
+    Empty,
+    /// `owner_did` is somebody else.
+    #[error("owner_did: must be {0} or absent")]
+    OtherOwner(Did),
+    /// A member that the gateway makes itself.
+    #[error("{0}: is made by the gateway; leave it out")]
+    Made(&'static str),
+}
+
+fn member<T>(member: impl Into<String>, expected: impl Into<String>) -> Result<T, ItemError> {
+    Err(ItemError::Member { member: member.into(), expected: expected.into() })
+}
+
+macro_rules! closed_enum {
+    ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $text:literal),+ $(,)? }) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+        pub enum $name { $($(#[$vdoc])* #[serde(rename = $text)] $variant),+ }
+
+        impl $name {
+            /// Every value, in the order of the protocol.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
+
+            /// The text on the wire.
+            #[must_use]
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $text),+ }
+            }
+        }
+
+        impl std::str::FromStr for $name {
+            type Err = String;
+            fn from_str(text: &str) -> Result<Self, String> {
+                Self::ALL.iter().copied().find(|v| v.as_str() == text)
+                    .ok_or_else(|| format!("must be one of {}", [$($text),+].join(", ")))
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+    };
+}
+pub(crate) use closed_enum;
+
+closed_enum! {
+    /// What sort of memory an item is (RFC 0010 section 3.2).
+    Kind {
+        /// Something held to be true.
+        Fact = "fact",
+        /// What the person likes.
+        Preference = "preference",
+        /// One turn of a conversation.
+        ConversationTurn = "conversation_turn",
+        /// A summary of other memory.
+        Summary = "summary",
+        /// Something that an agent noticed.
+        Observation = "observation",
+        /// A pointer to a document.
+        DocumentReference = "document_reference",
+    }
+}
+
+closed_enum! {
+    /// How much harm disclosure would do (protocol section 4). `restricted` needs to be named in a filter.
+    Sensitivity {
+        /// Nobody minds.
+        Public = "public",
+        /// The default.
+        Internal = "internal",
+        /// Named parties only.
+        Confidential = "confidential",
+        /// Never by default.
+        Restricted = "restricted",
+    }
+}
+
+/// Confidence in an item, 0 to 1.
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Serialize, Deserialize)]
+#[serde(try_from = "f64", into = "f64")]
+pub struct Confidence(f64);
+
+impl Confidence {
+    /// Certain.
+    pub const CERTAIN: Self = Self(1.0);
+
+    /// The number.
+    #[must_use]
+    pub const fn get(self) -> f64 {
+        self.0
+    }
+}
+
+impl Eq for Confidence {}
+
+impl TryFrom<f64> for Confidence {
+    type Error = String;
+    fn try_from(value: f64) -> Result<Self, String> {
+        // `-0.0` and `0` are one value on the wire.
+        if (0.0..=1.0).contains(&value) { Ok(Self(value + 0.0)) } else { Err("must be from 0 to 1".into()) }
+    }
+}
+
+impl From<Confidence> for f64 {
+    fn from(confidence: Confidence) -> Self {
+        confidence.0
+    }
+}
+
+/// Everything of an item that its owner may keep to themselves: all that is concealed in its commitment.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Body {
+    /// The context that the item belongs to.
+    pub scope_id: ScopeId,
+    /// What sort of memory it is.
+    pub kind: Kind,
+    /// Whom or what it is about.
+    pub subject_entity_id: Option<String>,
+    /// What it says.
+    pub text: Option<String>,
+    /// What it says, for machines; may be a canonical entity (RFC 0005).
+    pub structured: Option<Map<String, Value>>,
+    /// The embedding's model and place.
+    pub embedding: Option<Map<String, Value>>,
+    /// When it became known.
+    pub captured_at: Timestamp,
+    /// How sure the owner is of it.
+    pub confidence: Confidence,
+    /// Further provenance tags (OAP-CORE 17.2), kept as they came.
+    pub provenance: Map<String, Value>,
+    /// Labels, sorted, each once.
+    pub labels: Vec<String>,
+    /// Days of life from `captured_at`.
+    pub ttl_days: Option<u32>,
+    /// End of life; outranks `ttl_days`.
+    pub expires_at: Option<Timestamp>,
+    /// Whether it may leave in an export, or under a grant to another.
+    pub exportable: bool,
+    /// How much harm disclosure would do.
+    pub sensitivity: Sensitivity,
+    /// The items that it was made from.
+    pub derived_from: Vec<ItemId>,
+    /// Members of others, under a DID or a reverse domain.
+    pub extensions: Map<String, Value>,
+}
+
+/// What the gateway adds where the writer is silent.
+#[derive(Debug, Clone)]
+pub struct Defaults<'a> {
+    /// The owner.
+    pub principal: &'a Did,
+    /// The scope of an item that names none.
+    pub scope: &'a ScopeId,
+    /// The gateway's clock.
+    pub now: Timestamp,
+}
+
+const MEMBERS: [&str; 20] = [
+    "item_id", "owner_did", "scope_id", "kind", "subject_entity_id", "content", "embedding", "provenance",
+    "labels", "ttl_days", "exportable", "extensions", "version", "updated_at", "expires_at", "sensitivity",
+    "embedding_ref", "derived_from", "status", "integrity",
+];
+
+impl Body {
+    /// Reads an item as its owner writes it. Members that the gateway makes (`item_id`, `version`, `status`,
+    /// `updated_at`, `integrity`, `provenance.source_receipt`) are refused.
+    ///
+    /// # Errors
+    /// [`ItemError`], naming the member.
+    pub fn parse(item: &Value, defaults: &Defaults) -> Result<Self, ItemError> {
+        let Value::Object(members) = item else { return member("item", "must be an object") };
+        if let Some(name) = members.keys().find(|k| !MEMBERS.contains(&k.as_str())) {
+            return Err(ItemError::Unknown(name.clone()));
+        }
+        for made in ["item_id", "version", "updated_at", "status", "integrity", "embedding_ref"] {
+            if members.contains_key(made) {
+                return Err(ItemError::Made(made));
+            }
+        }
+        if members.get("owner_did").is_some_and(|owner| owner != defaults.principal.as_str()) {
+            return Err(ItemError::OtherOwner(defaults.principal.clone()));
+        }
+        let content = object(members, "content")?;
+        if let Some(name) = content.keys().find(|k| *k != "text" && *k != "structured") {
+            return Err(ItemError::Unknown(format!("content.{name}")));
+        }
+        let text = optional(&content, "text", "content.text", text_of(MAX_TEXT))?;
+        let structured = optional(&content, "structured", "content.structured", structured)?;
+        if text.as_ref().is_none_or(String::is_empty) && structured.as_ref().is_none_or(Map::is_empty) {
+            return Err(ItemError::Empty);
+        }
+        let mut provenance = object(members, "provenance")?;
+        if provenance.contains_key("source_receipt") {
+            return Err(ItemError::Made("provenance.source_receipt"));
+        }
+        let captured_at = optional(&provenance, "captured_at", "provenance.captured_at", time)?;
+        let confidence = optional(&provenance, "confidence", "provenance.confidence", confidence)?;
+        provenance.remove("captured_at");
+        provenance.remove("confidence");
+        check_names(&Value::Object(provenance.clone()), "provenance")?;
+        let embedding = optional(members, "embedding", "embedding", |v| match v {
+            Value::Object(map) => Ok(map.clone()),
+            _ => Err("must be an object".into()),
+        })?;
+        if let Some(embedding) = &embedding {
+            check_names(&Value::Object(embedding.clone()), "embedding")?;
+        }
+        Ok(Self {
+            scope_id: optional(members, "scope_id", "scope_id", parsed)?
+                .unwrap_or_else(|| defaults.scope.clone()),
+            kind: match members.get("kind") {
+                None => return member("kind", "is required"),
+                Some(kind) => read(kind, "kind", parsed)?,
+            },
+            subject_entity_id: optional(members, "subject_entity_id", "subject_entity_id", short)?,
+            text,
+            structured,
+            embedding,
+            captured_at: captured_at.unwrap_or(defaults.now),
+            confidence: confidence.unwrap_or(Confidence::CERTAIN),
+            provenance,
+            labels: optional(members, "labels", "labels", labels)?.unwrap_or_default(),
+            ttl_days: optional(members, "ttl_days", "ttl_days", ttl_days)?,
+            expires_at: optional(members, "expires_at", "expires_at", time)?,
+            exportable: optional(members, "exportable", "exportable", boolean)?.unwrap_or(true),
+            sensitivity: optional(members, "sensitivity", "sensitivity", parsed)?
+                .unwrap_or(Sensitivity::Internal),
+            derived_from: optional(members, "derived_from", "derived_from", ids)?.unwrap_or_default(),
+            extensions: optional(members, "extensions", "extensions", extensions)?.unwrap_or_default(),
+        })
+    }
+
+    /// From when on the item is in no view: `expires_at`, else `captured_at + ttl_days` (protocol section 4).
+    #[must_use]
+    pub fn end_of_life(&self) -> Option<Timestamp> {
+        self.expires_at.or_else(|| {
+            let days = u64::from(self.ttl_days?);
+            Some(self.captured_at.plus(Duration::from_secs(days * 86_400)))
+        })
+    }
+
+    /// The entity type of the structured content, such as `oap.entity.contact`.
+    #[must_use]
+    pub fn entity_type(&self) -> Option<&str> {
+        self.structured.as_ref()?.get("entity_type")?.as_str()
+    }
+
+    /// The members of the wire form (RFC 0010 section 3.2) but for `item_id` and `owner_did`: all that a
+    /// commitment conceals.
+    #[must_use]
+    pub fn members(&self, source_receipt: ReceiptId) -> Map<String, Value> {
+        let mut content = Map::new();
+        insert(&mut content, "text", self.text.as_ref());
+        insert(&mut content, "structured", self.structured.as_ref());
+        let mut provenance = self.provenance.clone();
+        insert(&mut provenance, "source_receipt", Some(source_receipt.short()));
+        insert(&mut provenance, "captured_at", Some(self.captured_at));
+        provenance.insert("confidence".into(), number(self.confidence));
+        let mut item = Map::new();
+        insert(&mut item, "scope_id", Some(&self.scope_id));
+        insert(&mut item, "kind", Some(self.kind));
+        insert(&mut item, "subject_entity_id", self.subject_entity_id.as_ref());
+        insert(&mut item, "content", Some(content));
+        insert(&mut item, "embedding", self.embedding.as_ref());
+        insert(&mut item, "provenance", Some(provenance));
+        insert(&mut item, "labels", (!self.labels.is_empty()).then_some(&self.labels));
+        insert(&mut item, "ttl_days", self.ttl_days);
+        insert(&mut item, "expires_at", self.expires_at);
+        insert(&mut item, "exportable", Some(self.exportable));
+        insert(&mut item, "sensitivity", Some(self.sensitivity));
+        insert(&mut item, "derived_from", (!self.derived_from.is_empty()).then_some(&self.derived_from));
+        insert(&mut item, "extensions", (!self.extensions.is_empty()).then_some(&self.extensions));
+        item
+    }
+}
+
+/// A confidence as the canonical form writes it: `1`, not `1.0`.
+pub(crate) fn number(confidence: Confidence) -> Value {
+    let value = confidence.get();
+    if value == 0.0 || value == 1.0 { Value::from(value as i64) } else { Value::from(value) }
+}
+
+fn insert<T: Serialize>(map: &mut Map<String, Value>, name: &str, value: Option<T>) {
+    if let Some(value) = value
+        && let Ok(value) = serde_json::to_value(value)
+    {
+        map.insert(name.to_owned(), value);
+    }
+}
+
+fn object(members: &Map<String, Value>, name: &str) -> Result<Map<String, Value>, ItemError> {
+    match members.get(name) {
+        None => Ok(Map::new()),
+        Some(Value::Object(map)) => Ok(map.clone()),
+        Some(_) => member(name, "must be an object"),
+    }
+}
+
+fn read<T>(
+    value: &Value,
+    path: &str,
+    reader: impl FnOnce(&Value) -> Result<T, String>,
+) -> Result<T, ItemError> {
+    reader(value).or_else(|expected| member(path, expected))
+}
+
+fn optional<T>(
+    members: &Map<String, Value>,
+    name: &str,
+    path: &str,
+    reader: impl FnOnce(&Value) -> Result<T, String>,
+) -> Result<Option<T>, ItemError> {
+    match members.get(name) {
+        None | Some(Value::Null) => Ok(None),
+        Some(value) => read(value, path, reader).map(Some),
+    }
+}
+
+fn text_of(max: usize) -> impl FnOnce(&Value) -> Result<String, String> {
+    move |value| match value.as_str() {
+        Some(text) if text.len() <= max => Ok(text.to_owned()),
+        Some(_) => Err(format!("at most {max} bytes")),
+        None => Err("must be text".into()),
+    }
+}
+
+fn short(value: &Value) -> Result<String, String> {
+    match value.as_str() {
+        Some(text) if (1..=MAX_SHORT).contains(&text.chars().count()) && !text.contains(char::is_control) => {
+            Ok(text.to_owned())
+        }
+        _ => Err(format!("must be text of 1 to {MAX_SHORT} characters, none of them a control character")),
+    }
+}
+
+fn parsed<T: std::str::FromStr<Err: std::fmt::Display>>(value: &Value) -> Result<T, String> {
+    value.as_str().ok_or("must be text")?.parse().map_err(|e: T::Err| e.to_string())
+}
+
+fn time(value: &Value) -> Result<Timestamp, String> {
+    parsed(value)
+}
+
+fn boolean(value: &Value) -> Result<bool, String> {
+    value.as_bool().ok_or_else(|| "must be true or false".into())
+}
+
+fn confidence(value: &Value) -> Result<Confidence, String> {
+    value.as_f64().ok_or("must be a number")?.try_into()
+}
+
+fn ttl_days(value: &Value) -> Result<u32, String> {
+    match value.as_u64().and_then(|days| u32::try_from(days).ok()) {
+        Some(days) if (1..=MAX_TTL_DAYS).contains(&days) => Ok(days),
+        _ => Err(format!("must be a whole number from 1 to {MAX_TTL_DAYS}")),
+    }
+}
+
+/// Labels as a set: sorted, each once. Their order never says anything, also not about hidden ones.
+fn labels(value: &Value) -> Result<Vec<String>, String> {
+    let array = value.as_array().ok_or("must be an array of text")?;
+    let mut labels = array.iter().map(short).collect::<Result<Vec<_>, _>>()?;
+    labels.sort_unstable();
+    labels.dedup();
+    if labels.len() > MAX_LABELS { Err(format!("at most {MAX_LABELS} labels")) } else { Ok(labels) }
+}
+
+fn ids(value: &Value) -> Result<Vec<ItemId>, String> {
+    let array = value.as_array().ok_or("must be an array of item ids")?;
+    let ids = array.iter().map(parsed).collect::<Result<Vec<_>, _>>()?;
+    if ids.len() > 1024 { Err("at most 1024 item ids".into()) } else { Ok(ids) }
+}
+
+fn structured(value: &Value) -> Result<Map<String, Value>, String> {
+    let Value::Object(map) = value else { return Err("must be an object".into()) };
+    if value.to_string().len() > MAX_STRUCTURED {
+        return Err(format!("at most {MAX_STRUCTURED} bytes"));
+    }
+    claim_names(value)?;
+    if map.get("entity_type").is_some_and(|t| t == "oap.entity.contact") {
+        contact(map)?;
+    }
+    Ok(map.clone())
+}
+
+/// The shape of `oap.entity.contact` (RFC 0005 section 3.4), as far as projection relies on it.
+fn contact(map: &Map<String, Value>) -> Result<(), String> {
+    if map.get("names").is_some_and(|names| !names.is_object()) {
+        return Err("names of a contact must be an object".into());
+    }
+    for list in ["channels", "affiliations"] {
+        let objects = |v: &Value| v.as_array().is_some_and(|a| a.iter().all(Value::is_object));
+        if map.get(list).is_some_and(|v| !objects(v)) {
+            return Err(format!("{list} of a contact must be an array of objects"));
+        }
+    }
+    Ok(())
+}
+
+fn extensions(value: &Value) -> Result<Map<String, Value>, String> {
+    let Value::Object(map) = value else { return Err("must be an object".into()) };
+    if value.to_string().len() > MAX_EXTENSIONS {
+        return Err(format!("at most {MAX_EXTENSIONS} bytes"));
+    }
+    let owned = |name: &String| name.parse::<Did>().is_ok() || (name.contains('.') && !name.contains(' '));
+    if let Some(name) = map.keys().find(|name| !owned(name)) {
+        return Err(format!("{name:?} must be a DID or a reverse domain"));
+    }
+    claim_names(value)?;
+    Ok(map.clone())
+}
+
+fn check_names(value: &Value, path: &str) -> Result<(), ItemError> {
+    claim_names(value).or_else(|expected| member(path, expected))
+}
+
+/// No member may be named like the machinery of an SD-JWT (RFC 9901 section 4.1).
+fn claim_names(value: &Value) -> Result<(), String> {
+    match value {
+        Value::Object(map) => map.iter().try_for_each(|(name, value)| match name.as_str() {
+            "_sd" | "..." | "_sd_alg" => Err(format!("the member name {name:?} is reserved")),
+            _ => claim_names(value),
+        }),
+        Value::Array(values) => values.iter().try_for_each(claim_names),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn parse(item: Value) -> Result<Body, ItemError> {
+        let principal: Did = "did:web:user.example".parse().unwrap();
+        let scope: ScopeId = "personal".parse().unwrap();
+        let now = Timestamp::from_seconds(1_700_000_000);
+        Body::parse(&item, &Defaults { principal: &principal, scope: &scope, now })
+    }
+
+    #[test]
+    fn the_example_of_the_rfc() {
+        let body = parse(json!({
+            "owner_did": "did:web:user.example", "scope_id": "personal", "kind": "preference",
+            "subject_entity_id": "ent_org_acme",
+            "content": {"text": "User prefers morning meetings.",
+                "structured": {"preference_kind": "scheduling", "value": {"preferred_days": ["tue", "thu"]}}},
+            "embedding": {"model": "openai/text-embedding-3-small", "dimensions": 1536},
+            "provenance": {"captured_at": "2026-05-01T14:00:00Z", "confidence": 0.92},
+            "labels": ["scheduling", "preference", "scheduling"], "ttl_days": 365, "exportable": true,
+        }))
+        .unwrap();
+        assert_eq!(body.labels, ["preference", "scheduling"]);
+        assert_eq!(body.end_of_life().unwrap().to_string(), "2027-05-01T14:00:00.000Z");
+        assert_eq!(body.sensitivity, Sensitivity::Internal);
+    }
+
+    #[test]
+    fn refusals_name_the_member() {
+        let base = |patch: Value| {
+            let mut item = json!({"kind": "fact", "content": {"text": "x"}});
+            for (name, value) in patch.as_object().unwrap() {
+                item[name] = value.clone();
+            }
+            parse(item).unwrap_err().to_string()
+        };
+        for (patch, names) in [
+            (json!({"colour": "red"}), "colour"),
+            (json!({"item_id": "mem_01HX2QFXR0Q4S8T9V3W7X2Y0Z1"}), "item_id"),
+            (json!({"status": "current"}), "status"),
+            (json!({"owner_did": "did:web:other.example"}), "owner_did"),
+            (json!({"kind": "rumour"}), "kind"),
+            (json!({"scope_id": "key-1"}), "scope_id"),
+            (json!({"content": {}}), "content"),
+            (json!({"content": {"text": 1}}), "content.text"),
+            (json!({"content": {"text": "x", "html": "y"}}), "content.html"),
+            (json!({"content": {"structured": []}}), "content.structured"),
+            (json!({"content": {"structured": {"a": {"_sd": []}}}}), "content.structured"),
+            (json!({"content": {"structured": {"a": [{"...": "x"}]}}}), "content.structured"),
+            (json!({"content": {"structured": {"entity_type": "oap.entity.contact", "channels": [1]}}}),
+                "content.structured"),
+            (json!({"provenance": {"confidence": 1.01}}), "provenance.confidence"),
+            (json!({"provenance": {"captured_at": "yesterday"}}), "provenance.captured_at"),
+            (json!({"provenance": {"source_receipt": "rec_1"}}), "provenance.source_receipt"),
+            (json!({"provenance": {"_sd": 1}}), "provenance"),
+            (json!({"labels": ["a", 1]}), "labels"),
+            (json!({"labels": [""]}), "labels"),
+            (json!({"labels": ["a\u{0}"]}), "labels"),
+            (json!({"ttl_days": 0}), "ttl_days"),
+            (json!({"ttl_days": 1.5}), "ttl_days"),
+            (json!({"extensions": {"colour": 1}}), "extensions"),
+            (json!({"derived_from": ["x"]}), "derived_from"),
+            (json!({"sensitivity": "secret"}), "sensitivity"),
+        ] {
+            let message = base(patch.clone());
+            assert!(message.contains(names), "{patch}: {message}");
+        }
+        assert!(parse(json!([])).is_err());
+        assert!(parse(json!({"content": {"text": "x"}})).unwrap_err().to_string().contains("kind"));
+    }
+}

@@ -1,0 +1,39 @@
+//! What a person's assistant knows, and what of it another may see.
+//!
+//! Pure functions: no I/O, no clock, no hidden randomness. Time, salts and keys come in as arguments.
+//!
+//! - [`item`]: the unit of memory (RFC 0010 section 3.2) and its reading from the wire
+//! - [`detect`]: spans of personal data in text
+//! - [`sd_jwt`], [`commitment`]: a version of an item as one SD-JWT whose parts can be shown one by one
+//! - [`chain`], [`receipt`]: append-only logs, signed entry by entry
+//! - [`profile`], [`project`]: what a trust level shows
+//! - [`filter`], [`view`], [`rank`], [`answer`]: a grant is a view, and an answer is a function of it
+//! - [`evidence`]: what the receiver checks
+
+pub mod answer;
+pub mod chain;
+pub mod commitment;
+pub mod detect;
+pub mod epistemic;
+pub mod evidence;
+pub mod filter;
+pub mod item;
+pub mod profile;
+pub mod project;
+pub mod rank;
+pub mod receipt;
+pub mod record;
+pub mod sd_jwt;
+pub mod text;
+pub mod tree;
+pub mod view;
+
+pub use answer::{Answer, Query};
+pub use chain::Link;
+pub use commitment::Committed;
+pub use filter::Filter;
+pub use item::{Body, Confidence, Kind, Sensitivity};
+pub use profile::{Profile, TrustLevel};
+pub use receipt::Receipt;
+pub use record::{Head, Status};
+pub use view::View;

@@ -1,0 +1,596 @@
+//! Projection profiles: what each trust level shows, as documents (RFC 0007, protocol section 7).
+//!
+//! A profile is a TOML file. Levels 0 to 4 are cumulative: each adds fields to the one below. Whether an item's
+//! text is shown, and with which classes of spans, is said per level; a level without a text rule keeps the one
+//! below. A profile may have a table of its own for one entity type; other items follow the general table.
+//!
+//! ```toml
+//! name = "oap.profile.projection.contact.v1"
+//! description = "…"
+//! [entity]
+//! type = "oap.entity.contact"
+//! [[entity.level]]            # five of these: levels 0 to 4
+//! fields = ["content.structured.names.given", "content.structured.channels[type=email,primary=true]"]
+//! text = "hidden"             # "hidden", "full", or { spans = ["iban"] }: text with only these spans shown
+//! [[level]]                   # five of these: items of any other kind
+//! fields = ["kind"]
+//! text = "hidden"
+//! ```
+//!
+//! A field path names members from the item's root, steps separated by dots. `a[]` is every element of `a`,
+//! `a[x=1,y=true]` those elements whose members have these values, `*` everything.
+
+use crate::detect::SpanClass;
+use crate::tree::{Path, Step};
+use oap_identity::{Hash, json};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::collections::BTreeSet;
+
+/// How far a grantee is trusted: 0 stranger, 1 acquaintance, 2 known, 3 trusted, 4 inner circle (RFC 0007
+/// section 3.2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "u8", into = "u8")]
+pub struct TrustLevel(u8);
+
+impl TrustLevel {
+    /// 0, the level of whoever is not known better.
+    pub const STRANGER: Self = Self(0);
+    /// 4, as the principal themselves.
+    pub const INNER_CIRCLE: Self = Self(4);
+
+    /// The number.
+    #[must_use]
+    pub const fn get(self) -> u8 {
+        self.0
+    }
+
+    /// All five.
+    pub fn all() -> impl Iterator<Item = Self> {
+        (0..=4).map(Self)
+    }
+
+    /// What the level is called.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        ["stranger", "acquaintance", "known", "trusted", "inner circle"][self.0 as usize]
+    }
+}
+
+impl TryFrom<u8> for TrustLevel {
+    type Error = String;
+    fn try_from(level: u8) -> Result<Self, String> {
+        if level <= 4 { Ok(Self(level)) } else { Err("a trust level is 0 to 4".into()) }
+    }
+}
+
+impl From<TrustLevel> for u8 {
+    fn from(level: TrustLevel) -> Self {
+        level.0
+    }
+}
+
+/// The start of every profile name.
+pub const NAME_PREFIX: &str = "oap.profile.projection.";
+
+/// Why a profile was refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ProfileError {
+    /// Not TOML of the expected shape; the text gives line and column.
+    #[error("{0}")]
+    Toml(String),
+    /// A name that is not `oap.profile.projection.<x>.v<n>`.
+    #[error("name {0:?} must be {NAME_PREFIX}<x>.v<n>")]
+    Name(String),
+    /// Not five levels.
+    #[error("line {line}: {table} needs five levels, 0 to 4, and has {found}")]
+    Levels {
+        /// The line of the table.
+        line: usize,
+        /// The table.
+        table: String,
+        /// How many there are.
+        found: usize,
+    },
+    /// A field path that cannot be read.
+    #[error("line {line}: {path:?} is not a field path: {why}")]
+    Path {
+        /// The line.
+        line: usize,
+        /// The path.
+        path: String,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+    /// A text rule that cannot be read.
+    #[error("line {line}: text must be \"hidden\", \"full\" or {{ spans = [classes] }}: {why}")]
+    Text {
+        /// The line.
+        line: usize,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// A level that shows less text than the one below.
+    #[error("line {line}: level {level} shows less text than level {}", level - 1)]
+    Shrinks {
+        /// The line.
+        line: usize,
+        /// The level.
+        level: usize,
+    },
+    /// Level 0 without a text rule.
+    #[error("line {line}: level 0 needs a text rule")]
+    NoText {
+        /// The line.
+        line: usize,
+    },
+    /// Two profiles of one name.
+    #[error("a profile named {0:?} is already there")]
+    Duplicate(String),
+}
+
+/// Whether and how an item's text is shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TextRule {
+    /// Not at all.
+    Hidden,
+    /// With only these classes of spans shown; the others read `[class]`.
+    Spans(BTreeSet<SpanClass>),
+    /// Whole.
+    Full,
+}
+
+impl TextRule {
+    /// Whether this shows everything that the other shows.
+    fn covers(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Full, _) | (_, Self::Hidden) => true,
+            (Self::Spans(more), Self::Spans(fewer)) => fewer.is_subset(more),
+            _ => false,
+        }
+    }
+
+    /// Whether spans of that class are shown.
+    #[must_use]
+    pub fn shows(&self, class: SpanClass) -> bool {
+        match self {
+            Self::Hidden => false,
+            Self::Spans(classes) => classes.contains(&class),
+            Self::Full => true,
+        }
+    }
+}
+
+/// A place, or several, in an item.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct FieldPath {
+    text: String,
+    steps: Vec<FieldStep>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum FieldStep {
+    Member(String),
+    Elements(Vec<(String, String)>),
+}
+
+/// The members that an item can have at its root; a path begins with one of them.
+const ROOTS: [&str; 13] = [
+    "scope_id", "kind", "subject_entity_id", "content", "embedding", "provenance", "labels", "ttl_days",
+    "expires_at", "exportable", "sensitivity", "derived_from", "extensions",
+];
+
+impl FieldPath {
+    fn parse(text: &str) -> Result<Self, &'static str> {
+        let mut steps = Vec::new();
+        if text != "*" {
+            for step in text.split('.') {
+                let (name, selector) = match step.split_once('[') {
+                    Some((name, rest)) => (name, Some(rest.strip_suffix(']').ok_or("a [ without its ]")?)),
+                    None => (step, None),
+                };
+                if name.is_empty() {
+                    return Err("an empty step");
+                }
+                steps.push(FieldStep::Member(name.to_owned()));
+                if let Some(selector) = selector {
+                    steps.push(FieldStep::Elements(conditions(selector)?));
+                }
+            }
+            match &steps[0] {
+                FieldStep::Member(root) if ROOTS.contains(&root.as_str()) => {}
+                _ => return Err("items have no such member"),
+            }
+            if text == "content" || text.starts_with("content.text") {
+                return Err("text is shown by the text rule");
+            }
+        }
+        Ok(Self { text: text.to_owned(), steps })
+    }
+
+    /// The path as it was written.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// The places in this item that the path names.
+    fn places(&self, item: &Value) -> Vec<Path> {
+        let mut places = vec![(Path::default(), item)];
+        for step in &self.steps {
+            places = places
+                .into_iter()
+                .flat_map(|(path, value)| match step {
+                    FieldStep::Member(name) => {
+                        value.get(name).map(|v| (path.member(name), v)).into_iter().collect::<Vec<_>>()
+                    }
+                    FieldStep::Elements(conditions) => {
+                        let elements = value.as_array().map(Vec::as_slice).unwrap_or_default();
+                        let chosen = elements.iter().enumerate().filter(|(_, e)| fits(e, conditions));
+                        chosen.map(|(i, e)| (path.element(i), e)).collect()
+                    }
+                })
+                .collect();
+        }
+        places.into_iter().map(|(path, _)| path).collect()
+    }
+}
+
+fn conditions(selector: &str) -> Result<Vec<(String, String)>, &'static str> {
+    if selector.is_empty() {
+        return Ok(Vec::new());
+    }
+    selector
+        .split(',')
+        .map(|condition| match condition.split_once('=') {
+            Some((name, value)) if !name.trim().is_empty() => {
+                Ok((name.trim().to_owned(), value.trim().to_owned()))
+            }
+            _ => Err("a selector is [] or [name=value,…]"),
+        })
+        .collect()
+}
+
+fn fits(element: &Value, conditions: &[(String, String)]) -> bool {
+    conditions.iter().all(|(name, wanted)| match element.get(name) {
+        Some(Value::String(text)) => text == wanted,
+        Some(other) => other.to_string() == *wanted,
+        None => false,
+    })
+}
+
+/// What one level adds, and what its text rule is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Level {
+    fields: Vec<FieldPath>,
+    text: TextRule,
+}
+
+/// Five levels.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Table(Vec<Level>);
+
+impl Table {
+    /// The fields that a level shows, with the level that adds each.
+    pub fn fields(&self, level: TrustLevel) -> impl Iterator<Item = (TrustLevel, &FieldPath)> {
+        TrustLevel::all()
+            .zip(&self.0)
+            .take_while(move |(at, _)| *at <= level)
+            .flat_map(|(at, rules)| rules.fields.iter().map(move |field| (at, field)))
+    }
+
+    /// The text rule of a level.
+    #[must_use]
+    pub fn text(&self, level: TrustLevel) -> &TextRule {
+        &self.0[usize::from(level.get())].text
+    }
+
+    /// The places of an item that a level shows; everything below such a place is shown.
+    #[must_use]
+    pub fn shown(&self, level: TrustLevel, item: &Value) -> Vec<Path> {
+        let mut places: Vec<Path> =
+            self.fields(level).flat_map(|(_, field)| field.places(item)).collect();
+        // The capture receipt is always shown: possession rests on it (RFC 0010 A.3, P1).
+        places.push(Path::of(&["provenance", "source_receipt"]));
+        places
+    }
+}
+
+/// A profile.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Profile {
+    name: String,
+    description: String,
+    minimum_level: TrustLevel,
+    entity: Option<(String, Table)>,
+    general: Table,
+    hash: Hash,
+}
+
+impl Profile {
+    /// Reads a profile.
+    ///
+    /// # Errors
+    /// [`ProfileError`], with the line.
+    pub fn parse(text: &str) -> Result<Self, ProfileError> {
+        let document: ProfileToml = toml::from_str(text).map_err(|e| {
+            let line = e.span().map_or(1, |span| line_of(text, span.start));
+            ProfileError::Toml(format!("line {line}: {}", e.message()))
+        })?;
+        let suffix = document.name.strip_prefix(NAME_PREFIX).and_then(|rest| rest.rsplit_once(".v"));
+        let named = |part: &str| {
+            !part.is_empty() && part.bytes().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == b'_')
+        };
+        if !suffix.is_some_and(|(x, n)| named(x) && n.parse::<u16>().is_ok()) {
+            return Err(ProfileError::Name(document.name));
+        }
+        let entity = match &document.entity {
+            Some(entity) => Some((entity.kind.clone(), table(&entity.level, "entity", text)?)),
+            None => None,
+        };
+        let general = table(&document.level, "the profile", text)?;
+        let value: Value = toml::from_str::<toml::Value>(text)
+            .ok()
+            .and_then(|value| serde_json::to_value(value).ok())
+            .ok_or_else(|| ProfileError::Toml("a value that JSON cannot say".into()))?;
+        let bytes = json::canonical(&value).map_err(|e| ProfileError::Toml(e.to_string()))?;
+        Ok(Self {
+            name: document.name,
+            description: document.description,
+            minimum_level: document.minimum_level,
+            entity,
+            general,
+            hash: Hash::of(&bytes),
+        })
+    }
+
+    /// The profiles that every gateway has: `memory.v1`, `full.v1` and those of RFC 0007.
+    ///
+    /// # Panics
+    /// Never: the documents are part of the program, and a test reads them.
+    #[must_use]
+    pub fn built_in() -> Vec<Self> {
+        BUILT_IN
+            .iter()
+            .map(|text| Self::parse(text).unwrap_or_else(|e| unreachable!("a built-in profile: {e}")))
+            .collect()
+    }
+
+    /// The name, `oap.profile.projection.<x>.v<n>`.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What it is for.
+    #[must_use]
+    pub fn description(&self) -> &str {
+        &self.description
+    }
+
+    /// The hash of the RFC 8785 form of the document: what receipts name, so that a profile that was changed
+    /// under its name is told apart.
+    #[must_use]
+    pub const fn hash(&self) -> Hash {
+        self.hash
+    }
+
+    /// The lowest trust level at which a grant may name the profile.
+    #[must_use]
+    pub const fn minimum_level(&self) -> TrustLevel {
+        self.minimum_level
+    }
+
+    /// The entity type that the profile has a table for.
+    #[must_use]
+    pub fn entity_type(&self) -> Option<&str> {
+        self.entity.as_ref().map(|(kind, _)| kind.as_str())
+    }
+
+    /// The table that an item falls under.
+    #[must_use]
+    pub fn table(&self, item: &Value) -> &Table {
+        let kind = item.pointer("/content/structured/entity_type").and_then(Value::as_str);
+        match &self.entity {
+            Some((entity, table)) if kind == Some(entity) => table,
+            _ => &self.general,
+        }
+    }
+
+    /// How many of its fields the profile withholds at a level: a property of the profile, never of an item,
+    /// so that it does not tell which of them an item has.
+    #[must_use]
+    pub fn redacted_field_count(&self, level: TrustLevel) -> usize {
+        let tables = self.entity.iter().map(|(_, table)| table).chain([&self.general]);
+        let withheld = |table: &Table| {
+            let all = table.fields(TrustLevel::INNER_CIRCLE).count();
+            let text = usize::from(*table.text(level) == TextRule::Hidden);
+            all - table.fields(level).count() + text
+        };
+        tables.map(withheld).sum()
+    }
+}
+
+const BUILT_IN: [&str; 3] = [
+    include_str!("../profiles/memory.v1.toml"),
+    include_str!("../profiles/full.v1.toml"),
+    include_str!("../profiles/contact.v1.toml"),
+];
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ProfileToml {
+    name: String,
+    description: String,
+    #[serde(default = "stranger")]
+    minimum_level: TrustLevel,
+    entity: Option<EntityToml>,
+    level: Vec<toml::Spanned<LevelToml>>,
+}
+
+fn stranger() -> TrustLevel {
+    TrustLevel::STRANGER
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct EntityToml {
+    #[serde(rename = "type")]
+    kind: String,
+    level: Vec<toml::Spanned<LevelToml>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LevelToml {
+    #[serde(default)]
+    fields: Vec<toml::Spanned<String>>,
+    text: Option<toml::Spanned<toml::Value>>,
+}
+
+fn line_of(text: &str, offset: usize) -> usize {
+    text.bytes().take(offset).filter(|c| *c == b'\n').count() + 1
+}
+
+fn table(levels: &[toml::Spanned<LevelToml>], name: &str, text: &str) -> Result<Table, ProfileError> {
+    let first = levels.first().map_or(1, |level| line_of(text, level.span().start));
+    if levels.len() != 5 {
+        return Err(ProfileError::Levels { line: first, table: name.to_owned(), found: levels.len() });
+    }
+    let mut read: Vec<Level> = Vec::with_capacity(5);
+    for (number, level) in levels.iter().enumerate() {
+        let line = line_of(text, level.span().start);
+        let level = level.get_ref();
+        let mut fields = Vec::new();
+        for field in &level.fields {
+            let at = line_of(text, field.span().start);
+            let path = field.get_ref();
+            fields.push(FieldPath::parse(path).map_err(|why| ProfileError::Path {
+                line: at,
+                path: path.clone(),
+                why,
+            })?);
+        }
+        let below = read.last().map(|level| &level.text);
+        let rule = match (&level.text, below) {
+            (Some(rule), _) => text_rule(rule.get_ref())
+                .map_err(|why| ProfileError::Text { line: line_of(text, rule.span().start), why })?,
+            (None, Some(below)) => below.clone(),
+            (None, None) => return Err(ProfileError::NoText { line }),
+        };
+        if below.is_some_and(|below| !rule.covers(below)) {
+            return Err(ProfileError::Shrinks { line, level: number });
+        }
+        read.push(Level { fields, text: rule });
+    }
+    Ok(Table(read))
+}
+
+fn text_rule(value: &toml::Value) -> Result<TextRule, String> {
+    match value {
+        toml::Value::String(text) if text == "hidden" => Ok(TextRule::Hidden),
+        toml::Value::String(text) if text == "full" => Ok(TextRule::Full),
+        toml::Value::Table(table) if table.len() == 1 => {
+            let spans = table.get("spans").and_then(toml::Value::as_array).ok_or("no spans")?;
+            let class = |v: &toml::Value| v.as_str().ok_or("a class is text")?.parse::<SpanClass>();
+            Ok(TextRule::Spans(spans.iter().map(class).collect::<Result<_, _>>()?))
+        }
+        other => Err(format!("not {other}")),
+    }
+}
+
+/// Whether a place is shown, when `shown` places are: it is one of them, below one, or on the way to one.
+#[must_use]
+pub fn is_shown(place: &[Step], shown: &[Path]) -> bool {
+    shown.iter().any(|path| {
+        let (a, b) = (path.steps(), place);
+        let common = a.len().min(b.len());
+        a[..common] == b[..common]
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn level(n: u8) -> TrustLevel {
+        n.try_into().unwrap()
+    }
+
+    #[test]
+    fn built_in_profiles_are_valid() {
+        let names: Vec<String> = Profile::built_in().iter().map(|p| p.name().to_owned()).collect();
+        assert!(names.contains(&"oap.profile.projection.contact.v1".to_owned()));
+        assert_eq!(names.len(), BUILT_IN.len());
+    }
+
+    #[test]
+    fn selectors_choose_elements() {
+        let item = json!({"content": {"structured": {"channels": [
+            {"type": "email", "primary": true}, {"type": "email", "primary": false}, {"type": "phone", "primary": true},
+        ]}}});
+        let places = |text: &str| {
+            let places = FieldPath::parse(text).unwrap().places(&item);
+            places.iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        assert_eq!(places("content.structured.channels[type=email,primary=true]"), [
+            "content.structured.channels[0]"
+        ]);
+        assert_eq!(places("content.structured.channels[type=email].primary").len(), 2);
+        assert_eq!(places("content.structured.channels[].type").len(), 3);
+        assert_eq!(places("content.structured.channels"), ["content.structured.channels"]);
+        assert_eq!(places("content.structured.nothing"), [""; 0]);
+        assert_eq!(places("*"), [""]);
+    }
+
+    fn with(patch: &str) -> Result<Profile, ProfileError> {
+        let level0 = "[[level]]\nfields = [\"kind\"]\ntext = \"hidden\"\n";
+        let rest = "[[level]]\n".repeat(2);
+        let text = format!(
+            "name = \"oap.profile.projection.x.v1\"\ndescription = \"\"\n{level0}{patch}\n{rest}"
+        );
+        Profile::parse(&text)
+    }
+
+    #[test]
+    fn refusals_have_the_line() {
+        assert!(with("[[level]]\ntext = \"full\"\n[[level]]").is_ok());
+        for (patch, expected) in [
+            ("[[level]]", "line 3: the profile needs five levels, 0 to 4, and has 4"),
+            ("[[level]]\nfields = [\"colour\"]\n[[level]]", "line 7: \"colour\""),
+            ("[[level]]\nfields = [\"labels[\"]\n[[level]]", "line 7"),
+            ("[[level]]\nfields = [\"content.text\"]\n[[level]]", "line 7"),
+            ("[[level]]\nfields = [\"content\"]\n[[level]]", "line 7"),
+            ("[[level]]\ntext = \"some\"\n[[level]]", "line 7"),
+            ("[[level]]\ntext = { spans = [\"rumour\"] }\n[[level]]", "line 7"),
+            ("[[level]]\ntext = \"full\"\n[[level]]\ntext = \"hidden\"", "level 2 shows less text than level 1"),
+            ("[[level]]\nbackground = 1\n[[level]]", "line 7"),
+        ] {
+            let message = with(patch).unwrap_err().to_string();
+            assert!(message.contains(expected), "{patch}: {message}");
+        }
+        let untexted = "name = \"oap.profile.projection.x.v1\"\ndescription = \"\"\n".to_owned()
+            + &"[[level]]\n".repeat(5);
+        assert!(matches!(Profile::parse(&untexted), Err(ProfileError::NoText { .. })));
+        let misnamed = "name = \"x\"\ndescription = \"\"\nlevel = []";
+        assert!(matches!(Profile::parse(misnamed), Err(ProfileError::Name(_))));
+    }
+
+    #[test]
+    fn a_hash_names_the_document_not_its_spelling() {
+        let one = with("[[level]]\ntext = \"full\"\n[[level]]").unwrap();
+        let same = with("# a remark\n[[level]]\n  text = 'full'\n[[level]]").unwrap();
+        let other = with("[[level]]\ntext = \"hidden\"\n[[level]]").unwrap();
+        assert_eq!(one.hash(), same.hash());
+        assert_ne!(one.hash(), other.hash());
+    }
+
+    #[test]
+    fn withheld_fields_are_counted_by_profile() {
+        let profile = &Profile::built_in()[0];
+        let counts: Vec<usize> = TrustLevel::all().map(|l| profile.redacted_field_count(l)).collect();
+        assert_eq!(counts, [4, 2, 1, 1, 0]);
+        assert_eq!(level(3).name(), "trusted");
+    }
+}

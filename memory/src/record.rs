@@ -1,0 +1,162 @@
+//! The record behind an item (protocol section 11) and the little of it that selection needs.
+
+use crate::item::{Body, Confidence, Kind, Sensitivity, closed_enum};
+use oap_identity::{Did, ItemId, ScopeId, Timestamp};
+use serde::{Deserialize, Serialize};
+
+closed_enum! {
+    /// Where an item stands (protocol section 4). Only `current` items are in a view.
+    Status {
+        /// In force.
+        Current = "current",
+        /// Replaced by a later version.
+        Superseded = "superseded",
+        /// Taken back.
+        Retracted = "retracted",
+        /// Its content key is destroyed; the salted links remain.
+        Erased = "erased",
+    }
+}
+
+closed_enum! {
+    /// The tier of a record (protocol section 11). The working tier is in no view.
+    Tier {
+        /// A scratch pad.
+        Working = "working",
+        /// What happened.
+        Episodic = "episodic",
+        /// What is so.
+        Semantic = "semantic",
+    }
+}
+
+closed_enum! {
+    /// Who may reach a record at all; `shared` allows a grant to reach it, and is no grant.
+    Visibility {
+        /// Its author alone.
+        Private = "private",
+        /// The owner's own agents.
+        Local = "local",
+        /// A grant may reach it.
+        Shared = "shared",
+    }
+}
+
+/// What a record has beside the item's own members. Never on the wire of section 4.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Meta {
+    /// The agent that wrote it.
+    pub author: Did,
+    /// Its tier.
+    pub tier: Tier,
+    /// Who may reach it.
+    pub visibility: Visibility,
+    /// Whether the owner has confirmed it.
+    pub human_verified: bool,
+    /// Whether it waits for confirmation; such a record is in no view.
+    pub needs_verification: bool,
+    /// The namespace of agent memory, where set.
+    pub namespace: Option<String>,
+    /// The key in that namespace, where set.
+    pub key: Option<String>,
+}
+
+impl Meta {
+    /// The record of an item that the owner wrote through the items interface.
+    #[must_use]
+    pub const fn owner(author: Did, human_verified: bool) -> Self {
+        Self {
+            author,
+            tier: Tier::Episodic,
+            visibility: Visibility::Shared,
+            human_verified,
+            needs_verification: false,
+            namespace: None,
+            key: None,
+        }
+    }
+}
+
+/// What selection needs of an item: kept in memory for every item, sealed beside the item's versions.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Head {
+    /// The item.
+    pub item_id: ItemId,
+    /// The number of the last link of its chain.
+    pub seq: u32,
+    /// The number of the link whose version is in force.
+    pub version_seq: u32,
+    /// Where it stands.
+    pub status: Status,
+    /// Its scope.
+    pub scope_id: ScopeId,
+    /// Its kind.
+    pub kind: Kind,
+    /// Its subject.
+    pub subject_entity_id: Option<String>,
+    /// Its labels, sorted.
+    pub labels: Vec<String>,
+    /// When it became known.
+    pub captured_at: Timestamp,
+    /// How sure the owner is.
+    pub confidence: Confidence,
+    /// From when on it is in no view.
+    pub end_of_life: Option<Timestamp>,
+    /// Whether it may leave.
+    pub exportable: bool,
+    /// How much harm disclosure would do.
+    pub sensitivity: Sensitivity,
+    /// The record behind it.
+    pub meta: Meta,
+    /// When it stopped being current, for retention.
+    pub ended_at: Option<Timestamp>,
+    /// The items that it was made from.
+    pub derived_from: Vec<ItemId>,
+}
+
+impl Head {
+    /// The head of a new item.
+    #[must_use]
+    pub fn new(item_id: ItemId, body: &Body, meta: Meta) -> Self {
+        let mut head = Self {
+            item_id,
+            seq: 0,
+            version_seq: 0,
+            status: Status::Current,
+            scope_id: body.scope_id.clone(),
+            kind: body.kind,
+            subject_entity_id: None,
+            labels: Vec::new(),
+            captured_at: body.captured_at,
+            confidence: body.confidence,
+            end_of_life: None,
+            exportable: false,
+            sensitivity: Sensitivity::Restricted,
+            meta,
+            ended_at: None,
+            derived_from: Vec::new(),
+        };
+        head.take(body);
+        head
+    }
+
+    /// Takes over what a new version says.
+    pub fn take(&mut self, body: &Body) {
+        self.scope_id = body.scope_id.clone();
+        self.kind = body.kind;
+        self.subject_entity_id.clone_from(&body.subject_entity_id);
+        self.labels.clone_from(&body.labels);
+        self.captured_at = body.captured_at;
+        self.confidence = body.confidence;
+        self.end_of_life = body.end_of_life();
+        self.exportable = body.exportable;
+        self.sensitivity = body.sensitivity;
+        self.derived_from.clone_from(&body.derived_from);
+    }
+
+    /// Whether the item is alive at that time: current and not expired.
+    #[must_use]
+    pub fn is_live(&self, now: Timestamp) -> bool {
+        self.status == Status::Current && self.end_of_life.is_none_or(|end| now < end)
+    }
+}

@@ -1,0 +1,326 @@
+//! SD-JWT (RFC 9901): concealing a document part by part, and showing some of the parts.
+//!
+//! `ssi-sd-jwt` decodes and discloses. It does not conceal members inside array elements, adds no decoys and
+//! leaves digests in the order of the claims, so concealing is here; and it lets some things pass that RFC 9901
+//! section 7.1 refuses, so [`Presentation::reveal`] checks those first.
+
+use crate::tree::Path;
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use oap_identity::json::{self, JsonError};
+use oap_identity::random::{self, Random};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha256};
+use ssi_sd_jwt::SdJwt;
+use std::collections::BTreeSet;
+
+/// Digest arrays are filled up with decoys to a multiple of this, so that they do not count hidden members.
+pub const DECOY_STEP: usize = 8;
+/// Most disclosures that are read in one SD-JWT.
+const MAX_DISCLOSURES: usize = 4096;
+
+/// Why an SD-JWT was refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SdJwtError {
+    /// Not `<issuer JWT>~<disclosure>~…~`.
+    #[error("not an SD-JWT: <issuer JWT>~<disclosure>~…~")]
+    Malformed,
+    /// A key-binding JWT, which nothing here asks for.
+    #[error("a key-binding JWT has no place here")]
+    KeyBinding,
+    /// The payload or a disclosure is not JSON that the wire allows.
+    #[error(transparent)]
+    Json(#[from] JsonError),
+    /// A disclosure that is no array of salt, name and value, or of salt and value.
+    #[error("disclosure {0} is not [salt, name, value] or [salt, value]")]
+    Disclosure(usize),
+    /// A disclosure of a member that belongs to the machinery (RFC 9901 section 7.1, 3.c.ii).
+    #[error("a disclosure names the member {0:?}, which is reserved")]
+    Reserved(String),
+    /// The same digest twice (RFC 9901 section 7.1, 4).
+    #[error("a digest appears more than once")]
+    RepeatedDigest,
+    /// A disclosure that no digest asks for, one used twice, or one that hides a member that is there.
+    #[error("the disclosures do not fit the digests: {0}")]
+    Disclosures(String),
+    /// `_sd_alg` is missing (`ssi` asks for it) or not sha-256.
+    #[error("_sd_alg must be sha-256")]
+    Algorithm,
+}
+
+/// A document whose parts can be concealed one by one.
+#[derive(Debug, Clone)]
+pub enum Node {
+    /// A value without concealed parts.
+    Leaf(Value),
+    /// An object.
+    Object(Vec<(String, Child)>),
+    /// An array.
+    Array(Vec<Child>),
+}
+
+/// A part of a document.
+#[derive(Debug, Clone)]
+pub struct Child {
+    /// The part.
+    pub node: Node,
+    /// Whether it is replaced by its digest.
+    pub concealed: bool,
+}
+
+impl Node {
+    /// A value with every member and every element concealed, at every depth.
+    #[must_use]
+    pub fn concealed(value: &Value) -> Self {
+        let child = |value| Child { node: Self::concealed(value), concealed: true };
+        match value {
+            Value::Object(map) if !map.is_empty() => {
+                Self::Object(map.iter().map(|(name, value)| (name.clone(), child(value))).collect())
+            }
+            Value::Array(array) if !array.is_empty() => Self::Array(array.iter().map(child).collect()),
+            leaf => Self::Leaf(leaf.clone()),
+        }
+    }
+}
+
+/// One concealed part: where it is, and the disclosure as it was written and hashed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Disclosure {
+    path: Path,
+    json: String,
+}
+
+impl Disclosure {
+    fn new(path: Path, salt: &str, name: Option<&str>, value: &Value) -> Result<Self, JsonError> {
+        let array = match name {
+            Some(name) => json!([salt, name, value]),
+            None => json!([salt, value]),
+        };
+        let bytes = json::canonical(&array)?;
+        let json = String::from_utf8(bytes).map_err(|e| JsonError::NotCanonical(e.to_string()))?;
+        Ok(Self { path, json })
+    }
+
+    /// Where the part is.
+    #[must_use]
+    pub const fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The disclosure as it stands in an SD-JWT.
+    #[must_use]
+    pub fn encoded(&self) -> String {
+        URL_SAFE_NO_PAD.encode(&self.json)
+    }
+
+    /// The value that is disclosed; parts concealed within it are digests still.
+    ///
+    /// # Errors
+    /// When the stored bytes are not a disclosure, which means that the store was changed.
+    pub fn value(&self) -> Result<Value, SdJwtError> {
+        match json::parse(self.json.as_bytes())? {
+            Value::Array(mut parts) => parts.pop().ok_or(SdJwtError::Disclosure(0)),
+            _ => Err(SdJwtError::Disclosure(0)),
+        }
+    }
+}
+
+fn digest(encoded: &str) -> String {
+    URL_SAFE_NO_PAD.encode(Sha256::digest(encoded))
+}
+
+/// Conceals the parts of an object: what remains to be signed, and the disclosures, parents before their parts.
+///
+/// Each part has a salt of 128 bits. Digest arrays are sorted; they and arrays with concealed elements are
+/// filled up with `decoys` to a multiple of [`DECOY_STEP`].
+///
+/// # Errors
+/// When a value has no canonical form.
+pub fn conceal(
+    members: &[(String, Child)],
+    decoys: bool,
+    random: &dyn Random,
+) -> Result<(Map<String, Value>, Vec<Disclosure>), JsonError> {
+    let mut work = Concealing { decoys, random, disclosures: Vec::new() };
+    let payload = work.object(members, &Path::default())?;
+    work.disclosures.sort_by(|a, b| a.path.cmp(&b.path));
+    Ok((payload, work.disclosures))
+}
+
+struct Concealing<'a> {
+    decoys: bool,
+    random: &'a dyn Random,
+    disclosures: Vec<Disclosure>,
+}
+
+impl Concealing<'_> {
+    fn node(&mut self, node: &Node, path: &Path) -> Result<Value, JsonError> {
+        match node {
+            Node::Leaf(value) => Ok(value.clone()),
+            Node::Object(members) => self.object(members, path).map(Value::Object),
+            Node::Array(elements) => self.array(elements, path).map(Value::Array),
+        }
+    }
+
+    fn object(&mut self, members: &[(String, Child)], path: &Path) -> Result<Map<String, Value>, JsonError> {
+        let mut object = Map::new();
+        let mut digests = Vec::new();
+        for (name, child) in members {
+            let place = path.member(name);
+            let value = self.node(&child.node, &place)?;
+            if child.concealed {
+                digests.push(self.disclose(place, Some(name), &value)?);
+            } else {
+                object.insert(name.clone(), value);
+            }
+        }
+        if !digests.is_empty() {
+            for _ in 0..self.missing(digests.len()) {
+                digests.push(self.decoy());
+            }
+            digests.sort_unstable();
+            object.insert("_sd".to_owned(), json!(digests));
+        }
+        Ok(object)
+    }
+
+    fn array(&mut self, elements: &[Child], path: &Path) -> Result<Vec<Value>, JsonError> {
+        let mut array = Vec::new();
+        for (index, child) in elements.iter().enumerate() {
+            let place = path.element(index);
+            let value = self.node(&child.node, &place)?;
+            array.push(if child.concealed { json!({"...": self.disclose(place, None, &value)?}) } else { value });
+        }
+        if elements.iter().any(|child| child.concealed) {
+            for _ in 0..self.missing(array.len()) {
+                array.push(json!({"...": self.decoy()}));
+            }
+        }
+        Ok(array)
+    }
+
+    fn disclose(&mut self, path: Path, name: Option<&str>, value: &Value) -> Result<String, JsonError> {
+        let salt = URL_SAFE_NO_PAD.encode(random::bytes::<16>(self.random));
+        let disclosure = Disclosure::new(path, &salt, name, value)?;
+        let digest = digest(&disclosure.encoded());
+        self.disclosures.push(disclosure);
+        Ok(digest)
+    }
+
+    fn missing(&self, length: usize) -> usize {
+        if self.decoys { length.next_multiple_of(DECOY_STEP) - length } else { 0 }
+    }
+
+    fn decoy(&self) -> String {
+        URL_SAFE_NO_PAD.encode(random::bytes::<32>(self.random))
+    }
+}
+
+/// An SD-JWT as it was received: the issuer's JWT and the disclosures that came with it. Nothing is verified.
+#[derive(Debug, Clone, Copy)]
+pub struct Presentation<'a> {
+    text: &'a str,
+    jwt: &'a str,
+}
+
+impl<'a> Presentation<'a> {
+    /// Splits the text.
+    ///
+    /// # Errors
+    /// [`SdJwtError::Malformed`], [`SdJwtError::KeyBinding`].
+    pub fn parse(text: &'a str) -> Result<Self, SdJwtError> {
+        let (jwt, rest) = text.split_once('~').ok_or(SdJwtError::Malformed)?;
+        if !rest.is_empty() && !rest.ends_with('~') {
+            return Err(SdJwtError::KeyBinding);
+        }
+        if jwt.split('.').count() != 3 || rest.split('~').count() > MAX_DISCLOSURES {
+            return Err(SdJwtError::Malformed);
+        }
+        Ok(Self { text, jwt })
+    }
+
+    /// The issuer's JWT: what the commitment is the hash of.
+    #[must_use]
+    pub const fn jwt(&self) -> &'a str {
+        self.jwt
+    }
+
+    /// The claims with the disclosed parts in their places and the machinery removed (RFC 9901 section 7.1).
+    /// The issuer's signature is checked elsewhere.
+    ///
+    /// # Errors
+    /// [`SdJwtError`]; a disclosure that no digest asks for is one.
+    pub fn reveal(&self) -> Result<Map<String, Value>, SdJwtError> {
+        let payload = self.jwt.split('.').nth(1).unwrap_or_default();
+        let payload = URL_SAFE_NO_PAD.decode(payload).map_err(|_| SdJwtError::Malformed)?;
+        let payload = json::parse(&payload)?;
+        if payload["_sd_alg"] != "sha-256" {
+            return Err(SdJwtError::Algorithm);
+        }
+        let mut digests = Digests::default();
+        digests.collect(&payload)?;
+        let encoded = self.text[self.jwt.len() + 1..].split_terminator('~');
+        let mut seen = BTreeSet::new();
+        for (index, encoded) in encoded.enumerate() {
+            if !seen.insert(encoded) {
+                return Err(SdJwtError::Disclosures("a disclosure appears twice".into()));
+            }
+            digests.collect(&check_disclosure(index, encoded)?)?;
+        }
+        let refused = |e: String| SdJwtError::Disclosures(e);
+        let sd_jwt = SdJwt::new(self.text).map_err(|_| SdJwtError::Malformed)?;
+        let revealed = sd_jwt.decode_reveal_any().map_err(|e| refused(e.to_string()))?;
+        let claims = serde_json::to_value(revealed.claims()).map_err(|e| refused(e.to_string()))?;
+        match claims {
+            Value::Object(mut claims) => {
+                claims.remove("_sd_alg");
+                Ok(claims)
+            }
+            _ => Err(SdJwtError::Malformed),
+        }
+    }
+}
+
+/// What a disclosure discloses, after its form has been checked.
+fn check_disclosure(index: usize, encoded: &str) -> Result<Value, SdJwtError> {
+    let bytes = URL_SAFE_NO_PAD.decode(encoded).map_err(|_| SdJwtError::Disclosure(index))?;
+    let Value::Array(parts) = json::parse(&bytes)? else { return Err(SdJwtError::Disclosure(index)) };
+    match parts.as_slice() {
+        [Value::String(_), Value::String(name), _] if matches!(name.as_str(), "_sd" | "..." | "_sd_alg") => {
+            Err(SdJwtError::Reserved(name.clone()))
+        }
+        [Value::String(_), Value::String(_), value] | [Value::String(_), value] => Ok(value.clone()),
+        _ => Err(SdJwtError::Disclosure(index)),
+    }
+}
+
+/// Every digest of a payload and its disclosures, each once.
+#[derive(Default)]
+struct Digests(BTreeSet<String>);
+
+impl Digests {
+    fn collect(&mut self, value: &Value) -> Result<(), SdJwtError> {
+        match value {
+            Value::Object(map) => {
+                for (name, value) in map {
+                    match (name.as_str(), value) {
+                        ("_sd", Value::Array(digests)) => digests.iter().try_for_each(|d| self.once(d))?,
+                        ("...", digest) if map.len() == 1 => self.once(digest)?,
+                        ("_sd" | "...", _) => {
+                            return Err(SdJwtError::Disclosures(format!("{name:?} out of place")));
+                        }
+                        _ => self.collect(value)?,
+                    }
+                }
+                Ok(())
+            }
+            Value::Array(values) => values.iter().try_for_each(|v| self.collect(v)),
+            _ => Ok(()),
+        }
+    }
+
+    fn once(&mut self, digest: &Value) -> Result<(), SdJwtError> {
+        let digest = digest.as_str().ok_or_else(|| SdJwtError::Disclosures("a digest is no text".into()))?;
+        if self.0.insert(digest.to_owned()) { Ok(()) } else { Err(SdJwtError::RepeatedDigest) }
+    }
+}

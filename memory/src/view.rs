@@ -1,0 +1,341 @@
+//! A grant is a view (protocol section 0):
+//!
+//! ```text
+//! View(grant) = cap( project( select(store, grant.filter), profile, trust_level ), max_items )
+//! ```
+//!
+//! [`View::build`] alone sees whole items. Everything that answers a grantee works on the view it made.
+
+use crate::commitment::{Committed, CommitmentError};
+use crate::epistemic::{self, Epistemic};
+use crate::filter::Filter;
+use crate::item::{Confidence, Kind};
+use crate::profile::{Profile, TrustLevel};
+use crate::project::project;
+use crate::rank::{Document, Index};
+use crate::record::Head;
+use crate::text::Language;
+use oap_identity::json::{self, JsonError};
+use oap_identity::{Hash, ItemId, ScopeId, Timestamp};
+use serde_json::{Map, Value};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What a grant asks for, as far as a view depends on it.
+#[derive(Debug, Clone)]
+pub struct Terms<'a> {
+    /// What is selected.
+    pub filter: &'a Filter,
+    /// The scope of a filter that names none.
+    pub scope: &'a ScopeId,
+    /// What is shown.
+    pub profile: &'a Profile,
+    /// To whom.
+    pub level: TrustLevel,
+    /// Whether the grantee is one of the owner's own agents.
+    pub own_agent: bool,
+    /// What was disclosed already, and how much may be.
+    pub disclosed: &'a Disclosed,
+    /// Whether embeddings are shown.
+    pub embeddings: bool,
+    /// The gateway's belief threshold.
+    pub belief_threshold: Confidence,
+    /// How words are matched.
+    pub language: Language,
+    /// The gateway's clock.
+    pub now: Timestamp,
+}
+
+/// The distinct items that were ever disclosed under a grant. The first `max_items` are remembered; after that
+/// only those come back (protocol section 5).
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Disclosed {
+    items: BTreeSet<ItemId>,
+    max_items: usize,
+}
+
+impl Disclosed {
+    /// What is remembered of a grant for so many items.
+    #[must_use]
+    pub fn new(max_items: usize, items: impl IntoIterator<Item = ItemId>) -> Self {
+        Self { items: items.into_iter().collect(), max_items }
+    }
+
+    /// Whether the item was disclosed before.
+    #[must_use]
+    pub fn contains(&self, item: ItemId) -> bool {
+        self.items.contains(&item)
+    }
+
+    /// How many were.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.items.len()
+    }
+
+    /// How many others may be.
+    #[must_use]
+    pub fn remaining(&self) -> usize {
+        self.max_items.saturating_sub(self.items.len())
+    }
+
+    /// Remembers items.
+    pub fn extend(&mut self, items: impl IntoIterator<Item = ItemId>) {
+        self.items.extend(items);
+    }
+}
+
+/// A whole item, as the store has it.
+#[derive(Debug, Clone)]
+pub struct Whole {
+    /// The version in force.
+    pub committed: Committed,
+    /// The item's chain, oldest link first, as written.
+    pub chain: Vec<Value>,
+    /// The receipt of its capture, as written.
+    pub capture_receipt: Value,
+}
+
+/// Why a view could not be built.
+#[derive(Debug, thiserror::Error)]
+pub enum ViewError<E> {
+    /// The store failed.
+    #[error(transparent)]
+    Store(E),
+    /// A stored version is not what was committed.
+    #[error("item {0}: {1}")]
+    Commitment(ItemId, CommitmentError),
+    /// A stored document has no canonical form.
+    #[error(transparent)]
+    Json(#[from] JsonError),
+}
+
+/// One item of a view: what its grantee sees of it, written out.
+#[derive(Debug, Clone)]
+pub struct ViewItem {
+    pub(crate) id: ItemId,
+    pub(crate) commitment: Hash,
+    pub(crate) kind: Option<Kind>,
+    pub(crate) labels: Vec<String>,
+    pub(crate) confidence: Option<Confidence>,
+    pub(crate) captured_at: Timestamp,
+    /// The members before `integrity`, between it and `relevance`, and after, in canonical order.
+    pub(crate) members: [Box<str>; 3],
+    /// `"capture_receipt":…,"chain":…`.
+    pub(crate) chain: Box<str>,
+    pub(crate) sd_jwt: Box<str>,
+}
+
+impl ViewItem {
+    /// The item.
+    #[must_use]
+    pub const fn id(&self) -> ItemId {
+        self.id
+    }
+
+    /// The commitment of the version in force.
+    #[must_use]
+    pub const fn commitment(&self) -> Hash {
+        self.commitment
+    }
+
+    /// The kind, where the profile shows it.
+    #[must_use]
+    pub const fn kind(&self) -> Option<Kind> {
+        self.kind
+    }
+}
+
+/// All that a grantee can learn under one grant.
+#[derive(Debug)]
+pub struct View {
+    items: Vec<ViewItem>,
+    members: BTreeSet<ItemId>,
+    index: Index,
+    capped: bool,
+    ends: Option<Timestamp>,
+    bytes: usize,
+}
+
+impl View {
+    /// Selects, projects and caps. Items are loaded only when they were selected.
+    ///
+    /// # Errors
+    /// [`ViewError`]; a view that cannot be built whole is not built.
+    pub fn build<'h, E>(
+        terms: &Terms,
+        heads: impl Iterator<Item = &'h Head>,
+        mut load: impl FnMut(&Head) -> Result<Whole, E>,
+    ) -> Result<Self, ViewError<E>> {
+        let capped = terms.disclosed.remaining() == 0;
+        let mut selected: Vec<&Head> = heads
+            .filter(|head| terms.filter.admits(head, terms.scope, terms.own_agent, terms.now))
+            .filter(|head| !capped || terms.disclosed.contains(head.item_id))
+            .collect();
+        selected.sort_by_key(|head| head.item_id);
+        let mut items = Vec::with_capacity(selected.len());
+        let mut texts = Vec::with_capacity(selected.len());
+        for head in &selected {
+            let whole = load(head).map_err(ViewError::Store)?;
+            let (item, text) = show(head, &whole, terms)?;
+            items.push(item);
+            texts.push(text);
+        }
+        let documents: Vec<Document> = items
+            .iter()
+            .zip(&texts)
+            .map(|(item, text)| Document {
+                text,
+                kind: item.kind.unwrap_or(Kind::Fact),
+                captured_at: item.captured_at,
+            })
+            .collect();
+        let index = Index::build(&documents, terms.language);
+        Ok(Self {
+            members: items.iter().map(|item| item.id).collect(),
+            bytes: items.iter().map(ViewItem::bytes).sum(),
+            items,
+            index,
+            capped,
+            ends: selected.iter().filter_map(|head| head.end_of_life).min(),
+        })
+    }
+
+    /// The items, in the order of their ids.
+    #[must_use]
+    pub fn items(&self) -> &[ViewItem] {
+        &self.items
+    }
+
+    /// Whether the item is in the view.
+    #[must_use]
+    pub fn contains(&self, item: ItemId) -> bool {
+        self.members.contains(&item)
+    }
+
+    /// When the first of its items expires: the view must not be used from then on.
+    #[must_use]
+    pub const fn ends(&self) -> Option<Timestamp> {
+        self.ends
+    }
+
+    /// How much memory its items take, in bytes.
+    #[must_use]
+    pub const fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Whether the view holds only what was disclosed before, because the grant has no more to give. A view that
+    /// was built before that came to be is to be built again.
+    #[must_use]
+    pub const fn is_capped(&self) -> bool {
+        self.capped
+    }
+
+    pub(crate) const fn index(&self) -> &Index {
+        &self.index
+    }
+}
+
+impl ViewItem {
+    fn bytes(&self) -> usize {
+        self.members.iter().map(|part| part.len()).sum::<usize>() + self.chain.len() + self.sd_jwt.len() + 200
+    }
+}
+
+/// What a grantee sees of an item: written out, and as text to match.
+fn show<E>(head: &Head, whole: &Whole, terms: &Terms) -> Result<(ViewItem, String), ViewError<E>> {
+    let wrong = |e| ViewError::Commitment(head.item_id, e);
+    let projected =
+        project(&whole.committed, terms.profile, terms.level, terms.embeddings).map_err(wrong)?;
+    let visible = projected.item();
+    let attitude = epistemic::classify(head.confidence, head.meta.human_verified, terms.belief_threshold);
+    let item = ViewItem {
+        id: head.item_id,
+        commitment: whole.committed.commitment(),
+        kind: visible.get("kind").and_then(Value::as_str).and_then(|kind| kind.parse().ok()),
+        labels: strings(visible.get("labels")),
+        confidence: visible
+            .get("provenance")
+            .and_then(|p| p.get("confidence"))
+            .and_then(Value::as_f64)
+            .and_then(|c| c.try_into().ok()),
+        captured_at: visible
+            .get("provenance")
+            .and_then(|p| p.get("captured_at"))
+            .and_then(Value::as_str)
+            .and_then(|at| at.parse().ok())
+            .unwrap_or(Timestamp::from_millis(0)),
+        members: members(visible, attitude)?,
+        chain: chain(whole)?,
+        sd_jwt: projected.sd_jwt(&whole.committed).into(),
+    };
+    Ok((item, visible_text(visible)))
+}
+
+fn strings(value: Option<&Value>) -> Vec<String> {
+    let texts = value.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    texts.iter().filter_map(|v| v.as_str().map(str::to_owned)).collect()
+}
+
+/// The item's members in canonical order, in three parts: `integrity` and `relevance` go between them.
+fn members(visible: &Map<String, Value>, attitude: Epistemic) -> Result<[Box<str>; 3], JsonError> {
+    let attitude = Value::from(attitude.as_str());
+    let mut all: BTreeMap<&str, &Value> = visible.iter().map(|(name, value)| (name.as_str(), value)).collect();
+    all.insert("epistemic", &attitude);
+    let mut parts = [String::new(), String::new(), String::new()];
+    for (name, value) in all {
+        let part = match name {
+            n if n < "integrity" => &mut parts[0],
+            n if n < "relevance" => &mut parts[1],
+            _ => &mut parts[2],
+        };
+        if !part.is_empty() {
+            part.push(',');
+        }
+        part.push_str(&text(&name)?);
+        part.push(':');
+        part.push_str(&text(value)?);
+    }
+    Ok(parts.map(String::into_boxed_str))
+}
+
+fn chain(whole: &Whole) -> Result<Box<str>, JsonError> {
+    Ok(format!(
+        r#""capture_receipt":{},"chain":{}"#,
+        text(&whole.capture_receipt)?,
+        text(&whole.chain)?
+    )
+    .into())
+}
+
+/// A value's canonical form as text.
+pub(crate) fn text<T: serde::Serialize>(value: &T) -> Result<String, JsonError> {
+    String::from_utf8(json::canonical(value)?).map_err(|e| JsonError::NotCanonical(e.to_string()))
+}
+
+/// Everything visible as a string: text, labels, subject, structured leaves (protocol section 0).
+fn visible_text(visible: &Map<String, Value>) -> String {
+    let mut text = String::new();
+    for name in ["content", "labels", "subject_entity_id"] {
+        if let Some(value) = visible.get(name) {
+            leaves(value, &mut text);
+        }
+    }
+    text
+}
+
+fn leaves(value: &Value, text: &mut String) {
+    match value {
+        Value::String(leaf) => {
+            text.push_str(leaf);
+            text.push('\n');
+        }
+        Value::Number(leaf) => {
+            text.push_str(&leaf.to_string());
+            text.push('\n');
+        }
+        Value::Array(values) => values.iter().for_each(|v| leaves(v, text)),
+        Value::Object(map) => map.values().for_each(|v| leaves(v, text)),
+        Value::Bool(_) | Value::Null => {}
+    }
+}

@@ -1,0 +1,324 @@
+//! The property *commitment*: what a receiver accepts is exactly what was captured, part by part.
+
+mod support;
+
+use oap_identity::json;
+use oap_memory::commitment::{self, Committed};
+use oap_memory::evidence::{self, EvidenceError};
+use oap_memory::profile::{Profile, TrustLevel};
+use oap_memory::project::project;
+use oap_memory::sd_jwt::Presentation;
+use oap_memory::tree::{Path, Step};
+use oap_memory::view::Whole;
+use proptest::prelude::*;
+use serde_json::{Map, Value, json};
+use support::{Owner, contact, full};
+
+/// An item as an answer has it, under a profile and level.
+fn answered(whole: &Whole, profile: &str, level: u8) -> Value {
+    let profile = Profile::built_in().into_iter().find(|p| p.name().ends_with(profile)).unwrap();
+    let projected = project(&whole.committed, &profile, level.try_into().unwrap(), false).unwrap();
+    let mut item = Value::Object(projected.item().clone());
+    item["integrity"] = json!({
+        "sd_jwt": projected.sd_jwt(&whole.committed),
+        "chain": whole.chain,
+        "capture_receipt": whole.capture_receipt,
+    });
+    item["relevance"] = json!(1);
+    item["epistemic"] = json!("belief");
+    item
+}
+
+#[test]
+fn every_level_of_every_profile_verifies() {
+    let owner = Owner::new(1);
+    let (_, whole) = owner.capture(&contact());
+    for profile in Profile::built_in() {
+        for level in TrustLevel::all() {
+            let item = answered(&whole, profile.name(), level.get());
+            let verified = evidence::item(&item, &owner.document()).unwrap();
+            assert_eq!(verified.capture.provenance_tags_out.len(), 1, "{} {level:?}", profile.name());
+        }
+    }
+}
+
+#[test]
+fn levels_of_the_contact_profile_are_the_table_of_rfc_0007() {
+    let owner = Owner::new(1);
+    let (_, whole) = owner.capture(&contact());
+    let structured = |level| answered(&whole, "contact.v1", level)["content"]["structured"].clone();
+    assert_eq!(structured(0), json!({"names": {"given": "Alice", "family": "Schmidt"}}));
+    assert_eq!(structured(1)["affiliations"], json!([{"organization_id": "ent_org", "role": "Lead"}]));
+    assert_eq!(structured(1).get("channels"), None);
+    assert_eq!(
+        structured(2)["channels"],
+        json!([{"type": "email", "value": "alice@work.example", "primary": true}])
+    );
+    assert_eq!(structured(2)["languages"], json!(["de", "en"]));
+    assert_eq!(structured(3)["channels"].as_array().unwrap().len(), 3);
+    assert_eq!(structured(3)["affiliations"][0].get("since"), None);
+    assert_eq!(structured(4), contact()["content"]["structured"]);
+    for level in 0..4 {
+        let item = answered(&whole, "contact.v1", level);
+        for hidden in ["labels", "subject_entity_id", "extensions", "ttl_days", "scope_id"] {
+            assert!(item.get(hidden).is_none(), "{hidden} at {level}");
+        }
+        assert!(item["content"].get("text").is_none());
+        assert!(item["provenance"].get("confidence").is_none());
+        assert!(item["provenance"].get("source_receipt").is_some());
+    }
+}
+
+#[test]
+fn levels_of_the_default_projection() {
+    let owner = Owner::new(1);
+    let mut note = contact();
+    note["content"]["structured"]["entity_type"] = json!("note");
+    note["content"]["text"] = json!("Mail a@b.example, IBAN DE89370400440532013000, password: hunter2!!");
+    let (_, whole) = owner.capture(&note);
+    let item = |level| answered(&whole, "memory.v1", level);
+    assert!(item(0).get("labels").is_none() && item(0).get("content").is_none());
+    assert_eq!(item(0)["kind"], "fact");
+    assert_eq!(item(1)["labels"], json!(["contact", "project"]));
+    assert_eq!(item(1)["subject_entity_id"], "ent_alice");
+    assert_eq!(item(2)["content"]["text"], "Mail [email], IBAN [iban], password: [secret]");
+    assert!(item(2)["content"].get("structured").is_none());
+    assert_eq!(
+        item(3)["content"]["text"],
+        "Mail a@b.example, IBAN DE89370400440532013000, password: [secret]"
+    );
+    assert_eq!(item(4)["content"], note["content"]);
+    assert_eq!(item(4)["extensions"], note["extensions"]);
+}
+
+#[test]
+fn a_correction_is_seen_and_proved() {
+    let owner = Owner::new(1);
+    let (_, first) = owner.capture(&json!({"kind": "fact", "content": {"text": "old"}}));
+    let second = owner.correct(&first, &json!({"kind": "fact", "content": {"text": "new"}}));
+    let item = answered(&second, "memory.v1", 3);
+    let verified = evidence::item(&item, &owner.document()).unwrap();
+    assert_eq!((verified.chain.links().len(), item["version"].as_i64()), (2, Some(2)));
+    assert!(evidence::explain(&verified).join(" ").contains("corrected once"));
+
+    // The tail cut off: the SD-JWT of the version in force no longer fits.
+    let mut cut = item.clone();
+    cut["integrity"]["chain"].as_array_mut().unwrap().pop();
+    assert_eq!(evidence::item(&cut, &owner.document()).unwrap_err(), EvidenceError::Commitment);
+
+    // The old version passed off as the one in force.
+    let mut stale = answered(&first, "memory.v1", 3);
+    stale["integrity"]["chain"] = item["integrity"]["chain"].clone();
+    assert_eq!(evidence::item(&stale, &owner.document()).unwrap_err(), EvidenceError::Commitment);
+
+    // Order and signatures of the links.
+    let mut swapped = item.clone();
+    swapped["integrity"]["chain"].as_array_mut().unwrap().reverse();
+    assert!(matches!(evidence::item(&swapped, &owner.document()), Err(EvidenceError::Chain(_))));
+    let mut stripped = item;
+    stripped["integrity"]["chain"][1].as_object_mut().unwrap().remove("signature");
+    assert!(matches!(evidence::item(&stripped, &owner.document()), Err(EvidenceError::Chain(_))));
+}
+
+#[test]
+fn pieces_of_another_item_do_not_fit() {
+    let owner = Owner::new(1);
+    let (_, a) = owner.capture(&contact());
+    let (_, b) = owner.capture(&contact());
+    let (a, b) = (answered(&a, "contact.v1", 2), answered(&b, "contact.v1", 2));
+    for piece in ["sd_jwt", "chain", "capture_receipt"] {
+        let mut mixed = a.clone();
+        mixed["integrity"][piece] = b["integrity"][piece].clone();
+        assert!(evidence::item(&mixed, &owner.document()).is_err(), "{piece}");
+    }
+    let mut renamed = a;
+    renamed["item_id"] = b["item_id"].clone();
+    assert!(evidence::item(&renamed, &owner.document()).is_err());
+}
+
+#[test]
+fn a_stranger_cannot_sign_for_the_owner() {
+    let owner = Owner::new(1);
+    let kid = "did:web:user.example#key-1".parse().unwrap();
+    let forger =
+        Owner { signer: oap_identity::Signer::from_seed(kid, &[9; 32]).unwrap(), ..Owner::new(2) };
+    let (_, forged) = forger.capture(&contact());
+    let item = answered(&forged, "memory.v1", 2);
+    assert!(evidence::item(&item, &forger.document()).is_ok());
+    assert!(evidence::item(&item, &owner.document()).is_err());
+}
+
+/// Every leaf of a document, to change one at a time.
+fn leaves(value: &Value, at: &Path, found: &mut Vec<Path>) {
+    match value {
+        Value::Object(map) => map.iter().for_each(|(name, v)| leaves(v, &at.member(name), found)),
+        Value::Array(values) => values.iter().enumerate().for_each(|(i, v)| leaves(v, &at.element(i), found)),
+        _ => found.push(at.clone()),
+    }
+}
+
+fn leaf_mut<'a>(root: &'a mut Value, path: &Path) -> &'a mut Value {
+    path.steps().iter().fold(root, |value, step| match step {
+        Step::Member(name) => &mut value[name.as_str()],
+        Step::Element(i) => &mut value[*i as usize],
+    })
+}
+
+/// Every leaf of an answered item (visible members, links, receipt), changed one at a time, is noticed.
+#[test]
+fn every_changed_leaf_is_detected() {
+    let owner = Owner::new(1);
+    let (_, whole) = owner.capture(&contact());
+    let item = answered(&whole, "contact.v1", 3);
+    let mut found = Vec::new();
+    leaves(&item, &Path::default(), &mut found);
+    let judged = |path: &Path| !matches!(&path.steps()[0], Step::Member(m) if m == "relevance" || m == "epistemic");
+    let mut changed_leaves = 0;
+    for path in found.iter().filter(|p| judged(p)) {
+        let mut changed = item.clone();
+        let leaf = leaf_mut(&mut changed, path);
+        *leaf = match leaf {
+            Value::String(text) => {
+                let mut chars: Vec<char> = text.chars().collect();
+                let middle = chars.len() / 2;
+                match chars.get_mut(middle) {
+                    Some(c) => *c = if *c == 'A' { 'B' } else { 'A' },
+                    None => chars.push('A'),
+                }
+                Value::String(chars.into_iter().collect())
+            }
+            Value::Number(n) => json!(n.as_f64().unwrap() + 1.0),
+            Value::Bool(b) => json!(!*b),
+            _ => json!("x"),
+        };
+        assert!(evidence::item(&changed, &owner.document()).is_err(), "{path}");
+        changed_leaves += 1;
+    }
+    assert!(changed_leaves > 30, "{changed_leaves}");
+}
+
+/// Every byte of the SD-JWT, flipped one at a time, is noticed.
+#[test]
+fn every_changed_byte_of_the_sd_jwt_is_detected() {
+    let owner = Owner::new(1);
+    let (_, whole) = owner.capture(&json!({"kind": "fact", "content": {"text": "mail a@b.example now"}}));
+    let text = full(&whole);
+    for position in 0..text.len() {
+        let mut bytes = text.clone().into_bytes();
+        bytes[position] = if bytes[position] == b'A' { b'B' } else { b'A' };
+        let changed = String::from_utf8(bytes).unwrap();
+        assert!(commitment::verify(&changed, &owner.document()).is_err(), "byte {position}");
+    }
+}
+
+#[test]
+fn segments_cannot_change_their_order_or_class() {
+    let owner = Owner::new(1);
+    let (_, whole) =
+        owner.capture(&json!({"kind": "fact", "content": {"text": "from a@b.example to c@d.example"}}));
+    let text = full(&whole);
+    let mut parts: Vec<&str> = text.trim_end_matches('~').split('~').collect();
+    let expected = commitment::wire(commitment::verify(&text, &owner.document()).unwrap().claims()).unwrap();
+    parts[1..].reverse();
+    let reordered = parts.join("~") + "~";
+    let claims = commitment::verify(&reordered, &owner.document()).unwrap();
+    // The order of disclosures is the order of nothing: the text stays as it was captured.
+    assert_eq!(commitment::wire(claims.claims()).unwrap(), expected);
+}
+
+/// A hidden value cannot be confirmed by guessing it: its digest is salted.
+#[test]
+fn hidden_digests_do_not_verify_guesses() {
+    use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD as B64};
+    let owner = Owner::new(1);
+    let (_, whole) = owner.capture(&contact());
+    let item = answered(&whole, "contact.v1", 0);
+    let shown = item["integrity"]["sd_jwt"].as_str().unwrap();
+    let known_salts: Vec<String> = shown
+        .split('~')
+        .skip(1)
+        .filter(|d| !d.is_empty())
+        .map(|d| {
+            let parts: Vec<Value> = serde_json::from_slice(&B64.decode(d).unwrap()).unwrap();
+            parts[0].as_str().unwrap().to_owned()
+        })
+        .collect();
+    let mut salts = vec![String::new(), B64.encode([0; 16])];
+    salts.extend(known_salts);
+    for salt in salts {
+        let guess = B64.encode(json!([salt, "subject_entity_id", "ent_alice"]).to_string());
+        let guessed = format!("{shown}{guess}~");
+        assert!(commitment::verify(&guessed, &owner.document()).is_err());
+    }
+}
+
+fn json_value() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        (-1_000_000i64..1_000_000).prop_map(Value::from),
+        (-1e6..1e6f64).prop_map(|f| json::parse(f.to_string().as_bytes()).unwrap()),
+        ".{0,12}".prop_map(Value::from),
+    ];
+    leaf.prop_recursive(4, 24, 5, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..5).prop_map(Value::from),
+            prop::collection::btree_map("[a-z]{1,6}", inner, 0..5)
+                .prop_map(|m| Value::Object(m.into_iter().collect())),
+        ]
+    })
+}
+
+fn item() -> impl Strategy<Value = Value> {
+    let structured = prop::collection::btree_map("[a-z]{1,6}", json_value(), 1..5);
+    let text = prop_oneof![
+        ".{0,60}".prop_map(|s| s),
+        "[a-z ]{0,20}[a-z]{1,8}@[a-z]{1,8}\\.example[a-z ]{0,20}".prop_map(|s| s),
+    ];
+    (structured, text, prop::collection::vec("[a-z]{1,8}", 0..12)).prop_map(|(structured, text, labels)| {
+        let structured: Map<String, Value> = structured.into_iter().collect();
+        json!({"kind": "observation", "content": {"text": text, "structured": structured}, "labels": labels})
+    })
+}
+
+/// The gateway puts the visible item together from its own disclosures; the receiver reveals it by digest.
+fn receiver_sees_what_the_gateway_shows(committed: &Committed, chosen: &[bool]) {
+    let mut shown: Vec<&Path> = Vec::new();
+    let mut disclosures = Vec::new();
+    for (disclosure, wanted) in committed.disclosures().iter().zip(chosen.iter().cycle()) {
+        let steps = disclosure.path().steps();
+        let parents: Vec<&Path> =
+            committed.disclosures().iter().map(|d| d.path()).filter(|p| p.steps().len() < steps.len()).collect();
+        let orphan = parents.iter().any(|p| steps.starts_with(p.steps()) && !shown.contains(p));
+        if *wanted && !orphan {
+            shown.push(disclosure.path());
+            disclosures.push(disclosure);
+        }
+    }
+    let gateway = committed.claims(disclosures.iter().copied()).unwrap();
+    let text = committed.present(disclosures.iter().copied());
+    let receiver = Presentation::parse(&text).unwrap().reveal().unwrap();
+    assert_eq!(
+        json::canonical(&Value::Object(gateway)).unwrap(),
+        json::canonical(&Value::Object(receiver)).unwrap()
+    );
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(256))]
+
+    #[test]
+    fn any_choice_of_disclosures_reveals_what_was_captured(item in item(), chosen in prop::collection::vec(any::<bool>(), 1..40)) {
+        let owner = Owner::new(3);
+        let (_, whole) = owner.capture(&item);
+        receiver_sees_what_the_gateway_shows(&whole.committed, &chosen);
+        receiver_sees_what_the_gateway_shows(&whole.committed, &[true]);
+        let claims = commitment::verify(&full(&whole), &owner.document()).unwrap();
+        let wire = commitment::wire(claims.claims()).unwrap();
+        // `null` and absent are not the same in structured content; everything comes back as it was written.
+        prop_assert_eq!(&wire["content"]["structured"], &item["content"]["structured"]);
+        if item["content"]["text"] != "" {
+            prop_assert_eq!(&wire["content"]["text"], &item["content"]["text"]);
+        }
+    }
+}
