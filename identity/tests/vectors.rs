@@ -139,12 +139,16 @@ fn wycheproof_jws_shapes_on_eddsa() {
         ("standard alphabet", format!("{h}.{p}.+/{}", &s[2..])),
         ("signature too long", format!("{h}.{p}.{s}AAAA")),
         ("unused bits", format!("{h}.{p}.{}", unused_bits(s))),
-        ("crit", resigned(&header(json!({"alg": "EdDSA", "kid": kid, "typ": "t+jwt", "crit": ["x"], "x": 1})))),
+        (
+            "crit",
+            resigned(&header(json!({"alg": "EdDSA", "kid": kid, "typ": "t+jwt", "crit": ["x"], "x": 1}))),
+        ),
         ("other typ", resigned(&header(json!({"alg": "EdDSA", "kid": kid, "typ": "u+jwt"})))),
         ("no kid", resigned(&header(json!({"alg": "EdDSA", "typ": "t+jwt"})))),
-        ("duplicate alg", resigned(&B64.encode(format!(
-            r#"{{"alg":"none","alg":"EdDSA","kid":"{kid}","typ":"t+jwt"}}"#
-        )))),
+        (
+            "duplicate alg",
+            resigned(&B64.encode(format!(r#"{{"alg":"none","alg":"EdDSA","kid":"{kid}","typ":"t+jwt"}}"#))),
+        ),
     ];
     for (name, token) in refused {
         assert!(check(&token).is_err(), "{name}");

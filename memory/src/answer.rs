@@ -322,7 +322,12 @@ pub fn output_hash(items_json: &str, response_id: &RequestId) -> Hash {
 ///
 /// # Errors
 /// When the receipt has no canonical form.
-pub fn respond(items_json: &str, frame: &Frame, receipt: &Receipt, signer: &Signer) -> Result<String, JsonError> {
+pub fn respond(
+    items_json: &str,
+    frame: &Frame,
+    receipt: &Receipt,
+    signer: &Signer,
+) -> Result<String, JsonError> {
     let projection = json!({
         "trust_level": frame.level, "profile": frame.profile,
         "redacted_field_count": frame.redacted_field_count, "lawful_basis": frame.lawful_basis,
@@ -336,10 +341,7 @@ pub fn respond(items_json: &str, frame: &Frame, receipt: &Receipt, signer: &Sign
     out.push_str(&text(&projection)?);
     out.push_str(r#","receipt":"#);
     out.push_str(&text(receipt)?);
-    out.push_str(&format!(
-        r#","request_id":"{}","response_id":"{}""#,
-        frame.request_id, frame.response_id
-    ));
+    out.push_str(&format!(r#","request_id":"{}","response_id":"{}""#, frame.request_id, frame.response_id));
     let signed = format!("{out}}}");
     let signature = json!({"alg": "EdDSA", "kid": signer.kid(), "value": signer.sign(signed.as_bytes())});
     out.push_str(r#","signature":"#);

@@ -182,8 +182,8 @@ pub fn verify(links: &[Value], document: &DidDocument) -> Result<VerifiedChain, 
     let mut checked: Vec<Link> = Vec::with_capacity(links.len());
     let mut tip = None;
     for (index, value) in links.iter().enumerate() {
-        let link: Link = serde_json::from_value(value.clone())
-            .map_err(|e| ChainError::Malformed(index, e.to_string()))?;
+        let link: Link =
+            serde_json::from_value(value.clone()).map_err(|e| ChainError::Malformed(index, e.to_string()))?;
         let before = checked.last();
         if checked.first().is_some_and(|first| first.item_id != link.item_id) {
             return Err(ChainError::OtherItem(index));

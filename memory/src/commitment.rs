@@ -252,12 +252,10 @@ pub fn verify(text: &str, document: &DidDocument) -> Result<VerifiedClaims, Comm
 }
 
 fn place(claims: &Map<String, Value>) -> Result<Place, CommitmentError> {
-    let text = |name: &'static str| {
-        claims.get(name).and_then(Value::as_str).ok_or(CommitmentError::Claim(name))
-    };
-    let number = |name: &'static str| {
-        claims.get(name).and_then(Value::as_i64).ok_or(CommitmentError::Claim(name))
-    };
+    let text =
+        |name: &'static str| claims.get(name).and_then(Value::as_str).ok_or(CommitmentError::Claim(name));
+    let number =
+        |name: &'static str| claims.get(name).and_then(Value::as_i64).ok_or(CommitmentError::Claim(name));
     Ok(Place {
         item_id: text("item_id")?.parse().map_err(|_| CommitmentError::Claim("item_id"))?,
         seq: u32::try_from(number("seq")?).map_err(|_| CommitmentError::Claim("seq"))?,

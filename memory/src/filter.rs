@@ -84,9 +84,10 @@ impl Filter {
 
     fn admits_labels(&self, labels: &[String]) -> bool {
         self.labels_any.as_ref().is_none_or(|any| any.iter().any(|l| labels.contains(l)))
-            && self.labels_all.as_ref().is_none_or(|all| {
-                !all.is_empty() && all.iter().all(|l| labels.contains(l))
-            })
+            && self
+                .labels_all
+                .as_ref()
+                .is_none_or(|all| !all.is_empty() && all.iter().all(|l| labels.contains(l)))
             && self.exclude_labels.as_ref().is_none_or(|out| !out.iter().any(|l| labels.contains(l)))
     }
 

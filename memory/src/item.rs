@@ -194,9 +194,26 @@ pub struct Defaults<'a> {
 }
 
 const MEMBERS: [&str; 20] = [
-    "item_id", "owner_did", "scope_id", "kind", "subject_entity_id", "content", "embedding", "provenance",
-    "labels", "ttl_days", "exportable", "extensions", "version", "updated_at", "expires_at", "sensitivity",
-    "embedding_ref", "derived_from", "status", "integrity",
+    "item_id",
+    "owner_did",
+    "scope_id",
+    "kind",
+    "subject_entity_id",
+    "content",
+    "embedding",
+    "provenance",
+    "labels",
+    "ttl_days",
+    "exportable",
+    "extensions",
+    "version",
+    "updated_at",
+    "expires_at",
+    "sensitivity",
+    "embedding_ref",
+    "derived_from",
+    "status",
+    "integrity",
 ];
 
 impl Body {
@@ -515,8 +532,10 @@ mod tests {
             (json!({"content": {"structured": []}}), "content.structured"),
             (json!({"content": {"structured": {"a": {"_sd": []}}}}), "content.structured"),
             (json!({"content": {"structured": {"a": [{"...": "x"}]}}}), "content.structured"),
-            (json!({"content": {"structured": {"entity_type": "oap.entity.contact", "channels": [1]}}}),
-                "content.structured"),
+            (
+                json!({"content": {"structured": {"entity_type": "oap.entity.contact", "channels": [1]}}}),
+                "content.structured",
+            ),
             (json!({"provenance": {"confidence": 1.01}}), "provenance.confidence"),
             (json!({"provenance": {"captured_at": "yesterday"}}), "provenance.captured_at"),
             (json!({"provenance": {"source_receipt": "rec_1"}}), "provenance.source_receipt"),

@@ -176,8 +176,19 @@ enum FieldStep {
 
 /// The members that an item can have at its root; a path begins with one of them.
 const ROOTS: [&str; 13] = [
-    "scope_id", "kind", "subject_entity_id", "content", "embedding", "provenance", "labels", "ttl_days",
-    "expires_at", "exportable", "sensitivity", "derived_from", "extensions",
+    "scope_id",
+    "kind",
+    "subject_entity_id",
+    "content",
+    "embedding",
+    "provenance",
+    "labels",
+    "ttl_days",
+    "expires_at",
+    "exportable",
+    "sensitivity",
+    "derived_from",
+    "extensions",
 ];
 
 impl FieldPath {
@@ -288,8 +299,7 @@ impl Table {
     /// The places of an item that a level shows; everything below such a place is shown.
     #[must_use]
     pub fn shown(&self, level: TrustLevel, item: &Value) -> Vec<Path> {
-        let mut places: Vec<Path> =
-            self.fields(level).flat_map(|(_, field)| field.places(item)).collect();
+        let mut places: Vec<Path> = self.fields(level).flat_map(|(_, field)| field.places(item)).collect();
         // The capture receipt is always shown: possession rests on it (RFC 0010 A.3, P1).
         places.push(Path::of(&["provenance", "source_receipt"]));
         places
@@ -319,7 +329,8 @@ impl Profile {
         })?;
         let suffix = document.name.strip_prefix(NAME_PREFIX).and_then(|rest| rest.rsplit_once(".v"));
         let named = |part: &str| {
-            !part.is_empty() && part.bytes().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == b'_')
+            !part.is_empty()
+                && part.bytes().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == b'_')
         };
         if !suffix.is_some_and(|(x, n)| named(x) && n.parse::<u16>().is_ok()) {
             return Err(ProfileError::Name(document.name));
@@ -534,9 +545,10 @@ mod tests {
             let places = FieldPath::parse(text).unwrap().places(&item);
             places.iter().map(ToString::to_string).collect::<Vec<_>>()
         };
-        assert_eq!(places("content.structured.channels[type=email,primary=true]"), [
-            "content.structured.channels[0]"
-        ]);
+        assert_eq!(
+            places("content.structured.channels[type=email,primary=true]"),
+            ["content.structured.channels[0]"]
+        );
         assert_eq!(places("content.structured.channels[type=email].primary").len(), 2);
         assert_eq!(places("content.structured.channels[].type").len(), 3);
         assert_eq!(places("content.structured.channels"), ["content.structured.channels"]);
@@ -547,9 +559,8 @@ mod tests {
     fn with(patch: &str) -> Result<Profile, ProfileError> {
         let level0 = "[[level]]\nfields = [\"kind\"]\ntext = \"hidden\"\n";
         let rest = "[[level]]\n".repeat(2);
-        let text = format!(
-            "name = \"oap.profile.projection.x.v1\"\ndescription = \"\"\n{level0}{patch}\n{rest}"
-        );
+        let text =
+            format!("name = \"oap.profile.projection.x.v1\"\ndescription = \"\"\n{level0}{patch}\n{rest}");
         Profile::parse(&text)
     }
 
@@ -564,7 +575,10 @@ mod tests {
             ("[[level]]\nfields = [\"content\"]\n[[level]]", "line 7"),
             ("[[level]]\ntext = \"some\"\n[[level]]", "line 7"),
             ("[[level]]\ntext = { spans = [\"rumour\"] }\n[[level]]", "line 7"),
-            ("[[level]]\ntext = \"full\"\n[[level]]\ntext = \"hidden\"", "level 2 shows less text than level 1"),
+            (
+                "[[level]]\ntext = \"full\"\n[[level]]\ntext = \"hidden\"",
+                "level 2 shows less text than level 1",
+            ),
             ("[[level]]\nbackground = 1\n[[level]]", "line 7"),
         ] {
             let message = with(patch).unwrap_err().to_string();

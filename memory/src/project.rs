@@ -3,7 +3,7 @@
 //! What is chosen is part of what was captured, in its order, and any SD-JWT library can check it. The visible
 //! item is put together from the chosen disclosures alone, by the code that the receiver uses.
 
-use crate::commitment::{self, Committed, CommitmentError};
+use crate::commitment::{self, CommitmentError, Committed};
 use crate::profile::{Profile, TextRule, TrustLevel, is_shown};
 use crate::sd_jwt::Disclosure;
 use crate::tree::{self, Step};
@@ -98,11 +98,11 @@ fn has_text(full: &Value) -> bool {
 }
 
 fn shows_span(text: &TextRule, full: &Value, disclosure: &Disclosure) -> bool {
-    let class = tree::at(full, disclosure.path())
-        .and(full.pointer("/content/text"))
-        .and_then(|segments| match disclosure.path().steps() {
+    let class = tree::at(full, disclosure.path()).and(full.pointer("/content/text")).and_then(|segments| {
+        match disclosure.path().steps() {
             [_, _, Step::Element(i), _] => segments.get(*i as usize)?.get("t")?.as_str()?.parse().ok(),
             _ => None,
-        });
+        }
+    });
     class.is_some_and(|class| text.shows(class))
 }

@@ -187,10 +187,7 @@ impl Receipt {
             id: DecisionId::new(self.timestamp, random),
             outcome: Outcome::Allow,
             rules: vec!["chain.head".to_owned()],
-            more: Map::from_iter([
-                ("chain".to_owned(), json!(chain)),
-                ("length".to_owned(), json!(length)),
-            ]),
+            more: Map::from_iter([("chain".to_owned(), json!(chain)), ("length".to_owned(), json!(length))]),
         };
         Self {
             receipt_id: ReceiptId::new(self.timestamp, random),

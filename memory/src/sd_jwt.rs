@@ -189,7 +189,11 @@ impl Concealing<'_> {
         for (index, child) in elements.iter().enumerate() {
             let place = path.element(index);
             let value = self.node(&child.node, &place)?;
-            array.push(if child.concealed { json!({"...": self.disclose(place, None, &value)?}) } else { value });
+            array.push(if child.concealed {
+                json!({"...": self.disclose(place, None, &value)?})
+            } else {
+                value
+            });
         }
         if elements.iter().any(|child| child.concealed) {
             for _ in 0..self.missing(array.len()) {

@@ -47,11 +47,12 @@ pub fn terms(text: &str, language: Language) -> Vec<Term> {
 
 /// English words without meaning of their own, sorted.
 const STOP: &[&str] = &[
-    "a", "about", "an", "and", "are", "as", "at", "be", "been", "but", "by", "can", "could", "d", "did", "do",
-    "does", "for", "from", "had", "has", "have", "he", "her", "him", "his", "how", "i", "if", "in", "into", "is",
-    "it", "its", "ll", "m", "me", "my", "no", "not", "of", "on", "or", "our", "re", "s", "she", "so", "such",
-    "t", "that", "the", "their", "them", "then", "there", "these", "they", "this", "to", "us", "ve", "was", "we",
-    "were", "what", "when", "where", "which", "who", "will", "with", "would", "you", "your",
+    "a", "about", "an", "and", "are", "as", "at", "be", "been", "but", "by", "can", "could", "d", "did",
+    "do", "does", "for", "from", "had", "has", "have", "he", "her", "him", "his", "how", "i", "if", "in",
+    "into", "is", "it", "its", "ll", "m", "me", "my", "no", "not", "of", "on", "or", "our", "re", "s", "she",
+    "so", "such", "t", "that", "the", "their", "them", "then", "there", "these", "they", "this", "to", "us",
+    "ve", "was", "we", "were", "what", "when", "where", "which", "who", "will", "with", "would", "you",
+    "your",
 ];
 
 #[cfg(test)]

@@ -6,7 +6,7 @@
 //!
 //! [`View::build`] alone sees whole items. Everything that answers a grantee works on the view it made.
 
-use crate::commitment::{Committed, CommitmentError};
+use crate::commitment::{CommitmentError, Committed};
 use crate::epistemic::{self, Epistemic};
 use crate::filter::Filter;
 use crate::item::{Confidence, Kind};
@@ -245,8 +245,7 @@ impl ViewItem {
 /// What a grantee sees of an item: written out, and as text to match.
 fn show<E>(head: &Head, whole: &Whole, terms: &Terms) -> Result<(ViewItem, String), ViewError<E>> {
     let wrong = |e| ViewError::Commitment(head.item_id, e);
-    let projected =
-        project(&whole.committed, terms.profile, terms.level, terms.embeddings).map_err(wrong)?;
+    let projected = project(&whole.committed, terms.profile, terms.level, terms.embeddings).map_err(wrong)?;
     let visible = projected.item();
     let attitude = epistemic::classify(head.confidence, head.meta.human_verified, terms.belief_threshold);
     let item = ViewItem {
@@ -280,7 +279,8 @@ fn strings(value: Option<&Value>) -> Vec<String> {
 /// The item's members in canonical order, in three parts: `integrity` and `relevance` go between them.
 fn members(visible: &Map<String, Value>, attitude: Epistemic) -> Result<[Box<str>; 3], JsonError> {
     let attitude = Value::from(attitude.as_str());
-    let mut all: BTreeMap<&str, &Value> = visible.iter().map(|(name, value)| (name.as_str(), value)).collect();
+    let mut all: BTreeMap<&str, &Value> =
+        visible.iter().map(|(name, value)| (name.as_str(), value)).collect();
     all.insert("epistemic", &attitude);
     let mut parts = [String::new(), String::new(), String::new()];
     for (name, value) in all {
@@ -300,12 +300,8 @@ fn members(visible: &Map<String, Value>, attitude: Epistemic) -> Result<[Box<str
 }
 
 fn chain(whole: &Whole) -> Result<Box<str>, JsonError> {
-    Ok(format!(
-        r#""capture_receipt":{},"chain":{}"#,
-        text(&whole.capture_receipt)?,
-        text(&whole.chain)?
-    )
-    .into())
+    Ok(format!(r#""capture_receipt":{},"chain":{}"#, text(&whole.capture_receipt)?, text(&whole.chain)?)
+        .into())
 }
 
 /// A value's canonical form as text.

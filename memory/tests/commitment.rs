@@ -140,8 +140,7 @@ fn pieces_of_another_item_do_not_fit() {
 fn a_stranger_cannot_sign_for_the_owner() {
     let owner = Owner::new(1);
     let kid = "did:web:user.example#key-1".parse().unwrap();
-    let forger =
-        Owner { signer: oap_identity::Signer::from_seed(kid, &[9; 32]).unwrap(), ..Owner::new(2) };
+    let forger = Owner { signer: oap_identity::Signer::from_seed(kid, &[9; 32]).unwrap(), ..Owner::new(2) };
     let (_, forged) = forger.capture(&contact());
     let item = answered(&forged, "memory.v1", 2);
     assert!(evidence::item(&item, &forger.document()).is_ok());
@@ -172,7 +171,8 @@ fn every_changed_leaf_is_detected() {
     let item = answered(&whole, "contact.v1", 3);
     let mut found = Vec::new();
     leaves(&item, &Path::default(), &mut found);
-    let judged = |path: &Path| !matches!(&path.steps()[0], Step::Member(m) if m == "relevance" || m == "epistemic");
+    let judged =
+        |path: &Path| !matches!(&path.steps()[0], Step::Member(m) if m == "relevance" || m == "epistemic");
     let mut changed_leaves = 0;
     for path in found.iter().filter(|p| judged(p)) {
         let mut changed = item.clone();
@@ -287,8 +287,12 @@ fn receiver_sees_what_the_gateway_shows(committed: &Committed, chosen: &[bool]) 
     let mut disclosures = Vec::new();
     for (disclosure, wanted) in committed.disclosures().iter().zip(chosen.iter().cycle()) {
         let steps = disclosure.path().steps();
-        let parents: Vec<&Path> =
-            committed.disclosures().iter().map(|d| d.path()).filter(|p| p.steps().len() < steps.len()).collect();
+        let parents: Vec<&Path> = committed
+            .disclosures()
+            .iter()
+            .map(|d| d.path())
+            .filter(|p| p.steps().len() < steps.len())
+            .collect();
         let orphan = parents.iter().any(|p| steps.starts_with(p.steps()) && !shown.contains(p));
         if *wanted && !orphan {
             shown.push(disclosure.path());

@@ -10,7 +10,12 @@ use std::path::Path;
 
 /// A payload under a header and a signature that nobody checks here.
 fn unsigned(payload: &Json) -> String {
-    format!("{}.{}.{}", B64.encode(r#"{"alg":"EdDSA"}"#), B64.encode(payload.to_string()), B64.encode([0; 64]))
+    format!(
+        "{}.{}.{}",
+        B64.encode(r#"{"alg":"EdDSA"}"#),
+        B64.encode(payload.to_string()),
+        B64.encode([0; 64])
+    )
 }
 
 fn present(payload: &Json, disclosures: &[String]) -> String {

@@ -121,7 +121,11 @@ mod tests {
         one(SpanClass::Card, "5500-0000-0000-0004", "5500-0000-0000-0004");
         one(SpanClass::Secret, "key AKIAIOSFODNN7EXAMPLE here", "AKIAIOSFODNN7EXAMPLE");
         one(SpanClass::Secret, "password: hunter2-and-more!", "hunter2-and-more!");
-        one(SpanClass::Secret, "ghp_0123456789abcdefghijABCDEFGHIJ012345", "ghp_0123456789abcdefghijABCDEFGHIJ012345");
+        one(
+            SpanClass::Secret,
+            "ghp_0123456789abcdefghijABCDEFGHIJ012345",
+            "ghp_0123456789abcdefghijABCDEFGHIJ012345",
+        );
     }
 
     #[test]

@@ -4,6 +4,7 @@
 
 use oap_identity::random::{Random, Seeded};
 use oap_identity::{DecisionId, Did, DidDocument, ItemId, ReceiptId, Signer, Timestamp, VerificationKey};
+use oap_memory::Body;
 use oap_memory::chain::{Event, Link};
 use oap_memory::commitment::{Committed, Place};
 use oap_memory::detect::segments;
@@ -11,7 +12,6 @@ use oap_memory::item::Defaults;
 use oap_memory::receipt::{Decision, GENESIS, Outcome, Receipt, ReceiptType, item_tag};
 use oap_memory::record::{Head, Meta};
 use oap_memory::view::Whole;
-use oap_memory::Body;
 use serde_json::{Map, Value, json};
 
 /// 2026-05-01T12:00:00Z
@@ -51,7 +51,8 @@ impl Owner {
     pub fn capture_as(&self, item_id: ItemId, item: &Value) -> (Head, Whole) {
         let body = self.body(item);
         let receipt_id = ReceiptId::new(now(), &self.random);
-        let place = Place { item_id, seq: 0, event: Event::Capture, at: now(), prev: None, receipt: receipt_id };
+        let place =
+            Place { item_id, seq: 0, event: Event::Capture, at: now(), prev: None, receipt: receipt_id };
         let committed = self.commit(&body, &place);
         let link = self.link(&place, &committed, receipt_id);
         let capture_receipt = self.capture_receipt(receipt_id, &item_tag(item_id, committed.commitment()));

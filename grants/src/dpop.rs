@@ -1,0 +1,151 @@
+//! Proof of possession (RFC 9449). The checks of its section 4.3, in its order, are marked with their numbers.
+
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use oap_identity::jwk::PublicKey;
+use oap_identity::random::{self, Random};
+use oap_identity::signed::{SignedError, UnverifiedJwt, sign_jwt_with_jwk};
+use oap_identity::time::MAX_SKEW;
+use oap_identity::{Signer, Timestamp};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use url::Url;
+
+/// The `typ` of a proof.
+pub const TYP: &str = "dpop+jwt";
+
+/// The claims of a proof.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct ProofClaims {
+    jti: String,
+    htm: String,
+    htu: String,
+    iat: i64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    ath: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    nonce: Option<String>,
+}
+
+/// Why a proof was refused, by the number of the check in RFC 9449 section 4.3.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DpopError {
+    /// 1: none, or more than one.
+    #[error("exactly one DPoP header is needed")]
+    Headers,
+    /// 2 to 7: not a JWT of the right kind, or its signature does not verify.
+    #[error("the DPoP proof: {0}")]
+    Jwt(#[from] SignedError),
+    /// 3: an empty or endless `jti`.
+    #[error("the DPoP proof's jti must have 1 to 256 characters")]
+    Jti,
+    /// 8: for another method.
+    #[error("the DPoP proof's htm is not this request's method")]
+    Method,
+    /// 9: for another place.
+    #[error("the DPoP proof's htu is not this request's URL without query and fragment")]
+    Url,
+    /// 10: a nonce that nobody gave out.
+    #[error("the DPoP proof has a nonce, and this gateway gives out none")]
+    Nonce,
+    /// 11: too old or from the future.
+    #[error("the DPoP proof's iat is more than five minutes from the gateway's time")]
+    Time,
+    /// 12: for another token.
+    #[error("the DPoP proof's ath is not the hash of the token")]
+    Ath,
+    /// 12: by another key.
+    #[error("the DPoP proof is signed by another key than the one that the token is bound to")]
+    Key,
+    /// Seen before (section 11.1).
+    #[error("the DPoP proof was used before")]
+    Replayed,
+}
+
+/// The request that a proof is for.
+#[derive(Debug, Clone, Copy)]
+pub struct Request<'a> {
+    /// Its method, such as `POST`.
+    pub method: &'a str,
+    /// Its URL as the gateway publishes it, never as the caller's headers say.
+    pub url: &'a str,
+}
+
+/// A proof that passed every check but the one for replay.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Proof {
+    /// The thumbprint of its key.
+    pub jkt: String,
+    /// What replay is recognized by: key and `jti`.
+    pub replay_key: [u8; 32],
+}
+
+/// Checks a proof for a request that carries a token.
+///
+/// # Errors
+/// [`DpopError`].
+pub fn check(headers: &[&str], request: Request, token: &str, now: Timestamp) -> Result<Proof, DpopError> {
+    let [header] = headers else { return Err(DpopError::Headers) }; // 1
+    let jwt = UnverifiedJwt::parse(header, TYP)?; // 2, 4, 5
+    let key: PublicKey = jwt.jwk()?; // 7
+    let claims: ProofClaims = jwt.verify_with(&key)?; // 3, 6
+    if !(1..=256).contains(&claims.jti.len()) {
+        return Err(DpopError::Jti);
+    }
+    if claims.htm != request.method {
+        return Err(DpopError::Method); // 8
+    }
+    if !same_place(&claims.htu, request.url) {
+        return Err(DpopError::Url); // 9
+    }
+    if claims.nonce.is_some() {
+        return Err(DpopError::Nonce); // 10
+    }
+    if claims.iat.abs_diff(now.seconds()) > MAX_SKEW.as_secs() {
+        return Err(DpopError::Time); // 11
+    }
+    if claims.ath.as_deref() != Some(hash(token).as_str()) {
+        return Err(DpopError::Ath); // 12, first half; the key is compared with the token's by the caller
+    }
+    let jkt = key.thumbprint();
+    let replay_key = Sha256::digest(format!("{jkt}\n{}", claims.jti)).into();
+    Ok(Proof { jkt, replay_key })
+}
+
+/// Whether two URLs name the same place, queries and fragments aside.
+fn same_place(htu: &str, url: &str) -> bool {
+    let place = |text: &str| {
+        let mut url = Url::parse(text).ok()?;
+        url.set_query(None);
+        url.set_fragment(None);
+        (url.username().is_empty() && url.password().is_none()).then_some(url)
+    };
+    place(htu).is_some_and(|htu| Some(htu) == place(url))
+}
+
+/// The `ath` of a token: base64url of its SHA-256.
+#[must_use]
+pub fn hash(token: &str) -> String {
+    URL_SAFE_NO_PAD.encode(Sha256::digest(token))
+}
+
+/// Makes a proof for a request, as a client does.
+///
+/// # Errors
+/// [`SignedError`] when the claims are not JSON.
+pub fn prove(
+    signer: &Signer,
+    request: Request,
+    token: &str,
+    now: Timestamp,
+    random: &dyn Random,
+) -> Result<String, SignedError> {
+    let claims = ProofClaims {
+        jti: URL_SAFE_NO_PAD.encode(random::bytes::<16>(random)),
+        htm: request.method.to_owned(),
+        htu: request.url.to_owned(),
+        iat: now.seconds(),
+        ath: Some(hash(token)),
+        nonce: None,
+    };
+    sign_jwt_with_jwk(signer, TYP, &claims)
+}

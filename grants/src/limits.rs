@@ -1,0 +1,174 @@
+//! What a gateway grants at most (RFC 0010 section 3.7), checked when a grant is issued.
+
+use crate::grant::{Grant, MAX_PURPOSE};
+use oap_identity::{Did, Timestamp};
+use oap_memory::{Profile, TrustLevel};
+use std::time::Duration;
+
+/// Deepest delegation: grants below the first one (RFC 0004 section 3.5).
+pub const MAX_DEPTH: u8 = 5;
+
+/// The limits that the manifest declares.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Most items of a grant.
+    pub max_items: u32,
+    /// Longest duration of a grant, in days.
+    pub max_duration_days: u32,
+}
+
+/// Why a grant is not issued. The text names the member and the fix.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LimitError {
+    /// Another principal's memory.
+    #[error("granter: must be {0}#<scope>")]
+    Granter(Did),
+    /// Too few or too many items.
+    #[error("max_items: must be from 1 to {0}")]
+    MaxItems(u32),
+    /// It would end before it begins, or has ended.
+    #[error("expires_at: must be later than now and than not_before")]
+    Ended,
+    /// It would hold too long.
+    #[error("expires_at: a grant holds at most {0} days; the latest is {1}")]
+    TooLong(u32, Timestamp),
+    /// Issued in the future.
+    #[error("issued_at: must not be later than now")]
+    IssuedLater,
+    /// It could not be taken back.
+    #[error("revocable: must be true; a person may always take back what they gave")]
+    Irrevocable,
+    /// No such profile.
+    #[error("redaction_profile: {0:?} is not known here")]
+    UnknownProfile(String),
+    /// The profile asks for more trust.
+    #[error("trust_level: {profile} needs level {needed} at least")]
+    ProfileLevel {
+        /// The profile.
+        profile: String,
+        /// Its lowest level.
+        needed: u8,
+    },
+    /// No purpose, or a novel.
+    #[error("purpose: must be text of 1 to {MAX_PURPOSE} characters")]
+    Purpose,
+    /// Codes that are none.
+    #[error("purpose_codes: at most 16 codes of 1 to 64 characters a-z 0-9 _ . -")]
+    PurposeCodes,
+    /// Nothing allowed.
+    #[error("operations: must name at least one")]
+    NoOperations,
+    /// A list too long.
+    #[error("filter.{0}: at most 256 elements")]
+    FilterList(&'static str),
+    /// Times that exclude each other.
+    #[error("filter.captured_before: must be later than captured_after")]
+    FilterTimes,
+    /// Delegation out of range.
+    #[error("delegable.max_depth: must be from 1 to {MAX_DEPTH}")]
+    Depth,
+    /// A budget that is none.
+    #[error("budget: queries and epsilon must be positive")]
+    Budget,
+    /// A root grant with a parent.
+    #[error("parent: belongs to a delegated grant alone")]
+    Parent,
+}
+
+impl Limits {
+    /// Checks a grant that is about to be issued by the gateway's own principal.
+    ///
+    /// # Errors
+    /// [`LimitError`].
+    pub fn check(
+        &self,
+        grant: &Grant,
+        principal: &Did,
+        profile: Option<&Profile>,
+        now: Timestamp,
+    ) -> Result<(), LimitError> {
+        if grant.granter.principal != *principal {
+            return Err(LimitError::Granter(principal.clone()));
+        }
+        if grant.parent.is_some() {
+            return Err(LimitError::Parent);
+        }
+        if grant.issued_at > now {
+            return Err(LimitError::IssuedLater);
+        }
+        self.check_extent(grant, now)?;
+        check_profile(grant, profile)?;
+        check_words(grant)
+    }
+
+    /// Checks what every grant must keep to, delegated ones too: items, times, and well-formed lists.
+    ///
+    /// # Errors
+    /// [`LimitError`].
+    pub fn check_extent(&self, grant: &Grant, now: Timestamp) -> Result<(), LimitError> {
+        if grant.max_items == 0 || grant.max_items > self.max_items {
+            return Err(LimitError::MaxItems(self.max_items));
+        }
+        let begins = grant.begins();
+        if grant.expires_at <= now || grant.expires_at <= begins {
+            return Err(LimitError::Ended);
+        }
+        let longest = Duration::from_secs(u64::from(self.max_duration_days) * 86_400);
+        if grant.expires_at > begins.plus(longest) {
+            return Err(LimitError::TooLong(self.max_duration_days, begins.plus(longest)));
+        }
+        if !grant.revocable {
+            return Err(LimitError::Irrevocable);
+        }
+        if grant.operations.is_empty() {
+            return Err(LimitError::NoOperations);
+        }
+        if let Some(list) = grant.filter.too_long() {
+            return Err(LimitError::FilterList(list));
+        }
+        if let (Some(after), Some(before)) = (grant.filter.captured_after, grant.filter.captured_before)
+            && before <= after
+        {
+            return Err(LimitError::FilterTimes);
+        }
+        if grant.delegable.is_some_and(|d| !(1..=MAX_DEPTH).contains(&d.max_depth)) {
+            return Err(LimitError::Depth);
+        }
+        let none = |b: &crate::grant::Budget| b.queries == Some(0) || b.epsilon.is_some_and(|e| !(e > 0.0));
+        if grant.budget.as_ref().is_some_and(none) {
+            return Err(LimitError::Budget);
+        }
+        Ok(())
+    }
+}
+
+/// The profile must be known and allowed at the grant's trust level; at issue and at every use.
+///
+/// # Errors
+/// [`LimitError::UnknownProfile`], [`LimitError::ProfileLevel`].
+pub fn check_profile(grant: &Grant, profile: Option<&Profile>) -> Result<(), LimitError> {
+    let profile = profile
+        .filter(|p| p.name() == grant.redaction_profile)
+        .ok_or_else(|| LimitError::UnknownProfile(grant.redaction_profile.clone()))?;
+    let needed: TrustLevel = profile.minimum_level();
+    if grant.trust_level < needed {
+        return Err(LimitError::ProfileLevel { profile: profile.name().to_owned(), needed: needed.get() });
+    }
+    Ok(())
+}
+
+fn check_words(grant: &Grant) -> Result<(), LimitError> {
+    if !(1..=MAX_PURPOSE).contains(&grant.purpose.trim().chars().count()) {
+        return Err(LimitError::Purpose);
+    }
+    let code = |code: &String| {
+        (1..=64).contains(&code.len())
+            && code
+                .bytes()
+                .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, b'_' | b'.' | b'-'))
+    };
+    if grant.purpose_codes.len() > 16 || !grant.purpose_codes.iter().all(code) {
+        return Err(LimitError::PurposeCodes);
+    }
+    Ok(())
+}

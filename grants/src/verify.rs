@@ -1,0 +1,339 @@
+//! The one place where a request with a token becomes a [`VerifiedGrant`].
+
+use crate::attenuate;
+use crate::dpop::{self, DpopError, Request};
+use crate::grant::{Grant, GrantError, Operation, SignedGrant, UnverifiedGrant};
+use crate::limits::{LimitError, Limits, MAX_DEPTH};
+use crate::token::{self, TokenClaims, TokenError};
+use oap_identity::{Did, DidDocument, GrantId, Hash, Timestamp};
+use std::sync::Arc;
+
+/// Where a grant stands (protocol section 5).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GrantState {
+    /// Not yet in force.
+    Draft,
+    /// In force.
+    Active,
+    /// Over.
+    Expired,
+    /// Taken back.
+    Revoked,
+}
+
+impl GrantState {
+    /// The text on the wire.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Draft => "draft",
+            Self::Active => "active",
+            Self::Expired => "expired",
+            Self::Revoked => "revoked",
+        }
+    }
+}
+
+/// What a gateway remembers of a grant that it issued or accepted.
+#[derive(Debug, Clone)]
+pub struct GrantRecord {
+    /// The grant.
+    pub grant: Arc<SignedGrant>,
+    /// When it was taken back, if it was.
+    pub revoked_at: Option<Timestamp>,
+}
+
+impl GrantRecord {
+    /// Where the grant stands, by the gateway's clock and the state of the key that signed it. Ancestors are
+    /// not asked.
+    #[must_use]
+    pub fn state(&self, own: &DidDocument, now: Timestamp) -> GrantState {
+        let grant = self.grant.grant();
+        let key_revoked = own.key(self.grant.kid()).is_some_and(|key| key.revoked_at().is_some());
+        if self.revoked_at.is_some() || key_revoked {
+            GrantState::Revoked
+        } else if grant.expires_at <= now {
+            GrantState::Expired
+        } else if grant.begins() > now {
+            GrantState::Draft
+        } else {
+            GrantState::Active
+        }
+    }
+}
+
+/// What the gateway knows of grants. Asked anew for every request, so that a revocation takes effect before the
+/// next answer.
+pub trait GrantBook {
+    /// The grant of that id.
+    fn by_id(&self, id: GrantId) -> Option<GrantRecord>;
+    /// The grant of that hash.
+    fn by_hash(&self, hash: Hash) -> Option<GrantRecord>;
+}
+
+/// The proofs that were seen.
+pub trait Replay {
+    /// Remembers a proof for ten minutes; `false` when it was there already.
+    fn first_use(&self, key: [u8; 32], now: Timestamp) -> bool;
+}
+
+/// What a caller presented.
+#[derive(Debug, Clone, Copy)]
+pub struct Presented<'a> {
+    /// The values of its `Authorization` headers.
+    pub authorization: &'a [&'a str],
+    /// The values of its `DPoP` headers.
+    pub dpop: &'a [&'a str],
+    /// The request itself.
+    pub request: Request<'a>,
+}
+
+/// Why a caller is nobody: no token, or none that counts. No receipt is made; the answer is 401.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Unauthenticated {
+    /// No `Authorization`, several, or another scheme.
+    #[error("an Authorization header with a DPoP or Bearer token is needed; get one at the grant endpoint")]
+    NoToken,
+    /// The token.
+    #[error(transparent)]
+    Token(#[from] TokenError),
+    /// The proof of possession.
+    #[error(transparent)]
+    Dpop(#[from] DpopError),
+    /// A bound token without its proof, or a proof with a token that is not bound.
+    #[error("the token is bound to a key: send it as \"Authorization: DPoP\" with a proof")]
+    Scheme,
+}
+
+/// Why a caller with a valid token is refused. A receipt is made; the answer is 403.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    /// Unknown here, or another document under the same id.
+    #[error("the grant is not known here")]
+    UnknownGrant,
+    /// Not in force.
+    #[error("the grant is {}", .0.as_str())]
+    Inactive(GrantState),
+    /// One of the grants that it was made from is not in force.
+    #[error("a grant that this one was made from is {}", .0.as_str())]
+    Ancestor(GrantState),
+    /// The token was made for another grantee or granter.
+    #[error("the token does not fit its grant")]
+    Mismatch,
+    /// A bearer token for a grant that allows none.
+    #[error("the grant allows no bearer token")]
+    Bearer,
+    /// An operation that the grant does not name.
+    #[error("the grant does not allow this operation")]
+    Operation(Operation),
+    /// A purpose that the grant does not name.
+    #[error("purpose: not one that the grant names")]
+    Purpose,
+    /// Embeddings without the right to.
+    #[error("include_embeddings: the grant gives no access to embeddings")]
+    Embeddings,
+    /// A profile that is not known, or not at this level.
+    #[error(transparent)]
+    Profile(#[from] LimitError),
+}
+
+/// A caller whose token and proof were checked, and the grant that it names, not yet judged.
+#[derive(Debug, Clone)]
+pub struct Authenticated {
+    claims: TokenClaims,
+}
+
+impl Authenticated {
+    /// The grantee.
+    #[must_use]
+    pub const fn grantee(&self) -> &Did {
+        &self.claims.sub
+    }
+
+    /// The grant that the token was made for.
+    #[must_use]
+    pub const fn grant_id(&self) -> GrantId {
+        self.claims.grant_id
+    }
+
+    /// The hash of that grant.
+    #[must_use]
+    pub const fn grant_hash(&self) -> Hash {
+        self.claims.grant_hash
+    }
+}
+
+/// Checks token and proof: the first of two steps to a [`VerifiedGrant`]. The proof is used up.
+///
+/// # Errors
+/// [`Unauthenticated`].
+pub fn authenticate(
+    presented: &Presented,
+    own: &DidDocument,
+    audience: &str,
+    replay: &dyn Replay,
+    now: Timestamp,
+) -> Result<Authenticated, Unauthenticated> {
+    let [authorization] = presented.authorization else { return Err(Unauthenticated::NoToken) };
+    let (scheme, token) = authorization.split_once(' ').ok_or(Unauthenticated::NoToken)?;
+    let bound = match scheme {
+        s if s.eq_ignore_ascii_case("dpop") => true,
+        s if s.eq_ignore_ascii_case("bearer") => false,
+        _ => return Err(Unauthenticated::NoToken),
+    };
+    let claims = token::check(token.trim(), own, audience, now)?;
+    match (&claims.cnf, bound) {
+        (Some(cnf), true) => {
+            let proof = dpop::check(presented.dpop, presented.request, token.trim(), now)?;
+            if proof.jkt != cnf.jkt {
+                return Err(DpopError::Key.into());
+            }
+            if !replay.first_use(proof.replay_key, now) {
+                return Err(DpopError::Replayed.into());
+            }
+        }
+        (None, false) => {}
+        _ => return Err(Unauthenticated::Scheme),
+    }
+    Ok(Authenticated { claims })
+}
+
+/// A grant in force, presented by its grantee, for an operation that it allows. Only [`verify`] makes one.
+#[derive(Debug, Clone)]
+pub struct VerifiedGrant {
+    grant: Arc<SignedGrant>,
+    ancestors: Vec<Hash>,
+}
+
+impl VerifiedGrant {
+    /// The grant.
+    #[must_use]
+    pub fn grant(&self) -> &Grant {
+        self.grant.grant()
+    }
+
+    /// Its hash.
+    #[must_use]
+    pub fn hash(&self) -> Hash {
+        self.grant.hash()
+    }
+
+    /// The hashes of the grants that it was made from, first one first.
+    #[must_use]
+    pub fn ancestors(&self) -> &[Hash] {
+        &self.ancestors
+    }
+
+    /// Whether the grantee is the principal's own agent.
+    #[must_use]
+    pub fn is_own_agent(&self) -> bool {
+        self.grant().grantee == self.grant().granter.principal
+    }
+}
+
+/// Judges the grant of an authenticated caller: known, in force with all its ancestors, and allowing the
+/// operation. Everything is read anew.
+///
+/// # Errors
+/// [`Refused`].
+pub fn verify(
+    caller: &Authenticated,
+    operation: Operation,
+    book: &dyn GrantBook,
+    own: &DidDocument,
+    now: Timestamp,
+) -> Result<VerifiedGrant, Refused> {
+    let record = book.by_id(caller.grant_id()).ok_or(Refused::UnknownGrant)?;
+    if record.grant.hash() != caller.grant_hash() {
+        return Err(Refused::UnknownGrant);
+    }
+    let grant = record.grant.grant();
+    if grant.grantee != caller.claims.sub || grant.granter.principal != caller.claims.iss {
+        return Err(Refused::Mismatch);
+    }
+    let ancestors = live(&record, book, own, now)?;
+    if caller.claims.cnf.is_none() && !grant.bearer {
+        return Err(Refused::Bearer);
+    }
+    if !grant.operations.contains(&operation) {
+        return Err(Refused::Operation(operation));
+    }
+    Ok(VerifiedGrant { grant: record.grant, ancestors })
+}
+
+/// That a grant and everything that it was made from is in force; the hashes of its ancestors, first one first.
+///
+/// # Errors
+/// [`Refused::Inactive`], [`Refused::Ancestor`], [`Refused::UnknownGrant`].
+pub fn live(
+    record: &GrantRecord,
+    book: &dyn GrantBook,
+    own: &DidDocument,
+    now: Timestamp,
+) -> Result<Vec<Hash>, Refused> {
+    match record.state(own, now) {
+        GrantState::Active => {}
+        state => return Err(Refused::Inactive(state)),
+    }
+    let mut ancestors = Vec::new();
+    let mut parent = record.grant.grant().parent;
+    while let Some(hash) = parent {
+        let above = book.by_hash(hash).ok_or(Refused::UnknownGrant)?;
+        match above.state(own, now) {
+            GrantState::Active => {}
+            state => return Err(Refused::Ancestor(state)),
+        }
+        ancestors.push(hash);
+        if ancestors.len() > usize::from(MAX_DEPTH) {
+            return Err(Refused::UnknownGrant);
+        }
+        parent = above.grant.grant().parent;
+    }
+    ancestors.reverse();
+    Ok(ancestors)
+}
+
+/// Why a delegated grant is not accepted.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DelegationError {
+    /// The document or its signature.
+    #[error(transparent)]
+    Grant(#[from] GrantError),
+    /// Not made from the grant above it.
+    #[error("the chain is broken: parent is not the hash of the grant above")]
+    Broken,
+    /// Not narrower.
+    #[error(transparent)]
+    Wider(#[from] attenuate::Wider),
+    /// Too deep.
+    #[error("a grant can be passed on {MAX_DEPTH} times at most")]
+    Depth,
+    /// Beyond what any grant may be.
+    #[error(transparent)]
+    Limit(#[from] LimitError),
+}
+
+/// Checks one step of a delegation: `child`, signed by the grantee of `parent` with a key in force now, lies
+/// within it.
+///
+/// # Errors
+/// [`DelegationError`].
+pub fn delegate(
+    parent: &SignedGrant,
+    child: UnverifiedGrant,
+    delegator: &DidDocument,
+    limits: &Limits,
+    now: Timestamp,
+) -> Result<SignedGrant, DelegationError> {
+    if child.unverified().parent != Some(parent.hash()) {
+        return Err(DelegationError::Broken);
+    }
+    if delegator.id() != &parent.grant().grantee {
+        let expected = parent.grant().grantee.clone();
+        return Err(GrantError::Signer { expected, found: delegator.id().clone() }.into());
+    }
+    let child = child.verify(delegator, now)?;
+    attenuate::check(parent.grant(), child.grant())?;
+    limits.check_extent(child.grant(), now)?;
+    Ok(child)
+}

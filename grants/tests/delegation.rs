@@ -1,0 +1,403 @@
+//! Delegation: the refusals of the UCAN 1.0 invocation fixtures (`../shared/vectors/ucan`, by name), ported to
+//! grants, and the property *attenuation*.
+
+mod support;
+
+use oap_grants::attenuate::{self, Wider};
+use oap_grants::grant::{Delegable, UnverifiedGrant};
+use oap_grants::verify::{DelegationError, Refused, delegate, live};
+use oap_grants::{Grant, GrantState, Limits, SignedGrant};
+use oap_identity::{GrantId, Hash, ScopeId, Signer, Timestamp};
+use oap_memory::item::{Confidence, Sensitivity};
+use oap_memory::record::{Head, Meta, Status};
+use oap_memory::{Filter, Kind};
+use proptest::prelude::*;
+use std::path::Path;
+use support::*;
+
+const LIMITS: Limits = Limits { max_items: 10_000, max_duration_days: 180 };
+
+fn parent() -> SignedGrant {
+    SignedGrant::sign(delegable(agent(2).did(), 3), &owner()).unwrap()
+}
+
+fn child_of(parent: &SignedGrant, grantee: &Signer) -> Grant {
+    Grant {
+        grant_id: GrantId::new(now(), &oap_identity::random::Seeded::new(7)),
+        grantee: grantee.did().clone(),
+        parent: Some(parent.hash()),
+        delegable: None,
+        ..parent.grant().clone()
+    }
+}
+
+fn accept(
+    parent: &SignedGrant,
+    child: Grant,
+    by: &Signer,
+    at: Timestamp,
+) -> Result<SignedGrant, DelegationError> {
+    let signed = SignedGrant::sign(child, by).unwrap();
+    let unverified = UnverifiedGrant::parse(signed.document().clone()).unwrap();
+    delegate(parent, unverified, &document(by), &LIMITS, at)
+}
+
+/// Every refusal of the fixtures has its test here, so that none is forgotten when they grow.
+#[test]
+fn every_ucan_refusal_is_ported() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/vectors/ucan/invocation.json");
+    let Ok(text) = std::fs::read(file) else {
+        eprintln!("skipped: the vectors are not there");
+        return;
+    };
+    let ported = [
+        "no proof",
+        "missing proof",
+        "expired proof",
+        "inactive proof",
+        "proof principal alignment",
+        "invocation principal alignment",
+        "proof subject alignment",
+        "invocation subject alignment",
+        "expired invocation",
+        "invalid proof signature",
+        "invalid invocation signature",
+        "invalid powerline",
+        "policy violation",
+    ];
+    let file: serde_json::Value = serde_json::from_slice(&text).unwrap();
+    let names: Vec<&str> =
+        file["invalid"].as_array().unwrap().iter().map(|case| case["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ported);
+}
+
+#[test]
+fn a_narrower_child_is_accepted() {
+    let parent = parent();
+    let child = accept(&parent, child_of(&parent, &agent(3)), &agent(2), now()).unwrap();
+    let book = Book::with([parent.clone(), child.clone()]);
+    let record = book.0[&child.grant().grant_id].clone();
+    assert_eq!(live(&record, &book, &document(&owner()), now()), Ok(vec![parent.hash()]));
+}
+
+#[test]
+fn no_proof_and_missing_proof() {
+    let parent = parent();
+    let orphan = Grant { parent: None, ..child_of(&parent, &agent(3)) };
+    assert_eq!(accept(&parent, orphan, &agent(2), now()).unwrap_err(), DelegationError::Broken);
+    let child = accept(&parent, child_of(&parent, &agent(3)), &agent(2), now()).unwrap();
+    let book = Book::with([child.clone()]);
+    let record = book.0[&child.grant().grant_id].clone();
+    assert_eq!(live(&record, &book, &document(&owner()), now()), Err(Refused::UnknownGrant));
+}
+
+#[test]
+fn expired_and_inactive_proof() {
+    let ends = Grant { expires_at: later(100), ..delegable(agent(2).did(), 1) };
+    let parent = SignedGrant::sign(ends, &owner()).unwrap();
+    let child = accept(&parent, child_of(&parent, &agent(3)), &agent(2), now()).unwrap();
+    let book = Book::with([parent.clone(), child.clone()]);
+    let record = book.0[&child.grant().grant_id].clone();
+    let own = document(&owner());
+    assert!(live(&record, &book, &own, later(99)).is_ok());
+    assert_eq!(live(&record, &book, &own, later(100)), Err(Refused::Inactive(GrantState::Expired)));
+
+    let begins = Grant { not_before: Some(later(100)), ..delegable(agent(2).did(), 1) };
+    let parent = SignedGrant::sign(begins, &owner()).unwrap();
+    let early = Grant { not_before: None, ..child_of(&parent, &agent(3)) };
+    assert_eq!(
+        accept(&parent, early, &agent(2), now()).unwrap_err(),
+        DelegationError::Wider(Wider("not_before"))
+    );
+}
+
+#[test]
+fn principals_must_align() {
+    let parent = parent();
+    // Signed by somebody who is not the parent's grantee.
+    let error = accept(&parent, child_of(&parent, &agent(3)), &agent(4), now()).unwrap_err();
+    assert!(matches!(error, DelegationError::Grant(_)), "{error}");
+    // Signed by the granter in the grantee's stead.
+    assert!(accept(&parent, child_of(&parent, &agent(3)), &owner(), now()).is_err());
+}
+
+#[test]
+fn subjects_must_align() {
+    let parent = parent();
+    for granter in ["did:web:other.example#personal", "did:web:user.example#work"] {
+        let other = Grant { granter: granter.parse().unwrap(), ..child_of(&parent, &agent(3)) };
+        let error = accept(&parent, other, &agent(2), now()).unwrap_err();
+        assert_eq!(error, DelegationError::Wider(Wider("granter")), "{granter}");
+    }
+}
+
+#[test]
+fn expired_invocation() {
+    let parent = parent();
+    let child = Grant { expires_at: later(10), ..child_of(&parent, &agent(3)) };
+    assert!(accept(&parent, child.clone(), &agent(2), later(9)).is_ok());
+    assert!(matches!(accept(&parent, child, &agent(2), later(10)), Err(DelegationError::Limit(_))));
+}
+
+#[test]
+fn signatures_must_verify() {
+    let parent = parent();
+    let signed = SignedGrant::sign(child_of(&parent, &agent(3)), &agent(2)).unwrap();
+    let mut changed = signed.document().clone();
+    changed["max_items"] = serde_json::json!(1);
+    let unverified = UnverifiedGrant::parse(changed).unwrap();
+    let error = delegate(&parent, unverified, &document(&agent(2)), &LIMITS, now()).unwrap_err();
+    assert!(matches!(error, DelegationError::Grant(_)), "{error}");
+
+    let mut unsigned = signed.document().clone();
+    unsigned.as_object_mut().unwrap().remove("signature");
+    let unverified = UnverifiedGrant::parse(unsigned).unwrap();
+    assert!(delegate(&parent, unverified, &document(&agent(2)), &LIMITS, now()).is_err());
+}
+
+/// There is no grant without a granter: a "powerline" has no form here.
+#[test]
+fn invalid_powerline() {
+    let mut document = parent().document().clone();
+    for granter in
+        [serde_json::Value::Null, serde_json::json!("did:web:user.example"), serde_json::json!("*")]
+    {
+        document["granter"] = granter;
+        assert!(UnverifiedGrant::parse(document.clone()).is_err());
+    }
+}
+
+#[test]
+fn policy_violation_in_each_member() {
+    let parent = SignedGrant::sign(
+        Grant {
+            purpose_codes: vec!["briefing".into()],
+            budget: Some(oap_grants::grant::Budget { queries: Some(10), epsilon: Some(1.0) }),
+            filter: Filter {
+                kinds: Some(vec![Kind::Fact]),
+                subject_entity_ids: Some(vec!["a".into()]),
+                labels_any: Some(vec!["x".into(), "y".into()]),
+                labels_all: Some(vec!["z".into()]),
+                exclude_labels: Some(vec!["private".into()]),
+                captured_after: Some(now()),
+                captured_before: Some(later(100)),
+                min_confidence: Some(0.5.try_into().unwrap()),
+                scopes: None,
+                sensitivities: None,
+            },
+            ..delegable(agent(2).did(), 2)
+        },
+        &owner(),
+    )
+    .unwrap();
+    let check = |change: &dyn Fn(&mut Grant)| {
+        let mut child = child_of(&parent, &agent(3));
+        change(&mut child);
+        attenuate::check(parent.grant(), &child).map_err(|Wider(member)| member)
+    };
+    assert_eq!(check(&|_| {}), Ok(()));
+    let scope: ScopeId = "work".parse().unwrap();
+    let wider: &[(&str, &dyn Fn(&mut Grant))] = &[
+        ("max_items", &|g| g.max_items += 1),
+        ("expires_at", &|g| g.expires_at = later(86_401)),
+        ("trust_level", &|g| g.trust_level = 3.try_into().unwrap()),
+        ("redaction_profile", &|g| g.redaction_profile = "oap.profile.projection.full.v1".into()),
+        ("lawful_basis", &|g| g.lawful_basis = oap_grants::LawfulBasis::Contract),
+        ("operations", &|g| g.operations = [oap_grants::Operation::Export].into()),
+        ("embedding_access", &|g| g.embedding_access = true),
+        ("bearer", &|g| g.bearer = true),
+        ("delegable", &|g| g.delegable = Some(Delegable { max_depth: 2 })),
+        ("purpose_codes", &|g| g.purpose_codes = vec!["marketing".into()]),
+        ("purpose_codes", &|g| g.purpose_codes.clear()),
+        ("budget", &|g| g.budget = None),
+        ("budget", &|g| g.budget.as_mut().unwrap().queries = Some(11)),
+        ("budget", &|g| g.budget.as_mut().unwrap().epsilon = None),
+        ("filter.scopes", &|g| g.filter.scopes = Some(vec![scope.clone()])),
+        ("filter.kinds", &|g| g.filter.kinds = None),
+        ("filter.kinds", &|g| g.filter.kinds = Some(vec![Kind::Summary])),
+        ("filter.subject_entity_ids", &|g| g.filter.subject_entity_ids = None),
+        ("filter.labels_any", &|g| g.filter.labels_any = Some(vec!["w".into()])),
+        ("filter.labels_all", &|g| g.filter.labels_all = None),
+        ("filter.labels_all", &|g| g.filter.labels_all = Some(vec!["x".into()])),
+        ("filter.exclude_labels", &|g| g.filter.exclude_labels = None),
+        ("filter.captured_after", &|g| g.filter.captured_after = None),
+        ("filter.captured_before", &|g| g.filter.captured_before = Some(later(101))),
+        ("filter.min_confidence", &|g| g.filter.min_confidence = Some(0.4.try_into().unwrap())),
+        ("filter.sensitivities", &|g| g.filter.sensitivities = Some(vec![Sensitivity::Restricted])),
+    ];
+    for (member, change) in wider {
+        assert_eq!(check(change), Err(*member));
+    }
+    let sealed = SignedGrant::sign(grant_to(agent(2).did()), &owner()).unwrap();
+    let child = child_of(&sealed, &agent(3));
+    assert_eq!(attenuate::check(sealed.grant(), &child), Err(Wider("parent")));
+}
+
+#[test]
+fn five_steps_and_no_sixth() {
+    let mut above = SignedGrant::sign(delegable(agent(2).did(), 5), &owner()).unwrap();
+    let mut book = Book::with([above.clone()]);
+    for step in 0..5u8 {
+        let mut child = child_of(&above, &agent(step + 3));
+        child.grant_id = GrantId::new(now(), &oap_identity::random::Seeded::new(100 + u64::from(step)));
+        child.delegable = (step < 4).then_some(Delegable { max_depth: 4 - step });
+        above = accept(&above, child, &agent(step + 2), now()).unwrap();
+        book = Book::with(book.0.values().map(|r| (*r.grant).clone()).chain([above.clone()]));
+    }
+    let record = book.0[&above.grant().grant_id].clone();
+    assert_eq!(live(&record, &book, &document(&owner()), now()).unwrap().len(), 5);
+    let sixth = child_of(&above, &agent(20));
+    assert!(accept(&above, sixth, &agent(7), now()).is_err());
+}
+
+#[test]
+fn revoking_a_parent_revokes_what_hangs_below() {
+    let parent = parent();
+    let child = accept(&parent, child_of(&parent, &agent(3)), &agent(2), now()).unwrap();
+    let mut book = Book::with([parent.clone(), child.clone()]);
+    book.revoke(parent.grant().grant_id);
+    let record = book.0[&child.grant().grant_id].clone();
+    let error = live(&record, &book, &document(&owner()), now()).unwrap_err();
+    assert_eq!(error, Refused::Ancestor(GrantState::Revoked));
+}
+
+// --- the property ---
+
+fn list<T: std::fmt::Debug + Clone + 'static>(values: Vec<T>) -> impl Strategy<Value = Option<Vec<T>>> {
+    prop::option::of(prop::sample::subsequence(values.clone(), 0..=values.len()))
+}
+
+fn filters() -> impl Strategy<Value = Filter> {
+    let words = || vec!["a".to_owned(), "b".to_owned(), "c".to_owned()];
+    let scopes: Vec<ScopeId> = vec!["personal".parse().unwrap(), "work".parse().unwrap()];
+    (
+        (list(scopes), list(words()), list(Kind::ALL.to_vec()), list(Sensitivity::ALL.to_vec())),
+        (list(words()), list(words()), list(words())),
+        (prop::option::of(0..4u64), prop::option::of(0..4u64), prop::option::of(0..=4u8)),
+    )
+        .prop_map(
+            |((scopes, subjects, kinds, sensitivities), (any, all, out), (after, before, sure))| Filter {
+                scopes,
+                subject_entity_ids: subjects,
+                kinds,
+                labels_any: any,
+                labels_all: all,
+                exclude_labels: out,
+                captured_after: after.map(later),
+                captured_before: before.map(later),
+                min_confidence: sure.map(|n| (f64::from(n) / 4.0).try_into().unwrap()),
+                sensitivities,
+            },
+        )
+}
+
+fn heads() -> impl Strategy<Value = Head> {
+    let words = vec!["a".to_owned(), "b".to_owned(), "c".to_owned()];
+    (
+        (any::<bool>(), prop::sample::select(Kind::ALL), prop::sample::select(Sensitivity::ALL)),
+        (prop::option::of(prop::sample::select(words.clone())), prop::sample::subsequence(words, 0..=3)),
+        (0..4u64, 0..=4u8),
+    )
+        .prop_map(|((work, kind, sensitivity), (subject, labels), (at, sure))| Head {
+            item_id: oap_identity::ItemId::new(now(), &random()),
+            seq: 0,
+            version_seq: 0,
+            status: Status::Current,
+            scope_id: if work { "work" } else { "personal" }.parse().unwrap(),
+            kind,
+            subject_entity_id: subject,
+            labels,
+            captured_at: later(at),
+            confidence: Confidence::try_from(f64::from(sure) / 4.0).unwrap(),
+            end_of_life: None,
+            exportable: true,
+            sensitivity,
+            meta: Meta::owner(owner().did().clone(), false),
+            ended_at: None,
+            derived_from: Vec::new(),
+        })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(4000))]
+
+    /// Whatever passes for narrower admits no item that the parent does not admit.
+    #[test]
+    fn attenuation(parent in filters(), child in filters(), heads in prop::collection::vec(heads(), 1..12)) {
+        let grant = |filter: &Filter| Grant { filter: filter.clone(), ..delegable(agent(2).did(), 1) };
+        let child_grant = Grant { delegable: None, ..grant(&child) };
+        if attenuate::check(&grant(&parent), &child_grant).is_ok() {
+            let scope: ScopeId = "personal".parse().unwrap();
+            for head in &heads {
+                if child.admits(head, &scope, false, now()) {
+                    prop_assert!(parent.admits(head, &scope, false, now()), "{head:?}");
+                }
+            }
+        }
+    }
+
+    /// A filter is within itself, and anything else that is accepted both ways admits the same.
+    #[test]
+    fn narrowing_is_an_order(a in filters(), b in filters(), head in heads()) {
+        let grant = |filter: &Filter, delegable| Grant { filter: filter.clone(), delegable, ..grant_to(agent(2).did()) };
+        let above = Some(Delegable { max_depth: 1 });
+        prop_assert!(attenuate::check(&grant(&a, above), &grant(&a, None)).is_ok());
+        let both = attenuate::check(&grant(&a, above), &grant(&b, None)).is_ok()
+            && attenuate::check(&grant(&b, above), &grant(&a, None)).is_ok();
+        if both {
+            let scope: ScopeId = "personal".parse().unwrap();
+            prop_assert_eq!(a.admits(&head, &scope, false, now()), b.admits(&head, &scope, false, now()));
+        }
+    }
+}
+
+/// Naive reading of protocol section 5, against which the filter is compared.
+fn oracle(filter: &Filter, head: &Head) -> bool {
+    let mut ok = true;
+    let scopes = filter.scopes.clone().unwrap_or(vec!["personal".parse().unwrap()]);
+    ok &= scopes.iter().any(|s| *s == head.scope_id);
+    if let Some(kinds) = &filter.kinds {
+        ok &= kinds.iter().any(|k| *k == head.kind);
+    }
+    if let Some(subjects) = &filter.subject_entity_ids {
+        ok &= subjects.iter().any(|s| Some(s) == head.subject_entity_id.as_ref());
+    }
+    if let Some(any) = &filter.labels_any {
+        ok &= any.iter().filter(|l| head.labels.contains(l)).count() > 0;
+    }
+    if let Some(all) = &filter.labels_all {
+        ok &= !all.is_empty() && all.iter().filter(|l| head.labels.contains(l)).count() == all.len();
+    }
+    if let Some(out) = &filter.exclude_labels {
+        ok &= out.iter().filter(|l| head.labels.contains(l)).count() == 0;
+    }
+    if let Some(after) = filter.captured_after {
+        ok &= head.captured_at.millis() >= after.millis();
+    }
+    if let Some(before) = filter.captured_before {
+        ok &= head.captured_at.millis() < before.millis();
+    }
+    if let Some(least) = filter.min_confidence {
+        ok &= head.confidence.get() >= least.get();
+    }
+    ok & match &filter.sensitivities {
+        Some(named) => named.contains(&head.sensitivity),
+        None => head.sensitivity != Sensitivity::Restricted,
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(4000))]
+
+    #[test]
+    fn filter_soundness(filter in filters(), head in heads()) {
+        let scope: ScopeId = "personal".parse().unwrap();
+        prop_assert_eq!(filter.admits(&head, &scope, false, now()), oracle(&filter, &head));
+    }
+}
+
+#[test]
+fn hash_names_the_signed_document() {
+    let grant = parent();
+    assert_eq!(Hash::of_canonical(grant.document()).unwrap(), grant.hash());
+}

@@ -1,0 +1,453 @@
+//! Tokens, DPoP and the way to a `VerifiedGrant`: one refusal each.
+
+mod support;
+
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD as B64};
+use oap_grants::dpop::{self, DpopError, Request};
+use oap_grants::exchange::{self, ProofError, UnverifiedProof};
+use oap_grants::token::{self, TokenError};
+use oap_grants::verify::{Presented, Refused, Unauthenticated, authenticate, verify};
+use oap_grants::{Grant, GrantState, Operation, SignedGrant, VerifiedGrant};
+use oap_identity::signed::{SignedError, sign_jwt, sign_jwt_with_jwk};
+use oap_identity::{Signer, Timestamp};
+use serde_json::{Value, json};
+use support::*;
+
+struct Caller {
+    grant: SignedGrant,
+    key: Signer,
+    token: String,
+}
+
+impl Caller {
+    fn new() -> Self {
+        let key = agent(2);
+        Self::with(grant_to(key.did()), key)
+    }
+
+    fn with(grant: Grant, key: Signer) -> Self {
+        let bound = (!grant.bearer).then(|| key.public().thumbprint());
+        let grant = SignedGrant::sign(grant, &owner()).unwrap();
+        let (token, _) = token::mint(&grant, bound, AUDIENCE, &owner(), now(), &random()).unwrap();
+        Self { grant, key, token }
+    }
+
+    fn proof(&self) -> String {
+        dpop::prove(&self.key, Request { method: "POST", url: QUERY }, &self.token, now(), &random()).unwrap()
+    }
+}
+
+fn present(
+    authorization: &[&str],
+    dpop: &[&str],
+    at: Timestamp,
+    seen: &Seen,
+) -> Result<oap_grants::verify::Authenticated, Unauthenticated> {
+    let request = Request { method: "POST", url: QUERY };
+    authenticate(&Presented { authorization, dpop, request }, &document(&owner()), AUDIENCE, seen, at)
+}
+
+fn asked(caller: &Caller, proof: &str) -> Result<oap_grants::verify::Authenticated, Unauthenticated> {
+    present(&[&format!("DPoP {}", caller.token)], &[proof], now(), &Seen::default())
+}
+
+fn judged(caller: &Caller, book: &Book, at: Timestamp) -> Result<VerifiedGrant, Refused> {
+    let authenticated = asked(caller, &caller.proof()).unwrap();
+    verify(&authenticated, Operation::Query, book, &document(&owner()), at)
+}
+
+#[test]
+fn a_token_and_its_proof_verify() {
+    let caller = Caller::new();
+    let book = Book::with([caller.grant.clone()]);
+    let verified = judged(&caller, &book, now()).unwrap();
+    assert_eq!(verified.hash(), caller.grant.hash());
+    assert!(!verified.is_own_agent());
+}
+
+// --- the twelve checks of RFC 9449 section 4.3 ---
+
+fn proof_of(caller: &Caller, patch: Value) -> String {
+    let mut claims = json!({
+        "jti": "one", "htm": "POST", "htu": QUERY, "iat": now().seconds(), "ath": dpop::hash(&caller.token),
+    });
+    for (name, value) in patch.as_object().unwrap() {
+        if value.is_null() {
+            claims.as_object_mut().unwrap().remove(name);
+        } else {
+            claims[name] = value.clone();
+        }
+    }
+    sign_jwt_with_jwk(&caller.key, dpop::TYP, &claims).unwrap()
+}
+
+fn with_header(proof: &str, key: &Signer, header: &Value) -> String {
+    let payload = proof.split('.').nth(1).unwrap();
+    let input = format!("{}.{payload}", B64.encode(header.to_string()));
+    format!("{input}.{}", key.sign(input.as_bytes()))
+}
+
+fn refused(caller: &Caller, proof: &str) -> DpopError {
+    match asked(caller, proof).unwrap_err() {
+        Unauthenticated::Dpop(error) => error,
+        other => panic!("{other}"),
+    }
+}
+
+#[test]
+fn dpop_check_1_one_header() {
+    let caller = Caller::new();
+    let authorization = format!("DPoP {}", caller.token);
+    let proof = caller.proof();
+    for headers in [vec![], vec![proof.as_str(), proof.as_str()]] {
+        let error = present(&[&authorization], &headers, now(), &Seen::default()).unwrap_err();
+        assert_eq!(error, Unauthenticated::Dpop(DpopError::Headers));
+    }
+}
+
+#[test]
+fn dpop_check_2_well_formed() {
+    let caller = Caller::new();
+    for proof in ["", "x", "a.b", "a.b.c.d", "{}"] {
+        assert!(matches!(refused(&caller, proof), DpopError::Jwt(SignedError::Malformed)), "{proof}");
+    }
+}
+
+#[test]
+fn dpop_check_3_all_claims() {
+    let caller = Caller::new();
+    assert!(asked(&caller, &proof_of(&caller, json!({}))).is_ok());
+    for claim in ["jti", "htm", "htu", "iat"] {
+        let error = refused(&caller, &proof_of(&caller, json!({claim: null})));
+        assert!(matches!(error, DpopError::Jwt(SignedError::Claims(_))), "{claim}: {error}");
+    }
+    assert_eq!(refused(&caller, &proof_of(&caller, json!({"jti": ""}))), DpopError::Jti);
+}
+
+#[test]
+fn dpop_check_4_typ() {
+    let caller = Caller::new();
+    let header = json!({"alg": "EdDSA", "typ": "JWT", "jwk": caller.key.public().jwk()});
+    let proof = with_header(&caller.proof(), &caller.key, &header);
+    assert_eq!(refused(&caller, &proof), DpopError::Jwt(SignedError::Type("dpop+jwt")));
+}
+
+#[test]
+fn dpop_check_5_algorithm() {
+    let caller = Caller::new();
+    for alg in ["none", "HS256", "ES256", "RS256"] {
+        let header = json!({"alg": alg, "typ": "dpop+jwt", "jwk": caller.key.public().jwk()});
+        let proof = with_header(&caller.proof(), &caller.key, &header);
+        assert_eq!(refused(&caller, &proof), DpopError::Jwt(SignedError::Algorithm), "{alg}");
+    }
+    // The example of RFC 9449 section 4.1 itself, which is ES256.
+    let example = "eyJ0eXAiOiJkcG9wK2p3dCIsImFsZyI6IkVTMjU2IiwiandrIjp7Imt0eSI6IkVDIiwieCI6Imw4dEZyaHgtMzR0VjNoUklDUkRZOXpDa0RscEJoRjQyVVFVZldWQVdCRnMiLCJ5IjoiOVZFNGpmX09rX282NHpiVFRsY3VOSmFqSG10NnY5VERWclUwQ2R2R1JEQSIsImNydiI6IlAtMjU2In19.eyJqdGkiOiItQndDM0VTYzZhY2MybFRjIiwiaHRtIjoiUE9TVCIsImh0dSI6Imh0dHBzOi8vc2VydmVyLmV4YW1wbGUuY29tL3Rva2VuIiwiaWF0IjoxNTYyMjYyNjE2fQ.2-GxA6T8lP4vfrg8v-FdWP0A0zdrj8igiMLvqRMUvwnQg4PtFLbdLXiOSsX0x7NVY-FNyJK70nfbV37xRZT3Lg";
+    assert_eq!(refused(&caller, example), DpopError::Jwt(SignedError::Algorithm));
+}
+
+#[test]
+fn dpop_check_6_signature() {
+    let caller = Caller::new();
+    let header = json!({"alg": "EdDSA", "typ": "dpop+jwt", "jwk": caller.key.public().jwk()});
+    let proof = with_header(&caller.proof(), &agent(9), &header);
+    assert_eq!(refused(&caller, &proof), DpopError::Jwt(SignedError::BadSignature));
+}
+
+#[test]
+fn dpop_check_7_no_private_key() {
+    let caller = Caller::new();
+    let mut jwk = caller.key.public().jwk();
+    jwk["d"] = json!("AAAA");
+    let header = json!({"alg": "EdDSA", "typ": "dpop+jwt", "jwk": jwk});
+    let proof = with_header(&caller.proof(), &caller.key, &header);
+    assert_eq!(refused(&caller, &proof), DpopError::Jwt(SignedError::Header("jwk")));
+}
+
+#[test]
+fn dpop_check_8_method() {
+    let caller = Caller::new();
+    for htm in ["GET", "post", ""] {
+        assert_eq!(refused(&caller, &proof_of(&caller, json!({"htm": htm}))), DpopError::Method);
+    }
+}
+
+#[test]
+fn dpop_check_9_url() {
+    let caller = Caller::new();
+    for same in [
+        "https://USER.example/oap/memory/query",
+        "https://user.example:443/oap/memory/query",
+        "https://user.example/oap/memory/query?x=1#y",
+        "https://user.example/oap/./memory/query",
+    ] {
+        assert!(asked(&caller, &proof_of(&caller, json!({"htu": same}))).is_ok(), "{same}");
+    }
+    for other in [
+        "http://user.example/oap/memory/query",
+        "https://user.example:444/oap/memory/query",
+        "https://user.example/oap/memory/grant",
+        "https://user.example/oap/memory/query/",
+        "https://evil.example/oap/memory/query",
+        "https://a@user.example/oap/memory/query",
+        "/oap/memory/query",
+        "",
+    ] {
+        let error = refused(&caller, &proof_of(&caller, json!({"htu": other})));
+        assert_eq!(error, DpopError::Url, "{other}");
+    }
+}
+
+#[test]
+fn dpop_check_10_nonce() {
+    let caller = Caller::new();
+    assert_eq!(refused(&caller, &proof_of(&caller, json!({"nonce": "n"}))), DpopError::Nonce);
+}
+
+#[test]
+fn dpop_check_11_time() {
+    let caller = Caller::new();
+    for (offset, ok) in [(0, true), (300, true), (-300, true), (301, false), (-301, false)] {
+        let proof = proof_of(&caller, json!({"iat": now().seconds() + offset}));
+        assert_eq!(asked(&caller, &proof).is_ok(), ok, "{offset}");
+    }
+    for extreme in [i64::MAX, i64::MIN] {
+        assert_eq!(refused(&caller, &proof_of(&caller, json!({"iat": extreme}))), DpopError::Time);
+    }
+}
+
+#[test]
+fn dpop_check_12_token_and_key() {
+    let caller = Caller::new();
+    for ath in [json!(null), json!(dpop::hash("another token")), json!("")] {
+        assert_eq!(refused(&caller, &proof_of(&caller, json!({"ath": ath}))), DpopError::Ath);
+    }
+    let thief = Caller { key: agent(9), grant: caller.grant.clone(), token: caller.token.clone() };
+    assert_eq!(refused(&caller, &thief.proof()), DpopError::Key);
+    // RFC 9449 section 4.3, figures 12 and 13.
+    assert_eq!(
+        dpop::hash("Kz~8mXK1EalYznwH-LC-1fBAo.4Ljp~zsPE_NeO.gxU"),
+        "fUHyO2r2Z3DZ53EsNrWBb0xWXoaNy59IiKCAqksmQEo"
+    );
+}
+
+#[test]
+fn a_proof_is_used_once() {
+    let caller = Caller::new();
+    let authorization = format!("DPoP {}", caller.token);
+    let (proof, seen) = (caller.proof(), Seen::default());
+    assert!(present(&[&authorization], &[&proof], now(), &seen).is_ok());
+    let again = present(&[&authorization], &[&proof], now(), &seen).unwrap_err();
+    assert_eq!(again, Unauthenticated::Dpop(DpopError::Replayed));
+}
+
+// --- the token ---
+
+#[test]
+fn a_bound_token_is_no_bearer() {
+    let caller = Caller::new();
+    let error = present(&[&format!("Bearer {}", caller.token)], &[], now(), &Seen::default()).unwrap_err();
+    assert_eq!(error, Unauthenticated::Scheme);
+}
+
+#[test]
+fn a_bearer_only_where_the_grant_allows_it() {
+    let key = agent(2);
+    let caller = Caller::with(Grant { bearer: true, ..grant_to(key.did()) }, key);
+    let bearer = format!("Bearer {}", caller.token);
+    let authenticated = present(&[&bearer], &[], now(), &Seen::default()).unwrap();
+    let own = document(&owner());
+    let book = Book::with([caller.grant.clone()]);
+    assert!(verify(&authenticated, Operation::Query, &book, &own, now()).is_ok());
+
+    // A plain token for a grant that allows none, as only a thief of the signing key or a bug could make it.
+    let strict = SignedGrant::sign(grant_to(agent(2).did()), &owner()).unwrap();
+    let (token, _) = token::mint(&strict, None, AUDIENCE, &owner(), now(), &random()).unwrap();
+    let plain = present(&[&format!("Bearer {token}")], &[], now(), &Seen::default()).unwrap();
+    let error = verify(&plain, Operation::Query, &Book::with([strict]), &own, now()).unwrap_err();
+    assert_eq!(error, Refused::Bearer);
+}
+
+#[test]
+fn authorization_must_be_one_token() {
+    let caller = Caller::new();
+    let (proof, one) = (caller.proof(), format!("DPoP {}", caller.token));
+    for authorization in [vec![], vec![one.as_str(), one.as_str()], vec!["DPoP"], vec!["Basic YTpi"]] {
+        let error = present(&authorization, &[&proof], now(), &Seen::default()).unwrap_err();
+        assert_eq!(error, Unauthenticated::NoToken);
+    }
+}
+
+fn token_with(patch: Value) -> String {
+    let caller = Caller::new();
+    let payload = caller.token.split('.').nth(1).unwrap();
+    let mut claims: Value = serde_json::from_slice(&B64.decode(payload).unwrap()).unwrap();
+    for (name, value) in patch.as_object().unwrap() {
+        if value.is_null() {
+            claims.as_object_mut().unwrap().remove(name);
+        } else {
+            claims[name] = value.clone();
+        }
+    }
+    sign_jwt(&owner(), token::TYP, &claims).unwrap()
+}
+
+#[test]
+fn every_claim_of_a_token_counts() {
+    let own = document(&owner());
+    let check = |token: &str, at: Timestamp| token::check(token, &own, AUDIENCE, at);
+    let at = now().seconds();
+    assert!(check(&token_with(json!({})), now()).is_ok());
+    let elsewhere = |claim| TokenError::Elsewhere(claim);
+    for (patch, error) in [
+        (json!({"iss": "did:web:other.example"}), elsewhere("iss")),
+        (json!({"aud": "https://other.example"}), elsewhere("aud")),
+        (json!({"exp": at}), TokenError::Expired),
+        (json!({"exp": at + 601}), TokenError::Life),
+        (json!({"nbf": at + 301}), TokenError::Early),
+        (json!({"iat": at + 301, "exp": at + 500}), TokenError::Early),
+    ] {
+        assert_eq!(check(&token_with(patch.clone()), now()), Err(error), "{patch}");
+    }
+    for claim in ["iss", "sub", "aud", "iat", "nbf", "exp", "jti", "grant_id", "grant_hash", "oap_scope"] {
+        let error = check(&token_with(json!({claim: null})), now()).unwrap_err();
+        assert!(matches!(error, TokenError::Jwt(SignedError::Claims(_))), "{claim}: {error}");
+    }
+    assert_eq!(check(&token_with(json!({})), later(600)), Err(TokenError::Expired));
+}
+
+#[test]
+fn a_token_is_eddsa_of_this_kind_by_this_gateway() {
+    let own = document(&owner());
+    let claims: Value = {
+        let token = Caller::new().token;
+        serde_json::from_slice(&B64.decode(token.split('.').nth(1).unwrap()).unwrap()).unwrap()
+    };
+    let signed = |signer: &Signer, header: Value| {
+        let input = format!("{}.{}", B64.encode(header.to_string()), B64.encode(claims.to_string()));
+        format!("{input}.{}", signer.sign(input.as_bytes()))
+    };
+    let kid = owner().kid().to_string();
+    let check = |token: &str| token::check(token, &own, AUDIENCE, now()).unwrap_err();
+    for alg in ["none", "HS256", "RS256", "eddsa"] {
+        let token = signed(&owner(), json!({"alg": alg, "typ": token::TYP, "kid": kid}));
+        assert_eq!(check(&token), TokenError::Jwt(SignedError::Algorithm), "{alg}");
+    }
+    let other_kind = signed(&owner(), json!({"alg": "EdDSA", "typ": "JWT", "kid": kid}));
+    assert_eq!(check(&other_kind), TokenError::Jwt(SignedError::Type(token::TYP)));
+    let foreign = signed(&agent(9), json!({"alg": "EdDSA", "typ": token::TYP, "kid": agent(9).kid()}));
+    assert_eq!(check(&foreign), TokenError::Elsewhere("kid"));
+    let forged = signed(&agent(9), json!({"alg": "EdDSA", "typ": token::TYP, "kid": kid}));
+    assert_eq!(check(&forged), TokenError::Jwt(SignedError::BadSignature));
+}
+
+#[test]
+fn a_token_ends_with_its_grant() {
+    let key = agent(2);
+    let grant = SignedGrant::sign(Grant { expires_at: later(90), ..grant_to(key.did()) }, &owner()).unwrap();
+    let (_, life) = token::mint(&grant, None, AUDIENCE, &owner(), now(), &random()).unwrap();
+    assert_eq!(life, 90);
+}
+
+// --- the grant ---
+
+#[test]
+fn the_gateways_clock_alone_decides() {
+    let caller = Caller::new();
+    let book = Book::with([caller.grant.clone()]);
+    assert!(judged(&caller, &book, later(86_399)).is_ok());
+    assert_eq!(judged(&caller, &book, later(86_400)).unwrap_err(), Refused::Inactive(GrantState::Expired));
+
+    let key = agent(2);
+    let early = Caller::with(Grant { not_before: Some(later(60)), ..grant_to(key.did()) }, key);
+    let book = Book::with([early.grant.clone()]);
+    assert_eq!(judged(&early, &book, later(59)).unwrap_err(), Refused::Inactive(GrantState::Draft));
+    assert!(judged(&early, &book, later(60)).is_ok());
+}
+
+#[test]
+fn revoked_grants_and_revoked_keys() {
+    let caller = Caller::new();
+    let mut book = Book::with([caller.grant.clone()]);
+    book.revoke(caller.grant.grant().grant_id);
+    assert_eq!(judged(&caller, &book, now()).unwrap_err(), Refused::Inactive(GrantState::Revoked));
+
+    let book = Book::with([caller.grant.clone()]);
+    let authenticated = asked(&caller, &caller.proof()).unwrap();
+    let revoked = oap_identity::VerificationKey::new(owner().kid().clone(), *owner().public()).revoked(now());
+    let own = oap_identity::DidDocument::new(owner().did().clone(), vec![revoked]);
+    let error = verify(&authenticated, Operation::Query, &book, &own, now()).unwrap_err();
+    assert_eq!(error, Refused::Inactive(GrantState::Revoked));
+}
+
+#[test]
+fn another_grant_under_the_same_id() {
+    let caller = Caller::new();
+    let wider = Grant { max_items: 9_999, ..caller.grant.grant().clone() };
+    let book = Book::with([SignedGrant::sign(wider, &owner()).unwrap()]);
+    assert_eq!(judged(&caller, &book, now()).unwrap_err(), Refused::UnknownGrant);
+    assert_eq!(judged(&caller, &Book::default(), now()).unwrap_err(), Refused::UnknownGrant);
+}
+
+#[test]
+fn operations_that_were_not_granted() {
+    let caller = Caller::new();
+    let book = Book::with([caller.grant.clone()]);
+    let authenticated = asked(&caller, &caller.proof()).unwrap();
+    let error = verify(&authenticated, Operation::Export, &book, &document(&owner()), now()).unwrap_err();
+    assert_eq!(error, Refused::Operation(Operation::Export));
+}
+
+// --- the exchange ---
+
+fn proof_claims(patch: Value) -> String {
+    let key = agent(2);
+    let at = now().seconds();
+    let mut claims = json!({
+        "iss": key.did(), "sub": key.did(), "aud": ENDPOINT, "jti": "one", "iat": at, "exp": at + 60,
+    });
+    for (name, value) in patch.as_object().unwrap() {
+        claims[name] = value.clone();
+    }
+    sign_jwt(&key, exchange::TYP, &claims).unwrap()
+}
+
+#[test]
+fn the_grantee_proves_control_of_its_did() {
+    let key = agent(2);
+    let grant = SignedGrant::sign(grant_to(key.did()), &owner()).unwrap();
+    let check = |proof: &str, at| {
+        UnverifiedProof::parse(proof)?.verify(&document(&agent(2)), ENDPOINT, grant.hash(), at)
+    };
+    let proof = exchange::prove(&key, ENDPOINT, grant.hash(), now(), &random()).unwrap();
+    assert_eq!(check(&proof, now()).unwrap().jkt, key.public().thumbprint());
+    assert!(check(&proof, later(299)).is_ok());
+    assert_eq!(check(&proof, later(360)), Err(ProofError::Time));
+    let at = now().seconds();
+    for (patch, error) in [
+        (json!({"iss": "did:web:other.example"}), ProofError::Grantee("iss")),
+        (json!({"sub": "did:web:other.example"}), ProofError::Grantee("sub")),
+        (json!({"aud": QUERY}), ProofError::Audience(ENDPOINT.to_owned())),
+        (json!({"exp": at + 61}), ProofError::Time),
+        (json!({"exp": at}), ProofError::Time),
+        (json!({"iat": at + 301, "exp": at + 310}), ProofError::Time),
+        (json!({"jti": ""}), ProofError::Jti),
+        (json!({"grant_hash": oap_identity::Hash::of(b"other")}), ProofError::OtherGrant),
+    ] {
+        assert_eq!(check(&proof_claims(patch.clone()), now()), Err(error), "{patch}");
+    }
+    let stranger = exchange::prove(&agent(9), ENDPOINT, grant.hash(), now(), &random()).unwrap();
+    assert_eq!(check(&stranger, now()), Err(ProofError::Grantee("kid")));
+}
+
+#[test]
+fn a_retired_key_of_the_grantee_proves_nothing() {
+    let key = agent(2);
+    let grant = SignedGrant::sign(grant_to(key.did()), &owner()).unwrap();
+    let retired = oap_identity::VerificationKey::new(key.kid().clone(), *key.public()).retired(now());
+    let document = oap_identity::DidDocument::new(key.did().clone(), vec![retired]);
+    // The time that the grantee wrote does not help: the key is judged by the gateway's clock.
+    let at = now().seconds() - 200;
+    let proof = proof_claims(json!({"iat": at, "exp": at + 60}));
+    let error = UnverifiedProof::parse(&proof).unwrap().verify(&document, ENDPOINT, grant.hash(), now());
+    assert_eq!(error, Err(ProofError::Jwt(SignedError::Retired(now()))));
+}
