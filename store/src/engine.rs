@@ -1,0 +1,51 @@
+//! What a database has to offer.
+
+use crate::StoreError;
+use std::sync::Arc;
+
+/// One change of a batch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Op {
+    /// Write a value, over whatever is there.
+    Put(Vec<u8>, Vec<u8>),
+    /// Remove a value, if it is there.
+    Delete(Vec<u8>),
+}
+
+/// Pairs of key and value in the order of keys.
+pub type Pairs<'a> = Box<dyn Iterator<Item = Result<(Vec<u8>, Vec<u8>), StoreError>> + 'a>;
+
+/// An ordered map of bytes with atomic, durable batches.
+///
+/// One writer calls [`Engine::apply`]; any number of readers call the rest, at any time. A reader sees a batch
+/// whole or not at all.
+pub trait Engine: Send + Sync + 'static {
+    /// The value of a key.
+    ///
+    /// # Errors
+    /// [`StoreError::Engine`].
+    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError>;
+
+    /// Everything whose key begins so, in the order of keys, ascending from `from` on or descending from there.
+    /// `from` begins with the prefix.
+    fn scan<'a>(&'a self, prefix: &[u8], from: &[u8], descending: bool) -> Pairs<'a>;
+
+    /// Applies a batch: all of it or nothing, and on disk before it returns. A batch may be seen by readers
+    /// before it is durable, but is never acknowledged before.
+    ///
+    /// # Errors
+    /// [`StoreError::Engine`]; then nobody knows whether the batch is there, and the store takes no more.
+    fn apply(&self, batch: Vec<Op>) -> Result<(), StoreError>;
+}
+
+impl<E: Engine + ?Sized> Engine for Arc<E> {
+    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+        (**self).get(key)
+    }
+    fn scan<'a>(&'a self, prefix: &[u8], from: &[u8], descending: bool) -> Pairs<'a> {
+        (**self).scan(prefix, from, descending)
+    }
+    fn apply(&self, batch: Vec<Op>) -> Result<(), StoreError> {
+        (**self).apply(batch)
+    }
+}

@@ -1,0 +1,383 @@
+//! Transactions: one writer, group commit.
+//!
+//! Transactions run one after the other on the writer's thread and see what those before them wrote, so that a
+//! precondition that was checked holds at the commit. Those that wait while a batch is written go into the next
+//! batch together. Order of one batch: new keys synced to the vault, batch applied and flushed, destroyed keys
+//! overwritten and synced, hooks run, everybody answered.
+//!
+//! After a crash between two of these steps, opening the store finishes the work: a key whose slot the batches
+//! do not mark as in use is overwritten, be it one that was never used or one that was just to be destroyed.
+
+use crate::engine::{Engine, Op};
+use crate::seal;
+use crate::vault::{Slot, Vault};
+use crate::StoreError;
+use oap_identity::Random;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use tokio::sync::oneshot;
+
+/// The version of the layout of tables and values.
+pub const SCHEMA: u32 = 1;
+/// Most transactions of one batch.
+const MAX_GROUP: usize = 512;
+
+/// A table: the first byte of its keys, from 2 on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Table(pub u8);
+
+/// Tables 0 and 1 are the store's own and in the clear: the schema version, the revision, and the slots in use.
+/// Every other table is sealed.
+const SCHEMA_KEY: [u8; 2] = [0, 0];
+const REVISION_KEY: [u8; 2] = [0, 1];
+const SLOTS: u8 = 1;
+
+/// A store: an engine, a vault, and the one thread that writes.
+pub struct Store {
+    shared: Arc<Shared>,
+    jobs: Mutex<Option<Sender<Job>>>,
+    writer: Mutex<Option<JoinHandle<()>>>,
+}
+
+struct Shared {
+    engine: Box<dyn Engine>,
+    vault: Vault,
+    random: Arc<dyn Random>,
+    revision: AtomicU64,
+    stopped: AtomicBool,
+}
+
+type Answer = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
+type Job = Box<dyn FnOnce(&mut Tx) -> (bool, Answer) + Send>;
+type Hook = Box<dyn FnOnce() + Send>;
+
+impl Store {
+    /// Opens a store: checks the schema, finishes what a crash left undone, starts the writer.
+    ///
+    /// # Errors
+    /// [`StoreError::Schema`] for a store of another version, and what engine and vault report.
+    pub fn open(
+        engine: impl Engine,
+        vault: Vault,
+        random: Arc<dyn Random>,
+    ) -> Result<Self, StoreError> {
+        check_schema(&engine)?;
+        let revision = engine.get(&REVISION_KEY)?.and_then(|v| v.try_into().ok()).map_or(0, u64::from_le_bytes);
+        sweep(&engine, &vault)?;
+        let shared = Arc::new(Shared {
+            engine: Box::new(engine),
+            vault,
+            random,
+            revision: AtomicU64::new(revision),
+            stopped: AtomicBool::new(false),
+        });
+        let (jobs, queue) = channel();
+        let writer = std::thread::Builder::new().name("store-writer".into());
+        let writer = writer
+            .spawn({
+                let shared = shared.clone();
+                move || write(&shared, &queue)
+            })
+            .map_err(|e| StoreError::Engine(e.to_string()))?;
+        Ok(Self { shared, jobs: Mutex::new(Some(jobs)), writer: Mutex::new(Some(writer)) })
+    }
+
+    /// A store in memory, for tests.
+    ///
+    /// # Errors
+    /// None in practice.
+    pub fn in_memory(random: Arc<dyn Random>) -> Result<Self, StoreError> {
+        let vault = Vault::in_memory(&*random)?;
+        Self::open(crate::MemoryEngine::default(), vault, random)
+    }
+
+    /// Runs a transaction. Whatever it returns is returned once it is durable; an error takes back what it wrote.
+    ///
+    /// # Errors
+    /// The transaction's own, or that of the store.
+    pub async fn transact<T, E>(
+        &self,
+        run: impl FnOnce(&mut Tx) -> Result<T, E> + Send + 'static,
+    ) -> Result<T, E>
+    where
+        T: Send + 'static,
+        E: From<StoreError> + Send + 'static,
+    {
+        let (send, receive) = oneshot::channel();
+        let job: Job = Box::new(move |tx| match run(tx) {
+            Ok(value) => {
+                let answer = |applied: Result<(), StoreError>| {
+                    let _ = send.send(applied.map(|()| value).map_err(E::from));
+                };
+                (true, Box::new(answer) as Answer)
+            }
+            Err(error) => (false, Box::new(move |_| drop(send.send(Err(error)))) as Answer),
+        });
+        let sent = {
+            let jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
+            jobs.as_ref().is_some_and(|jobs| jobs.send(job).is_ok())
+        };
+        if !sent || self.shared.stopped.load(Ordering::Acquire) {
+            return Err(StoreError::Stopped.into());
+        }
+        receive.await.unwrap_or_else(|_| Err(StoreError::Stopped.into()))
+    }
+
+    /// A value as it was last committed.
+    ///
+    /// # Errors
+    /// [`StoreError::Erased`] when its key was destroyed, [`StoreError::Tampered`], [`StoreError::Engine`].
+    pub fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+        let place = place(table, key);
+        match self.shared.engine.get(&place)? {
+            Some(stored) => self.shared.unseal(&place, &stored).map(|(_, plain)| Some(plain)),
+            None => Ok(None),
+        }
+    }
+
+    /// The values of a table whose keys begin so, in the order of keys, from `from` on. Keys come without the
+    /// table's byte; `from` is `None` for the first, or the last when descending.
+    pub fn scan<'a>(
+        &'a self,
+        table: Table,
+        prefix: &[u8],
+        from: Option<&[u8]>,
+        descending: bool,
+    ) -> impl Iterator<Item = Result<(Vec<u8>, Vec<u8>), StoreError>> + 'a {
+        let prefix = place(table, prefix);
+        let from = match (from, descending) {
+            (Some(from), _) => place(table, from),
+            (None, false) => prefix.clone(),
+            (None, true) => [prefix.as_slice(), &[0xff; 40]].concat(),
+        };
+        self.shared.engine.scan(&prefix, &from, descending).map(|pair| {
+            let (key, stored) = pair?;
+            let (_, plain) = self.shared.unseal(&key, &stored)?;
+            Ok((key[1..].to_vec(), plain))
+        })
+    }
+
+    /// How many batches were committed, ever.
+    #[must_use]
+    pub fn revision(&self) -> u64 {
+        self.shared.revision.load(Ordering::Acquire)
+    }
+
+    /// Whether a commit failed, so that nothing more is taken.
+    #[must_use]
+    pub fn is_stopped(&self) -> bool {
+        self.shared.stopped.load(Ordering::Acquire)
+    }
+}
+
+impl Drop for Store {
+    /// Waits for what was sent to be written.
+    fn drop(&mut self) {
+        self.jobs.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(writer) = self.writer.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            let _ = writer.join();
+        }
+    }
+}
+
+fn place(table: Table, key: &[u8]) -> Vec<u8> {
+    [&[table.0], key].concat()
+}
+
+fn check_schema(engine: &impl Engine) -> Result<(), StoreError> {
+    match engine.get(&SCHEMA_KEY)? {
+        Some(stored) => {
+            let found = stored.try_into().map_or(0, u32::from_le_bytes);
+            if found == SCHEMA { Ok(()) } else { Err(StoreError::Schema { found, known: SCHEMA }) }
+        }
+        None if engine.scan(&[], &[], false).next().is_some() => {
+            Err(StoreError::Schema { found: 0, known: SCHEMA })
+        }
+        None => engine.apply(vec![Op::Put(SCHEMA_KEY.to_vec(), SCHEMA.to_le_bytes().to_vec())]),
+    }
+}
+
+/// Overwrites every key whose slot is not marked as in use.
+fn sweep(engine: &impl Engine, vault: &Vault) -> Result<(), StoreError> {
+    let mut marked = BTreeSet::new();
+    for pair in engine.scan(&[SLOTS], &[SLOTS], false) {
+        let (key, _) = pair?;
+        marked.extend(key[1..].first_chunk::<4>().map(|slot| Slot::from_be_bytes(*slot)));
+    }
+    let orphans: Vec<Slot> = vault.used().into_iter().filter(|slot| !marked.contains(slot)).collect();
+    if orphans.is_empty() { Ok(()) } else { vault.wipe(&orphans) }
+}
+
+fn slot_mark(slot: Slot) -> Vec<u8> {
+    [&[SLOTS], slot.to_be_bytes().as_slice()].concat()
+}
+
+/// A stored value: the slot of its key, little-endian, and the sealed bytes.
+fn slot_of(stored: &[u8]) -> Option<Slot> {
+    stored.first_chunk::<4>().map(|slot| Slot::from_le_bytes(*slot))
+}
+
+impl Shared {
+    fn unseal(&self, place: &[u8], stored: &[u8]) -> Result<(Slot, Vec<u8>), StoreError> {
+        let slot = slot_of(stored).ok_or(StoreError::Tampered)?;
+        let key = self.vault.key(slot)?;
+        Ok((slot, seal::open(&key, place, &stored[4..])?))
+    }
+}
+
+fn write(shared: &Shared, queue: &Receiver<Job>) {
+    let mut group = Group::default();
+    while let Ok(first) = queue.recv() {
+        let mut answers = vec![run(shared, &mut group, first)];
+        while answers.len() < MAX_GROUP
+            && let Ok(next) = queue.try_recv()
+        {
+            answers.push(run(shared, &mut group, next));
+        }
+        let applied = commit(shared, std::mem::take(&mut group));
+        if applied.is_err() {
+            shared.stopped.store(true, Ordering::Release);
+        }
+        for answer in answers {
+            answer(applied.clone());
+        }
+        if applied.is_err() {
+            return;
+        }
+    }
+}
+
+/// What the transactions of one batch wrote.
+#[derive(Default)]
+struct Group {
+    writes: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
+    allocated: bool,
+    wiped: Vec<Slot>,
+    hooks: Vec<Hook>,
+}
+
+fn run(shared: &Shared, group: &mut Group, job: Job) -> Answer {
+    let mut tx = Tx { shared, group, own: Group::default(), allocated: Vec::new() };
+    let (keep, answer) = job(&mut tx);
+    let Tx { own, allocated, .. } = tx;
+    if keep {
+        group.writes.extend(own.writes);
+        group.allocated |= !allocated.is_empty();
+        group.wiped.extend(own.wiped);
+        group.hooks.extend(own.hooks);
+    } else {
+        // Keys of a transaction that came to nothing: overwritten with the batch.
+        group.wiped.extend(allocated);
+    }
+    answer
+}
+
+fn commit(shared: &Shared, group: Group) -> Result<(), StoreError> {
+    if group.allocated {
+        shared.vault.sync()?;
+    }
+    if !group.writes.is_empty() {
+        let revision = shared.revision.load(Ordering::Acquire) + 1;
+        let mut batch: Vec<Op> = group
+            .writes
+            .into_iter()
+            .map(|(key, value)| match value {
+                Some(value) => Op::Put(key, value),
+                None => Op::Delete(key),
+            })
+            .collect();
+        batch.push(Op::Put(REVISION_KEY.to_vec(), revision.to_le_bytes().to_vec()));
+        shared.engine.apply(batch)?;
+        shared.revision.store(revision, Ordering::Release);
+    }
+    if !group.wiped.is_empty() {
+        shared.vault.wipe(&group.wiped)?;
+    }
+    for hook in group.hooks {
+        hook();
+    }
+    Ok(())
+}
+
+/// A running transaction.
+pub struct Tx<'a> {
+    shared: &'a Shared,
+    group: &'a Group,
+    own: Group,
+    allocated: Vec<Slot>,
+}
+
+impl Tx<'_> {
+    /// A value as it stands after everything before.
+    ///
+    /// # Errors
+    /// As [`Store::get`].
+    pub fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+        Ok(self.get_with_slot(table, key)?.map(|(_, plain)| plain))
+    }
+
+    /// A value and the slot of its key.
+    ///
+    /// # Errors
+    /// As [`Store::get`].
+    pub fn get_with_slot(&self, table: Table, key: &[u8]) -> Result<Option<(Slot, Vec<u8>)>, StoreError> {
+        let place = place(table, key);
+        let pending = self.own.writes.get(&place).or_else(|| self.group.writes.get(&place));
+        let stored = match pending {
+            Some(stored) => stored.clone(),
+            None => self.shared.engine.get(&place)?,
+        };
+        stored.map(|stored| self.shared.unseal(&place, &stored)).transpose()
+    }
+
+    /// Writes a value sealed with the store's key.
+    ///
+    /// # Errors
+    /// [`StoreError`] of vault or seal.
+    pub fn put(&mut self, table: Table, key: &[u8], plain: &[u8]) -> Result<(), StoreError> {
+        self.put_in(0, table, key, plain)
+    }
+
+    /// Writes a value sealed with the key in a slot.
+    ///
+    /// # Errors
+    /// [`StoreError::Erased`] when the slot is empty.
+    pub fn put_in(&mut self, slot: Slot, table: Table, key: &[u8], plain: &[u8]) -> Result<(), StoreError> {
+        let place = place(table, key);
+        let content_key = self.shared.vault.key(slot)?;
+        let sealed = seal::seal(&content_key, &place, plain, &*self.shared.random)?;
+        let stored = [slot.to_le_bytes().as_slice(), &sealed].concat();
+        self.own.writes.insert(place, Some(stored));
+        Ok(())
+    }
+
+    /// Removes a value, if it is there.
+    pub fn delete(&mut self, table: Table, key: &[u8]) {
+        self.own.writes.insert(place(table, key), None);
+    }
+
+    /// A fresh content key, and its slot.
+    ///
+    /// # Errors
+    /// [`StoreError::Vault`].
+    pub fn new_slot(&mut self) -> Result<Slot, StoreError> {
+        let (slot, _) = self.shared.vault.allocate(&*self.shared.random)?;
+        self.allocated.push(slot);
+        self.own.writes.insert(slot_mark(slot), Some(Vec::new()));
+        Ok(slot)
+    }
+
+    /// Destroys the key in a slot with this transaction: overwritten and synced before it is acknowledged.
+    pub fn wipe(&mut self, slot: Slot) {
+        self.own.writes.insert(slot_mark(slot), None);
+        self.own.wiped.push(slot);
+    }
+
+    /// Runs something once the transaction is durable and before anybody is told.
+    pub fn on_commit(&mut self, hook: impl FnOnce() + Send + 'static) {
+        self.own.hooks.push(Box::new(hook));
+    }
+}

@@ -1,0 +1,278 @@
+//! The vault: a file of fixed slots, each a content key sealed under the master key.
+//!
+//! | offset | bytes | what |
+//! |---|---|---|
+//! | 0 | 8 | `OAPVAULT` |
+//! | 8 | 1 | version, 1 |
+//! | 9 | 1 | how the master key comes: 0 key file, 1 passphrase through Argon2id |
+//! | 10 | 12 | Argon2id memory (KiB), passes, lanes; little-endian |
+//! | 22 | 16 | salt |
+//! | 38 | 16 | the vault's own id |
+//! | 54 | 74 | zero |
+//! | 128 | 72 each | slots: nonce, sealed key; zeros where there is none |
+//!
+//! Slot 0 holds the store's own key. A slot's seal is bound to the vault and the slot's number.
+//!
+//! What a thief of the vault file gains: nothing without the master key. What one who controls it gains: they can
+//! destroy keys, and with them content; they cannot read any, nor put a key of their own in the place of one.
+
+use crate::StoreError;
+use crate::seal::{self, Key, OVERHEAD};
+use argon2::{Algorithm, Argon2, Params, Version};
+use oap_identity::random::{self, Random};
+use std::collections::BTreeSet;
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::Path;
+use std::sync::{Mutex, PoisonError, RwLock};
+use zeroize::Zeroizing;
+
+const MAGIC: &[u8; 8] = b"OAPVAULT";
+const HEADER: usize = 128;
+const SLOT: usize = 32 + OVERHEAD;
+/// Argon2id: 64 MiB, three passes, one lane (RFC 9106, second recommended option).
+const MEMORY_KIB: u32 = 64 * 1024;
+const PASSES: u32 = 3;
+
+/// The number of a slot. 0 is the store's own key.
+pub type Slot = u32;
+
+/// What opens a vault.
+pub enum Master {
+    /// 32 random bytes from a file, for unattended start.
+    KeyFile(Zeroizing<[u8; 32]>),
+    /// What a person remembers.
+    Passphrase(Zeroizing<String>),
+}
+
+/// The keys of a store.
+pub struct Vault {
+    backing: Backing,
+    master: Key,
+    id: [u8; 16],
+    free: Mutex<Free>,
+}
+
+/// Slots without a key: gaps, and everything from `end` on.
+struct Free {
+    gaps: BTreeSet<Slot>,
+    end: Slot,
+}
+
+enum Backing {
+    File(File),
+    Memory(RwLock<Vec<u8>>),
+}
+
+impl Backing {
+    fn read(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
+        match self {
+            Self::File(file) => file.read_exact_at(buffer, offset),
+            Self::Memory(bytes) => {
+                let bytes = bytes.read().unwrap_or_else(PoisonError::into_inner);
+                let start = usize::try_from(offset).unwrap_or(usize::MAX);
+                let found = bytes.get(start..start.saturating_add(buffer.len()));
+                buffer.copy_from_slice(found.ok_or(io::ErrorKind::UnexpectedEof)?);
+                Ok(())
+            }
+        }
+    }
+
+    fn write(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        match self {
+            Self::File(file) => file.write_all_at(bytes, offset),
+            Self::Memory(all) => {
+                let mut all = all.write().unwrap_or_else(PoisonError::into_inner);
+                let start = usize::try_from(offset).unwrap_or(usize::MAX);
+                let end = start + bytes.len();
+                if all.len() < end {
+                    all.resize(end, 0);
+                }
+                all[start..end].copy_from_slice(bytes);
+                Ok(())
+            }
+        }
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        match self {
+            Self::File(file) => file.sync_data(),
+            Self::Memory(_) => Ok(()),
+        }
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        match self {
+            Self::File(file) => Ok(file.metadata()?.len()),
+            Self::Memory(bytes) => Ok(bytes.read().unwrap_or_else(PoisonError::into_inner).len() as u64),
+        }
+    }
+}
+
+fn failed(error: io::Error) -> StoreError {
+    StoreError::Vault(error.to_string())
+}
+
+fn offset(slot: Slot) -> u64 {
+    (HEADER + slot as usize * SLOT) as u64
+}
+
+impl Vault {
+    /// Makes a vault with the store's key in slot 0. The file, readable by its owner alone, must not be there.
+    ///
+    /// # Errors
+    /// [`StoreError::Vault`].
+    pub fn create(path: &Path, master: &Master, random: &dyn Random) -> Result<(), StoreError> {
+        let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path);
+        let vault = Self::fill(Backing::File(file.map_err(failed)?), master, random)?;
+        if let Backing::File(file) = &vault.backing {
+            file.sync_all().map_err(failed)?;
+        }
+        Ok(())
+    }
+
+    /// A vault in memory, for tests.
+    ///
+    /// # Errors
+    /// [`StoreError::Vault`].
+    pub fn in_memory(random: &dyn Random) -> Result<Self, StoreError> {
+        let master = Master::KeyFile(Zeroizing::new(random::bytes(random)));
+        Self::fill(Backing::Memory(RwLock::default()), &master, random)
+    }
+
+    fn fill(backing: Backing, master: &Master, random: &dyn Random) -> Result<Self, StoreError> {
+        let mut header = [0; HEADER];
+        header[..8].copy_from_slice(MAGIC);
+        header[8] = 1;
+        if let Master::Passphrase(_) = master {
+            header[9] = 1;
+            header[10..14].copy_from_slice(&MEMORY_KIB.to_le_bytes());
+            header[14..18].copy_from_slice(&PASSES.to_le_bytes());
+            header[18..22].copy_from_slice(&1u32.to_le_bytes());
+        }
+        header[22..38].copy_from_slice(&random::bytes::<16>(random));
+        header[38..54].copy_from_slice(&random::bytes::<16>(random));
+        backing.write(&header, 0).map_err(failed)?;
+        let (key, id) = read_header(&header, master)?;
+        let vault = Self { backing, master: key, id, free: Mutex::new(Free { gaps: BTreeSet::new(), end: 1 }) };
+        vault.put(0, &Zeroizing::new(random::bytes(random)), random)?;
+        vault.sync()?;
+        Ok(vault)
+    }
+
+    /// Opens a vault.
+    ///
+    /// # Errors
+    /// [`StoreError::WrongKey`], [`StoreError::Vault`].
+    pub fn open(path: &Path, master: &Master) -> Result<Self, StoreError> {
+        let file = OpenOptions::new().read(true).write(true).open(path).map_err(failed)?;
+        let backing = Backing::File(file);
+        let mut header = [0; HEADER];
+        backing.read(&mut header, 0).map_err(|_| StoreError::Vault("the file is cut off".into()))?;
+        let (master, id) = read_header(&header, master)?;
+        let slots = (backing.len().map_err(failed)?.saturating_sub(HEADER as u64)) / SLOT as u64;
+        let end = Slot::try_from(slots).map_err(|_| StoreError::Vault("too many slots".into()))?;
+        let vault = Self { backing, master, id, free: Mutex::new(Free { gaps: BTreeSet::new(), end }) };
+        vault.key(0).map_err(|_| StoreError::WrongKey)?;
+        let mut gaps = BTreeSet::new();
+        for slot in 1..end {
+            if vault.read(slot)?.iter().all(|byte| *byte == 0) {
+                gaps.insert(slot);
+            }
+        }
+        vault.free.lock().unwrap_or_else(PoisonError::into_inner).gaps = gaps;
+        Ok(vault)
+    }
+
+    /// The key in a slot.
+    ///
+    /// # Errors
+    /// [`StoreError::Erased`] when there is none, [`StoreError::Tampered`] when it does not open.
+    pub(crate) fn key(&self, slot: Slot) -> Result<Key, StoreError> {
+        let sealed = self.read(slot)?;
+        if sealed.iter().all(|byte| *byte == 0) {
+            return Err(StoreError::Erased);
+        }
+        let plain = Zeroizing::new(seal::open(&self.master, &self.place(slot), &sealed)?);
+        let bytes: &[u8; 32] = plain.as_slice().try_into().map_err(|_| StoreError::Tampered)?;
+        Ok(Zeroizing::new(*bytes))
+    }
+
+    /// Puts a fresh key into a free slot. It counts once [`Vault::sync`] has returned.
+    pub(crate) fn allocate(&self, random: &dyn Random) -> Result<(Slot, Key), StoreError> {
+        let slot = {
+            let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+            free.gaps.pop_first().unwrap_or_else(|| {
+                free.end += 1;
+                free.end - 1
+            })
+        };
+        let key = Zeroizing::new(random::bytes(random));
+        self.put(slot, &key, random)?;
+        Ok((slot, key))
+    }
+
+    /// Destroys the keys in these slots: overwritten and synced when it returns.
+    pub(crate) fn wipe(&self, slots: &[Slot]) -> Result<(), StoreError> {
+        for slot in slots.iter().filter(|slot| **slot != 0) {
+            self.backing.write(&[0; SLOT], offset(*slot)).map_err(failed)?;
+        }
+        self.sync()?;
+        self.free.lock().unwrap_or_else(PoisonError::into_inner).gaps.extend(slots);
+        Ok(())
+    }
+
+    /// The slots that hold a key, but for 0.
+    pub(crate) fn used(&self) -> Vec<Slot> {
+        let free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        (1..free.end).filter(|slot| !free.gaps.contains(slot)).collect()
+    }
+
+    /// Waits until every key that was put is on disk.
+    pub(crate) fn sync(&self) -> Result<(), StoreError> {
+        self.backing.sync().map_err(failed)
+    }
+
+    fn put(&self, slot: Slot, key: &Key, random: &dyn Random) -> Result<(), StoreError> {
+        let sealed = seal::seal(&self.master, &self.place(slot), key.as_slice(), random)?;
+        self.backing.write(&sealed, offset(slot)).map_err(failed)
+    }
+
+    fn read(&self, slot: Slot) -> Result<[u8; SLOT], StoreError> {
+        let mut sealed = [0; SLOT];
+        match self.backing.read(&mut sealed, offset(slot)) {
+            Ok(()) => Ok(sealed),
+            Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => Err(StoreError::Erased),
+            Err(e) => Err(failed(e)),
+        }
+    }
+
+    fn place(&self, slot: Slot) -> Vec<u8> {
+        [b"vault".as_slice(), &self.id, &slot.to_le_bytes()].concat()
+    }
+}
+
+fn read_header(header: &[u8; HEADER], master: &Master) -> Result<(Key, [u8; 16]), StoreError> {
+    if header[..8] != *MAGIC || header[8] != 1 {
+        return Err(StoreError::Vault("not a vault of version 1".into()));
+    }
+    let number = |at: usize| u32::from_le_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
+    let mut id = [0; 16];
+    id.copy_from_slice(&header[38..54]);
+    let key = match (header[9], master) {
+        (0, Master::KeyFile(key)) => key.clone(),
+        (1, Master::Passphrase(passphrase)) => {
+            let wrong = |e: argon2::Error| StoreError::Vault(e.to_string());
+            let params = Params::new(number(10), number(14), number(18), Some(32)).map_err(wrong)?;
+            let mut key = Zeroizing::new([0; 32]);
+            Argon2::new(Algorithm::Argon2id, Version::V0x13, params)
+                .hash_password_into(passphrase.as_bytes(), &header[22..38], key.as_mut_slice())
+                .map_err(wrong)?;
+            key
+        }
+        (0, _) => return Err(StoreError::Vault("opens with a key file, not with a passphrase".into())),
+        _ => return Err(StoreError::Vault("opens with a passphrase, not with a key file".into())),
+    };
+    Ok((key, id))
+}

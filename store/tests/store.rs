@@ -1,0 +1,264 @@
+//! What a store promises: atomic, durable, sealed, and forgetful when told to.
+
+use oap_identity::random::Seeded;
+use oap_store::{Engine, Master, MemoryEngine, Op, SCHEMA, SledEngine, Store, StoreError, Table, Vault};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+const ITEMS: Table = Table(9);
+
+fn random() -> Arc<Seeded> {
+    Arc::new(Seeded::new(1))
+}
+
+fn master() -> Master {
+    Master::KeyFile([3; 32].into())
+}
+
+fn open(folder: &Path) -> Result<Store, StoreError> {
+    let vault = folder.join("vault");
+    if !vault.exists() {
+        Vault::create(&vault, &master(), &Seeded::new(2)).unwrap();
+    }
+    let vault = Vault::open(&vault, &master())?;
+    Store::open(SledEngine::open(&folder.join("store"))?, vault, random())
+}
+
+async fn put(store: &Store, key: &'static [u8], value: &'static [u8]) -> u32 {
+    store
+        .transact(move |tx| {
+            let slot = tx.new_slot()?;
+            tx.put_in(slot, ITEMS, key, value)?;
+            Ok::<_, StoreError>(slot)
+        })
+        .await
+        .unwrap()
+}
+
+#[tokio::test]
+async fn what_was_acknowledged_is_there_after_reopening() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path()).unwrap();
+    put(&store, b"a", b"one").await;
+    let revision = store.revision();
+    drop(store);
+    let store = open(folder.path()).unwrap();
+    assert_eq!(store.get(ITEMS, b"a").unwrap().unwrap(), b"one");
+    assert_eq!(store.revision(), revision);
+}
+
+#[tokio::test]
+async fn a_failed_transaction_leaves_nothing() {
+    let store = Store::in_memory(random()).unwrap();
+    let failed: Result<(), StoreError> = store
+        .transact(|tx| {
+            let slot = tx.new_slot()?;
+            tx.put_in(slot, ITEMS, b"a", b"one")?;
+            tx.put(ITEMS, b"b", b"two")?;
+            Err(StoreError::Locked)
+        })
+        .await;
+    assert_eq!(failed, Err(StoreError::Locked));
+    assert_eq!(store.get(ITEMS, b"a").unwrap(), None);
+    assert_eq!(store.get(ITEMS, b"b").unwrap(), None);
+}
+
+#[tokio::test]
+async fn transactions_are_serial() {
+    let store = Arc::new(Store::in_memory(random()).unwrap());
+    let add = |store: Arc<Store>| async move {
+        store
+            .transact(|tx| {
+                let before = tx.get(ITEMS, b"n")?.map_or(0, |v| u64::from_le_bytes(v.try_into().unwrap()));
+                tx.put(ITEMS, b"n", &(before + 1).to_le_bytes())
+            })
+            .await
+            .unwrap();
+    };
+    let tasks: Vec<_> = (0..500).map(|_| tokio::spawn(add(store.clone()))).collect();
+    for task in tasks {
+        task.await.unwrap();
+    }
+    assert_eq!(store.get(ITEMS, b"n").unwrap().unwrap(), 500u64.to_le_bytes());
+}
+
+#[tokio::test]
+async fn hooks_run_after_the_commit_and_before_the_answer() {
+    let store = Store::in_memory(random()).unwrap();
+    let ran = Arc::new(AtomicBool::new(false));
+    let seen = ran.clone();
+    store
+        .transact(move |tx| {
+            tx.put(ITEMS, b"a", b"1")?;
+            tx.on_commit(move || seen.store(true, Ordering::SeqCst));
+            Ok::<_, StoreError>(())
+        })
+        .await
+        .unwrap();
+    assert!(ran.load(Ordering::SeqCst));
+}
+
+#[tokio::test]
+async fn values_are_sealed_and_bound_to_their_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path()).unwrap();
+    put(&store, b"a", b"a marker that must not be on disk").await;
+    drop(store);
+    for file in files(folder.path()) {
+        let bytes = std::fs::read(&file).unwrap();
+        assert!(!contains(&bytes, b"a marker that must not"), "{}", file.display());
+    }
+    // A value moved to another key does not open.
+    let engine = SledEngine::open(&folder.path().join("store")).unwrap();
+    let moved = engine.get(&[9, b'a']).unwrap().unwrap();
+    engine.apply(vec![Op::Put(vec![9, b'b'], moved.clone())]).unwrap();
+    let mut changed = moved;
+    *changed.last_mut().unwrap() ^= 1;
+    engine.apply(vec![Op::Put(vec![9, b'a'], changed)]).unwrap();
+    drop(engine);
+    let store = open(folder.path()).unwrap();
+    assert_eq!(store.get(ITEMS, b"b"), Err(StoreError::Tampered));
+    assert_eq!(store.get(ITEMS, b"a"), Err(StoreError::Tampered));
+}
+
+#[tokio::test]
+async fn a_wiped_key_opens_nothing_any_more() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path()).unwrap();
+    let slot = put(&store, b"a", b"one").await;
+    put(&store, b"b", b"two").await;
+    drop(store);
+    let before = SledEngine::open(&folder.path().join("store")).unwrap().get(&[9, b'a']).unwrap().unwrap();
+    let store = open(folder.path()).unwrap();
+    store
+        .transact(move |tx| {
+            tx.delete(ITEMS, b"a");
+            tx.wipe(slot);
+            Ok::<_, StoreError>(())
+        })
+        .await
+        .unwrap();
+    assert_eq!(store.get(ITEMS, b"a").unwrap(), None);
+    drop(store);
+    // The log may keep the sealed bytes; with the vault as it is now they are noise.
+    let engine = SledEngine::open(&folder.path().join("store")).unwrap();
+    engine.apply(vec![Op::Put(vec![9, b'a'], before)]).unwrap();
+    drop(engine);
+    let store = open(folder.path()).unwrap();
+    assert_eq!(store.get(ITEMS, b"a"), Err(StoreError::Erased));
+    assert_eq!(store.get(ITEMS, b"b").unwrap().unwrap(), b"two");
+}
+
+/// A crash after the batch and before the overwriting: opening the store finishes the work.
+#[tokio::test]
+async fn opening_wipes_keys_that_are_not_in_use() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path()).unwrap();
+    let slot = put(&store, b"a", b"one").await;
+    put(&store, b"b", b"two").await;
+    drop(store);
+    let engine = SledEngine::open(&folder.path().join("store")).unwrap();
+    let mark = [&[1], slot.to_be_bytes().as_slice()].concat();
+    engine.apply(vec![Op::Delete(mark)]).unwrap();
+    drop(engine);
+    let store = open(folder.path()).unwrap();
+    assert_eq!(store.get(ITEMS, b"a"), Err(StoreError::Erased));
+    assert_eq!(store.get(ITEMS, b"b").unwrap().unwrap(), b"two");
+}
+
+#[tokio::test]
+async fn slots_are_used_again_after_wiping() {
+    let store = Store::in_memory(random()).unwrap();
+    let first = put(&store, b"a", b"one").await;
+    store
+        .transact(move |tx| {
+            tx.delete(ITEMS, b"a");
+            tx.wipe(first);
+            Ok::<_, StoreError>(())
+        })
+        .await
+        .unwrap();
+    assert_eq!(put(&store, b"b", b"two").await, first);
+}
+
+#[test]
+fn a_store_of_another_version_is_refused() {
+    let engine = MemoryEngine::default();
+    engine.apply(vec![Op::Put(vec![0, 0], (SCHEMA + 1).to_le_bytes().to_vec())]).unwrap();
+    let opened = Store::open(engine, Vault::in_memory(&Seeded::new(1)).unwrap(), random());
+    assert_eq!(opened.err(), Some(StoreError::Schema { found: SCHEMA + 1, known: SCHEMA }));
+
+    let engine = MemoryEngine::default();
+    engine.apply(vec![Op::Put(vec![9, 0], vec![1])]).unwrap();
+    let opened = Store::open(engine, Vault::in_memory(&Seeded::new(1)).unwrap(), random());
+    assert!(opened.err().unwrap().to_string().contains("schema version 0"));
+}
+
+#[test]
+fn a_store_is_open_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let _store = open(folder.path()).unwrap();
+    assert_eq!(open(folder.path()).err(), Some(StoreError::Locked));
+}
+
+#[test]
+fn the_vault_opens_with_its_own_master_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("vault");
+    let passphrase = |text: &str| Master::Passphrase(text.to_owned().into());
+    Vault::create(&path, &passphrase("correct horse"), &Seeded::new(1)).unwrap();
+    assert!(Vault::open(&path, &passphrase("correct horse")).is_ok());
+    assert_eq!(Vault::open(&path, &passphrase("battery staple")).err(), Some(StoreError::WrongKey));
+    assert!(matches!(Vault::open(&path, &master()), Err(StoreError::Vault(_))));
+    assert!(Vault::create(&path, &master(), &Seeded::new(1)).is_err(), "never over an existing vault");
+    std::fs::write(&path, b"short").unwrap();
+    assert!(matches!(Vault::open(&path, &master()), Err(StoreError::Vault(_))));
+}
+
+/// A disk that fails: nothing is acknowledged, and nothing is taken afterwards.
+#[tokio::test]
+async fn a_failed_commit_stops_the_store() {
+    struct Failing(MemoryEngine, Arc<AtomicBool>);
+    impl Engine for Failing {
+        fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+            self.0.get(key)
+        }
+        fn scan<'a>(
+            &'a self,
+            prefix: &[u8],
+            from: &[u8],
+            descending: bool,
+        ) -> Box<dyn Iterator<Item = Result<(Vec<u8>, Vec<u8>), StoreError>> + 'a> {
+            self.0.scan(prefix, from, descending)
+        }
+        fn apply(&self, batch: Vec<Op>) -> Result<(), StoreError> {
+            if self.1.load(Ordering::SeqCst) {
+                return Err(StoreError::Engine("no space".into()));
+            }
+            self.0.apply(batch)
+        }
+    }
+    let broken = Arc::new(AtomicBool::new(false));
+    let engine = Failing(MemoryEngine::default(), broken.clone());
+    let store = Store::open(engine, Vault::in_memory(&Seeded::new(1)).unwrap(), random()).unwrap();
+    broken.store(true, Ordering::SeqCst);
+    let result = store.transact(|tx| tx.put(ITEMS, b"a", b"1")).await;
+    assert_eq!(result, Err(StoreError::Engine("no space".into())));
+    broken.store(false, Ordering::SeqCst);
+    assert_eq!(store.transact(|tx| tx.put(ITEMS, b"a", b"1")).await, Err(StoreError::Stopped));
+    assert!(store.is_stopped());
+}
+
+fn files(folder: &Path) -> Vec<std::path::PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() { found.extend(files(&path)) } else { found.push(path) }
+    }
+    found
+}
+
+fn contains(bytes: &[u8], marker: &[u8]) -> bool {
+    bytes.windows(marker.len()).any(|window| window == marker)
+}
