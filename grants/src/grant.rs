@@ -265,6 +265,10 @@ impl UnverifiedGrant {
             return Err(GrantError::Signer { expected: signer.id().clone(), found: kid.did().clone() });
         }
         let key = signer.key(&kid).ok_or(SignedError::OtherKey)?;
+        // A grant says itself when it was signed; under a compromised key that says nothing.
+        if let Some(at) = key.revoked_at() {
+            return Err(SignedError::Revoked(at).into());
+        }
         signature.verify(key, signed_at)?;
         let hash = Hash::of_canonical(&self.document)?;
         Ok(SignedGrant { document: self.document, grant: self.grant, kid, hash })

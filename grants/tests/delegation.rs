@@ -314,6 +314,7 @@ fn heads() -> impl Strategy<Value = Head> {
             sensitivity,
             meta: Meta::owner(owner().did().clone(), false),
             ended_at: None,
+            replaced: Vec::new(),
             derived_from: Vec::new(),
         })
 }

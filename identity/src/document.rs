@@ -51,7 +51,8 @@ impl VerificationKey {
         self
     }
 
-    /// The same key, compromised: nothing that it signed is valid.
+    /// The same key, compromised since that time: what it signed from then on is void. Grants ask for more: one
+    /// that a compromised key signed is void whenever it says it was signed.
     #[must_use]
     pub const fn revoked(mut self, at: Timestamp) -> Self {
         self.revoked = Some(at);
@@ -85,11 +86,11 @@ impl VerificationKey {
     /// Whether a signature made at that time counts.
     ///
     /// # Errors
-    /// [`SignedError::Revoked`] for a compromised key at any time, [`SignedError::Retired`] from its retirement on.
+    /// [`SignedError::Revoked`] from the time of compromise on, [`SignedError::Retired`] from retirement on.
     pub fn usable_at(&self, signed_at: Timestamp) -> Result<(), SignedError> {
         match (self.revoked, self.expires) {
-            (Some(at), _) => Err(SignedError::Revoked(at)),
-            (None, Some(at)) if at <= signed_at => Err(SignedError::Retired(at)),
+            (Some(at), _) if at <= signed_at => Err(SignedError::Revoked(at)),
+            (_, Some(at)) if at <= signed_at => Err(SignedError::Retired(at)),
             _ => Ok(()),
         }
     }

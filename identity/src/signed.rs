@@ -42,8 +42,8 @@ pub enum SignedError {
     /// The key had been retired when the signature was made.
     #[error("the key was retired on {0}")]
     Retired(Timestamp),
-    /// The key is marked as compromised.
-    #[error("the key was revoked on {0}")]
+    /// The key is marked as compromised since then.
+    #[error("the key is compromised since {0}")]
     Revoked(Timestamp),
     /// The signature does not verify.
     #[error("the signature does not verify")]

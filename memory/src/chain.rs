@@ -51,13 +51,13 @@ impl Event {
     /// Whether nothing may follow.
     #[must_use]
     pub const fn ends(self) -> bool {
-        matches!(self, Self::Erase)
+        matches!(self, Self::Erase | Self::Expire)
     }
 
     /// Whether the event commits a new version.
     #[must_use]
     pub const fn commits(self) -> bool {
-        !matches!(self, Self::Retract | Self::Expire | Self::Erase | Self::Import | Self::Migrate)
+        matches!(self, Self::Capture | Self::Correct | Self::Relabel | Self::Reseal | Self::Merge)
     }
 }
 

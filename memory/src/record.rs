@@ -108,8 +108,10 @@ pub struct Head {
     pub sensitivity: Sensitivity,
     /// The record behind it.
     pub meta: Meta,
-    /// When it stopped being current, for retention.
+    /// When it was retracted, for retention.
     pub ended_at: Option<Timestamp>,
+    /// Versions that were replaced and whose content is still kept: the number of the link, and when.
+    pub replaced: Vec<(u32, Timestamp)>,
     /// The items that it was made from.
     pub derived_from: Vec<ItemId>,
 }
@@ -134,6 +136,7 @@ impl Head {
             sensitivity: Sensitivity::Restricted,
             meta,
             ended_at: None,
+            replaced: Vec::new(),
             derived_from: Vec::new(),
         };
         head.take(body);

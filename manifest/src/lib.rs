@@ -1,0 +1,86 @@
+//! What a principal publishes of its gateway (RFC 0010 sections 3.3 and 3.7, OAP-CORE 6, protocol section 3).
+//!
+//! The memory manifest is signed. The tool manifest cannot be (its schema is closed), so the memory manifest
+//! names it by hash; [`check`] verifies that all four documents say the same.
+
+pub mod actions;
+pub mod check;
+pub mod memory;
+pub mod scopes;
+pub mod tool;
+
+use oap_identity::{Did, ScopeId, Timestamp};
+use oap_memory::{Confidence, Profile};
+
+/// The paths of a gateway's endpoints.
+pub mod path {
+    /// The memory manifest.
+    pub const MEMORY_MANIFEST: &str = "/.well-known/oap-memory.json";
+    /// The tool manifest.
+    pub const TOOL_MANIFEST: &str = "/.well-known/oap-tool.json";
+    /// The scope manifest.
+    pub const SCOPES: &str = "/.well-known/oap-scopes.json";
+    /// The DID document.
+    pub const DID: &str = "/.well-known/did.json";
+    /// Queries.
+    pub const QUERY: &str = "/oap/memory/query";
+    /// From grant to token; the state of a grant below it.
+    pub const GRANT: &str = "/oap/memory/grant";
+    /// Bundles.
+    pub const EXPORT: &str = "/oap/memory/export";
+    /// The grantee's countersignature.
+    pub const ACK: &str = "/oap/memory/ack";
+    /// The status list.
+    pub const STATUS: &str = "/oap/memory/status";
+    /// Actions.
+    pub const INVOKE: &str = "/oap/invoke";
+    /// Receipts.
+    pub const AUDIT: &str = "/oap/audit";
+    /// Deletion.
+    pub const DATA_DELETE: &str = "/oap/data/delete";
+    /// Incident reports.
+    pub const INCIDENT: &str = "/oap/incident";
+    /// Actions by intent.
+    pub const DISCOVER: &str = "/oap/discover";
+}
+
+/// Everything that the published documents depend on.
+#[derive(Debug, Clone)]
+pub struct Publication<'a> {
+    /// The principal, and the gateway's own DID.
+    pub principal: &'a Did,
+    /// Where the gateway is reached, such as `https://user.example`, without a trailing slash.
+    pub origin: &'a str,
+    /// The scopes whose publication the owner consented to (RFC 0006 section 6).
+    pub public_scopes: &'a [ScopeId],
+    /// Most items of a grant.
+    pub max_items: u32,
+    /// Longest duration of a grant, in days.
+    pub max_duration_days: u32,
+    /// The threshold of belief (RFC 0010 A.2).
+    pub belief_threshold: Confidence,
+    /// The projection profiles.
+    pub profiles: &'a [Profile],
+    /// The name of the publisher.
+    pub publisher: &'a str,
+    /// Where to complain.
+    pub contact_email: &'a str,
+    /// ISO 3166 country code, `ZZ` where the owner did not say.
+    pub jurisdiction: &'a str,
+    /// Days for which retracted content is kept before its key is destroyed.
+    pub retention_days: u32,
+    /// Version of the program.
+    pub version: &'a str,
+    /// When the documents were made.
+    pub now: Timestamp,
+}
+
+impl Publication<'_> {
+    fn url(&self, path: &str) -> String {
+        format!("{}{path}", self.origin)
+    }
+
+    fn profile_names(&self) -> Vec<&str> {
+        self.profiles.iter().map(Profile::name).collect()
+    }
+}
