@@ -13,7 +13,7 @@ use crate::tree::Assembly;
 use oap_identity::json::{self, JsonError};
 use oap_identity::random::Random;
 use oap_identity::signed::{SignedError, UnverifiedJwt};
-use oap_identity::{DidDocument, Hash, ItemId, ReceiptId, Signer, Timestamp};
+use oap_identity::{DidDocument, Hash, ItemId, Kid, ReceiptId, Signer, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
@@ -104,6 +104,12 @@ impl Committed {
     #[must_use]
     pub fn jwt(&self) -> &str {
         &self.jwt
+    }
+
+    /// Whether that key signed it.
+    #[must_use]
+    pub fn is_signed_by(&self, kid: &Kid) -> bool {
+        UnverifiedJwt::parse(&self.jwt, TYP).and_then(|jwt| jwt.kid()).is_ok_and(|signed| signed == *kid)
     }
 
     /// The concealed parts, parents before their parts.

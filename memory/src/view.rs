@@ -143,6 +143,15 @@ impl ViewItem {
     pub const fn kind(&self) -> Option<Kind> {
         self.kind
     }
+
+    /// The item as its grantee sees it, without proof and relevance.
+    ///
+    /// # Errors
+    /// Never in practice: the members were written by this module.
+    pub fn visible(&self) -> Result<Value, JsonError> {
+        let parts: Vec<&str> = self.members.iter().map(|part| &**part).filter(|p| !p.is_empty()).collect();
+        json::parse(format!("{{{}}}", parts.join(",")).as_bytes())
+    }
 }
 
 /// All that a grantee can learn under one grant.

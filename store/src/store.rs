@@ -146,7 +146,7 @@ impl Store {
         prefix: &[u8],
         from: Option<&[u8]>,
         descending: bool,
-    ) -> impl Iterator<Item = Result<(Vec<u8>, Vec<u8>), StoreError>> + 'a {
+    ) -> impl Iterator<Item = Result<(Vec<u8>, Vec<u8>), StoreError>> + use<'a> {
         let prefix = place(table, prefix);
         let from = match (from, descending) {
             (Some(from), _) => place(table, from),

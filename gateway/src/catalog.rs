@@ -1,0 +1,68 @@
+//! What selection needs of every item, in memory.
+
+use crate::error::Error;
+use crate::tables::{HEADS, decode};
+use oap_identity::ItemId;
+use oap_memory::Head;
+use oap_store::{Store, StoreError};
+use std::collections::BTreeMap;
+use std::sync::{Arc, PoisonError, RwLock};
+
+/// The heads of all items that are not erased.
+#[derive(Debug, Default)]
+pub struct Catalog(RwLock<BTreeMap<ItemId, Arc<Head>>>);
+
+impl Catalog {
+    /// Reads the catalog of a store.
+    ///
+    /// # Errors
+    /// [`Error::Store`], [`Error::Corrupt`].
+    pub fn load(store: &Store) -> Result<Self, Error> {
+        let mut heads = BTreeMap::new();
+        for pair in store.scan(HEADS, &[], None, false) {
+            match pair {
+                Ok((_, bytes)) => {
+                    let head: Head = decode(&bytes)?;
+                    heads.insert(head.item_id, Arc::new(head));
+                }
+                // Destroyed by a sweep that finished a deletion after a crash; the sweep of items clears the rest.
+                Err(StoreError::Erased) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(Self(RwLock::new(heads)))
+    }
+
+    /// The head of an item.
+    #[must_use]
+    pub fn get(&self, item: ItemId) -> Option<Arc<Head>> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).get(&item).cloned()
+    }
+
+    /// Every head, in the order of ids.
+    #[must_use]
+    pub fn all(&self) -> Vec<Arc<Head>> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+    }
+
+    /// Puts a head, or takes one out; returns what was there.
+    pub fn set(&self, item: ItemId, head: Option<Arc<Head>>) -> Option<Arc<Head>> {
+        let mut heads = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        match head {
+            Some(head) => heads.insert(item, head),
+            None => heads.remove(&item),
+        }
+    }
+
+    /// How many items there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).len()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}

@@ -1,0 +1,93 @@
+//! `oap-memory audit`
+
+use super::{CliError, Global, output};
+use serde_json::{Value, json};
+
+/// Read and verify the audit log
+#[derive(clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
+#[command(after_help = "Examples:
+  oap-memory audit
+  oap-memory audit --grantee did:web:contractor.example --since 2026-05-01T00:00:00Z
+  oap-memory audit verify")]
+pub(super) struct Audit {
+    #[command(subcommand)]
+    command: Option<AuditCommand>,
+    /// Only at or after this time
+    #[arg(long, value_name = "TIME")]
+    since: Option<String>,
+    /// Only of this agent
+    #[arg(long, value_name = "DID")]
+    grantee: Option<String>,
+    /// Only under this grant
+    #[arg(long, value_name = "ID")]
+    grant: Option<String>,
+    /// Only about this item
+    #[arg(long, value_name = "ID")]
+    item: Option<String>,
+    /// Only of this chain: a scope, or @anonymous
+    #[arg(long)]
+    chain: Option<String>,
+    /// At most so many
+    #[arg(long, default_value_t = 50)]
+    limit: usize,
+}
+
+#[derive(clap::Subcommand)]
+enum AuditCommand {
+    /// Verify every receipt of every chain: hashes, times, signatures, heads
+    Verify,
+}
+
+impl Audit {
+    pub(super) async fn run(self, global: &Global) -> Result<(), CliError> {
+        let mut owner = global.owner().await?;
+        if let Some(AuditCommand::Verify) = self.command {
+            let answer = owner.call("GET", "/oap/owner/audit/verify", &[], None).await;
+            let answer = answer.map_err(|error| match error {
+                crate::client::ClientError::Refused { status: 500, .. } => {
+                    CliError::Proof("a chain is broken; the server's log names it".to_owned())
+                }
+                error => error.into(),
+            })?;
+            output::print(global.json, &answer, |a| {
+                let chains = a["chains"].as_array().cloned().unwrap_or_default();
+                let rows = chains.iter().map(|chain| {
+                    ["/chain", "/length", "/at", "/tip"].iter().map(|p| output::text(chain, p)).collect()
+                });
+                output::table(&["chain", "entries", "last", "tip"], rows) + "\nEvery chain holds."
+            });
+            return Ok(());
+        }
+        let query: Vec<(&str, String)> = [
+            ("since", self.since),
+            ("grantee", self.grantee),
+            ("grant_id", self.grant),
+            ("item_id", self.item),
+            ("chain", self.chain),
+            ("limit", Some(self.limit.to_string())),
+        ]
+        .into_iter()
+        .filter_map(|(name, value)| Some((name, value?)))
+        .collect();
+        let answer = owner.call("GET", "/oap/audit", &query, None).await?;
+        output::print(global.json, &answer, table);
+        Ok(())
+    }
+}
+
+fn table(answer: &Value) -> String {
+    let receipts = answer["receipts"].as_array().cloned().unwrap_or_default();
+    let rows = receipts.iter().map(|receipt| {
+        vec![
+            output::text(receipt, "/timestamp"),
+            output::text(receipt, "/action_id"),
+            output::text(receipt, "/policy_decisions/0/outcome"),
+            output::short(&output::text(receipt, "/agent_did"), 40),
+            receipt["provenance_tags_out"].as_array().map_or(0, Vec::len).to_string(),
+            output::text(receipt, "/receipt_id"),
+        ]
+    });
+    let text = output::table(&["time", "action", "outcome", "agent", "items", "receipt"], rows);
+    if answer == &json!({"receipts": []}) { "nothing".to_owned() } else { text }
+}

@@ -1,0 +1,83 @@
+//! `oap-memory init`
+
+use super::{CliError, Global, output};
+use crate::home;
+use serde_json::json;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+/// Make a gateway: keys, vault, store, configuration, credential
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  oap-memory init --did did:web:memory.example.org --key-file /etc/oap/master.key
+  oap-memory init --did did:web:localhost%3A8443 --key-file ./master.key
+  oap-memory init --did did:key
+
+Without --key-file a passphrase is asked for, or taken from OAP_MEMORY_PASSPHRASE.
+Keep the key file apart from the gateway's folder: whoever has both can read everything.")]
+pub(super) struct Init {
+    /// The principal's DID: did:web:HOST, did:web:HOST%3APORT, or did:key for a fresh one
+    #[arg(long, value_name = "DID")]
+    did: String,
+    /// Make (or use) this file for the vault's master key, for unattended start
+    #[arg(long, value_name = "FILE")]
+    key_file: Option<PathBuf>,
+    /// Where the gateway listens
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Option<SocketAddr>,
+    /// Where it is reached from outside; derived from a did:web if absent
+    #[arg(long, value_name = "URL")]
+    origin: Option<String>,
+    /// The publisher's name in the manifest
+    #[arg(long, value_name = "NAME")]
+    publisher: Option<String>,
+    /// Where to complain, for the manifest
+    #[arg(long, value_name = "EMAIL")]
+    contact_email: Option<String>,
+    /// ISO 3166 country code, for the manifest
+    #[arg(long, value_name = "CODE")]
+    jurisdiction: Option<String>,
+}
+
+impl Init {
+    pub(super) async fn run(self, global: &Global) -> Result<(), CliError> {
+        let did = match self.did.as_str() {
+            "did:key" => None,
+            text => {
+                let did: oap_identity::Did = text.parse().map_err(|e| CliError::Usage(format!("--did: {e}")))?;
+                if did.method() != "web" {
+                    let why = "--did: must be did:web:HOST, or did:key for a fresh key";
+                    return Err(CliError::Usage(why.to_owned()));
+                }
+                Some(did)
+            }
+        };
+        let mut settings = global.flags();
+        let mut set = |name: &str, value: Option<serde_json::Value>| {
+            if let Some(value) = value {
+                settings.insert(name.to_owned(), value);
+            }
+        };
+        set("listen", self.listen.map(|v| json!(v)));
+        set("origin", self.origin.map(|v| json!(v.trim_end_matches('/'))));
+        set("publisher", self.publisher.map(|v| json!(v)));
+        set("contact_email", self.contact_email.map(|v| json!(v)));
+        set("jurisdiction", self.jurisdiction.map(|v| json!(v)));
+        let home = global.home();
+        let did = home.init(home::Init { did, settings, key_file: self.key_file }).await?;
+        let done = json!({
+            "did": did,
+            "home": home.path(),
+            "did_document": home.file("did.json"),
+            "credential": home.file("admin.json"),
+        });
+        output::print(global.json, &done, |_| {
+            format!(
+                "{did}\n  home        {}\n  credential  {} (keep it to yourself)\nNext: oap-memory serve",
+                home.path().display(),
+                home.file("admin.json").display()
+            )
+        });
+        Ok(())
+    }
+}

@@ -1,0 +1,336 @@
+//! `oap-memory item`
+
+use super::{CliError, Global, output};
+use serde_json::{Value, json};
+use std::path::PathBuf;
+
+/// Items of one request.
+const BATCH: usize = 500;
+
+/// Write, read and correct memory items
+#[derive(clap::Subcommand)]
+#[command(after_help = "Examples:
+  oap-memory item add --kind fact --text \"The site goes live on 1 June\" --label website --subject ent_proj_site
+  oap-memory item add --file items.jsonl
+  oap-memory item list --label website
+  oap-memory item correct mem_01... --text \"The site goes live on 8 June\"
+  oap-memory item retract mem_01...")]
+pub(super) enum Item {
+    /// Write an item, or a file of items
+    Add(Box<Add>),
+    /// List items, newest first
+    List(List),
+    /// Show an item with its record, chain and former versions
+    Show {
+        /// The item
+        id: String,
+    },
+    /// Change what an item says; what is not named stays, the former version is kept for the retention time
+    Correct(Box<Correct>),
+    /// Replace an item's labels
+    Relabel {
+        /// The item
+        id: String,
+        /// The labels; none removes all
+        #[arg(long = "label", value_name = "LABEL")]
+        labels: Vec<String>,
+    },
+    /// Take an item back: out of every view at once, erased after the retention time
+    Retract {
+        /// The item
+        id: String,
+    },
+    /// Put a retracted item back
+    Restore {
+        /// The item
+        id: String,
+    },
+    /// Confirm that an item is so: with confidence 1 it counts as knowledge
+    Confirm {
+        /// The item
+        id: String,
+    },
+}
+
+/// What an item says, as flags.
+#[derive(clap::Args)]
+pub(super) struct Members {
+    /// What it says
+    #[arg(long)]
+    text: Option<String>,
+    /// What it says for machines: a JSON object
+    #[arg(long, value_name = "JSON")]
+    structured: Option<String>,
+    /// Labels; may be given several times
+    #[arg(long = "label", value_name = "LABEL")]
+    labels: Vec<String>,
+    /// Whom or what it is about
+    #[arg(long, value_name = "ENTITY")]
+    subject: Option<String>,
+    /// How sure you are, 0 to 1
+    #[arg(long, value_name = "0..1")]
+    confidence: Option<f64>,
+    /// When it became known, RFC 3339
+    #[arg(long, value_name = "TIME")]
+    captured_at: Option<String>,
+    /// public, internal, confidential or restricted
+    #[arg(long)]
+    sensitivity: Option<String>,
+    /// Days of life
+    #[arg(long, value_name = "DAYS")]
+    ttl_days: Option<u32>,
+    /// Keep it out of exports and of grants to others
+    #[arg(long)]
+    not_exportable: bool,
+}
+
+impl Members {
+    fn to_item(&self) -> Result<Value, CliError> {
+        let mut item = json!({});
+        let mut content = json!({});
+        if let Some(text) = &self.text {
+            content["text"] = json!(text);
+        }
+        if let Some(structured) = &self.structured {
+            content["structured"] = oap_identity::json::parse(structured.as_bytes())
+                .map_err(|e| CliError::Usage(format!("--structured: {e}")))?;
+        }
+        if content != json!({}) {
+            item["content"] = content;
+        }
+        let mut provenance = json!({});
+        if let Some(confidence) = self.confidence {
+            provenance["confidence"] = json!(confidence);
+        }
+        if let Some(at) = &self.captured_at {
+            provenance["captured_at"] = json!(at);
+        }
+        if provenance != json!({}) {
+            item["provenance"] = provenance;
+        }
+        if !self.labels.is_empty() {
+            item["labels"] = json!(self.labels);
+        }
+        if let Some(subject) = &self.subject {
+            item["subject_entity_id"] = json!(subject);
+        }
+        if let Some(sensitivity) = &self.sensitivity {
+            item["sensitivity"] = json!(sensitivity);
+        }
+        if let Some(days) = self.ttl_days {
+            item["ttl_days"] = json!(days);
+        }
+        if self.not_exportable {
+            item["exportable"] = json!(false);
+        }
+        Ok(item)
+    }
+}
+
+/// Write an item, or a file of items
+#[derive(clap::Args)]
+pub(super) struct Add {
+    /// fact, preference, conversation_turn, summary, observation or document_reference
+    #[arg(long, required_unless_present = "file")]
+    kind: Option<String>,
+    /// The scope; the default one if absent
+    #[arg(long)]
+    scope: Option<String>,
+    #[command(flatten)]
+    members: Members,
+    /// A file of items in the form of RFC 0010 section 3.2: one JSON object, an array, or one object a line; - is
+    /// standard input
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["kind", "text", "structured"])]
+    file: Option<PathBuf>,
+}
+
+/// List items, newest first
+#[derive(clap::Args)]
+pub(super) struct List {
+    /// Only of this kind
+    #[arg(long)]
+    kind: Option<String>,
+    /// Only with this label
+    #[arg(long)]
+    label: Option<String>,
+    /// Only of this scope
+    #[arg(long)]
+    scope: Option<String>,
+    /// Only about this subject
+    #[arg(long)]
+    subject: Option<String>,
+    /// Only in this state: current (default) or retracted
+    #[arg(long)]
+    status: Option<String>,
+    /// Only older than this item
+    #[arg(long, value_name = "ID")]
+    before: Option<String>,
+    /// At most so many
+    #[arg(long, default_value_t = 50)]
+    limit: usize,
+}
+
+/// Change what an item says
+#[derive(clap::Args)]
+pub(super) struct Correct {
+    /// The item
+    id: String,
+    #[command(flatten)]
+    members: Members,
+    /// Refuse if the item has another version by now
+    #[arg(long)]
+    version: Option<u32>,
+}
+
+impl Item {
+    pub(super) async fn run(self, global: &Global) -> Result<(), CliError> {
+        let mut owner = global.owner().await?;
+        let mut post = async |path: String, body: Value| -> Result<Value, CliError> {
+            Ok(owner.call("POST", &path, &[], Some(&body)).await?)
+        };
+        match self {
+            Self::Add(add) => {
+                let items = add.items()?;
+                let mut written = Vec::new();
+                for batch in items.chunks(BATCH) {
+                    let answer = post("/oap/owner/items".to_owned(), json!({"items": batch})).await?;
+                    written.extend(answer["items"].as_array().cloned().unwrap_or_default());
+                    if items.len() > BATCH {
+                        eprintln!("{} of {} items", written.len(), items.len());
+                    }
+                }
+                output::print(global.json, &json!({"items": written}), |_| {
+                    let row = |item: &Value| {
+                        vec![output::text(item, "/item_id"), output::text(item, "/commitment")]
+                    };
+                    if written.len() > 20 {
+                        return format!("{} items written", written.len());
+                    }
+                    output::table(&["item", "commitment"], written.iter().map(row))
+                });
+                Ok(())
+            }
+            Self::List(list) => {
+                let answer = owner.call("GET", "/oap/owner/items", &list.query(), None).await?;
+                output::print(global.json, &answer, table);
+                Ok(())
+            }
+            Self::Show { id } => {
+                let answer = owner.call("GET", &format!("/oap/owner/items/{id}"), &[], None).await?;
+                output::print(global.json, &answer, show);
+                Ok(())
+            }
+            Self::Correct(correct) => {
+                let mut body = json!({"item": correct.members.to_item()?});
+                if let Some(version) = correct.version {
+                    body["version"] = json!(version);
+                }
+                let answer = post(format!("/oap/owner/items/{}/correct", correct.id), body).await?;
+                done(global, &answer);
+                Ok(())
+            }
+            Self::Relabel { id, labels } => {
+                let body = json!({"labels": labels});
+                done(global, &post(format!("/oap/owner/items/{id}/relabel"), body).await?);
+                Ok(())
+            }
+            Self::Retract { id } => {
+                done(global, &post(format!("/oap/owner/items/{id}/retract"), json!({})).await?);
+                Ok(())
+            }
+            Self::Restore { id } => {
+                done(global, &post(format!("/oap/owner/items/{id}/restore"), json!({})).await?);
+                Ok(())
+            }
+            Self::Confirm { id } => {
+                done(global, &post(format!("/oap/owner/items/{id}/confirm"), json!({})).await?);
+                Ok(())
+            }
+        }
+    }
+}
+
+impl Add {
+    fn items(&self) -> Result<Vec<Value>, CliError> {
+        let Some(path) = &self.file else {
+            let mut item = self.members.to_item()?;
+            item["kind"] = json!(self.kind);
+            if let Some(scope) = &self.scope {
+                item["scope_id"] = json!(scope);
+            }
+            return Ok(vec![item]);
+        };
+        let bytes = output::read(path)?;
+        let bad = |line: usize, e: &dyn std::fmt::Display| CliError::File(path.clone(), format!("line {line}: {e}"));
+        match oap_identity::json::parse(&bytes) {
+            Ok(Value::Array(items)) => Ok(items),
+            Ok(item @ Value::Object(_)) => Ok(vec![item]),
+            _ => bytes
+                .split(|byte| *byte == b'\n')
+                .enumerate()
+                .filter(|(_, line)| !line.trim_ascii().is_empty())
+                .map(|(number, line)| {
+                    oap_identity::json::parse(line).map_err(|e| bad(number + 1, &e))
+                })
+                .collect(),
+        }
+    }
+}
+
+impl List {
+    fn query(&self) -> Vec<(&'static str, String)> {
+        [
+            ("kind", self.kind.clone()),
+            ("label", self.label.clone()),
+            ("scope", self.scope.clone()),
+            ("subject", self.subject.clone()),
+            ("status", self.status.clone()),
+            ("before", self.before.clone()),
+            ("limit", Some(self.limit.to_string())),
+        ]
+        .into_iter()
+        .filter_map(|(name, value)| Some((name, value?)))
+        .collect()
+    }
+}
+
+fn done(global: &Global, written: &Value) {
+    output::print(global.json, written, |w| {
+        format!("{} version {}", output::text(w, "/item_id"), output::text(w, "/version"))
+    });
+}
+
+fn table(answer: &Value) -> String {
+    let items = answer["items"].as_array().cloned().unwrap_or_default();
+    let rows = items.iter().map(|item| {
+        vec![
+            output::text(item, "/item_id"),
+            output::text(item, "/kind"),
+            output::text(item, "/scope_id"),
+            item["labels"].as_array().map_or(String::new(), |labels| {
+                labels.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" ")
+            }),
+            output::short(&output::gist(item), 60),
+        ]
+    });
+    let mut text = output::table(&["item", "kind", "scope", "labels", "content"], rows);
+    if let Some(next) = answer["next"].as_str() {
+        text.push_str(&format!("\nmore: --before {next}"));
+    }
+    text
+}
+
+fn show(answer: &Value) -> String {
+    let mut text = output::pretty(&answer["item"]);
+    text.push_str("\n\nchain\n");
+    let links = answer["chain"].as_array().cloned().unwrap_or_default();
+    let rows = links.iter().map(|link| {
+        ["/seq", "/event", "/at", "/receipt"].iter().map(|p| output::text(link, p)).collect()
+    });
+    text.push_str(&output::table(&["link", "event", "at", "receipt"], rows));
+    let former = answer["superseded"].as_array().map_or(0, Vec::len);
+    if former > 0 {
+        text.push_str(&format!("\n{former} former version(s) kept; --json shows them"));
+    }
+    text
+}

@@ -1,0 +1,201 @@
+//! The command line.
+
+mod audit;
+mod config;
+mod delete;
+mod demo;
+mod grant;
+mod init;
+mod item;
+mod keys;
+mod output;
+mod query;
+mod serve;
+mod verify;
+
+use crate::client::ClientError;
+use crate::client::owner::OwnerClient;
+use crate::config::ConfigError;
+use crate::home::{Home, HomeError};
+use clap::{Args, CommandFactory, Parser, Subcommand};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// A principal's memory gateway after OAP RFC 0010: it holds what your assistant knows of you, and shows signed
+/// slices of it to those whom you grant them.
+#[derive(Parser)]
+#[command(name = "oap-memory", version, propagate_version = true, max_term_width = 100)]
+#[command(after_help = "Examples:
+  oap-memory init --did did:web:memory.example.org --key-file /etc/oap/master.key
+  oap-memory serve --listen 0.0.0.0:443
+  oap-memory item add --kind preference --text \"Prefers meetings on Tuesday mornings\" --label scheduling
+  oap-memory grant preview --to did:web:contractor.example --label website --until 30d --trust-level 2
+  oap-memory demo
+
+Exit status: 0 done, 1 failed, 2 wrong usage, 3 refused by a gateway, 4 a proof does not hold.")]
+struct Cli {
+    #[command(flatten)]
+    global: Global,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Args)]
+struct Global {
+    /// The gateway's folder [default: ~/.oap-memory]
+    #[arg(long, global = true, env = "OAP_MEMORY_HOME", value_name = "DIR")]
+    home: Option<PathBuf>,
+    /// Print JSON instead of tables
+    #[arg(long, global = true)]
+    json: bool,
+    /// A further authority (PEM) that outgoing connections trust
+    #[arg(long, global = true, value_name = "FILE")]
+    trust_ca: Option<PathBuf>,
+    /// Resolve did:web on private addresses and plain-http loopback, for development
+    #[arg(long, global = true)]
+    allow_local_dids: bool,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Make a gateway: keys, vault, store, configuration, credential
+    Init(init::Init),
+    /// Run the gateway
+    Serve(serve::Serve),
+    /// Write, read and correct memory items
+    #[command(subcommand)]
+    Item(item::Item),
+    /// Preview, issue and revoke grants
+    #[command(subcommand)]
+    Grant(grant::Grant),
+    /// Query another gateway as a grantee
+    Query(query::Query),
+    /// Check an answer or an item offline
+    Verify(verify::Verify),
+    /// Read and verify the audit log
+    Audit(audit::Audit),
+    /// List, rotate and revoke signing keys
+    #[command(subcommand)]
+    Keys(keys::Keys),
+    /// Destroy memory for good
+    Delete(delete::Delete),
+    /// Show the configuration and where each value comes from
+    #[command(subcommand)]
+    Config(config::ConfigCommand),
+    /// Show the whole story on a throw-away pair of gateways
+    Demo(demo::Demo),
+    /// Print shell completions
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+}
+
+/// Why a command failed.
+#[derive(Debug, thiserror::Error)]
+enum CliError {
+    /// A gateway or its client.
+    #[error(transparent)]
+    Client(#[from] ClientError),
+    /// The home.
+    #[error(transparent)]
+    Home(#[from] HomeError),
+    /// The configuration.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// An argument that does not fit; the text says what it must be.
+    #[error("{0}")]
+    Usage(String),
+    /// A proof.
+    #[error("does not hold: {0}")]
+    Proof(String),
+    /// A file of the caller's.
+    #[error("{0}: {1}")]
+    File(PathBuf, String),
+    /// Everything else.
+    #[error("{0}")]
+    Other(String),
+}
+
+impl CliError {
+    fn status(&self) -> u8 {
+        match self {
+            Self::Usage(_) => 2,
+            Self::Client(ClientError::Refused { .. }) => 3,
+            Self::Client(ClientError::Evidence(_) | ClientError::Manifest(..)) | Self::Proof(_) => 4,
+            _ => 1,
+        }
+    }
+}
+
+impl Global {
+    fn home(&self) -> Home {
+        let default = || std::env::home_dir().unwrap_or_default().join(".oap-memory");
+        Home::new(self.home.clone().unwrap_or_else(default))
+    }
+
+    /// The flags that are settings.
+    fn flags(&self) -> BTreeMap<String, Value> {
+        let mut flags = BTreeMap::new();
+        if let Some(path) = &self.trust_ca {
+            flags.insert("trust_ca".to_owned(), json!(path));
+        }
+        if self.allow_local_dids {
+            flags.insert("allow_local_dids".to_owned(), json!(true));
+        }
+        flags
+    }
+
+    async fn owner(&self) -> Result<OwnerClient, CliError> {
+        Ok(OwnerClient::connect(self.home(), &self.flags()).await?)
+    }
+}
+
+/// Runs the command line.
+#[must_use]
+pub fn main() -> ExitCode {
+    let cli = Cli::parse();
+    crate::tls::install();
+    let runtime = match tokio::runtime::Runtime::new() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            eprintln!("oap-memory: {error}");
+            return ExitCode::FAILURE;
+        }
+    };
+    let json = cli.global.json;
+    match runtime.block_on(run(cli)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            if json {
+                eprintln!("{}", json!({"error": error.to_string(), "status": error.status()}));
+            } else {
+                eprintln!("oap-memory: {error}");
+            }
+            ExitCode::from(error.status())
+        }
+    }
+}
+
+async fn run(cli: Cli) -> Result<(), CliError> {
+    let global = cli.global;
+    match cli.command {
+        Command::Init(command) => command.run(&global).await,
+        Command::Serve(command) => command.run(&global).await,
+        Command::Item(command) => command.run(&global).await,
+        Command::Grant(command) => command.run(&global).await,
+        Command::Query(command) => command.run(&global).await,
+        Command::Verify(command) => command.run(&global).await,
+        Command::Audit(command) => command.run(&global).await,
+        Command::Keys(command) => command.run(&global).await,
+        Command::Delete(command) => command.run(&global).await,
+        Command::Config(command) => command.run(&global),
+        Command::Demo(command) => command.run(&global).await,
+        Command::Completions { shell } => {
+            clap_complete::generate(shell, &mut Cli::command(), "oap-memory", &mut std::io::stdout());
+            Ok(())
+        }
+    }
+}

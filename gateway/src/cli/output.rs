@@ -1,0 +1,92 @@
+//! Tables for people, JSON for programs.
+
+use super::CliError;
+use comfy_table::{Table, presets};
+use oap_identity::Timestamp;
+use serde_json::Value;
+use std::io::Write;
+use std::path::Path;
+use std::time::Duration;
+
+/// Prints a value as JSON, or what `people` makes of it.
+pub(super) fn print(json: bool, value: &Value, people: impl FnOnce(&Value) -> String) {
+    let text = if json { pretty(value) } else { people(value) };
+    // A closed pipe is the reader's way of saying enough.
+    let _ = writeln!(std::io::stdout(), "{}", text.trim_end());
+}
+
+/// JSON for people who read JSON.
+pub(super) fn pretty(value: &Value) -> String {
+    serde_json::to_string_pretty(value).unwrap_or_default()
+}
+
+/// A table.
+pub(super) fn table(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    table.set_header(header.iter().copied());
+    for row in rows {
+        table.add_row(row);
+    }
+    table.to_string()
+}
+
+/// A member as text, empty where there is none.
+pub(super) fn text(value: &Value, pointer: &str) -> String {
+    match value.pointer(pointer) {
+        None | Some(Value::Null) => String::new(),
+        Some(Value::String(text)) => text.clone(),
+        Some(other) => other.to_string(),
+    }
+}
+
+/// A text cut to so many characters.
+pub(super) fn short(text: &str, length: usize) -> String {
+    let flat: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    if flat.chars().count() <= length {
+        return flat;
+    }
+    flat.chars().take(length.saturating_sub(1)).chain(['…']).collect()
+}
+
+/// What an item says, in one line.
+pub(super) fn gist(item: &Value) -> String {
+    let content = &item["content"];
+    match content["text"].as_str() {
+        Some(text) => text.to_owned(),
+        None if content["structured"].is_object() => content["structured"].to_string(),
+        None => "(hidden)".to_owned(),
+    }
+}
+
+/// Reads a file, or standard input for `-`.
+pub(super) fn read(path: &Path) -> Result<Vec<u8>, CliError> {
+    let read = if path == Path::new("-") {
+        let mut bytes = Vec::new();
+        std::io::Read::read_to_end(&mut std::io::stdin(), &mut bytes).map(|_| bytes)
+    } else {
+        std::fs::read(path)
+    };
+    read.map_err(|e| CliError::File(path.to_owned(), e.to_string()))
+}
+
+/// Reads a file of JSON.
+pub(super) fn read_json(path: &Path) -> Result<Value, CliError> {
+    let bytes = read(path)?;
+    oap_identity::json::parse(&bytes).map_err(|e| CliError::File(path.to_owned(), e.to_string()))
+}
+
+/// Writes a file.
+pub(super) fn write(path: &Path, text: &str) -> Result<(), CliError> {
+    std::fs::write(path, text).map_err(|e| CliError::File(path.to_owned(), e.to_string()))
+}
+
+/// A point in time: RFC 3339, a date (its end), or so many days from now such as `30d`.
+pub(super) fn parse_time(text: &str, now: Timestamp) -> Result<Timestamp, String> {
+    if let Some(days) = text.strip_suffix('d').and_then(|n| n.parse::<u64>().ok()) {
+        return Ok(now.plus(Duration::from_secs(days.saturating_mul(86_400))));
+    }
+    text.parse()
+        .or_else(|_| format!("{text}T23:59:59Z").parse())
+        .map_err(|_| format!("{text:?}: a time is 2026-06-30T12:00:00Z, 2026-06-30 or 30d"))
+}

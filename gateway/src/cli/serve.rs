@@ -1,0 +1,83 @@
+//! `oap-memory serve`
+
+use super::{CliError, Global};
+use crate::config::{Config, LogFormat};
+use crate::serve;
+use metrics_exporter_prometheus::PrometheusBuilder;
+use serde_json::json;
+use std::net::{SocketAddr, TcpListener};
+use std::path::PathBuf;
+use tracing_subscriber::EnvFilter;
+
+/// Run the gateway
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  oap-memory serve
+  oap-memory serve --listen 0.0.0.0:443 --tls-cert cert.pem --tls-key key.pem
+  oap-memory serve --plain-http --listen 127.0.0.1:8080      (development)
+
+Without a certificate a self-made one is kept under the home. SIGTERM and Ctrl-C let open requests finish.
+RUST_LOG=debug shows more. Logs carry ids, never content.")]
+pub(super) struct Serve {
+    /// Where to listen
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Option<SocketAddr>,
+    /// Where the gateway is reached from outside
+    #[arg(long, value_name = "URL")]
+    origin: Option<String>,
+    /// The certificate chain (PEM)
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    tls_cert: Option<PathBuf>,
+    /// The certificate's key (PEM)
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    tls_key: Option<PathBuf>,
+    /// Serve plain http; on loopback only
+    #[arg(long)]
+    plain_http: bool,
+    /// Serve Prometheus metrics on this loopback address
+    #[arg(long, value_name = "ADDRESS")]
+    metrics_listen: Option<SocketAddr>,
+}
+
+impl Serve {
+    pub(super) async fn run(self, global: &Global) -> Result<(), CliError> {
+        let mut flags = global.flags();
+        let mut set = |name: &str, value: Option<serde_json::Value>| {
+            if let Some(value) = value {
+                flags.insert(name.to_owned(), value);
+            }
+        };
+        set("listen", self.listen.map(|v| json!(v)));
+        set("origin", self.origin.map(|v| json!(v.trim_end_matches('/'))));
+        set("tls_cert", self.tls_cert.map(|v| json!(v)));
+        set("tls_key", self.tls_key.map(|v| json!(v)));
+        set("plain_http", self.plain_http.then(|| json!(true)));
+        set("metrics_listen", self.metrics_listen.map(|v| json!(v)));
+        let home = global.home();
+        let config = Config::load(home.path(), &flags)?;
+        log(config.log_format);
+        let failed = |what: &str, e: &dyn std::fmt::Display| CliError::Other(format!("{what}: {e}"));
+        if let Some(address) = config.metrics_listen {
+            let metrics = PrometheusBuilder::new().install_recorder();
+            let metrics = metrics.map_err(|e| failed("metrics", &e))?;
+            serve::serve_metrics(address, metrics).await.map_err(|e| failed("metrics_listen", &e))?;
+        }
+        let gateway = home.open(&flags).await?;
+        home.renew_admin(&gateway)?;
+        let listener = TcpListener::bind(config.listen).map_err(|e| failed("listen", &e))?;
+        let address = listener.local_addr().map_err(|e| failed("listen", &e))?;
+        tracing::info!(%address, origin = gateway.origin(), principal = %gateway.principal(), "serving");
+        serve::serve(gateway, &home, listener, serve::stop_signal()).await?;
+        tracing::info!("stopped");
+        Ok(())
+    }
+}
+
+fn log(format: LogFormat) {
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
+    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    match format {
+        LogFormat::Text => builder.with_ansi(false).init(),
+        LogFormat::Json => builder.json().init(),
+    }
+}

@@ -1,0 +1,66 @@
+//! The two clients: of one's own gateway as its owner, and of another's as its grantee.
+
+pub mod grantee;
+pub mod owner;
+
+use serde_json::Value;
+
+/// Why a request to a gateway failed.
+#[derive(Debug, thiserror::Error)]
+pub enum ClientError {
+    /// The gateway refused.
+    #[error("{message} ({code}, status {status})")]
+    Refused {
+        /// The status.
+        status: u16,
+        /// The code of OAP-CORE appendix B.
+        code: String,
+        /// What to do.
+        message: String,
+    },
+    /// The gateway could not be reached.
+    #[error("{0} cannot be reached: {1}")]
+    Unreachable(String, String),
+    /// An answer that is no JSON, or not of the expected shape.
+    #[error("{0} gave an answer that cannot be read: {1}")]
+    Malformed(String, String),
+    /// The home, its store or its credential.
+    #[error(transparent)]
+    Home(#[from] crate::home::HomeError),
+    /// A key or a signature.
+    #[error(transparent)]
+    Signed(#[from] oap_identity::signed::SignedError),
+    /// A DID that gives no document.
+    #[error(transparent)]
+    Resolve(#[from] oap_identity::resolve::ResolveError),
+    /// What the gateway publishes does not hold together.
+    #[error("what {0} publishes does not hold together: {1}")]
+    Manifest(String, oap_manifest::check::ManifestError),
+    /// The answer's proof does not hold.
+    #[error("the answer's proof does not hold: {0}")]
+    Evidence(#[from] oap_memory::evidence::EvidenceError),
+    /// The answer names somebody or something else.
+    #[error("the answer is not for this: {0}")]
+    Mismatch(&'static str),
+}
+
+impl From<crate::Error> for ClientError {
+    fn from(error: crate::Error) -> Self {
+        Self::Home(error.into())
+    }
+}
+
+/// What a gateway answered: JSON, or a refusal.
+fn read(from: &str, status: u16, body: &[u8]) -> Result<Value, ClientError> {
+    let malformed = |e: String| ClientError::Malformed(from.to_owned(), e);
+    let value = if (200..300).contains(&status) {
+        return oap_identity::json::parse(body).map_err(|e| malformed(e.to_string()));
+    } else {
+        oap_identity::json::parse(body).unwrap_or_default()
+    };
+    let text = |value: &Value| value.as_str().map(str::to_owned);
+    let nested = &value["error"];
+    let code = text(nested).or_else(|| text(&nested["code"])).unwrap_or_else(|| "unknown".to_owned());
+    let message = text(&value["message"]).or_else(|| text(&nested["message"]));
+    Err(ClientError::Refused { status, code, message: message.unwrap_or_else(|| "refused".to_owned()) })
+}

@@ -1,0 +1,165 @@
+//! The owner's client: the same requests, over TLS to the running server or straight into the handlers when
+//! no server has the store open.
+
+use super::{ClientError, read};
+use crate::ambient::{SystemClock, SystemRandom};
+use crate::config::Config;
+use crate::home::{AdminCredential, Home, HomeError, read_certificates};
+use crate::http::App;
+use axum::Router;
+use axum::body::Body;
+use axum::http::{Request, header};
+use oap_grants::dpop;
+use oap_identity::{Clock, Signer};
+use oap_store::StoreError;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use tower::ServiceExt;
+
+/// Largest answer that is read in-process, in bytes.
+const MAX_ANSWER: usize = 1 << 30;
+
+/// A client of one's own gateway.
+pub struct OwnerClient {
+    home: Home,
+    credential: AdminCredential,
+    agent: Signer,
+    way: Way,
+}
+
+enum Way {
+    Server(reqwest::Client),
+    InProcess(Box<Router>),
+}
+
+impl OwnerClient {
+    /// Connects: to the running server, or to the store if none runs.
+    ///
+    /// # Errors
+    /// [`ClientError::Home`].
+    pub async fn connect(home: Home, flags: &BTreeMap<String, Value>) -> Result<Self, ClientError> {
+        let (way, credential) = match home.open(flags).await {
+            Ok(gateway) => {
+                let credential = home.renew_admin(&gateway)?;
+                (Way::InProcess(Box::new(App::new(gateway).router())), credential)
+            }
+            Err(HomeError::Store(StoreError::Locked)) => {
+                let config = Config::load(home.path(), flags).map_err(HomeError::from)?;
+                (Way::Server(http_client(&config, &home)?), home.admin()?)
+            }
+            Err(error) => return Err(error.into()),
+        };
+        Ok(Self { agent: credential.signer()?, home, credential, way })
+    }
+
+    /// Sends a request and reads the answer. A new trust token in the answer takes the place of the old one.
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    pub async fn call(
+        &mut self,
+        method: &str,
+        path: &str,
+        query: &[(&str, String)],
+        body: Option<&Value>,
+    ) -> Result<Value, ClientError> {
+        let url = format!("{}{path}", self.credential.origin);
+        let token = &*self.credential.trust_token;
+        let target = dpop::Request { method, url: &url };
+        let proof = dpop::prove(&self.agent, target, token, SystemClock.now(), &SystemRandom)?;
+        let mut full = url::Url::parse(&url)
+            .map_err(|e| ClientError::Unreachable(url.clone(), e.to_string()))?;
+        if !query.is_empty() {
+            full.query_pairs_mut().extend_pairs(query.iter().map(|(name, value)| (*name, value.as_str())));
+        }
+        let authorization = format!("DPoP {token}");
+        let body = body.map(Value::to_string);
+        let (status, bytes) = match &self.way {
+            Way::Server(client) => {
+                send(client, method, full.as_str(), &authorization, &proof, body).await?
+            }
+            Way::InProcess(router) => {
+                let mut request = Request::builder()
+                    .method(method)
+                    .uri(&full[url::Position::BeforePath..])
+                    .header(header::AUTHORIZATION, authorization)
+                    .header("DPoP", proof);
+                if body.is_some() {
+                    request = request.header(header::CONTENT_TYPE, crate::http::request::MEDIA_TYPE);
+                }
+                let malformed = |e: String| ClientError::Malformed(url.clone(), e);
+                let request = request
+                    .body(Body::from(body.unwrap_or_default()))
+                    .map_err(|e| malformed(e.to_string()))?;
+                let response = (**router).clone().oneshot(request).await;
+                let response = response.map_err(|e| malformed(e.to_string()))?;
+                let status = response.status().as_u16();
+                let bytes = axum::body::to_bytes(response.into_body(), MAX_ANSWER)
+                    .await
+                    .map_err(|e| malformed(e.to_string()))?;
+                (status, bytes.to_vec())
+            }
+        };
+        let answer = read(&url, status, &bytes)?;
+        if let Some(token) = answer.get("trust_token").and_then(Value::as_str) {
+            self.home.write_token(self.credential.clone(), token)?;
+            self.credential = self.home.admin()?;
+        }
+        Ok(answer)
+    }
+}
+
+/// A client that trusts the system's authorities, the configured one, and the home's own certificate.
+///
+/// # Errors
+/// [`HomeError`].
+pub fn http_client(config: &Config, home: &Home) -> Result<reqwest::Client, HomeError> {
+    let mut authorities = Vec::new();
+    let own = config.tls_cert.clone().unwrap_or_else(|| home.file("tls/cert.pem"));
+    for path in config.trust_ca.iter().chain([&own]) {
+        if path.exists() {
+            for der in read_certificates(path)? {
+                authorities.push(reqwest::Certificate::from_der(&der)?);
+            }
+        }
+    }
+    Ok(reqwest::Client::builder()
+        .no_proxy()
+        .redirect(reqwest::redirect::Policy::none())
+        .tls_certs_merge(authorities)
+        .build()?)
+}
+
+pub(super) async fn send(
+    client: &reqwest::Client,
+    method: &str,
+    url: &str,
+    authorization: &str,
+    proof: &str,
+    body: Option<String>,
+) -> Result<(u16, Vec<u8>), ClientError> {
+    let unreachable = |e: reqwest::Error| ClientError::Unreachable(url.to_owned(), root_cause(&e));
+    let method = reqwest::Method::from_bytes(method.as_bytes())
+        .map_err(|e| ClientError::Unreachable(url.to_owned(), e.to_string()))?;
+    let mut request = client.request(method, url);
+    if !authorization.is_empty() {
+        request = request.header("Authorization", authorization);
+    }
+    if !proof.is_empty() {
+        request = request.header("DPoP", proof);
+    }
+    if let Some(body) = body {
+        request = request.header("Content-Type", crate::http::request::MEDIA_TYPE).body(body);
+    }
+    let response = request.send().await.map_err(unreachable)?;
+    let status = response.status().as_u16();
+    Ok((status, response.bytes().await.map_err(unreachable)?.to_vec()))
+}
+
+fn root_cause(error: &dyn std::error::Error) -> String {
+    let mut cause = error;
+    while let Some(deeper) = cause.source() {
+        cause = deeper;
+    }
+    cause.to_string()
+}

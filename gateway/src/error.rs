@@ -1,0 +1,100 @@
+//! Every reason for which a service refuses or fails. The one mapping to HTTP is [`crate::http::error`].
+
+use oap_grants::exchange::ProofError;
+use oap_grants::grant::GrantError;
+use oap_grants::limits::LimitError;
+use oap_grants::verify::{DelegationError, Refused, Unauthenticated};
+use oap_identity::DecisionId;
+use oap_identity::json::JsonError;
+use oap_identity::resolve::ResolveError;
+use oap_identity::signed::SignedError;
+use oap_memory::answer::QueryError;
+use oap_memory::commitment::CommitmentError;
+use oap_memory::item::ItemError;
+use oap_store::StoreError;
+
+/// Why a service did not do what was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Bytes that are not JSON of the expected shape.
+    #[error(transparent)]
+    Json(#[from] JsonError),
+    /// An item.
+    #[error(transparent)]
+    Item(#[from] ItemError),
+    /// A query.
+    #[error(transparent)]
+    Query(#[from] QueryError),
+    /// A cursor that is none, or of another query or grant.
+    #[error("cursor: not one of this query; leave it out to begin anew")]
+    Cursor,
+    /// A member of a request; the text says what it must be.
+    #[error("{0}: {1}")]
+    Member(&'static str, String),
+    /// A grant document.
+    #[error(transparent)]
+    Grant(#[from] GrantError),
+    /// A grant beyond the limits.
+    #[error(transparent)]
+    Limit(#[from] LimitError),
+    /// A delegated grant.
+    #[error(transparent)]
+    Delegation(#[from] DelegationError),
+    /// The grantee's proof.
+    #[error(transparent)]
+    Proof(#[from] ProofError),
+    /// A grantee's DID that gives no document.
+    #[error(transparent)]
+    Resolve(#[from] ResolveError),
+    /// Nobody, or not who they say.
+    #[error(transparent)]
+    Unauthenticated(#[from] Unauthenticated),
+    /// The owner's credential.
+    #[error("{0}")]
+    Owner(&'static str),
+    /// The owner's credential does not reach so far.
+    #[error("the credential lacks the permission {0}")]
+    Permission(&'static str),
+    /// Somebody, but not allowed. The decision is in the owner's log.
+    #[error("{0}")]
+    Refused(Refused, DecisionId),
+    /// Not there, or not to be seen: the same answer.
+    #[error("nothing of that name here")]
+    NotFound,
+    /// It changed meanwhile, or cannot be done as things stand.
+    #[error("{0}")]
+    Conflict(&'static str),
+    /// A key that cannot be used any more, or a signature that could not be made.
+    #[error(transparent)]
+    Signed(#[from] SignedError),
+    /// Too many requests.
+    #[error("too many requests; try again in a minute")]
+    RateLimited,
+    /// A body beyond the limit.
+    #[error("the body is larger than {0} bytes")]
+    TooLarge(usize),
+    /// The store.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A stored value is not what the program wrote.
+    #[error("a stored value cannot be read: {0}")]
+    Corrupt(String),
+}
+
+impl From<CommitmentError> for Error {
+    fn from(error: CommitmentError) -> Self {
+        Self::Corrupt(error.to_string())
+    }
+}
+
+impl From<postcard::Error> for Error {
+    fn from(error: postcard::Error) -> Self {
+        Self::Corrupt(error.to_string())
+    }
+}
+
+impl From<serde_json::Error> for Error {
+    fn from(error: serde_json::Error) -> Self {
+        Self::Corrupt(error.to_string())
+    }
+}

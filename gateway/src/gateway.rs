@@ -1,0 +1,208 @@
+//! A principal's running gateway: what its services share.
+
+use crate::catalog::Catalog;
+use crate::config::Config;
+use crate::error::Error;
+use crate::keyring::{Keyring, StoredKeys};
+use crate::ledger::ANONYMOUS;
+use crate::proofs::Proofs;
+use crate::shelf::Shelf;
+use crate::tables::{CHAINS, KEYS, decode};
+use crate::views::Views;
+use arc_swap::ArcSwap;
+use oap_identity::resolve::Resolver;
+use oap_identity::{Clock, Did, DidDocument, Random};
+use oap_manifest::{Publication, memory, scopes, tool};
+use oap_memory::Profile;
+use oap_memory::receipt::ReceiptType;
+use oap_store::Store;
+use serde_json::Value;
+use std::sync::Arc;
+
+/// What a gateway is made of.
+pub struct Parts {
+    /// The configuration.
+    pub config: Config,
+    /// The principal.
+    pub principal: Did,
+    /// The store, with the principal's keys in it.
+    pub store: Store,
+    /// The clock.
+    pub clock: Arc<dyn Clock>,
+    /// The source of randomness.
+    pub random: Arc<dyn Random>,
+    /// The way to foreign DID documents.
+    pub resolver: Resolver,
+    /// Projection profiles.
+    pub profiles: Vec<Profile>,
+}
+
+/// A running gateway.
+pub struct Gateway {
+    pub(crate) config: Config,
+    pub(crate) principal: Did,
+    pub(crate) origin: String,
+    pub(crate) store: Store,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) random: Arc<dyn Random>,
+    pub(crate) resolver: Resolver,
+    pub(crate) profiles: Vec<Profile>,
+    pub(crate) catalog: Catalog,
+    pub(crate) shelf: Shelf,
+    pub(crate) proofs: Proofs,
+    pub(crate) views: Views,
+    keys: ArcSwap<Keyring>,
+    published: ArcSwap<Published>,
+}
+
+/// The published documents, as they are served.
+pub struct Published {
+    /// `oap-memory.json`.
+    pub memory: Value,
+    /// `oap-tool.json`.
+    pub tool: Value,
+    /// `oap-scopes.json`.
+    pub scopes: Value,
+    /// `did.json`.
+    pub did: Value,
+}
+
+impl Gateway {
+    /// Puts the keys of a new principal into an empty store.
+    ///
+    /// # Errors
+    /// [`Error::Conflict`] when there are keys already.
+    pub async fn init(store: &Store, keys: &StoredKeys) -> Result<(), Error> {
+        let encoded = crate::tables::encode(keys)?;
+        store
+            .transact(move |tx| {
+                if tx.get(KEYS, &[])?.is_some() {
+                    return Err(Error::Conflict("there are keys in this store already"));
+                }
+                Ok(tx.put(KEYS, &[], &encoded)?)
+            })
+            .await
+    }
+
+    /// Opens a gateway: loads keys, catalog, grants and proofs; starts the anonymous chain if it is new.
+    ///
+    /// # Errors
+    /// [`Error::Store`], [`Error::Corrupt`].
+    pub async fn open(parts: Parts) -> Result<Arc<Self>, Error> {
+        let Parts { config, principal, store, clock, random, resolver, profiles } = parts;
+        let stored = store.get(KEYS, &[])?.ok_or_else(|| Error::Corrupt("the store has no keys".into()))?;
+        let keys = Keyring::new(&principal, decode(&stored)?)?;
+        let origin = config.origin();
+        let published = publish(&config, &principal, &origin, &profiles, &keys, &*clock)?;
+        let gateway = Arc::new(Self {
+            catalog: Catalog::load(&store)?,
+            shelf: Shelf::load(&store)?,
+            proofs: Proofs::load(&store)?,
+            views: Views::new(config.view_cache_bytes),
+            keys: ArcSwap::from_pointee(keys),
+            published: ArcSwap::from_pointee(published),
+            config,
+            principal,
+            origin,
+            store,
+            clock,
+            random,
+            resolver,
+            profiles,
+        });
+        if gateway.store.get(CHAINS, ANONYMOUS.as_bytes())?.is_none() {
+            let boot = gateway.draft(ReceiptType::Invocation, "memory.boot", gateway.principal.as_str());
+            gateway.commit(move |w| w.receipt(ANONYMOUS, boot)).await?;
+        }
+        Ok(gateway)
+    }
+
+    /// The keys in use.
+    #[must_use]
+    pub fn keys(&self) -> Arc<Keyring> {
+        self.keys.load_full()
+    }
+
+    /// The published documents.
+    #[must_use]
+    pub fn published(&self) -> Arc<Published> {
+        self.published.load_full()
+    }
+
+    /// The principal.
+    #[must_use]
+    pub const fn principal(&self) -> &Did {
+        &self.principal
+    }
+
+    /// Where the gateway is reached.
+    #[must_use]
+    pub fn origin(&self) -> &str {
+        &self.origin
+    }
+
+    /// The address of one of its paths.
+    #[must_use]
+    pub fn url(&self, path: &str) -> String {
+        format!("{}{path}", self.origin)
+    }
+
+    /// The profile of a name.
+    #[must_use]
+    pub fn profile(&self, name: &str) -> Option<&Profile> {
+        self.profiles.iter().find(|profile| profile.name() == name)
+    }
+
+    /// The document of a DID: the principal's own from memory, any other resolved.
+    ///
+    /// # Errors
+    /// [`Error::Resolve`].
+    pub async fn document(&self, did: &Did) -> Result<Arc<DidDocument>, Error> {
+        if *did == self.principal {
+            return Ok(Arc::new(self.keys().document().clone()));
+        }
+        Ok(self.resolver.resolve(did).await?)
+    }
+
+    /// Takes new keys into use, once they are stored.
+    pub(crate) fn use_keys(&self, keys: Keyring) -> Result<(), Error> {
+        let published =
+            publish(&self.config, &self.principal, &self.origin, &self.profiles, &keys, &*self.clock)?;
+        self.keys.store(Arc::new(keys));
+        self.published.store(Arc::new(published));
+        Ok(())
+    }
+}
+
+fn publish(
+    config: &Config,
+    principal: &Did,
+    origin: &str,
+    profiles: &[Profile],
+    keys: &Keyring,
+    clock: &dyn Clock,
+) -> Result<Published, Error> {
+    let contact_email = config.contact_email();
+    let publication = Publication {
+        principal,
+        origin,
+        public_scopes: &config.public_scopes,
+        max_items: config.max_grant_items,
+        max_duration_days: config.max_grant_days,
+        belief_threshold: config.belief_threshold,
+        profiles,
+        publisher: &config.publisher,
+        contact_email: &contact_email,
+        jurisdiction: &config.jurisdiction,
+        retention_days: config.retention_days,
+        version: env!("CARGO_PKG_VERSION"),
+        now: clock.now(),
+    };
+    let tool = tool::build(&publication);
+    Ok(Published {
+        memory: memory::build(&publication, &tool, keys.current())?,
+        scopes: scopes::build(&publication, keys.current())?,
+        did: keys.did_json(origin),
+        tool,
+    })
+}

@@ -1,0 +1,372 @@
+//! A gateway's home: a folder with configuration, vault, store and the administrator's credential.
+//!
+//! | file | what | readable by |
+//! |---|---|---|
+//! | `config.toml` | configuration | owner |
+//! | `vault` | content keys, sealed under the master key | owner |
+//! | `store/` | everything else, sealed | owner |
+//! | `admin.json` | the administrator's key and trust token | owner |
+//! | `did.json` | a copy of the published DID document | all |
+//! | `tls/` | the self-made certificate and its key | owner |
+//! | `profiles/` | projection profiles of the owner's own | owner |
+
+use crate::ambient::{SystemClock, SystemRandom};
+use crate::config::{Config, ConfigError};
+use crate::error::Error;
+use crate::gateway::{Gateway, Parts};
+use crate::keyring::StoredKeys;
+use crate::service::owner::Permission;
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use oap_identity::resolve::{GuardedWeb, Resolver, WebPolicy};
+use oap_identity::{Clock, Did, Signer};
+use oap_memory::Profile;
+use oap_memory::profile::ProfileError;
+use oap_store::{Master, SledEngine, Store, StoreError, Vault};
+use rustls_pki_types::CertificateDer;
+use rustls_pki_types::pem::PemObject;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fs::OpenOptions;
+use std::io::{IsTerminal, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use zeroize::Zeroizing;
+
+/// Where the passphrase is taken from, if set.
+const PASSPHRASE: &str = "OAP_MEMORY_PASSPHRASE";
+
+/// Why a home could not be made or opened.
+#[derive(Debug, thiserror::Error)]
+pub enum HomeError {
+    /// The configuration.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// There is a gateway already.
+    #[error("there is a gateway in {0} already")]
+    Exists(PathBuf),
+    /// A file.
+    #[error("{path}: {error}")]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        error: std::io::Error,
+    },
+    /// A file that is not what it should be.
+    #[error("{0}: {1}")]
+    Malformed(PathBuf, String),
+    /// No way to the master key.
+    #[error("no master key: set key_file, or OAP_MEMORY_PASSPHRASE, or run in a terminal to be asked")]
+    NoMaster,
+    /// Two passphrases that differ.
+    #[error("the two passphrases differ")]
+    Passphrases,
+    /// A profile of the owner's own.
+    #[error("{0}: {1}")]
+    Profile(PathBuf, ProfileError),
+    /// The store or the vault.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The gateway.
+    #[error(transparent)]
+    Gateway(#[from] Error),
+    /// The client for outgoing requests.
+    #[error("the client for outgoing requests: {0}")]
+    Client(#[from] reqwest::Error),
+}
+
+/// The administrator's credential, as `admin.json` holds it.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AdminCredential {
+    /// Where the gateway is reached.
+    pub origin: String,
+    /// Whose gateway it is.
+    pub principal: Did,
+    /// The agent's key: base64url of its seed.
+    agent_key: Zeroizing<String>,
+    /// The trust token.
+    pub trust_token: Zeroizing<String>,
+}
+
+impl AdminCredential {
+    /// The agent's key.
+    ///
+    /// # Errors
+    /// [`HomeError::Malformed`].
+    pub fn signer(&self) -> Result<Signer, HomeError> {
+        let malformed = || HomeError::Malformed("admin.json".into(), "agent_key is not a key".into());
+        let seed = URL_SAFE_NO_PAD.decode(&*self.agent_key).map_err(|_| malformed())?;
+        let seed: Zeroizing<[u8; 32]> = Zeroizing::new(seed.try_into().map_err(|_| malformed())?);
+        Signer::did_key(&seed).map_err(|_| malformed())
+    }
+}
+
+/// What a new gateway is made with.
+pub struct Init {
+    /// A did:web, or `None` for a fresh did:key.
+    pub did: Option<Did>,
+    /// Settings to write to `config.toml` beside the DID.
+    pub settings: BTreeMap<String, Value>,
+    /// The file for a fresh master key; a passphrase is asked for if absent.
+    pub key_file: Option<PathBuf>,
+}
+
+/// A folder with a gateway.
+#[derive(Debug, Clone)]
+pub struct Home(PathBuf);
+
+impl Home {
+    /// The home in a folder.
+    #[must_use]
+    pub const fn new(folder: PathBuf) -> Self {
+        Self(folder)
+    }
+
+    /// The folder.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// A file of the home.
+    #[must_use]
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
+    /// Makes a gateway: keys, vault, store, configuration, credential, DID document.
+    ///
+    /// # Errors
+    /// [`HomeError`]; [`HomeError::Exists`] rather than touching one that is there.
+    pub async fn init(&self, init: Init) -> Result<Did, HomeError> {
+        let config_file = self.file("config.toml");
+        if config_file.exists() || self.file("vault").exists() {
+            return Err(HomeError::Exists(self.0.clone()));
+        }
+        let make = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.0);
+        make.map_err(|e| file_error(&self.0, e))?;
+        let now = SystemClock.now();
+        let (did, keys) = match init.did {
+            Some(did) => (did, StoredKeys::generate(&SystemRandom, now)),
+            None => StoredKeys::generate_did_key(&SystemRandom, now)?,
+        };
+        let master = match &init.key_file {
+            Some(path) => new_key_file(path)?,
+            None => new_passphrase()?,
+        };
+        Vault::create(&self.file("vault"), &master, &SystemRandom)?;
+        let mut settings = init.settings;
+        settings.insert("did".to_owned(), Value::String(did.to_string()));
+        if let Some(path) = &init.key_file {
+            let path = std::path::absolute(path).map_err(|e| file_error(path, e))?;
+            settings.insert("key_file".to_owned(), Value::String(path.to_string_lossy().into_owned()));
+        }
+        let text = toml::to_string(&settings).map_err(|e| malformed(&config_file, &e))?;
+        write_private(&config_file, text.as_bytes())?;
+        let store = self.open_store(&master)?;
+        Gateway::init(&store, &keys).await?;
+        let gateway = self.assemble(store, &BTreeMap::new()).await?;
+        self.write_admin(&gateway, &Signer::seed(&SystemRandom))?;
+        let document = self.file("did.json");
+        let text = serde_json::to_string_pretty(&gateway.published().did).map_err(Error::from)?;
+        std::fs::write(&document, text + "\n").map_err(|e| file_error(&document, e))?;
+        Ok(did)
+    }
+
+    /// Opens the gateway. Flags outrank environment and configuration file.
+    ///
+    /// # Errors
+    /// [`HomeError`]; [`StoreError::Locked`] within when a server has it open.
+    pub async fn open(&self, flags: &BTreeMap<String, Value>) -> Result<Arc<Gateway>, HomeError> {
+        let config = Config::load(&self.0, flags)?;
+        config.principal(&self.0)?;
+        // The lock first: nobody is asked for a passphrase in vain.
+        let engine = SledEngine::open(&self.file("store"))?;
+        let vault = Vault::open(&self.file("vault"), &master(&config)?)?;
+        let store = Store::open(engine, vault, Arc::new(SystemRandom))?;
+        self.assemble(store, flags).await
+    }
+
+    fn open_store(&self, master: &Master) -> Result<Store, HomeError> {
+        let engine = SledEngine::open(&self.file("store"))?;
+        let vault = Vault::open(&self.file("vault"), master)?;
+        Ok(Store::open(engine, vault, Arc::new(SystemRandom))?)
+    }
+
+    async fn assemble(
+        &self,
+        store: Store,
+        flags: &BTreeMap<String, Value>,
+    ) -> Result<Arc<Gateway>, HomeError> {
+        let config = Config::load(&self.0, flags)?;
+        let principal = config.principal(&self.0)?;
+        let clock = Arc::new(SystemClock);
+        let resolver = resolver(&config, clock.clone())?;
+        let profiles = self.profiles()?;
+        let random = Arc::new(SystemRandom);
+        let parts = Parts { config, principal, store, clock, random, resolver, profiles };
+        Ok(Gateway::open(parts).await?)
+    }
+
+    /// The built-in profiles and those under `profiles/`.
+    ///
+    /// # Errors
+    /// [`HomeError::Profile`], with file and line.
+    pub fn profiles(&self) -> Result<Vec<Profile>, HomeError> {
+        let mut profiles = Profile::built_in();
+        let folder = self.file("profiles");
+        let Ok(entries) = std::fs::read_dir(&folder) else { return Ok(profiles) };
+        let mut files: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+        files.sort();
+        for path in files.into_iter().filter(|path| path.extension().is_some_and(|e| e == "toml")) {
+            let text = std::fs::read_to_string(&path).map_err(|e| file_error(&path, e))?;
+            let profile = Profile::parse(&text).map_err(|e| HomeError::Profile(path.clone(), e))?;
+            if profiles.iter().any(|known| known.name() == profile.name()) {
+                let name = profile.name().to_owned();
+                return Err(HomeError::Profile(path, ProfileError::Duplicate(name)));
+            }
+            profiles.push(profile);
+        }
+        Ok(profiles)
+    }
+
+    /// The administrator's credential.
+    ///
+    /// # Errors
+    /// [`HomeError::File`], [`HomeError::Malformed`].
+    pub fn admin(&self) -> Result<AdminCredential, HomeError> {
+        let path = self.file("admin.json");
+        let text = std::fs::read(&path).map_err(|e| file_error(&path, e))?;
+        serde_json::from_slice(&text).map_err(|e| malformed(&path, &e))
+    }
+
+    /// Writes the credential with a new token for the agent that it has.
+    ///
+    /// # Errors
+    /// [`HomeError::File`].
+    pub fn write_token(&self, mut credential: AdminCredential, token: &str) -> Result<(), HomeError> {
+        credential.trust_token = Zeroizing::new(token.to_owned());
+        let text = Zeroizing::new(serde_json::to_string_pretty(&credential).map_err(Error::from)?);
+        write_private(&self.file("admin.json"), text.as_bytes())
+    }
+
+    /// Gives the administrator a fresh token, as every start of the server does.
+    ///
+    /// # Errors
+    /// [`HomeError`].
+    pub fn renew_admin(&self, gateway: &Gateway) -> Result<AdminCredential, HomeError> {
+        let mut credential = self.admin()?;
+        let token = gateway.trust_token(&credential.signer()?, Permission::Admin)?;
+        credential.origin = gateway.origin().to_owned();
+        self.write_token(credential, &token)?;
+        self.admin()
+    }
+
+    fn write_admin(&self, gateway: &Gateway, seed: &[u8; 32]) -> Result<(), HomeError> {
+        let agent = Signer::did_key(seed).map_err(|e| Error::Corrupt(e.to_string()))?;
+        let token = gateway.trust_token(&agent, Permission::Admin)?;
+        let credential = AdminCredential {
+            origin: gateway.origin().to_owned(),
+            principal: gateway.principal().clone(),
+            agent_key: Zeroizing::new(URL_SAFE_NO_PAD.encode(seed)),
+            trust_token: Zeroizing::new(String::new()),
+        };
+        self.write_token(credential, &token)
+    }
+}
+
+/// The way to foreign DID documents that a configuration asks for.
+///
+/// # Errors
+/// [`HomeError::File`] or [`HomeError::Malformed`] for `trust_ca`, [`HomeError::Client`].
+pub fn resolver(config: &Config, clock: Arc<dyn Clock>) -> Result<Resolver, HomeError> {
+    let policy = if config.allow_local_dids { WebPolicy::AllowLocal } else { WebPolicy::Public };
+    let authorities = config.trust_ca.as_deref().map(read_certificates).transpose()?.unwrap_or_default();
+    Ok(Resolver::new(GuardedWeb::new(policy, &authorities)?, clock))
+}
+
+/// The certificates of a PEM file, in DER.
+///
+/// # Errors
+/// [`HomeError::File`], [`HomeError::Malformed`].
+pub fn read_certificates(path: &Path) -> Result<Vec<Vec<u8>>, HomeError> {
+    let text = std::fs::read(path).map_err(|e| file_error(path, e))?;
+    CertificateDer::pem_slice_iter(&text)
+        .map(|der| der.map(|der| der.to_vec()).map_err(|e| malformed(path, &e)))
+        .collect()
+}
+
+fn master(config: &Config) -> Result<Master, HomeError> {
+    if let Some(path) = &config.key_file {
+        return read_key_file(path);
+    }
+    if let Ok(passphrase) = std::env::var(PASSPHRASE) {
+        return Ok(Master::Passphrase(passphrase.into()));
+    }
+    if !std::io::stdin().is_terminal() {
+        return Err(HomeError::NoMaster);
+    }
+    let passphrase = rpassword::prompt_password("Passphrase: ").map_err(|_| HomeError::NoMaster)?;
+    Ok(Master::Passphrase(passphrase.into()))
+}
+
+fn new_passphrase() -> Result<Master, HomeError> {
+    if let Ok(passphrase) = std::env::var(PASSPHRASE) {
+        return Ok(Master::Passphrase(passphrase.into()));
+    }
+    if !std::io::stdin().is_terminal() {
+        return Err(HomeError::NoMaster);
+    }
+    let ask = |prompt| rpassword::prompt_password(prompt).map(Zeroizing::new).map_err(|_| HomeError::NoMaster);
+    let (once, again) = (ask("New passphrase: ")?, ask("Once more: ")?);
+    if once != again { Err(HomeError::Passphrases) } else { Ok(Master::Passphrase(once)) }
+}
+
+fn new_key_file(path: &Path) -> Result<Master, HomeError> {
+    if path.exists() {
+        return read_key_file(path);
+    }
+    let key = Signer::seed(&SystemRandom);
+    let text = Zeroizing::new(URL_SAFE_NO_PAD.encode(*key) + "\n");
+    write_private(path, text.as_bytes())?;
+    Ok(Master::KeyFile(key))
+}
+
+fn read_key_file(path: &Path) -> Result<Master, HomeError> {
+    let text = Zeroizing::new(std::fs::read_to_string(path).map_err(|e| file_error(path, e))?);
+    let bytes = URL_SAFE_NO_PAD.decode(text.trim()).ok().and_then(|bytes| <[u8; 32]>::try_from(bytes).ok());
+    let expected = "must be 32 bytes in base64url, as `init --key-file` makes it";
+    bytes
+        .map(|bytes| Master::KeyFile(Zeroizing::new(bytes)))
+        .ok_or_else(|| HomeError::Malformed(path.to_owned(), expected.into()))
+}
+
+fn file_error(path: &Path, error: std::io::Error) -> HomeError {
+    HomeError::File { path: path.to_owned(), error }
+}
+
+fn malformed(path: &Path, error: &dyn std::fmt::Display) -> HomeError {
+    HomeError::Malformed(path.to_owned(), error.to_string())
+}
+
+/// Writes a file that its owner alone can read, in one step.
+///
+/// # Errors
+/// [`HomeError::File`].
+pub fn write_private(path: &Path, bytes: &[u8]) -> Result<(), HomeError> {
+    let failed = |e| file_error(path, e);
+    if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(parent).map_err(failed)?;
+    }
+    let mut name = path.file_name().unwrap_or_default().to_os_string();
+    name.push(".new");
+    let fresh = path.with_file_name(name);
+    let _ = std::fs::remove_file(&fresh);
+    let mut file =
+        OpenOptions::new().write(true).create_new(true).mode(0o600).open(&fresh).map_err(failed)?;
+    file.write_all(bytes).and_then(|()| file.sync_all()).map_err(failed)?;
+    std::fs::rename(&fresh, path).map_err(failed)
+}

@@ -1,0 +1,80 @@
+//! What anybody may read: the published documents, health, actions by intent, incidents.
+
+use super::App;
+use super::request::{Incoming, Oap};
+use crate::Error;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use oap_manifest::actions::Action;
+use oap_memory::text::{Language, terms};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+
+/// `GET /.well-known/oap-memory.json`
+pub async fn memory(State(app): State<App>) -> Response {
+    Oap(&app.gateway.published().memory).into_response()
+}
+
+/// `GET /.well-known/oap-tool.json`
+pub async fn tool(State(app): State<App>) -> Response {
+    Oap(&app.gateway.published().tool).into_response()
+}
+
+/// `GET /.well-known/oap-scopes.json`
+pub async fn scopes(State(app): State<App>) -> Response {
+    Oap(&app.gateway.published().scopes).into_response()
+}
+
+/// `GET /.well-known/did.json`
+pub async fn did(State(app): State<App>) -> Response {
+    Oap(&app.gateway.published().did).into_response()
+}
+
+/// `GET /readyz`: whether commits are taken.
+pub async fn ready(State(app): State<App>) -> Response {
+    if app.gateway.store.is_stopped() {
+        return (StatusCode::SERVICE_UNAVAILABLE, "the store stopped\n").into_response();
+    }
+    "ready\n".into_response()
+}
+
+#[derive(Deserialize)]
+struct Intent {
+    intent: String,
+}
+
+/// `POST /oap/discover`: actions by intent (OAP-CORE 14). Ranked by shared words and by nothing else.
+pub async fn discover(State(app): State<App>, request: Incoming) -> Result<Response, Error> {
+    request.limit(&app)?;
+    let Intent { intent } = request.json_as()?;
+    let asked = words(&intent);
+    let mut matches: Vec<(f64, Value)> = Action::ALL
+        .into_iter()
+        .map(|action| {
+            let known: BTreeSet<String> = action.intents().iter().flat_map(|word| words(word)).collect();
+            let shared = asked.intersection(&known).count();
+            let confidence = shared as f64 / asked.len().max(1) as f64;
+            let found = json!({
+                "action_id": action.id(),
+                "confidence": confidence,
+                "estimated_cost": {"amount": "0", "currency": "EUR"},
+            });
+            (confidence, found)
+        })
+        .filter(|(confidence, _)| *confidence > 0.0)
+        .collect();
+    matches.sort_by(|(a, _), (b, _)| b.total_cmp(a));
+    let actions: Vec<Value> = matches.into_iter().map(|(_, found)| found).collect();
+    Ok(Oap(json!({"actions": actions})).into_response())
+}
+
+fn words(text: &str) -> BTreeSet<String> {
+    terms(text, Language::English).into_iter().filter(|term| !term.stop).map(|term| term.text).collect()
+}
+
+/// `GET /oap/incident`: the reports that the owner published (OAP-CORE 22.2).
+pub async fn incidents(State(app): State<App>) -> Result<Response, Error> {
+    Ok(Oap(json!({"incidents": app.gateway.incidents()?})).into_response())
+}

@@ -1,0 +1,73 @@
+//! The one mapping from reasons to HTTP status and OAP code (OAP-CORE appendix B, protocol section 1).
+//!
+//! A message never carries content of an item, a key, a token, or a path of the host.
+
+use crate::Error;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use oap_store::StoreError;
+
+/// An error as it is answered; [`super::finish`] writes it out with the request's name.
+#[derive(Debug, Clone)]
+pub struct Refusal {
+    /// The status.
+    pub status: StatusCode,
+    /// The code of appendix B.
+    pub code: &'static str,
+    /// What to do.
+    pub message: String,
+}
+
+impl From<&Error> for Refusal {
+    fn from(error: &Error) -> Self {
+        let (status, code) = status_and_code(error);
+        let internal = status == StatusCode::INTERNAL_SERVER_ERROR;
+        let message = match error {
+            Error::Store(StoreError::Stopped) => "the gateway is stopping; try again later".to_owned(),
+            _ if internal => "the gateway failed; its owner finds the reason in the log".to_owned(),
+            error => error.to_string(),
+        };
+        Self { status, code, message }
+    }
+}
+
+const fn status_and_code(error: &Error) -> (StatusCode, &'static str) {
+    match error {
+        Error::Json(_)
+        | Error::Item(_)
+        | Error::Query(_)
+        | Error::Cursor
+        | Error::Member(..)
+        | Error::Grant(_)
+        | Error::Limit(_)
+        | Error::Delegation(_) => (StatusCode::BAD_REQUEST, "invalid_input"),
+        Error::Proof(_) | Error::Resolve(_) | Error::Unauthenticated(_) | Error::Owner(_) => {
+            (StatusCode::UNAUTHORIZED, "auth_required")
+        }
+        Error::Permission(_) | Error::Refused(..) => (StatusCode::FORBIDDEN, "policy_block"),
+        Error::NotFound => (StatusCode::NOT_FOUND, "not_found"),
+        Error::Conflict(_) => (StatusCode::CONFLICT, "conflict"),
+        Error::RateLimited => (StatusCode::TOO_MANY_REQUESTS, "rate_limited"),
+        Error::TooLarge(_) => (StatusCode::PAYLOAD_TOO_LARGE, "too_large"),
+        Error::Store(StoreError::Stopped) => (StatusCode::SERVICE_UNAVAILABLE, "maintenance"),
+        Error::Store(_) | Error::Corrupt(_) | Error::Signed(_) => {
+            (StatusCode::INTERNAL_SERVER_ERROR, "internal_error")
+        }
+    }
+}
+
+impl IntoResponse for Error {
+    fn into_response(self) -> Response {
+        let refusal = Refusal::from(&self);
+        if refusal.status.is_server_error() {
+            tracing::error!(error = %self, "failed");
+        }
+        let mut response = refusal.status.into_response();
+        if refusal.status == StatusCode::UNAUTHORIZED {
+            let challenge = HeaderValue::from_static("DPoP algs=\"EdDSA\"");
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
+        }
+        response.extensions_mut().insert(refusal);
+        response
+    }
+}

@@ -1,0 +1,69 @@
+//! The endpoints of the memory exchange (RFC 0010 section 3, protocol sections 5 and 6).
+
+use super::App;
+use super::request::{Incoming, Oap, oap_bytes, presented};
+use crate::Error;
+use axum::extract::{Path, State};
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
+use oap_grants::exchange::ExchangeRequest;
+use oap_grants::status;
+use oap_identity::{GrantId, ReceiptId};
+use oap_manifest::path;
+use oap_memory::Query;
+use oap_memory::receipt::ReceiptSignature;
+use serde::Deserialize;
+use serde_json::json;
+
+/// `POST /oap/memory/query`: RFC 0010 section 3.5.
+pub async fn query(State(app): State<App>, request: Incoming) -> Result<Response, Error> {
+    let caller = presented(&request, &app, |p| app.gateway.caller(p))?;
+    let mut query: Query = request.json_as()?;
+    query.request_id.get_or_insert_with(|| request.name().clone());
+    app.gateway.query(&caller, query, "memory.query").await.map(oap_bytes)
+}
+
+/// `POST /oap/memory/grant`: protocol section 5.1.
+pub async fn grant(State(app): State<App>, request: Incoming) -> Result<Response, Error> {
+    request.limit(&app)?;
+    let body: ExchangeRequest = request.json_as()?;
+    let answer = app.gateway.exchange(body, &app.gateway.url(path::GRANT)).await?;
+    Ok(Oap(answer).into_response())
+}
+
+/// `GET /oap/memory/grant/{grant_id}`: the state of a grant, for its grantee alone. The grantee sends a proof as
+/// for the exchange, made for this address, as `Authorization: OAP-Proof <jwt>`.
+pub async fn grant_state(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    request: Incoming,
+) -> Result<Response, Error> {
+    request.limit(&app)?;
+    let id: GrantId = id.parse().map_err(|_| Error::NotFound)?;
+    let authorization = request.header("authorization");
+    let [authorization] = authorization.as_slice() else { return Err(Error::NotFound) };
+    let proof = authorization.strip_prefix("OAP-Proof ").ok_or(Error::NotFound)?;
+    let state = app.gateway.grant_state(id, proof.trim()).await?;
+    Ok(Oap(json!({"grant_id": id, "state": state.as_str()})).into_response())
+}
+
+/// `GET /oap/memory/status`: the Token Status List of all grants.
+pub async fn status(State(app): State<App>) -> Result<Response, Error> {
+    let list = app.gateway.status_list()?;
+    Ok(([(header::CONTENT_TYPE, format!("application/{}", status::TYP))], list).into_response())
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Ack {
+    receipt_id: ReceiptId,
+    signature: ReceiptSignature,
+}
+
+/// `POST /oap/memory/ack`: the grantee's countersignature under a receipt that names it (protocol section 8).
+pub async fn ack(State(app): State<App>, request: Incoming) -> Result<Response, Error> {
+    request.limit(&app)?;
+    let ack: Ack = request.json_as()?;
+    let receipt = app.gateway.countersign(ack.receipt_id, ack.signature).await?;
+    Ok(Oap(json!({"receipt": receipt})).into_response())
+}

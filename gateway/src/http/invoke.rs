@@ -1,0 +1,220 @@
+//! `POST /oap/invoke` (OAP-CORE 8, protocol section 12).
+//!
+//! The action is looked up before the envelope is checked in full. A signature that cannot be verified makes the
+//! caller anonymous, never somebody; one that can be and does not verify is refused. Anonymous callers get
+//! `memory_describe`.
+
+use super::App;
+use super::error::Refusal;
+use super::request::{Incoming, oap_bytes, presented};
+use crate::Error;
+use crate::gateway::Gateway;
+use crate::ledger::ANONYMOUS;
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use oap_identity::time::MAX_SKEW;
+use oap_identity::{Did, Hash, Kid, RequestId, Timestamp, json as strict};
+use oap_manifest::actions::Action;
+use oap_memory::answer::envelope_bytes;
+use oap_memory::receipt::ReceiptType;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+/// The request envelope of `oap-request-envelope.schema.json`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(dead_code, reason = "members that are read to be checked")]
+struct Envelope {
+    oap_version: String,
+    request_id: RequestId,
+    timestamp: String,
+    principal_did: Did,
+    agent_did: Did,
+    scope_id: Option<String>,
+    action: String,
+    input: Value,
+    context: Context,
+    consent_receipt: Option<String>,
+    subscription_token: Option<String>,
+    idempotency_key: Option<String>,
+    policy_assertions: Option<Value>,
+    signature: Signature,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[expect(dead_code, reason = "members that are read to be checked")]
+struct Context {
+    locale: String,
+    currency: String,
+    jurisdiction_user: String,
+    jurisdiction_agent: String,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+struct Signature {
+    alg: String,
+    kid: String,
+    value: String,
+}
+
+/// The handler.
+pub async fn invoke(State(app): State<App>, request: Incoming) -> Result<Response, Error> {
+    request.limit(&app)?;
+    let document = request.json()?;
+    let name = document["action"].as_str().ok_or(Error::Member("action", "must be text".into()))?;
+    let request_id = document["request_id"].as_str().and_then(|id| id.parse().ok());
+    let request_id: RequestId = request_id.unwrap_or_else(|| request.name().clone());
+    let outcome = match Action::of(name) {
+        None => Err(Error::NotFound),
+        Some(action) => run(&app, &request, &document, action).await,
+    };
+    let (status, body) = match outcome {
+        Ok((output, receipt_id)) => (
+            axum::http::StatusCode::OK,
+            json!({
+                "status": "ok", "output": output,
+                "receipt": {"id": receipt_id}, "receipt_id": receipt_id, "warnings": [],
+            }),
+        ),
+        Err(error) => {
+            let refusal = Refusal::from(&error);
+            if refusal.status.is_server_error() {
+                return Err(error);
+            }
+            let body = json!({
+                "status": "error", "error": {"code": refusal.code, "message": refusal.message},
+            });
+            (refusal.status, body)
+        }
+    };
+    let response = seal(&app.gateway, body, &request_id)?;
+    Ok((status, oap_bytes(response)).into_response())
+}
+
+/// The response envelope, signed.
+fn seal(gateway: &Gateway, mut body: Value, request_id: &RequestId) -> Result<Vec<u8>, Error> {
+    let now = gateway.clock.now();
+    body["oap_version"] = json!("1.0");
+    body["request_id"] = json!(request_id);
+    body["response_id"] = json!(RequestId::new(now, &*gateway.random));
+    body["timestamp"] = json!(now);
+    let keys = gateway.keys();
+    let signer = keys.current();
+    let value = signer.sign(&envelope_bytes(&body)?);
+    body["signature"] = json!({"alg": "EdDSA", "kid": signer.kid(), "value": value});
+    Ok(strict::canonical(&body)?)
+}
+
+async fn run(
+    app: &App,
+    request: &Incoming,
+    document: &Value,
+    action: Action,
+) -> Result<(Value, String), Error> {
+    let envelope: Envelope = serde_json::from_value(document.clone())
+        .map_err(|e| Error::Member("envelope", e.to_string()))?;
+    check(&envelope, request, app.gateway.clock.now())?;
+    let signed_by = verify(&app.gateway, &envelope, document).await?;
+    match action {
+        Action::Describe => describe(&app.gateway, &envelope, signed_by).await,
+        Action::Query => {
+            let caller = presented(request, app, |p| app.gateway.caller(p))?;
+            let mut query: oap_memory::Query = input(&envelope)?;
+            query.request_id.get_or_insert_with(|| envelope.request_id.clone());
+            let answer = app.gateway.query(&caller, query, "memory.query").await?;
+            let answer = strict::parse(&answer)?;
+            let receipt = answer["receipt"]["receipt_id"].as_str().unwrap_or_default().to_owned();
+            Ok((answer, receipt))
+        }
+        Action::Grant => {
+            let (_, endpoint) = request.target(app);
+            let answer = app.gateway.exchange(input(&envelope)?, &endpoint).await?;
+            let receipt = answer.receipt_id.clone();
+            Ok((serde_json::to_value(answer)?, receipt))
+        }
+    }
+}
+
+fn input<T: serde::de::DeserializeOwned>(envelope: &Envelope) -> Result<T, Error> {
+    serde_json::from_value(envelope.input.clone()).map_err(|e| Error::Member("input", e.to_string()))
+}
+
+/// What the schema asks and the types do not, the time, and that headers and envelope say the same.
+fn check(envelope: &Envelope, request: &Incoming, now: Timestamp) -> Result<(), Error> {
+    let wrong = |member: &'static str, expected: &str| Err(Error::Member(member, expected.to_owned()));
+    if envelope.oap_version != "1.0" {
+        return wrong("oap_version", "must be \"1.0\"");
+    }
+    let capitals = |text: &str, n: usize| text.len() == n && text.bytes().all(|c| c.is_ascii_uppercase());
+    if !capitals(&envelope.context.currency, 3) {
+        return wrong("context.currency", "must be three capital letters");
+    }
+    if !capitals(&envelope.context.jurisdiction_user, 2) {
+        return wrong("context.jurisdiction_user", "must be two capital letters");
+    }
+    if !capitals(&envelope.context.jurisdiction_agent, 2) {
+        return wrong("context.jurisdiction_agent", "must be two capital letters");
+    }
+    // The protocol writes times with any offset; the wire of this gateway wants UTC.
+    let Ok(at) = envelope.timestamp.parse::<Timestamp>() else {
+        return wrong("timestamp", "must be RFC 3339 in UTC with Z");
+    };
+    if at.millis().abs_diff(now.millis()) > MAX_SKEW.as_millis() as u64 {
+        return wrong("timestamp", "must be within five minutes of the gateway's time");
+    }
+    let agrees = |header: &str, said: &str| request.header(header).iter().all(|value| value == said);
+    if !agrees("oap-request-id", envelope.request_id.as_str()) {
+        return wrong("request_id", "must be that of the OAP-Request-Id header");
+    }
+    if !agrees("oap-version", &envelope.oap_version) {
+        return wrong("oap_version", "must be that of the OAP-Version header");
+    }
+    Ok(())
+}
+
+/// Who signed the envelope: `None` for anybody whose key cannot be found.
+async fn verify(
+    gateway: &Arc<Gateway>,
+    envelope: &Envelope,
+    document: &Value,
+) -> Result<Option<Did>, Error> {
+    let Ok(kid) = envelope.signature.kid.parse::<Kid>() else { return Ok(None) };
+    if *kid.did() != envelope.agent_did || envelope.signature.alg != "EdDSA" {
+        return Ok(None);
+    }
+    let Ok(signer) = gateway.document(kid.did()).await else { return Ok(None) };
+    let refused = || Error::Owner("the envelope's signature does not verify with the key that it names");
+    let key = signer.key(&kid).ok_or_else(refused)?;
+    let value = URL_SAFE_NO_PAD.decode(&envelope.signature.value).map_err(|_| refused())?;
+    key.verify(&envelope_bytes(document)?, &value, gateway.clock.now()).map_err(|_| refused())?;
+    Ok(Some(envelope.agent_did.clone()))
+}
+
+async fn describe(
+    gateway: &Arc<Gateway>,
+    envelope: &Envelope,
+    signed_by: Option<Did>,
+) -> Result<(Value, String), Error> {
+    if envelope.input.as_object().is_none_or(|input| !input.is_empty()) {
+        return Err(Error::Member("input", "must be an empty object".into()));
+    }
+    let published = gateway.published();
+    let mut output = json!({});
+    for member in ["principal", "kinds_supported", "memory_exchange", "projections", "belief_threshold"] {
+        output[member] = published.memory[member].clone();
+    }
+    // An asserted DID that nobody proved is not written down: its keyed hash is.
+    let agent = match &signed_by {
+        Some(agent) => agent.to_string(),
+        None => gateway.pseudonym(envelope.agent_did.as_str()),
+    };
+    let mut draft = gateway.draft(ReceiptType::Invocation, "memory.describe", &agent);
+    draft.rules = vec!["anonymous.free_read".to_owned()];
+    let claimed = gateway.pseudonym(envelope.principal_did.as_str());
+    draft.more.insert("asserted_principal".to_owned(), json!(claimed));
+    draft.output_hash = Some(Hash::of_canonical(&output)?);
+    let receipt = gateway.commit(move |w| w.receipt(ANONYMOUS, draft)).await?;
+    Ok((output, receipt.receipt_id.to_string()))
+}

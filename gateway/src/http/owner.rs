@@ -1,0 +1,269 @@
+//! The owner's side: items, grants, keys, incidents, audit, deletion. Every request carries a trust token and a
+//! DPoP proof (protocol section 10).
+
+use super::App;
+use super::request::{Incoming, Oap, presented};
+use crate::Error;
+use crate::gateway::Gateway;
+use crate::service::audit::AuditQuery;
+use crate::service::deletion::DeleteRequest;
+use crate::service::grants::GrantDraft;
+use crate::service::items::ListQuery;
+use crate::service::owner::{OwnerAgent, Permission};
+use axum::Router;
+use axum::extract::{Path, State};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use oap_grants::{dpop, exchange};
+use oap_identity::{GrantId, Hash, ItemId, Timestamp};
+use oap_memory::chain::Event;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+/// The routes below `/oap/owner`.
+pub fn routes() -> Router<App> {
+    Router::new()
+        .route("/items", get(list_items).post(write_items))
+        .route("/items/{id}", get(read_item))
+        .route("/items/{id}/{event}", post(change_item))
+        .route("/grants", get(list_grants).post(issue_grant))
+        .route("/grants/preview", post(preview_grant))
+        .route("/grants/{id}", get(show_grant))
+        .route("/grants/{id}/revoke", post(revoke_grant))
+        .route("/keys", get(list_keys))
+        .route("/keys/rotate", post(rotate_keys))
+        .route("/keys/{fragment}/revoke", post(revoke_key))
+        .route("/prove", post(prove))
+        .route("/incidents", post(report_incident))
+        .route("/audit/chains", get(list_chains))
+        .route("/audit/verify", get(verify_audit))
+}
+
+async fn agent(app: &App, request: &Incoming, needed: Permission) -> Result<OwnerAgent, Error> {
+    let (method, url) = request.target(app);
+    let target = dpop::Request { method: &method, url: &url };
+    let (authorization, proofs) = (request.header("authorization"), request.header("dpop"));
+    app.gateway.owner_agent(&authorization, &proofs, target, needed).await
+}
+
+fn item_id(text: &str) -> Result<ItemId, Error> {
+    text.parse().map_err(|_| Error::NotFound)
+}
+
+fn grant_id(text: &str) -> Result<GrantId, Error> {
+    text.parse().map_err(|_| Error::NotFound)
+}
+
+async fn write_items(State(app): State<App>, request: Incoming) -> Result<Response, Error> {
+    agent(&app, &request, Permission::Write).await?;
+    let mut body = request.json()?;
+    let items = match body.get_mut("items").map(Value::take) {
+        Some(Value::Array(items)) => items,
+        Some(_) => return Err(Error::Member("items", "must be an array".into())),
+        None => vec![body],
+    };
+    let written = app.gateway.capture(&items).await?;
+    Ok(Oap(json!({"items": written})).into_response())
+}
+
+async fn list_items(State(app): State<App>, request: Incoming) -> Result<Response, Error> {
+    agent(&app, &request, Permission::Read).await?;
+    let wanted: ListQuery = request.query()?;
+    let (items, next) = app.gateway.list(&wanted)?;
+    Ok(Oap(json!({"items": items, "next": next})).into_response())
+}
+
+async fn read_item(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    request: Incoming,
+) -> Result<Response, Error> {
+    agent(&app, &request, Permission::Read).await?;
+    Ok(Oap(app.gateway.item(item_id(&id)?)?).into_response())
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Correction {
+    /// The members that change.
+    item: Value,
+    /// The version that is corrected; whichever is in force if absent.
+    #[serde(default)]
+    version: Option<u32>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Relabelling {
+    labels: Vec<String>,
+}
+
+async fn change_item(
+    State(app): State<App>,
+    Path((id, event)): Path<(String, String)>,
+    request: Incoming,
+) -> Result<Response, Error> {
+    agent(&app, &request, Permission::Write).await?;
+    let id = item_id(&id)?;
+    let written = match event.as_str() {
+        "correct" => {
+            let Correction { item, version } = request.json_as()?;
+            app.gateway.correct(id, item, version, Event::Correct).await?
+        }
+        "relabel" => {
+            let Relabelling { labels } = request.json_as()?;
+            app.gateway.correct(id, json!({"labels": labels}), None, Event::Relabel).await?
+        }
+        "retract" => app.gateway.mark(id, Event::Retract).await?,
+        "restore" => app.gateway.mark(id, Event::Restore).await?,
+        "confirm" => app.gateway.mark(id, Event::Confirm).await?,
+        _ => return Err(Error::NotFound),
+    };
+    Ok(Oap(written).into_response())
+}
+
+async fn preview_grant(State(app): State<App>, request: Incoming) -> Result<Response, Error> {
+    agent(&app, &request, Permission::Admin).await?;
+    let draft: GrantDraft = request.json_as()?;
+    Ok(Oap(app.gateway.preview(draft).await?).into_response())
+}
+
+async fn issue_grant(State(app): State<App>, request: Incoming) -> Result<Response, Error> {
+    agent(&app, &request, Permission::Admin).await?;
+    let draft: GrantDraft = request.json_as()?;
+    let signed = app.gateway.issue(draft).await?;
+    Ok(Oap(app.gateway.grant_info(signed.grant().grant_id)?).into_response())
+}
+
+async fn list_grants(State(app): State<App>, request: Incoming) -> Result<Response, Error> {
+    agent(&app, &request, Permission::Admin).await?;
+    Ok(Oap(json!({"grants": app.gateway.grant_list()})).into_response())
+}
+
+async fn show_grant(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    request: Incoming,
+) -> Result<Response, Error> {
+    agent(&app, &request, Permission::Admin).await?;
+    Ok(Oap(app.gateway.grant_info(grant_id(&id)?)?).into_response())
+}
+
+async fn revoke_grant(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    request: Incoming,
+) -> Result<Response, Error> {
+    agent(&app, &request, Permission::Admin).await?;
+    Ok(Oap(app.gateway.revoke(grant_id(&id)?).await?).into_response())
+}
+
+async fn list_keys(State(app): State<App>, request: Incoming) -> Result<Response, Error> {
+    agent(&app, &request, Permission::Admin).await?;
+    Ok(Oap(json!({"keys": app.gateway.keys().list()})).into_response())
+}
+
+/// After a change of keys the caller's own token has ended: the answer carries its successor.
+fn with_token(gateway: &Gateway, agent: &OwnerAgent, keys: Value) -> Result<Response, Error> {
+    let token = gateway.renew_token(agent)?;
+    Ok(Oap(json!({"keys": keys, "trust_token": token})).into_response())
+}
+
+async fn rotate_keys(State(app): State<App>, request: Incoming) -> Result<Response, Error> {
+    let agent = agent(&app, &request, Permission::Admin).await?;
+    let keys = app.gateway.rotate_keys().await?;
+    with_token(&app.gateway, &agent, json!(keys))
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Compromise {
+    /// Since when the key is not to be trusted; now if absent.
+    #[serde(default)]
+    since: Option<Timestamp>,
+}
+
+async fn revoke_key(
+    State(app): State<App>,
+    Path(fragment): Path<String>,
+    request: Incoming,
+) -> Result<Response, Error> {
+    let agent = agent(&app, &request, Permission::Admin).await?;
+    let Compromise { since } = request.json_as()?;
+    let keys = app.gateway.revoke_key(fragment, since).await?;
+    with_token(&app.gateway, &agent, json!(keys))
+}
+
+/// What the principal proves as a grantee of somebody else: control of its DID to a grant endpoint, or possession
+/// of its key to a query endpoint.
+#[derive(Deserialize)]
+#[serde(untagged, deny_unknown_fields)]
+enum Prove {
+    Grant { endpoint: String, grant_hash: Hash },
+    Request { method: String, url: String, token: String },
+}
+
+async fn prove(State(app): State<App>, request: Incoming) -> Result<Response, Error> {
+    agent(&app, &request, Permission::Admin).await?;
+    let (keys, now) = (app.gateway.keys(), app.gateway.clock.now());
+    let random = &*app.gateway.random;
+    let proof = match request.json_as()? {
+        Prove::Grant { endpoint, grant_hash } => {
+            let proof = exchange::prove(keys.current(), &endpoint, grant_hash, now, random)?;
+            json!({"proof": proof})
+        }
+        Prove::Request { method, url, token } => {
+            let target = dpop::Request { method: &method, url: &url };
+            json!({"dpop": dpop::prove(keys.current(), target, &token, now, random)?})
+        }
+    };
+    Ok(Oap(proof).into_response())
+}
+
+async fn report_incident(State(app): State<App>, request: Incoming) -> Result<Response, Error> {
+    agent(&app, &request, Permission::Admin).await?;
+    Ok(Oap(app.gateway.report_incident(request.json()?).await?).into_response())
+}
+
+async fn list_chains(State(app): State<App>, request: Incoming) -> Result<Response, Error> {
+    agent(&app, &request, Permission::Admin).await?;
+    Ok(Oap(json!({"chains": app.gateway.chain_list()?})).into_response())
+}
+
+async fn verify_audit(State(app): State<App>, request: Incoming) -> Result<Response, Error> {
+    agent(&app, &request, Permission::Admin).await?;
+    let gateway = app.gateway.clone();
+    let verified = tokio::task::spawn_blocking(move || gateway.verify_audit());
+    let verified = verified.await.map_err(|_| Error::Corrupt("verifying the log failed".into()))??;
+    let chains: Vec<Value> = verified
+        .into_iter()
+        .map(|(chain, v)| json!({"chain": chain, "length": v.length, "tip": v.tip, "at": v.at}))
+        .collect();
+    Ok(Oap(json!({"chains": chains})).into_response())
+}
+
+/// `POST /oap/data/delete`: OAP-CORE 17.3.
+pub async fn delete(State(app): State<App>, request: Incoming) -> Result<Response, Error> {
+    agent(&app, &request, Permission::Admin).await?;
+    let what: DeleteRequest = request.json_as()?;
+    Ok(Oap(app.gateway.delete(what).await?).into_response())
+}
+
+/// `GET /oap/audit`: the owner sees everything, a grantee the receipts that name it, anybody else those of
+/// anonymous calls (protocol section 8).
+pub async fn audit(State(app): State<App>, request: Incoming) -> Result<Response, Error> {
+    let query: AuditQuery = request.query()?;
+    let credential = !request.header("authorization").is_empty();
+    let receipts = if !credential {
+        request.limit(&app)?;
+        app.gateway.audit_public(&query)?
+    } else if presented(&request, &app, Gateway::presents_trust_token) {
+        agent(&app, &request, Permission::Admin).await?;
+        app.gateway.audit_owner(&query)?
+    } else {
+        let caller = presented(&request, &app, |p| app.gateway.caller(p))?;
+        app.gateway.keep_proof(&caller).await?;
+        app.gateway.audit_grantee(caller.grantee(), &query)?
+    };
+    Ok(Oap(json!({"receipts": receipts})).into_response())
+}

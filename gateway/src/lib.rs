@@ -1,0 +1,28 @@
+//! A principal's memory gateway after OAP RFC 0010: services, HTTP and command line.
+//!
+//! The way of one query is in [`service::query`]; the rules of the protocol are in the rooms below
+//! (`oap-identity`, `oap-memory`, `oap-grants`, `oap-manifest`, `oap-store`).
+
+pub mod ambient;
+pub mod catalog;
+pub mod cli;
+pub mod client;
+pub mod config;
+pub mod error;
+pub mod gateway;
+pub mod home;
+pub mod http;
+pub mod keyring;
+pub mod ledger;
+pub mod locomo;
+pub mod proofs;
+pub mod serve;
+pub mod service;
+pub mod shelf;
+pub mod tables;
+pub mod tls;
+pub mod views;
+
+pub use config::Config;
+pub use error::Error;
+pub use gateway::{Gateway, Parts};

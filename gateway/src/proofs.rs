@@ -1,0 +1,51 @@
+//! The proofs that were used: in memory for the next question, in the store for the next start.
+
+use crate::error::Error;
+use crate::tables::{PROOFS, decode};
+use oap_grants::Replay;
+use oap_identity::Timestamp;
+use oap_store::Store;
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+/// How long a proof is remembered: twice the skew that is forgiven, so that none is fresh after it is forgotten.
+pub const REMEMBERED: Duration = Duration::from_secs(600);
+
+/// Proofs, and until when they are remembered.
+#[derive(Debug, Default)]
+pub struct Proofs(Mutex<BTreeMap<[u8; 32], Timestamp>>);
+
+impl Proofs {
+    /// Reads the proofs of a store.
+    ///
+    /// # Errors
+    /// [`Error::Store`], [`Error::Corrupt`].
+    pub fn load(store: &Store) -> Result<Self, Error> {
+        let mut proofs = BTreeMap::new();
+        for pair in store.scan(PROOFS, &[], None, false) {
+            let (key, bytes) = pair?;
+            if let Ok(key) = key.try_into() {
+                proofs.insert(key, decode(&bytes)?);
+            }
+        }
+        Ok(Self(Mutex::new(proofs)))
+    }
+
+    /// Forgets what need not be remembered any more; returns it.
+    pub fn forget(&self, now: Timestamp) -> Vec<[u8; 32]> {
+        let mut proofs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let over: Vec<[u8; 32]> = proofs.iter().filter(|(_, until)| **until < now).map(|(k, _)| *k).collect();
+        for key in &over {
+            proofs.remove(key);
+        }
+        over
+    }
+}
+
+impl Replay for Proofs {
+    fn first_use(&self, key: [u8; 32], now: Timestamp) -> bool {
+        let mut proofs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        proofs.insert(key, now.plus(REMEMBERED)).is_none()
+    }
+}

@@ -1,0 +1,296 @@
+//! The audit log and its three audiences (protocol section 8).
+
+use crate::error::Error;
+use crate::gateway::Gateway;
+use crate::ledger::{ANONYMOUS, Chain};
+use crate::tables::{self, CHAINS, RECEIPT_PLACES, RECEIPTS, RECEIPTS_OF, decode};
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use hmac::{Hmac, Mac};
+use oap_identity::{Did, GrantId, ItemId, ReceiptId, Timestamp};
+use oap_memory::receipt::{Receipt, ReceiptSignature, VerifiedReceipts, verify_chain};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use sha2::Sha256;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// What to list.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AuditQuery {
+    /// Only at or after this time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<Timestamp>,
+    /// Only of this agent (owner).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grantee: Option<String>,
+    /// Only under this grant.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grant_id: Option<GrantId>,
+    /// Only about this item.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub item_id: Option<ItemId>,
+    /// Only of anonymous calls that claimed this principal (public).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub principal_did: Option<String>,
+    /// At most so many, 1 to 1000; 100 if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<usize>,
+    /// Only of this chain: a scope, or `@anonymous` (owner).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chain: Option<String>,
+    /// The chain's entries from this number on, oldest first, heads included (owner, with `chain`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<u64>,
+}
+
+impl AuditQuery {
+    fn limit(&self) -> usize {
+        self.limit.unwrap_or(100).clamp(1, 1000)
+    }
+
+    fn admits(&self, receipt: &Receipt) -> bool {
+        let decision = receipt.policy_decisions.first();
+        let grant = || decision.and_then(|d| d.more.get("consumed_grant_id")).and_then(Value::as_str);
+        let about = |item: ItemId| {
+            let prefix = format!("{item}@");
+            receipt.provenance_tags_out.iter().any(|tag| tag.starts_with(&prefix))
+        };
+        receipt.head_length().is_none()
+            && self.since.is_none_or(|since| receipt.timestamp >= since)
+            && self.grantee.as_ref().is_none_or(|grantee| receipt.agent_did == *grantee)
+            && self.grant_id.is_none_or(|id| grant() == Some(&id.to_string()))
+            && self.item_id.is_none_or(about)
+    }
+}
+
+/// A chain and where it ends.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ChainInfo {
+    /// Its name: a scope, or `@anonymous`.
+    pub chain: String,
+    /// Its entries, heads included.
+    pub length: u64,
+    /// The hash of its last entry.
+    pub tip: Option<oap_identity::Hash>,
+    /// The time of its last entry.
+    pub at: Timestamp,
+}
+
+impl Gateway {
+    /// What the owner sees: everything, newest first; or one chain's entries in order, with its heads.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] for an unknown chain.
+    pub fn audit_owner(&self, query: &AuditQuery) -> Result<Vec<Receipt>, Error> {
+        if let (Some(name), Some(from)) = (&query.chain, query.from) {
+            let (_, chain) = self.chain(name)?;
+            return self.entries(&chain, from).take(query.limit()).collect();
+        }
+        let mut found = Vec::new();
+        for (name, chain) in self.chains()? {
+            if query.chain.as_ref().is_some_and(|wanted| *wanted != name) {
+                continue;
+            }
+            for receipt in self.newest(&chain) {
+                let receipt = receipt?;
+                if query.since.is_some_and(|since| receipt.timestamp < since) {
+                    break;
+                }
+                if query.admits(&receipt) {
+                    found.push(receipt);
+                }
+            }
+        }
+        found.sort_by_key(|receipt| std::cmp::Reverse((receipt.timestamp, receipt.receipt_id)));
+        found.truncate(query.limit());
+        Ok(found)
+    }
+
+    /// What a grantee sees: the receipts that name it, newest first.
+    ///
+    /// # Errors
+    /// [`Error::Store`], [`Error::Corrupt`].
+    pub fn audit_grantee(&self, grantee: &Did, query: &AuditQuery) -> Result<Vec<Receipt>, Error> {
+        let mut found = Vec::new();
+        let prefix = tables::agent(grantee.as_str());
+        for pair in self.store.scan(RECEIPTS_OF, &prefix, None, true) {
+            let (key, _) = pair?;
+            let receipt = self.receipt_at(&key[prefix.len()..])?;
+            if receipt.agent_did == grantee.as_str() && query.admits(&receipt) {
+                found.push(receipt);
+                if found.len() == query.limit() {
+                    break;
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// What anybody sees: the receipts of anonymous calls that claimed a principal, oldest first; without one, the
+    /// end of the anonymous chain.
+    ///
+    /// # Errors
+    /// [`Error::Store`], [`Error::Corrupt`].
+    pub fn audit_public(&self, query: &AuditQuery) -> Result<Vec<Receipt>, Error> {
+        let (_, chain) = self.chain(ANONYMOUS)?;
+        let claimed = query.principal_did.as_ref().map(|did| self.pseudonym(did));
+        let mut found = Vec::new();
+        for receipt in self.newest(&chain).take(MAX_PUBLIC) {
+            let receipt = receipt?;
+            let fits = match &claimed {
+                None => true,
+                Some(claimed) => receipt.policy_decisions.first().is_some_and(|decision| {
+                    decision.more.get("asserted_principal").and_then(Value::as_str) == Some(claimed)
+                }),
+            };
+            if fits && query.since.is_none_or(|since| receipt.timestamp >= since) {
+                found.push(receipt);
+                if found.len() == query.limit() {
+                    break;
+                }
+            }
+        }
+        found.reverse();
+        Ok(found)
+    }
+
+    /// The receipt of an id, with nobody's right to it checked.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`].
+    pub fn receipt(&self, id: ReceiptId) -> Result<Receipt, Error> {
+        let place = self.store.get(RECEIPT_PLACES, &tables::receipt_id(id))?.ok_or(Error::NotFound)?;
+        self.receipt_at(&place)
+    }
+
+    /// Adds a grantee's signature to a receipt that names it: a joint receipt (RFC 0010 A.7.1). The receipt's hash
+    /// does not cover signatures, so the chain stays as it is.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] for an unknown receipt, another's, or a signature that does not verify: the same answer.
+    pub async fn countersign(
+        self: &Arc<Self>,
+        id: ReceiptId,
+        signature: ReceiptSignature,
+    ) -> Result<Receipt, Error> {
+        let receipt = self.receipt(id)?;
+        if receipt.agent_did != signature.by.did().as_str() || signature.alg != "EdDSA" {
+            return Err(Error::NotFound);
+        }
+        let grantee = self.document(signature.by.did()).await.map_err(|_| Error::NotFound)?;
+        let key = grantee.key(&signature.by).ok_or(Error::NotFound)?;
+        let value = URL_SAFE_NO_PAD.decode(&signature.value).map_err(|_| Error::NotFound)?;
+        key.verify(&receipt.signed_bytes()?, &value, self.clock.now()).map_err(|_| Error::NotFound)?;
+        let stored = self
+            .commit(move |w| {
+                let place = w.tx.get(RECEIPT_PLACES, &tables::receipt_id(id))?.ok_or(Error::NotFound)?;
+                let bytes = w.tx.get(RECEIPTS, &place)?.ok_or(Error::NotFound)?;
+                let mut receipt: Receipt = serde_json::from_slice(&bytes)?;
+                if !receipt.signatures.iter().any(|known| known.by.did() == signature.by.did()) {
+                    receipt.signatures.push(signature);
+                    w.tx.put(RECEIPTS, &place, &serde_json::to_vec(&receipt)?)?;
+                }
+                Ok(receipt)
+            })
+            .await?;
+        Ok(stored.into_inner())
+    }
+
+    /// Verifies every chain from its first entry to its last.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`], naming the chain and the entry.
+    pub fn verify_audit(&self) -> Result<BTreeMap<String, VerifiedReceipts>, Error> {
+        let keys = self.keys();
+        let mut verified = BTreeMap::new();
+        for (name, chain) in self.chains()? {
+            let mut failed = None;
+            let entries = self.entries(&chain, 0).map_while(|entry| match entry {
+                Ok(entry) => serde_json::to_value(entry).ok(),
+                Err(error) => {
+                    failed = Some(error);
+                    None
+                }
+            });
+            let result = verify_chain(entries, keys.document());
+            if let Some(error) = failed {
+                return Err(error);
+            }
+            let result = result.map_err(|e| Error::Corrupt(format!("chain {name}: {e}")))?;
+            if result.length != chain.length || Some(result.tip) != chain.tip {
+                return Err(Error::Corrupt(format!("chain {name} is not as long as its state says")));
+            }
+            verified.insert(name, result);
+        }
+        Ok(verified)
+    }
+
+    /// Every chain.
+    ///
+    /// # Errors
+    /// [`Error::Store`], [`Error::Corrupt`].
+    pub fn chain_list(&self) -> Result<Vec<ChainInfo>, Error> {
+        let info = |(chain, state): (String, Chain)| ChainInfo {
+            chain,
+            length: state.length,
+            tip: state.tip,
+            at: state.at,
+        };
+        Ok(self.chains()?.into_iter().map(info).collect())
+    }
+
+    /// The keyed hash under which an asserted, unproven DID is written down.
+    #[must_use]
+    pub fn pseudonym(&self, did: &str) -> String {
+        let keys = self.keys();
+        let mut mac = <Hmac<Sha256> as Mac>::new_from_slice(keys.pseudonym_key())
+            .unwrap_or_else(|_| unreachable!("HMAC takes a key of any length"));
+        mac.update(did.as_bytes());
+        format!("hmac-sha256:{}", URL_SAFE_NO_PAD.encode(mac.finalize().into_bytes()))
+    }
+
+    fn chains(&self) -> Result<Vec<(String, Chain)>, Error> {
+        let mut chains = Vec::new();
+        for pair in self.store.scan(CHAINS, &[], None, false) {
+            let (name, state) = pair?;
+            if !name.is_empty() {
+                chains.push((String::from_utf8_lossy(&name).into_owned(), decode(&state)?));
+            }
+        }
+        Ok(chains)
+    }
+
+    fn chain(&self, name: &str) -> Result<(String, Chain), Error> {
+        let found = self.chains()?.into_iter().find(|(chain, _)| chain == name);
+        found.ok_or(Error::NotFound)
+    }
+
+    /// The entries of a chain from a number on, heads included.
+    fn entries(&self, chain: &Chain, from: u64) -> impl Iterator<Item = Result<Receipt, Error>> {
+        let start = tables::receipt(chain.index, from);
+        let prefix = chain.index.to_be_bytes();
+        let pairs = self.store.scan(RECEIPTS, &prefix, Some(&start), false);
+        pairs.map(|pair| Ok(serde_json::from_slice(&pair?.1)?))
+    }
+
+    /// The receipts of a chain, newest first, heads left out.
+    fn newest(&self, chain: &Chain) -> impl Iterator<Item = Result<Receipt, Error>> {
+        let start = tables::receipt(chain.index, u64::MAX);
+        let prefix = chain.index.to_be_bytes();
+        let pairs = self.store.scan(RECEIPTS, &prefix, Some(&start), true);
+        pairs
+            .map(|pair| Ok(serde_json::from_slice(&pair?.1)?))
+            .filter(|entry: &Result<Receipt, Error>| {
+                entry.as_ref().map_or(true, |receipt| receipt.head_length().is_none())
+            })
+    }
+
+    fn receipt_at(&self, place: &[u8]) -> Result<Receipt, Error> {
+        let bytes = self.store.get(RECEIPTS, place)?.ok_or(Error::NotFound)?;
+        Ok(serde_json::from_slice(&bytes)?)
+    }
+}
+
+/// How far back a public question looks.
+const MAX_PUBLIC: usize = 10_000;

@@ -1,0 +1,90 @@
+//! Incident reports (OAP-CORE 22.2): what the owner publishes when something went wrong.
+
+use crate::error::Error;
+use crate::gateway::Gateway;
+use crate::ledger::ANONYMOUS;
+use crate::tables::INCIDENTS;
+use oap_identity::ids::IncidentId;
+use oap_identity::{Did, Hash, Timestamp};
+use oap_memory::receipt::ReceiptType;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+/// A report of `oap-incident.schema.json`, without the members that the gateway adds.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Report {
+    detected_at: Timestamp,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    resolved_at: Option<Timestamp>,
+    severity: Severity,
+    #[serde(default)]
+    scope: Value,
+    root_cause: String,
+    mitigation: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    remediation: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    notification: Option<Value>,
+    status: IncidentStatus,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Severity {
+    Low,
+    Medium,
+    High,
+    Critical,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum IncidentStatus {
+    Open,
+    Mitigated,
+    Resolved,
+    PostMortemPublished,
+}
+
+impl Gateway {
+    /// Publishes a report.
+    ///
+    /// # Errors
+    /// [`Error::Member`], naming the member.
+    pub async fn report_incident(self: &Arc<Self>, report: Value) -> Result<Value, Error> {
+        let mut report: Report =
+            serde_json::from_value(report).map_err(|e| Error::Member("incident", e.to_string()))?;
+        if report.scope.is_null() {
+            report.scope = json!({});
+        }
+        let now = self.clock.now();
+        let id = IncidentId::new(now, &*self.random);
+        let tool: &Did = &self.principal;
+        let mut published = serde_json::to_value(report)?;
+        published["incident_id"] = json!(id);
+        published["tool_did"] = json!(tool);
+        published["disclosed_at"] = json!(now);
+        let mut draft = self.draft(ReceiptType::Incident, "incident.report", tool.as_str());
+        draft.rules = vec!["principal".to_owned()];
+        draft.output_hash = Some(Hash::of_canonical(&published)?);
+        let stored = self
+            .commit(move |w| {
+                w.receipt(ANONYMOUS, draft)?;
+                w.tx.put(INCIDENTS, &id.to_bytes(), published.to_string().as_bytes())?;
+                Ok(published)
+            })
+            .await?;
+        Ok(stored.into_inner())
+    }
+
+    /// The published reports, newest first.
+    ///
+    /// # Errors
+    /// [`Error::Store`], [`Error::Corrupt`].
+    pub fn incidents(&self) -> Result<Vec<Value>, Error> {
+        let pairs = self.store.scan(INCIDENTS, &[], None, true);
+        pairs.map(|pair| Ok(serde_json::from_slice(&pair?.1)?)).collect()
+    }
+}

@@ -1,0 +1,442 @@
+//! Items: written, corrected, taken back, put back (protocol sections 4 and 11).
+//!
+//! One transaction per user-visible fact: item, link, receipt and indexes are there together or not at all.
+
+use crate::error::Error;
+use crate::gateway::Gateway;
+use crate::ledger::{Draft, Writing, chain_of};
+use crate::tables::{self, HEADS, LINKS, TOMBSTONES, VERSIONS, encode, entry};
+use crate::views;
+use oap_identity::{Hash, ItemId, ReceiptId, Timestamp};
+use oap_memory::chain::{Event, Link};
+use oap_memory::commitment::{self, Committed, Place};
+use oap_memory::detect::segments;
+use oap_memory::item::{Body, Defaults};
+use oap_memory::receipt::{ReceiptType, item_tag};
+use oap_memory::record::{Head, Meta, Status};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use std::sync::Arc;
+
+/// Most items of one write.
+pub const MAX_BATCH: usize = 1000;
+
+/// What was made of a written item.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Written {
+    /// The item.
+    pub item_id: ItemId,
+    /// The receipt of the event.
+    pub receipt_id: ReceiptId,
+    /// The commitment now in force.
+    pub commitment: Hash,
+    /// The item's version.
+    pub version: u32,
+}
+
+/// An item that was concealed and signed, and is about to be stored.
+struct Prepared {
+    body: Body,
+    committed: Committed,
+    place: Place,
+    receipt: ReceiptId,
+}
+
+impl Gateway {
+    /// Writes new items, all or none. The receipts are one per item: a receipt for a batch would tell a grantee
+    /// about its neighbours.
+    ///
+    /// # Errors
+    /// [`Error::Item`] naming the member of the first item that is refused.
+    pub async fn capture(self: &Arc<Self>, items: &[Value]) -> Result<Vec<Written>, Error> {
+        if items.is_empty() || items.len() > MAX_BATCH {
+            return Err(Error::Member("items", format!("must be 1 to {MAX_BATCH} items")));
+        }
+        let now = self.clock.now();
+        let bodies = items.iter().map(|item| self.parse_item(item, now)).collect::<Result<Vec<_>, _>>()?;
+        let gateway = self.clone();
+        let prepared = tokio::task::spawn_blocking(move || {
+            bodies.into_iter().map(|body| gateway.prepare_capture(body, now)).collect::<Result<Vec<_>, _>>()
+        });
+        let prepared = prepared.await.map_err(|_| Error::Corrupt("preparing items failed".into()))??;
+        let stored = self
+            .commit(move |w| prepared.into_iter().map(|item| w.store_capture(item)).collect::<Result<Vec<_>, _>>())
+            .await?;
+        metrics::counter!("oap_items_captured_total").increment(stored.len() as u64);
+        Ok(stored.into_inner())
+    }
+
+    /// Replaces what an item says; members that are not named stay. The former version is kept for the retention
+    /// time and is in no view.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`], [`Error::Item`], [`Error::Conflict`] when `version` is not the one in force.
+    pub async fn correct(
+        self: &Arc<Self>,
+        item: ItemId,
+        changes: Value,
+        version: Option<u32>,
+        event: Event,
+    ) -> Result<Written, Error> {
+        let gateway = self.clone();
+        let stored = self
+            .commit(move |w| {
+                let (_, head) = tables::head(w.tx, item)?;
+                if head.status != Status::Current {
+                    return Err(Error::Conflict("the item is not current; restore it first"));
+                }
+                if version.is_some_and(|version| version != head.version_seq + 1) {
+                    return Err(Error::Conflict("the item has another version by now"));
+                }
+                let bytes = w.tx.get(VERSIONS, &entry(item, head.version_seq))?.ok_or(Error::NotFound)?;
+                let current: Committed = tables::decode(&bytes)?;
+                let merged = merge(&whole(&current)?, changes)?;
+                let body = gateway.parse_item(&merged, w.now)?;
+                if body.scope_id != head.scope_id {
+                    return Err(Error::Member("scope_id", "an item cannot change its scope".into()));
+                }
+                w.store_version(head, body, event)
+            })
+            .await?;
+        Ok(stored.into_inner())
+    }
+
+    /// Appends a link without a new version: `retract`, `restore` or `confirm`.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`]; [`Error::Conflict`] when the item is not in a state for it.
+    pub async fn mark(self: &Arc<Self>, item: ItemId, event: Event) -> Result<Written, Error> {
+        let stored = self
+            .commit(move |w| {
+                let (slot, before) = tables::head(w.tx, item)?;
+                let mut head = before.clone();
+                match (event, head.status) {
+                    (Event::Retract, Status::Current) => {
+                        head.status = Status::Retracted;
+                        head.ended_at = Some(w.now);
+                    }
+                    (Event::Restore, Status::Retracted) => {
+                        head.status = Status::Current;
+                        head.ended_at = None;
+                    }
+                    (Event::Confirm, Status::Current) => {
+                        head.meta.human_verified = true;
+                        head.meta.needs_verification = false;
+                    }
+                    _ => return Err(Error::Conflict("the item is not in a state for this")),
+                }
+                let last = w.last_link(&head)?;
+                let written = w.append_link(&mut head, &last, event, last.commitment)?;
+                w.tx.put_in(slot, HEADS, &item.to_bytes(), &encode(&head)?)?;
+                w.announce(item, Some(Arc::new(head)));
+                Ok(written)
+            })
+            .await?;
+        Ok(stored.into_inner())
+    }
+
+    /// An item as its owner sees it: wire form, record, chain.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`]; an erased item has its chain alone.
+    pub fn item(&self, item: ItemId) -> Result<Value, Error> {
+        let chain = views::links(&self.store, item)?;
+        if chain.is_empty() {
+            return Err(Error::NotFound);
+        }
+        let Some(head) = self.catalog.get(item) else {
+            return Ok(json!({"item": {"item_id": item, "status": Status::Erased}, "chain": chain}));
+        };
+        let mut versions = Vec::new();
+        for (seq, _) in &head.replaced {
+            if let Ok(committed) = tables::version(&self.store, item, *seq) {
+                let mut version = whole(&committed)?;
+                version.insert("status".into(), json!(Status::Superseded));
+                versions.push(Value::Object(version));
+            }
+        }
+        Ok(json!({
+            "item": self.owner_item(&head)?,
+            "record": head.meta,
+            "chain": chain,
+            "superseded": versions,
+        }))
+    }
+
+    /// The wire form of an item with everything shown.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`], [`Error::Corrupt`].
+    pub fn owner_item(&self, head: &Head) -> Result<Value, Error> {
+        let committed = tables::version(&self.store, head.item_id, head.version_seq)?;
+        let mut item = whole(&committed)?;
+        item.insert("status".into(), json!(head.status));
+        item.insert("version".into(), json!(head.version_seq + 1));
+        Ok(Value::Object(item))
+    }
+
+    /// Items newest first, as their owner sees them; and where to go on.
+    ///
+    /// # Errors
+    /// [`Error::Store`], [`Error::Corrupt`].
+    pub fn list(&self, wanted: &ListQuery) -> Result<(Vec<Value>, Option<ItemId>), Error> {
+        let limit = wanted.limit.unwrap_or(50).clamp(1, 1000);
+        let mut heads = self.catalog.all();
+        heads.retain(|head| wanted.admits(head));
+        heads.reverse();
+        let next = heads.get(limit - 1).map(|head| head.item_id).filter(|_| heads.len() > limit);
+        let items = heads.iter().take(limit).map(|head| self.owner_item(head)).collect::<Result<_, _>>()?;
+        Ok((items, next))
+    }
+
+    fn parse_item(&self, item: &Value, now: Timestamp) -> Result<Body, Error> {
+        let defaults = Defaults { principal: &self.principal, scope: &self.config.default_scope, now };
+        Ok(Body::parse(item, &defaults)?)
+    }
+
+    fn prepare_capture(&self, body: Body, now: Timestamp) -> Result<Prepared, Error> {
+        let receipt = ReceiptId::new(now, &*self.random);
+        let item_id = ItemId::new(now, &*self.random);
+        let place = Place { item_id, seq: 0, event: Event::Capture, at: now, prev: None, receipt };
+        let committed = self.sign_version(&body, &place)?;
+        Ok(Prepared { body, committed, place, receipt })
+    }
+
+    fn sign_version(&self, body: &Body, place: &Place) -> Result<Committed, Error> {
+        let segments = segments(body.text.as_deref().unwrap_or_default());
+        Ok(Committed::sign(body, &segments, place, self.keys().current(), &*self.random)?)
+    }
+}
+
+/// What to list.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ListQuery {
+    /// Only of this kind.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<oap_memory::Kind>,
+    /// Only with this label.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+    /// Only of this scope.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scope: Option<oap_identity::ScopeId>,
+    /// Only about this subject.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subject: Option<String>,
+    /// Only in this state; current ones if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<Status>,
+    /// Only older than this item.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<ItemId>,
+    /// At most so many, 1 to 1000; 50 if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<usize>,
+}
+
+impl ListQuery {
+    fn admits(&self, head: &Head) -> bool {
+        head.status == self.status.unwrap_or(Status::Current)
+            && self.before.is_none_or(|before| head.item_id < before)
+            && self.kind.is_none_or(|kind| head.kind == kind)
+            && self.label.as_ref().is_none_or(|label| head.labels.contains(label))
+            && self.scope.as_ref().is_none_or(|scope| head.scope_id == *scope)
+            && self.subject.as_ref().is_none_or(|subject| head.subject_entity_id.as_ref() == Some(subject))
+    }
+}
+
+/// A version with everything shown.
+fn whole(committed: &Committed) -> Result<Map<String, Value>, Error> {
+    Ok(commitment::wire(&committed.claims(committed.disclosures().iter())?)?)
+}
+
+/// An item with some members replaced, in the form in which items are written. Of `content` and `provenance` the
+/// named members are replaced, of everything else the whole.
+fn merge(current: &Map<String, Value>, changes: Value) -> Result<Value, Error> {
+    let Value::Object(changes) = changes else {
+        return Err(Error::Member("item", "must be an object".into()));
+    };
+    let mut merged = current.clone();
+    for made in ["item_id", "owner_did", "version", "status"] {
+        merged.remove(made);
+    }
+    if let Some(provenance) = merged.get_mut("provenance").and_then(Value::as_object_mut) {
+        provenance.remove("source_receipt");
+    }
+    for (name, value) in changes {
+        match (name.as_str(), merged.get_mut(&name), value) {
+            ("content" | "provenance", Some(Value::Object(members)), Value::Object(new)) => {
+                members.extend(new);
+                members.retain(|_, value| !value.is_null());
+            }
+            (_, _, value) => drop(merged.insert(name, value)),
+        }
+    }
+    Ok(Value::Object(merged))
+}
+
+impl Writing<'_, '_> {
+    fn store_capture(&mut self, prepared: Prepared) -> Result<Written, Error> {
+        let Prepared { body, mut committed, place, receipt } = prepared;
+        let principal = self.gateway.principal.clone();
+        if !committed.is_signed_by(self.keys.current().kid()) {
+            // The keys were rotated while the item was prepared.
+            committed = self.gateway.sign_version(&body, &place)?;
+        }
+        let commitment = committed.commitment();
+        let mut draft = self.item_draft(Event::Capture, place.item_id, commitment);
+        draft.id = Some(receipt);
+        let link = Link {
+            item_id: place.item_id,
+            seq: 0,
+            event: Event::Capture,
+            at: place.at,
+            actor: principal.clone(),
+            commitment,
+            prev: Link::write_prev(None),
+            receipt,
+            signature: String::new(),
+        };
+        self.receipt(&chain_of(&body.scope_id), draft)?;
+        self.put_link(link)?;
+        let head = Head::new(place.item_id, &body, Meta::owner(principal, false));
+        self.put_version(head, &committed)?;
+        Ok(Written { item_id: place.item_id, receipt_id: receipt, commitment, version: 1 })
+    }
+
+    fn store_version(&mut self, before: Head, body: Body, event: Event) -> Result<Written, Error> {
+        let item = before.item_id;
+        let last = self.last_link(&before)?;
+        let first = self.link(item, 0)?;
+        let place = Place {
+            item_id: item,
+            seq: before.seq + 1,
+            event,
+            at: self.now.max(last.at),
+            prev: Some(last.hash()?),
+            receipt: first.receipt,
+        };
+        let committed = self.gateway.sign_version(&body, &place)?;
+        let mut head = before.clone();
+        let written = self.append_link(&mut head, &last, event, committed.commitment())?;
+        head.take(&body);
+        head.replaced.push((before.version_seq, self.now));
+        head.version_seq = head.seq;
+        self.put_version(head, &committed)?;
+        Ok(written)
+    }
+
+    /// Stores head and version under a fresh key.
+    fn put_version(&mut self, head: Head, committed: &Committed) -> Result<(), Error> {
+        let slot = self.tx.new_slot()?;
+        self.tx.put_in(slot, VERSIONS, &entry(head.item_id, head.version_seq), &encode(committed)?)?;
+        self.tx.put_in(slot, HEADS, &head.item_id.to_bytes(), &encode(&head)?)?;
+        self.announce(head.item_id, Some(Arc::new(head)));
+        Ok(())
+    }
+
+    /// Appends a link and its receipt, and counts it in the head.
+    pub(crate) fn append_link(
+        &mut self,
+        head: &mut Head,
+        last: &Link,
+        event: Event,
+        commitment: Hash,
+    ) -> Result<Written, Error> {
+        let draft = self.item_draft(event, head.item_id, commitment);
+        let receipt = self.receipt(&chain_of(&head.scope_id), draft)?;
+        let link = Link {
+            item_id: head.item_id,
+            seq: last.seq + 1,
+            event,
+            at: self.now.max(last.at),
+            actor: self.gateway.principal.clone(),
+            commitment,
+            prev: Link::write_prev(Some(last.hash()?)),
+            receipt: receipt.receipt_id,
+            signature: String::new(),
+        };
+        head.seq = link.seq;
+        self.put_link(link)?;
+        let version = if event.commits() { head.seq + 1 } else { head.version_seq + 1 };
+        Ok(Written { item_id: head.item_id, receipt_id: receipt.receipt_id, commitment, version })
+    }
+
+    fn put_link(&mut self, link: Link) -> Result<(), Error> {
+        let (item, seq) = (link.item_id, link.seq);
+        let link = link.signed(self.keys.current())?;
+        Ok(self.tx.put(LINKS, &entry(item, seq), &serde_json::to_vec(&link)?)?)
+    }
+
+    fn link(&self, item: ItemId, seq: u32) -> Result<Link, Error> {
+        let bytes = self.tx.get(LINKS, &entry(item, seq))?.ok_or(Error::NotFound)?;
+        Ok(serde_json::from_slice(&bytes)?)
+    }
+
+    /// The last link of an item.
+    pub(crate) fn last_link(&self, head: &Head) -> Result<Link, Error> {
+        self.link(head.item_id, head.seq)
+    }
+
+    /// The draft of the receipt of an item's event. It names the principal and never which of its agents wrote;
+    /// its scope is bound by the commitment and not in the clear, because grantees see capture receipts.
+    fn item_draft(&self, event: Event, item: ItemId, commitment: Hash) -> Draft {
+        let gateway = self.gateway;
+        let (kind, action) = match event {
+            Event::Capture => (ReceiptType::Invocation, "memory.capture"),
+            Event::Correct => (ReceiptType::Invocation, "memory.correct"),
+            Event::Relabel => (ReceiptType::Invocation, "memory.relabel"),
+            Event::Reseal => (ReceiptType::Invocation, "memory.reseal"),
+            Event::Confirm => (ReceiptType::Invocation, "memory.confirm"),
+            Event::Merge => (ReceiptType::Invocation, "memory.merge"),
+            Event::Retract => (ReceiptType::Invocation, "memory.retract"),
+            Event::Restore => (ReceiptType::Invocation, "memory.restore"),
+            Event::Import => (ReceiptType::Invocation, "memory.import"),
+            Event::Migrate => (ReceiptType::Invocation, "memory.migrate"),
+            Event::Expire => (ReceiptType::Deletion, "memory.expire"),
+            Event::Erase => (ReceiptType::Deletion, "memory.erase"),
+        };
+        let mut draft = gateway.draft(kind, action, gateway.principal.as_str());
+        draft.rules = vec!["principal".to_owned()];
+        draft.output_hash = Some(commitment);
+        draft.tags = vec![item_tag(item, commitment)];
+        draft
+    }
+
+    /// Destroys an item's content: every key of it, and everything but its links.
+    pub(crate) fn erase(&mut self, item: ItemId, event: Event) -> Result<Written, Error> {
+        let (slot, mut head) = tables::head(self.tx, item)?;
+        let last = self.last_link(&head)?;
+        let versions: Vec<u32> =
+            head.replaced.iter().map(|(seq, _)| *seq).chain([head.version_seq]).collect();
+        let written = self.append_link(&mut head, &last, event, last.commitment)?;
+        for seq in versions {
+            self.drop_version(item, seq)?;
+        }
+        self.tx.wipe(slot);
+        self.tx.delete(HEADS, &item.to_bytes());
+        self.tx.put(TOMBSTONES, &item.to_bytes(), &encode(&(head.seq, self.now))?)?;
+        self.announce(item, None);
+        Ok(written)
+    }
+
+    /// Destroys one version.
+    pub(crate) fn drop_version(&mut self, item: ItemId, seq: u32) -> Result<(), Error> {
+        let key = entry(item, seq);
+        if let Some((slot, _)) = self.tx.get_with_slot(VERSIONS, &key)? {
+            self.tx.delete(VERSIONS, &key);
+            self.tx.wipe(slot);
+        }
+        Ok(())
+    }
+
+    /// Tells catalog and views of an item's change, once it is durable.
+    pub(crate) fn announce(&mut self, item: ItemId, head: Option<Arc<Head>>) {
+        let (gateway, now) = (self.gateway.clone(), self.now);
+        self.tx.on_commit(move || {
+            let before = gateway.catalog.set(item, head.clone());
+            gateway.views.changed(item, before.as_deref(), head.as_deref(), now);
+        });
+    }
+}

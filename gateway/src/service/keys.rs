@@ -1,0 +1,80 @@
+//! Keys: rotated, revoked (protocol section 2).
+
+use crate::error::Error;
+use crate::gateway::Gateway;
+use crate::keyring::{KeyInfo, Keyring};
+use crate::ledger::{ANONYMOUS, Chain, Writing};
+use crate::tables::{CHAINS, KEYS, decode};
+use oap_identity::Timestamp;
+use oap_memory::receipt::ReceiptType;
+use std::sync::Arc;
+use std::time::Duration;
+
+impl Gateway {
+    /// Puts a new signing key into use; the former stays to verify what it signed.
+    ///
+    /// # Errors
+    /// [`Error::Conflict`] for a did:key.
+    pub async fn rotate_keys(self: &Arc<Self>) -> Result<Vec<KeyInfo>, Error> {
+        let stored = self
+            .commit(move |w| {
+                let at = w.after_everything()?;
+                let keys = w.keys.rotated(at, &*w.gateway.random)?;
+                w.change_keys(keys, "keys.rotate")
+            })
+            .await?;
+        Ok(stored.into_inner())
+    }
+
+    /// Marks a key as compromised since a time. Every grant that it signed is void at once.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] for an unknown key; [`Error::Conflict`] for a did:key in use.
+    pub async fn revoke_key(
+        self: &Arc<Self>,
+        fragment: String,
+        since: Option<Timestamp>,
+    ) -> Result<Vec<KeyInfo>, Error> {
+        let stored = self
+            .commit(move |w| {
+                let at = w.after_everything()?;
+                let since = since.unwrap_or(at).min(at);
+                let keys = w.keys.revoked(&fragment, since, at, &*w.gateway.random)?;
+                w.change_keys(keys, "keys.revoke")
+            })
+            .await?;
+        // The trust of every view's grant may rest on the key.
+        self.views.clear();
+        Ok(stored.into_inner())
+    }
+}
+
+impl Writing<'_, '_> {
+    /// A time later than that of anything that was signed.
+    fn after_everything(&mut self) -> Result<Timestamp, Error> {
+        let mut latest = self.now;
+        for pair in self.gateway.store.scan(CHAINS, &[], None, false) {
+            let (name, _) = pair?;
+            if let Some(state) = self.tx.get(CHAINS, &name)?
+                && !name.is_empty()
+            {
+                latest = latest.max(decode::<Chain>(&state)?.at);
+            }
+        }
+        Ok(latest.plus(Duration::from_millis(1)))
+    }
+
+    /// Stores the keys and takes them into use: what is signed from here on is signed with them.
+    fn change_keys(&mut self, keys: Keyring, action: &'static str) -> Result<Vec<KeyInfo>, Error> {
+        let gateway = self.gateway.clone();
+        let mut draft = gateway.draft(ReceiptType::Consent, action, gateway.principal.as_str());
+        draft.rules = vec!["principal".to_owned()];
+        self.tx.put(KEYS, &[], &keys.encode()?)?;
+        let list = keys.list();
+        gateway.use_keys(keys)?;
+        self.keys = gateway.keys();
+        // The first thing that the new key signs, where everybody sees it.
+        self.receipt(ANONYMOUS, draft)?;
+        Ok(list)
+    }
+}

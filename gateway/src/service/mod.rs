@@ -1,0 +1,11 @@
+//! What a gateway does, for whoever asks: HTTP handlers and the command line call the same functions.
+
+pub mod audit;
+pub mod deletion;
+pub mod grants;
+pub mod incidents;
+pub mod items;
+pub mod keys;
+pub mod owner;
+pub mod query;
+pub mod sweep;

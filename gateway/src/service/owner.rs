@@ -1,0 +1,171 @@
+//! The owner's side: trust tokens of OAP-CORE 10.1 (protocol section 10).
+//!
+//! A token is signed by the principal's key in use and bound to an agent's key; rotating the principal's key ends
+//! every token.
+
+use crate::error::Error;
+use crate::gateway::Gateway;
+use oap_grants::dpop::{self, Request};
+use oap_grants::token::Confirmation;
+use oap_grants::verify::Presented;
+use oap_identity::signed::{UnverifiedJwt, sign_jwt};
+use oap_identity::{Did, Signer, random};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// The `typ` of a trust token.
+pub const TYP: &str = "oap-trust-token+jwt";
+/// How long the administrator's token lives, in seconds: a year. Every start of the server renews it.
+pub const ADMIN_LIFE: i64 = 365 * 86_400;
+
+/// What a trust token permits; each includes those before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Permission {
+    /// Read memory.
+    #[serde(rename = "memory.read")]
+    Read,
+    /// Write memory.
+    #[serde(rename = "memory.write")]
+    Write,
+    /// Grant, revoke, delete, rotate keys, read the audit log.
+    #[serde(rename = "memory.admin")]
+    Admin,
+}
+
+impl Permission {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Read => "memory.read",
+            Self::Write => "memory.write",
+            Self::Admin => "memory.admin",
+        }
+    }
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Claims {
+    iss: Did,
+    sub: Did,
+    aud: String,
+    agent: Did,
+    scope: Vec<Permission>,
+    nonce: String,
+    iat: i64,
+    exp: i64,
+    cnf: Confirmation,
+}
+
+/// One of the owner's own agents, with a permission that was checked.
+#[derive(Debug, Clone)]
+pub struct OwnerAgent {
+    agent: Did,
+    jkt: String,
+    permissions: Vec<Permission>,
+}
+
+impl OwnerAgent {
+    /// The agent.
+    #[must_use]
+    pub const fn agent(&self) -> &Did {
+        &self.agent
+    }
+}
+
+impl Gateway {
+    /// Makes a trust token for an agent's key.
+    ///
+    /// # Errors
+    /// [`Error::Signed`]; none in practice.
+    pub fn trust_token(&self, agent: &Signer, permission: Permission) -> Result<String, Error> {
+        let agent = OwnerAgent {
+            agent: agent.did().clone(),
+            jkt: agent.public().thumbprint(),
+            permissions: vec![permission],
+        };
+        self.renew_token(&agent)
+    }
+
+    /// Makes a trust token for an agent that had one.
+    ///
+    /// # Errors
+    /// [`Error::Signed`]; none in practice.
+    pub fn renew_token(&self, agent: &OwnerAgent) -> Result<String, Error> {
+        let now = self.clock.now().seconds();
+        let claims = Claims {
+            iss: self.principal.clone(),
+            sub: self.principal.clone(),
+            aud: self.origin.clone(),
+            agent: agent.agent.clone(),
+            scope: agent.permissions.clone(),
+            nonce: oap_identity::Hash::of(&random::bytes::<16>(&*self.random)).to_string()[7..39].to_owned(),
+            iat: now,
+            exp: now + ADMIN_LIFE,
+            cnf: Confirmation { jkt: agent.jkt.clone() },
+        };
+        Ok(sign_jwt(self.keys().current(), TYP, &claims)?)
+    }
+
+    /// Which of the owner's agents presents a trust token, with at least that permission. The proof is remembered
+    /// before this returns.
+    ///
+    /// # Errors
+    /// [`Error::Owner`], [`Error::Permission`].
+    pub async fn owner_agent(
+        self: &Arc<Self>,
+        authorization: &[String],
+        proofs: &[String],
+        request: Request<'_>,
+        needed: Permission,
+    ) -> Result<OwnerAgent, Error> {
+        let [authorization] = authorization else {
+            return Err(Error::Owner("the owner's credential is needed: \"Authorization: DPoP <trust token>\""));
+        };
+        let token = authorization
+            .split_once(' ')
+            .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("dpop"))
+            .map(|(_, token)| token.trim())
+            .ok_or(Error::Owner("a trust token is sent as \"Authorization: DPoP\" with a proof"))?;
+        let claims = self.check_trust_token(token)?;
+        let headers: Vec<&str> = proofs.iter().map(String::as_str).collect();
+        let proof = dpop::check(&headers, request, token, self.clock.now())
+            .map_err(|e| Error::Unauthenticated(e.into()))?;
+        if proof.jkt != claims.cnf.jkt {
+            return Err(Error::Owner("the proof is signed by another key than the token is bound to"));
+        }
+        self.use_proof(proof.replay_key).await.map_err(|error| match error {
+            Error::Proof(_) => Error::Owner("the DPoP proof was used before"),
+            error => error,
+        })?;
+        if claims.scope.iter().all(|permission| *permission < needed) {
+            return Err(Error::Permission(needed.as_str()));
+        }
+        Ok(OwnerAgent { agent: claims.agent, jkt: claims.cnf.jkt, permissions: claims.scope })
+    }
+
+    fn check_trust_token(&self, token: &str) -> Result<Claims, Error> {
+        const REFUSED: &str = "the trust token is not one of this gateway's, or was ended by a key rotation";
+        let refused = |_| Error::Owner(REFUSED);
+        let keys = self.keys();
+        let jwt = UnverifiedJwt::parse(token, TYP).map_err(refused)?;
+        if jwt.kid().map_err(refused)? != *keys.current().kid() {
+            return Err(Error::Owner(REFUSED));
+        }
+        let claims: Claims = jwt.verify_with(keys.current().public()).map_err(refused)?;
+        let now = self.clock.now().seconds();
+        let skew = i64::try_from(oap_identity::time::MAX_SKEW.as_secs()).unwrap_or(0);
+        let ours = claims.iss == self.principal && claims.sub == self.principal && claims.aud == self.origin;
+        if !ours || claims.exp <= now || claims.iat > now + skew {
+            return Err(Error::Owner(REFUSED));
+        }
+        Ok(claims)
+    }
+
+    /// Whether a request carries a trust token at all: by its `typ`, before anything is checked.
+    #[must_use]
+    pub fn presents_trust_token(presented: &Presented) -> bool {
+        let [authorization] = presented.authorization else { return false };
+        let Some((_, token)) = authorization.split_once(' ') else { return false };
+        UnverifiedJwt::parse(token.trim(), TYP).is_ok()
+    }
+}
+

@@ -1,0 +1,297 @@
+//! The way of one query (architecture): token and proof to [`VerifiedGrant`], grant to view, view and query to
+//! answer, answer to durable receipt, receipt to bytes. Each step takes what the step before made.
+
+use crate::error::Error;
+use crate::gateway::Gateway;
+use crate::ledger::{Draft, Stored, chain_of};
+use crate::proofs::REMEMBERED;
+use crate::service::grants::facts;
+use crate::shelf::disclosed_count;
+use crate::tables::{DISCLOSED, DISCLOSED_COUNT, PROOFS, disclosed, encode};
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use chacha20poly1305::aead::{Aead, KeyInit, Payload};
+use chacha20poly1305::{XChaCha20Poly1305, XNonce};
+use oap_grants::verify::{Authenticated, Presented, Refused, Unauthenticated, authenticate, verify};
+use oap_grants::{GrantBook, GrantRecord, Operation, Replay, VerifiedGrant, limits};
+use oap_identity::{Did, Hash, RequestId, Timestamp, random};
+use oap_memory::answer::{Frame, Position, Rank, answer, output_hash, respond};
+use oap_memory::receipt::{Receipt, ReceiptType};
+use oap_memory::{Profile, Query};
+use serde_json::json;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Times an answer is computed anew because another answer under the same grant was committed meanwhile.
+const ATTEMPTS: usize = 8;
+
+/// A caller whose token and proof were checked. The proof is remembered with the first thing that is committed.
+pub struct Caller {
+    authenticated: Authenticated,
+    proof: Option<[u8; 32]>,
+}
+
+impl Caller {
+    /// The grantee.
+    #[must_use]
+    pub const fn grantee(&self) -> &Did {
+        self.authenticated.grantee()
+    }
+}
+
+/// Passes questions on to the proofs in memory, and notes the proof that was used.
+struct Noting<'a>(&'a dyn Replay, Mutex<Option<[u8; 32]>>);
+
+impl Replay for Noting<'_> {
+    fn first_use(&self, key: [u8; 32], now: Timestamp) -> bool {
+        *self.1.lock().unwrap_or_else(PoisonError::into_inner) = Some(key);
+        self.0.first_use(key, now)
+    }
+}
+
+impl Gateway {
+    /// Who presents a token: the first step.
+    ///
+    /// # Errors
+    /// [`Unauthenticated`].
+    pub fn caller(&self, presented: &Presented) -> Result<Caller, Unauthenticated> {
+        let noting = Noting(&self.proofs, Mutex::new(None));
+        let keys = self.keys();
+        let now = self.clock.now();
+        let authenticated = authenticate(presented, keys.document(), &self.origin, &noting, now)?;
+        let proof = noting.1.into_inner().unwrap_or_else(PoisonError::into_inner);
+        Ok(Caller { authenticated, proof })
+    }
+
+    /// Judges the caller's grant for an operation; a refusal leaves a receipt.
+    ///
+    /// # Errors
+    /// [`Error::Refused`].
+    pub async fn judge(
+        self: &Arc<Self>,
+        caller: &Caller,
+        operation: Operation,
+        action: &'static str,
+    ) -> Result<VerifiedGrant, Error> {
+        let (keys, now) = (self.keys(), self.clock.now());
+        match verify(&caller.authenticated, operation, &self.shelf, keys.document(), now) {
+            Ok(grant) => Ok(grant),
+            Err(refused) => Err(self.refuse_caller(caller, action, refused).await?),
+        }
+    }
+
+    /// Records the refusal of a caller; the error to answer with.
+    async fn refuse_caller(
+        self: &Arc<Self>,
+        caller: &Caller,
+        action: &'static str,
+        refused: Refused,
+    ) -> Result<Error, Error> {
+        self.keep_proof(caller).await?;
+        match self.shelf.by_id(caller.authenticated.grant_id()) {
+            Some(record) => self.refuse(&record, action, refused).await,
+            // The grant was never here: the token is none of ours, whatever its signature says.
+            None => Ok(Unauthenticated::NoToken.into()),
+        }
+    }
+
+    /// Remembers a caller's proof in the store, where nothing else is committed.
+    ///
+    /// # Errors
+    /// [`Error::Store`].
+    pub async fn keep_proof(self: &Arc<Self>, caller: &Caller) -> Result<(), Error> {
+        if let Some(key) = caller.proof {
+            self.commit(move |w| Ok(w.tx.put(PROOFS, &key, &encode(&w.now.plus(REMEMBERED))?)?)).await?;
+        }
+        Ok(())
+    }
+
+    /// Answers a query: bytes in canonical form, whose receipt is durable.
+    ///
+    /// # Errors
+    /// [`Error::Query`], [`Error::Cursor`]; [`Error::Refused`] with a receipt.
+    pub async fn query(
+        self: &Arc<Self>,
+        caller: &Caller,
+        query: Query,
+        action: &'static str,
+    ) -> Result<Vec<u8>, Error> {
+        query.check()?;
+        let grant = self.judge(caller, Operation::Query, action).await?;
+        if let Err(refused) = self.allowed(&grant, &query) {
+            return Err(self.refuse_caller(caller, action, refused).await?);
+        }
+        let profile = self.profile(&grant.grant().redaction_profile).ok_or(Error::NotFound)?;
+        let binding = query.binding()?;
+        let after = query.cursor.as_deref().map(|c| self.open_cursor(c, &grant, binding)).transpose()?;
+        let asked_as = query.request_id.clone();
+        let request_id = asked_as.unwrap_or_else(|| RequestId::new(self.clock.now(), &*self.random));
+        for _ in 0..ATTEMPTS {
+            match self.try_answer(caller, &grant, profile, &query, after, &request_id).await {
+                Err(Error::Conflict(DISCLOSED_MEANWHILE)) => {}
+                answered => return answered,
+            }
+        }
+        Err(Error::Conflict("too many queries at once under this grant; try again"))
+    }
+
+    /// What the grant says of this query, beyond its state.
+    fn allowed(&self, grant: &VerifiedGrant, query: &Query) -> Result<(), Refused> {
+        let grant = grant.grant();
+        if query.include_embeddings && !grant.embedding_access {
+            return Err(Refused::Embeddings);
+        }
+        let fits = |purpose: &String| grant.purpose_codes.is_empty() || grant.purpose_codes.contains(purpose);
+        if query.purpose.as_ref().is_some_and(|purpose| !fits(purpose)) {
+            return Err(Refused::Purpose);
+        }
+        limits::check_profile(grant, self.profile(&grant.redaction_profile))?;
+        Ok(())
+    }
+
+    async fn try_answer(
+        self: &Arc<Self>,
+        caller: &Caller,
+        grant: &VerifiedGrant,
+        profile: &Profile,
+        query: &Query,
+        after: Option<Position>,
+        request_id: &RequestId,
+    ) -> Result<Vec<u8>, Error> {
+        let before = self.shelf.disclosed(grant.grant().grant_id);
+        let view = self.view(grant, query.include_embeddings, &before).await?;
+        let answer = answer(&view, &before, query, after);
+        let items = answer.items_json();
+        let response_id = RequestId::new(self.clock.now(), &*self.random);
+        let receipt = self.query_draft(grant, profile, query, request_id, &items, &response_id, answer.tags())?;
+        let stored =
+            self.commit_answer(caller, grant, receipt, answer.newly_disclosed().to_vec(), before.count());
+        let receipt: Stored<Receipt> = stored.await?;
+        metrics::counter!("oap_queries_total").increment(1);
+        let level = grant.grant().trust_level;
+        let frame = Frame {
+            request_id,
+            response_id: &response_id,
+            level,
+            profile: profile.name(),
+            redacted_field_count: profile.redacted_field_count(level),
+            lawful_basis: grant.grant().lawful_basis.as_str(),
+            next_cursor: answer
+                .next()
+                .map(|position| self.seal_cursor(position, grant, query.binding()?))
+                .transpose()?,
+        };
+        Ok(respond(&items, &frame, &receipt, self.keys().current())?.into_bytes())
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "everything that a receipt names")]
+    fn query_draft(
+        &self,
+        grant: &VerifiedGrant,
+        profile: &Profile,
+        query: &Query,
+        request_id: &RequestId,
+        items: &str,
+        response_id: &RequestId,
+        tags: Vec<String>,
+    ) -> Result<Draft, Error> {
+        let mut draft = self.draft(ReceiptType::Invocation, "memory.query", grant.grant().grantee.as_str());
+        draft.rules = ["grant.active", "grant.filter", "projection.profile"].map(str::to_owned).to_vec();
+        draft.more = facts(grant.grant(), grant.hash(), grant.ancestors());
+        draft.more.insert("profile_hash".to_owned(), json!(profile.hash()));
+        if let Some(purpose) = &query.purpose {
+            draft.more.insert("purpose".to_owned(), json!(purpose));
+        }
+        let mut asked = query.clone();
+        asked.request_id = Some(request_id.clone());
+        draft.input_hash = Some(Hash::of_canonical(&asked)?);
+        draft.output_hash = Some(output_hash(items, response_id));
+        draft.tags = tags;
+        Ok(draft)
+    }
+
+    /// Makes the receipt durable, together with what it says: that the grant was in force, what was disclosed
+    /// for the first time, and that the proof is used up.
+    async fn commit_answer(
+        self: &Arc<Self>,
+        caller: &Caller,
+        grant: &VerifiedGrant,
+        receipt: Draft,
+        newly: Vec<oap_identity::ItemId>,
+        count_before: usize,
+    ) -> Result<Stored<Receipt>, Error> {
+        let id = grant.grant().grant_id;
+        let record = self.shelf.by_id(id).ok_or(Error::NotFound)?;
+        let (ancestors, proof) = (grant.ancestors().to_vec(), caller.proof);
+        let chain = chain_of(&grant.grant().granter.scope);
+        let gateway = self.clone();
+        let committed = self
+            .commit(move |w| {
+                gateway.still_granted(w.tx, &record, &ancestors)?;
+                if !newly.is_empty() {
+                    let count = disclosed_count(w.tx, id)?;
+                    if count != count_before as u64 {
+                        return Err(Error::Conflict(DISCLOSED_MEANWHILE));
+                    }
+                    for item in &newly {
+                        w.tx.put(DISCLOSED, &disclosed(id, *item), &[])?;
+                    }
+                    w.tx.put(DISCLOSED_COUNT, &id.to_bytes(), &encode(&(count + newly.len() as u64))?)?;
+                }
+                if let Some(key) = proof {
+                    w.tx.put(PROOFS, &key, &encode(&w.now.plus(REMEMBERED))?)?;
+                }
+                let receipt = w.receipt(&chain, receipt)?;
+                w.tx.on_commit(move || gateway.shelf.disclose(id, &newly));
+                Ok(receipt)
+            })
+            .await;
+        match committed {
+            // A revocation that was committed just before: refused like any query after it.
+            Err(Error::Conflict("the grant is being revoked")) => {
+                let record: GrantRecord = self.shelf.by_id(id).ok_or(Error::NotFound)?;
+                let refused = Refused::Inactive(oap_grants::GrantState::Revoked);
+                Err(self.refuse(&record, "memory.query", refused).await?)
+            }
+            committed => committed,
+        }
+    }
+
+    fn seal_cursor(&self, at: Position, grant: &VerifiedGrant, binding: Hash) -> Result<String, Error> {
+        let nonce: [u8; 24] = random::bytes(&*self.random);
+        let (kind, rank) = match at.rank {
+            Rank::Score(score) => (0u8, i64::from(score.to_bits())),
+            Rank::Captured(time) => (1, time.millis()),
+        };
+        let plain = [&[kind], rank.to_be_bytes().as_slice(), &at.item.to_bytes()].concat();
+        let keys = self.keys();
+        let sealed = XChaCha20Poly1305::new(keys.cursor_key().into())
+            .encrypt(XNonce::from_slice(&nonce), Payload { msg: &plain, aad: &bound(grant, binding) })
+            .map_err(|_| Error::Cursor)?;
+        Ok(URL_SAFE_NO_PAD.encode([nonce.as_slice(), &sealed].concat()))
+    }
+
+    fn open_cursor(&self, cursor: &str, grant: &VerifiedGrant, binding: Hash) -> Result<Position, Error> {
+        let sealed = URL_SAFE_NO_PAD.decode(cursor).map_err(|_| Error::Cursor)?;
+        let (nonce, sealed) = sealed.split_at_checked(24).ok_or(Error::Cursor)?;
+        let keys = self.keys();
+        let plain = XChaCha20Poly1305::new(keys.cursor_key().into())
+            .decrypt(XNonce::from_slice(nonce), Payload { msg: sealed, aad: &bound(grant, binding) })
+            .map_err(|_| Error::Cursor)?;
+        let (kind, rest) = plain.split_first().ok_or(Error::Cursor)?;
+        let (rank, item) = rest.split_first_chunk::<8>().ok_or(Error::Cursor)?;
+        let rank = i64::from_be_bytes(*rank);
+        let item = item.first_chunk::<16>().ok_or(Error::Cursor)?;
+        let rank = match kind {
+            0 => Rank::Score(f32::from_bits(u32::try_from(rank).map_err(|_| Error::Cursor)?)),
+            _ => Rank::Captured(Timestamp::from_millis(rank)),
+        };
+        Ok(Position { rank, item: oap_identity::ItemId::from_bytes(*item) })
+    }
+}
+
+/// The reason for computing an answer anew.
+const DISCLOSED_MEANWHILE: &str = "another answer disclosed items meanwhile";
+
+/// What a cursor belongs to: one grant, one query.
+fn bound(grant: &VerifiedGrant, binding: Hash) -> Vec<u8> {
+    [b"cursor".as_slice(), grant.hash().as_bytes(), binding.as_bytes()].concat()
+}

@@ -1,0 +1,114 @@
+//! What happens by itself: expired items are erased, retracted and replaced content goes after its retention
+//! time, used proofs are forgotten.
+
+use crate::error::Error;
+use crate::gateway::Gateway;
+use crate::tables::{self, HEADS, PROOFS, encode};
+use oap_identity::{ItemId, Timestamp};
+use oap_memory::chain::Event;
+use oap_memory::record::{Head, Status};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How often the server sweeps.
+pub const INTERVAL: Duration = Duration::from_secs(60);
+/// Most items of one transaction.
+const BATCH: usize = 500;
+
+/// What one sweep did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Swept {
+    /// Items whose life had ended.
+    pub expired: usize,
+    /// Retracted items whose retention time was over.
+    pub erased: usize,
+    /// Items that lost replaced versions.
+    pub trimmed: usize,
+    /// Proofs that were forgotten.
+    pub proofs: usize,
+}
+
+impl Gateway {
+    /// Sweeps once.
+    ///
+    /// # Errors
+    /// [`Error::Store`], [`Error::Corrupt`].
+    pub async fn sweep(self: &Arc<Self>) -> Result<Swept, Error> {
+        let now = self.clock.now();
+        let kept = Duration::from_secs(u64::from(self.config.retention_days) * 86_400);
+        let mut swept = Swept::default();
+        let heads = self.catalog.all();
+        let expired: Vec<ItemId> = ids(&heads, |head| head.end_of_life.is_some_and(|end| end <= now));
+        let retracted: Vec<ItemId> = ids(&heads, |head| {
+            head.status == Status::Retracted && head.ended_at.is_some_and(|at| at.plus(kept) <= now)
+        });
+        let replaced: Vec<ItemId> = ids(&heads, |head| has_old_version(head, kept, now));
+        for batch in expired.chunks(BATCH) {
+            swept.expired += self.erase_all(batch.to_vec(), Event::Expire).await?;
+        }
+        for batch in retracted.chunks(BATCH) {
+            swept.erased += self.erase_all(batch.to_vec(), Event::Erase).await?;
+        }
+        for batch in replaced.chunks(BATCH) {
+            swept.trimmed += self.trim_versions(batch.to_vec(), kept).await?;
+        }
+        let proofs = self.proofs.forget(now);
+        swept.proofs = proofs.len();
+        if !proofs.is_empty() {
+            self.commit(move |w| {
+                proofs.iter().for_each(|key| w.tx.delete(PROOFS, key));
+                Ok(())
+            })
+            .await?;
+        }
+        Ok(swept)
+    }
+
+    async fn erase_all(self: &Arc<Self>, items: Vec<ItemId>, event: Event) -> Result<usize, Error> {
+        let erased = self
+            .commit(move |w| {
+                let mut erased = 0;
+                for item in items {
+                    match w.erase(item, event) {
+                        Ok(_) => erased += 1,
+                        // Erased by somebody else meanwhile.
+                        Err(Error::NotFound) => {}
+                        Err(error) => return Err(error),
+                    }
+                }
+                Ok(erased)
+            })
+            .await?;
+        Ok(erased.into_inner())
+    }
+
+    async fn trim_versions(self: &Arc<Self>, items: Vec<ItemId>, kept: Duration) -> Result<usize, Error> {
+        let trimmed = self
+            .commit(move |w| {
+                let mut trimmed = 0;
+                for item in items {
+                    let Ok((slot, mut head)) = tables::head(w.tx, item) else { continue };
+                    let (old, young): (Vec<_>, Vec<_>) =
+                        head.replaced.iter().partition(|(_, at)| at.plus(kept) <= w.now);
+                    for (seq, _) in old {
+                        w.drop_version(item, seq)?;
+                        trimmed += 1;
+                    }
+                    head.replaced = young;
+                    w.tx.put_in(slot, HEADS, &item.to_bytes(), &encode(&head)?)?;
+                    w.announce(item, Some(Arc::new(head)));
+                }
+                Ok(trimmed)
+            })
+            .await?;
+        Ok(trimmed.into_inner())
+    }
+}
+
+fn ids(heads: &[Arc<Head>], wanted: impl Fn(&Head) -> bool) -> Vec<ItemId> {
+    heads.iter().filter(|head| wanted(head)).map(|head| head.item_id).collect()
+}
+
+fn has_old_version(head: &Head, kept: Duration, now: Timestamp) -> bool {
+    head.replaced.iter().any(|(_, at)| at.plus(kept) <= now)
+}

@@ -1,0 +1,107 @@
+//! What is where in the store.
+
+use crate::error::Error;
+use oap_identity::{GrantId, ItemId, ReceiptId};
+use oap_memory::commitment::Committed;
+use oap_memory::record::Head;
+use oap_store::{Store, Table, Tx};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use sha2::{Digest, Sha256};
+
+/// The principal's keys: one value.
+pub const KEYS: Table = Table(2);
+/// Heads of items, by item; sealed with the key of the version in force.
+pub const HEADS: Table = Table(3);
+/// Versions of items, by item and link number; each sealed with its own key.
+pub const VERSIONS: Table = Table(4);
+/// Links of items, by item and number. They stay when an item is erased.
+pub const LINKS: Table = Table(5);
+/// Grants, by id.
+pub const GRANTS: Table = Table(6);
+/// When a grant was revoked, by id. Apart from the grant, so that a commit can ask for it cheaply.
+pub const REVOKED: Table = Table(7);
+/// The items disclosed under a grant, by grant and item.
+pub const DISCLOSED: Table = Table(8);
+/// How many items were disclosed under a grant.
+pub const DISCLOSED_COUNT: Table = Table(9);
+/// The state of a receipt chain, by name.
+pub const CHAINS: Table = Table(10);
+/// Receipts, by number of chain and number in it.
+pub const RECEIPTS: Table = Table(11);
+/// Where a receipt is, by id.
+pub const RECEIPT_PLACES: Table = Table(12);
+/// Where the receipts of an agent are, by hash of the agent, chain and number.
+pub const RECEIPTS_OF: Table = Table(13);
+/// Proofs that were used, until when they are remembered.
+pub const PROOFS: Table = Table(14);
+/// Incident reports, by id.
+pub const INCIDENTS: Table = Table(15);
+/// The last link of an erased item, by item.
+pub const TOMBSTONES: Table = Table(16);
+
+/// The key of a numbered entry of an item.
+#[must_use]
+pub fn entry(item: ItemId, seq: u32) -> Vec<u8> {
+    [item.to_bytes().as_slice(), &seq.to_be_bytes()].concat()
+}
+
+/// The key of a disclosed item.
+#[must_use]
+pub fn disclosed(grant: GrantId, item: ItemId) -> Vec<u8> {
+    [grant.to_bytes(), item.to_bytes()].concat()
+}
+
+/// The key of a receipt.
+#[must_use]
+pub fn receipt(chain: u32, seq: u64) -> Vec<u8> {
+    [chain.to_be_bytes().as_slice(), &seq.to_be_bytes()].concat()
+}
+
+/// The key of an id.
+#[must_use]
+pub fn receipt_id(id: ReceiptId) -> [u8; 16] {
+    id.to_bytes()
+}
+
+/// What the receipts of an agent are found by.
+#[must_use]
+pub fn agent(did: &str) -> [u8; 16] {
+    let hash: [u8; 32] = Sha256::digest(did).into();
+    let mut key = [0; 16];
+    key.copy_from_slice(&hash[..16]);
+    key
+}
+
+/// Reads a value in the compact form.
+///
+/// # Errors
+/// [`Error::Corrupt`] when the bytes are not one.
+pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Error> {
+    Ok(postcard::from_bytes(bytes)?)
+}
+
+/// Writes a value in the compact form.
+///
+/// # Errors
+/// [`Error::Corrupt`] for a value without one; none in practice.
+pub fn encode<T: Serialize>(value: &T) -> Result<Vec<u8>, Error> {
+    Ok(postcard::to_stdvec(value)?)
+}
+
+/// A version of an item, as last committed.
+///
+/// # Errors
+/// [`Error::NotFound`] when it is not there any more.
+pub fn version(store: &Store, item: ItemId, seq: u32) -> Result<Committed, Error> {
+    decode(&store.get(VERSIONS, &entry(item, seq))?.ok_or(Error::NotFound)?)
+}
+
+/// The head of an item, as it stands in a transaction, with the slot of its key.
+///
+/// # Errors
+/// [`Error::NotFound`] when there is none.
+pub fn head(tx: &Tx, item: ItemId) -> Result<(u32, Head), Error> {
+    let (slot, bytes) = tx.get_with_slot(HEADS, &item.to_bytes())?.ok_or(Error::NotFound)?;
+    Ok((slot, decode(&bytes)?))
+}
