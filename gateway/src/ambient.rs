@@ -20,7 +20,11 @@ impl Clock for SystemClock {
 pub struct SystemRandom;
 
 impl Random for SystemRandom {
-    #[expect(clippy::disallowed_methods, clippy::panic, reason = "there is no safe way on without randomness")]
+    #[expect(
+        clippy::disallowed_methods,
+        clippy::panic,
+        reason = "there is no safe way on without randomness"
+    )]
     fn fill(&self, buffer: &mut [u8]) {
         if let Err(error) = getrandom::fill(buffer) {
             panic!("the operating system gives no randomness: {error}");

@@ -14,7 +14,6 @@ use oap_identity::resolve::Resolver;
 use oap_identity::{Clock, Did, DidDocument, Random};
 use oap_manifest::{Publication, memory, scopes, tool};
 use oap_memory::Profile;
-use oap_memory::receipt::ReceiptType;
 use oap_store::Store;
 use serde_json::Value;
 use std::sync::Arc;
@@ -111,8 +110,7 @@ impl Gateway {
             profiles,
         });
         if gateway.store.get(CHAINS, ANONYMOUS.as_bytes())?.is_none() {
-            let boot = gateway.draft(ReceiptType::Invocation, "memory.boot", gateway.principal.as_str());
-            gateway.commit(move |w| w.receipt(ANONYMOUS, boot)).await?;
+            gateway.commit(|w| w.chain(ANONYMOUS)).await?;
         }
         Ok(gateway)
     }

@@ -320,7 +320,8 @@ fn new_passphrase() -> Result<Master, HomeError> {
     if !std::io::stdin().is_terminal() {
         return Err(HomeError::NoMaster);
     }
-    let ask = |prompt| rpassword::prompt_password(prompt).map(Zeroizing::new).map_err(|_| HomeError::NoMaster);
+    let ask =
+        |prompt| rpassword::prompt_password(prompt).map(Zeroizing::new).map_err(|_| HomeError::NoMaster);
     let (once, again) = (ask("New passphrase: ")?, ask("Once more: ")?);
     if once != again { Err(HomeError::Passphrases) } else { Ok(Master::Passphrase(once)) }
 }

@@ -194,8 +194,7 @@ impl Keyring {
             return Err(Error::NotFound);
         }
         let in_use = self.current.kid().fragment() == fragment;
-        let mut stored =
-            if in_use { self.rotated(now, random)?.stored.clone() } else { self.stored.clone() };
+        let mut stored = if in_use { self.rotated(now, random)?.stored.clone() } else { self.stored.clone() };
         for key in stored.keys.iter_mut().filter(|key| key.fragment == fragment) {
             key.revoked_at = Some(since);
         }

@@ -3,7 +3,9 @@
 use crate::error::Error;
 use crate::gateway::Gateway;
 use crate::keyring::Keyring;
-use crate::tables::{CHAINS, RECEIPT_PLACES, RECEIPTS, RECEIPTS_OF, agent, decode, encode, receipt, receipt_id};
+use crate::tables::{
+    CHAINS, RECEIPT_PLACES, RECEIPTS, RECEIPTS_OF, agent, decode, encode, receipt, receipt_id,
+};
 use oap_identity::{DecisionId, Hash, ReceiptId, ScopeId, Timestamp};
 use oap_memory::receipt::{Decision, GENESIS, Outcome, Receipt, ReceiptType};
 use oap_store::Tx;
@@ -128,6 +130,10 @@ impl Writing<'_, '_> {
     /// [`Error::Store`], [`Error::Json`].
     pub fn receipt(&mut self, chain: &str, draft: Draft) -> Result<Receipt, Error> {
         let mut state = self.chain(chain)?;
+        self.append(chain, &mut state, draft)
+    }
+
+    fn append(&mut self, chain: &str, state: &mut Chain, draft: Draft) -> Result<Receipt, Error> {
         let gateway = self.gateway;
         let timestamp = self.now.max(state.at);
         let mut entry = Receipt {
@@ -155,16 +161,21 @@ impl Writing<'_, '_> {
         let mut head = entry.head(hash, &name, state.length + 1, &*gateway.random);
         let tip = head.sign(self.keys.current())?;
         for receipt in [&entry, &head] {
-            self.put(&state, receipt)?;
+            self.put(state, receipt)?;
             state.length += 1;
         }
         state.tip = Some(tip);
         state.at = timestamp;
-        self.tx.put(CHAINS, chain.as_bytes(), &encode(&state)?)?;
+        self.tx.put(CHAINS, chain.as_bytes(), &encode(state)?)?;
         Ok(entry)
     }
 
-    fn chain(&mut self, name: &str) -> Result<Chain, Error> {
+    /// The state of a chain. A new one is opened by the gateway's own boot entry, so that no receipt that a
+    /// counterparty may see follows `genesis`: that would say that nothing was captured before it.
+    ///
+    /// # Errors
+    /// [`Error::Store`], [`Error::Json`].
+    pub fn chain(&mut self, name: &str) -> Result<Chain, Error> {
         if let Some(state) = self.tx.get(CHAINS, name.as_bytes())? {
             return decode(&state);
         }
@@ -172,7 +183,10 @@ impl Writing<'_, '_> {
         let count = self.tx.get(CHAINS, &[])?;
         let index: u32 = count.map_or(Ok(0), |count| decode(&count))?;
         self.tx.put(CHAINS, &[], &encode(&(index + 1))?)?;
-        Ok(Chain { index, length: 0, tip: None, at: Timestamp::from_millis(i64::MIN) })
+        let mut state = Chain { index, length: 0, tip: None, at: Timestamp::from_millis(i64::MIN) };
+        let boot = self.gateway.draft(ReceiptType::Invocation, "memory.boot", self.gateway.principal.as_str());
+        self.append(name, &mut state, boot)?;
+        Ok(state)
     }
 
     fn put(&mut self, chain: &Chain, entry: &Receipt) -> Result<(), Error> {

@@ -37,8 +37,8 @@ impl StoredGrant {
         let document = oap_identity::json::parse(self.document.as_bytes())?;
         let unverified = UnverifiedGrant::parse(document)?;
         let kid = unverified.kid()?;
-        let public = oap_identity::jwk::PublicKey::from_bytes(&self.signer)
-            .map_err(|e| corrupt(e.to_string()))?;
+        let public =
+            oap_identity::jwk::PublicKey::from_bytes(&self.signer).map_err(|e| corrupt(e.to_string()))?;
         let did: Did = kid.did().clone();
         let document = DidDocument::new(did, vec![VerificationKey::new(kid, public)]);
         Ok(unverified.verify(&document, self.accepted_at)?)

@@ -27,9 +27,8 @@ pub fn server(config: &Config, home: &Home) -> Result<RustlsConfig, HomeError> {
         (Some(certificate), Some(key)) => (certificate.clone(), key.clone()),
         _ => self_made(config, home)?,
     };
-    let read = |path: &PathBuf| {
-        std::fs::read(path).map_err(|error| HomeError::File { path: path.clone(), error })
-    };
+    let read =
+        |path: &PathBuf| std::fs::read(path).map_err(|error| HomeError::File { path: path.clone(), error });
     let wrong = |path: &PathBuf, e: &dyn std::fmt::Display| HomeError::Malformed(path.clone(), e.to_string());
     let chain: Vec<CertificateDer> = CertificateDer::pem_slice_iter(&read(&certificate)?)
         .collect::<Result<_, _>>()

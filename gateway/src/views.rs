@@ -48,13 +48,7 @@ impl Views {
     }
 
     /// Tells every view that it concerns of an item's change.
-    pub fn changed(
-        &self,
-        item: ItemId,
-        before: Option<&Head>,
-        after: Option<&Head>,
-        now: Timestamp,
-    ) {
+    pub fn changed(&self, item: ItemId, before: Option<&Head>, after: Option<&Head>, now: Timestamp) {
         let cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
         for (_, entry) in cache.iter() {
             let grant = entry.grant.grant();
@@ -128,9 +122,10 @@ impl Gateway {
         for _ in 0..ATTEMPTS {
             let before = entry.changes.load(Ordering::Acquire);
             let (gateway, owned, disclosed) = (self.clone(), grant.clone(), disclosed.clone());
-            let view = tokio::task::spawn_blocking(move || gateway.build_view(&owned, embeddings, &disclosed))
-                .await
-                .map_err(|_| Error::Corrupt("building a view failed".into()))?;
+            let view =
+                tokio::task::spawn_blocking(move || gateway.build_view(&owned, embeddings, &disclosed))
+                    .await
+                    .map_err(|_| Error::Corrupt("building a view failed".into()))?;
             let unchanged = before == entry.changes.load(Ordering::Acquire);
             match view {
                 Ok(view) if unchanged => {
@@ -188,13 +183,13 @@ impl Gateway {
             now: self.clock.now(),
         };
         let heads = self.catalog.all();
-        View::build(&terms, heads.iter().map(|head| &**head), |head| load(&self.store, head)).map_err(|error| {
-            match error {
+        View::build(&terms, heads.iter().map(|head| &**head), |head| load(&self.store, head)).map_err(
+            |error| match error {
                 ViewError::Store(error) => error,
                 ViewError::Commitment(item, error) => Error::Corrupt(format!("{item}: {error}")),
                 ViewError::Json(error) => error.into(),
-            }
-        })
+            },
+        )
     }
 }
 

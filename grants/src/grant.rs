@@ -2,7 +2,7 @@
 
 use oap_identity::signed::{SignedError, UnverifiedSignature, sign_document};
 use oap_identity::{
-    Did, DidDocument, GrantId, Hash, Kid, ScopeId, ScopedDid, Signer, Timestamp, json::JsonError,
+    Did, DidDocument, GrantId, Hash, Kid, ScopeId, ScopedDid, Signer, Timestamp, json, json::JsonError,
 };
 use oap_memory::{Filter, TrustLevel};
 use serde::{Deserialize, Serialize};
@@ -231,8 +231,7 @@ impl UnverifiedGrant {
         if let Some(members) = unsigned.as_object_mut() {
             members.remove("signature");
         }
-        let grant: Grant =
-            serde_json::from_value(unsigned).map_err(|e| GrantError::Malformed(e.to_string()))?;
+        let grant: Grant = json::from_value(unsigned).map_err(|e| GrantError::Malformed(e.to_string()))?;
         if grant.version != 1 {
             return Err(GrantError::Version);
         }

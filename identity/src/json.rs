@@ -4,7 +4,12 @@
 //! differently: duplicate member names, lone surrogates, numbers that a double cannot hold exactly,
 //! nesting beyond [`MAX_DEPTH`].
 
-use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
+use serde::de::value::{MapDeserializer, SeqDeserializer};
+use serde::de::{
+    DeserializeOwned, DeserializeSeed, Deserializer, Error as _, IntoDeserializer, MapAccess, SeqAccess,
+    Visitor,
+};
+use serde::forward_to_deserialize_any;
 use serde_json::value::RawValue;
 use serde_json::{Map, Number, Value};
 use std::fmt;
@@ -39,8 +44,17 @@ pub fn parse(bytes: &[u8]) -> Result<Value, JsonError> {
 ///
 /// # Errors
 /// As [`parse`], and when the value does not have the type's shape; the message names the member.
-pub fn parse_as<T: serde::de::DeserializeOwned>(bytes: &[u8]) -> Result<T, JsonError> {
-    serde_json::from_value(parse(bytes)?).map_err(invalid)
+pub fn parse_as<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, JsonError> {
+    from_value(parse(bytes)?)
+}
+
+/// Reads a wire type from a value. An array where an object belongs is refused: `serde` alone would take its
+/// elements for the members in order.
+///
+/// # Errors
+/// When the value does not have the type's shape; the message names the member.
+pub fn from_value<T: DeserializeOwned>(value: Value) -> Result<T, JsonError> {
+    T::deserialize(Strict(value)).map_err(invalid)
 }
 
 /// The RFC 8785 bytes of a value.
@@ -107,6 +121,77 @@ fn number(text: &str) -> Result<Number, JsonError> {
     }
     Number::from_f64(value)
         .ok_or_else(|| JsonError::Invalid(format!("number {text} is too large for a double")))
+}
+
+/// A value whose objects are objects.
+struct Strict(Value);
+
+impl<'de> Deserializer<'de> for Strict {
+    type Error = serde_json::Error;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Self::Error> {
+        match self.0 {
+            Value::Array(values) => {
+                let mut elements = SeqDeserializer::new(values.into_iter().map(Strict));
+                let read = visitor.visit_seq(&mut elements)?;
+                elements.end()?;
+                Ok(read)
+            }
+            Value::Object(members) => {
+                let mut members =
+                    MapDeserializer::new(members.into_iter().map(|(name, value)| (name, Strict(value))));
+                let read = visitor.visit_map(&mut members)?;
+                members.end()?;
+                Ok(read)
+            }
+            leaf => leaf.deserialize_any(visitor),
+        }
+    }
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        _members: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Self::Error> {
+        match self.0 {
+            Value::Object(_) => self.deserialize_any(visitor),
+            other => Err(Self::Error::custom(format!("invalid type: expected an object, not {other}"))),
+        }
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Self::Error> {
+        if self.0.is_null() { visitor.visit_none() } else { visitor.visit_some(self) }
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, Self::Error> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        variants: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Self::Error> {
+        self.0.deserialize_enum(name, variants, visitor)
+    }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct seq
+        tuple tuple_struct map identifier ignored_any
+    }
+}
+
+impl IntoDeserializer<'_, serde_json::Error> for Strict {
+    type Deserializer = Self;
+    fn into_deserializer(self) -> Self {
+        self
+    }
 }
 
 struct Members;
@@ -222,6 +307,28 @@ mod tests {
         assert!(parse(at(MAX_DEPTH).as_bytes()).is_ok());
         assert!(parse(at(MAX_DEPTH + 1).as_bytes()).is_err());
         assert!(parse(at(200_000).as_bytes()).is_err());
+    }
+
+    #[test]
+    fn an_array_is_no_object() {
+        #[derive(Debug, PartialEq, serde::Deserialize)]
+        struct Inner {
+            a: Option<u8>,
+        }
+        #[derive(Debug, PartialEq, serde::Deserialize)]
+        struct Outer {
+            inner: Inner,
+            list: Vec<Inner>,
+        }
+        let read = |text: &str| parse_as::<Outer>(text.as_bytes());
+        let inner = |a| Inner { a };
+        assert_eq!(
+            read(r#"{"inner":{"a":1},"list":[{}]}"#),
+            Ok(Outer { inner: inner(Some(1)), list: vec![inner(None)] })
+        );
+        for text in [r#"[{"a":1},[]]"#, r#"{"inner":[1],"list":[]}"#, r#"{"inner":{},"list":[[1]]}"#] {
+            assert!(read(text).is_err(), "{text}");
+        }
     }
 
     #[test]

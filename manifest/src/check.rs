@@ -52,9 +52,8 @@ pub struct Endpoints {
 /// [`ManifestError`].
 pub fn memory(manifest: &Value, document: &DidDocument, origin: &str) -> Result<Endpoints, ManifestError> {
     let missing = |member| ManifestError::Member { document: MEMORY, member };
-    let text = |pointer: &str, member| {
-        manifest.pointer(pointer).and_then(Value::as_str).ok_or(missing(member))
-    };
+    let text =
+        |pointer: &str, member| manifest.pointer(pointer).and_then(Value::as_str).ok_or(missing(member));
     let principal: Did = text("/principal", "principal")?.parse().map_err(|_| missing("principal"))?;
     if principal != *document.id() {
         return Err(ManifestError::Disagree(MEMORY, "did.json", "the principal"));

@@ -60,7 +60,10 @@ fn a_changed_manifest_is_refused() {
     ] {
         let mut changed = memory.clone();
         *changed.pointer_mut(pointer).unwrap() = value;
-        assert!(matches!(check::memory(&changed, &did, ORIGIN), Err(ManifestError::Signature(..))), "{pointer}");
+        assert!(
+            matches!(check::memory(&changed, &did, ORIGIN), Err(ManifestError::Signature(..))),
+            "{pointer}"
+        );
     }
     assert_eq!(
         check::memory(&memory, &did, "https://other.example"),
@@ -105,7 +108,8 @@ fn the_tool_manifest_is_valid_against_its_schema() {
         .build(&manifest)
         .unwrap();
     let (tool, ..) = documents();
-    let errors: Vec<String> = validator.iter_errors(&tool).map(|e| format!("{}: {e}", e.instance_path())).collect();
+    let errors: Vec<String> =
+        validator.iter_errors(&tool).map(|e| format!("{}: {e}", e.instance_path())).collect();
     assert_eq!(errors, [""; 0]);
 }
 

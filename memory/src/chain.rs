@@ -5,7 +5,7 @@
 //! fits the SD-JWT of the version in force; dropping a signature leaves no chain at all.
 
 use crate::item::closed_enum;
-use oap_identity::json::JsonError;
+use oap_identity::json::{self, JsonError};
 use oap_identity::signed::{SignedError, UnverifiedSignature, sign_document};
 use oap_identity::{Did, DidDocument, Hash, ItemId, ReceiptId, Signer, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -183,7 +183,7 @@ pub fn verify(links: &[Value], document: &DidDocument) -> Result<VerifiedChain, 
     let mut tip = None;
     for (index, value) in links.iter().enumerate() {
         let link: Link =
-            serde_json::from_value(value.clone()).map_err(|e| ChainError::Malformed(index, e.to_string()))?;
+            json::from_value(value.clone()).map_err(|e| ChainError::Malformed(index, e.to_string()))?;
         let before = checked.last();
         if checked.first().is_some_and(|first| first.item_id != link.item_id) {
             return Err(ChainError::OtherItem(index));

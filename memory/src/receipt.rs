@@ -242,7 +242,7 @@ pub fn verify(receipt: &Value, document: &DidDocument) -> Result<(Receipt, Hash)
 
 fn verify_at(value: &Value, document: &DidDocument, index: usize) -> Result<(Receipt, Hash), ReceiptError> {
     let receipt: Receipt =
-        serde_json::from_value(value.clone()).map_err(|e| ReceiptError::Malformed(index, e.to_string()))?;
+        json::from_value(value.clone()).map_err(|e| ReceiptError::Malformed(index, e.to_string()))?;
     if receipt.principal_did != *document.id() {
         return Err(ReceiptError::OtherChain(index));
     }

@@ -16,6 +16,9 @@ use std::collections::BTreeSet;
 
 /// Digest arrays are filled up with decoys to a multiple of this, so that they do not count hidden members.
 pub const DECOY_STEP: usize = 8;
+/// The digest array at the root has at least so many: more than an item has optional members, so that it never
+/// tells how many of them there are.
+pub const ROOT_DIGESTS: usize = 16;
 /// Most disclosures that are read in one SD-JWT.
 const MAX_DISCLOSURES: usize = 4096;
 
@@ -132,7 +135,7 @@ fn digest(encoded: &str) -> String {
 /// Conceals the parts of an object: what remains to be signed, and the disclosures, parents before their parts.
 ///
 /// Each part has a salt of 128 bits. Digest arrays are sorted; they and arrays with concealed elements are
-/// filled up with `decoys` to a multiple of [`DECOY_STEP`].
+/// filled up with `decoys` to a multiple of [`DECOY_STEP`], at the root to [`ROOT_DIGESTS`] at least.
 ///
 /// # Errors
 /// When a value has no canonical form.
@@ -175,7 +178,8 @@ impl Concealing<'_> {
             }
         }
         if !digests.is_empty() {
-            for _ in 0..self.missing(digests.len()) {
+            let least = if path.steps().is_empty() { ROOT_DIGESTS } else { DECOY_STEP };
+            for _ in 0..self.missing(digests.len(), least) {
                 digests.push(self.decoy());
             }
             digests.sort_unstable();
@@ -196,7 +200,7 @@ impl Concealing<'_> {
             });
         }
         if elements.iter().any(|child| child.concealed) {
-            for _ in 0..self.missing(array.len()) {
+            for _ in 0..self.missing(array.len(), DECOY_STEP) {
                 array.push(json!({"...": self.decoy()}));
             }
         }
@@ -211,8 +215,8 @@ impl Concealing<'_> {
         Ok(digest)
     }
 
-    fn missing(&self, length: usize) -> usize {
-        if self.decoys { length.next_multiple_of(DECOY_STEP) - length } else { 0 }
+    fn missing(&self, length: usize, least: usize) -> usize {
+        if self.decoys { length.next_multiple_of(DECOY_STEP).max(least) - length } else { 0 }
     }
 
     fn decoy(&self) -> String {

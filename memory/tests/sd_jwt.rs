@@ -216,8 +216,7 @@ fn digest_arrays_are_sorted_and_do_not_count() {
         let digests: Vec<&str> =
             payload["_sd"].as_array().unwrap().iter().map(|d| d.as_str().unwrap()).collect();
         assert!(digests.is_sorted());
-        assert_eq!(digests.len() % 8, 0);
-        assert_eq!(digests.len(), usize::next_multiple_of(members, 8));
+        assert_eq!(digests.len(), usize::next_multiple_of(members, 8).max(16));
     }
 }
 

@@ -30,7 +30,9 @@ pub enum StoreError {
     #[error("the store is in use by another process")]
     Locked,
     /// Written by another version of the program.
-    #[error("the store has schema version {found}, and this program knows {known}: use the version that wrote it")]
+    #[error(
+        "the store has schema version {found}, and this program knows {known}: use the version that wrote it"
+    )]
     Schema {
         /// What the store says.
         found: u32,

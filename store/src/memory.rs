@@ -1,7 +1,7 @@
 //! An engine without a disk, for tests.
 
-use crate::engine::{Engine, Op, Pairs};
 use crate::StoreError;
+use crate::engine::{Engine, Op, Pairs};
 use std::collections::BTreeMap;
 use std::sync::{PoisonError, RwLock};
 

@@ -1,7 +1,7 @@
 //! The engine on disk: sled 0.34.
 
-use crate::engine::{Engine, Op, Pairs};
 use crate::StoreError;
+use crate::engine::{Engine, Op, Pairs};
 use sled::{Batch, Db};
 use std::path::Path;
 

@@ -8,10 +8,10 @@
 //! After a crash between two of these steps, opening the store finishes the work: a key whose slot the batches
 //! do not mark as in use is overwritten, be it one that was never used or one that was just to be destroyed.
 
+use crate::StoreError;
 use crate::engine::{Engine, Op};
 use crate::seal;
 use crate::vault::{Slot, Vault};
-use crate::StoreError;
 use oap_identity::Random;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -59,13 +59,10 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Schema`] for a store of another version, and what engine and vault report.
-    pub fn open(
-        engine: impl Engine,
-        vault: Vault,
-        random: Arc<dyn Random>,
-    ) -> Result<Self, StoreError> {
+    pub fn open(engine: impl Engine, vault: Vault, random: Arc<dyn Random>) -> Result<Self, StoreError> {
         check_schema(&engine)?;
-        let revision = engine.get(&REVISION_KEY)?.and_then(|v| v.try_into().ok()).map_or(0, u64::from_le_bytes);
+        let revision =
+            engine.get(&REVISION_KEY)?.and_then(|v| v.try_into().ok()).map_or(0, u64::from_le_bytes);
         sweep(&engine, &vault)?;
         let shared = Arc::new(Shared {
             engine: Box::new(engine),

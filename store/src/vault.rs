@@ -155,7 +155,8 @@ impl Vault {
         header[38..54].copy_from_slice(&random::bytes::<16>(random));
         backing.write(&header, 0).map_err(failed)?;
         let (key, id) = read_header(&header, master)?;
-        let vault = Self { backing, master: key, id, free: Mutex::new(Free { gaps: BTreeSet::new(), end: 1 }) };
+        let vault =
+            Self { backing, master: key, id, free: Mutex::new(Free { gaps: BTreeSet::new(), end: 1 }) };
         vault.put(0, &Zeroizing::new(random::bytes(random)), random)?;
         vault.sync()?;
         Ok(vault)

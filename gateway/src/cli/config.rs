@@ -17,9 +17,9 @@ impl ConfigCommand {
         let (home, flags) = (global.home(), global.flags());
         let config = Config::load(home.path(), &flags)?;
         let figment = config::figment(home.path(), &flags);
-        let Value::Object(values) = serde_json::to_value(&config).map_err(crate::Error::from).map_err(
-            |e| CliError::Other(e.to_string()),
-        )?
+        let Value::Object(values) = serde_json::to_value(&config)
+            .map_err(crate::Error::from)
+            .map_err(|e| CliError::Other(e.to_string()))?
         else {
             return Err(CliError::Other("the configuration is no object".to_owned()));
         };

@@ -28,9 +28,11 @@ const DATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../shared/data/locom
 
 /// Show the whole story on a throw-away pair of gateways
 #[derive(clap::Args)]
-#[command(after_help = "Two principals' gateways run on loopback over TLS with a throw-away authority. One captures a
+#[command(
+    after_help = "Two principals' gateways run on loopback over TLS with a throw-away authority. One captures a
 conversation, contacts and preferences, previews and issues a grant, and takes it back; the other queries as the
-contractor and checks every proof. Nothing is left behind without --keep.")]
+contractor and checks every proof. Nothing is left behind without --keep."
+)]
 pub(super) struct Demo {
     /// Leave the folder with everything in it
     #[arg(long)]
@@ -67,7 +69,11 @@ impl Demo {
     }
 
     async fn story(&self, folder: &Path, quiet: bool) -> Result<Value, CliError> {
-        let say = |text: &str| if !quiet { say(text) };
+        let say = |text: &str| {
+            if !quiet {
+                say(text)
+            }
+        };
         let step = |n: u32, text: &str| say(&format!("\n{n}. {text}\n"));
         step(1, "Two principals, each with a gateway of their own, over TLS on loopback");
         let authority = Authority::new().map_err(other)?;
@@ -233,7 +239,9 @@ impl Demo {
         };
         match given.or_else(real) {
             Some(path) => Ok((output::read_json(&path)?, format!("the conversation {}", path.display()))),
-            None => Ok((serde_json::from_str(CONVERSATION).map_err(other)?, "a small conversation".to_owned())),
+            None => {
+                Ok((serde_json::from_str(CONVERSATION).map_err(other)?, "a small conversation".to_owned()))
+            }
         }
     }
 }

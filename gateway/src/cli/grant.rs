@@ -182,7 +182,9 @@ impl Terms {
                 std::io::stdin().read_line(&mut line).map_err(|e| CliError::Usage(e.to_string()))?;
                 match line.trim() {
                     "" => 0,
-                    text => text.parse().map_err(|_| CliError::Usage("a trust level is 0 to 4".to_owned()))?,
+                    text => {
+                        text.parse().map_err(|_| CliError::Usage("a trust level is 0 to 4".to_owned()))?
+                    }
                 }
             }
             None => return Err(CliError::Usage(format!("--trust-level is needed.\n{LEVELS}"))),
@@ -209,11 +211,7 @@ impl Grant {
                     Some(path) => {
                         output::write(&path, &(document + "\n"))?;
                         output::print(global.json, &answer, |a| {
-                            format!(
-                                "{} written to {}",
-                                output::text(a, "/grant/grant_id"),
-                                path.display()
-                            )
+                            format!("{} written to {}", output::text(a, "/grant/grant_id"), path.display())
                         });
                     }
                     None => output::print(global.json, &answer, |_| document),

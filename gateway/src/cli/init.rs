@@ -44,7 +44,8 @@ impl Init {
         let did = match self.did.as_str() {
             "did:key" => None,
             text => {
-                let did: oap_identity::Did = text.parse().map_err(|e| CliError::Usage(format!("--did: {e}")))?;
+                let did: oap_identity::Did =
+                    text.parse().map_err(|e| CliError::Usage(format!("--did: {e}")))?;
                 if did.method() != "web" {
                     let why = "--did: must be did:web:HOST, or did:key for a fresh key";
                     return Err(CliError::Usage(why.to_owned()));

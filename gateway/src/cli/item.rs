@@ -261,7 +261,9 @@ impl Add {
             return Ok(vec![item]);
         };
         let bytes = output::read(path)?;
-        let bad = |line: usize, e: &dyn std::fmt::Display| CliError::File(path.clone(), format!("line {line}: {e}"));
+        let bad = |line: usize, e: &dyn std::fmt::Display| {
+            CliError::File(path.clone(), format!("line {line}: {e}"))
+        };
         match oap_identity::json::parse(&bytes) {
             Ok(Value::Array(items)) => Ok(items),
             Ok(item @ Value::Object(_)) => Ok(vec![item]),
@@ -269,9 +271,7 @@ impl Add {
                 .split(|byte| *byte == b'\n')
                 .enumerate()
                 .filter(|(_, line)| !line.trim_ascii().is_empty())
-                .map(|(number, line)| {
-                    oap_identity::json::parse(line).map_err(|e| bad(number + 1, &e))
-                })
+                .map(|(number, line)| oap_identity::json::parse(line).map_err(|e| bad(number + 1, &e)))
                 .collect(),
         }
     }
@@ -324,9 +324,9 @@ fn show(answer: &Value) -> String {
     let mut text = output::pretty(&answer["item"]);
     text.push_str("\n\nchain\n");
     let links = answer["chain"].as_array().cloned().unwrap_or_default();
-    let rows = links.iter().map(|link| {
-        ["/seq", "/event", "/at", "/receipt"].iter().map(|p| output::text(link, p)).collect()
-    });
+    let rows = links
+        .iter()
+        .map(|link| ["/seq", "/event", "/at", "/receipt"].iter().map(|p| output::text(link, p)).collect());
     text.push_str(&output::table(&["link", "event", "at", "receipt"], rows));
     let former = answer["superseded"].as_array().map_or(0, Vec::len);
     if former > 0 {

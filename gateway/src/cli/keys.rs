@@ -38,7 +38,8 @@ impl Keys {
             Self::Rotate => owner.call("POST", "/oap/owner/keys/rotate", &[], Some(&json!({}))).await?,
             Self::Revoke { key, since } => {
                 let now = SystemClock.now();
-                let since = since.map(|t| output::parse_time(&t, now)).transpose().map_err(CliError::Usage)?;
+                let since =
+                    since.map(|t| output::parse_time(&t, now)).transpose().map_err(CliError::Usage)?;
                 let body = since.map_or(json!({}), |since| json!({"since": since}));
                 let key = key.trim_start_matches('#').to_owned();
                 owner.call("POST", &format!("/oap/owner/keys/{key}/revoke"), &[], Some(&body)).await?

@@ -73,10 +73,9 @@ impl Remote {
             proof: proof["proof"].as_str().unwrap_or_default().to_owned(),
         };
         let body = serde_json::to_string(&request).map_err(crate::Error::from)?;
-        let (status, bytes) =
-            send(&self.client, "POST", &self.endpoints.grant, "", "", Some(body)).await?;
+        let (status, bytes) = send(&self.client, "POST", &self.endpoints.grant, "", "", Some(body)).await?;
         let answer = read(&self.endpoints.grant, status, &bytes)?;
-        let token: ExchangeResponse = serde_json::from_value(answer).map_err(crate::Error::from)?;
+        let token: ExchangeResponse = oap_identity::json::from_value(answer).map_err(crate::Error::from)?;
         Ok(Session { remote: self, token })
     }
 }
@@ -123,8 +122,7 @@ impl Session<'_> {
             (format!("Bearer {token}"), String::new())
         };
         let body = Some(query.to_string());
-        let (status, bytes) =
-            send(&self.remote.client, "POST", url, &authorization, &proof, body).await?;
+        let (status, bytes) = send(&self.remote.client, "POST", url, &authorization, &proof, body).await?;
         let answer = read(url, status, &bytes)?;
         let verified = evidence::answer(&answer, self.remote.document())?;
         if verified.receipt.agent_did != grantee.as_str() {

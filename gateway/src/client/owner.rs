@@ -67,17 +67,15 @@ impl OwnerClient {
         let token = &*self.credential.trust_token;
         let target = dpop::Request { method, url: &url };
         let proof = dpop::prove(&self.agent, target, token, SystemClock.now(), &SystemRandom)?;
-        let mut full = url::Url::parse(&url)
-            .map_err(|e| ClientError::Unreachable(url.clone(), e.to_string()))?;
+        let mut full =
+            url::Url::parse(&url).map_err(|e| ClientError::Unreachable(url.clone(), e.to_string()))?;
         if !query.is_empty() {
             full.query_pairs_mut().extend_pairs(query.iter().map(|(name, value)| (*name, value.as_str())));
         }
         let authorization = format!("DPoP {token}");
         let body = body.map(Value::to_string);
         let (status, bytes) = match &self.way {
-            Way::Server(client) => {
-                send(client, method, full.as_str(), &authorization, &proof, body).await?
-            }
+            Way::Server(client) => send(client, method, full.as_str(), &authorization, &proof, body).await?,
             Way::InProcess(router) => {
                 let mut request = Request::builder()
                     .method(method)

@@ -113,8 +113,8 @@ async fn run(
     document: &Value,
     action: Action,
 ) -> Result<(Value, String), Error> {
-    let envelope: Envelope = serde_json::from_value(document.clone())
-        .map_err(|e| Error::Member("envelope", e.to_string()))?;
+    let envelope: Envelope =
+        strict::from_value(document.clone()).map_err(|e| Error::Member("envelope", e.to_string()))?;
     check(&envelope, request, app.gateway.clock.now())?;
     let signed_by = verify(&app.gateway, &envelope, document).await?;
     match action {
@@ -138,7 +138,7 @@ async fn run(
 }
 
 fn input<T: serde::de::DeserializeOwned>(envelope: &Envelope) -> Result<T, Error> {
-    serde_json::from_value(envelope.input.clone()).map_err(|e| Error::Member("input", e.to_string()))
+    strict::from_value(envelope.input.clone()).map_err(|e| Error::Member("input", e.to_string()))
 }
 
 /// What the schema asks and the types do not, the time, and that headers and envelope say the same.
@@ -175,11 +175,7 @@ fn check(envelope: &Envelope, request: &Incoming, now: Timestamp) -> Result<(), 
 }
 
 /// Who signed the envelope: `None` for anybody whose key cannot be found.
-async fn verify(
-    gateway: &Arc<Gateway>,
-    envelope: &Envelope,
-    document: &Value,
-) -> Result<Option<Did>, Error> {
+async fn verify(gateway: &Arc<Gateway>, envelope: &Envelope, document: &Value) -> Result<Option<Did>, Error> {
     let Ok(kid) = envelope.signature.kid.parse::<Kid>() else { return Ok(None) };
     if *kid.did() != envelope.agent_did || envelope.signature.alg != "EdDSA" {
         return Ok(None);

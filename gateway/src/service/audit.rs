@@ -102,7 +102,8 @@ impl Gateway {
                 }
             }
         }
-        found.sort_by_key(|receipt| std::cmp::Reverse((receipt.timestamp, receipt.receipt_id)));
+        // Stable, so that receipts of one chain keep its order within a millisecond.
+        found.sort_by_key(|receipt| std::cmp::Reverse(receipt.timestamp));
         found.truncate(query.limit());
         Ok(found)
     }
@@ -279,11 +280,9 @@ impl Gateway {
         let start = tables::receipt(chain.index, u64::MAX);
         let prefix = chain.index.to_be_bytes();
         let pairs = self.store.scan(RECEIPTS, &prefix, Some(&start), true);
-        pairs
-            .map(|pair| Ok(serde_json::from_slice(&pair?.1)?))
-            .filter(|entry: &Result<Receipt, Error>| {
-                entry.as_ref().map_or(true, |receipt| receipt.head_length().is_none())
-            })
+        pairs.map(|pair| Ok(serde_json::from_slice(&pair?.1)?)).filter(|entry: &Result<Receipt, Error>| {
+            entry.as_ref().map_or(true, |receipt| receipt.head_length().is_none())
+        })
     }
 
     fn receipt_at(&self, place: &[u8]) -> Result<Receipt, Error> {

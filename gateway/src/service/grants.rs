@@ -139,7 +139,8 @@ impl Gateway {
                 let signed = SignedGrant::sign(grant, w.keys.current())?;
                 let id = signed.grant().grant_id;
                 let chain = chain_of(&signed.grant().granter.scope);
-                let mut receipt = gateway.draft(ReceiptType::Consent, "memory.grant", gateway.principal.as_str());
+                let mut receipt =
+                    gateway.draft(ReceiptType::Consent, "memory.grant", gateway.principal.as_str());
                 receipt.rules = vec!["principal".to_owned()];
                 receipt.more = facts(signed.grant(), signed.hash(), &[]);
                 receipt.output_hash = Some(signed.hash());
@@ -246,7 +247,8 @@ impl Gateway {
                 return Err(Error::Conflict("the grant was revoked before"));
             }
             let grant = record.grant.grant();
-            let mut receipt = gateway.draft(ReceiptType::Consent, "memory.revoke", gateway.principal.as_str());
+            let mut receipt =
+                gateway.draft(ReceiptType::Consent, "memory.revoke", gateway.principal.as_str());
             receipt.rules = vec!["principal".to_owned()];
             receipt.more = facts(grant, record.grant.hash(), &[]);
             w.receipt(&chain_of(&grant.granter.scope), receipt)?;

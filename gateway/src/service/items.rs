@@ -60,7 +60,9 @@ impl Gateway {
         });
         let prepared = prepared.await.map_err(|_| Error::Corrupt("preparing items failed".into()))??;
         let stored = self
-            .commit(move |w| prepared.into_iter().map(|item| w.store_capture(item)).collect::<Result<Vec<_>, _>>())
+            .commit(move |w| {
+                prepared.into_iter().map(|item| w.store_capture(item)).collect::<Result<Vec<_>, _>>()
+            })
             .await?;
         metrics::counter!("oap_items_captured_total").increment(stored.len() as u64);
         Ok(stored.into_inner())

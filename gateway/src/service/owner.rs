@@ -118,7 +118,9 @@ impl Gateway {
         needed: Permission,
     ) -> Result<OwnerAgent, Error> {
         let [authorization] = authorization else {
-            return Err(Error::Owner("the owner's credential is needed: \"Authorization: DPoP <trust token>\""));
+            return Err(Error::Owner(
+                "the owner's credential is needed: \"Authorization: DPoP <trust token>\"",
+            ));
         };
         let token = authorization
             .split_once(' ')
@@ -168,4 +170,3 @@ impl Gateway {
         UnverifiedJwt::parse(token.trim(), TYP).is_ok()
     }
 }
-

@@ -161,7 +161,8 @@ impl Gateway {
         let answer = answer(&view, &before, query, after);
         let items = answer.items_json();
         let response_id = RequestId::new(self.clock.now(), &*self.random);
-        let receipt = self.query_draft(grant, profile, query, request_id, &items, &response_id, answer.tags())?;
+        let receipt =
+            self.query_draft(grant, profile, query, request_id, &items, &response_id, answer.tags())?;
         let stored =
             self.commit_answer(caller, grant, receipt, answer.newly_disclosed().to_vec(), before.count());
         let receipt: Stored<Receipt> = stored.await?;

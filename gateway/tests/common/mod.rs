@@ -1,0 +1,253 @@
+//! A gateway in memory with a clock that stands still, and the parties that talk to it.
+
+#![allow(dead_code, reason = "each test binary uses its part")]
+
+use axum::Router;
+use axum::body::Body;
+use axum::http::{Request, StatusCode};
+use oap_gateway::config::Config;
+use oap_gateway::http::App;
+use oap_gateway::keyring::StoredKeys;
+use oap_gateway::service::owner::Permission;
+use oap_gateway::{Gateway, Parts};
+use oap_grants::{dpop, exchange};
+use oap_identity::random::Seeded;
+use oap_identity::resolve::{GuardedWeb, Resolver, WebPolicy};
+use oap_identity::{Clock, Did, Hash, Random, Signer, Timestamp, json as strict};
+use oap_memory::Profile;
+use oap_store::Store;
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::time::Duration;
+use tower::ServiceExt;
+
+pub const ORIGIN: &str = "https://user.example";
+pub const PRINCIPAL: &str = "did:web:user.example";
+
+/// A clock that moves when it is told to.
+pub struct TestClock(AtomicI64);
+
+impl TestClock {
+    pub fn advance(&self, by: Duration) {
+        self.0.fetch_add(by.as_millis() as i64, Ordering::SeqCst);
+    }
+}
+
+impl Clock for TestClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_millis(self.0.load(Ordering::SeqCst))
+    }
+}
+
+/// 2026-05-01T12:00:00Z
+pub const START: i64 = 1_777_636_800_000;
+
+pub struct World {
+    pub gateway: Arc<Gateway>,
+    pub router: Router,
+    pub clock: Arc<TestClock>,
+    admin: Signer,
+    token: String,
+    proofs: AtomicU64,
+}
+
+/// What a gateway answered.
+#[derive(Debug, Clone)]
+pub struct Answer {
+    pub status: StatusCode,
+    pub body: Value,
+    pub bytes: Vec<u8>,
+}
+
+impl Answer {
+    #[track_caller]
+    pub fn ok(self) -> Value {
+        assert_eq!(self.status, StatusCode::OK, "{}", self.body);
+        self.body
+    }
+
+    #[track_caller]
+    pub fn refused(self, status: u16, code: &str) -> Value {
+        assert_eq!(
+            (self.status.as_u16(), self.body["error"].as_str()),
+            (status, Some(code)),
+            "{}",
+            self.body
+        );
+        self.body
+    }
+}
+
+impl World {
+    pub async fn new() -> Self {
+        Self::with(1, Config::default()).await
+    }
+
+    pub async fn with(seed: u64, config: Config) -> Self {
+        let random: Arc<dyn Random> = Arc::new(Seeded::new(seed));
+        let store = Store::in_memory(random.clone()).unwrap();
+        Self::on(store, config, random).await
+    }
+
+    pub async fn on(store: Store, config: Config, random: Arc<dyn Random>) -> Self {
+        oap_gateway::tls::install();
+        let clock = Arc::new(TestClock(AtomicI64::new(START)));
+        let keys = StoredKeys::generate(&*random, clock.now());
+        Gateway::init(&store, &keys).await.unwrap();
+        let mut config = Config { did: Some(PRINCIPAL.parse().unwrap()), ..config };
+        if config.anonymous_rpm == Config::default().anonymous_rpm {
+            config.anonymous_rpm = 1_000_000;
+        }
+        let resolver = Resolver::new(GuardedWeb::new(WebPolicy::Public, &[]).unwrap(), clock.clone());
+        let gateway = Gateway::open(Parts {
+            principal: PRINCIPAL.parse().unwrap(),
+            config,
+            store,
+            clock: clock.clone(),
+            random,
+            resolver,
+            profiles: Profile::built_in(),
+        })
+        .await
+        .unwrap();
+        let admin = Signer::did_key(&[99; 32]).unwrap();
+        let token = gateway.trust_token(&admin, Permission::Admin).unwrap();
+        let router = App::new(gateway.clone()).router();
+        Self { gateway, router, clock, admin, token, proofs: AtomicU64::new(0) }
+    }
+
+    pub fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    /// A source of randomness for a client; never the gateway's own.
+    fn fresh(&self) -> Seeded {
+        Seeded::new(1_000_000 + self.proofs.fetch_add(1, Ordering::SeqCst))
+    }
+
+    pub async fn send(&self, request: Request<Body>) -> Answer {
+        let response = self.router.clone().oneshot(request).await.unwrap();
+        let status = response.status();
+        let bytes = axum::body::to_bytes(response.into_body(), 1 << 30).await.unwrap().to_vec();
+        let body = strict::parse(&bytes).unwrap_or(Value::Null);
+        Answer { status, body, bytes }
+    }
+
+    /// A request with these headers.
+    pub async fn raw(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: Option<&Value>,
+    ) -> Answer {
+        let mut request = Request::builder().method(method).uri(path);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        if body.is_some() {
+            request = request.header("content-type", "application/oap+json");
+        }
+        let body = body.map_or(String::new(), Value::to_string);
+        self.send(request.body(Body::from(body)).unwrap()).await
+    }
+
+    /// A request of the owner.
+    pub async fn owner(&self, method: &str, path: &str, body: Option<&Value>) -> Answer {
+        self.as_agent(&self.admin, &self.token, method, path, body).await
+    }
+
+    pub async fn as_agent(
+        &self,
+        agent: &Signer,
+        token: &str,
+        method: &str,
+        path: &str,
+        body: Option<&Value>,
+    ) -> Answer {
+        let url = format!("{ORIGIN}{}", path.split('?').next().unwrap());
+        let target = dpop::Request { method, url: &url };
+        let proof = dpop::prove(agent, target, token, self.now(), &self.fresh()).unwrap();
+        let authorization = format!("DPoP {token}");
+        self.raw(method, path, &[("authorization", &authorization), ("dpop", &proof)], body).await
+    }
+
+    /// Writes items; their ids.
+    pub async fn capture(&self, items: &[Value]) -> Vec<String> {
+        let answer = self.owner("POST", "/oap/owner/items", Some(&json!({"items": items}))).await.ok();
+        let items = answer["items"].as_array().unwrap();
+        items.iter().map(|item| item["item_id"].as_str().unwrap().to_owned()).collect()
+    }
+
+    /// A grant draft for a grantee, as of now.
+    pub fn draft(&self, grantee: &Signer) -> Value {
+        json!({
+            "grantee": grantee.did(), "purpose": "testing", "filter": {}, "max_items": 500,
+            "expires_at": self.now().plus(Duration::from_secs(30 * 86_400)),
+            "redaction_profile": "oap.profile.projection.memory.v1", "trust_level": 3,
+        })
+    }
+
+    /// Issues a grant; its document.
+    pub async fn issue(&self, draft: &Value) -> Value {
+        self.owner("POST", "/oap/owner/grants", Some(draft)).await.ok()["grant"].clone()
+    }
+
+    pub async fn exchange(&self, grantee: &Signer, grant: &Value) -> Answer {
+        let proof = exchange::prove(
+            grantee,
+            &format!("{ORIGIN}/oap/memory/grant"),
+            Hash::of_canonical(grant).unwrap(),
+            self.now(),
+            &self.fresh(),
+        )
+        .unwrap();
+        self.raw("POST", "/oap/memory/grant", &[], Some(&json!({"grant": grant, "proof": proof}))).await
+    }
+
+    /// A token for a grant.
+    pub async fn token(&self, grantee: &Signer, grant: &Value) -> String {
+        let answer = self.exchange(grantee, grant).await.ok();
+        answer["memory_grant_jwt"].as_str().unwrap().to_owned()
+    }
+
+    pub async fn query(&self, grantee: &Signer, token: &str, query: &Value) -> Answer {
+        self.as_agent(grantee, token, "POST", "/oap/memory/query", Some(query)).await
+    }
+
+    /// Everything from a draft to an answer.
+    pub async fn ask(&self, grantee: &Signer, draft: &Value, query: &Value) -> Value {
+        let grant = self.issue(draft).await;
+        let token = self.token(grantee, &grant).await;
+        self.query(grantee, &token, query).await.ok()
+    }
+
+    /// The principal's document, as a grantee has it.
+    pub fn document(&self) -> oap_identity::DidDocument {
+        let published = self.gateway.published();
+        let did: Did = PRINCIPAL.parse().unwrap();
+        oap_identity::DidDocument::parse(published.did.to_string().as_bytes(), &did).unwrap()
+    }
+}
+
+/// A grantee: a did:key of a seed.
+pub fn agent(seed: u8) -> Signer {
+    Signer::did_key(&[seed; 32]).unwrap()
+}
+
+pub fn note(text: &str, labels: &[&str]) -> Value {
+    json!({"kind": "fact", "content": {"text": text}, "labels": labels})
+}
+
+/// The texts of an answer, in order.
+pub fn texts(answer: &Value) -> Vec<String> {
+    let items = answer["items"].as_array().unwrap();
+    items.iter().map(|item| item["content"]["text"].as_str().unwrap_or_default().to_owned()).collect()
+}
+
+/// The ids of an answer, in order.
+pub fn ids(answer: &Value) -> Vec<String> {
+    let items = answer["items"].as_array().unwrap();
+    items.iter().map(|item| item["item_id"].as_str().unwrap().to_owned()).collect()
+}

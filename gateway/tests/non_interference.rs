@@ -1,0 +1,426 @@
+//! The property *non-interference* (protocol section 0): two stores that agree on the view of a grant give
+//! byte-identical answers to every request under it, save for the values of section 9.
+//!
+//! Each case fills two gateways with the same visible items. What the profile hides of them differs, and so do
+//! the items outside the filter; the words of the queries are planted in both. Everything that the grantee can
+//! do is done to both, and compared.
+
+mod common;
+
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD as B64};
+use common::*;
+use oap_gateway::Config;
+use oap_identity::Random;
+use oap_identity::random::Seeded;
+use oap_store::Store;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use std::sync::{Arc, Mutex};
+
+/// Words of queries, of visible text, and of hidden places alike.
+const WORDS: [&str; 8] = ["tea", "budget", "meeting", "lisbon", "secret", "cello", "website", "email"];
+
+/// Randomness that can be set back, so that the same item has the same id in both gateways.
+struct Settable(Mutex<Seeded>);
+
+impl Settable {
+    fn set(&self, seed: u64) {
+        *self.0.lock().unwrap() = Seeded::new(seed);
+    }
+}
+
+impl Random for Settable {
+    fn fill(&self, buffer: &mut [u8]) {
+        self.0.lock().unwrap().fill(buffer);
+    }
+}
+
+struct Side {
+    world: World,
+    random: Arc<Settable>,
+}
+
+impl Side {
+    async fn new() -> Self {
+        let random = Arc::new(Settable(Mutex::new(Seeded::new(1))));
+        let store = Store::in_memory(random.clone()).unwrap();
+        let world = World::on(store, Config::default(), random.clone()).await;
+        Self { world, random }
+    }
+
+    /// Captures an item whose id follows from the seed.
+    async fn capture(&self, seed: u64, item: &Value) -> String {
+        self.random.set(seed);
+        self.world.capture(std::slice::from_ref(item)).await.remove(0)
+    }
+}
+
+/// One visible item and two versions of what is hidden of it.
+#[derive(Debug, Clone)]
+struct Visible {
+    kind: &'static str,
+    words: Vec<&'static str>,
+    label: &'static str,
+    hour: u8,
+    hidden: [Hidden; 2],
+}
+
+/// What a profile hides at level 3 and below, and at level 2 of the text.
+#[derive(Debug, Clone)]
+struct Hidden {
+    word: &'static str,
+    mailbox: String,
+    secret: String,
+    confidence: u8,
+    ttl: Option<u16>,
+    confidential: bool,
+    extension: bool,
+    derived: bool,
+}
+
+/// An item outside the filter.
+#[derive(Debug, Clone)]
+struct Outside {
+    why: u8,
+    words: Vec<&'static str>,
+    hour: u8,
+}
+
+fn word() -> impl Strategy<Value = &'static str> {
+    prop::sample::select(&WORDS[..])
+}
+
+fn hidden() -> impl Strategy<Value = Hidden> {
+    (
+        (word(), "[a-z]{5}", "[a-zA-Z0-9]{12}", 50..=99u8),
+        (prop::option::of(300..3000u16), any::<bool>(), any::<bool>(), any::<bool>()),
+    )
+        .prop_map(|((word, mailbox, secret, confidence), (ttl, confidential, extension, derived))| Hidden {
+            word,
+            mailbox,
+            secret,
+            confidence,
+            ttl,
+            confidential,
+            extension,
+            derived,
+        })
+}
+
+fn visible() -> impl Strategy<Value = Visible> {
+    let kind = prop::sample::select(&["fact", "preference", "conversation_turn"][..]);
+    let label = prop::sample::select(&["shared", "shared_too"][..]);
+    (kind, prop::collection::vec(word(), 1..5), label, 0..12u8, [hidden(), hidden()])
+        .prop_map(|(kind, words, label, hour, hidden)| Visible { kind, words, label, hour, hidden })
+}
+
+fn outside() -> impl Strategy<Value = Outside> {
+    (0..7u8, prop::collection::vec(word(), 1..5), 0..12u8)
+        .prop_map(|(why, words, hour)| Outside { why, words, hour })
+}
+
+impl Visible {
+    /// The item with one of its two hidden parts. Spans have the same length, for the text shows none of it.
+    fn item(&self, side: usize) -> Value {
+        let hidden = &self.hidden[side];
+        let mut item = json!({
+            "kind": self.kind,
+            "content": {
+                "text": format!(
+                    "{} mail {}@{}.example password: {}",
+                    self.words.join(" "), hidden.mailbox, hidden.mailbox, hidden.secret
+                ),
+                "structured": {"note": hidden.word, hidden.word: hidden.confidence},
+            },
+            "provenance": {
+                "captured_at": format!("2026-04-01T{:02}:00:00Z", self.hour),
+                "confidence": f64::from(hidden.confidence) / 100.0,
+            },
+            "labels": [self.label],
+        });
+        if let Some(ttl) = hidden.ttl {
+            item["ttl_days"] = json!(ttl);
+        }
+        if hidden.confidential {
+            item["sensitivity"] = json!("confidential");
+        }
+        if hidden.extension {
+            item["extensions"] = json!({"example.app": {hidden.word: 1}});
+        }
+        if hidden.derived {
+            item["derived_from"] = json!(["mem_01HX2QFXR0Q4S8T9V3W7X2Y0Z1"]);
+        }
+        item
+    }
+}
+
+impl Outside {
+    fn item(&self) -> Value {
+        let mut item = json!({
+            "kind": "fact",
+            "content": {"text": self.words.join(" ")},
+            "provenance": {"captured_at": format!("2026-04-01T{:02}:30:00Z", self.hour), "confidence": 0.9},
+            "labels": ["shared"],
+        });
+        match self.why {
+            0 => item["labels"] = json!(["private"]),
+            1 => item["labels"] = json!(["shared", "never"]),
+            2 => item["scope_id"] = json!("work"),
+            3 => item["sensitivity"] = json!("restricted"),
+            4 => item["exportable"] = json!(false),
+            5 => item["expires_at"] = json!("2026-04-30T00:00:00Z"),
+            _ => item["kind"] = json!("observation"),
+        }
+        item
+    }
+}
+
+#[derive(Debug, Clone)]
+struct Case {
+    visible: Vec<Visible>,
+    outside: [Vec<Outside>; 2],
+    level: u8,
+    max_items: u32,
+    queries: Vec<Value>,
+    /// Written to one side alone between two rounds of the same queries.
+    later: Outside,
+}
+
+fn query() -> impl Strategy<Value = Value> {
+    let words = prop::collection::vec(word(), 0..3);
+    let kinds = prop::option::weighted(0.2, prop::sample::select(&["fact", "preference", "observation"][..]));
+    let label = prop::option::weighted(0.3, prop::sample::select(&["shared", "shared_too", "private", "never"][..]));
+    let least = prop::option::weighted(0.2, 0..=10u8);
+    (words, kinds, label, least, 1..8u16, any::<bool>()).prop_map(|(words, kind, label, least, most, chain)| {
+        let mut query = json!({
+            "query": words.join(" "), "max_results": most, "request_id": "01J9V8B7H1ZK4D2A0M9R8F0KQX",
+        });
+        if let Some(kind) = kind {
+            query["kinds"] = json!([kind]);
+        }
+        if let Some(label) = label {
+            query["labels_any"] = json!([label]);
+        }
+        if let Some(least) = least {
+            query["min_confidence"] = json!(f64::from(least) / 10.0);
+        }
+        if chain {
+            query["integrity"] = json!("chain");
+        }
+        query
+    })
+}
+
+fn case() -> impl Strategy<Value = Case> {
+    (
+        prop::collection::vec(visible(), 1..6),
+        [prop::collection::vec(outside(), 0..5), prop::collection::vec(outside(), 0..5)],
+        0..=3u8,
+        1..8u32,
+        prop::collection::vec(query(), 1..4),
+        outside(),
+    )
+        .prop_map(|(visible, outside, level, max_items, queries, later)| Case {
+            visible,
+            outside,
+            level,
+            max_items,
+            queries,
+            later,
+        })
+}
+
+/// Everything that a grantee gets, in order.
+async fn observe(side: &Side, index: usize, case: &Case) -> Vec<(u16, usize, Value)> {
+    let world = &side.world;
+    // Hidden items before, between and after the visible ones.
+    let mut others = case.outside[index].iter().enumerate();
+    let mut seed = 10_000 * (index as u64 + 1);
+    for (number, visible) in case.visible.iter().enumerate() {
+        if let Some((_, outside)) = others.next() {
+            seed += 1;
+            side.capture(seed, &outside.item()).await;
+        }
+        // Level 3 shows e-mail addresses; there the two sides have the same one.
+        let mut item = visible.item(index);
+        if case.level == 3 {
+            let same = visible.item(0)["content"]["text"].as_str().unwrap().to_owned();
+            let secret = &visible.hidden[index].secret;
+            let text = same.replace(&visible.hidden[0].secret, secret);
+            item["content"]["text"] = json!(text);
+        }
+        side.capture(100 + number as u64, &item).await;
+    }
+    for (_, outside) in others {
+        seed += 1;
+        side.capture(seed, &outside.item()).await;
+    }
+    side.random.set(1);
+    let grantee = agent(2);
+    let draft = json!({
+        "grantee": grantee.did(), "purpose": "testing", "max_items": case.max_items,
+        "filter": {
+            "labels_any": ["shared", "shared_too"], "exclude_labels": ["never"],
+            "kinds": ["fact", "preference", "conversation_turn"],
+        },
+        "expires_at": "2026-06-30T23:59:59Z",
+        "redaction_profile": "oap.profile.projection.memory.v1", "trust_level": case.level,
+    });
+    let grant = world.issue(&draft).await;
+    side.random.set(2);
+    let token = world.token(&grantee, &grant).await;
+    let mut seen = Vec::new();
+    let mut keep = |answer: Answer| {
+        let mut body = answer.body;
+        mask(&mut body);
+        seen.push((answer.status.as_u16(), answer.bytes.len(), body));
+    };
+    for round in 0..2 {
+        for query in &case.queries {
+            let answer = world.query(&grantee, &token, query).await;
+            let cursor = answer.body["next_cursor"].clone();
+            keep(answer);
+            if cursor.is_string() {
+                let mut next = query.clone();
+                next["cursor"] = cursor;
+                let mut answer = world.query(&grantee, &token, &next).await;
+                // It covers the cursor, which is fresh.
+                blank(&mut answer.body["receipt"]["input_hash"]);
+                keep(answer);
+            }
+        }
+        let mut vectors = case.queries[0].clone();
+        vectors["include_embeddings"] = json!(true);
+        let mut answer = world.query(&grantee, &token, &vectors).await;
+        answer.body["request_id"] = json!("");
+        keep(answer);
+        let mut listing = world.as_agent(&grantee, &token, "GET", "/oap/audit", None).await;
+        for receipt in listing.body["receipts"].as_array_mut().into_iter().flatten() {
+            // Some cover a cursor; each was compared when it was answered with.
+            blank(&mut receipt["input_hash"]);
+        }
+        keep(listing);
+        keep(world.raw("GET", "/.well-known/oap-memory.json", &[], None).await);
+        if round == 0 && index == 1 {
+            side.capture(50_000, &case.later.item()).await;
+        }
+    }
+    seen
+}
+
+/// Replaces the values that section 9 lets differ: what is fresh, and salted digests with what is signed over them.
+/// Their number and their lengths stay.
+fn mask(value: &mut Value) {
+    match value {
+        Value::Object(members) => {
+            for (name, member) in members.iter_mut() {
+                match name.as_str() {
+                    "response_id" | "receipt_id" | "timestamp" | "published_at" | "previous_receipt_hash"
+                    | "output_hash" | "commitment" | "prev" | "receipt" | "source_receipt" | "next_cursor"
+                    | "value" | "signature" | "id" | "hash" => blank(member),
+                    "provenance_tags_out" => {
+                        for tag in member.as_array_mut().into_iter().flatten() {
+                            *tag = json!(tag.as_str().unwrap().split('@').next());
+                        }
+                    }
+                    "sd_jwt" => *member = opened(member.as_str().unwrap()),
+                    _ => mask(member),
+                }
+            }
+        }
+        Value::Array(values) => values.iter_mut().for_each(mask),
+        _ => {}
+    }
+}
+
+fn blank(value: &mut Value) {
+    match value {
+        Value::String(text) => *text = "x".repeat(text.len()),
+        other => mask(other),
+    }
+}
+
+/// An SD-JWT as structure: digests and salts blanked, everything else as it is.
+fn opened(sd_jwt: &str) -> Value {
+    let mut parts = sd_jwt.split('~');
+    let jwt: Vec<&str> = parts.next().unwrap().split('.').collect();
+    let decode = |text: &str| -> Value { serde_json::from_slice(&B64.decode(text).unwrap()).unwrap() };
+    let mut payload = decode(jwt[1]);
+    digests(&mut payload);
+    payload["prev"] = json!("");
+    payload["receipt"] = json!("");
+    let disclosures: Vec<Value> = parts
+        .filter(|part| !part.is_empty())
+        .map(|part| {
+            let mut disclosure = decode(part);
+            disclosure[0] = json!("salt");
+            let name = disclosure[1].clone();
+            digests(&mut disclosure);
+            if name == "source_receipt" {
+                disclosure[2] = json!("");
+            }
+            disclosure
+        })
+        .collect();
+    json!({"header": jwt[0], "payload": payload, "disclosures": disclosures})
+}
+
+/// Where two values differ first.
+fn difference(left: &Value, right: &Value, at: String) -> String {
+    match (left, right) {
+        (Value::Object(l), Value::Object(r)) if l.keys().eq(r.keys()) => l
+            .iter()
+            .find(|(name, value)| r[*name] != **value)
+            .map_or(at.clone(), |(name, value)| difference(value, &r[name], format!("{at}/{name}"))),
+        (Value::Array(l), Value::Array(r)) if l.len() == r.len() => l
+            .iter()
+            .zip(r)
+            .position(|(l, r)| l != r)
+            .map_or(at.clone(), |i| difference(&l[i], &r[i], format!("{at}/{i}"))),
+        _ => format!("{at}: {left} and {right}"),
+    }
+}
+
+fn digests(value: &mut Value) {
+    match value {
+        Value::Object(members) => {
+            for (name, member) in members.iter_mut() {
+                match name.as_str() {
+                    "_sd" => member.as_array_mut().unwrap().iter_mut().for_each(|d| *d = json!("digest")),
+                    "..." => *member = json!("digest"),
+                    _ => digests(member),
+                }
+            }
+        }
+        Value::Array(values) => values.iter_mut().for_each(digests),
+        _ => {}
+    }
+}
+
+fn cases() -> u32 {
+    std::env::var("OAP_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(400)
+}
+
+#[test]
+fn non_interference() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let config = ProptestConfig { cases: cases(), failure_persistence: None, ..ProptestConfig::default() };
+    let mut runner = proptest::test_runner::TestRunner::new(config);
+    let items_seen = std::cell::Cell::new(0);
+    runner
+        .run(&case(), |case| {
+            let (left, right) = runtime.block_on(async {
+                let (a, b) = (Side::new().await, Side::new().await);
+                (observe(&a, 0, &case).await, observe(&b, 1, &case).await)
+            });
+            prop_assert_eq!(left.len(), right.len());
+            for (number, (l, r)) in left.iter().zip(&right).enumerate() {
+                prop_assert!(l == r, "request {}: {}", number, difference(&l.2, &r.2, String::new()));
+                items_seen.set(items_seen.get() + l.2["items"].as_array().map_or(0, Vec::len));
+            }
+            Ok(())
+        })
+        .unwrap();
+    // A property over empty answers would say nothing.
+    assert!(items_seen.get() > cases() as usize, "{}", items_seen.get());
+}

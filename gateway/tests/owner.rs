@@ -1,0 +1,362 @@
+//! The owner's side: items and their history, keys, credentials, deletion, audit.
+
+mod common;
+
+use common::*;
+use oap_gateway::Config;
+use oap_gateway::service::owner::Permission;
+use oap_identity::{DidDocument, Signer};
+use oap_memory::{evidence, receipt};
+use serde_json::{Value, json};
+use std::time::Duration;
+
+const DAY: Duration = Duration::from_secs(86_400);
+
+async fn event(world: &World, id: &str, event: &str, body: Value) -> Answer {
+    world.owner("POST", &format!("/oap/owner/items/{id}/{event}"), Some(&body)).await
+}
+
+async fn show(world: &World, id: &str) -> Value {
+    world.owner("GET", &format!("/oap/owner/items/{id}"), None).await.ok()
+}
+
+fn events(shown: &Value) -> Vec<&str> {
+    shown["chain"].as_array().unwrap().iter().map(|link| link["event"].as_str().unwrap()).collect()
+}
+
+#[tokio::test]
+async fn an_item_through_its_life() {
+    let world = World::new().await;
+    let id = &world.capture(&[note("The site goes live on 1 June", &["website"])]).await[0];
+    let written = event(&world, id, "correct", json!({"item": {"content": {"text": "8 June"}}})).await.ok();
+    assert_eq!(written["version"], 2);
+    event(&world, id, "relabel", json!({"labels": ["website", "dates"]})).await.ok();
+    event(&world, id, "confirm", json!({})).await.ok();
+    event(&world, id, "retract", json!({})).await.ok();
+    event(&world, id, "retract", json!({})).await.refused(409, "conflict");
+    event(&world, id, "correct", json!({"item": {"kind": "summary"}})).await.refused(409, "conflict");
+    event(&world, id, "restore", json!({})).await.ok();
+    let shown = show(&world, id).await;
+    assert_eq!(events(&shown), ["capture", "correct", "relabel", "confirm", "retract", "restore"]);
+    assert_eq!(shown["item"]["content"]["text"], "8 June");
+    assert_eq!(shown["item"]["labels"], json!(["dates", "website"]));
+    assert_eq!(shown["item"]["status"], "current");
+    assert_eq!(shown["superseded"].as_array().unwrap().len(), 2);
+    assert_eq!(shown["superseded"][0]["content"]["text"], "The site goes live on 1 June");
+    assert_eq!(shown["record"]["human_verified"], true);
+
+    // A grantee gets the version in force, with the whole chain, and it holds.
+    let answer = world.ask(&agent(2), &world.draft(&agent(2)), &json!({})).await;
+    assert_eq!(texts(&answer), ["8 June"]);
+    assert_eq!(answer["items"][0]["epistemic"], "knowledge");
+    let verified = evidence::answer(&answer, &world.document()).unwrap();
+    assert_eq!(verified.items[0].chain.links().len(), 6);
+}
+
+#[tokio::test]
+async fn corrections_touch_what_they_name() {
+    let world = World::new().await;
+    let mut item = note("text", &["a"]);
+    item["content"]["structured"] = json!({"x": 1, "y": 2});
+    item["subject_entity_id"] = json!("ent_a");
+    item["provenance"] = json!({"confidence": 0.5, "purpose_limitation": "advice"});
+    let id = &world.capture(&[item]).await[0];
+    let change = json!({"item": {"content": {"text": "new"}, "provenance": {"confidence": 0.75}}});
+    event(&world, id, "correct", change).await.ok();
+    let shown = show(&world, id).await;
+    assert_eq!(shown["item"]["content"], json!({"text": "new", "structured": {"x": 1, "y": 2}}));
+    assert_eq!(shown["item"]["provenance"]["purpose_limitation"], "advice");
+    assert_eq!(shown["item"]["provenance"]["confidence"], 0.75);
+    assert_eq!(shown["item"]["subject_entity_id"], "ent_a");
+    event(&world, id, "correct", json!({"item": {"scope_id": "work"}})).await.refused(400, "invalid_input");
+    event(&world, id, "correct", json!({"item": {"item_id": id}})).await.refused(400, "invalid_input");
+    event(&world, id, "correct", json!({"item": {}, "version": 1})).await.refused(409, "conflict");
+    event(&world, id, "correct", json!({"item": {}, "version": 2})).await.ok();
+    event(&world, id, "explode", json!({})).await.refused(404, "not_found");
+    event(&world, "mem_01HX2QFXR0Q4S8T9V3W7X2Y0Z1", "retract", json!({})).await.refused(404, "not_found");
+}
+
+#[tokio::test]
+async fn a_write_is_all_or_nothing() {
+    let world = World::new().await;
+    let batch = json!({"items": [note("good", &[]), {"kind": "rumour", "content": {"text": "bad"}}]});
+    let refusal = world.owner("POST", "/oap/owner/items", Some(&batch)).await.refused(400, "invalid_input");
+    assert!(refusal["message"].as_str().unwrap().contains("kind"));
+    let listed = world.owner("GET", "/oap/owner/items", None).await.ok();
+    assert_eq!(listed["items"], json!([]));
+    let log = world.owner("GET", "/oap/audit?chain=personal", None).await.ok();
+    assert_eq!(log["receipts"], json!([]), "no receipt for what did not happen");
+}
+
+#[tokio::test]
+async fn listing_filters_and_pages() {
+    let world = World::new().await;
+    for i in 0..5 {
+        world.capture(&[note(&format!("n{i}"), &["a"])]).await;
+        world.clock.advance(Duration::from_secs(1));
+    }
+    world.capture(&[note("other", &["b"])]).await;
+    let page = world.owner("GET", "/oap/owner/items?label=a&limit=3", None).await.ok();
+    assert_eq!(texts(&page), ["n4", "n3", "n2"]);
+    let next = page["next"].as_str().unwrap();
+    let rest = world.owner("GET", &format!("/oap/owner/items?label=a&before={next}"), None).await.ok();
+    assert_eq!(texts(&rest), ["n1", "n0"]);
+    assert_eq!(rest["next"], Value::Null);
+    world.owner("GET", "/oap/owner/items?colour=red", None).await.refused(400, "invalid_input");
+}
+
+#[tokio::test]
+async fn retention_erases_what_was_taken_back_and_replaced() {
+    let world = World::with(1, Config { retention_days: 30, ..Config::default() }).await;
+    let ids = world.capture(&[note("retracted", &[]), note("first version", &[]), note("expiring", &[])]).await;
+    event(&world, &ids[0], "retract", json!({})).await.ok();
+    event(&world, &ids[1], "correct", json!({"item": {"content": {"text": "second version"}}})).await.ok();
+    event(&world, &ids[2], "correct", json!({"item": {"ttl_days": 1}})).await.ok();
+    world.clock.advance(DAY);
+    let swept = world.gateway.sweep().await.unwrap();
+    assert_eq!((swept.expired, swept.erased, swept.trimmed), (1, 0, 0));
+    let gone = show(&world, &ids[2]).await;
+    assert_eq!(gone["item"], json!({"item_id": ids[2], "status": "erased"}));
+    assert_eq!(events(&gone), ["capture", "correct", "expire"]);
+    world.clock.advance(29 * DAY);
+    let swept = world.gateway.sweep().await.unwrap();
+    assert_eq!((swept.expired, swept.erased, swept.trimmed), (0, 1, 1));
+    assert_eq!(show(&world, &ids[1]).await["superseded"], json!([]));
+    assert_eq!(world.gateway.sweep().await.unwrap().erased, 0);
+    world.owner("GET", "/oap/owner/audit/verify", None).await.ok();
+}
+
+// --- keys ---
+
+#[tokio::test]
+async fn rotation_keeps_what_was_signed_and_ends_credentials() {
+    let world = World::new().await;
+    world.capture(&[note("before", &[])]).await;
+    let grant = world.issue(&world.draft(&agent(2))).await;
+    let before = world.document();
+    let rotated = world.owner("POST", "/oap/owner/keys/rotate", Some(&json!({}))).await.ok();
+    assert_eq!(rotated["keys"][0]["kid"], "did:web:user.example#key-2");
+    assert_eq!(rotated["keys"][1]["state"], "retired");
+    world.owner("GET", "/oap/owner/keys", None).await.refused(401, "auth_required");
+    let admin = Signer::did_key(&[99; 32]).unwrap();
+    let token = rotated["trust_token"].as_str().unwrap();
+    world.as_agent(&admin, token, "GET", "/oap/owner/keys", None).await.ok();
+
+    // The grant that the retired key signed holds; items of both keys verify with the new document.
+    let items = json!({"items": [note("after", &[])]});
+    world.as_agent(&admin, token, "POST", "/oap/owner/items", Some(&items)).await.ok();
+    let access = world.token(&agent(2), &grant).await;
+    let answer = world.query(&agent(2), &access, &json!({})).await.ok();
+    assert_eq!(texts(&answer).len(), 2);
+    let after = world.document();
+    evidence::answer(&answer, &after).unwrap();
+    assert!(evidence::answer(&answer, &before).is_err(), "the old document does not have the new key");
+    world.as_agent(&admin, token, "GET", "/oap/owner/audit/verify", None).await.ok();
+
+    // A signature that the retired key makes afterwards does not count.
+    let mut late = answer["items"][0]["integrity"]["chain"][0].clone();
+    late["at"] = json!(world.now().plus(DAY));
+    let old = Signer::from_seed("did:web:user.example#key-1".parse().unwrap(), &[0; 32]).unwrap();
+    oap_identity::signed::sign_document(&mut late, &old).unwrap();
+    assert!(oap_memory::chain::verify(&[late], &after).is_err());
+}
+
+#[tokio::test]
+async fn a_revoked_key_voids_its_grants() {
+    let world = World::new().await;
+    world.capture(&[note("tea", &[])]).await;
+    let grant = world.issue(&world.draft(&agent(2))).await;
+    let access = world.token(&agent(2), &grant).await;
+    world.clock.advance(Duration::from_secs(1));
+    let revoked = world.owner("POST", "/oap/owner/keys/key-1/revoke", Some(&json!({}))).await.ok();
+    assert_eq!(revoked["keys"][1]["state"], "revoked");
+    assert_eq!(revoked["keys"][0]["state"], "current");
+    world.query(&agent(2), &access, &json!({})).await.refused(403, "policy_block");
+    world.exchange(&agent(2), &grant).await.refused(403, "policy_block");
+    let admin = Signer::did_key(&[99; 32]).unwrap();
+    let token = revoked["trust_token"].as_str().unwrap();
+    let info = world.as_agent(&admin, token, "GET", "/oap/owner/grants", None).await.ok();
+    assert_eq!(info["grants"][0]["state"], "revoked");
+    world.as_agent(&admin, token, "POST", "/oap/owner/keys/key-9/revoke", Some(&json!({}))).await.refused(404, "not_found");
+    world.as_agent(&admin, token, "GET", "/oap/owner/audit/verify", None).await.ok();
+}
+
+// --- credentials ---
+
+#[tokio::test]
+async fn every_owner_route_asks_for_the_owner() {
+    let world = World::new().await;
+    let grant = world.issue(&world.draft(&agent(2))).await;
+    let access = world.token(&agent(2), &grant).await;
+    let routes = [
+        ("GET", "/oap/owner/items"),
+        ("POST", "/oap/owner/items"),
+        ("GET", "/oap/owner/items/mem_01HX2QFXR0Q4S8T9V3W7X2Y0Z1"),
+        ("POST", "/oap/owner/items/mem_01HX2QFXR0Q4S8T9V3W7X2Y0Z1/retract"),
+        ("GET", "/oap/owner/grants"),
+        ("POST", "/oap/owner/grants"),
+        ("POST", "/oap/owner/grants/preview"),
+        ("GET", "/oap/owner/grants/mgr_01HX2QFXR0Q4S8T9V3W7X2Y0Z1"),
+        ("POST", "/oap/owner/grants/mgr_01HX2QFXR0Q4S8T9V3W7X2Y0Z1/revoke"),
+        ("GET", "/oap/owner/keys"),
+        ("POST", "/oap/owner/keys/rotate"),
+        ("POST", "/oap/owner/keys/key-1/revoke"),
+        ("POST", "/oap/owner/prove"),
+        ("POST", "/oap/owner/incidents"),
+        ("GET", "/oap/owner/audit/chains"),
+        ("GET", "/oap/owner/audit/verify"),
+        ("POST", "/oap/data/delete"),
+    ];
+    for (method, path) in routes {
+        let body = (method == "POST").then(|| json!({}));
+        world.raw(method, path, &[], body.as_ref()).await.refused(401, "auth_required");
+        // A grantee's token is no trust token.
+        let answer = world.as_agent(&agent(2), &access, method, path, body.as_ref()).await;
+        answer.refused(401, "auth_required");
+    }
+}
+
+#[tokio::test]
+async fn permissions_include_those_below_them() {
+    let world = World::new().await;
+    let reader = agent(5);
+    let token = world.gateway.trust_token(&reader, Permission::Read).unwrap();
+    world.as_agent(&reader, &token, "GET", "/oap/owner/items", None).await.ok();
+    let write = json!({"items": [note("x", &[])]});
+    let refusal = world.as_agent(&reader, &token, "POST", "/oap/owner/items", Some(&write)).await;
+    refusal.refused(403, "policy_block");
+    let writer = world.gateway.trust_token(&reader, Permission::Write).unwrap();
+    world.as_agent(&reader, &writer, "POST", "/oap/owner/items", Some(&write)).await.ok();
+    world.as_agent(&reader, &writer, "GET", "/oap/owner/grants", None).await.refused(403, "policy_block");
+    // The token is bound to its agent's key.
+    world.as_agent(&agent(6), &token, "GET", "/oap/owner/items", None).await.refused(401, "auth_required");
+    world.clock.advance(366 * DAY);
+    world.as_agent(&reader, &token, "GET", "/oap/owner/items", None).await.refused(401, "auth_required");
+}
+
+// --- deletion ---
+
+#[tokio::test]
+async fn deletion_shrinks_grants_and_takes_along_what_was_made() {
+    let world = World::new().await;
+    let source = &world.capture(&[note("source", &["a"])]).await[0];
+    let mut summary = note("summary of it", &["b"]);
+    summary["derived_from"] = json!([source]);
+    let summary = &world.capture(&[summary, note("unrelated", &["c"])]).await[0];
+    let grant = world.issue(&world.draft(&agent(2))).await;
+    let access = world.token(&agent(2), &grant).await;
+    assert_eq!(texts(&world.query(&agent(2), &access, &json!({})).await.ok()).len(), 3);
+    let request = json!({"labels": ["a"]});
+    let done = world.owner("POST", "/oap/data/delete", Some(&request)).await.ok();
+    let report = &done["cascade_report"];
+    assert_eq!(report["erased"], json!([source]));
+    assert_eq!(report["derived"], json!([summary]));
+    assert_eq!(report["grants_shrunk"], json!([grant["grant_id"]]));
+    assert_eq!(done["deletion_receipt"]["method"], "cryptographic_erasure");
+    let answer = world.query(&agent(2), &access, &json!({})).await.ok();
+    assert_eq!(texts(&answer), ["unrelated"]);
+    assert_eq!(show(&world, source).await["item"]["status"], "erased");
+    assert_eq!(events(&show(&world, source).await), ["capture", "erase"]);
+    world.owner("POST", "/oap/data/delete", Some(&json!({}))).await.refused(400, "invalid_input");
+    let missing = json!({"items": [source]});
+    let again = world.owner("POST", "/oap/data/delete", Some(&missing)).await.ok();
+    assert_eq!(again["cascade_report"]["not_found"], json!([source]));
+    world.owner("POST", "/oap/data/delete", Some(&json!({"all": true}))).await.ok();
+    assert_eq!(world.owner("GET", "/oap/owner/items", None).await.ok()["items"], json!([]));
+    world.owner("GET", "/oap/owner/audit/verify", None).await.ok();
+}
+
+// --- audit ---
+
+fn signed_by_owner(receipt: &Value, document: &DidDocument) {
+    receipt::verify(receipt, document).unwrap();
+}
+
+#[tokio::test]
+async fn three_audiences_of_the_audit_log() {
+    let world = World::new().await;
+    world.capture(&[note("tea", &[])]).await;
+    for grantee in [agent(2), agent(3)] {
+        world.ask(&grantee, &world.draft(&grantee), &json!({})).await;
+    }
+    let all = world.owner("GET", "/oap/audit?limit=1000", None).await.ok();
+    let all = all["receipts"].as_array().unwrap();
+    assert!(all.len() >= 8, "{}", all.len());
+    all.iter().for_each(|receipt| signed_by_owner(receipt, &world.document()));
+
+    let grant = world.issue(&world.draft(&agent(2))).await;
+    let access = world.token(&agent(2), &grant).await;
+    let mine = world.as_agent(&agent(2), &access, "GET", "/oap/audit", None).await.ok();
+    let mine = mine["receipts"].as_array().unwrap();
+    assert_eq!(mine.len(), 3, "two exchanges and a query");
+    assert!(mine.iter().all(|receipt| receipt["agent_did"] == json!(agent(2).did())));
+    let other = format!("/oap/audit?grantee={}", agent(3).did());
+    let none = world.as_agent(&agent(2), &access, "GET", &other, None).await.ok();
+    assert_eq!(none["receipts"], json!([]));
+
+    let public = world.raw("GET", "/oap/audit", &[], None).await.ok();
+    let public = public["receipts"].as_array().unwrap();
+    assert_eq!(public.len(), 1);
+    assert_eq!(public[0]["action_id"], "memory.boot");
+    for path in [format!("/oap/audit?principal_did={PRINCIPAL}"), "/oap/audit?chain=personal".to_owned()] {
+        let answer = world.raw("GET", &path, &[], None).await.ok();
+        assert!(answer["receipts"].as_array().unwrap().len() <= 1, "{path}");
+    }
+    // The chain as a whole, for the owner to verify.
+    let chain = world.owner("GET", "/oap/audit?chain=personal&from=0&limit=1000", None).await.ok();
+    let entries = chain["receipts"].as_array().unwrap().clone();
+    let verified = receipt::verify_chain(entries.clone(), &world.document()).unwrap();
+    assert_eq!(verified.length, entries.len() as u64);
+}
+
+#[tokio::test]
+async fn a_cut_or_changed_chain_does_not_verify() {
+    let world = World::new().await;
+    world.capture(&[note("one", &[]), note("two", &[])]).await;
+    let chain = world.owner("GET", "/oap/audit?chain=personal&from=0", None).await.ok();
+    let entries = chain["receipts"].as_array().unwrap().clone();
+    let document = world.document();
+    let verify = |entries: Vec<Value>| receipt::verify_chain(entries, &document);
+    assert!(verify(entries.clone()).is_ok());
+    let without = |n: usize| {
+        let mut cut = entries.clone();
+        cut.remove(n);
+        cut
+    };
+    for n in 0..entries.len() {
+        assert!(verify(without(n)).is_err(), "entry {n} left out");
+    }
+    let mut stripped = entries.clone();
+    stripped[1]["signatures"] = json!([]);
+    assert!(verify(stripped).is_err());
+    let mut swapped = entries.clone();
+    swapped.swap(0, 2);
+    assert!(verify(swapped).is_err());
+    let mut changed = entries.clone();
+    changed[0]["timestamp"] = json!("2026-05-01T12:00:00.001Z");
+    assert!(verify(changed).is_err());
+    let mut foreign = entries;
+    foreign[0]["principal_did"] = json!("did:web:other.example");
+    assert!(verify(foreign).is_err());
+}
+
+/// Consecutive receipts that a grantee can see are never neighbours in the chain: whether something that it may not
+/// see came in between is not to be told from `previous_receipt_hash`.
+#[tokio::test]
+async fn receipts_do_not_tell_of_their_neighbours() {
+    let world = World::new().await;
+    world.capture(&[note("one", &[]), note("two", &[])]).await;
+    let answer = world.ask(&agent(2), &world.draft(&agent(2)), &json!({})).await;
+    let receipts: Vec<oap_memory::Receipt> = answer["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|item| &item["integrity"]["capture_receipt"])
+        .chain([&answer["receipt"]])
+        .map(|receipt| serde_json::from_value(receipt.clone()).unwrap())
+        .collect();
+    for a in &receipts {
+        let hash = a.hash().unwrap().to_string();
+        assert!(receipts.iter().all(|b| b.previous_receipt_hash != hash));
+    }
+}
