@@ -184,7 +184,8 @@ impl Writing<'_, '_> {
         let index: u32 = count.map_or(Ok(0), |count| decode(&count))?;
         self.tx.put(CHAINS, &[], &encode(&(index + 1))?)?;
         let mut state = Chain { index, length: 0, tip: None, at: Timestamp::from_millis(i64::MIN) };
-        let boot = self.gateway.draft(ReceiptType::Invocation, "memory.boot", self.gateway.principal.as_str());
+        let boot =
+            self.gateway.draft(ReceiptType::Invocation, "memory.boot", self.gateway.principal.as_str());
         self.append(name, &mut state, boot)?;
         Ok(state)
     }

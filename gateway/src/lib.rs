@@ -3,6 +3,8 @@
 //! The way of one query is in [`service::query`]; the rules of the protocol are in the rooms below
 //! (`oap-identity`, `oap-memory`, `oap-grants`, `oap-manifest`, `oap-store`).
 
+#![warn(clippy::unwrap_used)]
+
 pub mod ambient;
 pub mod catalog;
 pub mod cli;

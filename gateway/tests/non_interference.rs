@@ -95,15 +95,8 @@ fn hidden() -> impl Strategy<Value = Hidden> {
         (word(), "[a-z]{5}", "[a-zA-Z0-9]{12}", 50..=99u8),
         (prop::option::of(300..3000u16), any::<bool>(), any::<bool>(), any::<bool>()),
     )
-        .prop_map(|((word, mailbox, secret, confidence), (ttl, confidential, extension, derived))| Hidden {
-            word,
-            mailbox,
-            secret,
-            confidence,
-            ttl,
-            confidential,
-            extension,
-            derived,
+        .prop_map(|((word, mailbox, secret, confidence), (ttl, confidential, extension, derived))| {
+            Hidden { word, mailbox, secret, confidence, ttl, confidential, extension, derived }
         })
 }
 
@@ -115,8 +108,11 @@ fn visible() -> impl Strategy<Value = Visible> {
 }
 
 fn outside() -> impl Strategy<Value = Outside> {
-    (0..7u8, prop::collection::vec(word(), 1..5), 0..12u8)
-        .prop_map(|(why, words, hour)| Outside { why, words, hour })
+    (0..7u8, prop::collection::vec(word(), 1..5), 0..12u8).prop_map(|(why, words, hour)| Outside {
+        why,
+        words,
+        hour,
+    })
 }
 
 impl Visible {
@@ -189,26 +185,29 @@ struct Case {
 fn query() -> impl Strategy<Value = Value> {
     let words = prop::collection::vec(word(), 0..3);
     let kinds = prop::option::weighted(0.2, prop::sample::select(&["fact", "preference", "observation"][..]));
-    let label = prop::option::weighted(0.3, prop::sample::select(&["shared", "shared_too", "private", "never"][..]));
+    let label =
+        prop::option::weighted(0.3, prop::sample::select(&["shared", "shared_too", "private", "never"][..]));
     let least = prop::option::weighted(0.2, 0..=10u8);
-    (words, kinds, label, least, 1..8u16, any::<bool>()).prop_map(|(words, kind, label, least, most, chain)| {
-        let mut query = json!({
-            "query": words.join(" "), "max_results": most, "request_id": "01J9V8B7H1ZK4D2A0M9R8F0KQX",
-        });
-        if let Some(kind) = kind {
-            query["kinds"] = json!([kind]);
-        }
-        if let Some(label) = label {
-            query["labels_any"] = json!([label]);
-        }
-        if let Some(least) = least {
-            query["min_confidence"] = json!(f64::from(least) / 10.0);
-        }
-        if chain {
-            query["integrity"] = json!("chain");
-        }
-        query
-    })
+    (words, kinds, label, least, 1..8u16, any::<bool>()).prop_map(
+        |(words, kind, label, least, most, chain)| {
+            let mut query = json!({
+                "query": words.join(" "), "max_results": most, "request_id": "01J9V8B7H1ZK4D2A0M9R8F0KQX",
+            });
+            if let Some(kind) = kind {
+                query["kinds"] = json!([kind]);
+            }
+            if let Some(label) = label {
+                query["labels_any"] = json!([label]);
+            }
+            if let Some(least) = least {
+                query["min_confidence"] = json!(f64::from(least) / 10.0);
+            }
+            if chain {
+                query["integrity"] = json!("chain");
+            }
+            query
+        },
+    )
 }
 
 fn case() -> impl Strategy<Value = Case> {
@@ -315,9 +314,21 @@ fn mask(value: &mut Value) {
         Value::Object(members) => {
             for (name, member) in members.iter_mut() {
                 match name.as_str() {
-                    "response_id" | "receipt_id" | "timestamp" | "published_at" | "previous_receipt_hash"
-                    | "output_hash" | "commitment" | "prev" | "receipt" | "source_receipt" | "next_cursor"
-                    | "value" | "signature" | "id" | "hash" => blank(member),
+                    "response_id"
+                    | "receipt_id"
+                    | "timestamp"
+                    | "published_at"
+                    | "previous_receipt_hash"
+                    | "output_hash"
+                    | "commitment"
+                    | "prev"
+                    | "receipt"
+                    | "source_receipt"
+                    | "next_cursor"
+                    | "value"
+                    | "signature"
+                    | "id"
+                    | "hash" => blank(member),
                     "provenance_tags_out" => {
                         for tag in member.as_array_mut().into_iter().flatten() {
                             *tag = json!(tag.as_str().unwrap().split('@').next());

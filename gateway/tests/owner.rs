@@ -108,7 +108,8 @@ async fn listing_filters_and_pages() {
 #[tokio::test]
 async fn retention_erases_what_was_taken_back_and_replaced() {
     let world = World::with(1, Config { retention_days: 30, ..Config::default() }).await;
-    let ids = world.capture(&[note("retracted", &[]), note("first version", &[]), note("expiring", &[])]).await;
+    let ids =
+        world.capture(&[note("retracted", &[]), note("first version", &[]), note("expiring", &[])]).await;
     event(&world, &ids[0], "retract", json!({})).await.ok();
     event(&world, &ids[1], "correct", json!({"item": {"content": {"text": "second version"}}})).await.ok();
     event(&world, &ids[2], "correct", json!({"item": {"ttl_days": 1}})).await.ok();
@@ -177,7 +178,10 @@ async fn a_revoked_key_voids_its_grants() {
     let token = revoked["trust_token"].as_str().unwrap();
     let info = world.as_agent(&admin, token, "GET", "/oap/owner/grants", None).await.ok();
     assert_eq!(info["grants"][0]["state"], "revoked");
-    world.as_agent(&admin, token, "POST", "/oap/owner/keys/key-9/revoke", Some(&json!({}))).await.refused(404, "not_found");
+    world
+        .as_agent(&admin, token, "POST", "/oap/owner/keys/key-9/revoke", Some(&json!({})))
+        .await
+        .refused(404, "not_found");
     world.as_agent(&admin, token, "GET", "/oap/owner/audit/verify", None).await.ok();
 }
 

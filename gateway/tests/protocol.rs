@@ -14,7 +14,8 @@ use std::time::Duration;
 
 fn schema(name: &str) -> Option<jsonschema::Validator> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/schemas");
-    let read = |name: &str| -> Value { serde_json::from_slice(&std::fs::read(path.join(name)).unwrap()).unwrap() };
+    let read =
+        |name: &str| -> Value { serde_json::from_slice(&std::fs::read(path.join(name)).unwrap()).unwrap() };
     if !path.is_dir() {
         eprintln!("skipped: {} is not there", path.display());
         return None;
@@ -65,9 +66,13 @@ async fn published_documents_hold_together() {
     for service in ["OAPInvocationEndpoint", "OAPRevocationStatus", "OAPMemoryExchange"] {
         assert!(document.service(service).is_some(), "{service}");
     }
-    for (name, member) in [("invoke", "invoke"), ("audit", "audit"), ("data_delete", "data_delete"),
-        ("incident", "incident"), ("discover", "discover")]
-    {
+    for (name, member) in [
+        ("invoke", "invoke"),
+        ("audit", "audit"),
+        ("data_delete", "data_delete"),
+        ("incident", "incident"),
+        ("discover", "discover"),
+    ] {
         assert!(tool["endpoints"][member].is_string(), "{name}");
     }
     for path in ["/healthz", "/readyz"] {
@@ -79,9 +84,13 @@ async fn published_documents_hold_together() {
 async fn every_receipt_is_valid_against_the_schema() {
     let world = World::new().await;
     let ids = world.capture(&[note("one", &[]), note("two", &[])]).await;
-    for (event, body) in [("confirm", json!({})), ("retract", json!({})), ("restore", json!({})),
-        ("correct", json!({"item": {"labels": ["x"]}})), ("relabel", json!({"labels": []}))]
-    {
+    for (event, body) in [
+        ("confirm", json!({})),
+        ("retract", json!({})),
+        ("restore", json!({})),
+        ("correct", json!({"item": {"labels": ["x"]}})),
+        ("relabel", json!({"labels": []})),
+    ] {
         world.owner("POST", &format!("/oap/owner/items/{}/{event}", ids[0]), Some(&body)).await.ok();
     }
     let grant = world.issue(&world.draft(&agent(2))).await;
@@ -108,10 +117,24 @@ async fn every_receipt_is_valid_against_the_schema() {
             actions.insert(entry["action_id"].as_str().unwrap().to_owned());
         }
     }
-    for action in ["memory.boot", "memory.capture", "memory.chain_head", "memory.confirm", "memory.correct",
-        "memory.delete", "memory.describe", "memory.erase", "memory.exchange", "memory.grant", "memory.query",
-        "memory.relabel", "memory.restore", "memory.retract", "memory.revoke", "incident.report"]
-    {
+    for action in [
+        "memory.boot",
+        "memory.capture",
+        "memory.chain_head",
+        "memory.confirm",
+        "memory.correct",
+        "memory.delete",
+        "memory.describe",
+        "memory.erase",
+        "memory.exchange",
+        "memory.grant",
+        "memory.query",
+        "memory.relabel",
+        "memory.restore",
+        "memory.retract",
+        "memory.revoke",
+        "incident.report",
+    ] {
         assert!(actions.contains(action), "{action} leaves a receipt");
     }
 }
@@ -173,7 +196,10 @@ async fn the_free_read_action_is_for_anyone_and_receipted() {
 #[tokio::test]
 async fn malformed_envelopes_and_unknown_actions() {
     let world = World::new().await;
-    world.raw("POST", "/oap/invoke", &[], Some(&json!({"oap_version": "1.0"}))).await.refused(400, "invalid_input");
+    world
+        .raw("POST", "/oap/invoke", &[], Some(&json!({"oap_version": "1.0"})))
+        .await
+        .refused(400, "invalid_input");
     // Looked up before the rest is checked: no timestamp, no context.
     let unknown = json!({"oap_version": "1.0", "request_id": "01J9V8B7H1ZK4D2A0M9R8F0KQX",
         "principal_did": "did:plc:test", "agent_did": "did:assistnet:test", "action": "no_such_action",
@@ -189,7 +215,10 @@ async fn malformed_envelopes_and_unknown_actions() {
         ("timestamp", json!("yesterday")),
         ("principal_did", json!("nobody")),
         ("context", json!({})),
-        ("context", json!({"locale": "en", "currency": "euro", "jurisdiction_user": "DE", "jurisdiction_agent": "DE"})),
+        (
+            "context",
+            json!({"locale": "en", "currency": "euro", "jurisdiction_user": "DE", "jurisdiction_agent": "DE"}),
+        ),
         ("signature", json!("x")),
         ("colour", json!("red")),
         ("input", json!({"query": "x"})),
@@ -197,7 +226,12 @@ async fn malformed_envelopes_and_unknown_actions() {
         let mut envelope = describe(&world);
         envelope[member] = value;
         let answer = invoke(&world, &envelope).await;
-        assert_eq!((answer.status.as_u16(), &answer.body["status"]), (400, &json!("error")), "{member}: {}", answer.body);
+        assert_eq!(
+            (answer.status.as_u16(), &answer.body["status"]),
+            (400, &json!("error")),
+            "{member}: {}",
+            answer.body
+        );
     }
     for member in ["timestamp", "context", "signature", "principal_did", "agent_did", "input"] {
         let mut envelope = describe(&world);
@@ -261,7 +295,8 @@ async fn grant_and_query_through_invoke() {
     let mut envelope = describe(&world);
     envelope["action"] = json!("memory_grant");
     envelope["input"] = json!({"grant": grant, "proof": proof});
-    let token = invoke(&world, &envelope).await.ok()["output"]["memory_grant_jwt"].as_str().unwrap().to_owned();
+    let token =
+        invoke(&world, &envelope).await.ok()["output"]["memory_grant_jwt"].as_str().unwrap().to_owned();
     envelope["action"] = json!("memory_query");
     envelope["input"] = json!({"query": "tea"});
     let answer = world.as_agent(&agent(2), &token, "POST", "/oap/invoke", Some(&envelope)).await;

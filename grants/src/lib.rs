@@ -6,6 +6,8 @@
 //!
 //! No store, no HTTP: what is known of grants comes in behind [`GrantBook`], seen proofs behind [`Replay`].
 
+#![warn(clippy::unwrap_used)]
+
 pub mod attenuate;
 pub mod dpop;
 pub mod exchange;

@@ -134,7 +134,9 @@ impl Limits {
         if grant.delegable.is_some_and(|d| !(1..=MAX_DEPTH).contains(&d.max_depth)) {
             return Err(LimitError::Depth);
         }
-        let none = |b: &crate::grant::Budget| b.queries == Some(0) || b.epsilon.is_some_and(|e| !(e > 0.0));
+        let none = |b: &crate::grant::Budget| {
+            b.queries == Some(0) || b.epsilon.is_some_and(|e| e.is_nan() || e <= 0.0)
+        };
         if grant.budget.as_ref().is_some_and(none) {
             return Err(LimitError::Budget);
         }

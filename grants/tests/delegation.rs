@@ -43,6 +43,9 @@ fn accept(
 }
 
 /// Every refusal of the fixtures has its test here, so that none is forgotten when they grow.
+/// A member and a change that widens it.
+type Change<'a> = (&'a str, &'a dyn Fn(&mut Grant));
+
 #[test]
 fn every_ucan_refusal_is_ported() {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/vectors/ucan/invocation.json");
@@ -197,7 +200,7 @@ fn policy_violation_in_each_member() {
     };
     assert_eq!(check(&|_| {}), Ok(()));
     let scope: ScopeId = "work".parse().unwrap();
-    let wider: &[(&str, &dyn Fn(&mut Grant))] = &[
+    let wider: &[Change] = &[
         ("max_items", &|g| g.max_items += 1),
         ("expires_at", &|g| g.expires_at = later(86_401)),
         ("trust_level", &|g| g.trust_level = 3.try_into().unwrap()),
@@ -356,9 +359,9 @@ proptest! {
 fn oracle(filter: &Filter, head: &Head) -> bool {
     let mut ok = true;
     let scopes = filter.scopes.clone().unwrap_or(vec!["personal".parse().unwrap()]);
-    ok &= scopes.iter().any(|s| *s == head.scope_id);
+    ok &= scopes.contains(&head.scope_id);
     if let Some(kinds) = &filter.kinds {
-        ok &= kinds.iter().any(|k| *k == head.kind);
+        ok &= kinds.contains(&head.kind);
     }
     if let Some(subjects) = &filter.subject_entity_ids {
         ok &= subjects.iter().any(|s| Some(s) == head.subject_entity_id.as_ref());

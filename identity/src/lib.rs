@@ -4,6 +4,8 @@
 //! Nothing here reads a clock or a random source: both come in as arguments ([`Clock`], [`Random`]).
 //! The one part that talks to the network is [`resolve`], behind `ssi`'s resolver trait.
 
+#![warn(clippy::unwrap_used)]
+
 pub mod did;
 pub mod document;
 pub mod hash;

@@ -3,6 +3,8 @@
 //! The memory manifest is signed. The tool manifest cannot be (its schema is closed), so the memory manifest
 //! names it by hash; [`check`] verifies that all four documents say the same.
 
+#![warn(clippy::unwrap_used)]
+
 pub mod actions;
 pub mod check;
 pub mod memory;

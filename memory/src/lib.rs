@@ -10,6 +10,8 @@
 //! - [`filter`], [`view`], [`rank`], [`answer`]: a grant is a view, and an answer is a function of it
 //! - [`evidence`]: what the receiver checks
 
+#![warn(clippy::unwrap_used)]
+
 pub mod answer;
 pub mod chain;
 pub mod commitment;

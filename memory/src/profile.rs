@@ -265,7 +265,9 @@ fn conditions(selector: &str) -> Result<Vec<(String, String)>, &'static str> {
 fn fits(element: &Value, conditions: &[(String, String)]) -> bool {
     conditions.iter().all(|(name, wanted)| match element.get(name) {
         Some(Value::String(text)) => text == wanted,
-        Some(other) => other.to_string() == *wanted,
+        Some(Value::Bool(flag)) => *wanted == if *flag { "true" } else { "false" },
+        Some(Value::Number(number)) => number.as_str() == wanted,
+        Some(_) => false,
         None => false,
     })
 }

@@ -7,6 +7,8 @@
 //!
 //! Every value is sealed with XChaCha20-Poly1305, bound to its table and key.
 
+#![warn(clippy::unwrap_used)]
+
 mod engine;
 mod memory;
 mod seal;

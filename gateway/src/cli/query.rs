@@ -91,7 +91,7 @@ impl Query {
         set("kinds", (!self.kind.is_empty()).then(|| json!(self.kind)));
         set("labels_any", (!self.label.is_empty()).then(|| json!(self.label)));
         set("purpose", self.purpose.as_ref().map(|p| json!(p)));
-        set("include_embeddings", self.include_embeddings.then(|| json!(true)));
+        set("include_embeddings", self.include_embeddings.then_some(json!(true)));
         set("cursor", self.cursor.as_ref().map(|c| json!(c)));
         body
     }

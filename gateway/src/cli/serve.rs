@@ -51,7 +51,7 @@ impl Serve {
         set("origin", self.origin.map(|v| json!(v.trim_end_matches('/'))));
         set("tls_cert", self.tls_cert.map(|v| json!(v)));
         set("tls_key", self.tls_key.map(|v| json!(v)));
-        set("plain_http", self.plain_http.then(|| json!(true)));
+        set("plain_http", self.plain_http.then_some(json!(true)));
         set("metrics_listen", self.metrics_listen.map(|v| json!(v)));
         let home = global.home();
         let config = Config::load(home.path(), &flags)?;
