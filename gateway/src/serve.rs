@@ -42,13 +42,15 @@ pub async fn serve(
         stopper.graceful_shutdown(Some(GRACE));
     });
     listener.set_nonblocking(true).map_err(failed)?;
-    let served = if gateway.config.plain_http {
-        let mut server = axum_server::from_tcp(listener).map_err(failed)?.handle(handle);
+    let address = listener.local_addr().map_err(failed)?;
+    let tls = if gateway.config.plain_http { None } else { Some(tls::server(&gateway.config, home)?) };
+    tracing::info!(%address, origin = gateway.origin(), principal = %gateway.principal(), "serving");
+    let served = if let Some(tls) = tls {
+        let mut server = axum_server::from_tcp_rustls(listener, tls).map_err(failed)?.handle(handle);
         limit(server.http_builder());
         server.serve(service).await
     } else {
-        let tls = tls::server(&gateway.config, home)?;
-        let mut server = axum_server::from_tcp_rustls(listener, tls).map_err(failed)?.handle(handle);
+        let mut server = axum_server::from_tcp(listener).map_err(failed)?.handle(handle);
         limit(server.http_builder());
         server.serve(service).await
     };

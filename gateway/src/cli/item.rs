@@ -178,8 +178,8 @@ pub(super) struct Correct {
     #[command(flatten)]
     members: Members,
     /// Refuse if the item has another version by now
-    #[arg(long)]
-    version: Option<u32>,
+    #[arg(long, value_name = "VERSION")]
+    if_version: Option<u32>,
 }
 
 impl Item {
@@ -222,7 +222,7 @@ impl Item {
             }
             Self::Correct(correct) => {
                 let mut body = json!({"item": correct.members.to_item()?});
-                if let Some(version) = correct.version {
+                if let Some(version) = correct.if_version {
                     body["version"] = json!(version);
                 }
                 let answer = post(format!("/oap/owner/items/{}/correct", correct.id), body).await?;

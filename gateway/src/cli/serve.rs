@@ -65,8 +65,6 @@ impl Serve {
         let gateway = home.open(&flags).await?;
         home.renew_admin(&gateway)?;
         let listener = TcpListener::bind(config.listen).map_err(|e| failed("listen", &e))?;
-        let address = listener.local_addr().map_err(|e| failed("listen", &e))?;
-        tracing::info!(%address, origin = gateway.origin(), principal = %gateway.principal(), "serving");
         serve::serve(gateway, &home, listener, serve::stop_signal()).await?;
         tracing::info!("stopped");
         Ok(())

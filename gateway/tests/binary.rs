@@ -1,0 +1,306 @@
+//! The real binary, over real TLS on loopback.
+
+mod program;
+
+use program::*;
+use serde_json::{Value, json};
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt;
+
+/// A granter that serves, and a grantee that trusts its certificate.
+fn pair() -> (Home, Server, Home) {
+    let granter = Home::web();
+    let server = granter.serve(&[]);
+    let mut grantee = Home::key();
+    let authority = granter.home().join("tls/cert.pem").to_string_lossy().into_owned();
+    grantee.flags = vec!["--trust-ca".into(), authority, "--allow-local-dids".into()];
+    (granter, server, grantee)
+}
+
+fn did(home: &Home) -> String {
+    read(home.home().join("did.json"))["id"].as_str().unwrap().to_owned()
+}
+
+fn issue(granter: &Home, grantee: &str, file: &str, more: &[&str]) -> Value {
+    let path = granter.path(file);
+    let mut arguments =
+        vec!["grant", "issue", "--to", grantee, "--purpose", "Website redesign", "--out", &path];
+    let defaults: [(&str, &[&str]); 2] = [("--until", &["30d"]), ("--trust-level", &["2"])];
+    for (flag, value) in defaults {
+        if !more.contains(&flag) {
+            arguments.push(flag);
+            arguments.extend(value);
+        }
+    }
+    arguments.extend(more);
+    granter.run(&arguments).ok();
+    read(path)
+}
+
+#[test]
+fn the_whole_story() {
+    let (granter, server, grantee) = pair();
+    let contractor = did(&grantee);
+    let secret = "anna.miller@private.example";
+    let add = |text: &str, label: &str| {
+        let arguments = ["item", "add", "--kind", "fact", "--text", text, "--label", label, "--json"];
+        granter.run(&arguments).json()["items"][0]["item_id"].as_str().unwrap().to_owned()
+    };
+    let first = add(&format!("The website launch moves to June, ask {secret}"), "website");
+    add("The website budget is 8000", "website");
+    add("The doctor said to rest", "health");
+
+    let preview = granter.run(&[
+        "grant",
+        "preview",
+        "--to",
+        &contractor,
+        "--purpose",
+        "Website redesign",
+        "--label",
+        "website",
+        "--until",
+        "30d",
+        "--trust-level",
+        "2",
+        "--json",
+    ]);
+    let preview = preview.json();
+    assert_eq!(preview["selected"], 2);
+    assert!(!preview["items"].to_string().contains(secret));
+
+    issue(&granter, &contractor, "grant.json", &["--label", "website"]);
+    let grant = granter.path("grant.json");
+    let answer_file = grantee.path("answer.json");
+    let ask = |text: &str| {
+        grantee.run(&["query", &granter.origin(), "--grant", &grant, text, "--json", "--save", &answer_file])
+    };
+    ask("website launch").ok();
+    let answer = read(&answer_file);
+    assert_eq!(answer["items"][0]["item_id"], json!(first));
+    assert_eq!(answer["items"][0]["content"]["text"], "The website launch moves to June, ask [email]");
+    assert!(!answer.to_string().contains("doctor"));
+
+    // Offline, with the document alone.
+    let document = granter.home().join("did.json").to_string_lossy().into_owned();
+    grantee.run(&["verify", &answer_file, "--did-document", &document]).ok();
+    let mut tampered = answer.clone();
+    tampered["items"][0]["content"]["text"] = json!("The website launch moves to July, ask [email]");
+    let tampered_file = grantee.path("tampered.json");
+    write(&tampered_file, &tampered);
+    grantee.run(&["verify", &tampered_file, "--did-document", &document]).failed(4, "does not hold");
+
+    // A correction shows in the next answer, with its history.
+    granter.run(&["item", "correct", &first, "--text", "The website launch moves to August"]).ok();
+    ask("website launch").ok();
+    let answer = read(&answer_file);
+    assert_eq!(answer["items"][0]["content"]["text"], "The website launch moves to August");
+    assert_eq!(answer["items"][0]["integrity"]["chain"].as_array().unwrap().len(), 2);
+
+    let audit = granter.run(&["audit", "--grantee", &contractor, "--json"]).json();
+    let actions: Vec<&str> =
+        audit["receipts"].as_array().unwrap().iter().map(|r| r["action_id"].as_str().unwrap()).collect();
+    assert_eq!(actions.iter().filter(|action| **action == "memory.query").count(), 2, "{actions:?}");
+    granter.run(&["audit", "verify"]).ok();
+
+    let id = read(&grant)["grant_id"].as_str().unwrap().to_owned();
+    granter.run(&["grant", "revoke", &id]).ok();
+    ask("website launch").failed(3, "revoked");
+
+    granter.run(&["delete", "--label", "website", "--yes"]).ok();
+    let left = granter.run(&["item", "list", "--json"]).json();
+    assert_eq!(left["items"].as_array().unwrap().len(), 1);
+
+    let (status, log) = server.stop();
+    assert_eq!(status, 0, "{log}");
+    assert!(log.contains("stopped"), "{log}");
+    for word in [secret, "launch", "doctor", "budget", "eyJ"] {
+        assert!(!log.contains(word), "the log holds {word}: {log}");
+    }
+    // Without a server the same commands work on the store itself.
+    let left = granter.run(&["item", "list", "--json"]).json();
+    assert_eq!(left["items"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn refusals_reach_the_grantee_as_status_3() {
+    let (granter, _server, grantee) = pair();
+    let contractor = did(&grantee);
+    granter.run(&["item", "add", "--kind", "fact", "--text", "tea", "--label", "food"]).ok();
+    let ask = |file: &str, more: &[&str]| {
+        let path = granter.path(file);
+        let origin = granter.origin();
+        let mut arguments = vec!["query", origin.as_str(), "--grant", &path, "tea"];
+        arguments.extend(more);
+        grantee.run(&arguments)
+    };
+    issue(&granter, &contractor, "good.json", &[]);
+    ask("good.json", &[]).ok();
+    ask("good.json", &["--include-embeddings"]).failed(3, "embeddings");
+
+    // For somebody else: the grantee cannot prove to be them.
+    issue(&granter, "did:web:other.example", "foreign.json", &[]);
+    ask("foreign.json", &[]).failed(3, "401");
+
+    issue(&granter, &contractor, "later.json", &["--from", "2099-01-01", "--until", "2099-02-01"]);
+    ask("later.json", &[]).failed(3, "draft");
+
+    // One that the grantee made wider by hand.
+    let mut wider = read(granter.path("good.json"));
+    wider["max_items"] = json!(9_999);
+    write(granter.path("wider.json"), &wider);
+    ask("wider.json", &[]).failed(3, "not known here");
+}
+
+#[test]
+fn only_tls_1_3_is_spoken() {
+    let (granter, _server, _) = pair();
+    // A TLS 1.2 ClientHello with ECDHE-ECDSA-AES128-GCM, P-256 and ecdsa_secp256r1_sha256.
+    let extensions: &[u8] = &[
+        0x00, 0x0a, 0x00, 0x04, 0x00, 0x02, 0x00, 0x17, 0x00, 0x0b, 0x00, 0x02, 0x01, 0x00, 0x00, 0x0d, 0x00,
+        0x04, 0x00, 0x02, 0x04, 0x03, 0x00, 0x17, 0x00, 0x00,
+    ];
+    let mut hello = vec![0x03, 0x03];
+    hello.extend([7; 32]);
+    hello.extend([0, 0, 2, 0xc0, 0x2b, 1, 0]);
+    hello.extend((extensions.len() as u16).to_be_bytes());
+    hello.extend(extensions);
+    let mut message = vec![1, 0];
+    message.extend((hello.len() as u16).to_be_bytes());
+    message.extend(hello);
+    let mut record = vec![22, 3, 1];
+    record.extend((message.len() as u16).to_be_bytes());
+    record.extend(message);
+    let mut connection = TcpStream::connect(("127.0.0.1", granter.port)).unwrap();
+    connection.write_all(&record).unwrap();
+    let mut answer = Vec::new();
+    let _ = connection.read_to_end(&mut answer);
+    // An alert: fatal, protocol_version.
+    assert_eq!((answer.first(), answer.get(5..7)), (Some(&21), Some(&[2, 70][..])), "{answer:?}");
+
+    // Plain http gets no answer at all on that port.
+    let mut connection = TcpStream::connect(("127.0.0.1", granter.port)).unwrap();
+    connection.write_all(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+    let mut answer = Vec::new();
+    let _ = connection.read_to_end(&mut answer);
+    assert!(!answer.starts_with(b"HTTP"), "{answer:?}");
+}
+
+fn get(port: u16, path: &str) -> String {
+    let mut connection = TcpStream::connect(("127.0.0.1", port)).unwrap();
+    let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+    connection.write_all(request.as_bytes()).unwrap();
+    let mut answer = String::new();
+    connection.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+#[test]
+fn plain_http_on_loopback_only_and_metrics_apart() {
+    let home = Home::web();
+    home.run(&["serve", "--plain-http", "--listen", "0.0.0.0:0"]).failed(1, "loopback");
+    home.run(&["serve", "--metrics-listen", "0.0.0.0:0"]).failed(1, "loopback");
+    let metrics = free_port();
+    let server = home.serve(&["--plain-http", "--metrics-listen", &format!("127.0.0.1:{metrics}")]);
+    assert!(get(home.port, "/healthz").starts_with("HTTP/1.1 200"));
+    assert!(get(home.port, "/readyz").starts_with("HTTP/1.1 200"));
+    assert!(get(home.port, "/metrics").starts_with("HTTP/1.1 404"));
+    assert!(get(metrics, "/metrics").contains("oap_requests_total"));
+    assert_eq!(server.stop().0, 0);
+}
+
+#[test]
+fn flags_outrank_environment_and_file() {
+    let home = Home::web();
+    let shown = |environment: Option<&str>, flags: &[&str]| {
+        let mut command = home.command(&["config", "show", "--json"]);
+        command.args(flags);
+        if let Some(value) = environment {
+            command.env("OAP_MEMORY_ALLOW_LOCAL_DIDS", value);
+        }
+        Home::finish(&mut command).json()["allow_local_dids"].clone()
+    };
+    let value = |shown: Value| shown.get("value").cloned().unwrap_or(shown);
+    assert_eq!(value(shown(None, &[])), false);
+    assert_eq!(value(shown(Some("true"), &[])), true);
+    let file = home.home().join("config.toml");
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, format!("{text}allow_local_dids = true\n")).unwrap();
+    assert_eq!(value(shown(None, &[])), true);
+    assert_eq!(value(shown(Some("false"), &[])), false);
+    assert_eq!(value(shown(Some("false"), &["--allow-local-dids"])), true);
+    std::fs::write(&file, format!("{text}no_such_setting = 1\n")).unwrap();
+    home.run(&["config", "show"]).failed(1, "no_such_setting");
+}
+
+#[test]
+fn secrets_are_for_the_owner_alone() {
+    let home = Home::web();
+    for path in ["admin.json", "config.toml", "vault"] {
+        let mode = std::fs::metadata(home.home().join(path)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o077, 0, "{path}");
+    }
+    let mode = std::fs::metadata(home.path("key")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o077, 0);
+    home.run(&["init", "--did", "did:key", "--key-file", &home.path("key")]).failed(1, "already");
+    // Without the master key nothing opens.
+    std::fs::write(home.path("key"), "AAAA\n").unwrap();
+    home.run(&["item", "list"]).failed(1, "32 bytes");
+}
+
+#[test]
+fn rotated_and_revoked_keys() {
+    let (granter, _server, grantee) = pair();
+    let contractor = did(&grantee);
+    granter.run(&["item", "add", "--kind", "fact", "--text", "tea"]).ok();
+    issue(&granter, &contractor, "grant.json", &[]);
+    let grant = granter.path("grant.json");
+    let answer = grantee.path("answer.json");
+    let origin = granter.origin();
+    let ask = || grantee.run(&["query", &origin, "--grant", &grant, "tea", "--save", &answer]);
+    granter.run(&["keys", "rotate"]).ok();
+    ask().ok();
+    let keys = granter.run(&["keys", "list", "--json"]).json();
+    assert_eq!(keys["keys"].as_array().unwrap().len(), 2, "{keys}");
+    granter.run(&["keys", "revoke", "key-1"]).ok();
+    assert_eq!(ask().status, 3);
+}
+
+#[test]
+fn usage_help_and_completions() {
+    let home = Home::empty();
+    home.run(&["no-such-command"]).failed(2, "no-such-command");
+    home.run(&["item", "list"]).failed(1, "init");
+    home.run(&["init", "--did", "did:example:1"]).failed(2, "--did");
+    let help = home.run(&["--help"]).ok();
+    let names: Vec<&str> = help
+        .lines()
+        .skip_while(|line| !line.starts_with("Commands:"))
+        .skip(1)
+        .take_while(|line| !line.is_empty())
+        .filter_map(|line| line.strip_prefix("  ")?.split(' ').next())
+        .filter(|name| !name.is_empty() && *name != "help")
+        .collect();
+    assert!(names.len() >= 12, "{names:?}");
+    for name in &names {
+        home.run(&[name, "--help"]).ok();
+    }
+    for shell in ["bash", "zsh", "fish"] {
+        let script = home.run(&["completions", shell]).ok();
+        assert!(names.iter().all(|name| script.contains(name)), "{shell}");
+    }
+}
+
+#[test]
+fn the_demonstration_leaves_nothing_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    let home = Home::empty();
+    let mut command = home.command(&["demo"]);
+    command.env("TMPDIR", folder.path());
+    let shown = Home::finish(&mut command).ok();
+    for step in ["preview", "hidden", "verif", "tamper", "revoke", "refus"] {
+        assert!(shown.to_lowercase().contains(step), "{step}: {shown}");
+    }
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+}
