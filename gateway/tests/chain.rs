@@ -1,0 +1,92 @@
+//! The property *chain* (protocol section 4.2): an item's log is append-only across whatever happens to the item,
+//! its erasure included.
+
+mod common;
+
+use common::*;
+use oap_gateway::service::deletion::DeleteRequest;
+use oap_identity::ItemId;
+use oap_memory::chain;
+use oap_memory::chain::Event;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+#[derive(Debug, Clone)]
+enum Act {
+    Capture,
+    Correct(usize, String),
+    Relabel(usize, String),
+    Mark(usize, Event),
+    Delete(usize),
+    Rotate,
+    Sweep,
+}
+
+fn act() -> impl Strategy<Value = Act> {
+    let mark = prop::sample::select(&[Event::Retract, Event::Restore, Event::Confirm][..]);
+    prop_oneof![
+        2 => Just(Act::Capture),
+        3 => (0..8usize, "[a-z ]{1,20}").prop_map(|(item, text)| Act::Correct(item, text)),
+        1 => (0..8usize, "[a-z]{1,8}").prop_map(|(item, label)| Act::Relabel(item, label)),
+        3 => (0..8usize, mark).prop_map(|(item, event)| Act::Mark(item, event)),
+        1 => (0..8usize).prop_map(Act::Delete),
+        1 => Just(Act::Rotate),
+        1 => Just(Act::Sweep),
+    ]
+}
+
+async fn run(acts: Vec<Act>) -> Result<(), TestCaseError> {
+    let world = World::new().await;
+    let gateway = &world.gateway;
+    let mut chains: BTreeMap<ItemId, Vec<Value>> = BTreeMap::new();
+    let capture = async || gateway.capture(&[note("words", &[])]).await.unwrap().remove(0).item_id;
+    let mut items = vec![capture().await];
+    for act in acts {
+        // A change that the item's state does not allow is refused, and is part of the property too.
+        let item = |number: usize| items[number % items.len()];
+        match act {
+            Act::Capture => items.push(capture().await),
+            Act::Correct(number, text) => {
+                let changes = json!({"content": {"text": text}});
+                let _ = gateway.correct(item(number), changes, None, Event::Correct).await;
+            }
+            Act::Relabel(number, label) => {
+                let changes = json!({"labels": [label]});
+                let _ = gateway.correct(item(number), changes, None, Event::Relabel).await;
+            }
+            Act::Mark(number, event) => drop(gateway.mark(item(number), event).await),
+            Act::Delete(number) => {
+                let request = DeleteRequest { items: vec![item(number)], ..DeleteRequest::default() };
+                gateway.delete(request).await.unwrap();
+            }
+            Act::Rotate => drop(gateway.rotate_keys().await.unwrap()),
+            Act::Sweep => {
+                world.clock.advance(Duration::from_secs(40 * 86_400));
+                gateway.sweep().await.unwrap();
+            }
+        }
+        let document = world.document();
+        for id in &items {
+            let shown = gateway.item(*id).unwrap();
+            let links = shown["chain"].as_array().unwrap().clone();
+            let before = chains.entry(*id).or_default();
+            prop_assert!(links.starts_with(before), "{id}: links were changed or cut");
+            let verified = chain::verify(&links, &document);
+            prop_assert!(verified.is_ok(), "{id}: {verified:?}");
+            *before = links;
+        }
+    }
+    let verified = gateway.verify_audit();
+    prop_assert!(verified.is_ok(), "{:?}", verified.err());
+    Ok(())
+}
+
+#[test]
+fn chains_are_append_only() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let config = ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() };
+    let mut runner = proptest::test_runner::TestRunner::new(config);
+    runner.run(&prop::collection::vec(act(), 1..24), |acts| runtime.block_on(run(acts))).unwrap();
+}
