@@ -1,7 +1,7 @@
 //! The grants that the gateway issued or accepted, in memory.
 
 use crate::error::Error;
-use crate::tables::{DISCLOSED, DISCLOSED_COUNT, GRANTS, REVOKED, decode};
+use crate::tables::{DISCLOSED, GRANTS, REVOKED, decode};
 use oap_grants::grant::UnverifiedGrant;
 use oap_grants::{GrantBook, GrantRecord, SignedGrant};
 use oap_identity::{Did, DidDocument, GrantId, Hash, ItemId, Timestamp, VerificationKey};
@@ -10,6 +10,7 @@ use oap_store::Store;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
+use tokio::sync::Mutex;
 
 /// A grant as it is stored: the document as text, and the key that its signature was checked with.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -51,6 +52,7 @@ struct Shelved {
     record: GrantRecord,
     delegated: bool,
     disclosed: Arc<Disclosed>,
+    disclosing: Arc<Mutex<()>>,
 }
 
 /// All grants, and what was disclosed under each.
@@ -97,7 +99,7 @@ impl Shelf {
         let (id, hash) = (grant.grant().grant_id, grant.hash());
         let disclosed = Arc::new(Disclosed::new(grant.grant().max_items as usize, []));
         let record = GrantRecord { grant, revoked_at: None };
-        grants.by_id.insert(id, Shelved { record, delegated, disclosed });
+        grants.by_id.insert(id, Shelved { record, delegated, disclosed, disclosing: Arc::default() });
         grants.by_hash.insert(hash, id);
     }
 
@@ -124,6 +126,14 @@ impl Shelf {
         grants.by_id.get(&id).map(|shelved| shelved.disclosed.clone()).unwrap_or_default()
     }
 
+    /// The lock that an answer holds from its computation to its receipt when it discloses items for the first
+    /// time, so that each counts those of the one before. `None` for an unknown grant.
+    #[must_use]
+    pub fn disclosing(&self, id: GrantId) -> Option<Arc<Mutex<()>>> {
+        let grants = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        grants.by_id.get(&id).map(|shelved| shelved.disclosing.clone())
+    }
+
     /// Every grant, oldest first, and whether it was delegated.
     #[must_use]
     pub fn all(&self) -> Vec<(GrantRecord, bool)> {
@@ -143,13 +153,4 @@ impl GrantBook for Shelf {
         let id = grants.by_hash.get(&hash)?;
         grants.by_id.get(id).map(|shelved| shelved.record.clone())
     }
-}
-
-/// How many items were disclosed under a grant, as a transaction sees it.
-///
-/// # Errors
-/// [`Error::Store`], [`Error::Corrupt`].
-pub fn disclosed_count(tx: &oap_store::Tx, grant: GrantId) -> Result<u64, Error> {
-    let stored = tx.get(DISCLOSED_COUNT, &grant.to_bytes())?;
-    stored.map_or(Ok(0), |bytes| decode(&bytes))
 }

@@ -23,8 +23,6 @@ pub const GRANTS: Table = Table(6);
 pub const REVOKED: Table = Table(7);
 /// The items disclosed under a grant, by grant and item.
 pub const DISCLOSED: Table = Table(8);
-/// How many items were disclosed under a grant.
-pub const DISCLOSED_COUNT: Table = Table(9);
 /// The state of a receipt chain, by name.
 pub const CHAINS: Table = Table(10);
 /// Receipts, by number of chain and number in it.

@@ -6,8 +6,7 @@ use crate::gateway::Gateway;
 use crate::ledger::{Draft, Stored, chain_of};
 use crate::proofs::REMEMBERED;
 use crate::service::grants::facts;
-use crate::shelf::disclosed_count;
-use crate::tables::{DISCLOSED, DISCLOSED_COUNT, PROOFS, disclosed, encode};
+use crate::tables::{DISCLOSED, PROOFS, disclosed, encode};
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use chacha20poly1305::aead::{Aead, KeyInit, Payload};
 use chacha20poly1305::{XChaCha20Poly1305, XNonce};
@@ -19,9 +18,6 @@ use oap_memory::receipt::{Receipt, ReceiptType};
 use oap_memory::{Profile, Query};
 use serde_json::json;
 use std::sync::{Arc, Mutex, PoisonError};
-
-/// Times an answer is computed anew because another answer under the same grant was committed meanwhile.
-const ATTEMPTS: usize = 8;
 
 /// A caller whose token and proof were checked. The proof is remembered with the first thing that is committed.
 pub struct Caller {
@@ -45,6 +41,17 @@ impl Replay for Noting<'_> {
         *self.1.lock().unwrap_or_else(PoisonError::into_inner) = Some(key);
         self.0.first_use(key, now)
     }
+}
+
+/// A query whose caller's grant was judged.
+#[derive(Clone, Copy)]
+struct Question<'a> {
+    caller: &'a Caller,
+    grant: &'a VerifiedGrant,
+    profile: &'a Profile,
+    query: &'a Query,
+    after: Option<Position>,
+    request_id: &'a RequestId,
 }
 
 impl Gateway {
@@ -124,13 +131,14 @@ impl Gateway {
         let after = query.cursor.as_deref().map(|c| self.open_cursor(c, &grant, binding)).transpose()?;
         let asked_as = query.request_id.clone();
         let request_id = asked_as.unwrap_or_else(|| RequestId::new(self.clock.now(), &*self.random));
-        for _ in 0..ATTEMPTS {
-            match self.try_answer(caller, &grant, profile, &query, after, &request_id).await {
-                Err(Error::Conflict(DISCLOSED_MEANWHILE)) => {}
-                answered => return answered,
-            }
+        let question =
+            Question { caller, grant: &grant, profile, query: &query, after, request_id: &request_id };
+        if let Some(answered) = self.try_answer(&question, false).await? {
+            return Ok(answered);
         }
-        Err(Error::Conflict("too many queries at once under this grant; try again"))
+        let disclosing = self.shelf.disclosing(grant.grant().grant_id).ok_or(Error::NotFound)?;
+        let _one_by_one = disclosing.lock().await;
+        self.try_answer(&question, true).await?.ok_or(Error::Conflict("try again"))
     }
 
     /// What the grant says of this query, beyond its state.
@@ -147,25 +155,25 @@ impl Gateway {
         Ok(())
     }
 
+    /// The answer; `None` when it would disclose items for the first time and may not.
     async fn try_answer(
         self: &Arc<Self>,
-        caller: &Caller,
-        grant: &VerifiedGrant,
-        profile: &Profile,
-        query: &Query,
-        after: Option<Position>,
-        request_id: &RequestId,
-    ) -> Result<Vec<u8>, Error> {
+        question: &Question<'_>,
+        may_disclose: bool,
+    ) -> Result<Option<Vec<u8>>, Error> {
+        let Question { caller, grant, profile, query, after, request_id } = *question;
         let before = self.shelf.disclosed(grant.grant().grant_id);
         let view = self.view(grant, query.include_embeddings, &before).await?;
         let answer = answer(&view, &before, query, after);
+        if !answer.newly_disclosed().is_empty() && !may_disclose {
+            return Ok(None);
+        }
         let items = answer.items_json();
         let response_id = RequestId::new(self.clock.now(), &*self.random);
         let receipt =
             self.query_draft(grant, profile, query, request_id, &items, &response_id, answer.tags())?;
-        let stored =
-            self.commit_answer(caller, grant, receipt, answer.newly_disclosed().to_vec(), before.count());
-        let receipt: Stored<Receipt> = stored.await?;
+        let newly = answer.newly_disclosed().to_vec();
+        let receipt: Stored<Receipt> = self.commit_answer(caller, grant, receipt, newly).await?;
         metrics::counter!("oap_queries_total").increment(1);
         let level = grant.grant().trust_level;
         let frame = Frame {
@@ -180,7 +188,7 @@ impl Gateway {
                 .map(|position| self.seal_cursor(position, grant, query.binding()?))
                 .transpose()?,
         };
-        Ok(respond(&items, &frame, &receipt, self.keys().current())?.into_bytes())
+        Ok(Some(respond(&items, &frame, &receipt, self.keys().current())?.into_bytes()))
     }
 
     #[expect(clippy::too_many_arguments, reason = "everything that a receipt names")]
@@ -217,7 +225,6 @@ impl Gateway {
         grant: &VerifiedGrant,
         receipt: Draft,
         newly: Vec<oap_identity::ItemId>,
-        count_before: usize,
     ) -> Result<Stored<Receipt>, Error> {
         let id = grant.grant().grant_id;
         let record = self.shelf.by_id(id).ok_or(Error::NotFound)?;
@@ -227,15 +234,8 @@ impl Gateway {
         let committed = self
             .commit(move |w| {
                 gateway.still_granted(w.tx, &record, &ancestors)?;
-                if !newly.is_empty() {
-                    let count = disclosed_count(w.tx, id)?;
-                    if count != count_before as u64 {
-                        return Err(Error::Conflict(DISCLOSED_MEANWHILE));
-                    }
-                    for item in &newly {
-                        w.tx.put(DISCLOSED, &disclosed(id, *item), &[])?;
-                    }
-                    w.tx.put(DISCLOSED_COUNT, &id.to_bytes(), &encode(&(count + newly.len() as u64))?)?;
+                for item in &newly {
+                    w.tx.put(DISCLOSED, &disclosed(id, *item), &[])?;
                 }
                 if let Some(key) = proof {
                     w.tx.put(PROOFS, &key, &encode(&w.now.plus(REMEMBERED))?)?;
@@ -288,9 +288,6 @@ impl Gateway {
         Ok(Position { rank, item: oap_identity::ItemId::from_bytes(*item) })
     }
 }
-
-/// The reason for computing an answer anew.
-const DISCLOSED_MEANWHILE: &str = "another answer disclosed items meanwhile";
 
 /// What a cursor belongs to: one grant, one query.
 fn bound(grant: &VerifiedGrant, binding: Hash) -> Vec<u8> {
