@@ -40,6 +40,12 @@ fn folder() -> tempfile::TempDir {
     }
 }
 
+fn reopened(folder: &Path) -> Store {
+    let master = Master::KeyFile(zeroize::Zeroizing::new([3; 32]));
+    let vault = Vault::open(&folder.join("vault"), &master).unwrap();
+    Store::open(SledEngine::open(&folder.join("store")).unwrap(), vault, Arc::new(Seeded::new(7))).unwrap()
+}
+
 fn store(folder: &Path) -> Store {
     let random: Arc<dyn Random> = Arc::new(Seeded::new(5));
     let master = Master::KeyFile(zeroize::Zeroizing::new([3; 32]));
@@ -66,8 +72,9 @@ fn notes(seed: u64, count: usize) -> Vec<Value> {
 
 async fn fill(world: &World, count: usize) -> Duration {
     let start = Instant::now();
-    for batch in notes(11, count).chunks(500) {
-        world.gateway.capture(batch).await.unwrap();
+    for batch in 0..count.div_ceil(500) {
+        let notes = notes(1000 + batch as u64, 500.min(count - batch * 500));
+        world.gateway.capture(&notes).await.unwrap();
     }
     start.elapsed()
 }
@@ -305,18 +312,42 @@ async fn run() {
     row("  beyond the sync and the bare handler", micros(beyond), "under 1000 µs");
 }
 
-/// In a process of its own: what 100,000 items take.
+/// In a process of its own: what 100,000 items take, while they are written and after a restart.
 fn memory() {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let folder = std::env::args().last().filter(|path| Path::new(path).is_dir());
     runtime.block_on(async {
-        let folder = folder();
+        if let Some(folder) = folder {
+            let random = Arc::new(Seeded::new(8));
+            let world = World::open(reopened(Path::new(&folder)), Config::default(), random).await;
+            let megabytes = resident() as f64 / 1e6;
+            row(
+                "resident memory with 100,000 items, after a restart",
+                format!("{megabytes:.0} MB"),
+                "under 300 MB",
+            );
+            drop(world);
+            return;
+        }
+        let folder = self::folder();
         let world = World::on(store(folder.path()), Config::default(), Arc::new(Seeded::new(6))).await;
         let took = fill(&world, 100_000).await;
         row("100,000 items captured in batches", format!("{:.0} items/s", 1e5 / took.as_secs_f64()), "");
-        row(
-            "resident memory with 100,000 items",
-            format!("{:.0} MB", resident() as f64 / 1e6),
-            "under 300 MB",
-        );
+        let megabytes = resident() as f64 / 1e6;
+        row("resident memory with 100,000 items, as written", format!("{megabytes:.0} MB"), "under 300 MB");
+        drop(world);
+        let disk: u64 = walk(folder.path());
+        row("on disk", format!("{:.0} MB", disk as f64 / 1e6), "");
+        let again = std::process::Command::new(std::env::current_exe().unwrap())
+            .arg("--memory")
+            .arg(folder.path())
+            .output()
+            .unwrap();
+        print!("{}{}", String::from_utf8_lossy(&again.stdout), String::from_utf8_lossy(&again.stderr));
     });
+}
+
+fn walk(folder: &Path) -> u64 {
+    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    entries.map(|path| if path.is_dir() { walk(&path) } else { path.metadata().unwrap().len() }).sum()
 }

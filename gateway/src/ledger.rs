@@ -6,6 +6,7 @@ use crate::keyring::Keyring;
 use crate::tables::{
     CHAINS, RECEIPT_PLACES, RECEIPTS, RECEIPTS_OF, agent, decode, encode, receipt, receipt_id,
 };
+use oap_identity::json::canonical;
 use oap_identity::{DecisionId, Hash, ReceiptId, ScopeId, Timestamp};
 use oap_memory::receipt::{Decision, GENESIS, Outcome, Receipt, ReceiptType};
 use oap_store::Tx;
@@ -192,7 +193,7 @@ impl Writing<'_, '_> {
 
     fn put(&mut self, chain: &Chain, entry: &Receipt) -> Result<(), Error> {
         let place = receipt(chain.index, chain.length);
-        self.tx.put(RECEIPTS, &place, &serde_json::to_vec(entry)?)?;
+        self.tx.put(RECEIPTS, &place, &canonical(entry)?)?;
         if entry.head_length().is_none() {
             self.tx.put(RECEIPT_PLACES, &receipt_id(entry.receipt_id), &place)?;
             let by_agent = [agent(&entry.agent_did).as_slice(), &place].concat();

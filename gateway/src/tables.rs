@@ -15,7 +15,7 @@ pub const KEYS: Table = Table(2);
 pub const HEADS: Table = Table(3);
 /// Versions of items, by item and link number; each sealed with its own key.
 pub const VERSIONS: Table = Table(4);
-/// Links of items, by item and number. They stay when an item is erased.
+/// Links of items, by item and number, in canonical form. They stay when an item is erased.
 pub const LINKS: Table = Table(5);
 /// Grants, by id.
 pub const GRANTS: Table = Table(6);
@@ -25,7 +25,7 @@ pub const REVOKED: Table = Table(7);
 pub const DISCLOSED: Table = Table(8);
 /// The state of a receipt chain, by name.
 pub const CHAINS: Table = Table(10);
-/// Receipts, by number of chain and number in it.
+/// Receipts in canonical form, by number of chain and number in it.
 pub const RECEIPTS: Table = Table(11);
 /// Where a receipt is, by id.
 pub const RECEIPT_PLACES: Table = Table(12);

@@ -12,6 +12,7 @@ use oap_grants::limits::{self, LimitError};
 use oap_grants::{Grant, VerifiedGrant};
 use oap_identity::{Hash, ItemId, Timestamp};
 use oap_memory::View;
+use oap_memory::chain::Link;
 use oap_memory::record::Head;
 use oap_memory::view::{Disclosed, Terms, ViewError, Whole};
 use oap_store::Store;
@@ -199,20 +200,27 @@ impl Gateway {
 /// [`Error::NotFound`] when it was erased meanwhile, [`Error::Store`], [`Error::Corrupt`].
 pub fn load(store: &Store, head: &Head) -> Result<Whole, Error> {
     let committed = tables::version(store, head.item_id, head.version_seq)?;
-    let chain = links(store, head.item_id)?;
-    let first = chain.first().ok_or(Error::NotFound)?;
-    let receipt = first["receipt"].as_str().and_then(|id| id.parse().ok());
-    let receipt = receipt.ok_or_else(|| Error::Corrupt("a link without receipt".into()))?;
-    let place = store.get(tables::RECEIPT_PLACES, &tables::receipt_id(receipt))?.ok_or(Error::NotFound)?;
+    let chain = stored_links(store, head.item_id)?;
+    let first: Link = serde_json::from_str(chain.first().ok_or(Error::NotFound)?)?;
+    let receipt = tables::receipt_id(first.receipt);
+    let place = store.get(tables::RECEIPT_PLACES, &receipt)?.ok_or(Error::NotFound)?;
     let capture_receipt = store.get(RECEIPTS, &place)?.ok_or(Error::NotFound)?;
-    Ok(Whole { committed, chain, capture_receipt: serde_json::from_slice(&capture_receipt)? })
+    Ok(Whole { committed, chain, capture_receipt: canonical(capture_receipt)? })
 }
 
-/// The chain of an item, oldest link first, as written.
+/// The chain of an item, oldest link first.
 ///
 /// # Errors
 /// [`Error::Store`], [`Error::Corrupt`].
 pub fn links(store: &Store, item: ItemId) -> Result<Vec<Value>, Error> {
-    let pairs = store.scan(LINKS, &item.to_bytes(), None, false);
-    pairs.map(|pair| Ok(serde_json::from_slice(&pair?.1)?)).collect()
+    stored_links(store, item)?.iter().map(|link| Ok(serde_json::from_str(link)?)).collect()
+}
+
+fn stored_links(store: &Store, item: ItemId) -> Result<Vec<String>, Error> {
+    store.scan(LINKS, &item.to_bytes(), None, false).map(|pair| canonical(pair?.1)).collect()
+}
+
+/// A document that is stored in its canonical form.
+fn canonical(bytes: Vec<u8>) -> Result<String, Error> {
+    String::from_utf8(bytes).map_err(|_| Error::Corrupt("a stored document is not UTF-8".into()))
 }

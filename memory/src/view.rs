@@ -89,10 +89,10 @@ impl Disclosed {
 pub struct Whole {
     /// The version in force.
     pub committed: Committed,
-    /// The item's chain, oldest link first, as written.
-    pub chain: Vec<Value>,
-    /// The receipt of its capture, as written.
-    pub capture_receipt: Value,
+    /// The item's chain, oldest link first: each link in canonical form, as stored.
+    pub chain: Vec<String>,
+    /// The receipt of its capture, in canonical form, as stored.
+    pub capture_receipt: String,
 }
 
 /// Why a view could not be built.
@@ -274,7 +274,7 @@ fn show<E>(head: &Head, whole: &Whole, terms: &Terms) -> Result<(ViewItem, Strin
             .and_then(|at| at.parse().ok())
             .unwrap_or(Timestamp::from_millis(0)),
         members: members(visible, attitude)?,
-        chain: chain(whole)?,
+        chain: chain(whole),
         sd_jwt: projected.sd_jwt(&whole.committed).into(),
     };
     Ok((item, visible_text(visible)))
@@ -308,9 +308,8 @@ fn members(visible: &Map<String, Value>, attitude: Epistemic) -> Result<[Box<str
     Ok(parts.map(String::into_boxed_str))
 }
 
-fn chain(whole: &Whole) -> Result<Box<str>, JsonError> {
-    Ok(format!(r#""capture_receipt":{},"chain":{}"#, text(&whole.capture_receipt)?, text(&whole.chain)?)
-        .into())
+fn chain(whole: &Whole) -> Box<str> {
+    format!(r#""capture_receipt":{},"chain":[{}]"#, whole.capture_receipt, whole.chain.join(",")).into()
 }
 
 /// A value's canonical form as text.

@@ -21,12 +21,16 @@ fn answered(whole: &Whole, profile: &str, level: u8) -> Value {
     let mut item = Value::Object(projected.item().clone());
     item["integrity"] = json!({
         "sd_jwt": projected.sd_jwt(&whole.committed),
-        "chain": whole.chain,
-        "capture_receipt": whole.capture_receipt,
+        "chain": whole.chain.iter().map(|link| stored(link)).collect::<Vec<_>>(),
+        "capture_receipt": stored(&whole.capture_receipt),
     });
     item["relevance"] = json!(1);
     item["epistemic"] = json!("belief");
     item
+}
+
+fn stored(document: &str) -> Value {
+    serde_json::from_str(document).unwrap()
 }
 
 #[test]

@@ -190,7 +190,7 @@ impl Gateway {
                 let mut receipt: Receipt = serde_json::from_slice(&bytes)?;
                 if !receipt.signatures.iter().any(|known| known.by.did() == signature.by.did()) {
                     receipt.signatures.push(signature);
-                    w.tx.put(RECEIPTS, &place, &serde_json::to_vec(&receipt)?)?;
+                    w.tx.put(RECEIPTS, &place, &oap_identity::json::canonical(&receipt)?)?;
                 }
                 Ok(receipt)
             })

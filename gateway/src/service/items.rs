@@ -7,6 +7,7 @@ use crate::gateway::Gateway;
 use crate::ledger::{Draft, Writing, chain_of};
 use crate::tables::{self, HEADS, LINKS, TOMBSTONES, VERSIONS, encode, entry};
 use crate::views;
+use oap_identity::json::canonical;
 use oap_identity::{Hash, ItemId, ReceiptId, Timestamp};
 use oap_memory::chain::{Event, Link};
 use oap_memory::commitment::{self, Committed, Place};
@@ -368,7 +369,7 @@ impl Writing<'_, '_> {
     fn put_link(&mut self, link: Link) -> Result<(), Error> {
         let (item, seq) = (link.item_id, link.seq);
         let link = link.signed(self.keys.current())?;
-        Ok(self.tx.put(LINKS, &entry(item, seq), &serde_json::to_vec(&link)?)?)
+        Ok(self.tx.put(LINKS, &entry(item, seq), &canonical(&link)?)?)
     }
 
     fn link(&self, item: ItemId, seq: u32) -> Result<Link, Error> {

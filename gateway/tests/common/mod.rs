@@ -91,10 +91,15 @@ impl World {
     }
 
     pub async fn on(store: Store, config: Config, random: Arc<dyn Random>) -> Self {
+        let keys = StoredKeys::generate(&*random, Timestamp::from_millis(START));
+        Gateway::init(&store, &keys).await.unwrap();
+        Self::open(store, config, random).await
+    }
+
+    /// On a store that has keys.
+    pub async fn open(store: Store, config: Config, random: Arc<dyn Random>) -> Self {
         oap_gateway::tls::install();
         let clock = Arc::new(TestClock(AtomicI64::new(START)));
-        let keys = StoredKeys::generate(&*random, clock.now());
-        Gateway::init(&store, &keys).await.unwrap();
         let mut config = Config { did: Some(PRINCIPAL.parse().unwrap()), ..config };
         if config.anonymous_rpm == Config::default().anonymous_rpm {
             config.anonymous_rpm = 1_000_000;

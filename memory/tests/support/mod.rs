@@ -62,9 +62,9 @@ impl Owner {
 
     /// A second version on top of the first.
     pub fn correct(&self, whole: &Whole, item: &Value) -> Whole {
-        let before: Link = serde_json::from_value(whole.chain.last().unwrap().clone()).unwrap();
+        let before: Link = serde_json::from_str(whole.chain.last().unwrap()).unwrap();
         let body = self.body(item);
-        let first: Link = serde_json::from_value(whole.chain[0].clone()).unwrap();
+        let first: Link = serde_json::from_str(&whole.chain[0]).unwrap();
         let place = Place {
             item_id: before.item_id,
             seq: before.seq + 1,
@@ -84,7 +84,7 @@ impl Owner {
         Committed::sign(body, &segments, place, &self.signer, &self.random).unwrap()
     }
 
-    fn link(&self, place: &Place, committed: &Committed, receipt: ReceiptId) -> Value {
+    fn link(&self, place: &Place, committed: &Committed, receipt: ReceiptId) -> String {
         let link = Link {
             item_id: place.item_id,
             seq: place.seq,
@@ -96,10 +96,10 @@ impl Owner {
             receipt,
             signature: String::new(),
         };
-        serde_json::to_value(link.signed(&self.signer).unwrap()).unwrap()
+        canonical(&link.signed(&self.signer).unwrap())
     }
 
-    fn capture_receipt(&self, receipt_id: ReceiptId, tag: &str) -> Value {
+    fn capture_receipt(&self, receipt_id: ReceiptId, tag: &str) -> String {
         let mut receipt = Receipt {
             receipt_id,
             kind: ReceiptType::Invocation,
@@ -121,8 +121,13 @@ impl Owner {
             signatures: Vec::new(),
         };
         receipt.sign(&self.signer).unwrap();
-        serde_json::to_value(receipt).unwrap()
+        canonical(&receipt)
     }
+}
+
+/// As the store has it.
+fn canonical<T: serde::Serialize>(document: &T) -> String {
+    String::from_utf8(oap_identity::json::canonical(document).unwrap()).unwrap()
 }
 
 /// A contact with an array of objects, and text with spans: every shape that a commitment conceals.
