@@ -119,6 +119,10 @@ fn number(text: &str) -> Result<Number, JsonError> {
     if value.fract() == 0.0 && value.abs() <= MAX_EXACT_INTEGER as f64 {
         return Ok(Number::from(value as i64));
     }
+    // The canonical form of these is an integer that would not be read.
+    if value.fract() == 0.0 && value.abs() < 1e21 {
+        return refuse(format!("number {text} is outside ±(2^53-1); write it as a string"));
+    }
     Number::from_f64(value)
         .ok_or_else(|| JsonError::Invalid(format!("number {text} is too large for a double")))
 }
@@ -250,6 +254,17 @@ mod tests {
 
     fn canon(text: &str) -> String {
         String::from_utf8(canonical(&parse(text.as_bytes()).unwrap()).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn what_is_read_can_be_written_and_read_again() {
+        for text in ["222222222222222222220.0", "1e20", "-1e16", "9007199254740992.0"] {
+            assert!(parse(text.as_bytes()).is_err(), "{text}");
+        }
+        for text in ["1e21", "1e30", "9007199254740991.0", "1e-7", "-0.0", "4.50"] {
+            let bytes = canonical(&parse(text.as_bytes()).unwrap()).unwrap();
+            assert_eq!(canonical(&parse(&bytes).unwrap()).unwrap(), bytes, "{text}");
+        }
     }
 
     #[test]

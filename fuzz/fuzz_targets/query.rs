@@ -1,0 +1,13 @@
+//! A query.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use oap_identity::json;
+use oap_memory::Query;
+
+fuzz_target!(|data: &[u8]| {
+    if let Ok(query) = json::parse_as::<Query>(data) {
+        let _ = (query.check(), query.binding());
+    }
+});
