@@ -315,7 +315,7 @@ async fn run() {
 /// In a process of its own: what 100,000 items take, while they are written and after a restart.
 fn memory() {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-    let folder = std::env::args().last().filter(|path| Path::new(path).is_dir());
+    let folder = std::env::args().next_back().filter(|path| Path::new(path).is_dir());
     runtime.block_on(async {
         if let Some(folder) = folder {
             let random = Arc::new(Seeded::new(8));
