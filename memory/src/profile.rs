@@ -17,6 +17,9 @@
 //! text = "hidden"
 //! ```
 //!
+//! A field may have conditions: `{ path = "content.structured.title", unless = ["content.structured.private=true"] }`
+//! is shown unless one of them holds, `when = [...]` only if all of them do. A condition reads the whole item.
+//!
 //! A field path names members from the item's root, steps separated by dots. `a[]` is every element of `a`,
 //! `a[x=1,y=true]` those elements whose members have these values, `*` everything.
 
@@ -166,6 +169,32 @@ impl TextRule {
 pub struct FieldPath {
     text: String,
     steps: Vec<FieldStep>,
+    when: Vec<Condition>,
+    unless: Vec<Condition>,
+}
+
+/// `<path>=<value>`: whether a member has that value, as JSON writes it, strings without quotes.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Condition {
+    path: Vec<String>,
+    value: String,
+}
+
+impl Condition {
+    fn parse(text: &str) -> Result<Self, &'static str> {
+        let (path, value) = text.split_once('=').ok_or("a condition is path=value")?;
+        let path = path.trim();
+        FieldPath::parse(path)?;
+        if path.contains('[') {
+            return Err("a condition names one member");
+        }
+        Ok(Self { path: path.split('.').map(str::to_owned).collect(), value: value.trim().to_owned() })
+    }
+
+    fn holds(&self, item: &Value) -> bool {
+        let member = self.path.iter().try_fold(item, |value, name| value.get(name));
+        member.is_some_and(|member| is_value(member, &self.value))
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -216,7 +245,56 @@ impl FieldPath {
                 return Err("text is shown by the text rule");
             }
         }
-        Ok(Self { text: text.to_owned(), steps })
+        Ok(Self { text: text.to_owned(), steps, when: Vec::new(), unless: Vec::new() })
+    }
+
+    fn read(value: &toml::Value) -> Result<Self, (String, &'static str)> {
+        if let toml::Value::String(path) = value {
+            return Self::parse(path).map_err(|why| (path.clone(), why));
+        }
+        let shape = |why| (value.to_string(), why);
+        let table = value.as_table().ok_or_else(|| shape("a field is a path, or { path, when, unless }"))?;
+        if table.keys().any(|key| !["path", "when", "unless"].contains(&key.as_str())) {
+            return Err(shape("a field has path, when and unless"));
+        }
+        let path =
+            table.get("path").and_then(toml::Value::as_str).ok_or_else(|| shape("a field needs a path"))?;
+        let mut field = Self::parse(path).map_err(shape)?;
+        let conditions = |name: &str| {
+            let list = match table.get(name) {
+                None => return Ok(Vec::new()),
+                Some(list) => list.as_array().ok_or_else(|| shape("conditions are a list"))?,
+            };
+            let read = |c: &toml::Value| Condition::parse(c.as_str().unwrap_or_default()).map_err(shape);
+            list.iter().map(read).collect::<Result<Vec<_>, _>>()
+        };
+        field.when = conditions("when")?;
+        field.unless = conditions("unless")?;
+        Ok(field)
+    }
+
+    /// The conditions of the field, as people read them; empty if there are none.
+    #[must_use]
+    pub fn conditions(&self) -> String {
+        let list = |word: &str, conditions: &[Condition]| {
+            let all = conditions.iter().map(|c| format!("{}={}", c.path.join("."), c.value));
+            let all: Vec<String> = all.collect();
+            if all.is_empty() { String::new() } else { format!(" {word} {}", all.join(", ")) }
+        };
+        format!("{}{}", list("when", &self.when), list("unless", &self.unless))
+    }
+
+    /// Whether the field can be in an entity of that type: `false` for a member that the type does not have.
+    fn is_known(&self, entity: &str) -> bool {
+        let Some((_, members)) = ENTITIES.iter().find(|(name, _)| *name == entity) else { return true };
+        match self.steps.as_slice() {
+            [FieldStep::Member(a), FieldStep::Member(b), FieldStep::Member(member), ..]
+                if a == "content" && b == "structured" =>
+            {
+                COMMON.contains(&member.as_str()) || members.contains(&member.as_str())
+            }
+            _ => true,
+        }
     }
 
     /// The path as it was written.
@@ -227,6 +305,9 @@ impl FieldPath {
 
     /// The places in this item that the path names.
     fn places(&self, item: &Value) -> Vec<Path> {
+        if !self.when.iter().all(|c| c.holds(item)) || self.unless.iter().any(|c| c.holds(item)) {
+            return Vec::new();
+        }
         let mut places = vec![(Path::default(), item)];
         for step in &self.steps {
             places = places
@@ -263,14 +344,86 @@ fn conditions(selector: &str) -> Result<Vec<(String, String)>, &'static str> {
 }
 
 fn fits(element: &Value, conditions: &[(String, String)]) -> bool {
-    conditions.iter().all(|(name, wanted)| match element.get(name) {
-        Some(Value::String(text)) => text == wanted,
-        Some(Value::Bool(flag)) => *wanted == if *flag { "true" } else { "false" },
-        Some(Value::Number(number)) => number.as_str() == wanted,
-        Some(_) => false,
-        None => false,
-    })
+    conditions.iter().all(|(name, wanted)| element.get(name).is_some_and(|value| is_value(value, wanted)))
 }
+
+fn is_value(value: &Value, wanted: &str) -> bool {
+    match value {
+        Value::String(text) => text == wanted,
+        Value::Bool(flag) => wanted == if *flag { "true" } else { "false" },
+        Value::Number(number) => number.as_str() == wanted,
+        Value::Null | Value::Array(_) | Value::Object(_) => false,
+    }
+}
+
+/// The members that every canonical entity has (RFC 0005 section 3.3).
+const COMMON: [&str; 9] = [
+    "entity_type",
+    "entity_version",
+    "id",
+    "owner_did",
+    "created_at",
+    "updated_at",
+    "external_ids",
+    "labels",
+    "extensions",
+];
+
+/// The members of the entities that RFC 0007 has profiles for. A path to another member is a mistake.
+const ENTITIES: [(&str, &[&str]); 3] = [
+    (
+        "oap.entity.contact",
+        &[
+            "names",
+            "affiliations",
+            "channels",
+            "languages",
+            "addresses",
+            "social",
+            "skills",
+            "birthday",
+            "notes",
+            "photo",
+        ],
+    ),
+    (
+        "oap.entity.calendar_event",
+        &[
+            "start",
+            "end",
+            "transparency",
+            "title",
+            "visibility",
+            "private",
+            "participants",
+            "participants_count",
+            "participant_dids",
+            "location_general",
+            "location_precise",
+            "description",
+            "attachments",
+            "recurrence",
+            "status",
+            "all_day",
+            "timezone",
+        ],
+    ),
+    (
+        "oap.entity.task",
+        &[
+            "status",
+            "title",
+            "due_at",
+            "priority",
+            "assignee_dids",
+            "description",
+            "linked_entities",
+            "parent",
+            "completed_at",
+            "project",
+        ],
+    ),
+];
 
 /// What one level adds, and what its text rule is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -338,7 +491,7 @@ impl Profile {
             return Err(ProfileError::Name(document.name));
         }
         let entity = match &document.entity {
-            Some(entity) => Some((entity.kind.clone(), table(&entity.level, "entity", text)?)),
+            Some(entity) => Some((entity.kind.clone(), table(&entity.level, &entity.kind, text)?)),
             None => None,
         };
         let general = table(&document.level, "the profile", text)?;
@@ -424,10 +577,12 @@ impl Profile {
     }
 }
 
-const BUILT_IN: [&str; 3] = [
+const BUILT_IN: [&str; 5] = [
     include_str!("../profiles/memory.v1.toml"),
     include_str!("../profiles/full.v1.toml"),
     include_str!("../profiles/contact.v1.toml"),
+    include_str!("../profiles/calendar_event.v1.toml"),
+    include_str!("../profiles/task.v1.toml"),
 ];
 
 #[derive(Deserialize)]
@@ -457,7 +612,7 @@ struct EntityToml {
 #[serde(deny_unknown_fields)]
 struct LevelToml {
     #[serde(default)]
-    fields: Vec<toml::Spanned<String>>,
+    fields: Vec<toml::Spanned<toml::Value>>,
     text: Option<toml::Spanned<toml::Value>>,
 }
 
@@ -477,12 +632,12 @@ fn table(levels: &[toml::Spanned<LevelToml>], name: &str, text: &str) -> Result<
         let mut fields = Vec::new();
         for field in &level.fields {
             let at = line_of(text, field.span().start);
-            let path = field.get_ref();
-            fields.push(FieldPath::parse(path).map_err(|why| ProfileError::Path {
-                line: at,
-                path: path.clone(),
-                why,
-            })?);
+            let refused = |(path, why)| ProfileError::Path { line: at, path, why };
+            let field = FieldPath::read(field.get_ref()).map_err(refused)?;
+            if !field.is_known(name) {
+                return Err(refused((field.text, "the entity has no such member")));
+            }
+            fields.push(field);
         }
         let below = read.last().map(|level| &level.text);
         let rule = match (&level.text, below) {
@@ -608,5 +763,44 @@ mod tests {
         let counts: Vec<usize> = TrustLevel::all().map(|l| profile.redacted_field_count(l)).collect();
         assert_eq!(counts, [4, 2, 1, 1, 0]);
         assert_eq!(level(3).name(), "trusted");
+    }
+
+    #[test]
+    fn conditions_decide_on_the_whole_item() {
+        let profile = Profile::built_in().into_iter().find(|p| p.name().contains("calendar")).unwrap();
+        let event = |more: Value| {
+            let mut item = json!({"content": {"structured": {
+                "entity_type": "oap.entity.calendar_event", "title": "Dentist", "transparency": "busy",
+            }}});
+            item["content"]["structured"].as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            let shown = profile.table(&item).shown(level(2), &item);
+            shown.iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        let (title, busy) =
+            ("content.structured.title".to_owned(), "content.structured.transparency".to_owned());
+        assert!(event(json!({})).contains(&title));
+        for private in [
+            json!({"visibility": "private"}),
+            json!({"private": true}),
+            json!({"visibility": "confidential"}),
+        ] {
+            assert!(!event(private).contains(&title));
+        }
+        assert!(event(json!({})).contains(&busy));
+        assert!(!event(json!({"transparency": "free"})).contains(&busy));
+    }
+
+    #[test]
+    fn unknown_members_are_refused_with_their_line() {
+        let text = BUILT_IN[3];
+        for (from, to, why) in [
+            ("structured.start\"", "structured.begin\"", "no such member"),
+            ("visibility=private", "visibility private", "path=value"),
+            ("unless = [", "until = [", "path, when and unless"),
+            ("\"kind\",", "\"kin\",", "no such member"),
+        ] {
+            let refusal = Profile::parse(&text.replacen(from, to, 1)).unwrap_err().to_string();
+            assert!(refusal.starts_with("line ") && refusal.contains(why), "{refusal}");
+        }
     }
 }

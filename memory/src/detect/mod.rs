@@ -3,28 +3,47 @@
 //! A detector only proposes; [`segments`] settles overlaps and cuts the text. What a detector misses stays in a
 //! plain run and is shown to whoever may see text at all: detection is a help, the trust level is the boundary.
 
+mod address;
 mod card;
+mod date;
 mod email;
 mod iban;
+mod ip;
+mod national_id;
+mod people;
 mod phone;
 mod secret;
+mod url;
 
 use crate::item::closed_enum;
+pub use people::{People, of_contact};
 use std::ops::Range;
 
 closed_enum! {
     /// What a span is. The placeholder of a hidden span is the class in brackets.
     SpanClass {
+        /// A URL with user and password, or with a token in its query.
+        UrlCredentials = "url_credentials",
         /// An API key, a token, a password after its name, a private key.
         Secret = "secret",
         /// An international bank account number with a valid checksum.
         Iban = "iban",
         /// A payment card number of a known issuer with a valid checksum.
         Card = "card",
+        /// A tax, insurance or identity number of a person.
+        NationalId = "national_id",
         /// An e-mail address.
         Email = "email",
+        /// An IP address.
+        Ip = "ip",
         /// A telephone number that exists in its country's plan.
         Phone = "phone",
+        /// A date that a word of birth announces.
+        BirthDate = "date_of_birth",
+        /// A street address.
+        Address = "street_address",
+        /// The name, e-mail address or telephone number of one of the owner's contacts.
+        ThirdParty = "third_party",
     }
 }
 
@@ -45,24 +64,57 @@ pub struct Segment {
     pub text: String,
 }
 
+impl SpanClass {
+    /// Whether a span of this class that holds somebody's name is about that person: it is a third-party span as
+    /// a whole, so that hiding the name does not show the rest.
+    const fn about_people(self) -> bool {
+        matches!(self, Self::Email | Self::Phone | Self::Address | Self::BirthDate | Self::ThirdParty)
+    }
+}
+
 /// Cuts a text into plain runs and spans. Together the segments are the text.
 ///
 /// Where spans overlap, the class that comes first in [`SpanClass::ALL`] wins, then the longer span: an e-mail
-/// address inside a password is part of the password.
+/// address inside a password is part of the password. An address or a date that holds the name of one of `people`,
+/// and their own e-mail addresses and telephone numbers, are third-party spans.
 #[must_use]
-pub fn segments(text: &str) -> Vec<Segment> {
+pub fn segments(text: &str, people: &People) -> Vec<Segment> {
     let mut found: Vec<(SpanClass, Range<usize>)> = Vec::new();
     for (class, detector) in DETECTORS {
         found.extend(detector(text).into_iter().map(|range| (*class, range)));
     }
+    found.extend(people.find(text).into_iter().map(|range| (SpanClass::ThirdParty, range)));
     found.sort_by_key(|(class, range)| (*class, std::cmp::Reverse(range.len()), range.start));
     let mut kept: Vec<(SpanClass, Range<usize>)> = Vec::new();
     for (class, range) in found {
-        if kept.iter().all(|(_, other)| range.end <= other.start || other.end <= range.start) {
+        let class = match class {
+            SpanClass::Email if people.has_email(&text[range.clone()]) => SpanClass::ThirdParty,
+            SpanClass::Phone if people.has_phone(&text[range.clone()]) => SpanClass::ThirdParty,
+            class => class,
+        };
+        let overlapping =
+            kept.iter_mut().filter(|(_, other)| range.start < other.end && other.start < range.end);
+        let mut free = true;
+        for (other, _) in overlapping {
+            free = false;
+            if class == SpanClass::ThirdParty && other.about_people() {
+                *other = SpanClass::ThirdParty;
+            }
+        }
+        if free {
             kept.push((class, range));
         }
     }
     kept.sort_by_key(|(_, range)| range.start);
+    kept.dedup_by(|next, name| {
+        // Given and family name are one span.
+        let people = next.0 == SpanClass::ThirdParty && name.0 == SpanClass::ThirdParty;
+        let one = people && matches!(&text[name.1.end..next.1.start], " " | "-");
+        if one {
+            name.1.end = next.1.end;
+        }
+        one
+    });
     let mut segments = Vec::new();
     let mut end = 0;
     let mut push = |class, range: Range<usize>| {
@@ -82,11 +134,16 @@ pub fn segments(text: &str) -> Vec<Segment> {
 type Detector = fn(&str) -> Vec<Range<usize>>;
 
 const DETECTORS: &[(SpanClass, Detector)] = &[
+    (SpanClass::UrlCredentials, url::find),
     (SpanClass::Secret, secret::find),
     (SpanClass::Iban, iban::find),
     (SpanClass::Card, card::find),
+    (SpanClass::NationalId, national_id::find),
     (SpanClass::Email, email::find),
+    (SpanClass::Ip, ip::find),
     (SpanClass::Phone, phone::find),
+    (SpanClass::BirthDate, date::find),
+    (SpanClass::Address, address::find),
 ];
 
 /// A pattern that is part of the program.
@@ -99,7 +156,7 @@ mod tests {
     use super::*;
 
     fn spans(text: &str) -> Vec<(SpanClass, String)> {
-        let segments = segments(text);
+        let segments = segments(text, &People::none());
         assert_eq!(segments.iter().map(|s| s.text.as_str()).collect::<String>(), text);
         segments.into_iter().filter_map(|s| Some((s.class?, s.text))).collect()
     }

@@ -20,8 +20,16 @@ static PATTERN: LazyLock<regex::Regex> = LazyLock::new(|| {
     )
 });
 
+/// What looks like a number and is a date.
+static DATE: LazyLock<regex::Regex> =
+    LazyLock::new(|| super::pattern(r"^\d{1,2}([./-])\d{1,2}[./-](?:19|20)?\d{2}$"));
+
 pub(super) fn find(text: &str) -> Vec<Range<usize>> {
-    PATTERN.find_iter(text).filter(|m| is_number(m.as_str())).map(|m| m.range()).collect()
+    PATTERN
+        .find_iter(text)
+        .filter(|m| !DATE.is_match(m.as_str()) && is_number(m.as_str()))
+        .map(|m| m.range())
+        .collect()
 }
 
 fn is_number(candidate: &str) -> bool {

@@ -7,7 +7,7 @@ use oap_identity::{DecisionId, Did, DidDocument, ItemId, ReceiptId, Signer, Time
 use oap_memory::Body;
 use oap_memory::chain::{Event, Link};
 use oap_memory::commitment::{Committed, Place};
-use oap_memory::detect::segments;
+use oap_memory::detect::{People, segments};
 use oap_memory::item::Defaults;
 use oap_memory::receipt::{Decision, GENESIS, Outcome, Receipt, ReceiptType, item_tag};
 use oap_memory::record::{Head, Meta};
@@ -80,7 +80,7 @@ impl Owner {
     }
 
     fn commit(&self, body: &Body, place: &Place) -> Committed {
-        let segments = segments(body.text.as_deref().unwrap_or_default());
+        let segments = segments(body.text.as_deref().unwrap_or_default(), &People::none());
         Committed::sign(body, &segments, place, &self.signer, &self.random).unwrap()
     }
 

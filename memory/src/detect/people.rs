@@ -1,0 +1,144 @@
+//! Third parties: the names, e-mail addresses and telephone numbers of the owner's own contacts.
+//!
+//! Words are compared without case and accents, and with the endings that names take in English and German
+//! (`Anna's`, `Annas`, `Müllers`, `Jonasen`). `ä` is also `ae`.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+use std::sync::LazyLock;
+use unicode_normalization::UnicodeNormalization;
+use unicode_normalization::char::is_combining_mark;
+
+/// Shortest part of a name that is looked for, in characters.
+const MIN_NAME: usize = 3;
+/// Names of at most so many characters are looked for with a capital only: `Will`, `May`, `Rose`.
+const SHORT_NAME: usize = 5;
+/// Digits at the end in which two telephone numbers must agree.
+const PHONE_DIGITS: usize = 8;
+const ENDINGS: [&str; 10] = ["", "s", "es", "ns", "n", "en", "ens", "sche", "schen", "scher"];
+
+static WORD: LazyLock<regex::Regex> = LazyLock::new(|| super::pattern(r"\p{L}[\p{L}\p{M}]*"));
+
+/// Whose names, addresses and numbers are third-party spans.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct People {
+    names: BTreeSet<String>,
+    emails: BTreeSet<String>,
+    phones: BTreeSet<String>,
+}
+
+impl People {
+    /// Nobody.
+    #[must_use]
+    pub fn none() -> Self {
+        Self::default()
+    }
+
+    /// The people behind these names, addresses and numbers, as [`of_contact`] finds them in an entity.
+    pub fn new<'a>(words: impl IntoIterator<Item = &'a str>) -> Self {
+        let mut people = Self::default();
+        for word in words {
+            if word.contains('@') {
+                people.emails.insert(word.trim().to_lowercase());
+            } else if word.bytes().filter(u8::is_ascii_digit).count() >= PHONE_DIGITS {
+                people.phones.extend(tail(word));
+            } else {
+                for part in WORD.find_iter(word).filter(|part| part.as_str().chars().count() >= MIN_NAME) {
+                    people.names.insert(fold(part.as_str()));
+                    people.names.insert(fold(&umlauts(part.as_str())));
+                }
+            }
+        }
+        people
+    }
+
+    /// Whether that e-mail address is one of theirs.
+    pub(super) fn has_email(&self, email: &str) -> bool {
+        self.emails.contains(&email.to_lowercase())
+    }
+
+    /// Whether that telephone number is one of theirs.
+    pub(super) fn has_phone(&self, phone: &str) -> bool {
+        tail(phone).is_some_and(|tail| self.phones.contains(&tail))
+    }
+
+    /// Names in a text, word by word.
+    pub(super) fn find(&self, text: &str) -> Vec<Range<usize>> {
+        if self.names.is_empty() {
+            return Vec::new();
+        }
+        let is_name = |word: &regex::Match| {
+            // In the middle of an address names are written small.
+            let glued = text[..word.start()].ends_with(['@', '.', '_', '-', '+'])
+                || text[word.end()..].starts_with(['@', '_', '+'])
+                || text[word.end()..]
+                    .strip_prefix(['.', '-'])
+                    .is_some_and(|rest| rest.starts_with(char::is_alphanumeric));
+            self.is_name(word.as_str(), glued)
+        };
+        WORD.find_iter(text).filter(is_name).map(|word| word.range()).collect()
+    }
+
+    fn is_name(&self, word: &str, small: bool) -> bool {
+        let capital = small || word.chars().next().is_some_and(char::is_uppercase);
+        let folded = fold(word);
+        ENDINGS.iter().any(|ending| {
+            folded.strip_suffix(ending).is_some_and(|name| {
+                self.names.contains(name) && (capital || name.chars().count() > SHORT_NAME)
+            })
+        })
+    }
+}
+
+/// The names, addresses and numbers of a contact entity (RFC 0005 section 3.4), as they are written there.
+#[must_use]
+pub fn of_contact(structured: &serde_json::Value) -> Vec<String> {
+    if structured["entity_type"] != "oap.entity.contact" {
+        return Vec::new();
+    }
+    let mut words = Vec::new();
+    let names = &structured["names"];
+    for name in ["given", "family", "middle", "display", "full", "nickname", "nicknames", "maiden", "former"]
+    {
+        match &names[name] {
+            serde_json::Value::String(text) => words.push(text.clone()),
+            serde_json::Value::Array(texts) => {
+                words.extend(texts.iter().filter_map(|t| t.as_str().map(str::to_owned)));
+            }
+            _ => {}
+        }
+    }
+    for channel in structured["channels"].as_array().into_iter().flatten() {
+        let told = matches!(channel["type"].as_str(), Some("email" | "phone" | "mobile" | "tel" | "fax"));
+        if let Some(value) = channel["value"].as_str().filter(|_| told) {
+            words.push(value.to_owned());
+        }
+    }
+    words
+}
+
+fn tail(phone: &str) -> Option<String> {
+    let digits: String = phone.chars().filter(char::is_ascii_digit).collect();
+    let start = digits.len().checked_sub(PHONE_DIGITS)?;
+    Some(digits[start..].to_owned())
+}
+
+/// Without case, accents and compatibility forms.
+fn fold(word: &str) -> String {
+    word.nfkd()
+        .filter(|c| !is_combining_mark(*c))
+        .flat_map(char::to_lowercase)
+        .collect::<String>()
+        .replace('ß', "ss")
+}
+
+fn umlauts(word: &str) -> String {
+    word.nfc()
+        .map(|c| match c {
+            'ä' | 'Ä' => "ae".to_owned(),
+            'ö' | 'Ö' => "oe".to_owned(),
+            'ü' | 'Ü' => "ue".to_owned(),
+            c => c.to_string(),
+        })
+        .collect()
+}
