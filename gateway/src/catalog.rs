@@ -2,15 +2,20 @@
 
 use crate::error::Error;
 use crate::tables::{HEADS, decode};
+use arc_swap::ArcSwap;
 use oap_identity::ItemId;
 use oap_memory::Head;
+use oap_memory::detect::People;
 use oap_store::{Store, StoreError};
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
 /// The heads of all items that are not erased.
 #[derive(Debug, Default)]
-pub struct Catalog(RwLock<BTreeMap<ItemId, Arc<Head>>>);
+pub struct Catalog {
+    heads: RwLock<BTreeMap<ItemId, Arc<Head>>>,
+    people: ArcSwap<People>,
+}
 
 impl Catalog {
     /// Reads the catalog of a store.
@@ -30,34 +35,65 @@ impl Catalog {
                 Err(error) => return Err(error.into()),
             }
         }
-        Ok(Self(RwLock::new(heads)))
+        let catalog = Self { heads: RwLock::new(heads), people: ArcSwap::default() };
+        catalog.meet();
+        Ok(catalog)
     }
 
     /// The head of an item.
     #[must_use]
     pub fn get(&self, item: ItemId) -> Option<Arc<Head>> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).get(&item).cloned()
+        self.heads.read().unwrap_or_else(PoisonError::into_inner).get(&item).cloned()
     }
 
     /// Every head, in the order of ids.
     #[must_use]
     pub fn all(&self) -> Vec<Arc<Head>> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+        self.heads.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
     }
 
     /// Puts a head, or takes one out; returns what was there.
     pub fn set(&self, item: ItemId, head: Option<Arc<Head>>) -> Option<Arc<Head>> {
-        let mut heads = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        match head {
+        let after = head.as_ref().map(|head| head.people.clone()).unwrap_or_default();
+        let mut heads = self.heads.write().unwrap_or_else(PoisonError::into_inner);
+        let before = match head {
             Some(head) => heads.insert(item, head),
             None => heads.remove(&item),
+        };
+        drop(heads);
+        if before.as_ref().map(|head| head.people.clone()).unwrap_or_default() != after {
+            self.meet();
         }
+        before
+    }
+
+    /// The people of the owner's contacts.
+    #[must_use]
+    pub fn people(&self) -> Arc<People> {
+        self.people.load_full()
+    }
+
+    /// Those, and these.
+    #[must_use]
+    pub fn people_and(&self, words: &[String]) -> Arc<People> {
+        if words.is_empty() {
+            return self.people();
+        }
+        let heads = self.all();
+        let known = heads.iter().flat_map(|head| &head.people);
+        Arc::new(People::new(known.chain(words).map(String::as_str)))
+    }
+
+    fn meet(&self) {
+        let heads = self.all();
+        let words = heads.iter().flat_map(|head| &head.people).map(String::as_str);
+        self.people.store(Arc::new(People::new(words)));
     }
 
     /// How many items there are.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).len()
+        self.heads.read().unwrap_or_else(PoisonError::into_inner).len()
     }
 
     /// Whether there is none.

@@ -145,6 +145,12 @@ impl Gateway {
         format!("{}{path}", self.origin)
     }
 
+    /// Every profile.
+    #[must_use]
+    pub fn profiles(&self) -> &[Profile] {
+        &self.profiles
+    }
+
     /// The profile of a name.
     #[must_use]
     pub fn profile(&self, name: &str) -> Option<&Profile> {

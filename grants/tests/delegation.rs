@@ -319,6 +319,7 @@ fn heads() -> impl Strategy<Value = Head> {
             ended_at: None,
             replaced: Vec::new(),
             derived_from: Vec::new(),
+            people: Vec::new(),
         })
 }
 

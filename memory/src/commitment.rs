@@ -147,6 +147,21 @@ impl Committed {
         Ok(assembly.finish())
     }
 
+    /// Whether its text is cut into these segments.
+    ///
+    /// # Errors
+    /// When the stored bytes are not what was committed.
+    pub fn is_cut_as(&self, segments: &[Segment]) -> Result<bool, CommitmentError> {
+        let claims = Value::Object(self.claims(self.disclosures.iter())?);
+        let cut =
+            claims.pointer("/content/text").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        let wanted = segments.iter().map(|segment| match segment.class {
+            None => json!(segment.text),
+            Some(class) => json!({"t": class, "v": segment.text}),
+        });
+        Ok(wanted.eq(cut.iter().cloned()))
+    }
+
     fn payload(&self) -> Result<Map<String, Value>, CommitmentError> {
         use base64::Engine;
         let part = self.jwt.split('.').nth(1).unwrap_or_default();

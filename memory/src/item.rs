@@ -216,6 +216,22 @@ const MEMBERS: [&str; 20] = [
     "integrity",
 ];
 
+/// Writes down how many take part in a calendar event, where the event does not say: RFC 0007's table shows the
+/// number at a level that shows none of the participants, and only what was committed to can be shown.
+fn count_participants(structured: Option<&mut Map<String, Value>>) {
+    let Some(event) =
+        structured.filter(|s| s.get("entity_type") == Some(&Value::from("oap.entity.calendar_event")))
+    else {
+        return;
+    };
+    let listed = ["participants", "participant_dids"].iter().filter_map(|name| event.get(*name)?.as_array());
+    if let Some(count) = listed.map(Vec::len).max()
+        && !event.contains_key("participants_count")
+    {
+        event.insert("participants_count".to_owned(), Value::from(count));
+    }
+}
+
 impl Body {
     /// Reads an item as its owner writes it. Members that the gateway makes (`item_id`, `version`, `status`,
     /// `updated_at`, `integrity`, `provenance.source_receipt`) are refused.
@@ -240,7 +256,8 @@ impl Body {
             return Err(ItemError::Unknown(format!("content.{name}")));
         }
         let text = optional(&content, "text", "content.text", text_of(MAX_TEXT))?;
-        let structured = optional(&content, "structured", "content.structured", structured)?;
+        let mut structured = optional(&content, "structured", "content.structured", structured)?;
+        count_participants(structured.as_mut());
         if text.as_ref().is_none_or(String::is_empty) && structured.as_ref().is_none_or(Map::is_empty) {
             return Err(ItemError::Empty);
         }
@@ -298,6 +315,12 @@ impl Body {
     #[must_use]
     pub fn entity_type(&self) -> Option<&str> {
         self.structured.as_ref()?.get("entity_type")?.as_str()
+    }
+
+    /// Of a contact: its names, e-mail addresses and telephone numbers. Empty for anything else.
+    #[must_use]
+    pub fn people(&self) -> Vec<String> {
+        self.structured.as_ref().map_or_else(Vec::new, crate::detect::of_contact)
     }
 
     /// The members of the wire form (RFC 0010 section 3.2) but for `item_id` and `owner_did`: all that a

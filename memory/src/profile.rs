@@ -164,6 +164,20 @@ impl TextRule {
     }
 }
 
+impl std::fmt::Display for TextRule {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        match self {
+            Self::Hidden => f.write_str("hidden"),
+            Self::Full => f.write_str("full"),
+            Self::Spans(classes) if classes.is_empty() => f.write_str("every personal span hidden"),
+            Self::Spans(classes) => {
+                let names: Vec<&str> = classes.iter().map(|class| class.as_str()).collect();
+                write!(f, "only these spans shown: {}", names.join(", "))
+            }
+        }
+    }
+}
+
 /// A place, or several, in an item.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FieldPath {
@@ -303,9 +317,14 @@ impl FieldPath {
         &self.text
     }
 
+    /// Whether the field's conditions hold for this item.
+    pub(crate) fn is_met(&self, item: &Value) -> bool {
+        self.when.iter().all(|c| c.holds(item)) && !self.unless.iter().any(|c| c.holds(item))
+    }
+
     /// The places in this item that the path names.
-    fn places(&self, item: &Value) -> Vec<Path> {
-        if !self.when.iter().all(|c| c.holds(item)) || self.unless.iter().any(|c| c.holds(item)) {
+    pub(crate) fn places(&self, item: &Value) -> Vec<Path> {
+        if !self.is_met(item) {
             return Vec::new();
         }
         let mut places = vec![(Path::default(), item)];
@@ -551,6 +570,18 @@ impl Profile {
     #[must_use]
     pub fn entity_type(&self) -> Option<&str> {
         self.entity.as_ref().map(|(kind, _)| kind.as_str())
+    }
+
+    /// The table for that entity type.
+    #[must_use]
+    pub fn entity_table(&self) -> Option<&Table> {
+        self.entity.as_ref().map(|(_, table)| table)
+    }
+
+    /// The table for everything else.
+    #[must_use]
+    pub const fn general_table(&self) -> &Table {
+        &self.general
     }
 
     /// The table that an item falls under.

@@ -106,3 +106,64 @@ fn shows_span(text: &TextRule, full: &Value, disclosure: &Disclosure) -> bool {
     });
     class.is_some_and(|class| text.shows(class))
 }
+
+/// What one rule of a profile did to an item.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Explained {
+    /// The level that adds the rule.
+    pub level: u8,
+    /// The field path with its conditions, or `text`.
+    pub rule: String,
+    /// What it showed: places, classes of spans, or why nothing.
+    pub effect: String,
+}
+
+/// What each rule of a profile does to a version at a level, in the profile's order; the text rule comes last.
+///
+/// # Errors
+/// [`CommitmentError`] when the stored version is not what was committed.
+pub fn explain(
+    committed: &Committed,
+    profile: &Profile,
+    level: TrustLevel,
+) -> Result<Vec<Explained>, CommitmentError> {
+    let full = Value::Object(committed.claims(committed.disclosures().iter())?);
+    let table = profile.table(&full);
+    let mut rules: Vec<Explained> = table
+        .fields(TrustLevel::INNER_CIRCLE)
+        .map(|(at, field)| {
+            let places = field.places(&full);
+            let effect = if at > level {
+                format!("hidden: needs level {}", at.get())
+            } else if !field.is_met(&full) {
+                "hidden: its condition says so".to_owned()
+            } else if places.is_empty() {
+                "nothing there".to_owned()
+            } else {
+                let all: Vec<String> = places
+                    .iter()
+                    .map(|p| if p.steps().is_empty() { "everything".into() } else { p.to_string() })
+                    .collect();
+                format!("shows {}", all.join(", "))
+            };
+            Explained { level: at.get(), rule: format!("{}{}", field.as_str(), field.conditions()), effect }
+        })
+        .collect();
+    let text = table.text(level);
+    let segments =
+        full.pointer("/content/text").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let classes: Vec<crate::detect::SpanClass> =
+        segments.iter().filter_map(|s| s.get("t")?.as_str()?.parse().ok()).collect();
+    let of = |shown: bool| {
+        let names: std::collections::BTreeSet<&str> =
+            classes.iter().filter(|class| text.shows(**class) == shown).map(|class| class.as_str()).collect();
+        if names.is_empty() { "none".to_owned() } else { names.into_iter().collect::<Vec<_>>().join(", ") }
+    };
+    let effect = match text {
+        _ if segments.is_empty() => "nothing there".to_owned(),
+        TextRule::Hidden => "hidden".to_owned(),
+        _ => format!("shown; spans shown: {}; spans hidden: {}", of(true), of(false)),
+    };
+    rules.push(Explained { level: level.get(), rule: "text".to_owned(), effect });
+    Ok(rules)
+}

@@ -114,6 +114,8 @@ pub struct Head {
     pub replaced: Vec<(u32, Timestamp)>,
     /// The items that it was made from.
     pub derived_from: Vec<ItemId>,
+    /// Of a contact: the names, addresses and numbers that are third-party spans in other items' text.
+    pub people: Vec<String>,
 }
 
 impl Head {
@@ -138,6 +140,7 @@ impl Head {
             ended_at: None,
             replaced: Vec::new(),
             derived_from: Vec::new(),
+            people: Vec::new(),
         };
         head.take(body);
         head
@@ -155,6 +158,7 @@ impl Head {
         self.exportable = body.exportable;
         self.sensitivity = body.sensitivity;
         self.derived_from.clone_from(&body.derived_from);
+        self.people = body.people();
     }
 
     /// Whether the item is alive at that time: current and not expired.

@@ -1,6 +1,7 @@
 //! `oap-memory item`
 
 use super::{CliError, Global, output};
+use crate::client::owner::OwnerClient;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
@@ -44,6 +45,14 @@ pub(super) enum Item {
     Restore {
         /// The item
         id: String,
+    },
+    /// Cut texts anew with the detectors and contacts of today: what they find is hidden from now on
+    Reseal {
+        /// The items
+        ids: Vec<String>,
+        /// All current items
+        #[arg(long, conflicts_with = "ids")]
+        all: bool,
     },
     /// Confirm that an item is so: with confidence 1 it counts as knowledge
     Confirm {
@@ -242,12 +251,56 @@ impl Item {
                 done(global, &post(format!("/oap/owner/items/{id}/restore"), json!({})).await?);
                 Ok(())
             }
+            Self::Reseal { ids, all } => reseal(global, &mut owner, ids, all).await,
             Self::Confirm { id } => {
                 done(global, &post(format!("/oap/owner/items/{id}/confirm"), json!({})).await?);
                 Ok(())
             }
         }
     }
+}
+
+/// Items of one page.
+const PAGE: usize = 500;
+
+async fn reseal(
+    global: &Global,
+    owner: &mut OwnerClient,
+    ids: Vec<String>,
+    all: bool,
+) -> Result<(), CliError> {
+    if ids.is_empty() && !all {
+        return Err(CliError::Usage("name items, or say --all".to_owned()));
+    }
+    let (mut ids, mut seen, mut resealed) = (ids, 0_usize, Vec::new());
+    let mut before = None::<String>;
+    loop {
+        if all {
+            let mut query = vec![("limit", PAGE.to_string())];
+            query.extend(before.take().map(|id| ("before", id)));
+            let page = owner.call("GET", "/oap/owner/items", &query, None).await?;
+            ids =
+                page["items"].as_array().into_iter().flatten().map(|i| output::text(i, "/item_id")).collect();
+            before = page["next"].as_str().map(str::to_owned);
+        }
+        for id in &ids {
+            let answer =
+                owner.call("POST", &format!("/oap/owner/items/{id}/reseal"), &[], Some(&json!({}))).await?;
+            if !answer["resealed"].is_null() {
+                resealed.push(id.clone());
+            }
+            seen += 1;
+        }
+        if all {
+            eprintln!("{seen} items looked at, {} resealed", resealed.len());
+        }
+        if before.is_none() {
+            break;
+        }
+    }
+    let done = json!({"seen": seen, "resealed": resealed});
+    output::print(global.json, &done, |_| format!("{} of {seen} items resealed", resealed.len()));
+    Ok(())
 }
 
 impl Add {

@@ -9,6 +9,7 @@ mod init;
 mod item;
 mod keys;
 mod output;
+mod profile;
 mod query;
 mod serve;
 mod verify;
@@ -74,6 +75,9 @@ enum Command {
     Query(query::Query),
     /// Check an answer or an item offline
     Verify(verify::Verify),
+    /// List, check and explain projection profiles
+    #[command(subcommand)]
+    Profile(profile::Profile),
     /// Read and verify the audit log
     Audit(audit::Audit),
     /// List, rotate and revoke signing keys
@@ -188,6 +192,7 @@ async fn run(cli: Cli) -> Result<(), CliError> {
         Command::Grant(command) => command.run(&global).await,
         Command::Query(command) => command.run(&global).await,
         Command::Verify(command) => command.run(&global).await,
+        Command::Profile(command) => command.run(&global).await,
         Command::Audit(command) => command.run(&global).await,
         Command::Keys(command) => command.run(&global).await,
         Command::Delete(command) => command.run(&global).await,

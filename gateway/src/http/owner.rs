@@ -17,6 +17,7 @@ use axum::routing::{get, post};
 use oap_grants::{dpop, exchange};
 use oap_identity::{GrantId, Hash, ItemId, Timestamp};
 use oap_memory::chain::Event;
+use oap_memory::{Profile, TrustLevel};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -26,6 +27,8 @@ pub fn routes() -> Router<App> {
         .route("/items", get(list_items).post(write_items))
         .route("/items/{id}", get(read_item))
         .route("/items/{id}/{event}", post(change_item))
+        .route("/items/{id}/explain", get(explain_item))
+        .route("/profiles", get(list_profiles))
         .route("/grants", get(list_grants).post(issue_grant))
         .route("/grants/preview", post(preview_grant))
         .route("/grants/{id}", get(show_grant))
@@ -98,6 +101,38 @@ struct Relabelling {
     labels: Vec<String>,
 }
 
+async fn explain_item(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    request: Incoming,
+) -> Result<Response, Error> {
+    agent(&app, &request, Permission::Read).await?;
+    Ok(Oap(app.gateway.explain(item_id(&id)?, &request.query()?)?).into_response())
+}
+
+async fn list_profiles(State(app): State<App>, request: Incoming) -> Result<Response, Error> {
+    agent(&app, &request, Permission::Read).await?;
+    let profiles: Vec<Value> = app.gateway.profiles().iter().map(describe_profile).collect();
+    Ok(Oap(json!({"profiles": profiles})).into_response())
+}
+
+fn describe_profile(profile: &Profile) -> Value {
+    let levels = |table: &oap_memory::profile::Table| -> Vec<Value> {
+        let fields = |level: TrustLevel| {
+            let added = table.fields(level).filter(move |(at, _)| *at == level);
+            added.map(|(_, field)| format!("{}{}", field.as_str(), field.conditions())).collect::<Vec<_>>()
+        };
+        TrustLevel::all()
+            .map(|level| json!({"adds": fields(level), "text": table.text(level).to_string()}))
+            .collect()
+    };
+    json!({
+        "name": profile.name(), "description": profile.description(), "hash": profile.hash(),
+        "minimum_level": profile.minimum_level(), "entity_type": profile.entity_type(),
+        "entity": profile.entity_table().map(levels), "levels": levels(profile.general_table()),
+    })
+}
+
 async fn change_item(
     State(app): State<App>,
     Path((id, event)): Path<(String, String)>,
@@ -116,6 +151,7 @@ async fn change_item(
         }
         "retract" => app.gateway.mark(id, Event::Retract).await?,
         "restore" => app.gateway.mark(id, Event::Restore).await?,
+        "reseal" => return Ok(Oap(json!({"resealed": app.gateway.reseal(id).await?})).into_response()),
         "confirm" => app.gateway.mark(id, Event::Confirm).await?,
         _ => return Err(Error::NotFound),
     };

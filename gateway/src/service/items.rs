@@ -9,10 +9,12 @@ use crate::tables::{self, HEADS, LINKS, TOMBSTONES, VERSIONS, encode, entry};
 use crate::views;
 use oap_identity::json::canonical;
 use oap_identity::{Hash, ItemId, ReceiptId, Timestamp};
+use oap_memory::TrustLevel;
 use oap_memory::chain::{Event, Link};
 use oap_memory::commitment::{self, Committed, Place};
-use oap_memory::detect::segments;
+use oap_memory::detect::{People, Segment, segments};
 use oap_memory::item::{Body, Defaults};
+use oap_memory::project::{explain, project};
 use oap_memory::receipt::{ReceiptType, item_tag};
 use oap_memory::record::{Head, Meta, Status};
 use serde::{Deserialize, Serialize};
@@ -38,6 +40,7 @@ pub struct Written {
 /// An item that was concealed and signed, and is about to be stored.
 struct Prepared {
     body: Body,
+    segments: Vec<Segment>,
     committed: Committed,
     place: Place,
     receipt: ReceiptId,
@@ -57,7 +60,11 @@ impl Gateway {
         let bodies = items.iter().map(|item| self.parse_item(item, now)).collect::<Result<Vec<_>, _>>()?;
         let gateway = self.clone();
         let prepared = tokio::task::spawn_blocking(move || {
-            bodies.into_iter().map(|body| gateway.prepare_capture(body, now)).collect::<Result<Vec<_>, _>>()
+            // Contacts of the same write are people of its texts already.
+            let words: Vec<String> = bodies.iter().flat_map(Body::people).collect();
+            let people = gateway.catalog.people_and(&words);
+            let prepare = |body| gateway.prepare_capture(body, &people, now);
+            bodies.into_iter().map(prepare).collect::<Result<Vec<_>, _>>()
         });
         let prepared = prepared.await.map_err(|_| Error::Corrupt("preparing items failed".into()))??;
         let stored = self
@@ -98,10 +105,41 @@ impl Gateway {
                 if body.scope_id != head.scope_id {
                     return Err(Error::Member("scope_id", "an item cannot change its scope".into()));
                 }
-                w.store_version(head, body, event)
+                let segments = gateway.segments(&body);
+                w.store_version(head, body, &segments, event)
             })
             .await?;
         Ok(stored.into_inner())
+    }
+
+    /// Cuts an item's text anew with the detectors and the contacts of today. `None` when nothing changes; else
+    /// there is a version more, that says the same.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`], [`Error::Conflict`] when the item is not current.
+    pub async fn reseal(self: &Arc<Self>, item: ItemId) -> Result<Option<Written>, Error> {
+        let gateway = self.clone();
+        let stored = self
+            .commit(move |w| {
+                let (_, head) = tables::head(w.tx, item)?;
+                if head.status != Status::Current {
+                    return Err(Error::Conflict("the item is not current; restore it first"));
+                }
+                let bytes = w.tx.get(VERSIONS, &entry(item, head.version_seq))?.ok_or(Error::NotFound)?;
+                let current: Committed = tables::decode(&bytes)?;
+                let body = gateway.parse_item(&merge(&whole(&current)?, json!({}))?, w.now)?;
+                let segments = gateway.segments(&body);
+                if current.is_cut_as(&segments)? {
+                    return Ok(None);
+                }
+                w.store_version(head, body, &segments, Event::Reseal).map(Some)
+            })
+            .await?;
+        Ok(stored.into_inner())
+    }
+
+    fn segments(&self, body: &Body) -> Vec<Segment> {
+        segments(body.text.as_deref().unwrap_or_default(), &self.catalog.people())
     }
 
     /// Appends a link without a new version: `retract`, `restore` or `confirm`.
@@ -166,6 +204,22 @@ impl Gateway {
         }))
     }
 
+    /// What each rule of a profile does to an item at a level.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] for an item that is not there, [`Error::Limit`] for an unknown profile.
+    pub fn explain(&self, item: ItemId, wanted: &ExplainQuery) -> Result<Value, Error> {
+        let head = self.catalog.get(item).ok_or(Error::NotFound)?;
+        let unknown = || oap_grants::limits::LimitError::UnknownProfile(wanted.profile.clone());
+        let profile = self.profile(&wanted.profile).ok_or_else(unknown)?;
+        let committed = tables::version(&self.store, item, head.version_seq)?;
+        let shown = project(&committed, profile, wanted.level, false)?;
+        Ok(json!({
+            "item_id": item, "profile": profile.name(), "level": wanted.level,
+            "rules": explain(&committed, profile, wanted.level)?, "visible": shown.item(),
+        }))
+    }
+
     /// The wire form of an item with everything shown.
     ///
     /// # Errors
@@ -197,18 +251,28 @@ impl Gateway {
         Ok(Body::parse(item, &defaults)?)
     }
 
-    fn prepare_capture(&self, body: Body, now: Timestamp) -> Result<Prepared, Error> {
+    fn prepare_capture(&self, body: Body, people: &People, now: Timestamp) -> Result<Prepared, Error> {
         let receipt = ReceiptId::new(now, &*self.random);
         let item_id = ItemId::new(now, &*self.random);
         let place = Place { item_id, seq: 0, event: Event::Capture, at: now, prev: None, receipt };
-        let committed = self.sign_version(&body, &place)?;
-        Ok(Prepared { body, committed, place, receipt })
+        let segments = segments(body.text.as_deref().unwrap_or_default(), people);
+        let committed = self.sign_version(&body, &segments, &place)?;
+        Ok(Prepared { body, segments, committed, place, receipt })
     }
 
-    fn sign_version(&self, body: &Body, place: &Place) -> Result<Committed, Error> {
-        let segments = segments(body.text.as_deref().unwrap_or_default());
-        Ok(Committed::sign(body, &segments, place, self.keys().current(), &*self.random)?)
+    fn sign_version(&self, body: &Body, segments: &[Segment], place: &Place) -> Result<Committed, Error> {
+        Ok(Committed::sign(body, segments, place, self.keys().current(), &*self.random)?)
     }
+}
+
+/// What to explain an item with.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ExplainQuery {
+    /// The profile's whole name.
+    pub profile: String,
+    /// The trust level.
+    pub level: TrustLevel,
 }
 
 /// What to list.
@@ -281,11 +345,11 @@ fn merge(current: &Map<String, Value>, changes: Value) -> Result<Value, Error> {
 
 impl Writing<'_, '_> {
     fn store_capture(&mut self, prepared: Prepared) -> Result<Written, Error> {
-        let Prepared { body, mut committed, place, receipt } = prepared;
+        let Prepared { body, segments, mut committed, place, receipt } = prepared;
         let principal = self.gateway.principal.clone();
         if !committed.is_signed_by(self.keys.current().kid()) {
             // The keys were rotated while the item was prepared.
-            committed = self.gateway.sign_version(&body, &place)?;
+            committed = self.gateway.sign_version(&body, &segments, &place)?;
         }
         let commitment = committed.commitment();
         let mut draft = self.item_draft(Event::Capture, place.item_id, commitment);
@@ -308,7 +372,13 @@ impl Writing<'_, '_> {
         Ok(Written { item_id: place.item_id, receipt_id: receipt, commitment, version: 1 })
     }
 
-    fn store_version(&mut self, before: Head, body: Body, event: Event) -> Result<Written, Error> {
+    fn store_version(
+        &mut self,
+        before: Head,
+        body: Body,
+        segments: &[Segment],
+        event: Event,
+    ) -> Result<Written, Error> {
         let item = before.item_id;
         let last = self.last_link(&before)?;
         let first = self.link(item, 0)?;
@@ -320,7 +390,7 @@ impl Writing<'_, '_> {
             prev: Some(last.hash()?),
             receipt: first.receipt,
         };
-        let committed = self.gateway.sign_version(&body, &place)?;
+        let committed = self.gateway.sign_version(&body, segments, &place)?;
         let mut head = before.clone();
         let written = self.append_link(&mut head, &last, event, committed.commitment())?;
         head.take(&body);

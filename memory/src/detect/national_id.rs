@@ -81,7 +81,7 @@ fn steuer_id(id: &str) -> bool {
 }
 
 fn pension(id: &str) -> bool {
-    let Some(letter) = id.bytes().nth(8).filter(u8::is_ascii_uppercase) else { return false };
+    let Some(letter) = id.as_bytes().get(8).copied().filter(u8::is_ascii_uppercase) else { return false };
     let number = u32::from(letter - b'A') + 1;
     let expanded = format!("{}{number:02}{}", &id[..8], &id[9..11]);
     let weights = [2, 1, 2, 5, 7, 1, 2, 1, 2, 1, 2, 1];

@@ -3,6 +3,7 @@
 //! Words are compared without case and accents, and with the endings that names take in English and German
 //! (`Anna's`, `Annas`, `Müllers`, `Jonasen`). `ä` is also `ae`.
 
+use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -92,23 +93,24 @@ impl People {
 
 /// The names, addresses and numbers of a contact entity (RFC 0005 section 3.4), as they are written there.
 #[must_use]
-pub fn of_contact(structured: &serde_json::Value) -> Vec<String> {
-    if structured["entity_type"] != "oap.entity.contact" {
+pub fn of_contact(structured: &Map<String, Value>) -> Vec<String> {
+    let member = |name: &str| structured.get(name).unwrap_or(&Value::Null);
+    if member("entity_type") != "oap.entity.contact" {
         return Vec::new();
     }
     let mut words = Vec::new();
-    let names = &structured["names"];
+    let names = member("names");
     for name in ["given", "family", "middle", "display", "full", "nickname", "nicknames", "maiden", "former"]
     {
         match &names[name] {
-            serde_json::Value::String(text) => words.push(text.clone()),
-            serde_json::Value::Array(texts) => {
+            Value::String(text) => words.push(text.clone()),
+            Value::Array(texts) => {
                 words.extend(texts.iter().filter_map(|t| t.as_str().map(str::to_owned)));
             }
             _ => {}
         }
     }
-    for channel in structured["channels"].as_array().into_iter().flatten() {
+    for channel in member("channels").as_array().into_iter().flatten() {
         let told = matches!(channel["type"].as_str(), Some("email" | "phone" | "mobile" | "tel" | "fax"));
         if let Some(value) = channel["value"].as_str().filter(|_| told) {
             words.push(value.to_owned());
