@@ -181,7 +181,7 @@ fn main() {
 
 async fn run() {
     let folder = folder();
-    let config = Config { max_grant_items: ITEMS as u32, ..Config::default() };
+    let config = Config { max_grant_items: ITEMS as u32, epsilon_per_grantee: 1e9, ..Config::default() };
     let world = World::on(store(folder.path()), config, Arc::new(Seeded::new(6))).await;
     println!("{:<58} {:>22}   aim or limit", "what", "measured");
 

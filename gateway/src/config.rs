@@ -76,6 +76,8 @@ pub struct Config {
     pub max_grant_items: u32,
     /// Longest duration of a grant, in days.
     pub max_grant_days: u32,
+    /// How much all answers to one grantee may cost, in ε as `service::budget` accounts for it, until refilled.
+    pub epsilon_per_grantee: f64,
     /// The threshold of belief (RFC 0010 A.2), 0 to 1.
     pub belief_threshold: Confidence,
     /// Days for which retracted and replaced content is kept; 0 destroys it at once.
@@ -115,6 +117,7 @@ impl Default for Config {
             public_scopes: Vec::new(),
             max_grant_items: 10_000,
             max_grant_days: 180,
+            epsilon_per_grantee: 100.0,
             belief_threshold: 0.5.try_into().unwrap_or(Confidence::CERTAIN),
             retention_days: 30,
             language: LanguageSetting::English,

@@ -67,6 +67,9 @@ pub enum Error {
     /// A key that cannot be used any more, or a signature that could not be made.
     #[error(transparent)]
     Signed(#[from] SignedError),
+    /// The answer would go beyond a budget. It becomes [`Error::Refused`] once it has its receipt.
+    #[error("the budget is spent")]
+    Spent,
     /// Too many requests.
     #[error("too many requests; try again in a minute")]
     RateLimited,

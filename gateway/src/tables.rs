@@ -35,6 +35,10 @@ pub const RECEIPTS_OF: Table = Table(13);
 pub const PROOFS: Table = Table(14);
 /// Incident reports, by id.
 pub const INCIDENTS: Table = Table(15);
+/// What grantees spent, by hash of the grantee.
+pub const BUDGETS: Table = Table(17);
+/// What was spent of a grant's own budget, by its hash.
+pub const SPENT: Table = Table(18);
 /// The last link of an erased item, by item.
 pub const TOMBSTONES: Table = Table(16);
 

@@ -574,3 +574,44 @@ async fn a_joint_receipt() {
     assert_eq!(joint["receipt"]["signatures"].as_array().unwrap().len(), 2);
     world.owner("GET", "/oap/owner/audit/verify", None).await.ok();
 }
+
+#[tokio::test]
+async fn a_spent_budget_is_429_until_the_owner_refills() {
+    let world = World::new().await;
+    world.capture(&[note("tea", &[]), note("coffee", &[])]).await;
+    let grantee = agent(2);
+    let mut draft = world.draft(&grantee);
+    draft["budget"] = json!({"queries": 2});
+    let grant = world.issue(&draft).await;
+    let token = world.token(&grantee, &grant).await;
+    let ask = async || world.query(&grantee, &token, &json!({"query": "tea"})).await;
+    ask().await.ok();
+    ask().await.ok();
+    ask().await.refused(429, "budget_exhausted");
+    // The refusal is in the log, and spends nothing.
+    let log = world.owner("GET", "/oap/audit?limit=1", None).await.ok();
+    assert_eq!(log["receipts"][0]["policy_decisions"][0]["rules"], json!(["grant.budget"]));
+    let accounts = world.owner("GET", "/oap/owner/budgets", None).await.ok();
+    assert_eq!(accounts["accounts"][0]["queries"], 2);
+    // The second answer was of an item that was got before: a tenth dearer.
+    assert_eq!(accounts["accounts"][0]["epsilon_spent"], json!(0.021));
+    let refill = json!({"grantee": grantee.did(), "grant": grant["grant_id"]});
+    world.owner("POST", "/oap/owner/budgets/refill", Some(&refill)).await.ok();
+    ask().await.ok();
+}
+
+#[tokio::test]
+async fn a_grantees_account_is_one_for_all_their_grants() {
+    let world =
+        World::with(1, oap_gateway::Config { epsilon_per_grantee: 0.02, ..oap_gateway::Config::default() })
+            .await;
+    world.capture(&[note("tea", &[])]).await;
+    let draft = world.draft(&agent(2));
+    world.ask(&agent(2), &draft, &json!({"query": "nothing"})).await;
+    world.ask(&agent(2), &draft, &json!({"query": "nothing"})).await;
+    let grant = world.issue(&draft).await;
+    let token = world.token(&agent(2), &grant).await;
+    world.query(&agent(2), &token, &json!({})).await.refused(429, "budget_exhausted");
+    // Another grantee is not concerned.
+    world.ask(&agent(3), &world.draft(&agent(3)), &json!({})).await;
+}

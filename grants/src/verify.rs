@@ -132,6 +132,9 @@ pub enum Refused {
     /// Embeddings without the right to.
     #[error("include_embeddings: the grant gives no access to embeddings")]
     Embeddings,
+    /// The inference budget is spent.
+    #[error("the budget is spent; the granter can refill it")]
+    Budget,
     /// A profile that is not known, or not at this level.
     #[error(transparent)]
     Profile(#[from] LimitError),

@@ -21,7 +21,10 @@ fn main() {
             let verified = commitment::verify(&sd_jwt, &owner.document()).unwrap();
             let name = format!("{} level {}", profile.name(), level.get());
             let print = |name: &str, sd_jwt: &str, valid: bool| {
-                println!("{}", json!({"name": name, "jwk": jwk, "sd_jwt": sd_jwt, "claims": verified.claims(), "valid": valid}));
+                println!(
+                    "{}",
+                    json!({"name": name, "jwk": jwk, "sd_jwt": sd_jwt, "claims": verified.claims(), "valid": valid})
+                );
             };
             print(&name, &sd_jwt, true);
             // A disclosure that no digest asks for.
@@ -30,7 +33,11 @@ fn main() {
             // The last byte of the signature.
             let (jwt, rest) = sd_jwt.split_once('~').unwrap();
             let flipped = if jwt.ends_with('A') { "Q" } else { "A" };
-            print(&format!("{name}, another signature"), &format!("{}{flipped}~{rest}", &jwt[..jwt.len() - 1]), false);
+            print(
+                &format!("{name}, another signature"),
+                &format!("{}{flipped}~{rest}", &jwt[..jwt.len() - 1]),
+                false,
+            );
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The command line.
 
 mod audit;
+mod budget;
 mod config;
 mod delete;
 mod demo;
@@ -78,6 +79,9 @@ enum Command {
     /// List, check and explain projection profiles
     #[command(subcommand)]
     Profile(profile::Profile),
+    /// See and refill what grantees may still ask
+    #[command(subcommand)]
+    Budget(budget::Budget),
     /// Read and verify the audit log
     Audit(audit::Audit),
     /// List, rotate and revoke signing keys
@@ -193,6 +197,7 @@ async fn run(cli: Cli) -> Result<(), CliError> {
         Command::Query(command) => command.run(&global).await,
         Command::Verify(command) => command.run(&global).await,
         Command::Profile(command) => command.run(&global).await,
+        Command::Budget(command) => command.run(&global).await,
         Command::Audit(command) => command.run(&global).await,
         Command::Keys(command) => command.run(&global).await,
         Command::Delete(command) => command.run(&global).await,

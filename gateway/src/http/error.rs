@@ -5,6 +5,7 @@
 use crate::Error;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use oap_grants::verify::Refused;
 use oap_store::StoreError;
 
 /// An error as it is answered; [`super::finish`] writes it out with the request's name.
@@ -43,6 +44,9 @@ const fn status_and_code(error: &Error) -> (StatusCode, &'static str) {
         | Error::Delegation(_) => (StatusCode::BAD_REQUEST, "invalid_input"),
         Error::Proof(_) | Error::Resolve(_) | Error::Unauthenticated(_) | Error::Owner(_) => {
             (StatusCode::UNAUTHORIZED, "auth_required")
+        }
+        Error::Refused(Refused::Budget, _) | Error::Spent => {
+            (StatusCode::TOO_MANY_REQUESTS, "budget_exhausted")
         }
         Error::Permission(_) | Error::Refused(..) => (StatusCode::FORBIDDEN, "policy_block"),
         Error::NotFound => (StatusCode::NOT_FOUND, "not_found"),

@@ -36,6 +36,8 @@ pub fn routes() -> Router<App> {
         .route("/keys", get(list_keys))
         .route("/keys/rotate", post(rotate_keys))
         .route("/keys/{fragment}/revoke", post(revoke_key))
+        .route("/budgets", get(list_budgets))
+        .route("/budgets/refill", post(refill_budget))
         .route("/prove", post(prove))
         .route("/incidents", post(report_incident))
         .route("/audit/chains", get(list_chains))
@@ -108,6 +110,19 @@ async fn explain_item(
 ) -> Result<Response, Error> {
     agent(&app, &request, Permission::Read).await?;
     Ok(Oap(app.gateway.explain(item_id(&id)?, &request.query()?)?).into_response())
+}
+
+async fn list_budgets(State(app): State<App>, request: Incoming) -> Result<Response, Error> {
+    agent(&app, &request, Permission::Admin).await?;
+    let accounts = app.gateway.accounts()?;
+    let spent: f64 = accounts.iter().map(|account| account.epsilon_spent).sum();
+    Ok(Oap(json!({"accounts": accounts, "epsilon_spent": spent})).into_response())
+}
+
+async fn refill_budget(State(app): State<App>, request: Incoming) -> Result<Response, Error> {
+    agent(&app, &request, Permission::Admin).await?;
+    app.gateway.refill(request.json_as()?).await?;
+    Ok(Oap(json!({})).into_response())
 }
 
 async fn list_profiles(State(app): State<App>, request: Incoming) -> Result<Response, Error> {

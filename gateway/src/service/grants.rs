@@ -513,6 +513,7 @@ pub(crate) const fn rule(refused: &Refused) -> &'static str {
         Refused::Operation(_) => "grant.operation",
         Refused::Purpose => "grant.purpose",
         Refused::Embeddings => "grant.embedding_access",
+        Refused::Budget => "grant.budget",
         Refused::Profile(_) => "grant.profile",
     }
 }

@@ -1,6 +1,7 @@
 //! What a gateway does, for whoever asks: HTTP handlers and the command line call the same functions.
 
 pub mod audit;
+pub mod budget;
 pub mod deletion;
 pub mod grants;
 pub mod incidents;

@@ -5,13 +5,14 @@ use crate::error::Error;
 use crate::gateway::Gateway;
 use crate::ledger::{Draft, Stored, chain_of};
 use crate::proofs::REMEMBERED;
+use crate::service::budget;
 use crate::service::grants::facts;
 use crate::tables::{DISCLOSED, PROOFS, disclosed, encode};
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use chacha20poly1305::aead::{Aead, KeyInit, Payload};
 use chacha20poly1305::{XChaCha20Poly1305, XNonce};
 use oap_grants::verify::{Authenticated, Presented, Refused, Unauthenticated, authenticate, verify};
-use oap_grants::{GrantBook, GrantRecord, Operation, Replay, VerifiedGrant, limits};
+use oap_grants::{GrantBook, Operation, Replay, VerifiedGrant, limits};
 use oap_identity::{Did, Hash, RequestId, Timestamp, random};
 use oap_memory::answer::{Frame, Position, Rank, answer, output_hash, respond};
 use oap_memory::receipt::{Receipt, ReceiptType};
@@ -173,7 +174,9 @@ impl Gateway {
         let receipt =
             self.query_draft(grant, profile, query, request_id, &items, &response_id, answer.tags())?;
         let newly = answer.newly_disclosed().to_vec();
-        let receipt: Stored<Receipt> = self.commit_answer(caller, grant, receipt, newly).await?;
+        let got_before = answer.items().len() - newly.len();
+        let cost = budget::cost(got_before as u64);
+        let receipt: Stored<Receipt> = self.commit_answer(caller, grant, receipt, newly, cost).await?;
         metrics::counter!("oap_queries_total").increment(1);
         let level = grant.grant().trust_level;
         let frame = Frame {
@@ -225,15 +228,17 @@ impl Gateway {
         grant: &VerifiedGrant,
         receipt: Draft,
         newly: Vec<oap_identity::ItemId>,
+        cost: u64,
     ) -> Result<Stored<Receipt>, Error> {
         let id = grant.grant().grant_id;
         let record = self.shelf.by_id(id).ok_or(Error::NotFound)?;
         let (ancestors, proof) = (grant.ancestors().to_vec(), caller.proof);
         let chain = chain_of(&grant.grant().granter.scope);
-        let gateway = self.clone();
+        let (gateway, charged) = (self.clone(), grant.clone());
         let committed = self
             .commit(move |w| {
                 gateway.still_granted(w.tx, &record, &ancestors)?;
+                w.charge(&charged, cost)?;
                 for item in &newly {
                     w.tx.put(DISCLOSED, &disclosed(id, *item), &[])?;
                 }
@@ -248,10 +253,10 @@ impl Gateway {
         match committed {
             // A revocation that was committed just before: refused like any query after it.
             Err(Error::Conflict("the grant is being revoked")) => {
-                let record: GrantRecord = self.shelf.by_id(id).ok_or(Error::NotFound)?;
                 let refused = Refused::Inactive(oap_grants::GrantState::Revoked);
-                Err(self.refuse(&record, "memory.query", refused).await?)
+                Err(self.refuse_caller(caller, "memory.query", refused).await?)
             }
+            Err(Error::Spent) => Err(self.refuse_caller(caller, "memory.query", Refused::Budget).await?),
             committed => committed,
         }
     }

@@ -1,0 +1,177 @@
+//! Inference budgets (RFC 0007 section 6.1): how much a grantee may learn by asking again and again.
+//!
+//! **The rule.** An answer costs [`BASE`], and as much again for every [`OVERLAP`] items in it that the grantee got
+//! before under the same grant: what is asked for a second time tells nothing new but what the answer leaves out. Costs
+//! add up (sequential composition) per grantee over all their grants, and per grant, where the grant has a budget
+//! of its own; a delegated grant spends the budgets of the grants that it was made from too. When the next answer
+//! would go beyond a limit it is refused with 429 `budget_exhausted`, until the owner refills. A refusal costs
+//! nothing.
+//!
+//! **Its limits.** Nothing here is noisy: an answer is exact, and the accumulator bounds how many exact answers
+//! there are. ε is therefore a price, not a proven bound of differential privacy. Grantees that share what they
+//! learn have a budget each. The sum over all grantees is kept and shown to the owner, and refuses nobody: a grantee
+//! would learn from such a refusal that others had asked.
+
+use crate::error::Error;
+use crate::gateway::Gateway;
+use crate::ledger::{Writing, chain_of};
+use crate::tables::{BUDGETS, SPENT, decode, encode};
+use oap_grants::{Grant, GrantBook, VerifiedGrant};
+use oap_identity::{Did, GrantId, Hash};
+use oap_memory::receipt::ReceiptType;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use std::sync::Arc;
+
+/// The cost of an answer, in millionths of ε: 0.01.
+const BASE: u64 = 10_000;
+/// Items of an answer that were got before, for which it costs [`BASE`] once more.
+const OVERLAP: u64 = 10;
+/// Millionths.
+const UNIT: f64 = 1e6;
+
+/// What was spent.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Spent {
+    /// Answers.
+    pub queries: u64,
+    /// Millionths of ε.
+    pub micros: u64,
+}
+
+impl Spent {
+    fn plus(self, cost: u64) -> Self {
+        Self { queries: self.queries + 1, micros: self.micros.saturating_add(cost) }
+    }
+
+    fn exceeds(self, queries: Option<u64>, epsilon: Option<f64>) -> bool {
+        queries.is_some_and(|most| self.queries > most)
+            || epsilon.is_some_and(|most| self.micros as f64 > (most * UNIT).round())
+    }
+}
+
+/// A grantee's account, as the owner sees it.
+#[derive(Debug, Clone, Serialize)]
+pub struct Account {
+    /// Whose.
+    pub grantee: Did,
+    /// Answers so far.
+    pub queries: u64,
+    /// What they cost.
+    pub epsilon_spent: f64,
+    /// How much they may cost.
+    pub epsilon_limit: f64,
+}
+
+/// What to refill.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Refill {
+    /// The grantee whose account is set back.
+    pub grantee: Did,
+    /// The grant whose own budget is set back too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grant: Option<GrantId>,
+}
+
+/// What an answer costs, in millionths of ε, when so many of its items were got before.
+#[must_use]
+pub const fn cost(got_before: u64) -> u64 {
+    BASE + BASE * got_before / OVERLAP
+}
+
+impl Writing<'_, '_> {
+    /// Charges an answer to its grantee, its grant and the grants above.
+    ///
+    /// # Errors
+    /// [`Error::Spent`] when it would go beyond a limit; then nothing is charged.
+    pub fn charge(&mut self, grant: &VerifiedGrant, cost: u64) -> Result<(), Error> {
+        let gateway = self.gateway.clone();
+        let document = grant.grant();
+        let account = account_key(&document.grantee);
+        let spent = self.spent(BUDGETS, &account)?.1.plus(cost);
+        if spent.exceeds(None, Some(gateway.config.epsilon_per_grantee)) {
+            return Err(Error::Spent);
+        }
+        let above = grant.ancestors().iter().filter_map(|hash| Some((*hash, gateway.shelf.by_hash(*hash)?)));
+        let all: Vec<(Hash, Grant)> = std::iter::once((grant.hash(), document.clone()))
+            .chain(above.map(|(hash, record)| (hash, record.grant.grant().clone())))
+            .collect();
+        for (hash, document) in all {
+            if let Some(budget) = &document.budget {
+                let spent = self.spent(SPENT, hash.as_bytes())?.1.plus(cost);
+                if spent.exceeds(budget.queries, budget.epsilon) {
+                    return Err(Error::Spent);
+                }
+                self.tx.put(SPENT, hash.as_bytes(), &encode(&(String::new(), spent))?)?;
+            }
+        }
+        self.tx.put(BUDGETS, &account, &encode(&(document.grantee.to_string(), spent))?)?;
+        Ok(())
+    }
+
+    fn spent(&self, table: oap_store::Table, key: &[u8]) -> Result<(String, Spent), Error> {
+        self.tx.get(table, key)?.map_or_else(|| Ok(Default::default()), |bytes| decode(&bytes))
+    }
+}
+
+fn account_key(grantee: &Did) -> [u8; 16] {
+    crate::tables::agent(grantee.as_str())
+}
+
+impl Gateway {
+    /// The accounts of all grantees who have asked.
+    ///
+    /// # Errors
+    /// [`Error::Store`], [`Error::Corrupt`].
+    pub fn accounts(&self) -> Result<Vec<Account>, Error> {
+        let mut accounts = Vec::new();
+        for pair in self.store.scan(BUDGETS, &[], None, false) {
+            let (grantee, spent): (String, Spent) = decode(&pair?.1)?;
+            accounts.push(Account {
+                grantee: grantee.parse().map_err(|_| Error::Corrupt("an account of nobody".into()))?,
+                queries: spent.queries,
+                epsilon_spent: spent.micros as f64 / UNIT,
+                epsilon_limit: self.config.epsilon_per_grantee,
+            });
+        }
+        accounts.sort_by(|a, b| a.grantee.cmp(&b.grantee));
+        Ok(accounts)
+    }
+
+    /// Sets an account back, with a receipt.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] for a grant that is not there.
+    pub async fn refill(self: &Arc<Self>, refill: Refill) -> Result<(), Error> {
+        let grant = refill.grant.map(|id| self.shelf.by_id(id).ok_or(Error::NotFound)).transpose()?;
+        let gateway = self.clone();
+        self.commit(move |w| {
+            w.tx.delete(BUDGETS, &account_key(&refill.grantee));
+            let mut draft = gateway.draft(ReceiptType::Consent, "memory.refill", gateway.principal.as_str());
+            draft.rules = vec!["principal".to_owned()];
+            draft.more.insert("grantee".to_owned(), json!(refill.grantee));
+            if let Some(record) = grant {
+                w.tx.delete(SPENT, record.grant.hash().as_bytes());
+                draft.more.insert("consumed_grant_id".to_owned(), json!(record.grant.grant().grant_id));
+            }
+            w.receipt(&chain_of(&gateway.config.default_scope), draft)
+        })
+        .await?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn overlap_costs_more() {
+        assert_eq!((cost(0), cost(10), cost(20)), (10_000, 20_000, 30_000));
+        let spent = Spent::default().plus(cost(0));
+        assert!(!spent.exceeds(Some(1), Some(0.01)));
+        assert!(spent.exceeds(Some(0), None));
+        assert!(spent.plus(cost(0)).exceeds(None, Some(0.01)));
+    }
+}
