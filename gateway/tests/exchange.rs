@@ -589,8 +589,14 @@ async fn a_spent_budget_is_429_until_the_owner_refills() {
     ask().await.ok();
     ask().await.refused(429, "budget_exhausted");
     // The refusal is in the log, and spends nothing.
-    let log = world.owner("GET", "/oap/audit?limit=1", None).await.ok();
-    assert_eq!(log["receipts"][0]["policy_decisions"][0]["rules"], json!(["grant.budget"]));
+    let log = world.owner("GET", "/oap/audit", None).await.ok();
+    let refusals: Vec<&Value> = log["receipts"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|receipt| receipt["policy_decisions"][0]["rules"] == json!(["grant.budget"]))
+        .collect();
+    assert_eq!(refusals.len(), 1);
     let accounts = world.owner("GET", "/oap/owner/budgets", None).await.ok();
     assert_eq!(accounts["accounts"][0]["queries"], 2);
     // The second answer was of an item that was got before: a tenth dearer.
