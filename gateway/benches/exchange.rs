@@ -222,7 +222,7 @@ async fn run() {
     let disclosed = Disclosed::new(ITEMS, []);
     let before = resident();
     let start = Instant::now();
-    let view = gateway.slice(parsed.grant(), false, false, &disclosed).unwrap();
+    let view = gateway.slice(parsed.grant(), false, false, &disclosed).unwrap().view;
     let took = start.elapsed();
     assert_eq!(view.items().len(), ITEMS);
     row(

@@ -9,6 +9,8 @@ use oap_identity::json::JsonError;
 use oap_identity::resolve::ResolveError;
 use oap_identity::signed::SignedError;
 use oap_memory::answer::QueryError;
+use oap_memory::bridge::BridgeError;
+use oap_memory::ccc::CccError;
 use oap_memory::commitment::CommitmentError;
 use oap_memory::item::ItemError;
 use oap_store::StoreError;
@@ -31,6 +33,12 @@ pub enum Error {
     /// A member of a request; the text says what it must be.
     #[error("{0}: {1}")]
     Member(&'static str, String),
+    /// A confidentiality context.
+    #[error(transparent)]
+    Ccc(#[from] CccError),
+    /// A bridge between scopes.
+    #[error(transparent)]
+    Bridge(#[from] BridgeError),
     /// A grant document.
     #[error(transparent)]
     Grant(#[from] GrantError),

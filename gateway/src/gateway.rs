@@ -14,6 +14,7 @@ use oap_identity::resolve::Resolver;
 use oap_identity::{Clock, Did, DidDocument, Random};
 use oap_manifest::{Publication, memory, scopes, tool};
 use oap_memory::Profile;
+use oap_memory::gate::Sanctions;
 use oap_store::Store;
 use serde_json::Value;
 use std::sync::Arc;
@@ -34,6 +35,8 @@ pub struct Parts {
     pub resolver: Resolver,
     /// Projection profiles.
     pub profiles: Vec<Profile>,
+    /// Sanctions lists.
+    pub sanctions: Sanctions,
 }
 
 /// A running gateway.
@@ -46,6 +49,7 @@ pub struct Gateway {
     pub(crate) random: Arc<dyn Random>,
     pub(crate) resolver: Resolver,
     pub(crate) profiles: Vec<Profile>,
+    pub(crate) sanctions: Arc<Sanctions>,
     pub(crate) catalog: Catalog,
     pub(crate) shelf: Shelf,
     pub(crate) proofs: Proofs,
@@ -88,7 +92,7 @@ impl Gateway {
     /// # Errors
     /// [`Error::Store`], [`Error::Corrupt`].
     pub async fn open(parts: Parts) -> Result<Arc<Self>, Error> {
-        let Parts { config, principal, store, clock, random, resolver, profiles } = parts;
+        let Parts { config, principal, store, clock, random, resolver, profiles, sanctions } = parts;
         let stored = store.get(KEYS, &[])?.ok_or_else(|| Error::Corrupt("the store has no keys".into()))?;
         let keys = Keyring::new(&principal, decode(&stored)?)?;
         let origin = config.origin();
@@ -108,6 +112,7 @@ impl Gateway {
             random,
             resolver,
             profiles,
+            sanctions: Arc::new(sanctions),
         });
         if gateway.store.get(CHAINS, ANONYMOUS.as_bytes())?.is_none() {
             gateway.commit(|w| w.chain(ANONYMOUS)).await?;

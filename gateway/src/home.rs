@@ -20,6 +20,8 @@ use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use oap_identity::resolve::{GuardedWeb, Resolver, WebPolicy};
 use oap_identity::{Clock, Did, Signer};
 use oap_memory::Profile;
+use oap_memory::ccc::SanctionsList;
+use oap_memory::gate::Sanctions;
 use oap_memory::profile::ProfileError;
 use oap_store::{Master, SledEngine, Store, StoreError, Vault};
 use rustls_pki_types::CertificateDer;
@@ -206,8 +208,9 @@ impl Home {
         let clock = Arc::new(SystemClock);
         let resolver = resolver(&config, clock.clone())?;
         let profiles = self.profiles()?;
+        let sanctions = self.sanctions()?;
         let random = Arc::new(SystemRandom);
-        let parts = Parts { config, principal, store, clock, random, resolver, profiles };
+        let parts = Parts { config, principal, store, clock, random, resolver, profiles, sanctions };
         Ok(Gateway::open(parts).await?)
     }
 
@@ -231,6 +234,25 @@ impl Home {
             profiles.push(profile);
         }
         Ok(profiles)
+    }
+
+    /// The sanctions lists under `sanctions/`: `ofac.txt`, `eu.txt`, `un.txt`, `uk_ofsi.txt`, one DID a line, `#` begins
+    /// a comment. A list that a context asks for and that is not there lets nothing pass.
+    ///
+    /// # Errors
+    /// [`HomeError::File`].
+    pub fn sanctions(&self) -> Result<Sanctions, HomeError> {
+        let mut lists = Sanctions::new();
+        for list in SanctionsList::ALL {
+            let path = self.file(&format!("sanctions/{list}.txt"));
+            if path.exists() {
+                let text = std::fs::read_to_string(&path).map_err(|e| file_error(&path, e))?;
+                let lines = text.lines().map(|line| line.split(" #").next().unwrap_or_default().trim());
+                let entries = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
+                lists.insert(*list, entries.map(str::to_owned).collect());
+            }
+        }
+        Ok(lists)
     }
 
     /// The administrator's credential.

@@ -35,6 +35,14 @@ pub const RECEIPTS_OF: Table = Table(13);
 pub const PROOFS: Table = Table(14);
 /// Incident reports, by id.
 pub const INCIDENTS: Table = Table(15);
+/// The contexts of scopes (OAP-CORE 18.2), by scope; the empty name counts changes of contexts, bridges and consent.
+pub const CONTEXTS: Table = Table(19);
+/// Bridges between scopes, by id, and when each was taken back.
+pub const BRIDGES: Table = Table(20);
+/// The grants that the owner consented to in spite of a context, by hash.
+pub const CONSENTS: Table = Table(21);
+/// What the gates decided, by decision.
+pub const DECISIONS: Table = Table(22);
 /// What grantees spent, by hash of the grantee.
 pub const BUDGETS: Table = Table(17);
 /// What was spent of a grant's own budget, by its hash.

@@ -13,6 +13,7 @@ use oap_grants::{Grant, VerifiedGrant};
 use oap_identity::{Hash, ItemId, Timestamp};
 use oap_memory::View;
 use oap_memory::chain::Link;
+use oap_memory::gate::{Gate, Report};
 use oap_memory::record::Head;
 use oap_memory::view::{Disclosed, Terms, ViewError, Whole};
 use oap_store::Store;
@@ -33,11 +34,25 @@ pub struct Views {
     max_bytes: usize,
 }
 
+/// A view, and what its owner knows of how it came about.
+pub struct Seen {
+    /// All that a grantee can learn.
+    pub view: View,
+    /// The gates that its items passed.
+    pub gate: Gate,
+    /// What they decided of all items that the grant selects.
+    pub report: Report,
+    /// When.
+    pub at: Timestamp,
+    /// What the owner owed then: goes up with every change of a context or a bridge.
+    pub obligations: u64,
+}
+
 struct Entry {
     grant: VerifiedGrant,
     /// Goes up with every change that concerns the view.
     changes: AtomicU64,
-    built: tokio::sync::Mutex<Option<(u64, Arc<View>)>>,
+    built: tokio::sync::Mutex<Option<(u64, Arc<Seen>)>>,
     bytes: AtomicU64,
 }
 
@@ -53,17 +68,20 @@ impl Views {
         let cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
         for (_, entry) in cache.iter() {
             let grant = entry.grant.grant();
-            let admits = |head: Option<&Head>| {
-                head.is_some_and(|head| {
-                    grant.filter.admits(head, &grant.granter.scope, entry.grant.is_own_agent(), now)
-                })
+            let admits = |head: &&Head| {
+                grant.filter.admits(head, &grant.granter.scope, entry.grant.is_own_agent(), now)
             };
-            let held = || {
-                let built = entry.built.try_lock();
+            let concerned = match entry.built.try_lock() {
                 // A view that is being built may have taken the item in already.
-                built.is_err() || built.is_ok_and(|b| b.as_ref().is_some_and(|(_, view)| view.contains(item)))
+                Err(_) => true,
+                Ok(built) => built.as_ref().is_some_and(|(_, seen)| {
+                    let enters = |head: Option<&Head>| {
+                        head.filter(admits).is_some_and(|head| seen.gate.judge(head).passes)
+                    };
+                    seen.view.contains(item) || enters(before) || enters(after)
+                }),
             };
-            if admits(before) || admits(after) || held() {
+            if concerned {
                 entry.changes.fetch_add(1, Ordering::AcqRel);
             }
         }
@@ -109,51 +127,42 @@ impl Gateway {
         grant: &VerifiedGrant,
         embeddings: bool,
         disclosed: &Arc<Disclosed>,
-    ) -> Result<Arc<View>, Error> {
+    ) -> Result<Arc<Seen>, Error> {
         let entry = self.views.entry(grant, embeddings);
         let mut built = entry.built.lock().await;
         let now = self.clock.now();
-        if let Some((changes, view)) = built.as_ref()
+        if let Some((changes, seen)) = built.as_ref()
             && *changes == entry.changes.load(Ordering::Acquire)
-            && view.ends().is_none_or(|end| now < end)
-            && view.is_capped() == (disclosed.remaining() == 0)
+            && seen.view.ends().is_none_or(|end| now < end)
+            && seen.view.is_capped() == (disclosed.remaining() == 0)
         {
-            return Ok(view.clone());
+            return Ok(seen.clone());
         }
         for _ in 0..ATTEMPTS {
             let before = entry.changes.load(Ordering::Acquire);
             let (gateway, owned, disclosed) = (self.clone(), grant.clone(), disclosed.clone());
-            let view =
-                tokio::task::spawn_blocking(move || gateway.build_view(&owned, embeddings, &disclosed))
-                    .await
-                    .map_err(|_| Error::Corrupt("building a view failed".into()))?;
+            let build = move || {
+                let embeddings = embeddings && owned.grant().embedding_access;
+                gateway.slice(owned.grant(), owned.is_own_agent(), embeddings, &disclosed)
+            };
+            let seen = tokio::task::spawn_blocking(build)
+                .await
+                .map_err(|_| Error::Corrupt("building a view failed".into()))?;
             let unchanged = before == entry.changes.load(Ordering::Acquire);
-            match view {
-                Ok(view) if unchanged => {
-                    let view = Arc::new(view);
-                    entry.bytes.store(view.bytes() as u64, Ordering::Release);
-                    *built = Some((before, view.clone()));
+            match seen {
+                Ok(seen) if unchanged => {
+                    let seen = Arc::new(seen);
+                    entry.bytes.store(seen.view.bytes() as u64, Ordering::Release);
+                    *built = Some((before, seen.clone()));
                     drop(built);
                     self.views.trim();
-                    return Ok(view);
+                    return Ok(seen);
                 }
                 Err(error) if unchanged => return Err(error),
                 _ => {}
             }
         }
         Err(Error::Conflict("the memory is changing; try again"))
-    }
-
-    fn build_view(
-        &self,
-        grant: &VerifiedGrant,
-        embeddings: bool,
-        disclosed: &Disclosed,
-    ) -> Result<View, Error> {
-        let own_agent = grant.is_own_agent();
-        let grant = grant.grant();
-        let embeddings = embeddings && grant.embedding_access;
-        self.slice(grant, own_agent, embeddings, disclosed)
     }
 
     /// The slice of memory that a grant opens, whatever its state: for the owner's preview. What answers a
@@ -167,10 +176,12 @@ impl Gateway {
         own_agent: bool,
         embeddings: bool,
         disclosed: &Disclosed,
-    ) -> Result<View, Error> {
+    ) -> Result<Seen, Error> {
         let profile = self.profile(&grant.redaction_profile);
         limits::check_profile(grant, profile)?;
         let profile = profile.ok_or_else(|| LimitError::UnknownProfile(grant.redaction_profile.clone()))?;
+        let now = self.clock.now();
+        let (obligations, gate) = self.gate(grant, profile, own_agent, now)?;
         let terms = Terms {
             filter: &grant.filter,
             scope: &grant.granter.scope,
@@ -180,17 +191,18 @@ impl Gateway {
             disclosed,
             embeddings,
             belief_threshold: self.config.belief_threshold,
+            gate: &gate,
             language: self.config.language.into(),
-            now: self.clock.now(),
+            now,
         };
         let heads = self.catalog.all();
-        View::build(&terms, heads.iter().map(|head| &**head), |head| load(&self.store, head)).map_err(
-            |error| match error {
-                ViewError::Store(error) => error,
-                ViewError::Commitment(item, error) => Error::Corrupt(format!("{item}: {error}")),
-                ViewError::Json(error) => error.into(),
-            },
-        )
+        let built = View::build(&terms, heads.iter().map(|head| &**head), |head| load(&self.store, head));
+        let (view, report) = built.map_err(|error| match error {
+            ViewError::Store(error) => error,
+            ViewError::Commitment(item, error) => Error::Corrupt(format!("{item}: {error}")),
+            ViewError::Json(error) => error.into(),
+        })?;
+        Ok(Seen { view, gate, report, at: now, obligations })
     }
 }
 

@@ -74,6 +74,13 @@ impl Timestamp {
         Self::from_millis(self.0.saturating_sub(i64::try_from(by.as_millis()).unwrap_or(i64::MAX)))
     }
 
+    /// The first moment of the next day, UTC.
+    #[must_use]
+    pub fn next_day(self) -> Self {
+        const DAY: i64 = 86_400_000;
+        Self::from_millis((self.0.div_euclid(DAY) + 1).saturating_mul(DAY))
+    }
+
     /// The calendar date, `YYYY-MM-DD`.
     #[must_use]
     pub fn date(self) -> String {

@@ -7,18 +7,22 @@
 //! - [`sd_jwt`], [`commitment`]: a version of an item as one SD-JWT whose parts can be shown one by one
 //! - [`chain`], [`receipt`]: append-only logs, signed entry by entry
 //! - [`profile`], [`project`]: what a trust level shows
+//! - [`ccc`], [`bridge`], [`gate`]: what may leave at all
 //! - [`filter`], [`view`], [`rank`], [`answer`]: a grant is a view, and an answer is a function of it
 //! - [`evidence`]: what the receiver checks
 
 #![warn(clippy::unwrap_used)]
 
 pub mod answer;
+pub mod bridge;
+pub mod ccc;
 pub mod chain;
 pub mod commitment;
 pub mod detect;
 pub mod epistemic;
 pub mod evidence;
 pub mod filter;
+pub mod gate;
 pub mod item;
 pub mod profile;
 pub mod project;

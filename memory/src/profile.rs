@@ -594,6 +594,30 @@ impl Profile {
         }
     }
 
+    /// Whether what it shows at a level identifies nobody but through the item's subject: no structured content, no
+    /// free text with a personal span.
+    #[must_use]
+    pub fn is_anonymous(&self, level: TrustLevel) -> bool {
+        const HARMLESS: [&str; 6] = [
+            "kind",
+            "labels",
+            "subject_entity_id",
+            "sensitivity",
+            "provenance.captured_at",
+            "provenance.confidence",
+        ];
+        let text = self.general.text(level);
+        self.entity.is_none()
+            && self.general.fields(level).all(|(_, field)| HARMLESS.contains(&field.as_str()))
+            && SpanClass::ALL.iter().all(|class| !text.shows(*class))
+    }
+
+    /// Whether it shows whom an item is about.
+    #[must_use]
+    pub fn shows_subject(&self, level: TrustLevel) -> bool {
+        self.general.fields(level).any(|(_, field)| ["subject_entity_id", "*"].contains(&field.as_str()))
+    }
+
     /// How many of its fields the profile withholds at a level: a property of the profile, never of an item,
     /// so that it does not tell which of them an item has.
     #[must_use]

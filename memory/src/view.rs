@@ -1,7 +1,7 @@
 //! A grant is a view (protocol section 0):
 //!
 //! ```text
-//! View(grant) = cap( project( select(store, grant.filter), profile, trust_level ), max_items )
+//! View(grant) = cap( project( gate( select(store, grant.filter) ), profile, trust_level ), max_items )
 //! ```
 //!
 //! [`View::build`] alone sees whole items. Everything that answers a grantee works on the view it made.
@@ -9,6 +9,7 @@
 use crate::commitment::{CommitmentError, Committed};
 use crate::epistemic::{self, Epistemic};
 use crate::filter::Filter;
+use crate::gate::{Gate, Report};
 use crate::item::{Confidence, Kind};
 use crate::profile::{Profile, TrustLevel};
 use crate::project::project;
@@ -39,6 +40,8 @@ pub struct Terms<'a> {
     pub embeddings: bool,
     /// The gateway's belief threshold.
     pub belief_threshold: Confidence,
+    /// The two gates.
+    pub gate: &'a Gate,
     /// How words are matched.
     pub language: Language,
     /// The gateway's clock.
@@ -166,7 +169,8 @@ pub struct View {
 }
 
 impl View {
-    /// Selects, projects and caps. Items are loaded only when they were selected.
+    /// Selects, passes the gates, projects and caps. Items are loaded only when they passed. Beside the view it
+    /// says what the gates decided, which is for the owner alone.
     ///
     /// # Errors
     /// [`ViewError`]; a view that cannot be built whole is not built.
@@ -174,12 +178,12 @@ impl View {
         terms: &Terms,
         heads: impl Iterator<Item = &'h Head>,
         mut load: impl FnMut(&Head) -> Result<Whole, E>,
-    ) -> Result<Self, ViewError<E>> {
+    ) -> Result<(Self, Report), ViewError<E>> {
         let capped = terms.disclosed.remaining() == 0;
-        let mut selected: Vec<&Head> = heads
+        let selected = heads
             .filter(|head| terms.filter.admits(head, terms.scope, terms.own_agent, terms.now))
-            .filter(|head| !capped || terms.disclosed.contains(head.item_id))
-            .collect();
+            .filter(|head| !capped || terms.disclosed.contains(head.item_id));
+        let (mut selected, report) = terms.gate.pass(selected);
         selected.sort_by_key(|head| head.item_id);
         let mut items = Vec::with_capacity(selected.len());
         let mut texts = Vec::with_capacity(selected.len());
@@ -199,14 +203,16 @@ impl View {
             })
             .collect();
         let index = Index::build(&documents, terms.language);
-        Ok(Self {
+        let ends = selected.iter().filter_map(|head| head.end_of_life).chain(terms.gate.ends()).min();
+        let view = Self {
             members: items.iter().map(|item| item.id).collect(),
             bytes: items.iter().map(ViewItem::bytes).sum(),
             items,
             index,
             capped,
-            ends: selected.iter().filter_map(|head| head.end_of_life).min(),
-        })
+            ends,
+        };
+        Ok((view, report))
     }
 
     /// The items, in the order of their ids.
@@ -221,7 +227,7 @@ impl View {
         self.members.contains(&item)
     }
 
-    /// When the first of its items expires: the view must not be used from then on.
+    /// When the first of its items expires or a gate may decide otherwise: the view must not be used from then on.
     #[must_use]
     pub const fn ends(&self) -> Option<Timestamp> {
         self.ends

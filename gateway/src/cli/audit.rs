@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 #[command(after_help = "Examples:
   oap-memory audit
   oap-memory audit --grantee did:web:contractor.example --since 2026-05-01T00:00:00Z
-  oap-memory audit verify")]
+  oap-memory audit verify
+  oap-memory audit decision pol_01...")]
 pub(super) struct Audit {
     #[command(subcommand)]
     command: Option<AuditCommand>,
@@ -37,11 +38,21 @@ pub(super) struct Audit {
 enum AuditCommand {
     /// Verify every receipt of every chain: hashes, times, signatures, heads
     Verify,
+    /// Show the Decision Record behind a receipt: which rules fired, what was withheld
+    Decision {
+        /// The decision, as a receipt names it
+        id: String,
+    },
 }
 
 impl Audit {
     pub(super) async fn run(self, global: &Global) -> Result<(), CliError> {
         let mut owner = global.owner().await?;
+        if let Some(AuditCommand::Decision { id }) = &self.command {
+            let answer = owner.call("GET", &format!("/oap/owner/decisions/{id}"), &[], None).await?;
+            output::print(global.json, &answer, |a| output::text(a, "/explanation_for_principal"));
+            return Ok(());
+        }
         if let Some(AuditCommand::Verify) = self.command {
             let answer = owner.call("GET", "/oap/owner/audit/verify", &[], None).await;
             let answer = answer.map_err(|error| match error {

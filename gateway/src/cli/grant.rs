@@ -34,6 +34,14 @@ pub(super) enum Grant {
         /// The grant
         id: String,
     },
+    /// Consent to what a confidentiality context would withhold from this grant
+    Consent {
+        /// The grant
+        id: String,
+        /// Take the consent back
+        #[arg(long)]
+        withdraw: bool,
+    },
     /// Take a grant back; it takes effect before the next answer
     Revoke {
         /// The grant
@@ -56,6 +64,9 @@ pub(super) struct Terms {
     /// The scope; the default one if absent
     #[arg(long)]
     scope: Option<String>,
+    /// Only items of these scopes; another than the grant's needs a bridge
+    #[arg(long, value_name = "SCOPE")]
+    item_scope: Vec<String>,
     /// Only items of this kind; may be given several times
     #[arg(long)]
     kind: Vec<String>,
@@ -137,6 +148,7 @@ impl Terms {
                 filter.insert(name.to_owned(), value);
             }
         };
+        set("scopes", list(&self.item_scope));
         set("kinds", list(&self.kind));
         set("labels_any", list(&self.label));
         set("labels_all", list(&self.all_labels));
@@ -235,6 +247,14 @@ impl Grant {
                     format!("{}\n{line}", output::pretty(&a["grant"]))
                 });
             }
+            Self::Consent { id, withdraw } => {
+                let mut owner = global.owner().await?;
+                let path = format!("/oap/owner/grants/{id}/consent");
+                let answer = owner.call("POST", &path, &[], Some(&json!({"given": !withdraw}))).await?;
+                output::print(global.json, &answer, |_| {
+                    format!("consent to {id} {}", if withdraw { "withdrawn" } else { "given" })
+                });
+            }
             Self::Revoke { id } => {
                 let mut owner = global.owner().await?;
                 let path = format!("/oap/owner/grants/{id}/revoke");
@@ -289,6 +309,12 @@ pub(super) fn preview(answer: &Value) -> String {
     text.push_str(&output::table(&["item", "kind", "what they would see", "hidden places"], rows));
     if items.len() > 20 {
         text.push_str(&format!("\n… and {} more (--json shows them)", items.len() - 20));
+    }
+    if answer["withheld"].as_u64().is_some_and(|n| n > 0) {
+        let line =
+            format!("\n\n{} more items are withheld by the gates\n", output::text(answer, "/withheld"));
+        text.push_str(&line);
+        text.push_str(&output::table(&["rule", "items"], counts("/rules")));
     }
     text.push_str("\nhidden from them\n");
     text.push_str(&output::table(&["member", "in items"], counts("/hidden")));

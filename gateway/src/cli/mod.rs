@@ -5,6 +5,7 @@ mod budget;
 mod config;
 mod delete;
 mod demo;
+mod gates;
 mod grant;
 mod init;
 mod item;
@@ -82,6 +83,12 @@ enum Command {
     /// See and refill what grantees may still ask
     #[command(subcommand)]
     Budget(budget::Budget),
+    /// Say what a scope owes to others: embargoes, NDAs, walls, secrecy
+    #[command(subcommand)]
+    Ccc(gates::Ccc),
+    /// Let some of one scope be shown under another
+    #[command(subcommand)]
+    Bridge(gates::Bridge),
     /// Read and verify the audit log
     Audit(audit::Audit),
     /// List, rotate and revoke signing keys
@@ -198,6 +205,8 @@ async fn run(cli: Cli) -> Result<(), CliError> {
         Command::Verify(command) => command.run(&global).await,
         Command::Profile(command) => command.run(&global).await,
         Command::Budget(command) => command.run(&global).await,
+        Command::Ccc(command) => command.run(&global).await,
+        Command::Bridge(command) => command.run(&global).await,
         Command::Audit(command) => command.run(&global).await,
         Command::Keys(command) => command.run(&global).await,
         Command::Delete(command) => command.run(&global).await,

@@ -37,6 +37,8 @@ const fn status_and_code(error: &Error) -> (StatusCode, &'static str) {
         Error::Json(_)
         | Error::Item(_)
         | Error::Query(_)
+        | Error::Ccc(_)
+        | Error::Bridge(_)
         | Error::Cursor
         | Error::Member(..)
         | Error::Grant(_)

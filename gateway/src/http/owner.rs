@@ -38,6 +38,12 @@ pub fn routes() -> Router<App> {
         .route("/keys/{fragment}/revoke", post(revoke_key))
         .route("/budgets", get(list_budgets))
         .route("/budgets/refill", post(refill_budget))
+        .route("/contexts", get(list_contexts).post(set_context))
+        .route("/contexts/{scope}/remove", post(remove_context))
+        .route("/bridges", get(list_bridges).post(issue_bridge))
+        .route("/bridges/{id}/revoke", post(revoke_bridge))
+        .route("/grants/{id}/consent", post(consent))
+        .route("/decisions/{id}", get(decision))
         .route("/prove", post(prove))
         .route("/incidents", post(report_incident))
         .route("/audit/chains", get(list_chains))
@@ -123,6 +129,74 @@ async fn refill_budget(State(app): State<App>, request: Incoming) -> Result<Resp
     agent(&app, &request, Permission::Admin).await?;
     app.gateway.refill(request.json_as()?).await?;
     Ok(Oap(json!({})).into_response())
+}
+
+async fn list_contexts(State(app): State<App>, request: Incoming) -> Result<Response, Error> {
+    agent(&app, &request, Permission::Admin).await?;
+    let contexts: Vec<Value> = app.gateway.contexts()?.into_values().map(|(_, document)| document).collect();
+    Ok(Oap(json!({"contexts": contexts})).into_response())
+}
+
+async fn set_context(State(app): State<App>, request: Incoming) -> Result<Response, Error> {
+    agent(&app, &request, Permission::Admin).await?;
+    app.gateway.set_context(request.json()?).await?;
+    Ok(Oap(json!({})).into_response())
+}
+
+async fn remove_context(
+    State(app): State<App>,
+    Path(scope): Path<String>,
+    request: Incoming,
+) -> Result<Response, Error> {
+    agent(&app, &request, Permission::Admin).await?;
+    app.gateway.remove_context(scope.parse().map_err(|_| Error::NotFound)?).await?;
+    Ok(Oap(json!({})).into_response())
+}
+
+async fn list_bridges(State(app): State<App>, request: Incoming) -> Result<Response, Error> {
+    agent(&app, &request, Permission::Admin).await?;
+    Ok(Oap(json!({"bridges": app.gateway.bridge_list()?})).into_response())
+}
+
+async fn issue_bridge(State(app): State<App>, request: Incoming) -> Result<Response, Error> {
+    agent(&app, &request, Permission::Admin).await?;
+    Ok(Oap(app.gateway.issue_bridge(request.json_as()?).await?).into_response())
+}
+
+async fn revoke_bridge(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    request: Incoming,
+) -> Result<Response, Error> {
+    agent(&app, &request, Permission::Admin).await?;
+    app.gateway.revoke_bridge(id.parse().map_err(|_| Error::NotFound)?).await?;
+    Ok(Oap(json!({})).into_response())
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Consent {
+    given: bool,
+}
+
+async fn consent(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    request: Incoming,
+) -> Result<Response, Error> {
+    agent(&app, &request, Permission::Admin).await?;
+    let Consent { given } = request.json_as()?;
+    app.gateway.consent(grant_id(&id)?, given).await?;
+    Ok(Oap(json!({})).into_response())
+}
+
+async fn decision(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    request: Incoming,
+) -> Result<Response, Error> {
+    agent(&app, &request, Permission::Admin).await?;
+    Ok(Oap(app.gateway.decision(id.parse().map_err(|_| Error::NotFound)?)?).into_response())
 }
 
 async fn list_profiles(State(app): State<App>, request: Incoming) -> Result<Response, Error> {

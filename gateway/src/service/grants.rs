@@ -4,8 +4,10 @@ use crate::error::Error;
 use crate::gateway::Gateway;
 use crate::ledger::{Stored, chain_of};
 use crate::proofs::REMEMBERED;
+use crate::service::gates::Decided;
 use crate::shelf::StoredGrant;
 use crate::tables::{GRANTS, PROOFS, REVOKED, encode};
+use crate::views::Seen;
 use oap_grants::exchange::{ExchangeRequest, ExchangeResponse, MAX_CHAIN, ProofError, UnverifiedProof};
 use oap_grants::grant::{Budget, Delegable, GrantError, StatusIndex, StatusRef, UnverifiedGrant};
 use oap_grants::verify::{Refused, delegate, live};
@@ -93,6 +95,10 @@ pub struct Preview {
     pub items: Vec<PreviewItem>,
     /// How often each member is hidden over all selected items.
     pub hidden: BTreeMap<String, usize>,
+    /// How many items the filter selects that the gates withhold.
+    pub withheld: u32,
+    /// How many items each rule of the gates fired for.
+    pub rules: BTreeMap<String, u32>,
     /// What the owner should look at twice.
     pub warnings: Vec<String>,
 }
@@ -170,14 +176,17 @@ impl Gateway {
     fn preview_of(&self, grant: &Grant) -> Result<Preview, Error> {
         let disclosed = Disclosed::new(grant.max_items as usize, []);
         let own_agent = grant.grantee == self.principal;
-        let view = self.slice(grant, own_agent, grant.embedding_access, &disclosed)?;
+        let seen = self.slice(grant, own_agent, grant.embedding_access, &disclosed)?;
+        let view = &seen.view;
         let mut preview = Preview {
             selected: view.items().len(),
             max_items: grant.max_items,
             kinds: BTreeMap::new(),
             items: Vec::new(),
             hidden: BTreeMap::new(),
-            warnings: warnings(grant, view.items().len(), own_agent),
+            withheld: seen.report.withheld,
+            rules: seen.report.rules.iter().map(|(rule, n)| (rule.as_str().to_owned(), *n)).collect(),
+            warnings: warnings(grant, &seen, own_agent),
         };
         for item in view.items().iter().rev() {
             let Some(head) = self.catalog.get(item.id()) else { continue };
@@ -224,6 +233,7 @@ impl Gateway {
         };
         let profile = self.profile(&grant.redaction_profile);
         self.config.limits().check(&grant, &self.principal, profile, now)?;
+        self.check_scopes(&grant.filter, &grant.granter.scope, now)?;
         Ok(grant)
     }
 
@@ -461,7 +471,12 @@ impl Gateway {
         receipt.more = facts(grant, record.grant.hash(), &[]);
         let decision = receipt.decision;
         let chain = chain_of(&grant.granter.scope);
-        self.commit(move |w| w.receipt(&chain, receipt)).await?;
+        let decided = Decided::refused(rule(&refused), grant, self.clock.now());
+        self.commit(move |w| {
+            w.decided(decision, &decided)?;
+            w.receipt(&chain, receipt)
+        })
+        .await?;
         metrics::counter!("oap_refusals_total", "rule" => rule(&refused)).increment(1);
         Ok(Error::Refused(refused, decision))
     }
@@ -518,11 +533,18 @@ pub(crate) const fn rule(refused: &Refused) -> &'static str {
     }
 }
 
-fn warnings(grant: &Grant, selected: usize, own_agent: bool) -> Vec<String> {
+fn warnings(grant: &Grant, seen: &Seen, own_agent: bool) -> Vec<String> {
     let mut warnings = Vec::new();
     let mut warn = |text: &str| warnings.push(text.to_owned());
-    if selected == 0 {
+    if seen.view.items().is_empty() && seen.report.withheld == 0 {
         warn("No item is selected: check scope, kinds and labels.");
+    }
+    let asks_for = |outcome: Outcome| seen.report.rules.keys().any(|rule| rule.outcome() == outcome);
+    if seen.report.withheld > 0 {
+        warn("Some items are withheld by a gate: see the rules.");
+    }
+    if asks_for(Outcome::RequireConsent) || asks_for(Outcome::RequireAnonymization) {
+        warn("A confidentiality context asks for your consent: `grant consent` once the grant is issued.");
     }
     let everything = grant.filter == Filter::default();
     if everything && !own_agent {

@@ -3,6 +3,7 @@
 pub mod audit;
 pub mod budget;
 pub mod deletion;
+pub mod gates;
 pub mod grants;
 pub mod incidents;
 pub mod items;

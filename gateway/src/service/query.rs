@@ -6,8 +6,10 @@ use crate::gateway::Gateway;
 use crate::ledger::{Draft, Stored, chain_of};
 use crate::proofs::REMEMBERED;
 use crate::service::budget;
+use crate::service::gates::{self, Decided};
 use crate::service::grants::facts;
 use crate::tables::{DISCLOSED, PROOFS, disclosed, encode};
+use crate::views::Seen;
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use chacha20poly1305::aead::{Aead, KeyInit, Payload};
 use chacha20poly1305::{XChaCha20Poly1305, XNonce};
@@ -19,6 +21,11 @@ use oap_memory::receipt::{Receipt, ReceiptType};
 use oap_memory::{Profile, Query};
 use serde_json::json;
 use std::sync::{Arc, Mutex, PoisonError};
+
+/// Times a query is answered anew because a gate changed meanwhile, before the caller is told to try again.
+const ATTEMPTS: usize = 5;
+/// Why an answer is not committed that was made before a bridge, a context or a consent changed.
+const CHANGED: &str = "a bridge, a context or a consent has changed";
 
 /// A caller whose token and proof were checked. The proof is remembered with the first thing that is committed.
 pub struct Caller {
@@ -134,12 +141,23 @@ impl Gateway {
         let request_id = asked_as.unwrap_or_else(|| RequestId::new(self.clock.now(), &*self.random));
         let question =
             Question { caller, grant: &grant, profile, query: &query, after, request_id: &request_id };
-        if let Some(answered) = self.try_answer(&question, false).await? {
+        for _ in 1..ATTEMPTS {
+            match self.answer_once(&question).await {
+                Err(Error::Conflict(CHANGED)) => {}
+                answered => return answered,
+            }
+        }
+        self.answer_once(&question).await
+    }
+
+    async fn answer_once(self: &Arc<Self>, question: &Question<'_>) -> Result<Vec<u8>, Error> {
+        if let Some(answered) = self.try_answer(question, false).await? {
             return Ok(answered);
         }
-        let disclosing = self.shelf.disclosing(grant.grant().grant_id).ok_or(Error::NotFound)?;
+        let grant = question.grant.grant().grant_id;
+        let disclosing = self.shelf.disclosing(grant).ok_or(Error::NotFound)?;
         let _one_by_one = disclosing.lock().await;
-        self.try_answer(&question, true).await?.ok_or(Error::Conflict("try again"))
+        self.try_answer(question, true).await?.ok_or(Error::Conflict("try again"))
     }
 
     /// What the grant says of this query, beyond its state.
@@ -164,8 +182,8 @@ impl Gateway {
     ) -> Result<Option<Vec<u8>>, Error> {
         let Question { caller, grant, profile, query, after, request_id } = *question;
         let before = self.shelf.disclosed(grant.grant().grant_id);
-        let view = self.view(grant, query.include_embeddings, &before).await?;
-        let answer = answer(&view, &before, query, after);
+        let seen = self.view(grant, query.include_embeddings, &before).await?;
+        let answer = answer(&seen.view, &before, query, after);
         if !answer.newly_disclosed().is_empty() && !may_disclose {
             return Ok(None);
         }
@@ -176,7 +194,7 @@ impl Gateway {
         let newly = answer.newly_disclosed().to_vec();
         let got_before = answer.items().len() - newly.len();
         let cost = budget::cost(got_before as u64);
-        let receipt: Stored<Receipt> = self.commit_answer(caller, grant, receipt, newly, cost).await?;
+        let receipt = self.commit_answer(caller, grant, receipt, newly, cost, &seen).await?;
         metrics::counter!("oap_queries_total").increment(1);
         let level = grant.grant().trust_level;
         let frame = Frame {
@@ -229,15 +247,21 @@ impl Gateway {
         receipt: Draft,
         newly: Vec<oap_identity::ItemId>,
         cost: u64,
+        seen: &Seen,
     ) -> Result<Stored<Receipt>, Error> {
         let id = grant.grant().grant_id;
         let record = self.shelf.by_id(id).ok_or(Error::NotFound)?;
         let (ancestors, proof) = (grant.ancestors().to_vec(), caller.proof);
         let chain = chain_of(&grant.grant().granter.scope);
         let (gateway, charged) = (self.clone(), grant.clone());
+        let (decided, obligations) = (Decided::of(seen, grant.grant()), seen.obligations);
         let committed = self
             .commit(move |w| {
                 gateway.still_granted(w.tx, &record, &ancestors)?;
+                if gates::owed(w.tx)? != obligations {
+                    return Err(Error::Conflict(CHANGED));
+                }
+                w.decided(receipt.decision, &decided)?;
                 w.charge(&charged, cost)?;
                 for item in &newly {
                     w.tx.put(DISCLOSED, &disclosed(id, *item), &[])?;

@@ -15,6 +15,7 @@ use oap_identity::random::Seeded;
 use oap_identity::resolve::{GuardedWeb, Resolver, WebPolicy};
 use oap_identity::{Clock, Did, Hash, Random, Signer, Timestamp, json as strict};
 use oap_memory::Profile;
+use oap_memory::gate::Sanctions;
 use oap_store::Store;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -98,6 +99,16 @@ impl World {
 
     /// On a store that has keys.
     pub async fn open(store: Store, config: Config, random: Arc<dyn Random>) -> Self {
+        Self::screening(store, config, random, Sanctions::new()).await
+    }
+
+    /// With sanctions lists.
+    pub async fn screening(
+        store: Store,
+        config: Config,
+        random: Arc<dyn Random>,
+        sanctions: Sanctions,
+    ) -> Self {
         oap_gateway::tls::install();
         let clock = Arc::new(TestClock(AtomicI64::new(START)));
         let mut config = Config { did: Some(PRINCIPAL.parse().unwrap()), ..config };
@@ -113,6 +124,7 @@ impl World {
             random,
             resolver,
             profiles: Profile::built_in(),
+            sanctions,
         })
         .await
         .unwrap();

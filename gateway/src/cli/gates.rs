@@ -1,0 +1,130 @@
+//! `oap-memory ccc` and `oap-memory bridge`
+
+use super::{CliError, Global, output};
+use crate::ambient::SystemClock;
+use oap_identity::Clock;
+use serde_json::{Value, json};
+use std::path::PathBuf;
+
+/// Say what a scope owes to others: embargoes, NDAs, walls, secrecy
+#[derive(clap::Subcommand)]
+#[command(after_help = "Examples:
+  oap-memory ccc set ./client-a.json
+  oap-memory ccc show
+  oap-memory ccc remove client-a
+
+A context is a JSON document of OAP-CORE 18.2 (`oap-ccc.schema.json`) that names its `scope_id`. Its rules stand before
+every grant: what they block is in no answer. Sanctions lists are files `sanctions/ofac.txt` (eu, un, uk_ofsi) in the
+gateway's folder, one DID a line, read at start; a list that is asked for and not there blocks.")]
+pub(super) enum Ccc {
+    /// Set the context of the scope that the document names
+    Set {
+        /// The document
+        file: PathBuf,
+    },
+    /// Show every context
+    Show,
+    /// Take the context of a scope away
+    Remove {
+        /// The scope
+        scope: String,
+    },
+}
+
+impl Ccc {
+    pub(super) async fn run(self, global: &Global) -> Result<(), CliError> {
+        match self {
+            Self::Set { file } => {
+                let document = output::read_json(&file)?;
+                let mut owner = global.owner().await?;
+                let answer = owner.call("POST", "/oap/owner/contexts", &[], Some(&document)).await?;
+                output::print(global.json, &answer, |_| "the context holds from now on".to_owned());
+            }
+            Self::Show => {
+                let answer = global.owner().await?.call("GET", "/oap/owner/contexts", &[], None).await?;
+                output::print(global.json, &answer, |a| {
+                    serde_json::to_string_pretty(&a["contexts"]).unwrap_or_default()
+                });
+            }
+            Self::Remove { scope } => {
+                let path = format!("/oap/owner/contexts/{scope}/remove");
+                let answer = global.owner().await?.call("POST", &path, &[], Some(&json!({}))).await?;
+                output::print(global.json, &answer, |_| format!("{scope} has no context now"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Let some of one scope be shown under another
+#[derive(clap::Subcommand)]
+#[command(after_help = "Examples:
+  oap-memory bridge issue --from work --to personal --category scheduling --until 90d
+  oap-memory bridge list
+  oap-memory bridge revoke brg_01...")]
+pub(super) enum Bridge {
+    /// Sign a bridge
+    Issue {
+        /// The scope of the items
+        #[arg(long, value_name = "SCOPE")]
+        from: String,
+        /// The scope of the grants that may show them
+        #[arg(long, value_name = "SCOPE")]
+        to: String,
+        /// A label or kind that may pass; may be given several times
+        #[arg(long, required = true)]
+        category: Vec<String>,
+        /// Until when: a time, a date, or days such as 90d
+        #[arg(long, value_name = "TIME")]
+        until: String,
+    },
+    /// List bridges
+    List,
+    /// Take a bridge back; it takes effect before the next answer
+    Revoke {
+        /// The bridge
+        id: String,
+    },
+}
+
+impl Bridge {
+    pub(super) async fn run(self, global: &Global) -> Result<(), CliError> {
+        match self {
+            Self::Issue { from, to, category, until } => {
+                let until = output::parse_time(&until, SystemClock.now()).map_err(CliError::Usage)?;
+                let draft = json!({
+                    "from_scope": from, "to_scope": to, "data_categories": category, "valid_until": until,
+                });
+                let answer =
+                    global.owner().await?.call("POST", "/oap/owner/bridges", &[], Some(&draft)).await?;
+                output::print(global.json, &answer, |a| {
+                    format!("{} leads from {from} to {to} until {until}", output::text(a, "/bridge_id"))
+                });
+            }
+            Self::List => {
+                let answer = global.owner().await?.call("GET", "/oap/owner/bridges", &[], None).await?;
+                output::print(global.json, &answer, table);
+            }
+            Self::Revoke { id } => {
+                let path = format!("/oap/owner/bridges/{id}/revoke");
+                let answer = global.owner().await?.call("POST", &path, &[], Some(&json!({}))).await?;
+                output::print(global.json, &answer, |_| format!("{id} is revoked"));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn table(answer: &Value) -> String {
+    let bridges = answer["bridges"].as_array().cloned().unwrap_or_default();
+    let rows = bridges.iter().map(|bridge| {
+        let mut row: Vec<String> = ["/bridge/bridge_id", "/state", "/bridge/from_scope", "/bridge/to_scope"]
+            .map(|member| output::text(bridge, member))
+            .to_vec();
+        let categories = bridge["bridge"]["data_categories"].as_array().cloned().unwrap_or_default();
+        row.push(categories.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(", "));
+        row.push(output::text(bridge, "/bridge/valid_until"));
+        row
+    });
+    output::table(&["bridge", "state", "from", "to", "categories", "until"], rows)
+}

@@ -1,0 +1,143 @@
+//! Cross Scope Bridges (RFC 0006 section 3.6): the owner's signed word that some of one scope may be shown under
+//! another.
+
+use crate::record::Head;
+use oap_identity::json::{self, JsonError};
+use oap_identity::signed::{SignedError, UnverifiedSignature, sign_document};
+use oap_identity::{BridgeId, Did, DidDocument, ScopeId, Signer, Timestamp};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// Most categories of a bridge.
+pub const MAX_CATEGORIES: usize = 64;
+
+/// What a bridge says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Bridge {
+    /// The bridge.
+    pub bridge_id: BridgeId,
+    /// Whose scopes.
+    pub principal: Did,
+    /// Where the items are.
+    pub from_scope: ScopeId,
+    /// The scope of the grants that may show them.
+    pub to_scope: ScopeId,
+    /// The labels and kinds that may pass.
+    pub data_categories: Vec<String>,
+    /// (+) When it was signed.
+    pub issued_at: Timestamp,
+    /// Until when it holds.
+    pub valid_until: Timestamp,
+    /// Whether it can be taken back; always.
+    pub revocable: bool,
+}
+
+/// Why a bridge was refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BridgeError {
+    /// Not a bridge.
+    #[error("the bridge is malformed: {0}")]
+    Malformed(#[from] JsonError),
+    /// From a scope to itself.
+    #[error("to_scope: must differ from from_scope")]
+    SameScope,
+    /// Nothing may pass, or too much is listed.
+    #[error("data_categories: name 1 to {MAX_CATEGORIES} labels or kinds")]
+    Categories,
+    /// It has ended.
+    #[error("valid_until: must be later than now")]
+    Ended,
+    /// It could not be taken back.
+    #[error("revocable: must be true")]
+    Irrevocable,
+    /// Somebody else's.
+    #[error("principal: is not the signer")]
+    Principal,
+    /// The signature.
+    #[error("the bridge's signature: {0}")]
+    Signature(#[from] SignedError),
+}
+
+/// A bridge whose signature was checked. [`SignedBridge::sign`] and [`SignedBridge::verify`] alone make one.
+#[derive(Debug, Clone)]
+pub struct SignedBridge {
+    bridge: Bridge,
+    document: Value,
+}
+
+impl SignedBridge {
+    /// Signs a bridge.
+    ///
+    /// # Errors
+    /// [`BridgeError`].
+    pub fn sign(bridge: Bridge, signer: &Signer) -> Result<Self, BridgeError> {
+        check(&bridge)?;
+        if bridge.valid_until <= bridge.issued_at {
+            return Err(BridgeError::Ended);
+        }
+        let mut document =
+            serde_json::to_value(&bridge).map_err(|e| JsonError::NotCanonical(e.to_string()))?;
+        sign_document(&mut document, signer)?;
+        Ok(Self { bridge, document })
+    }
+
+    /// Checks a signed bridge against its principal's document.
+    ///
+    /// # Errors
+    /// [`BridgeError`].
+    pub fn verify(document: Value, principal: &DidDocument) -> Result<Self, BridgeError> {
+        let mut unsigned = document.clone();
+        if let Some(members) = unsigned.as_object_mut() {
+            members.remove("signature");
+        }
+        let bridge: Bridge = json::from_value(unsigned)?;
+        check(&bridge)?;
+        let signature = UnverifiedSignature::of(&document)?;
+        if bridge.principal != *principal.id() || signature.kid().did() != principal.id() {
+            return Err(BridgeError::Principal);
+        }
+        let key = principal.key(signature.kid()).ok_or(SignedError::OtherKey)?;
+        signature.verify(key, bridge.issued_at)?;
+        Ok(Self { bridge, document })
+    }
+
+    /// What it says.
+    #[must_use]
+    pub const fn bridge(&self) -> &Bridge {
+        &self.bridge
+    }
+
+    /// The signed document.
+    #[must_use]
+    pub const fn document(&self) -> &Value {
+        &self.document
+    }
+}
+
+fn check(bridge: &Bridge) -> Result<(), BridgeError> {
+    if bridge.from_scope == bridge.to_scope {
+        return Err(BridgeError::SameScope);
+    }
+    if !(1..=MAX_CATEGORIES).contains(&bridge.data_categories.len()) {
+        return Err(BridgeError::Categories);
+    }
+    if bridge.revocable { Ok(()) } else { Err(BridgeError::Irrevocable) }
+}
+
+impl Bridge {
+    /// Whether an item may pass to a scope over it at that time.
+    #[must_use]
+    pub fn carries(&self, head: &Head, to: &ScopeId, now: Timestamp) -> bool {
+        self.from_scope == head.scope_id
+            && self.to_scope == *to
+            && self.issued_at <= now
+            && now < self.valid_until
+            && covers(&self.data_categories, head)
+    }
+}
+
+/// Whether one of the categories is a label or the kind of the item.
+pub(crate) fn covers(categories: &[String], head: &Head) -> bool {
+    categories.iter().any(|category| head.labels.contains(category) || head.kind.as_str() == category)
+}

@@ -1,0 +1,259 @@
+//! The Confidentiality and Compliance Context of a scope (OAP-CORE 18.2, `oap-ccc.schema.json`): what its owner
+//! owes to others and to the law.
+
+use crate::item::closed_enum;
+use oap_identity::json::{self, JsonError};
+use oap_identity::{Hash, ScopeId, Timestamp};
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+closed_enum! {
+    /// Whom an NDA binds.
+    NdaType {
+        /// Both.
+        Mutual = "mutual",
+        /// The owner, who received something.
+        OneWayInbound = "one_way_inbound",
+        /// The counterparty: it does not restrict the owner.
+        OneWayOutbound = "one_way_outbound",
+    }
+}
+
+closed_enum! {
+    /// The privilege or secrecy under which a scope stands.
+    Classification {
+        /// None.
+        None = "none",
+        /// Lawyers.
+        AttorneyClientPrivileged = "attorney_client_privileged",
+        /// Health.
+        MedicalConfidentiality = "medical_confidentiality",
+        /// Tax advisors.
+        TaxAdvisorConfidentiality = "tax_advisor_confidentiality",
+        /// Auditors.
+        AuditorConfidentiality = "auditor_confidentiality",
+        /// Banks.
+        BankingSecrecy = "banking_secrecy",
+        /// The press.
+        JournalistSourceProtection = "journalist_source_protection",
+        /// The clergy.
+        ConfessionalSeal = "confessional_seal",
+        /// Therapists.
+        TherapeuticPrivilege = "therapeutic_privilege",
+        /// States.
+        DiplomaticClassified = "diplomatic_classified",
+        /// Firms.
+        TradeSecret = "trade_secret",
+    }
+}
+
+closed_enum! {
+    /// The lists that a grantee is screened against.
+    SanctionsList {
+        /// United States.
+        Ofac = "ofac",
+        /// European Union.
+        Eu = "eu",
+        /// United Nations.
+        Un = "un",
+        /// United Kingdom.
+        UkOfsi = "uk_ofsi",
+    }
+}
+
+/// A calendar day, `YYYY-MM-DD`, UTC.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Day(Timestamp);
+
+impl Day {
+    /// Its first moment.
+    #[must_use]
+    pub const fn begins(self) -> Timestamp {
+        self.0
+    }
+
+    /// The moment after its last.
+    #[must_use]
+    pub fn ends(self) -> Timestamp {
+        self.0.plus(Duration::from_secs(86_400))
+    }
+}
+
+impl TryFrom<String> for Day {
+    type Error = &'static str;
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        let day = if text.len() == 10 { format!("{text}T00:00:00Z").parse() } else { text.parse() };
+        day.ok().filter(|_| text.len() == 10).map(Self).ok_or("a day is written YYYY-MM-DD")
+    }
+}
+
+impl From<Day> for String {
+    fn from(day: Day) -> Self {
+        day.0.date()
+    }
+}
+
+/// A non-disclosure agreement.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Nda {
+    /// Its name.
+    pub id: String,
+    /// With whom: they may have what it covers.
+    pub counterparties: Vec<String>,
+    /// Whom it binds.
+    #[serde(rename = "type")]
+    pub kind: NdaType,
+    /// The labels and kinds that it covers; everything if absent.
+    pub covered_categories: Option<Vec<String>>,
+    /// Its first day.
+    pub valid_from: Day,
+    /// Its last day.
+    pub valid_until: Day,
+    /// Under whose law.
+    #[serde(rename = "jurisdiction")]
+    _jurisdiction: Country,
+    /// The contract.
+    #[serde(rename = "document_hash")]
+    _document_hash: Hash,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+struct Country;
+
+impl TryFrom<String> for Country {
+    type Error = &'static str;
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        let two = text.len() == 2 && text.bytes().all(|c| c.is_ascii_uppercase());
+        two.then_some(Self).ok_or("a jurisdiction is two capital letters")
+    }
+}
+
+/// A promise not to work for competitors of a former employer.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct NonCompete {
+    /// To whom.
+    pub ex_employer: String,
+    /// Its last day.
+    pub valid_until: Day,
+    /// Where.
+    #[serde(rename = "scope")]
+    _scope: String,
+    /// The labels that it concerns; everything if absent.
+    pub covered_industries: Option<Vec<String>>,
+}
+
+/// A promise not to solicit somebody's people.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct NonSolicit {
+    /// Whose.
+    pub subject_did: Option<String>,
+    /// Its last day; for ever if absent.
+    pub valid_until: Option<Day>,
+}
+
+/// A wall: nothing passes between any two of its sides, which are scopes or DIDs.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct ChineseWall {
+    /// The sides.
+    pub between: Vec<String>,
+    /// Why.
+    #[serde(rename = "reason")]
+    _reason: String,
+}
+
+/// Inside knowledge of an issuer.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct InsiderList {
+    /// Of whom.
+    pub issuer: Option<String>,
+    /// About what.
+    pub instrument: Option<String>,
+}
+
+/// The context of one scope. [`Ccc::parse`] alone makes one.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Ccc {
+    #[serde(rename = "ccc_version")]
+    version: String,
+    /// Of which scope.
+    pub scope_id: ScopeId,
+    /// Non-disclosure agreements.
+    #[serde(default)]
+    pub active_ndas: Vec<Nda>,
+    /// Non-competes.
+    #[serde(default)]
+    pub non_competes: Vec<NonCompete>,
+    /// Non-solicitations.
+    #[serde(default)]
+    pub non_solicits: Vec<NonSolicit>,
+    /// DIDs that get nothing.
+    #[serde(default)]
+    pub embargo_list: Vec<String>,
+    /// Walls.
+    #[serde(default)]
+    pub chinese_walls: Vec<ChineseWall>,
+    /// Professional codes that restrict disclosure.
+    #[serde(default)]
+    pub professional_codes: Vec<String>,
+    /// Fiduciary duties that restrict disclosure.
+    #[serde(default)]
+    pub fiduciary_duties: Vec<String>,
+    /// The privilege or secrecy.
+    #[serde(default)]
+    pub regulatory_classification: Option<Classification>,
+    /// Inside knowledge.
+    #[serde(default)]
+    pub insider_lists: Vec<InsiderList>,
+    /// The lists to screen against.
+    #[serde(default)]
+    pub sanctions_screening: Vec<SanctionsList>,
+    /// An export control classification.
+    #[serde(default)]
+    pub export_control_classification: Option<String>,
+    /// What may come in from other scopes: the labels.
+    #[serde(default)]
+    pub security_clearance: Option<Vec<String>>,
+}
+
+/// Why a context was refused.
+#[derive(Debug, thiserror::Error)]
+pub enum CccError {
+    /// Not a context of the schema.
+    #[error("the confidentiality context is refused: {0}")]
+    Malformed(#[from] JsonError),
+    /// Another version.
+    #[error("ccc_version: must be \"1.0\"")]
+    Version,
+    /// A wall with one side.
+    #[error("chinese_walls: a wall stands between two sides at least")]
+    Wall,
+}
+
+impl Ccc {
+    /// Reads a context of `oap-ccc.schema.json`.
+    ///
+    /// # Errors
+    /// [`CccError`], naming what is wrong.
+    pub fn parse(document: serde_json::Value) -> Result<Self, CccError> {
+        let ccc: Self = json::from_value(document)?;
+        if ccc.version != "1.0" {
+            return Err(CccError::Version);
+        }
+        if ccc.chinese_walls.iter().any(|wall| wall.between.len() < 2) {
+            return Err(CccError::Wall);
+        }
+        Ok(ccc)
+    }
+
+    /// Whether the scope is privileged: no bridge leads out of it (RFC 0006 section 3.6).
+    #[must_use]
+    pub fn is_privileged(&self) -> bool {
+        !matches!(
+            self.regulatory_classification,
+            None | Some(Classification::None | Classification::TradeSecret)
+        )
+    }
+}

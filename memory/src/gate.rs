@@ -1,0 +1,340 @@
+//! The two gates before projection: scopes (RFC 0006 section 3.5) and confidentiality (OAP-CORE 18.3).
+//!
+//! [`Gate::judge`] says of one item whether one grantee may have it at all. A block leaves no trace in an answer:
+//! a view is built of what passed.
+
+use crate::bridge::{Bridge, covers};
+use crate::ccc::{Ccc, Classification, NdaType, SanctionsList};
+use crate::item::closed_enum;
+use crate::profile::{Profile, TrustLevel};
+use crate::receipt::Outcome;
+use crate::record::Head;
+use oap_identity::{Did, ScopeId, Timestamp};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+closed_enum! {
+    /// A rule that fired, as decision records name it.
+    Rule {
+        /// A bridge leads to the grant's scope.
+        Bridge = "scope.bridge",
+        /// None does.
+        NoBridge = "scope.no_bridge",
+        /// A bridge never leads out of a privileged scope.
+        Privileged = "scope.privileged",
+        /// The grant's scope is not cleared for the item's labels.
+        Clearance = "scope.clearance",
+        /// The grantee is under embargo.
+        Embargo = "ccc.embargo",
+        /// An NDA with others covers the item.
+        Nda = "ccc.nda",
+        /// An NDA with the grantee covers the item.
+        NdaCounterparty = "ccc.nda_counterparty",
+        /// A non-compete may be touched.
+        NonCompete = "ccc.non_compete",
+        /// A non-solicitation may be touched.
+        NonSolicit = "ccc.non_solicit",
+        /// A wall stands between.
+        ChineseWall = "ccc.chinese_wall",
+        /// A professional code restricts disclosure.
+        ProfessionalCode = "ccc.professional_code",
+        /// A fiduciary duty restricts disclosure.
+        FiduciaryDuty = "ccc.fiduciary_duty",
+        /// A privilege or secrecy restricts disclosure.
+        Classification = "ccc.classification",
+        /// Health: only without what identifies.
+        Health = "ccc.health",
+        /// A state secret.
+        Classified = "ccc.classified",
+        /// Inside knowledge.
+        Insider = "ccc.insider",
+        /// The grantee is on a sanctions list.
+        Sanctions = "ccc.sanctions",
+        /// A list that must be screened against is not there.
+        Unscreened = "ccc.unscreened",
+        /// Export control: where the grantee is cannot be told.
+        ExportControl = "ccc.export_control",
+    }
+}
+
+impl Rule {
+    /// What the rule asks for.
+    #[must_use]
+    pub const fn outcome(self) -> Outcome {
+        match self {
+            Self::Bridge | Self::NdaCounterparty => Outcome::AllowWithConditions,
+            Self::NonCompete
+            | Self::NonSolicit
+            | Self::ProfessionalCode
+            | Self::FiduciaryDuty
+            | Self::Classification
+            | Self::Insider => Outcome::RequireConsent,
+            Self::Health => Outcome::RequireAnonymization,
+            Self::NoBridge
+            | Self::Privileged
+            | Self::Clearance
+            | Self::Embargo
+            | Self::Nda
+            | Self::ChineseWall
+            | Self::Classified
+            | Self::Sanctions
+            | Self::Unscreened
+            | Self::ExportControl => Outcome::Block,
+        }
+    }
+}
+
+/// The sanctions lists that are at hand: the DIDs on each.
+pub type Sanctions = BTreeMap<SanctionsList, BTreeSet<String>>;
+
+/// What the owner owes, and which bridges hold: the same for every grantee.
+#[derive(Debug, Clone, Default)]
+pub struct Obligations {
+    /// The contexts, by scope.
+    pub contexts: BTreeMap<ScopeId, Ccc>,
+    /// The bridges that were signed and not taken back.
+    pub bridges: Vec<Bridge>,
+    /// The lists.
+    pub sanctions: Arc<Sanctions>,
+}
+
+/// Whom a gate stands before.
+#[derive(Debug, Clone)]
+pub struct Destination {
+    /// The grantee.
+    pub grantee: Did,
+    /// Whether it is one of the owner's own agents: then nothing leaves, and the second gate is open.
+    pub own_agent: bool,
+    /// The scope that the grant was given under.
+    pub scope: ScopeId,
+    /// Whether the owner consented to this very grant.
+    pub consented: bool,
+    /// Whether what the grant shows identifies nobody but through an item's subject.
+    pub anonymous: bool,
+    /// Whether it shows the subject.
+    pub shows_subject: bool,
+}
+
+impl Destination {
+    /// What a profile at a level adds to it.
+    #[must_use]
+    pub fn shown(mut self, profile: &Profile, level: TrustLevel) -> Self {
+        self.anonymous = profile.is_anonymous(level);
+        self.shows_subject = profile.shows_subject(level);
+        self
+    }
+}
+
+/// What was decided of an item.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Judgement {
+    /// The rules that fired.
+    pub rules: BTreeSet<Rule>,
+    /// The strictest of what they ask for.
+    pub outcome: Outcome,
+    /// Whether the item passes: allowed, or what was asked for is there.
+    pub passes: bool,
+}
+
+/// What the gates decided of all items that a grant selects: the owner's to know, and nobody else's.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Report {
+    /// Items that passed.
+    pub passed: u32,
+    /// Items that did not.
+    pub withheld: u32,
+    /// How many items each rule fired for.
+    pub rules: BTreeMap<Rule, u32>,
+}
+
+impl Report {
+    fn note(&mut self, judgement: &Judgement) {
+        *(if judgement.passes { &mut self.passed } else { &mut self.withheld }) += 1;
+        for rule in &judgement.rules {
+            *self.rules.entry(*rule).or_default() += 1;
+        }
+    }
+
+    /// The strictest that was asked for.
+    #[must_use]
+    pub fn outcome(&self) -> Outcome {
+        self.rules.keys().map(|rule| rule.outcome()).max().unwrap_or(Outcome::Allow)
+    }
+}
+
+/// Both gates, before one destination at one time.
+#[derive(Debug, Clone)]
+pub struct Gate {
+    obligations: Obligations,
+    destination: Destination,
+    now: Timestamp,
+}
+
+impl Gate {
+    /// The gates as they stand now.
+    #[must_use]
+    pub const fn new(obligations: Obligations, destination: Destination, now: Timestamp) -> Self {
+        Self { obligations, destination, now }
+    }
+
+    /// What the gates decide of an item.
+    #[must_use]
+    pub fn judge(&self, head: &Head) -> Judgement {
+        let mut rules = BTreeSet::new();
+        self.scopes(head, &mut rules);
+        if !self.destination.own_agent {
+            self.walls(head, &mut rules);
+            if let Some(ccc) = self.obligations.contexts.get(&head.scope_id) {
+                self.confidentiality(ccc, head, &mut rules);
+            }
+        }
+        let outcome = rules.iter().map(|rule| rule.outcome()).max().unwrap_or(Outcome::Allow);
+        let passes = match outcome {
+            Outcome::Allow | Outcome::AllowWithConditions => true,
+            Outcome::RequireConsent => self.destination.consented,
+            Outcome::RequireAnonymization => {
+                self.destination.consented
+                    || (self.is_anonymous(head)
+                        && !rules.iter().any(|rule| rule.outcome() == Outcome::RequireConsent))
+            }
+            Outcome::Block => false,
+        };
+        Judgement { rules, outcome, passes }
+    }
+
+    /// The heads that pass, and what was decided of all.
+    pub(crate) fn pass<'h>(&self, heads: impl Iterator<Item = &'h Head>) -> (Vec<&'h Head>, Report) {
+        let mut report = Report::default();
+        let passed = heads.filter(|head| {
+            let judgement = self.judge(head);
+            report.note(&judgement);
+            judgement.passes
+        });
+        (passed.collect(), report)
+    }
+
+    /// When what the gates decide may change by itself: the end of a bridge, or of the day where a context has
+    /// days in it.
+    #[must_use]
+    pub fn ends(&self) -> Option<Timestamp> {
+        let bridges = self.obligations.bridges.iter().map(|b| b.valid_until).filter(|end| *end > self.now);
+        let contexts = !self.obligations.contexts.is_empty();
+        bridges.chain(contexts.then(|| self.now.next_day())).min()
+    }
+
+    fn is_anonymous(&self, head: &Head) -> bool {
+        let destination = &self.destination;
+        destination.anonymous && !(destination.shows_subject && head.subject_entity_id.is_some())
+    }
+
+    fn scopes(&self, head: &Head, rules: &mut BTreeSet<Rule>) {
+        let (obligations, to) = (&self.obligations, &self.destination.scope);
+        if head.scope_id == *to {
+            return;
+        }
+        let bridged = obligations.bridges.iter().any(|bridge| bridge.carries(head, to, self.now));
+        rules.insert(if bridged { Rule::Bridge } else { Rule::NoBridge });
+        if obligations.contexts.get(&head.scope_id).is_some_and(Ccc::is_privileged) {
+            rules.insert(Rule::Privileged);
+        }
+        let clearance = obligations.contexts.get(to).and_then(|ccc| ccc.security_clearance.as_ref());
+        if clearance.is_some_and(|cleared| !head.labels.iter().all(|label| cleared.contains(label))) {
+            rules.insert(Rule::Clearance);
+        }
+    }
+
+    /// A wall may stand in the context of any scope: it has no inside.
+    fn walls(&self, head: &Head, rules: &mut BTreeSet<Rule>) {
+        let (to, item) = (&self.destination.scope, head.scope_id.as_str());
+        let walls = self.obligations.contexts.values().flat_map(|ccc| &ccc.chinese_walls);
+        for wall in walls.filter(|wall| wall.between.iter().any(|side| side == item)) {
+            let other = |side: &String| {
+                side != item && (side == to.as_str() || is_of(side, &self.destination.grantee))
+            };
+            if wall.between.iter().any(other) {
+                rules.insert(Rule::ChineseWall);
+            }
+        }
+    }
+
+    fn confidentiality(&self, ccc: &Ccc, head: &Head, rules: &mut BTreeSet<Rule>) {
+        let (grantee, now) = (&self.destination.grantee, self.now);
+        let labelled = |words: &Option<Vec<String>>| words.as_ref().is_none_or(|words| covers(words, head));
+        if ccc.embargo_list.iter().any(|entry| is_of(entry, grantee)) {
+            rules.insert(Rule::Embargo);
+        }
+        for nda in &ccc.active_ndas {
+            let holds = nda.valid_from.begins() <= now && now < nda.valid_until.ends();
+            if holds && nda.kind != NdaType::OneWayOutbound && labelled(&nda.covered_categories) {
+                let party = nda.counterparties.iter().any(|entry| is_of(entry, grantee));
+                rules.insert(if party { Rule::NdaCounterparty } else { Rule::Nda });
+            }
+        }
+        let competes = ccc.non_competes.iter().any(|promise| {
+            now < promise.valid_until.ends()
+                && labelled(&promise.covered_industries)
+                && !is_of(&promise.ex_employer, grantee)
+        });
+        let about = |did: &String| head.subject_entity_id.as_ref() == Some(did) || is_of(did, grantee);
+        let solicits = ccc.non_solicits.iter().any(|promise| {
+            promise.valid_until.is_none_or(|day| now < day.ends())
+                && promise.subject_did.as_ref().is_none_or(about)
+        });
+        let named = |word: &Option<String>| {
+            word.as_ref().is_some_and(|word| {
+                head.labels.contains(word) || head.subject_entity_id.as_ref() == Some(word)
+            })
+        };
+        let inside = ccc.insider_lists.iter().any(|list| {
+            (list.issuer.is_none() && list.instrument.is_none())
+                || named(&list.issuer)
+                || named(&list.instrument)
+        });
+        for (fires, rule) in [
+            (competes, Rule::NonCompete),
+            (solicits, Rule::NonSolicit),
+            (!ccc.professional_codes.is_empty(), Rule::ProfessionalCode),
+            (!ccc.fiduciary_duties.is_empty(), Rule::FiduciaryDuty),
+            (inside, Rule::Insider),
+            (ccc.export_control_classification.is_some(), Rule::ExportControl),
+        ] {
+            if fires {
+                rules.insert(rule);
+            }
+        }
+        rules.extend(ccc.regulatory_classification.and_then(classified));
+        for list in &ccc.sanctions_screening {
+            match self.obligations.sanctions.get(list) {
+                None => rules.insert(Rule::Unscreened),
+                Some(entries) => entries.iter().any(|e| is_of(e, grantee)) && rules.insert(Rule::Sanctions),
+            };
+        }
+    }
+}
+
+const fn classified(class: Classification) -> Option<Rule> {
+    match class {
+        Classification::None => None,
+        Classification::MedicalConfidentiality | Classification::TherapeuticPrivilege => Some(Rule::Health),
+        Classification::DiplomaticClassified => Some(Rule::Classified),
+        Classification::AttorneyClientPrivileged
+        | Classification::TaxAdvisorConfidentiality
+        | Classification::AuditorConfidentiality
+        | Classification::BankingSecrecy
+        | Classification::JournalistSourceProtection
+        | Classification::ConfessionalSeal
+        | Classification::TradeSecret => Some(Rule::Classification),
+    }
+}
+
+/// Whether a DID is the one of an entry, or, for a did:web, one below it: an organization's entry covers its
+/// departments. Letter case does not matter in domain names.
+fn is_of(entry: &str, did: &Did) -> bool {
+    let (entry, did) = (entry.trim(), did.as_str());
+    if !entry.to_ascii_lowercase().starts_with("did:web:") {
+        return entry == did;
+    }
+    let (entry, did) = (entry.to_ascii_lowercase(), did.to_ascii_lowercase());
+    did.strip_prefix(&entry)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with(':') || rest.starts_with("%3a"))
+}
