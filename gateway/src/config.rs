@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use url::Url;
 
 /// The environment variables' prefix: `OAP_MEMORY_LISTEN` sets `listen`.
 pub const ENV_PREFIX: &str = "OAP_MEMORY_";
@@ -84,6 +85,17 @@ pub struct Config {
     pub retention_days: u32,
     /// How words are matched.
     pub language: LanguageSetting,
+    /// An OpenAI-compatible endpoint for embeddings of projected text, such as `http://127.0.0.1:11434/v1/embeddings`.
+    /// Without one, and without `embedding_dir`, matching is by words alone.
+    pub embedding_url: Option<Url>,
+    /// The model there, or the name under which a local one is declared.
+    pub embedding_model: Option<String>,
+    /// How many dimensions its vectors have.
+    pub embedding_dimensions: Option<u32>,
+    /// The file with the endpoint's key.
+    pub embedding_key_file: Option<PathBuf>,
+    /// The directory of a sentence-transformer that is run in this process; needs the feature `local-model`.
+    pub embedding_dir: Option<PathBuf>,
     /// Largest request body, in bytes.
     pub max_body_bytes: usize,
     /// Requests without a credential, per minute and address.
@@ -121,6 +133,11 @@ impl Default for Config {
             belief_threshold: 0.5.try_into().unwrap_or(Confidence::CERTAIN),
             retention_days: 30,
             language: LanguageSetting::English,
+            embedding_url: None,
+            embedding_model: None,
+            embedding_dimensions: None,
+            embedding_key_file: None,
+            embedding_dir: None,
             max_body_bytes: 1 << 20,
             anonymous_rpm: 600,
             view_cache_bytes: 256 << 20,
@@ -183,6 +200,14 @@ impl Config {
         if self.max_grant_items == 0 || !(1..=365).contains(&self.max_grant_days) {
             return Err(ConfigError::Contradiction(
                 "max_grant_items must be positive, max_grant_days from 1 to 365",
+            ));
+        }
+        if self.embedding_url.is_some() && self.embedding_dir.is_some() {
+            return Err(ConfigError::Contradiction("embedding_url and embedding_dir exclude each other"));
+        }
+        if self.embedding_dir.is_some() && cfg!(not(feature = "local-model")) {
+            return Err(ConfigError::Contradiction(
+                "embedding_dir needs a program that was built with --features local-model",
             ));
         }
         if self.anonymous_rpm == 0 {

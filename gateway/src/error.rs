@@ -78,6 +78,9 @@ pub enum Error {
     /// The answer would go beyond a budget. It becomes [`Error::Refused`] once it has its receipt.
     #[error("the budget is spent")]
     Spent,
+    /// Something that is needed does not answer.
+    #[error("{0}; try again later")]
+    Unavailable(&'static str),
     /// Too many requests.
     #[error("too many requests; try again in a minute")]
     RateLimited,

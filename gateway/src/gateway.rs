@@ -2,10 +2,12 @@
 
 use crate::catalog::Catalog;
 use crate::config::Config;
+use crate::embedding::{EmbeddingModel, Embeddings};
 use crate::error::Error;
 use crate::keyring::{Keyring, StoredKeys};
 use crate::ledger::ANONYMOUS;
 use crate::proofs::Proofs;
+use crate::service::memorization;
 use crate::shelf::Shelf;
 use crate::tables::{CHAINS, KEYS, decode};
 use crate::views::Views;
@@ -32,11 +34,13 @@ pub struct Parts {
     /// The source of randomness.
     pub random: Arc<dyn Random>,
     /// The way to foreign DID documents.
-    pub resolver: Resolver,
+    pub resolver: Arc<Resolver>,
     /// Projection profiles.
     pub profiles: Vec<Profile>,
     /// Sanctions lists.
     pub sanctions: Sanctions,
+    /// The model of embeddings, where one is set up.
+    pub embeddings: Option<Box<dyn EmbeddingModel>>,
 }
 
 /// A running gateway.
@@ -47,9 +51,10 @@ pub struct Gateway {
     pub(crate) store: Store,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) random: Arc<dyn Random>,
-    pub(crate) resolver: Resolver,
+    pub(crate) resolver: Arc<Resolver>,
     pub(crate) profiles: Vec<Profile>,
     pub(crate) sanctions: Arc<Sanctions>,
+    pub(crate) embeddings: Option<Embeddings>,
     pub(crate) catalog: Catalog,
     pub(crate) shelf: Shelf,
     pub(crate) proofs: Proofs,
@@ -92,11 +97,15 @@ impl Gateway {
     /// # Errors
     /// [`Error::Store`], [`Error::Corrupt`].
     pub async fn open(parts: Parts) -> Result<Arc<Self>, Error> {
-        let Parts { config, principal, store, clock, random, resolver, profiles, sanctions } = parts;
+        let Parts { config, principal, store, clock, random, resolver, profiles, sanctions, embeddings } =
+            parts;
         let stored = store.get(KEYS, &[])?.ok_or_else(|| Error::Corrupt("the store has no keys".into()))?;
         let keys = Keyring::new(&principal, decode(&stored)?)?;
         let origin = config.origin();
-        let published = publish(&config, &principal, &origin, &profiles, &keys, &*clock)?;
+        let embeddings = embeddings.map(Embeddings::new);
+        let audit = memorization::last(&store)?;
+        let published =
+            publish(&config, &principal, &origin, &profiles, embeddings.as_ref(), audit, &keys, &*clock)?;
         let gateway = Arc::new(Self {
             catalog: Catalog::load(&store)?,
             shelf: Shelf::load(&store)?,
@@ -113,6 +122,7 @@ impl Gateway {
             resolver,
             profiles,
             sanctions: Arc::new(sanctions),
+            embeddings,
         });
         if gateway.store.get(CHAINS, ANONYMOUS.as_bytes())?.is_none() {
             gateway.commit(|w| w.chain(ANONYMOUS)).await?;
@@ -175,19 +185,36 @@ impl Gateway {
 
     /// Takes new keys into use, once they are stored.
     pub(crate) fn use_keys(&self, keys: Keyring) -> Result<(), Error> {
-        let published =
-            publish(&self.config, &self.principal, &self.origin, &self.profiles, &keys, &*self.clock)?;
+        self.publish(&keys)?;
         self.keys.store(Arc::new(keys));
+        Ok(())
+    }
+
+    /// Makes the published documents anew.
+    pub(crate) fn publish(&self, keys: &Keyring) -> Result<(), Error> {
+        let published = publish(
+            &self.config,
+            &self.principal,
+            &self.origin,
+            &self.profiles,
+            self.embeddings.as_ref(),
+            memorization::last(&self.store)?,
+            keys,
+            &*self.clock,
+        )?;
         self.published.store(Arc::new(published));
         Ok(())
     }
 }
 
+#[expect(clippy::too_many_arguments, reason = "everything that is published")]
 fn publish(
     config: &Config,
     principal: &Did,
     origin: &str,
     profiles: &[Profile],
+    embeddings: Option<&Embeddings>,
+    memorization_audit: Option<Value>,
     keys: &Keyring,
     clock: &dyn Clock,
 ) -> Result<Published, Error> {
@@ -200,6 +227,8 @@ fn publish(
         max_duration_days: config.max_grant_days,
         belief_threshold: config.belief_threshold,
         profiles,
+        embedding: embeddings.map(|e| (e.model().name(), e.model().dimensions())),
+        memorization_audit,
         publisher: &config.publisher,
         contact_email: &contact_email,
         jurisdiction: &config.jurisdiction,

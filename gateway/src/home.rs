@@ -12,6 +12,7 @@
 
 use crate::ambient::{SystemClock, SystemRandom};
 use crate::config::{Config, ConfigError};
+use crate::embedding::{EmbeddingModel, RemoteModel};
 use crate::error::Error;
 use crate::gateway::{Gateway, Parts};
 use crate::keyring::StoredKeys;
@@ -206,11 +207,13 @@ impl Home {
         let config = Config::load(&self.0, flags)?;
         let principal = config.principal(&self.0)?;
         let clock = Arc::new(SystemClock);
-        let resolver = resolver(&config, clock.clone())?;
+        let resolver = Arc::new(resolver(&config, clock.clone())?);
         let profiles = self.profiles()?;
         let sanctions = self.sanctions()?;
+        let embeddings = self.embeddings(&config)?;
         let random = Arc::new(SystemRandom);
-        let parts = Parts { config, principal, store, clock, random, resolver, profiles, sanctions };
+        let parts =
+            Parts { config, principal, store, clock, random, resolver, profiles, sanctions, embeddings };
         Ok(Gateway::open(parts).await?)
     }
 
@@ -253,6 +256,30 @@ impl Home {
             }
         }
         Ok(lists)
+    }
+
+    /// The model of embeddings that a configuration asks for.
+    ///
+    /// # Errors
+    /// [`HomeError`].
+    fn embeddings(&self, config: &Config) -> Result<Option<Box<dyn EmbeddingModel>>, HomeError> {
+        #[cfg(feature = "local-model")]
+        if let Some(folder) = &config.embedding_dir {
+            let name = config.embedding_model.as_deref().unwrap_or("local");
+            let model = crate::embedding::LocalModel::load(folder, name)
+                .map_err(|e| HomeError::Malformed(folder.clone(), e.to_string()))?;
+            return Ok(Some(Box::new(model)));
+        }
+        let Some(url) = &config.embedding_url else { return Ok(None) };
+        let key = match &config.embedding_key_file {
+            Some(path) => {
+                let text = std::fs::read_to_string(path).map_err(|e| file_error(path, e))?;
+                Some(Zeroizing::new(text.trim().to_owned()))
+            }
+            None => None,
+        };
+        let client = crate::client::owner::http_client(config, self)?;
+        Ok(Some(Box::new(RemoteModel::new(config, url.clone(), key, client)?)))
     }
 
     /// The administrator's credential.

@@ -10,6 +10,7 @@ pub mod catalog;
 pub mod cli;
 pub mod client;
 pub mod config;
+pub mod embedding;
 pub mod error;
 pub mod gateway;
 pub mod home;

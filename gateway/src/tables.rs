@@ -43,6 +43,8 @@ pub const BRIDGES: Table = Table(20);
 pub const CONSENTS: Table = Table(21);
 /// What the gates decided, by decision.
 pub const DECISIONS: Table = Table(22);
+/// The result of the last memorization audit: one value.
+pub const MEMORIZATION: Table = Table(23);
 /// What grantees spent, by hash of the grantee.
 pub const BUDGETS: Table = Table(17);
 /// What was spent of a grant's own budget, by its hash.

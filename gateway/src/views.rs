@@ -11,11 +11,12 @@ use lru::LruCache;
 use oap_grants::limits::{self, LimitError};
 use oap_grants::{Grant, VerifiedGrant};
 use oap_identity::{Hash, ItemId, Timestamp};
-use oap_memory::View;
+use oap_manifest::path;
 use oap_memory::chain::Link;
 use oap_memory::gate::{Gate, Report};
 use oap_memory::record::Head;
-use oap_memory::view::{Disclosed, Terms, ViewError, Whole};
+use oap_memory::view::{Disclosed, Model, Terms, ViewError, Whole};
+use oap_memory::{Query, Vector, View};
 use oap_store::Store;
 use serde_json::Value;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -190,11 +191,21 @@ impl Gateway {
             own_agent,
             disclosed,
             embeddings,
+            model: None,
             belief_threshold: self.config.belief_threshold,
             gate: &gate,
             language: self.config.language.into(),
             now,
         };
+        let embed = |texts: Vec<String>| self.vectors(grant, texts);
+        let url = self.url(path::VECTORS);
+        let model = self.embeddings.as_ref().map(|embeddings| Model {
+            name: embeddings.model().name(),
+            dimensions: embeddings.model().dimensions(),
+            url: &url,
+            embed: &embed,
+        });
+        let terms = Terms { model: model.as_ref(), ..terms };
         let heads = self.catalog.all();
         let built = View::build(&terms, heads.iter().map(|head| &**head), |head| load(&self.store, head));
         let (view, report) = built.map_err(|error| match error {
@@ -204,6 +215,32 @@ impl Gateway {
         })?;
         Ok(Seen { view, gate, report, at: now, obligations })
     }
+}
+
+impl Gateway {
+    /// The vectors of texts that the grantee of a grant sees; `None` while the model is out of reach. Called where
+    /// waiting is allowed.
+    fn vectors(&self, grant: &Grant, texts: Vec<String>) -> Option<Vec<Vector>> {
+        let embeddings = self.embeddings.as_ref()?;
+        let vectors = tokio::runtime::Handle::current().block_on(embeddings.of(space(grant), texts));
+        vectors.map_err(|error| tracing::warn!(%error, "no vectors: ranking by words alone")).ok()
+    }
+
+    /// The vector of what a grantee asks, where the view has vectors.
+    pub(crate) async fn meaning(&self, seen: &Seen, grant: &Grant, query: &Query) -> Option<Vector> {
+        let embeddings = self.embeddings.as_ref().filter(|_| !seen.view.vectors().is_empty())?;
+        if query.is_listing() {
+            return None;
+        }
+        let vectors = embeddings.of(space(grant), vec![query.query.clone()]).await;
+        let vectors = vectors.map_err(|error| tracing::warn!(%error, "no vector: ranking by words alone"));
+        vectors.ok()?.pop()
+    }
+}
+
+/// What separates the cached vectors of one grant from those of the others.
+fn space(grant: &Grant) -> Hash {
+    Hash::of(&grant.grant_id.to_bytes())
 }
 
 /// The whole of an item: the version in force, its chain, the receipt of its capture.

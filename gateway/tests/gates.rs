@@ -185,7 +185,7 @@ async fn grantees_are_screened_against_the_lists_at_hand() {
             oap_gateway::keyring::StoredKeys::generate(&*random, oap_identity::Timestamp::from_millis(START));
         oap_gateway::Gateway::init(&store, &keys).await.unwrap();
         let lists = Sanctions::from([(SanctionsList::Eu, [listed.to_owned()].into())]);
-        let world = World::screening(store, Config::default(), random, lists).await;
+        let world = World::equipped(store, Config::default(), random, lists, None).await;
         world.capture(&[note("Tea at four", &["tea"])]).await;
         set_context(&world, json!({"sanctions_screening": ["eu"]})).await;
         let draft = world.draft(&grantee);

@@ -13,6 +13,7 @@ pub mod tool;
 
 use oap_identity::{Did, ScopeId, Timestamp};
 use oap_memory::{Confidence, Profile};
+use serde_json::Value;
 
 /// The paths of a gateway's endpoints.
 pub mod path {
@@ -30,6 +31,8 @@ pub mod path {
     pub const GRANT: &str = "/oap/memory/grant";
     /// Bundles.
     pub const EXPORT: &str = "/oap/memory/export";
+    /// Vectors, by item.
+    pub const VECTORS: &str = "/oap/memory/vec/";
     /// The grantee's countersignature.
     pub const ACK: &str = "/oap/memory/ack";
     /// The status list.
@@ -63,6 +66,10 @@ pub struct Publication<'a> {
     pub belief_threshold: Confidence,
     /// The projection profiles.
     pub profiles: &'a [Profile],
+    /// The model of embeddings and its dimensions, where one is set up.
+    pub embedding: Option<(&'a str, usize)>,
+    /// The result of the last memorization audit (RFC 0010 A.11).
+    pub memorization_audit: Option<Value>,
     /// The name of the publisher.
     pub publisher: &'a str,
     /// Where to complain.

@@ -12,10 +12,17 @@ use serde_json::{Value, json};
 /// [`SignedError`] when a value has no canonical form.
 pub fn build(publication: &Publication, tool: &Value, signer: &Signer) -> Result<Value, SignedError> {
     let tool_hash = Hash::of_canonical(tool).map_err(|e| SignedError::Claims(e.to_string()))?;
+    let embeddings: Vec<Value> = publication
+        .embedding
+        .iter()
+        .map(|(model, dimensions)| json!({"model": model, "dimensions": dimensions}))
+        .collect();
+    let audit = publication.memorization_audit.clone();
+    let audit = audit.unwrap_or_else(|| json!({"status": "not_performed"}));
     let mut manifest = json!({
         "principal": publication.principal,
         "scopes": publication.public_scopes,
-        "embedding_profiles": [],
+        "embedding_profiles": embeddings,
         "kinds_supported": Kind::ALL,
         "endpoints": {
             "query": publication.url(path::QUERY),
@@ -27,7 +34,7 @@ pub fn build(publication: &Publication, tool: &Value, signer: &Signer) -> Result
         "belief_threshold": f64::from(publication.belief_threshold),
         "memory_exchange": exchange(publication),
         "projections": projections(publication),
-        "confidentiality": {"memorization_audit": {"status": "not_performed"}},
+        "confidentiality": {"memorization_audit": audit},
         "formats": [],
         "tool_manifest": {"uri": publication.url(path::TOOL_MANIFEST), "hash": tool_hash},
         "published_at": publication.now,

@@ -24,6 +24,8 @@ fn documents() -> (Value, Value, Value, DidDocument) {
         max_duration_days: 180,
         belief_threshold: 0.5.try_into().unwrap(),
         profiles: &profiles,
+        embedding: Some(("minilm", 384)),
+        memorization_audit: None,
         publisher: "Alice",
         contact_email: "alice@user.example",
         jurisdiction: "DE",

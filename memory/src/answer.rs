@@ -3,6 +3,7 @@
 use crate::item::{Confidence, Kind};
 use crate::profile::TrustLevel;
 use crate::receipt::{Receipt, item_tag};
+use crate::vector::{Vector, fuse};
 use crate::view::{Disclosed, View, ViewItem, text};
 use oap_identity::json::{self, JsonError};
 use oap_identity::{Hash, ItemId, RequestId, Signer, Timestamp};
@@ -99,6 +100,12 @@ impl Query {
         Ok(())
     }
 
+    /// Whether it lists the newest instead of searching.
+    #[must_use]
+    pub fn is_listing(&self) -> bool {
+        self.query.trim().is_empty()
+    }
+
     /// The hash that binds a cursor to its query: of everything but the cursor, the number of results, the proof
     /// asked for and the request's name.
     ///
@@ -161,15 +168,18 @@ pub struct Answer<'v> {
 
 /// Answers a query from a view. `after` is the position of the query's cursor.
 ///
+/// `meaning` is the vector of the query's text, where the view has vectors: then both rankings are fused.
+///
 /// Ties break by item id. At most as many items that were never disclosed are shown as the grant has left.
 #[must_use]
 pub fn answer<'v>(
     view: &'v View,
     disclosed: &Disclosed,
     query: &Query,
+    meaning: Option<&Vector>,
     after: Option<Position>,
 ) -> Answer<'v> {
-    let mut ranked = rank(view, query);
+    let mut ranked = rank(view, query, meaning);
     let best = ranked.first().map_or(0.0, |(rank, _)| match rank {
         Rank::Score(score) => f64::from(*score),
         Rank::Captured(_) => 0.0,
@@ -209,19 +219,25 @@ pub fn answer<'v>(
 }
 
 /// The items that a query admits, best first. A condition on a member that is hidden admits nothing.
-fn rank<'v>(view: &'v View, query: &Query) -> Vec<(Rank, &'v ViewItem)> {
-    let listing = query.query.trim().is_empty();
-    let scores = if listing { Vec::new() } else { view.index().score(&query.query) };
-    let mut ranked: Vec<(Rank, &ViewItem)> = view
-        .items()
-        .iter()
-        .enumerate()
-        .filter(|(number, _)| listing || scores[*number] > 0.0)
-        .filter(|(_, item)| admits(query, item))
-        .map(|(number, item)| {
-            (if listing { Rank::Captured(item.captured_at) } else { Rank::Score(scores[number]) }, item)
-        })
-        .collect();
+fn rank<'v>(view: &'v View, query: &Query, meaning: Option<&Vector>) -> Vec<(Rank, &'v ViewItem)> {
+    let admitted = view.items().iter().enumerate().filter(|(_, item)| admits(query, item));
+    let mut ranked: Vec<(Rank, &ViewItem)> = if query.is_listing() {
+        admitted.map(|(_, item)| (Rank::Captured(item.captured_at), item)).collect()
+    } else {
+        let words = view.index().score(&query.query);
+        match meaning.filter(|_| !view.vectors().is_empty()) {
+            None => admitted
+                .filter(|(number, _)| words[*number] > 0.0)
+                .map(|(number, item)| (Rank::Score(words[number]), item))
+                .collect(),
+            Some(meaning) => {
+                let admitted: Vec<_> = admitted.map(|(number, item)| (number, item.id)).collect();
+                let nearness: Vec<f32> = view.vectors().iter().map(|v| v.cosine(meaning)).collect();
+                let fused = fuse(&admitted, &words, &nearness);
+                fused.into_iter().map(|(number, score)| (Rank::Score(score), &view.items()[number])).collect()
+            }
+        }
+    };
     ranked.sort_by_key(|(rank, item)| (rank.key(), item.id));
     ranked
 }

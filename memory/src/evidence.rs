@@ -133,7 +133,7 @@ fn check_place(claims: &VerifiedClaims, chain: &VerifiedChain) -> Result<(), Evi
 }
 
 /// The members of an answered item that say something about it in the answer, not in the capture.
-const ANSWERED: [&str; 3] = ["integrity", "relevance", "epistemic"];
+const ANSWERED: [&str; 4] = ["integrity", "relevance", "epistemic", "embedding_ref"];
 
 fn check_visible(item: &Map<String, Value>, claims: &Map<String, Value>) -> Result<(), EvidenceError> {
     let shown = commitment::wire(claims)?;

@@ -8,7 +8,7 @@
 //! - [`chain`], [`receipt`]: append-only logs, signed entry by entry
 //! - [`profile`], [`project`]: what a trust level shows
 //! - [`ccc`], [`bridge`], [`gate`]: what may leave at all
-//! - [`filter`], [`view`], [`rank`], [`answer`]: a grant is a view, and an answer is a function of it
+//! - [`filter`], [`view`], [`rank`], [`vector`], [`answer`]: a grant is a view, and an answer is a function of it
 //! - [`evidence`]: what the receiver checks
 
 #![warn(clippy::unwrap_used)]
@@ -32,6 +32,7 @@ pub mod record;
 pub mod sd_jwt;
 pub mod text;
 pub mod tree;
+pub mod vector;
 pub mod view;
 
 pub use answer::{Answer, Query};
@@ -42,4 +43,5 @@ pub use item::{Body, Confidence, Kind, Sensitivity};
 pub use profile::{Profile, TrustLevel};
 pub use receipt::Receipt;
 pub use record::{Head, Status};
+pub use vector::Vector;
 pub use view::View;

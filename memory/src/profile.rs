@@ -612,6 +612,15 @@ impl Profile {
             && SpanClass::ALL.iter().all(|class| !text.shows(*class))
     }
 
+    /// Whether it shows embeddings, of whatever item.
+    #[must_use]
+    pub fn shows_embedding(&self, level: TrustLevel) -> bool {
+        let shows = |table: &Table| {
+            table.fields(level).any(|(_, field)| ["embedding", "*"].contains(&field.as_str()))
+        };
+        self.entity.iter().map(|(_, table)| table).chain([&self.general]).all(shows)
+    }
+
     /// Whether it shows whom an item is about.
     #[must_use]
     pub fn shows_subject(&self, level: TrustLevel) -> bool {

@@ -16,10 +16,12 @@ use crate::project::project;
 use crate::rank::{Document, Index};
 use crate::record::Head;
 use crate::text::Language;
+use crate::vector::Vector;
 use oap_identity::json::{self, JsonError};
 use oap_identity::{Hash, ItemId, ScopeId, Timestamp};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 /// What a grant asks for, as far as a view depends on it.
 #[derive(Debug, Clone)]
@@ -38,6 +40,8 @@ pub struct Terms<'a> {
     pub disclosed: &'a Disclosed,
     /// Whether embeddings are shown.
     pub embeddings: bool,
+    /// The model of embeddings, where one is set up.
+    pub model: Option<&'a Model<'a>>,
     /// The gateway's belief threshold.
     pub belief_threshold: Confidence,
     /// The two gates.
@@ -47,6 +51,27 @@ pub struct Terms<'a> {
     /// The gateway's clock.
     pub now: Timestamp,
 }
+
+/// A model of embeddings, as far as a view needs it.
+pub struct Model<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// How many dimensions its vectors have.
+    pub dimensions: usize,
+    /// Where the vector of an item is served, up to its id.
+    pub url: &'a str,
+    /// The vectors of texts, all visible ones, in their order; `None` while the model is out of reach.
+    pub embed: &'a dyn Fn(Vec<String>) -> Option<Vec<Vector>>,
+}
+
+impl std::fmt::Debug for Model<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        f.debug_struct("Model").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+/// How long a view goes without vectors before the model is asked again.
+const RETRY: Duration = Duration::from_secs(60);
 
 /// The distinct items that were ever disclosed under a grant. The first `max_items` are remembered; after that
 /// only those come back (protocol section 5).
@@ -163,6 +188,9 @@ pub struct View {
     items: Vec<ViewItem>,
     members: BTreeSet<ItemId>,
     index: Index,
+    /// One for each item, or none at all.
+    vectors: Vec<Vector>,
+    shows_vectors: bool,
     capped: bool,
     ends: Option<Timestamp>,
     bytes: usize,
@@ -203,12 +231,22 @@ impl View {
             })
             .collect();
         let index = Index::build(&documents, terms.language);
-        let ends = selected.iter().filter_map(|head| head.end_of_life).chain(terms.gate.ends()).min();
+        let embedded = terms.model.map(|model| (model.embed)(texts));
+        let unreachable = matches!(embedded, Some(None)).then(|| terms.now.plus(RETRY));
+        let vectors = embedded.flatten().filter(|v| v.len() == items.len()).unwrap_or_default();
+        let shows_vectors = terms.embeddings && terms.profile.shows_embedding(terms.level);
+        if let Some(model) = terms.model.filter(|_| shows_vectors && !vectors.is_empty()) {
+            items.iter_mut().try_for_each(|item| item.refer(model))?;
+        }
+        let ends = selected.iter().filter_map(|head| head.end_of_life);
+        let ends = ends.chain(terms.gate.ends()).chain(unreachable).min();
         let view = Self {
             members: items.iter().map(|item| item.id).collect(),
             bytes: items.iter().map(ViewItem::bytes).sum(),
             items,
             index,
+            vectors,
+            shows_vectors,
             capped,
             ends,
         };
@@ -249,9 +287,44 @@ impl View {
     pub(crate) const fn index(&self) -> &Index {
         &self.index
     }
+
+    /// The vectors of the items, in their order; none without a model.
+    #[must_use]
+    pub fn vectors(&self) -> &[Vector] {
+        &self.vectors
+    }
+
+    /// The vector of an item, where the grantee may see it.
+    #[must_use]
+    pub fn vector(&self, item: ItemId) -> Option<&Vector> {
+        let place = self.items.binary_search_by_key(&item, |item| item.id).ok()?;
+        self.vectors.get(place).filter(|_| self.shows_vectors)
+    }
+
+    /// An item of the view.
+    #[must_use]
+    pub fn item(&self, item: ItemId) -> Option<&ViewItem> {
+        self.items.binary_search_by_key(&item, |item| item.id).ok().map(|place| &self.items[place])
+    }
 }
 
 impl ViewItem {
+    /// Adds where the item's vector is. `embedding_ref` sorts between `content` and `epistemic`, all before
+    /// `integrity`.
+    fn refer<E>(&mut self, model: &Model) -> Result<(), ViewError<E>> {
+        let reference = json!({
+            "model": model.name, "dimensions": model.dimensions,
+            "vector_url": format!("{}{}", model.url, self.id),
+        });
+        let before = json::parse(format!("{{{}}}", self.members[0]).as_bytes())?;
+        let mut members: BTreeMap<String, Value> =
+            before.as_object().cloned().unwrap_or_default().into_iter().collect();
+        members.insert("embedding_ref".to_owned(), reference);
+        let all = text(&members)?;
+        self.members[0] = all[1..all.len() - 1].into();
+        Ok(())
+    }
+
     fn bytes(&self) -> usize {
         self.members.iter().map(|part| part.len()).sum::<usize>() + self.chain.len() + self.sd_jwt.len() + 200
     }

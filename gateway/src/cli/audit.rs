@@ -10,7 +10,8 @@ use serde_json::{Value, json};
   oap-memory audit
   oap-memory audit --grantee did:web:contractor.example --since 2026-05-01T00:00:00Z
   oap-memory audit verify
-  oap-memory audit decision pol_01...")]
+  oap-memory audit decision pol_01...
+  oap-memory audit memorization")]
 pub(super) struct Audit {
     #[command(subcommand)]
     command: Option<AuditCommand>,
@@ -38,6 +39,9 @@ pub(super) struct Audit {
 enum AuditCommand {
     /// Verify every receipt of every chain: hashes, times, signatures, heads
     Verify,
+    /// Plant canaries in a throw-away copy, measure what the derived artefacts tell of them, and declare the result in
+    /// the manifest
+    Memorization,
     /// Show the Decision Record behind a receipt: which rules fired, what was withheld
     Decision {
         /// The decision, as a receipt names it
@@ -52,6 +56,16 @@ impl Audit {
             let answer = owner.call("GET", &format!("/oap/owner/decisions/{id}"), &[], None).await?;
             output::print(global.json, &answer, |a| output::text(a, "/explanation_for_principal"));
             return Ok(());
+        }
+        if let Some(AuditCommand::Memorization) = self.command {
+            let answer = owner.call("POST", "/oap/owner/audit/memorization", &[], Some(&json!({}))).await?;
+            output::print(global.json, &answer, memorization);
+            let passed = answer["status"] == "passed";
+            return if passed {
+                Ok(())
+            } else {
+                Err(CliError::Proof("an artefact exposes canaries".to_owned()))
+            };
         }
         if let Some(AuditCommand::Verify) = self.command {
             let answer = owner.call("GET", "/oap/owner/audit/verify", &[], None).await;
@@ -85,6 +99,24 @@ impl Audit {
         output::print(global.json, &answer, table);
         Ok(())
     }
+}
+
+fn memorization(report: &Value) -> String {
+    let artefacts = report["artefacts"].as_array().cloned().unwrap_or_default();
+    let rows = artefacts.iter().map(|artefact| {
+        let members = [
+            "/artefact",
+            "/profile",
+            "/trust_level",
+            "/canaries",
+            "/mean_exposure_bits",
+            "/bound_bits",
+            "/passed",
+        ];
+        members.iter().map(|p| output::text(artefact, p)).collect()
+    });
+    let header = ["artefact", "profile", "level", "canaries", "mean exposure", "at most", "passed"];
+    format!("{}\n{}; declared in the manifest", output::table(&header, rows), output::text(report, "/status"))
 }
 
 fn table(answer: &Value) -> String {

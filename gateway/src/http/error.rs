@@ -55,7 +55,9 @@ const fn status_and_code(error: &Error) -> (StatusCode, &'static str) {
         Error::Conflict(_) => (StatusCode::CONFLICT, "conflict"),
         Error::RateLimited => (StatusCode::TOO_MANY_REQUESTS, "rate_limited"),
         Error::TooLarge(_) => (StatusCode::PAYLOAD_TOO_LARGE, "too_large"),
-        Error::Store(StoreError::Stopped) => (StatusCode::SERVICE_UNAVAILABLE, "maintenance"),
+        Error::Store(StoreError::Stopped) | Error::Unavailable(_) => {
+            (StatusCode::SERVICE_UNAVAILABLE, "maintenance")
+        }
         Error::Store(_) | Error::Corrupt(_) | Error::Signed(_) => {
             (StatusCode::INTERNAL_SERVER_ERROR, "internal_error")
         }

@@ -23,6 +23,18 @@ pub async fn query(State(app): State<App>, request: Incoming) -> Result<Response
     app.gateway.query(&caller, query, "memory.query").await.map(oap_bytes)
 }
 
+/// `GET /oap/memory/vec/{item_id}`: the vector of an item's projected text, for grants with `embedding_access`.
+pub async fn vector(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    request: Incoming,
+) -> Result<Response, Error> {
+    let caller = presented(&request, &app, |p| app.gateway.caller(p))?;
+    let id = id.parse().map_err(|_| Error::NotFound)?;
+    let bytes = app.gateway.vector(&caller, id).await?;
+    Ok(([(header::CONTENT_TYPE, "application/octet-stream")], bytes).into_response())
+}
+
 /// `POST /oap/memory/grant`: protocol section 5.1.
 pub async fn grant(State(app): State<App>, request: Incoming) -> Result<Response, Error> {
     request.limit(&app)?;

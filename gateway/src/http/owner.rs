@@ -46,6 +46,7 @@ pub fn routes() -> Router<App> {
         .route("/decisions/{id}", get(decision))
         .route("/prove", post(prove))
         .route("/incidents", post(report_incident))
+        .route("/audit/memorization", post(audit_memorization))
         .route("/audit/chains", get(list_chains))
         .route("/audit/verify", get(verify_audit))
 }
@@ -348,6 +349,11 @@ async fn prove(State(app): State<App>, request: Incoming) -> Result<Response, Er
 async fn report_incident(State(app): State<App>, request: Incoming) -> Result<Response, Error> {
     agent(&app, &request, Permission::Admin).await?;
     Ok(Oap(app.gateway.report_incident(request.json()?).await?).into_response())
+}
+
+async fn audit_memorization(State(app): State<App>, request: Incoming) -> Result<Response, Error> {
+    agent(&app, &request, Permission::Admin).await?;
+    Ok(Oap(app.gateway.audit_memorization().await?).into_response())
 }
 
 async fn list_chains(State(app): State<App>, request: Incoming) -> Result<Response, Error> {

@@ -97,6 +97,9 @@ impl Gateway {
                 Ok(receipt)
             })
             .await?;
+        if let Some(embeddings) = &self.embeddings {
+            embeddings.clear();
+        }
         metrics::counter!("oap_items_erased_total")
             .increment((report.erased.len() + report.derived.len()) as u64);
         Ok(Deleted { deletion_receipt: stored.into_inner(), cascade_report: report })

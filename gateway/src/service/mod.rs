@@ -8,6 +8,7 @@ pub mod grants;
 pub mod incidents;
 pub mod items;
 pub mod keys;
+pub mod memorization;
 pub mod owner;
 pub mod query;
 pub mod sweep;

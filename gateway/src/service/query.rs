@@ -15,9 +15,9 @@ use chacha20poly1305::aead::{Aead, KeyInit, Payload};
 use chacha20poly1305::{XChaCha20Poly1305, XNonce};
 use oap_grants::verify::{Authenticated, Presented, Refused, Unauthenticated, authenticate, verify};
 use oap_grants::{GrantBook, Operation, Replay, VerifiedGrant, limits};
-use oap_identity::{Did, Hash, RequestId, Timestamp, random};
+use oap_identity::{Did, Hash, ItemId, RequestId, Timestamp, random};
 use oap_memory::answer::{Frame, Position, Rank, answer, output_hash, respond};
-use oap_memory::receipt::{Receipt, ReceiptType};
+use oap_memory::receipt::{Receipt, ReceiptType, item_tag};
 use oap_memory::{Profile, Query};
 use serde_json::json;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -183,7 +183,8 @@ impl Gateway {
         let Question { caller, grant, profile, query, after, request_id } = *question;
         let before = self.shelf.disclosed(grant.grant().grant_id);
         let seen = self.view(grant, query.include_embeddings, &before).await?;
-        let answer = answer(&seen.view, &before, query, after);
+        let meaning = self.meaning(&seen, grant.grant(), query).await;
+        let answer = answer(&seen.view, &before, query, meaning.as_ref(), after);
         if !answer.newly_disclosed().is_empty() && !may_disclose {
             return Ok(None);
         }
@@ -245,7 +246,7 @@ impl Gateway {
         caller: &Caller,
         grant: &VerifiedGrant,
         receipt: Draft,
-        newly: Vec<oap_identity::ItemId>,
+        newly: Vec<ItemId>,
         cost: u64,
         seen: &Seen,
     ) -> Result<Stored<Receipt>, Error> {
@@ -285,6 +286,40 @@ impl Gateway {
         }
     }
 
+    /// The vector of an item that the grantee got: 32-bit floats, little-endian. Anything else is not there.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] without the right to embeddings; [`Error::NotFound`].
+    pub async fn vector(self: &Arc<Self>, caller: &Caller, item: ItemId) -> Result<Vec<u8>, Error> {
+        let grant = self.judge(caller, Operation::Query, "memory.vector").await?;
+        if !grant.grant().embedding_access {
+            return Err(self.refuse_caller(caller, "memory.vector", Refused::Embeddings).await?);
+        }
+        let profile = self.profile(&grant.grant().redaction_profile).ok_or(Error::NotFound)?;
+        for _ in 0..ATTEMPTS {
+            let before = self.shelf.disclosed(grant.grant().grant_id);
+            let seen = self.view(&grant, true, &before).await?;
+            let found = seen.view.item(item).zip(seen.view.vector(item)).filter(|_| before.contains(item));
+            let Some((shown, vector)) = found else {
+                self.keep_proof(caller).await?;
+                return Err(Error::NotFound);
+            };
+            let bytes = vector.to_bytes();
+            let mut draft =
+                self.draft(ReceiptType::Invocation, "memory.vector", grant.grant().grantee.as_str());
+            draft.rules = ["grant.active", "grant.embedding_access"].map(str::to_owned).to_vec();
+            draft.more = facts(grant.grant(), grant.hash(), grant.ancestors());
+            draft.more.insert("profile_hash".to_owned(), json!(profile.hash()));
+            draft.output_hash = Some(Hash::of(&bytes));
+            draft.tags = vec![item_tag(item, shown.commitment())];
+            match self.commit_answer(caller, &grant, draft, Vec::new(), budget::cost(1), &seen).await {
+                Err(Error::Conflict(CHANGED)) => {}
+                committed => return committed.map(|_| bytes),
+            }
+        }
+        Err(Error::Conflict(CHANGED))
+    }
+
     fn seal_cursor(&self, at: Position, grant: &VerifiedGrant, binding: Hash) -> Result<String, Error> {
         let nonce: [u8; 24] = random::bytes(&*self.random);
         let (kind, rank) = match at.rank {
@@ -314,7 +349,7 @@ impl Gateway {
             0 => Rank::Score(f32::from_bits(u32::try_from(rank).map_err(|_| Error::Cursor)?)),
             _ => Rank::Captured(Timestamp::from_millis(rank)),
         };
-        Ok(Position { rank, item: oap_identity::ItemId::from_bytes(*item) })
+        Ok(Position { rank, item: ItemId::from_bytes(*item) })
     }
 }
 

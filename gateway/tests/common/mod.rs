@@ -6,6 +6,7 @@ use axum::Router;
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
 use oap_gateway::config::Config;
+use oap_gateway::embedding::EmbeddingModel;
 use oap_gateway::http::App;
 use oap_gateway::keyring::StoredKeys;
 use oap_gateway::service::owner::Permission;
@@ -99,15 +100,25 @@ impl World {
 
     /// On a store that has keys.
     pub async fn open(store: Store, config: Config, random: Arc<dyn Random>) -> Self {
-        Self::screening(store, config, random, Sanctions::new()).await
+        Self::equipped(store, config, random, Sanctions::new(), None).await
     }
 
-    /// With sanctions lists.
-    pub async fn screening(
+    /// New, with a model of embeddings.
+    pub async fn embedding(model: Box<dyn EmbeddingModel>) -> Self {
+        let random: Arc<dyn Random> = Arc::new(Seeded::new(1));
+        let store = Store::in_memory(random.clone()).unwrap();
+        let keys = StoredKeys::generate(&*random, Timestamp::from_millis(START));
+        Gateway::init(&store, &keys).await.unwrap();
+        Self::equipped(store, Config::default(), random, Sanctions::new(), Some(model)).await
+    }
+
+    /// With sanctions lists and a model of embeddings.
+    pub async fn equipped(
         store: Store,
         config: Config,
         random: Arc<dyn Random>,
         sanctions: Sanctions,
+        embeddings: Option<Box<dyn EmbeddingModel>>,
     ) -> Self {
         oap_gateway::tls::install();
         let clock = Arc::new(TestClock(AtomicI64::new(START)));
@@ -115,7 +126,8 @@ impl World {
         if config.anonymous_rpm == Config::default().anonymous_rpm {
             config.anonymous_rpm = 1_000_000;
         }
-        let resolver = Resolver::new(GuardedWeb::new(WebPolicy::Public, &[]).unwrap(), clock.clone());
+        let web = GuardedWeb::new(WebPolicy::Public, &[]).unwrap();
+        let resolver = Arc::new(Resolver::new(web, clock.clone()));
         let gateway = Gateway::open(Parts {
             principal: PRINCIPAL.parse().unwrap(),
             config,
@@ -125,6 +137,7 @@ impl World {
             resolver,
             profiles: Profile::built_in(),
             sanctions,
+            embeddings,
         })
         .await
         .unwrap();

@@ -1,0 +1,113 @@
+//! Embeddings of projected text (protocol section 6): never of anything that a grantee may not read.
+//!
+//! Vectors are cached by the hash of grant, model and text. The grant is part of it so that how long an answer
+//! takes does not tell one grantee what another one's view holds. The cache is in memory alone, and a deletion
+//! empties it.
+
+#[cfg(feature = "local-model")]
+mod local;
+mod remote;
+
+#[cfg(feature = "local-model")]
+pub use local::LocalModel;
+pub use remote::RemoteModel;
+
+use lru::LruCache;
+use oap_identity::Hash;
+use oap_memory::Vector;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Mutex, PoisonError};
+
+/// Memory for cached vectors, in bytes.
+const CACHE_BYTES: usize = 64 << 20;
+
+/// Why there are no vectors. The text never carries what was embedded.
+#[derive(Debug, thiserror::Error)]
+pub enum EmbeddingError {
+    /// The endpoint.
+    #[error("the embedding endpoint: {0}")]
+    Endpoint(String),
+    /// What it answered.
+    #[error("the embedding endpoint answered with {0}")]
+    Answer(&'static str),
+    /// The model in the directory.
+    #[error("the embedding model: {0}")]
+    Model(String),
+}
+
+/// Vectors that are on their way.
+pub type Embedding<'a> = Pin<Box<dyn Future<Output = Result<Vec<Vector>, EmbeddingError>> + Send + 'a>>;
+
+/// A model that turns texts into vectors.
+pub trait EmbeddingModel: Send + Sync {
+    /// Its name, as the manifest declares it.
+    fn name(&self) -> &str;
+    /// The dimensions of its vectors.
+    fn dimensions(&self) -> usize;
+    /// One vector for each text, in their order.
+    fn embed(&self, texts: Vec<String>) -> Embedding<'_>;
+}
+
+/// A model and what it made.
+pub struct Embeddings {
+    model: Box<dyn EmbeddingModel>,
+    cache: Mutex<LruCache<Hash, Vector>>,
+    room: usize,
+}
+
+impl Embeddings {
+    /// With an empty cache.
+    #[must_use]
+    pub fn new(model: Box<dyn EmbeddingModel>) -> Self {
+        let room = CACHE_BYTES / (4 * model.dimensions().max(1));
+        Self { model, cache: Mutex::new(LruCache::unbounded()), room }
+    }
+
+    /// The model.
+    #[must_use]
+    pub fn model(&self) -> &dyn EmbeddingModel {
+        &*self.model
+    }
+
+    /// The vectors of texts that the grantee of a grant sees or sent.
+    ///
+    /// # Errors
+    /// [`EmbeddingError`].
+    pub async fn of(&self, grant: Hash, texts: Vec<String>) -> Result<Vec<Vector>, EmbeddingError> {
+        let keys: Vec<Hash> = texts.iter().map(|text| self.key(grant, text)).collect();
+        let mut found: Vec<Option<Vector>> = {
+            let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
+            keys.iter().map(|key| cache.get(key).cloned()).collect()
+        };
+        let missing: Vec<usize> = (0..texts.len()).filter(|i| found[*i].is_none()).collect();
+        if !missing.is_empty() {
+            let made = self.model.embed(missing.iter().map(|i| texts[*i].clone()).collect()).await?;
+            if made.len() != missing.len() {
+                return Err(EmbeddingError::Answer("another number of vectors"));
+            }
+            if made.iter().any(|vector| vector.dimensions() != self.model.dimensions()) {
+                return Err(EmbeddingError::Answer("vectors of other dimensions"));
+            }
+            let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
+            for (place, vector) in missing.into_iter().zip(made) {
+                cache.put(keys[place], vector.clone());
+                found[place] = Some(vector);
+            }
+            while cache.len() > self.room {
+                cache.pop_lru();
+            }
+        }
+        Ok(found.into_iter().flatten().collect())
+    }
+
+    /// Forgets every vector.
+    pub fn clear(&self) {
+        self.cache.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
+    fn key(&self, grant: Hash, text: &str) -> Hash {
+        let parts = [grant.as_bytes().as_slice(), self.model.name().as_bytes(), &[0], text.as_bytes()];
+        Hash::of(&parts.concat())
+    }
+}

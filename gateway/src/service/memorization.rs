@@ -1,0 +1,321 @@
+//! The memorization audit (RFC 0010 A.11; Carlini et al., "The Secret Sharer", USENIX Security 2019).
+//!
+//! Canaries, random personal data of the classes that a profile hides, are planted in a throw-away gateway with
+//! this one's profiles and model of embeddings. Then each derived artefact that a grantee could get hold of is asked
+//! how well it ranks the planted canary among [`CANDIDATES`] that could have been planted as well:
+//! *exposure* = log2(candidates) - log2(rank), ties in the middle. What has not seen the canary ranks it anywhere: its
+//! exposure is 1.44 bits on average. An artefact passes when its mean exposure stays within four standard errors
+//! of that.
+//!
+//! The artefacts: the projected text with spans hidden (*detector output*), the index that queries are matched
+//! with, and the embeddings where a model is set up. This gateway makes no summaries.
+
+use crate::config::Config;
+use crate::embedding::Embeddings;
+use crate::error::Error;
+use crate::gateway::{Gateway, Parts};
+use crate::keyring::StoredKeys;
+use crate::ledger::chain_of;
+use crate::tables::MEMORIZATION;
+use oap_grants::{Grant, LawfulBasis, Operation};
+use oap_identity::{GrantId, Hash, Random, ScopedDid, random};
+use oap_memory::answer::answer;
+use oap_memory::detect::SpanClass;
+use oap_memory::receipt::ReceiptType;
+use oap_memory::view::Disclosed;
+use oap_memory::{Filter, Profile, Query, TrustLevel, View};
+use oap_store::Store;
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Canaries of each class.
+const CANARIES: usize = 8;
+/// Values that are ranked for each canary, itself among them.
+const CANDIDATES: usize = 64;
+/// Mean and standard deviation of the exposure of what was never seen, in bits: -log2 of a uniform number.
+const CHANCE: f64 = std::f64::consts::LOG2_E;
+/// The classes that canaries are made of.
+const CLASSES: [SpanClass; 3] = [SpanClass::Secret, SpanClass::Email, SpanClass::Phone];
+
+/// A planted value and those that might have been.
+struct Canary {
+    class: SpanClass,
+    name: &'static str,
+    /// The planted one first.
+    values: Vec<String>,
+}
+
+const NAMES: [&str; CANARIES] = ["amber", "basalt", "cobalt", "dune", "ember", "fjord", "garnet", "harbour"];
+
+impl Canary {
+    fn new(class: SpanClass, name: &'static str, random: &dyn Random) -> Self {
+        let mut values = BTreeSet::new();
+        while values.len() < CANDIDATES {
+            let bytes: [u8; 12] = random::bytes(random);
+            values.insert(match class {
+                SpanClass::Email => {
+                    let letters = bytes.map(|b| char::from(b'a' + b % 26));
+                    format!("{}@mail.example", letters.iter().collect::<String>())
+                }
+                SpanClass::Phone => {
+                    format!(
+                        "+49 30 {}",
+                        bytes[..8].iter().map(|b| char::from(b'2' + b % 8)).collect::<String>()
+                    )
+                }
+                _ => bytes.iter().map(|b| format!("{b:02x}")).collect(),
+            });
+        }
+        // The set is sorted; the planted one is any of them.
+        let mut values: Vec<String> = values.into_iter().collect();
+        let [place] = random::bytes::<1>(random);
+        values.swap(0, usize::from(place) % CANDIDATES);
+        Self { class, name, values }
+    }
+
+    /// The sentence with one of the values.
+    fn sentence(&self, value: &str) -> String {
+        let name = self.name;
+        match self.class {
+            SpanClass::Email => format!("The contact of project {name} is {value} for questions"),
+            SpanClass::Phone => format!("The number of project {name} is {value} for questions"),
+            _ => format!("For project {name} the password: {value}"),
+        }
+    }
+
+    fn label(&self) -> String {
+        format!("{}_{}", self.class, self.name)
+    }
+}
+
+/// The exposure of the first of the scores, in bits; ties in the middle.
+fn exposure(scores: &[f64]) -> f64 {
+    let (mine, others) = (scores[0], &scores[1..]);
+    let better = others.iter().filter(|score| **score > mine).count() as f64;
+    let alike = others.iter().filter(|score| **score == mine).count() as f64;
+    (scores.len() as f64).log2() - (1.0 + better + alike / 2.0).log2()
+}
+
+/// The exposures that one artefact had under one profile and level.
+#[derive(Default)]
+struct Artefact(Vec<f64>);
+
+impl Artefact {
+    fn mean(&self) -> f64 {
+        self.0.iter().sum::<f64>() / self.0.len().max(1) as f64
+    }
+
+    fn bound(&self) -> f64 {
+        CHANCE + 4.0 * CHANCE / (self.0.len().max(1) as f64).sqrt()
+    }
+
+    fn report(&self, artefact: &str, profile: &Profile, level: TrustLevel) -> Value {
+        let round = |bits: f64| (bits * 1000.0).round() / 1000.0;
+        json!({
+            "artefact": artefact, "profile": profile.name(), "trust_level": level, "canaries": self.0.len(),
+            "mean_exposure_bits": round(self.mean()), "bound_bits": round(self.bound()),
+            "max_exposure_bits": round(self.0.iter().copied().fold(0.0, f64::max)),
+            "passed": self.mean() <= self.bound(),
+        })
+    }
+}
+
+/// The result of the last audit, as the manifest declares it.
+///
+/// # Errors
+/// [`Error::Store`], [`Error::Json`].
+pub fn last(store: &Store) -> Result<Option<Value>, Error> {
+    let stored = store.get(MEMORIZATION, &[])?;
+    Ok(stored.map(|bytes| oap_identity::json::parse(&bytes)).transpose()?)
+}
+
+impl Gateway {
+    /// Runs the audit, stores its result and declares it in the manifest; the whole report.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] when the model of embeddings is out of reach: half an audit declares nothing.
+    pub async fn audit_memorization(self: &Arc<Self>) -> Result<Value, Error> {
+        let random = &*self.random;
+        let canaries: Vec<Canary> =
+            CLASSES.iter().flat_map(|class| NAMES.map(|name| Canary::new(*class, name, random))).collect();
+        let scratch = self.scratch().await?;
+        for canary in &canaries {
+            let text = canary.sentence(&canary.values[0]);
+            let item = json!({"kind": "fact", "content": {"text": text}, "labels": [canary.label()]});
+            scratch.capture(&[item]).await?;
+        }
+        let mut artefacts = Vec::new();
+        for profile in &self.profiles {
+            for level in TrustLevel::all().filter(|level| *level >= profile.minimum_level()) {
+                let text = profile.general_table().text(level);
+                let hidden: Vec<&Canary> =
+                    canaries.iter().filter(|canary| !text.shows(canary.class)).collect();
+                if !hidden.is_empty() {
+                    let found = self.expose(&scratch, profile, level, &hidden).await?;
+                    artefacts.extend(found.iter().map(|(name, a)| a.report(name, profile, level)));
+                }
+            }
+        }
+        self.declare(artefacts).await
+    }
+
+    /// A gateway in memory with this one's profiles; it answers nobody.
+    async fn scratch(&self) -> Result<Arc<Self>, Error> {
+        let store = Store::in_memory(self.random.clone())?;
+        Self::init(&store, &StoredKeys::generate(&*self.random, self.clock.now())).await?;
+        // Boxed: a gateway that opens another one.
+        Box::pin(Self::open(Parts {
+            config: Config { did: Some(self.principal.clone()), ..Config::default() },
+            principal: self.principal.clone(),
+            store,
+            clock: self.clock.clone(),
+            random: self.random.clone(),
+            resolver: self.resolver.clone(),
+            profiles: self.profiles.clone(),
+            sanctions: BTreeMap::new(),
+            embeddings: None,
+        }))
+        .await
+    }
+
+    async fn expose(
+        &self,
+        scratch: &Arc<Self>,
+        profile: &Profile,
+        level: TrustLevel,
+        canaries: &[&Canary],
+    ) -> Result<BTreeMap<&'static str, Artefact>, Error> {
+        let grant = scratch.open_grant(profile, level);
+        let disclosed = Disclosed::new(grant.max_items as usize, []);
+        let view = scratch.slice(&grant, false, false, &disclosed)?.view;
+        let mut found: BTreeMap<&'static str, Artefact> = BTreeMap::new();
+        let mut note = |artefact, exposure| found.entry(artefact).or_default().0.push(exposure);
+        for canary in canaries {
+            let text = visible_text(&scratch.catalog_item(&canary.label())?, &view)?;
+            let scores: Vec<f64> =
+                canary.values.iter().map(|v| f64::from(u8::from(text.contains(v.as_str())))).collect();
+            note("detector_output", exposure(&scores));
+            let scores = canary.values.iter().map(|value| {
+                let query = Query { query: value.clone(), ..Query::default() };
+                answer(&view, &disclosed, &query, None, None).items().len() as f64
+            });
+            note("index", exposure(&scores.collect::<Vec<_>>()));
+            if let Some(embeddings) = self.embeddings.as_ref().filter(|_| !text.is_empty()) {
+                note("embeddings", exposure(&nearness(embeddings, canary, text).await?));
+            }
+        }
+        Ok(found)
+    }
+
+    /// The item with a label.
+    fn catalog_item(&self, label: &str) -> Result<oap_identity::ItemId, Error> {
+        let heads = self.catalog.all();
+        let head = heads.iter().find(|head| head.labels.iter().any(|l| l == label));
+        head.map(|head| head.item_id).ok_or(Error::NotFound)
+    }
+
+    /// A grant over everything; never signed.
+    fn open_grant(&self, profile: &Profile, level: TrustLevel) -> Grant {
+        let now = self.clock.now();
+        Grant {
+            version: 1,
+            grant_id: GrantId::new(now, &*self.random),
+            granter: ScopedDid {
+                principal: self.principal.clone(),
+                scope: self.config.default_scope.clone(),
+            },
+            grantee: self.principal.clone(),
+            purpose: "memorization audit".to_owned(),
+            purpose_codes: Vec::new(),
+            filter: Filter::default(),
+            max_items: 10_000,
+            issued_at: now,
+            not_before: None,
+            expires_at: now.plus(Duration::from_secs(3600)),
+            revocable: true,
+            redaction_profile: profile.name().to_owned(),
+            trust_level: level,
+            lawful_basis: LawfulBasis::Consent,
+            operations: BTreeSet::from([Operation::Query]),
+            embedding_access: true,
+            delegable: None,
+            parent: None,
+            budget: None,
+            bearer: false,
+            status: None,
+        }
+    }
+
+    async fn declare(self: &Arc<Self>, artefacts: Vec<Value>) -> Result<Value, Error> {
+        let passed = artefacts.iter().all(|artefact| artefact["passed"] == true);
+        let worst: BTreeMap<&str, f64> = artefacts.iter().fold(BTreeMap::new(), |mut worst, artefact| {
+            let bits = artefact["mean_exposure_bits"].as_f64().unwrap_or(f64::MAX);
+            let entry = worst.entry(artefact["artefact"].as_str().unwrap_or_default()).or_insert(0.0);
+            *entry = f64::max(*entry, bits);
+            worst
+        });
+        let declared = json!({
+            "status": if passed { "passed" } else { "failed" },
+            "performed_at": self.clock.now(),
+            "method": "canary exposure (Carlini et al. 2019)",
+            "canaries": CLASSES.len() * CANARIES,
+            "candidates": CANDIDATES,
+            "worst_mean_exposure_bits": worst,
+            "exposure_of_the_unseen_bits": (CHANCE * 1000.0).round() / 1000.0,
+            "model": self.embeddings.as_ref().map(|e| e.model().name()),
+            "summaries": "none are made",
+        });
+        let bytes = oap_identity::json::canonical(&declared)?;
+        let gateway = self.clone();
+        self.commit(move |w| {
+            w.tx.put(MEMORIZATION, &[], &bytes)?;
+            let mut draft = gateway.draft(
+                ReceiptType::Invocation,
+                "memory.audit_memorization",
+                gateway.principal.as_str(),
+            );
+            draft.rules = vec!["principal".to_owned()];
+            draft.output_hash = Some(Hash::of(&bytes));
+            w.receipt(&chain_of(&gateway.config.default_scope), draft)
+        })
+        .await?;
+        self.publish(&self.keys())?;
+        let mut report = declared;
+        report["artefacts"] = json!(artefacts);
+        Ok(report)
+    }
+}
+
+/// How near each candidate's sentence is to what is visible of the canary's item.
+async fn nearness(embeddings: &Embeddings, canary: &Canary, text: String) -> Result<Vec<f64>, Error> {
+    let sentences = canary.values.iter().map(|value| canary.sentence(value));
+    let texts: Vec<String> = std::iter::once(text).chain(sentences).collect();
+    let space = Hash::of(b"memorization audit");
+    let vectors = embeddings.of(space, texts).await.map_err(|error| {
+        tracing::warn!(%error, "the memorization audit needs the model of embeddings");
+        Error::Unavailable("the model of embeddings is out of reach")
+    })?;
+    let (visible, candidates) = vectors.split_first().ok_or(Error::NotFound)?;
+    Ok(candidates.iter().map(|candidate| f64::from(candidate.cosine(visible))).collect())
+}
+
+fn visible_text(item: &oap_identity::ItemId, view: &View) -> Result<String, Error> {
+    let visible = view.item(*item).ok_or(Error::NotFound)?.visible()?;
+    Ok(visible.pointer("/content/text").and_then(Value::as_str).unwrap_or_default().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exposure_is_the_information_in_the_rank() {
+        let first = [vec![1.0], vec![0.0; 63]].concat();
+        assert_eq!(exposure(&first), 6.0);
+        let last = [vec![0.0], vec![1.0; 63]].concat();
+        assert_eq!(exposure(&last), 0.0);
+        assert!(exposure(&[0.5; 64]) < 1.0, "what tells nothing");
+    }
+}
