@@ -3,7 +3,8 @@
 //! One item a turn, the question is the query, the score is the share of a question's evidence turns among the
 //! first k items of the answer; adversarial questions (category 5) are left out. The whole way is taken: capture,
 //! grant, token, query. The conversations are in `OAP_LOCOMO`, or beside the project in `shared/data/locomo-dev`;
-//! their licence keeps them out of it.
+//! their licence keeps them out of it. With `--features local-model` and `OAP_MODEL_DIR` the ranking is fused with
+//! that of a sentence-transformer.
 
 #[path = "../tests/common/mod.rs"]
 mod common;
@@ -49,9 +50,24 @@ fn print(name: &str, questions: usize, sums: [f64; 4]) {
     println!("{name:<14} {questions:>9} {}", means.join(" "));
 }
 
+/// The sentence-transformer in `OAP_MODEL_DIR`, in a program built with the feature `local-model`.
+#[cfg(feature = "local-model")]
+fn model() -> Option<Box<dyn oap_gateway::embedding::EmbeddingModel>> {
+    let folder = std::env::var_os("OAP_MODEL_DIR")?;
+    Some(Box::new(oap_gateway::embedding::LocalModel::load(folder.as_ref(), "local").unwrap()))
+}
+
+#[cfg(not(feature = "local-model"))]
+fn model() -> Option<Box<dyn oap_gateway::embedding::EmbeddingModel>> {
+    None
+}
+
 /// The sums over all questions, and their number.
 async fn recall(conversation: &Value) -> ([f64; 4], usize) {
-    let world = World::with(1, Config::default()).await;
+    let world = match model() {
+        Some(model) => World::embedding(model).await,
+        None => World::with(1, Config::default()).await,
+    };
     let items = locomo::items(conversation, &["talk"]);
     let mut turns = BTreeMap::new();
     for batch in items.chunks(500) {
