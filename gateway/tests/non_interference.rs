@@ -10,6 +10,7 @@ mod common;
 mod twins;
 
 use common::*;
+use oap_gateway::embedding::EmbeddingModel;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use twins::*;
@@ -24,6 +25,10 @@ struct Visible {
     words: Vec<&'static str>,
     label: &'static str,
     hour: u8,
+    /// Whether it is a contact, whose channels the profile hides below level 3.
+    contact: bool,
+    /// Whether it lies in another scope and comes over a bridge.
+    bridged: bool,
     hidden: [Hidden; 2],
 }
 
@@ -65,12 +70,20 @@ fn hidden() -> impl Strategy<Value = Hidden> {
 fn visible() -> impl Strategy<Value = Visible> {
     let kind = prop::sample::select(&["fact", "preference", "conversation_turn"][..]);
     let label = prop::sample::select(&["shared", "shared_too"][..]);
-    (kind, prop::collection::vec(word(), 1..5), label, 0..12u8, [hidden(), hidden()])
-        .prop_map(|(kind, words, label, hour, hidden)| Visible { kind, words, label, hour, hidden })
+    (kind, prop::collection::vec(word(), 1..5), label, 0..12u8, any::<[bool; 2]>(), [hidden(), hidden()])
+        .prop_map(|(kind, words, label, hour, [contact, bridged], hidden)| Visible {
+            kind,
+            words,
+            label,
+            hour,
+            contact,
+            bridged,
+            hidden,
+        })
 }
 
 fn outside() -> impl Strategy<Value = Outside> {
-    (0..7u8, prop::collection::vec(word(), 1..5), 0..12u8).prop_map(|(why, words, hour)| Outside {
+    (0..9u8, prop::collection::vec(word(), 1..5), 0..12u8).prop_map(|(why, words, hour)| Outside {
         why,
         words,
         hour,
@@ -96,6 +109,12 @@ impl Visible {
             },
             "labels": [self.label],
         });
+        if self.contact {
+            item["content"]["structured"] = json!({
+                "entity_type": "oap.entity.contact", "names": {"given": "Quentin", "family": self.words[0]},
+                "channels": [{"type": "email", "value": format!("x-{}@own.example", hidden.mailbox)}],
+            });
+        }
         if let Some(ttl) = hidden.ttl {
             item["ttl_days"] = json!(ttl);
         }
@@ -127,6 +146,12 @@ impl Outside {
             3 => item["sensitivity"] = json!("restricted"),
             4 => item["exportable"] = json!(false),
             5 => item["expires_at"] = json!("2026-04-30T00:00:00Z"),
+            // These two are kept back by the gates alone, where there are any.
+            6 => item["labels"] = json!(["shared", "sealed", "never"]),
+            7 => {
+                item["labels"] = json!(["shared", "unbridged"]);
+                item["scope_id"] = json!("work");
+            }
             _ => item["kind"] = json!("observation"),
         }
         item
@@ -138,6 +163,10 @@ struct Case {
     visible: Vec<Visible>,
     outside: [Vec<Outside>; 2],
     level: u8,
+    profile: &'static str,
+    gated: bool,
+    embeddings: bool,
+    budget: Option<u32>,
     max_items: u32,
     queries: Vec<Value>,
     /// Written to one side alone between two rounds of the same queries.
@@ -173,22 +202,45 @@ fn query() -> impl Strategy<Value = Value> {
 }
 
 fn case() -> impl Strategy<Value = Case> {
+    let profile = prop::sample::select(&["memory.v1", "contact.v1", "calendar_event.v1", "task.v1"][..]);
+    let rules = (profile, any::<bool>(), any::<bool>(), prop::option::weighted(0.2, 1..6u32));
     (
         prop::collection::vec(visible(), 1..6),
         [prop::collection::vec(outside(), 0..5), prop::collection::vec(outside(), 0..5)],
         0..=3u8,
+        rules,
         1..8u32,
         prop::collection::vec(query(), 1..4),
         outside(),
     )
-        .prop_map(|(visible, outside, level, max_items, queries, later)| Case {
-            visible,
-            outside,
-            level,
-            max_items,
-            queries,
-            later,
+        .prop_map(|(visible, outside, level, rules, max_items, queries, later)| {
+            let (profile, gated, embeddings, budget) = rules;
+            Case { visible, outside, level, profile, gated, embeddings, budget, max_items, queries, later }
         })
+}
+
+/// What the owner owes: on both sides the same, as far as it concerns the grant, and more on one of them.
+async fn oblige(world: &World, index: usize, case: &Case) {
+    let set = async |context: Value| {
+        world.owner("POST", "/oap/owner/contexts", Some(&context)).await.ok();
+    };
+    if case.gated {
+        let nda = json!({
+            "id": "nda:1", "counterparties": ["did:web:other.example"], "type": "mutual",
+            "covered_categories": ["sealed", "private", "never", "observation"],
+            "valid_from": "2026-01-01", "valid_until": "2027-01-01", "jurisdiction": "DE",
+            "document_hash": format!("sha256:{}", "0".repeat(64)),
+        });
+        set(json!({"ccc_version": "1.0", "scope_id": "personal", "active_ndas": [nda]})).await;
+        let bridge = json!({
+            "from_scope": "work", "to_scope": "personal", "data_categories": ["bridged"],
+            "valid_until": "2026-12-31T00:00:00Z",
+        });
+        world.owner("POST", "/oap/owner/bridges", Some(&bridge)).await.ok();
+    }
+    if index == 1 {
+        set(json!({"ccc_version": "1.0", "scope_id": "clinic", "embargo_list": ["did:web:other.example"]})).await;
+    }
 }
 
 /// Everything that a grantee gets, in order.
@@ -204,11 +256,18 @@ async fn observe(side: &Side, index: usize, case: &Case) -> Vec<(u16, usize, Val
         }
         // Level 3 shows e-mail addresses; there the two sides have the same one.
         let mut item = visible.item(index);
+        if case.gated && visible.bridged {
+            item["scope_id"] = json!("work");
+            item["labels"] = json!([visible.label, "bridged"]);
+        }
         if case.level == 3 {
             let same = visible.item(0)["content"]["text"].as_str().unwrap().to_owned();
             let secret = &visible.hidden[index].secret;
             let text = same.replace(&visible.hidden[0].secret, secret);
             item["content"]["text"] = json!(text);
+            if visible.contact {
+                item["content"]["structured"] = visible.item(0)["content"]["structured"].clone();
+            }
         }
         side.capture(100 + number as u64, &item).await;
     }
@@ -218,21 +277,35 @@ async fn observe(side: &Side, index: usize, case: &Case) -> Vec<(u16, usize, Val
     }
     side.random.set(1);
     let grantee = agent(2);
-    let draft = json!({
+    oblige(world, index, case).await;
+    side.random.set(1);
+    let mut draft = json!({
         "grantee": grantee.did(), "purpose": "testing", "max_items": case.max_items,
         "filter": {
             "labels_any": ["shared", "shared_too"], "exclude_labels": ["never"],
             "kinds": ["fact", "preference", "conversation_turn"],
         },
         "expires_at": "2026-06-30T23:59:59Z",
-        "redaction_profile": "oap.profile.projection.memory.v1", "trust_level": case.level,
+        "redaction_profile": format!("oap.profile.projection.{}", case.profile), "trust_level": case.level,
     });
+    if case.gated {
+        // What the gates keep back, the filter of these grants admits.
+        draft["filter"]["scopes"] = json!(["personal", "work"]);
+        draft["filter"]["exclude_labels"] = json!(["nothing"]);
+    }
+    if let Some(queries) = case.budget {
+        draft["budget"] = json!({"queries": queries});
+    }
     let grant = world.issue(&draft).await;
     side.random.set(2);
     let token = world.token(&grantee, &grant).await;
     let mut seen = Vec::new();
     let mut keep = |answer: Answer| {
         let mut body = answer.body;
+        if body.get("error").is_some() {
+            // The gateway's own name for the request.
+            body["request_id"] = json!("");
+        }
         mask(&mut body);
         seen.push((answer.status.as_u16(), answer.bytes.len(), body));
     };
@@ -252,9 +325,7 @@ async fn observe(side: &Side, index: usize, case: &Case) -> Vec<(u16, usize, Val
         }
         let mut vectors = case.queries[0].clone();
         vectors["include_embeddings"] = json!(true);
-        let mut answer = world.query(&grantee, &token, &vectors).await;
-        answer.body["request_id"] = json!("");
-        keep(answer);
+        keep(world.query(&grantee, &token, &vectors).await);
         let mut listing = world.as_agent(&grantee, &token, "GET", "/oap/audit", None).await;
         for receipt in listing.body["receipts"].as_array_mut().into_iter().flatten() {
             // Some cover a cursor; each was compared when it was answered with.
@@ -282,7 +353,8 @@ fn non_interference() {
     runner
         .run(&case(), |case| {
             let (left, right) = runtime.block_on(async {
-                let (a, b) = (Side::new().await, Side::new().await);
+                let model = || case.embeddings.then(|| Box::new(Letters) as Box<dyn EmbeddingModel>);
+                let (a, b) = (Side::with(model()).await, Side::with(model()).await);
                 (observe(&a, 0, &case).await, observe(&b, 1, &case).await)
             });
             prop_assert_eq!(left.len(), right.len());

@@ -172,30 +172,9 @@ async fn the_place_of_a_receipt_in_its_chain() {
 /// A vector that is served is the vector of what is visible: what it is inverted to was readable before.
 #[tokio::test]
 async fn inverting_an_embedding() {
-    use oap_gateway::embedding::{Embedding, EmbeddingModel};
-    use oap_memory::Vector;
-    /// Every letter counts: a text can be told from its vector.
-    struct Letters;
-    impl EmbeddingModel for Letters {
-        fn name(&self) -> &str {
-            "letters"
-        }
-        fn dimensions(&self) -> usize {
-            256
-        }
-        fn embed(&self, texts: Vec<String>) -> Embedding<'_> {
-            let count = |text: &String| {
-                let mut counts = vec![0.001; 256];
-                text.bytes().for_each(|byte| counts[usize::from(byte)] += 1.0);
-                Vector::new(counts).unwrap()
-            };
-            let vectors = texts.iter().map(count).collect();
-            Box::pin(async move { Ok(vectors) })
-        }
-    }
     let mut vectors = Vec::new();
     for password in ["Xk29vvTTmQ81", "another9Secret77"] {
-        let world = World::embedding(Box::new(Letters)).await;
+        let world = World::embedding(Box::new(crate::twins::Letters)).await;
         world.capture(&[note(&format!("Note this: password: {password}"), &["shared"])]).await;
         let mut draft = Target::draft(&world, 3);
         draft["embedding_access"] = json!(true);

@@ -2,8 +2,12 @@
 
 use crate::common::*;
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD as B64};
-use oap_gateway::Config;
-use oap_identity::Random;
+use oap_gateway::embedding::{Embedding, EmbeddingModel};
+use oap_gateway::keyring::StoredKeys;
+use oap_gateway::{Config, Gateway};
+use oap_identity::{Random, Timestamp};
+use oap_memory::Vector;
+use oap_memory::gate::Sanctions;
 use oap_identity::random::Seeded;
 use oap_store::Store;
 use serde_json::{Value, json};
@@ -30,10 +34,18 @@ pub struct Side {
 }
 
 impl Side {
+    #[allow(dead_code, reason = "one of the two test binaries has none")]
     pub async fn new() -> Self {
+        Self::with(None).await
+    }
+
+    /// With a model of embeddings.
+    pub async fn with(model: Option<Box<dyn EmbeddingModel>>) -> Self {
         let random = Arc::new(Settable(Mutex::new(Seeded::new(1))));
         let store = Store::in_memory(random.clone()).unwrap();
-        let world = World::on(store, Config::default(), random.clone()).await;
+        let keys = StoredKeys::generate(&*random, Timestamp::from_millis(START));
+        Gateway::init(&store, &keys).await.unwrap();
+        let world = World::equipped(store, Config::default(), random.clone(), Sanctions::new(), model).await;
         Self { world, random }
     }
 
@@ -41,6 +53,29 @@ impl Side {
     pub async fn capture(&self, seed: u64, item: &Value) -> String {
         self.random.set(seed);
         self.world.capture(std::slice::from_ref(item)).await.remove(0)
+    }
+}
+
+/// A model to which every letter counts: a text can be told from its vector.
+pub struct Letters;
+
+impl EmbeddingModel for Letters {
+    fn name(&self) -> &str {
+        "letters"
+    }
+
+    fn dimensions(&self) -> usize {
+        256
+    }
+
+    fn embed(&self, texts: Vec<String>) -> Embedding<'_> {
+        let count = |text: &String| {
+            let mut counts = vec![0.001; 256];
+            text.bytes().for_each(|byte| counts[usize::from(byte)] += 1.0);
+            Vector::new(counts).unwrap()
+        };
+        let vectors = texts.iter().map(count).collect();
+        Box::pin(async move { Ok(vectors) })
     }
 }
 
