@@ -239,7 +239,8 @@ async fn oblige(world: &World, index: usize, case: &Case) {
         world.owner("POST", "/oap/owner/bridges", Some(&bridge)).await.ok();
     }
     if index == 1 {
-        set(json!({"ccc_version": "1.0", "scope_id": "clinic", "embargo_list": ["did:web:other.example"]})).await;
+        set(json!({"ccc_version": "1.0", "scope_id": "clinic", "embargo_list": ["did:web:other.example"]}))
+            .await;
     }
 }
 

@@ -1,0 +1,232 @@
+//! What must hold between two runs that differ in one thing.
+
+mod support;
+
+use oap_memory::answer::answer;
+use oap_memory::gate::{Destination, Gate, Obligations};
+use oap_memory::item::Kind;
+use oap_memory::project::project;
+use oap_memory::text::Language;
+use oap_memory::view::{Disclosed, Terms, View, Whole};
+use oap_memory::{Confidence, Filter, Head, Profile, Query, TrustLevel};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::convert::Infallible;
+use support::*;
+
+const LABELS: [&str; 4] = ["a", "b", "c", "d"];
+
+/// Items of every shape that a profile has a table for, with every sort of span in their text.
+fn item() -> impl Strategy<Value = Value> {
+    let entity = prop::sample::select(&["none", "contact", "calendar_event", "task"][..]);
+    let kind = prop::sample::select(Kind::ALL);
+    let labels = prop::collection::btree_set(prop::sample::select(&LABELS[..]), 0..3);
+    let text = prop::collection::vec(
+        prop::sample::select(
+            &["tea", "budget", "a@b.example", "+49 30 901820", "password: Xk29vvTTmQ81", "10.0.0.1"][..],
+        ),
+        0..6,
+    );
+    let more = (any::<bool>(), any::<bool>(), 0..=100u8, 0..28u8, any::<bool>());
+    (entity, kind, labels, text, more).prop_map(|(entity, kind, labels, text, more)| {
+        let (subject, extension, confidence, day, primary) = more;
+        let mut item = json!({
+            "kind": kind, "content": {"text": text.join(" and ")}, "labels": labels,
+            "provenance": {
+                "confidence": f64::from(confidence) / 100.0,
+                "captured_at": format!("2026-04-{:02}T10:00:00Z", day + 1),
+            },
+        });
+        if text.is_empty() {
+            item["content"] = json!({"structured": {"note": "nothing said"}});
+        }
+        match entity {
+            "contact" => {
+                item["content"]["structured"] = json!({
+                    "entity_type": "oap.entity.contact", "names": {"given": "Ada", "family": "Byron"},
+                    "channels": [{"type": "email", "value": "ada@b.example", "primary": primary}],
+                    "affiliations": [{"organization_id": "ent_org", "role": "Lead"}], "languages": ["en"],
+                });
+            }
+            "calendar_event" => {
+                item["content"]["structured"] = json!({
+                    "entity_type": "oap.entity.calendar_event", "title": "Review",
+                    "visibility": if primary { "private" } else { "public" },
+                    "start": "2026-05-02T10:00:00Z", "end": "2026-05-02T11:00:00Z", "transparency": "opaque",
+                    "participant_dids": ["did:web:a.example"],
+                });
+            }
+            "task" => {
+                item["content"]["structured"] = json!({
+                    "entity_type": "oap.entity.task", "status": "open", "title": "Write", "priority": "high",
+                    "description": "All of it",
+                });
+            }
+            _ => {}
+        }
+        if subject {
+            item["subject_entity_id"] = json!("ent_ada");
+        }
+        if extension {
+            item["extensions"] = json!({"example.app": {"colour": "blue"}});
+        }
+        item
+    })
+}
+
+fn filter() -> impl Strategy<Value = Filter> {
+    let labels = || prop::option::of(prop::collection::vec(prop::sample::select(&LABELS[..]), 0..3));
+    let kinds = prop::option::of(prop::collection::vec(prop::sample::select(Kind::ALL), 0..4));
+    let day = || prop::option::of(1..28u8);
+    let subject = prop::option::of(prop::bool::ANY);
+    let confidence = prop::option::of(0..=100u8);
+    (labels(), labels(), labels(), kinds, (day(), day()), subject, confidence).prop_map(
+        |(any, all, out, kinds, (after, before), subject, confidence)| {
+            let own = |list: Option<Vec<&str>>| list.map(|l| l.into_iter().map(str::to_owned).collect());
+            let at = |day: Option<u8>| day.map(|d| format!("2026-04-{d:02}T00:00:00Z").parse().unwrap());
+            Filter {
+                labels_any: own(any),
+                labels_all: own(all),
+                exclude_labels: own(out),
+                kinds,
+                captured_after: at(after),
+                captured_before: at(before),
+                subject_entity_ids: subject
+                    .map(|ada| vec![if ada { "ent_ada" } else { "ent_bob" }.to_owned()]),
+                min_confidence: confidence.map(|c| Confidence::try_from(f64::from(c) / 100.0).unwrap()),
+                ..Filter::default()
+            }
+        },
+    )
+}
+
+/// Both conditions at once, member by member.
+fn both(one: &Filter, other: &Filter) -> Filter {
+    fn join<T>(one: &Option<T>, other: &Option<T>, join: impl Fn(&T, &T) -> T) -> Option<T>
+    where
+        T: Clone,
+    {
+        match (one, other) {
+            (Some(one), Some(other)) => Some(join(one, other)),
+            (one, other) => one.clone().or_else(|| other.clone()),
+        }
+    }
+    let common = |one: &Vec<String>, other: &Vec<String>| {
+        one.iter().filter(|label| other.contains(label)).cloned().collect()
+    };
+    let all = |one: &Vec<String>, other: &Vec<String>| one.iter().chain(other).cloned().collect();
+    Filter {
+        labels_any: join(&one.labels_any, &other.labels_any, common),
+        labels_all: join(&one.labels_all, &other.labels_all, all),
+        exclude_labels: join(&one.exclude_labels, &other.exclude_labels, all),
+        kinds: join(&one.kinds, &other.kinds, |a, b| a.iter().filter(|k| b.contains(k)).copied().collect()),
+        captured_after: join(&one.captured_after, &other.captured_after, |a, b| *a.max(b)),
+        captured_before: join(&one.captured_before, &other.captured_before, |a, b| *a.min(b)),
+        subject_entity_ids: join(&one.subject_entity_ids, &other.subject_entity_ids, common),
+        min_confidence: join(&one.min_confidence, &other.min_confidence, |a, b| if a >= b { *a } else { *b }),
+        ..Filter::default()
+    }
+}
+
+fn gate(owner: &Owner) -> Gate {
+    let destination = Destination {
+        grantee: owner.did(),
+        own_agent: false,
+        scope: "personal".parse().unwrap(),
+        consented: false,
+        anonymous: false,
+        shows_subject: true,
+    };
+    Gate::new(Obligations::default(), destination, now())
+}
+
+/// A view, as its grantee can see it.
+fn view(
+    owner: &Owner,
+    items: &[(Head, Whole)],
+    filter: &Filter,
+    profile: &Profile,
+    level: TrustLevel,
+) -> View {
+    let gate = gate(owner);
+    let disclosed = Disclosed::new(1000, []);
+    let terms = Terms {
+        filter,
+        scope: &"personal".parse().unwrap(),
+        profile,
+        level,
+        own_agent: false,
+        disclosed: &disclosed,
+        embeddings: false,
+        model: None,
+        belief_threshold: Confidence::try_from(0.5).unwrap(),
+        gate: &gate,
+        language: Language::English,
+        now: now(),
+    };
+    let load = |head: &Head| -> Result<Whole, Infallible> {
+        Ok(items.iter().find(|(known, _)| known.item_id == head.item_id).unwrap().1.clone())
+    };
+    View::build(&terms, items.iter().map(|(head, _)| head), load).unwrap().0
+}
+
+fn level() -> impl Strategy<Value = TrustLevel> {
+    (0..=4u8).prop_map(|level| level.try_into().unwrap())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn raising_the_level_never_hides_a_field(item in item()) {
+        let owner = Owner::new(5);
+        let (_, whole) = owner.capture(&item);
+        for profile in Profile::built_in() {
+            let mut below = BTreeSet::new();
+            for level in TrustLevel::all() {
+                let shown = project(&whole.committed, &profile, level, true).unwrap();
+                let shown: BTreeSet<String> = shown.chosen().iter().map(|d| d.encoded()).collect();
+                prop_assert!(below.is_subset(&shown), "{} at level {}", profile.name(), level.get());
+                below = shown;
+            }
+        }
+    }
+
+    #[test]
+    fn narrowing_a_filter_never_adds_an_item(items in prop::collection::vec(item(), 1..8), wide in filter(), more in filter()) {
+        let owner = Owner::new(5);
+        let heads: Vec<Head> = items.iter().map(|item| owner.capture(item).0).collect();
+        let (scope, narrow) = ("personal".parse().unwrap(), both(&wide, &more));
+        for head in &heads {
+            let admits = |filter: &Filter| filter.admits(head, &scope, false, now());
+            // Nor does it lose one that both conditions admit; an intersection of lists of "any" may.
+            prop_assert!(!admits(&narrow) || (admits(&wide) && admits(&more)), "{narrow:?}");
+        }
+    }
+
+    #[test]
+    fn an_item_outside_changes_nothing(
+        items in prop::collection::vec(item(), 1..8),
+        outsider in item(),
+        filter in filter(),
+        level in level(),
+        words in prop::sample::select(&["tea", "budget email", "a@b.example", "", "Xk29vvTTmQ81"][..]),
+    ) {
+        let owner = Owner::new(5);
+        let inside: Vec<(Head, Whole)> = items.iter().map(|item| owner.capture(item)).collect();
+        let outsider = owner.capture(&outsider);
+        let scope = "personal".parse().unwrap();
+        prop_assume!(!filter.admits(&outsider.0, &scope, false, now()));
+        let mut with = inside.clone();
+        with.insert(items.len() / 2, outsider);
+        for profile in Profile::built_in().iter().filter(|profile| level >= profile.minimum_level()) {
+            let (one, other) = (view(&owner, &inside, &filter, profile, level), view(&owner, &with, &filter, profile, level));
+            let query = Query { query: words.to_owned(), ..Query::default() };
+            let disclosed = Disclosed::new(1000, []);
+            let says = |view: &View| answer(view, &disclosed, &query, None, None).items_json();
+            prop_assert_eq!(says(&one), says(&other));
+            prop_assert_eq!((one.ends(), one.items().len()), (other.ends(), other.items().len()));
+        }
+    }
+}
