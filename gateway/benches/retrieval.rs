@@ -10,7 +10,8 @@
 mod common;
 
 use common::*;
-use oap_gateway::{Config, locomo};
+use oap_gateway::Config;
+use oap_memory::import::locomo;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -17,13 +17,13 @@ pub mod home;
 pub mod http;
 pub mod keyring;
 pub mod ledger;
-pub mod locomo;
 pub mod proofs;
 pub mod serve;
 pub mod service;
 pub mod shelf;
 pub mod tables;
 pub mod tls;
+pub mod transfer;
 pub mod views;
 
 pub use config::Config;

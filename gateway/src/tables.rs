@@ -45,6 +45,12 @@ pub const CONSENTS: Table = Table(21);
 pub const DECISIONS: Table = Table(22);
 /// The result of the last memorization audit: one value.
 pub const MEMORIZATION: Table = Table(23);
+/// Capture receipts of items that came from another house, by id, in canonical form.
+pub const FOREIGN_RECEIPTS: Table = Table(24);
+/// DID documents of former houses, by DID, as the owner trusted them.
+pub const FORMER: Table = Table(26);
+/// What was imported from elsewhere, by hash of its source: the item, and the hash of what it said.
+pub const SOURCES: Table = Table(25);
 /// What grantees spent, by hash of the grantee.
 pub const BUDGETS: Table = Table(17);
 /// What was spent of a grant's own budget, by its hash.

@@ -252,8 +252,11 @@ pub fn load(store: &Store, head: &Head) -> Result<Whole, Error> {
     let chain = stored_links(store, head.item_id)?;
     let first: Link = serde_json::from_str(chain.first().ok_or(Error::NotFound)?)?;
     let receipt = tables::receipt_id(first.receipt);
-    let place = store.get(tables::RECEIPT_PLACES, &receipt)?.ok_or(Error::NotFound)?;
-    let capture_receipt = store.get(RECEIPTS, &place)?.ok_or(Error::NotFound)?;
+    let capture_receipt = match store.get(tables::RECEIPT_PLACES, &receipt)? {
+        Some(place) => store.get(RECEIPTS, &place)?,
+        None => store.get(tables::FOREIGN_RECEIPTS, &receipt)?,
+    };
+    let capture_receipt = capture_receipt.ok_or(Error::NotFound)?;
     Ok(Whole { committed, chain, capture_receipt: canonical(capture_receipt)? })
 }
 

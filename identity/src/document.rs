@@ -10,6 +10,8 @@ use crate::key::AgreementKey;
 use crate::signed::SignedError;
 use crate::time::Timestamp;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Why a document was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -175,6 +177,35 @@ impl DidDocument {
     #[must_use]
     pub fn service(&self, kind: &str) -> Option<&str> {
         self.services.iter().find(|(k, _)| k == kind).map(|(_, url)| url.as_str())
+    }
+}
+
+/// The DID documents that a receiver has: an item that changed house carries signatures of more than one principal.
+pub trait Documents {
+    /// The document of a DID.
+    fn document(&self, did: &Did) -> Option<&DidDocument>;
+
+    /// The key of that id, whosever it is.
+    fn key_of(&self, kid: &Kid) -> Option<&VerificationKey> {
+        self.document(kid.did())?.key(kid)
+    }
+}
+
+impl Documents for DidDocument {
+    fn document(&self, did: &Did) -> Option<&DidDocument> {
+        (self.id == *did).then_some(self)
+    }
+}
+
+impl Documents for BTreeMap<Did, Arc<DidDocument>> {
+    fn document(&self, did: &Did) -> Option<&DidDocument> {
+        self.get(did).map(|document| &**document)
+    }
+}
+
+impl<D: Documents + ?Sized> Documents for Arc<D> {
+    fn document(&self, did: &Did) -> Option<&DidDocument> {
+        (**self).document(did)
     }
 }
 

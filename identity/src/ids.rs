@@ -104,6 +104,10 @@ identifier!(
     ItemId, "mem_"
 );
 identifier!(
+    /// A bundle: `bdl_` and a ULID.
+    BundleId, "bdl_"
+);
+identifier!(
     /// A Cross Scope Bridge (RFC 0006 section 3.6): `brg_` and a ULID.
     BridgeId, "brg_"
 );

@@ -35,7 +35,7 @@ pub fn build(publication: &Publication, tool: &Value, signer: &Signer) -> Result
         "memory_exchange": exchange(publication),
         "projections": projections(publication),
         "confidentiality": {"memorization_audit": audit},
-        "formats": [],
+        "formats": [oap_memory::bundle::FORMAT],
         "tool_manifest": {"uri": publication.url(path::TOOL_MANIFEST), "hash": tool_hash},
         "published_at": publication.now,
     });

@@ -7,7 +7,7 @@
 use crate::item::closed_enum;
 use oap_identity::json::{self, JsonError};
 use oap_identity::signed::{SignedError, UnverifiedSignature, sign_document};
-use oap_identity::{Did, DidDocument, Hash, ItemId, ReceiptId, Signer, Timestamp};
+use oap_identity::{Did, Documents, Hash, ItemId, ReceiptId, Signer, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -70,6 +70,9 @@ pub enum ChainError {
     /// A link that is not one.
     #[error("link {0} is malformed: {1}")]
     Malformed(usize, String),
+    /// A link of another actor that is no `migrate`.
+    #[error("link {0} is of another actor, and only a migrate link changes house")]
+    Actor(usize),
     /// A link of another item.
     #[error("link {0} belongs to another item")]
     OtherItem(usize),
@@ -173,12 +176,12 @@ impl VerifiedChain {
     }
 }
 
-/// Checks a whole chain against its owner's document: numbers, hashes, times, events, and a signature on every
-/// link by a key that was in force.
+/// Checks a whole chain against the documents of those who wrote it: numbers, hashes, times, events, and a signature
+/// on every link by a key of its actor that was in force. Only a `migrate` link hands a chain to another actor.
 ///
 /// # Errors
 /// [`ChainError`], with the number of the offending link.
-pub fn verify(links: &[Value], document: &DidDocument) -> Result<VerifiedChain, ChainError> {
+pub fn verify(links: &[Value], documents: &dyn Documents) -> Result<VerifiedChain, ChainError> {
     let mut checked: Vec<Link> = Vec::with_capacity(links.len());
     let mut tip = None;
     for (index, value) in links.iter().enumerate() {
@@ -201,7 +204,14 @@ pub fn verify(links: &[Value], document: &DidDocument) -> Result<VerifiedChain, 
             return Err(ChainError::Event(index, link.event));
         }
         let signature = UnverifiedSignature::of(value).map_err(|e| ChainError::Signature(index, e))?;
-        let key = document.key(signature.kid()).ok_or(ChainError::Signature(index, SignedError::OtherKey))?;
+        if *signature.kid().did() != link.actor {
+            return Err(ChainError::Signature(index, SignedError::OtherKey));
+        }
+        if before.is_some_and(|before| before.actor != link.actor) && link.event != Event::Migrate {
+            return Err(ChainError::Actor(index));
+        }
+        let key =
+            documents.key_of(signature.kid()).ok_or(ChainError::Signature(index, SignedError::OtherKey))?;
         signature.verify(key, link.at).map_err(|e| ChainError::Signature(index, e))?;
         tip = Some(Hash::of_canonical(value)?);
         checked.push(link);

@@ -13,7 +13,7 @@ use crate::tree::Assembly;
 use oap_identity::json::{self, JsonError};
 use oap_identity::random::Random;
 use oap_identity::signed::{SignedError, UnverifiedJwt};
-use oap_identity::{DidDocument, Hash, ItemId, Kid, ReceiptId, Signer, Timestamp};
+use oap_identity::{Documents, Hash, ItemId, Kid, ReceiptId, Signer, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
@@ -92,6 +92,15 @@ impl Committed {
         }
         let jwt = oap_identity::signed::sign_jwt(signer, TYP, &payload)?;
         Ok(Self { jwt, disclosures })
+    }
+
+    /// Reads a version with all its disclosures back from an SD-JWT that [`verify`] has accepted.
+    ///
+    /// # Errors
+    /// [`CommitmentError::SdJwt`].
+    pub fn read(text: &str) -> Result<Self, CommitmentError> {
+        let presentation = sd_jwt::Presentation::parse(text)?;
+        Ok(Self { jwt: presentation.jwt().to_owned(), disclosures: presentation.placed()? })
     }
 
     /// The commitment: the hash of the issuer-signed part.
@@ -254,17 +263,18 @@ impl VerifiedClaims {
     }
 }
 
-/// Checks an SD-JWT against its issuer's document: signature by a key that was in force, disclosures that fit.
+/// Checks an SD-JWT against its issuer's document, one of those given: signature by a key that was in force, disclosures that fit.
 ///
 /// # Errors
 /// [`CommitmentError`].
-pub fn verify(text: &str, document: &DidDocument) -> Result<VerifiedClaims, CommitmentError> {
+pub fn verify(text: &str, documents: &dyn Documents) -> Result<VerifiedClaims, CommitmentError> {
     let presentation = sd_jwt::Presentation::parse(text)?;
     let jwt = UnverifiedJwt::parse(presentation.jwt(), TYP)?;
-    let key = document.key(&jwt.kid()?).ok_or(SignedError::OtherKey)?;
+    let kid = jwt.kid()?;
+    let key = documents.key_of(&kid).ok_or(SignedError::OtherKey)?;
     jwt.verify_with::<Value>(key.public())?;
     let claims = presentation.reveal()?;
-    if claims.get("iss").is_none_or(|iss| iss != document.id().as_str()) {
+    if claims.get("iss").is_none_or(|iss| iss != kid.did().as_str()) {
         return Err(CommitmentError::Claim("iss"));
     }
     let place = place(&claims)?;

@@ -8,7 +8,7 @@ use crate::view::text;
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use oap_identity::json::JsonError;
 use oap_identity::signed::SignedError;
-use oap_identity::{DidDocument, ItemId, Kid, RequestId};
+use oap_identity::{Documents, ItemId, Kid, RequestId};
 use serde_json::{Map, Value};
 
 /// Why an item or an answer was refused.
@@ -68,12 +68,12 @@ pub struct VerifiedItem {
 ///
 /// # Errors
 /// [`EvidenceError`], saying what failed.
-pub fn item(item: &Value, document: &DidDocument) -> Result<VerifiedItem, EvidenceError> {
+pub fn item(item: &Value, documents: &dyn Documents) -> Result<VerifiedItem, EvidenceError> {
     let members = item.as_object().ok_or(EvidenceError::Member("item"))?;
     let integrity = members.get("integrity").ok_or(EvidenceError::Member("integrity"))?;
     let links = integrity["chain"].as_array().ok_or(EvidenceError::Member("integrity.chain"))?;
-    let chain = chain::verify(links, document)?;
-    let (capture, _) = receipt::verify(&integrity["capture_receipt"], document)?;
+    let chain = chain::verify(links, documents)?;
+    let (capture, _) = receipt::verify(&integrity["capture_receipt"], documents)?;
     let first = &chain.links()[0];
     check_capture(&capture, first)?;
     if members.get("item_id").is_none_or(|id| *id != first.item_id.to_string()) {
@@ -83,7 +83,7 @@ pub fn item(item: &Value, document: &DidDocument) -> Result<VerifiedItem, Eviden
         None => None,
         Some(sd_jwt) => {
             let sd_jwt = sd_jwt.as_str().ok_or(EvidenceError::Member("integrity.sd_jwt"))?;
-            let claims = commitment::verify(sd_jwt, document)?;
+            let claims = commitment::verify(sd_jwt, documents)?;
             check_place(&claims, &chain)?;
             check_visible(members, claims.claims())?;
             Some(claims)
@@ -93,6 +93,9 @@ pub fn item(item: &Value, document: &DidDocument) -> Result<VerifiedItem, Eviden
 }
 
 fn check_capture(capture: &Receipt, first: &Link) -> Result<(), EvidenceError> {
+    if capture.principal_did != first.actor {
+        return Err(EvidenceError::Capture("it is of another principal than the first link"));
+    }
     if capture.receipt_id != first.receipt {
         return Err(EvidenceError::Capture("the first link names another receipt"));
     }
@@ -116,6 +119,8 @@ fn check_place(claims: &VerifiedClaims, chain: &VerifiedChain) -> Result<(), Evi
     let link = links.get(place.seq as usize).ok_or(EvidenceError::Place("seq"))?;
     let differs = if link.item_id != place.item_id {
         Some("item_id")
+    } else if link.actor.as_str() != claims.claims().get("iss").and_then(Value::as_str).unwrap_or_default() {
+        Some("the issuer")
     } else if link.event != place.event || !link.event.commits() {
         Some("event")
     } else if link.at.seconds() != place.at.seconds() {
@@ -163,9 +168,9 @@ pub struct VerifiedAnswer {
 ///
 /// # Errors
 /// [`EvidenceError`].
-pub fn answer(answer: &Value, document: &DidDocument) -> Result<VerifiedAnswer, EvidenceError> {
-    let (receipt, _) = receipt::verify(&answer["receipt"], document)?;
-    check_envelope(answer, document, &receipt)?;
+pub fn answer(answer: &Value, documents: &dyn Documents) -> Result<VerifiedAnswer, EvidenceError> {
+    let (receipt, _) = receipt::verify(&answer["receipt"], documents)?;
+    check_envelope(answer, documents, &receipt)?;
     let items = answer["items"].as_array().ok_or(EvidenceError::Member("items"))?;
     let response_id: RequestId = answer["response_id"]
         .as_str()
@@ -174,7 +179,7 @@ pub fn answer(answer: &Value, document: &DidDocument) -> Result<VerifiedAnswer, 
     if receipt.output_hash != Some(output_hash(&text(items)?, &response_id)) {
         return Err(EvidenceError::Output("output_hash differs"));
     }
-    let verified = items.iter().map(|i| item(i, document)).collect::<Result<Vec<_>, _>>()?;
+    let verified = items.iter().map(|i| item(i, documents)).collect::<Result<Vec<_>, _>>()?;
     let tags: Vec<String> = verified
         .iter()
         .map(|v| item_tag(v.item_id, v.chain.links()[v.chain.links().len() - 1].commitment))
@@ -185,7 +190,7 @@ pub fn answer(answer: &Value, document: &DidDocument) -> Result<VerifiedAnswer, 
     Ok(VerifiedAnswer { items: verified, receipt })
 }
 
-fn check_envelope(answer: &Value, document: &DidDocument, receipt: &Receipt) -> Result<(), EvidenceError> {
+fn check_envelope(answer: &Value, documents: &dyn Documents, receipt: &Receipt) -> Result<(), EvidenceError> {
     let signature = &answer["signature"];
     let kid: Kid = signature["kid"]
         .as_str()
@@ -196,7 +201,10 @@ fn check_envelope(answer: &Value, document: &DidDocument, receipt: &Receipt) -> 
         .filter(|_| signature["alg"] == "EdDSA")
         .and_then(|value| URL_SAFE_NO_PAD.decode(value).ok())
         .ok_or(EvidenceError::Member("signature.value"))?;
-    let key = document.key(&kid).ok_or(EvidenceError::Signature(SignedError::OtherKey))?;
+    let key = documents
+        .key_of(&kid)
+        .filter(|_| *kid.did() == receipt.principal_did)
+        .ok_or(EvidenceError::Signature(SignedError::OtherKey))?;
     key.verify(&envelope_bytes(answer)?, &value, receipt.timestamp).map_err(EvidenceError::Signature)
 }
 

@@ -10,20 +10,26 @@
 //! - [`ccc`], [`bridge`], [`gate`]: what may leave at all
 //! - [`filter`], [`view`], [`rank`], [`vector`], [`answer`]: a grant is a view, and an answer is a function of it
 //! - [`evidence`]: what the receiver checks
+//! - [`bundle`]: what changes house
+//! - [`import`], [`export`]: what other programs write and read
 
 #![warn(clippy::unwrap_used)]
 
 pub mod answer;
 pub mod bridge;
+pub mod bundle;
 pub mod ccc;
 pub mod chain;
 pub mod commitment;
 pub mod detect;
 pub mod epistemic;
 pub mod evidence;
+pub mod export;
 pub mod filter;
 pub mod gate;
+pub mod import;
 pub mod item;
+pub mod lines;
 pub mod profile;
 pub mod project;
 pub mod rank;

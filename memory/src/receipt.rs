@@ -10,7 +10,7 @@ use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use oap_identity::json::{self, JsonError};
 use oap_identity::random::Random;
 use oap_identity::signed::SignedError;
-use oap_identity::{DecisionId, Did, DidDocument, Hash, ItemId, Kid, ReceiptId, Signer, Timestamp};
+use oap_identity::{DecisionId, Did, Documents, Hash, ItemId, Kid, ReceiptId, Signer, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
@@ -236,16 +236,18 @@ fn signed_bytes(receipt: &Value) -> Result<Vec<u8>, JsonError> {
 ///
 /// # Errors
 /// [`ReceiptError`].
-pub fn verify(receipt: &Value, document: &DidDocument) -> Result<(Receipt, Hash), ReceiptError> {
-    verify_at(receipt, document, 0)
+pub fn verify(receipt: &Value, documents: &dyn Documents) -> Result<(Receipt, Hash), ReceiptError> {
+    verify_at(receipt, documents, 0)
 }
 
-fn verify_at(value: &Value, document: &DidDocument, index: usize) -> Result<(Receipt, Hash), ReceiptError> {
+fn verify_at(
+    value: &Value,
+    documents: &dyn Documents,
+    index: usize,
+) -> Result<(Receipt, Hash), ReceiptError> {
     let receipt: Receipt =
         json::from_value(value.clone()).map_err(|e| ReceiptError::Malformed(index, e.to_string()))?;
-    if receipt.principal_did != *document.id() {
-        return Err(ReceiptError::OtherChain(index));
-    }
+    let document = documents.document(&receipt.principal_did).ok_or(ReceiptError::OtherChain(index))?;
     let bytes = signed_bytes(value)?;
     let signature = receipt
         .signatures
@@ -276,13 +278,17 @@ pub struct VerifiedReceipts {
 /// [`ReceiptError`], with the number of the offending entry.
 pub fn verify_chain(
     entries: impl IntoIterator<Item = Value>,
-    document: &DidDocument,
+    documents: &dyn Documents,
 ) -> Result<VerifiedReceipts, ReceiptError> {
     let mut previous = GENESIS.to_owned();
     let mut state: Option<VerifiedReceipts> = None;
     let mut name: Option<Value> = None;
+    let mut principal = None;
     for (index, entry) in entries.into_iter().enumerate() {
-        let (receipt, hash) = verify_at(&entry, document, index)?;
+        let (receipt, hash) = verify_at(&entry, documents, index)?;
+        if *principal.get_or_insert_with(|| receipt.principal_did.clone()) != receipt.principal_did {
+            return Err(ReceiptError::OtherChain(index));
+        }
         if receipt.previous_receipt_hash != previous {
             return Err(ReceiptError::Broken(index));
         }

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 use ssi_sd_jwt::SdJwt;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Digest arrays are filled up with decoys to a multiple of this, so that they do not count hidden members.
 pub const DECOY_STEP: usize = 8;
@@ -288,6 +288,80 @@ impl<'a> Presentation<'a> {
         }
     }
 }
+
+impl Presentation<'_> {
+    /// The disclosures in their places, as the owner keeps them; for a presentation that discloses everything, whose
+    /// [`Presentation::reveal`] succeeded.
+    ///
+    /// # Errors
+    /// [`SdJwtError`].
+    pub fn placed(&self) -> Result<Vec<Disclosure>, SdJwtError> {
+        let payload = self.jwt.split('.').nth(1).unwrap_or_default();
+        let payload = URL_SAFE_NO_PAD.decode(payload).map_err(|_| SdJwtError::Malformed)?;
+        let mut by_digest = BTreeMap::new();
+        for (index, encoded) in self.text[self.jwt.len() + 1..].split_terminator('~').enumerate() {
+            let bytes = URL_SAFE_NO_PAD.decode(encoded).map_err(|_| SdJwtError::Disclosure(index))?;
+            let json = String::from_utf8(bytes).map_err(|_| SdJwtError::Disclosure(index))?;
+            by_digest.insert(digest(encoded), json);
+        }
+        let mut placed = Vec::with_capacity(by_digest.len());
+        place(&json::parse(&payload)?, &Path::default(), &by_digest, &mut placed)?;
+        if placed.len() != by_digest.len() {
+            return Err(SdJwtError::Disclosures("a disclosure that no digest asks for".into()));
+        }
+        placed.sort_by(|a, b| a.path.cmp(&b.path));
+        Ok(placed)
+    }
+}
+
+/// Walks a value, and the parts that its digests stand for.
+fn place(
+    value: &Value,
+    path: &Path,
+    by_digest: &BTreeMap<String, String>,
+    placed: &mut Vec<Disclosure>,
+) -> Result<(), SdJwtError> {
+    if path.steps().len() > MAX_DEPTH {
+        return Err(SdJwtError::Disclosures("nested too deeply".into()));
+    }
+    let part = |digest: &Value, at: Option<Path>, placed: &mut Vec<Disclosure>| {
+        let Some(json) = digest.as_str().and_then(|digest| by_digest.get(digest)) else { return Ok(()) };
+        let Value::Array(mut parts) = json::parse(json.as_bytes())? else {
+            return Err(SdJwtError::Disclosure(0));
+        };
+        let inner = parts.pop().unwrap_or_default();
+        let name = parts.get(1).and_then(Value::as_str);
+        let at = at.or_else(|| name.map(|name| path.member(name))).ok_or(SdJwtError::Disclosure(0))?;
+        placed.push(Disclosure { path: at.clone(), json: json.clone() });
+        place(&inner, &at, by_digest, placed)
+    };
+    match value {
+        Value::Object(members) => {
+            for (name, member) in members {
+                match (name.as_str(), member) {
+                    ("_sd", Value::Array(digests)) => {
+                        digests.iter().try_for_each(|digest| part(digest, None, placed))?;
+                    }
+                    _ => place(member, &path.member(name), by_digest, placed)?,
+                }
+            }
+        }
+        Value::Array(elements) => {
+            for (index, element) in elements.iter().enumerate() {
+                let at = path.element(index);
+                match element.get("...") {
+                    Some(digest) => part(digest, Some(at), placed)?,
+                    None => place(element, &at, by_digest, placed)?,
+                }
+            }
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+/// Deepest place of a part.
+const MAX_DEPTH: usize = 128;
 
 /// What a disclosure discloses, after its form has been checked.
 fn check_disclosure(index: usize, encoded: &str) -> Result<Value, SdJwtError> {

@@ -7,6 +7,9 @@ use std::sync::Arc;
 
 /// The constant of reciprocal rank fusion (Cormack, Clarke and Büttcher 2009).
 const K: f32 = 60.0;
+/// What nearness counts against words: a small model ranks conversations worse than words in their context do, and as an
+/// equal partner makes the whole worse (`benches/retrieval`).
+const NEARNESS: f32 = 0.25;
 /// How many of the nearest items count in a fusion: beyond them nearness says nothing.
 const NEAREST: usize = 100;
 
@@ -51,7 +54,7 @@ impl Vector {
 /// Something that ranks: what it found, best first, with the number of each in the view.
 type Ranked = Vec<(usize, ItemId)>;
 
-/// Reciprocal rank fusion: for each item the sum of `1 / (60 + rank)` over both rankings. `words` are the scores of
+/// Reciprocal rank fusion: for each item the weighted sum of `1 / (60 + rank)` over both rankings. `words` are the scores of
 /// words, 0 where nothing matches; `nearness` the cosines. Ties break by item id.
 #[must_use]
 pub fn fuse(items: &[(usize, ItemId)], words: &[f32], nearness: &[f32]) -> BTreeMap<usize, f32> {
@@ -60,9 +63,9 @@ pub fn fuse(items: &[(usize, ItemId)], words: &[f32], nearness: &[f32]) -> BTree
     let mut by_nearness = order(items.to_vec(), nearness);
     by_nearness.truncate(NEAREST);
     let mut fused = BTreeMap::new();
-    for ranking in [by_words, by_nearness] {
+    for (weight, ranking) in [(1.0, by_words), (NEARNESS, by_nearness)] {
         for (rank, (number, _)) in ranking.into_iter().enumerate() {
-            *fused.entry(number).or_default() += 1.0 / (K + rank as f32 + 1.0);
+            *fused.entry(number).or_default() += weight / (K + rank as f32 + 1.0);
         }
     }
     fused

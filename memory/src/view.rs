@@ -309,6 +309,17 @@ impl View {
 }
 
 impl ViewItem {
+    /// The item as its grantee sees it, with its proof, as it stands in a bundle.
+    ///
+    /// # Errors
+    /// Never in practice: the members were written by this module.
+    pub fn proved(&self) -> Result<Value, JsonError> {
+        let mut item = self.visible()?;
+        item["integrity"] =
+            json::parse(format!(r#"{{{},"sd_jwt":"{}"}}"#, self.chain, self.sd_jwt).as_bytes())?;
+        Ok(item)
+    }
+
     /// Adds where the item's vector is. `embedding_ref` sorts between `content` and `epistemic`, all before
     /// `integrity`.
     fn refer<E>(&mut self, model: &Model) -> Result<(), ViewError<E>> {

@@ -5,8 +5,10 @@ mod budget;
 mod config;
 mod delete;
 mod demo;
+mod export;
 mod gates;
 mod grant;
+mod import;
 mod init;
 mod item;
 mod keys;
@@ -14,6 +16,7 @@ mod output;
 mod profile;
 mod query;
 mod serve;
+mod trust;
 mod verify;
 
 use crate::client::ClientError;
@@ -94,6 +97,10 @@ enum Command {
     /// List, rotate and revoke signing keys
     #[command(subcommand)]
     Keys(keys::Keys),
+    /// Take your memory along: as a bundle, or in a form that other programs read
+    Export(export::Export),
+    /// Bring memory in: a bundle, or another vendor's export
+    Import(Box<import::Import>),
     /// Destroy memory for good
     Delete(delete::Delete),
     /// Show the configuration and where each value comes from
@@ -209,6 +216,8 @@ async fn run(cli: Cli) -> Result<(), CliError> {
         Command::Bridge(command) => command.run(&global).await,
         Command::Audit(command) => command.run(&global).await,
         Command::Keys(command) => command.run(&global).await,
+        Command::Export(command) => command.run(&global).await,
+        Command::Import(command) => command.run(&global).await,
         Command::Delete(command) => command.run(&global).await,
         Command::Config(command) => command.run(&global),
         Command::Demo(command) => command.run(&global).await,

@@ -63,6 +63,43 @@ impl OwnerClient {
         query: &[(&str, String)],
         body: Option<&Value>,
     ) -> Result<Value, ClientError> {
+        let (url, status, bytes) = self.request(method, path, query, body).await?;
+        let answer = read(&url, status, &bytes)?;
+        if let Some(token) = answer.get("trust_token").and_then(Value::as_str) {
+            self.home.write_token(self.credential.clone(), token)?;
+            self.credential = self.home.admin()?;
+        }
+        Ok(answer)
+    }
+
+    /// Sends a request whose answer is no JSON document.
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    pub async fn call_for_bytes(&self, path: &str, body: &Value) -> Result<Vec<u8>, ClientError> {
+        let (url, status, bytes) = self.request("POST", path, &[], Some(body)).await?;
+        if status != 200 {
+            read(&url, status, &bytes)?;
+        }
+        Ok(bytes)
+    }
+
+    /// The same as [`OwnerClient::call`], for requests that change no credential and may overlap.
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    pub async fn post(&self, path: &str, body: &Value) -> Result<Value, ClientError> {
+        let (url, status, bytes) = self.request("POST", path, &[], Some(body)).await?;
+        read(&url, status, &bytes)
+    }
+
+    async fn request(
+        &self,
+        method: &str,
+        path: &str,
+        query: &[(&str, String)],
+        body: Option<&Value>,
+    ) -> Result<(String, u16, Vec<u8>), ClientError> {
         let url = format!("{}{path}", self.credential.origin);
         let token = &*self.credential.trust_token;
         let target = dpop::Request { method, url: &url };
@@ -98,12 +135,7 @@ impl OwnerClient {
                 (status, bytes.to_vec())
             }
         };
-        let answer = read(&url, status, &bytes)?;
-        if let Some(token) = answer.get("trust_token").and_then(Value::as_str) {
-            self.home.write_token(self.credential.clone(), token)?;
-            self.credential = self.home.admin()?;
-        }
-        Ok(answer)
+        Ok((url, status, bytes))
     }
 }
 

@@ -35,6 +35,13 @@ pub async fn vector(
     Ok(([(header::CONTENT_TYPE, "application/octet-stream")], bytes).into_response())
 }
 
+/// `POST /oap/memory/export`: the grantee's whole view as a bundle, for grants with `operations: ["export"]`.
+pub async fn export(State(app): State<App>, request: Incoming) -> Result<Response, Error> {
+    let caller = presented(&request, &app, |p| app.gateway.caller(p))?;
+    let bytes = app.gateway.export_view(&caller).await?;
+    Ok(([(header::CONTENT_TYPE, "application/jsonl")], bytes).into_response())
+}
+
 /// `POST /oap/memory/grant`: protocol section 5.1.
 pub async fn grant(State(app): State<App>, request: Incoming) -> Result<Response, Error> {
     request.limit(&app)?;

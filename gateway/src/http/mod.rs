@@ -64,6 +64,7 @@ impl App {
             .route(path::QUERY, post(exchange::query))
             .route(path::GRANT, post(exchange::grant))
             .route("/oap/memory/grant/{id}", get(exchange::grant_state))
+            .route(path::EXPORT, post(exchange::export))
             .route("/oap/memory/vec/{id}", get(exchange::vector))
             .route(path::ACK, post(exchange::ack))
             .route(path::STATUS, get(exchange::status))

@@ -12,6 +12,7 @@ use crate::service::items::ListQuery;
 use crate::service::owner::{OwnerAgent, Permission};
 use axum::Router;
 use axum::extract::{Path, State};
+use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use oap_grants::{dpop, exchange};
@@ -44,6 +45,12 @@ pub fn routes() -> Router<App> {
         .route("/bridges/{id}/revoke", post(revoke_bridge))
         .route("/grants/{id}/consent", post(consent))
         .route("/decisions/{id}", get(decision))
+        .route("/export/header", post(export_header))
+        .route("/export/page", post(export_page))
+        .route("/export/seal", post(export_seal))
+        .route("/import/bundle", post(import_bundle))
+        .route("/import/records", post(import_records))
+        .route("/import/finish", post(import_finish))
         .route("/prove", post(prove))
         .route("/incidents", post(report_incident))
         .route("/audit/memorization", post(audit_memorization))
@@ -130,6 +137,43 @@ async fn refill_budget(State(app): State<App>, request: Incoming) -> Result<Resp
     agent(&app, &request, Permission::Admin).await?;
     app.gateway.refill(request.json_as()?).await?;
     Ok(Oap(json!({})).into_response())
+}
+
+async fn export_header(State(app): State<App>, request: Incoming) -> Result<Response, Error> {
+    agent(&app, &request, Permission::Admin).await?;
+    Ok(Oap(app.gateway.export_header(&request.json_as()?)?).into_response())
+}
+
+/// The cursor of the next page as a JSON line, then the page's lines.
+async fn export_page(State(app): State<App>, request: Incoming) -> Result<Response, Error> {
+    agent(&app, &request, Permission::Admin).await?;
+    let (gateway, wanted) = (app.gateway.clone(), request.json_as()?);
+    let page = tokio::task::spawn_blocking(move || gateway.export_page(&wanted));
+    let page = page.await.map_err(|_| Error::Corrupt("writing a page failed".into()))??;
+    let mut bytes = json!({"next": page.next}).to_string().into_bytes();
+    bytes.push(b'\n');
+    bytes.extend(page.lines);
+    Ok(([(header::CONTENT_TYPE, "application/jsonl")], bytes).into_response())
+}
+
+async fn export_seal(State(app): State<App>, request: Incoming) -> Result<Response, Error> {
+    agent(&app, &request, Permission::Admin).await?;
+    Ok(Oap(app.gateway.export_seal(request.json_as()?).await?).into_response())
+}
+
+async fn import_bundle(State(app): State<App>, request: Incoming) -> Result<Response, Error> {
+    agent(&app, &request, Permission::Admin).await?;
+    Ok(Oap(json!({"fates": app.gateway.import_bundle(request.json_as()?).await?})).into_response())
+}
+
+async fn import_records(State(app): State<App>, request: Incoming) -> Result<Response, Error> {
+    agent(&app, &request, Permission::Admin).await?;
+    Ok(Oap(json!({"fates": app.gateway.import_records(request.json_as()?).await?})).into_response())
+}
+
+async fn import_finish(State(app): State<App>, request: Incoming) -> Result<Response, Error> {
+    agent(&app, &request, Permission::Admin).await?;
+    Ok(Oap(json!({"receipt": app.gateway.import_finish(request.json_as()?).await?})).into_response())
 }
 
 async fn list_contexts(State(app): State<App>, request: Incoming) -> Result<Response, Error> {

@@ -16,6 +16,9 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 /// The media type in and out; `application/json` is accepted.
 pub const MEDIA_TYPE: &str = "application/oap+json";
 
+/// Largest chunk of an import, in bytes, whatever the limit of other bodies is.
+pub const MAX_IMPORT: usize = 32 << 20;
+
 /// A request whose body was read within the limit.
 pub struct Incoming {
     parts: Parts,
@@ -28,7 +31,9 @@ impl FromRequest<App> for Incoming {
 
     async fn from_request(request: Request, app: &App) -> Result<Self, Error> {
         let (parts, body) = request.into_parts();
-        let limit = app.gateway.config.max_body_bytes;
+        let import =
+            parts.uri.path().starts_with("/oap/owner/import/") || parts.uri.path().starts_with("/import/");
+        let limit = app.gateway.config.max_body_bytes.max(if import { MAX_IMPORT } else { 0 });
         let body = axum::body::to_bytes(body, limit).await.map_err(|_| Error::TooLarge(limit))?;
         let name = parts.extensions.get::<RequestName>().map(|name| name.0.clone());
         let name = name.ok_or_else(|| Error::Corrupt("a request without name".into()))?;

@@ -38,7 +38,7 @@ pub struct Written {
 }
 
 /// An item that was concealed and signed, and is about to be stored.
-struct Prepared {
+pub(crate) struct Prepared {
     body: Body,
     segments: Vec<Segment>,
     committed: Committed,
@@ -138,7 +138,7 @@ impl Gateway {
         Ok(stored.into_inner())
     }
 
-    fn segments(&self, body: &Body) -> Vec<Segment> {
+    pub(crate) fn segments(&self, body: &Body) -> Vec<Segment> {
         segments(body.text.as_deref().unwrap_or_default(), &self.catalog.people())
     }
 
@@ -246,12 +246,17 @@ impl Gateway {
         Ok((items, next))
     }
 
-    fn parse_item(&self, item: &Value, now: Timestamp) -> Result<Body, Error> {
+    pub(crate) fn parse_item(&self, item: &Value, now: Timestamp) -> Result<Body, Error> {
         let defaults = Defaults { principal: &self.principal, scope: &self.config.default_scope, now };
         Ok(Body::parse(item, &defaults)?)
     }
 
-    fn prepare_capture(&self, body: Body, people: &People, now: Timestamp) -> Result<Prepared, Error> {
+    pub(crate) fn prepare_capture(
+        &self,
+        body: Body,
+        people: &People,
+        now: Timestamp,
+    ) -> Result<Prepared, Error> {
         let receipt = ReceiptId::new(now, &*self.random);
         let item_id = ItemId::new(now, &*self.random);
         let place = Place { item_id, seq: 0, event: Event::Capture, at: now, prev: None, receipt };
@@ -314,13 +319,13 @@ impl ListQuery {
 }
 
 /// A version with everything shown.
-fn whole(committed: &Committed) -> Result<Map<String, Value>, Error> {
+pub(crate) fn whole(committed: &Committed) -> Result<Map<String, Value>, Error> {
     Ok(commitment::wire(&committed.claims(committed.disclosures().iter())?)?)
 }
 
 /// An item with some members replaced, in the form in which items are written. Of `content` and `provenance` the
 /// named members are replaced, of everything else the whole.
-fn merge(current: &Map<String, Value>, changes: Value) -> Result<Value, Error> {
+pub(crate) fn merge(current: &Map<String, Value>, changes: Value) -> Result<Value, Error> {
     let Value::Object(changes) = changes else {
         return Err(Error::Member("item", "must be an object".into()));
     };
@@ -344,7 +349,7 @@ fn merge(current: &Map<String, Value>, changes: Value) -> Result<Value, Error> {
 }
 
 impl Writing<'_, '_> {
-    fn store_capture(&mut self, prepared: Prepared) -> Result<Written, Error> {
+    pub(crate) fn store_capture(&mut self, prepared: Prepared) -> Result<Written, Error> {
         let Prepared { body, segments, mut committed, place, receipt } = prepared;
         let principal = self.gateway.principal.clone();
         if !committed.is_signed_by(self.keys.current().kid()) {
@@ -372,7 +377,7 @@ impl Writing<'_, '_> {
         Ok(Written { item_id: place.item_id, receipt_id: receipt, commitment, version: 1 })
     }
 
-    fn store_version(
+    pub(crate) fn store_version(
         &mut self,
         before: Head,
         body: Body,
@@ -401,7 +406,7 @@ impl Writing<'_, '_> {
     }
 
     /// Stores head and version under a fresh key.
-    fn put_version(&mut self, head: Head, committed: &Committed) -> Result<(), Error> {
+    pub(crate) fn put_version(&mut self, head: Head, committed: &Committed) -> Result<(), Error> {
         let slot = self.tx.new_slot()?;
         self.tx.put_in(slot, VERSIONS, &entry(head.item_id, head.version_seq), &encode(committed)?)?;
         self.tx.put_in(slot, HEADS, &head.item_id.to_bytes(), &encode(&head)?)?;
@@ -418,6 +423,18 @@ impl Writing<'_, '_> {
         commitment: Hash,
     ) -> Result<Written, Error> {
         let draft = self.item_draft(event, head.item_id, commitment);
+        self.append_link_as(head, last, event, draft)
+    }
+
+    /// The same, with a receipt that says more.
+    pub(crate) fn append_link_as(
+        &mut self,
+        head: &mut Head,
+        last: &Link,
+        event: Event,
+        draft: Draft,
+    ) -> Result<Written, Error> {
+        let commitment = draft.output_hash.unwrap_or(last.commitment);
         let receipt = self.receipt(&chain_of(&head.scope_id), draft)?;
         let link = Link {
             item_id: head.item_id,
@@ -454,7 +471,7 @@ impl Writing<'_, '_> {
 
     /// The draft of the receipt of an item's event. It names the principal and never which of its agents wrote;
     /// its scope is bound by the commitment and not in the clear, because grantees see capture receipts.
-    fn item_draft(&self, event: Event, item: ItemId, commitment: Hash) -> Draft {
+    pub(crate) fn item_draft(&self, event: Event, item: ItemId, commitment: Hash) -> Draft {
         let gateway = self.gateway;
         let (kind, action) = match event {
             Event::Capture => (ReceiptType::Invocation, "memory.capture"),

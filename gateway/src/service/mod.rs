@@ -3,8 +3,10 @@
 pub mod audit;
 pub mod budget;
 pub mod deletion;
+pub mod export;
 pub mod gates;
 pub mod grants;
+pub mod import;
 pub mod incidents;
 pub mod items;
 pub mod keys;

@@ -23,9 +23,9 @@ use serde_json::json;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Times a query is answered anew because a gate changed meanwhile, before the caller is told to try again.
-const ATTEMPTS: usize = 5;
+pub(crate) const ATTEMPTS: usize = 5;
 /// Why an answer is not committed that was made before a bridge, a context or a consent changed.
-const CHANGED: &str = "a bridge, a context or a consent has changed";
+pub(crate) const CHANGED: &str = "a bridge, a context or a consent has changed";
 
 /// A caller whose token and proof were checked. The proof is remembered with the first thing that is committed.
 pub struct Caller {
@@ -241,7 +241,7 @@ impl Gateway {
 
     /// Makes the receipt durable, together with what it says: that the grant was in force, what was disclosed
     /// for the first time, and that the proof is used up.
-    async fn commit_answer(
+    pub(crate) async fn commit_answer(
         self: &Arc<Self>,
         caller: &Caller,
         grant: &VerifiedGrant,
@@ -250,7 +250,7 @@ impl Gateway {
         cost: u64,
         seen: &Seen,
     ) -> Result<Stored<Receipt>, Error> {
-        let id = grant.grant().grant_id;
+        let (id, action) = (grant.grant().grant_id, receipt.action);
         let record = self.shelf.by_id(id).ok_or(Error::NotFound)?;
         let (ancestors, proof) = (grant.ancestors().to_vec(), caller.proof);
         let chain = chain_of(&grant.grant().granter.scope);
@@ -279,9 +279,9 @@ impl Gateway {
             // A revocation that was committed just before: refused like any query after it.
             Err(Error::Conflict("the grant is being revoked")) => {
                 let refused = Refused::Inactive(oap_grants::GrantState::Revoked);
-                Err(self.refuse_caller(caller, "memory.query", refused).await?)
+                Err(self.refuse_caller(caller, action, refused).await?)
             }
-            Err(Error::Spent) => Err(self.refuse_caller(caller, "memory.query", Refused::Budget).await?),
+            Err(Error::Spent) => Err(self.refuse_caller(caller, action, Refused::Budget).await?),
             committed => committed,
         }
     }

@@ -3,12 +3,41 @@
 //! `session_<n>` is a list of turns with `speaker`, `dia_id` and `text`; `session_<n>_date_time` its time, such as
 //! `1:56 pm on 8 May, 2023`. Turns are half a minute apart, so that their order is that of their times.
 
+use super::{File, Found, Record, Sink, json};
 use oap_identity::Timestamp;
 use serde_json::{Value, json};
+use std::ops::ControlFlow;
 use std::time::Duration;
+
+const FROM: &str = "locomo";
+
+pub(super) const ABOUT: &str = "each turn of each session becomes a conversation turn with speaker, session and turn id; times are the \
+    session's, half a minute apart; questions, summaries and images are left out";
 
 /// Time between two turns.
 const TURN: Duration = Duration::from_secs(30);
+
+/// Reads a conversation, a list of them, or the form of the original data with `conversation` inside.
+pub(super) fn read(file: File, sink: Sink) {
+    let name = file.name.to_owned();
+    json::each(file, &[], sink, |_, number, value, sink| {
+        let inner = value.get("conversation").filter(|inner| inner.is_object()).unwrap_or(&value);
+        let thread = value["sample_id"].as_str().map_or_else(|| format!("{name}[{number}]"), str::to_owned);
+        let turns = items(inner, &[FROM]);
+        if turns.is_empty() {
+            return sink(super::skipped(format!("{name}[{number}]"), "no sessions in it"));
+        }
+        for mut item in turns {
+            let turn = item["content"]["structured"]["turn"].as_str().unwrap_or_default().to_owned();
+            item["provenance"]["imported_from"] = json!(FROM);
+            item["provenance"]["thread"] = json!(thread);
+            let place = format!("{name}[{number}].{turn}");
+            let record = Record { source: format!("{FROM}:{thread}:{turn}"), place, item };
+            sink(Found::Record(Box::new(record)))?;
+        }
+        ControlFlow::Continue(())
+    });
+}
 
 /// The turns of a conversation as items, oldest first, all with these labels.
 #[must_use]
@@ -73,7 +102,7 @@ mod tests {
 
     #[test]
     fn turns_in_order() {
-        let text = include_str!("../../examples/demo/conversation.json");
+        let text = include_str!("../../../examples/demo/conversation.json");
         let items = items(&serde_json::from_str(text).unwrap(), &["conversation"]);
         assert_eq!(items.len(), 12);
         let times: Vec<&str> =

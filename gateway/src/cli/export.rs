@@ -1,0 +1,268 @@
+//! `oap-memory export`
+
+use super::{CliError, Global, output};
+use crate::ambient::SystemClock;
+use crate::transfer::bundle_file::BundleWriter;
+use indicatif::{ProgressBar, ProgressStyle};
+use oap_identity::Clock;
+use oap_memory::bundle::{self, Header, Line, Tally};
+use oap_memory::export::{self, Form};
+use serde_json::{Value, json};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// Take your memory along: as a bundle with every proof, or in a form that other programs read
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  oap-memory export memory.bundle --zstd
+  oap-memory export memory.bundle.age --zstd --to age1…
+  oap-memory export project.bundle --label website --since 2026-01-01
+  oap-memory export notes/ --as markdown
+  oap-memory export memory.json --as mem0
+
+A bundle carries items with their whole history and signatures, and verifies offline with `oap-memory verify`. The other
+forms (mem0, mcp-memory, markdown, jsonl, rdf) carry no proofs. Items marked as not exportable are in none of them.")]
+pub(super) struct Export {
+    /// The file, or for markdown the folder
+    #[arg(value_name = "FILE")]
+    path: PathBuf,
+    /// Only items of this scope; may be given several times
+    #[arg(long)]
+    scope: Vec<String>,
+    /// Only items with this label
+    #[arg(long)]
+    label: Vec<String>,
+    /// Only items of this kind
+    #[arg(long)]
+    kind: Vec<String>,
+    /// Only items captured at or after this time
+    #[arg(long, value_name = "TIME")]
+    since: Option<String>,
+    /// Only items captured before this time
+    #[arg(long, value_name = "TIME")]
+    until: Option<String>,
+    /// Put the grants in, for the record
+    #[arg(long)]
+    grants: bool,
+    /// Put the receipts in
+    #[arg(long)]
+    receipts: bool,
+    /// Compress with zstd
+    #[arg(long)]
+    zstd: bool,
+    /// Encrypt to this age recipient; may be given several times
+    #[arg(long, value_name = "age1…")]
+    to: Vec<String>,
+    /// Another form than the bundle: mem0, mcp-memory, markdown, jsonl, rdf
+    #[arg(long = "as", value_name = "FORM")]
+    form: Option<String>,
+    /// Write over a file that is there
+    #[arg(long)]
+    force: bool,
+}
+
+impl Export {
+    pub(super) async fn run(self, global: &Global) -> Result<(), CliError> {
+        if self.path.exists() && !self.force {
+            return Err(CliError::Usage(format!("{} is there already: say --force", self.path.display())));
+        }
+        let form = self.form.as_deref().map(str::parse::<Form>).transpose();
+        match form.map_err(|e| CliError::Usage(format!("--as {e}")))? {
+            None => self.bundle(global).await,
+            Some(_) if self.zstd || !self.to.is_empty() || self.grants || self.receipts => {
+                Err(CliError::Usage("--zstd, --to, --grants and --receipts are for bundles".to_owned()))
+            }
+            Some(form) => self.plain(global, form).await,
+        }
+    }
+
+    fn selection(&self) -> Result<Value, CliError> {
+        let now = SystemClock.now();
+        let time = |text: &Option<String>| text.as_deref().map(|t| output::parse_time(t, now)).transpose();
+        Ok(json!({
+            "scopes": self.scope, "labels": self.label, "kinds": self.kind,
+            "captured_after": self.since.as_deref().map(begins).transpose().map_err(CliError::Usage)?,
+            "captured_before": time(&self.until).map_err(CliError::Usage)?,
+        }))
+    }
+
+    async fn bundle(self, global: &Global) -> Result<(), CliError> {
+        let failed = |e: std::io::Error| CliError::File(self.path.clone(), e.to_string());
+        let selection = self.selection()?;
+        let owner = global.owner().await?;
+        let header = owner.post("/oap/owner/export/header", &selection).await?;
+        let header: Header = oap_identity::json::from_value(header).map_err(odd)?;
+        let progress = bar(header.items);
+        let mut writer = BundleWriter::create(&self.path, self.zstd, &self.to).map_err(failed)?;
+        let mut tally = Tally::default();
+        let bundle_id = header.bundle_id;
+        put(&mut writer, &mut tally, &Line::Header(header)).map_err(failed)?;
+        let mut parts = vec!["items"];
+        parts.extend(self.grants.then_some("grants"));
+        parts.extend(self.receipts.then_some("receipts"));
+        for part in parts {
+            let mut after = Value::Null;
+            loop {
+                let body = json!({"part": part, "selection": selection, "after": after});
+                let page = owner.call_for_bytes("/oap/owner/export/page", &body).await?;
+                let (next, lines) = split(&page)?;
+                for line in lines {
+                    let parsed = kind_of(part);
+                    tally.add(&parsed, line);
+                    progress.inc(u64::from(part == "items"));
+                }
+                writer.write(rest(&page)).map_err(failed)?;
+                match next {
+                    Value::Null => break,
+                    next => after = next,
+                }
+            }
+        }
+        let trailer = tally.trailer(bundle_id, SystemClock.now());
+        let counts = trailer.counts;
+        let body = serde_json::to_value(&trailer).map_err(odd)?;
+        let sealed = owner.post("/oap/owner/export/seal", &body).await?;
+        writer.write(&oap_identity::json::canonical(&sealed).map_err(odd)?).map_err(failed)?;
+        writer.write(b"\n").map_err(failed)?;
+        writer.finish().map_err(failed)?;
+        progress.finish_and_clear();
+        let done = json!({"file": self.path, "bundle_id": bundle_id, "counts": counts, "hash": trailer.hash});
+        output::print(global.json, &done, |_| {
+            format!("{} items in {}\n{}", counts.items, self.path.display(), trailer.hash)
+        });
+        Ok(())
+    }
+
+    async fn plain(self, global: &Global, form: Form) -> Result<(), CliError> {
+        let failed = |e: std::io::Error| CliError::File(self.path.clone(), e.to_string());
+        let selection = self.selection()?;
+        let owner = global.owner().await?;
+        let mut out = Output::create(&self.path, form).map_err(failed)?;
+        let progress = bar(0);
+        let mut after = Value::Null;
+        loop {
+            let body = json!({"part": "items", "selection": selection, "after": after});
+            let page = owner.call_for_bytes("/oap/owner/export/page", &body).await?;
+            let (next, lines) = split(&page)?;
+            for line in lines {
+                let line: Value = serde_json::from_slice(line).map_err(odd)?;
+                // What was taken back is part of a bundle's history, and of nothing else.
+                let chain = line["item"]["integrity"]["chain"].as_array().cloned().unwrap_or_default();
+                let mut marks = chain.iter().filter_map(|link| link["event"].as_str());
+                if marks.rfind(|event| ["retract", "restore"].contains(event)) != Some("retract") {
+                    out.put(form, &line["item"]).map_err(failed)?;
+                    progress.inc(1);
+                }
+            }
+            match next {
+                Value::Null => break,
+                next => after = next,
+            }
+        }
+        let count = out.finish(form).map_err(failed)?;
+        progress.finish_and_clear();
+        let done = json!({"file": self.path, "form": form, "items": count});
+        output::print(global.json, &done, |_| format!("{count} items in {}", self.path.display()));
+        Ok(())
+    }
+}
+
+/// An answer that the gateway should not have given.
+fn odd(error: impl std::fmt::Display) -> CliError {
+    CliError::Other(format!("the gateway's answer: {error}"))
+}
+
+/// A time, or the first moment of a day.
+fn begins(text: &str) -> Result<oap_identity::Timestamp, String> {
+    text.parse().or_else(|_| {
+        format!("{text}T00:00:00Z")
+            .parse()
+            .map_err(|_| format!("{text:?}: a time is 2026-06-30T12:00:00Z or 2026-06-30"))
+    })
+}
+
+fn bar(items: u64) -> ProgressBar {
+    let bar = ProgressBar::new(items);
+    let style = ProgressStyle::with_template("{human_pos} of {human_len} items, {per_sec}, {elapsed}");
+    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+    bar
+}
+
+fn put(writer: &mut BundleWriter, tally: &mut Tally, line: &Line) -> std::io::Result<()> {
+    let bytes = bundle::write(line).map_err(std::io::Error::other)?;
+    tally.add(line, &bytes);
+    writer.write(&bytes)?;
+    writer.write(b"\n")
+}
+
+/// A line of that part, for counting: the gateway wrote it.
+fn kind_of(part: &str) -> Line {
+    match part {
+        "grants" => Line::Grant { grant: Value::Null },
+        "receipts" => Line::Receipt { receipt: Value::Null },
+        _ => {
+            Line::Item(Box::new(bundle::ItemLine { item: Value::Null, record: None, superseded: Vec::new() }))
+        }
+    }
+}
+
+/// A page's lines without the cursor's.
+fn rest(page: &[u8]) -> &[u8] {
+    page.iter().position(|byte| *byte == b'\n').map_or(&[], |end| &page[end + 1..])
+}
+
+fn split(page: &[u8]) -> Result<(Value, impl Iterator<Item = &[u8]>), CliError> {
+    let lines = rest(page);
+    let cursor: Value = serde_json::from_slice(&page[..page.len() - lines.len()]).map_err(odd)?;
+    let lines = lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+    Ok((cursor["next"].clone(), lines))
+}
+
+/// A file in another form, or a folder of markdown.
+enum Output {
+    File { file: std::io::BufWriter<std::fs::File>, count: u64 },
+    Folder { path: PathBuf, count: u64 },
+}
+
+impl Output {
+    fn create(path: &Path, form: Form) -> std::io::Result<Self> {
+        if form == Form::Markdown {
+            std::fs::create_dir_all(path)?;
+            return Ok(Self::Folder { path: path.to_owned(), count: 0 });
+        }
+        use std::os::unix::fs::OpenOptionsExt;
+        let file = std::fs::File::options().write(true).create(true).truncate(true).mode(0o600).open(path)?;
+        let mut file = std::io::BufWriter::new(file);
+        file.write_all(export::frame(form).0.as_bytes())?;
+        Ok(Self::File { file, count: 0 })
+    }
+
+    fn put(&mut self, form: Form, item: &Value) -> std::io::Result<()> {
+        let text = export::write(form, item);
+        match self {
+            Self::File { file, count } => {
+                if *count > 0 {
+                    file.write_all(export::frame(form).1.as_bytes())?;
+                }
+                *count += 1;
+                file.write_all(text.as_bytes())
+            }
+            Self::Folder { path, count } => {
+                *count += 1;
+                let name = item["item_id"].as_str().unwrap_or("item");
+                std::fs::write(path.join(format!("{name}.md")), text)
+            }
+        }
+    }
+
+    fn finish(self, form: Form) -> std::io::Result<u64> {
+        match self {
+            Self::Folder { count, .. } => Ok(count),
+            Self::File { mut file, count } => {
+                file.write_all(export::frame(form).2.as_bytes())?;
+                file.into_inner().map_err(std::io::IntoInnerError::into_error)?.sync_all()?;
+                Ok(count)
+            }
+        }
+    }
+}

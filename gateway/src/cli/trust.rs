@@ -1,0 +1,83 @@
+//! Whose keys a bundle is checked with.
+
+use super::{CliError, Global, output};
+use crate::config::Config;
+use crate::home::resolver;
+use oap_identity::{Did, DidDocument};
+use oap_memory::bundle::Header;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Documents, by DID.
+pub(super) type Known = BTreeMap<Did, Arc<DidDocument>>;
+
+/// What the caller believes.
+#[derive(clap::Args)]
+pub(super) struct Trust {
+    /// A DID document to check with, instead of the published one; may be given several times
+    #[arg(long, value_name = "FILE")]
+    pub(super) did_document: Vec<PathBuf>,
+    /// Of bundles: believe the DID documents that it brings along, where they cannot be resolved
+    #[arg(long)]
+    pub(super) trust_bundle: bool,
+}
+
+impl Trust {
+    /// The documents that the bundle is checked with: given ones, then resolved ones, then, where the owner says so, those
+    /// that it brings.
+    pub(super) async fn documents(
+        &self,
+        global: &Global,
+        header: &Header,
+    ) -> Result<(Vec<Value>, Known), CliError> {
+        let mut given = BTreeMap::new();
+        for path in &self.did_document {
+            let document = output::read_json(path)?;
+            given.insert(document["id"].as_str().unwrap_or_default().to_owned(), document);
+        }
+        let config = Config::load(global.home().path(), &global.flags())?;
+        let resolver = resolver(&config, Arc::new(crate::ambient::SystemClock))?;
+        let (mut documents, mut known) = (Vec::new(), BTreeMap::new());
+        for brought in &header.documents {
+            let id = brought["id"].as_str().unwrap_or_default();
+            let did: Did = id.parse().map_err(|_| CliError::Proof(format!("{id:?} is no DID")))?;
+            let parse = |document: &Value| {
+                DidDocument::parse(document.to_string().as_bytes(), &did)
+                    .map_err(|e| CliError::Proof(format!("the document of {did}: {e}")))
+            };
+            let (raw, parsed) = if let Some(document) = given.get(id) {
+                (document.clone(), Arc::new(parse(document)?))
+            } else {
+                match resolver.resolve(&did).await {
+                    // What was resolved is what counts; the former house's own document is kept in its form.
+                    Ok(resolved) if same_keys(&resolved, &parse(brought)?) => (brought.clone(), resolved),
+                    Ok(_) => {
+                        return Err(CliError::Proof(format!(
+                            "{did} publishes other keys than the bundle says; name the document that you trust with \
+                             --did-document"
+                        )));
+                    }
+                    Err(_) if self.trust_bundle => (brought.clone(), Arc::new(parse(brought)?)),
+                    Err(error) => {
+                        return Err(CliError::Proof(format!(
+                            "{error}; name its document with --did-document, or believe the bundle with --trust-bundle"
+                        )));
+                    }
+                }
+            };
+            documents.push(raw);
+            known.insert(did, parsed);
+        }
+        Ok((documents, known))
+    }
+}
+
+/// Whether the bundle's document has no key that the published one does not have.
+fn same_keys(published: &DidDocument, brought: &DidDocument) -> bool {
+    brought
+        .keys()
+        .iter()
+        .all(|key| published.key(key.kid()).is_some_and(|known| known.public() == key.public()))
+}

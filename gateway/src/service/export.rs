@@ -1,0 +1,306 @@
+//! Memory on its way out: pages of a bundle for the owner, a projected bundle for a grantee (protocol section 8).
+//!
+//! The owner's bundle is written page by page, so that neither side holds the whole: header, pages of lines, and at
+//! last the trailer, which the gateway signs and leaves a receipt of.
+
+use crate::error::Error;
+use crate::gateway::Gateway;
+use crate::ledger::chain_of;
+use crate::service::budget;
+use crate::service::grants::facts;
+use crate::service::items::whole;
+use crate::service::query::{ATTEMPTS, CHANGED, Caller};
+use crate::tables::{self, RECEIPTS};
+use crate::views;
+use oap_grants::Operation;
+use oap_identity::{BundleId, ItemId, ScopeId, Timestamp};
+use oap_memory::bundle::{self, FORMAT, Header, ItemLine, Line, Projection, Tally, Trailer};
+use oap_memory::receipt::{ReceiptType, item_tag};
+use oap_memory::{Head, Kind, Status};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// Most lines of a page.
+const MAX_PAGE: usize = 500;
+
+/// What to export: all of it that every named list admits.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Selection {
+    /// Only of these scopes.
+    pub scopes: Vec<ScopeId>,
+    /// Only with one of these labels.
+    pub labels: Vec<String>,
+    /// Only of these kinds.
+    pub kinds: Vec<Kind>,
+    /// Only captured at or after this time.
+    pub captured_after: Option<Timestamp>,
+    /// Only captured before this time.
+    pub captured_before: Option<Timestamp>,
+}
+
+impl Selection {
+    /// Whether an item is selected. Items that may not leave are not, whoever asks.
+    fn admits(&self, head: &Head) -> bool {
+        head.exportable
+            && matches!(head.status, Status::Current | Status::Retracted)
+            && head.meta.tier != oap_memory::record::Tier::Working
+            && (self.scopes.is_empty() || self.scopes.contains(&head.scope_id))
+            && (self.labels.is_empty() || self.labels.iter().any(|label| head.labels.contains(label)))
+            && (self.kinds.is_empty() || self.kinds.contains(&head.kind))
+            && self.captured_after.is_none_or(|after| head.captured_at >= after)
+            && self.captured_before.is_none_or(|before| head.captured_at < before)
+    }
+}
+
+/// Which lines of a bundle.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Part {
+    /// Items.
+    Items,
+    /// Grants.
+    Grants,
+    /// Receipts.
+    Receipts,
+}
+
+/// A page to write.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PageRequest {
+    /// Of which part.
+    pub part: Part,
+    /// Of which items.
+    #[serde(default)]
+    pub selection: Selection,
+    /// Where the page before ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<String>,
+}
+
+/// Lines, and where they ended; `None` when there are no more.
+pub struct Page {
+    /// Lines in canonical form, each with its line feed.
+    pub lines: Vec<u8>,
+    /// Where the next page begins.
+    pub next: Option<String>,
+}
+
+impl Gateway {
+    /// The header of a bundle that is about to be written.
+    ///
+    /// # Errors
+    /// [`Error::Store`].
+    pub fn export_header(&self, selection: &Selection) -> Result<Header, Error> {
+        let heads = self.catalog.all();
+        let selected: Vec<&Arc<Head>> = heads.iter().filter(|head| selection.admits(head)).collect();
+        let scopes: BTreeSet<ScopeId> = selected.iter().map(|head| head.scope_id.clone()).collect();
+        let now = self.clock.now();
+        Ok(Header {
+            format: FORMAT.to_owned(),
+            bundle_id: BundleId::new(now, &*self.random),
+            principal: self.principal.clone(),
+            scopes: scopes.into_iter().collect(),
+            created_at: now,
+            items: selected.len() as u64,
+            projected: None,
+            documents: self.known_documents()?,
+        })
+    }
+
+    /// The documents that verify what this gateway holds: its own, and those of former houses.
+    fn known_documents(&self) -> Result<Vec<Value>, Error> {
+        let mut documents = vec![self.published().did.clone()];
+        for pair in self.store.scan(tables::FORMER, &[], None, false) {
+            documents.push(oap_identity::json::parse(&pair?.1)?);
+        }
+        Ok(documents)
+    }
+
+    /// A page of lines.
+    ///
+    /// # Errors
+    /// [`Error::Member`] for a cursor that is none, [`Error::Store`], [`Error::Corrupt`].
+    pub fn export_page(&self, request: &PageRequest) -> Result<Page, Error> {
+        let mut page = Page { lines: Vec::new(), next: None };
+        let mut put = |line: &Line| -> Result<(), Error> {
+            page.lines.extend(bundle::write(line)?);
+            page.lines.push(b'\n');
+            Ok(())
+        };
+        match request.part {
+            Part::Items => {
+                let after = request.after.as_ref().map(|after| after.parse::<ItemId>());
+                let after = after.transpose().map_err(|_| cursor())?;
+                let heads = self.catalog.all();
+                let rest = heads.iter().filter(|head| after.is_none_or(|after| head.item_id > after));
+                let mut rest = rest.filter(|head| request.selection.admits(head));
+                let mut last = None;
+                for head in rest.by_ref().take(MAX_PAGE) {
+                    last = Some(head.item_id);
+                    match self.item_line(head) {
+                        Ok(line) => put(&line)?,
+                        // Erased meanwhile.
+                        Err(Error::NotFound) => {}
+                        Err(error) => return Err(error),
+                    }
+                }
+                page.next = rest.next().and(last).map(|item| item.to_string());
+            }
+            Part::Grants => {
+                for info in self.grant_list() {
+                    put(&Line::Grant { grant: info.grant })?;
+                }
+            }
+            Part::Receipts => {
+                let from = request.after.as_ref().map(|after| place(after)).transpose()?;
+                let mut rest = self.store.scan(RECEIPTS, &[], from.as_deref(), false);
+                for pair in rest.by_ref().take(MAX_PAGE) {
+                    put(&Line::Receipt { receipt: oap_identity::json::parse(&pair?.1)? })?;
+                }
+                if let Some(pair) = rest.next() {
+                    page.next = Some(pair?.0.iter().map(|byte| format!("{byte:02x}")).collect());
+                }
+            }
+        }
+        Ok(page)
+    }
+
+    fn item_line(&self, head: &Head) -> Result<Line, Error> {
+        let whole_item = views::load(&self.store, head)?;
+        let mut item = whole(&whole_item.committed)?;
+        let chain: Vec<Value> = whole_item
+            .chain
+            .iter()
+            .map(|link| Ok(serde_json::from_str(link)?))
+            .collect::<Result<_, Error>>()?;
+        let capture: Value = serde_json::from_str(&whole_item.capture_receipt)?;
+        let all = whole_item.committed.disclosures().iter();
+        item.insert(
+            "integrity".to_owned(),
+            json!({"sd_jwt": whole_item.committed.present(all), "chain": chain, "capture_receipt": capture}),
+        );
+        let mut superseded = Vec::new();
+        for (seq, _) in &head.replaced {
+            if let Ok(version) = tables::version(&self.store, head.item_id, *seq) {
+                superseded.push(version.present(version.disclosures().iter()));
+            }
+        }
+        let record = Some(head.meta.clone());
+        Ok(Line::Item(Box::new(ItemLine { item: Value::Object(item), record, superseded })))
+    }
+
+    /// Signs the trailer of a bundle, once its export has a receipt.
+    ///
+    /// # Errors
+    /// [`Error::Signed`], [`Error::Store`].
+    pub async fn export_seal(self: &Arc<Self>, trailer: Trailer) -> Result<Line, Error> {
+        let gateway = self.clone();
+        let stored = self
+            .commit(move |w| {
+                let agent = gateway.principal.as_str();
+                let mut draft = gateway.draft(ReceiptType::Invocation, "memory.export", agent);
+                draft.rules = vec!["principal".to_owned()];
+                draft.more.insert("bundle_id".to_owned(), json!(trailer.bundle_id));
+                draft.more.insert("counts".to_owned(), json!(trailer.counts));
+                draft.output_hash = Some(trailer.hash);
+                w.receipt(&chain_of(&gateway.config.default_scope), draft)?;
+                Ok(trailer.sign(w.keys.current())?)
+            })
+            .await?;
+        Ok(stored.into_inner())
+    }
+
+    /// A grantee's bundle: their whole view, projected, for grants with `operations: ["export"]`. It discloses, so it
+    /// counts, costs and leaves a receipt like an answer.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] with a receipt.
+    pub async fn export_view(self: &Arc<Self>, caller: &Caller) -> Result<Vec<u8>, Error> {
+        let grant = self.judge(caller, Operation::Export, "memory.export").await?;
+        let document = grant.grant();
+        let profile = self.profile(&document.redaction_profile).ok_or(Error::NotFound)?;
+        let disclosing = self.shelf.disclosing(document.grant_id).ok_or(Error::NotFound)?;
+        let _one_by_one = disclosing.lock().await;
+        for _ in 0..ATTEMPTS {
+            let before = self.shelf.disclosed(document.grant_id);
+            let seen = self.view(&grant, false, &before).await?;
+            let mut all = Vec::new();
+            let mut room = before.remaining();
+            let mut newly = Vec::new();
+            for item in seen.view.items() {
+                if !before.contains(item.id()) {
+                    if room == 0 {
+                        continue;
+                    }
+                    room -= 1;
+                    newly.push(item.id());
+                }
+                all.push(item);
+            }
+            let now = self.clock.now();
+            let header = Header {
+                format: FORMAT.to_owned(),
+                bundle_id: BundleId::new(now, &*self.random),
+                principal: self.principal.clone(),
+                scopes: vec![document.granter.scope.clone()],
+                created_at: now,
+                items: all.len() as u64,
+                projected: Some(Projection {
+                    grant_id: document.grant_id,
+                    profile: profile.name().to_owned(),
+                    trust_level: document.trust_level,
+                    grantee: document.grantee.clone(),
+                }),
+                documents: self.known_documents()?,
+            };
+            let bundle_id = header.bundle_id;
+            let mut tally = Tally::default();
+            let mut bytes = Vec::new();
+            let mut put = |line: Line| -> Result<(), Error> {
+                let text = bundle::write(&line)?;
+                tally.add(&line, &text);
+                bytes.extend(text);
+                bytes.push(b'\n');
+                Ok(())
+            };
+            put(Line::Header(header))?;
+            for item in &all {
+                let line = ItemLine { item: item.proved()?, record: None, superseded: Vec::new() };
+                put(Line::Item(Box::new(line)))?;
+            }
+            let trailer = tally.trailer(bundle_id, self.clock.now());
+            let got_before = all.len() - newly.len();
+            let agent = document.grantee.as_str();
+            let mut draft = self.draft(ReceiptType::Invocation, "memory.export", agent);
+            draft.rules =
+                ["grant.active", "grant.operation", "projection.profile"].map(str::to_owned).to_vec();
+            draft.more = facts(document, grant.hash(), grant.ancestors());
+            draft.more.insert("profile_hash".to_owned(), json!(profile.hash()));
+            draft.more.insert("bundle_id".to_owned(), json!(bundle_id));
+            draft.output_hash = Some(trailer.hash);
+            draft.tags = all.iter().map(|item| item_tag(item.id(), item.commitment())).collect();
+            let cost = budget::cost(got_before as u64);
+            match self.commit_answer(caller, &grant, draft, newly, cost, &seen).await {
+                Err(Error::Conflict(CHANGED)) => continue,
+                committed => drop(committed?),
+            }
+            bytes.extend(bundle::write(&trailer.sign(self.keys().current())?)?);
+            bytes.push(b'\n');
+            return Ok(bytes);
+        }
+        Err(Error::Conflict(CHANGED))
+    }
+}
+
+fn cursor() -> Error {
+    Error::Member("after", "not where a page ended".into())
+}
+
+fn place(after: &str) -> Result<Vec<u8>, Error> {
+    let byte = |i: usize| after.get(i..i + 2).and_then(|two| u8::from_str_radix(two, 16).ok());
+    (0..after.len()).step_by(2).map(|i| byte(i).ok_or_else(cursor)).collect()
+}

@@ -1,0 +1,296 @@
+//! The portable bundle, version 1 (protocol section 8, `docs/bundle-v1.md`): JSON Lines, each line in canonical form.
+//!
+//! A header, then items with everything that proves them, grants and receipts where they were asked for, and a signed
+//! trailer with the hash of all lines before it.
+
+use crate::profile::TrustLevel;
+use crate::record::Meta;
+use oap_identity::json::{self, JsonError};
+use oap_identity::signed::{SignedError, UnverifiedSignature, sign_document};
+use oap_identity::{BundleId, Did, Documents, GrantId, Hash, ScopeId, Signer, Timestamp};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+/// The format that is written and read here.
+pub const FORMAT: &str = "oap-memory-bundle/1";
+/// Longest line, in bytes.
+pub const MAX_LINE: usize = 16 << 20;
+
+/// What a bundle holds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Counts {
+    /// Items.
+    pub items: u64,
+    /// Grants.
+    pub grants: u64,
+    /// Receipts.
+    pub receipts: u64,
+}
+
+/// The first line.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Header {
+    /// [`FORMAT`].
+    pub format: String,
+    /// The bundle.
+    pub bundle_id: BundleId,
+    /// Whose memory.
+    pub principal: Did,
+    /// The scopes of its items.
+    pub scopes: Vec<ScopeId>,
+    /// When it was begun.
+    pub created_at: Timestamp,
+    /// How many items were selected when it was begun.
+    pub items: u64,
+    /// Of a grantee's bundle: what it shows, and under which grant. Such a bundle is for reading; it is not imported.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub projected: Option<Projection>,
+    /// The DID documents of all who signed something in it, as its writer knew them.
+    pub documents: Vec<Value>,
+}
+
+/// What a projected bundle shows.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Projection {
+    /// The grant.
+    pub grant_id: GrantId,
+    /// The profile.
+    pub profile: String,
+    /// The trust level.
+    pub trust_level: TrustLevel,
+    /// Who may have it.
+    pub grantee: Did,
+}
+
+/// An item with everything that proves it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ItemLine {
+    /// The item in its wire form, with `integrity`.
+    pub item: Value,
+    /// The record behind it; not in a projected bundle.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub record: Option<Meta>,
+    /// The SD-JWTs of replaced versions that are still kept.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub superseded: Vec<String>,
+}
+
+/// The last line.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Trailer {
+    /// The bundle.
+    pub bundle_id: BundleId,
+    /// What it holds.
+    pub counts: Counts,
+    /// Lines before this one.
+    pub lines: u64,
+    /// The hash of all of them, with their line feeds.
+    pub hash: Hash,
+    /// When it was finished.
+    pub finished_at: Timestamp,
+}
+
+/// One line.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "lowercase")]
+pub enum Line {
+    /// The first.
+    Header(Header),
+    /// An item.
+    Item(Box<ItemLine>),
+    /// A grant document.
+    Grant {
+        /// The document.
+        grant: Value,
+    },
+    /// A receipt.
+    Receipt {
+        /// The receipt.
+        receipt: Value,
+    },
+    /// The last; its signature stands beside its members.
+    Trailer(Value),
+}
+
+/// Why a bundle or one of its lines was refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BundleError {
+    /// A line that is none.
+    #[error("{0}")]
+    Malformed(#[from] JsonError),
+    /// Too long.
+    #[error("the line is longer than {MAX_LINE} bytes")]
+    TooLong,
+    /// Another format.
+    #[error("the format is {0:?}; this program reads {FORMAT:?}")]
+    Format(String),
+    /// The first line is no header, or there is another one.
+    #[error("a bundle begins with one header")]
+    Header,
+    /// Something after the trailer.
+    #[error("something follows the trailer")]
+    AfterTrailer,
+    /// The trailer is missing.
+    #[error("the bundle has no trailer: its end was cut off")]
+    Cut,
+    /// The trailer is of another bundle.
+    #[error("the trailer is of another bundle")]
+    OtherBundle,
+    /// The lines are not those that were signed.
+    #[error("the lines are not those that the trailer was signed for: {0}")]
+    Changed(&'static str),
+    /// The trailer's signature.
+    #[error("the trailer's signature: {0}")]
+    Signature(#[from] SignedError),
+}
+
+/// Counts and hashes the lines of a bundle, as it is written or read.
+#[derive(Debug, Clone, Default)]
+pub struct Tally {
+    counts: Counts,
+    lines: u64,
+    hash: Sha256,
+}
+
+impl Tally {
+    /// Takes a line, without its line feed, into account.
+    pub fn add(&mut self, line: &Line, bytes: &[u8]) {
+        match line {
+            Line::Item(_) => self.counts.items += 1,
+            Line::Grant { .. } => self.counts.grants += 1,
+            Line::Receipt { .. } => self.counts.receipts += 1,
+            Line::Header(_) | Line::Trailer(_) => {}
+        }
+        self.skip(bytes);
+    }
+
+    /// Takes a line into account that could not be read.
+    pub fn skip(&mut self, bytes: &[u8]) {
+        self.lines += 1;
+        self.hash.update(bytes);
+        self.hash.update(b"\n");
+    }
+
+    /// The trailer of what was added.
+    #[must_use]
+    pub fn trailer(&self, bundle_id: BundleId, now: Timestamp) -> Trailer {
+        let hash = Hash::from_bytes(self.hash.clone().finalize().into());
+        Trailer { bundle_id, counts: self.counts, lines: self.lines, hash, finished_at: now }
+    }
+}
+
+/// Writes a line in canonical form, without a line feed.
+///
+/// # Errors
+/// When something in it has no canonical form.
+pub fn write(line: &Line) -> Result<Vec<u8>, JsonError> {
+    json::canonical(line)
+}
+
+impl Trailer {
+    /// Signs it, as a line.
+    ///
+    /// # Errors
+    /// [`SignedError`].
+    pub fn sign(&self, signer: &Signer) -> Result<Line, SignedError> {
+        let mut document = serde_json::to_value(self).map_err(|e| SignedError::Claims(e.to_string()))?;
+        sign_document(&mut document, signer)?;
+        Ok(Line::Trailer(document))
+    }
+}
+
+/// Reads a bundle line by line.
+#[derive(Debug, Default)]
+pub struct Reader {
+    tally: Tally,
+    header: Option<Header>,
+    trailer: Option<Value>,
+}
+
+impl Reader {
+    /// Reads a line, without its line feed. Whatever it is, the bundle goes on with the next.
+    ///
+    /// # Errors
+    /// [`BundleError`].
+    pub fn read(&mut self, bytes: &[u8]) -> Result<Line, BundleError> {
+        if self.trailer.is_some() {
+            return Err(BundleError::AfterTrailer);
+        }
+        let line = parse(bytes);
+        match &line {
+            Ok(Line::Trailer(trailer)) => self.trailer = Some(trailer.clone()),
+            Ok(line) => self.tally.add(line, bytes),
+            Err(_) => self.tally.skip(bytes),
+        }
+        let line = line?;
+        match (&line, &self.header) {
+            (Line::Header(header), None) => self.header = Some(header.clone()),
+            (Line::Header(_), Some(_)) | (_, None) => return Err(BundleError::Header),
+            _ => {}
+        }
+        Ok(line)
+    }
+
+    /// Goes on past a line that was too long to be read.
+    pub fn skip(&mut self) {
+        self.tally.skip(b"");
+    }
+
+    /// The header, once it was read.
+    #[must_use]
+    pub const fn header(&self) -> Option<&Header> {
+        self.header.as_ref()
+    }
+
+    /// Checks the whole against its trailer.
+    ///
+    /// # Errors
+    /// [`BundleError`].
+    pub fn finish(self, documents: &dyn Documents) -> Result<Trailer, BundleError> {
+        let header = self.header.ok_or(BundleError::Header)?;
+        let document = self.trailer.ok_or(BundleError::Cut)?;
+        let signature = UnverifiedSignature::of(&document)?;
+        let mut members = document.clone();
+        if let Some(members) = members.as_object_mut() {
+            members.remove("signature");
+        }
+        let trailer: Trailer = json::from_value(members)?;
+        if trailer.bundle_id != header.bundle_id || *signature.kid().did() != header.principal {
+            return Err(BundleError::OtherBundle);
+        }
+        let key = documents.key_of(signature.kid()).ok_or(SignedError::OtherKey)?;
+        signature.verify(key, trailer.finished_at)?;
+        let found = self.tally.trailer(trailer.bundle_id, trailer.finished_at);
+        let differs = match () {
+            () if found.lines != trailer.lines => Some("another number of lines"),
+            () if found.hash != trailer.hash => Some("another hash"),
+            () if found.counts != trailer.counts => Some("other counts"),
+            () => None,
+        };
+        differs.map_or(Ok(trailer), |what| Err(BundleError::Changed(what)))
+    }
+}
+
+fn parse(bytes: &[u8]) -> Result<Line, BundleError> {
+    if bytes.len() > MAX_LINE {
+        return Err(BundleError::TooLong);
+    }
+    let mut value = json::parse(bytes)?;
+    if value["type"] == "trailer" {
+        if let Some(members) = value.as_object_mut() {
+            members.remove("type");
+        }
+        return Ok(Line::Trailer(value));
+    }
+    if value["type"] == "header" && value["format"] != FORMAT {
+        let format = value["format"].as_str().unwrap_or_default();
+        return Err(BundleError::Format(format.chars().take(40).collect()));
+    }
+    Ok(json::from_value(value)?)
+}

@@ -1,0 +1,70 @@
+//! Items in the forms that other programs read. Pure: an item of a bundle in, text out.
+//!
+//! These forms carry no proofs: who needs them takes the bundle.
+
+mod mcp;
+mod mem0;
+mod note;
+mod rdf;
+
+use crate::item::closed_enum;
+use serde_json::Value;
+
+closed_enum! {
+    /// The forms that are written.
+    Form {
+        /// mem0's JSON.
+        Mem0 = "mem0",
+        /// The graph of the MCP reference server for memory, as JSON Lines.
+        McpMemory = "mcp-memory",
+        /// A folder of markdown files, one an item, with front matter.
+        Markdown = "markdown",
+        /// The items in their wire form, one a line.
+        Jsonl = "jsonl",
+        /// N-Quads with PROV-O.
+        Rdf = "rdf",
+    }
+}
+
+/// What stands before, between and after the items.
+#[must_use]
+pub const fn frame(form: Form) -> (&'static str, &'static str, &'static str) {
+    match form {
+        Form::Mem0 => ("{\"results\":[\n", ",\n", "\n]}\n"),
+        Form::McpMemory | Form::Jsonl => ("", "\n", "\n"),
+        Form::Rdf | Form::Markdown => ("", "", ""),
+    }
+}
+
+/// An item in a form; for [`Form::Markdown`] the file's text.
+#[must_use]
+pub fn write(form: Form, item: &Value) -> String {
+    match form {
+        Form::Mem0 => mem0::write(item).to_string(),
+        Form::McpMemory => mcp::write(item).iter().map(Value::to_string).collect::<Vec<_>>().join("\n"),
+        Form::Markdown => note::write(item),
+        Form::Jsonl => bare(item).to_string(),
+        Form::Rdf => rdf::write(item),
+    }
+}
+
+/// The item without its proof.
+fn bare(item: &Value) -> Value {
+    let mut item = item.clone();
+    if let Some(members) = item.as_object_mut() {
+        members.remove("integrity");
+    }
+    item
+}
+
+/// What an item says, in words.
+fn said(item: &Value) -> String {
+    match item["content"]["text"].as_str() {
+        Some(text) => text.to_owned(),
+        None => item["content"]["structured"].to_string(),
+    }
+}
+
+fn labels(item: &Value) -> Vec<&str> {
+    item["labels"].as_array().into_iter().flatten().filter_map(Value::as_str).collect()
+}

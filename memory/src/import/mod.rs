@@ -1,0 +1,340 @@
+//! What other vendors export, as items (issue: moving house). Pure: bytes in, records out.
+//!
+//! Each format has a module that says what is kept, mapped and dropped. A record carries a `source`, the same for the
+//! same memory in every export, so that importing again changes nothing; and a `place` for the report.
+
+mod chatgpt;
+mod claude;
+mod gemini;
+mod json;
+mod letta;
+pub mod locomo;
+mod markdown;
+mod mcp;
+mod mem0;
+mod openintent;
+mod table;
+
+pub use table::Mapping;
+
+use crate::item::closed_enum;
+use oap_identity::Timestamp;
+use serde_json::{Map, Value};
+use std::io::Read;
+use std::ops::ControlFlow;
+
+/// Bytes of a file that [`recognise`] looks at.
+pub const HEAD: usize = 64 * 1024;
+/// Longest text of one item, in bytes; longer ones are cut into several.
+const MAX_TEXT: usize = 32 * 1024;
+
+closed_enum! {
+    /// The formats that are read.
+    Format {
+        /// ChatGPT's data export.
+        Chatgpt = "chatgpt",
+        /// Claude's data export.
+        Claude = "claude",
+        /// Google Takeout's activity of Gemini Apps.
+        Gemini = "gemini",
+        /// mem0: `get_all` or its export.
+        Mem0 = "mem0",
+        /// Letta's agent file.
+        Letta = "letta",
+        /// The MCP reference server for memory.
+        McpMemory = "mcp-memory",
+        /// A folder of basic-memory or Obsidian.
+        Notes = "notes",
+        /// `CLAUDE.md`, `AGENTS.md`, `MEMORY.md`.
+        AgentsMd = "agents-md",
+        /// Conversations of LoCoMo.
+        Locomo = "locomo",
+        /// Entries of OpenIntent RFC-0015.
+        OpenIntent = "openintent",
+        /// A table with a header.
+        Csv = "csv",
+        /// One object a line.
+        Jsonl = "jsonl",
+    }
+}
+
+/// A memory that was found, as its owner would write it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Record {
+    /// The same for the same memory in every export.
+    pub source: String,
+    /// Where it stands.
+    pub place: String,
+    /// The item.
+    pub item: Value,
+}
+
+/// What a reader finds.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Found {
+    /// A memory.
+    Record(Box<Record>),
+    /// Something that is left out on purpose.
+    Skipped {
+        /// Where.
+        place: String,
+        /// Why.
+        reason: String,
+    },
+    /// Something that cannot be read.
+    Refused {
+        /// Where.
+        place: String,
+        /// Why.
+        reason: String,
+    },
+}
+
+/// Takes what is found, one after the other; [`ControlFlow::Break`] ends the reading.
+pub type Sink<'a> = &'a mut dyn FnMut(Found) -> ControlFlow<()>;
+
+/// A file to read.
+pub struct File<'a> {
+    /// Its name, with the folders that it lies in, for the report and for formats whose names mean something.
+    pub name: &'a str,
+    /// Its bytes.
+    pub bytes: &'a mut dyn Read,
+    /// How columns become members, for tables.
+    pub mapping: &'a Mapping,
+}
+
+/// Reads a file of a format.
+///
+/// Whatever is wrong with it is told to the sink: a broken document ends the reading at its place, and what came before
+/// stays.
+pub fn read(format: Format, file: File, sink: Sink) {
+    match format {
+        Format::Chatgpt => chatgpt::read(file, sink),
+        Format::Claude => claude::read(file, sink),
+        Format::Gemini => gemini::read(file, sink),
+        Format::Mem0 => mem0::read(file, sink),
+        Format::Letta => letta::read(file, sink),
+        Format::McpMemory => mcp::read(file, sink),
+        Format::Notes => markdown::notes(file, sink),
+        Format::AgentsMd => markdown::agents(file, sink),
+        Format::Locomo => locomo::read(file, sink),
+        Format::OpenIntent => openintent::read(file, sink),
+        Format::Csv => table::csv(file, sink),
+        Format::Jsonl => table::jsonl(file, sink),
+    }
+}
+
+/// What is kept, mapped and dropped of a format, for people.
+#[must_use]
+pub const fn about(format: Format) -> &'static str {
+    match format {
+        Format::Chatgpt => chatgpt::ABOUT,
+        Format::Claude => claude::ABOUT,
+        Format::Gemini => gemini::ABOUT,
+        Format::Mem0 => mem0::ABOUT,
+        Format::Letta => letta::ABOUT,
+        Format::McpMemory => mcp::ABOUT,
+        Format::Notes => markdown::ABOUT_NOTES,
+        Format::AgentsMd => markdown::ABOUT_AGENTS,
+        Format::Locomo => locomo::ABOUT,
+        Format::OpenIntent => openintent::ABOUT,
+        Format::Csv | Format::Jsonl => table::ABOUT,
+    }
+}
+
+/// The format of a file, by its content and, for text, its name.
+#[must_use]
+pub fn recognise(name: &str, head: &[u8]) -> Option<Format> {
+    let base = name.rsplit('/').next().unwrap_or(name).to_lowercase();
+    if base.ends_with(".md") || base.ends_with(".markdown") {
+        let agents = ["claude.md", "agents.md", "memory.md", "gemini.md"].contains(&base.as_str());
+        return Some(if agents { Format::AgentsMd } else { Format::Notes });
+    }
+    let text = String::from_utf8_lossy(head);
+    let start = text.trim_start_matches(['\u{feff}', ' ', '\t', '\r', '\n']);
+    if !start.starts_with(['{', '[']) {
+        return base.ends_with(".csv").then_some(Format::Csv);
+    }
+    let packed: String = text.chars().filter(|c| !c.is_whitespace()).collect();
+    let has = |word: &str| packed.contains(word);
+    let member = |name: &str| packed.contains(&format!("\"{name}\":"));
+    if member("mapping") && (member("current_node") || member("conversation_id") || member("create_time")) {
+        return Some(Format::Chatgpt);
+    }
+    if member("chat_messages")
+        || member("conversations_memory")
+        || (member("prompt_template") && member("docs"))
+    {
+        return Some(Format::Claude);
+    }
+    if has("GeminiApps") || member("safeHtmlItem") {
+        return Some(Format::Gemini);
+    }
+    if member("dia_id") || member("session_1") {
+        return Some(Format::Locomo);
+    }
+    if member("core_memory") || (member("agents") && member("blocks")) {
+        return Some(Format::Letta);
+    }
+    if member("memory_type") && member("namespace") {
+        return Some(Format::OpenIntent);
+    }
+    if (has("\"type\":\"entity\"") && member("observations")) || has("\"type\":\"relation\"") {
+        return Some(Format::McpMemory);
+    }
+    if base.starts_with("memor") && base.ends_with(".json") && member("enabled") {
+        return Some(Format::Chatgpt);
+    }
+    if member("memory") && (member("results") || member("user_id") || member("hash") || member("memories")) {
+        return Some(Format::Mem0);
+    }
+    start.starts_with('{').then_some(Format::Jsonl)
+}
+
+/// An item under construction.
+struct Draft {
+    item: Value,
+}
+
+impl Draft {
+    fn new(kind: &str, text: &str, label: &str) -> Self {
+        Self {
+            item: serde_json::json!({
+                "kind": kind, "content": {"text": text}, "labels": [label],
+                "provenance": {"imported_from": label},
+            }),
+        }
+    }
+
+    /// A member of the provenance, where there is one.
+    fn tag(mut self, name: &str, value: Option<&Value>) -> Self {
+        if let Some(value) = value.filter(|value| !value.is_null() && **value != "") {
+            self.item["provenance"][name] = value.clone();
+        }
+        self
+    }
+
+    fn at(mut self, at: Option<Timestamp>) -> Self {
+        if let Some(at) = at {
+            self.item["provenance"]["captured_at"] = serde_json::json!(at);
+        }
+        self
+    }
+
+    fn structured(mut self, members: Map<String, Value>) -> Self {
+        if !members.is_empty() {
+            self.item["content"]["structured"] = Value::Object(members);
+        }
+        self
+    }
+
+    fn confidence(mut self, confidence: f64) -> Self {
+        self.item["provenance"]["confidence"] = serde_json::json!(confidence);
+        self
+    }
+
+    fn subject(mut self, subject: Option<&str>) -> Self {
+        if let Some(subject) = subject.filter(|s| !s.is_empty()) {
+            self.item["subject_entity_id"] = serde_json::json!(subject);
+        }
+        self
+    }
+
+    fn label(mut self, label: &str) -> Self {
+        let label: String = label.trim().to_lowercase().chars().take(64).collect();
+        if let Some(labels) = self.item["labels"].as_array_mut()
+            && !label.is_empty()
+            && labels.len() < 32
+        {
+            labels.push(Value::String(label));
+        }
+        self
+    }
+
+    /// Tells the sink; a text that is too long becomes several items, cut between lines or words.
+    fn send(self, source: String, place: String, sink: Sink) -> ControlFlow<()> {
+        let text = self.item["content"]["text"].as_str().unwrap_or_default();
+        if text.len() <= MAX_TEXT {
+            let mut item = self.item;
+            if item["content"]["text"] == ""
+                && let Some(content) = item["content"].as_object_mut()
+            {
+                content.remove("text");
+            }
+            return sink(Found::Record(Box::new(Record { source, place, item })));
+        }
+        let pieces: Vec<String> = pieces(text).map(str::to_owned).collect();
+        for (number, piece) in pieces.iter().enumerate() {
+            let mut item = self.item.clone();
+            item["content"]["text"] = Value::String(piece.clone());
+            item["provenance"]["part"] = serde_json::json!(number + 1);
+            let record = Record { source: format!("{source}#{number}"), place: place.clone(), item };
+            sink(Found::Record(Box::new(record)))?;
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// Pieces of at most [`MAX_TEXT`] bytes.
+fn pieces(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        let mut end = rest.floor_char_boundary(MAX_TEXT.min(rest.len()));
+        if end < rest.len()
+            && let Some(space) = rest[..end].rfind(['\n', ' ']).filter(|space| *space > MAX_TEXT / 2)
+        {
+            end = space + 1;
+        }
+        let (piece, after) = rest.split_at(end);
+        rest = after;
+        Some(piece)
+    })
+}
+
+/// A time as vendors write it: RFC 3339 with any offset, or seconds since 1970.
+fn time(value: &Value) -> Option<Timestamp> {
+    match value {
+        Value::Number(seconds) => {
+            let seconds = seconds.as_f64().filter(|s| s.is_finite() && *s > 0.0)?;
+            // Some write milliseconds.
+            let millis = if seconds > 1e11 { seconds } else { seconds * 1000.0 };
+            #[expect(clippy::cast_possible_truncation, reason = "clamped by Timestamp")]
+            Some(Timestamp::from_millis(millis as i64))
+        }
+        Value::String(text) => parse_time(text.trim()),
+        _ => None,
+    }
+}
+
+fn parse_time(text: &str) -> Option<Timestamp> {
+    if let Ok(at) = text.parse() {
+        return Some(at);
+    }
+    if let Ok(seconds) = text.parse::<f64>() {
+        return time(&serde_json::json!(seconds));
+    }
+    let normal = text.replacen(' ', "T", 1);
+    let zoned = chrono::DateTime::parse_from_rfc3339(&normal).map(|at| at.timestamp_millis());
+    let naive = || {
+        let forms = ["%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%dT%H:%M"];
+        let time = forms.iter().find_map(|form| chrono::NaiveDateTime::parse_from_str(&normal, form).ok());
+        let day = || chrono::NaiveDate::parse_from_str(text, "%Y-%m-%d").ok()?.and_hms_opt(0, 0, 0);
+        Some(time.or_else(day)?.and_utc().timestamp_millis())
+    };
+    zoned.ok().or_else(naive).map(Timestamp::from_millis)
+}
+
+fn text<'a>(value: &'a Value, name: &str) -> &'a str {
+    value[name].as_str().unwrap_or_default()
+}
+
+fn refused(place: String, reason: impl ToString) -> Found {
+    Found::Refused { place, reason: reason.to_string() }
+}
+
+fn skipped(place: String, reason: &str) -> Found {
+    Found::Skipped { place, reason: reason.to_owned() }
+}
