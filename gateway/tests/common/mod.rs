@@ -49,6 +49,7 @@ pub struct World {
     pub gateway: Arc<Gateway>,
     pub router: Router,
     pub clock: Arc<TestClock>,
+    origin: String,
     admin: Signer,
     token: String,
     proofs: AtomicU64,
@@ -120,16 +121,29 @@ impl World {
         sanctions: Sanctions,
         embeddings: Option<Box<dyn EmbeddingModel>>,
     ) -> Self {
+        Self::of(PRINCIPAL, store, config, random, sanctions, embeddings).await
+    }
+
+    /// Of another principal.
+    pub async fn of(
+        principal: &str,
+        store: Store,
+        config: Config,
+        random: Arc<dyn Random>,
+        sanctions: Sanctions,
+        embeddings: Option<Box<dyn EmbeddingModel>>,
+    ) -> Self {
         oap_gateway::tls::install();
         let clock = Arc::new(TestClock(AtomicI64::new(START)));
-        let mut config = Config { did: Some(PRINCIPAL.parse().unwrap()), ..config };
+        let mut config = Config { did: Some(principal.parse().unwrap()), ..config };
+        let origin = config.origin();
         if config.anonymous_rpm == Config::default().anonymous_rpm {
             config.anonymous_rpm = 1_000_000;
         }
         let web = GuardedWeb::new(WebPolicy::Public, &[]).unwrap();
         let resolver = Arc::new(Resolver::new(web, clock.clone()));
         let gateway = Gateway::open(Parts {
-            principal: PRINCIPAL.parse().unwrap(),
+            principal: principal.parse().unwrap(),
             config,
             store,
             clock: clock.clone(),
@@ -144,7 +158,7 @@ impl World {
         let admin = Signer::did_key(&[99; 32]).unwrap();
         let token = gateway.trust_token(&admin, Permission::Admin).unwrap();
         let router = App::new(gateway.clone()).router();
-        Self { gateway, router, clock, admin, token, proofs: AtomicU64::new(0) }
+        Self { gateway, router, clock, origin, admin, token, proofs: AtomicU64::new(0) }
     }
 
     pub fn now(&self) -> Timestamp {
@@ -196,7 +210,7 @@ impl World {
         path: &str,
         body: Option<&Value>,
     ) -> Answer {
-        let url = format!("{ORIGIN}{}", path.split('?').next().unwrap());
+        let url = format!("{}{}", self.origin, path.split('?').next().unwrap());
         let target = dpop::Request { method, url: &url };
         let proof = dpop::prove(agent, target, token, self.now(), &self.fresh()).unwrap();
         let authorization = format!("DPoP {token}");
@@ -227,7 +241,7 @@ impl World {
     pub async fn exchange(&self, grantee: &Signer, grant: &Value) -> Answer {
         let proof = exchange::prove(
             grantee,
-            &format!("{ORIGIN}/oap/memory/grant"),
+            &format!("{}/oap/memory/grant", self.origin),
             Hash::of_canonical(grant).unwrap(),
             self.now(),
             &self.fresh(),

@@ -95,10 +95,11 @@ fn said(message: &Value) -> String {
     let said = if texts.is_empty() { plain() } else { texts.join("\n") };
     if said.starts_with('{')
         && let Ok(wrapped) = serde_json::from_str::<Value>(&said)
-        && let Some(inner) = wrapped["message"].as_str()
+        && let Some(kind) = wrapped["type"].as_str()
     {
         // Heartbeats and log-ins are the machine's own.
-        return if wrapped["type"] == "user_message" { inner.to_owned() } else { String::new() };
+        let inner = wrapped["message"].as_str().filter(|_| kind == "user_message");
+        return inner.unwrap_or_default().to_owned();
     }
     said
 }

@@ -1,0 +1,478 @@
+//! Moving house: bundles between gateways, other vendors' records, and what is wrong with either.
+
+mod common;
+
+use common::*;
+use oap_gateway::Config;
+use oap_gateway::embedding::EmbeddingModel;
+use oap_identity::json::canonical;
+use oap_identity::random::Seeded;
+use oap_identity::{Did, DidDocument};
+use oap_memory::bundle::{BundleError, Line, Reader};
+use oap_memory::evidence;
+use oap_store::Store;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A gateway of another principal.
+async fn house(name: &str, seed: u64) -> World {
+    let random = Arc::new(Seeded::new(seed));
+    let store = Store::in_memory(random.clone()).unwrap();
+    let keys =
+        oap_gateway::keyring::StoredKeys::generate(&*random, oap_identity::Timestamp::from_millis(START));
+    oap_gateway::Gateway::init(&store, &keys).await.unwrap();
+    let config = Config { did: Some(name.parse().unwrap()), ..Config::default() };
+    let none: Option<Box<dyn EmbeddingModel>> = None;
+    World::of(name, store, config, random, Default::default(), none).await
+}
+
+const A: &str = "did:web:user.example";
+const B: &str = "did:web:b.example";
+const C: &str = "did:web:c.example";
+
+/// A whole bundle, as the command line writes it.
+async fn bundle(world: &World) -> Vec<Vec<u8>> {
+    let header = world.owner("POST", "/oap/owner/export/header", Some(&json!({}))).await.ok();
+    let header: oap_memory::bundle::Header = oap_identity::json::from_value(header).unwrap();
+    let id = header.bundle_id;
+    let mut tally = oap_memory::bundle::Tally::default();
+    let mut lines = Vec::new();
+    let line = Line::Header(header);
+    let bytes = oap_memory::bundle::write(&line).unwrap();
+    tally.add(&line, &bytes);
+    lines.push(bytes);
+    let mut after = Value::Null;
+    loop {
+        let body = json!({"part": "items", "after": after});
+        let page = world.owner("POST", "/oap/owner/export/page", Some(&body)).await;
+        let mut all = page.bytes.split(|b| *b == b'\n').filter(|l| !l.is_empty());
+        let cursor: Value = serde_json::from_slice(all.next().unwrap()).unwrap();
+        for bytes in all {
+            let line: Value = oap_identity::json::parse(bytes).unwrap();
+            let line: Line = oap_identity::json::from_value(line).unwrap();
+            tally.add(&line, bytes);
+            lines.push(bytes.to_vec());
+        }
+        after = cursor["next"].clone();
+        if after.is_null() {
+            break;
+        }
+    }
+    let trailer = serde_json::to_value(tally.trailer(id, world.now())).unwrap();
+    let sealed = world.owner("POST", "/oap/owner/export/seal", Some(&trailer)).await.ok();
+    lines.push(canonical(&sealed).unwrap());
+    lines
+}
+
+fn item_lines(bundle: &[Vec<u8>]) -> Vec<Value> {
+    let parse = |line: &Vec<u8>| oap_identity::json::parse(line).unwrap();
+    bundle.iter().map(parse).filter(|line: &Value| line["type"] == "item").collect()
+}
+
+fn chunk(bundle: &[Vec<u8>], items: Vec<Value>) -> Value {
+    let header: Value = oap_identity::json::parse(&bundle[0]).unwrap();
+    let bare = |mut item: Value| {
+        item.as_object_mut().unwrap().remove("type");
+        item
+    };
+    json!({
+        "bundle_id": header["bundle_id"], "principal": header["principal"], "documents": header["documents"],
+        "items": items.into_iter().map(bare).collect::<Vec<_>>(),
+    })
+}
+
+async fn import(world: &World, bundle: &[Vec<u8>]) -> Vec<Value> {
+    let body = chunk(bundle, item_lines(bundle));
+    let answer = world.owner("POST", "/oap/owner/import/bundle", Some(&body)).await.ok();
+    answer["fates"].as_array().unwrap().clone()
+}
+
+fn count(fates: &[Value], what: &str) -> usize {
+    fates.iter().filter(|fate| fate.get(what).is_some()).count()
+}
+
+fn documents(worlds: &[&World]) -> BTreeMap<Did, Arc<DidDocument>> {
+    let document = |world: &&World| {
+        let did = world.gateway.principal().clone();
+        let raw = world.gateway.published().did.to_string();
+        (did.clone(), Arc::new(DidDocument::parse(raw.as_bytes(), &did).unwrap()))
+    };
+    worlds.iter().map(document).collect()
+}
+
+async fn furnished() -> World {
+    let world = house(A, 1).await;
+    let ids = world
+        .capture(&[
+            note("Tea at four with Bob bob@mail.example", &["shared"]),
+            note("The plan", &["shared"]),
+            note("Taken back", &["shared"]),
+            json!({"kind": "fact", "content": {"text": "Stays here"}, "exportable": false}),
+        ])
+        .await;
+    let correct = json!({"item": {"content": {"text": "The better plan"}}});
+    world.owner("POST", &format!("/oap/owner/items/{}/correct", ids[1]), Some(&correct)).await.ok();
+    world.owner("POST", &format!("/oap/owner/items/{}/confirm", ids[0]), Some(&json!({}))).await.ok();
+    world.owner("POST", &format!("/oap/owner/items/{}/retract", ids[2]), Some(&json!({}))).await.ok();
+    world
+}
+
+#[tokio::test]
+async fn a_whole_house_moves_and_every_proof_with_it() {
+    let (a, b, c) = (furnished().await, house(B, 2).await, house(C, 3).await);
+    let first = bundle(&a).await;
+    assert_eq!(item_lines(&first).len(), 3, "what may not leave stays");
+    let fates = import(&b, &first).await;
+    assert_eq!(count(&fates, "imported"), 3, "{fates:?}");
+    // Importing again changes nothing.
+    let before = b.gateway.chain_list().unwrap().iter().map(|c| c.length).sum::<u64>();
+    assert_eq!(count(&import(&b, &first).await, "unchanged"), 3);
+    assert_eq!(b.gateway.chain_list().unwrap().iter().map(|c| c.length).sum::<u64>(), before);
+    b.gateway.verify_audit().unwrap();
+
+    // Every chain is the former one and a `migrate` link of the new house.
+    let second = bundle(&b).await;
+    let known = documents(&[&a, &b, &c]);
+    for (was, is) in item_lines(&first).iter().zip(item_lines(&second)) {
+        let chain = |line: &Value| line["item"]["integrity"]["chain"].as_array().unwrap().clone();
+        assert_eq!(chain(&is)[..chain(was).len()], chain(was)[..]);
+        assert_eq!(chain(&is).last().unwrap()["event"], "migrate");
+        assert_eq!(chain(&is).last().unwrap()["actor"], B);
+        assert_eq!(is["item"]["integrity"]["sd_jwt"], was["item"]["integrity"]["sd_jwt"]);
+        assert_eq!(is["superseded"], was["superseded"]);
+        evidence::item(&is["item"], &known).unwrap();
+        assert!(
+            evidence::item(&is["item"], &documents(&[&b])).is_err(),
+            "the former house's keys are needed"
+        );
+    }
+    // On to a third house, and back to the first: nothing is lost, nothing doubled.
+    assert_eq!(count(&import(&c, &second).await, "imported"), 3);
+    assert_eq!(count(&import(&a, &bundle(&c).await).await, "unchanged"), 3);
+
+    // A grantee of the new house gets projected items whose proof leads to the old one.
+    let grantee = agent(2);
+    let answer = c.ask(&grantee, &c.draft(&grantee), &json!({"query": "tea"})).await;
+    assert_eq!(texts(&answer), ["Tea at four with Bob bob@mail.example"]);
+    let verified = evidence::answer(&answer, &known).unwrap();
+    assert_eq!(verified.items[0].capture.principal_did.as_str(), A);
+    assert!(evidence::answer(&answer, &documents(&[&b, &c])).is_err());
+    // What was confirmed and taken back is so in the new house too.
+    assert_eq!(answer["items"][0]["epistemic"], "knowledge");
+    let all = c.ask(&grantee, &c.draft(&grantee), &json!({})).await;
+    assert!(!texts(&all).contains(&"Taken back".to_owned()));
+}
+
+#[tokio::test]
+async fn what_went_on_in_the_new_house_comes_back() {
+    let (a, b) = (furnished().await, house(B, 2).await);
+    import(&b, &bundle(&a).await).await;
+    let items = b.owner("GET", "/oap/owner/items", None).await.ok();
+    let id = items["items"][0]["item_id"].as_str().unwrap().to_owned();
+    let correct = json!({"item": {"content": {"text": "Said anew in the new house"}}});
+    b.owner("POST", &format!("/oap/owner/items/{id}/correct"), Some(&correct)).await.ok();
+    let fates = import(&a, &bundle(&b).await).await;
+    assert_eq!((count(&fates, "updated"), count(&fates, "unchanged")), (1, 2), "{fates:?}");
+    let grantee = agent(2);
+    let answer = a.ask(&grantee, &a.draft(&grantee), &json!({"query": "anew"})).await;
+    evidence::answer(&answer, &documents(&[&a, &b])).unwrap();
+    assert_eq!(texts(&answer), ["Said anew in the new house"]);
+    // Changed in both houses since: neither history is thrown away.
+    let correct = json!({"item": {"content": {"text": "Said once more here"}}});
+    a.owner("POST", &format!("/oap/owner/items/{id}/correct"), Some(&correct)).await.ok();
+    let correct = json!({"item": {"content": {"text": "Said once more there"}}});
+    b.owner("POST", &format!("/oap/owner/items/{id}/correct"), Some(&correct)).await.ok();
+    let fates = import(&a, &bundle(&b).await).await;
+    assert_eq!(count(&fates, "refused"), 1, "{fates:?}");
+}
+
+#[tokio::test]
+async fn what_was_erased_does_not_come_back() {
+    let a = furnished().await;
+    let saved = bundle(&a).await;
+    a.owner("POST", "/oap/data/delete", Some(&json!({"labels": ["shared"]}))).await.ok();
+    let fates = import(&a, &saved).await;
+    assert_eq!(count(&fates, "refused"), 3);
+    assert!(fates[0]["refused"].as_str().unwrap().contains("erased here"));
+}
+
+/// Every way to forge a line is refused by itself, and the lines beside it go in.
+#[tokio::test]
+async fn forged_lines_are_refused_and_the_rest_goes_in() {
+    let a = furnished().await;
+    let saved = bundle(&a).await;
+    let lines = item_lines(&saved);
+    let stranger = house(C, 9).await;
+    let foreign = {
+        stranger.capture(&[note("Mine", &[])]).await;
+        item_lines(&bundle(&stranger).await)[0].clone()
+    };
+    let forge = |change: &dyn Fn(&mut Value)| {
+        let mut forged = lines[1].clone();
+        change(&mut forged);
+        forged
+    };
+    let integrity =
+        |forged: &mut Value, member: &str, value: Value| forged["item"]["integrity"][member] = value;
+    let cases: Vec<(&str, Value, &str)> = vec![
+        ("text", forge(&|f| f["item"]["content"]["text"] = json!("Forged")), "content"),
+        ("label", forge(&|f| f["item"]["labels"] = json!(["admin"])), "labels"),
+        (
+            "signature of a link",
+            forge(&|f| f["item"]["integrity"]["chain"][0]["signature"] = json!("e30..AAAA")),
+            "link 0",
+        ),
+        (
+            "cut chain",
+            forge(&|f| {
+                f["item"]["integrity"]["chain"].as_array_mut().unwrap().pop();
+            }),
+            "",
+        ),
+        (
+            "spliced chain",
+            forge(&|f| {
+                let other = lines[0]["item"]["integrity"]["chain"][1].clone();
+                f["item"]["integrity"]["chain"].as_array_mut().unwrap().push(other);
+            }),
+            "another item",
+        ),
+        (
+            "another's SD-JWT",
+            forge(&|f| integrity(f, "sd_jwt", lines[0]["item"]["integrity"]["sd_jwt"].clone())),
+            "",
+        ),
+        (
+            "another's capture receipt",
+            forge(&|f| {
+                integrity(f, "capture_receipt", lines[0]["item"]["integrity"]["capture_receipt"].clone())
+            }),
+            "capture",
+        ),
+        ("no SD-JWT", forge(&|f| drop(f["item"]["integrity"].as_object_mut().unwrap().remove("sd_jwt"))), ""),
+        ("another id", forge(&|f| f["item"]["item_id"] = lines[0]["item"]["item_id"].clone()), "item_id"),
+        (
+            "a version that never was",
+            forge(&|f| f["superseded"] = json!([lines[0]["item"]["integrity"]["sd_jwt"]])),
+            "superseded",
+        ),
+        ("an item of somebody else", foreign.clone(), ""),
+        ("not an item", forge(&|f| f["item"] = json!({"item_id": "mem_1"})), "integrity"),
+    ];
+    for (name, forged, named) in cases {
+        let b = house(B, 2).await;
+        let body = chunk(&saved, vec![lines[0].clone(), forged, lines[2].clone()]);
+        let fates = b.owner("POST", "/oap/owner/import/bundle", Some(&body)).await.ok()["fates"].clone();
+        let reason = fates[1]["refused"].as_str().unwrap_or_else(|| panic!("{name}: {fates}"));
+        assert!(reason.contains(named), "{name}: {reason}");
+        assert!(fates[0].get("imported").is_some() && fates[2].get("imported").is_some(), "{name}: {fates}");
+    }
+    // A stranger's item, even with the stranger's document at hand, is not the owner's memory.
+    let b = house(B, 2).await;
+    let mut body = chunk(&saved, vec![foreign]);
+    body["documents"].as_array_mut().unwrap().push(stranger.gateway.published().did.clone());
+    let fates = b.owner("POST", "/oap/owner/import/bundle", Some(&body)).await.ok()["fates"].clone();
+    assert!(fates[0]["refused"].as_str().unwrap().contains("owner"), "{fates}");
+}
+
+/// The same id with other content: whoever comes second is refused.
+#[tokio::test]
+async fn a_duplicate_id_with_other_content() {
+    let (a, b) = (house(A, 1).await, house(B, 2).await);
+    a.capture(&[note("One", &[])]).await;
+    let one = bundle(&a).await;
+    import(&b, &one).await;
+    // The same principal and randomness make the same id in another gateway.
+    let twin = house(A, 1).await;
+    twin.capture(&[note("Two", &[])]).await;
+    let two = bundle(&twin).await;
+    assert_eq!(item_lines(&one)[0]["item"]["item_id"], item_lines(&two)[0]["item"]["item_id"]);
+    let fates = import(&b, &two).await;
+    assert!(fates[0]["refused"].as_str().unwrap().contains("another"), "{fates:?}");
+}
+
+#[tokio::test]
+async fn items_from_the_future() {
+    let (a, b) = (house(A, 1).await, house(B, 2).await);
+    a.clock.advance(Duration::from_secs(3600));
+    a.capture(&[note("Tomorrow's news", &[])]).await;
+    let fates = import(&b, &bundle(&a).await).await;
+    assert!(fates[0]["refused"].as_str().unwrap().contains("future"), "{fates:?}");
+}
+
+#[tokio::test]
+async fn the_trailer_tells_of_every_line() {
+    let a = furnished().await;
+    let lines = bundle(&a).await;
+    let known = documents(&[&a]);
+    let read = |lines: &[Vec<u8>]| {
+        let mut reader = Reader::default();
+        let bad = lines.iter().filter(|line| reader.read(line).is_err()).count();
+        (bad, reader.finish(&known))
+    };
+    assert!(matches!(read(&lines), (0, Ok(_))));
+    // Cut, reordered, doubled, changed, mixed with another.
+    assert_eq!(read(&lines[..lines.len() - 1]), (0, Err(BundleError::Cut)));
+    let mut fewer = lines.clone();
+    fewer.remove(1);
+    assert!(matches!(read(&fewer), (0, Err(BundleError::Changed("another number of lines")))));
+    let mut swapped = lines.clone();
+    swapped.swap(1, 2);
+    assert!(matches!(read(&swapped), (0, Err(BundleError::Changed("another hash")))));
+    let other = bundle(&a).await;
+    let mut mixed = lines.clone();
+    *mixed.last_mut().unwrap() = other.last().unwrap().clone();
+    assert!(matches!(read(&mixed), (0, Err(BundleError::OtherBundle))));
+    let mut more = lines.clone();
+    more.push(lines[1].clone());
+    assert_eq!(read(&more).0, 1);
+    for hostile in
+        [b"\xff\xff".to_vec(), "[".repeat(100_000).into_bytes(), b"{\"type\":\"grants\"}".to_vec(), vec![]]
+    {
+        let mut hostile_lines = lines.clone();
+        hostile_lines.insert(1, hostile);
+        let (bad, whole) = read(&hostile_lines);
+        assert_eq!(bad, 1);
+        assert!(whole.is_err());
+    }
+    assert!(matches!(Reader::default().read(&lines[1]), Err(BundleError::Header)));
+    let foreign = br#"{"type":"header","format":"oap-memory-bundle/2"}"#;
+    assert!(matches!(Reader::default().read(foreign), Err(BundleError::Format(_))));
+}
+
+#[tokio::test]
+async fn a_migration_has_its_receipt() {
+    let (a, b) = (furnished().await, house(B, 2).await);
+    let lines = bundle(&a).await;
+    import(&b, &lines).await;
+    let header: Value = oap_identity::json::parse(&lines[0]).unwrap();
+    let trailer: Value = oap_identity::json::parse(lines.last().unwrap()).unwrap();
+    let finish = json!({
+        "bundle_id": header["bundle_id"], "principal": A, "hash": trailer["hash"], "counts": trailer["counts"],
+        "imported": 3, "unchanged": 0, "refused": 0,
+    });
+    let receipt = b.owner("POST", "/oap/owner/import/finish", Some(&finish)).await.ok()["receipt"].clone();
+    let decision = &receipt["policy_decisions"][0];
+    assert_eq!(
+        (&receipt["action_id"], &decision["export_hash"]),
+        (&json!("memory.migrate"), &trailer["hash"])
+    );
+    assert!(decision["chain_head"]["tip"].is_string());
+    b.gateway.verify_audit().unwrap();
+}
+
+#[tokio::test]
+async fn a_grantee_exports_its_view_and_no_more() {
+    let a = furnished().await;
+    let grantee = agent(2);
+    let mut draft = a.draft(&grantee);
+    draft["trust_level"] = json!(2);
+    draft["max_items"] = json!(1);
+    let grant = a.issue(&draft).await;
+    let token = a.token(&grantee, &grant).await;
+    let refused = a.as_agent(&grantee, &token, "POST", "/oap/memory/export", None).await;
+    refused.refused(403, "policy_block");
+    draft["operations"] = json!(["export"]);
+    let grant = a.issue(&draft).await;
+    let token = a.token(&grantee, &grant).await;
+    let answer = a.as_agent(&grantee, &token, "POST", "/oap/memory/export", None).await;
+    assert_eq!(answer.status, 200);
+    let mut reader = Reader::default();
+    let mut items = Vec::new();
+    for line in answer.bytes.split(|b| *b == b'\n').filter(|l| !l.is_empty()) {
+        if let Line::Item(item) = reader.read(line).unwrap() {
+            evidence::item(&item.item, &a.document()).unwrap();
+            assert!(item.record.is_none() && item.superseded.is_empty());
+            items.push(item);
+        }
+    }
+    let projection = reader.header().unwrap().projected.clone().unwrap();
+    assert_eq!((projection.trust_level.get(), projection.grantee.as_str()), (2, grantee.did().as_str()));
+    reader.finish(&a.document()).unwrap();
+    assert_eq!(items.len(), 1, "as many as the grant has");
+    assert!(!String::from_utf8_lossy(&answer.bytes).contains("bob@mail"), "projected like an answer");
+    // It disclosed: a query under the same grant is refused its operation, another export shows the same item.
+    a.query(&grantee, &token, &json!({})).await.refused(403, "policy_block");
+    let again = a.as_agent(&grantee, &token, "POST", "/oap/memory/export", None).await;
+    assert_eq!(again.bytes.len(), answer.bytes.len());
+}
+
+async fn records(world: &World, records: Value, dry_run: bool) -> Vec<Value> {
+    let body = json!({"records": records, "dry_run": dry_run});
+    world.owner("POST", "/oap/owner/import/records", Some(&body)).await.ok()["fates"]
+        .as_array()
+        .unwrap()
+        .clone()
+}
+
+#[tokio::test]
+async fn records_are_imported_once_corrected_and_never_brought_back() {
+    let world = World::new().await;
+    let record = |source: &str, text: &str| json!({"source": source, "item": note(text, &["from"])});
+    let batch = json!([
+        record("x:1", "One"),
+        record("x:2", "Two"),
+        json!({"source": "x:3", "item": {"kind": "none"}})
+    ]);
+    let fates = records(&world, batch.clone(), true).await;
+    assert_eq!((count(&fates, "imported"), count(&fates, "refused")), (2, 1));
+    assert_eq!(
+        world.owner("GET", "/oap/owner/items", None).await.ok()["items"],
+        json!([]),
+        "a dry run writes nothing"
+    );
+    let fates = records(&world, batch.clone(), false).await;
+    assert_eq!((count(&fates, "imported"), count(&fates, "refused")), (2, 1));
+    assert!(fates[2]["refused"].as_str().unwrap().contains("content"), "{fates:?}");
+    let length = |world: &World| world.gateway.chain_list().unwrap().iter().map(|c| c.length).sum::<u64>();
+    let before = length(&world);
+    assert_eq!(count(&records(&world, batch, false).await, "unchanged"), 2);
+    assert_eq!(length(&world), before);
+    let fates = records(&world, json!([record("x:1", "One, corrected")]), false).await;
+    assert_eq!(count(&fates, "updated"), 1);
+    let id = fates[0]["updated"].as_str().unwrap();
+    let shown = world.owner("GET", &format!("/oap/owner/items/{id}"), None).await.ok();
+    assert_eq!((&shown["item"]["version"], shown["chain"].as_array().unwrap().len()), (&json!(2), 2));
+    world.owner("POST", "/oap/data/delete", Some(&json!({"items": [id]}))).await.ok();
+    let fates = records(&world, json!([record("x:1", "One, corrected")]), false).await;
+    assert!(fates[0]["refused"].as_str().unwrap().contains("erased here"));
+    // The same source twice in one chunk: the second is the same record.
+    let fates = records(&world, json!([record("y:1", "Once"), record("y:1", "Once")]), false).await;
+    assert_eq!((count(&fates, "imported"), count(&fates, "unchanged")), (1, 1));
+}
+
+#[tokio::test]
+async fn hostile_records() {
+    let world = World::new().await;
+    let deep = (0..80).fold(json!(1), |inner, _| json!({"a": inner}));
+    for (item, named) in [
+        (json!({"kind": "fact", "content": {"text": "x".repeat(70_000)}}), "content.text"),
+        (
+            json!({"kind": "fact", "content": {"text": "x"}, "provenance": {"captured_at": "2030-01-01T00:00:00Z"}}),
+            "future",
+        ),
+        (json!({"kind": "fact", "content": {"text": "x"}, "owner_did": "did:web:else.example"}), "owner"),
+        (
+            json!({"kind": "fact", "content": {"text": "x"}, "item_id": "mem_01HX2QFXR0Q4S8T9V3W7X2Y0Z1"}),
+            "item_id",
+        ),
+        (json!({"kind": "fact", "content": {"structured": {"_sd": []}}}), "_sd"),
+        (json!({"kind": "fact"}), "content"),
+    ] {
+        let fates = records(
+            &world,
+            json!([{"source": "x", "item": item}, {"source": "ok", "item": note("Fine", &[])}]),
+            true,
+        )
+        .await;
+        let reason = fates[0]["refused"].as_str().unwrap_or_else(|| panic!("{named}: {fates:?}"));
+        assert!(reason.contains(named), "{named}: {reason}");
+        assert!(fates[1].get("imported").is_some());
+    }
+    let body = json!({"records": [{"source": "x", "item": deep}]});
+    world.owner("POST", "/oap/owner/import/records", Some(&body)).await.refused(400, "invalid_input");
+    let body = json!({"records": []});
+    world.owner("POST", "/oap/owner/import/records", Some(&body)).await.refused(400, "invalid_input");
+}
