@@ -83,6 +83,8 @@ pub struct Config {
     pub belief_threshold: Confidence,
     /// Days for which retracted and replaced content is kept; 0 destroys it at once.
     pub retention_days: u32,
+    /// Where the signed list of erasures is kept; in the home if absent. Best on another disk than the backups.
+    pub erasures: Option<PathBuf>,
     /// How words are matched.
     pub language: LanguageSetting,
     /// An OpenAI-compatible endpoint for embeddings of projected text, such as `http://127.0.0.1:11434/v1/embeddings`.
@@ -132,6 +134,7 @@ impl Default for Config {
             epsilon_per_grantee: 100.0,
             belief_threshold: 0.5.try_into().unwrap_or(Confidence::CERTAIN),
             retention_days: 30,
+            erasures: None,
             language: LanguageSetting::English,
             embedding_url: None,
             embedding_model: None,

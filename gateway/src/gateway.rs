@@ -7,6 +7,7 @@ use crate::error::Error;
 use crate::keyring::{Keyring, StoredKeys};
 use crate::ledger::ANONYMOUS;
 use crate::proofs::Proofs;
+use crate::service::erasures::Erasures;
 use crate::service::memorization;
 use crate::shelf::Shelf;
 use crate::tables::{CHAINS, KEYS, decode};
@@ -19,6 +20,7 @@ use oap_memory::Profile;
 use oap_memory::gate::Sanctions;
 use oap_store::Store;
 use serde_json::Value;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// What a gateway is made of.
@@ -41,6 +43,8 @@ pub struct Parts {
     pub sanctions: Sanctions,
     /// The model of embeddings, where one is set up.
     pub embeddings: Option<Box<dyn EmbeddingModel>>,
+    /// Where the list of erasures is kept, apart from backups.
+    pub erasures: Option<PathBuf>,
 }
 
 /// A running gateway.
@@ -55,6 +59,7 @@ pub struct Gateway {
     pub(crate) profiles: Vec<Profile>,
     pub(crate) sanctions: Arc<Sanctions>,
     pub(crate) embeddings: Option<Embeddings>,
+    pub(crate) erasures: Option<Erasures>,
     pub(crate) catalog: Catalog,
     pub(crate) shelf: Shelf,
     pub(crate) proofs: Proofs,
@@ -97,11 +102,23 @@ impl Gateway {
     /// # Errors
     /// [`Error::Store`], [`Error::Corrupt`].
     pub async fn open(parts: Parts) -> Result<Arc<Self>, Error> {
-        let Parts { config, principal, store, clock, random, resolver, profiles, sanctions, embeddings } =
-            parts;
+        let Parts {
+            config,
+            principal,
+            store,
+            clock,
+            random,
+            resolver,
+            profiles,
+            sanctions,
+            embeddings,
+            erasures,
+        } = parts;
         let stored = store.get(KEYS, &[])?.ok_or_else(|| Error::Corrupt("the store has no keys".into()))?;
         let keys = Keyring::new(&principal, decode(&stored)?)?;
         let origin = config.origin();
+        let erasures = erasures.map(|path| Erasures::open(&path, keys.document())).transpose()?;
+        let (erasures, listed) = erasures.unzip();
         let embeddings = embeddings.map(Embeddings::new);
         let audit = memorization::last(&store)?;
         let published =
@@ -123,7 +140,11 @@ impl Gateway {
             profiles,
             sanctions: Arc::new(sanctions),
             embeddings,
+            erasures,
         });
+        if let Some(listed) = listed {
+            gateway.make_up(&listed)?;
+        }
         if gateway.store.get(CHAINS, ANONYMOUS.as_bytes())?.is_none() {
             gateway.commit(|w| w.chain(ANONYMOUS)).await?;
         }

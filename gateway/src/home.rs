@@ -8,6 +8,8 @@
 //! | `admin.json` | the administrator's key and trust token | owner |
 //! | `did.json` | a copy of the published DID document | all |
 //! | `tls/` | the self-made certificate and its key | owner |
+//! | `erasures.jsonl` | what was erased, signed: replayed when a backup is restored | owner |
+//! | `sanctions/` | sanctions lists | owner |
 //! | `profiles/` | projection profiles of the owner's own | owner |
 
 use crate::ambient::{SystemClock, SystemRandom};
@@ -39,6 +41,8 @@ use zeroize::Zeroizing;
 
 /// Where the passphrase is taken from, if set.
 const PASSPHRASE: &str = "OAP_MEMORY_PASSPHRASE";
+/// The list of erasures in a home.
+pub const ERASURES: &str = "erasures.jsonl";
 
 /// Why a home could not be made or opened.
 #[derive(Debug, thiserror::Error)]
@@ -212,8 +216,19 @@ impl Home {
         let sanctions = self.sanctions()?;
         let embeddings = self.embeddings(&config)?;
         let random = Arc::new(SystemRandom);
-        let parts =
-            Parts { config, principal, store, clock, random, resolver, profiles, sanctions, embeddings };
+        let erasures = Some(config.erasures.clone().unwrap_or_else(|| self.file(ERASURES)));
+        let parts = Parts {
+            config,
+            principal,
+            store,
+            clock,
+            random,
+            resolver,
+            profiles,
+            sanctions,
+            embeddings,
+            erasures,
+        };
         Ok(Gateway::open(parts).await?)
     }
 

@@ -7,7 +7,7 @@ use crate::tables::{
     CHAINS, RECEIPT_PLACES, RECEIPTS, RECEIPTS_OF, agent, decode, encode, receipt, receipt_id,
 };
 use oap_identity::json::canonical;
-use oap_identity::{DecisionId, Hash, ReceiptId, ScopeId, Timestamp};
+use oap_identity::{DecisionId, Hash, ItemId, ReceiptId, ScopeId, Timestamp};
 use oap_memory::receipt::{Decision, GENESIS, Outcome, Receipt, ReceiptType};
 use oap_store::Tx;
 use serde::{Deserialize, Serialize};
@@ -106,7 +106,14 @@ impl Gateway {
         let transaction = move |tx: &mut Tx| {
             let now = gateway.clock.now();
             let keys = gateway.keys();
-            run(&mut Writing { tx, gateway: &gateway, keys, now })
+            let mut writing = Writing { tx, gateway: &gateway, keys, now, erased: Vec::new() };
+            let value = run(&mut writing)?;
+            let erased = std::mem::take(&mut writing.erased);
+            if !erased.is_empty() {
+                let gateway = gateway.clone();
+                tx.on_commit(move || gateway.list_erased(erased, now));
+            }
+            Ok(value)
         };
         self.store.transact(transaction).await.map(Stored)
     }
@@ -122,6 +129,8 @@ pub struct Writing<'a, 'tx> {
     pub keys: Arc<Keyring>,
     /// The gateway's clock, read once.
     pub now: Timestamp,
+    /// The items that were erased, for the list of erasures.
+    pub(crate) erased: Vec<ItemId>,
 }
 
 impl Writing<'_, '_> {

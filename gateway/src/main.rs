@@ -4,6 +4,11 @@
 
 use std::process::ExitCode;
 
+/// Overwrites what is freed: what was decrypted and served does not outlive its erasure in memory.
+#[global_allocator]
+static ALLOCATOR: zeroizing_alloc::ZeroAlloc<std::alloc::System> =
+    zeroizing_alloc::ZeroAlloc(std::alloc::System);
+
 fn main() -> ExitCode {
     oap_gateway::cli::main()
 }

@@ -51,6 +51,8 @@ pub const FOREIGN_RECEIPTS: Table = Table(24);
 pub const FORMER: Table = Table(26);
 /// What was imported from elsewhere, by hash of its source: the item, and the hash of what it said.
 pub const SOURCES: Table = Table(25);
+/// Legal holds, by item.
+pub const HOLDS: Table = Table(27);
 /// What grantees spent, by hash of the grantee.
 pub const BUDGETS: Table = Table(17);
 /// What was spent of a grant's own budget, by its hash.

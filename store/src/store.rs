@@ -163,6 +163,61 @@ impl Store {
         self.shared.revision.load(Ordering::Acquire)
     }
 
+    /// Gives `take` every pair as it is stored, sealed, and then the vault's file: all as of one commit, for writes wait
+    /// meanwhile.
+    ///
+    /// # Errors
+    /// [`StoreError::Engine`] for what `take` says, too.
+    pub async fn snapshot<T: Send + 'static>(
+        &self,
+        mut take: T,
+        mut pair: impl FnMut(&mut T, &[u8], &[u8]) -> std::io::Result<()> + Send + 'static,
+    ) -> Result<(T, Vec<u8>), StoreError> {
+        self.transact(move |tx: &mut Tx| {
+            let shared = tx.shared;
+            if !tx.group.writes.is_empty() {
+                // Those before in this batch are not in the engine yet: after it, then.
+                return Ok(None);
+            }
+            for found in shared.engine.scan(&[], &[], false) {
+                let (key, value) = found?;
+                pair(&mut take, &key, &value).map_err(|e| StoreError::Engine(e.to_string()))?;
+            }
+            Ok::<_, StoreError>(Some((take, shared.vault.image()?)))
+        })
+        .await?
+        .ok_or_else(|| StoreError::Engine("writes came in between; try again".into()))
+    }
+
+    /// What does not open: tables whose value is not what was written, and slots that hold a key which nothing marks,
+    /// or none which something marks.
+    ///
+    /// # Errors
+    /// [`StoreError::Engine`].
+    pub fn examine(&self) -> Result<Vec<String>, StoreError> {
+        let mut wrong = Vec::new();
+        let mut marked = BTreeSet::new();
+        for found in self.shared.engine.scan(&[], &[], false) {
+            let (key, value) = found?;
+            match key.first() {
+                Some(&SLOTS) => {
+                    marked.extend(key[1..].first_chunk::<4>().map(|slot| Slot::from_be_bytes(*slot)));
+                }
+                Some(table) if *table > SLOTS => {
+                    if let Err(error) = self.shared.unseal(&key, &value) {
+                        wrong.push(format!("a value of table {table}: {error}"));
+                    }
+                }
+                _ => {}
+            }
+        }
+        let used: BTreeSet<Slot> = self.shared.vault.used().into_iter().collect();
+        wrong
+            .extend(used.difference(&marked).map(|slot| format!("vault slot {slot} holds a key of nothing")));
+        wrong.extend(marked.difference(&used).map(|slot| format!("vault slot {slot} has lost its key")));
+        Ok(wrong)
+    }
+
     /// Whether a commit failed, so that nothing more is taken.
     #[must_use]
     pub fn is_stopped(&self) -> bool {

@@ -230,6 +230,17 @@ impl Vault {
         (1..free.end).filter(|slot| !free.gaps.contains(slot)).collect()
     }
 
+    /// The whole file, as a backup keeps it: its keys are sealed under the master key.
+    ///
+    /// # Errors
+    /// [`StoreError::Vault`].
+    pub(crate) fn image(&self) -> Result<Vec<u8>, StoreError> {
+        let length = usize::try_from(self.backing.len().map_err(failed)?).unwrap_or(usize::MAX);
+        let mut bytes = vec![0; length];
+        self.backing.read(&mut bytes, 0).map_err(failed)?;
+        Ok(bytes)
+    }
+
     /// Waits until every key that was put is on disk.
     pub(crate) fn sync(&self) -> Result<(), StoreError> {
         self.backing.sync().map_err(failed)

@@ -1,6 +1,8 @@
 //! `oap-memory delete`
 
 use super::{CliError, Global, output};
+use crate::ambient::SystemClock;
+use oap_identity::Clock;
 use serde_json::json;
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
@@ -10,6 +12,7 @@ use std::path::PathBuf;
 #[command(after_help = "Examples:
   oap-memory delete --item mem_01...
   oap-memory delete --label website --yes --receipt deletion.json
+  oap-memory delete --provenance imported_from=chatgpt --until 2025-01-01
   oap-memory delete --all
 
 The keys of the content are overwritten before this returns; what was made from an erased item goes with it. What
@@ -28,6 +31,15 @@ pub(super) struct Delete {
     /// Items of this scope
     #[arg(long)]
     scope: Vec<String>,
+    /// Items with this provenance tag, such as imported_from=chatgpt
+    #[arg(long, value_name = "NAME=VALUE")]
+    provenance: Vec<String>,
+    /// Of those, or of all, only items captured at or after this time
+    #[arg(long, value_name = "TIME")]
+    since: Option<String>,
+    /// Of those, or of all, only items captured before this time
+    #[arg(long, value_name = "TIME")]
+    until: Option<String>,
     /// Everything
     #[arg(long)]
     all: bool,
@@ -44,19 +56,51 @@ impl Delete {
         if !self.yes && !confirmed()? {
             return Err(CliError::Usage("nothing was deleted".to_owned()));
         }
-        let request = json!({
+        let time = |text: &Option<String>| {
+            text.as_deref()
+                .map(|t| output::parse_time(t, SystemClock.now()))
+                .transpose()
+                .map_err(CliError::Usage)
+        };
+        let mut request = json!({
             "items": self.item, "labels": self.label, "subjects": self.subject, "scopes": self.scope,
-            "all": self.all,
+            "provenance_tags": self.provenance, "all": self.all,
         });
+        for (member, value) in
+            [("captured_after", time(&self.since)?), ("captured_before", time(&self.until)?)]
+        {
+            if let Some(value) = value {
+                request[member] = json!(value);
+            }
+        }
         let mut owner = global.owner().await?;
-        let answer = owner.call("POST", "/oap/data/delete", &[], Some(&request)).await?;
+        let mut answer = owner.call("POST", "/oap/data/delete", &[], Some(&request)).await?;
+        let mut receipts = vec![answer["deletion_receipt"].clone()];
+        // One deletion takes so many; the rest follows, each with a receipt of its own.
+        while answer["cascade_report"]["remaining"].as_u64().is_some_and(|n| n > 0) {
+            let next = owner.call("POST", "/oap/data/delete", &[], Some(&request)).await?;
+            receipts.push(next["deletion_receipt"].clone());
+            for member in ["erased", "derived", "grants_shrunk", "held"] {
+                let more = next["cascade_report"][member].as_array().cloned().unwrap_or_default();
+                if let Some(all) = answer["cascade_report"][member].as_array_mut() {
+                    all.extend(more);
+                }
+            }
+            answer["cascade_report"]["remaining"] = next["cascade_report"]["remaining"].clone();
+        }
+        answer["deletion_receipts"] = json!(receipts);
         if let Some(path) = &self.receipt {
-            output::write(path, &(output::pretty(&answer["deletion_receipt"]) + "\n"))?;
+            let kept = if receipts.len() == 1 { &receipts[0] } else { &answer["deletion_receipts"] };
+            output::write(path, &(output::pretty(kept) + "\n"))?;
         }
         output::print(global.json, &answer, |a| {
             let count = |member: &str| a["cascade_report"][member].as_array().map_or(0, Vec::len);
+            let held = match count("held") {
+                0 => String::new(),
+                n => format!("; {n} under a legal hold: out of every view, erased when it ends"),
+            };
             format!(
-                "{} item(s) erased, {} made from them; {} grant(s) shrank\n{}",
+                "{} item(s) erased, {} made from them; {} grant(s) shrank{held}\n{}",
                 count("erased"),
                 count("derived"),
                 count("grants_shrunk"),

@@ -1,6 +1,7 @@
 //! The command line.
 
 mod audit;
+mod backup;
 mod budget;
 mod config;
 mod delete;
@@ -8,6 +9,7 @@ mod demo;
 mod export;
 mod gates;
 mod grant;
+mod hold;
 mod import;
 mod init;
 mod item;
@@ -103,6 +105,15 @@ enum Command {
     Import(Box<import::Import>),
     /// Destroy memory for good
     Delete(delete::Delete),
+    /// Legal holds: the one reason for which deletion waits
+    #[command(subcommand)]
+    Hold(hold::Hold),
+    /// Copy everything while the gateway serves
+    Backup(backup::Backup),
+    /// Make a gateway from a backup
+    Restore(backup::Restore),
+    /// Look at everything, and say what is wrong and what to do
+    Doctor(backup::Doctor),
     /// Show the configuration and where each value comes from
     #[command(subcommand)]
     Config(config::ConfigCommand),
@@ -219,6 +230,10 @@ async fn run(cli: Cli) -> Result<(), CliError> {
         Command::Export(command) => command.run(&global).await,
         Command::Import(command) => command.run(&global).await,
         Command::Delete(command) => command.run(&global).await,
+        Command::Hold(command) => command.run(&global).await,
+        Command::Backup(command) => command.run(&global).await,
+        Command::Restore(command) => command.run(&global).await,
+        Command::Doctor(command) => command.run(&global).await,
         Command::Config(command) => command.run(&global),
         Command::Demo(command) => command.run(&global).await,
         Command::Completions { shell } => {

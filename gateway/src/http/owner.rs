@@ -51,6 +51,10 @@ pub fn routes() -> Router<App> {
         .route("/import/bundle", post(import_bundle))
         .route("/import/records", post(import_records))
         .route("/import/finish", post(import_finish))
+        .route("/holds", get(list_holds).post(set_hold))
+        .route("/holds/release", post(release_holds))
+        .route("/backup", post(backup))
+        .route("/doctor", get(doctor))
         .route("/prove", post(prove))
         .route("/incidents", post(report_incident))
         .route("/audit/memorization", post(audit_memorization))
@@ -174,6 +178,56 @@ async fn import_records(State(app): State<App>, request: Incoming) -> Result<Res
 async fn import_finish(State(app): State<App>, request: Incoming) -> Result<Response, Error> {
     agent(&app, &request, Permission::Admin).await?;
     Ok(Oap(json!({"receipt": app.gateway.import_finish(request.json_as()?).await?})).into_response())
+}
+
+async fn list_holds(State(app): State<App>, request: Incoming) -> Result<Response, Error> {
+    agent(&app, &request, Permission::Admin).await?;
+    let holds: Vec<Value> = app
+        .gateway
+        .holds()?
+        .into_iter()
+        .map(|(item, hold)| {
+            json!({"item_id": item, "reason": hold.reason, "until": hold.until, "erase_after": hold.erase_after})
+        })
+        .collect();
+    Ok(Oap(json!({"holds": holds})).into_response())
+}
+
+async fn set_hold(State(app): State<App>, request: Incoming) -> Result<Response, Error> {
+    agent(&app, &request, Permission::Admin).await?;
+    Ok(Oap(json!({"held": app.gateway.hold(request.json_as()?).await?})).into_response())
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Release {
+    items: Vec<ItemId>,
+}
+
+async fn release_holds(State(app): State<App>, request: Incoming) -> Result<Response, Error> {
+    agent(&app, &request, Permission::Admin).await?;
+    let Release { items } = request.json_as()?;
+    Ok(Oap(json!({"released": app.gateway.release(items).await?})).into_response())
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Backup {
+    folder: std::path::PathBuf,
+}
+
+async fn backup(State(app): State<App>, request: Incoming) -> Result<Response, Error> {
+    agent(&app, &request, Permission::Admin).await?;
+    let Backup { folder } = request.json_as()?;
+    Ok(Oap(app.gateway.backup(folder).await?).into_response())
+}
+
+async fn doctor(State(app): State<App>, request: Incoming) -> Result<Response, Error> {
+    agent(&app, &request, Permission::Admin).await?;
+    let gateway = app.gateway.clone();
+    let findings = tokio::task::spawn_blocking(move || gateway.examine());
+    let findings = findings.await.map_err(|_| Error::Corrupt("looking at everything failed".into()))??;
+    Ok(Oap(json!({"findings": findings})).into_response())
 }
 
 async fn list_contexts(State(app): State<App>, request: Incoming) -> Result<Response, Error> {

@@ -3,15 +3,19 @@
 use crate::error::Error;
 use crate::gateway::Gateway;
 use crate::ledger::chain_of;
+use crate::service::holds::{Hold, HoldReason};
+use crate::service::items::whole;
+use crate::tables;
 use oap_identity::{DeletionId, Hash, ItemId, ScopeId, Timestamp, json};
+use oap_memory::Head;
 use oap_memory::chain::Event;
-use oap_memory::receipt::ReceiptType;
+use oap_memory::receipt::{ReceiptType, item_tag};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// Most items of one deletion.
+/// Most items that one deletion erases; the report says how many remain.
 pub const MAX_DELETED: usize = 10_000;
 
 /// What to delete: every item that one of the lists names, or all.
@@ -30,6 +34,16 @@ pub struct DeleteRequest {
     /// Items of one of these scopes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub scopes: Vec<ScopeId>,
+    /// Items with one of these provenance tags: `<member>=<value>` of their provenance, such as
+    /// `imported_from=chatgpt`, or `<item_id>@<commitment>` as receipts name them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub provenance_tags: Vec<String>,
+    /// Items captured at or after this time; with other conditions, of those only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub captured_after: Option<Timestamp>,
+    /// Items captured before this time; with other conditions, of those only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub captured_before: Option<Timestamp>,
     /// Everything.
     #[serde(default)]
     pub all: bool,
@@ -53,6 +67,12 @@ pub struct CascadeReport {
     pub derived: Vec<ItemId>,
     /// The grants whose slice became smaller.
     pub grants_shrunk: Vec<oap_identity::GrantId>,
+    /// Items that the request selects and that are still here: more than one deletion takes; ask again.
+    #[serde(default)]
+    pub remaining: usize,
+    /// Items under a legal hold: taken out of every view now, erased when the hold ends.
+    #[serde(default)]
+    pub held: Vec<ItemId>,
     /// Named items that were not there.
     pub not_found: Vec<ItemId>,
 }
@@ -61,25 +81,32 @@ impl Gateway {
     /// Erases items and everything that was made from them. When this returns their keys are overwritten.
     ///
     /// # Errors
-    /// [`Error::Member`] for a request that names nothing or more than [`MAX_DELETED`] items.
+    /// [`Error::Member`] for a request that names nothing.
     pub async fn delete(self: &Arc<Self>, request: DeleteRequest) -> Result<Deleted, Error> {
         let received = self.clock.now();
         let mut report = self.select(&request)?;
-        let doomed: Vec<ItemId> = report.erased.iter().chain(&report.derived).copied().collect();
-        if doomed.len() > MAX_DELETED {
-            return Err(Error::Member("items", format!("at most {MAX_DELETED} at once; delete in parts")));
-        }
-        report.grants_shrunk = self.shrunk(&doomed);
+        let holds = self.holds()?;
+        let all: Vec<ItemId> = report.erased.iter().chain(&report.derived).copied().collect();
+        let (held, doomed): (Vec<ItemId>, Vec<ItemId>) =
+            all.iter().partition(|item| holds.contains_key(item));
+        let exceptions: Vec<Hold> = held.iter().filter_map(|item| holds.get(item).cloned()).collect();
+        report.erased.retain(|item| !holds.contains_key(item));
+        report.derived.retain(|item| !holds.contains_key(item));
+        report.held.clone_from(&held);
+        report.grants_shrunk = self.shrunk(&all);
         let gateway = self.clone();
         let stored = self
             .commit(move |w| {
                 let mut by_scope: BTreeMap<ScopeId, Vec<String>> = BTreeMap::new();
                 for item in &doomed {
-                    let (_, head) = crate::tables::head(w.tx, *item)?;
+                    let (_, head) = tables::head(w.tx, *item)?;
                     w.erase(*item, Event::Erase)?;
                     by_scope.entry(head.scope_id).or_default().push(item.to_string());
                 }
-                let receipt = deletion_receipt(w, received)?;
+                for item in &held {
+                    w.await_end(*item)?;
+                }
+                let receipt = deletion_receipt(w, received, &request, &exceptions)?;
                 let hash = Hash::of_canonical(&receipt)?;
                 let scopes: Vec<ScopeId> = if by_scope.is_empty() {
                     vec![gateway.config.default_scope.clone()]
@@ -106,26 +133,43 @@ impl Gateway {
     }
 
     fn select(&self, request: &DeleteRequest) -> Result<CascadeReport, Error> {
-        let empty = request.items.is_empty()
+        let unnamed = request.items.is_empty()
             && request.labels.is_empty()
             && request.subjects.is_empty()
-            && request.scopes.is_empty();
-        if empty && !request.all {
-            return Err(Error::Member("items", "name items, labels, subjects or scopes, or say all".into()));
+            && request.scopes.is_empty()
+            && request.provenance_tags.is_empty();
+        let timed = request.captured_after.is_some() || request.captured_before.is_some();
+        if unnamed && !timed && !request.all {
+            let fix = "name items, labels, subjects, scopes, provenance tags or times, or say all";
+            return Err(Error::Member("items", fix.into()));
+        }
+        if request.captured_after.zip(request.captured_before).is_some_and(|(after, before)| before <= after)
+        {
+            return Err(Error::Member("captured_before", "must be later than captured_after".into()));
         }
         let heads = self.catalog.all();
         let named: BTreeSet<ItemId> = request.items.iter().copied().collect();
-        let erased: BTreeSet<ItemId> = heads
+        let mut erased: BTreeSet<ItemId> = heads
             .iter()
             .filter(|head| {
+                request.captured_after.is_none_or(|after| head.captured_at >= after)
+                    && request.captured_before.is_none_or(|before| head.captured_at < before)
+            })
+            .filter(|head| {
                 request.all
+                    || (unnamed && timed)
                     || named.contains(&head.item_id)
                     || head.labels.iter().any(|label| request.labels.contains(label))
                     || head.subject_entity_id.as_ref().is_some_and(|s| request.subjects.contains(s))
                     || request.scopes.contains(&head.scope_id)
+                    || self.is_tagged(head, &request.provenance_tags)
             })
             .map(|head| head.item_id)
             .collect();
+        let mut remaining = 0;
+        if let Some(first) = erased.iter().nth(MAX_DELETED).copied() {
+            remaining = erased.split_off(&first).len();
+        }
         // What was made from an erased item follows it, and what was made from that.
         let mut gone = erased.clone();
         loop {
@@ -144,6 +188,33 @@ impl Gateway {
             derived: gone.difference(&erased).copied().collect(),
             erased: erased.into_iter().collect(),
             grants_shrunk: Vec::new(),
+            held: Vec::new(),
+            remaining,
+        })
+    }
+
+    /// Whether an item has one of these provenance tags.
+    fn is_tagged(&self, head: &Head, tags: &[String]) -> bool {
+        if tags.is_empty() {
+            return false;
+        }
+        let Ok(committed) = tables::version(&self.store, head.item_id, head.version_seq) else {
+            return false;
+        };
+        let own = item_tag(head.item_id, committed.commitment());
+        let Ok(item) = whole(&committed) else { return false };
+        let provenance = item.get("provenance");
+        tags.iter().any(|tag| {
+            *tag == own
+                || tag.split_once('=').is_some_and(|(member, value)| {
+                    match provenance.and_then(|p| p.get(member)) {
+                        Some(Value::String(text)) => text == value,
+                        Some(other) => {
+                            serde_json::from_str::<Value>(value).is_ok_and(|value| value == *other)
+                        }
+                        None => false,
+                    }
+                })
         })
     }
 
@@ -167,7 +238,12 @@ impl Gateway {
     }
 }
 
-fn deletion_receipt(w: &crate::ledger::Writing, received: Timestamp) -> Result<Value, Error> {
+fn deletion_receipt(
+    w: &crate::ledger::Writing,
+    received: Timestamp,
+    request: &DeleteRequest,
+    exceptions: &[Hold],
+) -> Result<Value, Error> {
     let gateway = w.gateway;
     let mut receipt = json!({
         "receipt_id": DeletionId::new(w.now, &*gateway.random),
@@ -178,10 +254,16 @@ fn deletion_receipt(w: &crate::ledger::Writing, received: Timestamp) -> Result<V
         "method": "cryptographic_erasure",
         "scope": {
             "data_classes": ["memory_item"],
-            "provenance_tags": [],
+            "provenance_tags": request.provenance_tags,
             "subprocessors_propagated_to": [],
         },
     });
+    if !exceptions.is_empty() {
+        let stated = exceptions.iter().map(|hold| (hold.reason, hold.until.date()));
+        let stated: BTreeSet<(HoldReason, String)> = stated.collect();
+        let stated = stated.iter().map(|(reason, until)| json!({"reason": reason, "retention_until": until}));
+        receipt["exceptions"] = Value::Array(stated.collect());
+    }
     let signer = w.keys.current();
     let value = signer.sign(&json::canonical(&receipt)?);
     receipt["signature"] = json!({"alg": "EdDSA", "kid": signer.kid(), "value": value});

@@ -507,6 +507,8 @@ impl Writing<'_, '_> {
         self.tx.wipe(slot);
         self.tx.delete(HEADS, &item.to_bytes());
         self.tx.put(TOMBSTONES, &item.to_bytes(), &encode(&(head.seq, self.now))?)?;
+        self.tx.delete(tables::HOLDS, &item.to_bytes());
+        self.erased.push(item);
         self.announce(item, None);
         Ok(written)
     }

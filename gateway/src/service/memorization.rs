@@ -176,6 +176,7 @@ impl Gateway {
             profiles: self.profiles.clone(),
             sanctions: BTreeMap::new(),
             embeddings: None,
+            erasures: None,
         }))
         .await
     }

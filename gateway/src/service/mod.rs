@@ -1,11 +1,15 @@
 //! What a gateway does, for whoever asks: HTTP handlers and the command line call the same functions.
 
 pub mod audit;
+pub mod backup;
 pub mod budget;
 pub mod deletion;
+pub mod doctor;
+pub mod erasures;
 pub mod export;
 pub mod gates;
 pub mod grants;
+pub mod holds;
 pub mod import;
 pub mod incidents;
 pub mod items;

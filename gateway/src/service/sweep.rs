@@ -37,7 +37,10 @@ impl Gateway {
         let now = self.clock.now();
         let kept = Duration::from_secs(u64::from(self.config.retention_days) * 86_400);
         let mut swept = Swept::default();
-        let heads = self.catalog.all();
+        self.end_holds().await?;
+        let holds = self.holds()?;
+        let heads: Vec<Arc<Head>> =
+            self.catalog.all().into_iter().filter(|head| !holds.contains_key(&head.item_id)).collect();
         let expired: Vec<ItemId> = ids(&heads, |head| head.end_of_life.is_some_and(|end| end <= now));
         let retracted: Vec<ItemId> = ids(&heads, |head| {
             head.status == Status::Retracted && head.ended_at.is_some_and(|at| at.plus(kept) <= now)
@@ -69,6 +72,9 @@ impl Gateway {
             .commit(move |w| {
                 let mut erased = 0;
                 for item in items {
+                    if w.is_held(item)? {
+                        continue;
+                    }
                     match w.erase(item, event) {
                         Ok(_) => erased += 1,
                         // Erased by somebody else meanwhile.

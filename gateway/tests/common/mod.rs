@@ -152,6 +152,7 @@ impl World {
             profiles: Profile::built_in(),
             sanctions,
             embeddings,
+            erasures: None,
         })
         .await
         .unwrap();

@@ -1,0 +1,69 @@
+//! `oap-memory hold`
+
+use super::{CliError, Global, output};
+use crate::ambient::SystemClock;
+use oap_identity::Clock;
+use serde_json::json;
+
+/// Legal holds: the one reason for which deletion waits
+#[derive(clap::Subcommand)]
+#[command(after_help = "Examples:
+  oap-memory hold set mem_01... --reason ongoing_dispute --until 2027-01-01
+  oap-memory hold list
+  oap-memory hold release mem_01...
+
+A held item whose deletion is asked for is in no view from then on, and is erased when its hold ends. The Deletion Receipt
+states the exception.")]
+pub(super) enum Hold {
+    /// Put items under a hold
+    Set {
+        /// The items
+        #[arg(required = true, value_name = "ITEM")]
+        items: Vec<String>,
+        /// legal_hold, regulatory_retention or ongoing_dispute
+        #[arg(long, default_value = "legal_hold")]
+        reason: String,
+        /// Until when: a time, a date, or days such as 90d
+        #[arg(long, value_name = "TIME")]
+        until: String,
+    },
+    /// List holds
+    List,
+    /// End holds now; what waited for it is erased
+    Release {
+        /// The items
+        #[arg(required = true, value_name = "ITEM")]
+        items: Vec<String>,
+    },
+}
+
+impl Hold {
+    pub(super) async fn run(self, global: &Global) -> Result<(), CliError> {
+        match self {
+            Self::Set { items, reason, until } => {
+                let until = output::parse_time(&until, SystemClock.now()).map_err(CliError::Usage)?;
+                let body = json!({"items": items, "reason": reason, "until": until});
+                let answer = global.owner().await?.call("POST", "/oap/owner/holds", &[], Some(&body)).await?;
+                output::print(global.json, &answer, |_| {
+                    format!("{} item(s) held until {until}", items.len())
+                });
+            }
+            Self::List => {
+                let answer = global.owner().await?.call("GET", "/oap/owner/holds", &[], None).await?;
+                output::print(global.json, &answer, |a| {
+                    let holds = a["holds"].as_array().cloned().unwrap_or_default();
+                    let members = ["/item_id", "/reason", "/until", "/erase_after"];
+                    let rows = holds.iter().map(|hold| members.map(|m| output::text(hold, m)).to_vec());
+                    output::table(&["item", "reason", "until", "then erased"], rows)
+                });
+            }
+            Self::Release { items } => {
+                let body = json!({"items": items});
+                let path = "/oap/owner/holds/release";
+                let answer = global.owner().await?.call("POST", path, &[], Some(&body)).await?;
+                output::print(global.json, &answer, |_| format!("{} hold(s) ended", items.len()));
+            }
+        }
+        Ok(())
+    }
+}

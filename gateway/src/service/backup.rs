@@ -1,0 +1,178 @@
+//! Backups: a consistent copy while the gateway serves, and what is in one.
+//!
+//! A backup is a folder with `store.bin` (every pair of the store as it is sealed, each with its lengths), `vault`, and
+//! `backup.json` (what, when, hashes). Nothing in it is readable without the master key, which is not in it.
+
+use crate::error::Error;
+use crate::gateway::Gateway;
+use crate::ledger::chain_of;
+use oap_identity::{Did, Hash, Timestamp};
+use oap_memory::receipt::ReceiptType;
+use oap_store::{Engine, Op, SledEngine};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use sha2::{Digest, Sha256};
+use std::fs::File;
+use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The form that is written and read here.
+pub const FORMAT: &str = "oap-memory-backup/1";
+/// Pairs of one batch when a store is filled again, and their bytes.
+const BATCH: usize = 10_000;
+const BATCH_BYTES: usize = 32 << 20;
+/// Longest key and value, in bytes.
+const MAX_PART: u32 = 64 << 20;
+
+/// `backup.json`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BackupInfo {
+    /// [`FORMAT`].
+    pub format: String,
+    /// Whose.
+    pub principal: Did,
+    /// When.
+    pub at: Timestamp,
+    /// Items at that time.
+    pub items: usize,
+    /// Pairs in `store.bin`.
+    pub pairs: u64,
+    /// The hash of `store.bin`.
+    pub store: Hash,
+    /// The hash of `vault`.
+    pub vault: Hash,
+}
+
+/// What is written while the snapshot is taken.
+struct Taking {
+    file: BufWriter<File>,
+    hash: Sha256,
+    pairs: u64,
+}
+
+impl Taking {
+    fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.hash.update(bytes);
+        self.file.write_all(bytes)
+    }
+
+    fn pair(&mut self, key: &[u8], value: &[u8]) -> io::Result<()> {
+        for part in [key, value] {
+            self.put(&u32::try_from(part.len()).unwrap_or(u32::MAX).to_le_bytes())?;
+        }
+        self.put(key)?;
+        self.pairs += 1;
+        self.put(value)
+    }
+}
+
+fn create(path: &Path) -> io::Result<File> {
+    File::options().write(true).create_new(true).mode(0o600).open(path)
+}
+
+impl Gateway {
+    /// Writes a backup into a folder that must not be there. Reading goes on meanwhile; writing waits.
+    ///
+    /// # Errors
+    /// [`Error::Member`] for a folder that is there or cannot be made; [`Error::Store`].
+    pub async fn backup(self: &Arc<Self>, folder: PathBuf) -> Result<BackupInfo, Error> {
+        let refused = |e: io::Error| Error::Member("folder", e.to_string());
+        if !folder.is_absolute() {
+            return Err(Error::Member("folder", "must be an absolute path".into()));
+        }
+        std::fs::DirBuilder::new().mode(0o700).create(&folder).map_err(refused)?;
+        let file = BufWriter::with_capacity(1 << 20, create(&folder.join("store.bin")).map_err(refused)?);
+        let taking = Taking { file, hash: Sha256::new(), pairs: 0 };
+        let (mut taking, vault) = self.store.snapshot(taking, Taking::pair).await?;
+        taking.file.flush().map_err(refused)?;
+        taking.file.get_ref().sync_all().map_err(refused)?;
+        let mut kept = create(&folder.join("vault")).map_err(refused)?;
+        kept.write_all(&vault).and_then(|()| kept.sync_all()).map_err(refused)?;
+        let info = BackupInfo {
+            format: FORMAT.to_owned(),
+            principal: self.principal.clone(),
+            at: self.clock.now(),
+            items: self.catalog.len(),
+            pairs: taking.pairs,
+            store: Hash::from_bytes(taking.hash.finalize().into()),
+            vault: Hash::of(&vault),
+        };
+        // Last: a folder without it is no backup.
+        let text = serde_json::to_vec_pretty(&info)?;
+        let mut file = create(&folder.join("backup.json")).map_err(refused)?;
+        file.write_all(&text).and_then(|()| file.sync_all()).map_err(refused)?;
+        let (gateway, hash) = (self.clone(), info.store);
+        self.commit(move |w| {
+            let mut draft =
+                gateway.draft(ReceiptType::Invocation, "memory.backup", gateway.principal.as_str());
+            draft.rules = vec!["principal".to_owned()];
+            draft.more.insert("pairs".to_owned(), json!(taking.pairs));
+            draft.output_hash = Some(hash);
+            w.receipt(&chain_of(&gateway.config.default_scope), draft)
+        })
+        .await?;
+        Ok(info)
+    }
+}
+
+/// Reads what a backup says of itself, and checks that its files are those.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn check(folder: &Path) -> Result<BackupInfo, String> {
+    let text = std::fs::read(folder.join("backup.json")).map_err(|e| format!("backup.json: {e}"))?;
+    let info: BackupInfo = serde_json::from_slice(&text).map_err(|e| format!("backup.json: {e}"))?;
+    if info.format != FORMAT {
+        return Err(format!("backup.json: format {:?}; this program reads {FORMAT:?}", info.format));
+    }
+    let hash = |name: &str| -> io::Result<Hash> {
+        let mut hash = Sha256::new();
+        io::copy(&mut BufReader::new(File::open(folder.join(name))?), &mut hash)?;
+        Ok(Hash::from_bytes(hash.finalize().into()))
+    };
+    for (name, expected) in [("store.bin", info.store), ("vault", info.vault)] {
+        let found = hash(name).map_err(|e| format!("{name}: {e}"))?;
+        if found != expected {
+            return Err(format!("{name}: is not what was written: its hash differs"));
+        }
+    }
+    Ok(info)
+}
+
+/// Fills an empty store from a checked backup.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn fill(folder: &Path, info: &BackupInfo, engine: &SledEngine) -> Result<(), String> {
+    let file = File::open(folder.join("store.bin")).map_err(|e| format!("store.bin: {e}"))?;
+    let mut reader = BufReader::with_capacity(1 << 20, file);
+    let (mut batch, mut size) = (Vec::new(), 0);
+    for _ in 0..info.pairs {
+        let (key, value) = pair(&mut reader).map_err(|e| format!("store.bin: {e}"))?;
+        size += key.len() + value.len();
+        batch.push(Op::Put(key, value));
+        if batch.len() == BATCH || size > BATCH_BYTES {
+            engine.apply(std::mem::take(&mut batch)).map_err(|e| e.to_string())?;
+            size = 0;
+        }
+    }
+    engine.apply(batch).map_err(|e| e.to_string())
+}
+
+fn pair(reader: &mut impl Read) -> io::Result<(Vec<u8>, Vec<u8>)> {
+    let mut lengths = [0; 8];
+    reader.read_exact(&mut lengths)?;
+    let length =
+        |at: usize| u32::from_le_bytes([lengths[at], lengths[at + 1], lengths[at + 2], lengths[at + 3]]);
+    if length(0) > MAX_PART || length(4) > MAX_PART {
+        return Err(io::Error::other("a length that none is"));
+    }
+    let mut key = vec![0; length(0) as usize];
+    let mut value = vec![0; length(4) as usize];
+    reader.read_exact(&mut key)?;
+    reader.read_exact(&mut value)?;
+    Ok((key, value))
+}

@@ -1,0 +1,175 @@
+//! What is wrong with a gateway, and what to do about it.
+
+use crate::error::Error;
+use crate::gateway::Gateway;
+use crate::tables::{self, LINKS, RECEIPT_PLACES, RECEIPTS, TOMBSTONES, VERSIONS};
+use crate::views;
+use oap_identity::{Did, DidDocument, ItemId};
+use oap_memory::evidence;
+use oap_memory::receipt::Receipt;
+use oap_memory::record::Head;
+use serde::Serialize;
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// Findings of one sort that are told one by one.
+const TOLD: usize = 20;
+
+/// How much was looked at, and what is wrong with it.
+type Looked = (usize, Vec<String>);
+
+/// One thing that was looked at.
+#[derive(Debug, Clone, Serialize)]
+pub struct Finding {
+    /// What.
+    pub part: &'static str,
+    /// How much of it.
+    pub looked_at: usize,
+    /// What is wrong; empty when all is well.
+    pub wrong: Vec<String>,
+    /// What to do then.
+    pub fix: &'static str,
+}
+
+impl Gateway {
+    /// Looks at everything: store and vault, receipt chains, items with their chains and proofs, indexes.
+    ///
+    /// # Errors
+    /// [`Error::Store`] when the store cannot be read at all.
+    pub fn examine(&self) -> Result<Vec<Finding>, Error> {
+        let finding = |part, looked_at, mut wrong: Vec<String>, fix| {
+            let more = wrong.len().saturating_sub(TOLD);
+            wrong.truncate(TOLD);
+            if more > 0 {
+                wrong.push(format!("and {more} more"));
+            }
+            Finding { part, looked_at, wrong, fix }
+        };
+        let heads = self.catalog.all();
+        let (proofs, versions) = self.examine_items(&heads)?;
+        let chains = match self.verify_audit() {
+            Ok(chains) => (chains.len(), Vec::new()),
+            Err(error) => (0, vec![error.to_string()]),
+        };
+        let (receipts, places) = self.examine_receipts()?;
+        Ok(vec![
+            finding(
+                "store and vault",
+                1,
+                self.store.examine()?,
+                "values or keys were changed from outside or lost: restore the last backup with the list of erasures",
+            ),
+            finding(
+                "receipt chains",
+                chains.0,
+                chains.1,
+                "the log was changed or cut: restore the last backup, and compare with receipts that grantees hold",
+            ),
+            finding(
+                "items and their proofs",
+                heads.len(),
+                proofs,
+                "export what verifies with `export`, erase what does not with `delete --item`, and import it again",
+            ),
+            finding(
+                "versions without an item",
+                versions.0,
+                versions.1,
+                "content that nothing points to: restore the last backup, or report it as a fault of this program",
+            ),
+            finding(
+                "index of receipts",
+                receipts,
+                places,
+                "the index does not fit the log: restore the last backup, or report it as a fault of this program",
+            ),
+        ])
+    }
+
+    fn examine_items(&self, heads: &[Arc<Head>]) -> Result<(Vec<String>, Looked), Error> {
+        let mut known: BTreeMap<Did, Arc<DidDocument>> = BTreeMap::new();
+        known.insert(self.principal.clone(), Arc::new(self.keys().document().clone()));
+        for pair in self.store.scan(tables::FORMER, &[], None, false) {
+            let raw = pair?.1;
+            let document = oap_identity::json::parse(&raw)?;
+            if let Some(did) = document["id"].as_str().and_then(|did| did.parse::<Did>().ok())
+                && let Ok(parsed) = DidDocument::parse(&raw, &did)
+            {
+                known.insert(did, Arc::new(parsed));
+            }
+        }
+        let mut wrong = Vec::new();
+        let mut expected: BTreeSet<Vec<u8>> = BTreeSet::new();
+        for head in heads {
+            expected.insert(tables::entry(head.item_id, head.version_seq));
+            expected.extend(head.replaced.iter().map(|(seq, _)| tables::entry(head.item_id, *seq)));
+            if let Err(why) = self.examine_item(head, &known) {
+                wrong.push(format!("{}: {why}", head.item_id));
+            }
+        }
+        let (mut seen, mut stray) = (0, Vec::new());
+        for pair in self.store.scan(VERSIONS, &[], None, false) {
+            seen += 1;
+            match pair {
+                Ok((key, _)) if !expected.contains(&key) => {
+                    let item = key.first_chunk::<16>().map(|bytes| ItemId::from_bytes(*bytes).to_string());
+                    stray.push(item.unwrap_or_else(|| "a key that is none".to_owned()));
+                }
+                Ok(_) => {}
+                Err(error) => stray.push(error.to_string()),
+            }
+        }
+        Ok((wrong, (seen, stray)))
+    }
+
+    fn examine_item(&self, head: &Head, known: &BTreeMap<Did, Arc<DidDocument>>) -> Result<(), String> {
+        let whole = views::load(&self.store, head).map_err(|e| e.to_string())?;
+        let all = whole.committed.disclosures().iter();
+        let mut item = crate::service::items::whole(&whole.committed).map_err(|e| e.to_string())?;
+        let parse = |text: &String| serde_json::from_str::<Value>(text).map_err(|e| e.to_string());
+        let chain: Vec<Value> = whole.chain.iter().map(parse).collect::<Result<_, _>>()?;
+        let length = chain.len();
+        item.insert(
+            "integrity".to_owned(),
+            json!({
+                "sd_jwt": whole.committed.present(all), "chain": chain,
+                "capture_receipt": parse(&whole.capture_receipt)?,
+            }),
+        );
+        evidence::item(&Value::Object(item), known).map_err(|e| e.to_string())?;
+        if head.seq as usize + 1 != length {
+            return Err("its head says another length of its chain".into());
+        }
+        Ok(())
+    }
+
+    fn examine_receipts(&self) -> Result<Looked, Error> {
+        let (mut seen, mut wrong) = (0, Vec::new());
+        for pair in self.store.scan(RECEIPT_PLACES, &[], None, false) {
+            let (id, place) = pair?;
+            seen += 1;
+            let stored = self.store.get(RECEIPTS, &place);
+            let fits = stored.ok().flatten().is_some_and(|bytes| {
+                serde_json::from_slice::<Receipt>(&bytes)
+                    .is_ok_and(|receipt| receipt.receipt_id.to_bytes() == id[..])
+            });
+            if !fits {
+                wrong.push("a receipt is not where the index says".to_owned());
+            }
+        }
+        for pair in self.store.scan(TOMBSTONES, &[], None, false) {
+            let (key, _) = pair?;
+            let Some(item) = key.first_chunk::<16>().map(|bytes| ItemId::from_bytes(*bytes)) else {
+                continue;
+            };
+            if self.catalog.get(item).is_some() {
+                wrong.push(format!("{item} is erased and here"));
+            }
+            if self.store.scan(LINKS, &item.to_bytes(), None, false).next().is_none() {
+                wrong.push(format!("{item} is erased and its chain is gone"));
+            }
+        }
+        Ok((seen, wrong))
+    }
+}
