@@ -476,3 +476,47 @@ async fn hostile_records() {
     let body = json!({"records": []});
     world.owner("POST", "/oap/owner/import/records", Some(&body)).await.refused(400, "invalid_input");
 }
+
+fn golden(name: &str) -> Vec<Vec<u8>> {
+    let path = format!("{}/../docs/bundle-v1/{name}", env!("CARGO_MANIFEST_DIR"));
+    let bytes = std::fs::read(path).unwrap();
+    bytes.split(|b| *b == b'\n').filter(|line| !line.is_empty()).map(<[u8]>::to_vec).collect()
+}
+
+/// The golden files of the format's specification, and its schema.
+#[test]
+fn golden_bundles() {
+    let header: Value = oap_identity::json::parse(&golden("whole.jsonl")[0]).unwrap();
+    let raw = &header["documents"][0];
+    let did: Did = raw["id"].as_str().unwrap().parse().unwrap();
+    let document = DidDocument::parse(raw.to_string().as_bytes(), &did).unwrap();
+    let read = |name: &str| {
+        let mut reader = Reader::default();
+        let mut wrong = 0;
+        for bytes in golden(name) {
+            match reader.read(&bytes).unwrap() {
+                Line::Item(item) => wrong += usize::from(evidence::item(&item.item, &document).is_err()),
+                Line::Receipt { receipt } => drop(oap_memory::receipt::verify(&receipt, &document).unwrap()),
+                _ => {}
+            }
+        }
+        (wrong, reader.finish(&document).map(|trailer| trailer.counts.items))
+    };
+    assert_eq!(read("whole.jsonl"), (0, Ok(2)));
+    assert_eq!(read("cut.jsonl"), (0, Err(BundleError::Cut)));
+    assert_eq!(read("changed.jsonl"), (1, Err(BundleError::Changed("another hash"))));
+
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/bundle-v1.schema.json");
+    let schema: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    for bytes in golden("whole.jsonl") {
+        let line: Value = oap_identity::json::parse(&bytes).unwrap();
+        assert!(validator.is_valid(&line), "{line}");
+        let mut more = line.clone();
+        more["colour"] = json!("red");
+        assert!(!validator.is_valid(&more));
+        // Written again, it is the same.
+        let again: Line = oap_identity::json::from_value(line).unwrap();
+        assert_eq!(oap_memory::bundle::write(&again).unwrap(), bytes);
+    }
+}

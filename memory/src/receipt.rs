@@ -154,8 +154,11 @@ impl Receipt {
     /// # Errors
     /// When a decision holds a value without canonical form.
     pub fn signed_bytes(&self) -> Result<Vec<u8>, JsonError> {
-        let value = serde_json::to_value(self).map_err(|e| JsonError::NotCanonical(e.to_string()))?;
-        signed_bytes(&value)
+        let mut value = serde_json::to_value(self).map_err(|e| JsonError::NotCanonical(e.to_string()))?;
+        if let Some(members) = value.as_object_mut() {
+            members.remove("signatures");
+        }
+        json::canonical(&value)
     }
 
     /// The hash that the next receipt names.

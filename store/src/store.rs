@@ -10,7 +10,7 @@
 
 use crate::StoreError;
 use crate::engine::{Engine, Op};
-use crate::seal;
+use crate::seal::{self, Key};
 use crate::vault::{Slot, Vault};
 use oap_identity::Random;
 use std::collections::{BTreeMap, BTreeSet};
@@ -312,7 +312,7 @@ struct Group {
 }
 
 fn run(shared: &Shared, group: &mut Group, job: Job) -> Answer {
-    let mut tx = Tx { shared, group, own: Group::default(), allocated: Vec::new() };
+    let mut tx = Tx { shared, group, own: Group::default(), allocated: BTreeMap::new() };
     let (keep, answer) = job(&mut tx);
     let Tx { own, allocated, .. } = tx;
     if keep {
@@ -322,7 +322,7 @@ fn run(shared: &Shared, group: &mut Group, job: Job) -> Answer {
         group.hooks.extend(own.hooks);
     } else {
         // Keys of a transaction that came to nothing: overwritten with the batch.
-        group.wiped.extend(allocated);
+        group.wiped.extend(allocated.into_keys());
     }
     answer
 }
@@ -359,7 +359,7 @@ pub struct Tx<'a> {
     shared: &'a Shared,
     group: &'a Group,
     own: Group,
-    allocated: Vec<Slot>,
+    allocated: BTreeMap<Slot, Key>,
 }
 
 impl Tx<'_> {
@@ -399,7 +399,8 @@ impl Tx<'_> {
     /// [`StoreError::Erased`] when the slot is empty.
     pub fn put_in(&mut self, slot: Slot, table: Table, key: &[u8], plain: &[u8]) -> Result<(), StoreError> {
         let place = place(table, key);
-        let content_key = self.shared.vault.key(slot)?;
+        let fresh = self.allocated.get(&slot).cloned();
+        let content_key = fresh.map_or_else(|| self.shared.vault.key(slot), Ok)?;
         let sealed = seal::seal(&content_key, &place, plain, &*self.shared.random)?;
         let stored = [slot.to_le_bytes().as_slice(), &sealed].concat();
         self.own.writes.insert(place, Some(stored));
@@ -416,8 +417,8 @@ impl Tx<'_> {
     /// # Errors
     /// [`StoreError::Vault`].
     pub fn new_slot(&mut self) -> Result<Slot, StoreError> {
-        let (slot, _) = self.shared.vault.allocate(&*self.shared.random)?;
-        self.allocated.push(slot);
+        let (slot, key) = self.shared.vault.allocate(&*self.shared.random)?;
+        self.allocated.insert(slot, key);
         self.own.writes.insert(slot_mark(slot), Some(Vec::new()));
         Ok(slot)
     }

@@ -25,7 +25,7 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
-use std::sync::{Mutex, PoisonError, RwLock};
+use std::sync::{Mutex, OnceLock, PoisonError, RwLock};
 use zeroize::Zeroizing;
 
 const MAGIC: &[u8; 8] = b"OAPVAULT";
@@ -52,6 +52,8 @@ pub struct Vault {
     master: Key,
     id: [u8; 16],
     free: Mutex<Free>,
+    /// The key in slot 0, which is never destroyed and opens most values.
+    own: OnceLock<Key>,
 }
 
 /// Slots without a key: gaps, and everything from `end` on.
@@ -155,10 +157,16 @@ impl Vault {
         header[38..54].copy_from_slice(&random::bytes::<16>(random));
         backing.write(&header, 0).map_err(failed)?;
         let (key, id) = read_header(&header, master)?;
-        let vault =
-            Self { backing, master: key, id, free: Mutex::new(Free { gaps: BTreeSet::new(), end: 1 }) };
+        let vault = Self {
+            backing,
+            master: key,
+            id,
+            free: Mutex::new(Free { gaps: BTreeSet::new(), end: 1 }),
+            own: OnceLock::new(),
+        };
         vault.put(0, &Zeroizing::new(random::bytes(random)), random)?;
         vault.sync()?;
+        vault.keep_own(vault.unseal(0)?);
         Ok(vault)
     }
 
@@ -174,8 +182,9 @@ impl Vault {
         let (master, id) = read_header(&header, master)?;
         let slots = (backing.len().map_err(failed)?.saturating_sub(HEADER as u64)) / SLOT as u64;
         let end = Slot::try_from(slots).map_err(|_| StoreError::Vault("too many slots".into()))?;
-        let vault = Self { backing, master, id, free: Mutex::new(Free { gaps: BTreeSet::new(), end }) };
-        vault.key(0).map_err(|_| StoreError::WrongKey)?;
+        let free = Mutex::new(Free { gaps: BTreeSet::new(), end });
+        let vault = Self { backing, master, id, free, own: OnceLock::new() };
+        vault.keep_own(vault.unseal(0).map_err(|_| StoreError::WrongKey)?);
         let mut gaps = BTreeSet::new();
         for slot in 1..end {
             if vault.read(slot)?.iter().all(|byte| *byte == 0) {
@@ -191,6 +200,13 @@ impl Vault {
     /// # Errors
     /// [`StoreError::Erased`] when there is none, [`StoreError::Tampered`] when it does not open.
     pub(crate) fn key(&self, slot: Slot) -> Result<Key, StoreError> {
+        match self.own.get() {
+            Some(own) if slot == 0 => Ok(own.clone()),
+            _ => self.unseal(slot),
+        }
+    }
+
+    fn unseal(&self, slot: Slot) -> Result<Key, StoreError> {
         let sealed = self.read(slot)?;
         if sealed.iter().all(|byte| *byte == 0) {
             return Err(StoreError::Erased);
@@ -244,6 +260,10 @@ impl Vault {
     /// Waits until every key that was put is on disk.
     pub(crate) fn sync(&self) -> Result<(), StoreError> {
         self.backing.sync().map_err(failed)
+    }
+
+    fn keep_own(&self, key: Key) {
+        let _ = self.own.set(key);
     }
 
     fn put(&self, slot: Slot, key: &Key, random: &dyn Random) -> Result<(), StoreError> {

@@ -190,9 +190,9 @@ async fn tell(
 
     step(5, "The contractor exchanges the grant for a token bound to its key, and asks");
     let config = Config::load(contractor.home.path(), &BTreeMap::new())?;
-    let resolver = resolver(&config, Arc::new(SystemClock))?;
+    let resolver = Arc::new(resolver(&config, Arc::new(SystemClock))?);
     let client = http_client(&config, &contractor.home)?;
-    let remote = Remote::discover(client, &resolver, alice.gateway.origin()).await?;
+    let remote = Remote::discover(client, resolver, alice.gateway.origin()).await?;
     let session = remote.exchange(&mut contractor.owner, document, &[]).await?;
     let token = session.token();
     say(&format!("   a {} token for {} seconds", token.token_type, token.expires_in));

@@ -20,8 +20,8 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 /// Records of one chunk, and its bytes.
-const CHUNK: usize = 500;
-const CHUNK_BYTES: usize = 8 << 20;
+const CHUNK: usize = 250;
+const CHUNK_BYTES: usize = 4 << 20;
 /// Chunks on their way at once: one is written while the next ones are prepared.
 const IN_FLIGHT: usize = 3;
 /// Samples that a dry run shows.

@@ -15,6 +15,7 @@ use std::sync::Arc;
 #[command(after_help = "Examples:
   oap-memory query https://user.example --grant grant.json \"preferred meeting times\"
   oap-memory query https://user.example --grant grant.json --max-results 50 --save answer.json
+  oap-memory query https://user.example --grant grant.json --export slice.bundle
   oap-memory query https://localhost:8443 --grant grant.json --allow-local-dids --trust-ca ca.pem \"budget\"
 
 The home is that of the grantee: its keys prove who asks. Every answer is checked before it is shown.")]
@@ -49,6 +50,9 @@ pub(super) struct Query {
     /// Go on where an answer ended
     #[arg(long)]
     cursor: Option<String>,
+    /// Fetch everything that the grant shows as a bundle instead; the grant must allow exports
+    #[arg(long, value_name = "FILE", conflicts_with = "text")]
+    export: Option<PathBuf>,
     /// Keep the answer, for `oap-memory verify`
     #[arg(long, value_name = "FILE")]
     save: Option<PathBuf>,
@@ -62,10 +66,24 @@ impl Query {
         let grant = output::read_json(&self.grant)?;
         let chain = self.chain.iter().map(|path| output::read_json(path)).collect::<Result<Vec<_>, _>>()?;
         let client = http_client(&config, &home)?;
-        let resolver = resolver(&config, Arc::new(SystemClock))?;
+        let resolver = Arc::new(resolver(&config, Arc::new(SystemClock))?);
         let mut own = global.owner().await?;
-        let remote = Remote::discover(client, &resolver, &self.gateway).await?;
+        let remote = Remote::discover(client, resolver, &self.gateway).await?;
         let session = remote.exchange(&mut own, &grant, &chain).await?;
+        if let Some(path) = &self.export {
+            let bytes = session.export(&mut own).await?;
+            std::fs::write(path, &bytes).map_err(|e| CliError::File(path.clone(), e.to_string()))?;
+            let lines = bytes.iter().filter(|byte| **byte == b'\n').count();
+            let done = json!({"file": path, "items": lines.saturating_sub(2)});
+            output::print(global.json, &done, |done| {
+                format!(
+                    "{} items in {}; check it with `verify`",
+                    output::text(done, "/items"),
+                    path.display()
+                )
+            });
+            return Ok(());
+        }
         let checked = session.query(&mut own, &self.body(), &grantee).await?;
         if let Some(path) = &self.save {
             output::write(path, &(output::pretty(&checked.answer) + "\n"))?;

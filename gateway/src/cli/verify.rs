@@ -3,6 +3,7 @@
 use super::trust::{Known, Trust};
 use super::{CliError, Global, output};
 use crate::ambient::SystemClock;
+use crate::client::grantee::signers;
 use crate::config::Config;
 use crate::home::resolver;
 use crate::transfer::bundle_file;
@@ -11,7 +12,6 @@ use oap_memory::bundle::{Header, Line, MAX_LINE, Reader};
 use oap_memory::lines::lines;
 use oap_memory::{evidence, receipt};
 use serde_json::{Value, json};
-use std::collections::BTreeSet;
 use std::collections::btree_map::Entry;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -68,8 +68,7 @@ impl Verify {
 
     /// The documents of all who signed something in an answer or item.
     async fn documents(&self, global: &Global, value: &Value) -> Result<Known, CliError> {
-        let mut dids = BTreeSet::new();
-        signers(value, &mut dids);
+        let dids = signers(value);
         if dids.is_empty() {
             return Err(CliError::Proof("it names no principal".to_owned()));
         }
@@ -188,23 +187,5 @@ fn header(reader: impl std::io::Read) -> Result<Header, CliError> {
         Ok(Line::Header(header)) => Ok(header),
         Ok(_) => Err(CliError::Proof("a bundle begins with its header".to_owned())),
         Err(error) => Err(CliError::Proof(error)),
-    }
-}
-
-/// The DIDs that are said to have signed: principals of receipts, actors of links.
-fn signers(value: &Value, dids: &mut BTreeSet<Did>) {
-    match value {
-        Value::Object(members) => {
-            for (name, member) in members {
-                let named =
-                    matches!(name.as_str(), "principal_did" | "actor").then(|| member.as_str()?.parse().ok());
-                match named.flatten() {
-                    Some(did) => drop(dids.insert(did)),
-                    None => signers(member, dids),
-                }
-            }
-        }
-        Value::Array(values) => values.iter().for_each(|value| signers(value, dids)),
-        _ => {}
     }
 }

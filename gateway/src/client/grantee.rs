@@ -10,6 +10,8 @@ use oap_manifest::check::{self, Endpoints};
 use oap_manifest::path;
 use oap_memory::evidence::{self, VerifiedAnswer};
 use serde_json::{Value, json};
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// A gateway whose documents were fetched and checked.
@@ -17,6 +19,7 @@ pub struct Remote {
     client: reqwest::Client,
     endpoints: Endpoints,
     document: Arc<DidDocument>,
+    resolver: Arc<Resolver>,
 }
 
 impl Remote {
@@ -26,7 +29,7 @@ impl Remote {
     /// [`ClientError`].
     pub async fn discover(
         client: reqwest::Client,
-        resolver: &Resolver,
+        resolver: Arc<Resolver>,
         origin: &str,
     ) -> Result<Self, ClientError> {
         let origin = origin.trim_end_matches('/');
@@ -38,7 +41,7 @@ impl Remote {
         let document = resolver.resolve(&principal).await?;
         let endpoints = check::memory(&manifest, &document, origin)
             .map_err(|e| ClientError::Manifest(origin.to_owned(), e))?;
-        Ok(Self { client, endpoints, document })
+        Ok(Self { client, endpoints, document, resolver })
     }
 
     /// Whose gateway it is.
@@ -51,6 +54,19 @@ impl Remote {
     #[must_use]
     pub fn document(&self) -> &DidDocument {
         &self.document
+    }
+
+    /// The documents of all who signed something in an answer: the principal's, and those of the houses that items came
+    /// from.
+    async fn documents(&self, answer: &Value) -> Result<BTreeMap<Did, Arc<DidDocument>>, ClientError> {
+        let mut known = BTreeMap::from([(self.principal().clone(), self.document.clone())]);
+        for did in signers(answer) {
+            if let Entry::Vacant(place) = known.entry(did) {
+                let document = self.resolver.resolve(place.key()).await?;
+                place.insert(document);
+            }
+        }
+        Ok(known)
     }
 
     /// Exchanges a grant for a token. The grantee's own gateway signs the proof.
@@ -112,7 +128,34 @@ impl Session<'_> {
         query: &Value,
         grantee: &Did,
     ) -> Result<CheckedAnswer, ClientError> {
-        let url = &self.remote.endpoints.query;
+        let (status, bytes) = self.post(own, &self.remote.endpoints.query, query.to_string()).await?;
+        let answer = read(&self.remote.endpoints.query, status, &bytes)?;
+        let verified = evidence::answer(&answer, &self.remote.documents(&answer).await?)?;
+        if verified.receipt.agent_did != grantee.as_str() {
+            return Err(ClientError::Mismatch("its receipt names another grantee"));
+        }
+        Ok(CheckedAnswer { answer, verified })
+    }
+
+    /// The grantee's whole view as a bundle, for grants that allow exports. It is checked by who reads it.
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    pub async fn export(&self, own: &mut OwnerClient) -> Result<Vec<u8>, ClientError> {
+        let url = &self.remote.endpoints.export;
+        let (status, bytes) = self.post(own, url, "{}".to_owned()).await?;
+        if status != 200 {
+            read(url, status, &bytes)?;
+        }
+        Ok(bytes)
+    }
+
+    async fn post(
+        &self,
+        own: &mut OwnerClient,
+        url: &str,
+        body: String,
+    ) -> Result<(u16, Vec<u8>), ClientError> {
         let token = &self.token.memory_grant_jwt;
         let (authorization, proof) = if self.token.token_type == "DPoP" {
             let asked = json!({"method": "POST", "url": url, "token": token});
@@ -121,15 +164,22 @@ impl Session<'_> {
         } else {
             (format!("Bearer {token}"), String::new())
         };
-        let body = Some(query.to_string());
-        let (status, bytes) = send(&self.remote.client, "POST", url, &authorization, &proof, body).await?;
-        let answer = read(url, status, &bytes)?;
-        let verified = evidence::answer(&answer, self.remote.document())?;
-        if verified.receipt.agent_did != grantee.as_str() {
-            return Err(ClientError::Mismatch("its receipt names another grantee"));
-        }
-        Ok(CheckedAnswer { answer, verified })
+        send(&self.remote.client, "POST", url, &authorization, &proof, Some(body)).await
     }
+}
+
+/// The DIDs that are said to have signed an answer or an item: of its receipt, of links and capture receipts. What items
+/// *say* names nobody.
+#[must_use]
+pub fn signers(value: &Value) -> BTreeSet<Did> {
+    let items = value["items"].as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
+    let named = items.iter().flat_map(|item| {
+        let integrity = &item["integrity"];
+        let links = integrity["chain"].as_array().map(Vec::as_slice).unwrap_or_default();
+        links.iter().map(|link| &link["actor"]).chain([&integrity["capture_receipt"]["principal_did"]])
+    });
+    let named = named.chain([&value["receipt"]["principal_did"]]);
+    named.filter_map(|did| did.as_str()?.parse().ok()).collect()
 }
 
 async fn fetch(client: &reqwest::Client, url: &str) -> Result<Value, ClientError> {

@@ -44,6 +44,8 @@ pub(crate) struct Prepared {
     committed: Committed,
     place: Place,
     receipt: ReceiptId,
+    /// The link, signed.
+    link: Link,
 }
 
 impl Gateway {
@@ -262,7 +264,24 @@ impl Gateway {
         let place = Place { item_id, seq: 0, event: Event::Capture, at: now, prev: None, receipt };
         let segments = segments(body.text.as_deref().unwrap_or_default(), people);
         let committed = self.sign_version(&body, &segments, &place)?;
-        Ok(Prepared { body, segments, committed, place, receipt })
+        let link = self.first_link(&place, committed.commitment())?;
+        Ok(Prepared { body, segments, committed, place, receipt, link })
+    }
+
+    /// The first link of an item, signed.
+    fn first_link(&self, place: &Place, commitment: Hash) -> Result<Link, Error> {
+        let link = Link {
+            item_id: place.item_id,
+            seq: 0,
+            event: Event::Capture,
+            at: place.at,
+            actor: self.principal.clone(),
+            commitment,
+            prev: Link::write_prev(None),
+            receipt: place.receipt,
+            signature: String::new(),
+        };
+        Ok(link.signed(self.keys().current())?)
     }
 
     fn sign_version(&self, body: &Body, segments: &[Segment], place: &Place) -> Result<Committed, Error> {
@@ -350,28 +369,18 @@ pub(crate) fn merge(current: &Map<String, Value>, changes: Value) -> Result<Valu
 
 impl Writing<'_, '_> {
     pub(crate) fn store_capture(&mut self, prepared: Prepared) -> Result<Written, Error> {
-        let Prepared { body, segments, mut committed, place, receipt } = prepared;
+        let Prepared { body, segments, mut committed, place, receipt, mut link } = prepared;
         let principal = self.gateway.principal.clone();
         if !committed.is_signed_by(self.keys.current().kid()) {
             // The keys were rotated while the item was prepared.
             committed = self.gateway.sign_version(&body, &segments, &place)?;
+            link = self.gateway.first_link(&place, committed.commitment())?;
         }
         let commitment = committed.commitment();
         let mut draft = self.item_draft(Event::Capture, place.item_id, commitment);
         draft.id = Some(receipt);
-        let link = Link {
-            item_id: place.item_id,
-            seq: 0,
-            event: Event::Capture,
-            at: place.at,
-            actor: principal.clone(),
-            commitment,
-            prev: Link::write_prev(None),
-            receipt,
-            signature: String::new(),
-        };
         self.receipt(&chain_of(&body.scope_id), draft)?;
-        self.put_link(link)?;
+        self.tx.put(LINKS, &entry(place.item_id, 0), &canonical(&link)?)?;
         let head = Head::new(place.item_id, &body, Meta::owner(principal, false));
         self.put_version(head, &committed)?;
         Ok(Written { item_id: place.item_id, receipt_id: receipt, commitment, version: 1 })

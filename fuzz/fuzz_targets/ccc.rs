@@ -1,0 +1,15 @@
+//! A confidentiality context, and a bridge.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use oap_identity::{DidDocument, json};
+use oap_memory::bridge::SignedBridge;
+use oap_memory::ccc::Ccc;
+
+fuzz_target!(|data: &[u8]| {
+    let Ok(value) = json::parse(data) else { return };
+    let _ = Ccc::parse(value.clone());
+    let nobody = DidDocument::new("did:web:user.example".parse().expect("a DID"), Vec::new());
+    assert!(SignedBridge::verify(value, &nobody).is_err(), "nobody signed it");
+});

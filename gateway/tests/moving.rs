@@ -1,0 +1,217 @@
+//! Moving house with the real program: vendors' exports in, bundles and other forms out.
+
+mod program;
+
+use program::*;
+use serde_json::{Value, json};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use zip::write::SimpleFileOptions;
+
+fn exports() -> String {
+    concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/exports").to_owned()
+}
+
+/// The report of an import, whatever its exit status.
+fn import(home: &Home, arguments: &[&str]) -> (i32, Value) {
+    let ran = home.run(&[&["--json", "import"], arguments].concat());
+    let report = serde_json::from_str(&ran.stdout).unwrap_or_else(|_| panic!("{ran:?}"));
+    (ran.status, report)
+}
+
+fn did(home: &Home) -> String {
+    read(home.home().join("did.json"))["id"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_folder_of_every_format() {
+    let home = Home::key();
+    let (status, dry) = import(&home, &[&exports(), "--dry-run"]);
+    assert_eq!((status, &dry["dry_run"]), (1, &json!(true)));
+    assert!(!dry["samples"].as_array().unwrap().is_empty());
+    let items = |home: &Home| {
+        home.run(&["--json", "item", "list", "--limit", "100"]).json()["items"].as_array().unwrap().len()
+    };
+    assert_eq!(items(&home), 0);
+
+    let (status, first) = import(&home, &[&exports(), "--label", "moved", "--scope", "old"]);
+    assert_eq!(status, 1, "some records are broken on purpose");
+    assert_eq!(first["imported"], dry["imported"]);
+    assert_eq!(first["formats"].as_array().unwrap().len(), 12, "{}", first["formats"]);
+    let refused = first["refused"].as_array().unwrap();
+    assert!(
+        refused
+            .iter()
+            .all(|r| !r["place"].as_str().unwrap().is_empty() && !r["reason"].as_str().unwrap().is_empty())
+    );
+    assert!(refused.iter().any(|r| r["place"] == "chatgpt/conversations.json[1]"), "{refused:?}");
+    let count = first["imported"].as_u64().unwrap() as usize;
+    assert_eq!(items(&home), count);
+    let listed = home.run(&["--json", "item", "list", "--limit", "100"]).json();
+    assert!(listed["items"].as_array().unwrap().iter().all(|item| {
+        item["scope_id"] == "old" && item["labels"].as_array().unwrap().contains(&json!("moved"))
+    }));
+
+    let (_, again) = import(&home, &[&exports(), "--label", "moved", "--scope", "old"]);
+    assert_eq!((&again["imported"], &again["updated"]), (&json!(0), &json!(0)));
+    assert_eq!(again["unchanged"], first["imported"]);
+    home.run(&["audit", "verify"]).ok();
+    home.run(&["import", "--formats"]).ok();
+    home.run(&["import", &exports(), "--from", "nonsense"]).failed(2, "must be one of");
+    home.run(&["import", "/nowhere"]).failed(1, "/nowhere");
+    let table = format!("{}/table/notes.csv", exports());
+    let (_, mapped) = import(&home, &[&table, "--map", "text=body,captured_at=when,id=uuid", "--dry-run"]);
+    // They are here already, and read in another way now.
+    assert_eq!(mapped["updated"], 2);
+    home.run(&["import", &table, "--map", "nonsense"]).failed(2, "member=column");
+}
+
+fn archive(path: &Path, entries: &[(&str, &[u8])]) {
+    let mut writer = zip::ZipWriter::new(std::fs::File::create(path).unwrap());
+    for (name, bytes) in entries {
+        writer.start_file(*name, SimpleFileOptions::default()).unwrap();
+        writer.write_all(bytes).unwrap();
+    }
+    writer.finish().unwrap();
+}
+
+#[test]
+fn archives_are_read_as_they_come() {
+    let home = Home::key();
+    let chats = std::fs::read(format!("{}/chatgpt/conversations.json", exports())).unwrap();
+    let memory = std::fs::read(format!("{}/chatgpt/memory.json", exports())).unwrap();
+    let bomb = vec![b' '; 64 << 20];
+    let path = PathBuf::from(home.path("export.zip"));
+    archive(
+        &path,
+        &[
+            ("conversations.json", &chats),
+            ("memory.json", &memory),
+            ("chat.html", b"<html>"),
+            ("../../../escape.json", &chats),
+            ("/etc/absolute.json", &chats),
+            ("bomb.json", &bomb),
+        ],
+    );
+    let (status, report) = import(&home, &[&path.to_string_lossy()]);
+    assert_eq!((status, &report["imported"]), (1, &json!(8)), "{report}");
+    let why = |place: &str| {
+        let refused = report["refused"].as_array().unwrap();
+        let found = refused.iter().find(|r| r["place"].as_str().unwrap().contains(place));
+        found.unwrap_or_else(|| panic!("{place}: {report}"))["reason"].as_str().unwrap().to_owned()
+    };
+    assert!(why("escape").contains("leads out"));
+    assert!(why("bomb").contains("unfolds"));
+    assert_eq!(report["skipped"]["not of a format that is read here"], 1);
+    assert!(!Path::new("/etc/absolute.json").exists());
+    // A cut archive, and one that is none.
+    let bytes = std::fs::read(&path).unwrap();
+    std::fs::write(&path, &bytes[..bytes.len() / 2]).unwrap();
+    home.run(&["import", &path.to_string_lossy()]).failed(1, "export.zip");
+}
+
+#[test]
+fn bundles_compressed_encrypted_and_forged() {
+    let (a, b) = (Home::key(), Home::key());
+    import(&a, &[&format!("{}/claude", exports())]);
+    let identity = age::x25519::Identity::generate();
+    let key = a.path("age.key");
+    use age::secrecy::ExposeSecret;
+    std::fs::write(&key, identity.to_string().expose_secret()).unwrap();
+    let recipient = identity.to_public().to_string();
+    let sealed = a.path("memory.bundle");
+    a.run(&["export", &sealed, "--zstd", "--to", &recipient, "--receipts", "--grants"]).ok();
+    a.run(&["export", &sealed]).failed(2, "--force");
+    a.run(&["export", &a.path("x"), "--to", "age1nonsense"]).failed(1, "age1nonsense");
+    assert!(std::fs::read(&sealed).unwrap().starts_with(b"age-encryption.org"));
+    a.run(&["verify", &sealed]).failed(1, "encrypted");
+    let verified = a.run(&["--json", "verify", &sealed, "--identity", &key]).json();
+    assert_eq!((&verified["verified"], &verified["items"]), (&json!(true), &json!(8)));
+    assert!(verified["receipts"].as_u64().unwrap() > 8);
+
+    let former = did(&a);
+    b.run(&["import", &sealed, "--identity", &key]).failed(2, "--former-did");
+    let (status, dry) = import(&b, &[&sealed, "--identity", &key, "--former-did", &former, "--dry-run"]);
+    assert_eq!((status, &dry["imported"], &dry["bundle"]["whole"]), (0, &json!(8), &json!(true)));
+    let (status, moved) = import(&b, &[&sealed, "--identity", &key, "--former-did", &former]);
+    assert_eq!((status, &moved["imported"]), (0, &json!(8)));
+    assert!(moved["bundle"]["migration_receipt"]["receipt_id"].is_string());
+    let (_, again) = import(&b, &[&sealed, "--identity", &key, "--former-did", &former]);
+    assert_eq!((&again["imported"], &again["unchanged"]), (&json!(0), &json!(8)));
+    b.run(&["doctor"]).ok();
+
+    // Forged in one line: that line is refused, the rest is taken, and the whole is said to be broken.
+    let plain = a.path("plain.bundle");
+    a.run(&["export", &plain]).ok();
+    let forged = std::fs::read_to_string(&plain).unwrap().replace("launches in May", "launches in Jun");
+    std::fs::write(a.path("forged.bundle"), forged).unwrap();
+    let c = Home::key();
+    let (status, report) = import(&c, &[&a.path("forged.bundle"), "--former-did", &former]);
+    assert_eq!((status, &report["imported"], report["refused"].as_array().unwrap().len()), (4, &json!(7), 1));
+    assert_eq!(report["bundle"]["whole"], false);
+    a.run(&["verify", &a.path("forged.bundle")]).failed(4, "another hash");
+    // A selection, by label, kind and time.
+    a.run(&["export", &a.path("some.bundle"), "--kind", "conversation_turn"]).ok();
+    assert_eq!(a.run(&["--json", "verify", &a.path("some.bundle")]).json()["items"], 2);
+    a.run(&["export", &a.path("none.bundle"), "--until", "2000-01-01"]).ok();
+    assert_eq!(a.run(&["--json", "verify", &a.path("none.bundle")]).json()["items"], 0);
+}
+
+#[test]
+fn other_forms_are_written_and_read_back() {
+    let home = Home::key();
+    import(&home, &[&format!("{}/mcp/memory.jsonl", exports())]);
+    for (form, name) in [
+        ("mem0", "m.json"),
+        ("mcp-memory", "g.jsonl"),
+        ("jsonl", "i.jsonl"),
+        ("rdf", "r.nq"),
+        ("markdown", "notes"),
+    ] {
+        let done = home.run(&["--json", "export", &home.path(name), "--as", form]).json();
+        assert_eq!(done["items"], 4, "{form}");
+    }
+    let mem0 = read(home.path("m.json"));
+    assert_eq!(mem0["results"].as_array().unwrap().len(), 4);
+    let quads = std::fs::read_to_string(home.path("r.nq")).unwrap();
+    assert!(quads.lines().all(|line| line.ends_with(" .")) && quads.contains("prov#wasAttributedTo"));
+    let notes = std::fs::read_dir(home.path("notes")).unwrap().count();
+    assert_eq!(notes, 4);
+    home.run(&["export", &home.path("z"), "--as", "word"]).failed(2, "must be one of");
+    // What was written, another program of the kind reads: here, our own importers.
+    for (name, format) in [("m.json", "mem0"), ("g.jsonl", "mcp-memory"), ("notes", "notes")] {
+        let other = Home::key();
+        let (status, report) = import(&other, &[&home.path(name)]);
+        assert_eq!((status, report["formats"][0].as_str()), (0, Some(format)), "{report}");
+        assert!(report["imported"].as_u64().unwrap() >= 4, "{report}");
+    }
+}
+
+#[test]
+fn a_grantee_takes_its_slice_along() {
+    let granter = Home::web();
+    let server = granter.serve(&[]);
+    let mut grantee = Home::key();
+    let authority = granter.home().join("tls/cert.pem").to_string_lossy().into_owned();
+    grantee.flags = vec!["--trust-ca".into(), authority, "--allow-local-dids".into()];
+    granter
+        .run(&["item", "add", "--kind", "fact", "--text", "Write to bob@mail.example", "--label", "w"])
+        .ok();
+    let grant = granter.path("grant.json");
+    let base = ["grant", "issue", "--to", &did(&grantee), "--purpose", "p", "--label", "w", "--until", "30d"];
+    granter.run(&[&base[..], &["--trust-level", "2", "--allow-export", "--out", &grant]].concat()).ok();
+    let slice = grantee.path("slice.bundle");
+    grantee.run(&["query", &granter.origin(), "--grant", &grant, "--export", &slice]).ok();
+    assert!(!std::fs::read_to_string(&slice).unwrap().contains("bob@mail"));
+    let verified = grantee.run(&["--json", "verify", &slice]).json();
+    assert_eq!((&verified["verified"], &verified["projected"]["trust_level"]), (&json!(true), &json!(2)));
+    grantee.run(&["import", &slice, "--former-did", &did(&granter)]).failed(2, "somebody else's");
+    server.stop();
+}
+
+#[test]
+fn the_example_moves_house() {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/migrate/run.sh");
+    let ran = Home::finish(std::process::Command::new("sh").arg(script).env("OAP_MEMORY", BINARY));
+    assert!(ran.status == 0 && ran.stdout.contains("both houses are sound"), "{ran:?}");
+}
