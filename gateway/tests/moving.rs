@@ -60,7 +60,10 @@ fn a_folder_of_every_format() {
     home.run(&["import", &exports(), "--from", "nonsense"]).failed(2, "must be one of");
     home.run(&["import", "/nowhere"]).failed(1, "/nowhere");
     let table = format!("{}/table/notes.csv", exports());
-    let (_, mapped) = import(&home, &[&table, "--map", "text=body,captured_at=when,id=uuid", "--dry-run"]);
+    let (_, mapped) = import(
+        &home,
+        &[&table, "--map", "text=body,captured_at=when,id=uuid", "--scope", "old", "--dry-run"],
+    );
     // They are here already, and read in another way now.
     assert_eq!(mapped["updated"], 2);
     home.run(&["import", &table, "--map", "nonsense"]).failed(2, "member=column");
