@@ -20,7 +20,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 /// Records of one chunk, and its bytes.
-const CHUNK: usize = 250;
+const CHUNK: usize = 100;
 const CHUNK_BYTES: usize = 4 << 20;
 /// Chunks on their way at once: one is written while the next ones are prepared.
 const IN_FLIGHT: usize = 3;
