@@ -100,12 +100,16 @@ mod tests {
     fn what_both_rankings_find_comes_first() {
         let random = Seeded::new(1);
         let items: Vec<(usize, ItemId)> =
-            (0..3).map(|n| (n, ItemId::new(Timestamp::from_millis(n as i64), &random))).collect();
-        let fused = fuse(&items, &[0.0, 2.0, 1.0], &[0.9, 0.1, 0.8]);
+            (0..200).map(|n| (n, ItemId::new(Timestamp::from_millis(n as i64), &random))).collect();
+        // The last item has most of the words and is the farthest, the first has fewer and is the nearest.
+        let words: Vec<f32> =
+            (0..200).map(|n| f32::from(u8::from(n == 0)) + 2.0 * f32::from(u8::from(n == 199))).collect();
+        let nearness: Vec<f32> = (0..200).map(|n| 1.0 - n as f32 / 200.0).collect();
+        let fused = fuse(&items, &words, &nearness);
         let mut best: Vec<_> = fused.iter().collect();
         best.sort_by(|a, b| b.1.total_cmp(a.1));
-        assert_eq!(*best[0].0, 2);
+        assert_eq!((*best[0].0, *best[1].0), (0, 199));
         // What matches no word is found by nearness alone.
-        assert!(fused.contains_key(&0));
+        assert!(fused.contains_key(&1) && !fused.contains_key(&150));
     }
 }
