@@ -1,0 +1,139 @@
+//! Possession soundness (RFC 0010 A.3, P1) against the real gateway: what it gives holds, and every way to forge, cut,
+//! reorder or substitute it is told apart.
+
+#[path = "../../gateway/tests/common/mod.rs"]
+mod common;
+
+use common::*;
+use oap_conformance::possession::{Unsound, of_all, of_answer};
+use serde_json::{Value, json};
+
+struct Held {
+    world: World,
+    grant: Value,
+    answers: Vec<Value>,
+    audit: Vec<Value>,
+}
+
+async fn held() -> Held {
+    let world = World::new().await;
+    let ids = world
+        .capture(&[
+            note("Tea at four", &["shared"]),
+            note("Coffee at five", &["shared"]),
+            note("Private", &["own"]),
+        ])
+        .await;
+    let correct = json!({"item": {"content": {"text": "Tea at half past four"}}});
+    world.owner("POST", &format!("/oap/owner/items/{}/correct", ids[0]), Some(&correct)).await.ok();
+    let grantee = agent(2);
+    let mut draft = world.draft(&grantee);
+    draft["filter"] = json!({"labels_any": ["shared"]});
+    let grant = world.issue(&draft).await;
+    let token = world.token(&grantee, &grant).await;
+    let mut answers = Vec::new();
+    for query in ["tea", "coffee", ""] {
+        answers.push(world.query(&grantee, &token, &json!({"query": query})).await.ok());
+    }
+    let audit = world.as_agent(&grantee, &token, "GET", "/oap/audit", None).await.ok();
+    let audit = audit["receipts"].as_array().unwrap().clone();
+    Held { world, grant, answers, audit }
+}
+
+#[tokio::test]
+async fn what_the_gateway_gives_is_sound() {
+    let held = held().await;
+    let grantee = agent(2);
+    let document = held.world.document();
+    let all = of_all(&held.answers, &held.audit, &held.grant, grantee.did(), &document).unwrap();
+    assert_eq!(all.iter().map(|p| p.items.len()).collect::<Vec<_>>(), [1, 1, 2]);
+}
+
+#[tokio::test]
+async fn every_forgery_is_told_apart() {
+    let held = held().await;
+    let grantee = agent(2);
+    let document = held.world.document();
+    let check = |answer: &Value| of_answer(answer, &held.grant, grantee.did(), &document);
+    let changed = |change: &dyn Fn(&mut Value)| {
+        let mut answer = held.answers[0].clone();
+        change(&mut answer);
+        check(&answer)
+    };
+    check(&held.answers[0]).unwrap();
+    let chain = |answer: &mut Value, change: &dyn Fn(&mut Vec<Value>)| {
+        change(answer["items"][0]["integrity"]["chain"].as_array_mut().unwrap());
+    };
+    let forgeries: Vec<(&str, Result<_, Unsound>)> = vec![
+        ("a word", changed(&|a| a["items"][0]["content"]["text"] = json!("Tea at five"))),
+        ("a cut tail", changed(&|a| chain(a, &|links| drop(links.pop())))),
+        ("a cut head", changed(&|a| chain(a, &|links| drop(links.remove(0))))),
+        ("another order", changed(&|a| chain(a, &|links| links.reverse()))),
+        (
+            "a stripped signature",
+            changed(&|a| chain(a, &|links| drop(links[1].as_object_mut().unwrap().remove("signature")))),
+        ),
+        ("another actor", changed(&|a| chain(a, &|links| links[1]["actor"] = json!("did:web:else.example")))),
+        (
+            "a substituted chain",
+            changed(&|a| {
+                let other = held.answers[1]["items"][0]["integrity"]["chain"].clone();
+                a["items"][0]["integrity"]["chain"] = other;
+            }),
+        ),
+        ("a substituted item", changed(&|a| a["items"][0] = held.answers[1]["items"][0].clone())),
+        ("one item fewer", changed(&|a| drop(a["items"].as_array_mut().unwrap().pop()))),
+        ("the receipt of another answer", changed(&|a| a["receipt"] = held.answers[1]["receipt"].clone())),
+        ("a receipt without signature", changed(&|a| a["receipt"]["signatures"] = json!([]))),
+        ("an answer without signature", changed(&|a| drop(a.as_object_mut().unwrap().remove("signature")))),
+        (
+            "another capture receipt",
+            changed(&|a| a["items"][0]["integrity"]["capture_receipt"] = a["receipt"].clone()),
+        ),
+    ];
+    for (name, result) in forgeries {
+        assert!(result.is_err(), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn the_grant_must_be_the_one() {
+    let held = held().await;
+    let (grantee, document) = (agent(2), held.world.document());
+    let answer = &held.answers[2];
+    let check =
+        |grant: &Value, grantee: &oap_identity::Did| of_answer(answer, grant, grantee, &document).err();
+    let other = held.world.issue(&held.world.draft(&grantee)).await;
+    assert!(matches!(check(&other, grantee.did()), Some(Unsound::OtherGrant)));
+    assert!(matches!(check(&held.grant, agent(3).did()), Some(Unsound::Grantee("the grant", ..))));
+    for (member, value) in [
+        ("max_items", json!(501)),
+        ("expires_at", json!("2027-01-01T00:00:00.000Z")),
+        ("filter", json!({})),
+        ("grantee", json!(agent(3).did())),
+    ] {
+        let mut forged = held.grant.clone();
+        forged[member] = value;
+        assert!(matches!(check(&forged, grantee.did()), Some(Unsound::Grant(_))), "{member}");
+    }
+}
+
+#[tokio::test]
+async fn the_log_must_have_the_receipts_as_they_were_given() {
+    let held = held().await;
+    let (grantee, document) = (agent(2), held.world.document());
+    let check = |audit: &[Value]| of_all(&held.answers, audit, &held.grant, grantee.did(), &document).err();
+    let without: Vec<Value> = held
+        .audit
+        .iter()
+        .filter(|receipt| receipt["receipt_id"] != held.answers[1]["receipt"]["receipt_id"])
+        .cloned()
+        .collect();
+    assert!(matches!(check(&without), Some(Unsound::Missing)));
+    let mut changed = held.audit.clone();
+    changed[0]["timestamp"] = json!("2026-05-01T12:00:01.000Z");
+    assert!(matches!(check(&changed), Some(Unsound::Receipt(_))));
+    let mut stripped = held.audit.clone();
+    stripped[0]["signatures"] = json!([]);
+    assert!(matches!(check(&stripped), Some(Unsound::Receipt(_))));
+}
