@@ -304,3 +304,34 @@ fn the_demonstration_leaves_nothing_behind() {
     }
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
 }
+
+#[test]
+fn the_probes_over_tls() {
+    let home = Home::web();
+    let server = home.serve(&[]);
+    let report =
+        home.run(&["--json", "--allow-local-dids", "probe", &home.origin(), "--own", "--seed", "5"]).json();
+    let results = report["results"].as_array().unwrap();
+    let passed = results.iter().filter(|r| r["outcome"] == "passed").count();
+    assert_eq!(passed, results.len(), "{report}");
+    assert!(passed > 35 && report["seed"] == 5);
+    // Without the owner's side, and with a fixture program that refuses everything.
+    let fixture = home.path("fixture.sh");
+    std::fs::write(&fixture, "#!/bin/sh\nwhile read -r line; do echo '{\"error\": \"no\"}'; done\n").unwrap();
+    std::fs::set_permissions(&fixture, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let junit = home.path("report.xml");
+    let report =
+        home.run(&["--json", "probe", &home.origin(), "--setup", &fixture, "--junit", &junit]).json();
+    let why = |id: &str| {
+        let results = report["results"].as_array().unwrap();
+        results.iter().find(|r| r["id"] == id).unwrap()["why"].as_str().unwrap().to_owned()
+    };
+    assert!(why("projection").contains("the owner's side: no"));
+    assert!(std::fs::read_to_string(&junit).unwrap().contains("<skipped"));
+    assert!(home.run(&["probe", "--list"]).ok().contains("memory-exchange-possession"));
+    server.stop();
+    // A gateway that is none.
+    let nobody = format!("http://127.0.0.1:{}", free_port());
+    let ran = home.run(&["probe", &nobody]);
+    assert_eq!(ran.status, 4, "{ran:?}");
+}

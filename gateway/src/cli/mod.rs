@@ -15,6 +15,7 @@ mod init;
 mod item;
 mod keys;
 mod output;
+mod probe;
 mod profile;
 mod query;
 mod serve;
@@ -82,6 +83,8 @@ enum Command {
     Query(query::Query),
     /// Check an answer or an item offline
     Verify(verify::Verify),
+    /// Check whether a gateway does what RFC 0010 says
+    Probe(probe::Probe),
     /// List, check and explain projection profiles
     #[command(subcommand)]
     Profile(profile::Profile),
@@ -221,6 +224,7 @@ async fn run(cli: Cli) -> Result<(), CliError> {
         Command::Grant(command) => command.run(&global).await,
         Command::Query(command) => command.run(&global).await,
         Command::Verify(command) => command.run(&global).await,
+        Command::Probe(command) => command.run(&global).await,
         Command::Profile(command) => command.run(&global).await,
         Command::Budget(command) => command.run(&global).await,
         Command::Ccc(command) => command.run(&global).await,

@@ -1,0 +1,352 @@
+//! What a probe works with: the wire, the owner's side, keys of its own.
+
+use super::Failed;
+use oap_grants::{dpop, exchange};
+use oap_identity::{Clock, Did, DidDocument, Hash, Random, Signer, json as strict, random};
+use serde_json::{Value, json};
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+/// A request.
+#[derive(Debug, Clone, Default)]
+pub struct Request {
+    /// GET, POST.
+    pub method: &'static str,
+    /// The path, with its query.
+    pub path: String,
+    /// Headers.
+    pub headers: Vec<(String, String)>,
+    /// The body.
+    pub body: Option<Vec<u8>>,
+}
+
+/// What came back.
+#[derive(Debug, Clone)]
+pub struct Reply {
+    /// The status.
+    pub status: u16,
+    /// The body.
+    pub bytes: Vec<u8>,
+}
+
+impl Reply {
+    /// The body as JSON; null where it is none.
+    #[must_use]
+    pub fn json(&self) -> Value {
+        strict::parse(&self.bytes).unwrap_or(Value::Null)
+    }
+}
+
+/// Something on its way.
+pub type Pending<'a, T> = Pin<Box<dyn Future<Output = Result<T, String>> + Send + 'a>>;
+
+/// The way to the gateway.
+pub trait Wire: Send + Sync {
+    /// Sends a request to the gateway's origin.
+    fn send(&self, request: Request) -> Pending<'_, Reply>;
+}
+
+/// The owner's side of the gateway: commands as JSON.
+///
+/// | `do` | with | gives |
+/// |---|---|---|
+/// | `capture` | `items`: as their owner writes them | `item_ids` |
+/// | `grant` | `draft`: grantee, purpose, filter, max_items, expires_at, redaction_profile, trust_level, operations | `grant` |
+/// | `revoke` | `grant_id` | |
+/// | `correct` | `item_id`, `item` | |
+/// | `delete` | `item_ids` | `deletion_receipt` |
+///
+/// A command that is refused gives an error whose text says why.
+pub trait Setup: Send + Sync {
+    /// Runs a command.
+    fn call(&self, command: Value) -> Pending<'_, Value>;
+}
+
+/// What a probe works with.
+pub struct Context<'a> {
+    origin: &'a str,
+    wire: &'a dyn Wire,
+    setup: Option<&'a dyn Setup>,
+    clock: &'a dyn Clock,
+    random: &'a dyn Random,
+    most: usize,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    requests: usize,
+    sent: String,
+    got: String,
+}
+
+/// Longest text of a request or reply in a report.
+const SHOWN: usize = 600;
+
+/// A grantee with a token.
+pub struct Session {
+    /// Its keys.
+    pub grantee: Signer,
+    /// The grant.
+    pub grant: Value,
+    /// The token.
+    pub token: String,
+    /// How it is presented.
+    pub bearer: bool,
+}
+
+impl<'a> Context<'a> {
+    pub(super) fn new(
+        origin: &'a str,
+        wire: &'a dyn Wire,
+        setup: Option<&'a dyn Setup>,
+        clock: &'a dyn Clock,
+        random: &'a dyn Random,
+        most: usize,
+    ) -> Self {
+        Self { origin, wire, setup, clock, random, most, state: Mutex::default() }
+    }
+
+    pub(super) fn begin(&self) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.sent.clear();
+        state.got.clear();
+    }
+
+    pub(super) fn last(&self) -> (String, String) {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        (state.sent.clone(), state.got.clone())
+    }
+
+    pub(super) fn requests(&self) -> usize {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).requests
+    }
+
+    /// A fresh DID and its key.
+    #[must_use]
+    pub fn stranger(&self) -> Signer {
+        loop {
+            if let Ok(signer) = Signer::did_key(&random::bytes(self.random)) {
+                return signer;
+            }
+        }
+    }
+
+    /// A word that stands nowhere else.
+    #[must_use]
+    pub fn word(&self) -> String {
+        let bytes: [u8; 12] = random::bytes(self.random);
+        bytes.iter().map(|b| char::from(b'a' + b % 26)).collect()
+    }
+
+    /// Sends a request.
+    ///
+    /// # Errors
+    /// [`Failed::Skipped`] when the run has used up its requests; [`Failed::Wrong`] when nothing comes back.
+    pub async fn send(&self, request: Request) -> Result<Reply, Failed> {
+        {
+            let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+            if state.requests >= self.most {
+                return Err(Failed::Skipped("the run has used up its requests".to_owned()));
+            }
+            state.requests += 1;
+            let body = String::from_utf8_lossy(request.body.as_deref().unwrap_or_default()).into_owned();
+            state.sent = short(&format!("{} {} {body}", request.method, request.path));
+        }
+        let reply = self.wire.send(request).await.map_err(Failed::Wrong)?;
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.got = short(&format!("{} {}", reply.status, String::from_utf8_lossy(&reply.bytes)));
+        Ok(reply)
+    }
+
+    /// A request whose answer means nothing.
+    pub(super) async fn nonsense(&self) {
+        let word = self.word();
+        let body = Some(format!("{{\"{word}\": [1, ").into_bytes());
+        let headers = vec![("content-type".to_owned(), "application/oap+json".to_owned())];
+        let _ =
+            self.send(Request { method: "POST", path: format!("/oap/memory/{word}"), headers, body }).await;
+    }
+
+    /// GET, with JSON back.
+    ///
+    /// # Errors
+    /// As [`Context::send`]; another status than 200.
+    pub async fn get(&self, path: &str) -> Result<Value, Failed> {
+        let reply = self.send(Request { method: "GET", path: path.to_owned(), ..Request::default() }).await?;
+        expect(reply.status == 200, || format!("{path}: status {} instead of 200", reply.status))?;
+        Ok(reply.json())
+    }
+
+    /// Runs a command on the owner's side.
+    ///
+    /// # Errors
+    /// [`Failed::Skipped`] without an owner's side, or where it fails.
+    pub async fn owner(&self, command: Value) -> Result<Value, Failed> {
+        self.try_owner(command).await?.map_err(|why| Failed::Skipped(format!("the owner's side: {why}")))
+    }
+
+    /// The same, where a refusal is what is looked for.
+    ///
+    /// # Errors
+    /// [`Failed::Skipped`] without an owner's side.
+    pub async fn try_owner(&self, command: Value) -> Result<Result<Value, String>, Failed> {
+        let setup = self.setup.ok_or_else(|| Failed::Skipped("needs the owner's side".to_owned()))?;
+        Ok(setup.call(command).await)
+    }
+
+    /// Puts items in; their ids.
+    ///
+    /// # Errors
+    /// As [`Context::owner`].
+    pub async fn capture(&self, items: &[Value]) -> Result<Vec<String>, Failed> {
+        let done = self.owner(json!({"do": "capture", "items": items})).await?;
+        let ids = done["item_ids"].as_array().map(Vec::as_slice).unwrap_or_default();
+        Ok(ids.iter().filter_map(|id| id.as_str().map(str::to_owned)).collect())
+    }
+
+    /// A draft of a grant over one label, as probes want it: a month, fifty items, the default profile.
+    #[must_use]
+    pub fn draft(&self, grantee: &Signer, label: &str, level: u8) -> Value {
+        json!({
+            "grantee": grantee.did(), "purpose": "conformance probe", "filter": {"labels_any": [label]},
+            "max_items": 50, "expires_at": self.clock.now().plus(Duration::from_secs(30 * 86_400)),
+            "redaction_profile": "oap.profile.projection.memory.v1", "trust_level": level,
+        })
+    }
+
+    /// The gateway's clock is taken to be this one, give or take five minutes.
+    #[must_use]
+    pub fn now(&self) -> oap_identity::Timestamp {
+        self.clock.now()
+    }
+
+    /// Issues a grant and exchanges it.
+    ///
+    /// # Errors
+    /// As [`Context::owner`]; [`Failed::Wrong`] when a good grant is refused.
+    pub async fn session(&self, grantee: Signer, draft: Value) -> Result<Session, Failed> {
+        let grant = self.owner(json!({"do": "grant", "draft": draft})).await?["grant"].clone();
+        let reply = self.exchange(&grantee, &grant).await?;
+        expect(reply.status == 200, || format!("a grant in force was not exchanged: {}", reply.status))?;
+        let answer = reply.json();
+        let token = answer["memory_grant_jwt"].as_str().unwrap_or_default().to_owned();
+        expect(!token.is_empty(), || "the answer has no memory_grant_jwt".to_owned())?;
+        Ok(Session { grantee, grant, token, bearer: answer["token_type"] == "Bearer" })
+    }
+
+    /// Presents a grant with a proof of its grantee's key.
+    ///
+    /// # Errors
+    /// As [`Context::send`].
+    pub async fn exchange(&self, grantee: &Signer, grant: &Value) -> Result<Reply, Failed> {
+        let endpoint = format!("{}/oap/memory/grant", self.origin);
+        let hash = Hash::of_canonical(grant).map_err(|e| Failed::Skipped(e.to_string()))?;
+        let proof = exchange::prove(grantee, &endpoint, hash, self.now(), self.random)
+            .map_err(|e| Failed::Skipped(e.to_string()))?;
+        self.post("/oap/memory/grant", &[], &json!({"grant": grant, "proof": proof})).await
+    }
+
+    /// POST of a document.
+    ///
+    /// # Errors
+    /// As [`Context::send`].
+    pub async fn post(&self, path: &str, headers: &[(&str, String)], body: &Value) -> Result<Reply, Failed> {
+        let mut headers: Vec<(String, String)> =
+            headers.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
+        headers.push(("content-type".to_owned(), "application/oap+json".to_owned()));
+        let body = Some(body.to_string().into_bytes());
+        self.send(Request { method: "POST", path: path.to_owned(), headers, body }).await
+    }
+
+    /// The headers of a request under a session, its proof made with a key.
+    ///
+    /// # Errors
+    /// [`Failed::Skipped`]; none in practice.
+    pub fn credentials(
+        &self,
+        session: &Session,
+        key: &Signer,
+        method: &str,
+        path: &str,
+    ) -> Result<Vec<(&'static str, String)>, Failed> {
+        if session.bearer {
+            return Ok(vec![("authorization", format!("Bearer {}", session.token))]);
+        }
+        let url = format!("{}{}", self.origin, path.split('?').next().unwrap_or_default());
+        let target = dpop::Request { method, url: &url };
+        let proof = dpop::prove(key, target, &session.token, self.now(), self.random)
+            .map_err(|e| Failed::Skipped(e.to_string()))?;
+        Ok(vec![("authorization", format!("DPoP {}", session.token)), ("dpop", proof)])
+    }
+
+    /// A query under a session.
+    ///
+    /// # Errors
+    /// As [`Context::send`].
+    pub async fn query(&self, session: &Session, query: &Value) -> Result<Reply, Failed> {
+        let headers = self.credentials(session, &session.grantee, "POST", "/oap/memory/query")?;
+        self.post("/oap/memory/query", &headers, query).await
+    }
+
+    /// A query that must be answered.
+    ///
+    /// # Errors
+    /// As [`Context::query`]; another status than 200.
+    pub async fn answer(&self, session: &Session, query: &Value) -> Result<Value, Failed> {
+        let reply = self.query(session, query).await?;
+        expect(reply.status == 200, || format!("a query under a grant in force: status {}", reply.status))?;
+        Ok(reply.json())
+    }
+
+    /// GET under a session.
+    ///
+    /// # Errors
+    /// As [`Context::send`].
+    pub async fn get_as(&self, session: &Session, path: &str) -> Result<Reply, Failed> {
+        let headers = self.credentials(session, &session.grantee, "GET", path)?;
+        let headers = headers.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+        self.send(Request { method: "GET", path: path.to_owned(), headers, body: None }).await
+    }
+
+    /// The principal's document, as published.
+    ///
+    /// # Errors
+    /// As [`Context::get`]; a document that is none.
+    pub async fn document(&self) -> Result<DidDocument, Failed> {
+        let raw = self.get("/.well-known/did.json").await?;
+        let did: Did = raw["id"]
+            .as_str()
+            .and_then(|did| did.parse().ok())
+            .ok_or_else(|| Failed::Wrong("did.json: no id".to_owned()))?;
+        DidDocument::parse(raw.to_string().as_bytes(), &did)
+            .map_err(|e| Failed::Wrong(format!("did.json: {e}")))
+    }
+
+    /// Where the gateway is.
+    #[must_use]
+    pub const fn origin(&self) -> &str {
+        self.origin
+    }
+
+    /// Randomness of the run.
+    #[must_use]
+    pub fn random(&self) -> &dyn Random {
+        self.random
+    }
+}
+
+/// That something is as it must be.
+///
+/// # Errors
+/// [`Failed::Wrong`], with why.
+pub fn expect(is: bool, why: impl FnOnce() -> String) -> Result<(), Failed> {
+    if is { Ok(()) } else { Err(Failed::Wrong(why())) }
+}
+
+fn short(text: &str) -> String {
+    let flat: String = text.chars().take(SHOWN).collect();
+    if flat.len() < text.len() { format!("{flat}…") } else { flat }
+}

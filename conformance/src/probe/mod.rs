@@ -1,0 +1,101 @@
+//! Probes: what a gateway does, asked from outside over HTTP (RFC 0019).
+//!
+//! A run takes the probes in an order of its own and fresh DIDs each time (RFC 0019 section 10), both from a seed, and
+//! is bounded in requests and time. Probes that need the owner's side ask for it through [`Setup`], a small interface
+//! that any implementation can offer.
+
+pub mod context;
+mod probes;
+pub mod report;
+pub mod requirements;
+
+pub use context::{Context, Reply, Request, Setup, Wire};
+pub use report::{Outcome, Report, Severity};
+
+use oap_identity::{Clock, Random};
+use std::future::Future;
+use std::pin::Pin;
+
+/// A probe on its way.
+pub type Running<'a> = Pin<Box<dyn Future<Output = Result<(), Failed>> + Send + 'a>>;
+
+/// Why a probe did not pass.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Failed {
+    /// The gateway did something else than it must.
+    Wrong(String),
+    /// The probe could not be made.
+    Skipped(String),
+}
+
+/// One probe.
+pub struct Probe {
+    /// Its id.
+    pub id: &'static str,
+    /// The requirements that it checks, ids of [`requirements::ALL`].
+    pub checks: &'static [&'static str],
+    /// How bad a failure is.
+    pub severity: Severity,
+    /// Whether it needs the owner's side.
+    pub needs_setup: bool,
+    run: for<'a> fn(&'a Context<'a>) -> Running<'a>,
+}
+
+/// Every probe.
+#[must_use]
+pub fn all() -> Vec<Probe> {
+    probes::all()
+}
+
+/// How a run is bounded.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// Most requests.
+    pub requests: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { requests: 2_000 }
+    }
+}
+
+/// Runs probes against a gateway. `told` hears of each as it ends.
+pub async fn run(
+    origin: &str,
+    wire: &dyn Wire,
+    setup: Option<&dyn Setup>,
+    clock: &dyn Clock,
+    random: &dyn Random,
+    limits: Limits,
+    told: &mut (dyn FnMut(&report::Result) + Send),
+) -> Report {
+    let mut probes = all();
+    // Fisher and Yates.
+    for last in (1..probes.len()).rev() {
+        let number = u64::from_le_bytes(oap_identity::random::bytes(random));
+        probes.swap(last, usize::try_from(number % (last as u64 + 1)).unwrap_or(0));
+    }
+    let context = Context::new(origin, wire, setup, clock, random, limits.requests);
+    let mut results = Vec::with_capacity(probes.len());
+    for probe in probes {
+        context.begin();
+        let outcome = match (probe.needs_setup && setup.is_none(), (probe.run)(&context)) {
+            (true, _) => Outcome::Skipped("needs the owner's side: give a credential or --setup".to_owned()),
+            (false, running) => match running.await {
+                Ok(()) => Outcome::Passed,
+                Err(Failed::Skipped(why)) => Outcome::Skipped(why),
+                Err(Failed::Wrong(why)) => Outcome::Failed(why),
+            },
+        };
+        let (sent, got) = context.last();
+        let checks = probe.checks.iter().map(|&id| id.to_owned()).collect();
+        let result =
+            report::Result { id: probe.id.to_owned(), checks, severity: probe.severity, outcome, sent, got };
+        told(&result);
+        results.push(result);
+        // Nonsense in between: what a gateway remembers of it must not change what it says to others.
+        context.nonsense().await;
+    }
+    Report { gateway: origin.to_owned(), at: clock.now(), requests: context.requests(), results }
+}

@@ -1,0 +1,205 @@
+//! Grants and tokens: who is let in.
+
+use super::super::context::{Context, Session, expect};
+use super::super::{Failed, Probe, Severity};
+use super::{note, owned, probe};
+use oap_identity::signed::sign_document;
+use serde_json::{Value, json};
+use std::time::Duration;
+
+pub(super) fn all() -> Vec<Probe> {
+    use Severity::{Critical, Major};
+    vec![
+        owned("grant-altered", &["ME-08"], Critical, probe!(altered)),
+        owned("grant-unsigned", &["ME-08"], Critical, probe!(unsigned)),
+        owned("grant-foreign", &["ME-08"], Critical, probe!(foreign)),
+        owned("grant-revoked", &["ME-08"], Critical, probe!(revoked)),
+        owned("grant-not-yet-valid", &["ME-08"], Critical, probe!(not_yet_valid)),
+        owned("grant-of-another-grantee", &["ME-08"], Critical, probe!(another_grantee)),
+        owned("grant-limits", &["ME-10"], Major, probe!(limits)),
+        owned("grant-unknown-filter-field", &["ME-08", "ME-09"], Critical, probe!(unknown_filter)),
+        owned("token-algorithms", &["ME-04"], Critical, probe!(algorithms)),
+        owned("token-bound", &["ME-04"], Critical, probe!(bound)),
+        owned("token-short-lived", &["ME-04"], Major, probe!(short_lived)),
+        owned("proof-replayed", &["ME-04"], Critical, probe!(replayed)),
+        owned("proof-of-another-request", &["ME-04"], Critical, probe!(another_request)),
+    ]
+}
+
+async fn granted(context: &Context<'_>) -> Result<Session, Failed> {
+    let label = context.word();
+    context.capture(&[note("a probe's note", &[&label])]).await?;
+    let grantee = context.stranger();
+    let draft = context.draft(&grantee, &label, 2);
+    context.session(grantee, draft).await
+}
+
+fn refused(status: u16, what: &str) -> Result<(), Failed> {
+    expect((400..500).contains(&status), || format!("{what}: status {status} instead of a refusal"))
+}
+
+async fn altered(context: &Context<'_>) -> Result<(), Failed> {
+    let session = granted(context).await?;
+    for (member, value) in [
+        ("max_items", json!(10_000)),
+        ("trust_level", json!(4)),
+        ("filter", json!({})),
+        ("expires_at", json!("2099-01-01T00:00:00.000Z")),
+        ("redaction_profile", json!("oap.profile.projection.full.v1")),
+        ("grantee", json!(context.stranger().did())),
+    ] {
+        let mut forged = session.grant.clone();
+        forged[member] = value;
+        let reply = context.exchange(&session.grantee, &forged).await?;
+        refused(reply.status, &format!("a grant whose {member} was changed"))?;
+    }
+    Ok(())
+}
+
+async fn unsigned(context: &Context<'_>) -> Result<(), Failed> {
+    let session = granted(context).await?;
+    let mut bare = session.grant.clone();
+    bare.as_object_mut().map(|members| members.remove("signature"));
+    refused(context.exchange(&session.grantee, &bare).await?.status, "a grant without signature")?;
+    let mut none = session.grant.clone();
+    none["signature"] = json!("eyJhbGciOiJub25lIn0..");
+    refused(context.exchange(&session.grantee, &none).await?.status, "a grant signed with alg none")
+}
+
+/// A grant that names the principal and is signed by somebody else.
+async fn foreign(context: &Context<'_>) -> Result<(), Failed> {
+    let session = granted(context).await?;
+    let stranger = context.stranger();
+    let mut forged = session.grant.clone();
+    forged.as_object_mut().map(|members| members.remove("signature"));
+    forged["grantee"] = json!(stranger.did());
+    sign_document(&mut forged, &stranger).map_err(|e| Failed::Skipped(e.to_string()))?;
+    refused(context.exchange(&stranger, &forged).await?.status, "a grant that its grantee signed for itself")
+}
+
+async fn revoked(context: &Context<'_>) -> Result<(), Failed> {
+    let session = granted(context).await?;
+    context.answer(&session, &json!({"query": ""})).await?;
+    context.owner(json!({"do": "revoke", "grant_id": session.grant["grant_id"]})).await?;
+    let reply = context.query(&session, &json!({"query": ""})).await?;
+    refused(reply.status, "the first query after a revocation")?;
+    refused(
+        context.exchange(&session.grantee, &session.grant).await?.status,
+        "the exchange of a revoked grant",
+    )
+}
+
+async fn not_yet_valid(context: &Context<'_>) -> Result<(), Failed> {
+    let (label, grantee) = (context.word(), context.stranger());
+    let mut draft = context.draft(&grantee, &label, 2);
+    draft["not_before"] = json!(context.now().plus(Duration::from_secs(86_400)));
+    let grant = context.owner(json!({"do": "grant", "draft": draft})).await?["grant"].clone();
+    refused(context.exchange(&grantee, &grant).await?.status, "a grant that begins tomorrow")
+}
+
+async fn another_grantee(context: &Context<'_>) -> Result<(), Failed> {
+    let session = granted(context).await?;
+    let thief = context.stranger();
+    refused(context.exchange(&thief, &session.grant).await?.status, "a grant presented by somebody else")
+}
+
+async fn limits(context: &Context<'_>) -> Result<(), Failed> {
+    let manifest = context.get("/.well-known/oap-memory.json").await?;
+    let most = manifest["max_grant_size_items"].as_u64().unwrap_or(0);
+    let days = manifest["memory_exchange"]["max_grant_duration_days"].as_u64().unwrap_or(0);
+    let (grantee, label) = (context.stranger(), context.word());
+    context.owner(json!({"do": "grant", "draft": context.draft(&grantee, &label, 2)})).await?;
+    let end = |days: u64| json!(context.now().plus(Duration::from_secs(days * 86_400)));
+    for (what, member, value) in [
+        ("more items than the manifest allows", "max_items", json!(most + 1)),
+        ("no items", "max_items", json!(0)),
+        ("a longer time than the manifest allows", "expires_at", end(days + 2)),
+        ("an end in the past", "expires_at", json!("2020-01-01T00:00:00Z")),
+        ("an unknown profile", "redaction_profile", json!("oap.profile.projection.nonsense.v9")),
+    ] {
+        let mut draft = context.draft(&grantee, &label, 2);
+        draft[member] = value;
+        let issued = context.try_owner(json!({"do": "grant", "draft": draft})).await?;
+        expect(issued.is_err(), || format!("a grant with {what} was issued"))?;
+    }
+    Ok(())
+}
+
+async fn unknown_filter(context: &Context<'_>) -> Result<(), Failed> {
+    let (grantee, label) = (context.stranger(), context.word());
+    let mut draft = context.draft(&grantee, &label, 2);
+    context.owner(json!({"do": "grant", "draft": draft})).await?;
+    draft["filter"][context.word()] = json!(["x"]);
+    let issued = context.try_owner(json!({"do": "grant", "draft": draft})).await?;
+    expect(issued.is_err(), || "a grant with an unknown filter field was issued: it fails open".to_owned())
+}
+
+fn part(value: &Value) -> String {
+    use base64::Engine;
+    base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(value.to_string())
+}
+
+async fn algorithms(context: &Context<'_>) -> Result<(), Failed> {
+    let session = granted(context).await?;
+    let claims = session.token.split('.').nth(1).unwrap_or_default().to_owned();
+    for algorithm in ["none", "HS256", "RS256"] {
+        let header = part(&json!({"alg": algorithm, "typ": "oap-memory-grant+jwt"}));
+        let signature = if algorithm == "none" { String::new() } else { part(&json!("signature")) };
+        let token = format!("{header}.{claims}.{signature}");
+        let forged = Session {
+            token,
+            grantee: context.stranger(),
+            grant: session.grant.clone(),
+            bearer: session.bearer,
+        };
+        let headers = context.credentials(&forged, &session.grantee, "POST", "/oap/memory/query")?;
+        let reply = context.post("/oap/memory/query", &headers, &json!({"query": ""})).await?;
+        expect(reply.status == 401, || format!("a token with alg {algorithm}: status {}", reply.status))?;
+    }
+    Ok(())
+}
+
+async fn bound(context: &Context<'_>) -> Result<(), Failed> {
+    let session = granted(context).await?;
+    if session.bearer {
+        return Err(Failed::Wrong(
+            "the grant allows no bearer token, and a bearer token was given".to_owned(),
+        ));
+    }
+    let thief = context.stranger();
+    let headers = context.credentials(&session, &thief, "POST", "/oap/memory/query")?;
+    let reply = context.post("/oap/memory/query", &headers, &json!({"query": ""})).await?;
+    expect(reply.status == 401, || format!("a token with another key's proof: status {}", reply.status))?;
+    let bearer = [("authorization", format!("Bearer {}", session.token))];
+    let reply = context.post("/oap/memory/query", &bearer, &json!({"query": ""})).await?;
+    expect(reply.status == 401, || format!("a bound token without a proof: status {}", reply.status))
+}
+
+async fn short_lived(context: &Context<'_>) -> Result<(), Failed> {
+    use base64::Engine;
+    let session = granted(context).await?;
+    let claims = session.token.split('.').nth(1).unwrap_or_default();
+    let claims = base64::engine::general_purpose::URL_SAFE_NO_PAD.decode(claims).unwrap_or_default();
+    let claims: Value = serde_json::from_slice(&claims).unwrap_or_default();
+    let life = claims["exp"].as_i64().unwrap_or(i64::MAX) - claims["iat"].as_i64().unwrap_or(0);
+    expect((1..=600).contains(&life), || format!("the token lives {life} seconds; at most 600"))
+}
+
+async fn replayed(context: &Context<'_>) -> Result<(), Failed> {
+    let session = granted(context).await?;
+    let headers = context.credentials(&session, &session.grantee, "POST", "/oap/memory/query")?;
+    let first = context.post("/oap/memory/query", &headers, &json!({"query": ""})).await?;
+    expect(first.status == 200, || format!("a query under a grant in force: status {}", first.status))?;
+    let second = context.post("/oap/memory/query", &headers, &json!({"query": ""})).await?;
+    expect(second.status == 401, || format!("the same proof again: status {}", second.status))
+}
+
+async fn another_request(context: &Context<'_>) -> Result<(), Failed> {
+    let session = granted(context).await?;
+    for (method, path) in [("GET", "/oap/memory/query"), ("POST", "/oap/memory/export")] {
+        let headers = context.credentials(&session, &session.grantee, method, path)?;
+        let reply = context.post("/oap/memory/query", &headers, &json!({"query": ""})).await?;
+        expect(reply.status == 401, || format!("a proof made for {method} {path}: status {}", reply.status))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,113 @@
+//! What happens to items under a live grant: correction, deletion, export.
+
+use super::super::context::{Context, expect};
+use super::super::{Failed, Probe, Severity};
+use super::{ids, items, note, owned, probe};
+use oap_memory::bundle::{Line, Reader};
+use oap_memory::evidence;
+use serde_json::json;
+
+pub(super) fn all() -> Vec<Probe> {
+    use Severity::{Critical, Major};
+    vec![
+        owned("correction", &["ME-02", "ME-03"], Major, probe!(correction)),
+        owned("deletion", &["ME-06"], Critical, probe!(deletion)),
+        owned("deletion-receipt", &["ME-06"], Major, probe!(deletion_receipt)),
+        owned("export", &["EX-1", "ME-01"], Critical, probe!(export)),
+    ]
+}
+
+async fn correction(context: &Context<'_>) -> Result<(), Failed> {
+    let (label, before, after) = (context.word(), context.word(), context.word());
+    let made = context.capture(&[note(&format!("it says {before}"), &[&label])]).await?;
+    let grantee = context.stranger();
+    let draft = context.draft(&grantee, &label, 2);
+    let session = context.session(grantee, draft).await?;
+    context.answer(&session, &json!({"query": before})).await?;
+    let item = json!({"content": {"text": format!("it says {after}")}});
+    context.owner(json!({"do": "correct", "item_id": made.first(), "item": item})).await?;
+    let answer = context.answer(&session, &json!({"query": after})).await?;
+    expect(ids(&answer).len() == 1, || "the corrected text is not found".to_owned())?;
+    let chain = items(&answer)[0]["integrity"]["chain"].as_array().map_or(0, Vec::len);
+    expect(chain == 2, || format!("the chain has {chain} links after capture and correction"))?;
+    let answer = context.answer(&session, &json!({"query": before})).await?;
+    expect(items(&answer).is_empty(), || "the former text is still matched".to_owned())
+}
+
+async fn deletion(context: &Context<'_>) -> Result<(), Failed> {
+    let (label, word) = (context.word(), context.word());
+    let made =
+        context.capture(&[note(&format!("it says {word}"), &[&label]), note("it stays", &[&label])]).await?;
+    let grantee = context.stranger();
+    let draft = context.draft(&grantee, &label, 2);
+    let session = context.session(grantee, draft).await?;
+    let before = context.answer(&session, &json!({"query": ""})).await?;
+    expect(ids(&before).len() == 2, || "both items were to be seen".to_owned())?;
+    context.owner(json!({"do": "delete", "item_ids": [made.first()]})).await?;
+    for query in ["", &word] {
+        let reply = context.query(&session, &json!({"query": query})).await?;
+        expect(!String::from_utf8_lossy(&reply.bytes).contains(&word), || {
+            "the first answer after a deletion has the deleted item".to_owned()
+        })?;
+    }
+    Ok(())
+}
+
+async fn deletion_receipt(context: &Context<'_>) -> Result<(), Failed> {
+    let made = context.capture(&[note("short-lived", &[&context.word()])]).await?;
+    let done = context.owner(json!({"do": "delete", "item_ids": made})).await?;
+    let receipt = &done["deletion_receipt"];
+    for member in ["receipt_id", "tool_did", "principal_did", "completed_at", "method", "scope", "signature"]
+    {
+        expect(!receipt[member].is_null(), || format!("the Deletion Receipt has no {member}"))?;
+    }
+    let document = context.document().await?;
+    let kid = receipt["signature"]["kid"].as_str().and_then(|kid| kid.parse().ok());
+    let key = kid.and_then(|kid| document.key(&kid).cloned());
+    let key =
+        key.ok_or_else(|| Failed::Wrong("the Deletion Receipt is signed by an unknown key".to_owned()))?;
+    let mut unsigned = receipt.clone();
+    unsigned.as_object_mut().map(|members| members.remove("signature"));
+    let bytes = oap_identity::json::canonical(&unsigned).map_err(|e| Failed::Wrong(e.to_string()))?;
+    use base64::Engine;
+    let value = receipt["signature"]["value"].as_str().unwrap_or_default();
+    let value = base64::engine::general_purpose::URL_SAFE_NO_PAD.decode(value).unwrap_or_default();
+    key.verify(&bytes, &value, context.now())
+        .map_err(|e| Failed::Wrong(format!("the Deletion Receipt's signature: {e}")))
+}
+
+async fn export(context: &Context<'_>) -> Result<(), Failed> {
+    let (label, mailbox) = (context.word(), context.word());
+    context.capture(&[note(&format!("write to {mailbox}@mail.example"), &[&label])]).await?;
+    let grantee = context.stranger();
+    let draft = context.draft(&grantee, &label, 2);
+    let session = context.session(grantee, draft).await?;
+    let headers = context.credentials(&session, &session.grantee, "POST", "/oap/memory/export")?;
+    let reply = context.post("/oap/memory/export", &headers, &json!({})).await?;
+    expect(reply.status == 403, || format!("an export under a grant for queries: status {}", reply.status))?;
+    let grantee = context.stranger();
+    let mut draft = context.draft(&grantee, &label, 2);
+    draft["operations"] = json!(["export"]);
+    let session = context.session(grantee, draft).await?;
+    let headers = context.credentials(&session, &session.grantee, "POST", "/oap/memory/export")?;
+    let reply = context.post("/oap/memory/export", &headers, &json!({})).await?;
+    expect(reply.status == 200, || format!("an export that the grant allows: status {}", reply.status))?;
+    expect(!String::from_utf8_lossy(&reply.bytes).contains(&mailbox), || {
+        "the export is not projected".to_owned()
+    })?;
+    let document = context.document().await?;
+    let wrong = |e: String| Failed::Wrong(format!("the bundle: {e}"));
+    let mut reader = Reader::default();
+    let mut count = 0;
+    for line in reply.bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+        if let Line::Item(item) = reader.read(line).map_err(|e| wrong(e.to_string()))? {
+            evidence::item(&item.item, &document).map_err(|e| wrong(e.to_string()))?;
+            count += 1;
+        }
+    }
+    expect(reader.header().is_some_and(|header| header.projected.is_some()), || {
+        "the bundle does not say that it is projected".to_owned()
+    })?;
+    reader.finish(&document).map_err(|e| wrong(e.to_string()))?;
+    expect(count == 1, || format!("the bundle has {count} items instead of 1"))
+}

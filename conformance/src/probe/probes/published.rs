@@ -1,0 +1,145 @@
+//! What a gateway publishes, and how it answers those who are nobody.
+
+use super::super::context::{Context, Reply, Request, expect};
+use super::super::{Failed, Probe, Severity};
+use super::{probe, public};
+use oap_identity::Hash;
+use oap_identity::signed::UnverifiedSignature;
+use serde_json::{Value, json};
+
+pub(super) fn all() -> Vec<Probe> {
+    vec![
+        public("memory-manifest", &["ME-07"], Severity::Major, probe!(memory_manifest)),
+        public("memory-manifest-signed", &["ME-07", "ID-1"], Severity::Critical, probe!(manifest_signed)),
+        public("tool-manifest-agrees", &["ME-07"], Severity::Major, probe!(tool_manifest)),
+        public("did-document", &["ID-1"], Severity::Critical, probe!(did_document)),
+        public("anonymous-query", &["ME-08", "ME-14"], Severity::Critical, probe!(anonymous_query)),
+        public("anonymous-export", &["ME-08", "EX-1"], Severity::Critical, probe!(anonymous_export)),
+        public("errors", &["PM-3"], Severity::Minor, probe!(errors)),
+        public("hostile-bodies", &["PM-4"], Severity::Major, probe!(hostile_bodies)),
+        public("anonymous-audit", &["RC-2"], Severity::Critical, probe!(anonymous_audit)),
+    ]
+}
+
+async fn memory_manifest(context: &Context<'_>) -> Result<(), Failed> {
+    let manifest = context.get("/.well-known/oap-memory.json").await?;
+    for member in ["principal", "kinds_supported", "endpoints", "max_grant_size_items", "embedding_profiles"]
+    {
+        expect(!manifest[member].is_null(), || format!("oap-memory.json: {member} is missing"))?;
+    }
+    for endpoint in ["query", "grant", "export"] {
+        let url = manifest["endpoints"][endpoint].as_str().unwrap_or_default();
+        let here = url.starts_with(context.origin());
+        expect(here, || format!("oap-memory.json: endpoints.{endpoint} is {url:?}, not at this origin"))?;
+    }
+    let exchange = &manifest["memory_exchange"];
+    expect(exchange["supported"] == true, || {
+        "oap-memory.json: memory_exchange.supported is not true".to_owned()
+    })?;
+    expect(exchange["max_grant_duration_days"].as_u64().is_some_and(|days| days > 0), || {
+        "oap-memory.json: memory_exchange.max_grant_duration_days is missing".to_owned()
+    })
+}
+
+async fn manifest_signed(context: &Context<'_>) -> Result<(), Failed> {
+    let manifest = context.get("/.well-known/oap-memory.json").await?;
+    let document = context.document().await?;
+    let wrong = |e: String| Failed::Wrong(format!("oap-memory.json: signature: {e}"));
+    let signature = UnverifiedSignature::of(&manifest).map_err(|e| wrong(e.to_string()))?;
+    let key = document
+        .key(signature.kid())
+        .ok_or_else(|| wrong("by a key that did.json does not have".to_owned()))?;
+    signature.verify(key, context.now()).map_err(|e| wrong(e.to_string()))?;
+    expect(manifest["principal"] == document.id().as_str(), || {
+        "oap-memory.json: principal is another DID than did.json's".to_owned()
+    })
+}
+
+async fn tool_manifest(context: &Context<'_>) -> Result<(), Failed> {
+    let memory = context.get("/.well-known/oap-memory.json").await?;
+    let tool = context.get("/.well-known/oap-tool.json").await?;
+    if let Some(named) = memory["tool_manifest"]["hash"].as_str() {
+        let hash = Hash::of_canonical(&tool).map_err(|e| Failed::Wrong(e.to_string()))?.to_string();
+        expect(hash == named, || {
+            "oap-tool.json is not the document that oap-memory.json names by hash".to_owned()
+        })?;
+    }
+    let document = context.document().await?;
+    let did = tool["tool"]["did"].as_str().unwrap_or_default();
+    expect(did == document.id().as_str(), || format!("oap-tool.json is of {did:?}"))
+}
+
+async fn did_document(context: &Context<'_>) -> Result<(), Failed> {
+    let document = context.document().await?;
+    expect(!document.keys().is_empty(), || "did.json has no key that may sign".to_owned())
+}
+
+async fn anonymous_query(context: &Context<'_>) -> Result<(), Failed> {
+    let reply = context.post("/oap/memory/query", &[], &json!({"query": ""})).await?;
+    expect(reply.status == 401, || {
+        format!("a query without a token: status {} instead of 401", reply.status)
+    })?;
+    let bearer = [("authorization", format!("Bearer {}", context.word()))];
+    let reply = context.post("/oap/memory/query", &bearer, &json!({"query": ""})).await?;
+    expect(reply.status == 401, || format!("a query with a made-up token: status {}", reply.status))
+}
+
+async fn anonymous_export(context: &Context<'_>) -> Result<(), Failed> {
+    let reply = context.post("/oap/memory/export", &[], &json!({})).await?;
+    expect(reply.status == 401, || {
+        format!("an export without a token: status {} instead of 401", reply.status)
+    })
+}
+
+fn is_error(reply: &Reply) -> Result<(), Failed> {
+    let body = reply.json();
+    for member in ["error", "message", "request_id"] {
+        expect(body[member].is_string(), || format!("an error without {member}"))?;
+    }
+    Ok(())
+}
+
+async fn errors(context: &Context<'_>) -> Result<(), Failed> {
+    let path = format!("/oap/memory/{}", context.word());
+    let reply = context.send(Request { method: "GET", path, ..Request::default() }).await?;
+    expect(reply.status == 404, || format!("a path that is none: status {}", reply.status))?;
+    is_error(&reply)?;
+    let reply = context.post("/oap/memory/query", &[], &json!({"query": ""})).await?;
+    is_error(&reply)?;
+    expect(reply.json()["error"] == "auth_required", || "401 without the code auth_required".to_owned())
+}
+
+async fn hostile_bodies(context: &Context<'_>) -> Result<(), Failed> {
+    let deep = format!("{}1{}", "[".repeat(200), "]".repeat(200));
+    for (name, body, most) in [
+        ("a duplicate key", r#"{"grant": {}, "grant": {}, "proof": ""}"#.to_owned(), 400),
+        ("depth 200", deep, 400),
+        ("not UTF-8", String::new(), 400),
+        ("four megabytes", format!("\"{}\"", "x".repeat(4 << 20)), 413),
+    ] {
+        let bytes = if name == "not UTF-8" { vec![0xff, 0xfe, b'{'] } else { body.into_bytes() };
+        let headers = vec![("content-type".to_owned(), "application/oap+json".to_owned())];
+        let request =
+            Request { method: "POST", path: "/oap/memory/grant".to_owned(), headers, body: Some(bytes) };
+        match context.send(request).await {
+            Ok(reply) => expect((400..=most).contains(&reply.status), || {
+                format!("{name}: status {} instead of {most}", reply.status)
+            })?,
+            // A gateway may hang up on a body that it does not want; the next probes see whether it lives.
+            Err(Failed::Wrong(_)) if most == 413 => drop(context.get("/.well-known/oap-memory.json").await?),
+            Err(other) => return Err(other),
+        }
+    }
+    Ok(())
+}
+
+/// Anybody sees receipts of anonymous calls and nothing of what was captured or granted.
+async fn anonymous_audit(context: &Context<'_>) -> Result<(), Failed> {
+    let listing = context.get("/oap/audit").await?;
+    let receipts = listing["receipts"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let tells = |receipt: &Value| {
+        receipt["provenance_tags_out"].as_array().is_some_and(|tags| !tags.is_empty())
+            || receipt["policy_decisions"][0]["consumed_grant_id"].is_string()
+    };
+    expect(!receipts.iter().any(tells), || "the public audit log names items or grants".to_owned())
+}

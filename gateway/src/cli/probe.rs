@@ -1,0 +1,231 @@
+//! `oap-memory probe`
+
+use super::{CliError, Global, output};
+use crate::ambient::{SystemClock, SystemRandom};
+use crate::client::owner::{OwnerClient, http_client};
+use crate::config::Config;
+use oap_conformance::probe::context::Pending;
+use oap_conformance::probe::{self, Limits, Outcome, Reply, Request, Setup, Wire, requirements};
+use oap_identity::random::Seeded;
+use oap_identity::{Random, random};
+use serde_json::{Value, json};
+use std::io::{BufRead, BufReader, IsTerminal, Write};
+use std::path::PathBuf;
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::sync::Mutex;
+use std::time::Duration;
+
+/// Longest time for one request.
+const TIMEOUT: Duration = Duration::from_secs(20);
+
+/// Check whether a gateway does what RFC 0010 says
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  oap-memory probe https://memory.example                     (what anybody can see)
+  oap-memory --home ~/.oap-memory probe https://localhost:8443 --own --trust-ca ca.pem
+  oap-memory probe https://memory.example --setup ./fixture.py --junit report.xml
+  oap-memory probe --list
+
+Most probes put items in and issue grants: on a gateway of your own with --own, on any other through --setup, a program that
+reads commands as JSON Lines and answers each with one line (docs/probes.md). Probes leave their items, and grants that end
+within a month: use a gateway made for it. Exit status 4 when a probe fails.")]
+pub(super) struct Probe {
+    /// Where the gateway is
+    #[arg(value_name = "URL", required_unless_present = "list")]
+    gateway: Option<String>,
+    /// The gateway is that of this home: use its credential for the owner's side
+    #[arg(long, conflicts_with = "setup")]
+    own: bool,
+    /// A program that does the owner's side
+    #[arg(long, value_name = "PROGRAM")]
+    setup: Option<PathBuf>,
+    /// The seed of order and DIDs; a fresh one if absent
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Most requests of the run
+    #[arg(long, default_value_t = 2_000)]
+    max_requests: usize,
+    /// Write the report as JUnit XML too
+    #[arg(long, value_name = "FILE")]
+    junit: Option<PathBuf>,
+    /// List the requirements and the probes that check them
+    #[arg(long)]
+    list: bool,
+}
+
+impl Probe {
+    pub(super) async fn run(self, global: &Global) -> Result<(), CliError> {
+        if self.list {
+            list(global);
+            return Ok(());
+        }
+        let origin = self.gateway.clone().unwrap_or_default();
+        let origin = origin.trim_end_matches('/').to_owned();
+        let home = global.home();
+        let config = Config::load(home.path(), &global.flags())?;
+        let wire = Http { client: http_client(&config, &home)?, origin: origin.clone() };
+        let owner = match self.own {
+            true => Some(Own(tokio::sync::Mutex::new(global.owner().await?))),
+            false => None,
+        };
+        let program = self.setup.as_ref().map(Program::start).transpose()?;
+        let setup = owner.as_ref().map(|o| o as &dyn Setup).or(program.as_ref().map(|p| p as &dyn Setup));
+        let seed = self.seed.unwrap_or_else(|| u64::from_le_bytes(random::bytes(&SystemRandom)));
+        let random: Box<dyn Random> = Box::new(Seeded::new(seed));
+        let limits = Limits { requests: self.max_requests };
+        let progress = !global.json && std::io::stderr().is_terminal();
+        let mut told = |result: &probe::report::Result| {
+            if progress {
+                let mark = match result.outcome {
+                    Outcome::Passed => "ok",
+                    Outcome::Failed(_) => "FAILED",
+                    Outcome::Skipped(_) => "skipped",
+                };
+                eprintln!("{mark:<8}{}", result.id);
+            }
+        };
+        let report = probe::run(&origin, &wire, setup, &SystemClock, &*random, limits, &mut told).await;
+        if let Some(path) = &self.junit {
+            output::write(path, &report.junit())?;
+        }
+        let mut json = serde_json::to_value(&report).map_err(|e| CliError::Other(e.to_string()))?;
+        json["seed"] = json!(seed);
+        output::print(global.json, &json, |_| format!("{}seed {seed}", report.text()));
+        match report.failures().len() {
+            0 => Ok(()),
+            n => Err(CliError::Proof(format!("{n} probe(s) failed"))),
+        }
+    }
+}
+
+fn list(global: &Global) {
+    let probes = probe::all();
+    let rows: Vec<Value> = requirements::ALL
+        .iter()
+        .map(|requirement| {
+            let by: Vec<&str> =
+                probes.iter().filter(|p| p.checks.contains(&requirement.id)).map(|p| p.id).collect();
+            json!({
+                "id": requirement.id, "source": requirement.source, "text": requirement.text, "probes": by,
+                "not_checkable": requirement.unseen,
+            })
+        })
+        .collect();
+    output::print(global.json, &json!({"requirements": rows}), |_| {
+        let cells = rows.iter().map(|row| {
+            let by = row["probes"].as_array().cloned().unwrap_or_default();
+            let by: Vec<&str> = by.iter().filter_map(Value::as_str).collect();
+            let how = row["not_checkable"]
+                .as_str()
+                .map_or_else(|| by.join(", "), |why| format!("not checkable: {why}"));
+            vec![output::text(row, "/id"), output::text(row, "/source"), output::text(row, "/text"), how]
+        });
+        output::table(&["id", "source", "requirement", "probes"], cells)
+    });
+}
+
+/// A gateway over HTTP.
+struct Http {
+    client: reqwest::Client,
+    origin: String,
+}
+
+impl Wire for Http {
+    fn send(&self, request: Request) -> Pending<'_, Reply> {
+        Box::pin(async move {
+            let url = format!("{}{}", self.origin, request.path);
+            let method = reqwest::Method::from_bytes(request.method.as_bytes()).map_err(|e| e.to_string())?;
+            let mut made = self.client.request(method, url).timeout(TIMEOUT);
+            for (name, value) in request.headers {
+                made = made.header(name, value);
+            }
+            if let Some(body) = request.body {
+                made = made.body(body);
+            }
+            let failed = |e: reqwest::Error| e.without_url().to_string();
+            let response = made.send().await.map_err(failed)?;
+            let status = response.status().as_u16();
+            Ok(Reply { status, bytes: response.bytes().await.map_err(failed)?.to_vec() })
+        })
+    }
+}
+
+/// The owner's side of a gateway of one's own.
+struct Own(tokio::sync::Mutex<OwnerClient>);
+
+impl Setup for Own {
+    fn call(&self, command: Value) -> Pending<'_, Value> {
+        Box::pin(async move {
+            let text = |member: &str| command[member].as_str().unwrap_or_default().to_owned();
+            let (path, body) = match command["do"].as_str().unwrap_or_default() {
+                "capture" => ("/oap/owner/items".to_owned(), json!({"items": command["items"]})),
+                "grant" => ("/oap/owner/grants".to_owned(), command["draft"].clone()),
+                "revoke" => (format!("/oap/owner/grants/{}/revoke", text("grant_id")), json!({})),
+                "correct" => (
+                    format!("/oap/owner/items/{}/correct", text("item_id")),
+                    json!({"item": command["item"]}),
+                ),
+                "delete" => ("/oap/data/delete".to_owned(), json!({"items": command["item_ids"]})),
+                other => return Err(format!("{other:?} is no command")),
+            };
+            let owner = self.0.lock().await;
+            let mut done = owner.post(&path, &body).await.map_err(|e| e.to_string())?;
+            if command["do"] == "capture" {
+                let items = done["items"].as_array().cloned().unwrap_or_default();
+                done["item_ids"] = items.iter().map(|item| item["item_id"].clone()).collect();
+            }
+            Ok(done)
+        })
+    }
+}
+
+/// A program that does the owner's side: one command a line in, one answer a line out.
+struct Program(Mutex<Lines>);
+
+struct Lines {
+    child: Child,
+    commands: ChildStdin,
+    answers: BufReader<ChildStdout>,
+}
+
+impl Program {
+    fn start(path: &PathBuf) -> Result<Self, CliError> {
+        let failed = |e: String| CliError::File(path.clone(), e);
+        let mut command = std::process::Command::new(path);
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .map_err(|e| failed(e.to_string()))?;
+        let pipes = child.stdin.take().zip(child.stdout.take());
+        let (commands, answers) = pipes.ok_or_else(|| failed("it has no pipes".to_owned()))?;
+        Ok(Self(Mutex::new(Lines { child, commands, answers: BufReader::new(answers) })))
+    }
+}
+
+impl Setup for Program {
+    fn call(&self, command: Value) -> Pending<'_, Value> {
+        let answered =
+            self.0.lock().map_err(|_| "the setup program failed before".to_owned()).and_then(|mut lines| {
+                writeln!(lines.commands, "{command}")
+                    .and_then(|()| lines.commands.flush())
+                    .map_err(|e| e.to_string())?;
+                let mut line = String::new();
+                lines.answers.read_line(&mut line).map_err(|e| e.to_string())?;
+                let answer: Value = serde_json::from_str(&line)
+                    .map_err(|e| format!("the setup program answered {line:?}: {e}"))?;
+                match answer["error"].as_str() {
+                    Some(why) => Err(why.to_owned()),
+                    None => Ok(answer),
+                }
+            });
+        Box::pin(async move { answered })
+    }
+}
+
+impl Drop for Lines {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
