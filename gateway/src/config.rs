@@ -35,6 +35,16 @@ impl From<LanguageSetting> for Language {
     }
 }
 
+/// Whom the tool manifest is made for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ToolManifest {
+    /// Its published schema.
+    Strict,
+    /// The protocol's own test suite, which asks for members that the schema forbids.
+    Suite,
+}
+
 /// How logs are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -110,6 +120,8 @@ pub struct Config {
     pub contact_email: Option<String>,
     /// ISO 3166 country code; `ZZ` is unknown.
     pub jurisdiction: String,
+    /// Whom the tool manifest is made for.
+    pub tool_manifest: ToolManifest,
     /// How logs are written.
     pub log_format: LogFormat,
 }
@@ -147,6 +159,7 @@ impl Default for Config {
             publisher: "self-hosted".to_owned(),
             contact_email: None,
             jurisdiction: "ZZ".to_owned(),
+            tool_manifest: ToolManifest::Strict,
             log_format: LogFormat::Text,
         }
     }

@@ -33,6 +33,9 @@ pub enum Error {
     /// A member of a request; the text says what it must be.
     #[error("{0}: {1}")]
     Member(&'static str, String),
+    /// What cannot be attested.
+    #[error(transparent)]
+    Attest(#[from] oap_conformance::receipt::AttestError),
     /// A confidentiality context.
     #[error(transparent)]
     Ccc(#[from] CccError),

@@ -1,14 +1,14 @@
 //! A principal's running gateway: what its services share.
 
 use crate::catalog::Catalog;
-use crate::config::Config;
+use crate::config::{Config, ToolManifest};
 use crate::embedding::{EmbeddingModel, Embeddings};
 use crate::error::Error;
 use crate::keyring::{Keyring, StoredKeys};
 use crate::ledger::ANONYMOUS;
 use crate::proofs::Proofs;
 use crate::service::erasures::Erasures;
-use crate::service::memorization;
+use crate::service::{conformance, memorization};
 use crate::shelf::Shelf;
 use crate::tables::{CHAINS, KEYS, decode};
 use crate::views::Views;
@@ -121,8 +121,18 @@ impl Gateway {
         let (erasures, listed) = erasures.unzip();
         let embeddings = embeddings.map(Embeddings::new);
         let audit = memorization::last(&store)?;
-        let published =
-            publish(&config, &principal, &origin, &profiles, embeddings.as_ref(), audit, &keys, &*clock)?;
+        let conformance = conformance::in_force(&store, clock.now())?;
+        let published = publish(
+            &config,
+            &principal,
+            &origin,
+            &profiles,
+            embeddings.as_ref(),
+            audit,
+            conformance,
+            &keys,
+            &*clock,
+        )?;
         let gateway = Arc::new(Self {
             catalog: Catalog::load(&store)?,
             shelf: Shelf::load(&store)?,
@@ -220,6 +230,7 @@ impl Gateway {
             &self.profiles,
             self.embeddings.as_ref(),
             memorization::last(&self.store)?,
+            conformance::in_force(&self.store, self.clock.now())?,
             keys,
             &*self.clock,
         )?;
@@ -236,6 +247,7 @@ fn publish(
     profiles: &[Profile],
     embeddings: Option<&Embeddings>,
     memorization_audit: Option<Value>,
+    conformance: Option<Value>,
     keys: &Keyring,
     clock: &dyn Clock,
 ) -> Result<Published, Error> {
@@ -250,10 +262,12 @@ fn publish(
         profiles,
         embedding: embeddings.map(|e| (e.model().name(), e.model().dimensions())),
         memorization_audit,
+        conformance,
         publisher: &config.publisher,
         contact_email: &contact_email,
         jurisdiction: &config.jurisdiction,
         retention_days: config.retention_days,
+        suite: config.tool_manifest == ToolManifest::Suite,
         version: env!("CARGO_PKG_VERSION"),
         now: clock.now(),
     };

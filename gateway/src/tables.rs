@@ -53,6 +53,8 @@ pub const FORMER: Table = Table(26);
 pub const SOURCES: Table = Table(25);
 /// Legal holds, by item.
 pub const HOLDS: Table = Table(27);
+/// The last Conformance Receipt: one value.
+pub const CONFORMANCE: Table = Table(28);
 /// What grantees spent, by hash of the grantee.
 pub const BUDGETS: Table = Table(17);
 /// What was spent of a grant's own budget, by its hash.

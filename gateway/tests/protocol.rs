@@ -350,3 +350,67 @@ async fn answers_are_written_in_canonical_form() {
     oap_memory::evidence::answer(&answer.clone().ok(), &world.document()).unwrap();
     world.clock.advance(Duration::from_secs(1));
 }
+
+/// The suite's manifest has exactly four things that the schema forbids, and is valid without them.
+#[tokio::test]
+async fn the_suites_manifest_differs_in_four_places() {
+    let tool_manifest = oap_gateway::config::ToolManifest::Suite;
+    let config = oap_gateway::Config { tool_manifest, ..oap_gateway::Config::default() };
+    let world = World::with(1, config).await;
+    let mut tool = world.raw("GET", "/.well-known/oap-tool.json", &[], None).await.ok();
+    let memory = world.raw("GET", "/.well-known/oap-memory.json", &[], None).await.ok();
+    check::tool(&tool, &memory, &world.document()).unwrap();
+    let strict = World::new().await.raw("GET", "/.well-known/oap-tool.json", &[], None).await.ok();
+    assert_eq!(tool["endpoints"]["audit"], "/oap/audit");
+    assert_eq!(tool["endpoints"]["receipt_verify"], format!("{ORIGIN}/oap/receipt/verify"));
+    tool["endpoints"]["audit"] = strict["endpoints"]["audit"].clone();
+    tool["endpoints"].as_object_mut().unwrap().remove("receipt_verify").unwrap();
+    assert!(tool.as_object_mut().unwrap().remove("accountability").is_some());
+    assert!(tool.as_object_mut().unwrap().remove("sybil_resistance").is_some());
+    assert_eq!(tool, strict);
+}
+
+/// A receipt is confirmed to whoever holds it, and nothing else is told about it.
+#[tokio::test]
+async fn only_whole_receipts_are_confirmed() {
+    let world = World::new().await;
+    let envelope = describe(&world);
+    invoke(&world, &envelope).await.ok();
+    let log = world.raw("GET", "/oap/audit", &[], None).await.ok();
+    let receipt = log["receipts"].as_array().unwrap().last().unwrap().clone();
+    let verify = async |receipt: &Value| world.raw("POST", "/oap/receipt/verify", &[], Some(receipt)).await;
+    assert_eq!(verify(&receipt).await.ok()["receipt_id"], receipt["receipt_id"]);
+    let changed = |change: &dyn Fn(&mut Value)| {
+        let mut other = receipt.clone();
+        change(&mut other);
+        other
+    };
+    let unknown =
+        verify(&changed(&|r| r["receipt_id"] = json!("urn:oap:receipt:01M7YSCNYMS8E27HX54GMC7CC3")))
+            .await
+            .refused(404, "not_found");
+    for forged in [
+        changed(&|r| r["agent_did"] = json!("did:web:attacker.example")),
+        changed(&|r| r["more"] = json!(1)),
+        changed(&|r| drop(r.as_object_mut().unwrap().remove("timestamp"))),
+        changed(&|r| r["signatures"][0]["value"] = json!("AAAA")),
+        changed(&|r| {
+            let another = json!({"by": "did:web:attacker.example#key-1", "alg": "EdDSA", "value": "AAAA"});
+            r["signatures"].as_array_mut().unwrap().push(another);
+        }),
+    ] {
+        assert_eq!(
+            verify(&forged).await.refused(404, "not_found")["message"],
+            unknown["message"],
+            "{forged}"
+        );
+    }
+    for none in [
+        changed(&|r| r["signatures"] = json!([])),
+        changed(&|r| drop(r.as_object_mut().unwrap().remove("signatures"))),
+        json!({"receipt_id": "forged-1", "signature": "AAAA"}),
+        json!([]),
+    ] {
+        verify(&none).await.refused(400, "invalid_input");
+    }
+}

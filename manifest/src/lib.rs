@@ -43,6 +43,10 @@ pub mod path {
     pub const AUDIT: &str = "/oap/audit";
     /// Deletion.
     pub const DATA_DELETE: &str = "/oap/data/delete";
+    /// The Conformance Receipt, where the protocol's suite looks for it.
+    pub const CONFORMANCE: &str = "/oap-conformance-receipt.json";
+    /// Whether a receipt is one of this gateway's.
+    pub const RECEIPT_VERIFY: &str = "/oap/receipt/verify";
     /// Incident reports.
     pub const INCIDENT: &str = "/oap/incident";
     /// Actions by intent.
@@ -70,6 +74,8 @@ pub struct Publication<'a> {
     pub embedding: Option<(&'a str, usize)>,
     /// The result of the last memorization audit (RFC 0010 A.11).
     pub memorization_audit: Option<Value>,
+    /// The Conformance Receipt in force (RFC 0019 section 7).
+    pub conformance: Option<Value>,
     /// The name of the publisher.
     pub publisher: &'a str,
     /// Where to complain.
@@ -78,6 +84,8 @@ pub struct Publication<'a> {
     pub jurisdiction: &'a str,
     /// Days for which retracted content is kept before its key is destroyed.
     pub retention_days: u32,
+    /// Whether the tool manifest goes beyond its schema by what the protocol's own suite asks for (protocol section 12).
+    pub suite: bool,
     /// Version of the program.
     pub version: &'a str,
     /// When the documents were made.

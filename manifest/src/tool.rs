@@ -5,8 +5,44 @@ use crate::{Publication, actions, path};
 use serde_json::{Value, json};
 
 /// The tool manifest. Its schema leaves no place for a signature; see [`crate::memory`].
+///
+/// For the protocol's own suite it has four members more, which that schema forbids: `accountability`,
+/// `sybil_resistance`, `endpoints.receipt_verify`, and an `endpoints.audit` without origin.
 #[must_use]
 pub fn build(publication: &Publication) -> Value {
+    let mut manifest = strict(publication);
+    if let Some(conformance) = conformance(publication) {
+        manifest["conformance"] = conformance;
+    }
+    if publication.suite {
+        manifest["endpoints"]["audit"] = json!(path::AUDIT);
+        manifest["endpoints"]["receipt_verify"] = json!(publication.url(path::RECEIPT_VERIFY));
+        manifest["accountability"] = json!({"recovery": {"export_endpoint": publication.url(path::AUDIT)}});
+        // Nobody has influence here but by a grant.
+        manifest["sybil_resistance"] = json!({"fresh_identity_influence_cap": 0});
+    }
+    manifest
+}
+
+/// What the manifest says of a receipt (RFC 0019 section 4). Nothing of a candidate, whose results are none; its pattern for
+/// levels knows no suffix, so `L1-NC` stands in the receipt alone.
+fn conformance(publication: &Publication) -> Option<Value> {
+    let receipt = publication.conformance.as_ref()?;
+    receipt["results_summary"]["total"].as_u64().filter(|total| *total > 0)?;
+    let levels = receipt["claimed_levels"].as_array()?;
+    let plain: Vec<&Value> =
+        levels.iter().filter(|level| level.as_str().is_some_and(|level| !level.ends_with("-NC"))).collect();
+    Some(json!({
+        "claimed_levels": plain,
+        "receipt_uri": publication.url(path::CONFORMANCE),
+        "suite_version": receipt["suite"]["version"],
+        "last_attested_at": receipt["timestamp"],
+        "next_attestation_due": receipt["validity"]["not_after"],
+        "attestor": receipt["attestor"],
+    }))
+}
+
+fn strict(publication: &Publication) -> Value {
     let url = |path| publication.url(path);
     json!({
         "oap_version": "1.0",

@@ -30,6 +30,8 @@ fn documents() -> (Value, Value, Value, DidDocument) {
         contact_email: "alice@user.example",
         jurisdiction: "DE",
         retention_days: 30,
+        conformance: None,
+        suite: false,
         version: "0.1.0",
         now: Timestamp::from_seconds(1_777_636_800),
     };

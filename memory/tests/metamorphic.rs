@@ -118,7 +118,10 @@ fn both(one: &Filter, other: &Filter) -> Filter {
     let all = |one: &Vec<String>, other: &Vec<String>| one.iter().chain(other).cloned().collect();
     Filter {
         labels_any: join(&one.labels_any, &other.labels_any, common),
-        labels_all: join(&one.labels_all, &other.labels_all, all),
+        // An empty list admits nothing: joined with another it still does.
+        labels_all: join(&one.labels_all, &other.labels_all, |one, other| {
+            if one.is_empty() || other.is_empty() { Vec::new() } else { all(one, other) }
+        }),
         exclude_labels: join(&one.exclude_labels, &other.exclude_labels, all),
         kinds: join(&one.kinds, &other.kinds, |a, b| a.iter().filter(|k| b.contains(k)).copied().collect()),
         captured_after: join(&one.captured_after, &other.captured_after, |a, b| *a.max(b)),

@@ -4,6 +4,7 @@ mod audit;
 mod backup;
 mod budget;
 mod config;
+mod conformance;
 mod delete;
 mod demo;
 mod export;
@@ -85,6 +86,9 @@ enum Command {
     Verify(verify::Verify),
     /// Check whether a gateway does what RFC 0010 says
     Probe(probe::Probe),
+    /// Sign, check and witness Conformance Receipts
+    #[command(subcommand)]
+    Conformance(conformance::Conformance),
     /// List, check and explain projection profiles
     #[command(subcommand)]
     Profile(profile::Profile),
@@ -225,6 +229,7 @@ async fn run(cli: Cli) -> Result<(), CliError> {
         Command::Query(command) => command.run(&global).await,
         Command::Verify(command) => command.run(&global).await,
         Command::Probe(command) => command.run(&global).await,
+        Command::Conformance(command) => command.run(&global).await,
         Command::Profile(command) => command.run(&global).await,
         Command::Budget(command) => command.run(&global).await,
         Command::Ccc(command) => command.run(&global).await,

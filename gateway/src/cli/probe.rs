@@ -125,9 +125,9 @@ fn list(global: &Global) {
 }
 
 /// A gateway over HTTP.
-struct Http {
-    client: reqwest::Client,
-    origin: String,
+pub(super) struct Http {
+    pub(super) client: reqwest::Client,
+    pub(super) origin: String,
 }
 
 impl Wire for Http {

@@ -1,4 +1,4 @@
-//! Whose keys a bundle is checked with.
+//! Whose keys a proof is checked with.
 
 use super::{CliError, Global, output};
 use crate::config::Config;
@@ -6,7 +6,8 @@ use crate::home::resolver;
 use oap_identity::{Did, DidDocument};
 use oap_memory::bundle::Header;
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -72,6 +73,38 @@ impl Trust {
         }
         Ok((documents, known))
     }
+}
+
+/// The documents of those who signed something: given ones, then resolved ones.
+pub(super) async fn resolved(
+    global: &Global,
+    given: &[PathBuf],
+    dids: BTreeSet<Did>,
+) -> Result<Known, CliError> {
+    if dids.is_empty() {
+        return Err(CliError::Proof("it names no principal".to_owned()));
+    }
+    let mut known = Known::new();
+    for path in given {
+        let bytes = output::read(path)?;
+        let refused = |e: String| CliError::File(path.clone(), e);
+        let raw = oap_identity::json::parse(&bytes).map_err(|e| refused(e.to_string()))?;
+        let did: Did = raw["id"].as_str().unwrap_or_default().parse().map_err(|_| refused("no id".into()))?;
+        let document = DidDocument::parse(&bytes, &did).map_err(|e| refused(e.to_string()))?;
+        known.insert(did, Arc::new(document));
+    }
+    if dids.iter().all(|did| known.contains_key(did)) {
+        return Ok(known);
+    }
+    let config = Config::load(global.home().path(), &global.flags())?;
+    let resolver = resolver(&config, Arc::new(crate::ambient::SystemClock))?;
+    for did in dids {
+        if let Entry::Vacant(place) = known.entry(did) {
+            let document = resolver.resolve(place.key()).await.map_err(crate::client::ClientError::from)?;
+            place.insert(document);
+        }
+    }
+    Ok(known)
 }
 
 /// Whether the bundle's document has no key that the published one does not have.

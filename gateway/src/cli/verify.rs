@@ -1,21 +1,16 @@
 //! `oap-memory verify`
 
-use super::trust::{Known, Trust};
+use super::trust::{Trust, resolved};
 use super::{CliError, Global, output};
-use crate::ambient::SystemClock;
 use crate::client::grantee::signers;
-use crate::config::Config;
-use crate::home::resolver;
 use crate::transfer::bundle_file;
-use oap_identity::{Did, DidDocument};
+use oap_identity::Did;
 use oap_memory::bundle::{Header, Line, MAX_LINE, Reader};
 use oap_memory::lines::lines;
 use oap_memory::{evidence, receipt};
-use serde_json::{Value, json};
-use std::collections::btree_map::Entry;
+use serde_json::json;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 /// Check an answer, an item or a bundle offline
 #[derive(clap::Args)]
@@ -43,7 +38,7 @@ impl Verify {
             return self.bundle(global).await;
         }
         let value = output::read_json(&self.file)?;
-        let documents = self.documents(global, &value).await?;
+        let documents = resolved(global, &self.trust.did_document, signers(&value)).await?;
         let refused = |e: evidence::EvidenceError| CliError::Proof(e.to_string());
         let items = if value.get("items").is_some() {
             evidence::answer(&value, &documents).map_err(refused)?.items
@@ -64,37 +59,6 @@ impl Verify {
             text + &format!("{} item(s) of {} hold.", items.len(), owners.join(", "))
         });
         Ok(())
-    }
-
-    /// The documents of all who signed something in an answer or item.
-    async fn documents(&self, global: &Global, value: &Value) -> Result<Known, CliError> {
-        let dids = signers(value);
-        if dids.is_empty() {
-            return Err(CliError::Proof("it names no principal".to_owned()));
-        }
-        let mut known = Known::new();
-        for path in &self.trust.did_document {
-            let bytes = output::read(path)?;
-            let refused = |e: String| CliError::File(path.clone(), e);
-            let raw = oap_identity::json::parse(&bytes).map_err(|e| refused(e.to_string()))?;
-            let did: Did =
-                raw["id"].as_str().unwrap_or_default().parse().map_err(|_| refused("no id".into()))?;
-            let document = DidDocument::parse(&bytes, &did).map_err(|e| refused(e.to_string()))?;
-            known.insert(did, Arc::new(document));
-        }
-        if dids.iter().all(|did| known.contains_key(did)) {
-            return Ok(known);
-        }
-        let config = Config::load(global.home().path(), &global.flags())?;
-        let resolver = resolver(&config, Arc::new(SystemClock))?;
-        for did in dids {
-            if let Entry::Vacant(place) = known.entry(did) {
-                let document =
-                    resolver.resolve(place.key()).await.map_err(crate::client::ClientError::from)?;
-                place.insert(document);
-            }
-        }
-        Ok(known)
     }
 
     async fn bundle(&self, global: &Global) -> Result<(), CliError> {

@@ -78,3 +78,15 @@ fn words(text: &str) -> BTreeSet<String> {
 pub async fn incidents(State(app): State<App>) -> Result<Response, Error> {
     Ok(Oap(json!({"incidents": app.gateway.incidents()?})).into_response())
 }
+
+/// `POST /oap/receipt/verify`: whether a receipt that somebody holds is one of this gateway's.
+pub async fn receipt_verify(State(app): State<App>, request: Incoming) -> Result<Response, Error> {
+    request.limit(&app)?;
+    let id = app.gateway.verify_receipt(&request.json()?)?;
+    Ok(Oap(json!({"receipt_id": id, "valid": true})).into_response())
+}
+
+/// `GET /oap-conformance-receipt.json`: while one is in force.
+pub async fn conformance(State(app): State<App>) -> Result<Response, Error> {
+    Ok(Oap(app.gateway.conformance()?).into_response())
+}

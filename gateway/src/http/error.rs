@@ -37,6 +37,7 @@ const fn status_and_code(error: &Error) -> (StatusCode, &'static str) {
         Error::Json(_)
         | Error::Item(_)
         | Error::Query(_)
+        | Error::Attest(_)
         | Error::Ccc(_)
         | Error::Bridge(_)
         | Error::Cursor

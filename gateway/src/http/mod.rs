@@ -72,6 +72,8 @@ impl App {
             .route(path::DISCOVER, post(discovery::discover))
             .route(path::INCIDENT, get(discovery::incidents))
             .route(path::AUDIT, get(owner::audit))
+            .route(path::CONFORMANCE, get(discovery::conformance))
+            .route(path::RECEIPT_VERIFY, post(discovery::receipt_verify))
             .route(path::DATA_DELETE, post(owner::delete))
             .nest("/oap/owner", owner::routes())
             .fallback(not_found)

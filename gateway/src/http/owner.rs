@@ -6,6 +6,7 @@ use super::request::{Incoming, Oap, presented};
 use crate::Error;
 use crate::gateway::Gateway;
 use crate::service::audit::AuditQuery;
+use crate::service::conformance::AttestRequest;
 use crate::service::deletion::DeleteRequest;
 use crate::service::grants::GrantDraft;
 use crate::service::items::ListQuery;
@@ -56,6 +57,8 @@ pub fn routes() -> Router<App> {
         .route("/backup", post(backup))
         .route("/doctor", get(doctor))
         .route("/prove", post(prove))
+        .route("/attest", post(attest))
+        .route("/witness", post(witness))
         .route("/incidents", post(report_incident))
         .route("/audit/memorization", post(audit_memorization))
         .route("/audit/chains", get(list_chains))
@@ -452,6 +455,17 @@ async fn report_incident(State(app): State<App>, request: Incoming) -> Result<Re
 async fn audit_memorization(State(app): State<App>, request: Incoming) -> Result<Response, Error> {
     agent(&app, &request, Permission::Admin).await?;
     Ok(Oap(app.gateway.audit_memorization().await?).into_response())
+}
+
+async fn attest(State(app): State<App>, request: Incoming) -> Result<Response, Error> {
+    agent(&app, &request, Permission::Admin).await?;
+    let what: AttestRequest = request.json_as()?;
+    Ok(Oap(app.gateway.attest(what).await?).into_response())
+}
+
+async fn witness(State(app): State<App>, request: Incoming) -> Result<Response, Error> {
+    agent(&app, &request, Permission::Admin).await?;
+    Ok(Oap(app.gateway.witness(request.json()?)?).into_response())
 }
 
 async fn list_chains(State(app): State<App>, request: Incoming) -> Result<Response, Error> {

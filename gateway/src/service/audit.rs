@@ -165,6 +165,26 @@ impl Gateway {
         self.receipt_at(&place)
     }
 
+    /// Whether a receipt is one of this gateway's, as it stands in the log: to the byte, with at least one signature and
+    /// none that the log does not have. A forged, changed or stripped one is told like one that never was.
+    ///
+    /// # Errors
+    /// [`Error::Member`] for what is no receipt; [`Error::NotFound`].
+    pub fn verify_receipt(&self, given: &Value) -> Result<ReceiptId, Error> {
+        let parsed = given["receipt_id"].as_str().and_then(|id| id.parse::<ReceiptId>().ok());
+        let id = parsed.ok_or_else(|| Error::Member("receipt_id", "must be a receipt's id".to_owned()))?;
+        let signatures = given["signatures"].as_array().filter(|signatures| !signatures.is_empty());
+        let signatures = signatures
+            .ok_or_else(|| Error::Member("signatures", "must have the gateway's signature".to_owned()))?;
+        let mut stored = serde_json::to_value(self.receipt(id)?).map_err(|_| Error::NotFound)?;
+        let known = stored["signatures"].as_array().cloned().unwrap_or_default();
+        stored["signatures"] = given["signatures"].clone();
+        if stored == *given && signatures.iter().all(|signature| known.contains(signature)) {
+            return Ok(id);
+        }
+        Err(Error::NotFound)
+    }
+
     /// Adds a grantee's signature to a receipt that names it: a joint receipt (RFC 0010 A.7.1). The receipt's hash
     /// does not cover signatures, so the chain stays as it is.
     ///

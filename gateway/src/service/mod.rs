@@ -3,6 +3,7 @@
 pub mod audit;
 pub mod backup;
 pub mod budget;
+pub mod conformance;
 pub mod deletion;
 pub mod doctor;
 pub mod erasures;

@@ -1,0 +1,98 @@
+//! The gateway's Conformance Receipt: signed from a report of the protocol's suite, published while it is in force
+//! (RFC 0019 section 7).
+
+use crate::error::Error;
+use crate::gateway::Gateway;
+use crate::ledger::chain_of;
+use crate::tables::CONFORMANCE;
+use oap_conformance::receipt::{Attestation, attest, witness};
+use oap_identity::{Hash, Timestamp, json as strict};
+use oap_memory::receipt::ReceiptType;
+use oap_store::Store;
+use serde::Deserialize;
+use serde_json::Value;
+use std::sync::Arc;
+
+/// What is to be attested.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AttestRequest {
+    /// `L0`, `L1`, `L1-NC`.
+    pub levels: Vec<String>,
+    /// The suite's report; none for a candidate.
+    #[serde(default)]
+    pub report: Option<Value>,
+}
+
+/// The last receipt, whether or not it is in force.
+fn last(store: &Store) -> Result<Option<Value>, Error> {
+    Ok(store.get(CONFORMANCE, &[])?.map(|bytes| strict::parse(&bytes)).transpose()?)
+}
+
+fn end(receipt: &Value) -> Option<Timestamp> {
+    receipt["validity"]["not_after"].as_str().and_then(|end| end.parse().ok())
+}
+
+/// The last receipt, while it is in force.
+///
+/// # Errors
+/// [`Error::Store`], [`Error::Json`].
+pub fn in_force(store: &Store, now: Timestamp) -> Result<Option<Value>, Error> {
+    Ok(last(store)?.filter(|receipt| end(receipt).is_some_and(|end| now < end)))
+}
+
+impl Gateway {
+    /// The receipt as it is published.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] without one, or when its time is over.
+    pub fn conformance(&self) -> Result<Value, Error> {
+        in_force(&self.store, self.clock.now())?.ok_or(Error::NotFound)
+    }
+
+    /// Another's receipt with this gateway's signature as a witness (RFC 0019 section 7.1). That it was checked, and the suite
+    /// run against the other, is what the owner says by asking.
+    ///
+    /// # Errors
+    /// [`Error::Member`] for what is no receipt; [`Error::Conflict`] for one's own.
+    pub fn witness(&self, mut receipt: Value) -> Result<Value, Error> {
+        if receipt["implementation"]["did"] == self.principal.as_str() {
+            return Err(Error::Conflict("nobody is a witness for themselves"));
+        }
+        let uri = format!("{}{}", self.origin, oap_manifest::path::CONFORMANCE);
+        witness(&mut receipt, self.keys().current(), &uri, self.clock.now())
+            .map_err(|e| Error::Member("receipt", e.to_string()))?;
+        Ok(receipt)
+    }
+
+    /// Signs a receipt, publishes it and names it in the manifest; a candidate is served but not named.
+    ///
+    /// # Errors
+    /// [`Error::Attest`]: a level whose probes did not all run and pass is not attested.
+    pub async fn attest(self: &Arc<Self>, request: AttestRequest) -> Result<Value, Error> {
+        let keys = self.keys();
+        let previous = last(&self.store)?.map(|receipt| Hash::of_canonical(&receipt)).transpose()?;
+        let attestation = Attestation {
+            target: &self.origin,
+            version: env!("CARGO_PKG_VERSION"),
+            manifest: Hash::of_canonical(&self.published().tool)?,
+            levels: &request.levels,
+            report: request.report.as_ref(),
+            previous,
+        };
+        let receipt = attest(&attestation, keys.current(), self.clock.now(), &*self.random)?;
+        let bytes = strict::canonical(&receipt)?;
+        let gateway = self.clone();
+        self.commit(move |w| {
+            w.tx.put(CONFORMANCE, &[], &bytes)?;
+            let mut draft =
+                gateway.draft(ReceiptType::Invocation, "memory.attest", gateway.principal.as_str());
+            draft.rules = vec!["principal".to_owned()];
+            draft.output_hash = Some(Hash::of(&bytes));
+            w.receipt(&chain_of(&gateway.config.default_scope), draft)
+        })
+        .await?;
+        self.publish(&keys)?;
+        Ok(receipt)
+    }
+}
