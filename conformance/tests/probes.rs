@@ -65,7 +65,9 @@ async fn run(world: &World, seed: u64, setup: bool) -> probe::Report {
 
 #[tokio::test]
 async fn the_honest_gateway_fails_no_probe() {
-    for seed in 0..5 {
+    // CI asks for a hundred.
+    let seeds = std::env::var("OAP_PROBE_SEEDS").ok().and_then(|n| n.parse().ok()).unwrap_or(5);
+    for seed in 0..seeds {
         let world = World::with(seed + 1, oap_gateway::Config::default()).await;
         let report = run(&world, seed, true).await;
         assert!(report.failures().is_empty(), "seed {seed}:\n{}", report.text());
@@ -390,7 +392,113 @@ async fn rogues_are_caught_by_the_probe_meant_for_them() {
                 command
             },
         ),
+        (
+            "serves a manifest of another principal",
+            "memory-manifest-signed",
+            |request, reply| {
+                if request.path.ends_with("oap-memory.json") {
+                    edit(reply, |body| body["principal"] = json!("did:web:somebody.example"))
+                } else {
+                    reply
+                }
+            },
+            as_it_is,
+        ),
+        (
+            "changes the tool manifest behind the signed one",
+            "tool-manifest-agrees",
+            |request, reply| {
+                if request.path.ends_with("oap-tool.json") {
+                    edit(reply, |body| body["risk_class"] = json!("high"))
+                } else {
+                    reply
+                }
+            },
+            as_it_is,
+        ),
+        (
+            "swaps the chains of two items",
+            "memory-exchange-possession",
+            |request, reply| {
+                if !is_query(request) {
+                    return reply;
+                }
+                edit(reply, |body| {
+                    let chains: Vec<Value> = body["items"]
+                        .as_array()
+                        .into_iter()
+                        .flatten()
+                        .map(|item| item["integrity"]["chain"].clone())
+                        .collect();
+                    for (n, item) in body["items"].as_array_mut().into_iter().flatten().enumerate() {
+                        item["integrity"]["chain"] = chains[(n + 1) % chains.len()].clone();
+                    }
+                    // One item alone has nobody to swap with.
+                    if chains.len() == 1 {
+                        body["items"][0]["integrity"]["chain"][0]["item_id"] =
+                            json!("mem_01M7YSCNYMS8E27HX54GMC7CC3");
+                    }
+                })
+            },
+            as_it_is,
+        ),
+        (
+            "names another capture receipt",
+            "memory-exchange-possession",
+            |request, reply| {
+                if !is_query(request) {
+                    return reply;
+                }
+                edit(reply, |body| {
+                    for item in body["items"].as_array_mut().into_iter().flatten() {
+                        item["integrity"]["capture_receipt"]["timestamp"] = json!("2026-01-01T00:00:00Z");
+                    }
+                })
+            },
+            as_it_is,
+        ),
+        (
+            "signs the receipt of another answer",
+            "memory-exchange-possession",
+            |request, reply| {
+                if !is_query(request) {
+                    return reply;
+                }
+                edit(reply, |body| body["receipt"]["output_hash"] = json!(oap_identity::Hash::of(b"another")))
+            },
+            as_it_is,
+        ),
+        (
+            "fails with a stack trace on bad input",
+            "hostile-bodies",
+            |request, reply| {
+                if request.path == "/oap/memory/grant" && reply.status == 400 {
+                    Reply { status: 500, bytes: b"panicked at src/main.rs".to_vec() }
+                } else {
+                    reply
+                }
+            },
+            as_it_is,
+        ),
+        (
+            "names items in the public log",
+            "anonymous-audit",
+            |request, reply| {
+                if request.path.starts_with("/oap/audit") {
+                    edit(reply, |body| {
+                        for receipt in body["receipts"].as_array_mut().into_iter().flatten() {
+                            receipt["provenance_tags_out"] =
+                                json!(["mem_01M7YSCNYMS8E27HX54GMC7CC3@sha256:0"]);
+                        }
+                    })
+                } else {
+                    reply
+                }
+            },
+            as_it_is,
+        ),
     ];
+    assert!(rogues.len() >= 30, "{}", rogues.len());
     for (name, meant, fault, owner) in rogues {
         let world = World::new().await;
         let rogue = Rogue { inside: Inside(&world), fault, owner };

@@ -414,3 +414,42 @@ async fn only_whole_receipts_are_confirmed() {
         verify(&none).await.refused(400, "invalid_input");
     }
 }
+
+/// A candidate is served and not claimed; a receipt is both, until its time is over; a bad report changes nothing.
+#[tokio::test]
+async fn conformance_is_attested_and_published() {
+    let tool_manifest = oap_gateway::config::ToolManifest::Suite;
+    let config = oap_gateway::Config { tool_manifest, ..oap_gateway::Config::default() };
+    let world = World::with(1, config).await;
+    let get = async |path: &str| world.raw("GET", path, &[], None).await;
+    let attest = async |body: Value| world.owner("POST", "/oap/owner/attest", Some(&body)).await;
+    get("/oap-conformance-receipt.json").await.refused(404, "not_found");
+    let candidate = attest(json!({"levels": ["L0"]})).await.ok();
+    assert_eq!(get("/oap-conformance-receipt.json").await.ok(), candidate);
+    assert!(get("/.well-known/oap-tool.json").await.ok().get("conformance").is_none());
+    let mut report = json!({
+        "suite": "oap-conformance-test-suite", "target": ORIGIN, "fixtures_hash": oap_identity::Hash::of(b""),
+        "results": [{"name": "manifest-discovery", "file": "lifecycle.test.js", "passed": false}],
+    });
+    let refused = attest(json!({"levels": ["L0"], "report": report})).await.refused(400, "invalid_input");
+    assert!(refused["message"].as_str().unwrap().contains("lifecycle.test.js"), "{refused}");
+    assert_eq!(get("/oap-conformance-receipt.json").await.ok(), candidate);
+    report["results"][0]["passed"] = json!(true);
+    let receipt = attest(json!({"levels": ["L0"], "report": report})).await.ok();
+    valid("oap-conformance-receipt.schema.json", &receipt);
+    let previous = oap_identity::Hash::of_canonical(&candidate).unwrap();
+    assert_eq!(receipt["previous_receipt_hash"], previous.to_string());
+    assert_eq!(get("/oap-conformance-receipt.json").await.ok(), receipt);
+    let tool = get("/.well-known/oap-tool.json").await.ok();
+    assert_eq!(tool["conformance"]["claimed_levels"], json!(["L0"]));
+    let memory = get("/.well-known/oap-memory.json").await.ok();
+    check::tool(&tool, &memory, &world.document()).unwrap();
+    let own = world.owner("POST", "/oap/owner/witness", Some(&receipt)).await;
+    own.refused(409, "conflict");
+    world
+        .raw("POST", "/oap/owner/attest", &[], Some(&json!({"levels": ["L0"]})))
+        .await
+        .refused(401, "auth_required");
+    world.clock.advance(Duration::from_secs(90 * 86_400));
+    get("/oap-conformance-receipt.json").await.refused(404, "not_found");
+}
