@@ -68,6 +68,9 @@ pub fn of_answer(
     documents: &dyn Documents,
 ) -> Result<Possession, Unsound> {
     let verified = evidence::answer(answer, documents)?;
+    for item in &verified.items {
+        item.clone().proved()?;
+    }
     let (principal, at) = (verified.receipt.principal_did.clone(), verified.receipt.timestamp);
     let signed = verify_grant(grant, &principal, documents, at)?;
     let terms = signed.grant();

@@ -49,6 +49,21 @@ async fn what_the_gateway_gives_is_sound() {
     assert_eq!(all.iter().map(|p| p.items.len()).collect::<Vec<_>>(), [1, 1, 2]);
 }
 
+/// Chains without SD-JWT prove no content.
+#[tokio::test]
+async fn content_without_proof_is_no_possession() {
+    let held = held().await;
+    let grantee = agent(2);
+    let token = held.world.token(&grantee, &held.grant).await;
+    let query = json!({"query": "tea", "integrity": "chain"});
+    let answer = held.world.query(&grantee, &token, &query).await.ok();
+    let found = of_answer(&answer, &held.grant, grantee.did(), &held.world.document());
+    assert!(
+        matches!(found, Err(Unsound::Evidence(oap_memory::evidence::EvidenceError::Unproved))),
+        "{found:?}"
+    );
+}
+
 #[tokio::test]
 async fn every_forgery_is_told_apart() {
     let held = held().await;

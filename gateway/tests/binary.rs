@@ -90,6 +90,12 @@ fn the_whole_story() {
     let tampered_file = grantee.path("tampered.json");
     write(&tampered_file, &tampered);
     grantee.run(&["verify", &tampered_file, "--did-document", &document]).failed(4, "does not hold");
+    // One item, its proof taken away so that nothing contradicts another text.
+    let mut bare = answer["items"][0].clone();
+    bare["content"]["text"] = json!("The website launch moves to July");
+    bare["integrity"].as_object_mut().unwrap().remove("sd_jwt");
+    write(&tampered_file, &bare);
+    grantee.run(&["verify", &tampered_file, "--did-document", &document]).failed(4, "nothing proves");
 
     // A correction shows in the next answer, with its history.
     granter.run(&["item", "correct", &first, "--text", "The website launch moves to August"]).ok();

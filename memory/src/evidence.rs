@@ -44,6 +44,11 @@ pub enum EvidenceError {
     /// The receipt does not cover the items.
     #[error("the receipt does not cover these items: {0}")]
     Output(&'static str),
+    /// No SD-JWT: the chain holds, and nothing ties the content to it.
+    #[error(
+        "member \"integrity.sd_jwt\" is missing: nothing proves what the item shows; query with full integrity"
+    )]
+    Unproved,
     /// No canonical form.
     #[error(transparent)]
     Json(#[from] JsonError),
@@ -60,6 +65,16 @@ pub struct VerifiedItem {
     pub capture: Receipt,
     /// The disclosed claims; `None` where only the chain was asked for, and the content is not proved.
     pub claims: Option<VerifiedClaims>,
+}
+
+impl VerifiedItem {
+    /// The same item, where its content is proved as well as its chain.
+    ///
+    /// # Errors
+    /// [`EvidenceError::Unproved`].
+    pub fn proved(self) -> Result<Self, EvidenceError> {
+        if self.claims.is_some() { Ok(self) } else { Err(EvidenceError::Unproved) }
+    }
 }
 
 /// Checks one item of an answer or a bundle against its owner's document:

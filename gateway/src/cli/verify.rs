@@ -6,8 +6,9 @@ use crate::client::grantee::signers;
 use crate::transfer::bundle_file;
 use oap_identity::Did;
 use oap_memory::bundle::{Header, Line, MAX_LINE, Reader};
+use oap_memory::evidence::{self, VerifiedItem};
 use oap_memory::lines::lines;
-use oap_memory::{evidence, receipt};
+use oap_memory::receipt;
 use serde_json::json;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -45,6 +46,8 @@ impl Verify {
         } else {
             vec![evidence::item(&value, &documents).map_err(refused)?]
         };
+        let items =
+            items.into_iter().map(VerifiedItem::proved).collect::<Result<Vec<_>, _>>().map_err(refused)?;
         let explained: Vec<Vec<String>> = items.iter().map(evidence::explain).collect();
         let owners: Vec<&Did> = documents.keys().collect();
         let report =
@@ -79,7 +82,8 @@ impl Verify {
             let checked = found.and_then(|line| match line {
                 Line::Item(item) => {
                     items += 1;
-                    evidence::item(&item.item, &known).map(drop).map_err(|e| e.to_string())
+                    let item = evidence::item(&item.item, &known).and_then(VerifiedItem::proved);
+                    item.map(drop).map_err(|e| e.to_string())
                 }
                 Line::Receipt { receipt } => {
                     receipts += 1;

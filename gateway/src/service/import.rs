@@ -16,7 +16,7 @@ use oap_identity::{BundleId, Did, DidDocument, Hash, ItemId, Timestamp};
 use oap_memory::bundle::{Counts, ItemLine};
 use oap_memory::chain::{Event, Link};
 use oap_memory::commitment::{self, Committed};
-use oap_memory::evidence;
+use oap_memory::evidence::{self, VerifiedItem};
 use oap_memory::item::Body;
 use oap_memory::receipt::{Receipt, ReceiptType};
 use oap_memory::record::{Head, Meta, Status};
@@ -186,10 +186,8 @@ impl Gateway {
         known: &Known,
         now: Timestamp,
     ) -> Result<Arrived, String> {
-        let verified = evidence::item(&line.item, known).map_err(|e| e.to_string())?;
-        if verified.claims.is_none() {
-            return Err("integrity.sd_jwt is missing".into());
-        }
+        let verified = evidence::item(&line.item, known).and_then(VerifiedItem::proved);
+        let verified = verified.map_err(|e| e.to_string())?;
         let links = verified.chain.links().to_vec();
         let last = links.last().ok_or("the chain is empty")?;
         if last.actor != *principal {
