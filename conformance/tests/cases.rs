@@ -242,6 +242,8 @@ fn grants(grant: &Value, document: &Value) {
     );
 }
 
+type Change = Box<dyn Fn(&mut Value)>;
+
 /// Grants whose signature holds, so that nothing but the stated reason is against them.
 fn grants_signed_anew(grant: &Value) {
     let granter = agent(8);
@@ -255,7 +257,7 @@ fn grants_signed_anew(grant: &Value) {
     let mut cases = Cases(Vec::new());
     cases.valid("good", "a granter whose DID is its key", &base);
     let without = |member: &'static str| move |g: &mut Value| drop(g.as_object_mut().unwrap().remove(member));
-    let changes: Vec<(&str, &str, Box<dyn Fn(&mut Value)>)> = vec![
+    let changes: Vec<(&str, &str, Change)> = vec![
         (
             "unknown-member",
             "a reader must not ignore what it does not know",
