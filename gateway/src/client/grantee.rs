@@ -131,6 +131,9 @@ impl Session<'_> {
         let (status, bytes) = self.post(own, &self.remote.endpoints.query, query.to_string()).await?;
         let answer = read(&self.remote.endpoints.query, status, &bytes)?;
         let verified = evidence::answer(&answer, &self.remote.documents(&answer).await?)?;
+        for item in &verified.items {
+            item.clone().proved()?;
+        }
         if verified.receipt.agent_did != grantee.as_str() {
             return Err(ClientError::Mismatch("its receipt names another grantee"));
         }
