@@ -3,29 +3,54 @@
 use crate::StoreError;
 use crate::engine::{Engine, Op, Pairs};
 use sled::{Batch, Db};
+use std::fs::{File, TryLockError};
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 /// Memory for sled's page cache, in bytes.
 const CACHE: u64 = 32 << 20;
+/// How long sled's own lock is waited for once ours is held: its threads keep it a little longer than the database that
+/// was dropped.
+const PATIENCE: Duration = Duration::from_secs(2);
 
-/// A sled database.
+/// A sled database, and the lock that says at once whether somebody else has it open.
 #[derive(Debug)]
-pub struct SledEngine(Db);
+pub struct SledEngine(Db, #[expect(dead_code, reason = "held, and let go after the database")] File);
 
 impl SledEngine {
     /// Opens or creates the database in a folder.
     ///
     /// # Errors
-    /// [`StoreError::Locked`] when another process has it open, [`StoreError::Engine`].
+    /// [`StoreError::Locked`] when somebody else has it open, [`StoreError::Engine`].
     pub fn open(path: &Path) -> Result<Self, StoreError> {
+        let lock = lock(path)?;
         // Flushed by hand after each batch; never in the background.
         let config = sled::Config::new().path(path).cache_capacity(CACHE).flush_every_ms(None);
-        config.open().map(Self).map_err(|e| match &e {
-            sled::Error::Io(io) if io.kind() == std::io::ErrorKind::WouldBlock => StoreError::Locked,
-            // sled wraps the failed lock in an error of its own.
-            _ if e.to_string().contains("could not acquire lock") => StoreError::Locked,
-            _ => failed(&e),
-        })
+        let started = Instant::now();
+        loop {
+            match config.open() {
+                Ok(db) => return Ok(Self(db, lock)),
+                // sled wraps the failed lock in an error of its own.
+                Err(e) if e.to_string().contains("could not acquire lock") => {
+                    if started.elapsed() > PATIENCE {
+                        return Err(StoreError::Locked);
+                    }
+                    std::thread::sleep(Duration::from_millis(5));
+                }
+                Err(e) => return Err(failed(&e)),
+            }
+        }
+    }
+}
+
+fn lock(path: &Path) -> Result<File, StoreError> {
+    let failed = |e: std::io::Error| StoreError::Engine(format!("{}: {e}", path.display()));
+    std::fs::create_dir_all(path).map_err(failed)?;
+    let lock = File::create(path.join("lock")).map_err(failed)?;
+    match lock.try_lock() {
+        Ok(()) => Ok(lock),
+        Err(TryLockError::WouldBlock) => Err(StoreError::Locked),
+        Err(TryLockError::Error(e)) => Err(failed(e)),
     }
 }
 

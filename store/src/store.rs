@@ -117,9 +117,10 @@ impl Store {
             let jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
             jobs.as_ref().is_some_and(|jobs| jobs.send(job).is_ok())
         };
-        if !sent || self.shared.stopped.load(Ordering::Acquire) {
+        if !sent {
             return Err(StoreError::Stopped.into());
         }
+        // A writer that stops drops what still waits.
         receive.await.unwrap_or_else(|_| Err(StoreError::Stopped.into()))
     }
 
