@@ -3,6 +3,7 @@
 
 #[path = "../../gateway/tests/common/mod.rs"]
 mod common;
+mod support;
 
 use common::*;
 use oap_conformance::possession::{Unsound, of_all, of_answer};
@@ -64,6 +65,8 @@ async fn content_without_proof_is_no_possession() {
     );
 }
 
+/// The gateway itself forges, and signs it: its own signature and receipt hold, and still every forgery is told apart, each
+/// by what is wrong with it.
 #[tokio::test]
 async fn every_forgery_is_told_apart() {
     let held = held().await;
@@ -73,41 +76,97 @@ async fn every_forgery_is_told_apart() {
     let changed = |change: &dyn Fn(&mut Value)| {
         let mut answer = held.answers[0].clone();
         change(&mut answer);
+        support::reseal(&held.world, &held.answers[0], &mut answer);
+        check(&answer)
+    };
+    let unsealed = |change: &dyn Fn(&mut Value)| {
+        let mut answer = held.answers[0].clone();
+        change(&mut answer);
         check(&answer)
     };
     check(&held.answers[0]).unwrap();
+    changed(&|_| ()).unwrap();
     let chain = |answer: &mut Value, change: &dyn Fn(&mut Vec<Value>)| {
         change(answer["items"][0]["integrity"]["chain"].as_array_mut().unwrap());
     };
-    let forgeries: Vec<(&str, Result<_, Unsound>)> = vec![
-        ("a word", changed(&|a| a["items"][0]["content"]["text"] = json!("Tea at five"))),
-        ("a cut tail", changed(&|a| chain(a, &|links| drop(links.pop())))),
-        ("a cut head", changed(&|a| chain(a, &|links| drop(links.remove(0))))),
-        ("another order", changed(&|a| chain(a, &|links| links.reverse()))),
+    let forgeries: Vec<(&str, &str, Result<_, Unsound>)> = vec![
+        (
+            "a word",
+            "not what its disclosures show",
+            changed(&|a| a["items"][0]["content"]["text"] = json!("Tea at five")),
+        ),
+        ("a cut tail", "another version", changed(&|a| chain(a, &|links| drop(links.pop())))),
+        ("a cut head", "chain:", changed(&|a| chain(a, &|links| drop(links.remove(0))))),
+        ("another order", "chain:", changed(&|a| chain(a, &|links| links.reverse()))),
         (
             "a stripped signature",
+            "chain:",
             changed(&|a| chain(a, &|links| drop(links[1].as_object_mut().unwrap().remove("signature")))),
         ),
-        ("another actor", changed(&|a| chain(a, &|links| links[1]["actor"] = json!("did:web:else.example")))),
+        (
+            "another actor",
+            "chain:",
+            changed(&|a| chain(a, &|links| links[1]["actor"] = json!("did:web:else.example"))),
+        ),
         (
             "a substituted chain",
+            "capture receipt does not belong",
             changed(&|a| {
                 let other = held.answers[1]["items"][0]["integrity"]["chain"].clone();
                 a["items"][0]["integrity"]["chain"] = other;
             }),
         ),
-        ("a substituted item", changed(&|a| a["items"][0] = held.answers[1]["items"][0].clone())),
-        ("one item fewer", changed(&|a| drop(a["items"].as_array_mut().unwrap().pop()))),
-        ("the receipt of another answer", changed(&|a| a["receipt"] = held.answers[1]["receipt"].clone())),
-        ("a receipt without signature", changed(&|a| a["receipt"]["signatures"] = json!([]))),
-        ("an answer without signature", changed(&|a| drop(a.as_object_mut().unwrap().remove("signature")))),
         (
             "another capture receipt",
-            changed(&|a| a["items"][0]["integrity"]["capture_receipt"] = a["receipt"].clone()),
+            "capture receipt does not belong",
+            changed(&|a| {
+                let other = held.answers[1]["items"][0]["integrity"]["capture_receipt"].clone();
+                a["items"][0]["integrity"]["capture_receipt"] = other;
+            }),
+        ),
+        (
+            "proof taken away",
+            "nothing proves",
+            changed(&|a| drop(a["items"][0]["integrity"].as_object_mut().unwrap().remove("sd_jwt"))),
+        ),
+        (
+            "a receipt of something else",
+            "output_hash",
+            changed(&|a| a["receipt"]["output_hash"] = json!(oap_identity::Hash::of(b"else"))),
+        ),
+        (
+            "a receipt for another",
+            "names",
+            changed(&|a| a["receipt"]["agent_did"] = json!("did:web:else.example")),
+        ),
+        (
+            "a receipt under another grant",
+            "another grant",
+            changed(&|a| {
+                a["receipt"]["policy_decisions"][0]["consumed_grant_id"] =
+                    json!("mgr_01KQHPHXG0DS1TGWW4FJ6XZRRG");
+            }),
+        ),
+        (
+            "a changed answer",
+            "the answer's signature",
+            unsealed(&|a| drop(a["items"].as_array_mut().unwrap().pop())),
+        ),
+        (
+            "the receipt of another answer",
+            "the answer",
+            unsealed(&|a| a["receipt"] = held.answers[1]["receipt"].clone()),
+        ),
+        ("a receipt without signature", "receipt", unsealed(&|a| a["receipt"]["signatures"] = json!([]))),
+        (
+            "an answer without signature",
+            "signature",
+            unsealed(&|a| drop(a.as_object_mut().unwrap().remove("signature"))),
         ),
     ];
-    for (name, result) in forgeries {
-        assert!(result.is_err(), "{name}");
+    for (name, why, result) in forgeries {
+        let found = result.map(drop).expect_err(name).to_string();
+        assert!(found.contains(why), "{name}: {found}");
     }
 }
 

@@ -2,6 +2,7 @@
 
 #[path = "../../gateway/tests/common/mod.rs"]
 mod common;
+mod support;
 
 use axum::body::Body;
 use common::*;
@@ -130,14 +131,41 @@ struct Rogue<'a> {
     inside: Inside<'a>,
     fault: fn(&Request, Reply) -> Reply,
     owner: fn(Value) -> Value,
+    /// Receipts of answers that were changed and sealed anew; the log shows them instead of its own.
+    sealed: std::sync::Mutex<Vec<Value>>,
 }
 
 impl Wire for Rogue<'_> {
     fn send(&self, request: Request) -> Pending<'_, Reply> {
         Box::pin(async move {
-            let reply = self.inside.send(request.clone()).await?;
-            Ok((self.fault)(&request, reply))
+            let honest = self.inside.send(request.clone()).await?;
+            let before = honest.json();
+            let reply = (self.fault)(&request, honest);
+            Ok(self.sealed(&request, &before, reply))
         })
+    }
+}
+
+impl Rogue<'_> {
+    /// A changed answer with the gateway's signatures over it, and a log that agrees.
+    fn sealed(&self, request: &Request, before: &Value, reply: Reply) -> Reply {
+        let mut body = reply.json();
+        let mut sealed = self.sealed.lock().unwrap();
+        if is_query(request) && reply.status == 200 && body["receipt"].is_object() && body != *before {
+            support::reseal(self.inside.0, before, &mut body);
+            sealed.push(body["receipt"].clone());
+            return edit(reply, |all| *all = body.clone());
+        }
+        if request.path.starts_with("/oap/audit") && reply.status == 200 && !sealed.is_empty() {
+            return edit(reply, |log| {
+                for receipt in log["receipts"].as_array_mut().into_iter().flatten() {
+                    if let Some(own) = sealed.iter().find(|own| own["receipt_id"] == receipt["receipt_id"]) {
+                        *receipt = own.clone();
+                    }
+                }
+            });
+        }
+        reply
     }
 }
 
@@ -501,7 +529,7 @@ async fn rogues_are_caught_by_the_probe_meant_for_them() {
     assert!(rogues.len() >= 30, "{}", rogues.len());
     for (name, meant, fault, owner) in rogues {
         let world = World::new().await;
-        let rogue = Rogue { inside: Inside(&world), fault, owner };
+        let rogue = Rogue { inside: Inside(&world), fault, owner, sealed: std::sync::Mutex::default() };
         let report = probe::run(
             ORIGIN,
             &rogue,
@@ -514,6 +542,12 @@ async fn rogues_are_caught_by_the_probe_meant_for_them() {
         .await;
         let failed: Vec<&str> = report.failures().iter().map(|f| f.id.as_str()).collect();
         assert!(failed.contains(&meant), "{name} is not caught by {meant}, only by {failed:?}");
+        let result = report.results.iter().find(|r| r.id == meant).unwrap();
+        let Outcome::Failed(why) = &result.outcome else { unreachable!() };
+        assert!(
+            !why.contains("the answer's signature"),
+            "{name} is caught only because it does not sign: {why}"
+        );
     }
 }
 
