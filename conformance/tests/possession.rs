@@ -76,7 +76,7 @@ async fn every_forgery_is_told_apart() {
     let changed = |change: &dyn Fn(&mut Value)| {
         let mut answer = held.answers[0].clone();
         change(&mut answer);
-        support::reseal(&held.world, &held.answers[0], &mut answer);
+        support::lies::reseal(&held.world, &held.answers[0], &mut answer);
         check(&answer)
     };
     let unsealed = |change: &dyn Fn(&mut Value)| {

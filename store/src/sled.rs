@@ -5,13 +5,14 @@ use crate::engine::{Engine, Op, Pairs};
 use sled::{Batch, Db};
 use std::fs::{File, TryLockError};
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Memory for sled's page cache, in bytes.
 const CACHE: u64 = 32 << 20;
-/// How long sled's own lock is waited for once ours is held: its threads keep it a little longer than the database that
-/// was dropped.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// How often sled's own lock is asked for once ours is held, and the time between: its threads keep it a little longer than
+/// the database that was dropped.
+const ATTEMPTS: usize = 400;
+const PAUSE: Duration = Duration::from_millis(5);
 
 /// A sled database, and the lock that says at once whether somebody else has it open.
 #[derive(Debug)]
@@ -26,20 +27,15 @@ impl SledEngine {
         let lock = lock(path)?;
         // Flushed by hand after each batch; never in the background.
         let config = sled::Config::new().path(path).cache_capacity(CACHE).flush_every_ms(None);
-        let started = Instant::now();
-        loop {
+        for _ in 0..ATTEMPTS {
             match config.open() {
                 Ok(db) => return Ok(Self(db, lock)),
                 // sled wraps the failed lock in an error of its own.
-                Err(e) if e.to_string().contains("could not acquire lock") => {
-                    if started.elapsed() > PATIENCE {
-                        return Err(StoreError::Locked);
-                    }
-                    std::thread::sleep(Duration::from_millis(5));
-                }
+                Err(e) if e.to_string().contains("could not acquire lock") => std::thread::sleep(PAUSE),
                 Err(e) => return Err(failed(&e)),
             }
         }
+        Err(StoreError::Locked)
     }
 }
 

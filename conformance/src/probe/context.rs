@@ -1,8 +1,8 @@
 //! What a probe works with: the wire, the owner's side, keys of its own.
 
-use super::Failed;
+use super::{Failed, Limits};
 use oap_grants::{dpop, exchange};
-use oap_identity::{Clock, Did, DidDocument, Hash, Random, Signer, json as strict, random};
+use oap_identity::{Clock, Did, DidDocument, Hash, Random, Signer, Timestamp, json as strict, random};
 use serde_json::{Value, json};
 use std::future::Future;
 use std::pin::Pin;
@@ -42,10 +42,25 @@ impl Reply {
 /// Something on its way.
 pub type Pending<'a, T> = Pin<Box<dyn Future<Output = Result<T, String>> + Send + 'a>>;
 
+/// A way to ask that a gateway must not answer (OAP-CORE 8.1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Forbidden {
+    /// HTTP without TLS.
+    Plain,
+    /// TLS older than 1.3.
+    OldTls,
+}
+
 /// The way to the gateway.
 pub trait Wire: Send + Sync {
     /// Sends a request to the gateway's origin.
     fn send(&self, request: Request) -> Pending<'_, Reply>;
+
+    /// Lets time pass, the gateway's too.
+    fn wait(&self, time: Duration) -> Pending<'_, ()>;
+
+    /// Asks in a way that must not be answered: an error when it is not, `None` where this wire cannot ask so.
+    fn forbidden(&self, way: Forbidden, request: Request) -> Pending<'_, Option<Reply>>;
 }
 
 /// The owner's side of the gateway: commands as JSON.
@@ -72,6 +87,7 @@ pub struct Context<'a> {
     clock: &'a dyn Clock,
     random: &'a dyn Random,
     most: usize,
+    until: Timestamp,
     state: Mutex<State>,
 }
 
@@ -104,9 +120,10 @@ impl<'a> Context<'a> {
         setup: Option<&'a dyn Setup>,
         clock: &'a dyn Clock,
         random: &'a dyn Random,
-        most: usize,
+        limits: Limits,
     ) -> Self {
-        Self { origin, wire, setup, clock, random, most, state: Mutex::default() }
+        let until = clock.now().plus(limits.time);
+        Self { origin, wire, setup, clock, random, most: limits.requests, until, state: Mutex::default() }
     }
 
     pub(super) fn begin(&self) {
@@ -141,24 +158,51 @@ impl<'a> Context<'a> {
         bytes.iter().map(|b| char::from(b'a' + b % 26)).collect()
     }
 
+    /// Counts a request, and notes it for the report.
+    fn count(&self, request: &Request) -> Result<(), Failed> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if state.requests >= self.most {
+            return Err(Failed::Skipped("the run has used up its requests".to_owned()));
+        }
+        if self.clock.now() >= self.until {
+            return Err(Failed::Skipped("the run has used up its time".to_owned()));
+        }
+        state.requests += 1;
+        let body = String::from_utf8_lossy(request.body.as_deref().unwrap_or_default()).into_owned();
+        state.sent = short(&format!("{} {} {body}", request.method, request.path));
+        Ok(())
+    }
+
     /// Sends a request.
     ///
     /// # Errors
-    /// [`Failed::Skipped`] when the run has used up its requests; [`Failed::Wrong`] when nothing comes back.
+    /// [`Failed::Skipped`] when the run has used up its requests or its time; [`Failed::Wrong`] when nothing comes back.
     pub async fn send(&self, request: Request) -> Result<Reply, Failed> {
-        {
-            let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-            if state.requests >= self.most {
-                return Err(Failed::Skipped("the run has used up its requests".to_owned()));
-            }
-            state.requests += 1;
-            let body = String::from_utf8_lossy(request.body.as_deref().unwrap_or_default()).into_owned();
-            state.sent = short(&format!("{} {} {body}", request.method, request.path));
-        }
+        self.count(&request)?;
         let reply = self.wire.send(request).await.map_err(Failed::Wrong)?;
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.got = short(&format!("{} {}", reply.status, String::from_utf8_lossy(&reply.bytes)));
         Ok(reply)
+    }
+
+    /// Whether a request that must not be answered is; `None` where this wire cannot ask so.
+    ///
+    /// # Errors
+    /// [`Failed::Skipped`] when the run has used up its requests or its time.
+    pub async fn answered(&self, way: Forbidden, request: Request) -> Result<Option<bool>, Failed> {
+        self.count(&request)?;
+        Ok(match self.wire.forbidden(way, request).await {
+            Ok(reply) => reply.map(|reply| reply.status < 300),
+            Err(_) => Some(false),
+        })
+    }
+
+    /// Lets time pass.
+    ///
+    /// # Errors
+    /// [`Failed::Skipped`] when the wire cannot.
+    pub async fn wait(&self, time: Duration) -> Result<(), Failed> {
+        self.wire.wait(time).await.map_err(Failed::Skipped)
     }
 
     /// A request whose answer means nothing.
@@ -219,7 +263,7 @@ impl<'a> Context<'a> {
 
     /// The gateway's clock is taken to be this one, give or take five minutes.
     #[must_use]
-    pub fn now(&self) -> oap_identity::Timestamp {
+    pub fn now(&self) -> Timestamp {
         self.clock.now()
     }
 

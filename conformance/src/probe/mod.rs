@@ -9,12 +9,13 @@ mod probes;
 pub mod report;
 pub mod requirements;
 
-pub use context::{Context, Reply, Request, Setup, Wire};
+pub use context::{Context, Forbidden, Reply, Request, Setup, Wire};
 pub use report::{Outcome, Report, Severity};
 
 use oap_identity::{Clock, Random};
 use std::future::Future;
 use std::pin::Pin;
+use std::time::Duration;
 
 /// A probe on its way.
 pub type Running<'a> = Pin<Box<dyn Future<Output = Result<(), Failed>> + Send + 'a>>;
@@ -52,11 +53,13 @@ pub fn all() -> Vec<Probe> {
 pub struct Limits {
     /// Most requests.
     pub requests: usize,
+    /// Longest time; what is under way then is finished.
+    pub time: Duration,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { requests: 2_000 }
+        Self { requests: 2_000, time: Duration::from_secs(600) }
     }
 }
 
@@ -76,7 +79,7 @@ pub async fn run(
         let number = u64::from_le_bytes(oap_identity::random::bytes(random));
         probes.swap(last, usize::try_from(number % (last as u64 + 1)).unwrap_or(0));
     }
-    let context = Context::new(origin, wire, setup, clock, random, limits.requests);
+    let context = Context::new(origin, wire, setup, clock, random, limits);
     let mut results = Vec::with_capacity(probes.len());
     for probe in probes {
         context.begin();

@@ -4,7 +4,6 @@ use super::probe::Http;
 use super::trust::resolved;
 use super::{CliError, Global, output};
 use crate::ambient::{SystemClock, SystemRandom};
-use crate::client::owner::http_client;
 use crate::config::Config;
 use oap_conformance::probe::{self, Limits};
 use oap_conformance::receipt;
@@ -123,7 +122,7 @@ async fn live(global: &Global, receipt: &Value) -> Result<Value, CliError> {
     let home = global.home();
     let config = Config::load(home.path(), &global.flags())?;
     let origin = receipt["target"]["uri"].as_str().unwrap_or_default().trim_end_matches('/').to_owned();
-    let wire = Http { client: http_client(&config, &home)?, origin: origin.clone() };
+    let wire = Http::to(&origin, &config, &home)?;
     let limits = Limits::default();
     let report = probe::run(&origin, &wire, None, &SystemClock, &SystemRandom, limits, &mut |_| {}).await;
     if report.failures().is_empty() {

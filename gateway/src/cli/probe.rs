@@ -2,10 +2,11 @@
 
 use super::{CliError, Global, output};
 use crate::ambient::{SystemClock, SystemRandom};
-use crate::client::owner::{OwnerClient, http_client};
+use crate::client::owner::{OwnerClient, http_client, http_client_builder};
 use crate::config::Config;
+use crate::home::{Home, HomeError};
 use oap_conformance::probe::context::Pending;
-use oap_conformance::probe::{self, Limits, Outcome, Reply, Request, Setup, Wire, requirements};
+use oap_conformance::probe::{self, Forbidden, Limits, Outcome, Reply, Request, Setup, Wire, requirements};
 use oap_identity::random::Seeded;
 use oap_identity::{Random, random};
 use serde_json::{Value, json};
@@ -39,12 +40,15 @@ pub(super) struct Probe {
     /// A program that does the owner's side
     #[arg(long, value_name = "PROGRAM")]
     setup: Option<PathBuf>,
-    /// The seed of order and DIDs; a fresh one if absent
+    /// The seed of order, DIDs and words, to repeat a run on a fresh gateway; a new one if absent
     #[arg(long)]
     seed: Option<u64>,
     /// Most requests of the run
     #[arg(long, default_value_t = 2_000)]
     max_requests: usize,
+    /// Longest time of the run, in seconds
+    #[arg(long, default_value_t = 600)]
+    max_seconds: u64,
     /// Write the report as JUnit XML too
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
@@ -63,7 +67,7 @@ impl Probe {
         let origin = origin.trim_end_matches('/').to_owned();
         let home = global.home();
         let config = Config::load(home.path(), &global.flags())?;
-        let wire = Http { client: http_client(&config, &home)?, origin: origin.clone() };
+        let wire = Http::to(&origin, &config, &home)?;
         let owner = match self.own {
             true => Some(Own(tokio::sync::Mutex::new(global.owner().await?))),
             false => None,
@@ -72,7 +76,7 @@ impl Probe {
         let setup = owner.as_ref().map(|o| o as &dyn Setup).or(program.as_ref().map(|p| p as &dyn Setup));
         let seed = self.seed.unwrap_or_else(|| u64::from_le_bytes(random::bytes(&SystemRandom)));
         let random: Box<dyn Random> = Box::new(Seeded::new(seed));
-        let limits = Limits { requests: self.max_requests };
+        let limits = Limits { requests: self.max_requests, time: Duration::from_secs(self.max_seconds) };
         let progress = !global.json && std::io::stderr().is_terminal();
         let mut told = |result: &probe::report::Result| {
             if progress {
@@ -126,26 +130,58 @@ fn list(global: &Global) {
 
 /// A gateway over HTTP.
 pub(super) struct Http {
-    pub(super) client: reqwest::Client,
-    pub(super) origin: String,
+    client: reqwest::Client,
+    old_tls: reqwest::Client,
+    origin: String,
+}
+
+impl Http {
+    pub(super) fn to(origin: &str, config: &Config, home: &Home) -> Result<Self, CliError> {
+        let old = http_client_builder(config, home)?.tls_version_max(reqwest::tls::Version::TLS_1_2);
+        Ok(Self {
+            client: http_client(config, home)?,
+            old_tls: old.build().map_err(HomeError::from)?,
+            origin: origin.to_owned(),
+        })
+    }
+}
+
+async fn ask(client: &reqwest::Client, origin: &str, request: Request) -> Result<Reply, String> {
+    let url = format!("{origin}{}", request.path);
+    let method = reqwest::Method::from_bytes(request.method.as_bytes()).map_err(|e| e.to_string())?;
+    let mut made = client.request(method, url).timeout(TIMEOUT);
+    for (name, value) in request.headers {
+        made = made.header(name, value);
+    }
+    if let Some(body) = request.body {
+        made = made.body(body);
+    }
+    let failed = |e: reqwest::Error| e.without_url().to_string();
+    let response = made.send().await.map_err(failed)?;
+    let status = response.status().as_u16();
+    Ok(Reply { status, bytes: response.bytes().await.map_err(failed)?.to_vec() })
 }
 
 impl Wire for Http {
     fn send(&self, request: Request) -> Pending<'_, Reply> {
+        Box::pin(ask(&self.client, &self.origin, request))
+    }
+
+    fn wait(&self, time: Duration) -> Pending<'_, ()> {
         Box::pin(async move {
-            let url = format!("{}{}", self.origin, request.path);
-            let method = reqwest::Method::from_bytes(request.method.as_bytes()).map_err(|e| e.to_string())?;
-            let mut made = self.client.request(method, url).timeout(TIMEOUT);
-            for (name, value) in request.headers {
-                made = made.header(name, value);
-            }
-            if let Some(body) = request.body {
-                made = made.body(body);
-            }
-            let failed = |e: reqwest::Error| e.without_url().to_string();
-            let response = made.send().await.map_err(failed)?;
-            let status = response.status().as_u16();
-            Ok(Reply { status, bytes: response.bytes().await.map_err(failed)?.to_vec() })
+            tokio::time::sleep(time).await;
+            Ok(())
+        })
+    }
+
+    fn forbidden(&self, way: Forbidden, request: Request) -> Pending<'_, Option<Reply>> {
+        Box::pin(async move {
+            let Some(rest) = self.origin.strip_prefix("https://") else { return Ok(None) };
+            let (client, origin) = match way {
+                Forbidden::Plain => (&self.client, format!("http://{rest}")),
+                Forbidden::OldTls => (&self.old_tls, self.origin.clone()),
+            };
+            ask(client, &origin, request).await.map(Some)
         })
     }
 }

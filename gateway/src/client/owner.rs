@@ -144,6 +144,14 @@ impl OwnerClient {
 /// # Errors
 /// [`HomeError`].
 pub fn http_client(config: &Config, home: &Home) -> Result<reqwest::Client, HomeError> {
+    Ok(http_client_builder(config, home)?.build()?)
+}
+
+/// The same, to be narrowed down.
+///
+/// # Errors
+/// [`HomeError`].
+pub fn http_client_builder(config: &Config, home: &Home) -> Result<reqwest::ClientBuilder, HomeError> {
     let mut authorities = Vec::new();
     let own = config.tls_cert.clone().unwrap_or_else(|| home.file("tls/cert.pem"));
     for path in config.trust_ca.iter().chain([&own]) {
@@ -156,8 +164,7 @@ pub fn http_client(config: &Config, home: &Home) -> Result<reqwest::Client, Home
     Ok(reqwest::Client::builder()
         .no_proxy()
         .redirect(reqwest::redirect::Policy::none())
-        .tls_certs_merge(authorities)
-        .build()?)
+        .tls_certs_merge(authorities))
 }
 
 pub(super) async fn send(

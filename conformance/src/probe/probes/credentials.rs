@@ -3,6 +3,7 @@
 use super::super::context::{Context, Session, expect};
 use super::super::{Failed, Probe, Severity};
 use super::{note, owned, probe};
+use oap_identity::Timestamp;
 use oap_identity::signed::sign_document;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -15,6 +16,7 @@ pub(super) fn all() -> Vec<Probe> {
         owned("grant-foreign", &["ME-08"], Critical, probe!(foreign)),
         owned("grant-revoked", &["ME-08"], Critical, probe!(revoked)),
         owned("grant-not-yet-valid", &["ME-08"], Critical, probe!(not_yet_valid)),
+        owned("grant-expired", &["ME-08"], Critical, probe!(expired)),
         owned("grant-of-another-grantee", &["ME-08"], Critical, probe!(another_grantee)),
         owned("grant-limits", &["ME-10"], Major, probe!(limits)),
         owned("grant-unknown-filter-field", &["ME-08", "ME-09"], Critical, probe!(unknown_filter)),
@@ -95,6 +97,30 @@ async fn not_yet_valid(context: &Context<'_>) -> Result<(), Failed> {
     draft["not_before"] = json!(context.now().plus(Duration::from_secs(86_400)));
     let grant = context.owner(json!({"do": "grant", "draft": draft})).await?["grant"].clone();
     refused(context.exchange(&grantee, &grant).await?.status, "a grant that begins tomorrow")
+}
+
+/// A grant of a few seconds, by the gateway's own clock, as the receipts tell it.
+async fn expired(context: &Context<'_>) -> Result<(), Failed> {
+    const LIFE: Duration = Duration::from_secs(4);
+    let label = context.word();
+    context.capture(&[note("a probe's note", &[&label])]).await?;
+    let told = granted(context).await?;
+    let told = context.answer(&told, &json!({"query": ""})).await?;
+    let there: Timestamp = told["receipt"]["timestamp"]
+        .as_str()
+        .and_then(|time| time.parse().ok())
+        .ok_or_else(|| Failed::Wrong("the receipt of an answer has no timestamp".to_owned()))?;
+    let grantee = context.stranger();
+    let mut draft = context.draft(&grantee, &label, 2);
+    draft["expires_at"] = json!(there.plus(LIFE));
+    let session = context.session(grantee, draft).await?;
+    context.answer(&session, &json!({"query": ""})).await?;
+    context.wait(LIFE + Duration::from_secs(1)).await?;
+    refused(context.query(&session, &json!({"query": ""})).await?.status, "a query after the grant's end")?;
+    refused(
+        context.exchange(&session.grantee, &session.grant).await?.status,
+        "the exchange of a grant after its end",
+    )
 }
 
 async fn another_grantee(context: &Context<'_>) -> Result<(), Failed> {

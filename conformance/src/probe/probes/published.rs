@@ -1,6 +1,6 @@
 //! What a gateway publishes, and how it answers those who are nobody.
 
-use super::super::context::{Context, Reply, Request, expect};
+use super::super::context::{Context, Forbidden, Reply, Request, expect};
 use super::super::{Failed, Probe, Severity};
 use super::{probe, public};
 use oap_identity::Hash;
@@ -17,6 +17,7 @@ pub(super) fn all() -> Vec<Probe> {
         public("anonymous-export", &["ME-08", "EX-1"], Severity::Critical, probe!(anonymous_export)),
         public("errors", &["PM-3"], Severity::Minor, probe!(errors)),
         public("hostile-bodies", &["PM-4"], Severity::Major, probe!(hostile_bodies)),
+        public("tls-only", &["CO-09", "ME-04"], Severity::Critical, probe!(tls_only)),
         public("anonymous-audit", &["RC-2"], Severity::Critical, probe!(anonymous_audit)),
     ]
 }
@@ -142,4 +143,16 @@ async fn anonymous_audit(context: &Context<'_>) -> Result<(), Failed> {
             || receipt["policy_decisions"][0]["consumed_grant_id"].is_string()
     };
     expect(!receipts.iter().any(tells), || "the public audit log names items or grants".to_owned())
+}
+
+async fn tls_only(context: &Context<'_>) -> Result<(), Failed> {
+    for (way, name) in [(Forbidden::Plain, "plain HTTP"), (Forbidden::OldTls, "TLS 1.2")] {
+        let request =
+            Request { method: "GET", path: "/.well-known/oap-memory.json".to_owned(), ..Request::default() };
+        let answered = context.answered(way, request).await?;
+        let answered =
+            answered.ok_or_else(|| Failed::Skipped("the gateway was given by an http URL".to_owned()))?;
+        expect(!answered, || format!("{name} is answered"))?;
+    }
+    Ok(())
 }

@@ -15,6 +15,7 @@ pub(super) fn all() -> Vec<Probe> {
         owned("max-items", &["ME-09"], Critical, probe!(max_items)),
         owned("max-results", &["ME-09"], Major, probe!(max_results)),
         owned("projection", &["ME-01"], Critical, probe!(projection)),
+        owned("salted-digests", &["CM-1"], Critical, probe!(salted)),
         owned("hidden-text-does-not-match", &["ME-01", "ME-13"], Critical, probe!(hidden_text)),
         owned("ranking-by-the-view-alone", &["ME-13"], Critical, probe!(ranking)),
         owned("labels-outside", &["ME-13", "ME-14"], Critical, probe!(labels_outside)),
@@ -96,7 +97,8 @@ async fn filter(context: &Context<'_>) -> Result<(), Failed> {
 
 async fn max_items(context: &Context<'_>) -> Result<(), Failed> {
     let label = context.word();
-    let notes: Vec<Value> = (0..6).map(|n| note(&format!("note number {n}"), &[&label])).collect();
+    let words: Vec<String> = (0..6).map(|_| context.word()).collect();
+    let notes: Vec<Value> = words.iter().map(|word| note(&format!("note of {word}"), &[&label])).collect();
     context.capture(&notes).await?;
     let grantee = context.stranger();
     let mut draft = context.draft(&grantee, &label, 2);
@@ -104,8 +106,8 @@ async fn max_items(context: &Context<'_>) -> Result<(), Failed> {
     let mut session = context.session(grantee, draft).await?;
     let mut seen: BTreeSet<String> = BTreeSet::new();
     for round in 0..3 {
-        for query in ["", "number", "3", "5"] {
-            let answer = context.answer(&session, &json!({"query": query, "max_results": 1})).await?;
+        for (query, most) in words.iter().map(|word| (word.as_str(), 1)).chain([("", 100)]) {
+            let answer = context.answer(&session, &json!({"query": query, "max_results": most})).await?;
             seen.extend(ids(&answer).into_iter().map(str::to_owned));
         }
         if round == 1 {
@@ -176,6 +178,40 @@ fn decoded(bytes: &[u8]) -> String {
         }
     }
     text
+}
+
+/// Two items that say the same: no salt and no digest of theirs may be the same, or one who guesses is told so.
+async fn salted(context: &Context<'_>) -> Result<(), Failed> {
+    use base64::Engine;
+    let label = context.word();
+    let decode =
+        |part: &str| base64::engine::general_purpose::URL_SAFE_NO_PAD.decode(part).unwrap_or_default();
+    context.capture(&[note("the same", &[&label]), note("the same", &[&label])]).await?;
+    let grantee = context.stranger();
+    let draft = context.draft(&grantee, &label, 3);
+    let session = context.session(grantee, draft).await?;
+    let answer = context.answer(&session, &json!({"query": ""})).await?;
+    expect(items(&answer).len() == 2, || "both items were to be seen".to_owned())?;
+    let (mut salts, mut digests) = (BTreeSet::new(), BTreeSet::new());
+    for item in items(&answer) {
+        let presented = item["integrity"]["sd_jwt"].as_str().unwrap_or_default();
+        let mut parts = presented.split('~').filter(|part| !part.is_empty());
+        let issued = parts.next().and_then(|jwt| jwt.split('.').nth(1)).map(decode).unwrap_or_default();
+        let issued: Value = serde_json::from_slice(&issued).unwrap_or_default();
+        let mut concealed: Vec<Value> = issued["_sd"].as_array().cloned().unwrap_or_default();
+        for disclosure in parts {
+            let disclosure: Value = serde_json::from_slice(&decode(disclosure)).unwrap_or_default();
+            let salt = disclosure[0].as_str().unwrap_or_default().to_owned();
+            expect(decode(&salt).len() >= 16, || format!("a salt of less than 128 bits: {salt:?}"))?;
+            expect(salts.insert(salt), || "two parts are concealed with the same salt".to_owned())?;
+            let value = disclosure.as_array().and_then(|parts| parts.last());
+            concealed.extend(value.and_then(|v| v["_sd"].as_array()).into_iter().flatten().cloned());
+        }
+        for digest in concealed {
+            expect(digests.insert(digest.to_string()), || "two items have a digest in common".to_owned())?;
+        }
+    }
+    expect(!salts.is_empty(), || "the items have no SD-JWT with disclosures".to_owned())
 }
 
 async fn hidden_text(context: &Context<'_>) -> Result<(), Failed> {

@@ -1,0 +1,359 @@
+//! Gateways with one fault each, and the probe that is meant for it: the suite is worth what it catches.
+//!
+//! Each is the real gateway behind a front that spoils one thing: what comes in, what goes out (signed anew, so that the fault
+//! itself is what shows), what its owner asks, its clock, or its randomness. Faults in the code itself are in
+//! `conformance/rogues`.
+
+#[path = "../../gateway/tests/common/mod.rs"]
+mod common;
+mod support;
+
+use common::*;
+use oap_conformance::probe::{self, Limits, Outcome, Reply};
+use oap_identity::random::Seeded;
+use oap_identity::{Hash, Random};
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use support::front::{
+    Front, HONEST, Memory, ProbesClock, Rogue, at, body, captured, forged, header, ignored, is_audit,
+    is_query, items, let_in, part, rewrite, widened,
+};
+
+const POSSESSION: &str = "memory-exchange-possession";
+const CONFIDENTIALITY: &str = "memory-exchange-confidentiality";
+
+/// Randomness whose salts are all alike.
+struct Unsalted(Seeded);
+
+impl Random for Unsalted {
+    fn fill(&self, bytes: &mut [u8]) {
+        if bytes.len() == 16 { bytes.fill(7) } else { self.0.fill(bytes) }
+    }
+}
+
+fn link(item: &mut Value, number: usize) -> &mut Value {
+    &mut item["integrity"]["chain"][number]
+}
+
+/// What an item hides below level 3: mail addresses and structured content.
+fn hides(memory: &Memory, word: &str) -> bool {
+    let hidden = |item: &Value| {
+        let text = item["content"]["text"].as_str().unwrap_or_default();
+        let address = text.split(' ').find(|part| part.contains('@')).unwrap_or_default();
+        address.contains(word) || item["content"]["structured"].to_string().contains(word)
+    };
+    word.len() > 4 && memory.items.iter().any(hidden)
+}
+
+#[rustfmt::skip]
+fn rogues() -> Vec<Rogue> {
+    vec![
+        // Projection and filter.
+        Rogue { name: "skips projection", meant: "projection",
+            owner: |_, c| widened(c, |d| d["trust_level"] = json!(4)), ..HONEST },
+        Rogue { name: "ignores the filter", meant: "filter",
+            owner: |_, c| widened(c, |d| d["filter"] = json!({})), ..HONEST },
+        Rogue { name: "forgets excluded labels", meant: "filter",
+            owner: |_, c| widened(c, |d| drop(d["filter"].as_object_mut().unwrap().remove("exclude_labels"))), ..HONEST },
+        Rogue { name: "forgets kinds", meant: "filter",
+            owner: |_, c| widened(c, |d| drop(d["filter"].as_object_mut().unwrap().remove("kinds"))), ..HONEST },
+        Rogue { name: "shows restricted items", meant: "filter",
+            owner: |_, c| widened(c, |d| d["filter"]["sensitivities"] = json!(["internal", "restricted"])), ..HONEST },
+        Rogue { name: "crosses scopes", meant: "filter",
+            owner: |_, c| captured(c, |item| drop(item.as_object_mut().unwrap().remove("scope_id"))), ..HONEST },
+        Rogue { name: "passes on what may not leave", meant: "filter",
+            owner: |_, c| captured(c, |item| drop(item.as_object_mut().unwrap().remove("exportable"))), ..HONEST },
+        Rogue { name: "keeps items beyond their end", meant: "filter",
+            owner: |_, c| captured(c, |item| drop(item.as_object_mut().unwrap().remove("expires_at"))), ..HONEST },
+        Rogue { name: "drops filter fields that it does not know", meant: "grant-unknown-filter-field",
+            owner: |_, c| widened(c, |d| {
+                let known = ["labels_any", "exclude_labels", "kinds"];
+                d["filter"].as_object_mut().unwrap().retain(|name, _| known.contains(&name.as_str()));
+            }), ..HONEST },
+        Rogue { name: "does not count items", meant: "max-items",
+            owner: |_, c| widened(c, |d| d["max_items"] = json!(50)), ..HONEST },
+        Rogue { name: "gives embeddings to anybody", meant: "embeddings-by-default",
+            owner: |_, c| widened(c, |d| d["embedding_access"] = json!(true)), ..HONEST },
+        Rogue { name: "allows exports to all", meant: "export",
+            owner: |_, c| widened(c, |d| d["operations"] = json!(["query", "export"])), ..HONEST },
+        Rogue { name: "exports without projection", meant: "export",
+            owner: |_, c| widened(c, |d| if d["operations"] == json!(["export"]) { d["trust_level"] = json!(4) }), ..HONEST },
+        // Grants.
+        Rogue { name: "hands out bearer tokens", meant: "token-bound",
+            owner: |_, c| widened(c, |d| d["bearer"] = json!(true)), ..HONEST },
+        Rogue { name: "does not revoke", meant: "grant-revoked", owner: |_, c| ignored(c, "revoke"), ..HONEST },
+        Rogue { name: "accepts expired grants", meant: "grant-expired", timeless: true, ..HONEST },
+        Rogue { name: "accepts grants before their time", meant: "grant-not-yet-valid",
+            owner: |_, c| widened(c, |d| drop(d.as_object_mut().unwrap().remove("not_before"))), ..HONEST },
+        Rogue { name: "goes by a grant's signature without looking at what it signs", meant: "grant-altered",
+            answered: |m, r, reply| known_grant(m, r, reply, |shown, kept| shown["signature"] == kept["signature"]), ..HONEST },
+        Rogue { name: "accepts unsigned grants", meant: "grant-unsigned",
+            answered: |m, r, reply| known_grant(m, r, reply, |shown, _| shown["signature"].is_null()), ..HONEST },
+        Rogue { name: "accepts grants that somebody else signed", meant: "grant-foreign",
+            answered: |m, r, reply| known_grant(m, r, reply, |shown, kept| {
+                part(shown["signature"].as_str().unwrap_or_default(), 0)["kid"] != part(kept["signature"].as_str().unwrap(), 0)["kid"]
+                    && shown["signature"].is_string()
+            }), ..HONEST },
+        Rogue { name: "lets anybody present a grant", meant: "grant-of-another-grantee",
+            answered: |m, r, reply| known_grant(m, r, reply, |shown, kept| shown == kept), ..HONEST },
+        Rogue { name: "declares limits that it does not have", meant: "grant-limits",
+            answered: |_, r, reply| at("oap-memory.json", r, reply, |body| body["max_grant_size_items"] = json!(10)), ..HONEST },
+        // Tokens and proofs.
+        Rogue { name: "takes tokens of any algorithm", meant: "token-algorithms",
+            answered: |_, r, reply| {
+                let algorithm = part(header(r, "authorization"), 0)["alg"].clone();
+                if is_query(r) && reply.status == 401 && algorithm == "HS256" { let_in() } else { reply }
+            }, ..HONEST },
+        Rogue { name: "takes bound tokens as bearer tokens", meant: "token-bound",
+            answered: |m, r, reply| {
+                let bare = m.is_token(header(r, "authorization")) && header(r, "dpop").is_empty();
+                if is_query(r) && reply.status == 401 && bare { let_in() } else { reply }
+            }, ..HONEST },
+        Rogue { name: "takes the proof of any key", meant: "token-bound",
+            answered: |m, r, reply| {
+                let genuine = m.is_token(header(r, "authorization")) && !header(r, "dpop").is_empty();
+                let own = m.before(|b| part(header(b, "dpop"), 0)["jwk"] == part(header(r, "dpop"), 0)["jwk"]).is_some();
+                if is_query(r) && reply.status == 401 && genuine && !own { let_in() } else { reply }
+            }, ..HONEST },
+        Rogue { name: "takes a proof twice", meant: "proof-replayed",
+            answered: |m, r, reply| {
+                let seen = m.before(|b| is_query(b) && header(b, "dpop") == header(r, "dpop"));
+                if is_query(r) && reply.status == 401 && !header(r, "dpop").is_empty() { seen.unwrap_or(reply) } else { reply }
+            }, ..HONEST },
+        Rogue { name: "does not look at what a proof was made for", meant: "proof-of-another-request",
+            answered: |_, r, reply| {
+                let made_for = part(header(r, "dpop"), 1)["htu"].as_str().is_some_and(|url| url.ends_with("/oap/memory/export"));
+                if is_query(r) && reply.status == 401 && made_for { let_in() } else { reply }
+            }, ..HONEST },
+        Rogue { name: "makes tokens that live for a day", meant: "token-short-lived",
+            answered: |_, r, reply| at("/oap/memory/grant", r, reply, |body| {
+                let token = forged(body["memory_grant_jwt"].as_str().unwrap(), |c| c["exp"] = json!(c["iat"].as_i64().unwrap() + 86_400));
+                body["memory_grant_jwt"] = json!(token);
+            }), ..HONEST },
+        // What an answer must not depend on.
+        Rogue { name: "ranks with global statistics", meant: "ranking-by-the-view-alone",
+            answered: |m, r, reply| {
+                let all = m.items.len() as f64;
+                items(r, reply, |item| item["relevance"] = json!(item["relevance"].as_f64().unwrap_or(0.0) / (1.0 + all / 1e4)))
+            }, ..HONEST },
+        Rogue { name: "matches hidden text", meant: "hidden-text-does-not-match",
+            asked: |m, r| {
+                let word = body(&r)["query"].as_str().unwrap_or_default().to_owned();
+                if is_query(&r) && hides(m, &word) { rewrite(r, |q| q["query"] = json!("")) } else { r }
+            }, ..HONEST },
+        Rogue { name: "tells how many items are hidden", meant: "labels-outside",
+            answered: |m, r, mut reply| {
+                // A label that is known makes the answer one byte longer.
+                let known = |label: &Value| m.items.iter().any(|item| item["labels"].as_array().is_some_and(|l| l.contains(label)));
+                if is_query(r) && body(r)["labels_any"].as_array().is_some_and(|labels| labels.iter().any(known)) {
+                    reply.bytes.push(b' ');
+                }
+                reply
+            }, ..HONEST },
+        Rogue { name: "answers longer for longer secrets", meant: "paired-worlds",
+            answered: |m, r, mut reply| {
+                if is_query(r) {
+                    let secret = m.items.last().map_or(0, |item| item["content"]["structured"].to_string().len());
+                    reply.bytes.extend(std::iter::repeat_n(b' ', secret));
+                }
+                reply
+            }, ..HONEST },
+        Rogue { name: "adds what it knows for debugging", meant: CONFIDENTIALITY,
+            answered: |m, r, reply| at("/oap/memory/query", r, reply, |body| {
+                body["debug"] = m.items.last().map_or(Value::Null, |item| item["content"]["structured"].clone());
+            }), ..HONEST },
+        Rogue { name: "raises belief to knowledge", meant: "belief-stays-belief",
+            answered: |_, r, reply| items(r, reply, |item| item["epistemic"] = json!("knowledge")), ..HONEST },
+        Rogue { name: "reorders the answer", meant: "max-results",
+            answered: |_, r, reply| {
+                let mut n = 0;
+                items(r, reply, |item| { item["relevance"] = json!(f64::from(n) / 10.0); n += 1; })
+            }, ..HONEST },
+        Rogue { name: "takes any cursor for the first page", meant: "cursors",
+            asked: |m, r| {
+                let own = |cursor: &Value| m.good.iter().any(|(_, reply)| reply.json()["next_cursor"] == *cursor);
+                let cursor = body(&r)["cursor"].clone();
+                if is_query(&r) && !cursor.is_null() && !own(&cursor) {
+                    rewrite(r, |q| drop(q.as_object_mut().unwrap().remove("cursor")))
+                } else { r }
+            }, ..HONEST },
+        Rogue { name: "overlooks members that it does not know", meant: "unknown-query-members",
+            asked: |_, r| {
+                let unknown = ["filter", "trust_level", "scopes"];
+                if is_query(&r) && body(&r).is_object() {
+                    rewrite(r, |q| q.as_object_mut().unwrap().retain(|name, _| !unknown.contains(&name.as_str())))
+                } else { r }
+            }, ..HONEST },
+        // Proofs.
+        Rogue { name: "cuts chains", meant: POSSESSION,
+            answered: |_, r, reply| items(r, reply, |item| drop(item["integrity"]["chain"].as_array_mut().map(Vec::pop))), ..HONEST },
+        Rogue { name: "strips signatures from links", meant: POSSESSION,
+            answered: |_, r, reply| items(r, reply, |item| drop(link(item, 0).as_object_mut().map(|l| l.remove("signature")))), ..HONEST },
+        Rogue { name: "rewrites a link", meant: POSSESSION,
+            answered: |_, r, reply| items(r, reply, |item| link(item, 0)["actor"] = json!("did:web:somebody.example")), ..HONEST },
+        Rogue { name: "gives chains backwards", meant: POSSESSION,
+            answered: |_, r, reply| items(r, reply, |item| item["integrity"]["chain"].as_array_mut().unwrap().reverse()), ..HONEST },
+        Rogue { name: "forgets what was before a correction", meant: "correction",
+            answered: |_, r, reply| items(r, reply, |item| {
+                let last = item["integrity"]["chain"].as_array_mut().and_then(Vec::pop);
+                item["integrity"]["chain"] = json!([last]);
+            }), ..HONEST },
+        Rogue { name: "swaps the chains of two items", meant: POSSESSION,
+            answered: |_, r, reply| {
+                let said = reply.json();
+                let chains: Vec<Value> = said["items"].as_array().into_iter().flatten()
+                    .map(|item| item["integrity"]["chain"].clone()).collect();
+                let mut n = 0;
+                items(r, reply, |item| {
+                    n += 1;
+                    item["integrity"]["chain"] = chains[n % chains.len()].clone();
+                    // One item alone has nobody to swap with.
+                    if chains.len() == 1 {
+                        link(item, 0)["item_id"] = json!("mem_01M7YSCNYMS8E27HX54GMC7CC3");
+                    }
+                })
+            }, ..HONEST },
+        Rogue { name: "rewrites content after signing", meant: POSSESSION,
+            answered: |_, r, reply| items(r, reply, |item| item["labels"] = json!(["rewritten"])), ..HONEST },
+        Rogue { name: "gives content without its proof", meant: POSSESSION,
+            answered: |_, r, reply| items(r, reply, |item| drop(item["integrity"].as_object_mut().map(|i| i.remove("sd_jwt")))), ..HONEST },
+        Rogue { name: "names another capture receipt", meant: POSSESSION,
+            answered: |_, r, reply| items(r, reply, |item| item["integrity"]["capture_receipt"]["timestamp"] = json!("2026-01-01T00:00:00Z")), ..HONEST },
+        Rogue { name: "conceals without salt", meant: "salted-digests",
+            random: || Arc::new(Unsalted(Seeded::new(1))), ..HONEST },
+        // Receipts.
+        Rogue { name: "answers without a receipt", meant: POSSESSION,
+            answered: |_, r, reply| at("/oap/memory/query", r, reply, |body| body["receipt"] = Value::Null), ..HONEST },
+        Rogue { name: "signs the receipt of another answer", meant: POSSESSION,
+            answered: |_, r, reply| at("/oap/memory/query", r, reply, |body| body["receipt"]["output_hash"] = json!(Hash::of(b"another"))), ..HONEST },
+        Rogue { name: "keeps no log", meant: POSSESSION,
+            answered: |_, r, reply| at("/oap/audit", r, reply, |body| body["receipts"] = json!([])), ..HONEST },
+        Rogue { name: "logs receipts after the answer", meant: POSSESSION,
+            answered: |m, r, reply| {
+                let late = m.before(|b| is_audit(b) && header(b, "authorization") == header(r, "authorization")).is_none();
+                at("/oap/audit", r, reply, |body| if late {
+                    // The newest are not there yet when they are first asked for.
+                    let newest = body["receipts"].as_array().and_then(|all| all.iter().map(|r| r["timestamp"].to_string()).max());
+                    if let Some(all) = body["receipts"].as_array_mut() {
+                        all.retain(|receipt| Some(receipt["timestamp"].to_string()) != newest);
+                    }
+                })
+            }, ..HONEST },
+        Rogue { name: "shows everybody's receipts", meant: "receipts-of-others",
+            answered: |_, r, reply| at("/oap/audit", r, reply, |body| {
+                let mut other = body["receipts"][0].clone();
+                other["agent_did"] = json!("did:web:somebody.example");
+                if let Some(all) = body["receipts"].as_array_mut() { all.push(other); }
+            }), ..HONEST },
+        Rogue { name: "names items in the public log", meant: "anonymous-audit",
+            answered: |_, r, reply| at("/oap/audit", r, reply, |body| {
+                for receipt in body["receipts"].as_array_mut().into_iter().flatten() {
+                    receipt["provenance_tags_out"] = json!(["mem_01M7YSCNYMS8E27HX54GMC7CC3@sha256:0"]);
+                }
+            }), ..HONEST },
+        // Deletion and correction.
+        Rogue { name: "does not delete", meant: "deletion", owner: |_, c| ignored(c, "delete"), ..HONEST },
+        Rogue { name: "leaves the deleted in a cache", meant: "deletion",
+            answered: |m, r, reply| {
+                let same = m.before(|b| is_query(b) && b.body == r.body && header(b, "authorization") == header(r, "authorization"));
+                if is_query(r) && m.deleted { same.unwrap_or(reply) } else { reply }
+            }, ..HONEST },
+        Rogue { name: "does not sign Deletion Receipts", meant: "deletion-receipt",
+            done: |done| done.map(|mut done| { drop(done["deletion_receipt"].as_object_mut().map(|r| r.remove("signature"))); done }), ..HONEST },
+        Rogue { name: "does not correct", meant: "correction", owner: |_, c| ignored(c, "correct"), ..HONEST },
+        // What is published, and strangers.
+        Rogue { name: "publishes half a manifest", meant: "memory-manifest",
+            answered: |_, r, reply| at("oap-memory.json", r, reply, |body| drop(body.as_object_mut().unwrap().remove("endpoints"))), ..HONEST },
+        Rogue { name: "publishes an unsigned manifest", meant: "memory-manifest-signed",
+            answered: |_, r, reply| at("oap-memory.json", r, reply, |body| drop(body.as_object_mut().unwrap().remove("signature"))), ..HONEST },
+        Rogue { name: "serves a manifest of another principal", meant: "memory-manifest-signed",
+            answered: |_, r, reply| at("oap-memory.json", r, reply, |body| body["principal"] = json!("did:web:somebody.example")), ..HONEST },
+        Rogue { name: "changes the tool manifest behind the signed one", meant: "tool-manifest-agrees",
+            answered: |_, r, reply| at("oap-tool.json", r, reply, |body| body["risk_class"] = json!("high")), ..HONEST },
+        Rogue { name: "publishes no key", meant: "did-document",
+            answered: |_, r, reply| at("did.json", r, reply, |body| {
+                body["assertionMethod"] = json!([]);
+                body["authentication"] = json!([]);
+            }), ..HONEST },
+        Rogue { name: "serves anybody", meant: "anonymous-query",
+            answered: |_, r, reply| if is_query(r) && reply.status == 401 { let_in() } else { reply }, ..HONEST },
+        Rogue { name: "exports to anybody", meant: "anonymous-export",
+            answered: |_, r, reply| if r.path == "/oap/memory/export" && reply.status == 401 { let_in() } else { reply }, ..HONEST },
+        Rogue { name: "answers errors without a code", meant: "errors",
+            answered: |_, _, reply| if reply.status >= 400 { Reply { status: reply.status, bytes: b"no".to_vec() } } else { reply }, ..HONEST },
+        Rogue { name: "fails with a stack trace on bad input", meant: "hostile-bodies",
+            answered: |_, r, reply| if r.path == "/oap/memory/grant" && reply.status == 400 {
+                Reply { status: 500, bytes: b"panicked at src/main.rs".to_vec() }
+            } else { reply }, ..HONEST },
+        Rogue { name: "answers without TLS", meant: "tls-only", forbidden: || Ok(Some(let_in())), ..HONEST },
+    ]
+}
+
+/// A grant that was refused, exchanged nevertheless if one of that id was before and the two are so.
+fn known_grant(
+    memory: &Memory,
+    request: &support::front::Request,
+    reply: Reply,
+    so: impl Fn(&Value, &Value) -> bool,
+) -> Reply {
+    if request.path != "/oap/memory/grant" || !(400..500).contains(&reply.status) {
+        return reply;
+    }
+    let shown = body(request)["grant"].clone();
+    let before = memory.before(|b| {
+        let kept = &body(b)["grant"];
+        b.path == "/oap/memory/grant" && kept["grant_id"] == shown["grant_id"] && so(&shown, kept)
+    });
+    before.unwrap_or(reply)
+}
+
+#[tokio::test]
+async fn each_is_caught_by_the_probe_meant_for_it() {
+    let rogues = rogues();
+    let names: BTreeSet<_> = rogues.iter().map(|rogue| rogue.name).collect();
+    assert_eq!(names.len(), rogues.len());
+    let mut missed = Vec::new();
+    for rogue in &rogues {
+        let (name, meant) = (rogue.name, rogue.meant);
+        let random = (rogue.random)();
+        let store = oap_store::Store::in_memory(random.clone()).unwrap();
+        let world = World::on(store, oap_gateway::Config::default(), random).await;
+        let clock = ProbesClock(&world, Mutex::new(Duration::ZERO));
+        let front = Front::of(&world, rogue, &clock);
+        let (random, limits) = (Seeded::new(7), Limits::default());
+        let report = probe::run(ORIGIN, &front, Some(&front), &clock, &random, limits, &mut |_| {}).await;
+        let result = report.results.iter().find(|r| r.id == meant).unwrap();
+        let Outcome::Failed(why) = &result.outcome else {
+            let failed: Vec<&str> = report.failures().iter().map(|f| f.id.as_str()).collect();
+            missed.push(format!("{name}: {meant} says {:?}, only {failed:?} fail", result.outcome));
+            continue;
+        };
+        if why.contains("the answer's signature") {
+            missed.push(format!("{name} is caught only because it does not sign: {why}"));
+        }
+        println!("{name:<70}{meant:<35}{why}");
+    }
+    assert!(missed.is_empty(), "{missed:#?}");
+}
+
+/// A probe without a rogue is not known to catch anything.
+#[test]
+fn every_probe_has_a_rogue() {
+    let meant: BTreeSet<&str> = rogues().iter().map(|rogue| rogue.meant).collect();
+    let idle: Vec<&str> =
+        probe::all().iter().map(|probe| probe.id).filter(|id| !meant.contains(id)).collect();
+    assert!(idle.is_empty(), "{idle:?}");
+}
+
+/// The front itself makes no difference.
+#[tokio::test]
+async fn the_honest_one_behind_the_front_is_not_caught() {
+    let world = World::new().await;
+    let clock = ProbesClock(&world, Mutex::new(Duration::ZERO));
+    let front = Front::of(&world, &HONEST, &clock);
+    let (random, limits) = (Seeded::new(7), Limits::default());
+    let report = probe::run(ORIGIN, &front, Some(&front), &clock, &random, limits, &mut |_| {}).await;
+    assert!(report.failures().is_empty(), "{}", report.text());
+}
