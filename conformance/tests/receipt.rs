@@ -90,7 +90,7 @@ fn a_receipt_holds_for_ninety_days_and_counts_for_itself() {
 
 #[test]
 fn a_level_is_attested_only_when_all_it_needs_ran_and_passed() {
-    let (signer, _) = somebody(1);
+    let (signer, document) = somebody(1);
     let without = |change: &dyn Fn(&mut Value)| {
         let mut changed = report();
         change(&mut changed);
@@ -113,6 +113,10 @@ fn a_level_is_attested_only_when_all_it_needs_ran_and_passed() {
     assert_eq!(without(&|r| r["suite"] = json!("another")), Err(AttestError::NoReport));
     assert_eq!(without(&|r| *r = json!([])), Err(AttestError::NoReport));
     assert_eq!(made(&["L3"], Some(&report()), &signer), Err(AttestError::Level("L3".to_owned())));
+    assert_eq!(made(&["L4"], None, &signer), Err(AttestError::Level("L4".to_owned())));
+    // A candidate may ask for its probes, and is no evidence.
+    let asked = made(&["L1", "L3"], None, &signer).unwrap();
+    assert!(matches!(check(&asked, &document, &[], now()), Err(ReceiptError::Results(_))));
     assert_eq!(made(&[], Some(&report()), &signer), Err(AttestError::NoLevel));
 }
 

@@ -53,6 +53,12 @@ fn rogues() -> Vec<Rogue> {
         // Projection and filter.
         Rogue { name: "skips projection", meant: "projection",
             owner: |_, c| widened(c, |d| d["trust_level"] = json!(4)), ..HONEST },
+        Rogue { name: "shows contacts a level early", meant: "projection-tables",
+            owner: |_, c| widened(c, |d| if d["trust_level"] == 2 && d["redaction_profile"].as_str().unwrap().contains("contact") {
+                d["trust_level"] = json!(3);
+            }), ..HONEST },
+        Rogue { name: "has kinds of its own", meant: "item-form",
+            answered: |_, r, reply| items(r, reply, |item| item["kind"] = json!("thought")), ..HONEST },
         Rogue { name: "ignores the filter", meant: "filter",
             owner: |_, c| widened(c, |d| d["filter"] = json!({})), ..HONEST },
         Rogue { name: "forgets excluded labels", meant: "filter",
@@ -186,6 +192,14 @@ fn rogues() -> Vec<Rogue> {
                     rewrite(r, |q| q.as_object_mut().unwrap().retain(|name, _| !unknown.contains(&name.as_str())))
                 } else { r }
             }, ..HONEST },
+        Rogue { name: "takes the last of two members", meant: "strict-json",
+            asked: |_, mut r| {
+                let lenient = r.body.as_deref().and_then(|body| serde_json::from_slice::<Value>(body).ok());
+                if let Some(lenient) = lenient.filter(|_| is_query(&r)) {
+                    r.body = Some(lenient.to_string().into_bytes());
+                }
+                r
+            }, ..HONEST },
         // Proofs.
         Rogue { name: "cuts chains", meant: POSSESSION,
             answered: |_, r, reply| items(r, reply, |item| drop(item["integrity"]["chain"].as_array_mut().map(Vec::pop))), ..HONEST },
@@ -224,6 +238,10 @@ fn rogues() -> Vec<Rogue> {
         Rogue { name: "conceals without salt", meant: "salted-digests",
             random: || Arc::new(Unsalted(Seeded::new(1))), ..HONEST },
         // Receipts.
+        Rogue { name: "lets every receipt follow the same one", meant: "receipt-chain",
+            answered: |_, r, reply| at("/oap/memory/query", r, reply, |body| {
+                body["receipt"]["previous_receipt_hash"] = json!(Hash::of(b"the same"));
+            }), ..HONEST },
         Rogue { name: "answers without a receipt", meant: POSSESSION,
             answered: |_, r, reply| at("/oap/memory/query", r, reply, |body| body["receipt"] = Value::Null), ..HONEST },
         Rogue { name: "signs the receipt of another answer", meant: POSSESSION,
@@ -345,6 +363,25 @@ fn every_probe_has_a_rogue() {
     let idle: Vec<&str> =
         probe::all().iter().map(|probe| probe.id).filter(|id| !meant.contains(id)).collect();
     assert!(idle.is_empty(), "{idle:?}");
+}
+
+/// The faults in the code itself (`conformance/rogues/faults.toml`) still fit it; `run.py` there builds them.
+#[test]
+fn the_faults_in_the_code_still_fit_it() {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+    let faults = std::fs::read_to_string(format!("{root}/conformance/rogues/faults.toml")).unwrap();
+    let faults: toml::Table = faults.parse().unwrap();
+    let faults = faults["fault"].as_array().unwrap();
+    assert!(faults.len() >= 30, "{}", faults.len());
+    let probes: BTreeSet<&str> = probe::all().iter().map(|probe| probe.id).collect();
+    for fault in faults {
+        assert!(probes.contains(fault["meant"].as_str().unwrap()), "{fault}");
+        let also = fault.get("also").and_then(toml::Value::as_array).cloned().unwrap_or_default();
+        for edit in also.iter().chain([fault]) {
+            let file = std::fs::read_to_string(format!("{root}/{}", edit["file"].as_str().unwrap())).unwrap();
+            assert_eq!(file.matches(edit["was"].as_str().unwrap()).count(), 1, "{fault}");
+        }
+    }
 }
 
 /// The front itself makes no difference.

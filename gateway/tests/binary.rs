@@ -312,6 +312,14 @@ fn the_demonstration_leaves_nothing_behind() {
 }
 
 #[test]
+fn the_example_probes_a_good_and_a_bad_gateway() {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/probe/run.sh");
+    let ran = Home::finish(std::process::Command::new("sh").arg(script).env("OAP_MEMORY", BINARY));
+    assert!(ran.status == 0 && ran.stdout.contains(" 0 failed, 0 skipped"), "{ran:?}");
+    assert!(ran.stdout.contains("FAILED projection") && ran.stdout.contains("<failure message"), "{ran:?}");
+}
+
+#[test]
 fn the_probes_over_tls() {
     let home = Home::web();
     let server = home.serve(&[]);

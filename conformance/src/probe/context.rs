@@ -238,7 +238,13 @@ impl<'a> Context<'a> {
     /// [`Failed::Skipped`] without an owner's side.
     pub async fn try_owner(&self, command: Value) -> Result<Result<Value, String>, Failed> {
         let setup = self.setup.ok_or_else(|| Failed::Skipped("needs the owner's side".to_owned()))?;
-        Ok(setup.call(command).await)
+        let sent = short(&format!("the owner's {command}"));
+        let done = setup.call(command).await;
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.sent = sent;
+        state.got = short(&done.as_ref().map_or_else(|why| format!("refused: {why}"), Value::to_string));
+        drop(state);
+        Ok(done)
     }
 
     /// Puts items in; their ids.
@@ -286,8 +292,21 @@ impl<'a> Context<'a> {
     /// # Errors
     /// As [`Context::send`].
     pub async fn exchange(&self, grantee: &Signer, grant: &Value) -> Result<Reply, Failed> {
+        self.exchange_with_proof_for(grantee, grant, grant).await
+    }
+
+    /// The same, with the proof made for another grant.
+    ///
+    /// # Errors
+    /// As [`Context::send`].
+    pub async fn exchange_with_proof_for(
+        &self,
+        grantee: &Signer,
+        grant: &Value,
+        proved: &Value,
+    ) -> Result<Reply, Failed> {
         let endpoint = format!("{}/oap/memory/grant", self.origin);
-        let hash = Hash::of_canonical(grant).map_err(|e| Failed::Skipped(e.to_string()))?;
+        let hash = Hash::of_canonical(proved).map_err(|e| Failed::Skipped(e.to_string()))?;
         let proof = exchange::prove(grantee, &endpoint, hash, self.now(), self.random)
             .map_err(|e| Failed::Skipped(e.to_string()))?;
         self.post("/oap/memory/grant", &[], &json!({"grant": grant, "proof": proof})).await
@@ -298,10 +317,14 @@ impl<'a> Context<'a> {
     /// # Errors
     /// As [`Context::send`].
     pub async fn post(&self, path: &str, headers: &[(&str, String)], body: &Value) -> Result<Reply, Failed> {
+        self.post_text(path, headers, &body.to_string()).await
+    }
+
+    async fn post_text(&self, path: &str, headers: &[(&str, String)], body: &str) -> Result<Reply, Failed> {
         let mut headers: Vec<(String, String)> =
             headers.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
         headers.push(("content-type".to_owned(), "application/oap+json".to_owned()));
-        let body = Some(body.to_string().into_bytes());
+        let body = Some(body.as_bytes().to_vec());
         self.send(Request { method: "POST", path: path.to_owned(), headers, body }).await
     }
 
@@ -331,8 +354,16 @@ impl<'a> Context<'a> {
     /// # Errors
     /// As [`Context::send`].
     pub async fn query(&self, session: &Session, query: &Value) -> Result<Reply, Failed> {
+        self.query_text(session, &query.to_string()).await
+    }
+
+    /// The same, of a body that need not be JSON.
+    ///
+    /// # Errors
+    /// As [`Context::send`].
+    pub async fn query_text(&self, session: &Session, body: &str) -> Result<Reply, Failed> {
         let headers = self.credentials(session, &session.grantee, "POST", "/oap/memory/query")?;
-        self.post("/oap/memory/query", &headers, query).await
+        self.post_text("/oap/memory/query", &headers, body).await
     }
 
     /// A query that must be answered.

@@ -70,6 +70,12 @@ pub const ALL: &[Requirement] = &[
     seen("ID-1", "protocol 2", "the DID document is published and names the key that signs"),
     seen("RC-1", "OAP-CORE 19.1", "every answer has a signed receipt in the principal's chain"),
     seen("RC-2", "protocol 8", "a grantee sees the receipts that name it and no others"),
+    seen("IT-1", "RFC 0010 3.2", "items have their kind, content, provenance and attitude, as captured"),
+    seen(
+        "PR-1",
+        "RFC 0007 3.3",
+        "the normative profiles show at each level what their tables say, and no more",
+    ),
     seen("CM-1", "protocol 4", "every part of an item is concealed with a salt of its own, of 128 bits"),
     seen("CO-09", "OAP-CORE 8.1", "TLS 1.3, and nothing without it"),
     seen("EX-1", "protocol 8", "a grantee's export is a projected bundle, for grants that allow it"),

@@ -47,7 +47,7 @@ pub(super) struct Attest {
     /// Publish a claim without results for an hour, so that the suite makes every probe
     #[arg(long, conflicts_with = "report")]
     candidate: bool,
-    /// L0, L1 or L1-NC; may be given several times
+    /// L0, L1 or L1-NC; for a candidate L3 too, to see its probes; may be given several times
     #[arg(long, required = true)]
     level: Vec<String>,
 }

@@ -176,13 +176,28 @@ impl Wire for Http {
 
     fn forbidden(&self, way: Forbidden, request: Request) -> Pending<'_, Option<Reply>> {
         Box::pin(async move {
-            let Some(rest) = self.origin.strip_prefix("https://") else { return Ok(None) };
+            let Some(rest) = self.origin.strip_prefix("https://") else {
+                // What is asked for by http must not answer, unless it is on this machine.
+                return match is_loopback(&self.origin) {
+                    true => Ok(None),
+                    false => self.send(request).await.map(Some),
+                };
+            };
             let (client, origin) = match way {
                 Forbidden::Plain => (&self.client, format!("http://{rest}")),
                 Forbidden::OldTls => (&self.old_tls, self.origin.clone()),
             };
             ask(client, &origin, request).await.map(Some)
         })
+    }
+}
+
+fn is_loopback(origin: &str) -> bool {
+    match url::Url::parse(origin).as_ref().map(url::Url::host) {
+        Ok(Some(url::Host::Domain(name))) => name == "localhost",
+        Ok(Some(url::Host::Ipv4(address))) => address.is_loopback(),
+        Ok(Some(url::Host::Ipv6(address))) => address.is_loopback(),
+        _ => false,
     }
 }
 

@@ -52,8 +52,10 @@ async fn altered(context: &Context<'_>) -> Result<(), Failed> {
     ] {
         let mut forged = session.grant.clone();
         forged[member] = value;
-        let reply = context.exchange(&session.grantee, &forged).await?;
-        refused(reply.status, &format!("a grant whose {member} was changed"))?;
+        for proved in [&forged, &session.grant] {
+            let reply = context.exchange_with_proof_for(&session.grantee, &forged, proved).await?;
+            refused(reply.status, &format!("a grant whose {member} was changed"))?;
+        }
     }
     Ok(())
 }
@@ -207,7 +209,9 @@ async fn short_lived(context: &Context<'_>) -> Result<(), Failed> {
     let claims = session.token.split('.').nth(1).unwrap_or_default();
     let claims = base64::engine::general_purpose::URL_SAFE_NO_PAD.decode(claims).unwrap_or_default();
     let claims: Value = serde_json::from_slice(&claims).unwrap_or_default();
-    let life = claims["exp"].as_i64().unwrap_or(i64::MAX) - claims["iat"].as_i64().unwrap_or(0);
+    let times = claims["exp"].as_i64().zip(claims["iat"].as_i64());
+    let (exp, iat) = times.ok_or_else(|| Failed::Wrong("the token is no JWT with exp and iat".to_owned()))?;
+    let life = exp.saturating_sub(iat);
     expect((1..=600).contains(&life), || format!("the token lives {life} seconds; at most 600"))
 }
 

@@ -3,7 +3,9 @@
 mod confidential;
 mod credentials;
 mod lifecycle;
+mod projection;
 mod published;
+mod receipts;
 mod views;
 
 use super::{Context, Probe, Running, Severity};
@@ -29,10 +31,18 @@ macro_rules! probe {
 use probe;
 
 pub(super) fn all() -> Vec<Probe> {
-    [published::all(), credentials::all(), views::all(), lifecycle::all(), confidential::all()]
-        .into_iter()
-        .flatten()
-        .collect()
+    [
+        published::all(),
+        credentials::all(),
+        projection::all(),
+        receipts::all(),
+        views::all(),
+        lifecycle::all(),
+        confidential::all(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
 /// An item of the probe's own.

@@ -151,7 +151,7 @@ async fn tls_only(context: &Context<'_>) -> Result<(), Failed> {
             Request { method: "GET", path: "/.well-known/oap-memory.json".to_owned(), ..Request::default() };
         let answered = context.answered(way, request).await?;
         let answered =
-            answered.ok_or_else(|| Failed::Skipped("the gateway was given by an http URL".to_owned()))?;
+            answered.ok_or_else(|| Failed::Skipped("plain HTTP on this machine itself".to_owned()))?;
         expect(!answered, || format!("{name} is answered"))?;
     }
     Ok(())

@@ -1,56 +1,26 @@
-//! What a grantee gets: filter, projection, ranking, caps, proof.
+//! What a grantee gets: filter, ranking, caps.
 
 use super::super::context::{Context, expect};
 use super::super::{Failed, Probe, Severity};
 use super::{ids, items, note, owned, probe};
-use crate::possession;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
 pub(super) fn all() -> Vec<Probe> {
     use Severity::{Critical, Major};
     vec![
-        owned("memory-exchange-possession", &["ME-12", "ME-02", "RC-1"], Critical, probe!(possession_sound)),
+        owned("item-form", &["IT-1"], Major, probe!(item_form)),
         owned("filter", &["ME-09", "ME-14"], Critical, probe!(filter)),
         owned("max-items", &["ME-09"], Critical, probe!(max_items)),
         owned("max-results", &["ME-09"], Major, probe!(max_results)),
-        owned("projection", &["ME-01"], Critical, probe!(projection)),
-        owned("salted-digests", &["CM-1"], Critical, probe!(salted)),
-        owned("hidden-text-does-not-match", &["ME-01", "ME-13"], Critical, probe!(hidden_text)),
         owned("ranking-by-the-view-alone", &["ME-13"], Critical, probe!(ranking)),
         owned("labels-outside", &["ME-13", "ME-14"], Critical, probe!(labels_outside)),
         owned("embeddings-by-default", &["ME-05"], Critical, probe!(embeddings)),
         owned("cursors", &["ME-09"], Major, probe!(cursors)),
         owned("unknown-query-members", &["PM-4"], Major, probe!(unknown_members)),
-        owned("receipts-of-others", &["RC-2"], Critical, probe!(receipts_of_others)),
+        owned("strict-json", &["PM-4"], Major, probe!(strict_json)),
         owned("belief-stays-belief", &["ME-13"], Major, probe!(belief)),
     ]
-}
-
-async fn possession_sound(context: &Context<'_>) -> Result<(), Failed> {
-    let label = context.word();
-    let made = context
-        .capture(&[note("the first of two notes", &[&label]), note("another note", &[&label])])
-        .await?;
-    if let Some(first) = made.first() {
-        let correct =
-            json!({"do": "correct", "item_id": first, "item": {"content": {"text": "the first, corrected"}}});
-        context.owner(correct).await?;
-    }
-    let grantee = context.stranger();
-    let draft = context.draft(&grantee, &label, 2);
-    let session = context.session(grantee, draft).await?;
-    let mut answers = Vec::new();
-    for query in ["note", "corrected", ""] {
-        answers.push(context.answer(&session, &json!({"query": query})).await?);
-    }
-    expect(answers.iter().any(|answer| !items(answer).is_empty()), || "the grant shows nothing".to_owned())?;
-    let audit = context.get_as(&session, "/oap/audit").await?;
-    let audit = audit.json()["receipts"].as_array().cloned().unwrap_or_default();
-    let document = context.document().await?;
-    possession::of_all(&answers, &audit, &session.grant, session.grantee.did(), &document)
-        .map(drop)
-        .map_err(|unsound| Failed::Wrong(unsound.to_string()))
 }
 
 async fn filter(context: &Context<'_>) -> Result<(), Failed> {
@@ -136,95 +106,6 @@ async fn max_results(context: &Context<'_>) -> Result<(), Failed> {
     for most in [json!(0), json!(101), json!(-1)] {
         let reply = context.query(&session, &json!({"query": "", "max_results": most})).await?;
         expect(reply.status == 400, || format!("max_results {most}: status {}", reply.status))?;
-    }
-    Ok(())
-}
-
-async fn projection(context: &Context<'_>) -> Result<(), Failed> {
-    let (label, secret) = (context.word(), context.word());
-    let mailbox = format!("{}@mail.example", context.word());
-    let mut item = note(&format!("write to {mailbox} about the budget"), &[&label]);
-    item["content"]["structured"] = json!({"codename": secret});
-    item["subject_entity_id"] = json!(format!("urn:entity:{label}"));
-    item["extensions"] = json!({"example.probe": {"trail": secret}});
-    context.capture(&[item]).await?;
-    for level in 0..=3u8 {
-        let grantee = context.stranger();
-        let draft = context.draft(&grantee, &label, level);
-        let session = context.session(grantee, draft).await?;
-        let reply = context.query(&session, &json!({"query": ""})).await?;
-        let text = decoded(&reply.bytes);
-        expect(!text.contains(&secret), || format!("level {level} shows structured content or extensions"))?;
-        expect(level >= 3 || !text.contains(&mailbox), || format!("level {level} shows an e-mail address"))?;
-        expect(level >= 2 || !text.contains("budget"), || format!("level {level} shows text"))?;
-        expect(level >= 1 || !text.contains("urn:entity"), || format!("level {level} shows the subject"))?;
-        let answer = reply.json();
-        let applied = &answer["projection_applied"];
-        expect(applied["trust_level"] == level, || "projection_applied names another level".to_owned())?;
-        expect(level < 2 || text.contains("budget"), || format!("level {level} hides the text"))?;
-    }
-    Ok(())
-}
-
-/// The bytes of an answer, and whatever is base64url in it.
-fn decoded(bytes: &[u8]) -> String {
-    use base64::Engine;
-    let mut text = String::from_utf8_lossy(bytes).into_owned();
-    let parts: Vec<String> =
-        text.split(['"', '~', '.']).filter(|part| part.len() > 16).map(str::to_owned).collect();
-    for part in parts {
-        if let Ok(inner) = base64::engine::general_purpose::URL_SAFE_NO_PAD.decode(&part) {
-            text.push_str(&String::from_utf8_lossy(&inner));
-        }
-    }
-    text
-}
-
-/// Two items that say the same: no salt and no digest of theirs may be the same, or one who guesses is told so.
-async fn salted(context: &Context<'_>) -> Result<(), Failed> {
-    use base64::Engine;
-    let label = context.word();
-    let decode =
-        |part: &str| base64::engine::general_purpose::URL_SAFE_NO_PAD.decode(part).unwrap_or_default();
-    context.capture(&[note("the same", &[&label]), note("the same", &[&label])]).await?;
-    let grantee = context.stranger();
-    let draft = context.draft(&grantee, &label, 3);
-    let session = context.session(grantee, draft).await?;
-    let answer = context.answer(&session, &json!({"query": ""})).await?;
-    expect(items(&answer).len() == 2, || "both items were to be seen".to_owned())?;
-    let (mut salts, mut digests) = (BTreeSet::new(), BTreeSet::new());
-    for item in items(&answer) {
-        let presented = item["integrity"]["sd_jwt"].as_str().unwrap_or_default();
-        let mut parts = presented.split('~').filter(|part| !part.is_empty());
-        let issued = parts.next().and_then(|jwt| jwt.split('.').nth(1)).map(decode).unwrap_or_default();
-        let issued: Value = serde_json::from_slice(&issued).unwrap_or_default();
-        let mut concealed: Vec<Value> = issued["_sd"].as_array().cloned().unwrap_or_default();
-        for disclosure in parts {
-            let disclosure: Value = serde_json::from_slice(&decode(disclosure)).unwrap_or_default();
-            let salt = disclosure[0].as_str().unwrap_or_default().to_owned();
-            expect(decode(&salt).len() >= 16, || format!("a salt of less than 128 bits: {salt:?}"))?;
-            expect(salts.insert(salt), || "two parts are concealed with the same salt".to_owned())?;
-            let value = disclosure.as_array().and_then(|parts| parts.last());
-            concealed.extend(value.and_then(|v| v["_sd"].as_array()).into_iter().flatten().cloned());
-        }
-        for digest in concealed {
-            expect(digests.insert(digest.to_string()), || "two items have a digest in common".to_owned())?;
-        }
-    }
-    expect(!salts.is_empty(), || "the items have no SD-JWT with disclosures".to_owned())
-}
-
-async fn hidden_text(context: &Context<'_>) -> Result<(), Failed> {
-    let (label, mailbox, code) = (context.word(), context.word(), context.word());
-    let mut item = note(&format!("write to {mailbox}@mail.example soon"), &[&label]);
-    item["content"]["structured"] = json!({"codename": code});
-    context.capture(&[item]).await?;
-    let grantee = context.stranger();
-    let draft = context.draft(&grantee, &label, 2);
-    let session = context.session(grantee, draft).await?;
-    for word in [&mailbox, &code] {
-        let answer = context.answer(&session, &json!({"query": word})).await?;
-        expect(items(&answer).is_empty(), || "a query finds an item by a word that it hides".to_owned())?;
     }
     Ok(())
 }
@@ -335,21 +216,23 @@ async fn unknown_members(context: &Context<'_>) -> Result<(), Failed> {
     Ok(())
 }
 
-async fn receipts_of_others(context: &Context<'_>) -> Result<(), Failed> {
+/// A body that two readers may understand differently, from a caller who is let in.
+async fn strict_json(context: &Context<'_>) -> Result<(), Failed> {
     let label = context.word();
     context.capture(&[note("a note", &[&label])]).await?;
-    let (one, other) = (context.stranger(), context.stranger());
-    let draft = context.draft(&one, &label, 2);
-    let first = context.session(one, draft).await?;
-    let draft = context.draft(&other, &label, 2);
-    let second = context.session(other, draft).await?;
-    context.answer(&first, &json!({"query": ""})).await?;
-    context.answer(&second, &json!({"query": ""})).await?;
-    let listing = context.get_as(&second, "/oap/audit").await?.json();
-    let receipts = listing["receipts"].as_array().map(Vec::as_slice).unwrap_or_default();
-    expect(!receipts.is_empty(), || "a grantee does not see its own receipts".to_owned())?;
-    let own = receipts.iter().all(|receipt| receipt["agent_did"] == second.grantee.did().as_str());
-    expect(own, || "a grantee sees receipts that do not name it".to_owned())
+    let grantee = context.stranger();
+    let draft = context.draft(&grantee, &label, 2);
+    let session = context.session(grantee, draft).await?;
+    context.answer(&session, &json!({"query": ""})).await?;
+    for (what, body) in [
+        ("a duplicate member", r#"{"query": "", "query": "note"}"#),
+        ("a duplicate member, escaped", r#"{"query": "", "qu\u0065ry": "note"}"#),
+        ("a second document", r#"{"query": ""} {"query": "note"}"#),
+    ] {
+        let reply = context.query_text(&session, body).await?;
+        expect(reply.status == 400, || format!("{what}: status {} instead of 400", reply.status))?;
+    }
+    Ok(())
 }
 
 async fn belief(context: &Context<'_>) -> Result<(), Failed> {
@@ -377,6 +260,41 @@ async fn belief(context: &Context<'_>) -> Result<(), Failed> {
         expect(rank(attitude).is_some() && rank(attitude) <= rank(highest), || {
             format!("confidence {confidence} is passed on as {attitude:?}")
         })?;
+    }
+    Ok(())
+}
+
+/// Items are as RFC 0010 3.2 and protocol section 6 have them.
+async fn item_form(context: &Context<'_>) -> Result<(), Failed> {
+    let label = context.word();
+    let manifest = context.get("/.well-known/oap-memory.json").await?;
+    let kinds = manifest["kinds_supported"].as_array().cloned().unwrap_or_default();
+    let notes: Vec<Value> = kinds
+        .iter()
+        .map(|kind| {
+            let mut item = note("a note", &[&label]);
+            item["kind"] = kind.clone();
+            item
+        })
+        .collect();
+    let made = context.capture(&notes).await?;
+    let grantee = context.stranger();
+    let draft = context.draft(&grantee, &label, 4);
+    let session = context.session(grantee, draft).await?;
+    let answer = context.answer(&session, &json!({"query": "", "max_results": 100})).await?;
+    expect(items(&answer).len() == kinds.len(), || {
+        format!("of {} kinds in the manifest {} come back", kinds.len(), items(&answer).len())
+    })?;
+    for item in items(&answer) {
+        let id = item["item_id"].as_str().unwrap_or_default();
+        let wrong = |what: &str| format!("{id}: {what}");
+        expect(made.iter().any(|made| made == id), || wrong("item_id is none that was given at capture"))?;
+        expect(kinds.contains(&item["kind"]), || wrong("kind is none that the manifest names"))?;
+        expect(item["content"]["text"] == "a note", || wrong("content.text is not what was captured"))?;
+        expect(item["provenance"]["captured_at"].is_string(), || wrong("provenance.captured_at is missing"))?;
+        let attitude = ["knowledge", "belief", "possession"].iter().any(|a| item["epistemic"] == *a);
+        expect(attitude, || wrong("epistemic is not knowledge, belief or possession"))?;
+        expect(item["relevance"].is_number(), || wrong("relevance is missing"))?;
     }
     Ok(())
 }

@@ -1,0 +1,43 @@
+#!/bin/sh
+# Probing: our own gateway, which must pass, and a tiny one in Python (tiny.py), which must not. Runs offline on loopback, in a
+# folder of its own, which it removes.
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+oap=${OAP_MEMORY:-}
+if [ -z "$oap" ]; then
+    cargo build --quiet --manifest-path "$here/../../Cargo.toml" -p oap-gateway
+    oap=$here/../../target/debug/oap-memory
+fi
+work=$(mktemp -d)
+servers=
+trap 'kill $servers 2>/dev/null || true; rm -rf "$work"' EXIT
+say() { printf '\n== %s\n' "$1"; }
+free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
+# Until somebody listens there; half a minute at most.
+listens() { python3 -c 'import socket, sys, time
+for _ in range(300):
+    try: socket.create_connection(("127.0.0.1", int(sys.argv[1]))).close(); sys.exit(0)
+    except OSError: time.sleep(0.1)
+sys.exit("nobody listens")' "$1"; }
+
+say "our own gateway, over TLS, with its owner's side"
+port=$(free_port)
+"$oap" --home "$work/own" init --did "did:web:localhost%3A$port" --key-file "$work/own.key" >/dev/null
+"$oap" --home "$work/own" --allow-local-dids serve --listen "127.0.0.1:$port" >"$work/own.log" 2>&1 &
+servers=$!
+listens "$port"
+"$oap" --home "$work/own" --allow-local-dids probe "https://localhost:$port" --own
+
+say "the tiny one, with a setup program"
+port=$(free_port)
+python3 "$here/tiny.py" "$port" &
+servers="$servers $!"
+listens "$port"
+if TINY_URL="http://127.0.0.1:$port" "$oap" --home "$work/own" probe "http://127.0.0.1:$port" \
+    --setup "$here/setup.py" --junit "$work/report.xml"; then
+    echo "the tiny gateway passed" >&2
+    exit 1
+fi
+say "the same as JUnit"
+head -c 600 "$work/report.xml"
+echo
