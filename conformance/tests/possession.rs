@@ -7,6 +7,7 @@ mod support;
 
 use common::*;
 use oap_conformance::possession::{Unsound, of_all, of_answer};
+use oap_gateway::client::grantee::CheckedAnswer;
 use serde_json::{Value, json};
 
 struct Held {
@@ -210,4 +211,26 @@ async fn the_log_must_have_the_receipts_as_they_were_given() {
     let mut stripped = held.audit.clone();
     stripped[0]["signatures"] = json!([]);
     assert!(matches!(check(&stripped), Some(Unsound::Receipt(_))));
+}
+
+/// The grantee's client believes no more than the probe does: not the word of a gateway that takes the proof away, or whose
+/// receipt is for somebody else.
+#[tokio::test]
+async fn the_client_asks_for_the_same_proof() {
+    let held = held().await;
+    let (grantee, document) = (agent(2), held.world.document());
+    let check = |change: &dyn Fn(&mut Value)| {
+        let mut answer = held.answers[0].clone();
+        change(&mut answer);
+        support::lies::reseal(&held.world, &held.answers[0], &mut answer);
+        CheckedAnswer::of(answer, &document, grantee.did()).map(drop).map_err(|e| e.to_string())
+    };
+    check(&|_| ()).unwrap();
+    let unproved =
+        check(&|a| drop(a["items"][0]["integrity"].as_object_mut().unwrap().remove("sd_jwt"))).unwrap_err();
+    assert!(unproved.contains("nothing proves"), "{unproved}");
+    let elsewhere = check(&|a| a["receipt"]["agent_did"] = json!("did:web:else.example")).unwrap_err();
+    assert!(elsewhere.contains("another grantee"), "{elsewhere}");
+    let rewritten = check(&|a| a["items"][0]["content"]["text"] = json!("Tea at five")).unwrap_err();
+    assert!(rewritten.contains("not what its disclosures show"), "{rewritten}");
 }

@@ -5,7 +5,7 @@ use super::owner::{OwnerClient, send};
 use super::{ClientError, read};
 use oap_grants::exchange::{ExchangeRequest, ExchangeResponse};
 use oap_identity::resolve::Resolver;
-use oap_identity::{Did, DidDocument, Hash};
+use oap_identity::{Did, DidDocument, Documents, Hash};
 use oap_manifest::check::{self, Endpoints};
 use oap_manifest::path;
 use oap_memory::evidence::{self, VerifiedAnswer};
@@ -110,6 +110,24 @@ pub struct CheckedAnswer {
     pub verified: VerifiedAnswer,
 }
 
+impl CheckedAnswer {
+    /// Checks an answer with the documents of its signers: signature, receipt, every item's SD-JWT, chain and capture
+    /// receipt; and that the receipt names the grantee.
+    ///
+    /// # Errors
+    /// [`ClientError::Evidence`], [`ClientError::Mismatch`].
+    pub fn of(answer: Value, documents: &dyn Documents, grantee: &Did) -> Result<Self, ClientError> {
+        let verified = evidence::answer(&answer, documents)?;
+        for item in &verified.items {
+            item.clone().proved()?;
+        }
+        if verified.receipt.agent_did != grantee.as_str() {
+            return Err(ClientError::Mismatch("its receipt names another grantee"));
+        }
+        Ok(Self { answer, verified })
+    }
+}
+
 impl Session<'_> {
     /// The token.
     #[must_use]
@@ -117,8 +135,7 @@ impl Session<'_> {
         &self.token
     }
 
-    /// Asks, and checks the answer: signature, receipt, every item's SD-JWT, chain and capture receipt; and that
-    /// the receipt names this grantee.
+    /// Asks, and checks the answer as [`CheckedAnswer::of`] does.
     ///
     /// # Errors
     /// [`ClientError`]; [`ClientError::Evidence`] when a proof does not hold.
@@ -130,14 +147,8 @@ impl Session<'_> {
     ) -> Result<CheckedAnswer, ClientError> {
         let (status, bytes) = self.post(own, &self.remote.endpoints.query, query.to_string()).await?;
         let answer = read(&self.remote.endpoints.query, status, &bytes)?;
-        let verified = evidence::answer(&answer, &self.remote.documents(&answer).await?)?;
-        for item in &verified.items {
-            item.clone().proved()?;
-        }
-        if verified.receipt.agent_did != grantee.as_str() {
-            return Err(ClientError::Mismatch("its receipt names another grantee"));
-        }
-        Ok(CheckedAnswer { answer, verified })
+        let documents = self.remote.documents(&answer).await?;
+        CheckedAnswer::of(answer, &documents, grantee)
     }
 
     /// The grantee's whole view as a bundle, for grants that allow exports. It is checked by who reads it.
