@@ -2,13 +2,13 @@
 
 #![warn(clippy::unwrap_used)]
 
-use mimalloc::MiMalloc;
 use std::process::ExitCode;
+use tikv_jemallocator::Jemalloc;
 use zeroizing_alloc::ZeroAlloc;
 
 /// Overwrites what is freed: what was decrypted and served does not outlive its erasure in memory.
 #[global_allocator]
-static ALLOCATOR: ZeroAlloc<MiMalloc> = ZeroAlloc(MiMalloc);
+static ALLOCATOR: ZeroAlloc<Jemalloc> = ZeroAlloc(Jemalloc);
 
 fn main() -> ExitCode {
     oap_gateway::cli::main()

@@ -115,7 +115,9 @@ async fn ranking(context: &Context<'_>) -> Result<(), Failed> {
     context
         .capture(&[
             note(&format!("{rare} stands here"), &[&inside]),
+            // Twice as often: how rare a word is next to the other depends on how many items there are.
             note(&format!("{common} stands here"), &[&inside]),
+            note(&format!("{common} stands there"), &[&inside]),
             note("neither of them", &[&inside]),
         ])
         .await?;
