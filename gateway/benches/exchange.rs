@@ -28,6 +28,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
+use tikv_jemallocator::Jemalloc;
+use zeroizing_alloc::ZeroAlloc;
+
+/// As the program has it.
+#[global_allocator]
+static ALLOCATOR: ZeroAlloc<Jemalloc> = ZeroAlloc(Jemalloc);
 
 const ITEMS: usize = 10_000;
 const CLIENTS: usize = 16;

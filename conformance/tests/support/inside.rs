@@ -3,8 +3,9 @@
 use crate::common::*;
 use axum::body::Body;
 use oap_conformance::probe::{self, Forbidden, Limits, Reply, Request, Setup, Wire, context::Pending};
+use oap_gateway::client::fixture;
 use oap_identity::random::Seeded;
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::time::Duration;
 
 pub struct Inside<'a>(pub &'a World);
@@ -35,30 +36,12 @@ impl Wire for Inside<'_> {
 impl Setup for Inside<'_> {
     fn call(&self, command: Value) -> Pending<'_, Value> {
         Box::pin(async move {
-            let world = self.0;
-            let (path, body) = match command["do"].as_str().unwrap_or_default() {
-                "capture" => ("/oap/owner/items".to_owned(), json!({"items": command["items"]})),
-                "grant" => ("/oap/owner/grants".to_owned(), command["draft"].clone()),
-                "revoke" => {
-                    (format!("/oap/owner/grants/{}/revoke", command["grant_id"].as_str().unwrap()), json!({}))
-                }
-                "correct" => (
-                    format!("/oap/owner/items/{}/correct", command["item_id"].as_str().unwrap()),
-                    json!({"item": command["item"]}),
-                ),
-                "delete" => ("/oap/data/delete".to_owned(), json!({"items": command["item_ids"]})),
-                other => return Err(format!("{other:?} is no command")),
-            };
-            let answer = world.owner("POST", &path, Some(&body)).await;
+            let (path, body) = fixture::request(&command)?;
+            let answer = self.0.owner("POST", &path, Some(&body)).await;
             if answer.status != 200 {
                 return Err(answer.body["message"].to_string());
             }
-            let mut done = answer.body;
-            if command["do"] == "capture" {
-                let items = done["items"].as_array().cloned().unwrap_or_default();
-                done["item_ids"] = items.iter().map(|item| item["item_id"].clone()).collect();
-            }
-            Ok(done)
+            Ok(fixture::answer(&command, answer.body))
         })
     }
 }

@@ -2,6 +2,7 @@
 
 use super::{CliError, Global, output};
 use crate::ambient::{SystemClock, SystemRandom};
+use crate::client::fixture;
 use crate::client::owner::{OwnerClient, http_client, http_client_builder};
 use crate::config::Config;
 use crate::home::{Home, HomeError};
@@ -207,25 +208,10 @@ struct Own(tokio::sync::Mutex<OwnerClient>);
 impl Setup for Own {
     fn call(&self, command: Value) -> Pending<'_, Value> {
         Box::pin(async move {
-            let text = |member: &str| command[member].as_str().unwrap_or_default().to_owned();
-            let (path, body) = match command["do"].as_str().unwrap_or_default() {
-                "capture" => ("/oap/owner/items".to_owned(), json!({"items": command["items"]})),
-                "grant" => ("/oap/owner/grants".to_owned(), command["draft"].clone()),
-                "revoke" => (format!("/oap/owner/grants/{}/revoke", text("grant_id")), json!({})),
-                "correct" => (
-                    format!("/oap/owner/items/{}/correct", text("item_id")),
-                    json!({"item": command["item"]}),
-                ),
-                "delete" => ("/oap/data/delete".to_owned(), json!({"items": command["item_ids"]})),
-                other => return Err(format!("{other:?} is no command")),
-            };
+            let (path, body) = fixture::request(&command)?;
             let owner = self.0.lock().await;
-            let mut done = owner.post(&path, &body).await.map_err(|e| e.to_string())?;
-            if command["do"] == "capture" {
-                let items = done["items"].as_array().cloned().unwrap_or_default();
-                done["item_ids"] = items.iter().map(|item| item["item_id"].clone()).collect();
-            }
-            Ok(done)
+            let done = owner.post(&path, &body).await.map_err(|e| e.to_string())?;
+            Ok(fixture::answer(&command, done))
         })
     }
 }

@@ -1,5 +1,6 @@
 //! The two clients: of one's own gateway as its owner, and of another's as its grantee.
 
+pub mod fixture;
 pub mod grantee;
 pub mod owner;
 
