@@ -287,6 +287,16 @@ impl<'a> Context<'a> {
         Ok(Session { grantee, grant, token, bearer: answer["token_type"] == "Bearer" })
     }
 
+    /// A fresh grantee with a token for a grant over one label.
+    ///
+    /// # Errors
+    /// As [`Context::session`].
+    pub async fn granted(&self, label: &str, level: u8) -> Result<Session, Failed> {
+        let grantee = self.stranger();
+        let draft = self.draft(&grantee, label, level);
+        self.session(grantee, draft).await
+    }
+
     /// Presents a grant with a proof of its grantee's key.
     ///
     /// # Errors

@@ -84,9 +84,7 @@ async fn paired_worlds(context: &Context<'_>) -> Result<(), Failed> {
         item["content"]["structured"] = json!({"diagnosis": value});
         item["provenance"] = json!({"captured_at": "2026-01-01T00:00:00Z"});
         context.capture(&[item]).await?;
-        let grantee = context.stranger();
-        let draft = context.draft(&grantee, &label, 2);
-        let session = context.session(grantee, draft).await?;
+        let session = context.granted(&label, 2).await?;
         let mut replies = Vec::new();
         for query in [
             json!({"query": ""}),

@@ -31,9 +31,7 @@ pub(super) fn all() -> Vec<Probe> {
 async fn granted(context: &Context<'_>) -> Result<Session, Failed> {
     let label = context.word();
     context.capture(&[note("a probe's note", &[&label])]).await?;
-    let grantee = context.stranger();
-    let draft = context.draft(&grantee, &label, 2);
-    context.session(grantee, draft).await
+    context.granted(&label, 2).await
 }
 
 fn refused(status: u16, what: &str) -> Result<(), Failed> {

@@ -20,9 +20,7 @@ pub(super) fn all() -> Vec<Probe> {
 async fn correction(context: &Context<'_>) -> Result<(), Failed> {
     let (label, before, after) = (context.word(), context.word(), context.word());
     let made = context.capture(&[note(&format!("it says {before}"), &[&label])]).await?;
-    let grantee = context.stranger();
-    let draft = context.draft(&grantee, &label, 2);
-    let session = context.session(grantee, draft).await?;
+    let session = context.granted(&label, 2).await?;
     context.answer(&session, &json!({"query": before})).await?;
     let item = json!({"content": {"text": format!("it says {after}")}});
     context.owner(json!({"do": "correct", "item_id": made.first(), "item": item})).await?;
@@ -38,9 +36,7 @@ async fn deletion(context: &Context<'_>) -> Result<(), Failed> {
     let (label, word) = (context.word(), context.word());
     let made =
         context.capture(&[note(&format!("it says {word}"), &[&label]), note("it stays", &[&label])]).await?;
-    let grantee = context.stranger();
-    let draft = context.draft(&grantee, &label, 2);
-    let session = context.session(grantee, draft).await?;
+    let session = context.granted(&label, 2).await?;
     let before = context.answer(&session, &json!({"query": ""})).await?;
     expect(ids(&before).len() == 2, || "both items were to be seen".to_owned())?;
     context.owner(json!({"do": "delete", "item_ids": [made.first()]})).await?;
@@ -79,9 +75,7 @@ async fn deletion_receipt(context: &Context<'_>) -> Result<(), Failed> {
 async fn export(context: &Context<'_>) -> Result<(), Failed> {
     let (label, mailbox) = (context.word(), context.word());
     context.capture(&[note(&format!("write to {mailbox}@mail.example"), &[&label])]).await?;
-    let grantee = context.stranger();
-    let draft = context.draft(&grantee, &label, 2);
-    let session = context.session(grantee, draft).await?;
+    let session = context.granted(&label, 2).await?;
     let headers = context.credentials(&session, &session.grantee, "POST", "/oap/memory/export")?;
     let reply = context.post("/oap/memory/export", &headers, &json!({})).await?;
     expect(reply.status == 403, || format!("an export under a grant for queries: status {}", reply.status))?;

@@ -25,9 +25,7 @@ async fn projection(context: &Context<'_>) -> Result<(), Failed> {
     item["extensions"] = json!({"example.probe": {"trail": secret}});
     context.capture(&[item]).await?;
     for level in 0..=3u8 {
-        let grantee = context.stranger();
-        let draft = context.draft(&grantee, &label, level);
-        let session = context.session(grantee, draft).await?;
+        let session = context.granted(&label, level).await?;
         let reply = context.query(&session, &json!({"query": ""})).await?;
         let text = decoded(&reply.bytes);
         expect(!text.contains(&secret), || format!("level {level} shows structured content or extensions"))?;
@@ -150,9 +148,7 @@ async fn salted(context: &Context<'_>) -> Result<(), Failed> {
     let decode =
         |part: &str| base64::engine::general_purpose::URL_SAFE_NO_PAD.decode(part).unwrap_or_default();
     context.capture(&[note("the same", &[&label]), note("the same", &[&label])]).await?;
-    let grantee = context.stranger();
-    let draft = context.draft(&grantee, &label, 3);
-    let session = context.session(grantee, draft).await?;
+    let session = context.granted(&label, 3).await?;
     let answer = context.answer(&session, &json!({"query": ""})).await?;
     expect(items(&answer).len() == 2, || "both items were to be seen".to_owned())?;
     let (mut salts, mut digests) = (BTreeSet::new(), BTreeSet::new());
@@ -182,9 +178,7 @@ async fn hidden_text(context: &Context<'_>) -> Result<(), Failed> {
     let mut item = note(&format!("write to {mailbox}@mail.example soon"), &[&label]);
     item["content"]["structured"] = json!({"codename": code});
     context.capture(&[item]).await?;
-    let grantee = context.stranger();
-    let draft = context.draft(&grantee, &label, 2);
-    let session = context.session(grantee, draft).await?;
+    let session = context.granted(&label, 2).await?;
     for word in [&mailbox, &code] {
         let answer = context.answer(&session, &json!({"query": word})).await?;
         expect(items(&answer).is_empty(), || "a query finds an item by a word that it hides".to_owned())?;

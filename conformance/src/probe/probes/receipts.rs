@@ -27,9 +27,7 @@ async fn possession_sound(context: &Context<'_>) -> Result<(), Failed> {
             json!({"do": "correct", "item_id": first, "item": {"content": {"text": "the first, corrected"}}});
         context.owner(correct).await?;
     }
-    let grantee = context.stranger();
-    let draft = context.draft(&grantee, &label, 2);
-    let session = context.session(grantee, draft).await?;
+    let session = context.granted(&label, 2).await?;
     let mut answers = Vec::new();
     for query in ["note", "corrected", ""] {
         answers.push(context.answer(&session, &json!({"query": query})).await?);
@@ -48,9 +46,7 @@ async fn possession_sound(context: &Context<'_>) -> Result<(), Failed> {
 async fn chain(context: &Context<'_>) -> Result<(), Failed> {
     let label = context.word();
     context.capture(&[note("a note", &[&label])]).await?;
-    let grantee = context.stranger();
-    let draft = context.draft(&grantee, &label, 2);
-    let session = context.session(grantee, draft).await?;
+    let session = context.granted(&label, 2).await?;
     let (mut ids, mut followed, mut last) = (BTreeSet::new(), BTreeSet::new(), None);
     for query in ["", "note", "nothing", ""] {
         let answer = context.answer(&session, &json!({"query": query})).await?;

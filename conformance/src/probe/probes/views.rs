@@ -93,9 +93,7 @@ async fn max_results(context: &Context<'_>) -> Result<(), Failed> {
     let label = context.word();
     let notes: Vec<Value> = (0..5).map(|n| note(&format!("note {n}"), &[&label])).collect();
     context.capture(&notes).await?;
-    let grantee = context.stranger();
-    let draft = context.draft(&grantee, &label, 2);
-    let session = context.session(grantee, draft).await?;
+    let session = context.granted(&label, 2).await?;
     let answer = context.answer(&session, &json!({"query": "note", "max_results": 3})).await?;
     expect(items(&answer).len() <= 3, || "more than max_results".to_owned())?;
     let relevance: Vec<f64> = items(&answer).iter().filter_map(|item| item["relevance"].as_f64()).collect();
@@ -121,9 +119,7 @@ async fn ranking(context: &Context<'_>) -> Result<(), Failed> {
             note("neither of them", &[&inside]),
         ])
         .await?;
-    let grantee = context.stranger();
-    let draft = context.draft(&grantee, &inside, 2);
-    let session = context.session(grantee, draft).await?;
+    let session = context.granted(&inside, 2).await?;
     let query = json!({"query": format!("{rare} {common}")});
     let told = |answer: &Value| -> Vec<(String, String)> {
         items(answer).iter().map(|i| (i["item_id"].to_string(), i["relevance"].to_string())).collect()
@@ -138,9 +134,7 @@ async fn ranking(context: &Context<'_>) -> Result<(), Failed> {
 async fn labels_outside(context: &Context<'_>) -> Result<(), Failed> {
     let (inside, outside) = (context.word(), context.word());
     context.capture(&[note("inside", &[&inside]), note("outside", &[&outside])]).await?;
-    let grantee = context.stranger();
-    let draft = context.draft(&grantee, &inside, 2);
-    let session = context.session(grantee, draft).await?;
+    let session = context.granted(&inside, 2).await?;
     let mut sizes = Vec::new();
     for label in [&outside, &context.word()] {
         let reply = context.query(&session, &json!({"query": "", "labels_any": [label]})).await?;
@@ -156,9 +150,7 @@ async fn labels_outside(context: &Context<'_>) -> Result<(), Failed> {
 async fn embeddings(context: &Context<'_>) -> Result<(), Failed> {
     let label = context.word();
     let made = context.capture(&[note("a note", &[&label])]).await?;
-    let grantee = context.stranger();
-    let draft = context.draft(&grantee, &label, 4);
-    let session = context.session(grantee, draft).await?;
+    let session = context.granted(&label, 4).await?;
     let reply = context.query(&session, &json!({"query": "", "include_embeddings": true})).await?;
     expect(reply.status == 403, || {
         format!("embeddings asked for without the right: status {}", reply.status)
@@ -174,9 +166,7 @@ async fn cursors(context: &Context<'_>) -> Result<(), Failed> {
     let label = context.word();
     let notes: Vec<Value> = (0..5).map(|n| note(&format!("note {n}"), &[&label])).collect();
     let made = context.capture(&notes).await?;
-    let grantee = context.stranger();
-    let draft = context.draft(&grantee, &label, 2);
-    let session = context.session(grantee, draft).await?;
+    let session = context.granted(&label, 2).await?;
     let mut query = json!({"query": "", "max_results": 2});
     let mut seen = Vec::new();
     for _ in 0..5 {
@@ -206,9 +196,7 @@ async fn cursors(context: &Context<'_>) -> Result<(), Failed> {
 async fn unknown_members(context: &Context<'_>) -> Result<(), Failed> {
     let label = context.word();
     context.capture(&[note("a note", &[&label])]).await?;
-    let grantee = context.stranger();
-    let draft = context.draft(&grantee, &label, 2);
-    let session = context.session(grantee, draft).await?;
+    let session = context.granted(&label, 2).await?;
     for member in ["filter", "trust_level", "scopes"] {
         let reply = context.query(&session, &json!({"query": "", member: 4})).await?;
         expect(reply.status == 400, || {
@@ -222,9 +210,7 @@ async fn unknown_members(context: &Context<'_>) -> Result<(), Failed> {
 async fn strict_json(context: &Context<'_>) -> Result<(), Failed> {
     let label = context.word();
     context.capture(&[note("a note", &[&label])]).await?;
-    let grantee = context.stranger();
-    let draft = context.draft(&grantee, &label, 2);
-    let session = context.session(grantee, draft).await?;
+    let session = context.granted(&label, 2).await?;
     context.answer(&session, &json!({"query": ""})).await?;
     for (what, body) in [
         ("a duplicate member", r#"{"query": "", "query": "note"}"#),
@@ -244,9 +230,7 @@ async fn belief(context: &Context<'_>) -> Result<(), Failed> {
     let mut unlikely = note("hardly", &[&label]);
     unlikely["provenance"] = json!({"confidence": 0.1});
     context.capture(&[doubtful, unlikely]).await?;
-    let grantee = context.stranger();
-    let draft = context.draft(&grantee, &label, 4);
-    let session = context.session(grantee, draft).await?;
+    let session = context.granted(&label, 4).await?;
     let answer = context.answer(&session, &json!({"query": ""})).await?;
     for item in items(&answer) {
         let confidence = item["provenance"]["confidence"].as_f64().unwrap_or(1.0);
@@ -280,9 +264,7 @@ async fn item_form(context: &Context<'_>) -> Result<(), Failed> {
         })
         .collect();
     let made = context.capture(&notes).await?;
-    let grantee = context.stranger();
-    let draft = context.draft(&grantee, &label, 4);
-    let session = context.session(grantee, draft).await?;
+    let session = context.granted(&label, 4).await?;
     let answer = context.answer(&session, &json!({"query": "", "max_results": 100})).await?;
     expect(items(&answer).len() == kinds.len(), || {
         format!("of {} kinds in the manifest {} come back", kinds.len(), items(&answer).len())
