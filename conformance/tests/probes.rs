@@ -58,7 +58,7 @@ async fn a_run_is_bounded() {
     let report = run(Limits { requests: 10, ..Limits::default() }).await;
     assert_eq!(report.requests, 10);
     assert!(report.failures().is_empty(), "{}", report.text());
-    // Five seconds are waited for in one of the probes; no request is sent after them.
+    // Eleven seconds are waited for in one of the probes; no request is sent after five.
     let report = run(Limits { time: Duration::from_secs(5), ..Limits::default() }).await;
     assert!(report.failures().is_empty(), "{}", report.text());
     let late =

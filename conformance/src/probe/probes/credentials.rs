@@ -101,7 +101,7 @@ async fn not_yet_valid(context: &Context<'_>) -> Result<(), Failed> {
 
 /// A grant of a few seconds, by the gateway's own clock, as the receipts tell it.
 async fn expired(context: &Context<'_>) -> Result<(), Failed> {
-    const LIFE: Duration = Duration::from_secs(4);
+    const LIFE: Duration = Duration::from_secs(10);
     let label = context.word();
     context.capture(&[note("a probe's note", &[&label])]).await?;
     let told = granted(context).await?;
