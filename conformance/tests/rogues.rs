@@ -170,6 +170,8 @@ fn rogues() -> Vec<Rogue> {
             answered: |m, r, reply| at("/oap/memory/query", r, reply, |body| {
                 body["debug"] = m.items.last().map_or(Value::Null, |item| item["content"]["structured"].clone());
             }), ..HONEST },
+        Rogue { name: "shows structured content a level early", meant: CONFIDENTIALITY,
+            owner: |_, c| widened(c, |d| if d["trust_level"] == 3 { d["trust_level"] = json!(4) }), ..HONEST },
         Rogue { name: "raises belief to knowledge", meant: "belief-stays-belief",
             answered: |_, r, reply| items(r, reply, |item| item["epistemic"] = json!("knowledge")), ..HONEST },
         Rogue { name: "reorders the answer", meant: "max-results",

@@ -48,52 +48,56 @@ struct Table {
     shown: Vec<(String, u8)>,
 }
 
-/// The normative tables: contact, calendar event, private calendar event, task.
-fn normative(context: &Context<'_>) -> Vec<Table> {
-    let mut shown = Vec::new();
-    let mut at = |level: u8| {
-        let word = context.word();
-        shown.push((word.clone(), level));
-        word
-    };
-    let contact = json!({
-        "entity_type": "oap.entity.contact",
-        "names": {"given": at(0), "family": at(0), "middle": at(4)},
-        "affiliations": [{"organization_id": at(1), "role": at(1), "department": at(4)}],
-        "channels": [
-            {"type": "email", "value": at(2), "primary": true},
-            {"type": "email", "value": at(3), "primary": false},
-            {"type": "messenger", "value": at(3), "primary": true},
-        ],
-        "languages": [at(2)], "addresses": [{"city": at(3)}], "social": [at(3)], "skills": [at(3)],
-        "notes": at(4),
-    });
-    let contact = Table { profile: "contact", entity: contact, shown: std::mem::take(&mut shown) };
-    let mut event = |visibility: &str, title: u8| {
-        let mut at = |level: u8| {
+impl Table {
+    /// An entity whose values say from which level on they are shown.
+    fn of(
+        context: &Context<'_>,
+        profile: &'static str,
+        entity: impl FnOnce(&mut dyn FnMut(u8) -> String) -> Value,
+    ) -> Self {
+        let mut shown = Vec::new();
+        let entity = entity(&mut |level| {
             let word = context.word();
             shown.push((word.clone(), level));
             word
-        };
-        let entity = json!({
-            "entity_type": "oap.entity.calendar_event",
-            "start": "2026-06-01T09:00:00Z", "end": "2026-06-01T10:00:00Z", "transparency": "busy",
-            "visibility": visibility, "title": at(title), "participant_dids": [at(3)],
-            "location_general": at(3), "location_exact": at(4), "description": at(4),
         });
-        Table { profile: "calendar_event", entity, shown: std::mem::take(&mut shown) }
-    };
-    let (open, private) = (event("public", 1), event("private", 4));
-    let mut at = |level: u8| {
-        let word = context.word();
-        shown.push((word.clone(), level));
-        word
-    };
-    let task = json!({
-        "entity_type": "oap.entity.task", "status": at(0), "title": at(1), "due_at": at(1), "priority": at(2),
-        "assignee_dids": [at(2)], "description": at(3), "linked_entities": [at(4)],
+        Self { profile, entity, shown }
+    }
+}
+
+/// The normative tables: contact, calendar event, private calendar event, task.
+fn normative(context: &Context<'_>) -> [Table; 4] {
+    let contact = Table::of(context, "contact", |at| {
+        json!({
+            "entity_type": "oap.entity.contact",
+            "names": {"given": at(0), "family": at(0), "middle": at(4)},
+            "affiliations": [{"organization_id": at(1), "role": at(1), "department": at(4)}],
+            "channels": [
+                {"type": "email", "value": at(2), "primary": true},
+                {"type": "email", "value": at(3), "primary": false},
+                {"type": "messenger", "value": at(3), "primary": true},
+            ],
+            "languages": [at(2)], "addresses": [{"city": at(3)}], "social": [at(3)], "skills": [at(3)],
+            "notes": at(4),
+        })
     });
-    vec![contact, open, private, Table { profile: "task", entity: task, shown }]
+    let event = |visibility: &str, title: u8| {
+        Table::of(context, "calendar_event", |at| {
+            json!({
+                "entity_type": "oap.entity.calendar_event",
+                "start": "2026-06-01T09:00:00Z", "end": "2026-06-01T10:00:00Z", "transparency": "busy",
+                "visibility": visibility, "title": at(title), "participant_dids": [at(3)],
+                "location_general": at(3), "location_exact": at(4), "description": at(4),
+            })
+        })
+    };
+    let task = Table::of(context, "task", |at| {
+        json!({
+            "entity_type": "oap.entity.task", "status": at(0), "title": at(1), "due_at": at(1),
+            "priority": at(2), "assignee_dids": [at(2)], "description": at(3), "linked_entities": [at(4)],
+        })
+    });
+    [contact, event("public", 1), event("private", 4), task]
 }
 
 async fn tables(context: &Context<'_>) -> Result<(), Failed> {
