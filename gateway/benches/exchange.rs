@@ -19,7 +19,7 @@ use oap_grants::verify::Presented;
 use oap_grants::{Operation, dpop};
 use oap_identity::Random;
 use oap_identity::random::Seeded;
-use oap_memory::view::Disclosed;
+use oap_memory::view::Allowance;
 use oap_store::{Master, SledEngine, Store, Table, Vault};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -225,10 +225,11 @@ async fn run() {
     let grant = world.issue(&draft).await;
     let parsed = oap_grants::grant::UnverifiedGrant::parse(grant.clone()).unwrap();
     let parsed = parsed.verify(&world.document(), world.now()).unwrap();
-    let disclosed = Disclosed::new(ITEMS, []);
+    let disclosed = Allowance::unused(ITEMS);
     let before = resident();
     let start = Instant::now();
-    let view = gateway.slice(parsed.grant(), false, false, &disclosed).unwrap().view;
+    let view =
+        gateway.slice(parsed.grant(), vec![parsed.grant().grantee.clone()], false, &disclosed).unwrap().view;
     let took = start.elapsed();
     assert_eq!(view.items().len(), ITEMS);
     row(

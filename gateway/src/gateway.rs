@@ -155,6 +155,7 @@ impl Gateway {
         if let Some(listed) = listed {
             gateway.make_up(&listed)?;
         }
+        gateway.count_grants().await?;
         if gateway.store.get(CHAINS, ANONYMOUS.as_bytes())?.is_none() {
             gateway.commit(|w| w.chain(ANONYMOUS)).await?;
         }
@@ -214,16 +215,23 @@ impl Gateway {
         Ok(self.resolver.resolve(did).await?)
     }
 
-    /// Takes new keys into use, once they are stored.
-    pub(crate) fn use_keys(&self, keys: Keyring) -> Result<(), Error> {
-        self.publish(&keys)?;
-        self.keys.store(Arc::new(keys));
-        Ok(())
+    /// Takes new keys and what is published with them into use, once they are durable. The trust of every view's grant
+    /// may rest on a key.
+    pub(crate) fn use_keys(&self, keys: Arc<Keyring>, published: Published) {
+        self.published.store(Arc::new(published));
+        self.keys.store(keys);
+        self.views.clear();
     }
 
     /// Makes the published documents anew.
     pub(crate) fn publish(&self, keys: &Keyring) -> Result<(), Error> {
-        let published = publish(
+        self.published.store(Arc::new(self.published_with(keys)?));
+        Ok(())
+    }
+
+    /// The published documents, signed with these keys.
+    pub(crate) fn published_with(&self, keys: &Keyring) -> Result<Published, Error> {
+        publish(
             &self.config,
             &self.principal,
             &self.origin,
@@ -233,10 +241,18 @@ impl Gateway {
             conformance::in_force(&self.store, self.clock.now())?,
             keys,
             &*self.clock,
-        )?;
-        self.published.store(Arc::new(published));
-        Ok(())
+        )
     }
+}
+
+/// Runs work that takes long where waiting is allowed.
+///
+/// # Errors
+/// Its own; [`Error::Panicked`].
+pub(crate) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Error> + Send + 'static,
+) -> Result<T, Error> {
+    tokio::task::spawn_blocking(work).await.unwrap_or(Err(Error::Panicked))
 }
 
 #[expect(clippy::too_many_arguments, reason = "everything that is published")]

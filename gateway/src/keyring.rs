@@ -34,6 +34,7 @@ struct StoredKey {
 /// The keys in use.
 pub struct Keyring {
     stored: StoredKeys,
+    encoded: Zeroizing<Vec<u8>>,
     did: Did,
     current: Arc<Signer>,
     agreement: AgreementKey,
@@ -108,7 +109,9 @@ impl Keyring {
             }
             verification.push(public);
         }
+        let encoded = Zeroizing::new(crate::tables::encode(&stored)?);
         Ok(Self {
+            encoded,
             agreement: AgreementKey::from_secret(stored.agreement),
             document: DidDocument::new(did.clone(), verification.clone()),
             current: current.ok_or_else(|| corrupt("no key is in use".to_owned()))?,
@@ -149,11 +152,14 @@ impl Keyring {
     }
 
     /// The keys as they are to be stored.
-    ///
-    /// # Errors
-    /// [`Error::Corrupt`]; none in practice.
-    pub fn encode(&self) -> Result<Zeroizing<Vec<u8>>, Error> {
-        crate::tables::encode(&self.stored).map(Zeroizing::new)
+    #[must_use]
+    pub fn encoded(&self) -> &[u8] {
+        &self.encoded
+    }
+
+    /// Whether these are the keys that are stored so.
+    pub(crate) fn is_stored_as(&self, stored: &[u8]) -> bool {
+        *self.encoded == *stored
     }
 
     /// The same keys with a new one in use; the former is retired at that time, which must be later than

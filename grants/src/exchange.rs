@@ -1,5 +1,6 @@
 //! From grant to token: the grantee proves control of its DID (protocol section 5.1).
 
+use crate::grant::StatusRef;
 use oap_identity::random::{self, Random};
 use oap_identity::signed::{SignedError, UnverifiedJwt, sign_jwt};
 use oap_identity::time::MAX_SKEW;
@@ -39,6 +40,9 @@ pub struct ExchangeResponse {
     pub token_type: String,
     /// The receipt of the exchange.
     pub receipt_id: String,
+    /// Of a delegated grant, where its state is published: the gateway gave it the place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<StatusRef>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -105,6 +109,12 @@ impl<'a> UnverifiedProof<'a> {
         let jwt = UnverifiedJwt::parse(proof, TYP)?;
         let kid = jwt.kid()?;
         Ok(Self { jwt, kid })
+    }
+
+    /// The key that it says it is signed with: whose proof it would be.
+    #[must_use]
+    pub const fn kid(&self) -> &Kid {
+        &self.kid
     }
 
     /// Checks it: signed by a key that the grantee's document has now, for this endpoint and grant, fresh.

@@ -1,12 +1,15 @@
 //! What a gateway grants at most (RFC 0010 section 3.7), checked when a grant is issued.
 
 use crate::grant::{Grant, MAX_PURPOSE};
+use oap_identity::time::MAX_SKEW;
 use oap_identity::{Did, Timestamp};
 use oap_memory::{Profile, TrustLevel};
 use std::time::Duration;
 
 /// Deepest delegation: grants below the first one (RFC 0004 section 3.5).
 pub const MAX_DEPTH: u8 = 5;
+/// Most grants that are made from one by delegation, at whatever depth.
+pub const MAX_BELOW: u32 = 100;
 
 /// The limits that the manifest declares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,6 +101,18 @@ impl Limits {
         }
         self.check_extent(grant, now)?;
         check_profile(grant, profile)?;
+        check_words(grant)
+    }
+
+    /// Checks a grant that a grantee made from its own: all that does not need the profile, which is the parent's.
+    ///
+    /// # Errors
+    /// [`LimitError`].
+    pub fn check_delegated(&self, grant: &Grant, now: Timestamp) -> Result<(), LimitError> {
+        if grant.issued_at > now.plus(MAX_SKEW) {
+            return Err(LimitError::IssuedLater);
+        }
+        self.check_extent(grant, now)?;
         check_words(grant)
     }
 

@@ -50,7 +50,7 @@ struct List {
 
 /// A free place, chosen at random.
 #[must_use]
-pub fn choose(taken: impl Fn(u32) -> bool, random: &dyn Random) -> Option<u32> {
+pub fn choose(mut taken: impl FnMut(u32) -> bool, random: &dyn Random) -> Option<u32> {
     (0..1000)
         .map(|_| u32::from_le_bytes(random::bytes(random)) % SIZE)
         .find(|place| !taken(*place))

@@ -4,7 +4,7 @@ use crate::item::{Confidence, Kind};
 use crate::profile::TrustLevel;
 use crate::receipt::{Receipt, item_tag};
 use crate::vector::{Vector, fuse};
-use crate::view::{Disclosed, View, ViewItem, text};
+use crate::view::{Allowance, View, ViewItem, text};
 use oap_identity::json::{self, JsonError};
 use oap_identity::{Hash, ItemId, RequestId, Signer, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -170,11 +170,12 @@ pub struct Answer<'v> {
 ///
 /// `meaning` is the vector of the query's text, where the view has vectors: then both rankings are fused.
 ///
-/// Ties break by item id. At most as many items that were never disclosed are shown as the grant has left.
+/// Ties break by item id. At most as many items that were never disclosed are shown as the
+/// grant has left, and every grant that it was made from.
 #[must_use]
 pub fn answer<'v>(
     view: &'v View,
-    disclosed: &Disclosed,
+    allowance: &Allowance,
     query: &Query,
     meaning: Option<&Vector>,
     after: Option<Position>,
@@ -188,21 +189,18 @@ pub fn answer<'v>(
         let place = (after.rank.key(), after.item);
         ranked.retain(|(rank, item)| (rank.key(), item.id) > place);
     }
-    let mut room = disclosed.remaining();
+    let mut room = allowance.room();
     let mut newly_disclosed = Vec::new();
     let mut found = Vec::new();
     let mut next = None;
     let limit = usize::from(query.max_results.unwrap_or(DEFAULT_RESULTS));
     let mut last = None;
     for (rank, item) in ranked {
-        if !disclosed.contains(item.id) {
-            if room == 0 {
-                continue;
-            }
-            room -= 1;
-            if found.len() < limit {
-                newly_disclosed.push(item.id);
-            }
+        if !room.take(item.id) {
+            continue;
+        }
+        if found.len() < limit && !allowance.contains(item.id) {
+            newly_disclosed.push(item.id);
         }
         if found.len() == limit {
             next = last;

@@ -56,4 +56,7 @@ pub enum StoreError {
     /// A commit failed before; nothing is taken until a restart.
     #[error("the store stopped after a failed commit; restart the gateway")]
     Stopped,
+    /// A transaction panicked: nothing of it was written, and the store goes on.
+    #[error("a transaction failed inside the program; nothing of it was written")]
+    Panicked,
 }

@@ -5,6 +5,8 @@
 //! batch together. Order of one batch: new keys synced to the vault, batch applied and flushed, destroyed keys
 //! overwritten and synced, hooks run, everybody answered.
 //!
+//! A transaction that panics is one caller's failure: what it wrote is dropped, and the writer goes on.
+//!
 //! After a crash between two of these steps, opening the store finishes the work: a key whose slot the batches
 //! do not mark as in use is overwritten, be it one that was never used or one that was just to be destroyed.
 
@@ -14,6 +16,7 @@ use crate::seal::{self, Key};
 use crate::vault::{Slot, Vault};
 use oap_identity::Random;
 use std::collections::{BTreeMap, BTreeSet};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -120,8 +123,10 @@ impl Store {
         if !sent {
             return Err(StoreError::Stopped.into());
         }
-        // A writer that stops drops what still waits.
-        receive.await.unwrap_or_else(|_| Err(StoreError::Stopped.into()))
+        // A writer that stops drops what still waits; one that caught a panic drops that transaction alone.
+        receive.await.unwrap_or_else(|_| {
+            Err(if self.is_stopped() { StoreError::Stopped } else { StoreError::Panicked }.into())
+        })
     }
 
     /// A value as it was last committed.
@@ -281,26 +286,48 @@ impl Shared {
     }
 }
 
+/// Says that the writer is gone, however it went.
+struct Stops<'a>(&'a Shared);
+
+impl Drop for Stops<'_> {
+    fn drop(&mut self) {
+        self.0.stopped.store(true, Ordering::Release);
+    }
+}
+
 fn write(shared: &Shared, queue: &Receiver<Job>) {
+    let stops = Stops(shared);
     let mut group = Group::default();
     while let Ok(first) = queue.recv() {
-        let mut answers = vec![run(shared, &mut group, first)];
-        while answers.len() < MAX_GROUP
+        let mut answers: Vec<Answer> = Vec::new();
+        answers.extend(run(shared, &mut group, first));
+        let mut taken = 1;
+        while taken < MAX_GROUP
             && let Ok(next) = queue.try_recv()
         {
-            answers.push(run(shared, &mut group, next));
+            answers.extend(run(shared, &mut group, next));
+            taken += 1;
         }
         let applied = commit(shared, std::mem::take(&mut group));
-        if applied.is_err() {
+        if !matches!(applied, Ok(Hooks::Ran)) {
             shared.stopped.store(true, Ordering::Release);
         }
         for answer in answers {
-            answer(applied.clone());
+            answer(applied.clone().map(drop));
         }
-        if applied.is_err() {
+        if !matches!(applied, Ok(Hooks::Ran)) {
             return;
         }
     }
+    drop(stops);
+}
+
+/// What became of the hooks of a batch that is durable.
+#[derive(Debug, Clone, Copy)]
+enum Hooks {
+    Ran,
+    /// One panicked: what is in memory may lag behind the store for good, so that the writer stops.
+    Panicked,
 }
 
 /// What the transactions of one batch wrote.
@@ -312,23 +339,32 @@ struct Group {
     hooks: Vec<Hook>,
 }
 
-fn run(shared: &Shared, group: &mut Group, job: Job) -> Answer {
+/// Runs one transaction; `None` when it panicked, and nobody waits for it any more.
+fn run(shared: &Shared, group: &mut Group, job: Job) -> Option<Answer> {
     let mut tx = Tx { shared, group, own: Group::default(), allocated: BTreeMap::new() };
-    let (keep, answer) = job(&mut tx);
+    let ran = catch_unwind(AssertUnwindSafe(|| job(&mut tx)));
     let Tx { own, allocated, .. } = tx;
-    if keep {
-        group.writes.extend(own.writes);
-        group.allocated |= !allocated.is_empty();
-        group.wiped.extend(own.wiped);
-        group.hooks.extend(own.hooks);
-    } else {
+    match ran {
+        Ok((true, answer)) => {
+            group.writes.extend(own.writes);
+            group.allocated |= !allocated.is_empty();
+            group.wiped.extend(own.wiped);
+            group.hooks.extend(own.hooks);
+            Some(answer)
+        }
         // Keys of a transaction that came to nothing: overwritten with the batch.
-        group.wiped.extend(allocated.into_keys());
+        Ok((false, answer)) => {
+            group.wiped.extend(allocated.into_keys());
+            Some(answer)
+        }
+        Err(_) => {
+            group.wiped.extend(allocated.into_keys());
+            None
+        }
     }
-    answer
 }
 
-fn commit(shared: &Shared, group: Group) -> Result<(), StoreError> {
+fn commit(shared: &Shared, group: Group) -> Result<Hooks, StoreError> {
     if group.allocated {
         shared.vault.sync()?;
     }
@@ -349,10 +385,13 @@ fn commit(shared: &Shared, group: Group) -> Result<(), StoreError> {
     if !group.wiped.is_empty() {
         shared.vault.wipe(&group.wiped)?;
     }
+    let mut hooks = Hooks::Ran;
     for hook in group.hooks {
-        hook();
+        if catch_unwind(AssertUnwindSafe(hook)).is_err() {
+            hooks = Hooks::Panicked;
+        }
     }
-    Ok(())
+    Ok(hooks)
 }
 
 /// A running transaction.
@@ -370,6 +409,19 @@ impl Tx<'_> {
     /// As [`Store::get`].
     pub fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
         Ok(self.get_with_slot(table, key)?.map(|(_, plain)| plain))
+    }
+
+    /// Whether a value is there after everything before. Nothing is unsealed.
+    ///
+    /// # Errors
+    /// [`StoreError::Engine`].
+    pub fn contains(&self, table: Table, key: &[u8]) -> Result<bool, StoreError> {
+        let place = place(table, key);
+        let pending = self.own.writes.get(&place).or_else(|| self.group.writes.get(&place));
+        match pending {
+            Some(stored) => Ok(stored.is_some()),
+            None => Ok(self.shared.engine.get(&place)?.is_some()),
+        }
     }
 
     /// A value and the slot of its key.

@@ -250,6 +250,40 @@ async fn a_failed_commit_stops_the_store() {
     assert!(store.is_stopped());
 }
 
+#[tokio::test]
+async fn a_panic_is_the_failure_of_one_transaction() {
+    let store = Store::in_memory(random()).unwrap();
+    let panics = store.transact(|tx| {
+        tx.put(ITEMS, b"a", b"1")?;
+        let slot = tx.new_slot()?;
+        tx.put_in(slot, ITEMS, b"b", b"2")?;
+        let none: Option<()> = None;
+        none.expect("a fault in the program");
+        Ok(())
+    });
+    assert_eq!(panics.await, Err::<(), _>(StoreError::Panicked));
+    assert!(!store.is_stopped());
+    store.transact(|tx| tx.put(ITEMS, b"c", b"3")).await.unwrap();
+    assert_eq!(store.get(ITEMS, b"a"), Ok(None));
+    assert_eq!(store.get(ITEMS, b"b"), Ok(None));
+    assert_eq!(store.get(ITEMS, b"c"), Ok(Some(b"3".to_vec())));
+    assert_eq!(store.examine().unwrap(), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_panic_after_the_commit_stops_the_writer() {
+    let store = Store::in_memory(random()).unwrap();
+    let written = store.transact(|tx| {
+        tx.on_commit(|| panic!("a fault in the program"));
+        tx.put(ITEMS, b"a", b"1")
+    });
+    // It is durable, and said to be.
+    assert_eq!(written.await, Ok(()));
+    assert_eq!(store.transact(|tx| tx.put(ITEMS, b"b", b"2")).await, Err(StoreError::Stopped));
+    assert!(store.is_stopped());
+    assert_eq!(store.get(ITEMS, b"a"), Ok(Some(b"1".to_vec())));
+}
+
 fn files(folder: &Path) -> Vec<std::path::PathBuf> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder).unwrap() {

@@ -51,15 +51,17 @@ const fn status_and_code(error: &Error) -> (StatusCode, &'static str) {
         Error::Refused(Refused::Budget, _) | Error::Spent => {
             (StatusCode::TOO_MANY_REQUESTS, "budget_exhausted")
         }
-        Error::Permission(_) | Error::Refused(..) => (StatusCode::FORBIDDEN, "policy_block"),
+        Error::Permission(_) | Error::Refused(..) | Error::Judged(_) => {
+            (StatusCode::FORBIDDEN, "policy_block")
+        }
         Error::NotFound => (StatusCode::NOT_FOUND, "not_found"),
         Error::Conflict(_) => (StatusCode::CONFLICT, "conflict"),
         Error::RateLimited => (StatusCode::TOO_MANY_REQUESTS, "rate_limited"),
         Error::TooLarge(_) => (StatusCode::PAYLOAD_TOO_LARGE, "too_large"),
-        Error::Store(StoreError::Stopped) | Error::Unavailable(_) => {
+        Error::Store(StoreError::Stopped) | Error::Unavailable(_) | Error::Overtaken => {
             (StatusCode::SERVICE_UNAVAILABLE, "maintenance")
         }
-        Error::Store(_) | Error::Corrupt(_) | Error::Signed(_) => {
+        Error::Store(_) | Error::Corrupt(_) | Error::Signed(_) | Error::Panicked => {
             (StatusCode::INTERNAL_SERVER_ERROR, "internal_error")
         }
     }

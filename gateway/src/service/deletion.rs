@@ -226,14 +226,15 @@ impl Gateway {
         self.shelf
             .all()
             .iter()
-            .filter(|(record, _)| {
+            .map(|shelved| &shelved.record)
+            .filter(|record| {
                 record.state(keys.document(), now) == oap_grants::GrantState::Active && {
                     let grant = record.grant.grant();
                     let own_agent = grant.grantee == self.principal;
                     heads.iter().any(|head| grant.filter.admits(head, &grant.granter.scope, own_agent, now))
                 }
             })
-            .map(|(record, _)| record.grant.grant().grant_id)
+            .map(|record| record.grant.grant().grant_id)
             .collect()
     }
 }

@@ -4,10 +4,11 @@
 use crate::error::Error;
 use crate::gateway::Gateway;
 use crate::ledger::{Draft, Writing, chain_of};
+use crate::shelf::{GrantKey, Shelved};
 use crate::tables::{BRIDGES, CONSENTS, CONTEXTS, DECISIONS, decode, encode};
 use crate::views::Seen;
-use oap_grants::{Grant, GrantBook};
-use oap_identity::{BridgeId, DecisionId, GrantId, Hash, ScopeId, Timestamp};
+use oap_grants::Grant;
+use oap_identity::{BridgeId, DecisionId, Did, GrantId, Hash, ScopeId, Timestamp};
 use oap_memory::bridge::{Bridge, SignedBridge};
 use oap_memory::ccc::Ccc;
 use oap_memory::gate::{Destination, Gate, Obligations, Report, Rule};
@@ -174,21 +175,27 @@ pub fn owed(tx: &Tx) -> Result<u64, Error> {
 }
 
 impl Gateway {
+    /// The same as it was last committed.
+    pub(crate) fn owed_now(&self) -> Result<u64, Error> {
+        self.store.get(CONTEXTS, &[])?.map_or(Ok(0), |count| decode(&count))
+    }
+
     /// The gates before a grant's items, and how often what they rest on had changed.
     pub(crate) fn gate(
         &self,
         grant: &Grant,
+        grantees: Vec<Did>,
         profile: &Profile,
         own_agent: bool,
         now: Timestamp,
     ) -> Result<(u64, Gate), Error> {
         // The count first: a change meanwhile makes it too low, never too high.
-        let count = self.store.get(CONTEXTS, &[])?.map_or(Ok(0), |count| decode(&count))?;
+        let count = self.owed_now()?;
         let destination = Destination {
-            grantee: grant.grantee.clone(),
+            grantees,
             own_agent,
             scope: grant.granter.scope.clone(),
-            consented: self.store.get(CONSENTS, &grant.grant_id.to_bytes())?.is_some(),
+            consented: self.store.get(CONSENTS, GrantKey::of(grant).bytes())?.is_some(),
             anonymous: false,
             shows_subject: true,
         };
@@ -348,12 +355,12 @@ impl Gateway {
     /// # Errors
     /// [`Error::NotFound`].
     pub async fn consent(self: &Arc<Self>, id: GrantId, given: bool) -> Result<(), Error> {
-        let record = self.shelf.by_id(id).ok_or(Error::NotFound)?;
+        let Shelved { record, key, .. } = self.shelf.one(id)?;
         self.commit(move |w| {
             if given {
-                w.tx.put(CONSENTS, &id.to_bytes(), &encode(&w.now)?)?;
+                w.tx.put(CONSENTS, key.bytes(), &encode(&w.now)?)?;
             } else {
-                w.tx.delete(CONSENTS, &id.to_bytes());
+                w.tx.delete(CONSENTS, key.bytes());
             }
             w.owe()?;
             let action = if given { "memory.consent" } else { "memory.consent_withdraw" };

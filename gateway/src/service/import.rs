@@ -3,9 +3,10 @@
 //! An import is hostile ground: every item is verified on its own, what is wrong is refused with its reason, and the
 //! rest of the chunk goes in with one transaction. Importing again changes nothing.
 
+use crate::catalog::Contacts;
 use crate::error::Error;
-use crate::gateway::Gateway;
-use crate::ledger::{Writing, chain_of};
+use crate::gateway::{Gateway, blocking};
+use crate::ledger::{Writing, chain_of, until_it_holds};
 use crate::service::items::{Prepared, merge, whole};
 use crate::tables::{
     self, FOREIGN_RECEIPTS, FORMER, HEADS, LINKS, SOURCES, TOMBSTONES, decode, encode, entry,
@@ -109,6 +110,43 @@ struct Arrived {
     current: Committed,
     superseded: Vec<(u32, Committed)>,
     head: Head,
+}
+
+/// A record that was looked up, and what is to become of it.
+struct PreparedRecord {
+    key: Vec<u8>,
+    says: Hash,
+    /// What its source was known as.
+    known: Option<(ItemId, Hash)>,
+    to_do: ToDo,
+}
+
+/// What a record asks for.
+enum ToDo {
+    Capture(Prepared),
+    Correct(Prepared),
+    WouldCapture,
+    WouldCorrect,
+    Nothing,
+    Refuse(&'static str),
+}
+
+/// Why an erased item is not taken in.
+const ERASED: &str = "it was erased here, and an import does not bring it back";
+
+/// The numbers of the records, in turns in which no source is named twice.
+fn turns(records: &[Record]) -> Vec<Vec<usize>> {
+    let mut turns: Vec<Vec<usize>> = Vec::new();
+    let mut named: BTreeMap<&str, usize> = BTreeMap::new();
+    for (number, record) in records.iter().enumerate() {
+        let turn = named.entry(&record.source).or_default();
+        if turns.len() <= *turn {
+            turns.push(Vec::new());
+        }
+        turns[*turn].push(number);
+        *turn += 1;
+    }
+    turns
 }
 
 type Known = BTreeMap<Did, Arc<DidDocument>>;
@@ -225,8 +263,8 @@ impl Gateway {
     }
 
     /// What a version says, as this gateway would read it.
-    fn body_of(&self, committed: &Committed, now: Timestamp) -> Result<Body, Error> {
-        self.parse_item(&merge(&whole(committed)?, json!({}))?, now)
+    pub(crate) fn body_of(&self, committed: &Committed, now: Timestamp) -> Result<Body, Error> {
+        self.parse_item(&merge(&whole(committed)?, &json!({}))?, now)
     }
 
     /// Records a finished import: the Migration Receipt (RFC 0023 section 3.6), which cites the export and names the
@@ -268,46 +306,88 @@ impl Gateway {
         if chunk.records.is_empty() || chunk.records.len() > MAX_CHUNK {
             return Err(Error::Member("records", format!("must be 1 to {MAX_CHUNK} records")));
         }
-        let now = self.clock.now();
+        let (records, dry_run) = (Arc::new(chunk.records), chunk.dry_run);
+        let mut fates: Vec<Option<Fate>> = vec![None; records.len()];
+        // A source that is named twice is written twice, one after the other.
+        for turn in turns(&records) {
+            let turn = Arc::new(turn);
+            let became = until_it_holds(|| self.import_turn(records.clone(), turn.clone(), dry_run)).await?;
+            for (number, fate) in turn.iter().zip(became) {
+                fates[*number] = Some(fate);
+            }
+        }
+        Ok(fates.into_iter().flatten().collect())
+    }
+
+    /// Takes in the records of these numbers, each of another source, with one transaction.
+    async fn import_turn(
+        self: &Arc<Self>,
+        records: Arc<Vec<Record>>,
+        turn: Arc<Vec<usize>>,
+        dry_run: bool,
+    ) -> Result<Vec<Fate>, Error> {
         let gateway = self.clone();
-        let RecordChunk { records, dry_run } = chunk;
         let prepare = move || {
+            let now = gateway.clock.now();
+            let records: Vec<&Record> = turn.iter().filter_map(|number| records.get(*number)).collect();
             let parsed: Vec<Result<Body, String>> =
                 records.iter().map(|record| gateway.record_body(record, now)).collect();
             let words: Vec<String> = parsed.iter().flatten().flat_map(Body::people).collect();
-            let people = gateway.catalog.people_and(&words);
-            let mut prepared = Vec::with_capacity(records.len());
+            let contacts = gateway.catalog.people_and(&words);
+            let mut prepared = Vec::with_capacity(parsed.len());
             for (record, body) in records.into_iter().zip(parsed) {
-                let key = source_key(&record.source);
-                let says = Hash::of_canonical(&record.item)?;
-                let known = gateway.store.get(SOURCES, &key)?;
-                let known: Option<(ItemId, Hash)> = known.map(|bytes| decode(&bytes)).transpose()?;
-                // What is here already needs no signatures.
-                let ready = match (&known, &body) {
-                    (None, Ok(body)) if !dry_run => {
-                        Some(gateway.prepare_capture(body.clone(), &people, now)?)
-                    }
-                    _ => None,
-                };
-                prepared.push((key, says, body, ready));
+                prepared.push(match body {
+                    Err(why) => Err(why),
+                    Ok(body) => Ok(gateway.prepare_record(record, body, &contacts, now, dry_run)?),
+                });
             }
             Ok::<_, Error>(prepared)
         };
-        let prepared = tokio::task::spawn_blocking(prepare).await;
-        let prepared = prepared.map_err(|_| Error::Corrupt("preparing records failed".into()))??;
+        let prepared = blocking(prepare).await?;
         let stored = self
             .commit(move |w| {
                 let mut fates = Vec::with_capacity(prepared.len());
-                for (key, says, body, ready) in prepared {
-                    fates.push(match body {
+                for record in prepared {
+                    fates.push(match record {
                         Err(why) => Fate::Refused(why),
-                        Ok(body) => w.take_record(key, says, body, ready, dry_run)?,
+                        Ok(record) => w.take_record(record)?,
                     });
                 }
                 Ok(fates)
             })
             .await?;
         Ok(stored.into_inner())
+    }
+
+    /// What is to become of a record, as things stand: signed already, where it is to be written.
+    fn prepare_record(
+        &self,
+        record: &Record,
+        body: Body,
+        contacts: &Contacts,
+        now: Timestamp,
+        dry_run: bool,
+    ) -> Result<PreparedRecord, Error> {
+        let key = source_key(&record.source);
+        let says = Hash::of_canonical(&record.item)?;
+        let known = self.store.get(SOURCES, &key)?;
+        let known: Option<(ItemId, Hash)> = known.map(|bytes| decode(&bytes)).transpose()?;
+        let to_do = match known {
+            None if dry_run => ToDo::WouldCapture,
+            None => ToDo::Capture(self.prepare_capture(body, contacts, now)?),
+            Some((_, said)) if said == says => ToDo::Nothing,
+            Some((item, _)) => match self.in_force(item) {
+                Err(Error::NotFound) => ToDo::Refuse(ERASED),
+                Err(error) => return Err(error),
+                Ok(before) if before.head.status != Status::Current => ToDo::Refuse("it was taken back here"),
+                Ok(before) if before.head.scope_id != body.scope_id => {
+                    ToDo::Refuse("scope_id: it was imported into another scope before")
+                }
+                Ok(_) if dry_run => ToDo::WouldCorrect,
+                Ok(before) => ToDo::Correct(self.prepare_version(&before, body, Event::Correct, contacts)?),
+            },
+        };
+        Ok(PreparedRecord { key, says, known, to_do })
     }
 
     fn record_body(&self, record: &Record, now: Timestamp) -> Result<Body, String> {
@@ -390,7 +470,7 @@ impl Writing<'_, '_> {
     ) -> Result<Fate, Error> {
         let item = arrived.head.item_id;
         if self.tx.get(TOMBSTONES, &item.to_bytes())?.is_some() {
-            return Ok(Fate::Refused("it was erased here, and an import does not bring it back".into()));
+            return Ok(Fate::Refused(ERASED.into()));
         }
         let held = self.links_of(item)?;
         let mut slot = None;
@@ -429,6 +509,7 @@ impl Writing<'_, '_> {
             let slot = self.tx.new_slot()?;
             self.tx.put_in(slot, tables::VERSIONS, &entry(item, *seq), &encode(version)?)?;
         }
+        self.contacts_changed |= !head.people.is_empty() || !held.is_empty();
         let last = arrived.links.last().ok_or(Error::NotFound)?;
         let mut draft = self.item_draft(Event::Migrate, item, last.commitment);
         draft.more.insert("bundle_id".to_owned(), json!(bundle_id));
@@ -451,48 +532,27 @@ impl Writing<'_, '_> {
         Ok(links)
     }
 
-    fn take_record(
-        &mut self,
-        key: Vec<u8>,
-        says: Hash,
-        body: Body,
-        ready: Option<Prepared>,
-        dry_run: bool,
-    ) -> Result<Fate, Error> {
-        let known: Option<(ItemId, Hash)> =
+    fn take_record(&mut self, record: PreparedRecord) -> Result<Fate, Error> {
+        let PreparedRecord { key, says, known, to_do } = record;
+        let stored: Option<(ItemId, Hash)> =
             self.tx.get(SOURCES, &key)?.map(|bytes| decode(&bytes)).transpose()?;
-        if let Some((item, said)) = known {
-            let Some(bytes) = self.tx.get(HEADS, &item.to_bytes())? else {
-                return Ok(Fate::Refused("it was erased here, and an import does not bring it back".into()));
-            };
-            let head: Head = decode(&bytes)?;
-            if said == says {
+        if stored != known {
+            return Err(Error::Overtaken);
+        }
+        let (written, fate): (_, fn(ItemId) -> Fate) = match (to_do, known) {
+            (ToDo::Refuse(why), _) => return Ok(Fate::Refused(why.into())),
+            (ToDo::WouldCapture, _) => {
+                return Ok(Fate::Imported(ItemId::new(self.now, &*self.gateway.random)));
+            }
+            (ToDo::WouldCorrect, Some((item, _))) => return Ok(Fate::Updated(item)),
+            (ToDo::Nothing, Some((item, _))) if self.tx.contains(HEADS, &item.to_bytes())? => {
                 return Ok(Fate::Unchanged(item));
             }
-            if head.status != Status::Current {
-                return Ok(Fate::Refused("it was taken back here".into()));
-            }
-            if body.scope_id != head.scope_id {
-                return Ok(Fate::Refused("scope_id: it was imported into another scope before".into()));
-            }
-            if !dry_run {
-                let segments = self.gateway.segments(&body);
-                self.store_version(head, body, &segments, Event::Correct)?;
-                self.tx.put(SOURCES, &key, &encode(&(item, says))?)?;
-            }
-            return Ok(Fate::Updated(item));
-        }
-        let ready = match ready {
-            Some(ready) => ready,
-            None if dry_run => return Ok(Fate::Imported(ItemId::new(self.now, &*self.gateway.random))),
-            // Erased between preparing and writing, source and all: prepared now.
-            None => {
-                let people = self.gateway.catalog.people();
-                self.gateway.prepare_capture(body, &people, self.now)?
-            }
+            (ToDo::Nothing | ToDo::WouldCorrect, _) => return Ok(Fate::Refused(ERASED.into())),
+            (ToDo::Correct(prepared), _) => (self.store_version(prepared, Event::Correct)?, Fate::Updated),
+            (ToDo::Capture(prepared), _) => (self.store_capture(prepared)?, Fate::Imported),
         };
-        let written = self.store_capture(ready)?;
         self.tx.put(SOURCES, &key, &encode(&(written.item_id, says))?)?;
-        Ok(Fate::Imported(written.item_id))
+        Ok(fate(written.item_id))
     }
 }
