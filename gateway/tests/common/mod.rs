@@ -2,6 +2,8 @@
 
 #![allow(dead_code, reason = "each test binary uses its part")]
 
+pub mod gate;
+
 use axum::Router;
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
@@ -28,17 +30,25 @@ pub const ORIGIN: &str = "https://user.example";
 pub const PRINCIPAL: &str = "did:web:user.example";
 
 /// A clock that moves when it is told to.
-pub struct TestClock(AtomicI64);
+pub struct TestClock {
+    millis: AtomicI64,
+    /// Whether the store's writer waits when it reads the clock, as it does in every transaction; a scheduler of
+    /// interleavings lets it go on.
+    pub gate: gate::Gate,
+}
 
 impl TestClock {
     pub fn advance(&self, by: Duration) {
-        self.0.fetch_add(by.as_millis() as i64, Ordering::SeqCst);
+        self.millis.fetch_add(by.as_millis() as i64, Ordering::SeqCst);
     }
 }
 
 impl Clock for TestClock {
     fn now(&self) -> Timestamp {
-        Timestamp::from_millis(self.0.load(Ordering::SeqCst))
+        if std::thread::current().name() == Some("store-writer") {
+            self.gate.pass();
+        }
+        Timestamp::from_millis(self.millis.load(Ordering::SeqCst))
     }
 }
 
@@ -134,7 +144,7 @@ impl World {
         embeddings: Option<Box<dyn EmbeddingModel>>,
     ) -> Self {
         oap_gateway::tls::install();
-        let clock = Arc::new(TestClock(AtomicI64::new(START)));
+        let clock = Arc::new(TestClock { millis: AtomicI64::new(START), gate: gate::Gate::default() });
         let mut config = Config { did: Some(principal.parse().unwrap()), ..config };
         let origin = config.origin();
         if config.anonymous_rpm == Config::default().anonymous_rpm {
