@@ -26,6 +26,18 @@ pub const LIMITS: &[Limit] = &[
         unit: "levels",
         applies_to: "arrays and objects within each other, in every JSON text",
     },
+    Limit {
+        name: "json::FREE_NODES",
+        value: json::FREE_NODES as u64,
+        unit: "values",
+        applies_to: "members and elements of a JSON text of any length",
+    },
+    Limit {
+        name: "json::BYTES_PER_NODE",
+        value: json::BYTES_PER_NODE as u64,
+        unit: "bytes a value",
+        applies_to: "a JSON text with more values than json::FREE_NODES",
+    },
     Limit { name: "did::MAX_DID", value: did::MAX_DID as u64, unit: "bytes", applies_to: "a DID" },
     Limit {
         name: "signed::MAX_JWT",
