@@ -312,7 +312,7 @@ async fn the_deepest_item_in_every_document() {
     use oap_memory::size::MAX_DEPTH;
     let world = World::new().await;
     let item = |depth: usize| {
-        let nested = (2..depth).fold(json!("x"), |inner, _| json!({ "a": inner }));
+        let nested = (2..depth).fold(json!("x".repeat(1000)), |inner, _| json!({ "a": inner }));
         json!({"kind": "fact", "content": {"text": "tea", "structured": nested}})
     };
     let beyond = json!({"items": [item(MAX_DEPTH + 1)]});

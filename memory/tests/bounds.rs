@@ -103,7 +103,7 @@ fn object(bytes: usize) -> Value {
 }
 
 fn nested(depth: usize) -> Value {
-    (1..depth).fold(json!({}), |inner, _| json!({ "a": inner }))
+    (1..depth).fold(json!({"x": "x".repeat(1000)}), |inner, _| json!({ "a": inner }))
 }
 
 #[test]

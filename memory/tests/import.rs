@@ -411,3 +411,14 @@ fn what_is_repeated_is_short() {
     let found = read_as(Format::Chatgpt, "x.json", thread.to_string().as_bytes(), &Mapping::default());
     assert!(found.records[0].item.to_string().len() < 4_096);
 }
+
+#[test]
+fn html_nested_deeply_ends() {
+    for tag in ["<div>", "<b>", "<table><tr><td>", "<ul><li>"] {
+        let html = format!("{}deep", tag.repeat(5_000));
+        let entry = serde_json::json!([{"header": "Gemini Apps", "title": "Prompted x", "time": "2026-05-01T12:00:00Z",
+            "safeHtmlItem": [{"html": html}]}]);
+        let found = read_as(Format::Gemini, "x.json", entry.to_string().as_bytes(), &Mapping::default());
+        assert!(!found.records.is_empty(), "{tag}: {:?}", found.refused);
+    }
+}
