@@ -20,13 +20,13 @@ pub const MAX_PARTS: usize = 1792;
 /// Bytes that the parts of an item of any size may take in its commitment.
 pub const PARTS_FREE: usize = 16 << 10;
 /// Beyond [`PARTS_FREE`], the parts may take so many times the bytes of their JSON.
-pub const PARTS_RATIO: usize = 24;
+pub const PARTS_RATIO: usize = 16;
 /// Most bytes that the parts of an item may take in its commitment.
 pub const MAX_PARTS_BYTES: usize = 2 << 20;
 /// With [`COMMITTED_RATIO`]: most bytes of a commitment, as an SD-JWT that discloses everything.
 pub const COMMITTED_FREE: usize = 64 << 10;
 /// A commitment has at most [`COMMITTED_FREE`] bytes and so many for each byte of the item's JSON.
-pub const COMMITTED_RATIO: usize = 40;
+pub const COMMITTED_RATIO: usize = 24;
 
 /// The members that every commitment has, or may have once: `content`, `text`, `kind` and the like.
 const FIXED_PARTS: usize = 24;
