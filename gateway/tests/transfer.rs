@@ -471,8 +471,14 @@ async fn hostile_records() {
         assert!(reason.contains(named), "{named}: {reason}");
         assert!(fates[1].get("imported").is_some());
     }
-    let body = json!({"records": [{"source": "x", "item": deep}]});
-    world.owner("POST", "/oap/owner/import/records", Some(&body)).await.refused(400, "invalid_input");
+    // What is no JSON for the wire refuses its own record alone.
+    let large = json!({"kind": "fact", "content": {"structured": {"n": 9_007_199_254_740_993_u64}}});
+    for (item, named) in [(deep, "nested"), (large, "2^53"), (json!(7), "object")] {
+        let chunk = json!([{"source": "x", "item": item}, {"source": "ok", "item": note("Fine", &[])}]);
+        let fates = records(&world, chunk, true).await;
+        assert!(fates[0]["refused"].as_str().unwrap().contains(named), "{named}: {fates:?}");
+        assert!(fates[1].get("imported").is_some(), "{named}");
+    }
     let body = json!({"records": []});
     world.owner("POST", "/oap/owner/import/records", Some(&body)).await.refused(400, "invalid_input");
 }

@@ -2,7 +2,8 @@
 //!
 //! [`parse`] is the only way in for foreign bytes. It refuses what two readers could understand
 //! differently: duplicate member names, lone surrogates, numbers that a double cannot hold exactly,
-//! nesting beyond [`MAX_DEPTH`].
+//! nesting beyond [`MAX_DEPTH`]. It reads each byte once, and refuses a text whose values would take
+//! many times its size in memory.
 
 use serde::de::value::{MapDeserializer, SeqDeserializer};
 use serde::de::{
@@ -10,12 +11,16 @@ use serde::de::{
     Visitor,
 };
 use serde::forward_to_deserialize_any;
-use serde_json::value::RawValue;
 use serde_json::{Map, Number, Value};
 use std::fmt;
 
 /// Deepest nesting of arrays and objects that is read.
 pub const MAX_DEPTH: usize = 64;
+/// Values (members, elements, and the text itself) that a text of any length may have.
+pub const FREE_NODES: usize = 1 << 16;
+/// Beyond [`FREE_NODES`], a text has at most one value for so many of its bytes. A value takes 32 bytes in memory, an
+/// object some 600 more, and `{"a":0}` is 7 bytes.
+pub const BYTES_PER_NODE: usize = 16;
 
 /// The largest integer that every JSON reader agrees on: 2^53 - 1 (RFC 7493 section 2.2).
 const MAX_EXACT_INTEGER: i64 = 9_007_199_254_740_991;
@@ -36,8 +41,17 @@ pub enum JsonError {
 /// # Errors
 /// [`JsonError::Invalid`] for anything but a single well-formed text within the module's limits.
 pub fn parse(bytes: &[u8]) -> Result<Value, JsonError> {
-    let raw: &RawValue = serde_json::from_slice(bytes).map_err(invalid)?;
-    read(raw, 0)
+    let mut reader = serde_json::Deserializer::from_slice(bytes);
+    let value =
+        Node { left: &mut max_nodes(bytes.len()), depth: 0 }.deserialize(&mut reader).map_err(invalid)?;
+    reader.end().map_err(invalid)?;
+    Ok(value)
+}
+
+/// Most values of a text of that length, in bytes.
+#[must_use]
+pub const fn max_nodes(length: usize) -> usize {
+    FREE_NODES + length / BYTES_PER_NODE
 }
 
 /// Reads one JSON text into a wire type, through [`parse`].
@@ -69,62 +83,157 @@ fn invalid(error: serde_json::Error) -> JsonError {
     JsonError::Invalid(error.to_string())
 }
 
-fn refuse<T>(why: impl Into<String>) -> Result<T, JsonError> {
-    Err(JsonError::Invalid(why.into()))
+/// One value, and how deep it stands.
+struct Node<'r> {
+    /// How many values may still come.
+    left: &'r mut usize,
+    depth: usize,
 }
 
-/// One value from its own text. Working on the raw text keeps numbers as they were written and keeps
-/// `serde_json`'s private number token out of reach of foreign member names.
-fn read(raw: &RawValue, depth: usize) -> Result<Value, JsonError> {
-    let text = raw.get();
-    match text.as_bytes().first() {
-        Some(b'{' | b'[') if depth == MAX_DEPTH => refuse(format!("nested deeper than {MAX_DEPTH} levels")),
-        Some(b'{') => {
-            let members: Vec<(String, &RawValue)> = shallow(text, Members)?;
-            let mut object = Map::new();
-            for (name, value) in members {
-                if name.starts_with("$serde_json::") {
-                    return refuse(format!("member name {name:?} is reserved"));
-                }
-                let value = read(value, depth + 1)?;
-                if object.insert(name.clone(), value).is_some() {
-                    return refuse(format!("duplicate member {name:?}"));
-                }
-            }
-            Ok(Value::Object(object))
+impl Node<'_> {
+    fn below(&mut self) -> Node<'_> {
+        Node { left: &mut *self.left, depth: self.depth + 1 }
+    }
+
+    fn check_depth<E: serde::de::Error>(&self) -> Result<(), E> {
+        if self.depth < MAX_DEPTH {
+            Ok(())
+        } else {
+            Err(E::custom(format_args!("nested deeper than {MAX_DEPTH} levels")))
         }
-        Some(b'[') => {
-            let elements: Vec<&RawValue> = shallow(text, Elements)?;
-            elements.into_iter().map(|e| read(e, depth + 1)).collect::<Result<_, _>>().map(Value::Array)
-        }
-        Some(b'-' | b'0'..=b'9') => number(text).map(Value::Number),
-        _ => serde_json::from_str(text).map_err(invalid),
     }
 }
 
-fn shallow<'a, S: DeserializeSeed<'a>>(text: &'a str, seed: S) -> Result<S::Value, JsonError> {
-    let mut reader = serde_json::Deserializer::from_str(text);
-    seed.deserialize(&mut reader).map_err(invalid)
+impl<'de> DeserializeSeed<'de> for Node<'_> {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        *self.left = self.left.checked_sub(1).ok_or_else(|| {
+            D::Error::custom(format_args!(
+                "too many values for its length: at most {FREE_NODES}, and one for each {BYTES_PER_NODE} bytes"
+            ))
+        })?;
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Node<'_> {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(Value::Bool(value))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Value, E> {
+        Ok(Value::String(text.to_owned()))
+    }
+
+    // All other numbers, and these beyond 64 bits, come as objects: see [`Key`].
+    fn visit_u64<E: serde::de::Error>(self, value: u64) -> Result<Value, E> {
+        number(&value.to_string()).map(Value::Number).map_err(E::custom)
+    }
+
+    fn visit_i64<E: serde::de::Error>(self, value: i64) -> Result<Value, E> {
+        number(&value.to_string()).map(Value::Number).map_err(E::custom)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut seq: A) -> Result<Value, A::Error> {
+        self.check_depth()?;
+        let mut elements = Vec::new();
+        while let Some(element) = seq.next_element_seed(self.below())? {
+            elements.push(element);
+        }
+        Ok(Value::Array(elements))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<Value, A::Error> {
+        let mut members = Map::new();
+        while let Some(key) = map.next_key_seed(KeySeed)? {
+            let name = match key {
+                Key::Number => {
+                    let text: String = map.next_value()?;
+                    return number(&text).map(Value::Number).map_err(A::Error::custom);
+                }
+                Key::Name(name) => name,
+            };
+            self.check_depth()?;
+            // `serde_json` gives these names a meaning.
+            if name.starts_with("$serde_json::") {
+                return Err(A::Error::custom(format_args!("member name {name:?} is reserved")));
+            }
+            if members.contains_key(&name) {
+                return Err(A::Error::custom(format_args!("duplicate member {name:?}")));
+            }
+            members.insert(name, map.next_value_seed(self.below())?);
+        }
+        self.check_depth()?;
+        Ok(Value::Object(members))
+    }
+}
+
+/// The name of a member; or the sign that what is read is a number, which `serde_json` (with `arbitrary_precision`) hands
+/// over as it is written, in an object with one member of a name of its own.
+enum Key {
+    Name(String),
+    Number,
+}
+
+impl<'de> DeserializeSeed<'de> for KeySeed {
+    type Value = Key;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Key, D::Error> {
+        // Names that stand in the text come as bytes, its own name as a string: so foreign text cannot pass for it.
+        deserializer.deserialize_bytes(self)
+    }
+}
+
+/// Reads a [`Key`].
+struct KeySeed;
+
+impl Visitor<'_> for KeySeed {
+    type Value = Key;
+
+    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str("a member name")
+    }
+
+    fn visit_bytes<E: serde::de::Error>(self, name: &[u8]) -> Result<Key, E> {
+        // Lone surrogates come as bytes that are no UTF-8.
+        let name = std::str::from_utf8(name).map_err(|_| E::custom("a member name with a lone surrogate"))?;
+        Ok(Key::Name(name.to_owned()))
+    }
+
+    fn visit_str<E>(self, _token: &str) -> Result<Key, E> {
+        Ok(Key::Number)
+    }
 }
 
 /// A number in the one form that equals its canonical form, so that equal values compare equal.
-fn number(text: &str) -> Result<Number, JsonError> {
+fn number(text: &str) -> Result<Number, &'static str> {
+    const OUTSIDE: &str = "a number outside ±(2^53-1); write it as a string";
     if !text.contains(['.', 'e', 'E']) {
         return match text.parse::<i64>() {
             Ok(n) if n.unsigned_abs() <= MAX_EXACT_INTEGER.unsigned_abs() => Ok(Number::from(n)),
-            _ => refuse(format!("integer {text} is outside ±(2^53-1); write it as a string")),
+            _ => Err(OUTSIDE),
         };
     }
-    let value: f64 = text.parse().map_err(|_| JsonError::Invalid(format!("number {text}")))?;
+    let value: f64 = text.parse().map_err(|_| "not a number")?;
     if value.fract() == 0.0 && value.abs() <= MAX_EXACT_INTEGER as f64 {
         return Ok(Number::from(value as i64));
     }
     // The canonical form of these is an integer that would not be read.
     if value.fract() == 0.0 && value.abs() < 1e21 {
-        return refuse(format!("number {text} is outside ±(2^53-1); write it as a string"));
+        return Err(OUTSIDE);
     }
-    Number::from_f64(value)
-        .ok_or_else(|| JsonError::Invalid(format!("number {text} is too large for a double")))
+    Number::from_f64(value).ok_or("a number too large for a double")
 }
 
 /// A value whose objects are objects.
@@ -160,7 +269,7 @@ impl<'de> Deserializer<'de> for Strict {
     ) -> Result<V::Value, Self::Error> {
         match self.0 {
             Value::Object(_) => self.deserialize_any(visitor),
-            other => Err(Self::Error::custom(format!("invalid type: expected an object, not {other}"))),
+            _ => Err(Self::Error::custom("invalid type: expected an object")),
         }
     }
 
@@ -195,55 +304,6 @@ impl IntoDeserializer<'_, serde_json::Error> for Strict {
     type Deserializer = Self;
     fn into_deserializer(self) -> Self {
         self
-    }
-}
-
-struct Members;
-
-impl<'de> DeserializeSeed<'de> for Members {
-    type Value = Vec<(String, &'de RawValue)>;
-    fn deserialize<D: Deserializer<'de>>(self, d: D) -> Result<Self::Value, D::Error> {
-        d.deserialize_map(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Members {
-    type Value = Vec<(String, &'de RawValue)>;
-    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        f.write_str("an object")
-    }
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut members = Vec::new();
-        while let Some(member) = map.next_entry()? {
-            members.push(member);
-        }
-        Ok(members)
-    }
-}
-
-struct Elements;
-
-impl<'de> DeserializeSeed<'de> for Elements {
-    type Value = Vec<&'de RawValue>;
-    fn deserialize<D: Deserializer<'de>>(self, d: D) -> Result<Self::Value, D::Error> {
-        d.deserialize_seq(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Elements {
-    type Value = Vec<&'de RawValue>;
-    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        f.write_str("an array")
-    }
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
-        let mut elements = Vec::new();
-        while let Some(element) = seq.next_element()? {
-            elements.push(element);
-        }
-        if elements.len() > u32::MAX as usize {
-            return Err(A::Error::custom("array too long"));
-        }
-        Ok(elements)
     }
 }
 
@@ -351,5 +411,59 @@ mod tests {
         assert!(parse(b"{} {}").is_err());
         assert!(parse(b"").is_err());
         assert!(parse(b"\xff").is_err());
+    }
+
+    #[test]
+    fn numbers_are_read_as_they_were_written() {
+        // What `serde_json` would have rounded or read as something else stands beside strings full of numbers.
+        let text = r#"{"1":"-2\"3","a\\":[0.1,{"7e1":1e21}],"b":-12.50e-1,"c":["\\\\",9007199254740991]}"#;
+        let value = parse(text.as_bytes()).unwrap();
+        assert_eq!(value["a\\"], json!([0.1, {"7e1": 1e21}]));
+        assert_eq!((&value["b"], &value["c"][1]), (&json!(-1.25), &json!(9_007_199_254_740_991_i64)));
+    }
+
+    #[test]
+    fn refusals_hold_no_content() {
+        for text in [r#"{"pin":12345678901234567890}"#, "[9007199254740993.0]"] {
+            let message = parse(text.as_bytes()).unwrap_err().to_string();
+            assert!(message.contains("2^53") && !message.contains("123456") && !message.contains("900719"));
+        }
+    }
+
+    /// Elements of three bytes each.
+    fn dense(elements: usize) -> String {
+        format!("[{}[]]", "[],".repeat(elements - 1))
+    }
+
+    #[test]
+    fn values_are_counted() {
+        // The array itself is one of them.
+        let most = (FREE_NODES - 1) * BYTES_PER_NODE / (BYTES_PER_NODE - 3);
+        let at = |elements: usize| 1 + elements <= max_nodes(dense(elements).len());
+        assert!(at(most) && !at(most + BYTES_PER_NODE), "the bound is near");
+        assert!(parse(dense(most).as_bytes()).is_ok());
+        let message = parse(dense(most + BYTES_PER_NODE).as_bytes()).unwrap_err().to_string();
+        assert!(message.contains("too many values"), "{message}");
+        // Longer values leave room for more of them.
+        let long = format!("[{}0]", "\"0123456789abc\",".repeat(2 * FREE_NODES));
+        assert!(parse(long.as_bytes()).is_ok());
+    }
+
+    #[test]
+    fn depth_costs_nothing() {
+        // The same bytes, one level and as many levels as there may be: reading a level again would show as 60 times.
+        let body = "\"0123456789abcdef\",".repeat(20_000);
+        let at = |depth: usize| format!("{}{body}0{}", "[".repeat(depth), "]".repeat(depth));
+        let took = |text: &str| {
+            let once = || {
+                #[expect(clippy::disallowed_methods, reason = "this measures")]
+                let start = std::time::Instant::now();
+                parse(text.as_bytes()).unwrap();
+                start.elapsed()
+            };
+            (0..5).map(|_| once()).min().unwrap()
+        };
+        let (flat, deep) = (at(1), at(MAX_DEPTH));
+        assert!((0..5).any(|_| took(&deep) < took(&flat) * 4), "reading takes longer the deeper it is");
     }
 }

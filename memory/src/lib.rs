@@ -3,6 +3,7 @@
 //! Pure functions: no I/O, no clock, no hidden randomness. Time, salts and keys come in as arguments.
 //!
 //! - [`item`]: the unit of memory (RFC 0010 section 3.2) and its reading from the wire
+//! - [`size`], [`limits`]: what an item may take
 //! - [`detect`]: spans of personal data in text
 //! - [`sd_jwt`], [`commitment`]: a version of an item as one SD-JWT whose parts can be shown one by one
 //! - [`chain`], [`receipt`]: append-only logs, signed entry by entry
@@ -29,6 +30,7 @@ pub mod filter;
 pub mod gate;
 pub mod import;
 pub mod item;
+pub mod limits;
 pub mod lines;
 pub mod profile;
 pub mod project;
@@ -36,6 +38,7 @@ pub mod rank;
 pub mod receipt;
 pub mod record;
 pub mod sd_jwt;
+pub mod size;
 pub mod text;
 pub mod tree;
 pub mod vector;

@@ -19,8 +19,8 @@ pub const DECOY_STEP: usize = 8;
 /// The digest array at the root has at least so many: more than an item has optional members, so that it never
 /// tells how many of them there are.
 pub const ROOT_DIGESTS: usize = 16;
-/// Most disclosures that are read in one SD-JWT.
-const MAX_DISCLOSURES: usize = 4096;
+/// Most disclosures of one SD-JWT. No item that is accepted has more ([`crate::size`]).
+pub const MAX_DISCLOSURES: usize = 4096;
 
 /// Why an SD-JWT was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -241,7 +241,7 @@ impl<'a> Presentation<'a> {
         if !rest.is_empty() && !rest.ends_with('~') {
             return Err(SdJwtError::KeyBinding);
         }
-        if jwt.split('.').count() != 3 || rest.split('~').count() > MAX_DISCLOSURES {
+        if jwt.split('.').count() != 3 || rest.split_terminator('~').count() > MAX_DISCLOSURES {
             return Err(SdJwtError::Malformed);
         }
         Ok(Self { text, jwt })

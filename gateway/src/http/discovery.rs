@@ -7,6 +7,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use oap_manifest::actions::Action;
+use oap_memory::answer::MAX_QUERY;
 use oap_memory::text::{Language, terms};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -49,6 +50,9 @@ struct Intent {
 pub async fn discover(State(app): State<App>, request: Incoming) -> Result<Response, Error> {
     request.limit(&app)?;
     let Intent { intent } = request.json_as()?;
+    if intent.len() > MAX_QUERY {
+        return Err(Error::Member("intent", format!("at most {MAX_QUERY} bytes")));
+    }
     let asked = words(&intent);
     let mut matches: Vec<(f64, Value)> = Action::ALL
         .into_iter()

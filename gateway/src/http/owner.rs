@@ -9,6 +9,7 @@ use crate::service::audit::AuditQuery;
 use crate::service::conformance::AttestRequest;
 use crate::service::deletion::DeleteRequest;
 use crate::service::grants::GrantDraft;
+use crate::service::import::{BundleChunk, RecordChunk};
 use crate::service::items::ListQuery;
 use crate::service::owner::{OwnerAgent, Permission};
 use axum::Router;
@@ -170,12 +171,14 @@ async fn export_seal(State(app): State<App>, request: Incoming) -> Result<Respon
 
 async fn import_bundle(State(app): State<App>, request: Incoming) -> Result<Response, Error> {
     agent(&app, &request, Permission::Admin).await?;
-    Ok(Oap(json!({"fates": app.gateway.import_bundle(request.json_as()?).await?})).into_response())
+    let chunk = BundleChunk::parse(request.json_bytes()?)?;
+    Ok(Oap(json!({"fates": app.gateway.import_bundle(chunk).await?})).into_response())
 }
 
 async fn import_records(State(app): State<App>, request: Incoming) -> Result<Response, Error> {
     agent(&app, &request, Permission::Admin).await?;
-    Ok(Oap(json!({"fates": app.gateway.import_records(request.json_as()?).await?})).into_response())
+    let chunk = RecordChunk::parse(request.json_bytes()?)?;
+    Ok(Oap(json!({"fates": app.gateway.import_records(chunk).await?})).into_response())
 }
 
 async fn import_finish(State(app): State<App>, request: Incoming) -> Result<Response, Error> {

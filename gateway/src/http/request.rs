@@ -60,6 +60,15 @@ impl Incoming {
         Ok(json::parse_as(&self.body)?)
     }
 
+    /// The bytes of the body, which says that it is JSON; for what reads its parts one by one.
+    ///
+    /// # Errors
+    /// [`Error::Member`] for another media type.
+    pub fn json_bytes(&self) -> Result<&[u8], Error> {
+        self.check_media_type()?;
+        Ok(&self.body)
+    }
+
     fn check_media_type(&self) -> Result<(), Error> {
         let given = self.parts.headers.get(header::CONTENT_TYPE).and_then(|v| v.to_str().ok());
         let essence = given.unwrap_or_default().split(';').next().unwrap_or_default().trim();

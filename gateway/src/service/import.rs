@@ -11,7 +11,7 @@ use crate::service::items::{Prepared, merge, whole};
 use crate::tables::{
     self, FOREIGN_RECEIPTS, FORMER, HEADS, LINKS, SOURCES, TOMBSTONES, decode, encode, entry,
 };
-use oap_identity::json::{self, canonical};
+use oap_identity::json::{self, JsonError, canonical};
 use oap_identity::time::MAX_SKEW;
 use oap_identity::{BundleId, Did, DidDocument, Hash, ItemId, Timestamp};
 use oap_memory::bundle::{Counts, ItemLine};
@@ -22,6 +22,7 @@ use oap_memory::item::Body;
 use oap_memory::receipt::{Receipt, ReceiptType};
 use oap_memory::record::{Head, Meta, Status};
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -30,8 +31,7 @@ use std::sync::Arc;
 pub const MAX_CHUNK: usize = 1000;
 
 /// A chunk of a bundle.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone)]
 pub struct BundleChunk {
     /// Of which bundle.
     pub bundle_id: BundleId,
@@ -39,22 +39,74 @@ pub struct BundleChunk {
     pub principal: Did,
     /// The documents of all who signed something, as the owner trusts them.
     pub documents: Vec<Value>,
-    /// Items.
-    pub items: Vec<ItemLine>,
+    /// Items, each read on its own: what is wrong with one refuses that one.
+    pub items: Vec<Result<ItemLine, JsonError>>,
     /// Whether nothing is to be written.
-    #[serde(default)]
     pub dry_run: bool,
 }
 
 /// A chunk of records that an importer made.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone)]
 pub struct RecordChunk {
-    /// The records.
-    pub records: Vec<Record>,
+    /// The records, each read on its own: what is wrong with one refuses that one.
+    pub records: Vec<Result<Record, JsonError>>,
     /// Whether nothing is to be written.
-    #[serde(default)]
     pub dry_run: bool,
+}
+
+impl BundleChunk {
+    /// Reads a chunk.
+    ///
+    /// # Errors
+    /// [`JsonError`] for what stands around the items.
+    pub fn parse(bytes: &[u8]) -> Result<Self, JsonError> {
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Raw<'a> {
+            bundle_id: BundleId,
+            principal: Did,
+            #[serde(borrow)]
+            documents: Vec<&'a RawValue>,
+            #[serde(borrow)]
+            items: Vec<&'a RawValue>,
+            #[serde(default)]
+            dry_run: bool,
+        }
+        let Raw { bundle_id, principal, documents, items, dry_run } = around(bytes)?;
+        let documents =
+            documents.iter().map(|raw| json::parse(raw.get().as_bytes())).collect::<Result<_, _>>()?;
+        let items = items.iter().map(|raw| json::parse_as(raw.get().as_bytes())).collect();
+        Ok(Self { bundle_id, principal, documents, items, dry_run })
+    }
+}
+
+impl RecordChunk {
+    /// Reads a chunk.
+    ///
+    /// # Errors
+    /// [`JsonError`] for what stands around the records.
+    pub fn parse(bytes: &[u8]) -> Result<Self, JsonError> {
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Raw<'a> {
+            #[serde(borrow)]
+            records: Vec<&'a RawValue>,
+            #[serde(default)]
+            dry_run: bool,
+        }
+        let Raw { records, dry_run } = around(bytes)?;
+        let records = records.iter().map(|raw| json::parse_as(raw.get().as_bytes())).collect();
+        Ok(Self { records, dry_run })
+    }
+}
+
+/// What stands around the raw elements of a chunk.
+fn around<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, JsonError> {
+    // `serde` alone would take an array's elements for the members in order.
+    if !bytes.trim_ascii_start().starts_with(b"{") {
+        return Err(JsonError::Invalid("a chunk is an object".to_owned()));
+    }
+    serde_json::from_slice(bytes).map_err(|e| JsonError::Invalid(e.to_string()))
 }
 
 /// A record of another vendor, as an item.
@@ -167,7 +219,10 @@ impl Gateway {
             let principal = principal.clone();
             move || {
                 let now = gateway.clock.now();
-                let arrive = |line: &ItemLine| gateway.arrive(line, &principal, &known, now);
+                let arrive = |line: &Result<ItemLine, JsonError>| {
+                    let line = line.as_ref().map_err(ToString::to_string)?;
+                    gateway.arrive(line, &principal, &known, now)
+                };
                 items.iter().map(arrive).collect::<Vec<_>>()
             }
         };
@@ -306,14 +361,25 @@ impl Gateway {
         if chunk.records.is_empty() || chunk.records.len() > MAX_CHUNK {
             return Err(Error::Member("records", format!("must be 1 to {MAX_CHUNK} records")));
         }
-        let (records, dry_run) = (Arc::new(chunk.records), chunk.dry_run);
-        let mut fates: Vec<Option<Fate>> = vec![None; records.len()];
+        let mut fates: Vec<Option<Fate>> = vec![None; chunk.records.len()];
+        // Where each record that could be read stands in the chunk.
+        let (mut records, mut places) = (Vec::with_capacity(fates.len()), Vec::with_capacity(fates.len()));
+        for (place, record) in chunk.records.into_iter().enumerate() {
+            match record {
+                Ok(record) => {
+                    records.push(record);
+                    places.push(place);
+                }
+                Err(error) => fates[place] = Some(Fate::Refused(error.to_string())),
+            }
+        }
+        let (records, dry_run) = (Arc::new(records), chunk.dry_run);
         // A source that is named twice is written twice, one after the other.
         for turn in turns(&records) {
             let turn = Arc::new(turn);
             let became = until_it_holds(|| self.import_turn(records.clone(), turn.clone(), dry_run)).await?;
             for (number, fate) in turn.iter().zip(became) {
-                fates[*number] = Some(fate);
+                fates[places[*number]] = Some(fate);
             }
         }
         Ok(fates.into_iter().flatten().collect())

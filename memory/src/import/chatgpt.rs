@@ -2,7 +2,7 @@
 //!
 //! A conversation is a tree (`mapping`) of messages; `current_node` is the leaf of the thread that the person sees.
 
-use super::{Draft, File, Sink, json, skipped, text, time};
+use super::{Draft, File, MAX_ID, Sink, json, skipped, text, time};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -55,7 +55,7 @@ fn memory(memory: &Value, place: &str, sink: Sink) -> ControlFlow<()> {
 fn conversation(conversation: &Value, place: &str, sink: Sink) -> ControlFlow<()> {
     let thread =
         [&conversation["conversation_id"], &conversation["id"]].into_iter().find(|id| id.is_string());
-    let Some(thread) = thread.and_then(Value::as_str) else {
+    let Some(thread) = thread.and_then(Value::as_str).filter(|id| id.len() <= MAX_ID) else {
         return sink(super::refused(place.to_owned(), "a conversation without id"));
     };
     let Some(mapping) = conversation["mapping"].as_object() else {
@@ -121,10 +121,13 @@ fn thread_of<'a>(conversation: &'a Value, mapping: &'a Map<String, Value>) -> BT
     seen
 }
 
+/// Most nodes between a message and the one that it answers.
+const MAX_STEPS: usize = 64;
+
 /// The nearest node above that says something.
 fn parent(node: &Value, mapping: &Map<String, Value>) -> Option<Value> {
     let mut at = node["parent"].as_str()?;
-    for _ in 0..mapping.len() {
+    for _ in 0..MAX_STEPS {
         let parent = mapping.get(at)?;
         let role = parent["message"]["author"]["role"].as_str();
         if matches!(role, Some("user" | "assistant")) {

@@ -1,6 +1,10 @@
 //! Markdown: notes of basic-memory and Obsidian, and the instruction files of coding agents.
 
-use super::{Draft, File, Sink, refused, skipped, time};
+use super::bounded::Budget;
+use super::{
+    Draft, File, MAX_FRONT_DEPTH, MAX_FRONT_MATTER, MAX_NOTE, Sink, refused, skipped, start_of, time,
+};
+use crate::item::MAX_SHORT;
 use serde_json::{Value, json};
 use std::io::Read;
 use std::ops::ControlFlow;
@@ -8,19 +12,21 @@ use std::ops::ControlFlow;
 pub(super) const ABOUT_NOTES: &str = "observations (\"- [category] text #tag\") and relations (\"- type [[Note]]\") of basic-memory \
     become facts, the rest of a note one fact a section of level one or two; front matter, tags and titles are kept as \
     provenance and labels; embedded files are left out";
+/// Most tags of a note that become labels.
+const MAX_TAGS: usize = 32;
+/// Most brackets that open a list or an object in front matter.
+const MAX_FRONT_BRACKETS: usize = 1024;
+
 pub(super) const ABOUT_AGENTS: &str = "each bullet and each paragraph becomes a preference (a fact in MEMORY.md), with the headings \
     above it as provenance; code blocks stay with what they belong to";
-
-/// Largest file, in bytes.
-const MAX_FILE: u64 = 8 << 20;
 
 fn load(file: File, sink: Sink) -> Option<String> {
     let mut bytes = Vec::new();
     let name = file.name.to_owned();
-    let read = (&mut *file.bytes).take(MAX_FILE + 1).read_to_end(&mut bytes);
+    let read = (&mut *file.bytes).take(MAX_NOTE as u64 + 1).read_to_end(&mut bytes);
     let refusal = match read {
         Err(error) => error.to_string(),
-        Ok(_) if bytes.len() as u64 > MAX_FILE => "the file is larger than 8 MiB".to_owned(),
+        Ok(_) if bytes.len() > MAX_NOTE => format!("the file is larger than {MAX_NOTE} bytes"),
         Ok(_) => match String::from_utf8(bytes) {
             Ok(text) => return Some(text.trim_start_matches('\u{feff}').replace("\r\n", "\n")),
             Err(_) => "not UTF-8".to_owned(),
@@ -30,15 +36,24 @@ fn load(file: File, sink: Sink) -> Option<String> {
     None
 }
 
-/// The front matter, and the rest.
-fn front_matter(text: &str) -> (Value, &str) {
-    let none = || (json!({}), text);
-    let Some(rest) = text.strip_prefix("---\n") else { return none() };
-    let Some(end) = rest.find("\n---") else { return none() };
-    let body = rest[end + 4..].trim_start_matches(['-', '\n']);
-    match serde_yaml_ng::from_str::<Value>(&rest[..end]) {
-        Ok(matter) if matter.is_object() => (matter, body),
-        _ => none(),
+/// The front matter, and the rest. What is no YAML is text like the rest.
+fn front_matter(text: &str) -> Result<(Value, &str), String> {
+    let none = (json!({}), text);
+    let Some((matter, body)) = text.strip_prefix("---\n").and_then(|rest| rest.split_once("\n---")) else {
+        return Ok(none);
+    };
+    if matter.len() > MAX_FRONT_MATTER {
+        return Err(format!("front matter: at most {MAX_FRONT_MATTER} bytes"));
+    }
+    // The library looks at every open bracket again for each token.
+    let nested = matter.bytes().filter(|byte| matches!(byte, b'[' | b'{')).count();
+    if nested > MAX_FRONT_BRACKETS {
+        return Err(format!("front matter: at most {MAX_FRONT_BRACKETS} lists and objects in brackets"));
+    }
+    let budget = Budget::new(MAX_FRONT_MATTER, MAX_FRONT_DEPTH);
+    match budget.read(serde_yaml_ng::Deserializer::from_str(matter)) {
+        Ok(matter) if matter.is_object() => Ok((matter, body.trim_start_matches(['-', '\n']))),
+        _ => Ok(none),
     }
 }
 
@@ -75,14 +90,18 @@ impl Note<'_> {
 }
 
 fn note(name: &str, text: &str, sink: Sink) -> ControlFlow<()> {
-    let (matter, body) = front_matter(text);
+    let (matter, body) = match front_matter(text) {
+        Ok(parts) => parts,
+        Err(reason) => return sink(refused(name.to_owned(), reason)),
+    };
     let stem = name.rsplit('/').next().unwrap_or(name).trim_end_matches(".markdown").trim_end_matches(".md");
-    let title = matter["title"].as_str().unwrap_or(stem).to_owned();
-    let tags = match &matter["tags"] {
+    let title = start_of(matter["title"].as_str().unwrap_or(stem), MAX_SHORT).to_owned();
+    let mut tags: Vec<String> = match &matter["tags"] {
         Value::Array(tags) => tags.iter().filter_map(Value::as_str).map(hash_tag).collect(),
         Value::String(tags) => tags.split([',', ' ']).filter(|t| !t.is_empty()).map(hash_tag).collect(),
         _ => Vec::new(),
     };
+    tags.truncate(MAX_TAGS);
     let note = Note { name, title, matter, tags };
     let mut section = (String::new(), String::new());
     let mut number = 0;
@@ -143,8 +162,8 @@ fn hash_tag(tag: &str) -> String {
 
 fn heading(line: &str) -> Option<(usize, &str)> {
     let level = line.bytes().take_while(|byte| *byte == b'#').count();
-    let title = line[level..].strip_prefix(' ')?;
-    (1..=6).contains(&level).then(|| (level, title.trim()))
+    let title = line.get(level..)?.strip_prefix(' ')?;
+    (1..=6).contains(&level).then(|| (level, start_of(title.trim(), MAX_SHORT)))
 }
 
 /// `[category] text #tag (context)`; check boxes are none.
@@ -188,7 +207,10 @@ pub(super) fn agents(file: File, sink: Sink) {
 fn instructions(name: &str, text: &str, sink: Sink) -> ControlFlow<()> {
     let base = name.rsplit('/').next().unwrap_or(name);
     let kind = if base.eq_ignore_ascii_case("memory.md") { "fact" } else { "preference" };
-    let (_, body) = front_matter(text);
+    let (_, body) = match front_matter(text) {
+        Ok(parts) => parts,
+        Err(reason) => return sink(refused(name.to_owned(), reason)),
+    };
     let mut headings: Vec<(usize, String)> = Vec::new();
     let mut block = String::new();
     let mut began = 1;

@@ -1,16 +1,15 @@
 //! Tables: CSV with a header, and JSON Lines, with a mapping of their columns.
 
-use super::{Draft, File, Sink, refused, skipped, time};
+use super::bounded::Bounded;
+use super::{Draft, File, MAX_LINE, Sink, refused, skipped, time};
 use crate::lines::lines;
 use serde_json::{Map, Value, json};
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 pub(super) const ABOUT: &str = "columns become members as the mapping says (text, kind, label, subject, captured_at, confidence, \
     scope, id); columns that it does not name become structured content; without an id a row is told apart by what it says";
-
-/// Longest line, in bytes.
-const MAX_LINE: usize = 1 << 20;
 
 /// Which column stands for which member.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -59,7 +58,9 @@ impl Mapping {
 
 pub(super) fn csv(file: File, sink: Sink) {
     let (name, mapping) = (file.name.to_owned(), file.mapping);
-    let mut reader = csv::ReaderBuilder::new().flexible(false).from_reader(file.bytes);
+    let left = Cell::new(MAX_LINE);
+    let mut reader =
+        csv::ReaderBuilder::new().flexible(false).from_reader(Bounded::new(file.bytes, MAX_LINE, &left));
     let header = match reader.byte_headers() {
         Ok(header) => header.clone(),
         Err(error) => {
@@ -72,6 +73,7 @@ pub(super) fn csv(file: File, sink: Sink) {
     loop {
         let line = reader.position().line();
         let place = format!("{name}:{line}");
+        left.set(MAX_LINE);
         let told = match reader.read_byte_record(&mut record) {
             Ok(false) => return,
             Ok(true) => match row(&header, &record) {
