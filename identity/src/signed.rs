@@ -16,7 +16,7 @@ use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::{Value, json};
 
 /// Longest JWT that is read, in bytes.
-const MAX_JWT: usize = 16 * 1024;
+pub const MAX_JWT: usize = 16 * 1024;
 
 /// Why a signed thing was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
