@@ -66,11 +66,7 @@ impl Remote {
     /// The documents of all who signed something in an answer: the principal's, and those of the houses that items came
     /// from. Nothing is fetched before the answer's own signature holds, and not for more than [`MAX_SIGNERS`].
     async fn documents(&self, answer: &Value) -> Result<BTreeMap<Did, Arc<DidDocument>>, ClientError> {
-        check_envelope(answer, &self.document)?;
-        let named = signers(answer);
-        if named.len() > MAX_SIGNERS {
-            return Err(ClientError::Mismatch("it names more signers than an answer has"));
-        }
+        let named = named_signers(answer, &self.document)?;
         let mut known = BTreeMap::from([(self.principal().clone(), self.document.clone())]);
         for did in named {
             if let Entry::Vacant(place) = known.entry(did) {
@@ -197,6 +193,19 @@ impl Session<'_> {
         let ask = Ask { method: "POST", url, authorization, proof, body: Some(body) };
         send(&self.remote.client, ask, allowed).await
     }
+}
+
+/// Whom an answer names as signers, once its own signature holds: at most [`MAX_SIGNERS`].
+///
+/// # Errors
+/// [`ClientError::Evidence`], [`ClientError::Mismatch`].
+pub fn named_signers(answer: &Value, principal: &DidDocument) -> Result<BTreeSet<Did>, ClientError> {
+    check_envelope(answer, principal)?;
+    let named = signers(answer);
+    if named.len() > MAX_SIGNERS {
+        return Err(ClientError::Mismatch("it names more signers than an answer has"));
+    }
+    Ok(named)
 }
 
 /// That the principal signed an answer, whatever is in it. The rest is for [`evidence::answer`] to check.
