@@ -148,3 +148,28 @@ async fn finish(
 fn set(response: &mut Response, name: header::HeaderName, value: &'static str) {
     response.headers_mut().insert(name, HeaderValue::from_static(value));
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axum::body::Body;
+    use axum::http::{Request, StatusCode};
+    use tower::ServiceExt;
+
+    /// A panic in a handler is an answer of that request, and says nothing of what panicked.
+    #[tokio::test]
+    #[expect(clippy::panic, reason = "the panic is what is tested")]
+    async fn a_panic_is_one_requests_failure() {
+        async fn broken() -> Response {
+            panic!("content of an item");
+        }
+        let router = Router::new().route("/", get(broken)).layer(CatchPanicLayer::custom(panicked));
+        let request = || Request::get("/").body(Body::empty()).unwrap();
+        for _ in 0..2 {
+            let mut response = router.clone().oneshot(request()).await.unwrap();
+            assert_eq!(response.status(), StatusCode::INTERNAL_SERVER_ERROR);
+            let refusal = response.extensions_mut().remove::<error::Refusal>().unwrap();
+            assert!(!refusal.message.contains("content"));
+        }
+    }
+}
