@@ -1,6 +1,7 @@
 //! Bounds on foreign things in bytes, count and time: the page that lists them, and each at its bound and beyond.
 
 mod common;
+mod program;
 
 #[path = "limits/bodies.rs"]
 mod bodies;

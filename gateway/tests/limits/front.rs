@@ -3,7 +3,7 @@
 use crate::common::World;
 use oap_gateway::config::Config;
 use oap_gateway::front::{Connections, Deadlines};
-use oap_gateway::home::Home;
+use oap_gateway::home;
 use oap_gateway::serve;
 use rustls::ClientConfig;
 use rustls::pki_types::{CertificateDer, ServerName, pem::PemObject};
@@ -35,7 +35,7 @@ impl Served {
     async fn new(plain_http: bool, deadlines: Deadlines, connections: Arc<Connections>) -> Self {
         let world = World::with(1, Config { plain_http, ..Config::default() }).await;
         let folder = tempfile::tempdir().unwrap();
-        let home = Home::new(folder.path().to_owned());
+        let home = home::Home::new(folder.path().to_owned());
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let (stop, stopped) = oneshot::channel();
@@ -199,4 +199,20 @@ async fn silent_connections_do_not_shut_the_door() {
         assert_eq!(rest(stream).await, "");
     }
     server.stop().await;
+}
+
+/// The real program with 128 file descriptors, and 150 connections that say nothing: its owner gets in.
+#[test]
+fn a_server_with_few_descriptors() {
+    use crate::program::{BINARY, Home};
+    let home = Home::web();
+    let folder = home.home().to_string_lossy().into_owned();
+    let mut command = std::process::Command::new("sh");
+    command.args(["-c", "ulimit -n 128; exec \"$0\" \"$@\"", BINARY, "--home", &folder, "serve"]);
+    let server = home.serve_as(command);
+    let silent: Vec<std::net::TcpStream> =
+        (0..150).map(|_| std::net::TcpStream::connect(("127.0.0.1", home.port)).unwrap()).collect();
+    home.run(&["item", "list"]).ok();
+    drop(silent);
+    assert_eq!(server.stop().0, 0);
 }
