@@ -2,10 +2,10 @@
 
 use crate::error::Error;
 use crate::gateway::{Gateway, blocking};
-use crate::ledger::{Stored, Writing, chain_of, until_it_holds};
+use crate::ledger::{Writing, chain_of, until_it_holds};
 use crate::service::gates::{self, Decided};
 use crate::shelf::{Shelved, StoredGrant, Usage};
-use crate::tables::{DISCLOSED, GRANTS, PLACES, PROOFS, REVOKED, USAGE, decode, disclosed, encode};
+use crate::tables::{DISCLOSED, GRANTS, PLACES, REVOKED, USAGE, decode, disclosed, encode};
 use crate::views::Seen;
 use oap_grants::exchange::{ExchangeRequest, ExchangeResponse, MAX_CHAIN, ProofError, UnverifiedProof};
 use oap_grants::grant::{Budget, Delegable, GrantError, StatusIndex, StatusRef, UnverifiedGrant};
