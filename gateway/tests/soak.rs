@@ -258,7 +258,9 @@ async fn misbehave_once(scene: &Scene, number: usize) -> std::io::Result<()> {
                 stream.write_all(FLOOD.as_bytes()).await?;
                 stream.flush().await?;
                 let mut answer = [0; 4096];
-                stream.read(&mut answer).await?;
+                if stream.read(&mut answer).await? == 0 {
+                    break;
+                }
             }
             return Ok(());
         }
