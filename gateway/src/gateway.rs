@@ -7,6 +7,7 @@ use crate::error::Error;
 use crate::keyring::{Keyring, StoredKeys};
 use crate::ledger::ANONYMOUS;
 use crate::proofs::Proofs;
+use crate::refusals::Refusals;
 use crate::service::erasures::Erasures;
 use crate::service::{conformance, memorization};
 use crate::shelf::Shelf;
@@ -63,6 +64,7 @@ pub struct Gateway {
     pub(crate) catalog: Catalog,
     pub(crate) shelf: Shelf,
     pub(crate) proofs: Proofs,
+    pub(crate) refusals: Refusals,
     pub(crate) views: Views,
     keys: ArcSwap<Keyring>,
     published: ArcSwap<Published>,
@@ -137,6 +139,7 @@ impl Gateway {
             catalog: Catalog::load(&store)?,
             shelf: Shelf::load(&store)?,
             proofs: Proofs::load(&store)?,
+            refusals: Refusals::default(),
             views: Views::new(config.view_cache_bytes),
             keys: ArcSwap::from_pointee(keys),
             published: ArcSwap::from_pointee(published),

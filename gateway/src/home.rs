@@ -6,7 +6,7 @@
 //! | `vault` | content keys, sealed under the master key | owner |
 //! | `store/` | everything else, sealed | owner |
 //! | `admin.json` | the administrator's key and trust token | owner |
-//! | `did.json` | a copy of the published DID document | all |
+//! | `did.json` | a copy of the published DID document | owner |
 //! | `tls/` | the self-made certificate and its key | owner |
 //! | `erasures.jsonl` | what was erased, signed: replayed when a backup is restored | owner |
 //! | `sanctions/` | sanctions lists | owner |
@@ -16,6 +16,7 @@ use crate::ambient::{SystemClock, SystemRandom};
 use crate::config::{Config, ConfigError};
 use crate::embedding::{EmbeddingModel, RemoteModel};
 use crate::error::Error;
+use crate::files;
 use crate::gateway::{Gateway, Parts};
 use crate::keyring::StoredKeys;
 use crate::service::owner::Permission;
@@ -32,9 +33,7 @@ use rustls_pki_types::pem::PemObject;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::fs::OpenOptions;
 use std::io::{IsTerminal, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use zeroize::Zeroizing;
@@ -153,8 +152,8 @@ impl Home {
         if config_file.exists() || self.file("vault").exists() {
             return Err(HomeError::Exists(self.0.clone()));
         }
-        let make = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.0);
-        make.map_err(|e| file_error(&self.0, e))?;
+        files::create_folder(&self.0).map_err(|e| file_error(&self.0, e))?;
+        self.tighten()?;
         let now = SystemClock.now();
         let (did, keys) = match init.did {
             Some(did) => (did, StoredKeys::generate(&SystemRandom, now)),
@@ -179,8 +178,20 @@ impl Home {
         self.write_admin(&gateway, &Signer::seed(&SystemRandom))?;
         let document = self.file("did.json");
         let text = serde_json::to_string_pretty(&gateway.published().did).map_err(Error::from)?;
-        std::fs::write(&document, text + "\n").map_err(|e| file_error(&document, e))?;
+        write_private(&document, (text + "\n").as_bytes())?;
         Ok(did)
+    }
+
+    /// Takes the folder from the eyes of others, and says so.
+    fn tighten(&self) -> Result<(), HomeError> {
+        if files::tighten_folder(&self.0).map_err(|e| file_error(&self.0, e))? {
+            let said = "others could look into the gateway's folder; it is yours alone now";
+            tracing::warn!("{said}");
+            if !tracing::dispatcher::has_been_set() {
+                let _ = writeln!(std::io::stderr(), "warning: {said}");
+            }
+        }
+        Ok(())
     }
 
     /// Opens the gateway. Flags outrank environment and configuration file.
@@ -190,6 +201,7 @@ impl Home {
     pub async fn open(&self, flags: &BTreeMap<String, Value>) -> Result<Arc<Gateway>, HomeError> {
         let config = Config::load(&self.0, flags)?;
         config.principal(&self.0)?;
+        self.tighten()?;
         // The lock first: nobody is asked for a passphrase in vain.
         let engine = SledEngine::open(&self.file("store"))?;
         let vault = Vault::open(&self.file("vault"), &master(&config)?)?;
@@ -422,16 +434,5 @@ fn malformed(path: &Path, error: &dyn std::fmt::Display) -> HomeError {
 /// # Errors
 /// [`HomeError::File`].
 pub fn write_private(path: &Path, bytes: &[u8]) -> Result<(), HomeError> {
-    let failed = |e| file_error(path, e);
-    if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
-        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(parent).map_err(failed)?;
-    }
-    let mut name = path.file_name().unwrap_or_default().to_os_string();
-    name.push(".new");
-    let fresh = path.with_file_name(name);
-    let _ = std::fs::remove_file(&fresh);
-    let mut file =
-        OpenOptions::new().write(true).create_new(true).mode(0o600).open(&fresh).map_err(failed)?;
-    file.write_all(bytes).and_then(|()| file.sync_all()).map_err(failed)?;
-    std::fs::rename(&fresh, path).map_err(failed)
+    files::write(path, bytes).map_err(|e| file_error(path, e))
 }

@@ -11,6 +11,7 @@
 pub mod attenuate;
 pub mod dpop;
 pub mod exchange;
+pub mod freshness;
 pub mod grant;
 pub mod limits;
 pub mod status;

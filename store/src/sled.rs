@@ -3,7 +3,8 @@
 use crate::StoreError;
 use crate::engine::{Engine, Op, Pairs};
 use sled::{Batch, Db};
-use std::fs::{File, TryLockError};
+use std::fs::{DirBuilder, File, Permissions, TryLockError};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::time::Duration;
 
@@ -29,7 +30,10 @@ impl SledEngine {
         let config = sled::Config::new().path(path).cache_capacity(CACHE).flush_every_ms(None);
         for _ in 0..ATTEMPTS {
             match config.open() {
-                Ok(db) => return Ok(Self(db, lock)),
+                Ok(db) => {
+                    keep_private(path).map_err(|e| StoreError::Engine(e.to_string()))?;
+                    return Ok(Self(db, lock));
+                }
                 // sled wraps the failed lock in an error of its own.
                 Err(e) if e.to_string().contains("could not acquire lock") => std::thread::sleep(PAUSE),
                 Err(e) => return Err(failed(&e)),
@@ -41,13 +45,29 @@ impl SledEngine {
 
 fn lock(path: &Path) -> Result<File, StoreError> {
     let failed = |e: std::io::Error| StoreError::Engine(format!("{}: {e}", path.display()));
-    std::fs::create_dir_all(path).map_err(failed)?;
-    let lock = File::create(path.join("lock")).map_err(failed)?;
+    DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(failed)?;
+    let lock = File::options().write(true).create(true).truncate(false).mode(0o600).open(path.join("lock"));
+    let lock = lock.map_err(failed)?;
     match lock.try_lock() {
         Ok(()) => Ok(lock),
         Err(TryLockError::WouldBlock) => Err(StoreError::Locked),
         Err(TryLockError::Error(e)) => Err(failed(e)),
     }
+}
+
+/// Takes the folder and everything in it from the eyes of others: sled makes its files as the umask allows.
+fn keep_private(path: &Path) -> std::io::Result<()> {
+    std::fs::set_permissions(path, Permissions::from_mode(0o700))?;
+    for entry in std::fs::read_dir(path)? {
+        let entry = entry?;
+        let kind = entry.file_type()?;
+        if kind.is_dir() {
+            keep_private(&entry.path())?;
+        } else if kind.is_file() {
+            std::fs::set_permissions(entry.path(), Permissions::from_mode(0o600))?;
+        }
+    }
+    Ok(())
 }
 
 fn failed(error: &sled::Error) -> StoreError {

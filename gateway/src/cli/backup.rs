@@ -1,6 +1,7 @@
 //! `oap-memory backup`, `restore` and `doctor`
 
 use super::{CliError, Global, output};
+use crate::files;
 use crate::home::{ERASURES, HomeError};
 use crate::service::{backup, erasures};
 use oap_store::SledEngine;
@@ -51,15 +52,15 @@ impl Backup {
 fn copy(from: &Path, to: &Path) -> Result<(), CliError> {
     for name in FILES {
         if from.join(name).exists() {
-            std::fs::copy(from.join(name), to.join(name)).map_err(failed(to))?;
+            files::copy(&from.join(name), &to.join(name)).map_err(failed(to))?;
         }
     }
     for name in FOLDERS {
         let Ok(entries) = std::fs::read_dir(from.join(name)) else { continue };
-        std::fs::create_dir_all(to.join(name)).map_err(failed(to))?;
+        files::create_folder(&to.join(name)).map_err(failed(to))?;
         for entry in entries {
             let entry = entry.map_err(failed(from))?;
-            std::fs::copy(entry.path(), to.join(name).join(entry.file_name())).map_err(failed(to))?;
+            files::copy(&entry.path(), &to.join(name).join(entry.file_name())).map_err(failed(to))?;
         }
     }
     Ok(())
@@ -95,11 +96,9 @@ impl Restore {
         if let Some(list) = self.erasures.as_ref().filter(|list| !list.exists()) {
             return Err(CliError::File(list.clone(), "there is no such list".to_owned()));
         }
-        use std::os::unix::fs::DirBuilderExt;
-        let mut maker = std::fs::DirBuilder::new();
-        maker.recursive(true).mode(0o700).create(target).map_err(failed(target))?;
+        files::create_folder(target).map_err(failed(target))?;
         copy(&self.folder, target)?;
-        std::fs::copy(self.folder.join("vault"), target.join("vault")).map_err(failed(target))?;
+        files::copy(&self.folder.join("vault"), &target.join("vault")).map_err(failed(target))?;
         {
             let engine = SledEngine::open(&target.join("store")).map_err(HomeError::from)?;
             backup::fill(&self.folder, &info, &engine).map_err(CliError::Proof)?;

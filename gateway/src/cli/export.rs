@@ -2,6 +2,7 @@
 
 use super::{CliError, Global, output};
 use crate::ambient::SystemClock;
+use crate::files;
 use crate::transfer::bundle_file::BundleWriter;
 use indicatif::{ProgressBar, ProgressStyle};
 use oap_identity::Clock;
@@ -220,27 +221,25 @@ fn split(page: &[u8]) -> Result<(Value, impl Iterator<Item = &[u8]>), CliError> 
 
 /// A file in another form, or a folder of markdown.
 enum Output {
-    File { file: std::io::BufWriter<std::fs::File>, count: u64 },
+    File { file: std::io::BufWriter<files::Pending>, path: PathBuf, count: u64 },
     Folder { path: PathBuf, count: u64 },
 }
 
 impl Output {
     fn create(path: &Path, form: Form) -> std::io::Result<Self> {
         if form == Form::Markdown {
-            std::fs::create_dir_all(path)?;
+            files::create_folder(path)?;
             return Ok(Self::Folder { path: path.to_owned(), count: 0 });
         }
-        use std::os::unix::fs::OpenOptionsExt;
-        let file = std::fs::File::options().write(true).create(true).truncate(true).mode(0o600).open(path)?;
-        let mut file = std::io::BufWriter::new(file);
+        let mut file = std::io::BufWriter::new(files::begin(path)?);
         file.write_all(export::frame(form).0.as_bytes())?;
-        Ok(Self::File { file, count: 0 })
+        Ok(Self::File { file, path: path.to_owned(), count: 0 })
     }
 
     fn put(&mut self, form: Form, item: &Value) -> std::io::Result<()> {
         let text = export::write(form, item);
         match self {
-            Self::File { file, count } => {
+            Self::File { file, count, .. } => {
                 if *count > 0 {
                     file.write_all(export::frame(form).1.as_bytes())?;
                 }
@@ -250,7 +249,11 @@ impl Output {
             Self::Folder { path, count } => {
                 *count += 1;
                 let name = item["item_id"].as_str().unwrap_or("item");
-                std::fs::write(path.join(format!("{name}.md")), text)
+                let path = path.join(format!("{name}.md"));
+                if path.exists() {
+                    std::fs::remove_file(&path)?;
+                }
+                files::create(&path)?.write_all(text.as_bytes())
             }
         }
     }
@@ -258,9 +261,9 @@ impl Output {
     fn finish(self, form: Form) -> std::io::Result<u64> {
         match self {
             Self::Folder { count, .. } => Ok(count),
-            Self::File { mut file, count } => {
+            Self::File { mut file, path, count } => {
                 file.write_all(export::frame(form).2.as_bytes())?;
-                file.into_inner().map_err(std::io::IntoInnerError::into_error)?.sync_all()?;
+                file.into_inner().map_err(std::io::IntoInnerError::into_error)?.finish(&path)?;
                 Ok(count)
             }
         }

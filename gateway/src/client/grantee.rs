@@ -1,18 +1,25 @@
 //! The grantee's client: discovers a gateway, exchanges a grant, queries, and checks every answer before it is
 //! believed.
 
-use super::owner::{OwnerClient, send};
+use super::owner::OwnerClient;
+use super::wire::{Allowance, Ask, send};
 use super::{ClientError, read};
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use oap_grants::exchange::{ExchangeRequest, ExchangeResponse};
 use oap_identity::resolve::Resolver;
-use oap_identity::{Did, DidDocument, Documents, Hash};
+use oap_identity::signed::SignedError;
+use oap_identity::{Did, DidDocument, Documents, Hash, Kid};
 use oap_manifest::check::{self, Endpoints};
 use oap_manifest::path;
-use oap_memory::evidence::{self, VerifiedAnswer};
+use oap_memory::answer::envelope_bytes;
+use oap_memory::evidence::{self, EvidenceError, VerifiedAnswer};
 use serde_json::{Value, json};
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+
+/// Most distinct DIDs that an answer may name as signers, its principal included: the houses that its items came through.
+pub const MAX_SIGNERS: usize = 16;
 
 /// A gateway whose documents were fetched and checked.
 pub struct Remote {
@@ -57,10 +64,11 @@ impl Remote {
     }
 
     /// The documents of all who signed something in an answer: the principal's, and those of the houses that items came
-    /// from.
+    /// from. Nothing is fetched before the answer's own signature holds, and not for more than [`MAX_SIGNERS`].
     async fn documents(&self, answer: &Value) -> Result<BTreeMap<Did, Arc<DidDocument>>, ClientError> {
+        let named = named_signers(answer, &self.document)?;
         let mut known = BTreeMap::from([(self.principal().clone(), self.document.clone())]);
-        for did in signers(answer) {
+        for did in named {
             if let Entry::Vacant(place) = known.entry(did) {
                 let document = self.resolver.resolve(place.key()).await?;
                 place.insert(document);
@@ -89,7 +97,8 @@ impl Remote {
             proof: proof["proof"].as_str().unwrap_or_default().to_owned(),
         };
         let body = serde_json::to_string(&request).map_err(crate::Error::from)?;
-        let (status, bytes) = send(&self.client, "POST", &self.endpoints.grant, "", "", Some(body)).await?;
+        let ask = Ask { method: "POST", url: &self.endpoints.grant, body: Some(body), ..Ask::default() };
+        let (status, bytes) = send(&self.client, ask, Allowance::ANSWER).await?;
         let answer = read(&self.endpoints.grant, status, &bytes)?;
         let token: ExchangeResponse = oap_identity::json::from_value(answer).map_err(crate::Error::from)?;
         Ok(Session { remote: self, token })
@@ -145,7 +154,8 @@ impl Session<'_> {
         query: &Value,
         grantee: &Did,
     ) -> Result<CheckedAnswer, ClientError> {
-        let (status, bytes) = self.post(own, &self.remote.endpoints.query, query.to_string()).await?;
+        let url = &self.remote.endpoints.query;
+        let (status, bytes) = self.post(own, url, query.to_string(), Allowance::ANSWER).await?;
         let answer = read(&self.remote.endpoints.query, status, &bytes)?;
         let documents = self.remote.documents(&answer).await?;
         CheckedAnswer::of(answer, &documents, grantee)
@@ -157,7 +167,7 @@ impl Session<'_> {
     /// [`ClientError`].
     pub async fn export(&self, own: &mut OwnerClient) -> Result<Vec<u8>, ClientError> {
         let url = &self.remote.endpoints.export;
-        let (status, bytes) = self.post(own, url, "{}".to_owned()).await?;
+        let (status, bytes) = self.post(own, url, "{}".to_owned(), Allowance::BUNDLE).await?;
         if status != 200 {
             read(url, status, &bytes)?;
         }
@@ -169,6 +179,7 @@ impl Session<'_> {
         own: &mut OwnerClient,
         url: &str,
         body: String,
+        allowed: Allowance,
     ) -> Result<(u16, Vec<u8>), ClientError> {
         let token = &self.token.memory_grant_jwt;
         let (authorization, proof) = if self.token.token_type == "DPoP" {
@@ -178,8 +189,36 @@ impl Session<'_> {
         } else {
             (format!("Bearer {token}"), String::new())
         };
-        send(&self.remote.client, "POST", url, &authorization, &proof, Some(body)).await
+        let (authorization, proof) = (authorization.as_str(), proof.as_str());
+        let ask = Ask { method: "POST", url, authorization, proof, body: Some(body) };
+        send(&self.remote.client, ask, allowed).await
     }
+}
+
+/// Whom an answer names as signers, once its own signature holds: at most [`MAX_SIGNERS`].
+///
+/// # Errors
+/// [`ClientError::Evidence`], [`ClientError::Mismatch`].
+pub fn named_signers(answer: &Value, principal: &DidDocument) -> Result<BTreeSet<Did>, ClientError> {
+    check_envelope(answer, principal)?;
+    let named = signers(answer);
+    if named.len() > MAX_SIGNERS {
+        return Err(ClientError::Mismatch("it names more signers than an answer has"));
+    }
+    Ok(named)
+}
+
+/// That the principal signed an answer, whatever is in it. The rest is for [`evidence::answer`] to check.
+fn check_envelope(answer: &Value, principal: &DidDocument) -> Result<(), ClientError> {
+    let unsigned = || EvidenceError::Signature(SignedError::BadSignature);
+    let signature = &answer["signature"];
+    let kid: Kid = signature["kid"].as_str().and_then(|kid| kid.parse().ok()).ok_or_else(unsigned)?;
+    let value = signature["value"].as_str().and_then(|value| URL_SAFE_NO_PAD.decode(value).ok());
+    let value = value.ok_or_else(unsigned)?;
+    let key = principal.key(&kid).ok_or(EvidenceError::Signature(SignedError::OtherKey))?;
+    let at = answer["receipt"]["timestamp"].as_str().and_then(|at| at.parse().ok()).ok_or_else(unsigned)?;
+    let bytes = envelope_bytes(answer).map_err(EvidenceError::from)?;
+    Ok(key.verify(&bytes, &value, at).map_err(EvidenceError::Signature)?)
 }
 
 /// The DIDs that are said to have signed an answer or an item: of its receipt, of links and capture receipts. What items
@@ -197,6 +236,7 @@ pub fn signers(value: &Value) -> BTreeSet<Did> {
 }
 
 async fn fetch(client: &reqwest::Client, url: &str) -> Result<Value, ClientError> {
-    let (status, bytes) = send(client, "GET", url, "", "", None).await?;
+    let ask = Ask { method: "GET", url, ..Ask::default() };
+    let (status, bytes) = send(client, ask, Allowance::ANSWER).await?;
     read(url, status, &bytes)
 }

@@ -3,6 +3,7 @@
 pub mod fixture;
 pub mod grantee;
 pub mod owner;
+pub mod wire;
 
 use serde_json::Value;
 

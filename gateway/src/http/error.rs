@@ -57,8 +57,9 @@ const fn status_and_code(error: &Error) -> (StatusCode, &'static str) {
         Error::NotFound => (StatusCode::NOT_FOUND, "not_found"),
         Error::Conflict(_) => (StatusCode::CONFLICT, "conflict"),
         Error::RateLimited => (StatusCode::TOO_MANY_REQUESTS, "rate_limited"),
+        Error::Slow => (StatusCode::REQUEST_TIMEOUT, "invalid_input"),
         Error::TooLarge(_) => (StatusCode::PAYLOAD_TOO_LARGE, "too_large"),
-        Error::Store(StoreError::Stopped) | Error::Unavailable(_) | Error::Overtaken => {
+        Error::Store(StoreError::Stopped) | Error::Unavailable(_) | Error::Overtaken | Error::Busy => {
             (StatusCode::SERVICE_UNAVAILABLE, "maintenance")
         }
         Error::Store(_) | Error::Corrupt(_) | Error::Signed(_) | Error::Panicked => {

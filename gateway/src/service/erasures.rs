@@ -5,6 +5,7 @@
 //! is written once the erasure is durable; what a crash kept from it is added at the next start.
 
 use crate::error::Error;
+use crate::files;
 use crate::gateway::Gateway;
 use crate::tables::TOMBSTONES;
 use oap_identity::json::{self, canonical};
@@ -15,10 +16,8 @@ use oap_memory::receipt::GENESIS;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::collections::BTreeSet;
-use std::fs::OpenOptions;
 use std::io::Write;
 use std::ops::ControlFlow;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -118,7 +117,7 @@ impl Erasures {
         let mut document = json!({"at": at, "items": items, "previous": *last});
         sign_document(&mut document, signer).map_err(std::io::Error::other)?;
         let line = canonical(&document).map_err(std::io::Error::other)?;
-        let mut file = OpenOptions::new().append(true).create(true).mode(0o600).open(&self.path)?;
+        let mut file = files::append(&self.path)?;
         file.write_all(&[line.as_slice(), b"\n"].concat())?;
         file.sync_data()?;
         *last = Hash::of(&line).to_string();

@@ -2,11 +2,10 @@
 
 use crate::error::Error;
 use crate::gateway::{Gateway, blocking};
-use crate::ledger::{Stored, Writing, chain_of, until_it_holds};
-use crate::proofs::REMEMBERED;
+use crate::ledger::{Writing, chain_of, until_it_holds};
 use crate::service::gates::{self, Decided};
 use crate::shelf::{Shelved, StoredGrant, Usage};
-use crate::tables::{DISCLOSED, GRANTS, PLACES, PROOFS, REVOKED, USAGE, decode, disclosed, encode};
+use crate::tables::{DISCLOSED, GRANTS, PLACES, REVOKED, USAGE, decode, disclosed, encode};
 use crate::views::Seen;
 use oap_grants::exchange::{ExchangeRequest, ExchangeResponse, MAX_CHAIN, ProofError, UnverifiedProof};
 use oap_grants::grant::{Budget, Delegable, GrantError, StatusIndex, StatusRef, UnverifiedGrant};
@@ -329,7 +328,12 @@ impl Gateway {
         let address = format!("{}/{id}", self.url(path::GRANT));
         let unverified = UnverifiedProof::parse(proof).map_err(|_| Error::NotFound)?;
         let found = self.shelf.by_id(id);
-        let theirs = |shelved: &Shelved| shelved.record.grant.grant().grantee == *unverified.kid().did();
+        // Nothing is fetched for a stranger: only for one who says what the grantee would say.
+        let asked_at = self.clock.now();
+        let theirs = |shelved: &Shelved| {
+            let grant = &shelved.record.grant;
+            unverified.plausible(&grant.grant().grantee, &address, grant.hash(), asked_at).is_ok()
+        };
         let found: Vec<Shelved> = found.into_iter().filter(theirs).collect();
         let grantee = &found.first().ok_or(Error::NotFound)?.record.grant.grant().grantee;
         let grantee = self.document(grantee).await.map_err(|_| Error::NotFound)?;
@@ -344,11 +348,11 @@ impl Gateway {
     }
 
     /// Remembers a proof, in memory and in the store.
-    pub(crate) async fn use_proof(self: &Arc<Self>, key: [u8; 32]) -> Result<Stored<()>, Error> {
+    pub(crate) async fn use_proof(self: &Arc<Self>, key: [u8; 32]) -> Result<(), Error> {
         if !self.proofs.first_use(key, self.clock.now()) {
             return Err(ProofError::Replayed.into());
         }
-        self.commit(move |w| Ok(w.tx.put(PROOFS, &key, &encode(&w.now.plus(REMEMBERED))?)?)).await
+        self.remember_proof(key).await
     }
 
     /// Exchanges a grant for a token (protocol section 5.1), accepting delegated grants on the way. Nothing of a
@@ -364,6 +368,7 @@ impl Gateway {
         endpoint: &str,
     ) -> Result<ExchangeResponse, Error> {
         let proof = UnverifiedProof::parse(&request.proof)?;
+        let hash = Hash::of_canonical(&request.grant)?;
         let (mut chain, unknown) = self.presented(request.grant, request.chain)?;
         let last = unknown.last().map(UnverifiedGrant::unverified);
         let grantee = match (last, chain.first()) {
@@ -372,9 +377,7 @@ impl Gateway {
             (None, None) => return Err(unknown_grant()),
         };
         // What costs nothing comes before what a stranger can have fetched.
-        if *proof.kid().did() != grantee {
-            return Err(ProofError::Grantee("kid").into());
-        }
+        proof.plausible(&grantee, endpoint, hash, self.clock.now())?;
         let mut delegated = Vec::with_capacity(unknown.len());
         for child in unknown {
             let parent = chain.first().ok_or_else(unknown_grant)?.record.grant.clone();
@@ -496,6 +499,9 @@ impl Gateway {
         refused: Refused,
     ) -> Result<Error, Error> {
         let grant = record.grant.grant();
+        if !self.refusals.admit(&grant.grantee, self.clock.now()) {
+            return Ok(Error::RateLimited);
+        }
         let mut receipt = self.draft(ReceiptType::Invocation, action, grant.grantee.as_str());
         receipt.outcome = Outcome::Block;
         receipt.rules = vec![rule(&refused).to_owned()];
@@ -603,8 +609,8 @@ impl Writing<'_, '_> {
         let grant = child.record.grant.clone();
         if let Some(stored) = self.tx.get(GRANTS, child.key.bytes())? {
             let stored: StoredGrant = decode(&stored)?;
-            let same = stored.document == grant.document().to_string();
-            return if same { Ok(None) } else { Err(DelegationError::Taken.into()) };
+            let written = grant.document().to_string();
+            return if stored.document == written { Ok(None) } else { Err(DelegationError::Taken.into()) };
         }
         let parent = grant.grant().parent.ok_or_else(unknown_grant)?;
         let standing = self.standing(above)?;

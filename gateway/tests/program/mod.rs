@@ -105,7 +105,13 @@ impl Home {
     /// Starts the server and waits until it says that it serves.
     pub fn serve(&self, arguments: &[&str]) -> Server {
         let mut command = self.command(&["serve"]);
-        command.args(arguments).stderr(Stdio::piped()).stdout(Stdio::null());
+        command.args(arguments);
+        self.serve_as(command)
+    }
+
+    /// The same, by a command of the caller's.
+    pub fn serve_as(&self, mut command: Command) -> Server {
+        command.stderr(Stdio::piped()).stdout(Stdio::null());
         let mut child = command.spawn().unwrap();
         let mut log = BufReader::new(child.stderr.take().unwrap());
         let mut before = String::new();
