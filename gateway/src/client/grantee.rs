@@ -3,12 +3,16 @@
 
 use super::owner::{OwnerClient, send};
 use super::{ClientError, read};
+use crate::ambient::SystemClock;
+use oap_grants::evidence::VerifiedTerms;
 use oap_grants::exchange::{ExchangeRequest, ExchangeResponse};
 use oap_identity::resolve::Resolver;
-use oap_identity::{Did, DidDocument, Documents, Hash};
+use oap_identity::{Clock, Did, DidDocument, Documents, Hash, Kid, Timestamp};
 use oap_manifest::check::{self, Endpoints};
 use oap_manifest::path;
+use oap_memory::Query;
 use oap_memory::evidence::{self, VerifiedAnswer};
+use oap_memory::unchecked::Unchecked;
 use serde_json::{Value, json};
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -79,8 +83,8 @@ impl Remote {
         grant: &Value,
         chain: &[Value],
     ) -> Result<Session<'_>, ClientError> {
-        let hash = Hash::of_canonical(grant)
-            .map_err(|e| ClientError::Malformed("the grant".to_owned(), e.to_string()))?;
+        let terms = self.terms(grant, chain).await?;
+        let hash = terms.grant.hash();
         let asked = json!({"endpoint": self.endpoints.grant, "grant_hash": hash});
         let proof = own.call("POST", "/oap/owner/prove", &[], Some(&asked)).await?;
         let request = ExchangeRequest {
@@ -92,7 +96,20 @@ impl Remote {
         let (status, bytes) = send(&self.client, "POST", &self.endpoints.grant, "", "", Some(body)).await?;
         let answer = read(&self.endpoints.grant, status, &bytes)?;
         let token: ExchangeResponse = oap_identity::json::from_value(answer).map_err(crate::Error::from)?;
-        Ok(Session { remote: self, token })
+        Ok(Session { remote: self, token, terms })
+    }
+
+    /// The grant, verified with those that it was made from.
+    async fn terms(&self, grant: &Value, chain: &[Value]) -> Result<VerifiedTerms, ClientError> {
+        let mut known = BTreeMap::from([(self.principal().clone(), self.document.clone())]);
+        for above in chain {
+            let delegator = above["grantee"].as_str().and_then(|did| did.parse().ok());
+            if let Some(Entry::Vacant(place)) = delegator.map(|did| known.entry(did)) {
+                let document = self.resolver.resolve(place.key()).await?;
+                place.insert(document);
+            }
+        }
+        Ok(oap_grants::evidence::grant(grant, chain, &known, SystemClock.now())?)
     }
 }
 
@@ -100,6 +117,7 @@ impl Remote {
 pub struct Session<'a> {
     remote: &'a Remote,
     token: ExchangeResponse,
+    terms: VerifiedTerms,
 }
 
 /// An answer that was checked.
@@ -112,19 +130,35 @@ pub struct CheckedAnswer {
 
 impl CheckedAnswer {
     /// Checks an answer with the documents of its signers: signature, receipt, every item's SD-JWT, chain and capture
-    /// receipt; and that the receipt names the grantee.
+    /// receipt, that who answered holds them; and that the receipt names the grantee.
     ///
     /// # Errors
     /// [`ClientError::Evidence`], [`ClientError::Mismatch`].
     pub fn of(answer: Value, documents: &dyn Documents, grantee: &Did) -> Result<Self, ClientError> {
-        let verified = evidence::answer(&answer, documents)?;
-        for item in &verified.items {
-            item.clone().proved()?;
-        }
-        if verified.receipt.agent_did != grantee.as_str() {
+        let verified = evidence::answer(&answer, documents)?.proved()?;
+        if verified.grantee != *grantee {
             return Err(ClientError::Mismatch("its receipt names another grantee"));
         }
         Ok(Self { answer, verified })
+    }
+
+    /// The same answer, where it was given now, under this grant, to this query.
+    ///
+    /// # Errors
+    /// [`ClientError::Evidence`], [`ClientError::Terms`], [`ClientError::Mismatch`].
+    pub fn to(mut self, query: &Value, terms: &VerifiedTerms, now: Timestamp) -> Result<Self, ClientError> {
+        self.verified = self.verified.as_of(now)?;
+        let items = self.answer["items"].as_array().map(Vec::as_slice).unwrap_or_default();
+        oap_grants::evidence::under(&self.verified, items, terms)?;
+        let mut asked: Query = oap_identity::json::from_value(query.clone()).map_err(crate::Error::from)?;
+        asked.request_id = self.answer["request_id"].as_str().and_then(|id| id.parse().ok());
+        let hash = Hash::of_canonical(&asked).map_err(crate::Error::from)?;
+        if self.verified.receipt.input_hash != Some(hash) {
+            return Err(ClientError::Mismatch("its receipt is of another query"));
+        }
+        let checked = |what: &Unchecked| matches!(what, Unchecked::Query | Unchecked::Grant(_));
+        self.verified.unchecked.retain(|what| !checked(what));
+        Ok(self)
     }
 }
 
@@ -135,7 +169,7 @@ impl Session<'_> {
         &self.token
     }
 
-    /// Asks, and checks the answer as [`CheckedAnswer::of`] does.
+    /// Asks, and checks the answer as [`CheckedAnswer::of`] and [`CheckedAnswer::to`] do.
     ///
     /// # Errors
     /// [`ClientError`]; [`ClientError::Evidence`] when a proof does not hold.
@@ -148,7 +182,7 @@ impl Session<'_> {
         let (status, bytes) = self.post(own, &self.remote.endpoints.query, query.to_string()).await?;
         let answer = read(&self.remote.endpoints.query, status, &bytes)?;
         let documents = self.remote.documents(&answer).await?;
-        CheckedAnswer::of(answer, &documents, grantee)
+        CheckedAnswer::of(answer, &documents, grantee)?.to(query, &self.terms, SystemClock.now())
     }
 
     /// The grantee's whole view as a bundle, for grants that allow exports. It is checked by who reads it.
@@ -180,6 +214,17 @@ impl Session<'_> {
         };
         send(&self.remote.client, "POST", url, &authorization, &proof, Some(body)).await
     }
+}
+
+/// The DIDs that are said to have countersigned a receipt: of an answer, of captures, or the receipt itself.
+#[must_use]
+pub fn countersigners(value: &Value) -> BTreeSet<Did> {
+    let items = value["items"].as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
+    let captures = items.iter().map(|item| &item["integrity"]["capture_receipt"]);
+    let receipts = captures.chain([&value["receipt"], value]);
+    let entries = receipts.filter_map(|receipt| receipt["signatures"].as_array()).flatten();
+    let kids = entries.filter_map(|entry| entry["by"].as_str()?.parse::<Kid>().ok());
+    kids.map(|kid| kid.did().clone()).collect()
 }
 
 /// The DIDs that are said to have signed an answer or an item: of its receipt, of links and capture receipts. What items
