@@ -4,7 +4,7 @@ use crate::fixture::Fixture;
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD as B64};
 use oap_identity::signed::{sign_document, sign_jwt};
 use oap_identity::{Hash, Signer, json as strict};
-use oap_memory::answer::{envelope_bytes, output_hash};
+use oap_memory::answer::{answer_bytes, output_hash};
 use oap_memory::bundle::{Line, Tally};
 use oap_memory::commitment::TYP;
 use serde_json::{Map, Value, json};
@@ -103,7 +103,7 @@ pub fn seal_receipt(answer: &mut Value, signer: &Signer) {
 
 /// The envelope alone.
 pub fn seal_envelope(answer: &mut Value, signer: &Signer) {
-    let value = signer.sign(&envelope_bytes(answer).unwrap());
+    let value = signer.sign(&answer_bytes(answer).unwrap());
     answer["signature"] = json!({"alg": "EdDSA", "kid": signer.kid(), "value": value});
 }
 
@@ -197,15 +197,6 @@ impl Opened {
         change(&mut self.disclosures[place]);
         let new = digest(&self.disclosures[place]);
         self.swap(&old, &new);
-    }
-
-    /// Takes a claim out of the concealed ones; its value.
-    pub fn take(&mut self, name: &str) -> Value {
-        let place = self.disclosures.iter().position(|d| d[1] == name).unwrap();
-        let disclosure = self.disclosures.remove(place);
-        let decoy = B64.encode(Hash::of(name.as_bytes()).as_bytes());
-        self.swap(&digest(&disclosure), &decoy);
-        disclosure[2].clone()
     }
 
     pub fn text(&self, signer: &Signer) -> String {

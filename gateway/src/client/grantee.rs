@@ -83,8 +83,8 @@ impl Remote {
         grant: &Value,
         chain: &[Value],
     ) -> Result<Session<'_>, ClientError> {
-        let terms = self.terms(grant, chain).await?;
-        let hash = terms.grant.hash();
+        let hash = Hash::of_canonical(grant)
+            .map_err(|e| ClientError::Malformed("the grant".to_owned(), e.to_string()))?;
         let asked = json!({"endpoint": self.endpoints.grant, "grant_hash": hash});
         let proof = own.call("POST", "/oap/owner/prove", &[], Some(&asked)).await?;
         let request = ExchangeRequest {
@@ -96,6 +96,8 @@ impl Remote {
         let (status, bytes) = send(&self.client, "POST", &self.endpoints.grant, "", "", Some(body)).await?;
         let answer = read(&self.endpoints.grant, status, &bytes)?;
         let token: ExchangeResponse = oap_identity::json::from_value(answer).map_err(crate::Error::from)?;
+        // The gateway takes it; whether it is what its answers can be held against is the grantee's own question.
+        let terms = self.terms(grant, chain).await?;
         Ok(Session { remote: self, token, terms })
     }
 

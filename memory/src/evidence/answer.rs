@@ -1,7 +1,7 @@
 //! A whole answer: who disclosed what to whom, under which grant.
 
 use super::{EvidenceError, VerifiedItem, item};
-use crate::answer::{MAX_RESULTS, envelope_bytes, output_hash};
+use crate::answer::{MAX_RESULTS, answer_bytes, output_hash};
 use crate::profile::TrustLevel;
 use crate::receipt::{self, Outcome, Receipt, ReceiptType, item_tag};
 use crate::record::Status;
@@ -91,7 +91,7 @@ pub struct Disclosure {
     pub delegation: Vec<Hash>,
 }
 
-/// A whole answer whose proof was checked. Only [`answer`] makes one.
+/// A whole answer whose proof was checked. Only [`answer()`] makes one.
 #[derive(Debug, Clone)]
 pub struct VerifiedAnswer {
     /// Who disclosed: the signer of the answer, the principal of its receipt, and the holder of every item.
@@ -228,7 +228,7 @@ fn check_signature(
     }
     let value = URL_SAFE_NO_PAD.decode(&signature.value).map_err(|_| refused(SignedError::Malformed))?;
     let key = documents.key_of(&signature.kid).ok_or_else(|| refused(SignedError::OtherKey))?;
-    key.verify(&envelope_bytes(answer)?, &value, receipt.timestamp).map_err(refused)
+    key.verify(&answer_bytes(answer)?, &value, receipt.timestamp).map_err(refused)
 }
 
 fn check_receipt(receipt: &Receipt) -> Result<(Did, Disclosure), AnswerError> {

@@ -52,7 +52,7 @@ crate::reasons! {
     }
 }
 
-/// An item whose proof was checked. Only [`item`] makes one.
+/// An item whose proof was checked. Only [`item()`] makes one.
 #[derive(Debug, Clone)]
 pub struct VerifiedItem {
     /// The item.

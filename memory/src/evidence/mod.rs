@@ -1,7 +1,7 @@
 //! What the receiver checks (protocol section 4.2), offline, with the DID documents of those who signed.
 //!
 //! What comes in is foreign JSON. What comes out says what was proved, what was derived from the proof, what stands
-//! outside it, and what was not checked: a [`VerifiedItem`] of [`item`], a [`VerifiedAnswer`] of [`answer`].
+//! outside it, and what was not checked: a [`VerifiedItem`] of [`item()`], a [`VerifiedAnswer`] of [`answer()`].
 
 mod answer;
 mod explain;
