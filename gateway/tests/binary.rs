@@ -156,7 +156,7 @@ fn verify_takes_every_kind_of_document() {
     grantee.run(&["query", &granter.origin(), "--grant", &grant, "tea", "--save", &saved]).ok();
     let document = granter.home().join("did.json").to_string_lossy().into_owned();
     let verify = |file: &str, more: &[&str]| {
-        grantee.run(&[&["--json", "verify", file, "--did-document", &document], more].concat())
+        grantee.run(&[&["--json", "verify", file, "--did-document", &document][..], more].concat())
     };
     let unchecked = |said: &Value| -> Vec<String> {
         let all = said["unchecked"].as_array().unwrap();
