@@ -72,6 +72,31 @@ async fn by_provenance_tag_and_time() {
     }
 }
 
+/// The receipt says which versions are gone and what followed, to whoever has the owner's keys.
+#[tokio::test]
+async fn the_receipt_names_what_was_deleted() {
+    let world = World::new().await;
+    let ids = world.capture(&[note("source", &["s"]), note("other", &[])]).await;
+    let mut made = note("made of it", &["m"]);
+    made["derived_from"] = json!([ids[0]]);
+    let made = world.capture(&[made]).await;
+    let grantee = agent(2);
+    world.issue(&world.draft(&grantee)).await;
+    let shown = world.owner("GET", &format!("/oap/owner/items/{}", ids[0]), None).await.ok();
+    let tag = format!("{}@{}", ids[0], shown["chain"][0]["commitment"].as_str().unwrap());
+    let answer = delete(&world, json!({"labels": ["s"]})).await;
+    let receipt = &answer["deletion_receipt"];
+    let verified = oap_memory::deletion::verify(receipt, &world.document(), world.now()).unwrap();
+    let scope = verified.receipt.scope;
+    assert!(scope.items.contains(&tag) && scope.items.len() == 2, "{:?}", scope.items);
+    assert_eq!(json!([scope.cascade.named, scope.cascade.derived]), json!([[ids[0]], made]));
+    assert_eq!(scope.cascade.grants_shrunk.len(), 1);
+    let log = world.owner("GET", "/oap/audit?chain=personal&from=0&limit=1000", None).await.ok();
+    let chained =
+        log["receipts"].as_array().unwrap().iter().find(|r| r["action_id"] == "memory.delete").unwrap();
+    assert_eq!(chained["output_hash"], json!(verified.hash));
+}
+
 #[tokio::test]
 async fn a_legal_hold_is_a_stated_exception() {
     let world = World::new().await;

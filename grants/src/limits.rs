@@ -247,6 +247,16 @@ pub fn check_profile(grant: &Grant, profile: Option<&Profile>) -> Result<(), Lim
     Ok(())
 }
 
+/// Checks what a receiver can tell of any grant, whatever its gateway's limits: that it says something, and can end.
+///
+/// # Errors
+/// [`LimitError`].
+pub fn check_sound(grant: &Grant) -> Result<(), LimitError> {
+    let any = Limits { max_items: u32::MAX, max_duration_days: 36_500 };
+    any.check_extent(grant, grant.issued_at)?;
+    check_words(grant)
+}
+
 fn check_words(grant: &Grant) -> Result<(), LimitError> {
     if !(1..=MAX_PURPOSE).contains(&grant.purpose.trim().chars().count()) {
         return Err(LimitError::Purpose);

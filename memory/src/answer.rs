@@ -363,22 +363,32 @@ pub fn respond(
         "trust_level": frame.level, "profile": frame.profile,
         "redacted_field_count": frame.redacted_field_count, "lawful_basis": frame.lawful_basis,
     });
-    let mut out = String::with_capacity(items_json.len() + 2048);
-    out.push_str(r#"{"items":"#);
-    out.push_str(items_json);
-    out.push_str(r#","next_cursor":"#);
-    out.push_str(&text(&frame.next_cursor)?);
-    out.push_str(r#","projection_applied":"#);
-    out.push_str(&text(&projection)?);
-    out.push_str(r#","receipt":"#);
-    out.push_str(&text(receipt)?);
-    out.push_str(&format!(r#","request_id":"{}","response_id":"{}""#, frame.request_id, frame.response_id));
-    let signed = format!("{out}}}");
+    let mut frame_json = String::with_capacity(2048);
+    frame_json.push_str(r#""next_cursor":"#);
+    frame_json.push_str(&text(&frame.next_cursor)?);
+    frame_json.push_str(r#","projection_applied":"#);
+    frame_json.push_str(&text(&projection)?);
+    frame_json.push_str(r#","receipt":"#);
+    frame_json.push_str(&text(receipt)?);
+    let (request, response) = (frame.request_id, frame.response_id);
+    frame_json.push_str(&format!(r#","request_id":"{request}","response_id":"{response}""#));
+    let signed = format!("{{{frame_json}}}");
     let signature = json!({"alg": "EdDSA", "kid": signer.kid(), "value": signer.sign(signed.as_bytes())});
-    out.push_str(r#","signature":"#);
-    out.push_str(&text(&signature)?);
-    out.push('}');
-    Ok(out)
+    let signature = text(&signature)?;
+    Ok(format!(r#"{{"items":{items_json},{frame_json},"signature":{signature}}}"#))
+}
+
+/// The bytes that an answer's `signature` signs (protocol section 6): its canonical form without `items` and `signature`.
+/// The receipt in it binds the items.
+///
+/// # Errors
+/// When the answer has no canonical form.
+pub fn answer_bytes(answer: &Value) -> Result<Vec<u8>, JsonError> {
+    let mut unsigned = answer.clone();
+    if let Some(members) = unsigned.as_object_mut() {
+        members.remove("items");
+    }
+    envelope_bytes(&unsigned)
 }
 
 /// The bytes that an envelope's `signature` object signs: its canonical form without `signature`.

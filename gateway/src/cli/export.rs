@@ -96,7 +96,7 @@ impl Export {
         let progress = bar(header.items);
         let mut writer = BundleWriter::create(&self.path, self.zstd, &self.to).map_err(failed)?;
         let mut tally = Tally::default();
-        let bundle_id = header.bundle_id;
+        let (bundle_id, selected) = (header.bundle_id, header.items);
         put(&mut writer, &mut tally, &Line::Header(header)).map_err(failed)?;
         let mut parts = vec!["items"];
         parts.extend(self.grants.then_some("grants"));
@@ -121,6 +121,10 @@ impl Export {
         }
         let trailer = tally.trailer(bundle_id, SystemClock.now());
         let counts = trailer.counts;
+        if counts.items != selected {
+            let why = "items changed while they were exported: export again";
+            return Err(CliError::Other(why.to_owned()));
+        }
         let body = serde_json::to_value(&trailer).map_err(odd)?;
         let sealed = owner.post("/oap/owner/export/seal", &body).await?;
         writer.write(&oap_identity::json::canonical(&sealed).map_err(odd)?).map_err(failed)?;

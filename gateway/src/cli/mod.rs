@@ -18,6 +18,7 @@ mod keys;
 mod output;
 mod probe;
 mod profile;
+mod proved;
 mod query;
 mod serve;
 mod trust;
@@ -164,7 +165,8 @@ impl CliError {
         match self {
             Self::Usage(_) => 2,
             Self::Client(ClientError::Refused { .. }) => 3,
-            Self::Client(ClientError::Evidence(_) | ClientError::Manifest(..)) | Self::Proof(_) => 4,
+            Self::Client(ClientError::Evidence(_) | ClientError::Terms(_) | ClientError::Manifest(..))
+            | Self::Proof(_) => 4,
             _ => 1,
         }
     }

@@ -4,15 +4,19 @@
 use super::owner::OwnerClient;
 use super::wire::{Allowance, Ask, send};
 use super::{ClientError, read};
+use crate::ambient::SystemClock;
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use oap_grants::evidence::VerifiedTerms;
 use oap_grants::exchange::{ExchangeRequest, ExchangeResponse};
 use oap_identity::resolve::Resolver;
 use oap_identity::signed::SignedError;
-use oap_identity::{Did, DidDocument, Documents, Hash, Kid};
+use oap_identity::{Clock, Did, DidDocument, Documents, Hash, Kid, Timestamp};
 use oap_manifest::check::{self, Endpoints};
 use oap_manifest::path;
-use oap_memory::answer::envelope_bytes;
-use oap_memory::evidence::{self, EvidenceError, VerifiedAnswer};
+use oap_memory::Query;
+use oap_memory::answer::answer_bytes;
+use oap_memory::evidence::{self, AnswerError, EvidenceError, VerifiedAnswer};
+use oap_memory::unchecked::Unchecked;
 use serde_json::{Value, json};
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -101,7 +105,22 @@ impl Remote {
         let (status, bytes) = send(&self.client, ask, Allowance::ANSWER).await?;
         let answer = read(&self.endpoints.grant, status, &bytes)?;
         let token: ExchangeResponse = oap_identity::json::from_value(answer).map_err(crate::Error::from)?;
-        Ok(Session { remote: self, token })
+        // The gateway takes it; whether it is what its answers can be held against is the grantee's own question.
+        let terms = self.terms(grant, chain).await?;
+        Ok(Session { remote: self, token, terms })
+    }
+
+    /// The grant, verified with those that it was made from.
+    async fn terms(&self, grant: &Value, chain: &[Value]) -> Result<VerifiedTerms, ClientError> {
+        let mut known = BTreeMap::from([(self.principal().clone(), self.document.clone())]);
+        for above in chain {
+            let delegator = above["grantee"].as_str().and_then(|did| did.parse().ok());
+            if let Some(Entry::Vacant(place)) = delegator.map(|did| known.entry(did)) {
+                let document = self.resolver.resolve(place.key()).await?;
+                place.insert(document);
+            }
+        }
+        Ok(oap_grants::evidence::grant(grant, chain, &known, SystemClock.now())?)
     }
 }
 
@@ -109,6 +128,7 @@ impl Remote {
 pub struct Session<'a> {
     remote: &'a Remote,
     token: ExchangeResponse,
+    terms: VerifiedTerms,
 }
 
 /// An answer that was checked.
@@ -121,19 +141,35 @@ pub struct CheckedAnswer {
 
 impl CheckedAnswer {
     /// Checks an answer with the documents of its signers: signature, receipt, every item's SD-JWT, chain and capture
-    /// receipt; and that the receipt names the grantee.
+    /// receipt, that who answered holds them; and that the receipt names the grantee.
     ///
     /// # Errors
     /// [`ClientError::Evidence`], [`ClientError::Mismatch`].
     pub fn of(answer: Value, documents: &dyn Documents, grantee: &Did) -> Result<Self, ClientError> {
-        let verified = evidence::answer(&answer, documents)?;
-        for item in &verified.items {
-            item.clone().proved()?;
-        }
-        if verified.receipt.agent_did != grantee.as_str() {
+        let verified = evidence::answer(&answer, documents)?.proved()?;
+        if verified.grantee != *grantee {
             return Err(ClientError::Mismatch("its receipt names another grantee"));
         }
         Ok(Self { answer, verified })
+    }
+
+    /// The same answer, where it was given now, under this grant, to this query.
+    ///
+    /// # Errors
+    /// [`ClientError::Evidence`], [`ClientError::Terms`], [`ClientError::Mismatch`].
+    pub fn to(mut self, query: &Value, terms: &VerifiedTerms, now: Timestamp) -> Result<Self, ClientError> {
+        self.verified = self.verified.as_of(now)?;
+        let items = self.answer["items"].as_array().map(Vec::as_slice).unwrap_or_default();
+        oap_grants::evidence::under(&self.verified, items, terms)?;
+        let mut asked: Query = oap_identity::json::from_value(query.clone()).map_err(crate::Error::from)?;
+        asked.request_id = self.answer["request_id"].as_str().and_then(|id| id.parse().ok());
+        let hash = Hash::of_canonical(&asked).map_err(crate::Error::from)?;
+        if self.verified.receipt.input_hash != Some(hash) {
+            return Err(ClientError::Mismatch("its receipt is of another query"));
+        }
+        let checked = |what: &Unchecked| matches!(what, Unchecked::Query | Unchecked::Grant(_));
+        self.verified.unchecked.retain(|what| !checked(what));
+        Ok(self)
     }
 }
 
@@ -144,7 +180,7 @@ impl Session<'_> {
         &self.token
     }
 
-    /// Asks, and checks the answer as [`CheckedAnswer::of`] does.
+    /// Asks, and checks the answer as [`CheckedAnswer::of`] and [`CheckedAnswer::to`] do.
     ///
     /// # Errors
     /// [`ClientError`]; [`ClientError::Evidence`] when a proof does not hold.
@@ -158,7 +194,7 @@ impl Session<'_> {
         let (status, bytes) = self.post(own, url, query.to_string(), Allowance::ANSWER).await?;
         let answer = read(&self.remote.endpoints.query, status, &bytes)?;
         let documents = self.remote.documents(&answer).await?;
-        CheckedAnswer::of(answer, &documents, grantee)
+        CheckedAnswer::of(answer, &documents, grantee)?.to(query, &self.terms, SystemClock.now())
     }
 
     /// The grantee's whole view as a bundle, for grants that allow exports. It is checked by who reads it.
@@ -210,15 +246,27 @@ pub fn named_signers(answer: &Value, principal: &DidDocument) -> Result<BTreeSet
 
 /// That the principal signed an answer, whatever is in it. The rest is for [`evidence::answer`] to check.
 fn check_envelope(answer: &Value, principal: &DidDocument) -> Result<(), ClientError> {
-    let unsigned = || EvidenceError::Signature(SignedError::BadSignature);
+    let refused = |error: SignedError| ClientError::from(EvidenceError::from(AnswerError::Signature(error)));
+    let unsigned = || refused(SignedError::BadSignature);
     let signature = &answer["signature"];
     let kid: Kid = signature["kid"].as_str().and_then(|kid| kid.parse().ok()).ok_or_else(unsigned)?;
     let value = signature["value"].as_str().and_then(|value| URL_SAFE_NO_PAD.decode(value).ok());
     let value = value.ok_or_else(unsigned)?;
-    let key = principal.key(&kid).ok_or(EvidenceError::Signature(SignedError::OtherKey))?;
+    let key = principal.key(&kid).ok_or_else(|| refused(SignedError::OtherKey))?;
     let at = answer["receipt"]["timestamp"].as_str().and_then(|at| at.parse().ok()).ok_or_else(unsigned)?;
-    let bytes = envelope_bytes(answer).map_err(EvidenceError::from)?;
-    Ok(key.verify(&bytes, &value, at).map_err(EvidenceError::Signature)?)
+    let bytes = answer_bytes(answer).map_err(EvidenceError::from)?;
+    key.verify(&bytes, &value, at).map_err(refused)
+}
+
+/// The DIDs that are said to have countersigned a receipt: of an answer, of captures, or the receipt itself.
+#[must_use]
+pub fn countersigners(value: &Value) -> BTreeSet<Did> {
+    let items = value["items"].as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
+    let captures = items.iter().map(|item| &item["integrity"]["capture_receipt"]);
+    let receipts = captures.chain([&value["receipt"], value]);
+    let entries = receipts.filter_map(|receipt| receipt["signatures"].as_array()).flatten();
+    let kids = entries.filter_map(|entry| entry["by"].as_str()?.parse::<Kid>().ok());
+    kids.map(|kid| kid.did().clone()).collect()
 }
 
 /// The DIDs that are said to have signed an answer or an item: of its receipt, of links and capture receipts. What items

@@ -6,12 +6,13 @@ use crate::ledger::chain_of;
 use crate::service::holds::{Hold, HoldReason};
 use crate::service::items::whole;
 use crate::tables;
-use oap_identity::{DeletionId, Hash, ItemId, ScopeId, Timestamp, json};
+use oap_identity::{DeletionId, Hash, ItemId, ScopeId, Timestamp};
 use oap_memory::Head;
 use oap_memory::chain::Event;
+use oap_memory::deletion::{Cascade, DeletionReceipt, DeletionScope, Exception, Method, Reason};
 use oap_memory::receipt::{ReceiptType, item_tag};
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -94,19 +95,21 @@ impl Gateway {
         report.derived.retain(|item| !holds.contains_key(item));
         report.held.clone_from(&held);
         report.grants_shrunk = self.shrunk(&all);
+        let told = report.clone();
         let gateway = self.clone();
         let stored = self
             .commit(move |w| {
                 let mut by_scope: BTreeMap<ScopeId, Vec<String>> = BTreeMap::new();
+                let mut gone = Vec::with_capacity(doomed.len());
                 for item in &doomed {
                     let (_, head) = tables::head(w.tx, *item)?;
-                    w.erase(*item, Event::Erase)?;
+                    gone.push(item_tag(*item, w.erase(*item, Event::Erase)?.commitment));
                     by_scope.entry(head.scope_id).or_default().push(item.to_string());
                 }
                 for item in &held {
                     w.await_end(*item)?;
                 }
-                let receipt = deletion_receipt(w, received, &request, &exceptions)?;
+                let receipt = deletion_receipt(w, received, &request, gone, &told, &exceptions)?;
                 let hash = Hash::of_canonical(&receipt)?;
                 let scopes: Vec<ScopeId> = if by_scope.is_empty() {
                     vec![gateway.config.default_scope.clone()]
@@ -239,34 +242,53 @@ impl Gateway {
     }
 }
 
+/// What was destroyed, with what followed, signed.
 fn deletion_receipt(
     w: &crate::ledger::Writing,
     received: Timestamp,
     request: &DeleteRequest,
+    mut gone: Vec<String>,
+    report: &CascadeReport,
     exceptions: &[Hold],
 ) -> Result<Value, Error> {
     let gateway = w.gateway;
-    let mut receipt = json!({
-        "receipt_id": DeletionId::new(w.now, &*gateway.random),
-        "tool_did": gateway.principal,
-        "principal_did": gateway.principal,
-        "request_received_at": received,
-        "completed_at": w.now.max(received),
-        "method": "cryptographic_erasure",
-        "scope": {
-            "data_classes": ["memory_item"],
-            "provenance_tags": request.provenance_tags,
-            "subprocessors_propagated_to": [],
+    gone.sort_unstable();
+    let kept: BTreeSet<(Reason, String)> =
+        exceptions.iter().map(|hold| (reason(hold.reason), hold.until.date())).collect();
+    let receipt = DeletionReceipt {
+        receipt_id: DeletionId::new(w.now, &*gateway.random),
+        tool_did: gateway.principal.clone(),
+        principal_did: gateway.principal.clone(),
+        scope_id: None,
+        request_received_at: received,
+        completed_at: w.now.max(received),
+        method: Method::CryptographicErasure,
+        scope: DeletionScope {
+            data_classes: vec!["memory_item".to_owned()],
+            provenance_tags: request.provenance_tags.clone(),
+            subprocessors_propagated_to: Vec::new(),
+            items: gone,
+            cascade: Cascade {
+                named: report.erased.clone(),
+                derived: report.derived.clone(),
+                held: report.held.clone(),
+                not_found: report.not_found.clone(),
+                grants_shrunk: report.grants_shrunk.clone(),
+                remaining: report.remaining as u64,
+            },
         },
-    });
-    if !exceptions.is_empty() {
-        let stated = exceptions.iter().map(|hold| (hold.reason, hold.until.date()));
-        let stated: BTreeSet<(HoldReason, String)> = stated.collect();
-        let stated = stated.iter().map(|(reason, until)| json!({"reason": reason, "retention_until": until}));
-        receipt["exceptions"] = Value::Array(stated.collect());
+        exceptions: kept
+            .into_iter()
+            .map(|(reason, retention_until)| Exception { reason, retention_until })
+            .collect(),
+    };
+    Ok(receipt.sign(w.keys.current())?)
+}
+
+const fn reason(hold: HoldReason) -> Reason {
+    match hold {
+        HoldReason::LegalHold => Reason::LegalHold,
+        HoldReason::RegulatoryRetention => Reason::RegulatoryRetention,
+        HoldReason::OngoingDispute => Reason::OngoingDispute,
     }
-    let signer = w.keys.current();
-    let value = signer.sign(&json::canonical(&receipt)?);
-    receipt["signature"] = json!({"alg": "EdDSA", "kid": signer.kid(), "value": value});
-    Ok(receipt)
 }

@@ -127,6 +127,7 @@ impl Gateway {
         let whole = views::load(&self.store, head).map_err(|e| e.to_string())?;
         let all = whole.committed.disclosures().iter();
         let mut item = crate::service::items::whole(&whole.committed).map_err(|e| e.to_string())?;
+        item.insert("status".to_owned(), json!(head.status));
         let parse = |text: &String| serde_json::from_str::<Value>(text).map_err(|e| e.to_string());
         let chain: Vec<Value> = whole.chain.iter().map(parse).collect::<Result<_, _>>()?;
         let length = chain.len();

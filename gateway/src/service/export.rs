@@ -13,6 +13,7 @@ use crate::service::items::whole;
 use crate::service::query::{Basis, Caller};
 use crate::tables::{self, RECEIPTS};
 use crate::views;
+use oap_grants::grant::UnverifiedGrant;
 use oap_grants::{Operation, VerifiedGrant};
 use oap_identity::{BundleId, ItemId, ScopeId, Timestamp};
 use oap_memory::bundle::{self, FORMAT, Header, ItemLine, Line, Projection, Tally, Trailer};
@@ -153,7 +154,14 @@ impl Gateway {
                 page.next = rest.next().and(last).map(|item| item.to_string());
             }
             Part::Grants => {
+                let keys = self.keys();
                 for info in self.grant_list() {
+                    // A grant that a compromised key signed is void, and no evidence of anything.
+                    let kid = UnverifiedGrant::parse(info.grant.clone()).and_then(|grant| grant.kid());
+                    let key = kid.ok().and_then(|kid| keys.document().key(&kid).cloned());
+                    if key.is_some_and(|key| key.revoked_at().is_some()) {
+                        continue;
+                    }
                     put(&Line::Grant { grant: info.grant })?;
                 }
             }
@@ -174,6 +182,7 @@ impl Gateway {
     fn item_line(&self, head: &Head) -> Result<Line, Error> {
         let whole_item = views::load(&self.store, head)?;
         let mut item = whole(&whole_item.committed)?;
+        item.insert("status".to_owned(), json!(head.status));
         let chain: Vec<Value> = whole_item
             .chain
             .iter()
@@ -247,7 +256,7 @@ impl Gateway {
             format: FORMAT.to_owned(),
             bundle_id: BundleId::new(now, &*self.random),
             principal: self.principal.clone(),
-            scopes: vec![document.granter.scope.clone()],
+            scopes: document.scopes(),
             created_at: now,
             items: all.len() as u64,
             projected: Some(Projection {

@@ -15,7 +15,7 @@ use oap_identity::json::{self, JsonError, canonical};
 use oap_identity::time::MAX_SKEW;
 use oap_identity::{BundleId, Did, DidDocument, Hash, ItemId, Timestamp};
 use oap_memory::bundle::{Counts, ItemLine};
-use oap_memory::chain::{Event, Link};
+use oap_memory::chain::{Event, Link, VerifiedChain};
 use oap_memory::commitment::{self, Committed};
 use oap_memory::evidence::{self, VerifiedItem};
 use oap_memory::item::Body;
@@ -279,29 +279,23 @@ impl Gateway {
         known: &Known,
         now: Timestamp,
     ) -> Result<Arrived, String> {
-        let verified = evidence::item(&line.item, known).and_then(VerifiedItem::proved);
-        let verified = verified.map_err(|e| e.to_string())?;
-        let links = verified.chain.links().to_vec();
-        let last = links.last().ok_or("the chain is empty")?;
-        if last.actor != *principal {
+        let verified = evidence::item(&line.item, known)
+            .and_then(VerifiedItem::proved)
+            .and_then(|item| item.as_of(now))
+            .map_err(|e| e.to_string())?;
+        if verified.holder != *principal {
             return Err(format!(
                 "owner: its chain ends with {}, not with the bundle's principal",
-                last.actor
+                verified.holder
             ));
-        }
-        if last.at > now.plus(MAX_SKEW) {
-            return Err("its chain is from the future".into());
         }
         let current = line.item["integrity"]["sd_jwt"].as_str().unwrap_or_default();
         let current = Committed::read(current).map_err(|e| e.to_string())?;
         let body = self.body_of(&current, now).map_err(|e| e.to_string())?;
-        if body.captured_at > now.plus(MAX_SKEW) {
-            return Err("provenance.captured_at: is in the future".into());
-        }
+        let links = verified.chain.links().to_vec();
         let superseded = superseded(&line.superseded, &links, known)?;
-        let head = head_of(&links, &body, &superseded, line.record.clone(), &self.principal, now)?;
+        let head = head_of(&verified.chain, &body, &superseded, line.record.clone(), &self.principal, now);
         let capture = &line.item["integrity"]["capture_receipt"];
-        let receipt: Receipt = json::from_value(capture.clone()).map_err(|e| e.to_string())?;
         let written = line.item["integrity"]["chain"].as_array().map(Vec::as_slice).unwrap_or_default();
         Ok(Arrived {
             canonical_links: written
@@ -309,7 +303,7 @@ impl Gateway {
                 .map(|link| canonical(link).map_err(|e| e.to_string()))
                 .collect::<Result<_, _>>()?,
             capture_receipt: canonical(capture).map_err(|e| e.to_string())?,
-            receipt_key: tables::receipt_id(receipt.receipt_id),
+            receipt_key: tables::receipt_id(verified.capture.receipt_id),
             links,
             current,
             superseded,
@@ -477,14 +471,8 @@ fn superseded(texts: &[String], links: &[Link], known: &Known) -> Result<Vec<(u3
     let mut versions = Vec::new();
     for text in texts {
         let claims = commitment::verify(text, known).map_err(|e| format!("superseded: {e}"))?;
-        let place = claims.place();
-        let fits = links.get(place.seq as usize).is_some_and(|link| {
-            link.commitment == claims.commitment() && link.event.commits() && link.item_id == place.item_id
-        });
-        if !fits {
-            return Err("superseded: a version that its chain does not have".into());
-        }
-        versions.push((place.seq, Committed::read(text).map_err(|e| e.to_string())?));
+        evidence::check_place(&claims, links).map_err(|e| format!("superseded: {e}"))?;
+        versions.push((claims.place().seq, Committed::read(text).map_err(|e| e.to_string())?));
     }
     versions.sort_by_key(|(seq, _)| *seq);
     versions.dedup_by_key(|(seq, _)| *seq);
@@ -493,37 +481,27 @@ fn superseded(texts: &[String], links: &[Link], known: &Known) -> Result<Vec<(u3
 
 /// The head that a chain leads to.
 fn head_of(
-    links: &[Link],
+    chain: &VerifiedChain,
     body: &Body,
     superseded: &[(u32, Committed)],
     record: Option<Meta>,
     principal: &Did,
     now: Timestamp,
-) -> Result<Head, String> {
-    let (first, last) = (&links[0], &links[links.len() - 1]);
+) -> Head {
     let meta = record.unwrap_or_else(|| Meta::owner(principal.clone(), false));
-    let mut head = Head::new(first.item_id, body, meta);
-    head.seq = last.seq;
-    head.meta.human_verified &= links.iter().any(|link| link.event == Event::Confirm);
-    for link in links {
-        match link.event {
-            Event::Retract => {
-                head.status = Status::Retracted;
-                head.ended_at = Some(link.at.min(now));
-            }
-            Event::Restore => {
-                head.status = Status::Current;
-                head.ended_at = None;
-            }
-            Event::Erase | Event::Expire => return Err("its chain says that it was erased".into()),
-            event if event.commits() => head.version_seq = link.seq,
-            _ => {}
-        }
+    let mut head = Head::new(chain.first().item_id, body, meta);
+    head.seq = chain.last().seq;
+    head.version_seq = chain.version();
+    head.status = chain.status();
+    head.meta.human_verified &= chain.is_confirmed();
+    if head.status == Status::Retracted {
+        let retracted = chain.links().iter().rfind(|link| link.event == Event::Retract);
+        head.ended_at = retracted.map(|link| link.at.min(now));
     }
     let current = head.version_seq;
     head.replaced =
         superseded.iter().map(|(seq, _)| *seq).filter(|seq| *seq != current).map(|seq| (seq, now)).collect();
-    Ok(head)
+    head
 }
 
 impl Writing<'_, '_> {
