@@ -8,7 +8,7 @@
 use crate::item::closed_enum;
 use crate::unchecked::Unchecked;
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
-use oap_identity::json::{self, JsonError};
+use oap_identity::json::{self, JsonError, quoted};
 use oap_identity::random::Random;
 use oap_identity::signed::SignedError;
 use oap_identity::time::MAX_SKEW;
@@ -129,7 +129,7 @@ crate::reasons! {
         #[error("receipt {0} is malformed: {1}")]
         Malformed(usize, String) = "receipt.malformed",
         /// A member that the schema does not have.
-        #[error("receipt {0} has an unknown member {1:?}")]
+        #[error("receipt {0} has an unknown member{}", quoted(.1))]
         UnknownMember(usize, String) = "receipt.unknown_member",
         /// `previous_receipt_hash` is neither `genesis` nor a hash.
         #[error("receipt {0}: previous_receipt_hash is neither \"genesis\" nor a hash")]

@@ -77,9 +77,10 @@ impl App {
             .route(path::DATA_DELETE, post(owner::delete))
             .nest("/oap/owner", owner::routes())
             .fallback(not_found)
-            .layer(middleware::from_fn_with_state(self.clone(), finish))
-            .layer(CatchPanicLayer::new())
+            .layer(CatchPanicLayer::custom(panicked))
             .layer(TimeoutLayer::with_status_code(axum::http::StatusCode::GATEWAY_TIMEOUT, TIMEOUT))
+            // Outermost, so that every refusal has a body, whoever made it.
+            .layer(middleware::from_fn_with_state(self.clone(), finish))
             // The handlers read bodies themselves, with the configured limit.
             .layer(DefaultBodyLimit::disable())
             .with_state(self)
@@ -89,6 +90,10 @@ impl App {
 /// The name under which a request is logged and answered.
 #[derive(Debug, Clone)]
 pub struct RequestName(pub RequestId);
+
+fn panicked(_: Box<dyn std::any::Any + Send>) -> Response {
+    crate::Error::Corrupt("a handler panicked".into()).into_response()
+}
 
 async fn not_found() -> Response {
     crate::Error::NotFound.into_response()
@@ -112,7 +117,8 @@ async fn finish(
     let (method, began) = (request.method().clone(), clock.now());
     let well_known = route.starts_with("/.well-known/");
     let mut response = next.run(request).await;
-    if let Some(refusal) = response.extensions_mut().remove::<error::Refusal>() {
+    let refusal = response.extensions_mut().remove::<error::Refusal>();
+    if let Some(refusal) = refusal.or_else(|| error::Refusal::of_bare(&response)) {
         let body = json!({"error": refusal.code, "message": refusal.message, "request_id": name});
         let headers = std::mem::take(response.headers_mut());
         response = (refusal.status, headers, Json(body)).into_response();
