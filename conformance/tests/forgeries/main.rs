@@ -11,10 +11,13 @@ mod common;
 mod answers;
 mod bundles;
 mod documents;
+mod entities;
 mod fixture;
 mod forge;
 mod items;
 mod mutations;
+mod patch;
+mod portable;
 mod receipts;
 mod table;
 

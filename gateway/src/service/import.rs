@@ -224,7 +224,7 @@ impl Gateway {
         known: &Known,
         now: Timestamp,
     ) -> Result<Arrived, String> {
-let verified = evidence::item(&line.item, known)
+        let verified = evidence::item(&line.item, known)
             .and_then(VerifiedItem::proved)
             .and_then(|item| item.as_of(now))
             .map_err(|e| e.to_string())?;
