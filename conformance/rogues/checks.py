@@ -40,8 +40,8 @@ pub fn on(check: u32) -> bool {
 EXPRESSIONS = [
     (
         "memory/src/evidence/answer.rs",
-        "key.verify(&envelope_bytes(answer)?, &value, receipt.timestamp).map_err(refused)",
-        "if ON { key.verify(&envelope_bytes(answer)?, &value, receipt.timestamp).map_err(refused) } else { Ok(()) }",
+        "key.verify(&answer_bytes(answer)?, &value, receipt.timestamp).map_err(refused)",
+        "if ON { key.verify(&answer_bytes(answer)?, &value, receipt.timestamp).map_err(refused) } else { Ok(()) }",
     ),
     (
         "memory/src/chain.rs",
@@ -60,7 +60,7 @@ EXPRESSIONS = [
     ),
 ]
 # Functions that no verifier calls, by file and name.
-ELSEWHERE = re.compile(r":(place|placed|sign\w*|conceal|choose|publish|explain|is_revoked|payload|check_profile)$|(limits.rs:check|document.rs:parse)$")
+ELSEWHERE = re.compile(r":(place|placed|sign\w*|conceal|choose|publish|explain|is_revoked|payload|check_profile)$|(limits.rs:check(_delegated)?|document.rs:parse)$")
 # Checks that others stand behind, by file and condition, each with the reason.
 EQUIVALENT = {}
 
