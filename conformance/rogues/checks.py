@@ -50,8 +50,8 @@ EXPRESSIONS = [
     ),
     (
         "memory/src/evidence/item.rs",
-        "Some(missing) => Err(EvidenceError::Visible(missing.clone())),\n        None =>",
-        "Some(missing) if ON => Err(EvidenceError::Visible(missing.clone())),\n        _ =>",
+        "Some(missing) => Err(EvidenceError::Visible(quoted(missing))),\n        None =>",
+        "Some(missing) if ON => Err(EvidenceError::Visible(quoted(missing))),\n        _ =>",
     ),
     (
         "identity/src/document.rs",

@@ -45,7 +45,7 @@ crate::reasons! {
         #[error("claim {0:?}: no claim carries this member; it is derived, or stands outside the proof")]
         NeverClaimed(String) = "form.never_claimed",
         /// A claim that an item does not have.
-        #[error("claim{}: an item has no such member", quoted(.0))]
+        #[error("claim{0}: an item has no such member")]
         UnknownClaim(String) = "form.unknown_claim",
         /// A salt of another length.
         #[error("disclosure {0}: a salt is 16 bytes in base64url")]
@@ -103,7 +103,7 @@ fn unknown(name: &str) -> FormError {
     if NEVER_CLAIMED.contains(&name) {
         FormError::NeverClaimed(name.to_owned())
     } else {
-        FormError::UnknownClaim(name.to_owned())
+        FormError::UnknownClaim(quoted(name))
     }
 }
 

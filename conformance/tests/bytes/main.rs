@@ -162,7 +162,8 @@ fn our_verifiers_take_the_examples() {
             .verify(&grantee, &endpoint, parent.hash(), now)
             .unwrap();
     }
-    let (claims, _) = token::check(&blocks["token"], &document, common::ORIGIN, seconds("token-payload")).unwrap();
+    let (claims, _) =
+        token::check(&blocks["token"], &document, common::ORIGIN, seconds("token-payload")).unwrap();
     assert_eq!(claims.grant_hash, parent.hash());
     let request = dpop::Request { method: "POST", url: "https://user.example/oap/memory/query" };
     let now = seconds("dpop-proof-payload");

@@ -15,10 +15,10 @@ mod entities;
 mod fixture;
 mod forge;
 mod items;
-mod mutations;
 #[allow(dead_code, reason = "the cases are run by grants/tests/cases")]
 #[path = "../../../grants/tests/cases/judge.rs"]
 mod judge;
+mod mutations;
 #[path = "../../../grants/tests/cases/patch.rs"]
 mod patch;
 mod portable;

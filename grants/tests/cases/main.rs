@@ -17,9 +17,14 @@ fn every_case_is_judged_as_its_file_says() {
     println!("disagree: {} verdicts, {} reasons", verdicts.len(), reasons.len());
     assert!(verdicts.is_empty() && reasons.is_empty(), "{}\n{}", verdicts.join("\n"), reasons.join("\n"));
     assert!(outcome.count >= 500 && outcome.valid >= 40, "{} cases, {} valid", outcome.count, outcome.valid);
-    let all: BTreeSet<&str> =
-        oap_memory::evidence::checks().chain(oap_grants::evidence::checks()).collect();
-    let missing: Vec<_> = all.difference(&outcome.refusing).filter(|check| !UNREACHED.contains(check)).collect();
-    println!("{} cases, {} valid; refused by {} of {} checks; by none: {missing:?}",
-        outcome.count, outcome.valid, outcome.refusing.len(), all.len());
+    let all: BTreeSet<&str> = oap_memory::evidence::checks().chain(oap_grants::evidence::checks()).collect();
+    let missing: Vec<_> =
+        all.difference(&outcome.refusing).filter(|check| !UNREACHED.contains(check)).collect();
+    println!(
+        "{} cases, {} valid; refused by {} of {} checks; by none: {missing:?}",
+        outcome.count,
+        outcome.valid,
+        outcome.refusing.len(),
+        all.len()
+    );
 }
