@@ -113,7 +113,7 @@ pub enum LimitError {
     #[error("revocable: must be true; a person may always take back what they gave")]
     Irrevocable,
     /// No such profile.
-    #[error("redaction_profile: {0:?} is not known here")]
+    #[error("redaction_profile: no profile of that name is known here; the memory manifest lists them")]
     UnknownProfile(String),
     /// The profile asks for more trust.
     #[error("trust_level: {profile} needs level {needed} at least")]

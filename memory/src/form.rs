@@ -3,6 +3,7 @@
 
 use crate::sd_jwt::{DECOY_STEP, Presentation, ROOT_DIGESTS, SdJwtError};
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use oap_identity::json::quoted;
 use serde_json::{Map, Value};
 
 /// The claims in the clear, all of them required.
@@ -44,7 +45,7 @@ crate::reasons! {
         #[error("claim {0:?}: no claim carries this member; it is derived, or stands outside the proof")]
         NeverClaimed(String) = "form.never_claimed",
         /// A claim that an item does not have.
-        #[error("claim {0:?}: an item has no such member")]
+        #[error("claim{0}: an item has no such member")]
         UnknownClaim(String) = "form.unknown_claim",
         /// A salt of another length.
         #[error("disclosure {0}: a salt is 16 bytes in base64url")]
@@ -102,7 +103,7 @@ fn unknown(name: &str) -> FormError {
     if NEVER_CLAIMED.contains(&name) {
         FormError::NeverClaimed(name.to_owned())
     } else {
-        FormError::UnknownClaim(name.to_owned())
+        FormError::UnknownClaim(quoted(name))
     }
 }
 

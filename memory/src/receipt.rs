@@ -8,7 +8,7 @@
 use crate::item::closed_enum;
 use crate::unchecked::Unchecked;
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
-use oap_identity::json::{self, JsonError};
+use oap_identity::json::{self, JsonError, quoted};
 use oap_identity::random::Random;
 use oap_identity::signed::SignedError;
 use oap_identity::time::MAX_SKEW;
@@ -129,7 +129,7 @@ crate::reasons! {
         #[error("receipt {0} is malformed: {1}")]
         Malformed(usize, String) = "receipt.malformed",
         /// A member that the schema does not have.
-        #[error("receipt {0} has an unknown member {1:?}")]
+        #[error("receipt {0} has an unknown member{1}")]
         UnknownMember(usize, String) = "receipt.unknown_member",
         /// `previous_receipt_hash` is neither `genesis` nor a hash.
         #[error("receipt {0}: previous_receipt_hash is neither \"genesis\" nor a hash")]
@@ -341,7 +341,7 @@ fn verify_at(
         json::from_value(value.clone()).map_err(|e| ReceiptError::Malformed(index, e.to_string()))?;
     let mut members = value.as_object().into_iter().flat_map(|members| members.keys());
     if let Some(name) = members.find(|name| !MEMBERS.contains(&name.as_str())) {
-        return Err(ReceiptError::UnknownMember(index, name.clone()));
+        return Err(ReceiptError::UnknownMember(index, quoted(name)));
     }
     if receipt.previous_receipt_hash != GENESIS && receipt.previous_receipt_hash.parse::<Hash>().is_err() {
         return Err(ReceiptError::Previous(index));

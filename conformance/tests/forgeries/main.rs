@@ -11,10 +11,17 @@ mod common;
 mod answers;
 mod bundles;
 mod documents;
+mod entities;
 mod fixture;
 mod forge;
 mod items;
+#[allow(dead_code, reason = "the cases are run by grants/tests/cases")]
+#[path = "../../../grants/tests/cases/judge.rs"]
+mod judge;
 mod mutations;
+#[path = "../../../grants/tests/cases/patch.rs"]
+mod patch;
+mod portable;
 mod receipts;
 mod table;
 

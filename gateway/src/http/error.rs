@@ -32,6 +32,27 @@ impl From<&Error> for Refusal {
     }
 }
 
+impl Refusal {
+    /// The refusal that a layer made with a status alone, without a body: another method, a timeout.
+    #[must_use]
+    pub fn of_bare(response: &Response) -> Option<Self> {
+        let status = response.status();
+        let has_body = response.headers().contains_key(header::CONTENT_TYPE);
+        if has_body || !(status.is_client_error() || status.is_server_error()) {
+            return None;
+        }
+        let (code, message) = match status {
+            StatusCode::METHOD_NOT_ALLOWED => {
+                ("method_not_allowed", "this address takes other methods; the Allow header names them")
+            }
+            StatusCode::GATEWAY_TIMEOUT => ("maintenance", "it took too long; try again later"),
+            status if status.is_client_error() => ("invalid_input", "the request cannot be read"),
+            _ => ("internal_error", "the gateway failed; its owner finds the reason in the log"),
+        };
+        Some(Self { status, code, message: message.to_owned() })
+    }
+}
+
 const fn status_and_code(error: &Error) -> (StatusCode, &'static str) {
     match error {
         Error::Json(_)

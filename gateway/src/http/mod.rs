@@ -89,8 +89,9 @@ impl App {
             .nest("/oap/owner", owner::routes())
             .fallback(not_found)
             .layer(CatchPanicLayer::custom(panicked))
-            .layer(middleware::from_fn_with_state(self.clone(), finish))
             .layer(TimeoutLayer::with_status_code(axum::http::StatusCode::GATEWAY_TIMEOUT, timeout))
+            // Outermost, so that every refusal has a body, whoever made it.
+            .layer(middleware::from_fn_with_state(self.clone(), finish))
             // The handlers read bodies themselves, once they know the sender.
             .layer(DefaultBodyLimit::disable())
             .with_state(self)
@@ -100,6 +101,10 @@ impl App {
 /// The name under which a request is logged and answered.
 #[derive(Debug, Clone)]
 pub struct RequestName(pub RequestId);
+
+fn panicked(_: Box<dyn std::any::Any + Send>) -> Response {
+    crate::Error::Corrupt("a handler panicked".into()).into_response()
+}
 
 async fn not_found() -> Response {
     crate::Error::NotFound.into_response()
@@ -128,7 +133,8 @@ async fn finish(
     let (method, began) = (request.method().clone(), clock.now());
     let well_known = route.starts_with("/.well-known/");
     let mut response = next.run(request).await;
-    if let Some(refusal) = response.extensions_mut().remove::<error::Refusal>() {
+    let refusal = response.extensions_mut().remove::<error::Refusal>();
+    if let Some(refusal) = refusal.or_else(|| error::Refusal::of_bare(&response)) {
         let body = json!({"error": refusal.code, "message": refusal.message, "request_id": name});
         let headers = std::mem::take(response.headers_mut());
         response = (refusal.status, headers, Json(body)).into_response();

@@ -138,9 +138,9 @@ impl Incoming {
     /// # Errors
     /// [`Error::Member`], naming the parameter.
     pub fn query<T: DeserializeOwned>(&self) -> Result<T, Error> {
-        axum::extract::Query::try_from_uri(&self.parts.uri)
-            .map(|query| query.0)
-            .map_err(|e| Error::Member("query", e.to_string()))
+        let parameters = axum::extract::Query::<Vec<(String, String)>>::try_from_uri(&self.parts.uri)
+            .map_err(|_| Error::Member("query", "must be parameters, name=value".into()))?;
+        json::from_parameters(parameters.0).map_err(|e| Error::Member("query", e.to_string()))
     }
 
     /// The request's name.

@@ -380,7 +380,9 @@ impl Gateway {
                 live && bridge.from_scope == *scope && bridge.to_scope == *to
             });
             if !bridged {
-                let fix = format!("no Cross Scope Bridge leads from {scope} to {to}; issue one first");
+                let fix =
+                    "no Cross Scope Bridge leads from one of them to the grant's scope; issue one first"
+                        .to_owned();
                 return Err(Error::Member("filter.scopes", fix));
             }
         }

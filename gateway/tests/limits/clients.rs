@@ -5,7 +5,7 @@ use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use oap_gateway::client::ClientError;
 use oap_gateway::client::grantee::{MAX_SIGNERS, named_signers};
 use oap_gateway::client::wire::{Allowance, Ask, send};
-use oap_memory::answer::envelope_bytes;
+use oap_memory::answer::answer_bytes;
 use serde_json::{Value, json};
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -85,7 +85,7 @@ async fn an_answer_that_names_a_thousand_signers() {
     };
     let signed = |mut answer: Value| {
         let keys = world.gateway.keys();
-        let value = keys.current().sign(&envelope_bytes(&answer).unwrap());
+        let value = keys.current().sign(&answer_bytes(&answer).unwrap());
         answer["signature"]["value"] = json!(value);
         answer
     };

@@ -8,6 +8,7 @@ use crate::item::Confidence;
 use crate::receipt::{self, Outcome, Receipt, ReceiptType, VerifiedReceipt, item_tag};
 use crate::record::Status;
 use crate::unchecked::Unchecked;
+use oap_identity::json::quoted;
 use oap_identity::time::MAX_SKEW;
 use oap_identity::{Did, Documents, ItemId, Timestamp, json};
 use serde::Deserialize;
@@ -113,7 +114,7 @@ pub fn item(item: &Value, documents: &dyn Documents) -> Result<VerifiedItem, Evi
     let integrity = integrity.ok_or(EvidenceError::Member("integrity"))?;
     let known = ["sd_jwt", "chain", "capture_receipt"];
     if let Some(name) = integrity.keys().find(|name| !known.contains(&name.as_str())) {
-        return Err(EvidenceError::UnknownMember(name.clone()));
+        return Err(EvidenceError::UnknownMember(quoted(name)));
     }
     let links = integrity.get("chain").and_then(Value::as_array);
     let links = links.ok_or(EvidenceError::Member("integrity.chain"))?;
@@ -307,11 +308,11 @@ fn check_visible(
     let elsewhere = |name: &str| name == "integrity" || DERIVED.contains(&name) || OUTSIDE.contains(&name);
     for (name, value) in item.iter().filter(|(name, _)| !elsewhere(name)) {
         if shown.get(name) != Some(value) {
-            return Err(EvidenceError::Visible(name.clone()));
+            return Err(EvidenceError::Visible(quoted(name)));
         }
     }
     match shown.keys().find(|name| !item.contains_key(*name)) {
-        Some(missing) => Err(EvidenceError::Visible(missing.clone())),
+        Some(missing) => Err(EvidenceError::Visible(quoted(missing))),
         None => Ok(shown.keys().filter(|name| !DERIVED.contains(&name.as_str())).cloned().collect()),
     }
 }

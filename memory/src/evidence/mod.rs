@@ -28,10 +28,10 @@ crate::reasons! {
         #[error("member {0:?} is missing or has the wrong shape")]
         Member(&'static str) = "item.member",
         /// A member of `integrity` that it does not have.
-        #[error("integrity: unknown member {0:?}")]
+        #[error("integrity: unknown member{0}")]
         UnknownMember(String) = "item.unknown_member",
         /// The visible item says something that was not disclosed, or not all that was.
-        #[error("the visible item is not what its disclosures show; member {0:?} differs")]
+        #[error("the visible item is not what its disclosures show; member{0} differs")]
         Visible(String) = "item.visible",
         /// `owner_did` is not the issuer.
         #[error("owner_did: must be the issuer of the SD-JWT")]
