@@ -82,7 +82,7 @@ pub fn from_parameters<T: DeserializeOwned>(
     let mut members = Map::new();
     for (name, text) in parameters {
         if members.contains_key(&name) {
-            return refuse(format!("duplicate parameter{}", quoted(&name)));
+            return Err(JsonError::Invalid(format!("duplicate parameter{}", quoted(&name))));
         }
         members.insert(name, Value::String(text));
     }
