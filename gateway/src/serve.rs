@@ -55,6 +55,7 @@ pub async fn serve(
         server.serve(service).await
     };
     sweeper.abort();
+    gateway.tell_chains();
     served.map_err(failed)
 }
 
