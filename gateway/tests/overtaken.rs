@@ -6,7 +6,6 @@ mod common;
 
 use common::*;
 use oap_gateway::Gateway;
-use oap_gateway::ledger::Writing;
 use oap_gateway::service::deletion::{DeleteRequest, Deleted};
 use oap_gateway::service::holds::{HoldReason, HoldRequest};
 use oap_gateway::tables::{self, HEADS, encode};
@@ -91,12 +90,36 @@ async fn what_was_made_from_an_item_meanwhile_follows_it() {
     let go = held_up(&world.gateway).await;
     let (gateway, source, made) = (world.gateway.clone(), parsed(&ids)[0], parsed(&ids)[1]);
     // The store alone is told, so that the memory is behind it for certain.
-    let derive = move |w: &mut Writing| {
-        let (slot, mut head) = tables::head(w.tx, made)?;
-        head.derived_from.push(source);
-        Ok(w.tx.put_in(slot, HEADS, &made.to_bytes(), &encode(&head)?)?)
+    let derive = async move {
+        let write = gateway.commit(move |w| {
+            let (slot, mut head) = tables::head(w.tx, made)?;
+            head.derived_from.push(source);
+            Ok(w.tx.put_in(slot, HEADS, &made.to_bytes(), &encode(&head)?)?)
+        });
+        write.await
     };
-    let derive = queued(async move { gateway.commit(derive).await }).await;
+    let derive = queued(derive).await;
+    let request = DeleteRequest { items: parsed(&ids[..1]), ..Default::default() };
+    let deletion = delete(&world.gateway, request).await;
+    go.send(()).unwrap();
+    derive.await.unwrap().unwrap();
+    let report = deletion.await.unwrap().unwrap().cascade_report;
+    assert_eq!((report.erased, report.derived), (parsed(&ids[..1]), parsed(&ids[1..])));
+    assert_eq!(status(&world, &ids[1]).await, "erased");
+}
+
+fn hold(ids: &[String], world: &World, days: u32) -> HoldRequest {
+    HoldRequest { items: parsed(ids), reason: HoldReason::LegalHold, until: world.now().plus(days * DAY) }
+}
+
+/// Each order of a hold and a deletion gives what that order means, and nothing between.
+#[tokio::test]
+async fn a_hold_and_a_deletion_at_once() {
+    let world = World::new().await;
+    let ids = world.capture(&[note("evidence", &["all"]), note("the rest", &["all"])]).await;
+    let go = held_up(&world.gateway).await;
+    let (gateway, request) = (world.gateway.clone(), hold(&ids[..1], &world, 10));
+    let held = queued(async move { gateway.hold(request).await }).await;
     let deletion = delete(&world.gateway, DeleteRequest { all: true, ..Default::default() }).await;
     go.send(()).unwrap();
     held.await.unwrap().unwrap();
