@@ -77,6 +77,7 @@ pub struct Kept {
     engine: Arc<MemoryEngine>,
     folder: tempfile::TempDir,
     random: Arc<dyn Random>,
+    opened: AtomicU64,
 }
 
 impl Kept {
@@ -85,7 +86,7 @@ impl Kept {
         let random: Arc<dyn Random> = Arc::new(Seeded::new(5));
         let folder = tempfile::tempdir().unwrap();
         Vault::create(&folder.path().join("vault"), &Self::master(), &*random).unwrap();
-        let kept = Self { engine: Arc::default(), folder, random };
+        let kept = Self { engine: Arc::default(), folder, random, opened: AtomicU64::new(0) };
         let world = World::on(kept.store(), Config::default(), kept.random.clone()).await;
         (kept, world)
     }
@@ -107,7 +108,10 @@ impl Kept {
 
     /// The same, by a clock that says `at`.
     pub async fn open_at(&self, at: Timestamp) -> World {
-        World::open_at(self.store(), Config::default(), self.random.clone(), at).await
+        let world = World::open_at(self.store(), Config::default(), self.random.clone(), at).await;
+        // Proofs that no world before it has used.
+        world.proofs.store(1000 * (1 + self.opened.fetch_add(1, Ordering::SeqCst)), Ordering::SeqCst);
+        world
     }
 }
 
