@@ -8,7 +8,8 @@
 //! | `admin.json` | the administrator's key and trust token | owner |
 //! | `did.json` | a copy of the published DID document | owner |
 //! | `tls/` | the self-made certificate and its key | owner |
-//! | `erasures.jsonl` | what was erased, signed: replayed when a backup is restored | owner |
+//! | `erasures.jsonl` | what was erased and revoked: replayed when a backup is restored | owner |
+//! | `restoring` | only while a restore is under way: such a home does not open | owner |
 //! | `sanctions/` | sanctions lists | owner |
 //! | `profiles/` | projection profiles of the owner's own | owner |
 
@@ -52,6 +53,9 @@ pub enum HomeError {
     /// There is a gateway already.
     #[error("there is a gateway in {0} already")]
     Exists(PathBuf),
+    /// A restore that did not finish.
+    #[error("{0} is half restored: run `oap-memory restore` again, or remove the folder")]
+    HalfRestored(PathBuf),
     /// A file.
     #[error("{path}: {error}")]
     File {
@@ -172,7 +176,7 @@ impl Home {
         }
         let text = toml::to_string(&settings).map_err(|e| malformed(&config_file, &e))?;
         write_private(&config_file, text.as_bytes())?;
-        let store = self.open_store(&master)?;
+        let store = self.open_new_store(&master)?;
         Gateway::init(&store, &keys).await?;
         let gateway = self.assemble(store, &BTreeMap::new()).await?;
         self.write_admin(&gateway, &Signer::seed(&SystemRandom))?;
@@ -199,23 +203,36 @@ impl Home {
     /// # Errors
     /// [`HomeError`]; [`StoreError::Locked`] within when a server has it open.
     pub async fn open(&self, flags: &BTreeMap<String, Value>) -> Result<Arc<Gateway>, HomeError> {
+        self.is_whole()?;
+        let store = self.open_store(flags)?;
+        self.assemble(store, flags).await
+    }
+
+    /// Opens the store alone.
+    ///
+    /// # Errors
+    /// [`HomeError`]; [`StoreError::Locked`] within when a server has it open.
+    pub(crate) fn open_store(&self, flags: &BTreeMap<String, Value>) -> Result<Store, HomeError> {
         let config = Config::load(&self.0, flags)?;
         config.principal(&self.0)?;
         self.tighten()?;
         // The lock first: nobody is asked for a passphrase in vain.
         let engine = SledEngine::open(&self.file("store"))?;
         let vault = Vault::open(&self.file("vault"), &master(&config)?)?;
-        let store = Store::open(engine, vault, Arc::new(SystemRandom))?;
-        self.assemble(store, flags).await
+        Ok(Store::open(engine, vault, Arc::new(SystemRandom))?)
     }
 
-    fn open_store(&self, master: &Master) -> Result<Store, HomeError> {
+    fn open_new_store(&self, master: &Master) -> Result<Store, HomeError> {
         let engine = SledEngine::open(&self.file("store"))?;
         let vault = Vault::open(&self.file("vault"), master)?;
         Ok(Store::open(engine, vault, Arc::new(SystemRandom))?)
     }
 
-    async fn assemble(
+    /// The gateway of an open store.
+    ///
+    /// # Errors
+    /// [`HomeError`].
+    pub(crate) async fn assemble(
         &self,
         store: Store,
         flags: &BTreeMap<String, Value>,

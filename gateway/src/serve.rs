@@ -57,6 +57,7 @@ pub async fn serve_within(
     let front = Arc::new(Front::new(app.router(), tls, deadlines, connections));
     front.run(listener, stop, GRACE).await;
     sweeper.abort();
+    gateway.tell_chains();
     Ok(())
 }
 

@@ -438,6 +438,18 @@ impl Tx<'_> {
         stored.map(|stored| self.shared.unseal(&place, &stored)).transpose()
     }
 
+    /// The keys of a table that this transaction, or one before it in the same batch, has written or removed: what the
+    /// engine does not show yet.
+    #[must_use]
+    pub fn written(&self, table: Table) -> BTreeSet<Vec<u8>> {
+        let of = |group: &Group| -> Vec<Vec<u8>> {
+            let from = group.writes.range(vec![table.0]..);
+            let keys = from.map(|(key, _)| key).take_while(|key| key.first() == Some(&table.0));
+            keys.filter_map(|key| key.get(1..).map(<[u8]>::to_vec)).collect()
+        };
+        of(self.group).into_iter().chain(of(&self.own)).collect()
+    }
+
     /// Writes a value sealed with the store's key.
     ///
     /// # Errors

@@ -3,6 +3,7 @@
 mod audit;
 mod backup;
 mod budget;
+mod clock;
 mod config;
 mod conformance;
 mod delete;
@@ -28,6 +29,7 @@ use crate::client::ClientError;
 use crate::client::owner::OwnerClient;
 use crate::config::ConfigError;
 use crate::home::{Home, HomeError};
+use crate::restore::RestoreError;
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -122,6 +124,9 @@ enum Command {
     Restore(backup::Restore),
     /// Look at everything, and say what is wrong and what to do
     Doctor(backup::Doctor),
+    /// See whether the clock is believed, and accept it
+    #[command(subcommand)]
+    Clock(clock::Clock),
     /// Show the configuration and where each value comes from
     #[command(subcommand)]
     Config(config::ConfigCommand),
@@ -158,6 +163,16 @@ enum CliError {
     /// Everything else.
     #[error("{0}")]
     Other(String),
+}
+
+impl From<RestoreError> for CliError {
+    fn from(error: RestoreError) -> Self {
+        match error {
+            RestoreError::Home(error) => Self::Home(error),
+            RestoreError::Proof(_) => Self::Proof(error.to_string()),
+            RestoreError::File { .. } | RestoreError::Place(..) => Self::Other(error.to_string()),
+        }
+    }
 }
 
 impl CliError {
@@ -245,6 +260,7 @@ async fn run(cli: Cli) -> Result<(), CliError> {
         Command::Backup(command) => command.run(&global).await,
         Command::Restore(command) => command.run(&global).await,
         Command::Doctor(command) => command.run(&global).await,
+        Command::Clock(command) => command.run(&global).await,
         Command::Config(command) => command.run(&global),
         Command::Demo(command) => command.run(&global).await,
         Command::Completions { shell } => {

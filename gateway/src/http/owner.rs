@@ -57,6 +57,8 @@ pub fn routes() -> Router<App> {
         .route("/holds", get(list_holds).post(set_hold))
         .route("/holds/release", post(release_holds))
         .route("/backup", post(backup))
+        .route("/clock", get(clock))
+        .route("/clock/accept", post(accept_clock))
         .route("/doctor", get(doctor))
         .route("/prove", post(prove))
         .route("/attest", post(attest))
@@ -480,6 +482,16 @@ async fn verify_audit(State(app): State<App>, mut request: Incoming) -> Result<R
         .map(|(chain, v)| json!({"chain": chain, "length": v.length, "tip": v.tip, "at": v.at}))
         .collect();
     Ok(Oap(json!({"chains": chains})).into_response())
+}
+
+async fn clock(State(app): State<App>, request: Incoming) -> Result<Response, Error> {
+    agent(&app, &request, Permission::Admin).await?;
+    Ok(Oap(json!(app.gateway.clock_info())).into_response())
+}
+
+async fn accept_clock(State(app): State<App>, request: Incoming) -> Result<Response, Error> {
+    agent(&app, &request, Permission::Admin).await?;
+    Ok(Oap(json!(app.gateway.accept_clock().await?)).into_response())
 }
 
 /// `POST /oap/data/delete`: OAP-CORE 17.3.

@@ -112,6 +112,8 @@ impl Gateway {
             w.receipt(&chain_of(&gateway.config.default_scope), draft)
         })
         .await?;
+        // So that the list is never older than the backup.
+        self.tell_chains();
         Ok(info)
     }
 }

@@ -1,5 +1,6 @@
 //! What is wrong with a gateway, and what to do about it.
 
+use crate::clock::{ClockInfo, Standing};
 use crate::error::Error;
 use crate::gateway::Gateway;
 use crate::tables::{self, LINKS, RECEIPT_PLACES, RECEIPTS, TOMBSTONES, VERSIONS};
@@ -84,7 +85,25 @@ impl Gateway {
                 places,
                 "the index does not fit the log: restore the last backup, or report it as a fault of this program",
             ),
+            finding(
+                "clock",
+                1,
+                self.examine_clock(),
+                "set the system's clock right; where it is right already, `oap-memory clock accept`",
+            ),
         ])
+    }
+
+    fn examine_clock(&self) -> Vec<String> {
+        let ClockInfo { clock, mark, standing } = self.clock_info();
+        let how = match standing {
+            Standing::Believed => return Vec::new(),
+            Standing::Behind => "behind",
+            Standing::Ahead => "far ahead of",
+        };
+        vec![format!(
+            "it says {clock}, {how} the latest time known, {mark}: grants are not served and nothing is swept"
+        )]
     }
 
     fn examine_items(&self, heads: &[Arc<Head>]) -> Result<(Vec<String>, Looked), Error> {

@@ -123,6 +123,17 @@ impl Gateway {
         Ok(documents)
     }
 
+    /// This gateway's document, and those of the former houses that signed something of these items: of any other a grantee would
+    /// learn that there are items which they do not see.
+    fn documents_of_signers(&self, items: &[Value]) -> Result<Vec<Value>, Error> {
+        let signers: BTreeSet<&str> = items.iter().flat_map(signers).collect();
+        let mut documents = self.known_documents()?;
+        let own = self.principal.as_str();
+        documents
+            .retain(|document| document["id"].as_str().is_some_and(|id| id == own || signers.contains(id)));
+        Ok(documents)
+    }
+
     /// A page of lines.
     ///
     /// # Errors
@@ -251,6 +262,7 @@ impl Gateway {
         let mut room = before.room();
         let all: Vec<&ViewItem> = seen.view.items().iter().filter(|item| room.take(item.id())).collect();
         let got_before = all.iter().filter(|item| before.contains(item.id())).count();
+        let proved = all.iter().map(|item| item.proved()).collect::<Result<Vec<_>, _>>()?;
         let now = self.clock.now();
         let header = Header {
             format: FORMAT.to_owned(),
@@ -265,7 +277,7 @@ impl Gateway {
                 trust_level: document.trust_level,
                 grantee: document.grantee.clone(),
             }),
-            documents: self.known_documents()?,
+            documents: self.documents_of_signers(&proved)?,
         };
         let bundle_id = header.bundle_id;
         let mut tally = Tally::default();
@@ -278,8 +290,8 @@ impl Gateway {
             Ok(())
         };
         put(Line::Header(header))?;
-        for item in &all {
-            let line = ItemLine { item: item.proved()?, record: None, superseded: Vec::new() };
+        for item in proved {
+            let line = ItemLine { item, record: None, superseded: Vec::new() };
             put(Line::Item(Box::new(line)))?;
         }
         let trailer = tally.trailer(bundle_id, self.clock.now());
@@ -298,6 +310,14 @@ impl Gateway {
         bytes.push(b'\n');
         Ok(bytes)
     }
+}
+
+/// The DIDs that signed something of an item: its links, and the receipt of its capture.
+fn signers(item: &Value) -> impl Iterator<Item = &str> {
+    let integrity = &item["integrity"];
+    let links = integrity["chain"].as_array().into_iter().flatten();
+    let actors = links.filter_map(|link| link["actor"].as_str());
+    actors.chain(integrity["capture_receipt"]["principal_did"].as_str())
 }
 
 fn cursor() -> Error {

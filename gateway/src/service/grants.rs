@@ -272,6 +272,7 @@ impl Gateway {
                 receipt.more = facts(grant, record.grant.hash(), &[]);
                 w.receipt(&chain_of(&grant.granter.scope), receipt)?;
                 w.tx.put(REVOKED, key.bytes(), &encode(&w.now)?)?;
+                w.ended.grants.push(key.id());
                 let (now, gateway) = (w.now, gateway.clone());
                 w.tx.on_commit(move || gateway.shelf.revoke(key, now));
             }
@@ -325,6 +326,7 @@ impl Gateway {
     /// # Errors
     /// [`Error::NotFound`] for an unknown grant and for a stranger: the same answer.
     pub async fn grant_state(self: &Arc<Self>, id: GrantId, proof: &str) -> Result<GrantState, Error> {
+        self.clock.believe()?;
         let address = format!("{}/{id}", self.url(path::GRANT));
         let unverified = UnverifiedProof::parse(proof).map_err(|_| Error::NotFound)?;
         let found = self.shelf.by_id(id);
@@ -367,6 +369,7 @@ impl Gateway {
         request: ExchangeRequest,
         endpoint: &str,
     ) -> Result<ExchangeResponse, Error> {
+        self.clock.believe()?;
         let proof = UnverifiedProof::parse(&request.proof)?;
         let hash = Hash::of_canonical(&request.grant)?;
         let (mut chain, unknown) = self.presented(request.grant, request.chain)?;
@@ -523,6 +526,7 @@ impl Gateway {
     /// # Errors
     /// [`Error::Signed`]; none in practice.
     pub fn status_list(&self) -> Result<String, Error> {
+        self.clock.believe()?;
         let all = self.shelf.all();
         let revoked = all
             .iter()

@@ -8,9 +8,8 @@ use crate::error::Error;
 use crate::gateway::{Gateway, blocking};
 use crate::ledger::{Writing, chain_of, until_it_holds};
 use crate::service::items::{Prepared, merge, whole};
-use crate::tables::{
-    self, FOREIGN_RECEIPTS, FORMER, HEADS, LINKS, SOURCES, TOMBSTONES, decode, encode, entry,
-};
+use crate::service::sources::Said;
+use crate::tables::{self, FOREIGN_RECEIPTS, FORMER, LINKS, TOMBSTONES, encode, entry};
 use oap_identity::json::{self, JsonError, canonical};
 use oap_identity::time::MAX_SKEW;
 use oap_identity::{BundleId, Did, DidDocument, Hash, ItemId, Timestamp};
@@ -166,10 +165,12 @@ struct Arrived {
 
 /// A record that was looked up, and what is to become of it.
 struct PreparedRecord {
-    key: Vec<u8>,
-    says: Hash,
+    said: Said,
     /// What its source was known as.
-    known: Option<(ItemId, Hash)>,
+    known: Option<(ItemId, Said)>,
+    /// Whether something of its source was erased.
+    was_erased: bool,
+    dry_run: bool,
     to_do: ToDo,
 }
 
@@ -185,6 +186,10 @@ enum ToDo {
 
 /// Why an erased item is not taken in.
 const ERASED: &str = "it was erased here, and an import does not bring it back";
+
+/// The same, where all that is known is that something of the same place was erased.
+const ERASED_THERE: &str = "something of the same place was erased here, and nothing is kept that could tell whether this is \
+                            it; if it is not, write it with `item add`";
 
 /// The numbers of the records, in turns in which no source is named twice.
 fn turns(records: &[Record]) -> Vec<Vec<usize>> {
@@ -425,14 +430,15 @@ impl Gateway {
         now: Timestamp,
         dry_run: bool,
     ) -> Result<PreparedRecord, Error> {
-        let key = source_key(&record.source);
-        let says = Hash::of_canonical(&record.item)?;
-        let known = self.store.get(SOURCES, &key)?;
-        let known: Option<(ItemId, Hash)> = known.map(|bytes| decode(&bytes)).transpose()?;
+        let source = self.source_tag(&record.source);
+        let said = Said { source, says: Hash::of_canonical(&record.item)? };
+        let known = self.known_source(&source)?;
+        let was_erased = known.is_none() && self.was_erased(&source)?;
         let to_do = match known {
+            None if was_erased => ToDo::Refuse(if source.is_exact { ERASED } else { ERASED_THERE }),
             None if dry_run => ToDo::WouldCapture,
             None => ToDo::Capture(self.prepare_capture(body, contacts, now)?),
-            Some((_, said)) if said == says => ToDo::Nothing,
+            Some((_, before)) if before.says == said.says => ToDo::Nothing,
             Some((item, _)) => match self.in_force(item) {
                 Err(Error::NotFound) => ToDo::Refuse(ERASED),
                 Err(error) => return Err(error),
@@ -444,7 +450,7 @@ impl Gateway {
                 Ok(before) => ToDo::Correct(self.prepare_version(&before, body, Event::Correct, contacts)?),
             },
         };
-        Ok(PreparedRecord { key, says, known, to_do })
+        Ok(PreparedRecord { said, known, was_erased, dry_run, to_do })
     }
 
     fn record_body(&self, record: &Record, now: Timestamp) -> Result<Body, String> {
@@ -457,10 +463,6 @@ impl Gateway {
         }
         Ok(body)
     }
-}
-
-fn source_key(source: &str) -> Vec<u8> {
-    Hash::of(source.as_bytes()).as_bytes()[..20].to_vec()
 }
 
 /// The replaced versions that came along, each in its place of the chain.
@@ -574,10 +576,9 @@ impl Writing<'_, '_> {
     }
 
     fn take_record(&mut self, record: PreparedRecord) -> Result<Fate, Error> {
-        let PreparedRecord { key, says, known, to_do } = record;
-        let stored: Option<(ItemId, Hash)> =
-            self.tx.get(SOURCES, &key)?.map(|bytes| decode(&bytes)).transpose()?;
-        if stored != known {
+        let PreparedRecord { said, known, was_erased, dry_run, to_do } = record;
+        let stored = self.imported_from(&said.source)?;
+        if stored != known || (known.is_none() && self.was_erased(&said.source)? != was_erased) {
             return Err(Error::Overtaken);
         }
         let (written, fate): (_, fn(ItemId) -> Fate) = match (to_do, known) {
@@ -586,14 +587,17 @@ impl Writing<'_, '_> {
                 return Ok(Fate::Imported(ItemId::new(self.now, &*self.gateway.random)));
             }
             (ToDo::WouldCorrect, Some((item, _))) => return Ok(Fate::Updated(item)),
-            (ToDo::Nothing, Some((item, _))) if self.tx.contains(HEADS, &item.to_bytes())? => {
+            (ToDo::Nothing, Some((item, before))) => {
+                if before.source != said.source && !dry_run {
+                    self.put_said(item, said)?;
+                }
                 return Ok(Fate::Unchanged(item));
             }
-            (ToDo::Nothing | ToDo::WouldCorrect, _) => return Ok(Fate::Refused(ERASED.into())),
+            (ToDo::Nothing | ToDo::WouldCorrect, None) => return Ok(Fate::Refused(ERASED.into())),
             (ToDo::Correct(prepared), _) => (self.store_version(prepared, Event::Correct)?, Fate::Updated),
             (ToDo::Capture(prepared), _) => (self.store_capture(prepared)?, Fate::Imported),
         };
-        self.tx.put(SOURCES, &key, &encode(&(written.item_id, says))?)?;
+        self.put_said(written.item_id, said)?;
         Ok(fate(written.item_id))
     }
 }
