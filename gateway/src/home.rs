@@ -5,6 +5,7 @@
 //! | `config.toml` | configuration | owner |
 //! | `vault` | content keys, sealed under the master key | owner |
 //! | `store/` | everything else, sealed | owner |
+//! | `reserve` | blocks that are given back on a full disk, for what must be finished | owner |
 //! | `admin.json` | the administrator's key and trust token | owner |
 //! | `did.json` | a copy of the published DID document | all |
 //! | `tls/` | the self-made certificate and its key | owner |
@@ -26,7 +27,7 @@ use oap_memory::Profile;
 use oap_memory::ccc::SanctionsList;
 use oap_memory::gate::Sanctions;
 use oap_memory::profile::ProfileError;
-use oap_store::{Master, SledEngine, Store, StoreError, Vault};
+use oap_store::{EngineKind, Master, Space, Store, StoreError, Vault};
 use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject;
 use serde::{Deserialize, Serialize};
@@ -82,6 +83,14 @@ pub enum HomeError {
     /// The client for outgoing requests.
     #[error("the client for outgoing requests: {0}")]
     Client(#[from] reqwest::Error),
+}
+
+impl HomeError {
+    /// Whether a file found no space.
+    fn is_full(&self) -> bool {
+        use std::io::ErrorKind::{QuotaExceeded, StorageFull};
+        matches!(self, Self::File { error, .. } if matches!(error.kind(), StorageFull | QuotaExceeded))
+    }
 }
 
 /// The administrator's credential, as `admin.json` holds it.
@@ -173,7 +182,7 @@ impl Home {
         }
         let text = toml::to_string(&settings).map_err(|e| malformed(&config_file, &e))?;
         write_private(&config_file, text.as_bytes())?;
-        let store = self.open_store(&master)?;
+        let store = self.open_store(&Config::load(&self.0, &BTreeMap::new())?, || Ok(master))?;
         Gateway::init(&store, &keys).await?;
         let gateway = self.assemble(store, &BTreeMap::new()).await?;
         self.write_admin(&gateway, &Signer::seed(&SystemRandom))?;
@@ -190,17 +199,25 @@ impl Home {
     pub async fn open(&self, flags: &BTreeMap<String, Value>) -> Result<Arc<Gateway>, HomeError> {
         let config = Config::load(&self.0, flags)?;
         config.principal(&self.0)?;
-        // The lock first: nobody is asked for a passphrase in vain.
-        let engine = SledEngine::open(&self.file("store"))?;
-        let vault = Vault::open(&self.file("vault"), &master(&config)?)?;
-        let store = Store::open(engine, vault, Arc::new(SystemRandom))?;
+        let store = self.open_store(&config, || master(&config))?;
         self.assemble(store, flags).await
     }
 
-    fn open_store(&self, master: &Master) -> Result<Store, HomeError> {
-        let engine = SledEngine::open(&self.file("store"))?;
-        let vault = Vault::open(&self.file("vault"), master)?;
-        Ok(Store::open(engine, vault, Arc::new(SystemRandom))?)
+    fn open_store(
+        &self,
+        config: &Config,
+        master: impl FnOnce() -> Result<Master, HomeError>,
+    ) -> Result<Store, HomeError> {
+        let space = Space::of(&self.0)?;
+        // The lock first: nobody is asked for a passphrase in vain.
+        let engine = EngineKind::from(config.engine).open(&self.file("store"), &space)?;
+        let vault = Vault::open(&self.file("vault"), &master()?)?;
+        let store = Store::open_in(space, engine, vault, Arc::new(SystemRandom))?;
+        let missing = store.space().missing(0)?;
+        if missing > 0 {
+            tracing::warn!(missing, "the disk is full: nothing is taken but erasures and revocations");
+        }
+        Ok(store)
     }
 
     async fn assemble(
@@ -317,7 +334,8 @@ impl Home {
         write_private(&self.file("admin.json"), text.as_bytes())
     }
 
-    /// Gives the administrator a fresh token, as every start of the server does.
+    /// Gives the administrator a fresh token, as every start of the server does. On a disk that is full to the last block the
+    /// token is good for this process alone.
     ///
     /// # Errors
     /// [`HomeError`].
@@ -325,8 +343,19 @@ impl Home {
         let mut credential = self.admin()?;
         let token = gateway.trust_token(&credential.signer()?, Permission::Admin)?;
         credential.origin = gateway.origin().to_owned();
-        self.write_token(credential, &token)?;
-        self.admin()
+        let written = self.write_token(credential.clone(), &token);
+        if written.as_ref().err().is_some_and(HomeError::is_full) {
+            let space = gateway.store.space();
+            space.give_back();
+            if let Err(error) = self.write_token(credential.clone(), &token) {
+                tracing::error!(%error, "the administrator's credential cannot be written");
+            }
+            space.refill();
+        } else {
+            written?;
+        }
+        credential.trust_token = Zeroizing::new(token.to_string());
+        Ok(credential)
     }
 
     fn write_admin(&self, gateway: &Gateway, seed: &[u8; 32]) -> Result<(), HomeError> {
@@ -432,6 +461,9 @@ pub fn write_private(path: &Path, bytes: &[u8]) -> Result<(), HomeError> {
     let _ = std::fs::remove_file(&fresh);
     let mut file =
         OpenOptions::new().write(true).create_new(true).mode(0o600).open(&fresh).map_err(failed)?;
-    file.write_all(bytes).and_then(|()| file.sync_all()).map_err(failed)?;
-    std::fs::rename(&fresh, path).map_err(failed)
+    let written = file.write_all(bytes).and_then(|()| file.sync_all());
+    written.and_then(|()| std::fs::rename(&fresh, path)).map_err(|error| {
+        let _ = std::fs::remove_file(&fresh);
+        failed(error)
+    })
 }

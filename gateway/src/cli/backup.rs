@@ -1,9 +1,10 @@
 //! `oap-memory backup`, `restore` and `doctor`
 
 use super::{CliError, Global, output};
+use crate::config::Config;
 use crate::home::{ERASURES, HomeError};
 use crate::service::{backup, erasures};
-use oap_store::SledEngine;
+use oap_store::{EngineKind, Space};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -101,8 +102,10 @@ impl Restore {
         copy(&self.folder, target)?;
         std::fs::copy(self.folder.join("vault"), target.join("vault")).map_err(failed(target))?;
         {
-            let engine = SledEngine::open(&target.join("store")).map_err(HomeError::from)?;
-            backup::fill(&self.folder, &info, &engine).map_err(CliError::Proof)?;
+            let config = Config::load(target, &global.flags())?;
+            let space = Space::of(target).map_err(HomeError::from)?;
+            let engine = EngineKind::from(config.engine).open(&target.join("store"), &space);
+            backup::fill(&self.folder, &info, &engine.map_err(HomeError::from)?).map_err(CliError::Proof)?;
         }
         // The list that the configuration names is another gateway's by now.
         let flags = BTreeMap::from([("erasures".to_owned(), json!(target.join(ERASURES)))]);
@@ -170,7 +173,9 @@ fn report(answer: &Value) -> String {
     for finding in answer["findings"].as_array().into_iter().flatten() {
         let wrong = finding["wrong"].as_array().cloned().unwrap_or_default();
         let state = if wrong.is_empty() { "well" } else { "WRONG" };
-        text.push_str(&format!("{state:<6} {} ({})\n", output::text(finding, "/part"), finding["looked_at"]));
+        let note = finding["note"].as_str().map(|note| format!(", {note}")).unwrap_or_default();
+        let part = output::text(finding, "/part");
+        text.push_str(&format!("{state:<6} {part} ({}{note})\n", finding["looked_at"]));
         for line in &wrong {
             text.push_str(&format!("       {}\n", line.as_str().unwrap_or_default()));
         }

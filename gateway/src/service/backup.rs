@@ -8,7 +8,7 @@ use crate::gateway::Gateway;
 use crate::ledger::chain_of;
 use oap_identity::{Did, Hash, Timestamp};
 use oap_memory::receipt::ReceiptType;
-use oap_store::{Engine, Op, SledEngine};
+use oap_store::{Engine, Op};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sha2::{Digest, Sha256};
@@ -146,7 +146,7 @@ pub fn check(folder: &Path) -> Result<BackupInfo, String> {
 ///
 /// # Errors
 /// What is wrong with it.
-pub fn fill(folder: &Path, info: &BackupInfo, engine: &SledEngine) -> Result<(), String> {
+pub fn fill(folder: &Path, info: &BackupInfo, engine: &impl Engine) -> Result<(), String> {
     let file = File::open(folder.join("store.bin")).map_err(|e| format!("store.bin: {e}"))?;
     let mut reader = BufReader::with_capacity(1 << 20, file);
     let (mut batch, mut size) = (Vec::new(), 0);

@@ -97,6 +97,7 @@ impl Gateway {
         let gateway = self.clone();
         let stored = self
             .commit(move |w| {
+                w.tx.use_reserve();
                 let mut by_scope: BTreeMap<ScopeId, Vec<String>> = BTreeMap::new();
                 for item in &doomed {
                     let (_, head) = tables::head(w.tx, *item)?;

@@ -30,6 +30,9 @@ pub struct Finding {
     pub wrong: Vec<String>,
     /// What to do then.
     pub fix: &'static str,
+    /// What else is known of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
 }
 
 impl Gateway {
@@ -44,7 +47,7 @@ impl Gateway {
             if more > 0 {
                 wrong.push(format!("and {more} more"));
             }
-            Finding { part, looked_at, wrong, fix }
+            Finding { part, looked_at, wrong, fix, note: None }
         };
         let heads = self.catalog.all();
         let (proofs, versions) = self.examine_items(&heads)?;
@@ -53,7 +56,7 @@ impl Gateway {
             Err(error) => (0, vec![error.to_string()]),
         };
         let (receipts, places) = self.examine_receipts()?;
-        Ok(vec![
+        let mut findings = vec![
             finding(
                 "store and vault",
                 1,
@@ -84,7 +87,11 @@ impl Gateway {
                 places,
                 "the index does not fit the log: restore the last backup, or report it as a fault of this program",
             ),
-        ])
+        ];
+        if let Some(store) = findings.first_mut() {
+            store.note = Some(format!("engine {}", self.store.engine()));
+        }
+        Ok(findings)
     }
 
     fn examine_items(&self, heads: &[Arc<Head>]) -> Result<(Vec<String>, Looked), Error> {

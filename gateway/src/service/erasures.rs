@@ -12,6 +12,7 @@ use oap_identity::signed::{UnverifiedSignature, sign_document};
 use oap_identity::{DidDocument, Hash, ItemId, Signer, Timestamp};
 use oap_memory::lines::lines;
 use oap_memory::receipt::GENESIS;
+use oap_store::Space;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::collections::BTreeSet;
@@ -112,15 +113,24 @@ impl Erasures {
         Ok((Self { path: path.to_owned(), last: Mutex::new(last) }, listed))
     }
 
-    /// Adds items, and waits until they are on disk.
-    pub(crate) fn add(&self, items: Vec<ItemId>, at: Timestamp, signer: &Signer) -> std::io::Result<()> {
+    /// Adds items, and waits until they are on disk: all of the line, or nothing of it.
+    pub(crate) fn add(
+        &self,
+        items: &[ItemId],
+        at: Timestamp,
+        signer: &Signer,
+        space: &Space,
+    ) -> std::io::Result<()> {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         let mut document = json!({"at": at, "items": items, "previous": *last});
         sign_document(&mut document, signer).map_err(std::io::Error::other)?;
         let line = canonical(&document).map_err(std::io::Error::other)?;
         let mut file = OpenOptions::new().append(true).create(true).mode(0o600).open(&self.path)?;
-        file.write_all(&[line.as_slice(), b"\n"].concat())?;
-        file.sync_data()?;
+        let (length, line_feed) = (file.metadata()?.len(), [line.as_slice(), b"\n"].concat());
+        space.finish(|| {
+            let written = file.write_all(&line_feed).and_then(|()| file.sync_data());
+            written.inspect_err(|_| drop(file.set_len(length)))
+        })?;
         *last = Hash::of(&line).to_string();
         Ok(())
     }
@@ -131,7 +141,7 @@ impl Gateway {
     /// start.
     pub(crate) fn list_erased(&self, items: Vec<ItemId>, at: Timestamp) {
         let Some(erasures) = &self.erasures else { return };
-        if let Err(error) = erasures.add(items, at, self.keys().current()) {
+        if let Err(error) = erasures.add(&items, at, self.keys().current(), self.store.space()) {
             tracing::error!(%error, "the list of erasures cannot be written");
         }
     }

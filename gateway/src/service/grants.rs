@@ -260,6 +260,7 @@ impl Gateway {
         }
         let gateway = self.clone();
         self.commit(move |w| {
+            w.tx.use_reserve();
             let mut taken_back = 0;
             for Shelved { record, key, .. } in found {
                 if w.tx.contains(REVOKED, key.bytes())? {
