@@ -355,7 +355,8 @@ fn the_doctor_finds_what_is_wrong() {
         (oap_gateway::tables::VERSIONS, "items and their proofs"),
         (oap_gateway::tables::RECEIPTS, "receipt chains"),
     ] {
-        let engine = oap_store::RedbEngine::open(&home.home().join("store"), &oap_store::Space::endless()).unwrap();
+        let engine =
+            oap_store::RedbEngine::open(&home.home().join("store"), &oap_store::Space::endless()).unwrap();
         let (key, mut value) = engine.scan(&[table.0], &[table.0], false).next().unwrap().unwrap();
         let last = value.len() - 1;
         value[last] ^= 1;

@@ -67,7 +67,9 @@ fn batches_are_whole(engine: &Arc<dyn Engine>) {
         }
     });
     for number in 1..200_u64 {
-        engine.apply(vec![put(b"first", &number.to_le_bytes()), put(b"second", &number.to_le_bytes())]).unwrap();
+        engine
+            .apply(vec![put(b"first", &number.to_le_bytes()), put(b"second", &number.to_le_bytes())])
+            .unwrap();
     }
     done.store(true, Ordering::Release);
     reader.join().unwrap();

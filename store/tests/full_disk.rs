@@ -89,9 +89,11 @@ impl Model {
     fn check(&self, store: &Store, when: &str) {
         let items: Vec<_> = store.scan(ITEMS, &[], None, false).map(Result::unwrap).collect();
         let plain: Vec<_> = store.scan(PLAIN, &[], None, false).map(Result::unwrap).collect();
-        let expected: Vec<_> = self.items.iter().map(|(k, (_, v))| (k.to_be_bytes().to_vec(), v.clone())).collect();
+        let expected: Vec<_> =
+            self.items.iter().map(|(k, (_, v))| (k.to_be_bytes().to_vec(), v.clone())).collect();
         assert!(items == expected, "{when}: {} items instead of {}", items.len(), expected.len());
-        let expected: Vec<_> = self.plain.iter().map(|(k, v)| (k.to_be_bytes().to_vec(), v.clone())).collect();
+        let expected: Vec<_> =
+            self.plain.iter().map(|(k, v)| (k.to_be_bytes().to_vec(), v.clone())).collect();
         assert!(plain == expected, "{when}: {} values instead of {}", plain.len(), expected.len());
         assert_eq!(store.examine().unwrap(), [""; 0], "{when}");
     }
@@ -131,7 +133,8 @@ async fn act(store: &Store, model: &mut Model, dice: &Dice, number: u64) -> Resu
     let key = dice.roll(40);
     match dice.roll(10) {
         0..5 => {
-            let values: Vec<(u64, Vec<u8>)> = (0..=dice.roll(4)).map(|_| (dice.roll(40), dice.value())).collect();
+            let values: Vec<(u64, Vec<u8>)> =
+                (0..=dice.roll(4)).map(|_| (dice.roll(40), dice.value())).collect();
             let written = values.clone();
             let slots = store
                 .transact(move |tx| {
@@ -199,7 +202,9 @@ async fn level(seed: u64, scratch: &Path) -> (usize, usize) {
     if dice.roll(2) == 0 {
         leave(&mount, dice.roll(4_000_000));
     }
-    let refusal = |error: &StoreError| assert!(matches!(error, StoreError::Full { missing: 1.. }), "seed {seed}: {error}");
+    let refusal = |error: &StoreError| {
+        assert!(matches!(error, StoreError::Full { missing: 1.. }), "seed {seed}: {error}")
+    };
     for number in 0..150 {
         if dice.roll(30) == 0 {
             let few = [1, 100_000, 1_000_000][dice.roll(3) as usize];
@@ -221,7 +226,15 @@ async fn level(seed: u64, scratch: &Path) -> (usize, usize) {
 
     // As it stands, without an end, on another disk: what kill -9 leaves.
     let killed = scratch.join("killed");
-    assert!(Command::new("cp").args(["-r", "--sparse=always"]).arg(&home).arg(&killed).status().unwrap().success());
+    assert!(
+        Command::new("cp")
+            .args(["-r", "--sparse=always"])
+            .arg(&home)
+            .arg(&killed)
+            .status()
+            .unwrap()
+            .success()
+    );
     model.check(&open(&killed, false).unwrap(), &format!("seed {seed}: killed"));
     std::fs::remove_dir_all(&killed).unwrap();
 
@@ -278,11 +291,11 @@ fn main() -> ExitCode {
         return if must { ExitCode::FAILURE } else { ExitCode::SUCCESS };
     }
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-    let scratch = tempfile::tempdir().unwrap();
+    let scratch = Mount::new(256 << 20).unwrap();
     let (levels, first) = (number("OAP_FULL_DISK_LEVELS", 200), number("OAP_FULL_DISK_SEED", 1));
     let (mut refused, mut erased) = (0, 0);
     for seed in first..first + levels {
-        let (r, e) = runtime.block_on(level(seed, scratch.path()));
+        let (r, e) = runtime.block_on(level(seed, &scratch.0));
         refused += r;
         erased += e;
     }

@@ -21,6 +21,7 @@ use oap_memory::item::Kind;
 use oap_memory::receipt::{Outcome, ReceiptType};
 use oap_memory::view::Allowance;
 use oap_memory::{Filter, TrustLevel};
+use oap_store::StoreError;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -350,6 +351,27 @@ impl Gateway {
             return Err(ProofError::Replayed.into());
         }
         self.commit(move |w| Ok(w.tx.put(PROOFS, &key, &encode(&w.now.plus(REMEMBERED))?)?)).await
+    }
+
+    /// The same for the owner, who reads and erases on a full disk, too: from the reserve, and in memory alone when even that
+    /// is used up.
+    pub(crate) async fn use_owner_proof(self: &Arc<Self>, key: [u8; 32]) -> Result<(), Error> {
+        if !self.proofs.first_use(key, self.clock.now()) {
+            return Err(ProofError::Replayed.into());
+        }
+        let kept = self
+            .commit(move |w| {
+                w.tx.use_reserve();
+                Ok(w.tx.put(PROOFS, &key, &encode(&w.now.plus(REMEMBERED))?)?)
+            })
+            .await;
+        match kept {
+            Err(Error::Store(StoreError::Full { missing })) => {
+                tracing::warn!(missing, "the disk is full: the owner's proof is remembered until a restart");
+                Ok(())
+            }
+            kept => kept.map(drop),
+        }
     }
 
     /// Exchanges a grant for a token (protocol section 5.1), accepting delegated grants on the way. Nothing of a

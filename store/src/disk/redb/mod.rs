@@ -6,10 +6,10 @@
 
 mod file;
 
+use crate::StoreError;
 use crate::disk::{EngineKind, lock};
 use crate::engine::{Engine, Op, Pairs};
 use crate::space::{Space, is_full};
-use crate::StoreError;
 use file::{SpacedFile, Trouble};
 use redb::{Database, DatabaseError, ReadableDatabase, StorageError, TableDefinition};
 use std::fs::File;
@@ -91,7 +91,10 @@ impl Opened {
         })?;
         let opened = Self { database, trouble };
         if !opened.has_table()? {
-            opened.write(Vec::new())?;
+            opened.write(Vec::new()).map_err(|error| match opened.trouble.full.load(Ordering::Acquire) {
+                true => StoreError::Full { missing: space.missing(PER_BATCH).unwrap_or(PER_BATCH) },
+                false => error,
+            })?;
         }
         Ok(opened)
     }
@@ -136,8 +139,11 @@ impl Engine for RedbEngine {
     fn scan<'a>(&'a self, prefix: &[u8], from: &[u8], descending: bool) -> Pairs<'a> {
         let opened = self.opened();
         let range = opened.table().and_then(|table| {
-            let range =
-                if descending { table.range_owned::<&[u8]>(..=from) } else { table.range_owned::<&[u8]>(from..) };
+            let range = if descending {
+                table.range_owned::<&[u8]>(..=from)
+            } else {
+                table.range_owned::<&[u8]>(from..)
+            };
             range.map_err(failed)
         });
         let range = match range {
@@ -145,9 +151,10 @@ impl Engine for RedbEngine {
             Err(error) => return Box::new(std::iter::once(Err(error))),
         };
         let prefix = prefix.to_vec();
-        let owned = |(key, value): (redb::OwnedAccessGuard<&'static [u8]>, redb::OwnedAccessGuard<&'static [u8]>)| {
-            (key.value().to_vec(), value.value().to_vec())
-        };
+        let owned =
+            |(key, value): (redb::OwnedAccessGuard<&'static [u8]>, redb::OwnedAccessGuard<&'static [u8]>)| {
+                (key.value().to_vec(), value.value().to_vec())
+            };
         let begins = move |pair: &Result<(Vec<u8>, Vec<u8>), StoreError>| {
             pair.as_ref().map_or(true, |(key, _)| key.starts_with(&prefix))
         };
