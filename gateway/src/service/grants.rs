@@ -338,7 +338,11 @@ impl Gateway {
         let now = self.clock.now();
         for Shelved { record, .. } in &found {
             if let Ok(proof) = unverified.verify(&grantee, &address, record.grant.hash(), now) {
-                self.use_proof(proof.replay_key).await.map_err(|_| Error::NotFound)?;
+                self.use_proof(proof.replay_key).await.map_err(|error| match error {
+                    // No room for the proof: what is said of the grant must not depend on it.
+                    full @ Error::Store(StoreError::Full { .. }) => full,
+                    _ => Error::NotFound,
+                })?;
                 return Ok(self.state(record));
             }
         }
