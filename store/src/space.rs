@@ -153,13 +153,16 @@ impl Space {
         Ok(self.goal.saturating_add(BESIDE).saturating_add(bytes).saturating_sub(there))
     }
 
-    /// Admits an ordinary transaction that may take so many bytes.
+    /// Admits an ordinary transaction that may take so many bytes, and makes the reserve whole.
     ///
     /// # Errors
     /// [`StoreError::Full`].
     pub fn admit(&self, bytes: u64) -> Result<(), StoreError> {
         match self.missing(bytes)? {
-            0 => Ok(()),
+            0 => {
+                self.refill();
+                Ok(())
+            }
             missing => Err(StoreError::Full { missing }),
         }
     }
