@@ -106,6 +106,8 @@ impl Gateway {
         file.write_all(&text).and_then(|()| file.sync_all()).map_err(refused)?;
         let (gateway, hash) = (self.clone(), info.store);
         self.commit(move |w| {
+            // A full disk is when one makes a backup.
+            w.tx.use_reserve();
             let mut draft =
                 gateway.draft(ReceiptType::Invocation, "memory.backup", gateway.principal.as_str());
             draft.rules = vec!["principal".to_owned()];
