@@ -5,6 +5,7 @@
 //! | `config.toml` | configuration | owner |
 //! | `vault` | content keys, sealed under the master key | owner |
 //! | `store/` | everything else, sealed | owner |
+//! | `reserve` | blocks that are given back on a full disk, for what must be finished | owner |
 //! | `admin.json` | the administrator's key and trust token | owner |
 //! | `did.json` | a copy of the published DID document | owner |
 //! | `tls/` | the self-made certificate and its key | owner |
@@ -28,7 +29,7 @@ use oap_memory::Profile;
 use oap_memory::ccc::SanctionsList;
 use oap_memory::gate::Sanctions;
 use oap_memory::profile::ProfileError;
-use oap_store::{Master, SledEngine, Store, StoreError, Vault};
+use oap_store::{EngineKind, Master, Space, Store, StoreError, Vault};
 use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject;
 use serde::{Deserialize, Serialize};
@@ -85,6 +86,14 @@ pub enum HomeError {
     /// The client for outgoing requests.
     #[error("the client for outgoing requests: {0}")]
     Client(#[from] reqwest::Error),
+}
+
+impl HomeError {
+    /// Whether a file found no space.
+    fn is_full(&self) -> bool {
+        use std::io::ErrorKind::{QuotaExceeded, StorageFull};
+        matches!(self, Self::File { error, .. } if matches!(error.kind(), StorageFull | QuotaExceeded))
+    }
 }
 
 /// The administrator's credential, as `admin.json` holds it.
@@ -176,7 +185,7 @@ impl Home {
         }
         let text = toml::to_string(&settings).map_err(|e| malformed(&config_file, &e))?;
         write_private(&config_file, text.as_bytes())?;
-        let store = self.open_new_store(&master)?;
+        let store = self.open_with(&Config::load(&self.0, &BTreeMap::new())?, || Ok(master))?;
         Gateway::init(&store, &keys).await?;
         let gateway = self.assemble(store, &BTreeMap::new()).await?;
         self.write_admin(&gateway, &Signer::seed(&SystemRandom))?;
@@ -216,16 +225,24 @@ impl Home {
         let config = Config::load(&self.0, flags)?;
         config.principal(&self.0)?;
         self.tighten()?;
-        // The lock first: nobody is asked for a passphrase in vain.
-        let engine = SledEngine::open(&self.file("store"))?;
-        let vault = Vault::open(&self.file("vault"), &master(&config)?)?;
-        Ok(Store::open(engine, vault, Arc::new(SystemRandom))?)
+        self.open_with(&config, || master(&config))
     }
 
-    fn open_new_store(&self, master: &Master) -> Result<Store, HomeError> {
-        let engine = SledEngine::open(&self.file("store"))?;
-        let vault = Vault::open(&self.file("vault"), master)?;
-        Ok(Store::open(engine, vault, Arc::new(SystemRandom))?)
+    fn open_with(
+        &self,
+        config: &Config,
+        master: impl FnOnce() -> Result<Master, HomeError>,
+    ) -> Result<Store, HomeError> {
+        let space = Space::of(&self.0)?;
+        // The lock first: nobody is asked for a passphrase in vain.
+        let engine = EngineKind::from(config.engine).open(&self.file("store"), &space)?;
+        let vault = Vault::open(&self.file("vault"), &master()?)?;
+        let store = Store::open_in(space, engine, vault, Arc::new(SystemRandom))?;
+        let missing = store.space().missing(0)?;
+        if missing > 0 {
+            tracing::warn!(missing, "the disk is full: nothing is taken but erasures and revocations");
+        }
+        Ok(store)
     }
 
     /// The gateway of an open store.
@@ -346,7 +363,8 @@ impl Home {
         write_private(&self.file("admin.json"), text.as_bytes())
     }
 
-    /// Gives the administrator a fresh token, as every start of the server does.
+    /// Gives the administrator a fresh token, as every start of the server does. On a disk that is full to the last block the
+    /// token is good for this process alone.
     ///
     /// # Errors
     /// [`HomeError`].
@@ -354,8 +372,19 @@ impl Home {
         let mut credential = self.admin()?;
         let token = gateway.trust_token(&credential.signer()?, Permission::Admin)?;
         credential.origin = gateway.origin().to_owned();
-        self.write_token(credential, &token)?;
-        self.admin()
+        let written = self.write_token(credential.clone(), &token);
+        if written.as_ref().err().is_some_and(HomeError::is_full) {
+            let space = gateway.store.space();
+            space.give_back();
+            if let Err(error) = self.write_token(credential.clone(), &token) {
+                tracing::error!(%error, "the administrator's credential cannot be written");
+            }
+            space.refill();
+        } else {
+            written?;
+        }
+        credential.trust_token = Zeroizing::new(token.to_string());
+        Ok(credential)
     }
 
     fn write_admin(&self, gateway: &Gateway, seed: &[u8; 32]) -> Result<(), HomeError> {

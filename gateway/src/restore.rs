@@ -4,6 +4,7 @@
 //! file does not open. Only when what was erased since is erased there and everything is synced does the folder get the home's name. A run
 //! that was killed leaves nothing under that name; the next run clears the folder and begins anew.
 
+use crate::config::Config;
 use crate::files;
 use crate::clock::Standing;
 use crate::gateway::Gateway;
@@ -12,7 +13,7 @@ use crate::service::backup::{self, BackupInfo};
 use crate::service::doctor::Finding;
 use crate::service::erasures::{self, Listed};
 use crate::service::replay::{Replayed, Unknown};
-use oap_store::SledEngine;
+use oap_store::{EngineKind, Space};
 use serde::Serialize;
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -155,8 +156,10 @@ impl Restore<'_> {
         files::copy(&self.backup.join("vault"), &vault).map_err(failed(&vault))?;
         told(Step::Copied);
         {
-            let engine = SledEngine::open(&stage.join("store")).map_err(HomeError::from)?;
-            backup::fill(self.backup, info, &engine).map_err(RestoreError::Proof)?;
+            let config = Config::load(stage, &BTreeMap::new()).map_err(HomeError::from)?;
+            let space = Space::of(stage).map_err(HomeError::from)?;
+            let engine = EngineKind::from(config.engine).open(&stage.join("store"), &space);
+            backup::fill(self.backup, info, &engine.map_err(HomeError::from)?).map_err(RestoreError::Proof)?;
         }
         told(Step::Filled);
         let home = Home::new(stage.to_owned());

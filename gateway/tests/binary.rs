@@ -416,3 +416,22 @@ fn the_probes_over_tls() {
     let ran = home.run(&["probe", &nobody]);
     assert_eq!(ran.status, 4, "{ran:?}");
 }
+
+/// A home keeps the engine that it was made with, and a backup goes from one to another.
+#[test]
+fn a_home_keeps_its_engine_and_a_backup_changes_it() {
+    let home = Home::empty();
+    let init = ["init", "--did", "did:key", "--key-file", &home.path("key")];
+    Home::finish(home.command(&init).env("OAP_MEMORY_ENGINE", "sled")).ok();
+    home.run(&["item", "add", "--kind", "fact", "--text", "one"]).ok();
+    let engine = |report: &Value| report["findings"][0]["note"].as_str().unwrap().to_owned();
+    assert_eq!(engine(&home.run(&["--json", "doctor"]).json()), "engine sled");
+    home.run(&["backup", &home.path("backup")]).ok();
+    let next = |arguments: &[&str]| {
+        let mut command = std::process::Command::new(BINARY);
+        Home::finish(command.args(["--json", "--home", &home.path("next")]).args(arguments)).json()
+    };
+    next(&["restore", &home.path("backup"), "--without-erasures"]);
+    assert_eq!(engine(&next(&["doctor"])), "engine redb");
+    assert_eq!(next(&["item", "list"])["items"].as_array().unwrap().len(), 1);
+}

@@ -296,7 +296,7 @@ fn nothing_of_an_erased_item_is_left_on_disk_or_in_memory() {
     let key = base64::engine::general_purpose::URL_SAFE_NO_PAD.decode(key.trim()).unwrap();
     let master = oap_store::Master::KeyFile(<[u8; 32]>::try_from(key).unwrap().into());
     let vault = oap_store::Vault::open(&owner.home().join("vault"), &master).unwrap();
-    let engine = oap_store::SledEngine::open(Path::new(&before)).unwrap();
+    let engine = oap_store::RedbEngine::open(Path::new(&before), &oap_store::Space::endless()).unwrap();
     let random = std::sync::Arc::new(oap_identity::random::Seeded::new(1));
     let store = oap_store::Store::open(engine, vault, random).unwrap();
     let versions: Vec<bool> =
@@ -380,7 +380,8 @@ fn the_doctor_finds_what_is_wrong() {
         (oap_gateway::tables::VERSIONS, "items and their proofs"),
         (oap_gateway::tables::RECEIPTS, "receipt chains"),
     ] {
-        let engine = oap_store::SledEngine::open(&home.home().join("store")).unwrap();
+        let engine =
+            oap_store::RedbEngine::open(&home.home().join("store"), &oap_store::Space::endless()).unwrap();
         let (key, mut value) = engine.scan(&[table.0], &[table.0], false).next().unwrap().unwrap();
         let last = value.len() - 1;
         value[last] ^= 1;

@@ -131,7 +131,9 @@ fn report(answer: &Value) -> String {
     for finding in answer["findings"].as_array().into_iter().flatten() {
         let wrong = finding["wrong"].as_array().cloned().unwrap_or_default();
         let state = if wrong.is_empty() { "well" } else { "WRONG" };
-        text.push_str(&format!("{state:<6} {} ({})\n", output::text(finding, "/part"), finding["looked_at"]));
+        let note = finding["note"].as_str().map(|note| format!(", {note}")).unwrap_or_default();
+        let part = output::text(finding, "/part");
+        text.push_str(&format!("{state:<6} {part} ({}{note})\n", finding["looked_at"]));
         for line in &wrong {
             text.push_str(&format!("       {}\n", line.as_str().unwrap_or_default()));
         }

@@ -179,6 +179,8 @@ impl CliError {
     fn status(&self) -> u8 {
         match self {
             Self::Usage(_) => 2,
+            // The own gateway's disk, not its judgement.
+            Self::Client(ClientError::Refused { status: 507, .. }) => 1,
             Self::Client(ClientError::Refused { .. }) => 3,
             Self::Client(ClientError::Evidence(_) | ClientError::Terms(_) | ClientError::Manifest(..))
             | Self::Proof(_) => 4,

@@ -17,6 +17,8 @@ pub struct Refusal {
     pub code: &'static str,
     /// What to do.
     pub message: String,
+    /// What the owner is told in its place.
+    pub for_owner: Option<String>,
 }
 
 impl From<&Error> for Refusal {
@@ -25,10 +27,18 @@ impl From<&Error> for Refusal {
         let internal = status == StatusCode::INTERNAL_SERVER_ERROR;
         let message = match error {
             Error::Store(StoreError::Stopped) => "the gateway is stopping; try again later".to_owned(),
+            // Without a receipt there is no answer; how full the disk is concerns the owner alone.
+            Error::Store(StoreError::Full { .. }) => {
+                "the gateway cannot write a receipt; try again later".to_owned()
+            }
             _ if internal => "the gateway failed; its owner finds the reason in the log".to_owned(),
             error => error.to_string(),
         };
-        Self { status, code, message }
+        let for_owner = match error {
+            Error::Store(full @ StoreError::Full { .. }) => Some(full.to_string()),
+            _ => None,
+        };
+        Self { status, code, message, for_owner }
     }
 }
 
@@ -80,6 +90,7 @@ const fn status_and_code(error: &Error) -> (StatusCode, &'static str) {
         Error::RateLimited => (StatusCode::TOO_MANY_REQUESTS, "rate_limited"),
         Error::Slow => (StatusCode::REQUEST_TIMEOUT, "invalid_input"),
         Error::TooLarge(_) => (StatusCode::PAYLOAD_TOO_LARGE, "too_large"),
+        Error::Store(StoreError::Full { .. }) => (StatusCode::INSUFFICIENT_STORAGE, "storage_full"),
         Error::Store(StoreError::Stopped) | Error::Unavailable(_) | Error::Overtaken | Error::Busy => {
             (StatusCode::SERVICE_UNAVAILABLE, "maintenance")
         }

@@ -135,7 +135,9 @@ async fn finish(
     let mut response = next.run(request).await;
     let refusal = response.extensions_mut().remove::<error::Refusal>();
     if let Some(refusal) = refusal.or_else(|| error::Refusal::of_bare(&response)) {
-        let body = json!({"error": refusal.code, "message": refusal.message, "request_id": name});
+        let owner = route.starts_with("/oap/owner/") || route == path::DATA_DELETE;
+        let message = refusal.for_owner.filter(|_| owner).unwrap_or(refusal.message);
+        let body = json!({"error": refusal.code, "message": message, "request_id": name});
         let headers = std::mem::take(response.headers_mut());
         response = (refusal.status, headers, Json(body)).into_response();
         set(&mut response, header::CONTENT_TYPE, request::MEDIA_TYPE);

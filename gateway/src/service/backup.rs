@@ -9,7 +9,7 @@ use crate::gateway::Gateway;
 use crate::ledger::chain_of;
 use oap_identity::{Did, Hash, Timestamp};
 use oap_memory::receipt::ReceiptType;
-use oap_store::{Engine, Op, SledEngine};
+use oap_store::{Engine, Op};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sha2::{Digest, Sha256};
@@ -104,6 +104,8 @@ impl Gateway {
         file.write_all(&text).and_then(|()| file.sync_all()).map_err(refused)?;
         let (gateway, hash) = (self.clone(), info.store);
         self.commit(move |w| {
+            // A full disk is when one makes a backup.
+            w.tx.use_reserve();
             let mut draft =
                 gateway.draft(ReceiptType::Invocation, "memory.backup", gateway.principal.as_str());
             draft.rules = vec!["principal".to_owned()];
@@ -146,7 +148,7 @@ pub fn check(folder: &Path) -> Result<BackupInfo, String> {
 ///
 /// # Errors
 /// What is wrong with it.
-pub fn fill(folder: &Path, info: &BackupInfo, engine: &SledEngine) -> Result<(), String> {
+pub fn fill(folder: &Path, info: &BackupInfo, engine: &impl Engine) -> Result<(), String> {
     let file = File::open(folder.join("store.bin")).map_err(|e| format!("store.bin: {e}"))?;
     let mut reader = BufReader::with_capacity(1 << 20, file);
     let (mut batch, mut size) = (Vec::new(), 0);

@@ -98,6 +98,7 @@ impl Gateway {
         let gateway = self.clone();
         let stored = self
             .commit(move |w| {
+                w.tx.use_reserve();
                 let doomed = w.doomed(&request, &tagged)?;
                 let mut by_scope: BTreeSet<ScopeId> = BTreeSet::new();
                 let mut gone = Vec::with_capacity(doomed.order.len());

@@ -31,6 +31,9 @@ pub struct Finding {
     pub wrong: Vec<String>,
     /// What to do then.
     pub fix: &'static str,
+    /// What else is known of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
 }
 
 impl Gateway {
@@ -45,7 +48,7 @@ impl Gateway {
             if more > 0 {
                 wrong.push(format!("and {more} more"));
             }
-            Finding { part, looked_at, wrong, fix }
+            Finding { part, looked_at, wrong, fix, note: None }
         };
         let heads = self.catalog.all();
         let (proofs, versions) = self.examine_items(&heads)?;
@@ -54,7 +57,7 @@ impl Gateway {
             Err(error) => (0, vec![error.to_string()]),
         };
         let (receipts, places) = self.examine_receipts()?;
-        Ok(vec![
+        let mut findings = vec![
             finding(
                 "store and vault",
                 1,
@@ -91,7 +94,11 @@ impl Gateway {
                 self.examine_clock(),
                 "set the system's clock right; where it is right already, `oap-memory clock accept`",
             ),
-        ])
+        ];
+        if let Some(store) = findings.first_mut() {
+            store.note = Some(format!("engine {}", self.store.engine()));
+        }
+        Ok(findings)
     }
 
     fn examine_clock(&self) -> Vec<String> {

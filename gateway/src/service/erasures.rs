@@ -22,7 +22,7 @@ use oap_identity::signed::UnverifiedSignature;
 use oap_identity::{BridgeId, DidDocument, GrantId, Hash, ItemId, Timestamp};
 use oap_memory::lines::lines;
 use oap_memory::receipt::GENESIS;
-use oap_store::Table;
+use oap_store::{Space, Table};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::Sha256;
@@ -353,7 +353,14 @@ impl Erasures {
     }
 
     /// Adds what was ended and the chains that grew, and waits until it is on disk. Nothing where neither is.
-    fn add(&self, ended: Ended, keys: &Keyring, chains: Vec<ChainEnd>, at: Timestamp) -> io::Result<()> {
+    fn add(
+        &self,
+        ended: Ended,
+        keys: &Keyring,
+        chains: Vec<ChainEnd>,
+        at: Timestamp,
+        space: &Space,
+    ) -> io::Result<()> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let is_new = state.last == GENESIS;
         let Ended { mut items, mut grants, mut bridges, mut consents, keys: changed, versions: _ } = ended;
@@ -384,11 +391,11 @@ impl Erasures {
         }
         let mut file = files::append(&self.path)?;
         let before = file.metadata()?.len();
-        if let Err(error) = file.write_all(&text).and_then(|()| file.sync_data()) {
+        space.finish(|| {
+            let written = file.write_all(&text).and_then(|()| file.sync_data());
             // Half a line would break the list for all that follow.
-            file.set_len(before)?;
-            return Err(error);
-        }
+            written.inspect_err(|_| drop(file.set_len(before)))
+        })?;
         *state = after;
         Ok(())
     }
@@ -420,7 +427,7 @@ impl Gateway {
     fn tell(&self, ended: Ended, at: Timestamp) {
         let Some(erasures) = &self.erasures else { return };
         let chains = self.chain_list().unwrap_or_default().into_iter().map(ChainEnd::from).collect();
-        if let Err(error) = erasures.add(ended, &self.keys(), chains, at) {
+        if let Err(error) = erasures.add(ended, &self.keys(), chains, at, self.store.space()) {
             tracing::error!(%error, "the list of erasures cannot be written");
         }
     }

@@ -20,6 +20,7 @@ use oap_memory::item::Kind;
 use oap_memory::receipt::{Outcome, ReceiptType};
 use oap_memory::view::Allowance;
 use oap_memory::{Filter, TrustLevel};
+use oap_store::StoreError;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -259,6 +260,7 @@ impl Gateway {
         }
         let gateway = self.clone();
         self.commit(move |w| {
+            w.tx.use_reserve();
             let mut taken_back = 0;
             for Shelved { record, key, .. } in found {
                 if w.tx.contains(REVOKED, key.bytes())? {
@@ -342,7 +344,11 @@ impl Gateway {
         let now = self.clock.now();
         for Shelved { record, .. } in &found {
             if let Ok(proof) = unverified.verify(&grantee, &address, record.grant.hash(), now) {
-                self.use_proof(proof.replay_key).await.map_err(|_| Error::NotFound)?;
+                self.use_proof(proof.replay_key).await.map_err(|error| match error {
+                    // No room for the proof: what is said of the grant must not depend on it.
+                    full @ Error::Store(StoreError::Full { .. }) => full,
+                    _ => Error::NotFound,
+                })?;
                 return Ok(self.state(record));
             }
         }
@@ -355,6 +361,27 @@ impl Gateway {
             return Err(ProofError::Replayed.into());
         }
         self.remember_proof(key).await
+    }
+
+    /// The same for the owner, who reads and erases on a full disk, too: from the reserve, and in memory alone when even that
+    /// is used up.
+    pub(crate) async fn use_owner_proof(self: &Arc<Self>, key: [u8; 32]) -> Result<(), Error> {
+        if !self.proofs.first_use(key, self.clock.now()) {
+            return Err(ProofError::Replayed.into());
+        }
+        let kept = self
+            .commit(move |w| {
+                w.tx.use_reserve();
+                Ok(w.tx.put(PROOFS, &key, &encode(&w.now.plus(REMEMBERED))?)?)
+            })
+            .await;
+        match kept {
+            Err(Error::Store(StoreError::Full { missing })) => {
+                tracing::warn!(missing, "the disk is full: the owner's proof is remembered until a restart");
+                Ok(())
+            }
+            kept => kept.map(drop),
+        }
     }
 
     /// Exchanges a grant for a token (protocol section 5.1), accepting delegated grants on the way. Nothing of a

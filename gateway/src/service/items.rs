@@ -601,6 +601,7 @@ impl Writing<'_, '_> {
 
     /// Destroys an item's content: every key of it, and everything but its links.
     pub(crate) fn erase(&mut self, item: ItemId, event: Event) -> Result<Written, Error> {
+        self.tx.use_reserve();
         let (slot, mut head) = tables::head(self.tx, item)?;
         let last = self.last_link(&head)?;
         let versions: Vec<u32> =

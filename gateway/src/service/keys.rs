@@ -37,6 +37,7 @@ impl Gateway {
     ) -> Result<Vec<KeyInfo>, Error> {
         let stored = self
             .commit(move |w| {
+                w.tx.use_reserve();
                 let at = w.after_everything()?;
                 let since = since.unwrap_or(at).min(at);
                 let keys = w.keys.revoked(&fragment, since, at, &*w.gateway.random)?;

@@ -135,7 +135,7 @@ impl Gateway {
         if proof.jkt != claims.cnf.jkt {
             return Err(Error::Owner("the proof is signed by another key than the token is bound to"));
         }
-        self.use_proof(proof.replay_key).await.map_err(|error| match error {
+        self.use_owner_proof(proof.replay_key).await.map_err(|error| match error {
             Error::Proof(_) => Error::Owner("the DPoP proof was used before"),
             error => error,
         })?;

@@ -110,20 +110,8 @@ impl Home {
     }
 
     /// The same, by a command of the caller's.
-    pub fn serve_as(&self, mut command: Command) -> Server {
-        command.stderr(Stdio::piped()).stdout(Stdio::null());
-        let mut child = command.spawn().unwrap();
-        let mut log = BufReader::new(child.stderr.take().unwrap());
-        let mut before = String::new();
-        while log.read_line(&mut before).unwrap() > 0 && !before.contains("serving") {}
-        assert!(before.contains("serving"), "{before}");
-        let (send, rest) = mpsc::channel();
-        std::thread::spawn(move || {
-            let mut text = before;
-            let _ = log.read_to_string(&mut text);
-            let _ = send.send(text);
-        });
-        Server { child, log: rest }
+    pub fn serve_as(&self, command: Command) -> Server {
+        Server::start(command)
     }
 }
 
@@ -146,6 +134,23 @@ pub struct Server {
 }
 
 impl Server {
+    /// Starts a command that serves, and waits until it says so.
+    pub fn start(mut command: Command) -> Self {
+        command.stderr(Stdio::piped()).stdout(Stdio::null());
+        let mut child = command.spawn().unwrap();
+        let mut log = BufReader::new(child.stderr.take().unwrap());
+        let mut before = String::new();
+        while log.read_line(&mut before).unwrap() > 0 && !before.contains("serving") {}
+        assert!(before.contains("serving"), "{before}");
+        let (send, rest) = mpsc::channel();
+        std::thread::spawn(move || {
+            let mut text = before;
+            let _ = log.read_to_string(&mut text);
+            let _ = send.send(text);
+        });
+        Self { child, log: rest }
+    }
+
     pub fn id(&self) -> u32 {
         self.child.id()
     }
