@@ -137,6 +137,14 @@ impl WatchedClock {
         Ok(())
     }
 
+    /// Makes a time the mark, wherever the mark is.
+    fn adopt(self: &Arc<Self>, tx: &mut Tx, at: Timestamp) -> Result<(), Error> {
+        self.set(tx, at)?;
+        let clock = self.clone();
+        tx.on_commit(move || clock.mark.store(at.millis(), Ordering::Release));
+        Ok(())
+    }
+
     /// Whether the kept mark has grown old.
     pub(crate) fn is_kept_old(&self) -> bool {
         self.now().minus(KEEP_IDLE).millis() > self.kept.load(Ordering::Acquire)
@@ -183,13 +191,21 @@ impl Gateway {
                 chain.at = chain.at.min(clock);
                 w.append(&name, &mut chain, draft)?;
             }
-            gateway.clock.set(w.tx, clock)?;
-            let watched = gateway.clock.clone();
-            w.tx.on_commit(move || watched.mark.store(clock.millis(), Ordering::Release));
-            Ok(())
+            gateway.clock.adopt(w.tx, clock)
         })
         .await?;
         self.views.clear();
+        Ok(self.clock_info())
+    }
+
+    /// Takes the clock as it is without a word: what a restore does, whose own entry in every chain has its time.
+    pub(crate) async fn go_by_clock(self: &Arc<Self>) -> Result<ClockInfo, Error> {
+        self.commit(|w| {
+            let watched = w.gateway.clock.clone();
+            w.now = watched.raw();
+            watched.adopt(w.tx, w.now)
+        })
+        .await?;
         Ok(self.clock_info())
     }
 }

@@ -180,7 +180,7 @@ impl Restore<'_> {
         let known = listed.at.unwrap_or(info.at).max(info.at);
         let mut clock = gateway.clock_info();
         if clock.standing == Standing::Ahead && clock.clock >= known {
-            clock = gateway.accept_clock().await?;
+            clock = gateway.go_by_clock().await?;
         }
         let mut replayed = gateway.replay(&listed, info.at, self.unknown).await?;
         if clock.clock.plus(oap_identity::time::MAX_SKEW) < known {

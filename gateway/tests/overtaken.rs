@@ -25,7 +25,10 @@ const DAY: Duration = Duration::from_secs(86_400);
 async fn held_up(gateway: &Arc<Gateway>) -> Sender<()> {
     let (go, wait) = channel();
     let gateway = gateway.clone();
-    queued(async move { gateway.commit(move |_| Ok(drop(wait.recv()))).await }).await;
+    let wait = move || {
+        let _ = wait.recv();
+    };
+    queued(async move { gateway.commit(move |_| Ok(wait())).await }).await;
     go
 }
 

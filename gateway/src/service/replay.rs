@@ -84,6 +84,8 @@ impl Gateway {
                 Unknown::Keep => "grants, bridges and consents that were revoked since may be in force again, as asked",
             }.to_owned());
         }
+        // Before anything is signed: nothing that is said here may be signed by a key that was compromised.
+        done.keys = self.end_keys(&listed.keys, &mut done.warnings).await?;
         let revoke_all = unknown == Unknown::Revoke && is_unknown;
         for batch in listed.items.iter().copied().collect::<Vec<_>>().chunks(BATCH) {
             done.erased += self.erase_again(batch.to_vec()).await?;
@@ -98,7 +100,6 @@ impl Gateway {
         done.bridges = self.take_back_bridges(listed.bridges.clone(), revoke_all).await?;
         let drop_consents = unknown == Unknown::Revoke && are_consents_unknown;
         done.consents = self.take_back_consents(listed.clone(), drop_consents).await?;
-        done.keys = self.end_keys(&listed.keys, &mut done.warnings).await?;
         done.chains = self.declare_restored(listed, backup_at).await?;
         self.views.clear();
         Ok(done)
