@@ -323,6 +323,14 @@ fn describe_profile(profile: &Profile) -> Value {
     })
 }
 
+/// How an item is resealed: where its text would be cut in another way, unless `always`.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Resealing {
+    dry_run: bool,
+    always: bool,
+}
+
 async fn change_item(
     State(app): State<App>,
     Path((id, event)): Path<(String, String)>,
@@ -341,7 +349,15 @@ async fn change_item(
         }
         "retract" => app.gateway.mark(id, Event::Retract).await?,
         "restore" => app.gateway.mark(id, Event::Restore).await?,
-        "reseal" => return Ok(Oap(json!({"resealed": app.gateway.reseal(id).await?})).into_response()),
+        "reseal" => {
+            let Resealing { dry_run, always } = request.json_as().await?;
+            let answer = if dry_run {
+                json!({"would_reseal": app.gateway.would_reseal(id).await?})
+            } else {
+                json!({"resealed": app.gateway.reseal(id, always).await?})
+            };
+            return Ok(Oap(answer).into_response());
+        }
         "confirm" => app.gateway.mark(id, Event::Confirm).await?,
         _ => return Err(Error::NotFound),
     };
