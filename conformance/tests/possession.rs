@@ -150,7 +150,7 @@ async fn every_forgery_is_told_apart() {
         ),
         (
             "a changed answer",
-            "the answer's signature",
+            "output_hash",
             unsealed(&|a| drop(a["items"].as_array_mut().unwrap().pop())),
         ),
         (
