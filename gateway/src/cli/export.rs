@@ -21,9 +21,9 @@ use std::path::{Path, PathBuf};
   oap-memory export memory.json --as mem0
 
 A bundle carries items with their whole history and signatures, and verifies offline with `oap-memory verify`. The other
-forms (mem0, mcp-memory, markdown, jsonl, rdf) carry no proofs. Items marked as not exportable are in none of them.")]
+forms (mem0, mcp-memory, markdown, okf, jsonl, rdf) carry no proofs. Items marked as not exportable are in none of them.")]
 pub(super) struct Export {
-    /// The file, or for markdown the folder
+    /// The file, or for markdown and okf the folder
     #[arg(value_name = "FILE")]
     path: PathBuf,
     /// Only items of this scope; may be given several times
@@ -53,7 +53,7 @@ pub(super) struct Export {
     /// Encrypt to this age recipient; may be given several times
     #[arg(long, value_name = "age1…")]
     to: Vec<String>,
-    /// Another form than the bundle: mem0, mcp-memory, markdown, jsonl, rdf
+    /// Another form than the bundle: mem0, mcp-memory, markdown, okf, jsonl, rdf
     #[arg(long = "as", value_name = "FORM")]
     form: Option<String>,
     /// Write over a file that is there
@@ -221,18 +221,30 @@ fn split(page: &[u8]) -> Result<(Value, impl Iterator<Item = &[u8]>), CliError> 
 /// A file in another form, or a folder of markdown.
 enum Output {
     File { file: std::io::BufWriter<std::fs::File>, count: u64 },
-    Folder { path: PathBuf, count: u64 },
+    Folder { path: PathBuf, index: Option<std::io::BufWriter<std::fs::File>>, count: u64 },
 }
 
 impl Output {
     fn create(path: &Path, form: Form) -> std::io::Result<Self> {
-        if form == Form::Markdown {
-            std::fs::create_dir_all(path)?;
-            return Ok(Self::Folder { path: path.to_owned(), count: 0 });
-        }
         use std::os::unix::fs::OpenOptionsExt;
-        let file = std::fs::File::options().write(true).create(true).truncate(true).mode(0o600).open(path)?;
-        let mut file = std::io::BufWriter::new(file);
+        let open = |path: &Path| {
+            let mut options = std::fs::File::options();
+            let file = options.write(true).create(true).truncate(true).mode(0o600).open(path)?;
+            std::io::Result::Ok(std::io::BufWriter::new(file))
+        };
+        if matches!(form, Form::Markdown | Form::Okf) {
+            std::fs::create_dir_all(path)?;
+            let index = match export::index(form) {
+                None => None,
+                Some((name, begin)) => {
+                    let mut index = open(&path.join(name))?;
+                    index.write_all(begin.as_bytes())?;
+                    Some(index)
+                }
+            };
+            return Ok(Self::Folder { path: path.to_owned(), index, count: 0 });
+        }
+        let mut file = open(path)?;
         file.write_all(export::frame(form).0.as_bytes())?;
         Ok(Self::File { file, count: 0 })
     }
@@ -247,17 +259,25 @@ impl Output {
                 *count += 1;
                 file.write_all(text.as_bytes())
             }
-            Self::Folder { path, count } => {
+            Self::Folder { path, index, count } => {
                 *count += 1;
-                let name = item["item_id"].as_str().unwrap_or("item");
-                std::fs::write(path.join(format!("{name}.md")), text)
+                let name = format!("{}.md", item["item_id"].as_str().unwrap_or("item"));
+                if let Some(index) = index {
+                    index.write_all(export::index_entry(item, &name).as_bytes())?;
+                }
+                std::fs::write(path.join(name), text)
             }
         }
     }
 
     fn finish(self, form: Form) -> std::io::Result<u64> {
         match self {
-            Self::Folder { count, .. } => Ok(count),
+            Self::Folder { index, count, .. } => {
+                if let Some(mut index) = index {
+                    index.flush()?;
+                }
+                Ok(count)
+            }
             Self::File { mut file, count } => {
                 file.write_all(export::frame(form).2.as_bytes())?;
                 file.into_inner().map_err(std::io::IntoInnerError::into_error)?.sync_all()?;

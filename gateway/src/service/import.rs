@@ -6,6 +6,7 @@
 use crate::error::Error;
 use crate::gateway::Gateway;
 use crate::ledger::{Writing, chain_of};
+use crate::service::align::{self, Incoming};
 use crate::service::items::{Prepared, merge, whole};
 use crate::tables::{
     self, FOREIGN_RECEIPTS, FORMER, HEADS, LINKS, SOURCES, TOMBSTONES, decode, encode, entry,
@@ -51,6 +52,9 @@ pub struct BundleChunk {
 pub struct RecordChunk {
     /// The records.
     pub records: Vec<Record>,
+    /// Items that were erased here and are asked back: their records come in anew, as other items.
+    #[serde(default)]
+    pub again: Vec<ItemId>,
     /// Whether nothing is to be written.
     #[serde(default)]
     pub dry_run: bool,
@@ -60,8 +64,12 @@ pub struct RecordChunk {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Record {
-    /// What it is told apart by, over all imports: format, account, thread and id.
+    /// What it is told apart by, over all imports: format, account or file, thread and id.
     pub source: String,
+    /// Of a record without an id of its own: the list that it stands in. All records of a list are in one chunk, in
+    /// their order.
+    #[serde(default)]
+    pub group: Option<String>,
     /// The item, as its owner would write it.
     pub item: Value,
 }
@@ -268,46 +276,101 @@ impl Gateway {
         if chunk.records.is_empty() || chunk.records.len() > MAX_CHUNK {
             return Err(Error::Member("records", format!("must be 1 to {MAX_CHUNK} records")));
         }
+        if chunk.again.len() > MAX_CHUNK {
+            return Err(Error::Member("again", format!("at most {MAX_CHUNK} items")));
+        }
         let now = self.clock.now();
         let gateway = self.clone();
-        let RecordChunk { records, dry_run } = chunk;
+        let RecordChunk { records, again, dry_run } = chunk;
         let prepare = move || {
-            let parsed: Vec<Result<Body, String>> =
-                records.iter().map(|record| gateway.record_body(record, now)).collect();
-            let words: Vec<String> = parsed.iter().flatten().flat_map(Body::people).collect();
-            let people = gateway.catalog.people_and(&words);
-            let mut prepared = Vec::with_capacity(records.len());
-            for (record, body) in records.into_iter().zip(parsed) {
+            let mut arriving = Vec::with_capacity(records.len());
+            for record in records {
+                let body = gateway.record_body(&record, now);
                 let key = source_key(&record.source);
                 let says = Hash::of_canonical(&record.item)?;
                 let known = gateway.store.get(SOURCES, &key)?;
                 let known: Option<(ItemId, Hash)> = known.map(|bytes| decode(&bytes)).transpose()?;
-                // What is here already needs no signatures.
-                let ready = match (&known, &body) {
-                    (None, Ok(body)) if !dry_run => {
-                        Some(gateway.prepare_capture(body.clone(), &people, now)?)
-                    }
-                    _ => None,
-                };
-                prepared.push((key, says, body, ready));
+                let (group, edits, ready) = (record.group.map(|group| group_key(&group)), None, None);
+                arriving.push(Arriving { key, says, body, group, known: known.map(|(item, _)| item), edits, ready });
             }
-            Ok::<_, Error>(prepared)
+            gateway.find_edits(&mut arriving)?;
+            let words: Vec<String> = arriving.iter().flat_map(|one| &one.body).flat_map(Body::people).collect();
+            let people = gateway.catalog.people_and(&words);
+            for one in &mut arriving {
+                // What is here already needs no signatures.
+                if let (None, None, Ok(body), false) = (&one.known, &one.edits, &one.body, dry_run) {
+                    one.ready = Some(gateway.prepare_capture(body.clone(), &people, now)?);
+                }
+            }
+            Ok::<_, Error>(arriving)
         };
-        let prepared = tokio::task::spawn_blocking(prepare).await;
-        let prepared = prepared.map_err(|_| Error::Corrupt("preparing records failed".into()))??;
+        let arriving = tokio::task::spawn_blocking(prepare).await;
+        let arriving = arriving.map_err(|_| Error::Corrupt("preparing records failed".into()))??;
         let stored = self
             .commit(move |w| {
-                let mut fates = Vec::with_capacity(prepared.len());
-                for (key, says, body, ready) in prepared {
-                    fates.push(match body {
-                        Err(why) => Fate::Refused(why),
-                        Ok(body) => w.take_record(key, says, body, ready, dry_run)?,
-                    });
+                let mut fates = Vec::with_capacity(arriving.len());
+                let mut groups: BTreeMap<Vec<u8>, Group> = BTreeMap::new();
+                for one in arriving {
+                    let (key, group) = (one.key.clone(), one.group.clone());
+                    let fate = w.take_record(one, &again, dry_run)?;
+                    if let (Fate::Imported(item) | Fate::Updated(item) | Fate::Unchanged(item), Some(group)) =
+                        (&fate, group)
+                    {
+                        groups.entry(group).or_default().push((*item, key));
+                    }
+                    fates.push(fate);
+                }
+                for (key, group) in groups.iter().filter(|_| !dry_run) {
+                    let bytes = encode(group)?;
+                    if w.tx.get(SOURCES, key)?.is_none_or(|known| known != bytes) {
+                        w.tx.put(SOURCES, key, &bytes)?;
+                    }
                 }
                 Ok(fates)
             })
             .await?;
         Ok(stored.into_inner())
+    }
+
+    /// Marks the new records that are edits of items which stood in the same list before and do not any more.
+    fn find_edits(&self, arriving: &mut [Arriving]) -> Result<(), Error> {
+        let mut groups: BTreeMap<Vec<u8>, Vec<usize>> = BTreeMap::new();
+        for (number, one) in arriving.iter().enumerate() {
+            if let Some(group) = &one.group {
+                groups.entry(group.clone()).or_default().push(number);
+            }
+        }
+        for (key, numbers) in groups {
+            let Some(bytes) = self.store.get(SOURCES, &key)? else { continue };
+            let former: Group = decode(&bytes)?;
+            let current = |item: ItemId| self.catalog.get(item).filter(|head| head.status == Status::Current);
+            let listed: Vec<(ItemId, bool)> =
+                former.iter().map(|(item, _)| (*item, current(*item).is_some())).collect();
+            let incoming: Vec<Incoming> = numbers
+                .iter()
+                .map(|number| match arriving.get(*number) {
+                    Some(Arriving { known: Some(item), .. }) => Incoming::Known(*item),
+                    Some(Arriving { body: Ok(_), .. }) => Incoming::New(*number),
+                    _ => Incoming::Other,
+                })
+                .collect();
+            let item_text = |item: ItemId| {
+                let version = current(item).and_then(|head| tables::version(&self.store, item, head.version_seq).ok());
+                let whole = version.and_then(|version| whole(&version).ok()).unwrap_or_default();
+                whole["content"]["text"].as_str().unwrap_or_default().to_owned()
+            };
+            let text = |number: usize| {
+                let body = arriving.get(number).and_then(|one| one.body.as_ref().ok());
+                body.and_then(|body| body.text.clone()).unwrap_or_default()
+            };
+            for (number, item) in align::edits(&listed, &incoming, item_text, text) {
+                let former = former.iter().find(|(known, _)| *known == item);
+                if let (Some(one), Some((item, key))) = (arriving.get_mut(number), former) {
+                    one.edits = Some((*item, key.clone()));
+                }
+            }
+        }
+        Ok(())
     }
 
     fn record_body(&self, record: &Record, now: Timestamp) -> Result<Body, String> {
@@ -324,6 +387,29 @@ impl Gateway {
 
 fn source_key(source: &str) -> Vec<u8> {
     Hash::of(source.as_bytes()).as_bytes()[..20].to_vec()
+}
+
+/// The key of a list of records without ids; no source is the same.
+fn group_key(group: &str) -> Vec<u8> {
+    source_key(&format!("group\0{group}"))
+}
+
+/// The items of a list of records without ids, in order, each with the key of its source.
+type Group = Vec<(ItemId, Vec<u8>)>;
+
+/// A record on its way in.
+struct Arriving {
+    /// Its key in the table of sources.
+    key: Vec<u8>,
+    says: Hash,
+    body: Result<Body, String>,
+    /// The key of the list that it stands in.
+    group: Option<Vec<u8>>,
+    /// The item that it was before.
+    known: Option<ItemId>,
+    /// The item that it is an edit of, and the key of what that said.
+    edits: Option<(ItemId, Vec<u8>)>,
+    ready: Option<Prepared>,
 }
 
 /// The replaced versions that came along, each in its place of the chain.
@@ -451,41 +537,42 @@ impl Writing<'_, '_> {
         Ok(links)
     }
 
-    fn take_record(
-        &mut self,
-        key: Vec<u8>,
-        says: Hash,
-        body: Body,
-        ready: Option<Prepared>,
-        dry_run: bool,
-    ) -> Result<Fate, Error> {
+    fn take_record(&mut self, one: Arriving, again: &[ItemId], dry_run: bool) -> Result<Fate, Error> {
+        let Arriving { key, says, body, edits, ready, .. } = one;
+        let body = match body {
+            Ok(body) => body,
+            Err(why) => return Ok(Fate::Refused(why)),
+        };
         let known: Option<(ItemId, Hash)> =
             self.tx.get(SOURCES, &key)?.map(|bytes| decode(&bytes)).transpose()?;
         if let Some((item, said)) = known {
-            let Some(bytes) = self.tx.get(HEADS, &item.to_bytes())? else {
-                return Ok(Fate::Refused("it was erased here, and an import does not bring it back".into()));
-            };
-            let head: Head = decode(&bytes)?;
-            if said == says {
-                return Ok(Fate::Unchanged(item));
+            if let Some(bytes) = self.tx.get(HEADS, &item.to_bytes())? {
+                if said == says {
+                    return Ok(Fate::Unchanged(item));
+                }
+                return self.correct_record(decode(&bytes)?, key, says, body, dry_run);
             }
-            if head.status != Status::Current {
-                return Ok(Fate::Refused("it was taken back here".into()));
+            if !again.contains(&item) {
+                return Ok(Fate::Refused(format!(
+                    "it was erased here, and an import does not bring it back: say --again {item}, if you want it"
+                )));
             }
-            if body.scope_id != head.scope_id {
-                return Ok(Fate::Refused("scope_id: it was imported into another scope before".into()));
+        } else if let Some((item, former)) = edits
+            && let Some(bytes) = self.tx.get(HEADS, &item.to_bytes())?
+        {
+            let fate = self.correct_record(decode(&bytes)?, key, says, body, dry_run)?;
+            if matches!(fate, Fate::Updated(_)) && !dry_run {
+                // What it said before is no record of it any more.
+                self.tx.delete(SOURCES, &former);
             }
-            if !dry_run {
-                let segments = self.gateway.segments(&body);
-                self.store_version(head, body, &segments, Event::Correct)?;
-                self.tx.put(SOURCES, &key, &encode(&(item, says))?)?;
-            }
-            return Ok(Fate::Updated(item));
+            return Ok(fate);
+        }
+        if dry_run {
+            return Ok(Fate::Imported(ItemId::new(self.now, &*self.gateway.random)));
         }
         let ready = match ready {
             Some(ready) => ready,
-            None if dry_run => return Ok(Fate::Imported(ItemId::new(self.now, &*self.gateway.random))),
-            // Erased between preparing and writing, source and all: prepared now.
+            // Erased, or erased between preparing and writing: prepared now.
             None => {
                 let people = self.gateway.catalog.people();
                 self.gateway.prepare_capture(body, &people, self.now)?
@@ -494,5 +581,29 @@ impl Writing<'_, '_> {
         let written = self.store_capture(ready)?;
         self.tx.put(SOURCES, &key, &encode(&(written.item_id, says))?)?;
         Ok(Fate::Imported(written.item_id))
+    }
+
+    /// Makes a further version of the item that a record was before.
+    fn correct_record(
+        &mut self,
+        head: Head,
+        key: Vec<u8>,
+        says: Hash,
+        body: Body,
+        dry_run: bool,
+    ) -> Result<Fate, Error> {
+        let item = head.item_id;
+        if head.status != Status::Current {
+            return Ok(Fate::Refused("it was taken back here".into()));
+        }
+        if body.scope_id != head.scope_id {
+            return Ok(Fate::Refused("scope_id: it was imported into another scope before".into()));
+        }
+        if !dry_run {
+            let segments = self.gateway.segments(&body);
+            self.store_version(head, body, &segments, Event::Correct)?;
+            self.tx.put(SOURCES, &key, &encode(&(item, says))?)?;
+        }
+        Ok(Fate::Updated(item))
     }
 }

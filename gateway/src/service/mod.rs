@@ -1,5 +1,6 @@
 //! What a gateway does, for whoever asks: HTTP handlers and the command line call the same functions.
 
+mod align;
 pub mod audit;
 pub mod backup;
 pub mod budget;
