@@ -33,6 +33,7 @@ fn formats_are_recognised_by_content() {
         ("letta/agent.af", Format::Letta),
         ("mcp/memory.jsonl", Format::McpMemory),
         ("notes/Sourdough.md", Format::Notes),
+        ("okf/tables/orders.md", Format::Okf),
         ("agents/AGENTS.md", Format::AgentsMd),
         ("locomo/conversation.json", Format::Locomo),
         ("openintent/entries.json", Format::OpenIntent),
@@ -42,7 +43,7 @@ fn formats_are_recognised_by_content() {
         let bytes = bytes(path);
         assert_eq!(import::recognise(path, &bytes), Some(format), "{path}");
         // Whatever it is called.
-        if ![Format::Notes, Format::AgentsMd, Format::Csv].contains(&format) && path != "chatgpt/memory.json"
+        if ![Format::Notes, Format::Okf, Format::AgentsMd, Format::Csv].contains(&format) && path != "chatgpt/memory.json"
         {
             assert_eq!(import::recognise("export", &bytes), Some(format), "{path}, renamed");
         }

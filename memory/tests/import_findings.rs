@@ -135,7 +135,7 @@ fn chatgpt_citations_become_links_or_go() {
     let own = "See \u{e200}url\u{e202}Rye\u{e202}https://rye.example/\u{e201} and \u{e200}entity\u{e202}[\"city\",\"Leipzig\"]\u{e201}";
     assert_eq!(linked(own, json!({})), "See [Rye](https://rye.example/) and Leipzig");
     // One that does not end, and a reference to nowhere.
-    assert_eq!(linked("a \u{e200}cite b", json!({"citations": [{"start_ix": 9, "end_ix": 2}]})), "acite b");
+    assert_eq!(linked("a \u{e200}cite b", json!({"citations": [{"start_ix": 9, "end_ix": 2}]})), "a cite b");
 }
 
 #[test]
@@ -561,4 +561,43 @@ fn origins_keep_accounts_apart_and_newer_exports_together() {
     assert_eq!(named(Reach::File, "/a.csv", "").0, named(Reach::File, "/b.csv", "").0);
     assert_ne!(named(Reach::Path, "/a.md", "").0, named(Reach::Path, "/b.md", "").0, "notes are told apart by name");
     assert_eq!(named(Reach::Path, "/v/a.md", "").0, named(Reach::Path, "/v", "a.md").0);
+}
+
+/// The records of several files, as a store holds them after importing them in that order.
+fn held(files: &[(&str, Value)]) -> std::collections::BTreeMap<String, Value> {
+    let read = files.iter().flat_map(|(name, file)| read_file(name, file.to_string().as_bytes()).records);
+    read.map(|record| (record.source, record.item)).collect()
+}
+
+/// Importing a part of an account's conversations and then all of them is importing all of them, and the order of the
+/// files of an export does not matter.
+#[test]
+fn a_part_and_then_the_whole_is_the_whole_in_any_order() {
+    let read = |path: &str| -> Value {
+        let path = format!("{}/../examples/exports/{path}", env!("CARGO_MANIFEST_DIR"));
+        serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
+    };
+    for (name, messages) in [("chatgpt/conversations.json", "mapping"), ("claude/conversations.json", "chat_messages")]
+    {
+        let whole = read(name);
+        let mut other = whole.clone();
+        // A second conversation with the same instructions.
+        for id in ["conversation_id", "id", "uuid"] {
+            if other[0][id].is_string() {
+                other[0][id] = json!("8f3a2b1c-0000-4000-8000-00000000000f");
+            }
+        }
+        let all = held(&[(name, whole.clone()), (name, other.clone())]);
+        assert_eq!(all, held(&[(name, other.clone()), (name, whole.clone())]), "{name}");
+        assert!(all.len() > held(&[(name, whole.clone())]).len(), "{name}");
+        assert_eq!(all, held(&[(name, other.clone()), (name, whole.clone()), (name, other)]), "twice is once");
+        let mut part = whole.clone();
+        match &mut part[0][messages] {
+            Value::Array(messages) => messages.truncate(1),
+            Value::Object(mapping) => drop(mapping.remove("n4")),
+            _ => panic!("{name}"),
+        }
+        assert!(held(&[(name, part.clone())]).len() < held(&[(name, whole.clone())]).len());
+        assert_eq!(held(&[(name, part), (name, whole.clone())]), held(&[(name, whole)]), "{name}");
+    }
 }

@@ -76,7 +76,7 @@ fn cell(name: &str, number: &mut usize, bytes: &[u8], sink: Sink) -> ControlFlow
             Some((start, end)) => (&rest[..start], &rest[end..]),
             None => (rest, ""),
         };
-        let line = match plain(line) {
+        let line = match plain(&without_links(line)) {
             Ok(line) => line.trim().to_owned(),
             Err(error) => return sink(refused(place, error)),
         };
@@ -106,6 +106,17 @@ fn is_notice(line: &str) -> bool {
         [count, "generated", "image." | "images."] => counted(count),
         _ => false,
     }
+}
+
+/// A line without the tags of links: their text stays.
+fn without_links(html: &str) -> String {
+    let mut text = html.replace("</a>", "");
+    while let Some(start) = text.find("<a ")
+        && let Some(end) = text[start..].find('>')
+    {
+        text.replace_range(start..=start + end, "");
+    }
+    text
 }
 
 /// What stands between two marks.
