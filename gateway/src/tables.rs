@@ -51,6 +51,8 @@ pub const FOREIGN_RECEIPTS: Table = Table(24);
 pub const FORMER: Table = Table(26);
 /// What was imported from elsewhere, by hash of its source: the item, and the hash of what it said.
 pub const SOURCES: Table = Table(25);
+/// The items of a list whose records have no ids, such as a note's lines, in order, by hash of where it came from.
+pub const LISTS: Table = Table(32);
 /// Legal holds, by item.
 pub const HOLDS: Table = Table(27);
 /// The last Conformance Receipt: one value.

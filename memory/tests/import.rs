@@ -43,7 +43,8 @@ fn formats_are_recognised_by_content() {
         let bytes = bytes(path);
         assert_eq!(import::recognise(path, &bytes), Some(format), "{path}");
         // Whatever it is called.
-        if ![Format::Notes, Format::Okf, Format::AgentsMd, Format::Csv].contains(&format) && path != "chatgpt/memory.json"
+        if ![Format::Notes, Format::Okf, Format::AgentsMd, Format::Csv].contains(&format)
+            && path != "chatgpt/memory.json"
         {
             assert_eq!(import::recognise("export", &bytes), Some(format), "{path}, renamed");
         }

@@ -27,7 +27,8 @@ fn chatgpt_tree(messages: Vec<(Option<usize>, Value)>, began: Option<f64>) -> Re
             (id(number), json!({"id": id(number), "parent": parent, "children": [], "message": message}))
         })
         .collect();
-    let whole = json!([{"id": "c1", "title": "T", "create_time": began, "current_node": last, "mapping": mapping}]);
+    let whole =
+        json!([{"id": "c1", "title": "T", "create_time": began, "current_node": last, "mapping": mapping}]);
     read_file("conversations.json", whole.to_string().as_bytes())
 }
 
@@ -58,7 +59,9 @@ fn chatgpt_the_account_is_left_out_once_and_tells_accounts_apart() {
 #[test]
 fn chatgpt_settings_are_left_out_once_a_file() {
     for name in ["user_settings.json", "sora.json", "shopping.json", "message_feedback.json"] {
-        for text in ["{\n  \"a\": {\n    \"b\": 1\n  },\n  \"c\": []\n}\n", "{\"a\": 1}", "{\"text\": \"x\"}\n"] {
+        for text in
+            ["{\n  \"a\": {\n    \"b\": 1\n  },\n  \"c\": []\n}\n", "{\"a\": 1}", "{\"text\": \"x\"}\n"]
+        {
             let found = read_file(name, text.as_bytes());
             assert!(found.records.is_empty() && found.refused.is_empty(), "{name}: {found:?}");
             assert_eq!(found.skipped.len(), 1, "{name}");
@@ -71,7 +74,8 @@ fn chatgpt_settings_are_left_out_once_a_file() {
 
 #[test]
 fn chatgpt_saved_memories_of_a_conversation_are_facts() {
-    let memories = "1. [2024-05-02]. Owns a bakery.\n\n2. [2024-06-01]. Has two cats\nand a dog.\n3. Likes rye.";
+    let memories =
+        "1. [2024-05-02]. Owns a bakery.\n\n2. [2024-06-01]. Has two cats\nand a dog.\n3. Likes rye.";
     let content = json!({"content_type": "model_editable_context", "model_set_context": memories});
     let message = json!({"author": {"role": "assistant"}, "create_time": null, "content": content,
         "metadata": {"is_visually_hidden_from_conversation": true}});
@@ -81,7 +85,10 @@ fn chatgpt_saved_memories_of_a_conversation_are_facts() {
     assert_eq!(provenance(&found.records[0], "captured_at"), "2024-05-02T00:00:00.000Z");
     assert_eq!(found.records[0].item["labels"], json!(["chatgpt", "memory"]));
     // The same list stands in every conversation: the same records.
-    assert_eq!(found.records[..3].iter().map(|r| &r.source).collect::<Vec<_>>(), found.records[3..].iter().map(|r| &r.source).collect::<Vec<_>>());
+    assert_eq!(
+        found.records[..3].iter().map(|r| &r.source).collect::<Vec<_>>(),
+        found.records[3..].iter().map(|r| &r.source).collect::<Vec<_>>()
+    );
     assert_eq!(found.records[0].item, found.records[3].item);
 }
 
@@ -110,9 +117,14 @@ fn chatgpt_calls_of_tools_are_left_out_bio_is_a_fact_and_a_canvas_a_document() {
 
 #[test]
 fn chatgpt_hidden_messages_are_left_out_and_counted() {
-    let hidden = with(says("assistant", "b"), "metadata", json!({"is_visually_hidden_from_conversation": true}));
-    let found =
-        chatgpt(&[says("user", "seen"), with(says("user", "a"), "weight", json!(0.0)), hidden, says("user", "too")]);
+    let hidden =
+        with(says("assistant", "b"), "metadata", json!({"is_visually_hidden_from_conversation": true}));
+    let found = chatgpt(&[
+        says("user", "seen"),
+        with(says("user", "a"), "weight", json!(0.0)),
+        hidden,
+        says("user", "too"),
+    ]);
     assert_eq!(texts(&found), ["seen", "too"]);
     assert_eq!(found.skipped, ["hidden in the conversation"; 2]);
 }
@@ -140,7 +152,9 @@ fn chatgpt_citations_become_links_or_go() {
 
 #[test]
 fn chatgpt_custom_instructions_are_the_users_words_alone() {
-    let wrapped = |said: &str| format!("The user provided the following information about themselves. It is:\n```{said}```");
+    let wrapped = |said: &str| {
+        format!("The user provided the following information about themselves. It is:\n```{said}```")
+    };
     let message = |profile: &str, raw: Value| {
         json!({"author": {"role": "user"}, "create_time": null, "metadata": raw, "content": {
             "content_type": "user_editable_context", "user_profile": profile, "user_instructions": "Answer briefly."}})
@@ -193,7 +207,10 @@ fn claude_what_stands_for_a_block_that_is_not_shown_is_no_turn() {
         for text in [unshown.to_owned(), format!("```\n{unshown}\n```\n")] {
             let found =
                 claude(json!([{"uuid": "m1", "sender": "assistant", "text": text, "content": content}]));
-            assert_eq!((found.records.len(), found.skipped.as_slice()), (0, &["no text in it".to_owned()][..]));
+            assert_eq!(
+                (found.records.len(), found.skipped.as_slice()),
+                (0, &["no text in it".to_owned()][..])
+            );
         }
     }
 }
@@ -227,8 +244,11 @@ fn claude_an_edited_message_leaves_a_branch() {
         message("m3", "m1", "edited"),
         message("m4", "m3", "answer"),
     ]));
-    let branches: Vec<bool> =
-        found.records.iter().map(|r| r.item["labels"].as_array().unwrap().contains(&json!("branch"))).collect();
+    let branches: Vec<bool> = found
+        .records
+        .iter()
+        .map(|r| r.item["labels"].as_array().unwrap().contains(&json!("branch")))
+        .collect();
     assert_eq!(texts(&found), ["first", "abandoned", "edited", "answer"]);
     assert_eq!(branches, [false, true, false, false]);
 }
@@ -289,7 +309,8 @@ fn mem0_without_memories_says_so() {
 
 #[test]
 fn mem0_a_memory_expires_when_it_did_there() {
-    let memory = br#"[{"id": "1", "memory": "On holiday", "user_id": "ada", "expiration_date": "2030-08-31"}]"#;
+    let memory =
+        br#"[{"id": "1", "memory": "On holiday", "user_id": "ada", "expiration_date": "2030-08-31"}]"#;
     assert_eq!(read_file("m.json", memory).records[0].item["expires_at"], "2030-08-31T00:00:00.000Z");
 }
 
@@ -297,7 +318,8 @@ fn mem0_a_memory_expires_when_it_did_there() {
 fn mem0_data_is_a_memory_too() {
     let memory = br#"[{"id": "1", "data": "Likes rye", "user_id": "ada"}]"#;
     assert_eq!(texts(&read_file("m.json", memory)), ["Likes rye"]);
-    let event = br#"{"results": [{"id": "1", "data": {"memory": "Likes rye"}, "event": "ADD", "user_id": "a"}]}"#;
+    let event =
+        br#"{"results": [{"id": "1", "data": {"memory": "Likes rye"}, "event": "ADD", "user_id": "a"}]}"#;
     assert_eq!(texts(&read_file("m.json", event)), ["Likes rye"]);
 }
 
@@ -330,10 +352,10 @@ fn letta_two_files_with_the_same_ids_are_both_there() {
 fn letta_the_reply_of_send_message_and_the_archival_insert() {
     let call = |name: &str, arguments: Value| json!({"function": {"name": name, "arguments": arguments.to_string()}});
     let message = json!({"id": "message-1", "role": "assistant", "content": [{"type": "text", "text": "They are hungry."}],
-        "tool_calls": [
-            call("archival_memory_insert", json!({"content": "Buys rye from Ana"})),
-            call("send_message", json!({"message": "Bake bread!"})),
-        ]});
+    "tool_calls": [
+        call("archival_memory_insert", json!({"content": "Buys rye from Ana"})),
+        call("send_message", json!({"message": "Bake bread!"})),
+    ]});
     let silent = json!({"id": "message-2", "role": "assistant", "content": [{"type": "text", "text": "Let me look."}],
         "tool_calls": [call("conversation_search", json!({"query": "rye"}))]});
     let file = |agent_type: &str| {
@@ -454,7 +476,13 @@ fn csv_two_tables_with_the_same_ids_are_both_there() {
 
 #[test]
 fn csv_separators_are_recognised() {
-    for table in ["text;labels\nVrednost;x\n", "text\tlabels\nVrednost\tx\n", "text|labels\nVrednost|x\n", "text,labels\nVrednost,x\n", "\"text\";\"a,b,c\";labels\nVrednost;1;x\n"] {
+    for table in [
+        "text;labels\nVrednost;x\n",
+        "text\tlabels\nVrednost\tx\n",
+        "text|labels\nVrednost|x\n",
+        "text,labels\nVrednost,x\n",
+        "\"text\";\"a,b,c\";labels\nVrednost;1;x\n",
+    ] {
         let found = read_file("t.csv", table.as_bytes());
         assert_eq!(texts(&found), ["Vrednost"], "{table}");
         assert_eq!(found.records[0].item["labels"], json!(["csv", "x"]), "{table}");
@@ -474,12 +502,18 @@ fn okf_concepts_are_read() {
     assert_eq!(item["labels"], json!(["okf", "sales", "deprecated"]));
     assert_eq!(provenance(&found.records[0], "captured_at"), "2026-05-28T14:30:00.000Z");
     let kept = &item["content"]["structured"]["okf"];
-    assert_eq!((&kept["type"], &kept["floor"], &kept["verified"]["by"]), (&json!("Metric"), &json!(2), &json!("human:ada")));
+    assert_eq!(
+        (&kept["type"], &kept["floor"], &kept["verified"]["by"]),
+        (&json!("Metric"), &json!(2), &json!("human:ada"))
+    );
     assert_eq!(kept["stale_after"], "2026-09-23", "stale is not expired");
     assert!(item.get("expires_at").is_none());
     // Reserved files are no concepts; other notes are no concepts either.
     assert_eq!(read_file("index.md", b"---\nokf_version: \"0.2\"\n---\n\n# Metrics\n").skipped.len(), 1);
-    assert_eq!(read_file("log.md", b"# Directory Update Log\n\n## 2026-05-22\n* **Update**: x\n").skipped.len(), 1);
+    assert_eq!(
+        read_file("log.md", b"# Directory Update Log\n\n## 2026-05-22\n* **Update**: x\n").skipped.len(),
+        1
+    );
     assert_eq!(import::recognise("a.md", b"---\ntype: note\npermalink: a\n---\nx"), Some(Format::Notes));
     assert_eq!(import::recognise("index.md", b"# Home\n[[A]]"), Some(Format::Notes));
     assert_eq!(import::left_out("log.md", b"# My log\nx"), None);
@@ -503,7 +537,15 @@ fn okf_round_trip() {
         assert_eq!(import::recognise("mem.md", file.as_bytes()), Some(Format::Okf), "{file}");
         let found = read_file("mem.md", file.as_bytes());
         let back = &found.records[0].item;
-        for member in ["/kind", "/content/text", "/content/structured", "/subject_entity_id", "/expires_at", "/provenance/confidence", "/provenance/captured_at"] {
+        for member in [
+            "/kind",
+            "/content/text",
+            "/content/structured",
+            "/subject_entity_id",
+            "/expires_at",
+            "/provenance/confidence",
+            "/provenance/captured_at",
+        ] {
             assert_eq!(back.pointer(member), item.pointer(member), "{member} of {file}");
         }
         let labels: Vec<&str> = back["labels"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
@@ -559,7 +601,11 @@ fn origins_keep_accounts_apart_and_newer_exports_together() {
         assert_eq!(named(reach, "/a", "f").1, "n");
     }
     assert_eq!(named(Reach::File, "/a.csv", "").0, named(Reach::File, "/b.csv", "").0);
-    assert_ne!(named(Reach::Path, "/a.md", "").0, named(Reach::Path, "/b.md", "").0, "notes are told apart by name");
+    assert_ne!(
+        named(Reach::Path, "/a.md", "").0,
+        named(Reach::Path, "/b.md", "").0,
+        "notes are told apart by name"
+    );
     assert_eq!(named(Reach::Path, "/v/a.md", "").0, named(Reach::Path, "/v", "a.md").0);
 }
 
@@ -577,7 +623,8 @@ fn a_part_and_then_the_whole_is_the_whole_in_any_order() {
         let path = format!("{}/../examples/exports/{path}", env!("CARGO_MANIFEST_DIR"));
         serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
     };
-    for (name, messages) in [("chatgpt/conversations.json", "mapping"), ("claude/conversations.json", "chat_messages")]
+    for (name, messages) in
+        [("chatgpt/conversations.json", "mapping"), ("claude/conversations.json", "chat_messages")]
     {
         let whole = read(name);
         let mut other = whole.clone();
@@ -590,7 +637,11 @@ fn a_part_and_then_the_whole_is_the_whole_in_any_order() {
         let all = held(&[(name, whole.clone()), (name, other.clone())]);
         assert_eq!(all, held(&[(name, other.clone()), (name, whole.clone())]), "{name}");
         assert!(all.len() > held(&[(name, whole.clone())]).len(), "{name}");
-        assert_eq!(all, held(&[(name, other.clone()), (name, whole.clone()), (name, other)]), "twice is once");
+        assert_eq!(
+            all,
+            held(&[(name, other.clone()), (name, whole.clone()), (name, other)]),
+            "twice is once"
+        );
         let mut part = whole.clone();
         match &mut part[0][messages] {
             Value::Array(messages) => messages.truncate(1),

@@ -255,14 +255,17 @@ impl Import {
         let mapping = Mapping::parse(self.map.as_deref().unwrap_or_default()).map_err(CliError::Usage)?;
         let name = self.name.clone();
         if name.as_ref().is_some_and(|n| n.is_empty() || n.len() > MAX_NAME || n.contains(char::is_control)) {
-            return Err(CliError::Usage(format!("--as: must be 1 to {MAX_NAME} bytes without control characters")));
+            return Err(CliError::Usage(format!(
+                "--as: must be 1 to {MAX_NAME} bytes without control characters"
+            )));
         }
         let owner = Arc::new(global.owner().await?);
         let (send, mut found) = mpsc::channel::<Told>(4 * CHUNK);
         let reading = {
             let path = path.to_owned();
             tokio::task::spawn_blocking(move || {
-                let source = sources::Source { path: &path, format, mapping: &mapping, name: name.as_deref() };
+                let source =
+                    sources::Source { path: &path, format, mapping: &mapping, name: name.as_deref() };
                 let other = send.clone();
                 let mut told = |format: Format| {
                     let _ = other.blocking_send(Told::File(format));

@@ -29,8 +29,10 @@ pub fn edits(
     text_of_item: impl Fn(ItemId) -> String,
     text_of_record: impl Fn(usize) -> String,
 ) -> Vec<(usize, ItemId)> {
-    let known: BTreeSet<ItemId> =
-        incoming.iter().filter_map(|one| if let Incoming::Known(item) = one { Some(*item) } else { None }).collect();
+    let known: BTreeSet<ItemId> = incoming
+        .iter()
+        .filter_map(|one| if let Incoming::Known(item) = one { Some(*item) } else { None })
+        .collect();
     let gone = gaps(former.iter().map(|(item, gone)| match known.contains(item) {
         true => (Some(*item), None),
         false => (None, gone.then_some(*item)),
@@ -57,7 +59,8 @@ pub fn edits(
     for number in numbers {
         let says = words(&text_of_record(number));
         for (place, said) in said.iter().enumerate() {
-            let shared = 2.0 * says.intersection(said).count() as f64 / (says.len() + said.len()).max(1) as f64;
+            let shared =
+                2.0 * says.intersection(said).count() as f64 / (says.len() + said.len()).max(1) as f64;
             if shared >= SHARED {
                 alike.push((shared, number, place));
             }
@@ -108,7 +111,8 @@ mod tests {
     }
 
     fn pairs(former: &[(u8, &str)], incoming: &[&str]) -> Vec<(usize, ItemId)> {
-        let find = |text: &str| former.iter().find(|(_, said)| *said == text).map(|(number, _)| item(*number));
+        let find =
+            |text: &str| former.iter().find(|(_, said)| *said == text).map(|(number, _)| item(*number));
         let lines: Vec<Incoming> = incoming
             .iter()
             .enumerate()

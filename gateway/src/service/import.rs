@@ -9,7 +9,7 @@ use crate::ledger::{Writing, chain_of};
 use crate::service::align::{self, Incoming};
 use crate::service::items::{Prepared, merge, whole};
 use crate::tables::{
-    self, FOREIGN_RECEIPTS, FORMER, HEADS, LINKS, SOURCES, TOMBSTONES, decode, encode, entry,
+    self, FOREIGN_RECEIPTS, FORMER, HEADS, LINKS, LISTS, SOURCES, TOMBSTONES, decode, encode, entry,
 };
 use oap_identity::json::{self, canonical};
 use oap_identity::time::MAX_SKEW;
@@ -290,11 +290,20 @@ impl Gateway {
                 let says = Hash::of_canonical(&record.item)?;
                 let known = gateway.store.get(SOURCES, &key)?;
                 let known: Option<(ItemId, Hash)> = known.map(|bytes| decode(&bytes)).transpose()?;
-                let (group, edits, ready) = (record.group.map(|group| group_key(&group)), None, None);
-                arriving.push(Arriving { key, says, body, group, known: known.map(|(item, _)| item), edits, ready });
+                let (group, edits, ready) = (record.group.map(|group| source_key(&group)), None, None);
+                arriving.push(Arriving {
+                    key,
+                    says,
+                    body,
+                    group,
+                    known: known.map(|(item, _)| item),
+                    edits,
+                    ready,
+                });
             }
             gateway.find_edits(&mut arriving)?;
-            let words: Vec<String> = arriving.iter().flat_map(|one| &one.body).flat_map(Body::people).collect();
+            let words: Vec<String> =
+                arriving.iter().flat_map(|one| &one.body).flat_map(Body::people).collect();
             let people = gateway.catalog.people_and(&words);
             for one in &mut arriving {
                 // What is here already needs no signatures.
@@ -322,8 +331,8 @@ impl Gateway {
                 }
                 for (key, group) in groups.iter().filter(|_| !dry_run) {
                     let bytes = encode(group)?;
-                    if w.tx.get(SOURCES, key)?.is_none_or(|known| known != bytes) {
-                        w.tx.put(SOURCES, key, &bytes)?;
+                    if w.tx.get(LISTS, key)?.is_none_or(|known| known != bytes) {
+                        w.tx.put(LISTS, key, &bytes)?;
                     }
                 }
                 Ok(fates)
@@ -341,7 +350,7 @@ impl Gateway {
             }
         }
         for (key, numbers) in groups {
-            let Some(bytes) = self.store.get(SOURCES, &key)? else { continue };
+            let Some(bytes) = self.store.get(LISTS, &key)? else { continue };
             let former: Group = decode(&bytes)?;
             let current = |item: ItemId| self.catalog.get(item).filter(|head| head.status == Status::Current);
             let listed: Vec<(ItemId, bool)> =
@@ -355,7 +364,8 @@ impl Gateway {
                 })
                 .collect();
             let item_text = |item: ItemId| {
-                let version = current(item).and_then(|head| tables::version(&self.store, item, head.version_seq).ok());
+                let version =
+                    current(item).and_then(|head| tables::version(&self.store, item, head.version_seq).ok());
                 let whole = version.and_then(|version| whole(&version).ok()).unwrap_or_default();
                 whole["content"]["text"].as_str().unwrap_or_default().to_owned()
             };
@@ -387,11 +397,6 @@ impl Gateway {
 
 fn source_key(source: &str) -> Vec<u8> {
     Hash::of(source.as_bytes()).as_bytes()[..20].to_vec()
-}
-
-/// The key of a list of records without ids; no source is the same.
-fn group_key(group: &str) -> Vec<u8> {
-    source_key(&format!("group\0{group}"))
 }
 
 /// The items of a list of records without ids, in order, each with the key of its source.

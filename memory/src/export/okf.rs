@@ -36,9 +36,9 @@ pub(super) fn write(item: &Value) -> String {
     matter.entry("type").or_insert_with(|| item["kind"].clone());
     matter.insert("title".to_owned(), json!(title(item)));
     matter.insert("tags".to_owned(), json!(labels(item)));
-    matter.entry("generated").or_insert_with(
-        || json!({"by": "process:oap-memory", "at": item["provenance"]["captured_at"]}),
-    );
+    matter
+        .entry("generated")
+        .or_insert_with(|| json!({"by": "process:oap-memory", "at": item["provenance"]["captured_at"]}));
     matter.insert("subject".to_owned(), item["subject_entity_id"].clone());
     matter.insert("confidence".to_owned(), item["provenance"]["confidence"].clone());
     matter.insert("expires_at".to_owned(), item["expires_at"].clone());

@@ -48,10 +48,11 @@ fn memory(memory: &Value, place: &str, sink: Sink) -> ControlFlow<()> {
         .as_str()
         .map_or_else(|| oap_identity::Hash::of(said.as_bytes()).to_string(), str::to_owned);
     let reach = if memory["id"].is_string() { Reach::of(&id, Reach::Account) } else { Reach::World };
-    saved(said.trim(), at)
-        .tag("memory", Some(&memory["id"]))
-        .reach(reach)
-        .send(format!("{FROM}:memory:{id}"), place.to_owned(), sink)
+    saved(said.trim(), at).tag("memory", Some(&memory["id"])).reach(reach).send(
+        format!("{FROM}:memory:{id}"),
+        place.to_owned(),
+        sink,
+    )
 }
 
 /// Something that ChatGPT remembered by itself.
@@ -76,7 +77,8 @@ fn conversation(conversation: &Value, place: &str, sink: Sink) -> ControlFlow<()
     let Some(mapping) = conversation["mapping"].as_object() else {
         return sink(super::refused(place.to_owned(), "mapping: must be an object"));
     };
-    let thread = Thread { id, title: &conversation["title"], mapping, seen: thread_of(conversation, mapping) };
+    let thread =
+        Thread { id, title: &conversation["title"], mapping, seen: thread_of(conversation, mapping) };
     let began = time(&conversation["create_time"]);
     for (id, at) in order::of(mapping) {
         let message = &mapping[id]["message"];

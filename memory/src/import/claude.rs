@@ -105,7 +105,8 @@ fn thread_of<'a>(conversation: &'a Value, messages: &'a [Value]) -> Option<BTree
     let last = || messages.iter().rev().find_map(|message| message["uuid"].as_str());
     let mut at = conversation["current_leaf_message_uuid"].as_str().or_else(last);
     // A message without a parent cannot be told to be abandoned.
-    let mut seen: BTreeSet<&str> = parents.iter().filter(|(_, parent)| parent.is_none()).map(|(id, _)| *id).collect();
+    let mut seen: BTreeSet<&str> =
+        parents.iter().filter(|(_, parent)| parent.is_none()).map(|(id, _)| *id).collect();
     let mut walked = BTreeSet::new();
     while let Some(id) = at.filter(|id| walked.insert(*id)) {
         at = parents.get(id).copied().flatten();

@@ -83,8 +83,12 @@ pub(super) fn parse(text: &str) -> Option<Timestamp> {
         None => hour,
     };
     let (year, month, day) = match (numbers.as_slice(), month) {
-        ([year @ 1000..=9999, day], Some(month)) | ([day, year @ 1000..=9999], Some(month)) => (*year, month, *day),
-        ([year @ 1000..=9999, month, day], None) | ([day, month, year @ 1000..=9999], None) => (*year, *month, *day),
+        ([year @ 1000..=9999, day], Some(month)) | ([day, year @ 1000..=9999], Some(month)) => {
+            (*year, month, *day)
+        }
+        ([year @ 1000..=9999, month, day], None) | ([day, month, year @ 1000..=9999], None) => {
+            (*year, *month, *day)
+        }
         _ => return None,
     };
     let date = chrono::NaiveDate::from_ymd_opt(i32::try_from(year).ok()?, month, day)?;
@@ -146,7 +150,9 @@ mod tests {
         ] {
             assert_eq!(parse(text).map(|t| t.to_string()).as_deref(), Some(at), "{text}");
         }
-        for nothing in ["", "Apr 12, 2026", "3:34:31", "45.45.2026, 10:00:00", "Read 3 files at 10:00:00 please 7 1 2"] {
+        for nothing in
+            ["", "Apr 12, 2026", "3:34:31", "45.45.2026, 10:00:00", "Read 3 files at 10:00:00 please 7 1 2"]
+        {
             assert_eq!(parse(nothing), None, "{nothing}");
         }
     }

@@ -18,8 +18,18 @@ const WIDTH: usize = 10_000;
 /// Longest title's prefix, in bytes: `Gesendeter Prompt:`.
 const MAX_PREFIX: usize = 64;
 /// What Google calls a prompt, in lower case.
-const PROMPT: [&str; 10] =
-    ["prompt", "プロンプト", "프롬프트", "提示", "提問", "提问", "запрос", "requête", "petición", "polecenie"];
+const PROMPT: [&str; 10] = [
+    "prompt",
+    "プロンプト",
+    "프롬프트",
+    "提示",
+    "提問",
+    "提问",
+    "запрос",
+    "requête",
+    "petición",
+    "polecenie",
+];
 
 pub(super) fn read(file: File, sink: Sink) {
     let File { name, bytes, mapping } = file;
@@ -93,7 +103,11 @@ impl Activity<'_> {
             let place = format!("{place}.safeHtmlItem[{number}]");
             match plain(html) {
                 Ok(said) if !said.trim().is_empty() => {
-                    turn("assistant", said.trim()).send(format!("{source}:assistant:{number}"), place, sink)?;
+                    turn("assistant", said.trim()).send(
+                        format!("{source}:assistant:{number}"),
+                        place,
+                        sink,
+                    )?;
                 }
                 Ok(_) => sink(skipped(place, "no text in it"))?,
                 Err(error) => sink(super::refused(place, error))?,

@@ -124,7 +124,8 @@ fn message(
 fn calls(message: &Value) -> Vec<(String, Value)> {
     let calls = message["tool_calls"].as_array().map(Vec::as_slice).unwrap_or_default();
     let one = message.get("tool_call").filter(|call| call.is_object());
-    let parts = message["content"].as_array().into_iter().flatten().filter(|part| part["type"] == "tool_call");
+    let parts =
+        message["content"].as_array().into_iter().flatten().filter(|part| part["type"] == "tool_call");
     calls
         .iter()
         .chain(one)

@@ -50,7 +50,8 @@ pub(super) fn front_matter(text: &str) -> Matter<'_> {
     let ended = rest.strip_prefix("---").map(|after| ("", after));
     let Some((matter, after)) = ended.or_else(|| rest.split_once("\n---")) else { return none };
     // The fence is a line of its own.
-    let Some(body) = after.trim_start_matches('-').strip_prefix('\n').or(after.is_empty().then_some("")) else {
+    let Some(body) = after.trim_start_matches('-').strip_prefix('\n').or(after.is_empty().then_some(""))
+    else {
         return none;
     };
     let body = body.trim_start_matches('\n');

@@ -18,7 +18,11 @@ pub(super) fn read(file: File, sink: Sink) {
         let told = text_of(&value).is_some();
         if list.is_empty() && !told && value.get("id").is_none() {
             // The document itself, without its lists: it comes last.
-            return if found { ControlFlow::Continue(()) } else { sink(skipped(name.clone(), "no memories in it")) };
+            return if found {
+                ControlFlow::Continue(())
+            } else {
+                sink(skipped(name.clone(), "no memories in it"))
+            };
         }
         found = true;
         if list == "relations" { relation(&value, &place, sink) } else { memory(&value, &place, sink) }
@@ -28,7 +32,8 @@ pub(super) fn read(file: File, sink: Sink) {
 /// What a memory says: `memory`, or in older exports and webhooks `data`.
 fn text_of(memory: &Value) -> Option<&str> {
     let data = &memory["data"];
-    let said = [&memory["memory"], data, &data["memory"], &memory["text"]].into_iter().filter_map(Value::as_str);
+    let said =
+        [&memory["memory"], data, &data["memory"], &memory["text"]].into_iter().filter_map(Value::as_str);
     said.map(str::trim).find(|said| !said.is_empty())
 }
 

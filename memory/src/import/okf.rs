@@ -26,7 +26,9 @@ pub(super) fn is_concept(text: &str) -> bool {
 /// Whether a file is an index or a log of a bundle: by its name and, for other folders have such files too, its shape.
 pub(super) fn is_reserved(name: &str, head: &str) -> bool {
     match name.rsplit('/').next().unwrap_or(name) {
-        "index.md" => matter_of(head).is_some_and(|matter| matter.lines().any(|l| l.starts_with("okf_version:"))),
+        "index.md" => {
+            matter_of(head).is_some_and(|matter| matter.lines().any(|l| l.starts_with("okf_version:")))
+        }
         "log.md" => matter_of(head).is_none() && head.trim_start().starts_with("# Directory Update Log"),
         _ => false,
     }

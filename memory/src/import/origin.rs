@@ -31,8 +31,14 @@ impl Reach {
         let digits = |text: &str| text.bytes().filter(u8::is_ascii_hexdigit).count();
         let uuid = |text: &str| text.len() == 36 && digits(text) == 32 && text.matches('-').count() == 4;
         let hash = |text: &str| text.len() >= 32 && digits(text) == text.len();
-        let ulid = |text: &str| text.len() == 26 && text.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit());
-        if [id, bare].into_iter().any(|text| uuid(text) || hash(text) || ulid(text)) { Self::World } else { otherwise }
+        let ulid = |text: &str| {
+            text.len() == 26 && text.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit())
+        };
+        if [id, bare].into_iter().any(|text| uuid(text) || hash(text) || ulid(text)) {
+            Self::World
+        } else {
+            otherwise
+        }
     }
 }
 
@@ -56,12 +62,14 @@ impl Origin {
     pub fn complete(&self, record: &mut Record) {
         let account = record.account.as_ref().or(self.account.as_ref());
         let whole = [self.root.as_str(), self.file.as_str()].join("/");
-        let path = |path: &str| format!("path:{}", Hash::of(path.trim_end_matches('/').as_bytes()));
+        let path = |path: &str| format!("path:{}", digits(path.trim_end_matches('/')));
         let identity = match (&self.name, record.reach, account) {
             (Some(name), Reach::Path, _) if self.file.is_empty() => {
                 format!("as:{name}/{}", self.root.rsplit('/').next().unwrap_or_default())
             }
-            (Some(name), Reach::Path | Reach::File, _) if !self.file.is_empty() => format!("as:{name}/{}", self.file),
+            (Some(name), Reach::Path | Reach::File, _) if !self.file.is_empty() => {
+                format!("as:{name}/{}", self.file)
+            }
             (Some(name), ..) => format!("as:{name}"),
             (None, Reach::World | Reach::Account, Some(account)) => format!("account:{account}"),
             (None, Reach::World, None) => String::new(),
@@ -87,9 +95,13 @@ impl Origin {
 
 /// An account without its id: enough to tell the owner's few apart.
 fn account_label(account: &str) -> String {
-    let hash = Hash::of(account.as_bytes()).to_string();
-    let digest: String = hash.rsplit(':').next().unwrap_or_default().chars().take(8).collect();
-    format!("account-{digest}")
+    format!("account-{}", digits(account).chars().take(8).collect::<String>())
+}
+
+/// The digits of a hash of where something comes from. They stand without the name of the hash, which in a source marks
+/// content that must not outlive its item.
+fn digits(text: &str) -> String {
+    Hash::of(text.as_bytes()).to_string().trim_start_matches("sha256:").to_owned()
 }
 
 /// The id of the account in a file of ChatGPT's (`user.json`) or Claude's (`users.json`) export, and the format that it

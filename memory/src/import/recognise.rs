@@ -37,7 +37,10 @@ fn vendor(base: &str, text: &str) -> Option<Format> {
     if member("mapping") && (member("current_node") || member("conversation_id") || member("create_time")) {
         return Some(Format::Chatgpt);
     }
-    if member("chat_messages") || member("conversations_memory") || (member("prompt_template") && member("docs")) {
+    if member("chat_messages")
+        || member("conversations_memory")
+        || (member("prompt_template") && member("docs"))
+    {
         return Some(Format::Claude);
     }
     if has("GeminiApps") || member("safeHtmlItem") || (has("Gemini") && member("header") && member("title")) {
@@ -64,7 +67,10 @@ fn vendor(base: &str, text: &str) -> Option<Format> {
         return Some(Format::Mem0);
     }
     // An export of no memories.
-    ["{\"results\":[]", "{\"memories\":[]"].iter().any(|empty| packed.starts_with(empty)).then_some(Format::Mem0)
+    ["{\"results\":[]", "{\"memories\":[]"]
+        .iter()
+        .any(|empty| packed.starts_with(empty))
+        .then_some(Format::Mem0)
 }
 
 /// Whether a text is JSON Lines: it says so in its name, or each of its first two lines is, or begins, an object of its

@@ -35,7 +35,11 @@ fn own_words(text: &str) -> &str {
         let (_, rest) = text.split_once("```")?;
         Some(rest.rsplit_once("```").map_or(rest, |(words, _)| words).trim())
     };
-    if text.trim_start().starts_with("The user provided") { fenced().unwrap_or(text).trim() } else { text.trim() }
+    if text.trim_start().starts_with("The user provided") {
+        fenced().unwrap_or(text).trim()
+    } else {
+        text.trim()
+    }
 }
 
 /// Saved memories, as a numbered list with dates: `1. [2024-05-02]. Owns a bakery`.

@@ -22,7 +22,10 @@ pub(super) fn read(name: &str, bytes: &mut dyn Read, sink: Sink) {
     loop {
         // The next cell's beginning ends this one.
         let from = looked.max(usize::from(inside));
-        let next = held.get(from..).and_then(|rest| rest.windows(CELL.len()).position(|w| w == CELL)).map(|at| at + from);
+        let next = held
+            .get(from..)
+            .and_then(|rest| rest.windows(CELL.len()).position(|w| w == CELL))
+            .map(|at| at + from);
         if let Some(end) = next {
             if inside && cell(name, &mut number, &held[..end], sink).is_break() {
                 return;
@@ -80,7 +83,9 @@ fn cell(name: &str, number: &mut usize, bytes: &[u8], sink: Sink) -> ControlFlow
             Ok(line) => line.trim().to_owned(),
             Err(error) => return sink(refused(place, error)),
         };
-        if !said.is_empty() && let Some(at) = dates::parse(&line) {
+        if !said.is_empty()
+            && let Some(at) = dates::parse(&line)
+        {
             let title = said.join("\n");
             let answers = if after.trim().is_empty() { Vec::new() } else { vec![after] };
             let link = between(body, "href=\"https://gemini.google.com/app/", "\"");

@@ -127,7 +127,10 @@ impl Section {
 fn is_embed(line: &str) -> bool {
     let Some(rest) = line.trim().strip_prefix('!') else { return false };
     let wiki = rest.strip_prefix("[[").and_then(|r| r.strip_suffix("]]")).is_some_and(|r| !r.contains("]]"));
-    let link = rest.strip_prefix('[').and_then(|r| r.strip_suffix(')')).is_some_and(|r| r.matches("](").count() == 1);
+    let link = rest
+        .strip_prefix('[')
+        .and_then(|r| r.strip_suffix(')'))
+        .is_some_and(|r| r.matches("](").count() == 1);
     wiki || link
 }
 
