@@ -274,7 +274,7 @@ fn gemini_html_is_imported() {
     // Cut anywhere, the rest is read.
     let entry = &ACTIVITY[..ACTIVITY.len() / 2];
     for end in (0..entry.len()).step_by(7) {
-        read_as(Format::Gemini, "cut.html", entry[..end].as_bytes(), &Mapping::default());
+        read_as(Format::Gemini, "cut.html", &entry.as_bytes()[..end], &Mapping::default());
     }
 }
 
