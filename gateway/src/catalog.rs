@@ -1,7 +1,7 @@
 //! What selection needs of every item, in memory.
 
 use crate::error::Error;
-use crate::tables::{HEADS, decode};
+use crate::tables::{HEADS, PEOPLE, decode};
 use arc_swap::ArcSwap;
 use oap_identity::ItemId;
 use oap_memory::Head;
@@ -14,7 +14,16 @@ use std::sync::{Arc, PoisonError, RwLock};
 #[derive(Debug, Default)]
 pub struct Catalog {
     heads: RwLock<BTreeMap<ItemId, Arc<Head>>>,
-    people: ArcSwap<People>,
+    people: ArcSwap<Contacts>,
+}
+
+/// The people of the owner's contacts, as text is cut with them.
+#[derive(Debug, Clone, Default)]
+pub struct Contacts {
+    /// How often they had changed: what was cut with others is cut anew before it is stored.
+    pub changes: u64,
+    /// The people.
+    pub people: Arc<People>,
 }
 
 impl Catalog {
@@ -36,7 +45,7 @@ impl Catalog {
             }
         }
         let catalog = Self { heads: RwLock::new(heads), people: ArcSwap::default() };
-        catalog.meet();
+        catalog.meet(store.get(PEOPLE, &[])?.map_or(Ok(0), |count| decode(&count))?);
         Ok(catalog)
     }
 
@@ -54,40 +63,37 @@ impl Catalog {
 
     /// Puts a head, or takes one out; returns what was there.
     pub fn set(&self, item: ItemId, head: Option<Arc<Head>>) -> Option<Arc<Head>> {
-        let after = head.as_ref().map(|head| head.people.clone()).unwrap_or_default();
         let mut heads = self.heads.write().unwrap_or_else(PoisonError::into_inner);
-        let before = match head {
+        match head {
             Some(head) => heads.insert(item, head),
             None => heads.remove(&item),
-        };
-        drop(heads);
-        if before.as_ref().map(|head| head.people.clone()).unwrap_or_default() != after {
-            self.meet();
         }
-        before
     }
 
     /// The people of the owner's contacts.
     #[must_use]
-    pub fn people(&self) -> Arc<People> {
+    pub fn people(&self) -> Arc<Contacts> {
         self.people.load_full()
     }
 
     /// Those, and these.
     #[must_use]
-    pub fn people_and(&self, words: &[String]) -> Arc<People> {
+    pub fn people_and(&self, words: &[String]) -> Arc<Contacts> {
+        // The count first: a change meanwhile makes it too low, never too high.
+        let known = self.people();
         if words.is_empty() {
-            return self.people();
+            return known;
         }
         let heads = self.all();
-        let known = heads.iter().flat_map(|head| &head.people);
-        Arc::new(People::new(known.chain(words).map(String::as_str)))
+        let all = heads.iter().flat_map(|head| &head.people).chain(words);
+        Arc::new(Contacts { changes: known.changes, people: Arc::new(People::new(all.map(String::as_str))) })
     }
 
-    fn meet(&self) {
+    /// Takes over the people of all heads, once they have changed so often.
+    pub fn meet(&self, changes: u64) {
         let heads = self.all();
         let words = heads.iter().flat_map(|head| &head.people).map(String::as_str);
-        self.people.store(Arc::new(People::new(words)));
+        self.people.store(Arc::new(Contacts { changes, people: Arc::new(People::new(words)) }));
     }
 
     /// How many items there are.

@@ -75,6 +75,14 @@ pub enum Error {
     /// It changed meanwhile, or cannot be done as things stand.
     #[error("{0}")]
     Conflict(&'static str),
+    /// Another commit came between what was read and the commit that rests on it. Whoever sees it starts again; it
+    /// never reaches a caller.
+    #[error("overtaken by another change; try again")]
+    Overtaken,
+    /// A grant that is refused by how it stands where its answer was to be recorded. It becomes [`Error::Refused`] once
+    /// it has its receipt.
+    #[error("{0}")]
+    Judged(Refused),
     /// A key that cannot be used any more, or a signature that could not be made.
     #[error(transparent)]
     Signed(#[from] SignedError),
@@ -90,6 +98,15 @@ pub enum Error {
     /// A body beyond the limit.
     #[error("the body is larger than {0} bytes")]
     TooLarge(usize),
+    /// Work panicked: one request's failure.
+    #[error("the work on a request failed inside the program")]
+    Panicked,
+    /// A body that takes too long.
+    #[error("the body did not come in time; send it without pauses")]
+    Slow,
+    /// No memory is left for another body.
+    #[error("too many requests are being read at the moment; try again later")]
+    Busy,
     /// The store.
     #[error(transparent)]
     Store(#[from] StoreError),

@@ -3,8 +3,10 @@
 use crate::error::Error;
 use crate::gateway::Gateway;
 use crate::keyring::Keyring;
+use crate::service::erasures::Ended;
+use crate::service::sources::Tag;
 use crate::tables::{
-    CHAINS, RECEIPT_PLACES, RECEIPTS, RECEIPTS_OF, agent, decode, encode, receipt, receipt_id,
+    CHAINS, KEYS, RECEIPT_PLACES, RECEIPTS, RECEIPTS_OF, agent, decode, encode, receipt, receipt_id,
 };
 use oap_identity::json::canonical;
 use oap_identity::{DecisionId, Hash, ItemId, ReceiptId, ScopeId, Timestamp};
@@ -12,7 +14,10 @@ use oap_memory::receipt::{Decision, GENESIS, Outcome, Receipt, ReceiptType};
 use oap_store::Tx;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use std::collections::HashMap;
+use std::future::Future;
 use std::sync::Arc;
+use zeroize::Zeroizing;
 
 /// The name of the chain of anonymous calls. No scope can have it.
 pub const ANONYMOUS: &str = "@anonymous";
@@ -96,6 +101,10 @@ impl Gateway {
 
     /// Runs a transaction; what it returns is durable when it is returned.
     ///
+    /// What a receipt rests on is read again inside, through [`Writing::tx`]: what is in memory can be behind by the
+    /// transactions that are not durable yet. One that finds itself overtaken returns [`Error::Overtaken`], and its
+    /// caller starts again.
+    ///
     /// # Errors
     /// The transaction's own, or [`Error::Store`].
     pub async fn commit<T: Send + 'static>(
@@ -105,18 +114,62 @@ impl Gateway {
         let gateway = self.clone();
         let transaction = move |tx: &mut Tx| {
             let now = gateway.clock.now();
-            let keys = gateway.keys();
-            let mut writing = Writing { tx, gateway: &gateway, keys, now, erased: Vec::new() };
+            let keys = gateway.keys_in(tx)?;
+            let mut writing = Writing {
+                tx,
+                gateway: &gateway,
+                keys,
+                now,
+                ended: Ended::default(),
+                sources: None,
+                contacts_changed: false,
+            };
             let value = run(&mut writing)?;
-            let erased = std::mem::take(&mut writing.erased);
-            if !erased.is_empty() {
+            if writing.contacts_changed {
+                writing.count_contacts()?;
+            }
+            let (ended, now) = (std::mem::take(&mut writing.ended), writing.now);
+            gateway.clock.keep(tx, now)?;
+            if !ended.is_empty() {
                 let gateway = gateway.clone();
-                tx.on_commit(move || gateway.list_erased(erased, now));
+                tx.on_commit(move || gateway.tell_ended(ended, now));
             }
             Ok(value)
         };
         self.store.transact(transaction).await.map(Stored)
     }
+}
+
+impl Gateway {
+    /// The keys as they are stored at this point of the order of commits: those in memory may be older.
+    fn keys_in(&self, tx: &Tx) -> Result<Arc<Keyring>, Error> {
+        let stored = tx.get(KEYS, &[])?.map(Zeroizing::new);
+        let stored = stored.ok_or_else(|| Error::Corrupt("the store has no keys".into()))?;
+        let known = self.keys();
+        if known.is_stored_as(&stored) {
+            return Ok(known);
+        }
+        Ok(Arc::new(Keyring::new(&self.principal, decode(&stored)?)?))
+    }
+}
+
+/// Times something is done again because another commit overtook it, before its caller is told to come back later.
+const ATTEMPTS: usize = 64;
+
+/// Does something until no other commit overtakes it between what it rests on and its own commit.
+///
+/// # Errors
+/// Its own; [`Error::Unavailable`] when it is overtaken again and again.
+pub async fn until_it_holds<T, F: Future<Output = Result<T, Error>>>(
+    mut attempt: impl FnMut() -> F,
+) -> Result<T, Error> {
+    for _ in 0..ATTEMPTS {
+        match attempt().await {
+            Err(Error::Overtaken) => metrics::counter!("oap_commits_overtaken_total").increment(1),
+            done => return done,
+        }
+    }
+    Err(Error::Unavailable("the memory changes faster than this could be done"))
 }
 
 /// A running transaction of the gateway.
@@ -125,12 +178,16 @@ pub struct Writing<'a, 'tx> {
     pub tx: &'a mut Tx<'tx>,
     /// The gateway.
     pub gateway: &'a Arc<Gateway>,
-    /// The keys in use.
+    /// The keys in use, as they are stored at this point.
     pub keys: Arc<Keyring>,
     /// The gateway's clock, read once.
     pub now: Timestamp,
-    /// The items that were erased, for the list of erasures.
-    pub(crate) erased: Vec<ItemId>,
+    /// What was ended for good, for the list that stands apart from backups.
+    pub(crate) ended: Ended,
+    /// The sources of items that this batch has written, once they were asked for.
+    pub(crate) sources: Option<HashMap<Tag, ItemId>>,
+    /// Whether the people of a contact changed.
+    pub(crate) contacts_changed: bool,
 }
 
 impl Writing<'_, '_> {
@@ -143,7 +200,7 @@ impl Writing<'_, '_> {
         self.append(chain, &mut state, draft)
     }
 
-    fn append(&mut self, chain: &str, state: &mut Chain, draft: Draft) -> Result<Receipt, Error> {
+    pub(crate) fn append(&mut self, chain: &str, state: &mut Chain, draft: Draft) -> Result<Receipt, Error> {
         let gateway = self.gateway;
         let timestamp = self.now.max(state.at);
         let mut entry = Receipt {

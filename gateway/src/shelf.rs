@@ -1,13 +1,16 @@
-//! The grants that the gateway issued or accepted, in memory.
+//! The grants that the gateway issued or accepted, in memory. A cache of the store: what a commit rests on is read
+//! again in its transaction ([`Standing`]).
 
 use crate::error::Error;
-use crate::tables::{DISCLOSED, GRANTS, REVOKED, decode};
+use crate::ledger::Writing;
+use crate::tables::{DISCLOSED, GRANTS, PLACES, REVOKED, USAGE, decode, encode};
 use oap_grants::grant::UnverifiedGrant;
-use oap_grants::{GrantBook, GrantRecord, SignedGrant};
+use oap_grants::{Grant, GrantBook, GrantRecord, SignedGrant};
 use oap_identity::{Did, DidDocument, GrantId, Hash, ItemId, Timestamp, VerificationKey};
-use oap_memory::view::Disclosed;
+use oap_memory::view::{Allowance, Disclosed};
 use oap_store::Store;
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
 use tokio::sync::Mutex;
@@ -46,13 +49,90 @@ impl StoredGrant {
     }
 }
 
+/// What a grant is stored under. For one that the gateway issued it is the id, which the gateway chose. For a
+/// delegated one it is the hash of its parent and the id: the delegator chose the id, and must neither meet another's
+/// grant with it nor learn that there is one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct GrantKey([u8; 16]);
+
+impl GrantKey {
+    /// The key of a grant.
+    #[must_use]
+    pub fn of(grant: &Grant) -> Self {
+        let id = grant.grant_id;
+        let Some(parent) = grant.parent else { return Self(id.to_bytes()) };
+        let digest = Sha256::new().chain_update(parent.as_bytes()).chain_update(id.to_bytes()).finalize();
+        let mut key = [0; 16];
+        key.copy_from_slice(&digest[..16]);
+        Self(key)
+    }
+
+    /// Its bytes.
+    #[must_use]
+    pub const fn bytes(&self) -> &[u8; 16] {
+        &self.0
+    }
+
+    /// The same bytes, in the form in which the list of erasures names a grant.
+    #[must_use]
+    pub const fn id(self) -> GrantId {
+        GrantId::from_bytes(self.0)
+    }
+
+    fn read(bytes: &[u8]) -> Result<Self, Error> {
+        let key = bytes.first_chunk::<16>();
+        Ok(Self(*key.ok_or_else(|| Error::Corrupt("a grant without a key".into()))?))
+    }
+}
+
+/// What was used of a grant, by itself and by all that were made from it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Usage {
+    /// Distinct items that were disclosed.
+    pub disclosed: u32,
+    /// Grants that were made from it, at whatever depth.
+    pub below: u32,
+}
+
 /// A grant on the shelf.
 #[derive(Debug, Clone)]
-struct Shelved {
-    record: GrantRecord,
-    delegated: bool,
+pub struct Shelved {
+    /// The grant, and when it was taken back.
+    pub record: GrantRecord,
+    /// What it is stored under.
+    pub key: GrantKey,
+    /// Whether it was delegated by a grantee.
+    pub delegated: bool,
+    /// Its place in the status list.
+    pub place: Option<u32>,
     disclosed: Arc<Disclosed>,
     disclosing: Arc<Mutex<()>>,
+}
+
+impl Shelved {
+    /// A grant that is new.
+    #[must_use]
+    pub fn new(grant: Arc<SignedGrant>, delegated: bool, place: Option<u32>) -> Self {
+        Self {
+            key: GrantKey::of(grant.grant()),
+            disclosed: Arc::new(Disclosed::new(grant.grant().max_items as usize, [])),
+            record: GrantRecord { grant, revoked_at: None },
+            delegated,
+            place,
+            disclosing: Arc::default(),
+        }
+    }
+
+    /// How many distinct items were disclosed under it and those made from it.
+    #[must_use]
+    pub fn disclosed(&self) -> usize {
+        self.disclosed.count()
+    }
+
+    /// Those items.
+    pub(crate) fn items(&self) -> impl Iterator<Item = ItemId> {
+        self.disclosed.items()
+    }
 }
 
 /// All grants, and what was disclosed under each.
@@ -61,8 +141,26 @@ pub struct Shelf(RwLock<Grants>);
 
 #[derive(Debug, Default)]
 struct Grants {
-    by_id: BTreeMap<GrantId, Shelved>,
-    by_hash: BTreeMap<Hash, GrantId>,
+    by_key: BTreeMap<GrantKey, Shelved>,
+    by_hash: BTreeMap<Hash, GrantKey>,
+    by_id: BTreeMap<GrantId, Vec<GrantKey>>,
+}
+
+impl Grants {
+    fn of(&self, hash: Hash) -> Option<&Shelved> {
+        self.by_key.get(self.by_hash.get(&hash)?)
+    }
+
+    /// A grant and those that it was made from, itself first.
+    fn chain(&self, hash: Hash) -> Vec<&Shelved> {
+        let mut chain = Vec::new();
+        let mut next = Some(hash);
+        while let Some(grant) = next.and_then(|hash| self.of(hash)) {
+            chain.push(grant);
+            next = grant.record.grant.grant().parent;
+        }
+        chain
+    }
 }
 
 impl Shelf {
@@ -71,86 +169,205 @@ impl Shelf {
     /// # Errors
     /// [`Error::Store`], [`Error::Corrupt`].
     pub fn load(store: &Store) -> Result<Self, Error> {
+        let mut places = BTreeMap::new();
+        for pair in store.scan(PLACES, &[], None, false) {
+            let (place, key) = pair?;
+            if let Some(place) = place.first_chunk::<4>() {
+                places.insert(GrantKey::read(&key)?, u32::from_be_bytes(*place));
+            }
+        }
         let shelf = Self::default();
         for pair in store.scan(GRANTS, &[], None, false) {
-            let (_, bytes) = pair?;
+            let (key, bytes) = pair?;
+            let key = GrantKey::read(&key)?;
             let stored: StoredGrant = decode(&bytes)?;
             let grant = Arc::new(stored.verify()?);
-            let id = grant.grant().grant_id;
-            let revoked = store.get(REVOKED, &id.to_bytes())?;
+            let revoked = store.get(REVOKED, key.bytes())?;
             let revoked_at = revoked.map(|bytes| decode::<Timestamp>(&bytes)).transpose()?;
             let mut items = Vec::new();
-            for pair in store.scan(DISCLOSED, &id.to_bytes(), None, false) {
+            for pair in store.scan(DISCLOSED, key.bytes(), None, false) {
                 let (key, _) = pair?;
                 items.extend(key[16..].first_chunk::<16>().map(|bytes| ItemId::from_bytes(*bytes)));
             }
-            shelf.put(grant.clone(), stored.delegated);
-            shelf.disclose(id, &items);
-            if let Some(at) = revoked_at {
-                shelf.revoke(id, at);
-            }
+            let max_items = grant.grant().max_items as usize;
+            shelf.put(Shelved {
+                key,
+                disclosed: Arc::new(Disclosed::new(max_items, items)),
+                record: GrantRecord { grant: grant.clone(), revoked_at },
+                ..Shelved::new(grant, stored.delegated, places.get(&key).copied())
+            });
         }
         Ok(shelf)
     }
 
-    /// Puts a new grant on the shelf.
-    pub fn put(&self, grant: Arc<SignedGrant>, delegated: bool) {
+    /// Reads the grants anew.
+    ///
+    /// # Errors
+    /// As [`Shelf::load`].
+    pub(crate) fn reload(&self, store: &Store) -> Result<(), Error> {
+        let read = Self::load(store)?.0.into_inner().unwrap_or_else(PoisonError::into_inner);
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = read;
+        Ok(())
+    }
+
+    /// Puts a new grant on the shelf. One that is there stays as it is.
+    pub fn put(&self, new: Shelved) {
         let mut grants = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let (key, grant) = (new.key, &new.record.grant);
+        if grants.by_key.contains_key(&key) {
+            return;
+        }
         let (id, hash) = (grant.grant().grant_id, grant.hash());
-        let disclosed = Arc::new(Disclosed::new(grant.grant().max_items as usize, []));
-        let record = GrantRecord { grant, revoked_at: None };
-        grants.by_id.insert(id, Shelved { record, delegated, disclosed, disclosing: Arc::default() });
-        grants.by_hash.insert(hash, id);
+        grants.by_hash.insert(hash, key);
+        grants.by_id.entry(id).or_default().push(key);
+        grants.by_key.insert(key, new);
     }
 
     /// Marks a grant as revoked.
-    pub fn revoke(&self, id: GrantId, at: Timestamp) {
+    pub fn revoke(&self, key: GrantKey, at: Timestamp) {
         let mut grants = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        if let Some(shelved) = grants.by_id.get_mut(&id) {
+        if let Some(shelved) = grants.by_key.get_mut(&key) {
             shelved.record.revoked_at.get_or_insert(at);
         }
     }
 
     /// Remembers what was disclosed under a grant.
-    pub fn disclose(&self, id: GrantId, items: &[ItemId]) {
+    pub fn disclose(&self, key: GrantKey, items: &[ItemId]) {
         let mut grants = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        if let Some(shelved) = grants.by_id.get_mut(&id) {
+        if let Some(shelved) = grants.by_key.get_mut(&key) {
             Arc::make_mut(&mut shelved.disclosed).extend(items.iter().copied());
         }
     }
 
-    /// What was disclosed under a grant.
+    /// What may still be disclosed under a grant.
     #[must_use]
-    pub fn disclosed(&self, id: GrantId) -> Arc<Disclosed> {
+    pub fn allowance(&self, grant: Hash) -> Allowance {
         let grants = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        grants.by_id.get(&id).map(|shelved| shelved.disclosed.clone()).unwrap_or_default()
+        Allowance::new(grants.chain(grant).iter().map(|shelved| shelved.disclosed.clone()).collect())
     }
 
     /// The lock that an answer holds from its computation to its receipt when it discloses items for the first
-    /// time, so that each counts those of the one before. `None` for an unknown grant.
+    /// time, so that each counts those of the one before: one for all grants that were made from the same.
     #[must_use]
-    pub fn disclosing(&self, id: GrantId) -> Option<Arc<Mutex<()>>> {
+    pub fn disclosing(&self, grant: Hash) -> Arc<Mutex<()>> {
         let grants = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        grants.by_id.get(&id).map(|shelved| shelved.disclosing.clone())
+        grants.chain(grant).last().map(|first| first.disclosing.clone()).unwrap_or_default()
     }
 
-    /// Every grant, oldest first, and whether it was delegated.
+    /// Every grant, oldest first.
     #[must_use]
-    pub fn all(&self) -> Vec<(GrantRecord, bool)> {
+    pub fn all(&self) -> Vec<Shelved> {
         let grants = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        grants.by_id.values().map(|shelved| (shelved.record.clone(), shelved.delegated)).collect()
+        grants.by_id.values().flatten().filter_map(|key| grants.by_key.get(key).cloned()).collect()
+    }
+
+    /// The grants of an id: the gateway's own first, then those to which a delegator gave the same.
+    #[must_use]
+    pub fn by_id(&self, id: GrantId) -> Vec<Shelved> {
+        let grants = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let keys = grants.by_id.get(&id).map(Vec::as_slice).unwrap_or_default();
+        let mut found: Vec<Shelved> = keys.iter().filter_map(|key| grants.by_key.get(key).cloned()).collect();
+        found.sort_by_key(|shelved| shelved.delegated);
+        found
+    }
+
+    /// The one grant that an owner means by an id.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`]; [`Error::Conflict`] where only delegators gave it, to several grants.
+    pub fn one(&self, id: GrantId) -> Result<Shelved, Error> {
+        let mut found = self.by_id(id).into_iter();
+        let first = found.next().ok_or(Error::NotFound)?;
+        if first.delegated && found.next().is_some() {
+            return Err(Error::Conflict(
+                "several delegated grants have this id; revoke them and ask for others",
+            ));
+        }
+        Ok(first)
+    }
+
+    /// A grant and those that it was made from, itself first; none for an unknown one.
+    #[must_use]
+    pub fn chain(&self, grant: Hash) -> Vec<Shelved> {
+        let grants = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        grants.chain(grant).into_iter().cloned().collect()
     }
 }
 
 impl GrantBook for Shelf {
-    fn by_id(&self, id: GrantId) -> Option<GrantRecord> {
-        let grants = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        grants.by_id.get(&id).map(|shelved| shelved.record.clone())
-    }
-
     fn by_hash(&self, hash: Hash) -> Option<GrantRecord> {
         let grants = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        let id = grants.by_hash.get(&hash)?;
-        grants.by_id.get(id).map(|shelved| shelved.record.clone())
+        grants.of(hash).map(|shelved| shelved.record.clone())
+    }
+}
+
+/// A grant and those that it was made from, as they stand in a transaction: only what is stored there, and whether it
+/// was taken back. The documents come from the shelf, where they are found by their hash and cannot differ.
+pub struct Standing {
+    /// The grants, first the one that was asked for.
+    pub chain: Vec<Shelved>,
+}
+
+impl GrantBook for Standing {
+    fn by_hash(&self, hash: Hash) -> Option<GrantRecord> {
+        self.chain.iter().map(|shelved| &shelved.record).find(|record| record.grant.hash() == hash).cloned()
+    }
+}
+
+impl Writing<'_, '_> {
+    /// How a grant and those that it was made from stand here.
+    ///
+    /// # Errors
+    /// [`Error::Store`], [`Error::Corrupt`].
+    pub fn standing(&self, mut chain: Vec<Shelved>) -> Result<Standing, Error> {
+        let mut stored = Vec::with_capacity(chain.len());
+        for mut shelved in chain.drain(..) {
+            if !self.tx.contains(GRANTS, shelved.key.bytes())? {
+                continue;
+            }
+            let revoked = self.tx.get(REVOKED, shelved.key.bytes())?;
+            shelved.record.revoked_at = revoked.map(|bytes| decode(&bytes)).transpose()?;
+            stored.push(shelved);
+        }
+        Ok(Standing { chain: stored })
+    }
+
+    /// What was used of a grant.
+    ///
+    /// # Errors
+    /// [`Error::Store`], [`Error::Corrupt`].
+    pub fn usage(&self, key: GrantKey) -> Result<Usage, Error> {
+        self.tx.get(USAGE, key.bytes())?.map_or_else(|| Ok(Usage::default()), |bytes| decode(&bytes))
+    }
+
+    /// Counts items as disclosed under every grant of a chain, where they are not yet.
+    ///
+    /// # Errors
+    /// [`Error::Overtaken`] when another answer has used up the room since.
+    pub fn disclose(&mut self, standing: &Standing, items: &[ItemId]) -> Result<(), Error> {
+        for shelved in &standing.chain {
+            let key = shelved.key;
+            let mut newly = Vec::new();
+            for item in items {
+                if !self.tx.contains(DISCLOSED, &crate::tables::disclosed(key, *item))? {
+                    newly.push(*item);
+                }
+            }
+            if newly.is_empty() {
+                continue;
+            }
+            let mut usage = self.usage(key)?;
+            usage.disclosed = usage.disclosed.saturating_add(u32::try_from(newly.len()).unwrap_or(u32::MAX));
+            if usage.disclosed > shelved.record.grant.grant().max_items {
+                return Err(Error::Overtaken);
+            }
+            self.tx.put(USAGE, key.bytes(), &encode(&usage)?)?;
+            for item in &newly {
+                self.tx.put(DISCLOSED, &crate::tables::disclosed(key, *item), &[])?;
+            }
+            let gateway = self.gateway.clone();
+            self.tx.on_commit(move || gateway.shelf.disclose(key, &newly));
+        }
+        Ok(())
     }
 }

@@ -1,7 +1,8 @@
 //! What is where in the store.
 
 use crate::error::Error;
-use oap_identity::{GrantId, ItemId, ReceiptId};
+use crate::shelf::GrantKey;
+use oap_identity::{ItemId, ReceiptId};
 use oap_memory::commitment::Committed;
 use oap_memory::record::Head;
 use oap_store::{Store, Table, Tx};
@@ -17,12 +18,18 @@ pub const HEADS: Table = Table(3);
 pub const VERSIONS: Table = Table(4);
 /// Links of items, by item and number, in canonical form. They stay when an item is erased.
 pub const LINKS: Table = Table(5);
-/// Grants, by id.
+/// Grants, by their key.
 pub const GRANTS: Table = Table(6);
-/// When a grant was revoked, by id. Apart from the grant, so that a commit can ask for it cheaply.
+/// When a grant was revoked, by its key. Apart from the grant, so that a commit can ask for it cheaply.
 pub const REVOKED: Table = Table(7);
-/// The items disclosed under a grant, by grant and item.
+/// The items disclosed under a grant and those made from it, by the grant's key and item.
 pub const DISCLOSED: Table = Table(8);
+/// What was used of a grant, by its key.
+pub const USAGE: Table = Table(30);
+/// The keys of the grants, by their places in the status list.
+pub const PLACES: Table = Table(31);
+/// How often the people of the owner's contacts changed: one value.
+pub const PEOPLE: Table = Table(29);
 /// The state of a receipt chain, by name.
 pub const CHAINS: Table = Table(10);
 /// Receipts in canonical form, by number of chain and number in it.
@@ -39,7 +46,7 @@ pub const INCIDENTS: Table = Table(15);
 pub const CONTEXTS: Table = Table(19);
 /// Bridges between scopes, by id, and when each was taken back.
 pub const BRIDGES: Table = Table(20);
-/// The grants that the owner consented to in spite of a context, by hash.
+/// The grants that the owner consented to in spite of a context, by their key.
 pub const CONSENTS: Table = Table(21);
 /// What the gates decided, by decision.
 pub const DECISIONS: Table = Table(22);
@@ -49,10 +56,18 @@ pub const MEMORIZATION: Table = Table(23);
 pub const FOREIGN_RECEIPTS: Table = Table(24);
 /// DID documents of former houses, by DID, as the owner trusted them.
 pub const FORMER: Table = Table(26);
-/// What was imported from elsewhere, by hash of its source: the item, and the hash of what it said.
+/// What was imported from elsewhere and erased since: its id, by the keyed hash of where it came from; never of what it
+/// said.
 pub const SOURCES: Table = Table(25);
-/// The items of a list whose records have no ids, such as a note's lines, in order, by hash of where it came from.
+/// The items of a list whose records have no ids, such as a note's lines, in order, by the keyed hash of
+/// what it is told apart by. Their ids alone: some may be erased.
 pub const LISTS: Table = Table(32);
+/// When the owner took a consent back, by grant.
+pub const WITHDRAWN: Table = Table(40);
+/// The latest time that a commit was made at: one value.
+pub const CLOCK: Table = Table(41);
+/// What an imported item came from and what it said, by item; sealed with the key of the version in force.
+pub const SAID: Table = Table(42);
 /// Legal holds, by item.
 pub const HOLDS: Table = Table(27);
 /// The last Conformance Receipt: one value.
@@ -72,8 +87,8 @@ pub fn entry(item: ItemId, seq: u32) -> Vec<u8> {
 
 /// The key of a disclosed item.
 #[must_use]
-pub fn disclosed(grant: GrantId, item: ItemId) -> Vec<u8> {
-    [grant.to_bytes(), item.to_bytes()].concat()
+pub fn disclosed(grant: GrantKey, item: ItemId) -> Vec<u8> {
+    [*grant.bytes(), item.to_bytes()].concat()
 }
 
 /// The key of a receipt.

@@ -2,30 +2,31 @@
 //!
 //! A view stays until an item that it holds, or that it would hold, changes. A change to any other item leaves it
 //! alone, so that how long an answer takes does not tell a grantee that something was written which they may not
-//! see.
+//! see. A view may be behind by what is committed while it is built or answered from: what an answer shows is read
+//! again where its receipt is written.
 
 use crate::error::Error;
-use crate::gateway::Gateway;
+use crate::gateway::{Gateway, blocking};
 use crate::tables::{self, LINKS, RECEIPTS};
 use lru::LruCache;
 use oap_grants::limits::{self, LimitError};
 use oap_grants::{Grant, VerifiedGrant};
-use oap_identity::{Hash, ItemId, Timestamp};
+use oap_identity::{Did, Hash, ItemId, Timestamp};
 use oap_manifest::path;
 use oap_memory::chain::Link;
 use oap_memory::gate::{Gate, Report};
 use oap_memory::record::Head;
-use oap_memory::view::{Disclosed, Model, Terms, ViewError, Whole};
+use oap_memory::view::{Allowance, Model, Terms, ViewError, Whole};
 use oap_memory::{Query, Vector, View};
-use oap_store::Store;
+use oap_store::{Store, StoreError};
 use serde_json::Value;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::oneshot;
 
-/// Times a view is built anew because an item changed meanwhile, before the caller is told to try again.
-const ATTEMPTS: usize = 5;
 /// Most views at once, whatever their size.
 const MAX_VIEWS: usize = 1024;
+/// Most changes that are kept while a view is built, to be looked at once it is; beyond it counts as changed.
+const MAX_MISSED: usize = 10_000;
 
 type Key = (Hash, bool);
 
@@ -51,10 +52,89 @@ pub struct Seen {
 
 struct Entry {
     grant: VerifiedGrant,
-    /// Goes up with every change that concerns the view.
-    changes: AtomicU64,
-    built: tokio::sync::Mutex<Option<(u64, Arc<Seen>)>>,
-    bytes: AtomicU64,
+    /// Held by the one task that builds.
+    building: tokio::sync::Mutex<()>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    seen: Option<Arc<Seen>>,
+    /// Whether something that concerns the view changed since it was begun.
+    stale: bool,
+    /// What changed while it is built; `None` while it is not.
+    missed: Option<Vec<Change>>,
+}
+
+/// A change of an item.
+#[derive(Clone)]
+struct Change {
+    item: ItemId,
+    before: Option<Arc<Head>>,
+    after: Option<Arc<Head>>,
+    at: Timestamp,
+}
+
+impl Entry {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether a view holds the item, or would.
+    fn concerns(&self, seen: &Seen, change: &Change) -> bool {
+        let grant = self.grant.grant();
+        let enters = |head: &Option<Arc<Head>>| {
+            head.as_ref().is_some_and(|head| {
+                grant.filter.admits(head, &grant.granter.scope, self.grant.is_own_agent(), change.at)
+                    && seen.gate.judge(head).passes
+            })
+        };
+        seen.view.contains(change.item) || enters(&change.before) || enters(&change.after)
+    }
+
+    fn changed(&self, change: &Change) {
+        let mut state = self.state();
+        let state = &mut *state;
+        match (&mut state.missed, &state.seen) {
+            (Some(missed), _) if missed.len() < MAX_MISSED => missed.push(change.clone()),
+            (Some(_), _) => state.stale = true,
+            // Nothing of an item that was erased stays until somebody asks again.
+            (None, Some(seen)) if self.concerns(seen, change) => {
+                state.stale = true;
+                state.seen = None;
+            }
+            (None, Some(_)) => {}
+            (None, None) => {}
+        }
+    }
+
+    /// The view, where it can be answered from.
+    fn fresh(&self, allowance: &Allowance, now: Timestamp) -> Option<Arc<Seen>> {
+        let state = self.state();
+        let seen = state.seen.as_ref().filter(|_| !state.stale)?;
+        let holds =
+            seen.view.ends().is_none_or(|end| now < end) && *seen.view.exhausted() == allowance.exhausted();
+        holds.then(|| seen.clone())
+    }
+
+    fn begin(&self) {
+        let mut state = self.state();
+        state.stale = false;
+        state.missed = Some(Vec::new());
+    }
+
+    fn finish(&self, seen: Option<Arc<Seen>>) {
+        let mut state = self.state();
+        let missed = state.missed.take().unwrap_or_default();
+        if let Some(seen) = &seen {
+            state.stale |= missed.iter().any(|change| self.concerns(seen, change));
+        }
+        state.seen = seen.filter(|_| !state.stale);
+    }
+
+    fn bytes(&self) -> usize {
+        self.state().seen.as_ref().map_or(0, |seen| seen.view.bytes())
+    }
 }
 
 impl Views {
@@ -64,106 +144,90 @@ impl Views {
         Self { cache: Mutex::new(LruCache::unbounded()), max_bytes }
     }
 
+    fn cache(&self) -> MutexGuard<'_, LruCache<Key, Arc<Entry>>> {
+        self.cache.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Tells every view that it concerns of an item's change.
-    pub fn changed(&self, item: ItemId, before: Option<&Head>, after: Option<&Head>, now: Timestamp) {
-        let cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
-        for (_, entry) in cache.iter() {
-            let grant = entry.grant.grant();
-            let admits = |head: &&Head| {
-                grant.filter.admits(head, &grant.granter.scope, entry.grant.is_own_agent(), now)
-            };
-            let concerned = match entry.built.try_lock() {
-                // A view that is being built may have taken the item in already.
-                Err(_) => true,
-                Ok(built) => built.as_ref().is_some_and(|(_, seen)| {
-                    let enters = |head: Option<&Head>| {
-                        head.filter(admits).is_some_and(|head| seen.gate.judge(head).passes)
-                    };
-                    seen.view.contains(item) || enters(before) || enters(after)
-                }),
-            };
-            if concerned {
-                entry.changes.fetch_add(1, Ordering::AcqRel);
-            }
-        }
+    pub fn changed(&self, item: ItemId, before: Option<Arc<Head>>, after: Option<Arc<Head>>, at: Timestamp) {
+        let change = Change { item, before, after, at };
+        let entries: Vec<Arc<Entry>> = self.cache().iter().map(|(_, entry)| entry.clone()).collect();
+        entries.iter().for_each(|entry| entry.changed(&change));
     }
 
     /// Forgets every view.
     pub fn clear(&self) {
-        self.cache.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.cache().clear();
     }
 
     fn entry(&self, grant: &VerifiedGrant, embeddings: bool) -> Arc<Entry> {
-        let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
         let new = || {
-            Arc::new(Entry {
-                grant: grant.clone(),
-                changes: AtomicU64::new(0),
-                built: tokio::sync::Mutex::new(None),
-                bytes: AtomicU64::new(0),
-            })
+            Arc::new(Entry { grant: grant.clone(), building: Default::default(), state: Default::default() })
         };
-        cache.get_or_insert((grant.hash(), embeddings), new).clone()
+        self.cache().get_or_insert((grant.hash(), embeddings), new).clone()
     }
 
     /// Drops the views that were not asked for longest, until the rest fits.
     fn trim(&self) {
-        let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
-        let size = |cache: &LruCache<Key, Arc<Entry>>| -> u64 {
-            cache.iter().map(|(_, entry)| entry.bytes.load(Ordering::Acquire)).sum()
-        };
-        while cache.len() > 1 && (size(&cache) > self.max_bytes as u64 || cache.len() > MAX_VIEWS) {
-            cache.pop_lru();
+        let mut cache = self.cache();
+        let mut bytes: usize = cache.iter().map(|(_, entry)| entry.bytes()).sum();
+        while cache.len() > 1 && (bytes > self.max_bytes || cache.len() > MAX_VIEWS) {
+            let dropped = cache.pop_lru();
+            bytes = bytes.saturating_sub(dropped.map_or(0, |(_, entry)| entry.bytes()));
         }
     }
 }
 
 impl Gateway {
-    /// The view of a grant.
+    /// The view of a grant: as it stands when it is asked for, or later.
     ///
     /// # Errors
-    /// [`Error::Store`], [`Error::Corrupt`]; [`Error::Conflict`] when items change faster than views are built.
+    /// [`Error::Store`], [`Error::Corrupt`].
     pub async fn view(
         self: &Arc<Self>,
         grant: &VerifiedGrant,
         embeddings: bool,
-        disclosed: &Arc<Disclosed>,
+        allowance: &Allowance,
     ) -> Result<Arc<Seen>, Error> {
         let entry = self.views.entry(grant, embeddings);
-        let mut built = entry.built.lock().await;
-        let now = self.clock.now();
-        if let Some((changes, seen)) = built.as_ref()
-            && *changes == entry.changes.load(Ordering::Acquire)
-            && seen.view.ends().is_none_or(|end| now < end)
-            && seen.view.is_capped() == (disclosed.remaining() == 0)
-        {
-            return Ok(seen.clone());
+        if let Some(seen) = entry.fresh(allowance, self.clock.now()) {
+            return Ok(seen);
         }
-        for _ in 0..ATTEMPTS {
-            let before = entry.changes.load(Ordering::Acquire);
-            let (gateway, owned, disclosed) = (self.clone(), grant.clone(), disclosed.clone());
-            let build = move || {
-                let embeddings = embeddings && owned.grant().embedding_access;
-                gateway.slice(owned.grant(), owned.is_own_agent(), embeddings, &disclosed)
-            };
-            let seen = tokio::task::spawn_blocking(build)
-                .await
-                .map_err(|_| Error::Corrupt("building a view failed".into()))?;
-            let unchanged = before == entry.changes.load(Ordering::Acquire);
-            match seen {
-                Ok(seen) if unchanged => {
-                    let seen = Arc::new(seen);
-                    entry.bytes.store(seen.view.bytes() as u64, Ordering::Release);
-                    *built = Some((before, seen.clone()));
-                    drop(built);
-                    self.views.trim();
-                    return Ok(seen);
-                }
-                Err(error) if unchanged => return Err(error),
-                _ => {}
+        let (gateway, allowance) = (self.clone(), allowance.clone());
+        let (done, built) = oneshot::channel();
+        // A task of its own: a build whose caller goes away is finished for the next one, and never made twice at
+        // once.
+        tokio::spawn(async move {
+            let _turn = entry.building.lock().await;
+            if done.is_closed() {
+                return;
             }
-        }
-        Err(Error::Conflict("the memory is changing; try again"))
+            let seen = match entry.fresh(&allowance, gateway.clock.now()) {
+                Some(seen) => Ok(seen),
+                None => gateway.build(&entry, embeddings, allowance).await,
+            };
+            drop(done.send(seen));
+        });
+        built.await.unwrap_or(Err(Error::Panicked))
+    }
+
+    async fn build(
+        self: &Arc<Self>,
+        entry: &Arc<Entry>,
+        embeddings: bool,
+        allowance: Allowance,
+    ) -> Result<Arc<Seen>, Error> {
+        entry.begin();
+        let (gateway, grant) = (self.clone(), entry.grant.clone());
+        let build = move || {
+            let embeddings = embeddings && grant.grant().embedding_access;
+            let grantees = grant.grantees().cloned().collect();
+            gateway.slice(grant.grant(), grantees, embeddings, &allowance)
+        };
+        let seen = blocking(build).await.map(Arc::new);
+        entry.finish(seen.as_ref().ok().cloned());
+        self.views.trim();
+        seen
     }
 
     /// The slice of memory that a grant opens, whatever its state: for the owner's preview. What answers a
@@ -174,22 +238,23 @@ impl Gateway {
     pub fn slice(
         &self,
         grant: &Grant,
-        own_agent: bool,
+        grantees: Vec<Did>,
         embeddings: bool,
-        disclosed: &Disclosed,
+        allowance: &Allowance,
     ) -> Result<Seen, Error> {
         let profile = self.profile(&grant.redaction_profile);
         limits::check_profile(grant, profile)?;
         let profile = profile.ok_or_else(|| LimitError::UnknownProfile(grant.redaction_profile.clone()))?;
         let now = self.clock.now();
-        let (obligations, gate) = self.gate(grant, profile, own_agent, now)?;
+        let own_agent = grantees.iter().all(|grantee| *grantee == self.principal);
+        let (obligations, gate) = self.gate(grant, grantees, profile, own_agent, now)?;
         let terms = Terms {
             filter: &grant.filter,
             scope: &grant.granter.scope,
             profile,
             level: grant.trust_level,
             own_agent,
-            disclosed,
+            allowance,
             embeddings,
             model: None,
             belief_threshold: self.config.belief_threshold,
@@ -207,7 +272,14 @@ impl Gateway {
         });
         let terms = Terms { model: model.as_ref(), ..terms };
         let heads = self.catalog.all();
-        let built = View::build(&terms, heads.iter().map(|head| &**head), |head| load(&self.store, head));
+        let built = View::build(&terms, heads.iter().map(|head| &**head), |head| {
+            match load(&self.store, head) {
+                Ok(whole) => Ok(Some(whole)),
+                // Erased since its head was read.
+                Err(Error::NotFound | Error::Store(StoreError::Erased)) => Ok(None),
+                Err(error) => Err(error),
+            }
+        });
         let (view, report) = built.map_err(|error| match error {
             ViewError::Store(error) => error,
             ViewError::Commitment(item, error) => Error::Corrupt(format!("{item}: {error}")),
@@ -243,7 +315,7 @@ fn space(grant: &Grant) -> Hash {
     Hash::of(&grant.grant_id.to_bytes())
 }
 
-/// The whole of an item: the version in force, its chain, the receipt of its capture.
+/// The whole of an item: the version that its head names, its chain, the receipt of its capture.
 ///
 /// # Errors
 /// [`Error::NotFound`] when it was erased meanwhile, [`Error::Store`], [`Error::Corrupt`].
@@ -256,7 +328,8 @@ pub fn load(store: &Store, head: &Head) -> Result<Whole, Error> {
         Some(place) => store.get(RECEIPTS, &place)?,
         None => store.get(tables::FOREIGN_RECEIPTS, &receipt)?,
     };
-    let capture_receipt = capture_receipt.ok_or(Error::NotFound)?;
+    let capture_receipt = capture_receipt
+        .ok_or_else(|| Error::Corrupt(format!("{}: its capture receipt is not there", head.item_id)))?;
     Ok(Whole { committed, chain, capture_receipt: canonical(capture_receipt)? })
 }
 

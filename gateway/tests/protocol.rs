@@ -306,6 +306,56 @@ async fn grant_and_query_through_invoke() {
     assert_eq!(body["receipt_id"], body["output"]["receipt"]["receipt_id"]);
 }
 
+/// An item as deep as is accepted can be listed, queried, called for, and verified.
+#[tokio::test]
+async fn the_deepest_item_in_every_document() {
+    use oap_memory::size::MAX_DEPTH;
+    let world = World::new().await;
+    let item = |depth: usize| {
+        let nested = (2..depth).fold(json!("x".repeat(1000)), |inner, _| json!({ "a": inner }));
+        json!({"kind": "fact", "content": {"text": "tea", "structured": nested}})
+    };
+    let beyond = json!({"items": [item(MAX_DEPTH + 1)]});
+    let refusal = world.owner("POST", "/oap/owner/items", Some(&beyond)).await.refused(400, "invalid_input");
+    assert!(refusal.to_string().contains("levels deep"), "{refusal}");
+    let id = world.capture(&[item(MAX_DEPTH)]).await.remove(0);
+    let read = |answer: Answer| {
+        assert_eq!(answer.status, 200);
+        oap_identity::json::parse(&answer.bytes).unwrap()
+    };
+    read(world.owner("GET", "/oap/owner/items", None).await);
+    let change = json!({"item": {"labels": ["corrected"]}});
+    world.owner("POST", &format!("/oap/owner/items/{id}/correct"), Some(&change)).await.ok();
+    read(world.owner("GET", &format!("/oap/owner/items/{id}"), None).await);
+    let page = json!({"part": "items", "after": null});
+    let page = world.owner("POST", "/oap/owner/export/page", Some(&page)).await;
+    for line in page.bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+        oap_identity::json::parse(line).unwrap();
+    }
+    let mut draft = world.draft(&agent(2));
+    draft["trust_level"] = json!(4);
+    let grant = world.issue(&draft).await;
+    let token = world.token(&agent(2), &grant).await;
+    let answer = read(world.query(&agent(2), &token, &json!({"query": "tea"})).await);
+    oap_memory::evidence::answer(&answer, &world.document()).unwrap();
+    let mut envelope = describe(&world);
+    envelope["action"] = json!("memory_query");
+    envelope["input"] = json!({"query": "tea"});
+    let body = read(world.as_agent(&agent(2), &token, "POST", "/oap/invoke", Some(&envelope)).await);
+    oap_memory::evidence::answer(&body["output"], &world.document()).unwrap();
+}
+
+#[tokio::test]
+async fn a_long_intent_is_refused() {
+    let world = World::new().await;
+    let ask = async |length: usize| {
+        world.raw("POST", "/oap/discover", &[], Some(&json!({"intent": "a".repeat(length)}))).await
+    };
+    ask(oap_memory::answer::MAX_QUERY).await.ok();
+    let refusal = ask(oap_memory::answer::MAX_QUERY + 1).await.refused(400, "invalid_input");
+    assert!(refusal.to_string().contains("intent"), "{refusal}");
+}
+
 #[tokio::test]
 async fn discover_matches_intents() {
     let world = World::new().await;

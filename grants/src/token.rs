@@ -4,7 +4,7 @@ use crate::grant::SignedGrant;
 use oap_identity::random::{self, Random};
 use oap_identity::signed::{SignedError, UnverifiedJwt, sign_jwt};
 use oap_identity::time::MAX_SKEW;
-use oap_identity::{Did, DidDocument, GrantId, Hash, Signer, Timestamp};
+use oap_identity::{Did, DidDocument, GrantId, Hash, Kid, Signer, Timestamp};
 use serde::{Deserialize, Serialize};
 
 /// The `typ` of a token.
@@ -100,7 +100,8 @@ pub fn mint(
     Ok((sign_jwt(signer, TYP, &claims)?, exp - iat))
 }
 
-/// Checks a token that this gateway made: signature by one of its own keys, audience, times by its own clock.
+/// Checks a token that this gateway made: signature by one of its own keys, audience, times by its own clock. Says
+/// which key signed it, too.
 ///
 /// # Errors
 /// [`TokenError`].
@@ -109,7 +110,7 @@ pub fn check(
     own: &DidDocument,
     audience: &str,
     now: Timestamp,
-) -> Result<TokenClaims, TokenError> {
+) -> Result<(TokenClaims, Kid), TokenError> {
     let jwt = UnverifiedJwt::parse(token, TYP)?;
     let kid = jwt.kid()?;
     let key = own.key(&kid).ok_or(TokenError::Elsewhere("kid"))?;
@@ -133,5 +134,5 @@ pub fn check(
     if claims.exp.saturating_sub(claims.iat) > MAX_LIFE {
         return Err(TokenError::Life);
     }
-    Ok(claims)
+    Ok((claims, kid))
 }

@@ -3,9 +3,9 @@
 use crate::attenuate;
 use crate::dpop::{self, DpopError, Request};
 use crate::grant::{Grant, GrantError, Operation, SignedGrant, UnverifiedGrant};
-use crate::limits::{LimitError, Limits, MAX_DEPTH};
+use crate::limits::{LimitError, Limits, MAX_BELOW, MAX_DEPTH};
 use crate::token::{self, TokenClaims, TokenError};
-use oap_identity::{Did, DidDocument, GrantId, Hash, Timestamp};
+use oap_identity::{Did, DidDocument, GrantId, Hash, Kid, Timestamp};
 use std::sync::Arc;
 
 /// Where a grant stands (protocol section 5).
@@ -62,18 +62,16 @@ impl GrantRecord {
     }
 }
 
-/// What the gateway knows of grants. Asked anew for every request, so that a revocation takes effect before the
-/// next answer.
+/// What the gateway knows of grants. Asked anew for every request, and once more in the transaction that records the
+/// answer, so that a revocation takes effect before the next answer.
 pub trait GrantBook {
-    /// The grant of that id.
-    fn by_id(&self, id: GrantId) -> Option<GrantRecord>;
     /// The grant of that hash.
     fn by_hash(&self, hash: Hash) -> Option<GrantRecord>;
 }
 
 /// The proofs that were seen.
 pub trait Replay {
-    /// Remembers a proof for ten minutes; `false` when it was there already.
+    /// Remembers a proof for [`crate::freshness::REMEMBERED`]; `false` when it was there already.
     fn first_use(&self, key: [u8; 32], now: Timestamp) -> bool;
 }
 
@@ -120,6 +118,9 @@ pub enum Refused {
     /// The token was made for another grantee or granter.
     #[error("the token does not fit its grant")]
     Mismatch,
+    /// The token, or the key that signed it, ended while the request was answered.
+    #[error("the token has ended; exchange the grant for a new one")]
+    Token,
     /// A bearer token for a grant that allows none.
     #[error("the grant allows no bearer token")]
     Bearer,
@@ -144,6 +145,8 @@ pub enum Refused {
 #[derive(Debug, Clone)]
 pub struct Authenticated {
     claims: TokenClaims,
+    /// The key that signed the token.
+    kid: Kid,
 }
 
 impl Authenticated {
@@ -163,6 +166,17 @@ impl Authenticated {
     #[must_use]
     pub const fn grant_hash(&self) -> Hash {
         self.claims.grant_hash
+    }
+
+    /// That the token still counts: it was good when it came, but it, or the key that signed it, may have ended while the
+    /// request was answered.
+    ///
+    /// # Errors
+    /// [`Refused::Token`].
+    pub fn still(&self, own: &DidDocument, now: Timestamp) -> Result<(), Refused> {
+        let made = Timestamp::from_seconds(self.claims.iat);
+        let key = own.key(&self.kid).filter(|key| key.usable_at(made).is_ok());
+        if key.is_none() || self.claims.exp <= now.seconds() { Err(Refused::Token) } else { Ok(()) }
     }
 }
 
@@ -184,7 +198,7 @@ pub fn authenticate(
         s if s.eq_ignore_ascii_case("bearer") => false,
         _ => return Err(Unauthenticated::NoToken),
     };
-    let claims = token::check(token.trim(), own, audience, now)?;
+    let (claims, kid) = token::check(token.trim(), own, audience, now)?;
     match (&claims.cnf, bound) {
         (Some(cnf), true) => {
             let proof = dpop::check(presented.dpop, presented.request, token.trim(), now)?;
@@ -198,14 +212,14 @@ pub fn authenticate(
         (None, false) => {}
         _ => return Err(Unauthenticated::Scheme),
     }
-    Ok(Authenticated { claims })
+    Ok(Authenticated { claims, kid })
 }
 
 /// A grant in force, presented by its grantee, for an operation that it allows. Only [`verify`] makes one.
 #[derive(Debug, Clone)]
 pub struct VerifiedGrant {
     grant: Arc<SignedGrant>,
-    ancestors: Vec<Hash>,
+    ancestors: Vec<Arc<SignedGrant>>,
 }
 
 impl VerifiedGrant {
@@ -223,14 +237,24 @@ impl VerifiedGrant {
 
     /// The hashes of the grants that it was made from, first one first.
     #[must_use]
-    pub fn ancestors(&self) -> &[Hash] {
-        &self.ancestors
+    pub fn ancestors(&self) -> Vec<Hash> {
+        self.ancestors.iter().map(|grant| grant.hash()).collect()
     }
 
-    /// Whether the grantee is the principal's own agent.
+    /// The grant and those that it was made from, itself first: whatever one of them limits, limits what is answered.
+    pub fn chain(&self) -> impl Iterator<Item = &SignedGrant> {
+        std::iter::once(&*self.grant).chain(self.ancestors.iter().rev().map(|grant| &**grant))
+    }
+
+    /// Everybody through whose hands it came, its grantee first.
+    pub fn grantees(&self) -> impl Iterator<Item = &Did> {
+        self.chain().map(|grant| &grant.grant().grantee)
+    }
+
+    /// Whether the grantee is the principal's own agent, and nobody else stands between.
     #[must_use]
     pub fn is_own_agent(&self) -> bool {
-        self.grant().grantee == self.grant().granter.principal
+        self.grantees().all(|grantee| *grantee == self.grant().granter.principal)
     }
 }
 
@@ -246,11 +270,11 @@ pub fn verify(
     own: &DidDocument,
     now: Timestamp,
 ) -> Result<VerifiedGrant, Refused> {
-    let record = book.by_id(caller.grant_id()).ok_or(Refused::UnknownGrant)?;
-    if record.grant.hash() != caller.grant_hash() {
+    let record = book.by_hash(caller.grant_hash()).ok_or(Refused::UnknownGrant)?;
+    let grant = record.grant.grant();
+    if grant.grant_id != caller.grant_id() {
         return Err(Refused::UnknownGrant);
     }
-    let grant = record.grant.grant();
     if grant.grantee != caller.claims.sub || grant.granter.principal != caller.claims.iss {
         return Err(Refused::Mismatch);
     }
@@ -264,7 +288,7 @@ pub fn verify(
     Ok(VerifiedGrant { grant: record.grant, ancestors })
 }
 
-/// That a grant and everything that it was made from is in force; the hashes of its ancestors, first one first.
+/// That a grant and everything that it was made from is in force; the grants that it was made from, first one first.
 ///
 /// # Errors
 /// [`Refused::Inactive`], [`Refused::Ancestor`], [`Refused::UnknownGrant`].
@@ -273,7 +297,7 @@ pub fn live(
     book: &dyn GrantBook,
     own: &DidDocument,
     now: Timestamp,
-) -> Result<Vec<Hash>, Refused> {
+) -> Result<Vec<Arc<SignedGrant>>, Refused> {
     match record.state(own, now) {
         GrantState::Active => {}
         state => return Err(Refused::Inactive(state)),
@@ -286,11 +310,11 @@ pub fn live(
             GrantState::Active => {}
             state => return Err(Refused::Ancestor(state)),
         }
-        ancestors.push(hash);
+        parent = above.grant.grant().parent;
+        ancestors.push(above.grant);
         if ancestors.len() > usize::from(MAX_DEPTH) {
             return Err(Refused::UnknownGrant);
         }
-        parent = above.grant.grant().parent;
     }
     ancestors.reverse();
     Ok(ancestors)
@@ -308,9 +332,15 @@ pub enum DelegationError {
     /// Not narrower.
     #[error(transparent)]
     Wider(#[from] attenuate::Wider),
-    /// Too deep.
-    #[error("a grant can be passed on {MAX_DEPTH} times at most")]
-    Depth,
+    /// A place in the status list, which the gateway gives.
+    #[error("status: the gateway gives a delegated grant its place in the status list; leave it out")]
+    Status,
+    /// Too many.
+    #[error("at most {MAX_BELOW} grants can be made from one, those made from them included")]
+    TooMany,
+    /// The delegator gave that id to another grant.
+    #[error("grant_id: another grant was made from the same one under this id; choose a new one")]
+    Taken,
     /// Beyond what any grant may be.
     #[error(transparent)]
     Limit(#[from] LimitError),
@@ -331,12 +361,15 @@ pub fn delegate(
     if child.unverified().parent != Some(parent.hash()) {
         return Err(DelegationError::Broken);
     }
+    if child.unverified().status.is_some() {
+        return Err(DelegationError::Status);
+    }
     if delegator.id() != &parent.grant().grantee {
         let expected = parent.grant().grantee.clone();
         return Err(GrantError::Signer { expected, found: delegator.id().clone() }.into());
     }
     let child = child.verify(delegator, now)?;
     attenuate::check(parent.grant(), child.grant())?;
-    limits.check_extent(child.grant(), now)?;
+    limits.check_delegated(child.grant(), now)?;
     Ok(child)
 }

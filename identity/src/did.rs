@@ -7,7 +7,7 @@ use std::str::FromStr;
 use url::Url;
 
 /// Longest DID that is read, in bytes.
-const MAX_DID: usize = 512;
+pub const MAX_DID: usize = 512;
 
 /// Why a text is not the DID, key id or scope that was expected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

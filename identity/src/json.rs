@@ -2,20 +2,26 @@
 //!
 //! [`parse`] is the only way in for foreign bytes. It refuses what two readers could understand
 //! differently: duplicate member names, lone surrogates, numbers that a double cannot hold exactly,
-//! nesting beyond [`MAX_DEPTH`].
+//! nesting beyond [`MAX_DEPTH`]. It reads each byte once, and refuses a text whose values would take
+//! many times its size in memory. No error of this module quotes what was read, but for member names that have the
+//! form of the wire's own.
 
-use serde::de::value::{MapDeserializer, SeqDeserializer};
+use serde::de::value::MapAccessDeserializer;
 use serde::de::{
-    DeserializeOwned, DeserializeSeed, Deserializer, Error as _, IntoDeserializer, MapAccess, SeqAccess,
-    Visitor,
+    DeserializeOwned, DeserializeSeed, Deserializer, Error as _, Expected, IntoDeserializer, MapAccess,
+    SeqAccess, Unexpected, Visitor,
 };
 use serde::forward_to_deserialize_any;
-use serde_json::value::RawValue;
 use serde_json::{Map, Number, Value};
 use std::fmt;
 
 /// Deepest nesting of arrays and objects that is read.
 pub const MAX_DEPTH: usize = 64;
+/// Values (members, elements, and the text itself) that a text of any length may have.
+pub const FREE_NODES: usize = 1 << 16;
+/// Beyond [`FREE_NODES`], a text has at most one value for so many of its bytes. A value takes 32 bytes in memory, an
+/// object some 600 more, and `{"a":0}` is 7 bytes.
+pub const BYTES_PER_NODE: usize = 16;
 
 /// The largest integer that every JSON reader agrees on: 2^53 - 1 (RFC 7493 section 2.2).
 const MAX_EXACT_INTEGER: i64 = 9_007_199_254_740_991;
@@ -36,8 +42,17 @@ pub enum JsonError {
 /// # Errors
 /// [`JsonError::Invalid`] for anything but a single well-formed text within the module's limits.
 pub fn parse(bytes: &[u8]) -> Result<Value, JsonError> {
-    let raw: &RawValue = serde_json::from_slice(bytes).map_err(invalid)?;
-    read(raw, 0)
+    let mut reader = serde_json::Deserializer::from_slice(bytes);
+    let value =
+        Node { left: &mut max_nodes(bytes.len()), depth: 0 }.deserialize(&mut reader).map_err(invalid)?;
+    reader.end().map_err(invalid)?;
+    Ok(value)
+}
+
+/// Most values of a text of that length, in bytes.
+#[must_use]
+pub const fn max_nodes(length: usize) -> usize {
+    FREE_NODES + length / BYTES_PER_NODE
 }
 
 /// Reads one JSON text into a wire type, through [`parse`].
@@ -54,7 +69,24 @@ pub fn parse_as<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, JsonError> {
 /// # Errors
 /// When the value does not have the type's shape; the message names the member.
 pub fn from_value<T: DeserializeOwned>(value: Value) -> Result<T, JsonError> {
-    T::deserialize(Strict(value)).map_err(invalid)
+    T::deserialize(Strict(value)).map_err(|e| JsonError::Invalid(e.to_string()))
+}
+
+/// Reads a wire type from the parameters of an address, each given once. A number is written as JSON writes it.
+///
+/// # Errors
+/// As [`from_value`].
+pub fn from_parameters<T: DeserializeOwned>(
+    parameters: impl IntoIterator<Item = (String, String)>,
+) -> Result<T, JsonError> {
+    let mut members = Map::new();
+    for (name, text) in parameters {
+        if members.contains_key(&name) {
+            return Err(JsonError::Invalid(format!("duplicate parameter{}", quoted(&name))));
+        }
+        members.insert(name, Value::String(text));
+    }
+    T::deserialize(Parameters(members)).map_err(|e: Misfit| JsonError::Invalid(e.to_string()))
 }
 
 /// The RFC 8785 bytes of a value.
@@ -69,102 +101,335 @@ fn invalid(error: serde_json::Error) -> JsonError {
     JsonError::Invalid(error.to_string())
 }
 
-fn refuse<T>(why: impl Into<String>) -> Result<T, JsonError> {
-    Err(JsonError::Invalid(why.into()))
+/// One value, and how deep it stands.
+struct Node<'r> {
+    /// How many values may still come.
+    left: &'r mut usize,
+    depth: usize,
 }
 
-/// One value from its own text. Working on the raw text keeps numbers as they were written and keeps
-/// `serde_json`'s private number token out of reach of foreign member names.
-fn read(raw: &RawValue, depth: usize) -> Result<Value, JsonError> {
-    let text = raw.get();
-    match text.as_bytes().first() {
-        Some(b'{' | b'[') if depth == MAX_DEPTH => refuse(format!("nested deeper than {MAX_DEPTH} levels")),
-        Some(b'{') => {
-            let members: Vec<(String, &RawValue)> = shallow(text, Members)?;
-            let mut object = Map::new();
-            for (name, value) in members {
-                if name.starts_with("$serde_json::") {
-                    return refuse(format!("member name {name:?} is reserved"));
-                }
-                let value = read(value, depth + 1)?;
-                if object.insert(name.clone(), value).is_some() {
-                    return refuse(format!("duplicate member {name:?}"));
-                }
-            }
-            Ok(Value::Object(object))
+impl Node<'_> {
+    fn below(&mut self) -> Node<'_> {
+        Node { left: &mut *self.left, depth: self.depth + 1 }
+    }
+
+    fn check_depth<E: serde::de::Error>(&self) -> Result<(), E> {
+        if self.depth < MAX_DEPTH {
+            Ok(())
+        } else {
+            Err(E::custom(format_args!("nested deeper than {MAX_DEPTH} levels")))
         }
-        Some(b'[') => {
-            let elements: Vec<&RawValue> = shallow(text, Elements)?;
-            elements.into_iter().map(|e| read(e, depth + 1)).collect::<Result<_, _>>().map(Value::Array)
-        }
-        Some(b'-' | b'0'..=b'9') => number(text).map(Value::Number),
-        _ => serde_json::from_str(text).map_err(invalid),
     }
 }
 
-fn shallow<'a, S: DeserializeSeed<'a>>(text: &'a str, seed: S) -> Result<S::Value, JsonError> {
-    let mut reader = serde_json::Deserializer::from_str(text);
-    seed.deserialize(&mut reader).map_err(invalid)
+impl<'de> DeserializeSeed<'de> for Node<'_> {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        *self.left = self.left.checked_sub(1).ok_or_else(|| {
+            D::Error::custom(format_args!(
+                "too many values for its length: at most {FREE_NODES}, and one for each {BYTES_PER_NODE} bytes"
+            ))
+        })?;
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Node<'_> {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(Value::Bool(value))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Value, E> {
+        Ok(Value::String(text.to_owned()))
+    }
+
+    // All other numbers, and these beyond 64 bits, come as objects: see [`Key`].
+    fn visit_u64<E: serde::de::Error>(self, value: u64) -> Result<Value, E> {
+        number(&value.to_string()).map(Value::Number).map_err(E::custom)
+    }
+
+    fn visit_i64<E: serde::de::Error>(self, value: i64) -> Result<Value, E> {
+        number(&value.to_string()).map(Value::Number).map_err(E::custom)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut seq: A) -> Result<Value, A::Error> {
+        self.check_depth()?;
+        let mut elements = Vec::new();
+        while let Some(element) = seq.next_element_seed(self.below())? {
+            elements.push(element);
+        }
+        Ok(Value::Array(elements))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<Value, A::Error> {
+        let mut members = Map::new();
+        while let Some(key) = map.next_key_seed(KeySeed)? {
+            let name = match key {
+                Key::Number => {
+                    let text: String = map.next_value()?;
+                    return number(&text).map(Value::Number).map_err(A::Error::custom);
+                }
+                Key::Name(name) => name,
+            };
+            self.check_depth()?;
+            // `serde_json` gives these names a meaning.
+            if name.starts_with("$serde_json::") {
+                return Err(A::Error::custom("a member name is reserved"));
+            }
+            if members.contains_key(&name) {
+                return Err(A::Error::custom(format_args!("duplicate member{}", quoted(&name))));
+            }
+            members.insert(name, map.next_value_seed(self.below())?);
+        }
+        self.check_depth()?;
+        Ok(Value::Object(members))
+    }
+}
+
+/// The name of a member; or the sign that what is read is a number, which `serde_json` (with `arbitrary_precision`) hands
+/// over as it is written, in an object with one member of a name of its own.
+enum Key {
+    Name(String),
+    Number,
+}
+
+impl<'de> DeserializeSeed<'de> for KeySeed {
+    type Value = Key;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Key, D::Error> {
+        // Names that stand in the text come as bytes, its own name as a string: so foreign text cannot pass for it.
+        deserializer.deserialize_bytes(self)
+    }
+}
+
+/// Reads a [`Key`].
+struct KeySeed;
+
+impl Visitor<'_> for KeySeed {
+    type Value = Key;
+
+    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str("a member name")
+    }
+
+    fn visit_bytes<E: serde::de::Error>(self, name: &[u8]) -> Result<Key, E> {
+        // Lone surrogates come as bytes that are no UTF-8.
+        let name = std::str::from_utf8(name).map_err(|_| E::custom("a member name with a lone surrogate"))?;
+        Ok(Key::Name(name.to_owned()))
+    }
+
+    fn visit_str<E>(self, _token: &str) -> Result<Key, E> {
+        Ok(Key::Number)
+    }
 }
 
 /// A number in the one form that equals its canonical form, so that equal values compare equal.
-fn number(text: &str) -> Result<Number, JsonError> {
+fn number(text: &str) -> Result<Number, &'static str> {
+    const OUTSIDE: &str = "a number outside ±(2^53-1); write it as a string";
     if !text.contains(['.', 'e', 'E']) {
         return match text.parse::<i64>() {
             Ok(n) if n.unsigned_abs() <= MAX_EXACT_INTEGER.unsigned_abs() => Ok(Number::from(n)),
-            _ => refuse(format!("integer {text} is outside ±(2^53-1); write it as a string")),
+            _ => Err(OUTSIDE),
         };
     }
-    let value: f64 = text.parse().map_err(|_| JsonError::Invalid(format!("number {text}")))?;
+    let value: f64 = text.parse().map_err(|_| "not a number")?;
     if value.fract() == 0.0 && value.abs() <= MAX_EXACT_INTEGER as f64 {
         return Ok(Number::from(value as i64));
     }
     // The canonical form of these is an integer that would not be read.
     if value.fract() == 0.0 && value.abs() < 1e21 {
-        return refuse(format!("number {text} is outside ±(2^53-1); write it as a string"));
+        return Err(OUTSIDE);
     }
-    Number::from_f64(value)
-        .ok_or_else(|| JsonError::Invalid(format!("number {text} is too large for a double")))
+    Number::from_f64(value).ok_or("a number too large for a double")
 }
 
 /// A value whose objects are objects.
 struct Strict(Value);
 
-impl<'de> Deserializer<'de> for Strict {
-    type Error = serde_json::Error;
+/// Why a value does not have a type's shape. It says where and what is expected, and never what was there: messages
+/// reach logs and strangers, and a value may be a token.
+#[derive(Debug)]
+struct Misfit {
+    place: String,
+    what: String,
+}
 
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Self::Error> {
+impl Misfit {
+    fn at(self, member: Option<&str>) -> Self {
+        match member {
+            Some(member) => self.within(member),
+            None => self,
+        }
+    }
+
+    fn within(mut self, step: &str) -> Self {
+        let dot = if self.place.is_empty() || self.place.starts_with('[') { "" } else { "." };
+        self.place = format!("{step}{dot}{}", self.place);
+        self
+    }
+}
+
+impl fmt::Display for Misfit {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        if !self.place.is_empty() {
+            write!(f, "{}: ", self.place)?;
+        }
+        f.write_str(&self.what)
+    }
+}
+
+impl std::error::Error for Misfit {}
+
+impl serde::de::Error for Misfit {
+    fn custom<T: fmt::Display>(what: T) -> Self {
+        Self { place: String::new(), what: what.to_string() }
+    }
+
+    fn invalid_type(found: Unexpected, expected: &dyn Expected) -> Self {
+        Self::custom(format_args!("invalid type: {}, expected {expected}", kind(&found)))
+    }
+
+    fn invalid_value(_found: Unexpected, expected: &dyn Expected) -> Self {
+        Self::custom(format_args!("invalid value, expected {expected}"))
+    }
+
+    fn unknown_variant(_found: &str, expected: &'static [&'static str]) -> Self {
+        Self::custom(format_args!("must be one of {}", expected.join(", ")))
+    }
+
+    fn unknown_field(found: &str, expected: &'static [&'static str]) -> Self {
+        Self::custom(format_args!("unknown member{}; the members are {}", quoted(found), expected.join(", ")))
+    }
+}
+
+fn kind(found: &Unexpected) -> &'static str {
+    match found {
+        Unexpected::Bool(_) => "a boolean",
+        Unexpected::Unsigned(_) | Unexpected::Signed(_) | Unexpected::Float(_) => "a number",
+        Unexpected::Char(_) | Unexpected::Str(_) | Unexpected::Bytes(_) => "text",
+        Unexpected::Unit | Unexpected::Option => "null",
+        Unexpected::Seq => "an array",
+        Unexpected::Map => "an object",
+        _ => "something else",
+    }
+}
+
+/// Longest member name that a message shows, in bytes.
+pub const MAX_SHOWN_NAME: usize = 32;
+
+/// A foreign member name as a message may show it: ` "name"` where it has the form of the wire's own names (lower-case
+/// letters and `_`, at most [`MAX_SHOWN_NAME`]), which no key, token or id has; else nothing.
+#[must_use]
+pub fn quoted(name: &str) -> String {
+    let shown = (1..=MAX_SHOWN_NAME).contains(&name.len())
+        && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
+    if shown { format!(" {name:?}") } else { String::new() }
+}
+
+struct StrictMembers {
+    rest: serde_json::map::IntoIter,
+    known: &'static [&'static str],
+    at: Option<&'static str>,
+    value: Option<Value>,
+}
+
+impl StrictMembers {
+    fn of(members: Map<String, Value>, known: &'static [&'static str]) -> Self {
+        Self { rest: members.into_iter(), known, at: None, value: None }
+    }
+}
+
+impl<'de> MapAccess<'de> for StrictMembers {
+    type Error = Misfit;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Misfit> {
+        let Some((name, value)) = self.rest.next() else { return Ok(None) };
+        self.at = self.known.iter().copied().find(|known| *known == name);
+        self.value = Some(value);
+        seed.deserialize(name.into_deserializer()).map(Some)
+    }
+
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Misfit> {
+        let value = self.value.take().unwrap_or_default();
+        seed.deserialize(Strict(value)).map_err(|e| e.at(self.at))
+    }
+}
+
+struct StrictElements {
+    rest: std::iter::Enumerate<std::vec::IntoIter<Value>>,
+}
+
+impl<'de> SeqAccess<'de> for StrictElements {
+    type Error = Misfit;
+
+    fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, Misfit> {
+        let Some((index, value)) = self.rest.next() else { return Ok(None) };
+        seed.deserialize(Strict(value)).map(Some).map_err(|e| e.within(&format!("[{index}]")))
+    }
+}
+
+impl Strict {
+    fn members<'de, V: Visitor<'de>>(
+        members: Map<String, Value>,
+        known: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Misfit> {
+        let mut members = StrictMembers::of(members, known);
+        let read = visitor.visit_map(&mut members)?;
+        if members.rest.next().is_some() { Err(Misfit::custom("too many members")) } else { Ok(read) }
+    }
+}
+
+impl<'de> Deserializer<'de> for Strict {
+    type Error = Misfit;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Misfit> {
         match self.0 {
             Value::Array(values) => {
-                let mut elements = SeqDeserializer::new(values.into_iter().map(Strict));
+                let mut elements = StrictElements { rest: values.into_iter().enumerate() };
                 let read = visitor.visit_seq(&mut elements)?;
-                elements.end()?;
+                if elements.rest.next().is_some() {
+                    return Err(Misfit::custom("too many elements"));
+                }
                 Ok(read)
             }
-            Value::Object(members) => {
-                let mut members =
-                    MapDeserializer::new(members.into_iter().map(|(name, value)| (name, Strict(value))));
-                let read = visitor.visit_map(&mut members)?;
-                members.end()?;
-                Ok(read)
-            }
-            leaf => leaf.deserialize_any(visitor),
+            Value::Object(members) => Self::members(members, &[], visitor),
+            Value::Null => visitor.visit_unit(),
+            Value::Bool(value) => visitor.visit_bool(value),
+            Value::String(text) => visitor.visit_string(text),
+            Value::Number(number) => match (number.as_u64(), number.as_i64(), number.as_f64()) {
+                (Some(number), _, _) => visitor.visit_u64(number),
+                (_, Some(number), _) => visitor.visit_i64(number),
+                (_, _, Some(number)) => visitor.visit_f64(number),
+                _ => Err(Misfit::custom("a number that is too large")),
+            },
         }
     }
 
     fn deserialize_struct<V: Visitor<'de>>(
         self,
         _name: &'static str,
-        _members: &'static [&'static str],
+        known: &'static [&'static str],
         visitor: V,
-    ) -> Result<V::Value, Self::Error> {
+    ) -> Result<V::Value, Misfit> {
         match self.0 {
-            Value::Object(_) => self.deserialize_any(visitor),
-            other => Err(Self::Error::custom(format!("invalid type: expected an object, not {other}"))),
+            Value::Object(members) => Self::members(members, known, visitor),
+            other => Err(Misfit::invalid_type(unexpected(&other), &"an object")),
         }
     }
 
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Self::Error> {
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Misfit> {
         if self.0.is_null() { visitor.visit_none() } else { visitor.visit_some(self) }
     }
 
@@ -172,17 +437,23 @@ impl<'de> Deserializer<'de> for Strict {
         self,
         _name: &'static str,
         visitor: V,
-    ) -> Result<V::Value, Self::Error> {
+    ) -> Result<V::Value, Misfit> {
         visitor.visit_newtype_struct(self)
     }
 
     fn deserialize_enum<V: Visitor<'de>>(
         self,
-        name: &'static str,
-        variants: &'static [&'static str],
+        _name: &'static str,
+        _variants: &'static [&'static str],
         visitor: V,
-    ) -> Result<V::Value, Self::Error> {
-        self.0.deserialize_enum(name, variants, visitor)
+    ) -> Result<V::Value, Misfit> {
+        match self.0 {
+            Value::String(text) => visitor.visit_enum(text.into_deserializer()),
+            Value::Object(members) if members.len() == 1 => {
+                visitor.visit_enum(MapAccessDeserializer::new(StrictMembers::of(members, &[])))
+            }
+            other => Err(Misfit::invalid_type(unexpected(&other), &"text")),
+        }
     }
 
     forward_to_deserialize_any! {
@@ -191,59 +462,113 @@ impl<'de> Deserializer<'de> for Strict {
     }
 }
 
-impl IntoDeserializer<'_, serde_json::Error> for Strict {
-    type Deserializer = Self;
-    fn into_deserializer(self) -> Self {
-        self
+fn unexpected(value: &Value) -> Unexpected<'_> {
+    match value {
+        Value::Null => Unexpected::Unit,
+        Value::Bool(value) => Unexpected::Bool(*value),
+        Value::Number(_) => Unexpected::Float(0.0),
+        Value::String(text) => Unexpected::Str(text),
+        Value::Array(_) => Unexpected::Seq,
+        Value::Object(_) => Unexpected::Map,
     }
 }
 
-struct Members;
+/// Members whose values are texts; a type that asks for a number gets the number that the text says.
+struct Parameters(Map<String, Value>);
 
-impl<'de> DeserializeSeed<'de> for Members {
-    type Value = Vec<(String, &'de RawValue)>;
-    fn deserialize<D: Deserializer<'de>>(self, d: D) -> Result<Self::Value, D::Error> {
-        d.deserialize_map(self)
+struct Parameter(String);
+
+macro_rules! numbers {
+    ($($method:ident $visit:ident $type:ty;)+) => {
+        $(fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Misfit> {
+            match self.0.parse::<$type>() {
+                Ok(number) => visitor.$visit(number),
+                Err(_) => Err(Misfit::custom("must be a number in range")),
+            }
+        })+
+    };
+}
+
+impl<'de> Deserializer<'de> for Parameter {
+    type Error = Misfit;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Misfit> {
+        visitor.visit_string(self.0)
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Misfit> {
+        visitor.visit_some(self)
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, Misfit> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        _variants: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Misfit> {
+        visitor.visit_enum(self.0.into_deserializer())
+    }
+
+    numbers! {
+        deserialize_u8 visit_u8 u8;
+        deserialize_u16 visit_u16 u16;
+        deserialize_u32 visit_u32 u32;
+        deserialize_u64 visit_u64 u64;
+        deserialize_i64 visit_i64 i64;
+        deserialize_bool visit_bool bool;
+    }
+
+    forward_to_deserialize_any! {
+        i8 i16 i32 i128 u128 f32 f64 char str string bytes byte_buf unit unit_struct seq
+        tuple tuple_struct map struct identifier ignored_any
     }
 }
 
-impl<'de> Visitor<'de> for Members {
-    type Value = Vec<(String, &'de RawValue)>;
-    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        f.write_str("an object")
+impl<'de> Deserializer<'de> for Parameters {
+    type Error = Misfit;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Misfit> {
+        visitor.visit_map(ParameterMembers(StrictMembers::of(self.0, &[])))
     }
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut members = Vec::new();
-        while let Some(member) = map.next_entry()? {
-            members.push(member);
-        }
-        Ok(members)
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        known: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Misfit> {
+        visitor.visit_map(ParameterMembers(StrictMembers::of(self.0, known)))
+    }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct seq
+        tuple tuple_struct map identifier ignored_any option newtype_struct enum
     }
 }
 
-struct Elements;
+struct ParameterMembers(StrictMembers);
 
-impl<'de> DeserializeSeed<'de> for Elements {
-    type Value = Vec<&'de RawValue>;
-    fn deserialize<D: Deserializer<'de>>(self, d: D) -> Result<Self::Value, D::Error> {
-        d.deserialize_seq(self)
-    }
-}
+impl<'de> MapAccess<'de> for ParameterMembers {
+    type Error = Misfit;
 
-impl<'de> Visitor<'de> for Elements {
-    type Value = Vec<&'de RawValue>;
-    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        f.write_str("an array")
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Misfit> {
+        self.0.next_key_seed(seed)
     }
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
-        let mut elements = Vec::new();
-        while let Some(element) = seq.next_element()? {
-            elements.push(element);
-        }
-        if elements.len() > u32::MAX as usize {
-            return Err(A::Error::custom("array too long"));
-        }
-        Ok(elements)
+
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Misfit> {
+        let text = match self.0.value.take() {
+            Some(Value::String(text)) => text,
+            _ => String::new(),
+        };
+        seed.deserialize(Parameter(text)).map_err(|e| e.at(self.0.at))
     }
 }
 
@@ -347,9 +672,110 @@ mod tests {
     }
 
     #[test]
+    fn errors_say_where_and_what_and_never_what_was_there() {
+        #[derive(Debug, serde::Deserialize)]
+        #[serde(deny_unknown_fields)]
+        #[expect(dead_code, reason = "read to be refused")]
+        struct Inner {
+            count: u8,
+            kind: Option<Kind>,
+        }
+        #[derive(Debug, serde::Deserialize)]
+        #[serde(rename_all = "lowercase")]
+        enum Kind {
+            One,
+        }
+        #[derive(Debug, serde::Deserialize)]
+        #[expect(dead_code, reason = "read to be refused")]
+        struct Outer {
+            list: Vec<Inner>,
+        }
+        let why = |text: &str| parse_as::<Outer>(text.as_bytes()).unwrap_err().to_string();
+        for (text, expected) in [
+            (r#"{"list":"Canary1"}"#, "list: invalid type: text, expected a sequence"),
+            (r#"{"list":[{"count":"Canary1"}]}"#, "list[0].count: invalid type: text, expected u8"),
+            (r#"{"list":[{"count":31415}]}"#, "list[0].count: invalid value, expected u8"),
+            (r#"{"list":[{"count":1,"kind":"Canary1"}]}"#, "list[0].kind: must be one of one"),
+            (
+                r#"{"list":[{"count":1,"more":1}]}"#,
+                "list[0]: unknown member \"more\"; the members are count, kind",
+            ),
+            (r#"{"list":[{"count":1,"Canary1":1}]}"#, "list[0]: unknown member; the members are count, kind"),
+            (r#"{"list":[{"kind":null}]}"#, "list[0]: missing field `count`"),
+            (r#"{"list":[[31415]]}"#, "list[0]: invalid type: an array, expected an object"),
+            (r#"{"Canary1":1,"Canary1":2}"#, "duplicate member"),
+            (r#"{"list":31415926535897932384626}"#, "an integer is outside"),
+        ] {
+            let why = why(text);
+            assert!(why.contains(expected), "{text}: {why}");
+            assert!(!why.contains("Canary1") && !why.contains("31415"), "{text}: {why}");
+        }
+        let parameters = |name: &str, value: &str| {
+            from_parameters::<Inner>([(name.to_owned(), value.to_owned())]).map_err(|e| e.to_string())
+        };
+        assert_eq!(parameters("count", "7").unwrap().count, 7);
+        assert!(parameters("count", "Canary1").unwrap_err().ends_with("count: must be a number in range"));
+        assert!(!parameters("Canary1", "1").unwrap_err().contains("Canary1"));
+    }
+
+    #[test]
     fn one_text_only() {
         assert!(parse(b"{} {}").is_err());
         assert!(parse(b"").is_err());
         assert!(parse(b"\xff").is_err());
+    }
+
+    #[test]
+    fn numbers_are_read_as_they_were_written() {
+        // What `serde_json` would have rounded or read as something else stands beside strings full of numbers.
+        let text = r#"{"1":"-2\"3","a\\":[0.1,{"7e1":1e21}],"b":-12.50e-1,"c":["\\\\",9007199254740991]}"#;
+        let value = parse(text.as_bytes()).unwrap();
+        assert_eq!(value["a\\"], json!([0.1, {"7e1": 1e21}]));
+        assert_eq!((&value["b"], &value["c"][1]), (&json!(-1.25), &json!(9_007_199_254_740_991_i64)));
+    }
+
+    #[test]
+    fn refusals_hold_no_content() {
+        for text in [r#"{"pin":12345678901234567890}"#, "[9007199254740993.0]"] {
+            let message = parse(text.as_bytes()).unwrap_err().to_string();
+            assert!(message.contains("2^53") && !message.contains("123456") && !message.contains("900719"));
+        }
+    }
+
+    /// Elements of three bytes each.
+    fn dense(elements: usize) -> String {
+        format!("[{}[]]", "[],".repeat(elements - 1))
+    }
+
+    #[test]
+    fn values_are_counted() {
+        // The array itself is one of them.
+        let most = (FREE_NODES - 1) * BYTES_PER_NODE / (BYTES_PER_NODE - 3);
+        let at = |elements: usize| 1 + elements <= max_nodes(dense(elements).len());
+        assert!(at(most) && !at(most + BYTES_PER_NODE), "the bound is near");
+        assert!(parse(dense(most).as_bytes()).is_ok());
+        let message = parse(dense(most + BYTES_PER_NODE).as_bytes()).unwrap_err().to_string();
+        assert!(message.contains("too many values"), "{message}");
+        // Longer values leave room for more of them.
+        let long = format!("[{}0]", "\"0123456789abc\",".repeat(2 * FREE_NODES));
+        assert!(parse(long.as_bytes()).is_ok());
+    }
+
+    #[test]
+    fn depth_costs_nothing() {
+        // The same bytes, one level and as many levels as there may be: reading a level again would show as 60 times.
+        let body = "\"0123456789abcdef\",".repeat(20_000);
+        let at = |depth: usize| format!("{}{body}0{}", "[".repeat(depth), "]".repeat(depth));
+        let took = |text: &str| {
+            let once = || {
+                #[expect(clippy::disallowed_methods, reason = "this measures")]
+                let start = std::time::Instant::now();
+                parse(text.as_bytes()).unwrap();
+                start.elapsed()
+            };
+            (0..5).map(|_| once()).min().unwrap()
+        };
+        let (flat, deep) = (at(1), at(MAX_DEPTH));
+        assert!((0..5).any(|_| took(&deep) < took(&flat) * 4), "reading takes longer the deeper it is");
     }
 }

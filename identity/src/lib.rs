@@ -14,6 +14,7 @@ pub mod jose;
 pub mod json;
 pub mod jwk;
 pub mod key;
+pub mod limits;
 pub mod random;
 pub mod resolve;
 pub mod signed;

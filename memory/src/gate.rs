@@ -101,8 +101,8 @@ pub struct Obligations {
 /// Whom a gate stands before.
 #[derive(Debug, Clone)]
 pub struct Destination {
-    /// The grantee.
-    pub grantee: Did,
+    /// Everybody through whose hands the grant came, its grantee first: what one of them may not have, none gets.
+    pub grantees: Vec<Did>,
     /// Whether it is one of the owner's own agents: then nothing leaves, and the second gate is open.
     pub own_agent: bool,
     /// The scope that the grant was given under.
@@ -185,7 +185,9 @@ impl Gate {
         if !self.destination.own_agent {
             self.walls(head, &mut rules);
             if let Some(ccc) = self.obligations.contexts.get(&head.scope_id) {
-                self.confidentiality(ccc, head, &mut rules);
+                for grantee in &self.destination.grantees {
+                    self.confidentiality(ccc, head, grantee, &mut rules);
+                }
             }
         }
         let outcome = rules.iter().map(|rule| rule.outcome()).max().unwrap_or(Outcome::Allow);
@@ -248,8 +250,9 @@ impl Gate {
         let (to, item) = (&self.destination.scope, head.scope_id.as_str());
         let walls = self.obligations.contexts.values().flat_map(|ccc| &ccc.chinese_walls);
         for wall in walls.filter(|wall| wall.between.iter().any(|side| side == item)) {
+            let grantees = &self.destination.grantees;
             let other = |side: &String| {
-                side != item && (side == to.as_str() || is_of(side, &self.destination.grantee))
+                side != item && (side == to.as_str() || grantees.iter().any(|grantee| is_of(side, grantee)))
             };
             if wall.between.iter().any(other) {
                 rules.insert(Rule::ChineseWall);
@@ -257,8 +260,8 @@ impl Gate {
         }
     }
 
-    fn confidentiality(&self, ccc: &Ccc, head: &Head, rules: &mut BTreeSet<Rule>) {
-        let (grantee, now) = (&self.destination.grantee, self.now);
+    fn confidentiality(&self, ccc: &Ccc, head: &Head, grantee: &Did, rules: &mut BTreeSet<Rule>) {
+        let now = self.now;
         let labelled = |words: &Option<Vec<String>>| words.as_ref().is_none_or(|words| covers(words, head));
         if ccc.embargo_list.iter().any(|entry| is_of(entry, grantee)) {
             rules.insert(Rule::Embargo);

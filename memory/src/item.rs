@@ -1,5 +1,7 @@
 //! The memory item (RFC 0010 section 3.2, protocol section 4): reading it strictly from the wire.
 
+use crate::size;
+use oap_identity::json::quoted;
 use oap_identity::{Did, ItemId, ReceiptId, ScopeId, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -11,6 +13,12 @@ pub const MAX_TEXT: usize = 64 * 1024;
 pub const MAX_STRUCTURED: usize = 64 * 1024;
 /// Largest `extensions`, in bytes of its JSON.
 pub const MAX_EXTENSIONS: usize = 16 * 1024;
+/// Largest `provenance`, in bytes of its JSON, without what the gateway adds.
+pub const MAX_PROVENANCE: usize = 16 * 1024;
+/// Largest `embedding`, in bytes of its JSON.
+pub const MAX_EMBEDDING: usize = 16 * 1024;
+/// Most items that an item was made from.
+pub const MAX_DERIVED: usize = 1024;
 /// Most labels of an item.
 pub const MAX_LABELS: usize = 64;
 /// Longest label, subject or other short text, in characters.
@@ -22,7 +30,7 @@ pub const MAX_TTL_DAYS: u32 = 36_500;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ItemError {
     /// A member that the item schema does not have.
-    #[error("unknown member {0:?}: put it under extensions.<did or reverse domain>")]
+    #[error("unknown member{}: put it under extensions.<did or reverse domain>", quoted(.0))]
     Unknown(String),
     /// A member of the wrong type or value.
     #[error("{member}: {expected}")]
@@ -218,12 +226,10 @@ const MEMBERS: [&str; 20] = [
 
 /// Writes down how many take part in a calendar event, where the event does not say: RFC 0007's table shows the
 /// number at a level that shows none of the participants, and only what was committed to can be shown.
-fn count_participants(structured: Option<&mut Map<String, Value>>) {
-    let Some(event) =
-        structured.filter(|s| s.get("entity_type") == Some(&Value::from("oap.entity.calendar_event")))
-    else {
+fn count_participants(event: &mut Map<String, Value>) {
+    if event.get("entity_type") != Some(&Value::from("oap.entity.calendar_event")) {
         return;
-    };
+    }
     let listed = ["participants", "participant_dids"].iter().filter_map(|name| event.get(*name)?.as_array());
     if let Some(count) = listed.map(Vec::len).max()
         && !event.contains_key("participants_count")
@@ -248,16 +254,20 @@ impl Body {
                 return Err(ItemError::Made(made));
             }
         }
+        for (name, value) in members {
+            if 1 + size::depth(value) > size::MAX_DEPTH {
+                return member(name, format!("an item is nested at most {} levels deep", size::MAX_DEPTH));
+            }
+        }
         if members.get("owner_did").is_some_and(|owner| owner != defaults.principal.as_str()) {
             return Err(ItemError::OtherOwner(defaults.principal.clone()));
         }
         let content = object(members, "content")?;
         if let Some(name) = content.keys().find(|k| *k != "text" && *k != "structured") {
-            return Err(ItemError::Unknown(format!("content.{name}")));
+            return Err(ItemError::Unknown(name.clone()));
         }
         let text = optional(&content, "text", "content.text", text_of(MAX_TEXT))?;
-        let mut structured = optional(&content, "structured", "content.structured", structured)?;
-        count_participants(structured.as_mut());
+        let structured = optional(&content, "structured", "content.structured", structured)?;
         if text.as_ref().is_none_or(String::is_empty) && structured.as_ref().is_none_or(Map::is_empty) {
             return Err(ItemError::Empty);
         }
@@ -269,15 +279,15 @@ impl Body {
         let confidence = optional(&provenance, "confidence", "provenance.confidence", confidence)?;
         provenance.remove("captured_at");
         provenance.remove("confidence");
-        check_names(&Value::Object(provenance.clone()), "provenance")?;
+        open_object(&provenance, "provenance", MAX_PROVENANCE)?;
         let embedding = optional(members, "embedding", "embedding", |v| match v {
             Value::Object(map) => Ok(map.clone()),
             _ => Err("must be an object".into()),
         })?;
         if let Some(embedding) = &embedding {
-            check_names(&Value::Object(embedding.clone()), "embedding")?;
+            open_object(embedding, "embedding", MAX_EMBEDDING)?;
         }
-        Ok(Self {
+        let body = Self {
             scope_id: optional(members, "scope_id", "scope_id", parsed)?
                 .unwrap_or_else(|| defaults.scope.clone()),
             kind: match members.get("kind") {
@@ -299,7 +309,23 @@ impl Body {
                 .unwrap_or(Sensitivity::Internal),
             derived_from: optional(members, "derived_from", "derived_from", ids)?.unwrap_or_default(),
             extensions: optional(members, "extensions", "extensions", extensions)?.unwrap_or_default(),
-        })
+        };
+        size::check(&body.parts())?;
+        Ok(body)
+    }
+
+    /// The members that are made of parts, with their places.
+    fn parts(&self) -> Vec<(&'static str, Value)> {
+        let object = |map: &Map<String, Value>| Value::Object(map.clone());
+        let ids = self.derived_from.iter().map(ItemId::to_string);
+        vec![
+            ("content.structured", self.structured.as_ref().map_or(Value::Null, object)),
+            ("extensions", object(&self.extensions)),
+            ("provenance", object(&self.provenance)),
+            ("embedding", self.embedding.as_ref().map_or(Value::Null, object)),
+            ("labels", self.labels.iter().map(String::as_str).collect()),
+            ("derived_from", ids.collect()),
+        ]
     }
 
     /// From when on the item is in no view: `expires_at`, else `captured_at + ttl_days` (protocol section 4).
@@ -446,19 +472,19 @@ fn labels(value: &Value) -> Result<Vec<String>, String> {
 fn ids(value: &Value) -> Result<Vec<ItemId>, String> {
     let array = value.as_array().ok_or("must be an array of item ids")?;
     let ids = array.iter().map(parsed).collect::<Result<Vec<_>, _>>()?;
-    if ids.len() > 1024 { Err("at most 1024 item ids".into()) } else { Ok(ids) }
+    if ids.len() > MAX_DERIVED { Err(format!("at most {MAX_DERIVED} item ids")) } else { Ok(ids) }
 }
 
 fn structured(value: &Value) -> Result<Map<String, Value>, String> {
     let Value::Object(map) = value else { return Err("must be an object".into()) };
-    if value.to_string().len() > MAX_STRUCTURED {
-        return Err(format!("at most {MAX_STRUCTURED} bytes"));
-    }
+    let mut map = map.clone();
+    count_participants(&mut map);
+    fits(&map, MAX_STRUCTURED)?;
     claim_names(value)?;
     if map.get("entity_type").is_some_and(|t| t == "oap.entity.contact") {
-        contact(map)?;
+        contact(&map)?;
     }
-    Ok(map.clone())
+    Ok(map)
 }
 
 /// The shape of `oap.entity.contact` (RFC 0005 section 3.4), as far as projection relies on it.
@@ -477,29 +503,42 @@ fn contact(map: &Map<String, Value>) -> Result<(), String> {
 
 fn extensions(value: &Value) -> Result<Map<String, Value>, String> {
     let Value::Object(map) = value else { return Err("must be an object".into()) };
-    if value.to_string().len() > MAX_EXTENSIONS {
-        return Err(format!("at most {MAX_EXTENSIONS} bytes"));
-    }
+    fits(map, MAX_EXTENSIONS)?;
     let owned = |name: &String| name.parse::<Did>().is_ok() || (name.contains('.') && !name.contains(' '));
-    if let Some(name) = map.keys().find(|name| !owned(name)) {
-        return Err(format!("{name:?} must be a DID or a reverse domain"));
+    if map.keys().any(|name| !owned(name)) {
+        return Err("each name must be a DID or a reverse domain".to_owned());
     }
     claim_names(value)?;
     Ok(map.clone())
 }
 
-fn check_names(value: &Value, path: &str) -> Result<(), ItemError> {
-    claim_names(value).or_else(|expected| member(path, expected))
+/// Whether the JSON of an object has at most so many bytes.
+fn fits(map: &Map<String, Value>, most: usize) -> Result<(), String> {
+    let json = serde_json::to_vec(map).map_err(|e| e.to_string())?;
+    if json.len() <= most { Ok(()) } else { Err(format!("at most {most} bytes")) }
+}
+
+/// An object whose members others define.
+fn open_object(map: &Map<String, Value>, path: &str, most: usize) -> Result<(), ItemError> {
+    let names =
+        || map.iter().try_for_each(|(name, value)| claim_name(name).and_then(|()| claim_names(value)));
+    fits(map, most).and_then(|()| names()).or_else(|expected| member(path, expected))
 }
 
 /// No member may be named like the machinery of an SD-JWT (RFC 9901 section 4.1).
 fn claim_names(value: &Value) -> Result<(), String> {
     match value {
-        Value::Object(map) => map.iter().try_for_each(|(name, value)| match name.as_str() {
-            "_sd" | "..." | "_sd_alg" => Err(format!("the member name {name:?} is reserved")),
-            _ => claim_names(value),
-        }),
+        Value::Object(map) => {
+            map.iter().try_for_each(|(name, value)| claim_name(name).and_then(|()| claim_names(value)))
+        }
         Value::Array(values) => values.iter().try_for_each(claim_names),
+        _ => Ok(()),
+    }
+}
+
+fn claim_name(name: &str) -> Result<(), String> {
+    match name {
+        "_sd" | "..." | "_sd_alg" => Err(format!("the member name {name:?} is reserved")),
         _ => Ok(()),
     }
 }

@@ -3,13 +3,14 @@
 //! Pure functions: no I/O, no clock, no hidden randomness. Time, salts and keys come in as arguments.
 //!
 //! - [`item`]: the unit of memory (RFC 0010 section 3.2) and its reading from the wire
+//! - [`size`], [`limits`]: what an item may take
 //! - [`detect`]: spans of personal data in text
 //! - [`sd_jwt`], [`commitment`]: a version of an item as one SD-JWT whose parts can be shown one by one
 //! - [`chain`], [`receipt`]: append-only logs, signed entry by entry
 //! - [`profile`], [`project`]: what a trust level shows
 //! - [`ccc`], [`bridge`], [`gate`]: what may leave at all
 //! - [`filter`], [`view`], [`rank`], [`vector`], [`answer`]: a grant is a view, and an answer is a function of it
-//! - [`evidence`]: what the receiver checks
+//! - [`evidence`], [`deletion`], [`form`], [`unchecked`]: what the receiver checks, and what it does not
 //! - [`bundle`]: what changes house
 //! - [`import`], [`export`]: what other programs write and read
 
@@ -21,23 +22,29 @@ pub mod bundle;
 pub mod ccc;
 pub mod chain;
 pub mod commitment;
+pub mod deletion;
 pub mod detect;
 pub mod epistemic;
 pub mod evidence;
 pub mod export;
 pub mod filter;
+pub mod form;
 pub mod gate;
 pub mod import;
 pub mod item;
+pub mod limits;
 pub mod lines;
 pub mod profile;
 pub mod project;
 pub mod rank;
+mod reason;
 pub mod receipt;
 pub mod record;
 pub mod sd_jwt;
+pub mod size;
 pub mod text;
 pub mod tree;
+pub mod unchecked;
 pub mod vector;
 pub mod view;
 

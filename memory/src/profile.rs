@@ -724,7 +724,10 @@ fn text_rule(value: &toml::Value) -> Result<TextRule, String> {
         toml::Value::String(text) if text == "full" => Ok(TextRule::Full),
         toml::Value::Table(table) if table.len() == 1 => {
             let spans = table.get("spans").and_then(toml::Value::as_array).ok_or("no spans")?;
-            let class = |v: &toml::Value| v.as_str().ok_or("a class is text")?.parse::<SpanClass>();
+            let class = |v: &toml::Value| match v.as_str().ok_or("a class is text")?.parse()? {
+                SpanClass::Mixed => Err(r#"text = "full" shows mixed spans"#.to_owned()),
+                class => Ok(class),
+            };
             Ok(TextRule::Spans(spans.iter().map(class).collect::<Result<_, _>>()?))
         }
         other => Err(format!("not {other}")),

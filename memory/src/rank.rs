@@ -71,6 +71,18 @@ impl Index {
         index
     }
 
+    /// How much memory it takes, in bytes, about: nodes of the tree count as if they were full.
+    #[must_use]
+    pub(crate) fn bytes(&self) -> usize {
+        let word = |(word, postings): (&String, &Postings)| {
+            word.len()
+                + size_of::<String>()
+                + size_of::<Postings>()
+                + postings.entries.capacity() * size_of::<(u32, f32)>()
+        };
+        self.postings.iter().map(word).sum::<usize>() + self.lengths.capacity() * size_of::<f32>()
+    }
+
     /// The score of every document for a query, 0 where nothing matches. Depends on the documents and the query
     /// alone; each word of the query counts once.
     #[must_use]

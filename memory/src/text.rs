@@ -8,6 +8,9 @@ use rust_stemmers::{Algorithm, Stemmer};
 use unicode_normalization::UnicodeNormalization;
 use unicode_segmentation::UnicodeSegmentation;
 
+/// Longest word that is matched, in characters; of a longer one the beginning stands for all of it.
+pub const MAX_WORD: usize = 64;
+
 /// How words are brought to a common form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Language {
@@ -37,6 +40,7 @@ pub fn terms(text: &str, language: Language) -> Vec<Term> {
         .flat_map(|word| word.split(['\'', '\u{2019}', '_', '.', ':']))
         .filter(|word| !word.is_empty())
         .map(|word| {
+            let word = word.char_indices().nth(MAX_WORD).and_then(|(end, _)| word.get(..end)).unwrap_or(word);
             let stop = STOP.binary_search(&word).is_ok();
             let stemmed = language == Language::English && word.bytes().all(|c| c.is_ascii_lowercase());
             let text = if stemmed { stemmer.stem(word).into_owned() } else { word.to_owned() };

@@ -44,6 +44,11 @@ impl Vector {
         self.0.iter().zip(&*other.0).map(|(a, b)| a * b).sum()
     }
 
+    /// How much memory it takes, in bytes.
+    pub(crate) fn bytes(&self) -> usize {
+        size_of_val(&*self.0) + 32
+    }
+
     /// As `vector_url` serves it: 32-bit floats, little-endian.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {

@@ -21,6 +21,7 @@ use oap_identity::json::{self, JsonError};
 use oap_identity::{Hash, ItemId, ScopeId, Timestamp};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// What a grant asks for, as far as a view depends on it.
@@ -37,7 +38,7 @@ pub struct Terms<'a> {
     /// Whether the grantee is one of the owner's own agents.
     pub own_agent: bool,
     /// What was disclosed already, and how much may be.
-    pub disclosed: &'a Disclosed,
+    pub allowance: &'a Allowance,
     /// Whether embeddings are shown.
     pub embeddings: bool,
     /// The model of embeddings, where one is set up.
@@ -94,6 +95,11 @@ impl Disclosed {
         self.items.contains(&item)
     }
 
+    /// Those items.
+    pub fn items(&self) -> impl Iterator<Item = ItemId> {
+        self.items.iter().copied()
+    }
+
     /// How many were.
     #[must_use]
     pub fn count(&self) -> usize {
@@ -109,6 +115,70 @@ impl Disclosed {
     /// Remembers items.
     pub fn extend(&mut self, items: impl IntoIterator<Item = ItemId>) {
         self.items.extend(items);
+    }
+}
+
+/// What may still be disclosed under a grant: what it gives itself, and what every grant gives that it was made from.
+/// An item counts under each of them.
+#[derive(Debug, Clone, Default)]
+pub struct Allowance(Vec<Arc<Disclosed>>);
+
+impl Allowance {
+    /// Of a grant and of those that it was made from, in any order that is always the same.
+    #[must_use]
+    pub fn new(grants: Vec<Arc<Disclosed>>) -> Self {
+        Self(grants)
+    }
+
+    /// Of a grant that was made from no other, and under which nothing was disclosed.
+    #[must_use]
+    pub fn unused(max_items: usize) -> Self {
+        Self(vec![Arc::new(Disclosed::new(max_items, []))])
+    }
+
+    /// Whether the item was disclosed before, under every one of the grants.
+    #[must_use]
+    pub fn contains(&self, item: ItemId) -> bool {
+        self.0.iter().all(|grant| grant.contains(item))
+    }
+
+    /// Whether the item may be shown: disclosed before, or room is left.
+    fn admits(&self, item: ItemId) -> bool {
+        self.0.iter().all(|grant| grant.remaining() > 0 || grant.contains(item))
+    }
+
+    /// Which of the grants have no more to give, in their order.
+    #[must_use]
+    pub fn exhausted(&self) -> Vec<bool> {
+        self.0.iter().map(|grant| grant.remaining() == 0).collect()
+    }
+
+    /// The room that is left, to be taken item by item.
+    #[must_use]
+    pub fn room(&self) -> Room<'_> {
+        Room { allowance: self, left: self.0.iter().map(|grant| grant.remaining()).collect() }
+    }
+}
+
+/// The room of an [`Allowance`] while an answer is put together.
+#[derive(Debug)]
+pub struct Room<'a> {
+    allowance: &'a Allowance,
+    left: Vec<usize>,
+}
+
+impl Room<'_> {
+    /// Takes room for an item under every grant that has not disclosed it yet; `false`, and nothing taken, where one
+    /// has none left.
+    pub fn take(&mut self, item: ItemId) -> bool {
+        let fresh: Vec<bool> = self.allowance.0.iter().map(|grant| !grant.contains(item)).collect();
+        if self.left.iter().zip(&fresh).any(|(left, fresh)| *fresh && *left == 0) {
+            return false;
+        }
+        for (left, fresh) in self.left.iter_mut().zip(fresh) {
+            *left -= usize::from(fresh);
+        }
+        true
     }
 }
 
@@ -141,6 +211,7 @@ pub enum ViewError<E> {
 #[derive(Debug, Clone)]
 pub struct ViewItem {
     pub(crate) id: ItemId,
+    pub(crate) seq: u32,
     pub(crate) commitment: Hash,
     pub(crate) kind: Option<Kind>,
     pub(crate) labels: Vec<String>,
@@ -158,6 +229,12 @@ impl ViewItem {
     #[must_use]
     pub const fn id(&self) -> ItemId {
         self.id
+    }
+
+    /// The number of the last link of its chain: what is shown of it is in force until another follows.
+    #[must_use]
+    pub const fn last_link(&self) -> u32 {
+        self.seq
     }
 
     /// The commitment of the version in force.
@@ -191,32 +268,32 @@ pub struct View {
     /// One for each item, or none at all.
     vectors: Vec<Vector>,
     shows_vectors: bool,
-    capped: bool,
+    exhausted: Vec<bool>,
     ends: Option<Timestamp>,
     bytes: usize,
 }
 
 impl View {
-    /// Selects, passes the gates, projects and caps. Items are loaded only when they passed. Beside the view it
-    /// says what the gates decided, which is for the owner alone.
+    /// Selects, passes the gates, projects and caps. Items are loaded only when they passed; one that `load` finds no
+    /// more was erased meanwhile, and is in no view. Beside the view it says what the gates decided, which is for the
+    /// owner alone.
     ///
     /// # Errors
     /// [`ViewError`]; a view that cannot be built whole is not built.
     pub fn build<'h, E>(
         terms: &Terms,
         heads: impl Iterator<Item = &'h Head>,
-        mut load: impl FnMut(&Head) -> Result<Whole, E>,
+        mut load: impl FnMut(&Head) -> Result<Option<Whole>, E>,
     ) -> Result<(Self, Report), ViewError<E>> {
-        let capped = terms.disclosed.remaining() == 0;
         let selected = heads
             .filter(|head| terms.filter.admits(head, terms.scope, terms.own_agent, terms.now))
-            .filter(|head| !capped || terms.disclosed.contains(head.item_id));
+            .filter(|head| terms.allowance.admits(head.item_id));
         let (mut selected, report) = terms.gate.pass(selected);
         selected.sort_by_key(|head| head.item_id);
         let mut items = Vec::with_capacity(selected.len());
         let mut texts = Vec::with_capacity(selected.len());
         for head in &selected {
-            let whole = load(head).map_err(ViewError::Store)?;
+            let Some(whole) = load(head).map_err(ViewError::Store)? else { continue };
             let (item, text) = show(head, &whole, terms)?;
             items.push(item);
             texts.push(text);
@@ -242,12 +319,14 @@ impl View {
         let ends = ends.chain(terms.gate.ends()).chain(unreachable).min();
         let view = Self {
             members: items.iter().map(|item| item.id).collect(),
-            bytes: items.iter().map(ViewItem::bytes).sum(),
+            bytes: items.iter().map(ViewItem::bytes).sum::<usize>()
+                + index.bytes()
+                + vectors.iter().map(Vector::bytes).sum::<usize>(),
             items,
             index,
             vectors,
             shows_vectors,
-            capped,
+            exhausted: terms.allowance.exhausted(),
             ends,
         };
         Ok((view, report))
@@ -271,17 +350,17 @@ impl View {
         self.ends
     }
 
-    /// How much memory its items take, in bytes.
+    /// How much memory it takes, in bytes: items, index and vectors, about.
     #[must_use]
     pub const fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Whether the view holds only what was disclosed before, because the grant has no more to give. A view that
-    /// was built before that came to be is to be built again.
+    /// Which grants had no more to give when it was built: under those it holds only what was disclosed before. A view
+    /// that was built before that came to be is to be built again.
     #[must_use]
-    pub const fn is_capped(&self) -> bool {
-        self.capped
+    pub fn exhausted(&self) -> &[bool] {
+        &self.exhausted
     }
 
     pub(crate) const fn index(&self) -> &Index {
@@ -349,6 +428,7 @@ fn show<E>(head: &Head, whole: &Whole, terms: &Terms) -> Result<(ViewItem, Strin
     let attitude = epistemic::classify(head.confidence, head.meta.human_verified, terms.belief_threshold);
     let item = ViewItem {
         id: head.item_id,
+        seq: head.seq,
         commitment: whole.committed.commitment(),
         kind: visible.get("kind").and_then(Value::as_str).and_then(|kind| kind.parse().ok()),
         labels: strings(visible.get("labels")),

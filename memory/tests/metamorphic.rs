@@ -7,7 +7,7 @@ use oap_memory::gate::{Destination, Gate, Obligations};
 use oap_memory::item::Kind;
 use oap_memory::project::project;
 use oap_memory::text::Language;
-use oap_memory::view::{Disclosed, Terms, View, Whole};
+use oap_memory::view::{Allowance, Terms, View, Whole};
 use oap_memory::{Confidence, Filter, Head, Profile, Query, TrustLevel};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -134,7 +134,7 @@ fn both(one: &Filter, other: &Filter) -> Filter {
 
 fn gate(owner: &Owner) -> Gate {
     let destination = Destination {
-        grantee: owner.did(),
+        grantees: vec![owner.did()],
         own_agent: false,
         scope: "personal".parse().unwrap(),
         consented: false,
@@ -153,14 +153,14 @@ fn view(
     level: TrustLevel,
 ) -> View {
     let gate = gate(owner);
-    let disclosed = Disclosed::new(1000, []);
+    let disclosed = Allowance::unused(1000);
     let terms = Terms {
         filter,
         scope: &"personal".parse().unwrap(),
         profile,
         level,
         own_agent: false,
-        disclosed: &disclosed,
+        allowance: &disclosed,
         embeddings: false,
         model: None,
         belief_threshold: Confidence::try_from(0.5).unwrap(),
@@ -168,8 +168,8 @@ fn view(
         language: Language::English,
         now: now(),
     };
-    let load = |head: &Head| -> Result<Whole, Infallible> {
-        Ok(items.iter().find(|(known, _)| known.item_id == head.item_id).unwrap().1.clone())
+    let load = |head: &Head| -> Result<Option<Whole>, Infallible> {
+        Ok(Some(items.iter().find(|(known, _)| known.item_id == head.item_id).unwrap().1.clone()))
     };
     View::build(&terms, items.iter().map(|(head, _)| head), load).unwrap().0
 }
@@ -226,7 +226,7 @@ proptest! {
         for profile in Profile::built_in().iter().filter(|profile| level >= profile.minimum_level()) {
             let (one, other) = (view(&owner, &inside, &filter, profile, level), view(&owner, &with, &filter, profile, level));
             let query = Query { query: words.to_owned(), ..Query::default() };
-            let disclosed = Disclosed::new(1000, []);
+            let disclosed = Allowance::unused(1000);
             let says = |view: &View| answer(view, &disclosed, &query, None, None).items_json();
             prop_assert_eq!(says(&one), says(&other));
             prop_assert_eq!((one.ends(), one.items().len()), (other.ends(), other.items().len()));

@@ -2,6 +2,7 @@
 
 use super::{CliError, Global, output};
 use crate::ambient::SystemClock;
+use crate::files;
 use crate::transfer::bundle_file::BundleWriter;
 use indicatif::{ProgressBar, ProgressStyle};
 use oap_identity::Clock;
@@ -95,7 +96,7 @@ impl Export {
         let progress = bar(header.items);
         let mut writer = BundleWriter::create(&self.path, self.zstd, &self.to).map_err(failed)?;
         let mut tally = Tally::default();
-        let bundle_id = header.bundle_id;
+        let (bundle_id, selected) = (header.bundle_id, header.items);
         put(&mut writer, &mut tally, &Line::Header(header)).map_err(failed)?;
         let mut parts = vec!["items"];
         parts.extend(self.grants.then_some("grants"));
@@ -120,6 +121,10 @@ impl Export {
         }
         let trailer = tally.trailer(bundle_id, SystemClock.now());
         let counts = trailer.counts;
+        if counts.items != selected {
+            let why = "items changed while they were exported: export again";
+            return Err(CliError::Other(why.to_owned()));
+        }
         let body = serde_json::to_value(&trailer).map_err(odd)?;
         let sealed = owner.post("/oap/owner/export/seal", &body).await?;
         writer.write(&oap_identity::json::canonical(&sealed).map_err(odd)?).map_err(failed)?;
@@ -218,41 +223,45 @@ fn split(page: &[u8]) -> Result<(Value, impl Iterator<Item = &[u8]>), CliError> 
     Ok((cursor["next"].clone(), lines))
 }
 
+/// A file that is being written.
+type Pending = std::io::BufWriter<files::Pending>;
+
+/// The index of a folder, and what it will be called.
+struct Index {
+    file: Pending,
+    path: PathBuf,
+}
+
 /// A file in another form, or a folder of markdown.
 enum Output {
-    File { file: std::io::BufWriter<std::fs::File>, count: u64 },
-    Folder { path: PathBuf, index: Option<std::io::BufWriter<std::fs::File>>, count: u64 },
+    File { file: Pending, path: PathBuf, count: u64 },
+    Folder { path: PathBuf, index: Option<Index>, count: u64 },
 }
 
 impl Output {
     fn create(path: &Path, form: Form) -> std::io::Result<Self> {
-        use std::os::unix::fs::OpenOptionsExt;
-        let open = |path: &Path| {
-            let mut options = std::fs::File::options();
-            let file = options.write(true).create(true).truncate(true).mode(0o600).open(path)?;
-            std::io::Result::Ok(std::io::BufWriter::new(file))
-        };
         if matches!(form, Form::Markdown | Form::Okf) {
-            std::fs::create_dir_all(path)?;
+            files::create_folder(path)?;
             let index = match export::index(form) {
                 None => None,
                 Some((name, begin)) => {
-                    let mut index = open(&path.join(name))?;
-                    index.write_all(begin.as_bytes())?;
-                    Some(index)
+                    let path = path.join(name);
+                    let mut file = std::io::BufWriter::new(files::begin(&path)?);
+                    file.write_all(begin.as_bytes())?;
+                    Some(Index { file, path })
                 }
             };
             return Ok(Self::Folder { path: path.to_owned(), index, count: 0 });
         }
-        let mut file = open(path)?;
+        let mut file = std::io::BufWriter::new(files::begin(path)?);
         file.write_all(export::frame(form).0.as_bytes())?;
-        Ok(Self::File { file, count: 0 })
+        Ok(Self::File { file, path: path.to_owned(), count: 0 })
     }
 
     fn put(&mut self, form: Form, item: &Value) -> std::io::Result<()> {
         let text = export::write(form, item);
         match self {
-            Self::File { file, count } => {
+            Self::File { file, count, .. } => {
                 if *count > 0 {
                     file.write_all(export::frame(form).1.as_bytes())?;
                 }
@@ -263,9 +272,13 @@ impl Output {
                 *count += 1;
                 let name = format!("{}.md", item["item_id"].as_str().unwrap_or("item"));
                 if let Some(index) = index {
-                    index.write_all(export::index_entry(item, &name).as_bytes())?;
+                    index.file.write_all(export::index_entry(item, &name).as_bytes())?;
                 }
-                std::fs::write(path.join(name), text)
+                let path = path.join(name);
+                if path.exists() {
+                    std::fs::remove_file(&path)?;
+                }
+                files::create(&path)?.write_all(text.as_bytes())
             }
         }
     }
@@ -273,14 +286,14 @@ impl Output {
     fn finish(self, form: Form) -> std::io::Result<u64> {
         match self {
             Self::Folder { index, count, .. } => {
-                if let Some(mut index) = index {
-                    index.flush()?;
+                if let Some(Index { file, path }) = index {
+                    file.into_inner().map_err(std::io::IntoInnerError::into_error)?.finish(&path)?;
                 }
                 Ok(count)
             }
-            Self::File { mut file, count } => {
+            Self::File { mut file, path, count } => {
                 file.write_all(export::frame(form).2.as_bytes())?;
-                file.into_inner().map_err(std::io::IntoInnerError::into_error)?.sync_all()?;
+                file.into_inner().map_err(std::io::IntoInnerError::into_error)?.finish(&path)?;
                 Ok(count)
             }
         }

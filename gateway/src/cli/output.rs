@@ -78,7 +78,7 @@ pub(super) fn read_json(path: &Path) -> Result<Value, CliError> {
 
 /// Writes a file.
 pub(super) fn write(path: &Path, text: &str) -> Result<(), CliError> {
-    std::fs::write(path, text).map_err(|e| CliError::File(path.to_owned(), e.to_string()))
+    crate::files::write(path, text.as_bytes()).map_err(|e| CliError::File(path.to_owned(), e.to_string()))
 }
 
 /// A point in time: RFC 3339, a date (its end), or so many days from now such as `30d`.

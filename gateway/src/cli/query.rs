@@ -72,7 +72,7 @@ impl Query {
         let session = remote.exchange(&mut own, &grant, &chain).await?;
         if let Some(path) = &self.export {
             let bytes = session.export(&mut own).await?;
-            std::fs::write(path, &bytes).map_err(|e| CliError::File(path.clone(), e.to_string()))?;
+            crate::files::write(path, &bytes).map_err(|e| CliError::File(path.clone(), e.to_string()))?;
             let lines = bytes.iter().filter(|byte| **byte == b'\n').count();
             let done = json!({"file": path, "items": lines.saturating_sub(2)});
             output::print(global.json, &done, |done| {

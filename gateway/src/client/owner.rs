@@ -1,6 +1,7 @@
 //! The owner's client: the same requests, over TLS to the running server or straight into the handlers when
 //! no server has the store open.
 
+use super::wire::{self, Allowance, Ask, send};
 use super::{ClientError, read};
 use crate::ambient::{SystemClock, SystemRandom};
 use crate::config::Config;
@@ -15,9 +16,6 @@ use oap_store::StoreError;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use tower::ServiceExt;
-
-/// Largest answer that is read in-process, in bytes.
-const MAX_ANSWER: usize = 1 << 30;
 
 /// A client of one's own gateway.
 pub struct OwnerClient {
@@ -112,7 +110,10 @@ impl OwnerClient {
         let authorization = format!("DPoP {token}");
         let body = body.map(Value::to_string);
         let (status, bytes) = match &self.way {
-            Way::Server(client) => send(client, method, full.as_str(), &authorization, &proof, body).await?,
+            Way::Server(client) => {
+                let (url, authorization, proof) = (full.as_str(), authorization.as_str(), proof.as_str());
+                send(client, Ask { method, url, authorization, proof, body }, Allowance::ANSWER).await?
+            }
             Way::InProcess(router) => {
                 let mut request = Request::builder()
                     .method(method)
@@ -129,7 +130,7 @@ impl OwnerClient {
                 let response = (**router).clone().oneshot(request).await;
                 let response = response.map_err(|e| malformed(e.to_string()))?;
                 let status = response.status().as_u16();
-                let bytes = axum::body::to_bytes(response.into_body(), MAX_ANSWER)
+                let bytes = axum::body::to_bytes(response.into_body(), wire::MAX_BUNDLE)
                     .await
                     .map_err(|e| malformed(e.to_string()))?;
                 (status, bytes.to_vec())
@@ -164,39 +165,7 @@ pub fn http_client_builder(config: &Config, home: &Home) -> Result<reqwest::Clie
     Ok(reqwest::Client::builder()
         .no_proxy()
         .redirect(reqwest::redirect::Policy::none())
+        .connect_timeout(wire::CONNECT)
+        .read_timeout(wire::SILENCE)
         .tls_certs_merge(authorities))
-}
-
-pub(super) async fn send(
-    client: &reqwest::Client,
-    method: &str,
-    url: &str,
-    authorization: &str,
-    proof: &str,
-    body: Option<String>,
-) -> Result<(u16, Vec<u8>), ClientError> {
-    let unreachable = |e: reqwest::Error| ClientError::Unreachable(url.to_owned(), root_cause(&e));
-    let method = reqwest::Method::from_bytes(method.as_bytes())
-        .map_err(|e| ClientError::Unreachable(url.to_owned(), e.to_string()))?;
-    let mut request = client.request(method, url);
-    if !authorization.is_empty() {
-        request = request.header("Authorization", authorization);
-    }
-    if !proof.is_empty() {
-        request = request.header("DPoP", proof);
-    }
-    if let Some(body) = body {
-        request = request.header("Content-Type", crate::http::request::MEDIA_TYPE).body(body);
-    }
-    let response = request.send().await.map_err(unreachable)?;
-    let status = response.status().as_u16();
-    Ok((status, response.bytes().await.map_err(unreachable)?.to_vec()))
-}
-
-fn root_cause(error: &dyn std::error::Error) -> String {
-    let mut cause = error;
-    while let Some(deeper) = cause.source() {
-        cause = deeper;
-    }
-    cause.to_string()
 }

@@ -40,15 +40,21 @@ pub async fn ready(State(app): State<App>) -> Response {
     "ready\n".into_response()
 }
 
+/// Longest intent, in bytes.
+pub const MAX_INTENT: usize = 512;
+
 #[derive(Deserialize)]
 struct Intent {
     intent: String,
 }
 
 /// `POST /oap/discover`: actions by intent (OAP-CORE 14). Ranked by shared words and by nothing else.
-pub async fn discover(State(app): State<App>, request: Incoming) -> Result<Response, Error> {
-    request.limit(&app)?;
-    let Intent { intent } = request.json_as()?;
+pub async fn discover(mut request: Incoming) -> Result<Response, Error> {
+    request.rate_limit()?;
+    let Intent { intent } = request.json_as().await?;
+    if intent.len() > MAX_INTENT {
+        return Err(Error::Member("intent", format!("at most {MAX_INTENT} bytes")));
+    }
     let asked = words(&intent);
     let mut matches: Vec<(f64, Value)> = Action::ALL
         .into_iter()
@@ -80,9 +86,9 @@ pub async fn incidents(State(app): State<App>) -> Result<Response, Error> {
 }
 
 /// `POST /oap/receipt/verify`: whether a receipt that somebody holds is one of this gateway's.
-pub async fn receipt_verify(State(app): State<App>, request: Incoming) -> Result<Response, Error> {
-    request.limit(&app)?;
-    let id = app.gateway.verify_receipt(&request.json()?)?;
+pub async fn receipt_verify(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
+    request.rate_limit()?;
+    let id = app.gateway.verify_receipt(&request.json().await?)?;
     Ok(Oap(json!({"receipt_id": id, "valid": true})).into_response())
 }
 

@@ -3,7 +3,8 @@
 //! **The rule.** An answer costs [`BASE`], and as much again for every [`OVERLAP`] items in it that the grantee got
 //! before under the same grant: what is asked for a second time tells nothing new but what the answer leaves out. Costs
 //! add up (sequential composition) per grantee over all their grants, and per grant, where the grant has a budget
-//! of its own; a delegated grant spends the budgets of the grants that it was made from too. When the next answer
+//! of its own. A delegated grant spends the budgets of the grants that it was made from too, and the accounts of
+//! everybody through whose hands it came. When the next answer
 //! would go beyond a limit it is refused with 429 `budget_exhausted`, until the owner refills. A refusal costs
 //! nothing.
 //!
@@ -15,12 +16,14 @@
 use crate::error::Error;
 use crate::gateway::Gateway;
 use crate::ledger::{Writing, chain_of};
+use crate::shelf::Shelved;
 use crate::tables::{BUDGETS, SPENT, decode, encode};
-use oap_grants::{Grant, GrantBook, VerifiedGrant};
-use oap_identity::{Did, GrantId, Hash};
+use oap_grants::VerifiedGrant;
+use oap_identity::{Did, GrantId};
 use oap_memory::receipt::ReceiptType;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// The cost of an answer, in millionths of ε: 0.01.
@@ -81,32 +84,30 @@ pub const fn cost(got_before: u64) -> u64 {
 }
 
 impl Writing<'_, '_> {
-    /// Charges an answer to its grantee, its grant and the grants above.
+    /// Charges an answer to everybody through whose hands its grant came, to the grant and to those that it was made
+    /// from: who passes a grant on does not multiply what was given once.
     ///
     /// # Errors
     /// [`Error::Spent`] when it would go beyond a limit; then nothing is charged.
     pub fn charge(&mut self, grant: &VerifiedGrant, cost: u64) -> Result<(), Error> {
-        let gateway = self.gateway.clone();
-        let document = grant.grant();
-        let account = account_key(&document.grantee);
-        let spent = self.spent(BUDGETS, &account)?.1.plus(cost);
-        if spent.exceeds(None, Some(gateway.config.epsilon_per_grantee)) {
-            return Err(Error::Spent);
-        }
-        let above = grant.ancestors().iter().filter_map(|hash| Some((*hash, gateway.shelf.by_hash(*hash)?)));
-        let all: Vec<(Hash, Grant)> = std::iter::once((grant.hash(), document.clone()))
-            .chain(above.map(|(hash, record)| (hash, record.grant.grant().clone())))
-            .collect();
-        for (hash, document) in all {
-            if let Some(budget) = &document.budget {
-                let spent = self.spent(SPENT, hash.as_bytes())?.1.plus(cost);
-                if spent.exceeds(budget.queries, budget.epsilon) {
-                    return Err(Error::Spent);
-                }
-                self.tx.put(SPENT, hash.as_bytes(), &encode(&(String::new(), spent))?)?;
+        let limit = self.gateway.config.epsilon_per_grantee;
+        for grantee in grant.grantees().cloned().collect::<BTreeSet<Did>>() {
+            let account = account_key(&grantee);
+            let spent = self.spent(BUDGETS, &account)?.1.plus(cost);
+            if spent.exceeds(None, Some(limit)) {
+                return Err(Error::Spent);
             }
+            self.tx.put(BUDGETS, &account, &encode(&(grantee.to_string(), spent))?)?;
         }
-        self.tx.put(BUDGETS, &account, &encode(&(document.grantee.to_string(), spent))?)?;
+        for signed in grant.chain() {
+            let Some(budget) = &signed.grant().budget else { continue };
+            let hash = signed.hash();
+            let spent = self.spent(SPENT, hash.as_bytes())?.1.plus(cost);
+            if spent.exceeds(budget.queries, budget.epsilon) {
+                return Err(Error::Spent);
+            }
+            self.tx.put(SPENT, hash.as_bytes(), &encode(&(String::new(), spent))?)?;
+        }
         Ok(())
     }
 
@@ -144,14 +145,14 @@ impl Gateway {
     /// # Errors
     /// [`Error::NotFound`] for a grant that is not there.
     pub async fn refill(self: &Arc<Self>, refill: Refill) -> Result<(), Error> {
-        let grant = refill.grant.map(|id| self.shelf.by_id(id).ok_or(Error::NotFound)).transpose()?;
+        let grant = refill.grant.map(|id| self.shelf.one(id)).transpose()?;
         let gateway = self.clone();
         self.commit(move |w| {
             w.tx.delete(BUDGETS, &account_key(&refill.grantee));
             let mut draft = gateway.draft(ReceiptType::Consent, "memory.refill", gateway.principal.as_str());
             draft.rules = vec!["principal".to_owned()];
             draft.more.insert("grantee".to_owned(), json!(refill.grantee));
-            if let Some(record) = grant {
+            if let Some(Shelved { record, .. }) = grant {
                 w.tx.delete(SPENT, record.grant.hash().as_bytes());
                 draft.more.insert("consumed_grant_id".to_owned(), json!(record.grant.grant().grant_id));
             }

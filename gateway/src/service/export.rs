@@ -6,17 +6,20 @@
 use crate::error::Error;
 use crate::gateway::Gateway;
 use crate::ledger::chain_of;
+use crate::ledger::until_it_holds;
 use crate::service::budget;
 use crate::service::grants::facts;
 use crate::service::items::whole;
-use crate::service::query::{ATTEMPTS, CHANGED, Caller};
+use crate::service::query::{Basis, Caller};
 use crate::tables::{self, RECEIPTS};
 use crate::views;
-use oap_grants::Operation;
+use oap_grants::grant::UnverifiedGrant;
+use oap_grants::{Operation, VerifiedGrant};
 use oap_identity::{BundleId, ItemId, ScopeId, Timestamp};
 use oap_memory::bundle::{self, FORMAT, Header, ItemLine, Line, Projection, Tally, Trailer};
 use oap_memory::receipt::{ReceiptType, item_tag};
-use oap_memory::{Head, Kind, Status};
+use oap_memory::view::ViewItem;
+use oap_memory::{Head, Kind, Profile, Status};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -120,6 +123,17 @@ impl Gateway {
         Ok(documents)
     }
 
+    /// This gateway's document, and those of the former houses that signed something of these items: of any other a grantee would
+    /// learn that there are items which they do not see.
+    fn documents_of_signers(&self, items: &[Value]) -> Result<Vec<Value>, Error> {
+        let signers: BTreeSet<&str> = items.iter().flat_map(signers).collect();
+        let mut documents = self.known_documents()?;
+        let own = self.principal.as_str();
+        documents
+            .retain(|document| document["id"].as_str().is_some_and(|id| id == own || signers.contains(id)));
+        Ok(documents)
+    }
+
     /// A page of lines.
     ///
     /// # Errors
@@ -151,7 +165,14 @@ impl Gateway {
                 page.next = rest.next().and(last).map(|item| item.to_string());
             }
             Part::Grants => {
+                let keys = self.keys();
                 for info in self.grant_list() {
+                    // A grant that a compromised key signed is void, and no evidence of anything.
+                    let kid = UnverifiedGrant::parse(info.grant.clone()).and_then(|grant| grant.kid());
+                    let key = kid.ok().and_then(|kid| keys.document().key(&kid).cloned());
+                    if key.is_some_and(|key| key.revoked_at().is_some()) {
+                        continue;
+                    }
                     put(&Line::Grant { grant: info.grant })?;
                 }
             }
@@ -172,6 +193,7 @@ impl Gateway {
     fn item_line(&self, head: &Head) -> Result<Line, Error> {
         let whole_item = views::load(&self.store, head)?;
         let mut item = whole(&whole_item.committed)?;
+        item.insert("status".to_owned(), json!(head.status));
         let chain: Vec<Value> = whole_item
             .chain
             .iter()
@@ -223,77 +245,79 @@ impl Gateway {
         let grant = self.judge(caller, Operation::Export, "memory.export").await?;
         let document = grant.grant();
         let profile = self.profile(&document.redaction_profile).ok_or(Error::NotFound)?;
-        let disclosing = self.shelf.disclosing(document.grant_id).ok_or(Error::NotFound)?;
+        let disclosing = self.shelf.disclosing(grant.hash());
         let _one_by_one = disclosing.lock().await;
-        for _ in 0..ATTEMPTS {
-            let before = self.shelf.disclosed(document.grant_id);
-            let seen = self.view(&grant, false, &before).await?;
-            let mut all = Vec::new();
-            let mut room = before.remaining();
-            let mut newly = Vec::new();
-            for item in seen.view.items() {
-                if !before.contains(item.id()) {
-                    if room == 0 {
-                        continue;
-                    }
-                    room -= 1;
-                    newly.push(item.id());
-                }
-                all.push(item);
-            }
-            let now = self.clock.now();
-            let header = Header {
-                format: FORMAT.to_owned(),
-                bundle_id: BundleId::new(now, &*self.random),
-                principal: self.principal.clone(),
-                scopes: vec![document.granter.scope.clone()],
-                created_at: now,
-                items: all.len() as u64,
-                projected: Some(Projection {
-                    grant_id: document.grant_id,
-                    profile: profile.name().to_owned(),
-                    trust_level: document.trust_level,
-                    grantee: document.grantee.clone(),
-                }),
-                documents: self.known_documents()?,
-            };
-            let bundle_id = header.bundle_id;
-            let mut tally = Tally::default();
-            let mut bytes = Vec::new();
-            let mut put = |line: Line| -> Result<(), Error> {
-                let text = bundle::write(&line)?;
-                tally.add(&line, &text);
-                bytes.extend(text);
-                bytes.push(b'\n');
-                Ok(())
-            };
-            put(Line::Header(header))?;
-            for item in &all {
-                let line = ItemLine { item: item.proved()?, record: None, superseded: Vec::new() };
-                put(Line::Item(Box::new(line)))?;
-            }
-            let trailer = tally.trailer(bundle_id, self.clock.now());
-            let got_before = all.len() - newly.len();
-            let agent = document.grantee.as_str();
-            let mut draft = self.draft(ReceiptType::Invocation, "memory.export", agent);
-            draft.rules =
-                ["grant.active", "grant.operation", "projection.profile"].map(str::to_owned).to_vec();
-            draft.more = facts(document, grant.hash(), grant.ancestors());
-            draft.more.insert("profile_hash".to_owned(), json!(profile.hash()));
-            draft.more.insert("bundle_id".to_owned(), json!(bundle_id));
-            draft.output_hash = Some(trailer.hash);
-            draft.tags = all.iter().map(|item| item_tag(item.id(), item.commitment())).collect();
-            let cost = budget::cost(got_before as u64);
-            match self.commit_answer(caller, &grant, draft, newly, cost, &seen).await {
-                Err(Error::Conflict(CHANGED)) => continue,
-                committed => drop(committed?),
-            }
-            bytes.extend(bundle::write(&trailer.sign(self.keys().current())?)?);
-            bytes.push(b'\n');
-            return Ok(bytes);
-        }
-        Err(Error::Conflict(CHANGED))
+        until_it_holds(|| self.export_once(caller, &grant, profile)).await
     }
+
+    async fn export_once(
+        self: &Arc<Self>,
+        caller: &Caller,
+        grant: &VerifiedGrant,
+        profile: &Profile,
+    ) -> Result<Vec<u8>, Error> {
+        let document = grant.grant();
+        let before = self.shelf.allowance(grant.hash());
+        let seen = self.view(grant, false, &before).await?;
+        let mut room = before.room();
+        let all: Vec<&ViewItem> = seen.view.items().iter().filter(|item| room.take(item.id())).collect();
+        let got_before = all.iter().filter(|item| before.contains(item.id())).count();
+        let proved = all.iter().map(|item| item.proved()).collect::<Result<Vec<_>, _>>()?;
+        let now = self.clock.now();
+        let header = Header {
+            format: FORMAT.to_owned(),
+            bundle_id: BundleId::new(now, &*self.random),
+            principal: self.principal.clone(),
+            scopes: document.scopes(),
+            created_at: now,
+            items: all.len() as u64,
+            projected: Some(Projection {
+                grant_id: document.grant_id,
+                profile: profile.name().to_owned(),
+                trust_level: document.trust_level,
+                grantee: document.grantee.clone(),
+            }),
+            documents: self.documents_of_signers(&proved)?,
+        };
+        let bundle_id = header.bundle_id;
+        let mut tally = Tally::default();
+        let mut bytes = Vec::new();
+        let mut put = |line: Line| -> Result<(), Error> {
+            let text = bundle::write(&line)?;
+            tally.add(&line, &text);
+            bytes.extend(text);
+            bytes.push(b'\n');
+            Ok(())
+        };
+        put(Line::Header(header))?;
+        for item in proved {
+            let line = ItemLine { item, record: None, superseded: Vec::new() };
+            put(Line::Item(Box::new(line)))?;
+        }
+        let trailer = tally.trailer(bundle_id, self.clock.now());
+        let agent = document.grantee.as_str();
+        let mut draft = self.draft(ReceiptType::Invocation, "memory.export", agent);
+        draft.rules = ["grant.active", "grant.operation", "projection.profile"].map(str::to_owned).to_vec();
+        draft.more = facts(document, grant.hash(), &grant.ancestors());
+        draft.more.insert("profile_hash".to_owned(), json!(profile.hash()));
+        draft.more.insert("bundle_id".to_owned(), json!(bundle_id));
+        draft.output_hash = Some(trailer.hash);
+        draft.tags = all.iter().map(|item| item_tag(item.id(), item.commitment())).collect();
+        let cost = budget::cost(got_before as u64);
+        let basis = Basis::new(&seen, all.iter().copied(), Operation::Export);
+        let recorded = self.commit_answer(caller, grant, draft, cost, basis).await?;
+        bytes.extend(bundle::write(&trailer.sign(recorded.keys.current())?)?);
+        bytes.push(b'\n');
+        Ok(bytes)
+    }
+}
+
+/// The DIDs that signed something of an item: its links, and the receipt of its capture.
+fn signers(item: &Value) -> impl Iterator<Item = &str> {
+    let integrity = &item["integrity"];
+    let links = integrity["chain"].as_array().into_iter().flatten();
+    let actors = links.filter_map(|link| link["actor"].as_str());
+    actors.chain(integrity["capture_receipt"]["principal_did"].as_str())
 }
 
 fn cursor() -> Error {

@@ -1,16 +1,16 @@
 //! Grants: previewed, issued, exchanged for tokens, taken back (protocol section 5).
 
 use crate::error::Error;
-use crate::gateway::Gateway;
-use crate::ledger::{Stored, chain_of};
-use crate::proofs::REMEMBERED;
-use crate::service::gates::Decided;
-use crate::shelf::StoredGrant;
-use crate::tables::{GRANTS, PROOFS, REVOKED, encode};
+use crate::gateway::{Gateway, blocking};
+use crate::ledger::{Writing, chain_of, until_it_holds};
+use crate::service::gates::{self, Decided};
+use crate::shelf::{Shelved, StoredGrant, Usage};
+use crate::tables::{DISCLOSED, GRANTS, PLACES, REVOKED, USAGE, decode, disclosed, encode};
 use crate::views::Seen;
 use oap_grants::exchange::{ExchangeRequest, ExchangeResponse, MAX_CHAIN, ProofError, UnverifiedProof};
 use oap_grants::grant::{Budget, Delegable, GrantError, StatusIndex, StatusRef, UnverifiedGrant};
-use oap_grants::verify::{Refused, delegate, live};
+use oap_grants::limits::MAX_BELOW;
+use oap_grants::verify::{DelegationError, Refused, delegate, live};
 use oap_grants::{
     Grant, GrantBook, GrantRecord, GrantState, LawfulBasis, Operation, Replay, SignedGrant, status, token,
 };
@@ -18,8 +18,9 @@ use oap_identity::{Did, GrantId, Hash, ScopeId, ScopedDid, Timestamp};
 use oap_manifest::path;
 use oap_memory::item::Kind;
 use oap_memory::receipt::{Outcome, ReceiptType};
-use oap_memory::view::Disclosed;
+use oap_memory::view::Allowance;
 use oap_memory::{Filter, TrustLevel};
+use oap_store::StoreError;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -138,27 +139,36 @@ impl Gateway {
     /// # Errors
     /// [`Error::Limit`], naming the member.
     pub async fn issue(self: &Arc<Self>, draft: GrantDraft) -> Result<SignedGrant, Error> {
-        let grant = self.grant_of(draft, true)?;
+        let issued = until_it_holds(|| self.issue_once(draft.clone())).await?;
+        metrics::counter!("oap_grants_issued_total").increment(1);
+        Ok(issued)
+    }
+
+    async fn issue_once(self: &Arc<Self>, draft: GrantDraft) -> Result<SignedGrant, Error> {
+        let (obligations, grant) = self.grant_of(draft)?;
         let gateway = self.clone();
         let stored = self
             .commit(move |w| {
+                // The bridges to the scopes that it names.
+                if gates::owed(w.tx)? != obligations {
+                    return Err(Error::Overtaken);
+                }
+                let mut grant = grant;
+                let idx = w.free_place()?;
+                let uri = gateway.url(path::STATUS);
+                grant.status = Some(StatusRef { status_list: StatusIndex { idx, uri } });
                 let signed = SignedGrant::sign(grant, w.keys.current())?;
-                let id = signed.grant().grant_id;
-                let chain = chain_of(&signed.grant().granter.scope);
                 let mut receipt =
                     gateway.draft(ReceiptType::Consent, "memory.grant", gateway.principal.as_str());
                 receipt.rules = vec!["principal".to_owned()];
                 receipt.more = facts(signed.grant(), signed.hash(), &[]);
                 receipt.output_hash = Some(signed.hash());
-                w.receipt(&chain, receipt)?;
-                let stored = StoredGrant::new(&signed, *w.keys.current().public().as_bytes(), false, w.now);
-                w.tx.put(GRANTS, &id.to_bytes(), &encode(&stored)?)?;
-                let shelved = Arc::new(signed.clone());
-                w.tx.on_commit(move || gateway.shelf.put(shelved, false));
+                w.receipt(&chain_of(&signed.grant().granter.scope), receipt)?;
+                let signer = *w.keys.current().public().as_bytes();
+                w.put_grant(Shelved::new(Arc::new(signed.clone()), false, Some(idx)), signer)?;
                 Ok(signed)
             })
             .await?;
-        metrics::counter!("oap_grants_issued_total").increment(1);
         Ok(stored.into_inner())
     }
 
@@ -167,16 +177,15 @@ impl Gateway {
     /// # Errors
     /// [`Error::Limit`], naming the member.
     pub async fn preview(self: &Arc<Self>, draft: GrantDraft) -> Result<Preview, Error> {
-        let grant = self.grant_of(draft, false)?;
+        let (_, grant) = self.grant_of(draft)?;
         let gateway = self.clone();
-        let preview = tokio::task::spawn_blocking(move || gateway.preview_of(&grant));
-        preview.await.map_err(|_| Error::Corrupt("building a preview failed".into()))?
+        blocking(move || gateway.preview_of(&grant)).await
     }
 
     fn preview_of(&self, grant: &Grant) -> Result<Preview, Error> {
-        let disclosed = Disclosed::new(grant.max_items as usize, []);
+        let allowance = Allowance::unused(grant.max_items as usize);
         let own_agent = grant.grantee == self.principal;
-        let seen = self.slice(grant, own_agent, grant.embedding_access, &disclosed)?;
+        let seen = self.slice(grant, vec![grant.grantee.clone()], grant.embedding_access, &allowance)?;
         let view = &seen.view;
         let mut preview = Preview {
             selected: view.items().len(),
@@ -203,10 +212,12 @@ impl Gateway {
         Ok(preview)
     }
 
-    fn grant_of(&self, draft: GrantDraft, with_status: bool) -> Result<Grant, Error> {
+    /// The grant that a draft asks for, without its place in the status list; and how often what the owner owes had
+    /// changed when its scopes were looked at.
+    fn grant_of(&self, draft: GrantDraft) -> Result<(u64, Grant), Error> {
         let now = self.clock.now();
+        let obligations = self.owed_now()?;
         let scope = draft.scope.unwrap_or_else(|| self.config.default_scope.clone());
-        let status = with_status.then(|| self.free_status()).transpose()?;
         let grant = Grant {
             version: 1,
             grant_id: GrantId::new(now, &*self.random),
@@ -229,42 +240,47 @@ impl Gateway {
             parent: None,
             budget: draft.budget,
             bearer: draft.bearer,
-            status,
+            status: None,
         };
         let profile = self.profile(&grant.redaction_profile);
         self.config.limits().check(&grant, &self.principal, profile, now)?;
         self.check_scopes(&grant.filter, &grant.granter.scope, now)?;
-        Ok(grant)
+        Ok((obligations, grant))
     }
 
-    /// A place in the status list that no grant has.
-    fn free_status(&self) -> Result<StatusRef, Error> {
-        let taken: BTreeSet<u32> = self.shelf.all().iter().filter_map(|(r, _)| place(r)).collect();
-        let idx = status::choose(|place| taken.contains(&place), &*self.random);
-        let idx = idx.ok_or(Error::Conflict("the status list is full"))?;
-        Ok(StatusRef { status_list: StatusIndex { idx, uri: self.url(path::STATUS) } })
-    }
-
-    /// Takes a grant back. It takes effect before the next answer leaves.
+    /// Takes a grant back. It takes effect before the next answer leaves. Where a delegator gave its id to grants of
+    /// their own, those are taken back too.
     ///
     /// # Errors
     /// [`Error::NotFound`]; [`Error::Conflict`] when it was taken back before.
     pub async fn revoke(self: &Arc<Self>, id: GrantId) -> Result<GrantInfo, Error> {
-        let record = self.shelf.by_id(id).ok_or(Error::NotFound)?;
+        let found = self.shelf.by_id(id);
+        if found.is_empty() {
+            return Err(Error::NotFound);
+        }
         let gateway = self.clone();
         self.commit(move |w| {
-            if w.tx.get(REVOKED, &id.to_bytes())?.is_some() {
+            w.tx.use_reserve();
+            let mut taken_back = 0;
+            for Shelved { record, key, .. } in found {
+                if w.tx.contains(REVOKED, key.bytes())? {
+                    continue;
+                }
+                taken_back += 1;
+                let grant = record.grant.grant();
+                let mut receipt =
+                    gateway.draft(ReceiptType::Consent, "memory.revoke", gateway.principal.as_str());
+                receipt.rules = vec!["principal".to_owned()];
+                receipt.more = facts(grant, record.grant.hash(), &[]);
+                w.receipt(&chain_of(&grant.granter.scope), receipt)?;
+                w.tx.put(REVOKED, key.bytes(), &encode(&w.now)?)?;
+                w.ended.grants.push(key.id());
+                let (now, gateway) = (w.now, gateway.clone());
+                w.tx.on_commit(move || gateway.shelf.revoke(key, now));
+            }
+            if taken_back == 0 {
                 return Err(Error::Conflict("the grant was revoked before"));
             }
-            let grant = record.grant.grant();
-            let mut receipt =
-                gateway.draft(ReceiptType::Consent, "memory.revoke", gateway.principal.as_str());
-            receipt.rules = vec!["principal".to_owned()];
-            receipt.more = facts(grant, record.grant.hash(), &[]);
-            w.receipt(&chain_of(&grant.granter.scope), receipt)?;
-            w.tx.put(REVOKED, &id.to_bytes(), &encode(&w.now)?)?;
-            let now = w.now;
-            w.tx.on_commit(move || gateway.shelf.revoke(id, now));
             Ok(())
         })
         .await?;
@@ -277,26 +293,24 @@ impl Gateway {
     /// # Errors
     /// [`Error::NotFound`].
     pub fn grant_info(&self, id: GrantId) -> Result<GrantInfo, Error> {
-        let all = self.shelf.all();
-        let found = all.iter().find(|(record, _)| record.grant.grant().grant_id == id);
-        let (record, delegated) = found.ok_or(Error::NotFound)?;
-        Ok(self.info(record, *delegated))
+        self.shelf.by_id(id).first().map(|shelved| self.info(shelved)).ok_or(Error::NotFound)
     }
 
     /// Every grant, newest first.
     #[must_use]
     pub fn grant_list(&self) -> Vec<GrantInfo> {
-        self.shelf.all().iter().rev().map(|(record, delegated)| self.info(record, *delegated)).collect()
+        self.shelf.all().iter().rev().map(|shelved| self.info(shelved)).collect()
     }
 
-    fn info(&self, record: &GrantRecord, delegated: bool) -> GrantInfo {
+    fn info(&self, shelved: &Shelved) -> GrantInfo {
+        let record = &shelved.record;
         GrantInfo {
             grant: record.grant.document().clone(),
             hash: record.grant.hash(),
             state: self.state(record).as_str().to_owned(),
             revoked_at: record.revoked_at,
-            disclosed: self.shelf.disclosed(record.grant.grant().grant_id).count(),
-            delegated,
+            disclosed: shelved.disclosed(),
+            delegated: shelved.delegated,
         }
     }
 
@@ -314,26 +328,65 @@ impl Gateway {
     /// # Errors
     /// [`Error::NotFound`] for an unknown grant and for a stranger: the same answer.
     pub async fn grant_state(self: &Arc<Self>, id: GrantId, proof: &str) -> Result<GrantState, Error> {
-        let record = self.shelf.by_id(id).ok_or(Error::NotFound)?;
+        self.clock.believe()?;
         let address = format!("{}/{id}", self.url(path::GRANT));
-        let proof = UnverifiedProof::parse(proof).map_err(|_| Error::NotFound)?;
-        let grantee = self.document(&record.grant.grant().grantee).await.map_err(|_| Error::NotFound)?;
+        let unverified = UnverifiedProof::parse(proof).map_err(|_| Error::NotFound)?;
+        let found = self.shelf.by_id(id);
+        // Nothing is fetched for a stranger: only for one who says what the grantee would say.
+        let asked_at = self.clock.now();
+        let theirs = |shelved: &Shelved| {
+            let grant = &shelved.record.grant;
+            unverified.plausible(&grant.grant().grantee, &address, grant.hash(), asked_at).is_ok()
+        };
+        let found: Vec<Shelved> = found.into_iter().filter(theirs).collect();
+        let grantee = &found.first().ok_or(Error::NotFound)?.record.grant.grant().grantee;
+        let grantee = self.document(grantee).await.map_err(|_| Error::NotFound)?;
         let now = self.clock.now();
-        let proof =
-            proof.verify(&grantee, &address, record.grant.hash(), now).map_err(|_| Error::NotFound)?;
-        self.use_proof(proof.replay_key).await.map_err(|_| Error::NotFound)?;
-        Ok(self.state(&record))
+        for Shelved { record, .. } in &found {
+            if let Ok(proof) = unverified.verify(&grantee, &address, record.grant.hash(), now) {
+                self.use_proof(proof.replay_key).await.map_err(|error| match error {
+                    // No room for the proof: what is said of the grant must not depend on it.
+                    full @ Error::Store(StoreError::Full { .. }) => full,
+                    _ => Error::NotFound,
+                })?;
+                return Ok(self.state(record));
+            }
+        }
+        Err(Error::NotFound)
     }
 
     /// Remembers a proof, in memory and in the store.
-    pub(crate) async fn use_proof(self: &Arc<Self>, key: [u8; 32]) -> Result<Stored<()>, Error> {
+    pub(crate) async fn use_proof(self: &Arc<Self>, key: [u8; 32]) -> Result<(), Error> {
         if !self.proofs.first_use(key, self.clock.now()) {
             return Err(ProofError::Replayed.into());
         }
-        self.commit(move |w| Ok(w.tx.put(PROOFS, &key, &encode(&w.now.plus(REMEMBERED))?)?)).await
+        self.remember_proof(key).await
     }
 
-    /// Exchanges a grant for a token (protocol section 5.1), accepting delegated grants on the way.
+    /// The same for the owner, who reads and erases on a full disk, too: from the reserve, and in memory alone when even that
+    /// is used up.
+    pub(crate) async fn use_owner_proof(self: &Arc<Self>, key: [u8; 32]) -> Result<(), Error> {
+        if !self.proofs.first_use(key, self.clock.now()) {
+            return Err(ProofError::Replayed.into());
+        }
+        let kept = self
+            .commit(move |w| {
+                w.tx.use_reserve();
+                Ok(w.tx.put(PROOFS, &key, &encode(&w.now.plus(REMEMBERED))?)?)
+            })
+            .await;
+        match kept {
+            Err(Error::Store(StoreError::Full { missing })) => {
+                tracing::warn!(missing, "the disk is full: the owner's proof is remembered until a restart");
+                Ok(())
+            }
+            kept => kept.map(drop),
+        }
+    }
+
+    /// Exchanges a grant for a token (protocol section 5.1), accepting delegated grants on the way. Nothing of a
+    /// delegated grant is looked at before the signature of its delegator, and nothing is stored before the proof of
+    /// its grantee.
     ///
     /// # Errors
     /// [`Error::Grant`], [`Error::Delegation`], [`Error::Proof`], [`Error::Resolve`]; [`Error::Refused`] with a
@@ -343,118 +396,129 @@ impl Gateway {
         request: ExchangeRequest,
         endpoint: &str,
     ) -> Result<ExchangeResponse, Error> {
-        let record = self.accept(request.grant, request.chain).await?;
-        let grant = record.grant.grant();
-        let grantee = self.document(&grant.grantee).await?;
+        self.clock.believe()?;
         let proof = UnverifiedProof::parse(&request.proof)?;
-        let proof = proof.verify(&grantee, endpoint, record.grant.hash(), self.clock.now())?;
-        self.use_proof(proof.replay_key).await?;
-        let judged = live(&record, &self.shelf, self.keys().document(), self.clock.now());
-        let ancestors = match judged {
-            Ok(ancestors) => ancestors,
-            Err(refused) => return Err(self.refuse(&record, "memory.exchange", refused).await?),
+        let hash = Hash::of_canonical(&request.grant)?;
+        let (mut chain, unknown) = self.presented(request.grant, request.chain)?;
+        let last = unknown.last().map(UnverifiedGrant::unverified);
+        let grantee = match (last, chain.first()) {
+            (Some(grant), _) => grant.grantee.clone(),
+            (None, Some(shelved)) => shelved.record.grant.grant().grantee.clone(),
+            (None, None) => return Err(unknown_grant()),
         };
-        let jkt = (!grant.bearer).then_some(proof.jkt);
-        let token_type = if grant.bearer { "Bearer" } else { "DPoP" };
-        let mut receipt = self.draft(ReceiptType::Invocation, "memory.exchange", grant.grantee.as_str());
-        receipt.rules = vec!["grant.active".to_owned(), "grantee.proof".to_owned()];
-        receipt.more = facts(grant, record.grant.hash(), &ancestors);
-        let gateway = self.clone();
-        let audience = self.origin.clone();
-        let stored = self
-            .commit(move |w| {
-                gateway.still_granted(w.tx, &record, &ancestors)?;
-                let chain = chain_of(&record.grant.grant().granter.scope);
-                let receipt = w.receipt(&chain, receipt)?;
-                let key = w.keys.current();
-                let (jwt, expires_in) =
-                    token::mint(&record.grant, jkt, &audience, key, w.now, &*gateway.random)?;
-                Ok(ExchangeResponse {
-                    memory_grant_jwt: jwt,
-                    expires_in,
-                    token_type: token_type.to_owned(),
-                    receipt_id: receipt.receipt_id.to_string(),
-                })
-            })
-            .await?;
+        // What costs nothing comes before what a stranger can have fetched.
+        proof.plausible(&grantee, endpoint, hash, self.clock.now())?;
+        let mut delegated = Vec::with_capacity(unknown.len());
+        for child in unknown {
+            let parent = chain.first().ok_or_else(unknown_grant)?.record.grant.clone();
+            let delegator = self.document(&parent.grant().grantee).await?;
+            let signer = child.kid()?;
+            let child = delegate(&parent, child, &delegator, &self.config.limits(), self.clock.now())?;
+            let signer = *delegator.key(&signer).ok_or(Error::NotFound)?.public().as_bytes();
+            let child = Shelved::new(Arc::new(child), true, None);
+            delegated.push((child.clone(), signer));
+            chain.insert(0, child);
+        }
+        let grantee = self.document(&grantee).await?;
+        let grant = chain.first().ok_or_else(unknown_grant)?.record.grant.clone();
+        let proof = proof.verify(&grantee, endpoint, grant.hash(), self.clock.now())?;
+        self.use_proof(proof.replay_key).await?;
+        let exchanged = self.exchange_once(chain.clone(), delegated, proof.jkt).await;
+        let (response, accepted) = match exchanged {
+            Err(Error::Judged(refused)) => {
+                let known =
+                    chain.iter().find(|shelved| self.shelf.by_hash(shelved.record.grant.hash()).is_some());
+                let record = known.map_or_else(|| chain[0].record.clone(), |shelved| shelved.record.clone());
+                return Err(self.refuse(&record, "memory.exchange", refused).await?);
+            }
+            exchanged => exchanged?,
+        };
+        metrics::counter!("oap_grants_delegated_total").increment(accepted);
         metrics::counter!("oap_tokens_issued_total").increment(1);
-        Ok(stored.into_inner())
+        Ok(response)
     }
 
-    /// Finds a presented grant, or accepts it when it was delegated properly.
-    async fn accept(self: &Arc<Self>, grant: Value, chain: Vec<Value>) -> Result<GrantRecord, Error> {
-        if chain.len() >= MAX_CHAIN {
+    /// A grant and those that it was made from: what is known here, and what is not yet, in the order in which they
+    /// were made. Nothing of the unknown ones is checked.
+    fn presented(
+        &self,
+        grant: Value,
+        above: Vec<Value>,
+    ) -> Result<(Vec<Shelved>, Vec<UnverifiedGrant>), Error> {
+        if above.len() >= MAX_CHAIN {
             return Err(Error::Member("chain", format!("at most {} grants", MAX_CHAIN - 1)));
         }
         let hash = Hash::of_canonical(&grant)?;
-        if let Some(record) = self.shelf.by_hash(hash) {
-            return Ok(record);
+        let mut known = self.shelf.chain(hash);
+        let mut unknown = Vec::new();
+        if !known.is_empty() {
+            return Ok((known, unknown));
         }
-        let mut record = None;
-        for document in chain.into_iter().chain([grant]) {
-            record = Some(self.accept_one(document).await?);
+        for document in above.into_iter().chain([grant]) {
+            let chain = self.shelf.chain(Hash::of_canonical(&document)?);
+            if !chain.is_empty() {
+                known = chain;
+                unknown.clear();
+                continue;
+            }
+            let child = UnverifiedGrant::parse(document)?;
+            // A grant without parent that is not on the shelf was never issued here, whatever its signature says.
+            let parent = child.unverified().parent.ok_or_else(unknown_grant)?;
+            if known.is_empty() && unknown.is_empty() {
+                known = self.shelf.chain(parent);
+            }
+            unknown.push(child);
         }
-        record.ok_or(Error::NotFound)
+        if known.is_empty() { Err(unknown_grant()) } else { Ok((known, unknown)) }
     }
 
-    async fn accept_one(self: &Arc<Self>, document: Value) -> Result<GrantRecord, Error> {
-        if let Some(record) = self.shelf.by_hash(Hash::of_canonical(&document)?) {
-            return Ok(record);
-        }
-        let child = UnverifiedGrant::parse(document)?;
-        // A grant without parent that is not on the shelf was never issued here, whatever its signature says.
-        let unknown = || GrantError::Malformed("the grant is not known here".to_owned());
-        let parent_hash = child.unverified().parent.ok_or_else(unknown)?;
-        let parent = self.shelf.by_hash(parent_hash).ok_or_else(unknown)?;
-        if self.shelf.by_id(child.unverified().grant_id).is_some() {
-            return Err(Error::Conflict("another grant has this grant_id"));
-        }
-        let delegator = self.document(&parent.grant.grant().grantee).await?;
-        let kid = child.kid()?;
-        let now = self.clock.now();
-        let child = delegate(&parent.grant, child, &delegator, &self.config.limits(), now)?;
-        let signer = delegator.key(&kid).map(|key| *key.public().as_bytes()).ok_or(Error::NotFound)?;
-        let ancestors = live(&parent, &self.shelf, self.keys().document(), now);
-        if let Err(refused) = ancestors {
-            return Err(self.refuse(&parent, "memory.delegate", refused).await?);
-        }
+    /// Stores the delegated grants that are new, and makes the token, with one transaction in which the whole chain is
+    /// judged again. How many were new comes along.
+    async fn exchange_once(
+        self: &Arc<Self>,
+        chain: Vec<Shelved>,
+        delegated: Vec<(Shelved, [u8; 32])>,
+        jkt: String,
+    ) -> Result<(ExchangeResponse, u64), Error> {
         let gateway = self.clone();
         let stored = self
             .commit(move |w| {
-                let id = child.grant().grant_id;
+                let (mut chain, mut accepted) = (chain, 0);
+                for (child, signer) in delegated {
+                    let Some(at) = chain.iter().position(|known| known.key == child.key) else { continue };
+                    if let Some(place) = w.accept(child, signer, chain[at + 1..].to_vec())? {
+                        chain[at].place = Some(place);
+                        accepted += 1;
+                    }
+                }
+                let grant = chain.first().ok_or_else(unknown_grant)?.record.grant.clone();
+                let place = chain[0].place.filter(|_| grant.grant().status.is_none());
+                let standing = w.standing(chain)?;
+                let record = standing.by_hash(grant.hash()).ok_or(Error::Judged(Refused::UnknownGrant))?;
+                let ancestors = live(&record, &standing, w.keys.document(), w.now).map_err(Error::Judged)?;
+                let document = grant.grant();
                 let mut receipt =
-                    gateway.draft(ReceiptType::Consent, "memory.delegate", delegator.id().as_str());
-                receipt.rules = vec!["grant.delegable".to_owned(), "grant.attenuated".to_owned()];
-                receipt.more = facts(child.grant(), child.hash(), &[parent_hash]);
-                w.receipt(&chain_of(&child.grant().granter.scope), receipt)?;
-                let stored = StoredGrant::new(&child, signer, true, w.now);
-                w.tx.put(GRANTS, &id.to_bytes(), &encode(&stored)?)?;
-                let child = Arc::new(child);
-                let shelved = child.clone();
-                w.tx.on_commit(move || gateway.shelf.put(shelved, true));
-                Ok(GrantRecord { grant: child, revoked_at: None })
+                    gateway.draft(ReceiptType::Invocation, "memory.exchange", document.grantee.as_str());
+                receipt.rules = vec!["grant.active".to_owned(), "grantee.proof".to_owned()];
+                let ancestors: Vec<Hash> = ancestors.iter().map(|grant| grant.hash()).collect();
+                receipt.more = facts(document, grant.hash(), &ancestors);
+                let receipt = w.receipt(&chain_of(&document.granter.scope), receipt)?;
+                let jkt = (!document.bearer).then_some(jkt);
+                let key = w.keys.current();
+                let (jwt, expires_in) =
+                    token::mint(&grant, jkt, &gateway.origin, key, w.now, &*gateway.random)?;
+                let uri = gateway.url(path::STATUS);
+                let response = ExchangeResponse {
+                    memory_grant_jwt: jwt,
+                    expires_in,
+                    token_type: if document.bearer { "Bearer" } else { "DPoP" }.to_owned(),
+                    receipt_id: receipt.receipt_id.to_string(),
+                    status: place.map(|idx| StatusRef { status_list: StatusIndex { idx, uri } }),
+                };
+                Ok((response, accepted))
             })
             .await?;
         Ok(stored.into_inner())
-    }
-
-    /// That no revocation came before in the order of commits.
-    pub(crate) fn still_granted(
-        &self,
-        tx: &oap_store::Tx,
-        record: &GrantRecord,
-        ancestors: &[Hash],
-    ) -> Result<(), Error> {
-        let mut ids = vec![record.grant.grant().grant_id];
-        ids.extend(
-            ancestors.iter().filter_map(|hash| Some(self.shelf.by_hash(*hash)?.grant.grant().grant_id)),
-        );
-        for id in ids {
-            if tx.get(REVOKED, &id.to_bytes())?.is_some() {
-                return Err(Error::Conflict("the grant is being revoked"));
-            }
-        }
-        Ok(())
     }
 
     /// Records that a valid credential was refused; the error to answer with.
@@ -465,6 +529,9 @@ impl Gateway {
         refused: Refused,
     ) -> Result<Error, Error> {
         let grant = record.grant.grant();
+        if !self.refusals.admit(&grant.grantee, self.clock.now()) {
+            return Ok(Error::RateLimited);
+        }
         let mut receipt = self.draft(ReceiptType::Invocation, action, grant.grantee.as_str());
         receipt.outcome = Outcome::Block;
         receipt.rules = vec![rule(&refused).to_owned()];
@@ -486,14 +553,144 @@ impl Gateway {
     /// # Errors
     /// [`Error::Signed`]; none in practice.
     pub fn status_list(&self) -> Result<String, Error> {
+        self.clock.believe()?;
         let all = self.shelf.all();
         let revoked = all
             .iter()
-            .filter(|(record, _)| self.state(record) == GrantState::Revoked)
-            .filter_map(|(record, _)| place(record));
+            .filter(|shelved| self.state(&shelved.record) == GrantState::Revoked)
+            .filter_map(|shelved| shelved.place);
         let address = self.url(path::STATUS);
         Ok(status::publish(revoked, &address, self.keys().current(), self.clock.now())?)
     }
+
+    /// Counts what grants that are stored already have used, and notes their places in the status list: for stores in
+    /// which an earlier version kept neither.
+    ///
+    /// # Errors
+    /// [`Error::Store`], [`Error::Corrupt`].
+    pub(crate) async fn count_grants(self: &Arc<Self>) -> Result<(), Error> {
+        let mut uncounted = Vec::new();
+        for shelved in self.shelf.all() {
+            if self.store.get(USAGE, shelved.key.bytes())?.is_none() {
+                uncounted.push(shelved);
+            }
+        }
+        if uncounted.is_empty() {
+            return Ok(());
+        }
+        let gateway = self.clone();
+        self.commit(move |w| {
+            for shelved in &uncounted {
+                if !w.tx.contains(USAGE, shelved.key.bytes())? {
+                    w.tx.put(USAGE, shelved.key.bytes(), &encode(&Usage::default())?)?;
+                }
+                if let (false, Some(place)) = (shelved.delegated, place(&shelved.record)) {
+                    w.tx.put(PLACES, &place.to_be_bytes(), shelved.key.bytes())?;
+                }
+            }
+            for shelved in &uncounted {
+                let chain = gateway.shelf.chain(shelved.record.grant.hash());
+                for above in chain.iter().skip(1) {
+                    let mut usage = w.usage(above.key)?;
+                    usage.below += 1;
+                    w.tx.put(USAGE, above.key.bytes(), &encode(&usage)?)?;
+                }
+                for above in &chain {
+                    let mut usage = w.usage(above.key)?;
+                    for item in shelved.items() {
+                        let place = disclosed(above.key, item);
+                        if above.key == shelved.key || !w.tx.contains(DISCLOSED, &place)? {
+                            w.tx.put(DISCLOSED, &place, &[])?;
+                            usage.disclosed += 1;
+                        }
+                    }
+                    w.tx.put(USAGE, above.key.bytes(), &encode(&usage)?)?;
+                }
+            }
+            Ok(())
+        })
+        .await?;
+        self.shelf.reload(&self.store)
+    }
+}
+
+impl Writing<'_, '_> {
+    /// Stores a grant that is new, and puts it on the shelf once it is durable.
+    fn put_grant(&mut self, shelved: Shelved, signer: [u8; 32]) -> Result<(), Error> {
+        let key = shelved.key;
+        let stored = StoredGrant::new(&shelved.record.grant, signer, shelved.delegated, self.now);
+        self.tx.put(GRANTS, key.bytes(), &encode(&stored)?)?;
+        self.tx.put(USAGE, key.bytes(), &encode(&Usage::default())?)?;
+        if let Some(place) = shelved.place {
+            self.tx.put(PLACES, &place.to_be_bytes(), key.bytes())?;
+        }
+        let gateway = self.gateway.clone();
+        self.tx.on_commit(move || gateway.shelf.put(shelved));
+        Ok(())
+    }
+
+    /// Accepts a delegated grant whose signature and proof were checked: under grants that are in force here, and
+    /// counted under each. Its place in the status list; `None` when it was accepted before.
+    fn accept(
+        &mut self,
+        mut child: Shelved,
+        signer: [u8; 32],
+        above: Vec<Shelved>,
+    ) -> Result<Option<u32>, Error> {
+        let grant = child.record.grant.clone();
+        if let Some(stored) = self.tx.get(GRANTS, child.key.bytes())? {
+            let stored: StoredGrant = decode(&stored)?;
+            let written = grant.document().to_string();
+            return if stored.document == written { Ok(None) } else { Err(DelegationError::Taken.into()) };
+        }
+        let parent = grant.grant().parent.ok_or_else(unknown_grant)?;
+        let standing = self.standing(above)?;
+        let record = standing.by_hash(parent).ok_or(Error::Judged(Refused::UnknownGrant))?;
+        // What is in force above is said of the grant above, as at the exchange.
+        let judged =
+            live(&record, &standing, self.keys.document(), self.now).map_err(|refused| match refused {
+                Refused::Inactive(state) => Error::Judged(Refused::Ancestor(state)),
+                refused => Error::Judged(refused),
+            })?;
+        for counted in &standing.chain {
+            let mut usage = self.usage(counted.key)?;
+            usage.below += 1;
+            if usage.below > MAX_BELOW {
+                return Err(DelegationError::TooMany.into());
+            }
+            self.tx.put(USAGE, counted.key.bytes(), &encode(&usage)?)?;
+        }
+        let gateway = self.gateway.clone();
+        let delegator = record.grant.grant().grantee.as_str();
+        let mut receipt = gateway.draft(ReceiptType::Consent, "memory.delegate", delegator);
+        receipt.rules = vec!["grant.delegable".to_owned(), "grant.attenuated".to_owned()];
+        let ancestors: Vec<Hash> = judged.iter().map(|grant| grant.hash()).chain([parent]).collect();
+        receipt.more = facts(grant.grant(), grant.hash(), &ancestors);
+        self.receipt(&chain_of(&grant.grant().granter.scope), receipt)?;
+        child.place = Some(self.free_place()?);
+        let place = child.place;
+        self.put_grant(child, signer)?;
+        Ok(place)
+    }
+
+    /// A place in the status list that no grant has.
+    fn free_place(&self) -> Result<u32, Error> {
+        let mut failed = None;
+        let taken = |place: u32| {
+            self.tx.contains(PLACES, &place.to_be_bytes()).unwrap_or_else(|error| {
+                failed = Some(error);
+                false
+            })
+        };
+        let place = status::choose(taken, &*self.gateway.random);
+        failed.map_or(Ok(()), Err)?;
+        place.ok_or(Error::Conflict("the status list is full"))
+    }
+}
+
+/// The grant is none that the gateway issued, nor one that was made from such a one.
+fn unknown_grant() -> Error {
+    GrantError::Malformed("the grant is not known here".to_owned()).into()
 }
 
 fn place(record: &GrantRecord) -> Option<u32> {
@@ -524,6 +721,7 @@ pub(crate) const fn rule(refused: &Refused) -> &'static str {
         Refused::Inactive(GrantState::Draft) => "grant.not_yet_valid",
         Refused::Inactive(_) => "grant.revoked",
         Refused::Ancestor(_) => "grant.ancestor",
+        Refused::Token => "grant.token",
         Refused::Bearer => "grant.bearer",
         Refused::Operation(_) => "grant.operation",
         Refused::Purpose => "grant.purpose",

@@ -3,35 +3,38 @@
 //! An import is hostile ground: every item is verified on its own, what is wrong is refused with its reason, and the
 //! rest of the chunk goes in with one transaction. Importing again changes nothing.
 
+use crate::catalog::Contacts;
 use crate::error::Error;
-use crate::gateway::Gateway;
-use crate::ledger::{Writing, chain_of};
-use crate::service::align::{self, Incoming};
+use crate::gateway::{Gateway, blocking};
+use crate::ledger::{Writing, chain_of, until_it_holds};
 use crate::service::items::{Prepared, merge, whole};
-use crate::tables::{
-    self, FOREIGN_RECEIPTS, FORMER, HEADS, LINKS, LISTS, SOURCES, TOMBSTONES, decode, encode, entry,
-};
-use oap_identity::json::{self, canonical};
+use crate::service::lists::{Edits, Row};
+use crate::service::sources::{Said, Tag};
+use crate::tables::{self, FOREIGN_RECEIPTS, FORMER, LINKS, TOMBSTONES, encode, entry};
+use oap_identity::json::{self, JsonError, canonical};
 use oap_identity::time::MAX_SKEW;
 use oap_identity::{BundleId, Did, DidDocument, Hash, ItemId, Timestamp};
 use oap_memory::bundle::{Counts, ItemLine};
-use oap_memory::chain::{Event, Link};
+use oap_memory::chain::{Event, Link, VerifiedChain};
 use oap_memory::commitment::{self, Committed};
 use oap_memory::evidence::{self, VerifiedItem};
 use oap_memory::item::Body;
 use oap_memory::receipt::{Receipt, ReceiptType};
 use oap_memory::record::{Head, Meta, Status};
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// Most items of one chunk.
 pub const MAX_CHUNK: usize = 1000;
 
+/// Longest source or group of a record, in bytes.
+pub const MAX_SOURCE: usize = 4096;
+
 /// A chunk of a bundle.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone)]
 pub struct BundleChunk {
     /// Of which bundle.
     pub bundle_id: BundleId,
@@ -39,35 +42,88 @@ pub struct BundleChunk {
     pub principal: Did,
     /// The documents of all who signed something, as the owner trusts them.
     pub documents: Vec<Value>,
-    /// Items.
-    pub items: Vec<ItemLine>,
+    /// Items, each read on its own: what is wrong with one refuses that one.
+    pub items: Vec<Result<ItemLine, JsonError>>,
     /// Whether nothing is to be written.
-    #[serde(default)]
     pub dry_run: bool,
 }
 
 /// A chunk of records that an importer made.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone)]
 pub struct RecordChunk {
-    /// The records.
-    pub records: Vec<Record>,
-    /// Items that were erased here and are asked back: their records come in anew, as other items.
-    #[serde(default)]
+    /// The records, each read on its own: what is wrong with one refuses that one.
+    pub records: Vec<Result<Record, JsonError>>,
+    /// Items that were erased here and are asked back: their records come in anew, as other items. At most [`MAX_CHUNK`].
     pub again: Vec<ItemId>,
     /// Whether nothing is to be written.
-    #[serde(default)]
     pub dry_run: bool,
+}
+
+impl BundleChunk {
+    /// Reads a chunk.
+    ///
+    /// # Errors
+    /// [`JsonError`] for what stands around the items.
+    pub fn parse(bytes: &[u8]) -> Result<Self, JsonError> {
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Raw<'a> {
+            bundle_id: BundleId,
+            principal: Did,
+            #[serde(borrow)]
+            documents: Vec<&'a RawValue>,
+            #[serde(borrow)]
+            items: Vec<&'a RawValue>,
+            #[serde(default)]
+            dry_run: bool,
+        }
+        let Raw { bundle_id, principal, documents, items, dry_run } = around(bytes)?;
+        let documents =
+            documents.iter().map(|raw| json::parse(raw.get().as_bytes())).collect::<Result<_, _>>()?;
+        let items = items.iter().map(|raw| json::parse_as(raw.get().as_bytes())).collect();
+        Ok(Self { bundle_id, principal, documents, items, dry_run })
+    }
+}
+
+impl RecordChunk {
+    /// Reads a chunk.
+    ///
+    /// # Errors
+    /// [`JsonError`] for what stands around the records.
+    pub fn parse(bytes: &[u8]) -> Result<Self, JsonError> {
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Raw<'a> {
+            #[serde(borrow)]
+            records: Vec<&'a RawValue>,
+            #[serde(default)]
+            again: Vec<ItemId>,
+            #[serde(default)]
+            dry_run: bool,
+        }
+        let Raw { records, again, dry_run } = around(bytes)?;
+        let records = records.iter().map(|raw| json::parse_as(raw.get().as_bytes())).collect();
+        Ok(Self { records, again, dry_run })
+    }
+}
+
+/// What stands around the raw elements of a chunk.
+fn around<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, JsonError> {
+    // `serde` alone would take an array's elements for the members in order.
+    if !bytes.trim_ascii_start().starts_with(b"{") {
+        return Err(JsonError::Invalid("a chunk is an object".to_owned()));
+    }
+    serde_json::from_slice(bytes).map_err(|e| JsonError::Invalid(e.to_string()))
 }
 
 /// A record of another vendor, as an item.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Record {
-    /// What it is told apart by, over all imports: format, account or file, thread and id.
+    /// What it is told apart by, over all imports: format, account or file, thread and id; 1 to [`MAX_SOURCE`] bytes.
     pub source: String,
-    /// Of a record without an id of its own: the list that it stands in. All records of a list are in one chunk, in
-    /// their order.
+    /// Of a record without an id of its own: the list that it stands in; at most [`MAX_SOURCE`] bytes. All records of a
+    /// list are in one chunk, in their order.
     #[serde(default)]
     pub group: Option<String>,
     /// The item, as its owner would write it.
@@ -86,6 +142,16 @@ pub enum Fate {
     Unchanged(ItemId),
     /// It is not here, and why.
     Refused(String),
+}
+
+impl Fate {
+    /// The item that is here.
+    const fn item(&self) -> Option<ItemId> {
+        match self {
+            Self::Imported(item) | Self::Updated(item) | Self::Unchanged(item) => Some(*item),
+            Self::Refused(_) => None,
+        }
+    }
 }
 
 /// What a finished import is recorded as.
@@ -119,6 +185,90 @@ struct Arrived {
     head: Head,
 }
 
+/// Records of a chunk that are written together, each of another source.
+struct Turn {
+    /// All records of the chunk.
+    records: Arc<Vec<Record>>,
+    /// The numbers of those that are written.
+    numbers: Vec<usize>,
+    /// The items that the records of earlier turns are by now.
+    became: Vec<Option<ItemId>>,
+    /// Erased items that are asked back.
+    again: Arc<BTreeSet<ItemId>>,
+    is_first: bool,
+    is_last: bool,
+    dry_run: bool,
+}
+
+/// A record of a turn, and what is known of it.
+pub(crate) struct Looked {
+    /// What it comes from and says.
+    pub(crate) said: Said,
+    /// What its source is known as.
+    pub(crate) known: Option<(ItemId, Said)>,
+    /// The item of its source that was erased, if none is known.
+    pub(crate) erased: Option<ItemId>,
+    /// The item that it says.
+    pub(crate) body: Body,
+}
+
+/// The lists that a turn rests on, the list of each record of the chunk, and the turn's own records.
+type PreparedTurn = (Vec<Row>, Vec<Option<Tag>>, Vec<Result<PreparedRecord, String>>);
+
+/// A record that was looked up, and what is to become of it.
+struct PreparedRecord {
+    said: Said,
+    /// What its source was known as.
+    known: Option<(ItemId, Said)>,
+    /// The item that it is an edit of, and what that came from.
+    edits: Option<(ItemId, Said)>,
+    /// The item of its source that was erased.
+    erased: Option<ItemId>,
+    dry_run: bool,
+    to_do: ToDo,
+}
+
+/// What a record asks for.
+enum ToDo {
+    Capture(Prepared),
+    Correct(Prepared),
+    WouldCapture,
+    WouldCorrect,
+    Nothing,
+    Refuse(String),
+}
+
+/// Why an erased item is not taken in.
+const ERASED: &str = "it was erased here, and an import does not bring it back";
+
+/// The same of a record, which can be asked back.
+fn erased_here(item: ItemId) -> String {
+    format!("{ERASED}: say --again {item}, if you want it")
+}
+
+/// The same, where all that is known is that something of the same place was erased.
+fn erased_there(item: ItemId) -> String {
+    format!(
+        "something of the same place was erased here, and nothing is kept that could tell whether this is it; if you want \
+         it, write it with `item add`, or say --again {item} for all of that place"
+    )
+}
+
+/// The numbers of the records, in turns in which no source is named twice.
+fn turns(records: &[Record]) -> Vec<Vec<usize>> {
+    let mut turns: Vec<Vec<usize>> = Vec::new();
+    let mut named: BTreeMap<&str, usize> = BTreeMap::new();
+    for (number, record) in records.iter().enumerate() {
+        let turn = named.entry(&record.source).or_default();
+        if turns.len() <= *turn {
+            turns.push(Vec::new());
+        }
+        turns[*turn].push(number);
+        *turn += 1;
+    }
+    turns
+}
+
 type Known = BTreeMap<Did, Arc<DidDocument>>;
 
 impl Gateway {
@@ -137,7 +287,10 @@ impl Gateway {
             let principal = principal.clone();
             move || {
                 let now = gateway.clock.now();
-                let arrive = |line: &ItemLine| gateway.arrive(line, &principal, &known, now);
+                let arrive = |line: &Result<ItemLine, JsonError>| {
+                    let line = line.as_ref().map_err(ToString::to_string)?;
+                    gateway.arrive(line, &principal, &known, now)
+                };
                 items.iter().map(arrive).collect::<Vec<_>>()
             }
         };
@@ -194,29 +347,20 @@ impl Gateway {
         known: &Known,
         now: Timestamp,
     ) -> Result<Arrived, String> {
-        let verified = evidence::item(&line.item, known).and_then(VerifiedItem::proved);
-        let verified = verified.map_err(|e| e.to_string())?;
-        let links = verified.chain.links().to_vec();
-        let last = links.last().ok_or("the chain is empty")?;
-        if last.actor != *principal {
-            return Err(format!(
-                "owner: its chain ends with {}, not with the bundle's principal",
-                last.actor
-            ));
-        }
-        if last.at > now.plus(MAX_SKEW) {
-            return Err("its chain is from the future".into());
+        let verified = evidence::item(&line.item, known)
+            .and_then(VerifiedItem::proved)
+            .and_then(|item| item.as_of(now))
+            .map_err(|e| e.to_string())?;
+        if verified.holder != *principal {
+            return Err("owner: its chain ends with another than the bundle's principal".into());
         }
         let current = line.item["integrity"]["sd_jwt"].as_str().unwrap_or_default();
         let current = Committed::read(current).map_err(|e| e.to_string())?;
         let body = self.body_of(&current, now).map_err(|e| e.to_string())?;
-        if body.captured_at > now.plus(MAX_SKEW) {
-            return Err("provenance.captured_at: is in the future".into());
-        }
+        let links = verified.chain.links().to_vec();
         let superseded = superseded(&line.superseded, &links, known)?;
-        let head = head_of(&links, &body, &superseded, line.record.clone(), &self.principal, now)?;
+        let head = head_of(&verified.chain, &body, &superseded, line.record.clone(), &self.principal, now);
         let capture = &line.item["integrity"]["capture_receipt"];
-        let receipt: Receipt = json::from_value(capture.clone()).map_err(|e| e.to_string())?;
         let written = line.item["integrity"]["chain"].as_array().map(Vec::as_slice).unwrap_or_default();
         Ok(Arrived {
             canonical_links: written
@@ -224,7 +368,7 @@ impl Gateway {
                 .map(|link| canonical(link).map_err(|e| e.to_string()))
                 .collect::<Result<_, _>>()?,
             capture_receipt: canonical(capture).map_err(|e| e.to_string())?,
-            receipt_key: tables::receipt_id(receipt.receipt_id),
+            receipt_key: tables::receipt_id(verified.capture.receipt_id),
             links,
             current,
             superseded,
@@ -233,8 +377,8 @@ impl Gateway {
     }
 
     /// What a version says, as this gateway would read it.
-    fn body_of(&self, committed: &Committed, now: Timestamp) -> Result<Body, Error> {
-        self.parse_item(&merge(&whole(committed)?, json!({}))?, now)
+    pub(crate) fn body_of(&self, committed: &Committed, now: Timestamp) -> Result<Body, Error> {
+        self.parse_item(&merge(&whole(committed)?, &json!({}))?, now)
     }
 
     /// Records a finished import: the Migration Receipt (RFC 0023 section 3.6), which cites the export and names the
@@ -279,61 +423,66 @@ impl Gateway {
         if chunk.again.len() > MAX_CHUNK {
             return Err(Error::Member("again", format!("at most {MAX_CHUNK} items")));
         }
-        let now = self.clock.now();
-        let gateway = self.clone();
-        let RecordChunk { records, again, dry_run } = chunk;
-        let prepare = move || {
-            let mut arriving = Vec::with_capacity(records.len());
-            for record in records {
-                let body = gateway.record_body(&record, now);
-                let key = source_key(&record.source);
-                let says = Hash::of_canonical(&record.item)?;
-                let known = gateway.store.get(SOURCES, &key)?;
-                let known: Option<(ItemId, Hash)> = known.map(|bytes| decode(&bytes)).transpose()?;
-                let (group, edits, ready) = (record.group.map(|group| source_key(&group)), None, None);
-                arriving.push(Arriving {
-                    key,
-                    says,
-                    body,
-                    group,
-                    known: known.map(|(item, _)| item),
-                    edits,
-                    ready,
-                });
-            }
-            gateway.find_edits(&mut arriving)?;
-            let words: Vec<String> =
-                arriving.iter().flat_map(|one| &one.body).flat_map(Body::people).collect();
-            let people = gateway.catalog.people_and(&words);
-            for one in &mut arriving {
-                // What is here already needs no signatures.
-                if let (None, None, Ok(body), false) = (&one.known, &one.edits, &one.body, dry_run) {
-                    one.ready = Some(gateway.prepare_capture(body.clone(), &people, now)?);
+        let mut fates: Vec<Option<Fate>> = vec![None; chunk.records.len()];
+        // Where each record that could be read stands in the chunk.
+        let (mut records, mut places) = (Vec::with_capacity(fates.len()), Vec::with_capacity(fates.len()));
+        for (place, record) in chunk.records.into_iter().enumerate() {
+            match record {
+                Ok(record) => {
+                    records.push(record);
+                    places.push(place);
                 }
+                Err(error) => fates[place] = Some(Fate::Refused(error.to_string())),
             }
-            Ok::<_, Error>(arriving)
-        };
-        let arriving = tokio::task::spawn_blocking(prepare).await;
-        let arriving = arriving.map_err(|_| Error::Corrupt("preparing records failed".into()))??;
+        }
+        let (records, dry_run) = (Arc::new(records), chunk.dry_run);
+        let again: Arc<BTreeSet<ItemId>> = Arc::new(chunk.again.into_iter().collect());
+        let mut became = vec![None; records.len()];
+        // A source that is named twice is written twice, one after the other.
+        let turns = turns(&records);
+        let last = turns.len().saturating_sub(1);
+        for (place, numbers) in turns.into_iter().enumerate() {
+            let turn = Arc::new(Turn {
+                records: records.clone(),
+                numbers,
+                became: became.clone(),
+                again: again.clone(),
+                is_first: place == 0,
+                is_last: place == last,
+                dry_run,
+            });
+            let done = until_it_holds(|| self.import_turn(turn.clone())).await?;
+            for (number, fate) in turn.numbers.iter().zip(done) {
+                became[*number] = fate.item();
+                fates[places[*number]] = Some(fate);
+            }
+        }
+        Ok(fates.into_iter().flatten().collect())
+    }
+
+    /// Takes in the records of a turn with one transaction.
+    async fn import_turn(self: &Arc<Self>, turn: Arc<Turn>) -> Result<Vec<Fate>, Error> {
+        let (gateway, taken) = (self.clone(), turn.clone());
+        let prepare = move || gateway.prepare_turn(&taken);
+        let (edits, lists, prepared) = blocking(prepare).await?;
         let stored = self
             .commit(move |w| {
-                let mut fates = Vec::with_capacity(arriving.len());
-                let mut groups: BTreeMap<Vec<u8>, Group> = BTreeMap::new();
-                for one in arriving {
-                    let (key, group) = (one.key.clone(), one.group.clone());
-                    let fate = w.take_record(one, &again, dry_run)?;
-                    if let (Fate::Imported(item) | Fate::Updated(item) | Fate::Unchanged(item), Some(group)) =
-                        (&fate, group)
-                    {
-                        groups.entry(group).or_default().push((*item, key));
-                    }
-                    fates.push(fate);
+                w.still_listed(&edits)?;
+                let mut fates = Vec::with_capacity(prepared.len());
+                for record in prepared {
+                    fates.push(match record {
+                        Err(why) => Fate::Refused(why),
+                        Ok(record) => w.take_record(record)?,
+                    });
                 }
-                for (key, group) in groups.iter().filter(|_| !dry_run) {
-                    let bytes = encode(group)?;
-                    if w.tx.get(LISTS, key)?.is_none_or(|known| known != bytes) {
-                        w.tx.put(LISTS, key, &bytes)?;
+                if turn.is_last && !turn.dry_run {
+                    let mut became = turn.became.clone();
+                    for (number, fate) in turn.numbers.iter().zip(&fates) {
+                        if let Some(item) = became.get_mut(*number) {
+                            *item = fate.item();
+                        }
                     }
+                    w.put_lists(lists.into_iter().zip(became))?;
                 }
                 Ok(fates)
             })
@@ -341,51 +490,89 @@ impl Gateway {
         Ok(stored.into_inner())
     }
 
-    /// Marks the new records that are edits of items which stood in the same list before and do not any more.
-    fn find_edits(&self, arriving: &mut [Arriving]) -> Result<(), Error> {
-        let mut groups: BTreeMap<Vec<u8>, Vec<usize>> = BTreeMap::new();
-        for (number, one) in arriving.iter().enumerate() {
-            if let Some(group) = &one.group {
-                groups.entry(group.clone()).or_default().push(number);
-            }
+    /// What is to become of the records of a turn, as things stand; with the lists that this rests on, and the list of each
+    /// record of the chunk.
+    fn prepare_turn(&self, turn: &Turn) -> Result<PreparedTurn, Error> {
+        let now = self.clock.now();
+        let list_of = |record: &Record| record.group.as_deref().map(|group| self.list_tag(group));
+        let lists: Vec<Option<Tag>> = turn.records.iter().map(list_of).collect();
+        let mut looked = Vec::with_capacity(turn.numbers.len());
+        for record in turn.numbers.iter().filter_map(|number| turn.records.get(*number)) {
+            looked.push(match self.record_body(record, now) {
+                Err(why) => Err(why),
+                Ok(body) => Ok(self.look_up(record, body)?),
+            });
         }
-        for (key, numbers) in groups {
-            let Some(bytes) = self.store.get(LISTS, &key)? else { continue };
-            let former: Group = decode(&bytes)?;
-            let current = |item: ItemId| self.catalog.get(item).filter(|head| head.status == Status::Current);
-            let listed: Vec<(ItemId, bool)> =
-                former.iter().map(|(item, _)| (*item, current(*item).is_some())).collect();
-            let incoming: Vec<Incoming> = numbers
-                .iter()
-                .map(|number| match arriving.get(*number) {
-                    Some(Arriving { known: Some(item), .. }) => Incoming::Known(*item),
-                    Some(Arriving { body: Ok(_), .. }) => Incoming::New(*number),
-                    _ => Incoming::Other,
-                })
-                .collect();
-            let item_text = |item: ItemId| {
-                let version =
-                    current(item).and_then(|head| tables::version(&self.store, item, head.version_seq).ok());
-                let whole = version.and_then(|version| whole(&version).ok()).unwrap_or_default();
-                whole["content"]["text"].as_str().unwrap_or_default().to_owned()
-            };
-            let text = |number: usize| {
-                let body = arriving.get(number).and_then(|one| one.body.as_ref().ok());
-                body.and_then(|body| body.text.clone()).unwrap_or_default()
-            };
-            for (number, item) in align::edits(&listed, &incoming, item_text, text) {
-                let former = former.iter().find(|(known, _)| *known == item);
-                if let (Some(one), Some((item, key))) = (arriving.get_mut(number), former) {
-                    one.edits = Some((*item, key.clone()));
+        // What a later turn has was written, or refused, in the first.
+        let mut edits = if turn.is_first {
+            let lists: Vec<Option<Tag>> =
+                turn.numbers.iter().map(|number| lists.get(*number).copied().flatten()).collect();
+            self.find_edits(&looked, &lists)?
+        } else {
+            Edits::default()
+        };
+        let words: Vec<String> = looked.iter().flatten().flat_map(|record| record.body.people()).collect();
+        let contacts = self.catalog.people_and(&words);
+        let mut prepared = Vec::with_capacity(looked.len());
+        for (place, record) in looked.into_iter().enumerate() {
+            prepared.push(match record {
+                Err(why) => Err(why),
+                Ok(record) => {
+                    Ok(self.prepare_record(record, edits.of.remove(&place), turn, &contacts, now)?)
                 }
-            }
+            });
         }
-        Ok(())
+        Ok((edits.rows, lists, prepared))
+    }
+
+    /// What is known of a record.
+    fn look_up(&self, record: &Record, body: Body) -> Result<Looked, Error> {
+        let source = self.source_tag(&record.source);
+        let said = Said { source, says: Hash::of_canonical(&record.item)? };
+        let known = self.known_source(&source)?;
+        let erased = if known.is_none() { self.was_erased(&source)? } else { None };
+        Ok(Looked { said, known, erased, body })
+    }
+
+    /// What is to become of a record, as things stand: signed already, where it is to be written.
+    fn prepare_record(
+        &self,
+        record: Looked,
+        edits: Option<(ItemId, Said)>,
+        turn: &Turn,
+        contacts: &Contacts,
+        now: Timestamp,
+    ) -> Result<PreparedRecord, Error> {
+        let Looked { said, known, erased, body } = record;
+        let to_do = match (known.or(edits), erased) {
+            (None, Some(item)) if !turn.again.contains(&item) => {
+                ToDo::Refuse(if said.source.is_exact { erased_here(item) } else { erased_there(item) })
+            }
+            (None, _) if turn.dry_run => ToDo::WouldCapture,
+            (None, _) => ToDo::Capture(self.prepare_capture(body, contacts, now)?),
+            (Some((_, before)), _) if before.says == said.says => ToDo::Nothing,
+            (Some((item, _)), _) => match self.in_force(item) {
+                Err(Error::NotFound) => ToDo::Refuse(erased_here(item)),
+                Err(error) => return Err(error),
+                Ok(before) if before.head.status != Status::Current => {
+                    ToDo::Refuse("it was taken back here".to_owned())
+                }
+                Ok(before) if before.head.scope_id != body.scope_id => {
+                    ToDo::Refuse("scope_id: it was imported into another scope before".to_owned())
+                }
+                Ok(_) if turn.dry_run => ToDo::WouldCorrect,
+                Ok(before) => ToDo::Correct(self.prepare_version(&before, body, Event::Correct, contacts)?),
+            },
+        };
+        Ok(PreparedRecord { said, known, edits, erased, dry_run: turn.dry_run, to_do })
     }
 
     fn record_body(&self, record: &Record, now: Timestamp) -> Result<Body, String> {
-        if record.source.is_empty() || record.source.len() > 4096 {
-            return Err("source: must be 1 to 4096 bytes".into());
+        if record.source.is_empty() || record.source.len() > MAX_SOURCE {
+            return Err(format!("source: must be 1 to {MAX_SOURCE} bytes"));
+        }
+        if record.group.as_ref().is_some_and(|group| group.len() > MAX_SOURCE) {
+            return Err(format!("group: at most {MAX_SOURCE} bytes"));
         }
         let body = self.parse_item(&record.item, now).map_err(|e| e.to_string())?;
         if body.captured_at > now.plus(MAX_SKEW) {
@@ -395,41 +582,13 @@ impl Gateway {
     }
 }
 
-fn source_key(source: &str) -> Vec<u8> {
-    Hash::of(source.as_bytes()).as_bytes()[..20].to_vec()
-}
-
-/// The items of a list of records without ids, in order, each with the key of its source.
-type Group = Vec<(ItemId, Vec<u8>)>;
-
-/// A record on its way in.
-struct Arriving {
-    /// Its key in the table of sources.
-    key: Vec<u8>,
-    says: Hash,
-    body: Result<Body, String>,
-    /// The key of the list that it stands in.
-    group: Option<Vec<u8>>,
-    /// The item that it was before.
-    known: Option<ItemId>,
-    /// The item that it is an edit of, and the key of what that said.
-    edits: Option<(ItemId, Vec<u8>)>,
-    ready: Option<Prepared>,
-}
-
 /// The replaced versions that came along, each in its place of the chain.
 fn superseded(texts: &[String], links: &[Link], known: &Known) -> Result<Vec<(u32, Committed)>, String> {
     let mut versions = Vec::new();
     for text in texts {
         let claims = commitment::verify(text, known).map_err(|e| format!("superseded: {e}"))?;
-        let place = claims.place();
-        let fits = links.get(place.seq as usize).is_some_and(|link| {
-            link.commitment == claims.commitment() && link.event.commits() && link.item_id == place.item_id
-        });
-        if !fits {
-            return Err("superseded: a version that its chain does not have".into());
-        }
-        versions.push((place.seq, Committed::read(text).map_err(|e| e.to_string())?));
+        evidence::check_place(&claims, links).map_err(|e| format!("superseded: {e}"))?;
+        versions.push((claims.place().seq, Committed::read(text).map_err(|e| e.to_string())?));
     }
     versions.sort_by_key(|(seq, _)| *seq);
     versions.dedup_by_key(|(seq, _)| *seq);
@@ -438,37 +597,27 @@ fn superseded(texts: &[String], links: &[Link], known: &Known) -> Result<Vec<(u3
 
 /// The head that a chain leads to.
 fn head_of(
-    links: &[Link],
+    chain: &VerifiedChain,
     body: &Body,
     superseded: &[(u32, Committed)],
     record: Option<Meta>,
     principal: &Did,
     now: Timestamp,
-) -> Result<Head, String> {
-    let (first, last) = (&links[0], &links[links.len() - 1]);
+) -> Head {
     let meta = record.unwrap_or_else(|| Meta::owner(principal.clone(), false));
-    let mut head = Head::new(first.item_id, body, meta);
-    head.seq = last.seq;
-    head.meta.human_verified &= links.iter().any(|link| link.event == Event::Confirm);
-    for link in links {
-        match link.event {
-            Event::Retract => {
-                head.status = Status::Retracted;
-                head.ended_at = Some(link.at.min(now));
-            }
-            Event::Restore => {
-                head.status = Status::Current;
-                head.ended_at = None;
-            }
-            Event::Erase | Event::Expire => return Err("its chain says that it was erased".into()),
-            event if event.commits() => head.version_seq = link.seq,
-            _ => {}
-        }
+    let mut head = Head::new(chain.first().item_id, body, meta);
+    head.seq = chain.last().seq;
+    head.version_seq = chain.version();
+    head.status = chain.status();
+    head.meta.human_verified &= chain.is_confirmed();
+    if head.status == Status::Retracted {
+        let retracted = chain.links().iter().rfind(|link| link.event == Event::Retract);
+        head.ended_at = retracted.map(|link| link.at.min(now));
     }
     let current = head.version_seq;
     head.replaced =
         superseded.iter().map(|(seq, _)| *seq).filter(|seq| *seq != current).map(|seq| (seq, now)).collect();
-    Ok(head)
+    head
 }
 
 impl Writing<'_, '_> {
@@ -481,7 +630,7 @@ impl Writing<'_, '_> {
     ) -> Result<Fate, Error> {
         let item = arrived.head.item_id;
         if self.tx.get(TOMBSTONES, &item.to_bytes())?.is_some() {
-            return Ok(Fate::Refused("it was erased here, and an import does not bring it back".into()));
+            return Ok(Fate::Refused(ERASED.into()));
         }
         let held = self.links_of(item)?;
         let mut slot = None;
@@ -520,6 +669,7 @@ impl Writing<'_, '_> {
             let slot = self.tx.new_slot()?;
             self.tx.put_in(slot, tables::VERSIONS, &entry(item, *seq), &encode(version)?)?;
         }
+        self.contacts_changed |= !head.people.is_empty() || !held.is_empty();
         let last = arrived.links.last().ok_or(Error::NotFound)?;
         let mut draft = self.item_draft(Event::Migrate, item, last.commitment);
         draft.more.insert("bundle_id".to_owned(), json!(bundle_id));
@@ -542,73 +692,44 @@ impl Writing<'_, '_> {
         Ok(links)
     }
 
-    fn take_record(&mut self, one: Arriving, again: &[ItemId], dry_run: bool) -> Result<Fate, Error> {
-        let Arriving { key, says, body, edits, ready, .. } = one;
-        let body = match body {
-            Ok(body) => body,
-            Err(why) => return Ok(Fate::Refused(why)),
-        };
-        let known: Option<(ItemId, Hash)> =
-            self.tx.get(SOURCES, &key)?.map(|bytes| decode(&bytes)).transpose()?;
-        if let Some((item, said)) = known {
-            if let Some(bytes) = self.tx.get(HEADS, &item.to_bytes())? {
-                if said == says {
-                    return Ok(Fate::Unchanged(item));
-                }
-                return self.correct_record(decode(&bytes)?, key, says, body, dry_run);
-            }
-            if !again.contains(&item) {
-                return Ok(Fate::Refused(format!(
-                    "it was erased here, and an import does not bring it back: say --again {item}, if you want it"
-                )));
-            }
-        } else if let Some((item, former)) = edits
-            && let Some(bytes) = self.tx.get(HEADS, &item.to_bytes())?
+    fn take_record(&mut self, record: PreparedRecord) -> Result<Fate, Error> {
+        let PreparedRecord { said, known, edits, erased, dry_run, to_do } = record;
+        let stored = self.imported_from(&said.source)?;
+        if stored != known || (known.is_none() && self.was_erased(&said.source)? != erased) {
+            return Err(Error::Overtaken);
+        }
+        if let Some((item, before)) = edits
+            && self.said(item)? != Some(before)
         {
-            let fate = self.correct_record(decode(&bytes)?, key, says, body, dry_run)?;
-            if matches!(fate, Fate::Updated(_)) && !dry_run {
-                // What it said before is no record of it any more.
-                self.tx.delete(SOURCES, &former);
-            }
-            return Ok(fate);
+            return Err(Error::Overtaken);
         }
-        if dry_run {
-            return Ok(Fate::Imported(ItemId::new(self.now, &*self.gateway.random)));
-        }
-        let ready = match ready {
-            Some(ready) => ready,
-            // Erased, or erased between preparing and writing: prepared now.
-            None => {
-                let people = self.gateway.catalog.people();
-                self.gateway.prepare_capture(body, &people, self.now)?
+        let former = known.or(edits);
+        let (written, fate): (_, fn(ItemId) -> Fate) = match (to_do, former) {
+            (ToDo::Refuse(why), _) => return Ok(Fate::Refused(why)),
+            (ToDo::WouldCapture, _) => {
+                return Ok(Fate::Imported(ItemId::new(self.now, &*self.gateway.random)));
             }
+            (ToDo::WouldCorrect, Some((item, _))) => return Ok(Fate::Updated(item)),
+            (ToDo::Nothing, Some((item, before))) => {
+                if before.source != said.source && !dry_run {
+                    self.put_source(item, said, Some(before))?;
+                }
+                return Ok(Fate::Unchanged(item));
+            }
+            (ToDo::Nothing | ToDo::WouldCorrect, None) => return Ok(Fate::Refused(ERASED.into())),
+            (ToDo::Correct(prepared), _) => (self.store_version(prepared, Event::Correct)?, Fate::Updated),
+            (ToDo::Capture(prepared), _) => (self.store_capture(prepared)?, Fate::Imported),
         };
-        let written = self.store_capture(ready)?;
-        self.tx.put(SOURCES, &key, &encode(&(written.item_id, says))?)?;
-        Ok(Fate::Imported(written.item_id))
+        self.put_source(written.item_id, said, former.map(|(_, before)| before))?;
+        Ok(fate(written.item_id))
     }
 
-    /// Makes a further version of the item that a record was before.
-    fn correct_record(
-        &mut self,
-        head: Head,
-        key: Vec<u8>,
-        says: Hash,
-        body: Body,
-        dry_run: bool,
-    ) -> Result<Fate, Error> {
-        let item = head.item_id;
-        if head.status != Status::Current {
-            return Ok(Fate::Refused("it was taken back here".into()));
+    /// Remembers what an item came from. What an edited one said before is no record of it any more.
+    fn put_source(&mut self, item: ItemId, said: Said, before: Option<Said>) -> Result<(), Error> {
+        self.put_said(item, said)?;
+        if let Some(before) = before.filter(|before| before.source.whole != said.source.whole) {
+            self.leave_source(item, &before.source);
         }
-        if body.scope_id != head.scope_id {
-            return Ok(Fate::Refused("scope_id: it was imported into another scope before".into()));
-        }
-        if !dry_run {
-            let segments = self.gateway.segments(&body);
-            self.store_version(head, body, &segments, Event::Correct)?;
-            self.tx.put(SOURCES, &key, &encode(&(item, says))?)?;
-        }
-        Ok(Fate::Updated(item))
+        Ok(())
     }
 }

@@ -2,21 +2,23 @@
 //!
 //! One transaction per user-visible fact: item, link, receipt and indexes are there together or not at all.
 
+use crate::catalog::Contacts;
 use crate::error::Error;
-use crate::gateway::Gateway;
-use crate::ledger::{Draft, Writing, chain_of};
-use crate::tables::{self, HEADS, LINKS, TOMBSTONES, VERSIONS, encode, entry};
+use crate::gateway::{Gateway, blocking};
+use crate::ledger::{Draft, Writing, chain_of, until_it_holds};
+use crate::tables::{self, HEADS, LINKS, PEOPLE, TOMBSTONES, VERSIONS, encode, entry};
 use crate::views;
 use oap_identity::json::canonical;
 use oap_identity::{Hash, ItemId, ReceiptId, Timestamp};
 use oap_memory::TrustLevel;
 use oap_memory::chain::{Event, Link};
 use oap_memory::commitment::{self, Committed, Place};
-use oap_memory::detect::{People, Segment, segments};
+use oap_memory::detect::segments;
 use oap_memory::item::{Body, Defaults};
 use oap_memory::project::{explain, project};
 use oap_memory::receipt::{ReceiptType, item_tag};
 use oap_memory::record::{Head, Meta, Status};
+use oap_store::StoreError;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
@@ -37,15 +39,14 @@ pub struct Written {
     pub version: u32,
 }
 
-/// An item that was concealed and signed, and is about to be stored.
+/// A version that was concealed and signed, and is about to be stored.
 pub(crate) struct Prepared {
     body: Body,
-    segments: Vec<Segment>,
     committed: Committed,
-    place: Place,
-    receipt: ReceiptId,
-    /// The link, signed.
+    /// The link, signed. It names the receipt that will be made.
     link: Link,
+    /// The contacts that the text was cut with, by how often they had changed.
+    contacts: u64,
 }
 
 impl Gateway {
@@ -60,21 +61,28 @@ impl Gateway {
         }
         let now = self.clock.now();
         let bodies = items.iter().map(|item| self.parse_item(item, now)).collect::<Result<Vec<_>, _>>()?;
+        let bodies = Arc::new(bodies);
+        let stored = until_it_holds(|| self.capture_once(bodies.clone())).await?;
+        metrics::counter!("oap_items_captured_total").increment(stored.len() as u64);
+        Ok(stored)
+    }
+
+    async fn capture_once(self: &Arc<Self>, bodies: Arc<Vec<Body>>) -> Result<Vec<Written>, Error> {
         let gateway = self.clone();
-        let prepared = tokio::task::spawn_blocking(move || {
+        let prepared = blocking(move || {
             // Contacts of the same write are people of its texts already.
             let words: Vec<String> = bodies.iter().flat_map(Body::people).collect();
-            let people = gateway.catalog.people_and(&words);
-            let prepare = |body| gateway.prepare_capture(body, &people, now);
-            bodies.into_iter().map(prepare).collect::<Result<Vec<_>, _>>()
+            let contacts = gateway.catalog.people_and(&words);
+            let now = gateway.clock.now();
+            let prepare = |body: &Body| gateway.prepare_capture(body.clone(), &contacts, now);
+            bodies.iter().map(prepare).collect::<Result<Vec<_>, _>>()
         });
-        let prepared = prepared.await.map_err(|_| Error::Corrupt("preparing items failed".into()))??;
+        let prepared = prepared.await?;
         let stored = self
             .commit(move |w| {
                 prepared.into_iter().map(|item| w.store_capture(item)).collect::<Result<Vec<_>, _>>()
             })
             .await?;
-        metrics::counter!("oap_items_captured_total").increment(stored.len() as u64);
         Ok(stored.into_inner())
     }
 
@@ -90,28 +98,23 @@ impl Gateway {
         version: Option<u32>,
         event: Event,
     ) -> Result<Written, Error> {
-        let gateway = self.clone();
-        let stored = self
-            .commit(move |w| {
-                let (_, head) = tables::head(w.tx, item)?;
-                if head.status != Status::Current {
-                    return Err(Error::Conflict("the item is not current; restore it first"));
-                }
-                if version.is_some_and(|version| version != head.version_seq + 1) {
+        let changes = Arc::new(changes);
+        until_it_holds(|| {
+            let changes = changes.clone();
+            self.rewrite(item, event, move |gateway, before| {
+                if version.is_some_and(|version| version != before.head.version_seq + 1) {
                     return Err(Error::Conflict("the item has another version by now"));
                 }
-                let bytes = w.tx.get(VERSIONS, &entry(item, head.version_seq))?.ok_or(Error::NotFound)?;
-                let current: Committed = tables::decode(&bytes)?;
-                let merged = merge(&whole(&current)?, changes)?;
-                let body = gateway.parse_item(&merged, w.now)?;
-                if body.scope_id != head.scope_id {
+                let merged = merge(&whole(&before.committed)?, &changes)?;
+                let body = gateway.parse_item(&merged, gateway.clock.now())?;
+                if body.scope_id != before.head.scope_id {
                     return Err(Error::Member("scope_id", "an item cannot change its scope".into()));
                 }
-                let segments = gateway.segments(&body);
-                w.store_version(head, body, &segments, event)
+                Ok(Some(body))
             })
-            .await?;
-        Ok(stored.into_inner())
+        })
+        .await?
+        .ok_or(Error::NotFound)
     }
 
     /// Cuts an item's text anew with the detectors and the contacts of today. `None` when nothing changes; else
@@ -120,28 +123,60 @@ impl Gateway {
     /// # Errors
     /// [`Error::NotFound`], [`Error::Conflict`] when the item is not current.
     pub async fn reseal(self: &Arc<Self>, item: ItemId) -> Result<Option<Written>, Error> {
-        let gateway = self.clone();
-        let stored = self
-            .commit(move |w| {
-                let (_, head) = tables::head(w.tx, item)?;
-                if head.status != Status::Current {
-                    return Err(Error::Conflict("the item is not current; restore it first"));
-                }
-                let bytes = w.tx.get(VERSIONS, &entry(item, head.version_seq))?.ok_or(Error::NotFound)?;
-                let current: Committed = tables::decode(&bytes)?;
-                let body = gateway.parse_item(&merge(&whole(&current)?, json!({}))?, w.now)?;
-                let segments = gateway.segments(&body);
-                if current.is_cut_as(&segments)? {
-                    return Ok(None);
-                }
-                w.store_version(head, body, &segments, Event::Reseal).map(Some)
+        until_it_holds(|| {
+            self.rewrite(item, Event::Reseal, |gateway, before| {
+                let body = gateway.body_of(&before.committed, gateway.clock.now())?;
+                let cut =
+                    segments(body.text.as_deref().unwrap_or_default(), &gateway.catalog.people().people);
+                Ok(if before.committed.is_cut_as(&cut)? { None } else { Some(body) })
             })
-            .await?;
+        })
+        .await
+    }
+
+    /// Gives a current item another version, which `change` makes of the one in force: prepared beside the writer, and
+    /// stored where the item is still what it was.
+    async fn rewrite(
+        self: &Arc<Self>,
+        item: ItemId,
+        event: Event,
+        change: impl FnOnce(&Self, &InForce) -> Result<Option<Body>, Error> + Send + 'static,
+    ) -> Result<Option<Written>, Error> {
+        let gateway = self.clone();
+        let prepared = blocking(move || {
+            let before = gateway.in_force(item)?;
+            if before.head.status != Status::Current {
+                return Err(Error::Conflict("the item is not current; restore it first"));
+            }
+            let contacts = gateway.catalog.people();
+            let body = change(&gateway, &before)?;
+            body.map(|body| gateway.prepare_version(&before, body, event, &contacts)).transpose()
+        });
+        let Some(prepared) = prepared.await? else { return Ok(None) };
+        let stored = self.commit(move |w| w.store_version(prepared, event).map(Some)).await?;
         Ok(stored.into_inner())
     }
 
-    pub(crate) fn segments(&self, body: &Body) -> Vec<Segment> {
-        segments(body.text.as_deref().unwrap_or_default(), &self.catalog.people())
+    /// An item as it is stored, with the version in force.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`], [`Error::Store`], [`Error::Corrupt`].
+    pub(crate) fn in_force(&self, item: ItemId) -> Result<InForce, Error> {
+        let found = |value: Result<Option<Vec<u8>>, StoreError>| match value {
+            Err(StoreError::Erased) => Err(Error::NotFound),
+            value => value?.ok_or(Error::NotFound),
+        };
+        let head: Head = tables::decode(&found(self.store.get(HEADS, &item.to_bytes()))?)?;
+        let version = found(self.store.get(VERSIONS, &entry(item, head.version_seq)))?;
+        let link = |seq| {
+            Ok::<Link, Error>(serde_json::from_slice(&found(self.store.get(LINKS, &entry(item, seq)))?)?)
+        };
+        Ok(InForce {
+            committed: tables::decode(&version)?,
+            last: link(head.seq)?,
+            capture: link(0)?.receipt,
+            head,
+        })
     }
 
     /// Appends a link without a new version: `retract`, `restore` or `confirm`.
@@ -157,6 +192,13 @@ impl Gateway {
                     (Event::Retract, Status::Current) => {
                         head.status = Status::Retracted;
                         head.ended_at = Some(w.now);
+                    }
+                    (Event::Restore, Status::Retracted)
+                        if w.hold_of(item)?.is_some_and(|hold| hold.erase_after) =>
+                    {
+                        return Err(Error::Conflict(
+                            "its deletion was asked for: it is erased when its hold ends",
+                        ));
                     }
                     (Event::Restore, Status::Retracted) => {
                         head.status = Status::Current;
@@ -256,37 +298,72 @@ impl Gateway {
     pub(crate) fn prepare_capture(
         &self,
         body: Body,
-        people: &People,
+        contacts: &Contacts,
         now: Timestamp,
     ) -> Result<Prepared, Error> {
         let receipt = ReceiptId::new(now, &*self.random);
         let item_id = ItemId::new(now, &*self.random);
         let place = Place { item_id, seq: 0, event: Event::Capture, at: now, prev: None, receipt };
-        let segments = segments(body.text.as_deref().unwrap_or_default(), people);
-        let committed = self.sign_version(&body, &segments, &place)?;
-        let link = self.first_link(&place, committed.commitment())?;
-        Ok(Prepared { body, segments, committed, place, receipt, link })
+        self.prepare(body, &place, receipt, contacts)
     }
 
-    /// The first link of an item, signed.
-    fn first_link(&self, place: &Place, commitment: Hash) -> Result<Link, Error> {
+    pub(crate) fn prepare_version(
+        &self,
+        before: &InForce,
+        body: Body,
+        event: Event,
+        contacts: &Contacts,
+    ) -> Result<Prepared, Error> {
+        let (head, last) = (&before.head, &before.last);
+        let now = self.clock.now();
+        let place = Place {
+            item_id: head.item_id,
+            seq: head.seq + 1,
+            event,
+            at: now.max(last.at),
+            prev: Some(last.hash()?),
+            receipt: before.capture,
+        };
+        self.prepare(body, &place, ReceiptId::new(now, &*self.random), contacts)
+    }
+
+    /// Conceals and signs a version, and the link that will name its receipt.
+    fn prepare(
+        &self,
+        body: Body,
+        place: &Place,
+        receipt: ReceiptId,
+        contacts: &Contacts,
+    ) -> Result<Prepared, Error> {
+        let cut = segments(body.text.as_deref().unwrap_or_default(), &contacts.people);
+        let keys = self.keys();
+        let committed = Committed::sign(&body, &cut, place, keys.current(), &*self.random)?;
         let link = Link {
             item_id: place.item_id,
-            seq: 0,
-            event: Event::Capture,
+            seq: place.seq,
+            event: place.event,
             at: place.at,
             actor: self.principal.clone(),
-            commitment,
-            prev: Link::write_prev(None),
-            receipt: place.receipt,
+            commitment: committed.commitment(),
+            prev: Link::write_prev(place.prev),
+            receipt,
             signature: String::new(),
         };
-        Ok(link.signed(self.keys().current())?)
+        let link = link.signed(keys.current())?;
+        Ok(Prepared { body, committed, link, contacts: contacts.changes })
     }
+}
 
-    fn sign_version(&self, body: &Body, segments: &[Segment], place: &Place) -> Result<Committed, Error> {
-        Ok(Committed::sign(body, segments, place, self.keys().current(), &*self.random)?)
-    }
+/// An item as it is stored.
+pub(crate) struct InForce {
+    /// Its head.
+    pub head: Head,
+    /// The version in force.
+    pub committed: Committed,
+    /// The last link of its chain.
+    last: Link,
+    /// The receipt of its capture.
+    capture: ReceiptId,
 }
 
 /// What to explain an item with.
@@ -344,7 +421,7 @@ pub(crate) fn whole(committed: &Committed) -> Result<Map<String, Value>, Error> 
 
 /// An item with some members replaced, in the form in which items are written. Of `content` and `provenance` the
 /// named members are replaced, of everything else the whole.
-pub(crate) fn merge(current: &Map<String, Value>, changes: Value) -> Result<Value, Error> {
+pub(crate) fn merge(current: &Map<String, Value>, changes: &Value) -> Result<Value, Error> {
     let Value::Object(changes) = changes else {
         return Err(Error::Member("item", "must be an object".into()));
     };
@@ -356,68 +433,87 @@ pub(crate) fn merge(current: &Map<String, Value>, changes: Value) -> Result<Valu
         provenance.remove("source_receipt");
     }
     for (name, value) in changes {
-        match (name.as_str(), merged.get_mut(&name), value) {
+        match (name.as_str(), merged.get_mut(name), value) {
             ("content" | "provenance", Some(Value::Object(members)), Value::Object(new)) => {
-                members.extend(new);
+                members.extend(new.clone());
                 members.retain(|_, value| !value.is_null());
             }
-            (_, _, value) => drop(merged.insert(name, value)),
+            (_, _, value) => drop(merged.insert(name.clone(), value.clone())),
         }
     }
     Ok(Value::Object(merged))
 }
 
 impl Writing<'_, '_> {
-    pub(crate) fn store_capture(&mut self, prepared: Prepared) -> Result<Written, Error> {
-        let Prepared { body, segments, mut committed, place, receipt, mut link } = prepared;
-        let principal = self.gateway.principal.clone();
-        if !committed.is_signed_by(self.keys.current().kid()) {
-            // The keys were rotated while the item was prepared.
-            committed = self.gateway.sign_version(&body, &segments, &place)?;
-            link = self.gateway.first_link(&place, committed.commitment())?;
-        }
-        let commitment = committed.commitment();
-        let mut draft = self.item_draft(Event::Capture, place.item_id, commitment);
-        draft.id = Some(receipt);
-        self.receipt(&chain_of(&body.scope_id), draft)?;
-        self.tx.put(LINKS, &entry(place.item_id, 0), &canonical(&link)?)?;
-        let head = Head::new(place.item_id, &body, Meta::owner(principal, false));
-        self.put_version(head, &committed)?;
-        Ok(Written { item_id: place.item_id, receipt_id: receipt, commitment, version: 1 })
+    /// That a version can be stored as it was prepared: with the keys in use, and cut with the contacts of now.
+    fn still_prepared(&self, prepared: &Prepared) -> Result<(), Error> {
+        let contacts: u64 = self.tx.get(PEOPLE, &[])?.map_or(Ok(0), |count| tables::decode(&count))?;
+        let holds =
+            prepared.committed.is_signed_by(self.keys.current().kid()) && prepared.contacts == contacts;
+        if holds { Ok(()) } else { Err(Error::Overtaken) }
     }
 
-    pub(crate) fn store_version(
-        &mut self,
-        before: Head,
-        body: Body,
-        segments: &[Segment],
-        event: Event,
-    ) -> Result<Written, Error> {
-        let item = before.item_id;
-        let last = self.last_link(&before)?;
-        let first = self.link(item, 0)?;
-        let place = Place {
-            item_id: item,
-            seq: before.seq + 1,
-            event,
-            at: self.now.max(last.at),
-            prev: Some(last.hash()?),
-            receipt: first.receipt,
-        };
-        let committed = self.gateway.sign_version(&body, segments, &place)?;
-        let mut head = before.clone();
-        let written = self.append_link(&mut head, &last, event, committed.commitment())?;
+    /// Counts a change of the owner's contacts, and has the catalog take them over.
+    pub(crate) fn count_contacts(&mut self) -> Result<(), Error> {
+        let count: u64 = self.tx.get(PEOPLE, &[])?.map_or(Ok(0), |count| tables::decode(&count))?;
+        self.tx.put(PEOPLE, &[], &encode(&(count + 1))?)?;
+        let gateway = self.gateway.clone();
+        self.tx.on_commit(move || gateway.catalog.meet(count + 1));
+        Ok(())
+    }
+
+    /// Stores a new item.
+    ///
+    /// # Errors
+    /// [`Error::Overtaken`] when keys or contacts changed since it was prepared.
+    pub(crate) fn store_capture(&mut self, prepared: Prepared) -> Result<Written, Error> {
+        self.still_prepared(&prepared)?;
+        let Prepared { body, committed, link, .. } = prepared;
+        let head = Head::new(link.item_id, &body, Meta::owner(self.gateway.principal.clone(), false));
+        self.contacts_changed |= !head.people.is_empty();
+        self.store_prepared(head, &committed, &link)
+    }
+
+    /// Stores a version of an item that is still what it was when the version was prepared.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] when it was erased; [`Error::Overtaken`].
+    pub(crate) fn store_version(&mut self, prepared: Prepared, event: Event) -> Result<Written, Error> {
+        let (_, mut head) = tables::head(self.tx, prepared.link.item_id)?;
+        if head.seq + 1 != prepared.link.seq || event != prepared.link.event {
+            return Err(Error::Overtaken);
+        }
+        self.still_prepared(&prepared)?;
+        let Prepared { body, committed, link, .. } = prepared;
+        let people = std::mem::take(&mut head.people);
         head.take(&body);
-        head.replaced.push((before.version_seq, self.now));
-        head.version_seq = head.seq;
-        self.put_version(head, &committed)?;
+        self.contacts_changed |= head.people != people;
+        head.replaced.push((head.version_seq, self.now));
+        head.seq = link.seq;
+        head.version_seq = link.seq;
+        self.store_prepared(head, &committed, &link)
+    }
+
+    fn store_prepared(&mut self, head: Head, committed: &Committed, link: &Link) -> Result<Written, Error> {
+        let (item, commitment) = (link.item_id, link.commitment);
+        let mut draft = self.item_draft(link.event, item, commitment);
+        draft.id = Some(link.receipt);
+        self.receipt(&chain_of(&head.scope_id), draft)?;
+        self.tx.put(LINKS, &entry(item, link.seq), &canonical(link)?)?;
+        let written =
+            Written { item_id: item, receipt_id: link.receipt, commitment, version: head.version_seq + 1 };
+        self.put_version(head, committed)?;
         Ok(written)
     }
 
     /// Stores head and version under a fresh key.
     pub(crate) fn put_version(&mut self, head: Head, committed: &Committed) -> Result<(), Error> {
+        let said = self.tx.get(tables::SAID, &head.item_id.to_bytes())?;
         let slot = self.tx.new_slot()?;
         self.tx.put_in(slot, VERSIONS, &entry(head.item_id, head.version_seq), &encode(committed)?)?;
+        if let Some(said) = said {
+            self.tx.put_in(slot, tables::SAID, &head.item_id.to_bytes(), &said)?;
+        }
         self.tx.put_in(slot, HEADS, &head.item_id.to_bytes(), &encode(&head)?)?;
         self.announce(head.item_id, Some(Arc::new(head)));
         Ok(())
@@ -505,6 +601,7 @@ impl Writing<'_, '_> {
 
     /// Destroys an item's content: every key of it, and everything but its links.
     pub(crate) fn erase(&mut self, item: ItemId, event: Event) -> Result<Written, Error> {
+        self.tx.use_reserve();
         let (slot, mut head) = tables::head(self.tx, item)?;
         let last = self.last_link(&head)?;
         let versions: Vec<u32> =
@@ -513,11 +610,13 @@ impl Writing<'_, '_> {
         for seq in versions {
             self.drop_version(item, seq)?;
         }
+        self.forget_source(item)?;
         self.tx.wipe(slot);
         self.tx.delete(HEADS, &item.to_bytes());
         self.tx.put(TOMBSTONES, &item.to_bytes(), &encode(&(head.seq, self.now))?)?;
         self.tx.delete(tables::HOLDS, &item.to_bytes());
-        self.erased.push(item);
+        self.ended.items.push(item);
+        self.contacts_changed |= !head.people.is_empty();
         self.announce(item, None);
         Ok(written)
     }
@@ -537,7 +636,7 @@ impl Writing<'_, '_> {
         let (gateway, now) = (self.gateway.clone(), self.now);
         self.tx.on_commit(move || {
             let before = gateway.catalog.set(item, head.clone());
-            gateway.views.changed(item, before.as_deref(), head.as_deref(), now);
+            gateway.views.changed(item, before, head, now);
         });
     }
 }

@@ -37,21 +37,21 @@ impl Gateway {
     ) -> Result<Vec<KeyInfo>, Error> {
         let stored = self
             .commit(move |w| {
+                w.tx.use_reserve();
                 let at = w.after_everything()?;
                 let since = since.unwrap_or(at).min(at);
                 let keys = w.keys.revoked(&fragment, since, at, &*w.gateway.random)?;
                 w.change_keys(keys, "keys.revoke")
             })
             .await?;
-        // The trust of every view's grant may rest on the key.
-        self.views.clear();
         Ok(stored.into_inner())
     }
 }
 
 impl Writing<'_, '_> {
     /// A time later than that of anything that was signed.
-    fn after_everything(&mut self) -> Result<Timestamp, Error> {
+    pub(crate) fn after_everything(&mut self) -> Result<Timestamp, Error> {
+        self.gateway.clock.believe()?;
         let mut latest = self.now;
         for pair in self.gateway.store.scan(CHAINS, &[], None, false) {
             let (name, _) = pair?;
@@ -64,15 +64,18 @@ impl Writing<'_, '_> {
         Ok(latest.plus(Duration::from_millis(1)))
     }
 
-    /// Stores the keys and takes them into use: what is signed from here on is signed with them.
-    fn change_keys(&mut self, keys: Keyring, action: &'static str) -> Result<Vec<KeyInfo>, Error> {
+    /// Stores the keys: what is signed from here on is signed with them. They are published once they are durable.
+    pub(crate) fn change_keys(&mut self, keys: Keyring, action: &'static str) -> Result<Vec<KeyInfo>, Error> {
         let gateway = self.gateway.clone();
         let mut draft = gateway.draft(ReceiptType::Consent, action, gateway.principal.as_str());
         draft.rules = vec!["principal".to_owned()];
-        self.tx.put(KEYS, &[], &keys.encode()?)?;
+        self.tx.put(KEYS, &[], keys.encoded())?;
         let list = keys.list();
-        gateway.use_keys(keys)?;
-        self.keys = gateway.keys();
+        self.ended.keys = true;
+        self.keys = Arc::new(keys);
+        let published = gateway.published_with(&self.keys)?;
+        let keys = self.keys.clone();
+        self.tx.on_commit(move || gateway.use_keys(keys, published));
         // The first thing that the new key signs, where everybody sees it.
         self.receipt(ANONYMOUS, draft)?;
         Ok(list)

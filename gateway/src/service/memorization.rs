@@ -22,7 +22,7 @@ use oap_identity::{GrantId, Hash, Random, ScopedDid, random};
 use oap_memory::answer::answer;
 use oap_memory::detect::SpanClass;
 use oap_memory::receipt::ReceiptType;
-use oap_memory::view::Disclosed;
+use oap_memory::view::Allowance;
 use oap_memory::{Filter, Profile, Query, TrustLevel, View};
 use oap_store::Store;
 use serde_json::{Value, json};
@@ -189,8 +189,8 @@ impl Gateway {
         canaries: &[&Canary],
     ) -> Result<BTreeMap<&'static str, Artefact>, Error> {
         let grant = scratch.open_grant(profile, level);
-        let disclosed = Disclosed::new(grant.max_items as usize, []);
-        let view = scratch.slice(&grant, false, false, &disclosed)?.view;
+        let allowance = Allowance::unused(grant.max_items as usize);
+        let view = scratch.slice(&grant, vec![grant.grantee.clone()], false, &allowance)?.view;
         let mut found: BTreeMap<&'static str, Artefact> = BTreeMap::new();
         let mut note = |artefact, exposure| found.entry(artefact).or_default().0.push(exposure);
         for canary in canaries {
@@ -200,7 +200,7 @@ impl Gateway {
             note("detector_output", exposure(&scores));
             let scores = canary.values.iter().map(|value| {
                 let query = Query { query: value.clone(), ..Query::default() };
-                answer(&view, &disclosed, &query, None, None).items().len() as f64
+                answer(&view, &allowance, &query, None, None).items().len() as f64
             });
             note("index", exposure(&scores.collect::<Vec<_>>()));
             if let Some(embeddings) = self.embeddings.as_ref().filter(|_| !text.is_empty()) {

@@ -3,29 +3,51 @@
 
 use crate::error::Error;
 use crate::gateway::Gateway;
-use crate::ledger::{Draft, Stored, chain_of};
+use crate::keyring::Keyring;
+use crate::ledger::{Draft, Stored, Writing, chain_of, until_it_holds};
 use crate::proofs::REMEMBERED;
 use crate::service::budget;
 use crate::service::gates::{self, Decided};
 use crate::service::grants::facts;
-use crate::tables::{DISCLOSED, PROOFS, disclosed, encode};
+use crate::tables::{LINKS, PROOFS, encode, entry};
 use crate::views::Seen;
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use chacha20poly1305::aead::{Aead, KeyInit, Payload};
 use chacha20poly1305::{XChaCha20Poly1305, XNonce};
+use oap_grants::token::TokenError;
 use oap_grants::verify::{Authenticated, Presented, Refused, Unauthenticated, authenticate, verify};
 use oap_grants::{GrantBook, Operation, Replay, VerifiedGrant, limits};
 use oap_identity::{Did, Hash, ItemId, RequestId, Timestamp, random};
 use oap_memory::answer::{Frame, Position, Rank, answer, output_hash, respond};
 use oap_memory::receipt::{Receipt, ReceiptType, item_tag};
+use oap_memory::view::ViewItem;
 use oap_memory::{Profile, Query};
 use serde_json::json;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Times a query is answered anew because a gate changed meanwhile, before the caller is told to try again.
-pub(crate) const ATTEMPTS: usize = 5;
-/// Why an answer is not committed that was made before a bridge, a context or a consent changed.
-pub(crate) const CHANGED: &str = "a bridge, a context or a consent has changed";
+/// What an answer rests on: read again in the transaction that records it.
+pub(crate) struct Basis {
+    seen: Arc<Seen>,
+    /// The items that it shows, each with the last link of its chain.
+    items: Vec<(ItemId, u32)>,
+    /// What the grantee does.
+    operation: Operation,
+}
+
+impl Basis {
+    /// Of an answer from a view.
+    pub(crate) fn new<'v>(
+        seen: &Arc<Seen>,
+        items: impl Iterator<Item = &'v ViewItem>,
+        operation: Operation,
+    ) -> Self {
+        Self {
+            seen: seen.clone(),
+            items: items.map(|item| (item.id(), item.last_link())).collect(),
+            operation,
+        }
+    }
+}
 
 /// A caller whose token and proof were checked. The proof is remembered with the first thing that is committed.
 pub struct Caller {
@@ -38,6 +60,11 @@ impl Caller {
     #[must_use]
     pub const fn grantee(&self) -> &Did {
         self.authenticated.grantee()
+    }
+
+    /// What its proof is recognized by, where the token is bound to a key.
+    pub(crate) const fn proof(&self) -> Option<[u8; 32]> {
+        self.proof
     }
 }
 
@@ -86,6 +113,7 @@ impl Gateway {
         operation: Operation,
         action: &'static str,
     ) -> Result<VerifiedGrant, Error> {
+        self.clock.believe()?;
         let (keys, now) = (self.keys(), self.clock.now());
         match verify(&caller.authenticated, operation, &self.shelf, keys.document(), now) {
             Ok(grant) => Ok(grant),
@@ -101,7 +129,10 @@ impl Gateway {
         refused: Refused,
     ) -> Result<Error, Error> {
         self.keep_proof(caller).await?;
-        match self.shelf.by_id(caller.authenticated.grant_id()) {
+        if refused == Refused::Token {
+            return Ok(Unauthenticated::Token(TokenError::Expired).into());
+        }
+        match self.shelf.by_hash(caller.authenticated.grant_hash()) {
             Some(record) => self.refuse(&record, action, refused).await,
             // The grant was never here: the token is none of ours, whatever its signature says.
             None => Ok(Unauthenticated::NoToken.into()),
@@ -114,7 +145,7 @@ impl Gateway {
     /// [`Error::Store`].
     pub async fn keep_proof(self: &Arc<Self>, caller: &Caller) -> Result<(), Error> {
         if let Some(key) = caller.proof {
-            self.commit(move |w| Ok(w.tx.put(PROOFS, &key, &encode(&w.now.plus(REMEMBERED))?)?)).await?;
+            self.remember_proof(key).await?;
         }
         Ok(())
     }
@@ -141,23 +172,16 @@ impl Gateway {
         let request_id = asked_as.unwrap_or_else(|| RequestId::new(self.clock.now(), &*self.random));
         let question =
             Question { caller, grant: &grant, profile, query: &query, after, request_id: &request_id };
-        for _ in 1..ATTEMPTS {
-            match self.answer_once(&question).await {
-                Err(Error::Conflict(CHANGED)) => {}
-                answered => return answered,
-            }
-        }
-        self.answer_once(&question).await
+        until_it_holds(|| self.answer_once(&question)).await
     }
 
     async fn answer_once(self: &Arc<Self>, question: &Question<'_>) -> Result<Vec<u8>, Error> {
         if let Some(answered) = self.try_answer(question, false).await? {
             return Ok(answered);
         }
-        let grant = question.grant.grant().grant_id;
-        let disclosing = self.shelf.disclosing(grant).ok_or(Error::NotFound)?;
+        let disclosing = self.shelf.disclosing(question.grant.hash());
         let _one_by_one = disclosing.lock().await;
-        self.try_answer(question, true).await?.ok_or(Error::Conflict("try again"))
+        self.try_answer(question, true).await?.ok_or(Error::Overtaken)
     }
 
     /// What the grant says of this query, beyond its state.
@@ -181,7 +205,7 @@ impl Gateway {
         may_disclose: bool,
     ) -> Result<Option<Vec<u8>>, Error> {
         let Question { caller, grant, profile, query, after, request_id } = *question;
-        let before = self.shelf.disclosed(grant.grant().grant_id);
+        let before = self.shelf.allowance(grant.hash());
         let seen = self.view(grant, query.include_embeddings, &before).await?;
         let meaning = self.meaning(&seen, grant.grant(), query).await;
         let answer = answer(&seen.view, &before, query, meaning.as_ref(), after);
@@ -192,10 +216,10 @@ impl Gateway {
         let response_id = RequestId::new(self.clock.now(), &*self.random);
         let receipt =
             self.query_draft(grant, profile, query, request_id, &items, &response_id, answer.tags())?;
-        let newly = answer.newly_disclosed().to_vec();
-        let got_before = answer.items().len() - newly.len();
+        let got_before = answer.items().len() - answer.newly_disclosed().len();
         let cost = budget::cost(got_before as u64);
-        let receipt = self.commit_answer(caller, grant, receipt, newly, cost, &seen).await?;
+        let basis = Basis::new(&seen, answer.items(), Operation::Query);
+        let recorded = self.commit_answer(caller, grant, receipt, cost, basis).await?;
         metrics::counter!("oap_queries_total").increment(1);
         let level = grant.grant().trust_level;
         let frame = Frame {
@@ -210,7 +234,8 @@ impl Gateway {
                 .map(|position| self.seal_cursor(position, grant, query.binding()?))
                 .transpose()?,
         };
-        Ok(Some(respond(&items, &frame, &receipt, self.keys().current())?.into_bytes()))
+        let Recorded { receipt, keys } = recorded.into_inner();
+        Ok(Some(respond(&items, &frame, &receipt, keys.current())?.into_bytes()))
     }
 
     #[expect(clippy::too_many_arguments, reason = "everything that a receipt names")]
@@ -226,7 +251,7 @@ impl Gateway {
     ) -> Result<Draft, Error> {
         let mut draft = self.draft(ReceiptType::Invocation, "memory.query", grant.grant().grantee.as_str());
         draft.rules = ["grant.active", "grant.filter", "projection.profile"].map(str::to_owned).to_vec();
-        draft.more = facts(grant.grant(), grant.hash(), grant.ancestors());
+        draft.more = facts(grant.grant(), grant.hash(), &grant.ancestors());
         draft.more.insert("profile_hash".to_owned(), json!(profile.hash()));
         if let Some(purpose) = &query.purpose {
             draft.more.insert("purpose".to_owned(), json!(purpose));
@@ -239,48 +264,45 @@ impl Gateway {
         Ok(draft)
     }
 
-    /// Makes the receipt durable, together with what it says: that the grant was in force, what was disclosed
-    /// for the first time, and that the proof is used up.
+    /// Makes the receipt durable, together with what it says: that the grant was in force, what was disclosed for the
+    /// first time, and that the proof is used up. Everything that the answer rests on is read again here: the grant and
+    /// those that it was made from, what the owner owes, every item that is shown, and what may still be disclosed.
+    ///
+    /// # Errors
+    /// [`Error::Overtaken`] when something changed since the answer was made; [`Error::Refused`] with a receipt.
     pub(crate) async fn commit_answer(
         self: &Arc<Self>,
         caller: &Caller,
         grant: &VerifiedGrant,
         receipt: Draft,
-        newly: Vec<ItemId>,
         cost: u64,
-        seen: &Seen,
-    ) -> Result<Stored<Receipt>, Error> {
-        let (id, action) = (grant.grant().grant_id, receipt.action);
-        let record = self.shelf.by_id(id).ok_or(Error::NotFound)?;
-        let (ancestors, proof) = (grant.ancestors().to_vec(), caller.proof);
+        basis: Basis,
+    ) -> Result<Stored<Recorded>, Error> {
+        let action = receipt.action;
         let chain = chain_of(&grant.grant().granter.scope);
-        let (gateway, charged) = (self.clone(), grant.clone());
-        let (decided, obligations) = (Decided::of(seen, grant.grant()), seen.obligations);
+        let shelved = self.shelf.chain(grant.hash());
+        let (authenticated, proof, grant) = (caller.authenticated.clone(), caller.proof, grant.clone());
         let committed = self
             .commit(move |w| {
-                gateway.still_granted(w.tx, &record, &ancestors)?;
-                if gates::owed(w.tx)? != obligations {
-                    return Err(Error::Conflict(CHANGED));
-                }
-                w.decided(receipt.decision, &decided)?;
-                w.charge(&charged, cost)?;
-                for item in &newly {
-                    w.tx.put(DISCLOSED, &disclosed(id, *item), &[])?;
-                }
+                let standing = w.standing(shelved)?;
+                verify(&authenticated, basis.operation, &standing, w.keys.document(), w.now)
+                    .map_err(Error::Judged)?;
+                authenticated.still(w.keys.document(), w.now).map_err(Error::Judged)?;
+                w.still_so(&basis)?;
+                let shown: Vec<ItemId> = basis.items.iter().map(|(item, _)| *item).collect();
+                w.disclose(&standing, &shown)?;
+                w.decided(receipt.decision, &Decided::of(&basis.seen, grant.grant()))?;
+                w.charge(&grant, cost)?;
                 if let Some(key) = proof {
                     w.tx.put(PROOFS, &key, &encode(&w.now.plus(REMEMBERED))?)?;
                 }
                 let receipt = w.receipt(&chain, receipt)?;
-                w.tx.on_commit(move || gateway.shelf.disclose(id, &newly));
-                Ok(receipt)
+                Ok(Recorded { receipt, keys: w.keys.clone() })
             })
             .await;
         match committed {
-            // A revocation that was committed just before: refused like any query after it.
-            Err(Error::Conflict("the grant is being revoked")) => {
-                let refused = Refused::Inactive(oap_grants::GrantState::Revoked);
-                Err(self.refuse_caller(caller, action, refused).await?)
-            }
+            // It ended just before: refused like any query after it.
+            Err(Error::Judged(refused)) => Err(self.refuse_caller(caller, action, refused).await?),
             Err(Error::Spent) => Err(self.refuse_caller(caller, action, Refused::Budget).await?),
             committed => committed,
         }
@@ -296,28 +318,33 @@ impl Gateway {
             return Err(self.refuse_caller(caller, "memory.vector", Refused::Embeddings).await?);
         }
         let profile = self.profile(&grant.grant().redaction_profile).ok_or(Error::NotFound)?;
-        for _ in 0..ATTEMPTS {
-            let before = self.shelf.disclosed(grant.grant().grant_id);
-            let seen = self.view(&grant, true, &before).await?;
-            let found = seen.view.item(item).zip(seen.view.vector(item)).filter(|_| before.contains(item));
-            let Some((shown, vector)) = found else {
-                self.keep_proof(caller).await?;
-                return Err(Error::NotFound);
-            };
-            let bytes = vector.to_bytes();
-            let mut draft =
-                self.draft(ReceiptType::Invocation, "memory.vector", grant.grant().grantee.as_str());
-            draft.rules = ["grant.active", "grant.embedding_access"].map(str::to_owned).to_vec();
-            draft.more = facts(grant.grant(), grant.hash(), grant.ancestors());
-            draft.more.insert("profile_hash".to_owned(), json!(profile.hash()));
-            draft.output_hash = Some(Hash::of(&bytes));
-            draft.tags = vec![item_tag(item, shown.commitment())];
-            match self.commit_answer(caller, &grant, draft, Vec::new(), budget::cost(1), &seen).await {
-                Err(Error::Conflict(CHANGED)) => {}
-                committed => return committed.map(|_| bytes),
-            }
-        }
-        Err(Error::Conflict(CHANGED))
+        until_it_holds(|| self.vector_once(caller, &grant, profile, item)).await
+    }
+
+    async fn vector_once(
+        self: &Arc<Self>,
+        caller: &Caller,
+        grant: &VerifiedGrant,
+        profile: &Profile,
+        item: ItemId,
+    ) -> Result<Vec<u8>, Error> {
+        let before = self.shelf.allowance(grant.hash());
+        let seen = self.view(grant, true, &before).await?;
+        let found = seen.view.item(item).zip(seen.view.vector(item)).filter(|_| before.contains(item));
+        let Some((shown, vector)) = found else {
+            self.keep_proof(caller).await?;
+            return Err(Error::NotFound);
+        };
+        let bytes = vector.to_bytes();
+        let mut draft = self.draft(ReceiptType::Invocation, "memory.vector", grant.grant().grantee.as_str());
+        draft.rules = ["grant.active", "grant.embedding_access"].map(str::to_owned).to_vec();
+        draft.more = facts(grant.grant(), grant.hash(), &grant.ancestors());
+        draft.more.insert("profile_hash".to_owned(), json!(profile.hash()));
+        draft.output_hash = Some(Hash::of(&bytes));
+        draft.tags = vec![item_tag(item, shown.commitment())];
+        let basis = Basis::new(&seen, std::iter::once(shown), Operation::Query);
+        self.commit_answer(caller, grant, draft, budget::cost(1), basis).await?;
+        Ok(bytes)
     }
 
     fn seal_cursor(&self, at: Position, grant: &VerifiedGrant, binding: Hash) -> Result<String, Error> {
@@ -350,6 +377,35 @@ impl Gateway {
             _ => Rank::Captured(Timestamp::from_millis(rank)),
         };
         Ok(Position { rank, item: ItemId::from_bytes(*item) })
+    }
+}
+
+/// An answer's receipt, and the keys that were in use where it was recorded: the answer is signed with them too.
+#[derive(Clone)]
+pub(crate) struct Recorded {
+    pub receipt: Receipt,
+    pub keys: Arc<Keyring>,
+}
+
+impl Writing<'_, '_> {
+    /// That what an answer was made of is still so: no gate has changed, nothing that it shows has another link by
+    /// now (every change of an item is one), and nothing has ended.
+    fn still_so(&self, basis: &Basis) -> Result<(), Error> {
+        if gates::owed(self.tx)? != basis.seen.obligations {
+            return Err(Error::Overtaken);
+        }
+        if basis.seen.view.ends().is_some_and(|end| end <= self.now) {
+            return Err(Error::Overtaken);
+        }
+        for (item, last) in &basis.items {
+            let next = last.checked_add(1).ok_or(Error::NotFound)?;
+            if self.tx.contains(LINKS, &entry(*item, next))?
+                || !self.tx.contains(LINKS, &entry(*item, *last))?
+            {
+                return Err(Error::Overtaken);
+            }
+        }
+        Ok(())
     }
 }
 

@@ -9,14 +9,19 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 /// Most entries of an archive, and most files of a folder.
-const MAX_FILES: usize = 200_000;
+pub const MAX_FILES: usize = 200_000;
 /// Deepest folder.
-const MAX_DEPTH: usize = 32;
+pub const MAX_DEPTH: usize = 32;
+/// Most bytes that an entry of an archive may unfold to. It is read as a stream; what is held of it is one record.
+pub const MAX_ENTRY: u64 = 4 << 30;
 /// Most bytes that an archive may unfold to.
-const MAX_UNFOLDED: u64 = 64 << 30;
+pub const MAX_UNFOLDED: u64 = 16 << 30;
 /// An entry that unfolds to more than [`BOMB_BYTES`] and to more than so many times its size is a bomb.
-const BOMB_RATIO: u64 = 200;
-const BOMB_BYTES: u64 = 16 << 20;
+pub const BOMB_RATIO: u64 = 100;
+/// See [`BOMB_RATIO`].
+pub const BOMB_BYTES: u64 = 16 << 20;
+/// Longest name of an entry, in bytes; records carry it.
+pub const MAX_NAME: usize = 1024;
 
 /// What to read.
 pub struct Source<'a> {
@@ -186,10 +191,14 @@ fn archive(source: &Source, mut origins: Origins, told: Told, sink: import::Sink
             continue;
         }
         let name = entry.name().map_or_else(|_| format!("entry {index}"), |name| name.into_owned());
-        let why = if entry.enclosed_name().is_none() || entry.is_symlink() {
+        let why = if name.len() > MAX_NAME {
+            Some("its name is too long")
+        } else if entry.enclosed_name().is_none() || entry.is_symlink() {
             Some("its name leads out of the archive, or it is a link")
         } else if entry.size() > BOMB_BYTES && entry.size() / BOMB_RATIO > entry.compressed_size() {
             Some("it unfolds to many times its size")
+        } else if entry.size() > MAX_ENTRY {
+            Some("it unfolds to too much")
         } else if entry.size() > left {
             Some("the archive unfolds to too much")
         } else {

@@ -180,10 +180,11 @@ async fn inverting_an_embedding() {
         draft["embedding_access"] = json!(true);
         let grant = world.issue(&draft).await;
         let grant = oap_grants::grant::UnverifiedGrant::parse(grant).unwrap();
-        let disclosed = oap_memory::view::Disclosed::new(10, []);
+        let disclosed = oap_memory::view::Allowance::unused(10);
         let gateway = world.gateway.clone();
         let seen = tokio::task::spawn_blocking(move || {
-            gateway.slice(grant.unverified(), false, true, &disclosed).unwrap()
+            let grantees = vec![grant.unverified().grantee.clone()];
+            gateway.slice(grant.unverified(), grantees, true, &disclosed).unwrap()
         });
         vectors.push(seen.await.unwrap().view.vectors()[0].clone());
     }

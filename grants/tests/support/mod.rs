@@ -89,9 +89,6 @@ impl Book {
 }
 
 impl GrantBook for Book {
-    fn by_id(&self, id: GrantId) -> Option<GrantRecord> {
-        self.0.get(&id).cloned()
-    }
     fn by_hash(&self, hash: Hash) -> Option<GrantRecord> {
         self.0.values().find(|r| r.grant.hash() == hash).cloned()
     }

@@ -14,7 +14,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
 /// Largest document that is read, in bytes.
-const MAX_DOCUMENT: usize = 64 * 1024;
+pub const MAX_DOCUMENT: usize = 64 * 1024;
 /// Time for name, connection and document together.
 const TIMEOUT: Duration = Duration::from_secs(5);
 

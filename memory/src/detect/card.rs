@@ -4,7 +4,8 @@ use card_validate::Validate;
 use std::ops::Range;
 use std::sync::LazyLock;
 
-static PATTERN: LazyLock<regex::Regex> = LazyLock::new(|| super::pattern(r"\b\d{4}(?:[ -]?\d{2,6}){2,4}\b"));
+static PATTERN: LazyLock<regex::Regex> =
+    LazyLock::new(|| super::pattern(r"\b[0-9]{4}(?:[ -]?[0-9]{2,6}){2,4}\b"));
 
 pub(super) fn find(text: &str) -> Vec<Range<usize>> {
     PATTERN.find_iter(text).filter(|m| is_card(m.as_str())).map(|m| m.range()).collect()

@@ -14,10 +14,10 @@ static PATTERN: LazyLock<regex::Regex> = LazyLock::new(|| {
         (?:[\s:,–-]+(?:on|in|the|is|was|am|ist|den|dem|war|it|his|her|your|my|falls|of|born|date)\b){0,4}
         [\s:,.–(-]*
         (?<date>
-            \d{4}-\d{1,2}-\d{1,2}
-          | \d{1,2}[./-]\ ?\d{1,2}[./-]\ ?(?:19|20)?\d{2}\b
-          | \d{1,2}(?:\.|st|nd|rd|th)?\ (?:of\ )?(?:jan(?:uary|uar)?|jänner|feb(?:ruary|ruar)?|mar(?:ch)?|märz|apr(?:il)?|may|mai|june?|juni|july?|juli|aug(?:ust)?|sep(?:t(?:ember)?)?|oct(?:ober)?|okt(?:ober)?|nov(?:ember)?|dec(?:ember)?|dez(?:ember)?)\.?(?:,?\ (?:19|20)\d{2})?
-          | (?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sep(?:t(?:ember)?)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\.?\ \d{1,2}(?:st|nd|rd|th)?(?:,?\ (?:19|20)\d{2})?
+            [0-9]{4}-[0-9]{1,2}-[0-9]{1,2}
+          | [0-9]{1,2}[./-]\ ?[0-9]{1,2}[./-]\ ?(?:19|20)?[0-9]{2}\b
+          | [0-9]{1,2}(?:\.|st|nd|rd|th)?\ (?:of\ )?(?:jan(?:uary|uar)?|jänner|feb(?:ruary|ruar)?|mar(?:ch)?|märz|apr(?:il)?|may|mai|june?|juni|july?|juli|aug(?:ust)?|sep(?:t(?:ember)?)?|oct(?:ober)?|okt(?:ober)?|nov(?:ember)?|dec(?:ember)?|dez(?:ember)?)\.?(?:,?\ (?:19|20)[0-9]{2})?
+          | (?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sep(?:t(?:ember)?)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\.?\ [0-9]{1,2}(?:st|nd|rd|th)?(?:,?\ (?:19|20)[0-9]{2})?
         )\b",
     )
 });

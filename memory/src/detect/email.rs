@@ -8,12 +8,12 @@ pub(super) fn find(text: &str) -> Vec<Range<usize>> {
 
 /// The address around an `@`, if there is one.
 fn around(text: &str, at: usize) -> Option<Range<usize>> {
-    let local = text[..at].trim_end_matches(is_local);
+    let (before, after) = super::around(text, &(at..at + 1));
+    let local = before.get(before.trim_end_matches(is_local).len()..)?;
     // Punctuation that may stand in a local part, but before an address rather stands in the sentence.
-    let start = at - text[local.len()..at].trim_start_matches(|c: char| !c.is_alphanumeric()).len();
-    let domain = &text[at + 1..];
-    let end = domain.find(|c: char| !is_domain(c)).unwrap_or(domain.len());
-    let domain = domain[..end].trim_end_matches(['.', '-', '_']);
+    let start = at - local.trim_start_matches(|c: char| !c.is_alphanumeric()).len();
+    let end = after.find(|c: char| !is_domain(c)).unwrap_or(after.len());
+    let domain = after.get(..end)?.trim_end_matches(['.', '-', '_']);
     (start < at && is_domain_name(domain)).then(|| start..at + 1 + domain.len())
 }
 

@@ -2,21 +2,30 @@
 //!
 //! A detector only proposes; [`segments`] settles overlaps and cuts the text. What a detector misses stays in a
 //! plain run and is shown to whoever may see text at all: detection is a help, the trust level is the boundary.
+//!
+//! Text is foreign: nothing here indexes or slices it, and a text has a bounded number of spans ([`max_spans`]).
+
+#![deny(clippy::indexing_slicing, clippy::string_slice)]
 
 mod address;
 mod card;
 mod date;
 mod email;
+mod fold;
 mod iban;
 mod ip;
 mod national_id;
 mod people;
 mod phone;
 mod secret;
+mod spans;
 mod url;
 
 use crate::item::closed_enum;
+use fold::Folded;
 pub use people::{People, of_contact};
+pub use phone::MAX_NUMBERS;
+use spans::Span;
 use std::ops::Range;
 
 closed_enum! {
@@ -44,6 +53,9 @@ closed_enum! {
         Address = "street_address",
         /// The name, e-mail address or telephone number of one of the owner's contacts.
         ThirdParty = "third_party",
+        /// A stretch of a text that has too many spans of several classes to tell them apart. Shown only where a text is
+        /// shown whole.
+        Mixed = "mixed",
     }
 }
 
@@ -72,6 +84,18 @@ impl SpanClass {
     }
 }
 
+/// Spans that a text of any length may have.
+pub const FREE_SPANS: usize = 32;
+/// Beyond [`FREE_SPANS`], a text has at most one span for so many of its bytes.
+pub const BYTES_PER_SPAN: usize = 96;
+
+/// Most spans of a text of that length, in bytes. Where there are more, those nearest to each other become one, with what
+/// stands between them: a span of their class, or [`SpanClass::Mixed`].
+#[must_use]
+pub const fn max_spans(length: usize) -> usize {
+    FREE_SPANS + length / BYTES_PER_SPAN
+}
+
 /// Cuts a text into plain runs and spans. Together the segments are the text.
 ///
 /// Where spans overlap, the class that comes first in [`SpanClass::ALL`] wins, then the longer span: an e-mail
@@ -79,56 +103,59 @@ impl SpanClass {
 /// and their own e-mail addresses and telephone numbers, are third-party spans.
 #[must_use]
 pub fn segments(text: &str, people: &People) -> Vec<Segment> {
-    let mut found: Vec<(SpanClass, Range<usize>)> = Vec::new();
-    for (class, detector) in DETECTORS {
-        found.extend(detector(text).into_iter().map(|range| (*class, range)));
+    let mut found = find(text, people);
+    if let Some(folded) = Folded::of(text) {
+        let place = |span: Found| Some(Found { range: folded.place(&span.range)?, ..span });
+        found.extend(find(folded.text(), people).into_iter().filter_map(place));
     }
-    found.extend(people.find(text).into_iter().map(|range| (SpanClass::ThirdParty, range)));
-    found.sort_by_key(|(class, range)| (*class, std::cmp::Reverse(range.len()), range.start));
-    let mut kept: Vec<(SpanClass, Range<usize>)> = Vec::new();
-    for (class, range) in found {
-        let class = match class {
-            SpanClass::Email if people.has_email(&text[range.clone()]) => SpanClass::ThirdParty,
-            SpanClass::Phone if people.has_phone(&text[range.clone()]) => SpanClass::ThirdParty,
-            class => class,
-        };
-        let overlapping =
-            kept.iter_mut().filter(|(_, other)| range.start < other.end && other.start < range.end);
-        let mut free = true;
-        for (other, _) in overlapping {
-            free = false;
-            if class == SpanClass::ThirdParty && other.about_people() {
-                *other = SpanClass::ThirdParty;
-            }
-        }
-        if free {
-            kept.push((class, range));
-        }
-    }
-    kept.sort_by_key(|(_, range)| range.start);
-    kept.dedup_by(|next, name| {
-        // Given and family name are one span.
-        let people = next.0 == SpanClass::ThirdParty && name.0 == SpanClass::ThirdParty;
-        let one = people && matches!(&text[name.1.end..next.1.start], " " | "-");
-        if one {
-            name.1.end = next.1.end;
-        }
-        one
-    });
-    let mut segments = Vec::new();
+    let spans = spans::bounded(spans::settle(text, found), max_spans(text.len()));
+    let mut segments = Vec::with_capacity(2 * spans.len() + 1);
     let mut end = 0;
     let mut push = |class, range: Range<usize>| {
-        if !range.is_empty() {
-            segments.push(Segment { class, text: text[range].to_owned() });
+        if let Some(text) = text.get(range).filter(|text| !text.is_empty()) {
+            segments.push(Segment { class, text: text.to_owned() });
         }
     };
-    for (class, range) in kept {
+    for Span { class, range } in spans {
         push(None, end..range.start);
         end = range.end;
         push(Some(class), range);
     }
     push(None, end..text.len());
     segments
+}
+
+/// What a detector proposes.
+struct Found {
+    /// The class of the detector; its order settles overlaps.
+    by: SpanClass,
+    /// The class that the span gets.
+    class: SpanClass,
+    range: Range<usize>,
+}
+
+/// Everything that the detectors propose in a text.
+fn find(text: &str, people: &People) -> Vec<Found> {
+    let mut found = Vec::new();
+    for (by, detector) in DETECTORS {
+        found.extend(detector(text).into_iter().map(|range| {
+            let said = text.get(range.clone()).unwrap_or_default();
+            let class = match by {
+                SpanClass::Email if people.has_email(said) => SpanClass::ThirdParty,
+                SpanClass::Phone if people.has_phone(said) => SpanClass::ThirdParty,
+                by => *by,
+            };
+            Found { by: *by, class, range }
+        }));
+    }
+    let name = |range| Found { by: SpanClass::ThirdParty, class: SpanClass::ThirdParty, range };
+    found.extend(people.find(text).into_iter().map(name));
+    found
+}
+
+/// The text before a range, and the text after it.
+fn around<'t>(text: &'t str, range: &Range<usize>) -> (&'t str, &'t str) {
+    (text.get(..range.start).unwrap_or_default(), text.get(range.end..).unwrap_or_default())
 }
 
 type Detector = fn(&str) -> Vec<Range<usize>>;

@@ -3,6 +3,7 @@
 //! Words are compared without case and accents, and with the endings that names take in English and German
 //! (`Anna's`, `Annas`, `Müllers`, `Jonasen`). `ä` is also `ae`.
 
+use super::fold::Folded;
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -39,18 +40,25 @@ impl People {
     pub fn new<'a>(words: impl IntoIterator<Item = &'a str>) -> Self {
         let mut people = Self::default();
         for word in words {
-            if word.contains('@') {
-                people.emails.insert(word.trim().to_lowercase());
-            } else if word.bytes().filter(u8::is_ascii_digit).count() >= PHONE_DIGITS {
-                people.phones.extend(tail(word));
-            } else {
-                for part in WORD.find_iter(word).filter(|part| part.as_str().chars().count() >= MIN_NAME) {
-                    people.names.insert(fold(part.as_str()));
-                    people.names.insert(fold(&umlauts(part.as_str())));
-                }
+            people.add(word);
+            if let Some(folded) = Folded::of(word) {
+                people.add(folded.text());
             }
         }
         people
+    }
+
+    fn add(&mut self, word: &str) {
+        if word.contains('@') {
+            self.emails.insert(word.trim().to_lowercase());
+        } else if word.bytes().filter(u8::is_ascii_digit).count() >= PHONE_DIGITS {
+            self.phones.extend(tail(word));
+        } else {
+            for part in WORD.find_iter(word).filter(|part| part.as_str().chars().count() >= MIN_NAME) {
+                self.names.insert(fold(part.as_str()));
+                self.names.insert(fold(&umlauts(part.as_str())));
+            }
+        }
     }
 
     /// Whether that e-mail address is one of theirs.
@@ -70,11 +78,10 @@ impl People {
         }
         let is_name = |word: &regex::Match| {
             // In the middle of an address names are written small.
-            let glued = text[..word.start()].ends_with(['@', '.', '_', '-', '+'])
-                || text[word.end()..].starts_with(['@', '_', '+'])
-                || text[word.end()..]
-                    .strip_prefix(['.', '-'])
-                    .is_some_and(|rest| rest.starts_with(char::is_alphanumeric));
+            let (before, after) = super::around(text, &word.range());
+            let glued = before.ends_with(['@', '.', '_', '-', '+'])
+                || after.starts_with(['@', '_', '+'])
+                || after.strip_prefix(['.', '-']).is_some_and(|rest| rest.starts_with(char::is_alphanumeric));
             self.is_name(word.as_str(), glued)
         };
         WORD.find_iter(text).filter(is_name).map(|word| word.range()).collect()
@@ -122,7 +129,7 @@ pub fn of_contact(structured: &Map<String, Value>) -> Vec<String> {
 fn tail(phone: &str) -> Option<String> {
     let digits: String = phone.chars().filter(char::is_ascii_digit).collect();
     let start = digits.len().checked_sub(PHONE_DIGITS)?;
-    Some(digits[start..].to_owned())
+    digits.get(start..).map(str::to_owned)
 }
 
 /// Without case, accents and compatibility forms.

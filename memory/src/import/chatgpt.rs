@@ -6,7 +6,7 @@ mod marks;
 mod order;
 mod own;
 
-use super::{Draft, File, Reach, Sink, json, skipped, text, time};
+use super::{Draft, File, MAX_ID, Reach, Sink, json, skipped, text, time};
 use oap_identity::Timestamp;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
@@ -71,7 +71,7 @@ struct Thread<'a> {
 
 fn conversation(conversation: &Value, place: &str, sink: Sink) -> ControlFlow<()> {
     let id = [&conversation["conversation_id"], &conversation["id"]].into_iter().find_map(Value::as_str);
-    let Some(id) = id else {
+    let Some(id) = id.filter(|id| id.len() <= MAX_ID) else {
         return sink(super::refused(place.to_owned(), "a conversation without id"));
     };
     let Some(mapping) = conversation["mapping"].as_object() else {
@@ -180,10 +180,13 @@ fn thread_of<'a>(conversation: &'a Value, mapping: &'a Map<String, Value>) -> BT
     seen
 }
 
+/// Most nodes between a message and the one that it answers.
+const MAX_STEPS: usize = 64;
+
 /// The nearest node above that says something.
 fn parent(node: &Value, mapping: &Map<String, Value>) -> Option<Value> {
     let mut at = node["parent"].as_str()?;
-    for _ in 0..mapping.len() {
+    for _ in 0..MAX_STEPS {
         let parent = mapping.get(at)?;
         let role = parent["message"]["author"]["role"].as_str();
         if matches!(role, Some("user" | "assistant")) {

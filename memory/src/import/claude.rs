@@ -1,6 +1,6 @@
 //! Claude's data export: `conversations.json`, `projects.json`, `memories.json`.
 
-use super::{Draft, File, Reach, Sink, json, skipped, text, time};
+use super::{Draft, File, MAX_ID, Reach, Sink, json, skipped, text, time};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -35,7 +35,7 @@ pub(super) fn read(file: File, sink: Sink) {
 
 fn conversation(conversation: &Value, place: &str, sink: Sink) -> ControlFlow<()> {
     let thread = text(conversation, "uuid");
-    if thread.is_empty() {
+    if thread.is_empty() || thread.len() > MAX_ID {
         return sink(super::refused(place.to_owned(), "a conversation without uuid"));
     }
     let account = &conversation["account"]["uuid"];

@@ -1,21 +1,27 @@
-//! Elements of large JSON documents one by one: what is held in memory is one of them.
+//! Elements of large JSON documents one by one: what is held in memory is one of them, of at most [`MAX_ELEMENT`] bytes.
 
-use super::{File, Sink, refused};
-use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use super::bounded::Bounded;
+use super::{File, MAX_ELEMENT, Sink, refused};
+use oap_identity::json::max_nodes;
+use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
+use serde_json::value::RawValue;
+use std::cell::Cell;
 use std::fmt;
-use std::io::{BufReader, Read};
+use std::io::BufReader;
 use std::ops::ControlFlow;
 
 /// What takes elements: the list that they stand in (empty for the document itself), their number, and the element.
-pub(super) type Take<'a> = &'a mut dyn FnMut(&str, usize, Value) -> ControlFlow<()>;
+type Take<'a> = &'a mut dyn FnMut(&str, usize, Result<Value, String>) -> ControlFlow<()>;
 
 /// Calls `take` for each element of the document if it is an array; if it is an object, for each element of the members
 /// that are arrays and named in `lists`, and for the object itself without them, last.
-pub(super) fn elements(file: &mut File, lists: &[&str], take: Take) -> Result<(), String> {
+fn elements(file: &mut File, lists: &[&str], take: Take) -> Result<(), String> {
     let mut stopped = false;
-    let mut reader = serde_json::Deserializer::from_reader(BufReader::new(&mut *file.bytes as &mut dyn Read));
-    let seed = Document { lists, take, stopped: &mut stopped };
+    let left = Cell::new(MAX_ELEMENT);
+    let bytes = Bounded::new(&mut *file.bytes, MAX_ELEMENT, &left);
+    let mut reader = serde_json::Deserializer::from_reader(BufReader::new(bytes));
+    let seed = Document { lists, walk: Walk { take, stopped: &mut stopped, left: &left } };
     let read = seed.deserialize(&mut reader);
     match read {
         _ if stopped => Ok(()),
@@ -32,16 +38,59 @@ pub(super) fn each(
     mut take: impl FnMut(&str, usize, Value, Sink) -> ControlFlow<()>,
 ) {
     let name = file.name.to_owned();
-    let read = elements(&mut file, lists, &mut |list, number, value| take(list, number, value, sink));
+    let read = elements(&mut file, lists, &mut |list, number, value| match value {
+        Ok(value) => take(list, number, value, sink),
+        Err(reason) => sink(refused(format!("{name}[{number}]"), reason)),
+    });
     if let Err(reason) = read {
         let _ = sink(refused(name, format!("{reason}; what came before it was read")));
     }
 }
 
+/// Hands over element by element.
+struct Walk<'t> {
+    take: Take<'t>,
+    stopped: &'t mut bool,
+    /// What the element under way may still take, in bytes.
+    left: &'t Cell<usize>,
+}
+
+impl Walk<'_> {
+    /// Hands over an element; whether to go on.
+    fn hand(&mut self, list: &str, number: usize, raw: &RawValue) -> bool {
+        *self.stopped = (self.take)(list, number, value(raw)).is_break();
+        self.left.set(MAX_ELEMENT);
+        !*self.stopped
+    }
+}
+
+/// An element, of no more values than its length allows.
+fn value(raw: &RawValue) -> Result<Value, String> {
+    let text = raw.get();
+    if nodes(text) > max_nodes(text.len()) {
+        return Err("too many values for its length".to_owned());
+    }
+    serde_json::from_str(text).map_err(|e| e.to_string())
+}
+
+/// At least as many as a JSON text has values.
+fn nodes(text: &str) -> usize {
+    let (mut nodes, mut quoted, mut escaped) = (1, false, false);
+    for byte in text.bytes() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = quoted,
+            b'"' => quoted = !quoted,
+            b',' | b'[' | b'{' if !quoted => nodes += 1,
+            _ => {}
+        }
+    }
+    nodes
+}
+
 struct Document<'a, 't> {
     lists: &'a [&'a str],
-    take: Take<'t>,
-    stopped: &'a mut bool,
+    walk: Walk<'t>,
 }
 
 impl<'de> DeserializeSeed<'de> for Document<'_, '_> {
@@ -58,57 +107,66 @@ impl<'de> Visitor<'de> for Document<'_, '_> {
         f.write_str("an object or an array")
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<(), A::Error> {
-        walk("", seq, self.take, self.stopped)
+    fn visit_seq<A: SeqAccess<'de>>(mut self, seq: A) -> Result<(), A::Error> {
+        List { name: "", walk: &mut self.walk }.visit_seq(seq)
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+    fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<(), A::Error> {
         let mut rest = serde_json::Map::new();
         while let Some(name) = map.next_key::<String>()? {
             if self.lists.contains(&name.as_str()) {
-                map.next_value_seed(List { name: &name, take: self.take, stopped: self.stopped })?;
-                if *self.stopped {
+                let before = self.walk.left.get();
+                map.next_value_seed(List { name: &name, walk: &mut self.walk })?;
+                if *self.walk.stopped {
                     return Ok(());
                 }
+                // What is held of the document itself counts on.
+                self.walk.left.set(before);
             } else {
-                rest.insert(name, map.next_value()?);
+                let raw: Box<RawValue> = map.next_value()?;
+                rest.insert(name, value(&raw).map_err(A::Error::custom)?);
             }
         }
-        *self.stopped = (self.take)("", 0, Value::Object(rest)).is_break();
+        *self.walk.stopped = (self.walk.take)("", 0, Ok(Value::Object(rest))).is_break();
         Ok(())
     }
 }
 
-struct List<'a, 't> {
+struct List<'a, 't, 'w> {
     name: &'a str,
-    take: Take<'t>,
-    stopped: &'a mut bool,
+    walk: &'w mut Walk<'t>,
 }
 
-impl<'de> DeserializeSeed<'de> for List<'_, '_> {
+impl<'de> DeserializeSeed<'de> for List<'_, '_, '_> {
     type Value = ();
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
         deserializer.deserialize_any(self)
     }
 }
 
-impl<'de> Visitor<'de> for List<'_, '_> {
+impl<'de> Visitor<'de> for List<'_, '_, '_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
         f.write_str("an array")
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<(), A::Error> {
-        walk(self.name, seq, self.take, self.stopped)
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
+        let mut number = 0;
+        while let Some(element) = seq.next_element::<Box<RawValue>>()? {
+            if !self.walk.hand(self.name, number, &element) {
+                return Ok(());
+            }
+            number += 1;
+        }
+        Ok(())
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         // A list that is written as an object: its values.
         let mut number = 0;
-        while let Some((_, value)) = map.next_entry::<IgnoredAny, Value>()? {
-            if (self.take)(self.name, number, value).is_break() {
-                *self.stopped = true;
+        while let Some((_, element)) = map.next_entry::<IgnoredAny, Box<RawValue>>()? {
+            if !self.walk.hand(self.name, number, &element) {
                 return Ok(());
             }
             number += 1;
@@ -123,21 +181,4 @@ impl<'de> Visitor<'de> for List<'_, '_> {
     fn visit_none<E>(self) -> Result<(), E> {
         Ok(())
     }
-}
-
-fn walk<'de, A: SeqAccess<'de>>(
-    list: &str,
-    mut seq: A,
-    take: Take,
-    stopped: &mut bool,
-) -> Result<(), A::Error> {
-    let mut number = 0;
-    while let Some(value) = seq.next_element::<Value>()? {
-        if take(list, number, value).is_break() {
-            *stopped = true;
-            return Ok(());
-        }
-        number += 1;
-    }
-    Ok(())
 }

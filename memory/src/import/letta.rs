@@ -24,8 +24,8 @@ pub(super) fn read(file: File, sink: Sink) {
 }
 
 fn agent(agent: &Value, place: &str, sink: Sink) -> ControlFlow<()> {
-    let id =
-        ["id", "name"].iter().map(|n| text(agent, n)).find(|t| !t.is_empty()).unwrap_or("agent").to_owned();
+    let id = ["id", "name"].iter().map(|n| text(agent, n)).find(|t| !t.is_empty()).unwrap_or("agent");
+    let id = super::start_of(id, super::MAX_ID).to_owned();
     for member in ["core_memory", "memory_blocks"] {
         for (number, found) in agent[member].as_array().into_iter().flatten().enumerate() {
             block(found, &id, &format!("{place}.{member}[{number}]"), sink)?;

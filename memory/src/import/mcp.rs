@@ -1,6 +1,6 @@
 //! The MCP reference server for memory: a graph as JSON Lines.
 
-use super::{Draft, File, Sink, refused, text};
+use super::{Draft, File, MAX_LINE, Sink, refused, text};
 use crate::lines::lines;
 use serde_json::{Map, Value, json};
 use std::ops::ControlFlow;
@@ -9,9 +9,6 @@ pub(super) const ABOUT: &str = "each observation of an entity becomes a fact abo
     observations becomes a fact of its type; the format has no times";
 
 const FROM: &str = "mcp-memory";
-/// Longest line, in bytes.
-const MAX_LINE: usize = 1 << 20;
-
 pub(super) fn read(file: File, sink: Sink) {
     let name = file.name.to_owned();
     let read = lines(&mut *file.bytes, MAX_LINE, |number, line| {

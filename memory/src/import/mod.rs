@@ -4,6 +4,7 @@
 //! same memory in every export of its account or file, so that importing again changes nothing; an [`Origin`] completes
 //! it, so that what comes from elsewhere never changes it either; and a `place` for the report.
 
+mod bounded;
 mod chatgpt;
 mod claude;
 mod dates;
@@ -33,7 +34,21 @@ use std::ops::ControlFlow;
 /// Bytes of a file that [`recognise`] looks at.
 pub const HEAD: usize = 64 * 1024;
 /// Longest text of one item, in bytes; longer ones are cut into several.
-const MAX_TEXT: usize = 32 * 1024;
+pub const MAX_TEXT: usize = 32 * 1024;
+/// Longest line of CSV, JSON Lines or an MCP memory file, in bytes.
+pub const MAX_LINE: usize = 1 << 20;
+/// Largest element of a vendor's JSON, in bytes: a conversation with all its messages.
+pub const MAX_ELEMENT: usize = 16 << 20;
+/// Largest Markdown file, in bytes.
+pub const MAX_NOTE: usize = 8 << 20;
+/// Largest front matter of a note, in bytes, as it is written and with its aliases resolved.
+pub const MAX_FRONT_MATTER: usize = 16 << 10;
+/// Deepest nesting of front matter.
+pub const MAX_FRONT_DEPTH: usize = 16;
+/// Longest tag of a record's provenance, in bytes; longer text is cut, anything else is left out.
+pub const MAX_TAG: usize = 1024;
+/// Longest id of a vendor's thread or account, in bytes.
+pub const MAX_ID: usize = 256;
 
 closed_enum! {
     /// The formats that are read.
@@ -189,7 +204,7 @@ impl Draft {
 
     /// The account at the vendor, where there is one.
     fn account(mut self, account: &Value) -> Self {
-        self.account = account.as_str().filter(|id| !id.is_empty()).map(str::to_owned);
+        self.account = account.as_str().filter(|id| (1..=MAX_ID).contains(&id.len())).map(str::to_owned);
         self
     }
 
@@ -206,8 +221,13 @@ impl Draft {
 
     /// A member of the provenance, where there is one.
     fn tag(mut self, name: &str, value: Option<&Value>) -> Self {
-        if let Some(value) = value.filter(|value| !value.is_null() && **value != "") {
-            self.item["provenance"][name] = value.clone();
+        let value = match value {
+            None | Some(Value::Null) => None,
+            Some(Value::String(text)) => Some(Value::from(start_of(text, MAX_TAG))).filter(|tag| *tag != ""),
+            Some(value) => Some(value.clone()).filter(|value| value.to_string().len() <= MAX_TAG),
+        };
+        if let Some(value) = value {
+            self.item["provenance"][name] = value;
         }
         self
     }
@@ -232,7 +252,8 @@ impl Draft {
     }
 
     fn subject(mut self, subject: Option<&str>) -> Self {
-        if let Some(subject) = subject.filter(|s| !s.is_empty()) {
+        if let Some(subject) = subject.map(|s| start_of(s, crate::item::MAX_SHORT)).filter(|s| !s.is_empty())
+        {
             self.item["subject_entity_id"] = serde_json::json!(subject);
         }
         self
@@ -274,6 +295,11 @@ impl Draft {
         }
         ControlFlow::Continue(())
     }
+}
+
+/// The beginning of a text, of at most so many bytes.
+fn start_of(text: &str, most: usize) -> &str {
+    text.get(..text.floor_char_boundary(most)).unwrap_or(text)
 }
 
 /// Pieces of at most [`MAX_TEXT`] bytes.

@@ -1,6 +1,6 @@
 //! Where records come from: what keeps the same id of two accounts, vaults or files apart.
 
-use super::{Format, Record};
+use super::{Format, MAX_ID, Record};
 use oap_identity::Hash;
 use serde_json::{Value, json};
 
@@ -119,5 +119,5 @@ pub fn account(name: &str, bytes: &[u8]) -> Option<(Format, String)> {
         (_, Value::String(id)) => (Format::Claude, id),
         _ => return None,
     };
-    (!id.is_empty()).then(|| (format, id.clone()))
+    (1..=MAX_ID).contains(&id.len()).then(|| (format, id.clone()))
 }

@@ -1,8 +1,10 @@
 //! Tables: CSV with a header, and JSON Lines, with a mapping of their columns.
 
-use super::{Draft, File, Reach, Sink, refused, skipped, time};
+use super::bounded::Bounded;
+use super::{Draft, File, MAX_LINE, Reach, Sink, refused, skipped, time};
 use crate::lines::lines;
 use serde_json::{Map, Value, json};
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::ops::ControlFlow;
@@ -10,8 +12,6 @@ use std::ops::ControlFlow;
 pub(super) const ABOUT: &str = "columns become members as the mapping says (text, kind, label, subject, captured_at, confidence, \
     scope, id); columns that it does not name become structured content; commas, semicolons, tabs or bars separate columns; without an id a row is told apart by what it says";
 
-/// Longest line, in bytes.
-const MAX_LINE: usize = 1 << 20;
 /// Bytes of a table that its separator is told by.
 const MAX_HEADER: u64 = 64 * 1024;
 /// What separates columns, the likeliest first.
@@ -64,13 +64,15 @@ impl Mapping {
 
 pub(super) fn csv(file: File, sink: Sink) {
     let (name, mapping) = (file.name.to_owned(), file.mapping);
+    let left = Cell::new(MAX_LINE);
+    let mut bytes = Bounded::new(file.bytes, MAX_LINE, &left);
     let mut head = Vec::new();
-    if let Err(error) = (&mut *file.bytes).take(MAX_HEADER).read_to_end(&mut head) {
+    if let Err(error) = (&mut bytes).take(MAX_HEADER).read_to_end(&mut head) {
         let _ = sink(refused(name, error));
         return;
     }
     let delimiter = delimiter(&head);
-    let bytes = head.chain(file.bytes);
+    let bytes = head.chain(bytes);
     let mut reader = csv::ReaderBuilder::new().flexible(false).delimiter(delimiter).from_reader(bytes);
     let header = match reader.byte_headers() {
         Ok(header) => header.clone(),
@@ -84,6 +86,7 @@ pub(super) fn csv(file: File, sink: Sink) {
     loop {
         let line = reader.position().line();
         let place = format!("{name}:{line}");
+        left.set(MAX_LINE);
         let told = match reader.read_byte_record(&mut record) {
             Ok(false) => return,
             Ok(true) => match row(&header, &record) {

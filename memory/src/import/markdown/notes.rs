@@ -1,7 +1,8 @@
 //! Notes of basic-memory and Obsidian.
 
 use super::{Pieces, front_matter, hash_tag, heading, load, tags, tell_broken};
-use crate::import::{Draft, File, Reach, Sink, skipped, time};
+use crate::import::{Draft, File, Reach, Sink, skipped, start_of, time};
+use crate::item::MAX_SHORT;
 use oap_identity::Hash;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -51,7 +52,7 @@ fn note(name: &str, text: &str, sink: Sink) -> ControlFlow<()> {
     let matter = front_matter(text);
     tell_broken(&matter, name, sink)?;
     let stem = name.rsplit('/').next().unwrap_or(name).trim_end_matches(".markdown").trim_end_matches(".md");
-    let title = matter.values["title"].as_str().unwrap_or(stem).to_owned();
+    let title = start_of(matter.values["title"].as_str().unwrap_or(stem), MAX_SHORT).to_owned();
     let tags = tags(&matter.values);
     let (body, before) = (matter.body, matter.lines);
     let note = Note { name, title, matter: matter.values, tags };
@@ -163,6 +164,10 @@ fn relation(note: &Note, bullet: &str) -> Option<Draft> {
     let context = context.trim();
     let inner = context.strip_prefix('(').and_then(|inner| inner.strip_suffix(')'));
     if inner.is_none() && !context.is_empty() {
+        return None;
+    }
+    // Each piece of a long text has them.
+    if target.len() > MAX_SHORT || context.len() > MAX_SHORT {
         return None;
     }
     let mut members = vec![("from", note.title.as_str()), ("relationType", how), ("to", target)];

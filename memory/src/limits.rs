@@ -1,0 +1,96 @@
+//! The bounds of this room, as rows that `docs/limits.md` is generated from.
+
+use crate::{answer, bridge, bundle, detect, filter, import, item, sd_jwt, size, text};
+pub use oap_identity::limits::Limit;
+
+const fn row(name: &'static str, value: usize, unit: &'static str, applies_to: &'static str) -> Limit {
+    Limit { name, value: value as u64, unit, applies_to }
+}
+
+/// Each row has the constant that is enforced.
+pub const LIMITS: &[Limit] = &[
+    row("item::MAX_TEXT", item::MAX_TEXT, "bytes", "content.text of an item"),
+    row("item::MAX_STRUCTURED", item::MAX_STRUCTURED, "bytes", "content.structured of an item"),
+    row("item::MAX_EXTENSIONS", item::MAX_EXTENSIONS, "bytes", "extensions of an item"),
+    row(
+        "item::MAX_PROVENANCE",
+        item::MAX_PROVENANCE,
+        "bytes",
+        "provenance of an item, as its owner writes it",
+    ),
+    row("item::MAX_EMBEDDING", item::MAX_EMBEDDING, "bytes", "embedding of an item"),
+    row("item::MAX_LABELS", item::MAX_LABELS, "labels", "an item"),
+    row("item::MAX_DERIVED", item::MAX_DERIVED, "item ids", "derived_from of an item"),
+    row("item::MAX_SHORT", item::MAX_SHORT, "characters", "a label or a subject of an item"),
+    row("item::MAX_TTL_DAYS", item::MAX_TTL_DAYS as usize, "days", "ttl_days of an item"),
+    row("size::MAX_DEPTH", size::MAX_DEPTH, "levels", "arrays and objects within each other in an item"),
+    row("size::MAX_PARTS", size::MAX_PARTS, "members and elements", "an item without its text"),
+    row("size::PARTS_FREE", size::PARTS_FREE, "bytes", "what the parts of an item take in its commitment"),
+    row(
+        "size::PARTS_RATIO",
+        size::PARTS_RATIO,
+        "bytes for each byte",
+        "what they take beyond size::PARTS_FREE",
+    ),
+    row("size::MAX_PARTS_BYTES", size::MAX_PARTS_BYTES, "bytes", "what they take at most"),
+    row(
+        "size::COMMITTED_FREE",
+        size::COMMITTED_FREE,
+        "bytes",
+        "the SD-JWT of an item; follows from the others",
+    ),
+    row(
+        "size::COMMITTED_RATIO",
+        size::COMMITTED_RATIO,
+        "bytes for each byte",
+        "the SD-JWT beyond size::COMMITTED_FREE",
+    ),
+    row("detect::FREE_SPANS", detect::FREE_SPANS, "spans", "a text of any length; more are joined"),
+    row(
+        "detect::BYTES_PER_SPAN",
+        detect::BYTES_PER_SPAN,
+        "bytes for each span",
+        "a text with more than detect::FREE_SPANS",
+    ),
+    row(
+        "detect::MAX_NUMBERS",
+        detect::MAX_NUMBERS,
+        "numbers",
+        "telephone numbers looked up in a text; the rest count as such",
+    ),
+    row("sd_jwt::MAX_DISCLOSURES", sd_jwt::MAX_DISCLOSURES, "disclosures", "an SD-JWT, made or read"),
+    row(
+        "text::MAX_WORD",
+        text::MAX_WORD,
+        "characters",
+        "a word that is matched; longer ones by their beginning",
+    ),
+    row("answer::MAX_QUERY", answer::MAX_QUERY, "bytes", "the words of a query"),
+    row("answer::MAX_RESULTS", answer::MAX_RESULTS as usize, "items", "an answer"),
+    row("filter::MAX_LIST", filter::MAX_LIST, "entries", "a list in a filter"),
+    row("bridge::MAX_CATEGORIES", bridge::MAX_CATEGORIES, "categories", "a Cross Scope Bridge"),
+    row("bundle::MAX_LINE", bundle::MAX_LINE, "bytes", "a line of a bundle"),
+    row(
+        "import::MAX_TEXT",
+        import::MAX_TEXT,
+        "bytes",
+        "the text of an imported record; longer ones become several",
+    ),
+    row("import::MAX_LINE", import::MAX_LINE, "bytes", "a line of CSV, JSON Lines or an MCP memory file"),
+    row(
+        "import::MAX_ELEMENT",
+        import::MAX_ELEMENT,
+        "bytes",
+        "an element of a vendor's JSON, such as a conversation",
+    ),
+    row("import::MAX_NOTE", import::MAX_NOTE, "bytes", "a Markdown file"),
+    row("import::MAX_FRONT_MATTER", import::MAX_FRONT_MATTER, "bytes", "the front matter of a note"),
+    row("import::MAX_FRONT_DEPTH", import::MAX_FRONT_DEPTH, "levels", "the front matter of a note"),
+    row(
+        "import::MAX_TAG",
+        import::MAX_TAG,
+        "bytes",
+        "a tag of an imported record's provenance; longer text is cut",
+    ),
+    row("import::MAX_ID", import::MAX_ID, "bytes", "the id of a vendor's thread"),
+];
