@@ -12,6 +12,7 @@ pub mod client;
 pub mod clock;
 pub mod config;
 pub mod embedding;
+pub mod endorsed;
 pub mod error;
 pub mod files;
 pub mod front;

@@ -4,9 +4,9 @@
 //! file does not open. Only when what was erased since is erased there and everything is synced does the folder get the home's name. A run
 //! that was killed leaves nothing under that name; the next run clears the folder and begins anew.
 
+use crate::clock::Standing;
 use crate::config::Config;
 use crate::files;
-use crate::clock::Standing;
 use crate::gateway::Gateway;
 use crate::home::{ERASURES, Home, HomeError};
 use crate::service::backup::{self, BackupInfo};
@@ -159,7 +159,8 @@ impl Restore<'_> {
             let config = Config::load(stage, &BTreeMap::new()).map_err(HomeError::from)?;
             let space = Space::of(stage).map_err(HomeError::from)?;
             let engine = EngineKind::from(config.engine).open(&stage.join("store"), &space);
-            backup::fill(self.backup, info, &engine.map_err(HomeError::from)?).map_err(RestoreError::Proof)?;
+            backup::fill(self.backup, info, &engine.map_err(HomeError::from)?)
+                .map_err(RestoreError::Proof)?;
         }
         told(Step::Filled);
         let home = Home::new(stage.to_owned());

@@ -5,6 +5,7 @@
 //! see. A view may be behind by what is committed while it is built or answered from: what an answer shows is read
 //! again where its receipt is written.
 
+use crate::endorsed::Endorsed;
 use crate::error::Error;
 use crate::gateway::{Gateway, blocking};
 use crate::tables::{self, LINKS, RECEIPTS};
@@ -271,10 +272,12 @@ impl Gateway {
             embed: &embed,
         });
         let terms = Terms { model: model.as_ref(), ..terms };
+        let keys = self.keys();
+        let endorsed = Endorsed::by(keys.document());
         let heads = self.catalog.all();
         let built = View::build(&terms, heads.iter().map(|head| &**head), |head| {
             match load(&self.store, head) {
-                Ok(whole) => Ok(Some(whole)),
+                Ok(whole) => Ok(Some(whole).filter(|whole| endorsed.stands(whole))),
                 // Erased since its head was read.
                 Err(Error::NotFound | Error::Store(StoreError::Erased)) => Ok(None),
                 Err(error) => Err(error),

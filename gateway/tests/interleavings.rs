@@ -551,7 +551,7 @@ fn start<'a>(world: &'a World, stage: &'a Stage, op: Op, pick: usize) -> Running
         Op::Retract => mark(Event::Retract),
         Op::Restore => mark(Event::Restore),
         Op::Confirm => mark(Event::Confirm),
-        Op::Reseal => owner!(gateway.reseal(id())),
+        Op::Reseal => owner!(gateway.reseal(id(), pick == 0)),
         Op::Delete => {
             let request = DeleteRequest { items: vec![id()], ..DeleteRequest::default() };
             owner!(gateway.delete(request))

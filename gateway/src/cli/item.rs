@@ -272,35 +272,76 @@ async fn reseal(
     if ids.is_empty() && !all {
         return Err(CliError::Usage("name items, or say --all".to_owned()));
     }
-    let (mut ids, mut seen, mut resealed) = (ids, 0_usize, Vec::new());
-    let mut before = None::<String>;
-    loop {
-        if all {
-            let mut query = vec![("limit", PAGE.to_string())];
-            query.extend(before.take().map(|id| ("before", id)));
-            let page = owner.call("GET", "/oap/owner/items", &query, None).await?;
-            ids =
-                page["items"].as_array().into_iter().flatten().map(|i| output::text(i, "/item_id")).collect();
-            before = page["next"].as_str().map(str::to_owned);
-        }
+    let (seen, resealed) = if all {
+        let ids = current_items(owner).await?;
+        (ids.len(), reseal_all(owner, ids).await?)
+    } else {
+        let mut resealed = Vec::new();
         for id in &ids {
-            let answer =
-                owner.call("POST", &format!("/oap/owner/items/{id}/reseal"), &[], Some(&json!({}))).await?;
-            if !answer["resealed"].is_null() {
+            let path = format!("/oap/owner/items/{id}/reseal");
+            if !owner.call("POST", &path, &[], Some(&json!({}))).await?["resealed"].is_null() {
                 resealed.push(id.clone());
             }
-            seen += 1;
         }
-        if all {
-            eprintln!("{seen} items looked at, {} resealed", resealed.len());
-        }
-        if before.is_none() {
-            break;
-        }
-    }
+        (ids.len(), resealed)
+    };
     let done = json!({"seen": seen, "resealed": resealed});
     output::print(global.json, &done, |_| format!("{} of {seen} items resealed", resealed.len()));
     Ok(())
+}
+
+/// Every current item.
+async fn current_items(owner: &mut OwnerClient) -> Result<Vec<String>, CliError> {
+    let (mut ids, mut before) = (Vec::new(), None::<String>);
+    loop {
+        let mut query = vec![("limit", PAGE.to_string())];
+        query.extend(before.take().map(|id| ("before", id)));
+        let page = owner.call("GET", "/oap/owner/items", &query, None).await?;
+        ids.extend(page["items"].as_array().into_iter().flatten().map(|i| output::text(i, "/item_id")));
+        before = page["next"].as_str().map(str::to_owned);
+        if before.is_none() {
+            return Ok(ids);
+        }
+    }
+}
+
+/// Reseals every item or, where the text of none would be cut in another way, none: a grantee who saw that some items got
+/// a version more would learn which ones mention a contact. For the same reason their order is a random one.
+async fn reseal_all(owner: &mut OwnerClient, mut ids: Vec<String>) -> Result<Vec<String>, CliError> {
+    let mut changes = false;
+    for (number, id) in ids.iter().enumerate() {
+        let path = format!("/oap/owner/items/{id}/reseal");
+        match owner.call("POST", &path, &[], Some(&json!({"dry_run": true}))).await {
+            Ok(answer) => changes = answer["would_reseal"] == true,
+            Err(error) if error.is_gone() => {}
+            Err(error) => return Err(error.into()),
+        }
+        if (number + 1) % PAGE == 0 {
+            eprintln!("{} items looked at", number + 1);
+        }
+        if changes {
+            break;
+        }
+    }
+    if !changes {
+        return Ok(Vec::new());
+    }
+    let salt: [u8; 32] = oap_identity::random::bytes(&crate::ambient::SystemRandom);
+    ids.sort_by_cached_key(|id| oap_identity::Hash::of(&[&salt, id.as_bytes()].concat()));
+    let mut resealed = Vec::with_capacity(ids.len());
+    for id in ids {
+        let path = format!("/oap/owner/items/{id}/reseal");
+        match owner.call("POST", &path, &[], Some(&json!({"always": true}))).await {
+            Ok(_) => resealed.push(id),
+            // Erased or taken back meanwhile.
+            Err(error) if error.is_gone() => {}
+            Err(error) => return Err(error.into()),
+        }
+        if resealed.len() % PAGE == 0 {
+            eprintln!("{} items resealed", resealed.len());
+        }
+    }
+    Ok(resealed)
 }
 
 impl Add {

@@ -49,6 +49,14 @@ pub enum ClientError {
     Mismatch(&'static str),
 }
 
+impl ClientError {
+    /// Whether what was asked for is not there any more, or not in a state for it.
+    #[must_use]
+    pub const fn is_gone(&self) -> bool {
+        matches!(self, Self::Refused { status: 404 | 409, .. })
+    }
+}
+
 impl From<crate::Error> for ClientError {
     fn from(error: crate::Error) -> Self {
         Self::Home(error.into())

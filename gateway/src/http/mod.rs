@@ -12,7 +12,7 @@ pub mod request;
 use crate::front::Deadlines;
 use crate::gateway::Gateway;
 use axum::extract::{DefaultBodyLimit, State};
-use axum::http::{HeaderValue, header};
+use axum::http::{HeaderValue, StatusCode, header};
 use axum::middleware;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
@@ -89,7 +89,7 @@ impl App {
             .nest("/oap/owner", owner::routes())
             .fallback(not_found)
             .layer(CatchPanicLayer::custom(panicked))
-            .layer(TimeoutLayer::with_status_code(axum::http::StatusCode::GATEWAY_TIMEOUT, timeout))
+            .layer(TimeoutLayer::with_status_code(StatusCode::GATEWAY_TIMEOUT, timeout))
             // Outermost, so that every refusal has a body, whoever made it.
             .layer(middleware::from_fn_with_state(self.clone(), finish))
             // The handlers read bodies themselves, once they know the sender.
@@ -102,17 +102,13 @@ impl App {
 #[derive(Debug, Clone)]
 pub struct RequestName(pub RequestId);
 
-fn panicked(_: Box<dyn std::any::Any + Send>) -> Response {
-    crate::Error::Corrupt("a handler panicked".into()).into_response()
-}
-
 async fn not_found() -> Response {
     crate::Error::NotFound.into_response()
 }
 
 /// A panic is one request's failure. What it says is not told: it may hold content.
 fn panicked(_: Box<dyn Any + Send>) -> Response {
-    crate::Error::Corrupt("a handler panicked".to_owned()).into_response()
+    crate::Error::Panicked.into_response()
 }
 
 /// Names the request, logs it, and writes out what a handler refused.
@@ -161,7 +157,7 @@ fn set(response: &mut Response, name: header::HeaderName, value: &'static str) {
 mod tests {
     use super::*;
     use axum::body::Body;
-    use axum::http::{Request, StatusCode};
+    use axum::http::Request;
     use tower::ServiceExt;
 
     /// A panic in a handler is an answer of that request, and says nothing of what panicked.

@@ -323,6 +323,14 @@ fn describe_profile(profile: &Profile) -> Value {
     })
 }
 
+/// How an item is resealed: where its text would be cut in another way, unless `always`.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Resealing {
+    dry_run: bool,
+    always: bool,
+}
+
 async fn change_item(
     State(app): State<App>,
     Path((id, event)): Path<(String, String)>,
@@ -341,7 +349,15 @@ async fn change_item(
         }
         "retract" => app.gateway.mark(id, Event::Retract).await?,
         "restore" => app.gateway.mark(id, Event::Restore).await?,
-        "reseal" => return Ok(Oap(json!({"resealed": app.gateway.reseal(id).await?})).into_response()),
+        "reseal" => {
+            let Resealing { dry_run, always } = request.json_as().await?;
+            let answer = if dry_run {
+                json!({"would_reseal": app.gateway.would_reseal(id).await?})
+            } else {
+                json!({"resealed": app.gateway.reseal(id, always).await?})
+            };
+            return Ok(Oap(answer).into_response());
+        }
         "confirm" => app.gateway.mark(id, Event::Confirm).await?,
         _ => return Err(Error::NotFound),
     };
@@ -484,13 +500,13 @@ async fn verify_audit(State(app): State<App>, mut request: Incoming) -> Result<R
     Ok(Oap(json!({"chains": chains})).into_response())
 }
 
-async fn clock(State(app): State<App>, request: Incoming) -> Result<Response, Error> {
-    agent(&app, &request, Permission::Admin).await?;
+async fn clock(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
+    agent(&mut request, Permission::Admin).await?;
     Ok(Oap(json!(app.gateway.clock_info())).into_response())
 }
 
-async fn accept_clock(State(app): State<App>, request: Incoming) -> Result<Response, Error> {
-    agent(&app, &request, Permission::Admin).await?;
+async fn accept_clock(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
+    agent(&mut request, Permission::Admin).await?;
     Ok(Oap(json!(app.gateway.accept_clock().await?)).into_response())
 }
 

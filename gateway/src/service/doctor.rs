@@ -1,6 +1,7 @@
 //! What is wrong with a gateway, and what to do about it.
 
 use crate::clock::{ClockInfo, Standing};
+use crate::endorsed::Endorsed;
 use crate::error::Error;
 use crate::gateway::Gateway;
 use crate::tables::{self, LINKS, RECEIPT_PLACES, RECEIPTS, TOMBSTONES, VERSIONS};
@@ -9,6 +10,7 @@ use oap_identity::{Did, DidDocument, ItemId};
 use oap_memory::evidence;
 use oap_memory::receipt::Receipt;
 use oap_memory::record::Head;
+use oap_store::StoreError;
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -77,6 +79,12 @@ impl Gateway {
                 "export what verifies with `export`, erase what does not with `delete --item`, and import it again",
             ),
             finding(
+                "signatures of compromised keys",
+                heads.len(),
+                self.examine_endorsed(&heads)?,
+                "no grantee could verify these items, so that they are in no view: add what they say anew, and delete them",
+            ),
+            finding(
                 "versions without an item",
                 versions.0,
                 versions.1,
@@ -99,6 +107,22 @@ impl Gateway {
             store.note = Some(format!("engine {}", self.store.engine()));
         }
         Ok(findings)
+    }
+
+    /// Items that are held back from every view, for a compromised key signed something of them.
+    fn examine_endorsed(&self, heads: &[Arc<Head>]) -> Result<Vec<String>, Error> {
+        let keys = self.keys();
+        let endorsed = Endorsed::by(keys.document());
+        let mut held_back = Vec::new();
+        for head in heads {
+            match views::load(&self.store, head) {
+                Ok(whole) if endorsed.stands(&whole) => {}
+                Ok(_) => held_back.push(format!("{}: signed with a compromised key", head.item_id)),
+                Err(Error::NotFound | Error::Store(StoreError::Erased)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(held_back)
     }
 
     fn examine_clock(&self) -> Vec<String> {

@@ -118,20 +118,40 @@ impl Gateway {
     }
 
     /// Cuts an item's text anew with the detectors and the contacts of today. `None` when nothing changes; else
-    /// there is a version more, that says the same.
+    /// there is a version more, that says the same. With `always` there is one whether or not something changes: for
+    /// all items at once, so that who sees one of them learns nothing of what it mentions.
     ///
     /// # Errors
     /// [`Error::NotFound`], [`Error::Conflict`] when the item is not current.
-    pub async fn reseal(self: &Arc<Self>, item: ItemId) -> Result<Option<Written>, Error> {
+    pub async fn reseal(self: &Arc<Self>, item: ItemId, always: bool) -> Result<Option<Written>, Error> {
         until_it_holds(|| {
-            self.rewrite(item, Event::Reseal, |gateway, before| {
-                let body = gateway.body_of(&before.committed, gateway.clock.now())?;
-                let cut =
-                    segments(body.text.as_deref().unwrap_or_default(), &gateway.catalog.people().people);
-                Ok(if before.committed.is_cut_as(&cut)? { None } else { Some(body) })
+            self.rewrite(item, Event::Reseal, move |gateway, before| {
+                let (body, changes) = gateway.cut_anew(before)?;
+                Ok((always || changes).then_some(body))
             })
         })
         .await
+    }
+
+    /// Whether resealing an item would change how its text is cut.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`], [`Error::Store`], [`Error::Corrupt`].
+    pub async fn would_reseal(self: &Arc<Self>, item: ItemId) -> Result<bool, Error> {
+        let gateway = self.clone();
+        blocking(move || {
+            let before = gateway.in_force(item)?;
+            Ok(before.head.status == Status::Current && gateway.cut_anew(&before)?.1)
+        })
+        .await
+    }
+
+    /// What an item says, and whether its text would be cut in another way today.
+    fn cut_anew(&self, before: &InForce) -> Result<(Body, bool), Error> {
+        let body = self.body_of(&before.committed, self.clock.now())?;
+        let cut = segments(body.text.as_deref().unwrap_or_default(), &self.catalog.people().people);
+        let changes = !before.committed.is_cut_as(&cut)?;
+        Ok((body, changes))
     }
 
     /// Gives a current item another version, which `change` makes of the one in force: prepared beside the writer, and

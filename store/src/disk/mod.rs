@@ -72,7 +72,6 @@ fn keep_private(path: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-
 /// Takes the lock that says at once whether somebody else has the folder open.
 fn lock(folder: &Path) -> Result<File, StoreError> {
     let failed = |e: std::io::Error| StoreError::Engine(format!("{}: {e}", folder.display()));
