@@ -178,7 +178,9 @@ fn whole(key: &[u8; 32], digest: &[u8]) -> Tag {
 }
 
 fn erased_item(bytes: &[u8]) -> Result<ItemId, Error> {
-    let bytes = bytes.first_chunk::<16>().ok_or_else(|| Error::Corrupt("an erased source without its item".into()))?;
+    let bytes = bytes
+        .first_chunk::<16>()
+        .ok_or_else(|| Error::Corrupt("an erased source without its item".into()))?;
     Ok(ItemId::from_bytes(*bytes))
 }
 

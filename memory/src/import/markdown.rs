@@ -1,9 +1,7 @@
 //! Markdown: what notes and instruction files have in common.
 
 use super::bounded::Budget;
-use super::{
-    Draft, File, MAX_FRONT_DEPTH, MAX_FRONT_MATTER, MAX_NOTE, Sink, refused, skipped, start_of,
-};
+use super::{Draft, File, MAX_FRONT_DEPTH, MAX_FRONT_MATTER, MAX_NOTE, Sink, refused, skipped, start_of};
 use crate::item::MAX_SHORT;
 use serde_json::{Value, json};
 use std::io::Read;
@@ -109,7 +107,9 @@ pub(super) fn tell_broken(matter: &Matter, name: &str, sink: Sink) -> ControlFlo
         }
         Some(Broken::TooManyBrackets) => sink(refused(
             place,
-            format!("front matter: at most {MAX_FRONT_BRACKETS} lists and objects in brackets; the rest was read"),
+            format!(
+                "front matter: at most {MAX_FRONT_BRACKETS} lists and objects in brackets; the rest was read"
+            ),
         )),
     }
 }
