@@ -56,8 +56,12 @@ pub const MEMORIZATION: Table = Table(23);
 pub const FOREIGN_RECEIPTS: Table = Table(24);
 /// DID documents of former houses, by DID, as the owner trusted them.
 pub const FORMER: Table = Table(26);
-/// What was imported from elsewhere and erased since, by the keyed hash of where it came from; never of what it said.
+/// What was imported from elsewhere and erased since: its id, by the keyed hash of where it came from; never of what it
+/// said.
 pub const SOURCES: Table = Table(25);
+/// The items of a list whose records have no ids, such as a note's lines, in order, by the keyed hash of
+/// what it is told apart by. Their ids alone: some may be erased.
+pub const LISTS: Table = Table(32);
 /// When the owner took a consent back, by grant.
 pub const WITHDRAWN: Table = Table(40);
 /// The latest time that a commit was made at: one value.

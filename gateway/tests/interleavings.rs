@@ -568,8 +568,9 @@ fn start<'a>(world: &'a World, stage: &'a Stage, op: Op, pick: usize) -> Running
         Op::Sweep => Box::pin(async move { Done::Owner(gateway.sweep().await.map(|_| Value::Null)) }),
         Op::Import => {
             let text = format!("imported {pick}");
-            let records = vec![Ok(Record { source: "test/1".into(), item: note(&text, &["shared"]) })];
-            let chunk = RecordChunk { records, dry_run: false };
+            let records =
+                vec![Ok(Record { source: "test/1".into(), group: None, item: note(&text, &["shared"]) })];
+            let chunk = RecordChunk { records, again: Vec::new(), dry_run: false };
             owner!(gateway.import_records(chunk))
         }
         Op::Revoke => {

@@ -37,7 +37,7 @@ fn a_folder_of_every_format() {
     let (status, first) = import(&home, &[&exports(), "--label", "moved", "--scope", "old"]);
     assert_eq!(status, 1, "some records are broken on purpose");
     assert_eq!(first["imported"], dry["imported"]);
-    assert_eq!(first["formats"].as_array().unwrap().len(), 12, "{}", first["formats"]);
+    assert_eq!(first["formats"].as_array().unwrap().len(), 13, "{}", first["formats"]);
     let refused = first["refused"].as_array().unwrap();
     assert!(
         refused

@@ -1,7 +1,9 @@
 //! Every importer on a small synthetic export in its vendor's shape (`examples/exports`), and on what is broken.
 
-use oap_memory::import::{self, File, Format, Found, HEAD, Mapping, Record};
-use serde_json::Value;
+mod reading;
+
+use oap_memory::import::{self, File, Format, Found, HEAD, Mapping};
+use reading::*;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
@@ -13,38 +15,10 @@ fn bytes(path: &str) -> Vec<u8> {
     std::fs::read(folder().join(path)).unwrap()
 }
 
-#[derive(Default)]
-struct Read {
-    records: Vec<Record>,
-    skipped: Vec<String>,
-    refused: Vec<(String, String)>,
-}
-
-fn read_as(format: Format, name: &str, mut bytes: &[u8], mapping: &Mapping) -> Read {
-    let mut read = Read::default();
-    import::read(format, File { name, bytes: &mut bytes, mapping }, &mut |found| {
-        match found {
-            Found::Record(record) => read.records.push(*record),
-            Found::Skipped { reason, .. } => read.skipped.push(reason),
-            Found::Refused { place, reason } => read.refused.push((place, reason)),
-        }
-        ControlFlow::Continue(())
-    });
-    read
-}
-
 fn read(path: &str) -> Read {
     let bytes = bytes(path);
     let format = import::recognise(path, &bytes[..bytes.len().min(HEAD)]).unwrap_or_else(|| panic!("{path}"));
     read_as(format, path, &bytes, &Mapping::default())
-}
-
-fn texts(read: &Read) -> Vec<&str> {
-    read.records.iter().map(|r| r.item["content"]["text"].as_str().unwrap_or("")).collect()
-}
-
-fn provenance<'a>(record: &'a Record, name: &str) -> &'a Value {
-    &record.item["provenance"][name]
 }
 
 #[test]
@@ -60,6 +34,7 @@ fn formats_are_recognised_by_content() {
         ("letta/agent.af", Format::Letta),
         ("mcp/memory.jsonl", Format::McpMemory),
         ("notes/Sourdough.md", Format::Notes),
+        ("okf/tables/orders.md", Format::Okf),
         ("agents/AGENTS.md", Format::AgentsMd),
         ("locomo/conversation.json", Format::Locomo),
         ("openintent/entries.json", Format::OpenIntent),
@@ -69,7 +44,8 @@ fn formats_are_recognised_by_content() {
         let bytes = bytes(path);
         assert_eq!(import::recognise(path, &bytes), Some(format), "{path}");
         // Whatever it is called.
-        if ![Format::Notes, Format::AgentsMd, Format::Csv].contains(&format) && path != "chatgpt/memory.json"
+        if ![Format::Notes, Format::Okf, Format::AgentsMd, Format::Csv].contains(&format)
+            && path != "chatgpt/memory.json"
         {
             assert_eq!(import::recognise("export", &bytes), Some(format), "{path}, renamed");
         }

@@ -22,9 +22,9 @@ use std::path::{Path, PathBuf};
   oap-memory export memory.json --as mem0
 
 A bundle carries items with their whole history and signatures, and verifies offline with `oap-memory verify`. The other
-forms (mem0, mcp-memory, markdown, jsonl, rdf) carry no proofs. Items marked as not exportable are in none of them.")]
+forms (mem0, mcp-memory, markdown, okf, jsonl, rdf) carry no proofs. Items marked as not exportable are in none of them.")]
 pub(super) struct Export {
-    /// The file, or for markdown the folder
+    /// The file, or for markdown and okf the folder
     #[arg(value_name = "FILE")]
     path: PathBuf,
     /// Only items of this scope; may be given several times
@@ -54,7 +54,7 @@ pub(super) struct Export {
     /// Encrypt to this age recipient; may be given several times
     #[arg(long, value_name = "age1…")]
     to: Vec<String>,
-    /// Another form than the bundle: mem0, mcp-memory, markdown, jsonl, rdf
+    /// Another form than the bundle: mem0, mcp-memory, markdown, okf, jsonl, rdf
     #[arg(long = "as", value_name = "FORM")]
     form: Option<String>,
     /// Write over a file that is there
@@ -223,17 +223,35 @@ fn split(page: &[u8]) -> Result<(Value, impl Iterator<Item = &[u8]>), CliError> 
     Ok((cursor["next"].clone(), lines))
 }
 
+/// A file that is being written.
+type Pending = std::io::BufWriter<files::Pending>;
+
+/// The index of a folder, and what it will be called.
+struct Index {
+    file: Pending,
+    path: PathBuf,
+}
+
 /// A file in another form, or a folder of markdown.
 enum Output {
-    File { file: std::io::BufWriter<files::Pending>, path: PathBuf, count: u64 },
-    Folder { path: PathBuf, count: u64 },
+    File { file: Pending, path: PathBuf, count: u64 },
+    Folder { path: PathBuf, index: Option<Index>, count: u64 },
 }
 
 impl Output {
     fn create(path: &Path, form: Form) -> std::io::Result<Self> {
-        if form == Form::Markdown {
+        if matches!(form, Form::Markdown | Form::Okf) {
             files::create_folder(path)?;
-            return Ok(Self::Folder { path: path.to_owned(), count: 0 });
+            let index = match export::index(form) {
+                None => None,
+                Some((name, begin)) => {
+                    let path = path.join(name);
+                    let mut file = std::io::BufWriter::new(files::begin(&path)?);
+                    file.write_all(begin.as_bytes())?;
+                    Some(Index { file, path })
+                }
+            };
+            return Ok(Self::Folder { path: path.to_owned(), index, count: 0 });
         }
         let mut file = std::io::BufWriter::new(files::begin(path)?);
         file.write_all(export::frame(form).0.as_bytes())?;
@@ -250,10 +268,13 @@ impl Output {
                 *count += 1;
                 file.write_all(text.as_bytes())
             }
-            Self::Folder { path, count } => {
+            Self::Folder { path, index, count } => {
                 *count += 1;
-                let name = item["item_id"].as_str().unwrap_or("item");
-                let path = path.join(format!("{name}.md"));
+                let name = format!("{}.md", item["item_id"].as_str().unwrap_or("item"));
+                if let Some(index) = index {
+                    index.file.write_all(export::index_entry(item, &name).as_bytes())?;
+                }
+                let path = path.join(name);
                 if path.exists() {
                     std::fs::remove_file(&path)?;
                 }
@@ -264,7 +285,12 @@ impl Output {
 
     fn finish(self, form: Form) -> std::io::Result<u64> {
         match self {
-            Self::Folder { count, .. } => Ok(count),
+            Self::Folder { index, count, .. } => {
+                if let Some(Index { file, path }) = index {
+                    file.into_inner().map_err(std::io::IntoInnerError::into_error)?.finish(&path)?;
+                }
+                Ok(count)
+            }
             Self::File { mut file, path, count } => {
                 file.write_all(export::frame(form).2.as_bytes())?;
                 file.into_inner().map_err(std::io::IntoInnerError::into_error)?.finish(&path)?;

@@ -7,6 +7,7 @@ use crate::client::owner::OwnerClient;
 use crate::config::Config;
 use crate::transfer::{bundle_file, sources};
 use indicatif::{ProgressBar, ProgressStyle};
+use oap_identity::ItemId;
 use oap_memory::bundle::{FORMAT, Header, Line, MAX_LINE, Reader};
 use oap_memory::import::{Format, Found, Mapping, about};
 use oap_memory::lines::whole_lines;
@@ -24,6 +25,10 @@ const CHUNK: usize = 100;
 const CHUNK_BYTES: usize = 4 << 20;
 /// Chunks on their way at once: one is written while the next ones are prepared.
 const IN_FLIGHT: usize = 3;
+/// Places of what was left out that are told.
+const PLACES: usize = 10_000;
+/// Longest name of an origin, in bytes.
+const MAX_NAME: usize = 128;
 /// Samples that a dry run shows.
 const SAMPLES: usize = 5;
 
@@ -34,12 +39,21 @@ const SAMPLES: usize = 5;
   oap-memory import chatgpt-export.zip --label chatgpt
   oap-memory import ~/notes --scope personal
   oap-memory import table.csv --map text=body,label=tags,captured_at=when
+  oap-memory import second-account.zip --as work
+  oap-memory import chatgpt-export.zip --again mem_01...
   oap-memory import memory.bundle --former-did did:web:old-vendor.example
 
-Formats are recognised by content: chatgpt, claude, gemini, mem0, letta, mcp-memory, notes (basic-memory, Obsidian),
-agents-md (CLAUDE.md, AGENTS.md, MEMORY.md), locomo, openintent, csv, jsonl, and bundles of this program (compressed or
-encrypted too). `import --formats` says what each keeps and drops. Importing again changes nothing, so an interrupted
-import is resumed by running it again. Exit status 1 when records were refused, 4 when a bundle's proof does not hold.")]
+Formats are recognised by content: chatgpt, claude, gemini, mem0, letta, mcp-memory, notes (basic-memory, Obsidian), okf
+(Open Knowledge Format), agents-md (CLAUDE.md, AGENTS.md, MEMORY.md), locomo, openintent, csv, jsonl, and bundles of this
+program (compressed or encrypted too). `import --formats` says what each keeps and drops. Importing again changes nothing,
+so an interrupted import is resumed by running it again.
+
+What is imported is told apart by the account that the export names or by ids that are unique everywhere (UUIDs), and
+otherwise by the path of the file or folder: a newer export of an account brings what is new in it and corrects what
+changed, and another account, vault or table never changes what this one brought. Give a file that moves, or is exported
+under a new name each time, the same --as NAME each time.
+
+Exit status 1 when records were refused or nothing was found, 4 when a bundle's proof does not hold.")]
 pub(super) struct Import {
     /// The file, folder or archive
     #[arg(value_name = "FILE|FOLDER", required_unless_present = "formats")]
@@ -59,6 +73,15 @@ pub(super) struct Import {
     /// Of tables: which column is which member, such as text=body,label=tags
     #[arg(long, value_name = "MEMBER=COLUMN,…")]
     map: Option<String>,
+    /// What you call the account, vault or table that it comes from: one name, one origin
+    #[arg(long = "as", value_name = "NAME")]
+    name: Option<String>,
+    /// Bring back what this item was, which you deleted here; may be given several times
+    #[arg(long, value_name = "ID")]
+    again: Vec<ItemId>,
+    /// Say where everything stands that was left out
+    #[arg(long, short)]
+    verbose: bool,
     /// Of bundles: your own DID at the former house
     #[arg(long, value_name = "DID")]
     former_did: Option<String>,
@@ -80,6 +103,8 @@ struct Report {
     updated: u64,
     unchanged: u64,
     skipped: BTreeMap<String, u64>,
+    /// Where what was left out stands, up to [`PLACES`] of them.
+    left_out: Vec<Value>,
     refused: Vec<Value>,
     samples: Vec<Value>,
     bundle: Option<Value>,
@@ -100,17 +125,27 @@ impl Report {
         self.refused.push(json!({"place": place, "reason": reason}));
     }
 
+    fn skip(&mut self, place: &str, reason: String) {
+        if self.left_out.len() < PLACES {
+            self.left_out.push(json!({"place": place, "reason": reason}));
+        }
+        *self.skipped.entry(reason).or_default() += 1;
+    }
+
     fn done(&self) -> u64 {
         self.imported + self.updated + self.unchanged + self.refused.len() as u64
     }
 
-    fn json(&self, dry_run: bool, seconds: f64) -> Value {
+    fn json(&self, dry_run: bool, verbose: bool, seconds: f64) -> Value {
         let mut report = json!({
             "formats": self.formats, "dry_run": dry_run, "imported": self.imported, "updated": self.updated,
             "unchanged": self.unchanged, "skipped": self.skipped, "refused": self.refused,
             "seconds": (seconds * 1000.0).round() / 1000.0,
             "per_second": (self.done() as f64 / seconds.max(0.001)).round(),
         });
+        if verbose {
+            report["left_out"] = json!(self.left_out);
+        }
         if dry_run {
             report["samples"] = json!(self.samples);
         }
@@ -184,6 +219,10 @@ impl Import {
         let mut report = Report::default();
         let bundle = !path.is_dir() && self.from.is_none() && is_bundle(&path, self.identity.as_deref())?;
         let sound = match bundle {
+            true if self.name.is_some() || !self.again.is_empty() => {
+                let why = "--as and --again are for other vendors' exports: a bundle's items keep their ids";
+                return Err(CliError::Usage(why.to_owned()));
+            }
             true => self.bundle(global, &path, &mut report).await?,
             false => {
                 self.records(global, &path, &mut report).await?;
@@ -191,11 +230,17 @@ impl Import {
             }
         };
         let seconds = (oap_identity::Clock::now(&began).millis() - start.millis()) as f64 / 1000.0;
-        let json = report.json(self.dry_run, seconds);
+        let json = report.json(self.dry_run, self.verbose, seconds);
         output::print(global.json, &json, people);
         if !sound {
             let why = output::text(&json, "/bundle/why");
             return Err(CliError::Proof(format!("the bundle as a whole: {why}")));
+        }
+        if !bundle && report.done() == 0 {
+            return Err(CliError::Other(match &self.from {
+                Some(format) => format!("nothing of the format {format} was found in it"),
+                None => "nothing to import was found in it: --from names the format".to_owned(),
+            }));
         }
         match report.refused.len() {
             0 => Ok(()),
@@ -208,12 +253,19 @@ impl Import {
         let format = self.from.as_deref().map(str::parse::<Format>).transpose();
         let format = format.map_err(|e| CliError::Usage(format!("--from {e}")))?;
         let mapping = Mapping::parse(self.map.as_deref().unwrap_or_default()).map_err(CliError::Usage)?;
+        let name = self.name.clone();
+        if name.as_ref().is_some_and(|n| n.is_empty() || n.len() > MAX_NAME || n.contains(char::is_control)) {
+            return Err(CliError::Usage(format!(
+                "--as: must be 1 to {MAX_NAME} bytes without control characters"
+            )));
+        }
         let owner = Arc::new(global.owner().await?);
         let (send, mut found) = mpsc::channel::<Told>(4 * CHUNK);
         let reading = {
             let path = path.to_owned();
             tokio::task::spawn_blocking(move || {
-                let source = sources::Source { path: &path, format, mapping: &mapping };
+                let source =
+                    sources::Source { path: &path, format, mapping: &mapping, name: name.as_deref() };
                 let other = send.clone();
                 let mut told = |format: Format| {
                     let _ = other.blocking_send(Told::File(format));
@@ -225,34 +277,40 @@ impl Import {
             })
         };
         let mut sending = Sending::new(owner, "/oap/owner/import/records");
-        let (mut places, mut records, mut size) = (Vec::new(), Vec::new(), 0);
+        let mut chunk = Chunk::default();
         while let Some(told) = found.recv().await {
+            // The records of a list are sent together: a chunk ends before a file, or before a record of no list.
+            let may_end = match &told {
+                Told::File(_) => true,
+                Told::Found(Found::Record(record)) => record.group.is_none(),
+                Told::Found(_) => false,
+            };
+            if may_end && chunk.is_full() {
+                let (places, body) = std::mem::take(&mut chunk).end(self);
+                sending.send(places, body, report).await?;
+            }
             match told {
                 Told::File(format) => {
                     if !report.formats.iter().any(|known| known == format.as_str()) {
                         report.formats.push(format.as_str().to_owned());
                     }
                 }
-                Told::Found(Found::Skipped { reason, .. }) => *report.skipped.entry(reason).or_default() += 1,
+                Told::Found(Found::Skipped { place, reason }) => report.skip(&place, reason),
                 Told::Found(Found::Refused { place, reason }) => report.refuse(&place, &reason),
                 Told::Found(Found::Record(record)) => {
                     let item = self.dressed(record.item);
                     if report.samples.len() < SAMPLES {
                         report.samples.push(item.clone());
                     }
-                    size += item.to_string().len();
-                    places.push(record.place);
-                    records.push(json!({"source": record.source, "item": item}));
-                    if records.len() == CHUNK || size > CHUNK_BYTES {
-                        let body = json!({"records": std::mem::take(&mut records), "dry_run": self.dry_run});
-                        sending.send(std::mem::take(&mut places), body, report).await?;
-                        size = 0;
-                    }
+                    chunk.size += item.to_string().len();
+                    chunk.places.push(record.place);
+                    chunk.records.push(json!({"source": record.source, "group": record.group, "item": item}));
                 }
             }
         }
-        if !records.is_empty() {
-            sending.send(places, json!({"records": records, "dry_run": self.dry_run}), report).await?;
+        if !chunk.records.is_empty() {
+            let (places, body) = chunk.end(self);
+            sending.send(places, body, report).await?;
         }
         sending.finish(report).await?;
         let read = reading.await.map_err(|e| CliError::Other(e.to_string()))?;
@@ -323,13 +381,10 @@ impl Import {
                     }
                 }
                 (Ok(Line::Grant { .. }), _) => {
-                    *report
-                        .skipped
-                        .entry("a grant of the former house: it is void here".into())
-                        .or_default() += 1;
+                    report.skip(&place, "a grant of the former house: it is void here".into());
                 }
                 (Ok(Line::Receipt { .. }), _) => {
-                    *report.skipped.entry("a receipt of the former house's log".into()).or_default() += 1;
+                    report.skip(&place, "a receipt of the former house's log".into());
                 }
                 (Ok(Line::Header(_) | Line::Trailer(_)), _) => {}
             }
@@ -385,6 +440,24 @@ impl Import {
     }
 }
 
+/// Records that are sent together.
+#[derive(Default)]
+struct Chunk {
+    places: Vec<String>,
+    records: Vec<Value>,
+    size: usize,
+}
+
+impl Chunk {
+    fn is_full(&self) -> bool {
+        self.records.len() >= CHUNK || self.size > CHUNK_BYTES
+    }
+
+    fn end(self, import: &Import) -> (Vec<String>, Value) {
+        (self.places, json!({"records": self.records, "again": import.again, "dry_run": import.dry_run}))
+    }
+}
+
 enum Told {
     File(Format),
     Found(Found),
@@ -424,6 +497,9 @@ fn people(report: &Value) -> String {
     }
     for (reason, count) in report["skipped"].as_object().into_iter().flatten() {
         text.push_str(&format!("left out: {count} × {reason}\n"));
+    }
+    for left in report["left_out"].as_array().into_iter().flatten() {
+        text.push_str(&format!("  {}: {}\n", output::text(left, "/place"), output::text(left, "/reason")));
     }
     for refused in report["refused"].as_array().into_iter().flatten() {
         text.push_str(&format!(

@@ -8,7 +8,8 @@ use crate::error::Error;
 use crate::gateway::{Gateway, blocking};
 use crate::ledger::{Writing, chain_of, until_it_holds};
 use crate::service::items::{Prepared, merge, whole};
-use crate::service::sources::Said;
+use crate::service::lists::{Edits, Row};
+use crate::service::sources::{Said, Tag};
 use crate::tables::{self, FOREIGN_RECEIPTS, FORMER, LINKS, TOMBSTONES, encode, entry};
 use oap_identity::json::{self, JsonError, canonical};
 use oap_identity::time::MAX_SKEW;
@@ -23,11 +24,14 @@ use oap_memory::record::{Head, Meta, Status};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// Most items of one chunk.
 pub const MAX_CHUNK: usize = 1000;
+
+/// Longest source or group of a record, in bytes.
+pub const MAX_SOURCE: usize = 4096;
 
 /// A chunk of a bundle.
 #[derive(Debug, Clone)]
@@ -49,6 +53,8 @@ pub struct BundleChunk {
 pub struct RecordChunk {
     /// The records, each read on its own: what is wrong with one refuses that one.
     pub records: Vec<Result<Record, JsonError>>,
+    /// Items that were erased here and are asked back: their records come in anew, as other items. At most [`MAX_CHUNK`].
+    pub again: Vec<ItemId>,
     /// Whether nothing is to be written.
     pub dry_run: bool,
 }
@@ -91,11 +97,13 @@ impl RecordChunk {
             #[serde(borrow)]
             records: Vec<&'a RawValue>,
             #[serde(default)]
+            again: Vec<ItemId>,
+            #[serde(default)]
             dry_run: bool,
         }
-        let Raw { records, dry_run } = around(bytes)?;
+        let Raw { records, again, dry_run } = around(bytes)?;
         let records = records.iter().map(|raw| json::parse_as(raw.get().as_bytes())).collect();
-        Ok(Self { records, dry_run })
+        Ok(Self { records, again, dry_run })
     }
 }
 
@@ -112,8 +120,12 @@ fn around<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, JsonError> {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Record {
-    /// What it is told apart by, over all imports: format, account, thread and id.
+    /// What it is told apart by, over all imports: format, account or file, thread and id; 1 to [`MAX_SOURCE`] bytes.
     pub source: String,
+    /// Of a record without an id of its own: the list that it stands in; at most [`MAX_SOURCE`] bytes. All records of a
+    /// list are in one chunk, in their order.
+    #[serde(default)]
+    pub group: Option<String>,
     /// The item, as its owner would write it.
     pub item: Value,
 }
@@ -130,6 +142,16 @@ pub enum Fate {
     Unchanged(ItemId),
     /// It is not here, and why.
     Refused(String),
+}
+
+impl Fate {
+    /// The item that is here.
+    const fn item(&self) -> Option<ItemId> {
+        match self {
+            Self::Imported(item) | Self::Updated(item) | Self::Unchanged(item) => Some(*item),
+            Self::Refused(_) => None,
+        }
+    }
 }
 
 /// What a finished import is recorded as.
@@ -163,13 +185,45 @@ struct Arrived {
     head: Head,
 }
 
+/// Records of a chunk that are written together, each of another source.
+struct Turn {
+    /// All records of the chunk.
+    records: Arc<Vec<Record>>,
+    /// The numbers of those that are written.
+    numbers: Vec<usize>,
+    /// The items that the records of earlier turns are by now.
+    became: Vec<Option<ItemId>>,
+    /// Erased items that are asked back.
+    again: Arc<BTreeSet<ItemId>>,
+    is_first: bool,
+    is_last: bool,
+    dry_run: bool,
+}
+
+/// A record of a turn, and what is known of it.
+pub(crate) struct Looked {
+    /// What it comes from and says.
+    pub(crate) said: Said,
+    /// What its source is known as.
+    pub(crate) known: Option<(ItemId, Said)>,
+    /// The item of its source that was erased, if none is known.
+    pub(crate) erased: Option<ItemId>,
+    /// The item that it says.
+    pub(crate) body: Body,
+}
+
+/// The lists that a turn rests on, the list of each record of the chunk, and the turn's own records.
+type PreparedTurn = (Vec<Row>, Vec<Option<Tag>>, Vec<Result<PreparedRecord, String>>);
+
 /// A record that was looked up, and what is to become of it.
 struct PreparedRecord {
     said: Said,
     /// What its source was known as.
     known: Option<(ItemId, Said)>,
-    /// Whether something of its source was erased.
-    was_erased: bool,
+    /// The item that it is an edit of, and what that came from.
+    edits: Option<(ItemId, Said)>,
+    /// The item of its source that was erased.
+    erased: Option<ItemId>,
     dry_run: bool,
     to_do: ToDo,
 }
@@ -181,15 +235,24 @@ enum ToDo {
     WouldCapture,
     WouldCorrect,
     Nothing,
-    Refuse(&'static str),
+    Refuse(String),
 }
 
 /// Why an erased item is not taken in.
 const ERASED: &str = "it was erased here, and an import does not bring it back";
 
+/// The same of a record, which can be asked back.
+fn erased_here(item: ItemId) -> String {
+    format!("{ERASED}: say --again {item}, if you want it")
+}
+
 /// The same, where all that is known is that something of the same place was erased.
-const ERASED_THERE: &str = "something of the same place was erased here, and nothing is kept that could tell whether this is \
-                            it; if it is not, write it with `item add`";
+fn erased_there(item: ItemId) -> String {
+    format!(
+        "something of the same place was erased here, and nothing is kept that could tell whether this is it; if you want \
+         it, write it with `item add`, or say --again {item} for all of that place"
+    )
+}
 
 /// The numbers of the records, in turns in which no source is named twice.
 fn turns(records: &[Record]) -> Vec<Vec<usize>> {
@@ -357,6 +420,9 @@ impl Gateway {
         if chunk.records.is_empty() || chunk.records.len() > MAX_CHUNK {
             return Err(Error::Member("records", format!("must be 1 to {MAX_CHUNK} records")));
         }
+        if chunk.again.len() > MAX_CHUNK {
+            return Err(Error::Member("again", format!("at most {MAX_CHUNK} items")));
+        }
         let mut fates: Vec<Option<Fate>> = vec![None; chunk.records.len()];
         // Where each record that could be read stands in the chunk.
         let (mut records, mut places) = (Vec::with_capacity(fates.len()), Vec::with_capacity(fates.len()));
@@ -370,44 +436,38 @@ impl Gateway {
             }
         }
         let (records, dry_run) = (Arc::new(records), chunk.dry_run);
+        let again: Arc<BTreeSet<ItemId>> = Arc::new(chunk.again.into_iter().collect());
+        let mut became = vec![None; records.len()];
         // A source that is named twice is written twice, one after the other.
-        for turn in turns(&records) {
-            let turn = Arc::new(turn);
-            let became = until_it_holds(|| self.import_turn(records.clone(), turn.clone(), dry_run)).await?;
-            for (number, fate) in turn.iter().zip(became) {
+        let turns = turns(&records);
+        let last = turns.len().saturating_sub(1);
+        for (place, numbers) in turns.into_iter().enumerate() {
+            let turn = Arc::new(Turn {
+                records: records.clone(),
+                numbers,
+                became: became.clone(),
+                again: again.clone(),
+                is_first: place == 0,
+                is_last: place == last,
+                dry_run,
+            });
+            let done = until_it_holds(|| self.import_turn(turn.clone())).await?;
+            for (number, fate) in turn.numbers.iter().zip(done) {
+                became[*number] = fate.item();
                 fates[places[*number]] = Some(fate);
             }
         }
         Ok(fates.into_iter().flatten().collect())
     }
 
-    /// Takes in the records of these numbers, each of another source, with one transaction.
-    async fn import_turn(
-        self: &Arc<Self>,
-        records: Arc<Vec<Record>>,
-        turn: Arc<Vec<usize>>,
-        dry_run: bool,
-    ) -> Result<Vec<Fate>, Error> {
-        let gateway = self.clone();
-        let prepare = move || {
-            let now = gateway.clock.now();
-            let records: Vec<&Record> = turn.iter().filter_map(|number| records.get(*number)).collect();
-            let parsed: Vec<Result<Body, String>> =
-                records.iter().map(|record| gateway.record_body(record, now)).collect();
-            let words: Vec<String> = parsed.iter().flatten().flat_map(Body::people).collect();
-            let contacts = gateway.catalog.people_and(&words);
-            let mut prepared = Vec::with_capacity(parsed.len());
-            for (record, body) in records.into_iter().zip(parsed) {
-                prepared.push(match body {
-                    Err(why) => Err(why),
-                    Ok(body) => Ok(gateway.prepare_record(record, body, &contacts, now, dry_run)?),
-                });
-            }
-            Ok::<_, Error>(prepared)
-        };
-        let prepared = blocking(prepare).await?;
+    /// Takes in the records of a turn with one transaction.
+    async fn import_turn(self: &Arc<Self>, turn: Arc<Turn>) -> Result<Vec<Fate>, Error> {
+        let (gateway, taken) = (self.clone(), turn.clone());
+        let prepare = move || gateway.prepare_turn(&taken);
+        let (edits, lists, prepared) = blocking(prepare).await?;
         let stored = self
             .commit(move |w| {
+                w.still_listed(&edits)?;
                 let mut fates = Vec::with_capacity(prepared.len());
                 for record in prepared {
                     fates.push(match record {
@@ -415,47 +475,104 @@ impl Gateway {
                         Ok(record) => w.take_record(record)?,
                     });
                 }
+                if turn.is_last && !turn.dry_run {
+                    let mut became = turn.became.clone();
+                    for (number, fate) in turn.numbers.iter().zip(&fates) {
+                        if let Some(item) = became.get_mut(*number) {
+                            *item = fate.item();
+                        }
+                    }
+                    w.put_lists(lists.into_iter().zip(became))?;
+                }
                 Ok(fates)
             })
             .await?;
         Ok(stored.into_inner())
     }
 
-    /// What is to become of a record, as things stand: signed already, where it is to be written.
-    fn prepare_record(
-        &self,
-        record: &Record,
-        body: Body,
-        contacts: &Contacts,
-        now: Timestamp,
-        dry_run: bool,
-    ) -> Result<PreparedRecord, Error> {
+    /// What is to become of the records of a turn, as things stand; with the lists that this rests on, and the list of each
+    /// record of the chunk.
+    fn prepare_turn(&self, turn: &Turn) -> Result<PreparedTurn, Error> {
+        let now = self.clock.now();
+        let list_of = |record: &Record| record.group.as_deref().map(|group| self.list_tag(group));
+        let lists: Vec<Option<Tag>> = turn.records.iter().map(list_of).collect();
+        let mut looked = Vec::with_capacity(turn.numbers.len());
+        for record in turn.numbers.iter().filter_map(|number| turn.records.get(*number)) {
+            looked.push(match self.record_body(record, now) {
+                Err(why) => Err(why),
+                Ok(body) => Ok(self.look_up(record, body)?),
+            });
+        }
+        // What a later turn has was written, or refused, in the first.
+        let mut edits = if turn.is_first {
+            let lists: Vec<Option<Tag>> =
+                turn.numbers.iter().map(|number| lists.get(*number).copied().flatten()).collect();
+            self.find_edits(&looked, &lists)?
+        } else {
+            Edits::default()
+        };
+        let words: Vec<String> = looked.iter().flatten().flat_map(|record| record.body.people()).collect();
+        let contacts = self.catalog.people_and(&words);
+        let mut prepared = Vec::with_capacity(looked.len());
+        for (place, record) in looked.into_iter().enumerate() {
+            prepared.push(match record {
+                Err(why) => Err(why),
+                Ok(record) => {
+                    Ok(self.prepare_record(record, edits.of.remove(&place), turn, &contacts, now)?)
+                }
+            });
+        }
+        Ok((edits.rows, lists, prepared))
+    }
+
+    /// What is known of a record.
+    fn look_up(&self, record: &Record, body: Body) -> Result<Looked, Error> {
         let source = self.source_tag(&record.source);
         let said = Said { source, says: Hash::of_canonical(&record.item)? };
         let known = self.known_source(&source)?;
-        let was_erased = known.is_none() && self.was_erased(&source)?;
-        let to_do = match known {
-            None if was_erased => ToDo::Refuse(if source.is_exact { ERASED } else { ERASED_THERE }),
-            None if dry_run => ToDo::WouldCapture,
-            None => ToDo::Capture(self.prepare_capture(body, contacts, now)?),
-            Some((_, before)) if before.says == said.says => ToDo::Nothing,
-            Some((item, _)) => match self.in_force(item) {
-                Err(Error::NotFound) => ToDo::Refuse(ERASED),
+        let erased = if known.is_none() { self.was_erased(&source)? } else { None };
+        Ok(Looked { said, known, erased, body })
+    }
+
+    /// What is to become of a record, as things stand: signed already, where it is to be written.
+    fn prepare_record(
+        &self,
+        record: Looked,
+        edits: Option<(ItemId, Said)>,
+        turn: &Turn,
+        contacts: &Contacts,
+        now: Timestamp,
+    ) -> Result<PreparedRecord, Error> {
+        let Looked { said, known, erased, body } = record;
+        let to_do = match (known.or(edits), erased) {
+            (None, Some(item)) if !turn.again.contains(&item) => {
+                ToDo::Refuse(if said.source.is_exact { erased_here(item) } else { erased_there(item) })
+            }
+            (None, _) if turn.dry_run => ToDo::WouldCapture,
+            (None, _) => ToDo::Capture(self.prepare_capture(body, contacts, now)?),
+            (Some((_, before)), _) if before.says == said.says => ToDo::Nothing,
+            (Some((item, _)), _) => match self.in_force(item) {
+                Err(Error::NotFound) => ToDo::Refuse(erased_here(item)),
                 Err(error) => return Err(error),
-                Ok(before) if before.head.status != Status::Current => ToDo::Refuse("it was taken back here"),
-                Ok(before) if before.head.scope_id != body.scope_id => {
-                    ToDo::Refuse("scope_id: it was imported into another scope before")
+                Ok(before) if before.head.status != Status::Current => {
+                    ToDo::Refuse("it was taken back here".to_owned())
                 }
-                Ok(_) if dry_run => ToDo::WouldCorrect,
+                Ok(before) if before.head.scope_id != body.scope_id => {
+                    ToDo::Refuse("scope_id: it was imported into another scope before".to_owned())
+                }
+                Ok(_) if turn.dry_run => ToDo::WouldCorrect,
                 Ok(before) => ToDo::Correct(self.prepare_version(&before, body, Event::Correct, contacts)?),
             },
         };
-        Ok(PreparedRecord { said, known, was_erased, dry_run, to_do })
+        Ok(PreparedRecord { said, known, edits, erased, dry_run: turn.dry_run, to_do })
     }
 
     fn record_body(&self, record: &Record, now: Timestamp) -> Result<Body, String> {
-        if record.source.is_empty() || record.source.len() > 4096 {
-            return Err("source: must be 1 to 4096 bytes".into());
+        if record.source.is_empty() || record.source.len() > MAX_SOURCE {
+            return Err(format!("source: must be 1 to {MAX_SOURCE} bytes"));
+        }
+        if record.group.as_ref().is_some_and(|group| group.len() > MAX_SOURCE) {
+            return Err(format!("group: at most {MAX_SOURCE} bytes"));
         }
         let body = self.parse_item(&record.item, now).map_err(|e| e.to_string())?;
         if body.captured_at > now.plus(MAX_SKEW) {
@@ -576,20 +693,26 @@ impl Writing<'_, '_> {
     }
 
     fn take_record(&mut self, record: PreparedRecord) -> Result<Fate, Error> {
-        let PreparedRecord { said, known, was_erased, dry_run, to_do } = record;
+        let PreparedRecord { said, known, edits, erased, dry_run, to_do } = record;
         let stored = self.imported_from(&said.source)?;
-        if stored != known || (known.is_none() && self.was_erased(&said.source)? != was_erased) {
+        if stored != known || (known.is_none() && self.was_erased(&said.source)? != erased) {
             return Err(Error::Overtaken);
         }
-        let (written, fate): (_, fn(ItemId) -> Fate) = match (to_do, known) {
-            (ToDo::Refuse(why), _) => return Ok(Fate::Refused(why.into())),
+        if let Some((item, before)) = edits
+            && self.said(item)? != Some(before)
+        {
+            return Err(Error::Overtaken);
+        }
+        let former = known.or(edits);
+        let (written, fate): (_, fn(ItemId) -> Fate) = match (to_do, former) {
+            (ToDo::Refuse(why), _) => return Ok(Fate::Refused(why)),
             (ToDo::WouldCapture, _) => {
                 return Ok(Fate::Imported(ItemId::new(self.now, &*self.gateway.random)));
             }
             (ToDo::WouldCorrect, Some((item, _))) => return Ok(Fate::Updated(item)),
             (ToDo::Nothing, Some((item, before))) => {
                 if before.source != said.source && !dry_run {
-                    self.put_said(item, said)?;
+                    self.put_source(item, said, Some(before))?;
                 }
                 return Ok(Fate::Unchanged(item));
             }
@@ -597,7 +720,16 @@ impl Writing<'_, '_> {
             (ToDo::Correct(prepared), _) => (self.store_version(prepared, Event::Correct)?, Fate::Updated),
             (ToDo::Capture(prepared), _) => (self.store_capture(prepared)?, Fate::Imported),
         };
-        self.put_said(written.item_id, said)?;
+        self.put_source(written.item_id, said, former.map(|(_, before)| before))?;
         Ok(fate(written.item_id))
+    }
+
+    /// Remembers what an item came from. What an edited one said before is no record of it any more.
+    fn put_source(&mut self, item: ItemId, said: Said, before: Option<Said>) -> Result<(), Error> {
+        self.put_said(item, said)?;
+        if let Some(before) = before.filter(|before| before.source.whole != said.source.whole) {
+            self.leave_source(item, &before.source);
+        }
+        Ok(())
     }
 }

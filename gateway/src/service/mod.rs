@@ -1,5 +1,6 @@
 //! What a gateway does, for whoever asks: HTTP handlers and the command line call the same functions.
 
+mod align;
 pub mod audit;
 pub mod backup;
 pub mod budget;
@@ -16,6 +17,7 @@ pub mod import;
 pub mod incidents;
 pub mod items;
 pub mod keys;
+pub(crate) mod lists;
 pub mod memorization;
 pub mod owner;
 pub mod query;

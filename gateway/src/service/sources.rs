@@ -1,7 +1,7 @@
 //! Where imported items came from: known while they are here, and of an erased one no more than that something from there was erased.
 //!
 //! What an item came from and what it said is a row of its own, sealed with the item's key, and goes with it. What stays of an erased item is
-//! the keyed hash of the identity of its source: format, account, thread and record id. Some formats have no ids, and their importers put a
+//! its id under the keyed hash of the identity of its source: format, account, thread and record id. Some formats have no ids, and their importers put a
 //! hash of the record's content in the place of one; that is cut out of what stays, so that it never tells content.
 
 use crate::error::Error;
@@ -65,6 +65,14 @@ impl Sources {
     fn remove(&self, whole: &Tag) {
         self.0.write().unwrap_or_else(PoisonError::into_inner).remove(whole);
     }
+
+    /// Removes a source that another item has not taken since.
+    fn remove_of(&self, whole: &Tag, item: ItemId) {
+        let mut sources = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        if sources.get(whole) == Some(&item) {
+            sources.remove(whole);
+        }
+    }
 }
 
 /// A source without the hashes of content in it.
@@ -96,19 +104,28 @@ impl Gateway {
     /// The item that came from a source, and what it said, as last committed.
     pub(crate) fn known_source(&self, source: &SourceTag) -> Result<Option<(ItemId, Said)>, Error> {
         let Some(item) = self.sources.get(&source.whole) else { return Ok(None) };
-        let said = match self.store.get(SAID, &item.to_bytes()) {
-            Ok(said) => said,
-            Err(StoreError::Erased) => None,
-            Err(error) => return Err(error.into()),
-        };
-        let said: Option<Said> = said.map(|bytes| decode(&bytes)).transpose()?;
+        let said = self.said(item)?;
         Ok(said.filter(|said| said.source.whole == source.whole).map(|said| (item, said)))
     }
 
-    /// Whether something of the identity of a source was erased here, as last committed.
-    pub(crate) fn was_erased(&self, source: &SourceTag) -> Result<bool, Error> {
+    /// What an item came from and what it said, as last committed.
+    pub(crate) fn said(&self, item: ItemId) -> Result<Option<Said>, Error> {
+        match self.store.get(SAID, &item.to_bytes()) {
+            Ok(said) => said.map(|bytes| decode(&bytes)).transpose(),
+            Err(StoreError::Erased) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The last item of the identity of a source that was erased here, as last committed.
+    pub(crate) fn was_erased(&self, source: &SourceTag) -> Result<Option<ItemId>, Error> {
         let erased = source.identity.map(|identity| self.store.get(SOURCES, &identity)).transpose()?;
-        Ok(erased.flatten().is_some())
+        erased.flatten().map(|bytes| erased_item(&bytes)).transpose()
+    }
+
+    /// What a list of records without ids is told apart by, as it is stored.
+    pub(crate) fn list_tag(&self, group: &str) -> Tag {
+        tag(&self.keys().source_key(), b"list", group.as_bytes())
     }
 
     /// Reads the sources of all items, and brings rows of the former form, which held hashes of content, into this one.
@@ -160,6 +177,13 @@ fn whole(key: &[u8; 32], digest: &[u8]) -> Tag {
     tag(key, b"whole", digest.get(..FORMER).unwrap_or(digest))
 }
 
+fn erased_item(bytes: &[u8]) -> Result<ItemId, Error> {
+    let bytes = bytes
+        .first_chunk::<16>()
+        .ok_or_else(|| Error::Corrupt("an erased source without its item".into()))?;
+    Ok(ItemId::from_bytes(*bytes))
+}
+
 fn tag(key: &[u8; 32], what: &[u8], of: &[u8]) -> Tag {
     let mut mac = <Hmac<Sha256> as Mac>::new_from_slice(key)
         .unwrap_or_else(|_| unreachable!("HMAC takes a key of any length"));
@@ -195,14 +219,15 @@ impl Writing<'_, '_> {
         Ok(pending)
     }
 
-    fn said(&self, item: ItemId) -> Result<Option<Said>, Error> {
+    /// What an item came from and what it said, as it stands in this transaction.
+    pub(crate) fn said(&self, item: ItemId) -> Result<Option<Said>, Error> {
         self.tx.get(SAID, &item.to_bytes())?.map(|bytes| decode(&bytes)).transpose()
     }
 
-    /// Whether something of the identity of a source was erased here.
-    pub(crate) fn was_erased(&self, source: &SourceTag) -> Result<bool, Error> {
-        let erased = source.identity.map(|identity| self.tx.contains(SOURCES, &identity)).transpose()?;
-        Ok(erased.unwrap_or(false))
+    /// The last item of the identity of a source that was erased here, as it stands in this transaction.
+    pub(crate) fn was_erased(&self, source: &SourceTag) -> Result<Option<ItemId>, Error> {
+        let erased = source.identity.map(|identity| self.tx.get(SOURCES, &identity)).transpose()?;
+        erased.flatten().map(|bytes| erased_item(&bytes)).transpose()
     }
 
     /// Remembers what an item came from, under the item's key.
@@ -217,12 +242,18 @@ impl Writing<'_, '_> {
         Ok(())
     }
 
-    /// Forgets what an erased item came from, but for the identity of its source.
+    /// Forgets what an item came from that comes from elsewhere by now.
+    pub(crate) fn leave_source(&mut self, item: ItemId, former: &SourceTag) {
+        let (gateway, whole) = (self.gateway.clone(), former.whole);
+        self.tx.on_commit(move || gateway.sources.remove_of(&whole, item));
+    }
+
+    /// Forgets what an erased item came from, but for the identity of its source and the item's id.
     pub(crate) fn forget_source(&mut self, item: ItemId) -> Result<(), Error> {
         let Some(Said { source, .. }) = self.said(item)? else { return Ok(()) };
         self.tx.delete(SAID, &item.to_bytes());
         if let Some(identity) = &source.identity {
-            self.tx.put(SOURCES, identity, &[])?;
+            self.tx.put(SOURCES, identity, &item.to_bytes())?;
         }
         let gateway = self.gateway.clone();
         self.tx.on_commit(move || gateway.sources.remove(&source.whole));

@@ -1,7 +1,8 @@
 //! Vendors' files, folders and archives, as they come: an archive is read entry by entry and never unpacked.
 
 use super::bundle_file::peek;
-use oap_memory::import::{self, Format, Found, HEAD, Mapping};
+use oap_memory::import::{self, Format, Found, HEAD, Mapping, Origin};
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read};
 use std::ops::ControlFlow;
@@ -30,6 +31,8 @@ pub struct Source<'a> {
     pub format: Option<Format>,
     /// How columns become members.
     pub mapping: &'a Mapping,
+    /// What the owner calls the account, vault or file that it comes from.
+    pub name: Option<&'a str>,
 }
 
 /// What is told of a file before its records.
@@ -40,40 +43,118 @@ pub type Told<'a> = &'a mut dyn FnMut(Format);
 /// # Errors
 /// What the system says of the file or folder itself; what is wrong within is told to the sink.
 pub fn read(source: &Source, told: Told, sink: import::Sink) -> io::Result<()> {
+    let root = source.path.canonicalize()?.to_string_lossy().into_owned();
+    let name = source.name.map(str::to_owned);
+    let mut origins = Origins { name, root, alone: false, accounts: BTreeMap::new() };
     if source.path.is_dir() {
-        let mut files = Vec::new();
-        walk(source.path, 0, &mut files)?;
-        files.sort();
-        for path in files {
-            let name = path.strip_prefix(source.path).unwrap_or(&path).to_string_lossy().into_owned();
-            let file = File::open(&path)?;
-            if one(source, &name, file, told, sink)?.is_break() {
-                return Ok(());
-            }
-        }
-        return Ok(());
+        return folder(source, origins, told, sink);
     }
     let name = source.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let (head, reader) = peek(Box::new(File::open(source.path)?), 4)?;
     if head == b"PK\x03\x04" {
-        return archive(source, told, sink);
+        return archive(source, origins, told, sink);
     }
-    one(source, &name, reader, told, sink).map(drop)
+    origins.alone = true;
+    one(source, &origins, &name, reader, told, sink).map(drop)
 }
 
-/// Files of a folder. Links are not followed, and what begins with a dot is not memory.
-fn walk(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) -> io::Result<()> {
-    if depth > MAX_DEPTH || files.len() > MAX_FILES {
+/// Where the files of a folder or an archive come from.
+struct Origins {
+    name: Option<String>,
+    root: String,
+    /// Whether the root is the only file: the owner named it.
+    alone: bool,
+    /// The accounts that the export tells of, by format and by the folder that says so.
+    accounts: BTreeMap<(&'static str, String), String>,
+}
+
+impl Origins {
+    /// Takes the id of an account from a file that has one.
+    fn tell(&mut self, name: &str, reader: impl Read) {
+        let mut bytes = Vec::new();
+        let read = reader.take(import::MAX_ACCOUNT_FILE as u64 + 1).read_to_end(&mut bytes);
+        if let (Ok(_), Some((format, id))) = (read, import::account(name, &bytes)) {
+            self.accounts.insert((format.as_str(), above(name).to_owned()), id);
+        }
+    }
+
+    /// Where a file comes from.
+    fn of(&self, name: &str, format: Format) -> Origin {
+        Origin {
+            name: self.name.clone(),
+            account: self.account(name, format),
+            root: self.root.clone(),
+            file: if self.alone { String::new() } else { name.to_owned() },
+        }
+    }
+
+    /// The account that a file of a format belongs to: what its folder, or one above, says.
+    fn account(&self, name: &str, format: Format) -> Option<String> {
+        let mut folder = above(name);
+        loop {
+            if let Some(id) = self.accounts.get(&(format.as_str(), folder.to_owned())) {
+                return Some(id.clone());
+            }
+            if folder.is_empty() {
+                return None;
+            }
+            folder = above(folder);
+        }
+    }
+}
+
+/// The folder that a file or folder lies in.
+fn above(name: &str) -> &str {
+    name.rsplit_once('/').map_or("", |(folder, _)| folder)
+}
+
+/// Whether an account's own data may be in a file, by its name.
+fn names_account(name: &str) -> bool {
+    matches!(name.rsplit('/').next(), Some("user.json" | "users.json"))
+}
+
+fn folder(source: &Source, mut origins: Origins, told: Told, sink: import::Sink) -> io::Result<()> {
+    let (mut files, mut hidden) = (Vec::new(), Vec::new());
+    walk(source.path, 0, &mut files, &mut hidden)?;
+    files.sort();
+    let name_of =
+        |path: &Path| path.strip_prefix(source.path).unwrap_or(path).to_string_lossy().replace('\\', "/");
+    for path in &hidden {
+        let skipped = Found::Skipped { place: name_of(path), reason: "a hidden file".to_owned() };
+        if sink(skipped).is_break() {
+            return Ok(());
+        }
+    }
+    for path in &files {
+        let name = name_of(path);
+        if names_account(&name) {
+            origins.tell(&name, File::open(path)?);
+        }
+    }
+    for path in files {
+        let name = name_of(&path);
+        if one(source, &origins, &name, File::open(&path)?, told, sink)?.is_break() {
+            return Ok(());
+        }
+    }
+    Ok(())
+}
+
+/// Files of a folder, and what is hidden in it. Links are not followed, and what begins with a dot is not memory.
+fn walk(folder: &Path, depth: usize, files: &mut Vec<PathBuf>, hidden: &mut Vec<PathBuf>) -> io::Result<()> {
+    if depth > MAX_DEPTH || files.len() + hidden.len() > MAX_FILES {
         return Err(io::Error::other("the folder is too deep or has too many files"));
     }
     for entry in std::fs::read_dir(folder)? {
         let entry = entry?;
         let kind = entry.file_type()?;
-        if entry.file_name().to_string_lossy().starts_with('.') {
+        let name = entry.file_name();
+        if name.to_string_lossy().starts_with('.') || name == "__MACOSX" {
+            hidden.push(entry.path());
             continue;
         }
         if kind.is_dir() {
-            walk(&entry.path(), depth + 1, files)?;
+            walk(&entry.path(), depth + 1, files, hidden)?;
         } else if kind.is_file() {
             files.push(entry.path());
         }
@@ -81,10 +162,18 @@ fn walk(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) -> io::Result<()>
     Ok(())
 }
 
-fn archive(source: &Source, told: Told, sink: import::Sink) -> io::Result<()> {
+fn archive(source: &Source, mut origins: Origins, told: Told, sink: import::Sink) -> io::Result<()> {
     let mut archive = zip::ZipArchive::new(File::open(source.path)?).map_err(io::Error::other)?;
     if archive.len() > MAX_FILES {
         return Err(io::Error::other("the archive has too many entries"));
+    }
+    for index in 0..archive.len() {
+        let name = archive.name_for_index(index).and_then(Result::ok).map(|name| name.into_owned());
+        if let Some(name) = name.filter(|name| names_account(name))
+            && let Ok(entry) = archive.by_index(index)
+        {
+            origins.tell(&name, entry);
+        }
     }
     let mut left = MAX_UNFOLDED;
     for index in 0..archive.len() {
@@ -124,16 +213,17 @@ fn archive(source: &Source, told: Told, sink: import::Sink) -> io::Result<()> {
         left -= entry.size();
         // What the entry says of its size is what it may unfold to.
         let most = entry.size();
-        if one(source, &name, entry.take(most), told, sink)?.is_break() {
+        if one(source, &origins, &name, entry.take(most), told, sink)?.is_break() {
             return Ok(());
         }
     }
     Ok(())
 }
 
-/// One file.
+/// One file, by its name in the folder or archive.
 fn one(
     source: &Source,
+    origins: &Origins,
     name: &str,
     mut reader: impl Read,
     told: Told,
@@ -143,13 +233,19 @@ fn one(
     if let Err(error) = (&mut reader).take(HEAD as u64).read_to_end(&mut head) {
         return Ok(sink(Found::Refused { place: name.to_owned(), reason: error.to_string() }));
     }
-    let Some(format) = source.format.or_else(|| import::recognise(name, &head)) else {
-        let reason = "not of a format that is read here".to_owned();
-        return Ok(sink(Found::Skipped { place: name.to_owned(), reason }));
+    let format = match format_of(source, origins.alone, name, &head) {
+        Ok(format) => format,
+        Err(reason) => {
+            return Ok(sink(Found::Skipped { place: name.to_owned(), reason: reason.to_owned() }));
+        }
     };
     told(format);
+    let origin = origins.of(name, format);
     let mut flow = ControlFlow::Continue(());
-    let mut watch = |found: Found| {
+    let mut watch = |mut found: Found| {
+        if let Found::Record(record) = &mut found {
+            origin.complete(record);
+        }
         flow = sink(found);
         flow
     };
@@ -157,3 +253,26 @@ fn one(
     import::read(format, import::File { name, bytes: &mut reader, mapping: source.mapping }, &mut watch);
     Ok(flow)
 }
+
+/// What a file is read as, or why it is left out as a whole. A format that the owner named is read whatever the file
+/// looks like; among several files, only those that do not look like anything else.
+fn format_of(source: &Source, alone: bool, name: &str, head: &[u8]) -> Result<Format, &'static str> {
+    const UNKNOWN: &str = "not of a format that is read here";
+    if let (Some(format), true) = (source.format, alone) {
+        return Ok(format);
+    }
+    if let Some(reason) = import::left_out(name, head) {
+        return Err(reason);
+    }
+    let looks = import::recognise(name, head);
+    let Some(format) = source.format else { return looks.ok_or(UNKNOWN) };
+    match looks {
+        Some(looks) if looks == format || GENERAL.contains(&looks) => Ok(format),
+        Some(_) => Err("of another format than --from says"),
+        None if head.contains(&0) || head.trim_ascii_start().starts_with(b"<") => Err(UNKNOWN),
+        None => Ok(format),
+    }
+}
+
+/// Formats that much else looks like.
+const GENERAL: [Format; 5] = [Format::Notes, Format::Okf, Format::AgentsMd, Format::Csv, Format::Jsonl];

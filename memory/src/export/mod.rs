@@ -5,6 +5,7 @@
 mod mcp;
 mod mem0;
 mod note;
+mod okf;
 mod rdf;
 
 use crate::item::closed_enum;
@@ -19,6 +20,8 @@ closed_enum! {
         McpMemory = "mcp-memory",
         /// A folder of markdown files, one an item, with front matter.
         Markdown = "markdown",
+        /// A folder of concepts of the Open Knowledge Format 0.2, with an index.
+        Okf = "okf",
         /// The items in their wire form, one a line.
         Jsonl = "jsonl",
         /// N-Quads with PROV-O.
@@ -32,17 +35,30 @@ pub const fn frame(form: Form) -> (&'static str, &'static str, &'static str) {
     match form {
         Form::Mem0 => ("{\"results\":[\n", ",\n", "\n]}\n"),
         Form::McpMemory | Form::Jsonl => ("", "\n", "\n"),
-        Form::Rdf | Form::Markdown => ("", "", ""),
+        Form::Rdf | Form::Markdown | Form::Okf => ("", "", ""),
     }
 }
 
-/// An item in a form; for [`Form::Markdown`] the file's text.
+/// The name of a folder's index and what it begins with, for forms that have one.
+#[must_use]
+pub fn index(form: Form) -> Option<(&'static str, &'static str)> {
+    (form == Form::Okf).then_some(("index.md", okf::INDEX))
+}
+
+/// The line of an item in the index of its folder.
+#[must_use]
+pub fn index_entry(item: &Value, file: &str) -> String {
+    okf::entry(item, file)
+}
+
+/// An item in a form; for [`Form::Markdown`] and [`Form::Okf`] the file's text.
 #[must_use]
 pub fn write(form: Form, item: &Value) -> String {
     match form {
         Form::Mem0 => mem0::write(item).to_string(),
         Form::McpMemory => mcp::write(item).iter().map(Value::to_string).collect::<Vec<_>>().join("\n"),
         Form::Markdown => note::write(item),
+        Form::Okf => okf::write(item),
         Form::Jsonl => bare(item).to_string(),
         Form::Rdf => rdf::write(item),
     }

@@ -2,14 +2,21 @@
 //!
 //! A conversation is a tree (`mapping`) of messages; `current_node` is the leaf of the thread that the person sees.
 
-use super::{Draft, File, MAX_ID, Sink, json, skipped, text, time};
+mod marks;
+mod order;
+mod own;
+
+use super::{Draft, File, MAX_ID, Reach, Sink, json, skipped, text, time};
+use oap_identity::Timestamp;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 pub(super) const ABOUT: &str = "messages of user and assistant become conversation turns, on abandoned branches too \
-    (label \"branch\"); titles, ids, parents, models and times are kept as provenance; custom instructions become \
-    preferences, saved memories facts; system and tool messages, images and audio are left out";
+    (label \"branch\"); titles, ids, parents, models and times are kept as provenance; citations become links or go; custom \
+    instructions become preferences, saved memories facts, canvases document references; messages of the system or of \
+    tools, calls of tools, what the vendor hides, images and audio are left out, and so is the account's own data \
+    (user.json), but for its id, which tells two accounts apart";
 
 const FROM: &str = "chatgpt";
 
@@ -19,17 +26,13 @@ pub(super) fn read(file: File, sink: Sink) {
         let place = format!("{name}[{number}]");
         match value {
             Value::Object(members) if members.contains_key("mapping") => {
-                conversation(&value_of(members), &place, sink)
+                conversation(&Value::Object(members), &place, sink)
             }
             Value::Object(members) if members.is_empty() => ControlFlow::Continue(()),
-            Value::Object(members) => memory(&value_of(members), &place, sink),
+            Value::Object(members) => memory(&Value::Object(members), &place, sink),
             _ => sink(super::refused(place, "neither a conversation nor a memory")),
         }
     });
-}
-
-fn value_of(members: Map<String, Value>) -> Value {
-    Value::Object(members)
 }
 
 fn memory(memory: &Value, place: &str, sink: Sink) -> ControlFlow<()> {
@@ -44,65 +47,121 @@ fn memory(memory: &Value, place: &str, sink: Sink) -> ControlFlow<()> {
     let id = memory["id"]
         .as_str()
         .map_or_else(|| oap_identity::Hash::of(said.as_bytes()).to_string(), str::to_owned);
-    Draft::new("fact", said.trim(), FROM)
-        .label("memory")
-        .tag("memory", Some(&memory["id"]))
-        .at(at)
-        .confidence(0.8)
-        .send(format!("{FROM}:memory:{id}"), place.to_owned(), sink)
+    let reach = if memory["id"].is_string() { Reach::of(&id, Reach::Account) } else { Reach::World };
+    saved(said.trim(), at).tag("memory", Some(&memory["id"])).reach(reach).send(
+        format!("{FROM}:memory:{id}"),
+        place.to_owned(),
+        sink,
+    )
+}
+
+/// Something that ChatGPT remembered by itself.
+fn saved(said: &str, at: Option<Timestamp>) -> Draft {
+    Draft::new("fact", said, FROM).label("memory").at(at).confidence(0.8)
+}
+
+/// A conversation, as its messages need it.
+struct Thread<'a> {
+    id: &'a str,
+    title: &'a Value,
+    mapping: &'a Map<String, Value>,
+    /// The nodes that the person sees.
+    seen: BTreeSet<&'a str>,
 }
 
 fn conversation(conversation: &Value, place: &str, sink: Sink) -> ControlFlow<()> {
-    let thread =
-        [&conversation["conversation_id"], &conversation["id"]].into_iter().find(|id| id.is_string());
-    let Some(thread) = thread.and_then(Value::as_str).filter(|id| id.len() <= MAX_ID) else {
+    let id = [&conversation["conversation_id"], &conversation["id"]].into_iter().find_map(Value::as_str);
+    let Some(id) = id.filter(|id| id.len() <= MAX_ID) else {
         return sink(super::refused(place.to_owned(), "a conversation without id"));
     };
     let Some(mapping) = conversation["mapping"].as_object() else {
         return sink(super::refused(place.to_owned(), "mapping: must be an object"));
     };
-    let seen = thread_of(conversation, mapping);
-    let mut nodes: Vec<(&String, &Value)> = mapping.iter().collect();
-    // In the order in which they were said; the map's own order means nothing.
-    nodes.sort_by(|(a, one), (b, other)| {
-        let at = |node: &Value| node["message"]["create_time"].as_f64().unwrap_or(0.0);
-        at(one).total_cmp(&at(other)).then_with(|| a.cmp(b))
-    });
-    for (id, node) in nodes {
-        let message = &node["message"];
-        if message.is_null() {
-            continue;
+    let thread =
+        Thread { id, title: &conversation["title"], mapping, seen: thread_of(conversation, mapping) };
+    let began = time(&conversation["create_time"]);
+    for (id, at) in order::of(mapping) {
+        let message = &mapping[id]["message"];
+        if !message.is_null() {
+            thread.message(id, message, at.or(began), &format!("{place}.mapping.{id}"), sink)?;
         }
-        let place = format!("{place}.mapping.{id}");
-        let role = message["author"]["role"].as_str().unwrap_or_default();
-        if message["content"]["content_type"] == "user_editable_context" {
-            instructions(message, thread, id, &place, sink)?;
-            continue;
-        }
-        let said = said(&message["content"]);
-        let why = match role {
-            "user" | "assistant" if said.trim().is_empty() => Some("no text in it"),
-            "user" | "assistant" => None,
-            _ => Some("a message of the system or of a tool"),
-        };
-        if let Some(why) = why {
-            sink(skipped(place, why))?;
-            continue;
-        }
-        let mut draft = Draft::new("conversation_turn", said.trim(), FROM)
-            .structured(Map::from_iter([("role".to_owned(), json!(role))]))
-            .tag("thread", Some(&json!(thread)))
-            .tag("thread_title", Some(&conversation["title"]))
-            .tag("message", Some(&json!(id)))
-            .tag("parent", parent(node, mapping).as_ref())
-            .tag("model", Some(&message["metadata"]["model_slug"]))
-            .at(time(&message["create_time"]).or_else(|| time(&conversation["create_time"])));
-        if !seen.contains(id.as_str()) {
-            draft = draft.label("branch");
-        }
-        draft.send(format!("{FROM}:{thread}:{id}"), place, sink)?;
     }
     ControlFlow::Continue(())
+}
+
+impl Thread<'_> {
+    fn message(
+        &self,
+        id: &str,
+        message: &Value,
+        at: Option<Timestamp>,
+        place: &str,
+        sink: Sink,
+    ) -> ControlFlow<()> {
+        match message["content"]["content_type"].as_str() {
+            Some("user_editable_context") => return own::instructions(message, place, sink),
+            Some("model_editable_context") => return own::memories(&message["content"], place, sink),
+            _ => {}
+        }
+        let role = text(&message["author"], "role");
+        let said = marks::clean(&said(&message["content"]), &message["metadata"]);
+        let said = said.trim();
+        let recipient = message["recipient"].as_str().unwrap_or("all");
+        let hidden = message["weight"].as_f64() == Some(0.0)
+            || message["metadata"]["is_visually_hidden_from_conversation"] == true;
+        let source = format!("{FROM}:{}:{id}", self.id);
+        let why = match (role, recipient) {
+            ("assistant", "bio") if !said.is_empty() => {
+                return self.told(saved(said, at), id).send(source, place.to_owned(), sink);
+            }
+            ("user" | "assistant", _) if hidden => "hidden in the conversation",
+            ("assistant", "canmore.create_textdoc") => return self.canvas(id, message, at, place, sink),
+            ("assistant", to) if !matches!(to, "all" | "") => "a call of a tool",
+            ("user" | "assistant", _) if said.is_empty() => "no text in it",
+            ("user" | "assistant", _) => {
+                let node = &self.mapping[id];
+                let draft = Draft::new("conversation_turn", said, FROM)
+                    .structured(Map::from_iter([("role".to_owned(), json!(role))]))
+                    .tag("parent", parent(node, self.mapping).as_ref())
+                    .tag("model", Some(&message["metadata"]["model_slug"]))
+                    .at(at);
+                return self.told(draft, id).send(source, place.to_owned(), sink);
+            }
+            _ => "a message of the system or of a tool",
+        };
+        sink(skipped(place.to_owned(), why))
+    }
+
+    /// With where in the conversation it was told.
+    fn told(&self, draft: Draft, id: &str) -> Draft {
+        let draft = draft
+            .tag("thread", Some(&json!(self.id)))
+            .tag("thread_title", Some(self.title))
+            .tag("message", Some(&json!(id)))
+            .reach(Reach::of(self.id, Reach::Account));
+        if self.seen.contains(id) { draft } else { draft.label("branch") }
+    }
+
+    /// A document beside the conversation, as it was made; later changes are patches and are left out.
+    fn canvas(
+        &self,
+        id: &str,
+        message: &Value,
+        at: Option<Timestamp>,
+        place: &str,
+        sink: Sink,
+    ) -> ControlFlow<()> {
+        let call = serde_json::from_str::<Value>(&said(&message["content"])).unwrap_or_default();
+        let content = text(&call, "content").trim();
+        if content.is_empty() {
+            return sink(skipped(place.to_owned(), "a call of a tool"));
+        }
+        let draft = Draft::new("document_reference", content, FROM)
+            .tag("file_name", call.get("name"))
+            .tag("document_type", call.get("type"))
+            .at(at);
+        self.told(draft, id).send(format!("{FROM}:{}:{id}:canvas", self.id), place.to_owned(), sink)
+    }
 }
 
 /// The nodes on the way from the leaf that the person sees up to the root; all of them where no leaf is named.
@@ -138,7 +197,7 @@ fn parent(node: &Value, mapping: &Map<String, Value>) -> Option<Value> {
     None
 }
 
-/// The text of a message: parts that are text, and code.
+/// The text of a message: parts that are text, transcripts, and code.
 fn said(content: &Value) -> String {
     match content["content_type"].as_str().unwrap_or("text") {
         "text" | "multimodal_text" => {
@@ -150,25 +209,4 @@ fn said(content: &Value) -> String {
         "code" => text(content, "text").to_owned(),
         _ => String::new(),
     }
-}
-
-fn instructions(message: &Value, thread: &str, id: &str, place: &str, sink: Sink) -> ControlFlow<()> {
-    for name in ["user_profile", "user_instructions"] {
-        let said = text(&message["content"], name).trim();
-        if said.is_empty() {
-            continue;
-        }
-        Draft::new("preference", said, FROM)
-            .label("custom_instructions")
-            .tag("thread", Some(&json!(thread)))
-            .tag("message", Some(&json!(id)))
-            .at(time(&message["create_time"]))
-            // The same instructions stand in every conversation.
-            .send(
-                format!("{FROM}:{name}:{}", oap_identity::Hash::of(said.as_bytes())),
-                place.to_owned(),
-                sink,
-            )?;
-    }
-    ControlFlow::Continue(())
 }

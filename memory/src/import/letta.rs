@@ -1,12 +1,13 @@
 //! Letta's agent file (`.af`): the first form with one agent, and the second with `agents` and `blocks`.
 
-use super::{Draft, File, Sink, json, skipped, text, time};
+use super::{Draft, File, Reach, Sink, json, skipped, text, time};
 use serde_json::{Map, Value, json};
 use std::ops::ControlFlow;
 
-pub(super) const ABOUT: &str = "memory blocks become summaries, archival passages facts, messages of user and assistant \
-    conversation turns; agents, ids and times are kept as provenance; system prompts, tools, tool calls and model settings \
-    are left out";
+pub(super) const ABOUT: &str = "memory blocks become summaries, archival passages facts (those of calls of archival_memory_insert \
+    too), messages of user and assistant conversation turns; where the assistant speaks with send_message, what it sent is \
+    the turn, and the text beside a call, its thought, is left out; agents, ids and times are kept as provenance; system prompts, \
+    tools, other tool calls and model settings are left out";
 
 const FROM: &str = "letta";
 
@@ -44,8 +45,11 @@ fn agent(agent: &Value, place: &str, sink: Sink) -> ControlFlow<()> {
                 )?;
         }
     }
+    // Newer agents speak in their text; the others speak with a call, and the text beside any call is what they think.
+    let thinks_aloud = !["letta_v1_agent", "react_agent"].contains(&text(agent, "agent_type"));
     for (number, found) in agent["messages"].as_array().into_iter().flatten().enumerate() {
-        message(found, &id, number, &format!("{place}.messages[{number}]"), sink)?;
+        let place = format!("{place}.messages[{number}]");
+        message(found, &id, thinks_aloud, number, &place, sink)?;
     }
     ControlFlow::Continue(())
 }
@@ -64,25 +68,77 @@ fn block(block: &Value, agent: &str, place: &str, sink: Sink) -> ControlFlow<()>
         .tag("description", block.get("description"))
         .at(time(&block["created_at"]))
         .confidence(0.8)
+        .reach(Reach::of(&id, Reach::File))
         .send(format!("{FROM}:block:{id}"), place.to_owned(), sink)
 }
 
-fn message(message: &Value, agent: &str, number: usize, place: &str, sink: Sink) -> ControlFlow<()> {
+fn message(
+    message: &Value,
+    agent: &str,
+    thinks_aloud: bool,
+    number: usize,
+    place: &str,
+    sink: Sink,
+) -> ControlFlow<()> {
     let role = text(message, "role");
     if !matches!(role, "user" | "assistant") {
         return sink(skipped(place.to_owned(), "a message of the system or of a tool"));
     }
-    let said = said(message);
-    if said.trim().is_empty() {
-        return sink(skipped(place.to_owned(), "no text in it"));
-    }
     let id = message["id"].as_str().map_or_else(|| number.to_string(), str::to_owned);
-    Draft::new("conversation_turn", said.trim(), FROM)
+    let source = format!("{FROM}:{agent}:{id}");
+    let told = |draft: Draft| {
+        draft
+            .tag("agent", Some(&json!(agent)))
+            .tag("message", Some(&json!(id)))
+            .at(time(&message["created_at"]))
+            .reach(Reach::of(&id, Reach::File))
+    };
+    let calls = calls(message);
+    let mut sent = Vec::new();
+    for (index, (name, arguments)) in calls.iter().enumerate() {
+        let inserted = text(arguments, "content").trim();
+        if name == "send_message" {
+            sent.push(text(arguments, "message").trim());
+        } else if name == "archival_memory_insert" && !inserted.is_empty() {
+            told(Draft::new("fact", inserted, FROM)).confidence(0.8).send(
+                format!("{source}:insert:{index}"),
+                place.to_owned(),
+                sink,
+            )?;
+        }
+    }
+    let said = match calls.is_empty() || (sent.is_empty() && !thinks_aloud) {
+        true => said(message),
+        false => sent.join("\n"),
+    };
+    if said.trim().is_empty() {
+        let why = if calls.is_empty() { "no text in it" } else { "a call of a tool" };
+        return sink(skipped(place.to_owned(), why));
+    }
+    told(Draft::new("conversation_turn", said.trim(), FROM))
         .structured(Map::from_iter([("role".to_owned(), json!(role))]))
-        .tag("agent", Some(&json!(agent)))
-        .tag("message", Some(&json!(id)))
-        .at(time(&message["created_at"]))
-        .send(format!("{FROM}:{agent}:{id}"), place.to_owned(), sink)
+        .send(source, place.to_owned(), sink)
+}
+
+/// The functions that a message calls, with their arguments.
+fn calls(message: &Value) -> Vec<(String, Value)> {
+    let calls = message["tool_calls"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let one = message.get("tool_call").filter(|call| call.is_object());
+    let parts =
+        message["content"].as_array().into_iter().flatten().filter(|part| part["type"] == "tool_call");
+    calls
+        .iter()
+        .chain(one)
+        .chain(parts)
+        .map(|call| {
+            let function = call.get("function").unwrap_or(call);
+            let arguments = [&function["arguments"], &function["args"], &function["input"]];
+            let arguments = arguments.into_iter().find(|arguments| !arguments.is_null());
+            let read = |text: &str| serde_json::from_str(text).unwrap_or_default();
+            let arguments = arguments.map_or(Value::Null, |a| a.as_str().map_or_else(|| a.clone(), read));
+            (text(function, "name").to_owned(), arguments)
+        })
+        .collect()
 }
 
 /// The text of a message. The first form wraps what a person says in JSON.

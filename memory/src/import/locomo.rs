@@ -3,7 +3,7 @@
 //! `session_<n>` is a list of turns with `speaker`, `dia_id` and `text`; `session_<n>_date_time` its time, such as
 //! `1:56 pm on 8 May, 2023`. Turns are half a minute apart, so that their order is that of their times.
 
-use super::{File, Found, Record, Sink, json};
+use super::{File, Found, Reach, Record, Sink, json};
 use oap_identity::Timestamp;
 use serde_json::{Value, json};
 use std::ops::ControlFlow;
@@ -32,7 +32,8 @@ pub(super) fn read(file: File, sink: Sink) {
             item["provenance"]["imported_from"] = json!(FROM);
             item["provenance"]["thread"] = json!(thread);
             let place = format!("{name}[{number}].{turn}");
-            let record = Record { source: format!("{FROM}:{thread}:{turn}"), place, item };
+            let source = format!("{FROM}:{thread}:{turn}");
+            let record = Record { source, reach: Reach::File, account: None, group: None, place, item };
             sink(Found::Record(Box::new(record)))?;
         }
         ControlFlow::Continue(())

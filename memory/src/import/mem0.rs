@@ -1,34 +1,44 @@
 //! mem0: what `get_all` returns, or its export.
 
-use super::{Draft, File, Sink, json, skipped, text, time};
+use super::{Draft, File, Reach, Sink, json, skipped, text, time};
 use serde_json::{Map, Value, json};
 use std::ops::ControlFlow;
 
 pub(super) const ABOUT: &str = "memories become facts (preferences where a category says so) with user, agent, run, metadata \
-    and times as provenance; relations of the graph become facts; scores and hashes are left out";
+    and times as provenance, and expire when they did there; relations of the graph become facts; scores and hashes are left out";
 
 const FROM: &str = "mem0";
 
 pub(super) fn read(file: File, sink: Sink) {
     let name = file.name.to_owned();
+    let mut found = false;
     json::each(file, &["results", "memories", "relations"], sink, |list, number, value, sink| {
         let list_name = if list.is_empty() { String::new() } else { format!(".{list}") };
         let place = format!("{name}{list_name}[{number}]");
-        if list == "relations" {
-            return relation(&value, &place, sink);
+        let told = text_of(&value).is_some();
+        if list.is_empty() && !told && value.get("id").is_none() {
+            // The document itself, without its lists: it comes last.
+            return if found {
+                ControlFlow::Continue(())
+            } else {
+                sink(skipped(name.clone(), "no memories in it"))
+            };
         }
-        if list.is_empty() && value.get("memory").is_none() {
-            // The document itself, without its lists.
-            return ControlFlow::Continue(());
-        }
-        memory(&value, &place, sink)
+        found = true;
+        if list == "relations" { relation(&value, &place, sink) } else { memory(&value, &place, sink) }
     });
 }
 
-fn memory(memory: &Value, place: &str, sink: Sink) -> ControlFlow<()> {
+/// What a memory says: `memory`, or in older exports and webhooks `data`.
+fn text_of(memory: &Value) -> Option<&str> {
+    let data = &memory["data"];
     let said =
-        ["memory", "data", "text"].iter().map(|name| text(memory, name).trim()).find(|said| !said.is_empty());
-    let Some(said) = said else { return sink(skipped(place.to_owned(), "no memory in it")) };
+        [&memory["memory"], data, &data["memory"], &memory["text"]].into_iter().filter_map(Value::as_str);
+    said.map(str::trim).find(|said| !said.is_empty())
+}
+
+fn memory(memory: &Value, place: &str, sink: Sink) -> ControlFlow<()> {
+    let Some(said) = text_of(memory) else { return sink(skipped(place.to_owned(), "no memory in it")) };
     let categories: Vec<&str> =
         memory["categories"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     let kind = if categories.iter().any(|c| c.contains("preference")) { "preference" } else { "fact" };
@@ -43,7 +53,12 @@ fn memory(memory: &Value, place: &str, sink: Sink) -> ControlFlow<()> {
         .tag("metadata", memory.get("metadata").filter(|m| m.as_object().is_some_and(|m| !m.is_empty())))
         .tag("changed_at", memory.get("updated_at"))
         .at(time(&memory["created_at"]))
-        .confidence(0.8);
+        .confidence(0.8)
+        .reach(if memory["id"].is_string() { Reach::of(&id, Reach::File) } else { Reach::World })
+        .account(&memory["user_id"]);
+    if let Some(end) = time(&memory["expiration_date"]) {
+        draft.item["expires_at"] = json!(end);
+    }
     for category in categories {
         draft = draft.label(category);
     }

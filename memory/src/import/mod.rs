@@ -1,11 +1,13 @@
 //! What other vendors export, as items (issue: moving house). Pure: bytes in, records out.
 //!
 //! Each format has a module that says what is kept, mapped and dropped. A record carries a `source`, the same for the
-//! same memory in every export, so that importing again changes nothing; and a `place` for the report.
+//! same memory in every export of its account or file, so that importing again changes nothing; an [`Origin`] completes
+//! it, so that what comes from elsewhere never changes it either; and a `place` for the report.
 
 mod bounded;
 mod chatgpt;
 mod claude;
+mod dates;
 mod gemini;
 mod json;
 mod letta;
@@ -13,9 +15,14 @@ pub mod locomo;
 mod markdown;
 mod mcp;
 mod mem0;
+mod okf;
 mod openintent;
+mod origin;
+mod recognise;
 mod table;
 
+pub use origin::{MAX_ACCOUNT_FILE, Origin, Reach, account};
+pub use recognise::{left_out, recognise};
 pub use table::Mapping;
 
 use crate::item::closed_enum;
@@ -40,7 +47,7 @@ pub const MAX_FRONT_MATTER: usize = 16 << 10;
 pub const MAX_FRONT_DEPTH: usize = 16;
 /// Longest tag of a record's provenance, in bytes; longer text is cut, anything else is left out.
 pub const MAX_TAG: usize = 1024;
-/// Longest id of a vendor's thread, in bytes.
+/// Longest id of a vendor's thread or account, in bytes.
 pub const MAX_ID: usize = 256;
 
 closed_enum! {
@@ -60,6 +67,8 @@ closed_enum! {
         McpMemory = "mcp-memory",
         /// A folder of basic-memory or Obsidian.
         Notes = "notes",
+        /// Concepts of the Open Knowledge Format.
+        Okf = "okf",
         /// `CLAUDE.md`, `AGENTS.md`, `MEMORY.md`.
         AgentsMd = "agents-md",
         /// Conversations of LoCoMo.
@@ -76,8 +85,14 @@ closed_enum! {
 /// A memory that was found, as its owner would write it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Record {
-    /// The same for the same memory in every export.
+    /// The same for the same memory in every export, as far as its reach goes.
     pub source: String,
+    /// How far the source is unique.
+    pub reach: Reach,
+    /// The account at the vendor, where the record itself names it.
+    pub account: Option<String>,
+    /// What the record stands in without an id of its own, in order: one that was edited is found by its neighbours.
+    pub group: Option<String>,
     /// Where it stands.
     pub place: String,
     /// The item.
@@ -130,8 +145,9 @@ pub fn read(format: Format, file: File, sink: Sink) {
         Format::Mem0 => mem0::read(file, sink),
         Format::Letta => letta::read(file, sink),
         Format::McpMemory => mcp::read(file, sink),
-        Format::Notes => markdown::notes(file, sink),
-        Format::AgentsMd => markdown::agents(file, sink),
+        Format::Notes => markdown::notes::read(file, sink),
+        Format::Okf => okf::read(file, sink),
+        Format::AgentsMd => markdown::agents::read(file, sink),
         Format::Locomo => locomo::read(file, sink),
         Format::OpenIntent => openintent::read(file, sink),
         Format::Csv => table::csv(file, sink),
@@ -149,66 +165,22 @@ pub const fn about(format: Format) -> &'static str {
         Format::Mem0 => mem0::ABOUT,
         Format::Letta => letta::ABOUT,
         Format::McpMemory => mcp::ABOUT,
-        Format::Notes => markdown::ABOUT_NOTES,
-        Format::AgentsMd => markdown::ABOUT_AGENTS,
+        Format::Notes => markdown::notes::ABOUT,
+        Format::Okf => okf::ABOUT,
+        Format::AgentsMd => markdown::agents::ABOUT,
         Format::Locomo => locomo::ABOUT,
         Format::OpenIntent => openintent::ABOUT,
         Format::Csv | Format::Jsonl => table::ABOUT,
     }
 }
 
-/// The format of a file, by its content and, for text, its name.
-#[must_use]
-pub fn recognise(name: &str, head: &[u8]) -> Option<Format> {
-    let base = name.rsplit('/').next().unwrap_or(name).to_lowercase();
-    if base.ends_with(".md") || base.ends_with(".markdown") {
-        let agents = ["claude.md", "agents.md", "memory.md", "gemini.md"].contains(&base.as_str());
-        return Some(if agents { Format::AgentsMd } else { Format::Notes });
-    }
-    let text = String::from_utf8_lossy(head);
-    let start = text.trim_start_matches(['\u{feff}', ' ', '\t', '\r', '\n']);
-    if !start.starts_with(['{', '[']) {
-        return base.ends_with(".csv").then_some(Format::Csv);
-    }
-    let packed: String = text.chars().filter(|c| !c.is_whitespace()).collect();
-    let has = |word: &str| packed.contains(word);
-    let member = |name: &str| packed.contains(&format!("\"{name}\":"));
-    if member("mapping") && (member("current_node") || member("conversation_id") || member("create_time")) {
-        return Some(Format::Chatgpt);
-    }
-    if member("chat_messages")
-        || member("conversations_memory")
-        || (member("prompt_template") && member("docs"))
-    {
-        return Some(Format::Claude);
-    }
-    if has("GeminiApps") || member("safeHtmlItem") {
-        return Some(Format::Gemini);
-    }
-    if member("dia_id") || member("session_1") {
-        return Some(Format::Locomo);
-    }
-    if member("core_memory") || (member("agents") && member("blocks")) {
-        return Some(Format::Letta);
-    }
-    if member("memory_type") && member("namespace") {
-        return Some(Format::OpenIntent);
-    }
-    if (has("\"type\":\"entity\"") && member("observations")) || has("\"type\":\"relation\"") {
-        return Some(Format::McpMemory);
-    }
-    if base.starts_with("memor") && base.ends_with(".json") && member("enabled") {
-        return Some(Format::Chatgpt);
-    }
-    if member("memory") && (member("results") || member("user_id") || member("hash") || member("memories")) {
-        return Some(Format::Mem0);
-    }
-    start.starts_with('{').then_some(Format::Jsonl)
-}
-
 /// An item under construction.
+#[derive(Clone)]
 struct Draft {
     item: Value,
+    reach: Reach,
+    account: Option<String>,
+    group: Option<String>,
 }
 
 impl Draft {
@@ -218,7 +190,33 @@ impl Draft {
                 "kind": kind, "content": {"text": text}, "labels": [label],
                 "provenance": {"imported_from": label},
             }),
+            reach: Reach::File,
+            account: None,
+            group: None,
         }
+    }
+
+    /// How far the source is unique.
+    const fn reach(mut self, reach: Reach) -> Self {
+        self.reach = reach;
+        self
+    }
+
+    /// The account at the vendor, where there is one.
+    fn account(mut self, account: &Value) -> Self {
+        self.account = account.as_str().filter(|id| (1..=MAX_ID).contains(&id.len())).map(str::to_owned);
+        self
+    }
+
+    /// The list without ids that it stands in.
+    fn group(mut self, group: Option<&str>) -> Self {
+        self.group = group.map(str::to_owned);
+        self
+    }
+
+    /// The size of its text, in bytes.
+    fn size(&self) -> usize {
+        self.item["content"]["text"].as_str().map_or(0, str::len)
     }
 
     /// A member of the provenance, where there is one.
@@ -274,22 +272,25 @@ impl Draft {
 
     /// Tells the sink; a text that is too long becomes several items, cut between lines or words.
     fn send(self, source: String, place: String, sink: Sink) -> ControlFlow<()> {
-        let text = self.item["content"]["text"].as_str().unwrap_or_default();
+        let Self { item, reach, account, group } = self;
+        let text = item["content"]["text"].as_str().unwrap_or_default();
         if text.len() <= MAX_TEXT {
-            let mut item = self.item;
+            let mut item = item;
             if item["content"]["text"] == ""
                 && let Some(content) = item["content"].as_object_mut()
             {
                 content.remove("text");
             }
-            return sink(Found::Record(Box::new(Record { source, place, item })));
+            return sink(Found::Record(Box::new(Record { source, reach, account, group, place, item })));
         }
         let pieces: Vec<String> = pieces(text).map(str::to_owned).collect();
         for (number, piece) in pieces.iter().enumerate() {
-            let mut item = self.item.clone();
+            let mut item = item.clone();
             item["content"]["text"] = Value::String(piece.clone());
             item["provenance"]["part"] = serde_json::json!(number + 1);
-            let record = Record { source: format!("{source}#{number}"), place: place.clone(), item };
+            let source = format!("{source}#{number}");
+            let (account, place) = (account.clone(), place.clone());
+            let record = Record { source, reach, account, group: None, place, item };
             sink(Found::Record(Box::new(record)))?;
         }
         ControlFlow::Continue(())

@@ -1,6 +1,6 @@
 //! Entries of OpenIntent RFC-0015 (`../../../shared/reference`): a list, `{"entries": [...]}`, or one object a line.
 
-use super::{Draft, File, Sink, json, skipped, text, time};
+use super::{Draft, File, Reach, Sink, json, skipped, text, time};
 use serde_json::{Map, Value, json};
 use std::ops::ControlFlow;
 
@@ -43,7 +43,8 @@ fn entry(entry: &Value, place: &str, sink: Sink) -> ControlFlow<()> {
         .tag("entry_version", entry.get("version"))
         .tag("changed_at", entry.get("updated_at"))
         .at(time(&entry["created_at"]))
-        .confidence(0.8);
+        .confidence(0.8)
+        .reach(Reach::of(agent, Reach::File));
     for tag in entry["tags"].as_array().into_iter().flatten().filter_map(Value::as_str) {
         draft = draft.label(tag);
     }

@@ -1,15 +1,21 @@
 //! Tables: CSV with a header, and JSON Lines, with a mapping of their columns.
 
 use super::bounded::Bounded;
-use super::{Draft, File, MAX_LINE, Sink, refused, skipped, time};
+use super::{Draft, File, MAX_LINE, Reach, Sink, refused, skipped, time};
 use crate::lines::lines;
 use serde_json::{Map, Value, json};
 use std::cell::Cell;
 use std::collections::BTreeMap;
+use std::io::Read;
 use std::ops::ControlFlow;
 
 pub(super) const ABOUT: &str = "columns become members as the mapping says (text, kind, label, subject, captured_at, confidence, \
-    scope, id); columns that it does not name become structured content; without an id a row is told apart by what it says";
+    scope, id); columns that it does not name become structured content; commas, semicolons, tabs or bars separate columns; without an id a row is told apart by what it says";
+
+/// Bytes of a table that its separator is told by.
+const MAX_HEADER: u64 = 64 * 1024;
+/// What separates columns, the likeliest first.
+const SEPARATORS: [u8; 4] = [b',', b';', b'\t', b'|'];
 
 /// Which column stands for which member.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -59,8 +65,15 @@ impl Mapping {
 pub(super) fn csv(file: File, sink: Sink) {
     let (name, mapping) = (file.name.to_owned(), file.mapping);
     let left = Cell::new(MAX_LINE);
-    let mut reader =
-        csv::ReaderBuilder::new().flexible(false).from_reader(Bounded::new(file.bytes, MAX_LINE, &left));
+    let mut bytes = Bounded::new(file.bytes, MAX_LINE, &left);
+    let mut head = Vec::new();
+    if let Err(error) = (&mut bytes).take(MAX_HEADER).read_to_end(&mut head) {
+        let _ = sink(refused(name, error));
+        return;
+    }
+    let delimiter = delimiter(&head);
+    let bytes = head.chain(bytes);
+    let mut reader = csv::ReaderBuilder::new().flexible(false).delimiter(delimiter).from_reader(bytes);
     let header = match reader.byte_headers() {
         Ok(header) => header.clone(),
         Err(error) => {
@@ -90,6 +103,26 @@ pub(super) fn csv(file: File, sink: Sink) {
             return;
         }
     }
+}
+
+/// What separates the columns: the one of the usual characters that stands in the header most often, outside quotes.
+fn delimiter(head: &[u8]) -> u8 {
+    let mut counts = SEPARATORS.map(|separator| (0_usize, separator));
+    let mut quoted = false;
+    for byte in head {
+        match byte {
+            b'"' => quoted = !quoted,
+            b'\n' if !quoted => break,
+            byte if !quoted => {
+                for (count, separator) in &mut counts {
+                    *count += usize::from(separator == byte);
+                }
+            }
+            _ => {}
+        }
+    }
+    let most = counts.iter().map(|(count, _)| *count).max().unwrap_or_default();
+    counts.iter().find(|(count, _)| *count == most).map_or(b',', |(_, separator)| *separator)
 }
 
 fn row(header: &[String], record: &csv::ByteRecord) -> Result<Map<String, Value>, &'static str> {
@@ -179,6 +212,6 @@ fn one(
         Some(_) => format!("{from}:{}", as_text(&id)),
         None => format!("{from}:{says}"),
     };
-    draft = draft.tag("row", id.as_ref());
+    draft = draft.tag("row", id.as_ref()).reach(if id.is_some() { Reach::File } else { Reach::World });
     draft.send(source, place, sink)
 }
