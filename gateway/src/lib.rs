@@ -5,6 +5,7 @@
 
 #![warn(clippy::unwrap_used)]
 
+pub mod address;
 pub mod ambient;
 pub mod catalog;
 pub mod cli;
@@ -17,10 +18,14 @@ pub mod home;
 pub mod http;
 pub mod keyring;
 pub mod ledger;
+pub mod lock;
+pub mod outlook;
+pub mod prometheus;
 pub mod proofs;
 pub mod serve;
 pub mod service;
 pub mod shelf;
+pub mod socket;
 pub mod tables;
 pub mod tls;
 pub mod transfer;

@@ -4,12 +4,10 @@ use crate::gateway::Gateway;
 use crate::home::{Home, HomeError};
 use crate::http::App;
 use crate::service::sweep::INTERVAL;
+use crate::socket::OwnerSocket;
 use crate::tls;
-use axum::Router;
-use axum::routing::get;
 use axum_server::Handle;
 use hyper_util::rt::TokioTimer;
-use metrics_exporter_prometheus::PrometheusHandle;
 use std::future::Future;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -20,7 +18,7 @@ const GRACE: Duration = Duration::from_secs(10);
 /// How long a client may take to send its request's head.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Serves a gateway on a bound listener until `stop` resolves. Plain http only when configured, and then the
+/// Serves a gateway on a bound listener, and its owner on the socket in the home, until `stop` resolves. Plain http only when configured, and then the
 /// listener is on loopback.
 ///
 /// # Errors
@@ -33,6 +31,7 @@ pub async fn serve(
 ) -> Result<(), HomeError> {
     let failed = |error| HomeError::File { path: home.path().to_owned(), error };
     let app = App::new(gateway.clone());
+    let owner = OwnerSocket::open(home.path(), app.clone()).map_err(failed)?;
     let sweeper = tokio::spawn(sweep(gateway.clone(), app.clone()));
     let service = app.router().into_make_service_with_connect_info::<SocketAddr>();
     let handle = Handle::new();
@@ -54,6 +53,7 @@ pub async fn serve(
         limit(server.http_builder());
         server.serve(service).await
     };
+    owner.close().await;
     sweeper.abort();
     served.map_err(failed)
 }
@@ -62,7 +62,7 @@ fn limit(builder: &mut hyper_util::server::conn::auto::Builder<hyper_util::rt::T
     builder.http1().timer(TokioTimer::new()).header_read_timeout(HEADER_TIMEOUT);
 }
 
-async fn sweep(gateway: Arc<Gateway>, app: App) {
+pub(crate) async fn sweep(gateway: Arc<Gateway>, app: App) {
     let mut ticks = tokio::time::interval(INTERVAL);
     loop {
         ticks.tick().await;
@@ -72,17 +72,6 @@ async fn sweep(gateway: Arc<Gateway>, app: App) {
             Err(error) => tracing::error!(%error, "sweeping failed"),
         }
     }
-}
-
-/// Serves metrics on a loopback address.
-///
-/// # Errors
-/// What the system says of the address.
-pub async fn serve_metrics(address: SocketAddr, metrics: PrometheusHandle) -> std::io::Result<()> {
-    let listener = tokio::net::TcpListener::bind(address).await?;
-    let router = Router::new().route("/metrics", get(move || async move { metrics.render() }));
-    tokio::spawn(async move { axum::serve(listener, router).await });
-    Ok(())
 }
 
 /// Resolves when the process is told to stop.

@@ -4,9 +4,11 @@ use super::CliError;
 use comfy_table::{Table, presets};
 use oap_identity::Timestamp;
 use serde_json::Value;
+use std::fs::{File, OpenOptions};
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
+use tempfile::NamedTempFile;
 
 /// Prints a value as JSON, or what `people` makes of it.
 pub(super) fn print(json: bool, value: &Value, people: impl FnOnce(&Value) -> String) {
@@ -74,6 +76,49 @@ pub(super) fn read(path: &Path) -> Result<Vec<u8>, CliError> {
 pub(super) fn read_json(path: &Path) -> Result<Value, CliError> {
     let bytes = read(path)?;
     oap_identity::json::parse(&bytes).map_err(|e| CliError::File(path.to_owned(), e.to_string()))
+}
+
+/// A file that is made before the work and written after it: what cannot be written is found out before something is issued,
+/// erased or spent for it. Its owner alone can read it.
+pub(super) struct OutFile {
+    path: PathBuf,
+    to: To,
+}
+
+enum To {
+    /// Beside the file, until it is whole.
+    Beside(NamedTempFile),
+    /// Something that is no file, such as a terminal or a pipe.
+    Straight(File),
+}
+
+impl OutFile {
+    /// Makes sure that the file can be written.
+    pub(super) fn create(path: &Path) -> Result<Self, CliError> {
+        let failed = |e: String| CliError::File(path.to_owned(), e);
+        let to = match std::fs::metadata(path) {
+            Ok(found) if found.is_dir() => return Err(failed("is a folder".to_owned())),
+            Ok(found) if !found.is_file() => OpenOptions::new().write(true).open(path).map(To::Straight),
+            _ => {
+                let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+                NamedTempFile::with_prefix_in(".oap-memory-", folder.unwrap_or(Path::new("."))).map(To::Beside)
+            }
+        };
+        Ok(Self { path: path.to_owned(), to: to.map_err(|e| failed(e.to_string()))? })
+    }
+
+    /// Writes it.
+    pub(super) fn write(self, bytes: &[u8]) -> Result<(), CliError> {
+        let Self { path, to } = self;
+        let written = match to {
+            To::Beside(mut file) => file
+                .write_all(bytes)
+                .and_then(|()| file.as_file().sync_all())
+                .and_then(|()| file.persist(&path).map(drop).map_err(|e| e.error)),
+            To::Straight(mut file) => file.write_all(bytes),
+        };
+        written.map_err(|e| CliError::File(path, e.to_string()))
+    }
 }
 
 /// Writes a file.

@@ -3,6 +3,7 @@
 pub mod discovery;
 pub mod error;
 pub mod exchange;
+pub mod forwarded;
 pub mod invoke;
 pub mod owner;
 pub mod request;
@@ -54,13 +55,11 @@ impl App {
 
     /// Every route of the gateway.
     pub fn router(self) -> Router {
-        Router::new()
+        let routes = Router::new()
             .route(path::MEMORY_MANIFEST, get(discovery::memory))
             .route(path::TOOL_MANIFEST, get(discovery::tool))
             .route(path::SCOPES, get(discovery::scopes))
             .route(path::DID, get(discovery::did))
-            .route("/healthz", get(|| async { "ok\n" }))
-            .route("/readyz", get(discovery::ready))
             .route(path::QUERY, post(exchange::query))
             .route(path::GRANT, post(exchange::grant))
             .route("/oap/memory/grant/{id}", get(exchange::grant_state))
@@ -71,15 +70,28 @@ impl App {
             .route(path::INVOKE, post(invoke::invoke))
             .route(path::DISCOVER, post(discovery::discover))
             .route(path::INCIDENT, get(discovery::incidents))
-            .route(path::AUDIT, get(owner::audit))
             .route(path::CONFORMANCE, get(discovery::conformance))
-            .route(path::RECEIPT_VERIFY, post(discovery::receipt_verify))
+            .route(path::RECEIPT_VERIFY, post(discovery::receipt_verify));
+        let timeout = TimeoutLayer::with_status_code(axum::http::StatusCode::GATEWAY_TIMEOUT, TIMEOUT);
+        self.finished(routes).layer(timeout)
+    }
+
+    /// The owner's routes alone, for the owner's own socket: a copy of everything may take as long as it does.
+    pub fn owner_router(self) -> Router {
+        self.finished(Router::new())
+    }
+
+    /// These routes and the owner's, each answer named, logged and written out.
+    fn finished(self, routes: Router<Self>) -> Router {
+        routes
+            .route(path::AUDIT, get(owner::audit))
             .route(path::DATA_DELETE, post(owner::delete))
             .nest("/oap/owner", owner::routes())
+            .route("/healthz", get(|| async { "ok\n" }))
+            .route("/readyz", get(discovery::ready))
             .fallback(not_found)
             .layer(middleware::from_fn_with_state(self.clone(), finish))
             .layer(CatchPanicLayer::new())
-            .layer(TimeoutLayer::with_status_code(axum::http::StatusCode::GATEWAY_TIMEOUT, TIMEOUT))
             // The handlers read bodies themselves, with the configured limit.
             .layer(DefaultBodyLimit::disable())
             .with_state(self)

@@ -1,6 +1,6 @@
 //! Reading requests: body, media type, credentials, the caller's address.
 
-use super::{App, RequestName};
+use super::{App, RequestName, forwarded};
 use crate::Error;
 use axum::body::Bytes;
 use axum::extract::{ConnectInfo, FromRequest, OriginalUri, Request};
@@ -113,8 +113,10 @@ impl Incoming {
     /// # Errors
     /// [`Error::RateLimited`].
     pub fn limit(&self, app: &App) -> Result<(), Error> {
-        let address = self.parts.extensions.get::<ConnectInfo<SocketAddr>>().map(|info| info.0.ip());
-        let address = address.map_or(IpAddr::V6(Ipv6Addr::UNSPECIFIED), network);
+        let peer = self.parts.extensions.get::<ConnectInfo<SocketAddr>>().map(|info| info.0.ip());
+        let trusted = &app.gateway.config.trusted_proxies;
+        let caller = peer.map(|peer| forwarded::client(peer, &self.parts.headers, trusted));
+        let address = caller.map_or(IpAddr::V6(Ipv6Addr::UNSPECIFIED), network);
         app.anonymous.check_key(&address).map_err(|_| Error::RateLimited)
     }
 }

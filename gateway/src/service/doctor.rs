@@ -28,6 +28,8 @@ pub struct Finding {
     pub looked_at: usize,
     /// What is wrong; empty when all is well.
     pub wrong: Vec<String>,
+    /// What will end or run out soon.
+    pub soon: Vec<String>,
     /// What to do then.
     pub fix: &'static str,
 }
@@ -44,7 +46,7 @@ impl Gateway {
             if more > 0 {
                 wrong.push(format!("and {more} more"));
             }
-            Finding { part, looked_at, wrong, fix }
+            Finding { part, looked_at, wrong, soon: Vec::new(), fix }
         };
         let heads = self.catalog.all();
         let (proofs, versions) = self.examine_items(&heads)?;
@@ -84,6 +86,7 @@ impl Gateway {
                 places,
                 "the index does not fit the log: restore the last backup, or report it as a fault of this program",
             ),
+            self.grants_finding(),
         ])
     }
 

@@ -145,11 +145,12 @@ impl Gateway {
         Ok(items)
     }
 
-    /// Adds to the list what a crash kept from it.
+    /// Adds to the list what a crash kept from it. A list without a line is begun: whoever restores a backup of a home that
+    /// never erased anything has one too.
     pub(crate) fn make_up(&self, listed: &Listed) -> Result<(), Error> {
         let mut missing = self.tombstones()?;
         missing.retain(|item| !listed.items.contains(item));
-        if !missing.is_empty() {
+        if !missing.is_empty() || listed.last.is_none() {
             self.list_erased(missing, self.clock.now());
         }
         Ok(())
