@@ -146,7 +146,7 @@ fn refusals_reach_the_grantee_as_status_3() {
     ask("good.json", &["--include-embeddings"]).failed(3, "embeddings");
 
     // For somebody else: the grantee cannot prove to be them.
-    issue(&granter, "did:web:other.example", "foreign.json", &[]);
+    issue(&granter, "did:web:other.example", "foreign.json", &["--offline"]);
     ask("foreign.json", &[]).failed(3, "401");
 
     issue(&granter, &contractor, "later.json", &["--from", "2099-01-01", "--until", "2099-02-01"]);
