@@ -172,6 +172,7 @@ impl Home {
         }
         let make = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.0);
         make.map_err(|e| file_error(&self.0, e))?;
+        let _lock = self.lock("init")?.map_err(HomeError::Held)?;
         let now = SystemClock.now();
         let (did, keys) = match init.did {
             Some(did) => (did, StoredKeys::generate(&SystemRandom, now)),

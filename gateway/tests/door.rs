@@ -116,6 +116,7 @@ fn commands_at_once_wait_for_each_other() {
 async fn whoever_waits_in_vain_is_told_for_whom() {
     let home = unresolved();
     let lock = HomeLock::take(&home.home(), "import").unwrap().unwrap();
+    oap_gateway::tls::install();
     let connect = async || {
         let caller = Caller { patience: Duration::ZERO, ..Caller::default() };
         OwnerClient::connect(home::Home::new(home.home()), &BTreeMap::new(), caller).await

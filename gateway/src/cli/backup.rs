@@ -101,6 +101,7 @@ impl Restore {
         use std::os::unix::fs::DirBuilderExt;
         let mut maker = std::fs::DirBuilder::new();
         maker.recursive(true).mode(0o700).create(target).map_err(failed(target))?;
+        let _lock = home.lock("restore")?.map_err(HomeError::Held)?;
         copy(&self.folder, target)?;
         std::fs::copy(self.folder.join("vault"), target.join("vault")).map_err(failed(target))?;
         {

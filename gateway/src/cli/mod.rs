@@ -198,15 +198,23 @@ impl Global {
     }
 
     async fn owner(&self) -> Result<OwnerClient, CliError> {
-        let caller = Caller { command: &self.command, patience: PATIENCE, word: &waiting };
+        let word = |held: &Held| self.waiting(held);
+        let caller = Caller { command: &self.command, patience: PATIENCE, word: &word };
         Ok(OwnerClient::connect(self.home(), &self.flags(), caller).await?)
+    }
+
+    fn waiting(&self, held: &Held) {
+        if !self.json {
+            eprintln!("oap-memory: waiting for {held} to end");
+        }
     }
 
     /// The home's lock, once whoever has it is done.
     async fn lock(&self) -> Result<HomeLock, CliError> {
         let home = self.home();
         crate::Config::load(home.path(), &self.flags())?.principal(home.path())?;
-        let mut wait = Wait::new(PATIENCE, &waiting);
+        let word = |held: &Held| self.waiting(held);
+        let mut wait = Wait::new(PATIENCE, &word);
         loop {
             match home.lock(&self.command)? {
                 Ok(lock) => return Ok(lock),
@@ -214,10 +222,6 @@ impl Global {
             }
         }
     }
-}
-
-fn waiting(held: &Held) {
-    eprintln!("oap-memory: waiting for {held} to end");
 }
 
 /// The names of a command and its subcommands.

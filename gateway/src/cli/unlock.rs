@@ -175,7 +175,12 @@ impl Lock {
         }
         let mut owner = global.owner().await?;
         match owner.call("POST", END, &[], Some(&json!({}))).await {
-            Ok(done) => output::print(global.json, &done, |_| "locked".to_owned()),
+            Ok(done) => {
+                drop(owner);
+                // Once this returns, the process is gone and its memory with it.
+                drop(global.lock().await?);
+                output::print(global.json, &done, |_| "locked".to_owned());
+            }
             Err(ClientError::Refused { status: 404, .. }) => {
                 let why = "a server has this gateway open, not `unlock`: end the server instead";
                 return Err(CliError::Other(why.to_owned()));

@@ -196,6 +196,23 @@ mod tests {
         assert_eq!(by_forwarded("x=\", for=198.51.100.7, for=\"203.0.113.9:1\""), "203.0.113.9");
     }
 
+    proptest::proptest! {
+        #[test]
+        fn nothing_that_a_caller_writes_hides_what_a_proxy_appends(
+            left in proptest::collection::vec(0x20_u8..0x7f, 0..64),
+        ) {
+            let left = String::from_utf8(left).unwrap();
+            proptest::prop_assert_eq!(by_x(&format!("{left}, 203.0.113.9")), "203.0.113.9");
+            for appended in ["for=203.0.113.9", "for=\"203.0.113.9:4711\";proto=\"https\""] {
+                proptest::prop_assert_eq!(by_forwarded(&format!("{left}, {appended}")), "203.0.113.9");
+            }
+            // From a stranger it counts for nothing.
+            for header in ["x-forwarded-for", "forwarded"] {
+                proptest::prop_assert_eq!(caller("203.0.113.9", &[(header, &left)]), "203.0.113.9");
+            }
+        }
+    }
+
     #[test]
     fn of_two_headers_one_is_the_callers_own() {
         let both = [("x-forwarded-for", "203.0.113.9"), ("forwarded", "for=198.51.100.7")];
