@@ -124,8 +124,13 @@ mod tests {
         assert_eq!(origin("https://Memory.Example.org:8443"), Ok("https://memory.example.org:8443".into()));
         assert_eq!(origin("http://127.0.0.1:8080"), Ok("http://127.0.0.1:8080".into()));
         assert_eq!(origin("http://memory.example.org"), Err(AddressError::PlainHttp));
-        for bad in ["memory.example.org", "ftp://a.example", "https://a.example/x", "https://a.example?x", "https://u@a.example"]
-        {
+        for bad in [
+            "memory.example.org",
+            "ftp://a.example",
+            "https://a.example/x",
+            "https://a.example?x",
+            "https://u@a.example",
+        ] {
             assert_eq!(origin(bad), Err(AddressError::Origin), "{bad}");
         }
     }

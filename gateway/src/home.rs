@@ -423,7 +423,11 @@ fn new_passphrase() -> Result<Master, HomeError> {
     if once.is_empty() {
         return Err(HomeError::EmptyPassphrase);
     }
-    if passphrase("Once more: ")? != once { Err(HomeError::Passphrases) } else { Ok(Master::Passphrase(once)) }
+    if passphrase("Once more: ")? != once {
+        Err(HomeError::Passphrases)
+    } else {
+        Ok(Master::Passphrase(once))
+    }
 }
 
 fn new_key_file(path: &Path) -> Result<Master, HomeError> {

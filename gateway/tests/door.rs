@@ -5,7 +5,7 @@ mod program;
 use oap_gateway::client::ClientError;
 use oap_gateway::client::owner::{Caller, OwnerClient};
 use oap_gateway::home::{self, HomeError};
-use oap_gateway::lock::{Held, HomeLock, Holder};
+use oap_gateway::lock::{Held, Holder, HomeLock};
 use program::*;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -29,7 +29,8 @@ fn add(home: &Home, text: &str) {
 }
 
 fn issue(home: &Home, to: &str, more: &[&str]) -> Ran {
-    let mut arguments = vec!["grant", "issue", "--to", to, "--purpose", "x", "--until", "30d", "--trust-level", "1"];
+    let mut arguments =
+        vec!["grant", "issue", "--to", to, "--purpose", "x", "--until", "30d", "--trust-level", "1"];
     arguments.extend(more);
     home.run(&arguments)
 }
@@ -189,7 +190,8 @@ fn grants_are_made_out_to_somebody_who_can_use_them() {
     ] {
         issue(&home, did, &[]).failed(2, says);
         issue(&home, did, &["--offline"]).failed(2, says);
-        let preview = ["grant", "preview", "--to", did, "--purpose", "x", "--until", "30d", "--trust-level", "1"];
+        let preview =
+            ["grant", "preview", "--to", did, "--purpose", "x", "--until", "30d", "--trust-level", "1"];
         home.run(&preview).failed(2, says);
     }
     // Loopback is no public address: nothing is asked, nothing is issued.
@@ -260,7 +262,8 @@ fn metrics_explain_themselves() {
     home.run(&["item", "list"]).ok();
     let text = get(metrics, "/metrics");
     let value = |name: &str| -> f64 {
-        let line = text.lines().find(|line| line.strip_prefix(name).is_some_and(|rest| rest.starts_with(' ')));
+        let line =
+            text.lines().find(|line| line.strip_prefix(name).is_some_and(|rest| rest.starts_with(' ')));
         line.unwrap_or_else(|| panic!("{name}: {text}")).rsplit(' ').next().unwrap().parse().unwrap()
     };
     assert_eq!(value("oap_items"), 1.0);
@@ -274,7 +277,8 @@ fn metrics_explain_themselves() {
     assert_eq!(value("oap_queries_total"), 0.0);
     assert!(text.contains("oap_request_seconds_bucket{route=\"/oap/owner/items\",le=\"0.25\"}"), "{text}");
     // Every family has its line of help and its type.
-    let families: Vec<&str> = text.lines().filter_map(|l| l.strip_prefix("# TYPE ")?.split(' ').next()).collect();
+    let families: Vec<&str> =
+        text.lines().filter_map(|l| l.strip_prefix("# TYPE ")?.split(' ').next()).collect();
     assert!(families.len() >= 12, "{families:?}");
     for family in families {
         assert!(text.contains(&format!("# HELP {family} ")), "{family}: {text}");

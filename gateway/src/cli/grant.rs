@@ -235,9 +235,13 @@ impl Grant {
                         let id = output::text(&answer, "/grant/grant_id");
                         // The disk may be full by now.
                         file.write((document + "\n").as_bytes()).map_err(|e| {
-                            CliError::Other(format!("{id} is issued and not written: {e}; `grant show {id}` has it"))
+                            CliError::Other(format!(
+                                "{id} is issued and not written: {e}; `grant show {id}` has it"
+                            ))
                         })?;
-                        output::print(global.json, &answer, |_| format!("{id} written to {}", path.display()));
+                        output::print(global.json, &answer, |_| {
+                            format!("{id} written to {}", path.display())
+                        });
                     }
                     None => output::print(global.json, &answer, |_| document),
                 }

@@ -101,7 +101,8 @@ impl OutFile {
             Ok(found) if !found.is_file() => OpenOptions::new().write(true).open(path).map(To::Straight),
             _ => {
                 let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-                NamedTempFile::with_prefix_in(".oap-memory-", folder.unwrap_or(Path::new("."))).map(To::Beside)
+                NamedTempFile::with_prefix_in(".oap-memory-", folder.unwrap_or(Path::new(".")))
+                    .map(To::Beside)
             }
         };
         Ok(Self { path: path.to_owned(), to: to.map_err(|e| failed(e.to_string()))? })

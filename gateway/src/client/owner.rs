@@ -65,7 +65,10 @@ impl OwnerClient {
         caller: Caller<'_>,
     ) -> Result<Self, ClientError> {
         // Where there is no gateway, nothing is locked.
-        Config::load(home.path(), flags).map_err(HomeError::from)?.principal(home.path()).map_err(HomeError::from)?;
+        Config::load(home.path(), flags)
+            .map_err(HomeError::from)?
+            .principal(home.path())
+            .map_err(HomeError::from)?;
         let mut wait = Wait::new(caller.patience, caller.word);
         let (way, credential) = loop {
             if let Some(client) = SocketClient::connect(home.path()).await.map_err(HomeError::from)? {

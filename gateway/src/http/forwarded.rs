@@ -77,9 +77,11 @@ fn for_of(element: &str) -> Option<IpAddr> {
 /// `[2001:db8::1]:4711`.
 fn node(text: &str) -> Option<IpAddr> {
     let address = match text.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
-        Some((v6, rest)) => {
-            rest.strip_prefix(':').map_or(rest.is_empty(), is_port).then(|| v6.parse::<Ipv6Addr>().ok())??.into()
-        }
+        Some((v6, rest)) => rest
+            .strip_prefix(':')
+            .map_or(rest.is_empty(), is_port)
+            .then(|| v6.parse::<Ipv6Addr>().ok())??
+            .into(),
         None => text.parse::<IpAddr>().ok().or_else(|| {
             let (address, port) = text.split_once(':')?;
             is_port(port).then(|| address.parse().ok())?
