@@ -215,8 +215,7 @@ fn a_home_that_never_erased_has_a_list_of_erasures() {
     assert_eq!(std::fs::read_to_string(&list).unwrap(), lines);
     let backup = home.path("backup");
     home.run(&["backup", &backup]).ok();
-    let mut other = Home::empty();
-    other.flags = Vec::new();
+    let other = Home::empty();
     other.run(&["restore", &backup, "--erasures", &list.to_string_lossy()]).ok();
     assert_eq!(other.run(&["item", "list", "--json"]).json()["items"].as_array().unwrap().len(), 1);
 }

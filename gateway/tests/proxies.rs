@@ -57,7 +57,7 @@ async fn no_header_gives_a_stranger_another_limit() {
     spend(&world, "203.0.113.9", &[]).await;
     for n in 0..20 {
         let (address, pair) = (format!("198.51.100.{n}"), format!("for=198.51.100.{n}"));
-        for header in [("x-forwarded-for", &*address), ("forwarded", &pair), ("x-real-ip", &address)] {
+        for header in [("x-forwarded-for", &*address), ("forwarded", &*pair), ("x-real-ip", &*address)] {
             let status = call(&world, "203.0.113.9", &[header]).await;
             assert_eq!(status, StatusCode::TOO_MANY_REQUESTS, "{header:?}");
         }
