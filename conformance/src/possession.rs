@@ -5,12 +5,12 @@
 //! What the protocol's own chain tool lets pass is told apart here: a signature on every entry is required, and the
 //! signed head that follows the grantee's newest receipt says how long the chain was, so that a cut tail shows.
 
+use oap_grants::SignedGrant;
+use oap_grants::evidence::admits;
 use oap_grants::grant::{GrantError, UnverifiedGrant};
-use oap_grants::{Grant, SignedGrant};
 use oap_identity::{Did, Documents, Hash, ItemId, Timestamp};
 use oap_memory::evidence::{self, EvidenceError, VerifiedAnswer};
-use oap_memory::item::{Confidence, Kind};
-use oap_memory::receipt::{self, ReceiptError, item_tag};
+use oap_memory::receipt::{self, ReceiptError, VerifiedReceipt, item_tag};
 use serde_json::Value;
 
 /// Why possession is not sound.
@@ -67,10 +67,7 @@ pub fn of_answer(
     grantee: &Did,
     documents: &dyn Documents,
 ) -> Result<Possession, Unsound> {
-    let verified = evidence::answer(answer, documents)?;
-    for item in &verified.items {
-        item.clone().proved()?;
-    }
+    let verified = evidence::answer(answer, documents)?.proved()?;
     let (principal, at) = (verified.receipt.principal_did.clone(), verified.receipt.timestamp);
     let signed = verify_grant(grant, &principal, documents, at)?;
     let terms = signed.grant();
@@ -114,59 +111,6 @@ fn verify_grant(
     Ok(unverified.verify(document, at)?)
 }
 
-/// Whether a filter admits an item as far as the item is visible: a member that is hidden decides nothing.
-fn admits(grant: &Grant, item: &Value) -> Result<(), &'static str> {
-    let filter = &grant.filter;
-    let kind = item["kind"].as_str().and_then(|kind| kind.parse::<Kind>().ok());
-    if let (Some(kinds), Some(kind)) = (&filter.kinds, kind)
-        && !kinds.contains(&kind)
-    {
-        return Err("its kind");
-    }
-    if let Some(labels) = item["labels"].as_array() {
-        let has = |label: &String| labels.iter().any(|l| l == label.as_str());
-        if filter.labels_any.as_ref().is_some_and(|any| !any.iter().any(has)) {
-            return Err("its labels, of which it has none");
-        }
-        if filter.labels_all.as_ref().is_some_and(|all| !all.iter().all(has)) {
-            return Err("its labels, of which it lacks one");
-        }
-        if filter.exclude_labels.as_ref().is_some_and(|out| out.iter().any(has)) {
-            return Err("its labels, of which one is excluded");
-        }
-    }
-    if let Some(scope) = item["scope_id"].as_str() {
-        let fits = match &filter.scopes {
-            Some(scopes) => scopes.iter().any(|s| s.as_str() == scope),
-            None => grant.granter.scope.as_str() == scope,
-        };
-        if !fits {
-            return Err("its scope");
-        }
-    }
-    if let (Some(subjects), Some(subject)) = (&filter.subject_entity_ids, item["subject_entity_id"].as_str())
-        && !subjects.iter().any(|s| s == subject)
-    {
-        return Err("its subject");
-    }
-    let provenance = &item["provenance"];
-    if let Some(at) = provenance["captured_at"].as_str().and_then(|at| at.parse::<Timestamp>().ok()) {
-        if filter.captured_after.is_some_and(|after| at < after) {
-            return Err("its time, which is too early");
-        }
-        if filter.captured_before.is_some_and(|before| at >= before) {
-            return Err("its time, which is too late");
-        }
-    }
-    let confidence = provenance["confidence"].as_f64().and_then(|c| Confidence::try_from(c).ok());
-    if let (Some(least), Some(confidence)) = (filter.min_confidence, confidence)
-        && confidence < least
-    {
-        return Err("its confidence");
-    }
-    Ok(())
-}
-
 /// Checks everything that a grantee got under one grant: each answer, no more distinct items than the grant allows, and
 /// the gateway's audit log as the grantee sees it: every receipt signed, and those of the answers among them, unchanged.
 ///
@@ -181,7 +125,7 @@ pub fn of_all(
 ) -> Result<Vec<Possession>, Unsound> {
     let mut listed: Vec<(Hash, Vec<String>)> = Vec::new();
     for entry in audit {
-        let (receipt, hash) = receipt::verify(entry, documents)?;
+        let VerifiedReceipt { receipt, hash, .. } = receipt::verify(entry, documents)?;
         if receipt.agent_did != grantee.as_str() {
             return Err(Unsound::Grantee("a listed receipt", receipt.agent_did, grantee.clone()));
         }

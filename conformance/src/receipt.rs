@@ -71,7 +71,7 @@ pub struct Attestation<'a> {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AttestError {
     /// A level that this gateway does not claim.
-    #[error("levels: {0} cannot be claimed; L0, L1 and L1-NC can")]
+    #[error("levels: one cannot be claimed; L0, L1 and L1-NC can")]
     Level(String),
     /// Not one level.
     #[error("levels: name at least one")]
@@ -80,7 +80,7 @@ pub enum AttestError {
     #[error("report: not a report of the protocol's suite; run it with OAP_REPORT=json")]
     NoReport,
     /// A report of another target.
-    #[error("report: it is of {0}")]
+    #[error("report: it is of another target than this gateway")]
     OtherTarget(String),
     /// A result that is missing or failed.
     #[error("report: {level} needs {what}, which failed or did not run")]

@@ -1,6 +1,6 @@
 //! What the exchange costs, as ratios within one run: `cargo bench -p oap-gateway --bench exchange`.
 //!
-//! Everything runs on a sled store on disk, every query is answered with DPoP checked and a durable receipt.
+//! Everything runs on a redb store on disk, or one of `OAP_BENCH_ENGINE=sled`, every query is answered with DPoP checked and a durable receipt.
 //! `OAP_BENCH_DIR` is where the store goes (a folder of the system's temporary one).
 
 #![expect(clippy::disallowed_methods, reason = "a benchmark measures time")]
@@ -20,7 +20,7 @@ use oap_grants::{Operation, dpop};
 use oap_identity::Random;
 use oap_identity::random::Seeded;
 use oap_memory::view::Allowance;
-use oap_store::{Master, SledEngine, Store, Table, Vault};
+use oap_store::{Engine, EngineKind, Master, Space, Store, Table, Vault};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -46,10 +46,16 @@ fn folder() -> tempfile::TempDir {
     }
 }
 
+fn engine(folder: &Path) -> Arc<dyn Engine> {
+    let sled = std::env::var("OAP_BENCH_ENGINE").is_ok_and(|name| name == "sled");
+    let kind = if sled { EngineKind::Sled } else { EngineKind::Redb };
+    kind.open(&folder.join("store"), &Space::endless()).unwrap()
+}
+
 fn reopened(folder: &Path) -> Store {
     let master = Master::KeyFile(zeroize::Zeroizing::new([3; 32]));
     let vault = Vault::open(&folder.join("vault"), &master).unwrap();
-    Store::open(SledEngine::open(&folder.join("store")).unwrap(), vault, Arc::new(Seeded::new(7))).unwrap()
+    Store::open(engine(folder), vault, Arc::new(Seeded::new(7))).unwrap()
 }
 
 fn store(folder: &Path) -> Store {
@@ -57,7 +63,7 @@ fn store(folder: &Path) -> Store {
     let master = Master::KeyFile(zeroize::Zeroizing::new([3; 32]));
     Vault::create(&folder.join("vault"), &master, &*random).unwrap();
     let vault = Vault::open(&folder.join("vault"), &master).unwrap();
-    Store::open(SledEngine::open(&folder.join("store")).unwrap(), vault, random).unwrap()
+    Store::open(engine(folder), vault, random).unwrap()
 }
 
 /// Notes of a dozen words out of two thousand.

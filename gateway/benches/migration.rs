@@ -1,4 +1,4 @@
-//! What moving house costs, with the real program on a sled store on disk: `cargo bench -p oap-gateway --bench migration`.
+//! What moving house costs, with the real program on a store on disk: `cargo bench -p oap-gateway --bench migration`.
 //!
 //! Conversations of LoCoMo (`OAP_LOCOMO`, or beside the project in `shared/data/locomo-dev`; else those of
 //! `examples/exports`) are written again and again under new names until there are `OAP_TURNS` turns (100,000). Then:

@@ -8,6 +8,7 @@ use oap_grants::Limits;
 use oap_identity::{Did, ScopeId};
 use oap_memory::Confidence;
 use oap_memory::text::Language;
+use oap_store::EngineKind;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -54,6 +55,25 @@ pub enum LogFormat {
     Text,
     /// One JSON object a line.
     Json,
+}
+
+/// What a new home's store is made with; a store that is there keeps its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum EngineSetting {
+    /// One file, copied on write; survives a full disk.
+    Redb,
+    /// A log.
+    Sled,
+}
+
+impl From<EngineSetting> for EngineKind {
+    fn from(setting: EngineSetting) -> Self {
+        match setting {
+            EngineSetting::Redb => Self::Redb,
+            EngineSetting::Sled => Self::Sled,
+        }
+    }
 }
 
 /// Everything that can be set.
@@ -125,6 +145,8 @@ pub struct Config {
     pub jurisdiction: String,
     /// Whom the tool manifest is made for.
     pub tool_manifest: ToolManifest,
+    /// The engine of a new home's store, or of one that is restored.
+    pub engine: EngineSetting,
     /// How logs are written.
     pub log_format: LogFormat,
 }
@@ -164,6 +186,7 @@ impl Default for Config {
             contact_email: None,
             jurisdiction: "ZZ".to_owned(),
             tool_manifest: ToolManifest::Strict,
+            engine: EngineSetting::Redb,
             log_format: LogFormat::Text,
         }
     }

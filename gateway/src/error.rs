@@ -101,6 +101,12 @@ pub enum Error {
     /// Work panicked: one request's failure.
     #[error("the work on a request failed inside the program")]
     Panicked,
+    /// A body that takes too long.
+    #[error("the body did not come in time; send it without pauses")]
+    Slow,
+    /// No memory is left for another body.
+    #[error("too many requests are being read at the moment; try again later")]
+    Busy,
     /// The store.
     #[error(transparent)]
     Store(#[from] StoreError),

@@ -1,13 +1,16 @@
 //! A principal's running gateway: what its services share.
 
 use crate::catalog::Catalog;
+use crate::clock::WatchedClock;
 use crate::config::{Config, ToolManifest};
 use crate::embedding::{EmbeddingModel, Embeddings};
 use crate::error::Error;
 use crate::keyring::{Keyring, StoredKeys};
 use crate::ledger::ANONYMOUS;
 use crate::proofs::Proofs;
+use crate::refusals::Refusals;
 use crate::service::erasures::Erasures;
+use crate::service::sources::Sources;
 use crate::service::{conformance, memorization};
 use crate::shelf::Shelf;
 use crate::tables::{CHAINS, KEYS, decode};
@@ -53,7 +56,7 @@ pub struct Gateway {
     pub(crate) principal: Did,
     pub(crate) origin: String,
     pub(crate) store: Store,
-    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) clock: Arc<WatchedClock>,
     pub(crate) random: Arc<dyn Random>,
     pub(crate) resolver: Arc<Resolver>,
     pub(crate) profiles: Vec<Profile>,
@@ -61,8 +64,10 @@ pub struct Gateway {
     pub(crate) embeddings: Option<Embeddings>,
     pub(crate) erasures: Option<Erasures>,
     pub(crate) catalog: Catalog,
+    pub(crate) sources: Sources,
     pub(crate) shelf: Shelf,
     pub(crate) proofs: Proofs,
+    pub(crate) refusals: Refusals,
     pub(crate) views: Views,
     keys: ArcSwap<Keyring>,
     published: ArcSwap<Published>,
@@ -114,10 +119,10 @@ impl Gateway {
             embeddings,
             erasures,
         } = parts;
-        let stored = store.get(KEYS, &[])?.ok_or_else(|| Error::Corrupt("the store has no keys".into()))?;
-        let keys = Keyring::new(&principal, decode(&stored)?)?;
+        let keys = Self::stored_keys(&store, &principal)?;
+        let clock = Arc::new(WatchedClock::load(clock, &store)?);
         let origin = config.origin();
-        let erasures = erasures.map(|path| Erasures::open(&path, keys.document())).transpose()?;
+        let erasures = erasures.map(|path| Erasures::open(&path, &keys, clock.now())).transpose()?;
         let (erasures, listed) = erasures.unzip();
         let embeddings = embeddings.map(Embeddings::new);
         let audit = memorization::last(&store)?;
@@ -137,6 +142,7 @@ impl Gateway {
             catalog: Catalog::load(&store)?,
             shelf: Shelf::load(&store)?,
             proofs: Proofs::load(&store)?,
+            refusals: Refusals::default(),
             views: Views::new(config.view_cache_bytes),
             keys: ArcSwap::from_pointee(keys),
             published: ArcSwap::from_pointee(published),
@@ -151,7 +157,9 @@ impl Gateway {
             sanctions: Arc::new(sanctions),
             embeddings,
             erasures,
+            sources: Sources::default(),
         });
+        gateway.load_sources().await?;
         if let Some(listed) = listed {
             gateway.make_up(&listed)?;
         }
@@ -160,6 +168,15 @@ impl Gateway {
             gateway.commit(|w| w.chain(ANONYMOUS)).await?;
         }
         Ok(gateway)
+    }
+
+    /// The keys in a principal's store.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] when there are none, or another's.
+    pub fn stored_keys(store: &Store, principal: &Did) -> Result<Keyring, Error> {
+        let stored = store.get(KEYS, &[])?.ok_or_else(|| Error::Corrupt("the store has no keys".into()))?;
+        Keyring::new(principal, decode(&stored)?)
     }
 
     /// The keys in use.

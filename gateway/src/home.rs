@@ -7,10 +7,12 @@
 //! | `store/` | everything else, sealed | owner |
 //! | `lock` | who has the home open | owner |
 //! | `owner.sock` | the owner's way to a running gateway | owner |
+//! | `reserve` | blocks that are given back on a full disk, for what must be finished | owner |
 //! | `admin.json` | the administrator's key and trust token | owner |
-//! | `did.json` | a copy of the published DID document | all |
+//! | `did.json` | a copy of the published DID document | owner |
 //! | `tls/` | the self-made certificate and its key | owner |
-//! | `erasures.jsonl` | what was erased, signed: replayed when a backup is restored | owner |
+//! | `erasures.jsonl` | what was erased and revoked: replayed when a backup is restored | owner |
+//! | `restoring` | only while a restore is under way: such a home does not open | owner |
 //! | `sanctions/` | sanctions lists | owner |
 //! | `profiles/` | projection profiles of the owner's own | owner |
 
@@ -18,6 +20,7 @@ use crate::ambient::{SystemClock, SystemRandom};
 use crate::config::{Config, ConfigError};
 use crate::embedding::{EmbeddingModel, RemoteModel};
 use crate::error::Error;
+use crate::files;
 use crate::gateway::{Gateway, Parts};
 use crate::keyring::StoredKeys;
 use crate::lock::{Held, HomeLock};
@@ -29,15 +32,13 @@ use oap_memory::Profile;
 use oap_memory::ccc::SanctionsList;
 use oap_memory::gate::Sanctions;
 use oap_memory::profile::ProfileError;
-use oap_store::{Master, SledEngine, Store, StoreError, Vault};
+use oap_store::{EngineKind, Master, Space, Store, StoreError, Vault};
 use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::fs::OpenOptions;
 use std::io::{IsTerminal, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use zeroize::Zeroizing;
@@ -56,6 +57,9 @@ pub enum HomeError {
     /// There is a gateway already.
     #[error("there is a gateway in {0} already")]
     Exists(PathBuf),
+    /// A restore that did not finish.
+    #[error("{0} is half restored: run `oap-memory restore` again, or remove the folder")]
+    HalfRestored(PathBuf),
     /// A file.
     #[error("{path}: {error}")]
     File {
@@ -91,6 +95,14 @@ pub enum HomeError {
     /// The client for outgoing requests.
     #[error("the client for outgoing requests: {0}")]
     Client(#[from] reqwest::Error),
+}
+
+impl HomeError {
+    /// Whether a file found no space.
+    fn is_full(&self) -> bool {
+        use std::io::ErrorKind::{QuotaExceeded, StorageFull};
+        matches!(self, Self::File { error, .. } if matches!(error.kind(), StorageFull | QuotaExceeded))
+    }
 }
 
 /// The administrator's credential, as `admin.json` holds it.
@@ -170,8 +182,8 @@ impl Home {
         if config_file.exists() || self.file("vault").exists() {
             return Err(HomeError::Exists(self.0.clone()));
         }
-        let make = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.0);
-        make.map_err(|e| file_error(&self.0, e))?;
+        files::create_folder(&self.0).map_err(|e| file_error(&self.0, e))?;
+        self.tighten()?;
         let _lock = self.lock("init")?.map_err(HomeError::Held)?;
         let now = SystemClock.now();
         let (did, keys) = match init.did {
@@ -191,14 +203,26 @@ impl Home {
         }
         let text = toml::to_string(&settings).map_err(|e| malformed(&config_file, &e))?;
         write_private(&config_file, text.as_bytes())?;
-        let store = self.open_store(&master)?;
+        let store = self.store_with(&BTreeMap::new(), |_| Ok(master))?;
         Gateway::init(&store, &keys).await?;
         let gateway = self.assemble(store, &BTreeMap::new()).await?;
         self.write_admin(&gateway, &Signer::seed(&SystemRandom))?;
         let document = self.file("did.json");
         let text = serde_json::to_string_pretty(&gateway.published().did).map_err(Error::from)?;
-        std::fs::write(&document, text + "\n").map_err(|e| file_error(&document, e))?;
+        write_private(&document, (text + "\n").as_bytes())?;
         Ok(did)
+    }
+
+    /// Takes the folder from the eyes of others, and says so.
+    fn tighten(&self) -> Result<(), HomeError> {
+        if files::tighten_folder(&self.0).map_err(|e| file_error(&self.0, e))? {
+            let said = "others could look into the gateway's folder; it is yours alone now";
+            tracing::warn!("{said}");
+            if !tracing::dispatcher::has_been_set() {
+                let _ = writeln!(std::io::stderr(), "warning: {said}");
+            }
+        }
+        Ok(())
     }
 
     /// Opens the gateway. Flags outrank environment and configuration file.
@@ -218,22 +242,44 @@ impl Home {
         flags: &BTreeMap<String, Value>,
         master: impl FnOnce(&Config) -> Result<Master, HomeError>,
     ) -> Result<Arc<Gateway>, HomeError> {
-        let config = Config::load(&self.0, flags)?;
-        config.principal(&self.0)?;
-        // The lock first: nobody is asked for a passphrase in vain.
-        let engine = SledEngine::open(&self.file("store"))?;
-        let vault = Vault::open(&self.file("vault"), &master(&config)?)?;
-        let store = Store::open(engine, vault, Arc::new(SystemRandom))?;
+        self.is_whole()?;
+        let store = self.store_with(flags, master)?;
         self.assemble(store, flags).await
     }
 
-    fn open_store(&self, master: &Master) -> Result<Store, HomeError> {
-        let engine = SledEngine::open(&self.file("store"))?;
-        let vault = Vault::open(&self.file("vault"), master)?;
-        Ok(Store::open(engine, vault, Arc::new(SystemRandom))?)
+    /// Opens the store alone.
+    ///
+    /// # Errors
+    /// [`HomeError`]; [`StoreError::Locked`] within when somebody else has it open.
+    pub(crate) fn open_store(&self, flags: &BTreeMap<String, Value>) -> Result<Store, HomeError> {
+        self.store_with(flags, master)
     }
 
-    async fn assemble(
+    fn store_with(
+        &self,
+        flags: &BTreeMap<String, Value>,
+        master: impl FnOnce(&Config) -> Result<Master, HomeError>,
+    ) -> Result<Store, HomeError> {
+        let config = Config::load(&self.0, flags)?;
+        config.principal(&self.0)?;
+        self.tighten()?;
+        let space = Space::of(&self.0)?;
+        // The lock first: nobody is asked for a passphrase in vain.
+        let engine = EngineKind::from(config.engine).open(&self.file("store"), &space)?;
+        let vault = Vault::open(&self.file("vault"), &master(&config)?)?;
+        let store = Store::open_in(space, engine, vault, Arc::new(SystemRandom))?;
+        let missing = store.space().missing(0)?;
+        if missing > 0 {
+            tracing::warn!(missing, "the disk is full: nothing is taken but erasures and revocations");
+        }
+        Ok(store)
+    }
+
+    /// The gateway of an open store.
+    ///
+    /// # Errors
+    /// [`HomeError`].
+    pub(crate) async fn assemble(
         &self,
         store: Store,
         flags: &BTreeMap<String, Value>,
@@ -347,7 +393,8 @@ impl Home {
         write_private(&self.file("admin.json"), text.as_bytes())
     }
 
-    /// Gives the administrator a fresh token, as every start of the server does.
+    /// Gives the administrator a fresh token, as every start of the server does. On a disk that is full to the last block the
+    /// token is good for this process alone.
     ///
     /// # Errors
     /// [`HomeError`].
@@ -355,8 +402,19 @@ impl Home {
         let mut credential = self.admin()?;
         let token = gateway.trust_token(&credential.signer()?, Permission::Admin)?;
         credential.origin = gateway.origin().to_owned();
-        self.write_token(credential, &token)?;
-        self.admin()
+        let written = self.write_token(credential.clone(), &token);
+        if written.as_ref().err().is_some_and(HomeError::is_full) {
+            let space = gateway.store.space();
+            space.give_back();
+            if let Err(error) = self.write_token(credential.clone(), &token) {
+                tracing::error!(%error, "the administrator's credential cannot be written");
+            }
+            space.refill();
+        } else {
+            written?;
+        }
+        credential.trust_token = Zeroizing::new(token.to_string());
+        Ok(credential)
     }
 
     fn write_admin(&self, gateway: &Gateway, seed: &[u8; 32]) -> Result<(), HomeError> {
@@ -462,16 +520,5 @@ fn malformed(path: &Path, error: &dyn std::fmt::Display) -> HomeError {
 /// # Errors
 /// [`HomeError::File`].
 pub fn write_private(path: &Path, bytes: &[u8]) -> Result<(), HomeError> {
-    let failed = |e| file_error(path, e);
-    if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
-        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(parent).map_err(failed)?;
-    }
-    let mut name = path.file_name().unwrap_or_default().to_os_string();
-    name.push(".new");
-    let fresh = path.with_file_name(name);
-    let _ = std::fs::remove_file(&fresh);
-    let mut file =
-        OpenOptions::new().write(true).create_new(true).mode(0o600).open(&fresh).map_err(failed)?;
-    file.write_all(bytes).and_then(|()| file.sync_all()).map_err(failed)?;
-    std::fs::rename(&fresh, path).map_err(failed)
+    files::write(path, bytes).map_err(|e| file_error(path, e))
 }

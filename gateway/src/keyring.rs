@@ -1,10 +1,13 @@
 //! The principal's keys: current, retired, revoked (protocol section 2).
 
 use crate::error::Error;
+use crate::service::erasures::KeyState;
+use hmac::{Hmac, Mac};
 use oap_identity::document::{self, DidDocument};
 use oap_identity::{AgreementKey, Did, Random, Signer, Timestamp, VerificationKey};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use sha2::Sha256;
 use std::sync::Arc;
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
@@ -12,7 +15,7 @@ use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 #[derive(Clone, Serialize, Deserialize, Zeroize, ZeroizeOnDrop)]
 pub struct StoredKeys {
     agreement: [u8; 32],
-    /// Keys the hash of asserted, unproven DIDs, and nothing else.
+    /// Keys the hash of asserted, unproven DIDs; what else is keyed of it is derived from it first.
     pseudonym: [u8; 32],
     /// Keys the seal of cursors, and nothing else.
     cursor: [u8; 32],
@@ -145,6 +148,32 @@ impl Keyring {
         &self.stored.pseudonym
     }
 
+    /// What keys the list of erasures: of a secret that no rotation changes, so that every backup can check the list.
+    #[must_use]
+    pub fn list_key(&self) -> Zeroizing<[u8; 32]> {
+        self.derived(b"oap-memory/list-of-erasures/2")
+    }
+
+    /// What keys the hash of where imported records come from.
+    #[must_use]
+    pub fn source_key(&self) -> Zeroizing<[u8; 32]> {
+        self.derived(b"oap-memory/source-of-import/1")
+    }
+
+    fn derived(&self, purpose: &[u8]) -> Zeroizing<[u8; 32]> {
+        let mut mac = <Hmac<Sha256> as Mac>::new_from_slice(&self.stored.pseudonym)
+            .unwrap_or_else(|_| unreachable!("HMAC takes a key of any length"));
+        mac.update(purpose);
+        Zeroizing::new(mac.finalize().into_bytes().into())
+    }
+
+    /// Where every key stands, oldest first.
+    #[must_use]
+    pub fn states(&self) -> Vec<KeyState> {
+        let state = |key: &StoredKey| KeyState { fragment: key.fragment.clone(), revoked_at: key.revoked_at };
+        self.stored.keys.iter().map(state).collect()
+    }
+
     /// What keys the seal of cursors.
     #[must_use]
     pub const fn cursor_key(&self) -> &[u8; 32] {
@@ -168,15 +197,31 @@ impl Keyring {
     /// # Errors
     /// [`Error::Conflict`] for a did:key, which is its one key.
     pub fn rotated(&self, now: Timestamp, random: &dyn Random) -> Result<Self, Error> {
+        self.rotated_past(&[], now, random)
+    }
+
+    /// The same, where these keys are known of as well: the new one has the name of none of them.
+    ///
+    /// # Errors
+    /// As [`Keyring::rotated`].
+    pub fn rotated_past(
+        &self,
+        known: &[KeyState],
+        now: Timestamp,
+        random: &dyn Random,
+    ) -> Result<Self, Error> {
         if self.did.method() == "key" {
             return Err(Error::Conflict("a did:key is its key and cannot rotate; use a did:web"));
         }
         let mut stored = self.stored.clone();
+        let names = stored.keys.iter().map(|key| &key.fragment).chain(known.iter().map(|key| &key.fragment));
+        let numbers = names.filter_map(|name| name.strip_prefix("key-")?.parse::<u32>().ok());
+        let latest = numbers.max().unwrap_or(0);
         for key in stored.keys.iter_mut().filter(|k| k.retired_at.is_none() && k.revoked_at.is_none()) {
             key.retired_at = Some(now);
         }
         stored.keys.push(StoredKey {
-            fragment: format!("key-{}", stored.keys.len() + 1),
+            fragment: format!("key-{}", latest + 1),
             seed: *Signer::seed(random),
             created_at: now,
             retired_at: None,

@@ -3,6 +3,8 @@
 use crate::error::Error;
 use crate::gateway::Gateway;
 use crate::keyring::Keyring;
+use crate::service::erasures::Ended;
+use crate::service::sources::Tag;
 use crate::tables::{
     CHAINS, KEYS, RECEIPT_PLACES, RECEIPTS, RECEIPTS_OF, agent, decode, encode, receipt, receipt_id,
 };
@@ -12,6 +14,7 @@ use oap_memory::receipt::{Decision, GENESIS, Outcome, Receipt, ReceiptType};
 use oap_store::Tx;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use std::collections::HashMap;
 use std::future::Future;
 use std::sync::Arc;
 use zeroize::Zeroizing;
@@ -112,16 +115,24 @@ impl Gateway {
         let transaction = move |tx: &mut Tx| {
             let now = gateway.clock.now();
             let keys = gateway.keys_in(tx)?;
-            let mut writing =
-                Writing { tx, gateway: &gateway, keys, now, erased: Vec::new(), contacts_changed: false };
+            let mut writing = Writing {
+                tx,
+                gateway: &gateway,
+                keys,
+                now,
+                ended: Ended::default(),
+                sources: None,
+                contacts_changed: false,
+            };
             let value = run(&mut writing)?;
             if writing.contacts_changed {
                 writing.count_contacts()?;
             }
-            let erased = std::mem::take(&mut writing.erased);
-            if !erased.is_empty() {
+            let (ended, now) = (std::mem::take(&mut writing.ended), writing.now);
+            gateway.clock.keep(tx, now)?;
+            if !ended.is_empty() {
                 let gateway = gateway.clone();
-                tx.on_commit(move || gateway.list_erased(erased, now));
+                tx.on_commit(move || gateway.tell_ended(ended, now));
             }
             Ok(value)
         };
@@ -171,8 +182,10 @@ pub struct Writing<'a, 'tx> {
     pub keys: Arc<Keyring>,
     /// The gateway's clock, read once.
     pub now: Timestamp,
-    /// The items that were erased, for the list of erasures.
-    pub(crate) erased: Vec<ItemId>,
+    /// What was ended for good, for the list that stands apart from backups.
+    pub(crate) ended: Ended,
+    /// The sources of items that this batch has written, once they were asked for.
+    pub(crate) sources: Option<HashMap<Tag, ItemId>>,
     /// Whether the people of a contact changed.
     pub(crate) contacts_changed: bool,
 }
@@ -187,7 +200,7 @@ impl Writing<'_, '_> {
         self.append(chain, &mut state, draft)
     }
 
-    fn append(&mut self, chain: &str, state: &mut Chain, draft: Draft) -> Result<Receipt, Error> {
+    pub(crate) fn append(&mut self, chain: &str, state: &mut Chain, draft: Draft) -> Result<Receipt, Error> {
         let gateway = self.gateway;
         let timestamp = self.now.max(state.at);
         let mut entry = Receipt {

@@ -62,6 +62,7 @@ impl Gateway {
             wrong: Vec::new(),
             soon: soon.map(|(end, id)| format!("{id} ends {end}")).collect(),
             fix: "issue a new grant to whom still needs one",
+            note: None,
         }
     }
 }
@@ -78,6 +79,7 @@ pub fn of_home(config: &Config, home: &Home, clock: &dyn Clock) -> Vec<Finding> 
             wrong: Vec::new(),
             soon: if near { vec![format!("it ends {end}")] } else { Vec::new() },
             fix: "renew it and restart the gateway; a self-made one is made anew once tls/ in the home is gone",
+            note: None,
         });
     }
     if let Some(free) = disk_free(home.path()) {
@@ -88,6 +90,7 @@ pub fn of_home(config: &Config, home: &Home, clock: &dyn Clock) -> Vec<Finding> 
             wrong: Vec::new(),
             soon: if low { vec![format!("{} MiB are free", free >> 20)] } else { Vec::new() },
             fix: "make room on the file system of the home, or move the home to a larger one",
+            note: None,
         });
     }
     findings

@@ -1,16 +1,15 @@
 //! The proofs that were used: in memory for the next question, in the store for the next start.
 
 use crate::error::Error;
-use crate::tables::{PROOFS, decode};
+use crate::gateway::Gateway;
+use crate::tables::{PROOFS, decode, encode};
 use oap_grants::Replay;
 use oap_identity::Timestamp;
 use oap_store::Store;
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
 
-/// How long a proof is remembered: twice the skew that is forgiven, so that none is fresh after it is forgotten.
-pub const REMEMBERED: Duration = Duration::from_secs(600);
+pub use oap_grants::freshness::REMEMBERED;
 
 /// Proofs, and until when they are remembered.
 #[derive(Debug, Default)]
@@ -40,6 +39,17 @@ impl Proofs {
             proofs.remove(key);
         }
         over
+    }
+}
+
+impl Gateway {
+    /// Remembers in the store that a proof was used.
+    ///
+    /// # Errors
+    /// [`Error::Store`].
+    pub(crate) async fn remember_proof(self: &Arc<Self>, key: [u8; 32]) -> Result<(), Error> {
+        self.commit(move |w| Ok(w.tx.put(PROOFS, &key, &encode(&w.now.plus(REMEMBERED))?)?)).await?;
+        Ok(())
     }
 }
 

@@ -1,25 +1,23 @@
 //! The server: listeners, graceful shutdown, sweeping.
 
+use crate::front::{Connections, Deadlines, Front};
 use crate::gateway::Gateway;
 use crate::home::{Home, HomeError};
 use crate::http::App;
 use crate::service::sweep::INTERVAL;
 use crate::socket::OwnerSocket;
-use crate::tls;
-use axum_server::Handle;
-use hyper_util::rt::TokioTimer;
+use crate::{panics, tls};
 use std::future::Future;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::Duration;
+use tokio_rustls::TlsAcceptor;
 
 /// How long open requests may take once the server is told to stop.
 const GRACE: Duration = Duration::from_secs(10);
-/// How long a client may take to send its request's head.
-const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Serves a gateway on a bound listener, and its owner on the socket in the home, until `stop` resolves. Plain http only when configured, and then the
-/// listener is on loopback.
+/// Serves a gateway on a bound listener, and its owner on the socket in the home, until `stop` resolves. Plain http only when
+/// configured, and then the listener is on loopback.
 ///
 /// # Errors
 /// [`HomeError`] of the certificate, or what the system says of the listener.
@@ -29,37 +27,39 @@ pub async fn serve(
     listener: TcpListener,
     stop: impl Future<Output = ()> + Send + 'static,
 ) -> Result<(), HomeError> {
-    let failed = |error| HomeError::File { path: home.path().to_owned(), error };
-    let app = App::new(gateway.clone());
-    let owner = OwnerSocket::open(home.path(), app.clone()).map_err(failed)?;
-    let sweeper = tokio::spawn(sweep(gateway.clone(), app.clone()));
-    let service = app.router().into_make_service_with_connect_info::<SocketAddr>();
-    let handle = Handle::new();
-    let stopper = handle.clone();
-    tokio::spawn(async move {
-        stop.await;
-        stopper.graceful_shutdown(Some(GRACE));
-    });
-    listener.set_nonblocking(true).map_err(failed)?;
-    let address = listener.local_addr().map_err(failed)?;
-    let tls = if gateway.config.plain_http { None } else { Some(tls::server(&gateway.config, home)?) };
-    tracing::info!(%address, origin = gateway.origin(), principal = %gateway.principal(), "serving");
-    let served = if let Some(tls) = tls {
-        let mut server = axum_server::from_tcp_rustls(listener, tls).map_err(failed)?.handle(handle);
-        limit(server.http_builder());
-        server.serve(service).await
-    } else {
-        let mut server = axum_server::from_tcp(listener).map_err(failed)?.handle(handle);
-        limit(server.http_builder());
-        server.serve(service).await
-    };
-    owner.close().await;
-    sweeper.abort();
-    served.map_err(failed)
+    serve_within(gateway, home, listener, stop, Deadlines::default(), Connections::of_process()).await
 }
 
-fn limit(builder: &mut hyper_util::server::conn::auto::Builder<hyper_util::rt::TokioExecutor>) {
-    builder.http1().timer(TokioTimer::new()).header_read_timeout(HEADER_TIMEOUT);
+/// The same, with other deadlines and bounds.
+///
+/// # Errors
+/// As [`serve`].
+pub async fn serve_within(
+    gateway: Arc<Gateway>,
+    home: &Home,
+    listener: TcpListener,
+    stop: impl Future<Output = ()> + Send + 'static,
+    deadlines: Deadlines,
+    connections: Arc<Connections>,
+) -> Result<(), HomeError> {
+    let failed = |error| HomeError::File { path: home.path().to_owned(), error };
+    panics::install();
+    let app = App::within(gateway.clone(), deadlines);
+    listener.set_nonblocking(true).map_err(failed)?;
+    let address = listener.local_addr().map_err(failed)?;
+    let listener = tokio::net::TcpListener::from_std(listener).map_err(failed)?;
+    let plain = gateway.config.plain_http;
+    let tls = if plain { None } else { Some(TlsAcceptor::from(tls::server(&gateway.config, home)?)) };
+    let owner = OwnerSocket::open(home.path(), app.clone()).map_err(failed)?;
+    tracing::info!(%address, origin = gateway.origin(), principal = %gateway.principal(), "serving");
+    let sweeper = tokio::spawn(sweep(gateway.clone(), app.clone()));
+    let trusted = gateway.config.trusted_proxies.clone();
+    let front = Arc::new(Front::new(app.router(), tls, deadlines, connections, trusted));
+    front.run(listener, stop, GRACE).await;
+    owner.close().await;
+    sweeper.abort();
+    gateway.tell_chains();
+    Ok(())
 }
 
 pub(crate) async fn sweep(gateway: Arc<Gateway>, app: App) {

@@ -73,6 +73,12 @@ impl GrantKey {
         &self.0
     }
 
+    /// The same bytes, in the form in which the list of erasures names a grant.
+    #[must_use]
+    pub const fn id(self) -> GrantId {
+        GrantId::from_bytes(self.0)
+    }
+
     fn read(bytes: &[u8]) -> Result<Self, Error> {
         let key = bytes.first_chunk::<16>();
         Ok(Self(*key.ok_or_else(|| Error::Corrupt("a grant without a key".into()))?))

@@ -56,8 +56,14 @@ pub const MEMORIZATION: Table = Table(23);
 pub const FOREIGN_RECEIPTS: Table = Table(24);
 /// DID documents of former houses, by DID, as the owner trusted them.
 pub const FORMER: Table = Table(26);
-/// What was imported from elsewhere, by hash of its source: the item, and the hash of what it said.
+/// What was imported from elsewhere and erased since, by the keyed hash of where it came from; never of what it said.
 pub const SOURCES: Table = Table(25);
+/// When the owner took a consent back, by grant.
+pub const WITHDRAWN: Table = Table(40);
+/// The latest time that a commit was made at: one value.
+pub const CLOCK: Table = Table(41);
+/// What an imported item came from and what it said, by item; sealed with the key of the version in force.
+pub const SAID: Table = Table(42);
 /// Legal holds, by item.
 pub const HOLDS: Table = Table(27);
 /// The last Conformance Receipt: one value.

@@ -2,7 +2,6 @@
 
 use crate::config::Config;
 use crate::home::{Home, HomeError, write_private};
-use axum_server::tls_rustls::RustlsConfig;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair, KeyUsagePurpose};
 use rustls::ServerConfig;
 use rustls::crypto::aws_lc_rs;
@@ -25,7 +24,7 @@ pub fn install() {
 ///
 /// # Errors
 /// [`HomeError::File`], [`HomeError::Malformed`].
-pub fn server(config: &Config, home: &Home) -> Result<RustlsConfig, HomeError> {
+pub fn server(config: &Config, home: &Home) -> Result<Arc<ServerConfig>, HomeError> {
     let (certificate, key) = match (&config.tls_cert, &config.tls_key) {
         (Some(certificate), Some(key)) => (certificate.clone(), key.clone()),
         _ => self_made(config, home)?,
@@ -44,7 +43,7 @@ pub fn server(config: &Config, home: &Home) -> Result<RustlsConfig, HomeError> {
         .with_single_cert(chain, private)
         .map_err(|e| wrong(&certificate, &e))?;
     server.alpn_protocols = vec![b"http/1.1".to_vec()];
-    Ok(RustlsConfig::from_config(Arc::new(server)))
+    Ok(Arc::new(server))
 }
 
 fn self_made(config: &Config, home: &Home) -> Result<(PathBuf, PathBuf), HomeError> {

@@ -98,7 +98,12 @@ impl Entry {
         match (&mut state.missed, &state.seen) {
             (Some(missed), _) if missed.len() < MAX_MISSED => missed.push(change.clone()),
             (Some(_), _) => state.stale = true,
-            (None, Some(seen)) => state.stale |= self.concerns(seen, change),
+            // Nothing of an item that was erased stays until somebody asks again.
+            (None, Some(seen)) if self.concerns(seen, change) => {
+                state.stale = true;
+                state.seen = None;
+            }
+            (None, Some(_)) => {}
             (None, None) => {}
         }
     }
@@ -124,7 +129,7 @@ impl Entry {
         if let Some(seen) = &seen {
             state.stale |= missed.iter().any(|change| self.concerns(seen, change));
         }
-        state.seen = seen;
+        state.seen = seen.filter(|_| !state.stale);
     }
 
     fn bytes(&self) -> usize {

@@ -85,6 +85,15 @@ fn the_whole_story() {
     // Offline, with the document alone.
     let document = granter.home().join("did.json").to_string_lossy().into_owned();
     grantee.run(&["verify", &answer_file, "--did-document", &document]).ok();
+    let said = grantee.run(&["--json", "verify", &answer_file, "--did-document", &document]).json();
+    assert_eq!((&said["disclosed_by"], &said["disclosed_to"]), (&json!(did(&granter)), &json!(contractor)));
+    assert_eq!(
+        (&said["grant"]["checked"], &said["items"][0]["held_by"]),
+        (&json!(false), &json!(did(&granter)))
+    );
+    assert_eq!(said["items"][0]["outside"], json!(["epistemic", "relevance"]));
+    let under = ["--json", "verify", &answer_file, "--did-document", &document, "--grant", &grant];
+    assert_eq!(grantee.run(&under).json()["grant"]["checked"], true);
     let mut tampered = answer.clone();
     tampered["items"][0]["content"]["text"] = json!("The website launch moves to July, ask [email]");
     let tampered_file = grantee.path("tampered.json");
@@ -114,7 +123,15 @@ fn the_whole_story() {
     granter.run(&["grant", "revoke", &id]).ok();
     ask("website launch").failed(3, "revoked");
 
-    granter.run(&["delete", "--label", "website", "--yes"]).ok();
+    let deletion = granter.path("deletion.json");
+    granter.run(&["delete", "--label", "website", "--yes", "--receipt", &deletion]).ok();
+    let said = grantee.run(&["--json", "verify", &deletion, "--did-document", &document]).json();
+    assert_eq!((&said["what"], said["deleted"].as_array().unwrap().len()), (&json!("deletion_receipt"), 2));
+    assert_eq!(said["cascade"]["grants_shrunk"], json!([]));
+    let mut less = read(&deletion);
+    less["scope"]["items"].as_array_mut().unwrap().pop();
+    write(&deletion, &less);
+    grantee.run(&["verify", &deletion, "--did-document", &document]).failed(4, "signature");
     let left = granter.run(&["item", "list", "--json"]).json();
     assert_eq!(left["items"].as_array().unwrap().len(), 1);
 
@@ -127,6 +144,56 @@ fn the_whole_story() {
     // Without a server the same commands work on the store itself.
     let left = granter.run(&["item", "list", "--json"]).json();
     assert_eq!(left["items"].as_array().unwrap().len(), 1);
+}
+
+/// Each kind of document is told by its content; what was not checked is said.
+#[test]
+fn verify_takes_every_kind_of_document() {
+    let (granter, _server, grantee) = pair();
+    granter.run(&["item", "add", "--kind", "fact", "--text", "tea", "--label", "food"]).ok();
+    issue(&granter, &did(&grantee), "grant.json", &["--label", "food"]);
+    let (grant, saved) = (granter.path("grant.json"), grantee.path("answer.json"));
+    grantee.run(&["query", &granter.origin(), "--grant", &grant, "tea", "--save", &saved]).ok();
+    let document = granter.home().join("did.json").to_string_lossy().into_owned();
+    let verify = |file: &str, more: &[&str]| {
+        grantee.run(&[&["--json", "verify", file, "--did-document", &document][..], more].concat())
+    };
+    let unchecked = |said: &Value| -> Vec<String> {
+        let all = said["unchecked"].as_array().unwrap();
+        all.iter().map(|what| what["id"].as_str().unwrap().to_owned()).collect()
+    };
+    let part = |name: &str, value: &Value| {
+        let path = grantee.path(name);
+        write(&path, value);
+        path
+    };
+    let answer = read(&saved);
+    // A lone item: its chain may go on, and nobody signed its relevance.
+    let item = verify(&part("item.json", &answer["items"][0]), &[]).json();
+    assert_eq!(unchecked(&item), ["unchecked.chain_end", "unchecked.member", "unchecked.member"]);
+    let receipt = verify(&part("receipt.json", &answer["receipt"]), &[]).json();
+    assert_eq!((&receipt["what"], unchecked(&receipt).len()), (&json!("receipt"), 0));
+    let said = verify(&grant, &[]).json();
+    assert_eq!(
+        (&said["granter"], unchecked(&said)),
+        (&json!(format!("{}#personal", did(&granter))), vec!["unchecked.state".to_owned()])
+    );
+    let keys = verify(&document, &[]).json();
+    assert_eq!(keys["what"], "did_document");
+    // Text says the same.
+    let text = grantee.run(&["verify", &saved, "--did-document", &document]).ok();
+    for said in [
+        "disclosed 1 item(s) of its own to",
+        "outside the proof: epistemic, relevance",
+        "not checked: input_hash",
+    ] {
+        assert!(text.contains(said), "{said}: {text}");
+    }
+    verify(&part("nothing.json", &json!({"a": 1})), &[]).failed(2, "it is no answer");
+    // Someone else's grant around a genuine answer.
+    let other = issue(&granter, "did:web:other.example", "other.json", &["--label", "food"]);
+    let other = part("other.json", &other);
+    verify(&saved, &["--grant", &other]).failed(4, "the grant names");
 }
 
 #[test]
@@ -348,4 +415,23 @@ fn the_probes_over_tls() {
     let nobody = format!("http://127.0.0.1:{}", free_port());
     let ran = home.run(&["probe", &nobody]);
     assert_eq!(ran.status, 4, "{ran:?}");
+}
+
+/// A home keeps the engine that it was made with, and a backup goes from one to another.
+#[test]
+fn a_home_keeps_its_engine_and_a_backup_changes_it() {
+    let home = Home::empty();
+    let init = ["init", "--did", "did:key", "--key-file", &home.path("key")];
+    Home::finish(home.command(&init).env("OAP_MEMORY_ENGINE", "sled")).ok();
+    home.run(&["item", "add", "--kind", "fact", "--text", "one"]).ok();
+    let engine = |report: &Value| report["findings"][0]["note"].as_str().unwrap().to_owned();
+    assert_eq!(engine(&home.run(&["--json", "doctor"]).json()), "engine sled");
+    home.run(&["backup", &home.path("backup")]).ok();
+    let next = |arguments: &[&str]| {
+        let mut command = std::process::Command::new(BINARY);
+        Home::finish(command.args(["--json", "--home", &home.path("next")]).args(arguments)).json()
+    };
+    next(&["restore", &home.path("backup"), "--without-erasures"]);
+    assert_eq!(engine(&next(&["doctor"])), "engine redb");
+    assert_eq!(next(&["item", "list"])["items"].as_array().unwrap().len(), 1);
 }

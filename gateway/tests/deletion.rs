@@ -72,6 +72,31 @@ async fn by_provenance_tag_and_time() {
     }
 }
 
+/// The receipt says which versions are gone and what followed, to whoever has the owner's keys.
+#[tokio::test]
+async fn the_receipt_names_what_was_deleted() {
+    let world = World::new().await;
+    let ids = world.capture(&[note("source", &["s"]), note("other", &[])]).await;
+    let mut made = note("made of it", &["m"]);
+    made["derived_from"] = json!([ids[0]]);
+    let made = world.capture(&[made]).await;
+    let grantee = agent(2);
+    world.issue(&world.draft(&grantee)).await;
+    let shown = world.owner("GET", &format!("/oap/owner/items/{}", ids[0]), None).await.ok();
+    let tag = format!("{}@{}", ids[0], shown["chain"][0]["commitment"].as_str().unwrap());
+    let answer = delete(&world, json!({"labels": ["s"]})).await;
+    let receipt = &answer["deletion_receipt"];
+    let verified = oap_memory::deletion::verify(receipt, &world.document(), world.now()).unwrap();
+    let scope = verified.receipt.scope;
+    assert!(scope.items.contains(&tag) && scope.items.len() == 2, "{:?}", scope.items);
+    assert_eq!(json!([scope.cascade.named, scope.cascade.derived]), json!([[ids[0]], made]));
+    assert_eq!(scope.cascade.grants_shrunk.len(), 1);
+    let log = world.owner("GET", "/oap/audit?chain=personal&from=0&limit=1000", None).await.ok();
+    let chained =
+        log["receipts"].as_array().unwrap().iter().find(|r| r["action_id"] == "memory.delete").unwrap();
+    assert_eq!(chained["output_hash"], json!(verified.hash));
+}
+
 #[tokio::test]
 async fn a_legal_hold_is_a_stated_exception() {
     let world = World::new().await;
@@ -271,7 +296,7 @@ fn nothing_of_an_erased_item_is_left_on_disk_or_in_memory() {
     let key = base64::engine::general_purpose::URL_SAFE_NO_PAD.decode(key.trim()).unwrap();
     let master = oap_store::Master::KeyFile(<[u8; 32]>::try_from(key).unwrap().into());
     let vault = oap_store::Vault::open(&owner.home().join("vault"), &master).unwrap();
-    let engine = oap_store::SledEngine::open(Path::new(&before)).unwrap();
+    let engine = oap_store::RedbEngine::open(Path::new(&before), &oap_store::Space::endless()).unwrap();
     let random = std::sync::Arc::new(oap_identity::random::Seeded::new(1));
     let store = oap_store::Store::open(engine, vault, random).unwrap();
     let versions: Vec<bool> =
@@ -355,7 +380,8 @@ fn the_doctor_finds_what_is_wrong() {
         (oap_gateway::tables::VERSIONS, "items and their proofs"),
         (oap_gateway::tables::RECEIPTS, "receipt chains"),
     ] {
-        let engine = oap_store::SledEngine::open(&home.home().join("store")).unwrap();
+        let engine =
+            oap_store::RedbEngine::open(&home.home().join("store"), &oap_store::Space::endless()).unwrap();
         let (key, mut value) = engine.scan(&[table.0], &[table.0], false).next().unwrap().unwrap();
         let last = value.len() - 1;
         value[last] ^= 1;

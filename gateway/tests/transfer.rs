@@ -7,7 +7,7 @@ use oap_gateway::Config;
 use oap_gateway::embedding::EmbeddingModel;
 use oap_identity::json::canonical;
 use oap_identity::random::Seeded;
-use oap_identity::{Did, DidDocument};
+use oap_identity::{Did, DidDocument, Hash};
 use oap_memory::bundle::{BundleError, Line, Reader};
 use oap_memory::evidence;
 use oap_store::Store;
@@ -203,7 +203,11 @@ async fn what_was_erased_does_not_come_back() {
 async fn forged_lines_are_refused_and_the_rest_goes_in() {
     let a = furnished().await;
     let saved = bundle(&a).await;
-    let lines = item_lines(&saved);
+    let mut lines = item_lines(&saved);
+    // The one that was corrected is forged: a later version than its chain tells of is seen.
+    let chain = |line: &Value| line["item"]["integrity"]["chain"].clone();
+    let corrected = lines.iter().position(|line| chain(line)[1]["event"] == "correct").unwrap();
+    lines.swap(1, corrected);
     let stranger = house(C, 9).await;
     let foreign = {
         stranger.capture(&[note("Mine", &[])]).await;
@@ -441,6 +445,134 @@ async fn records_are_imported_once_corrected_and_never_brought_back() {
     // The same source twice in one chunk: the second is the same record.
     let fates = records(&world, json!([record("y:1", "Once"), record("y:1", "Once")]), false).await;
     assert_eq!((count(&fates, "imported"), count(&fates, "unchanged")), (1, 1));
+}
+
+/// Importers put a hash of the content in the place of an id that a format lacks. Nothing that was made of the content of an
+/// erased record is left, not even under a key; and nothing of the same place comes back in silence.
+#[tokio::test]
+async fn nothing_that_tells_an_erased_record_is_kept() {
+    use oap_gateway::tables::{SAID, SOURCES};
+    let (kept, world) = Kept::new().await;
+    let record = |pin: &str| {
+        let source = format!("mcp:entity:PIN:{}", Hash::of(pin.as_bytes()));
+        json!({"source": source, "item": note(&format!("PIN: {pin}"), &[])})
+    };
+    let fates =
+        records(&world, json!([record("4711"), {"source": "x:1", "item": note("An id", &[])}]), false).await;
+    assert_eq!(count(&fates, "imported"), 2);
+    assert_eq!(count(&records(&world, json!([record("4711")]), false).await, "unchanged"), 1);
+    // A correction takes along what is known of the source.
+    let id = fates[0]["imported"].as_str().unwrap().to_owned();
+    let path = format!("/oap/owner/items/{id}/correct");
+    world.owner("POST", &path, Some(&json!({"item": {"labels": ["corrected"]}}))).await.ok();
+    assert_eq!(count(&records(&world, json!([record("4711")]), false).await, "unchanged"), 1);
+
+    let rows = |store: &Store| -> Vec<Vec<u8>> {
+        let all = [SAID, SOURCES].into_iter();
+        let pairs =
+            all.flat_map(|table| store.scan(table, &[], None, false).map(Result::unwrap).collect::<Vec<_>>());
+        pairs.flat_map(|(key, value)| [key, value]).collect()
+    };
+    let says = Hash::of_canonical(&record("4711")["item"]).unwrap();
+    let has = |rows: &[Vec<u8>], needle: &[u8]| {
+        rows.iter().any(|row| row.windows(needle.len()).any(|w| w == needle))
+    };
+    drop(world);
+    assert!(has(&rows(&kept.store()), says.as_bytes()), "the search finds what is there");
+    let world = kept.open().await;
+    world.owner("POST", "/oap/data/delete", Some(&json!({"items": [id]}))).await.ok();
+    let fates = records(
+        &world,
+        json!([record("4711"), record("4712"), {"source": "y", "item": note("New", &[])}]),
+        false,
+    )
+    .await;
+    assert!(fates[0]["refused"].as_str().unwrap().contains("erased here"), "{fates:?}");
+    assert!(fates[1]["refused"].as_str().unwrap().contains("item add"), "no telling which: {fates:?}");
+    assert_eq!(count(&fates, "imported"), 1);
+    drop(world);
+    let store = kept.store();
+    let left = rows(&store);
+    // Whoever has store and master key tries every PIN: what the rows are then does not depend on it.
+    assert!(!has(&left, says.as_bytes()));
+    assert_eq!(store.scan(SAID, &[], None, false).count(), 2, "of the two that are here");
+    for pin in ["4711", "4712"] {
+        let source = record(pin)["source"].as_str().unwrap().to_owned();
+        assert!(!has(&left, &Hash::of(source.as_bytes()).as_bytes()[..20]));
+        assert!(!has(&left, Hash::of(pin.as_bytes()).as_bytes()));
+    }
+    drop(store);
+    assert_eq!(count(&records(&kept.open().await, json!([record("9999")]), false).await, "refused"), 1);
+}
+
+/// Rows of the former form lose their hashes at the next start; what is here is still known.
+#[tokio::test]
+async fn sources_of_the_former_form_are_brought_into_this_one() {
+    use oap_gateway::tables::{SOURCES, encode};
+    let (kept, world) = Kept::new().await;
+    let (here, gone) = (note("Here", &[]), note("4711", &[]));
+    let ids = world.capture(&[here.clone(), gone.clone()]).await;
+    let row = |source: &str, id: &str, item: &Value| {
+        let id: oap_identity::ItemId = id.parse().unwrap();
+        let says = Hash::of_canonical(item).unwrap();
+        (Hash::of(source.as_bytes()).as_bytes()[..20].to_vec(), encode(&(id, says)).unwrap())
+    };
+    let rows = [row("x:1", &ids[0], &here), row("x:2", &ids[1], &gone)];
+    world
+        .gateway
+        .commit(move |w| {
+            for (key, value) in &rows {
+                w.tx.put(SOURCES, key, value)?;
+            }
+            Ok(())
+        })
+        .await
+        .unwrap();
+    world.owner("POST", "/oap/data/delete", Some(&json!({"items": [ids[1]]}))).await.ok();
+    drop(world);
+    let world = kept.open().await;
+    let again = json!([{"source": "x:1", "item": here}]);
+    assert_eq!(count(&records(&world, again.clone(), false).await, "unchanged"), 1);
+    drop(world);
+    let store = kept.store();
+    assert_eq!(store.scan(SOURCES, &[], None, false).count(), 0);
+    drop(store);
+    // Known by its identity from then on.
+    let world = kept.open().await;
+    world.owner("POST", "/oap/data/delete", Some(&json!({"items": [ids[0]]}))).await.ok();
+    let fates = records(&world, again, false).await;
+    assert!(fates[0]["refused"].as_str().unwrap().contains("erased here"));
+    world.gateway.verify_audit().unwrap();
+}
+
+/// A grantee's bundle has the documents of those former houses that signed something in it, and no other.
+#[tokio::test]
+async fn a_grantees_export_names_no_house_that_it_shows_nothing_of() {
+    let (a, b, c) = (house(A, 1).await, house(B, 2).await, house(C, 3).await);
+    a.capture(&[note("From the first house", &["first"])]).await;
+    b.capture(&[note("From the second house", &["second"])]).await;
+    import(&c, &bundle(&a).await).await;
+    import(&c, &bundle(&b).await).await;
+    c.capture(&[note("From here", &["here"])]).await;
+    for (labels, houses) in
+        [(vec!["first"], vec![A, C]), (vec!["here"], vec![C]), (vec!["first", "second"], vec![A, B, C])]
+    {
+        let grantee = agent(2);
+        let mut draft = c.draft(&grantee);
+        draft["operations"] = json!(["query", "export"]);
+        draft["filter"] = json!({"labels_any": labels});
+        let grant = c.issue(&draft).await;
+        let token = c.token(&grantee, &grant).await;
+        let answer = c.as_agent(&grantee, &token, "POST", "/oap/memory/export", Some(&json!({}))).await;
+        let header: Value =
+            serde_json::from_slice(answer.bytes.split(|b| *b == b'\n').next().unwrap()).unwrap();
+        let documents = header["documents"].as_array().unwrap_or_else(|| panic!("{}", answer.body));
+        let mut found: Vec<&str> = documents.iter().map(|d| d["id"].as_str().unwrap()).collect();
+        found.sort_unstable();
+        let mut expected = houses.clone();
+        expected.sort_unstable();
+        assert_eq!(found, expected, "{labels:?}");
+    }
 }
 
 #[tokio::test]

@@ -1,10 +1,11 @@
 //! Proof of possession (RFC 9449). The checks of its section 4.3, in its order, are marked with their numbers.
 
+use crate::exchange::MAX_JTI;
+use crate::freshness::Freshness;
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use oap_identity::jwk::PublicKey;
 use oap_identity::random::{self, Random};
 use oap_identity::signed::{SignedError, UnverifiedJwt, sign_jwt_with_jwk};
-use oap_identity::time::MAX_SKEW;
 use oap_identity::{Signer, Timestamp};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -36,7 +37,7 @@ pub enum DpopError {
     #[error("the DPoP proof: {0}")]
     Jwt(#[from] SignedError),
     /// 3: an empty or endless `jti`.
-    #[error("the DPoP proof's jti must have 1 to 256 characters")]
+    #[error("the DPoP proof's jti must have 1 to {MAX_JTI} bytes")]
     Jti,
     /// 8: for another method.
     #[error("the DPoP proof's htm is not this request's method")]
@@ -88,7 +89,7 @@ pub fn check(headers: &[&str], request: Request, token: &str, now: Timestamp) ->
     let jwt = UnverifiedJwt::parse(header, TYP)?; // 2, 4, 5
     let key: PublicKey = jwt.jwk()?; // 7
     let claims: ProofClaims = jwt.verify_with(&key)?; // 3, 6
-    if !(1..=256).contains(&claims.jti.len()) {
+    if !(1..=MAX_JTI).contains(&claims.jti.len()) {
         return Err(DpopError::Jti);
     }
     if claims.htm != request.method {
@@ -100,7 +101,7 @@ pub fn check(headers: &[&str], request: Request, token: &str, now: Timestamp) ->
     if claims.nonce.is_some() {
         return Err(DpopError::Nonce); // 10
     }
-    if claims.iat.abs_diff(now.seconds()) > MAX_SKEW.as_secs() {
+    if !Freshness::of(claims.iat, claims.iat, 0).is_some_and(|fresh| fresh.contains(now)) {
         return Err(DpopError::Time); // 11
     }
     if claims.ath.as_deref() != Some(hash(token).as_str()) {

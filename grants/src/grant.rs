@@ -202,7 +202,7 @@ pub enum GrantError {
     #[error("the grant's signature: {0}")]
     Signature(#[from] SignedError),
     /// Signed by somebody who may not.
-    #[error("the grant must be signed by {expected}, not by {found}")]
+    #[error("the grant must be signed by its granter, or by the grantee of the grant that it was made from")]
     Signer {
         /// Who must sign.
         expected: Did,

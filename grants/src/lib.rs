@@ -9,8 +9,11 @@
 #![warn(clippy::unwrap_used)]
 
 pub mod attenuate;
+pub mod bundle;
 pub mod dpop;
+pub mod evidence;
 pub mod exchange;
+pub mod freshness;
 pub mod grant;
 pub mod limits;
 pub mod status;

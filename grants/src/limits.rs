@@ -1,6 +1,8 @@
 //! What a gateway grants at most (RFC 0010 section 3.7), checked when a grant is issued.
 
 use crate::grant::{Grant, MAX_PURPOSE};
+use crate::{exchange, freshness, token};
+use oap_identity::limits::Limit;
 use oap_identity::time::MAX_SKEW;
 use oap_identity::{Did, Timestamp};
 use oap_memory::{Profile, TrustLevel};
@@ -10,6 +12,75 @@ use std::time::Duration;
 pub const MAX_DEPTH: u8 = 5;
 /// Most grants that are made from one by delegation, at whatever depth.
 pub const MAX_BELOW: u32 = 100;
+
+/// Most purpose codes of a grant.
+pub const MAX_PURPOSE_CODES: usize = 16;
+/// Longest purpose code, in bytes: as long as a query may name one.
+pub const MAX_PURPOSE_CODE: usize = oap_memory::answer::MAX_PURPOSE_CODE;
+
+/// The bounds of this room, as rows that `docs/limits.md` is generated from.
+pub const LIMITS: &[Limit] = &[
+    Limit {
+        name: "limits::MAX_DEPTH",
+        value: MAX_DEPTH as u64,
+        unit: "grants",
+        applies_to: "grants below the first one; beyond it 400",
+    },
+    Limit {
+        name: "limits::MAX_BELOW",
+        value: MAX_BELOW as u64,
+        unit: "grants",
+        applies_to: "grants that are made from one by delegation, at whatever depth",
+    },
+    Limit {
+        name: "exchange::MAX_CHAIN",
+        value: exchange::MAX_CHAIN as u64,
+        unit: "grants",
+        applies_to: "a grant and those that it was made from, in an exchange; beyond it 400",
+    },
+    Limit {
+        name: "exchange::MAX_LIFE",
+        value: exchange::MAX_LIFE as u64,
+        unit: "seconds",
+        applies_to: "a grantee's proof for the exchange, from iat to exp; beyond it 401",
+    },
+    Limit {
+        name: "exchange::MAX_JTI",
+        value: exchange::MAX_JTI as u64,
+        unit: "bytes",
+        applies_to: "the jti of any proof; beyond it 401",
+    },
+    Limit {
+        name: "freshness::REMEMBERED",
+        value: freshness::REMEMBERED.as_secs(),
+        unit: "seconds",
+        applies_to: "for which a used proof is remembered; none is fresh for longer",
+    },
+    Limit {
+        name: "token::MAX_LIFE",
+        value: token::MAX_LIFE as u64,
+        unit: "seconds",
+        applies_to: "a token of a grantee",
+    },
+    Limit {
+        name: "grant::MAX_PURPOSE",
+        value: MAX_PURPOSE as u64,
+        unit: "characters",
+        applies_to: "the purpose of a grant; beyond it 400",
+    },
+    Limit {
+        name: "limits::MAX_PURPOSE_CODES",
+        value: MAX_PURPOSE_CODES as u64,
+        unit: "codes",
+        applies_to: "the purpose codes of a grant; beyond it 400",
+    },
+    Limit {
+        name: "limits::MAX_PURPOSE_CODE",
+        value: MAX_PURPOSE_CODE as u64,
+        unit: "bytes",
+        applies_to: "a purpose code of a grant; beyond it 400",
+    },
+];
 
 /// The limits that the manifest declares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,7 +113,7 @@ pub enum LimitError {
     #[error("revocable: must be true; a person may always take back what they gave")]
     Irrevocable,
     /// No such profile.
-    #[error("redaction_profile: {0:?} is not known here")]
+    #[error("redaction_profile: no profile of that name is known here; the memory manifest lists them")]
     UnknownProfile(String),
     /// The profile asks for more trust.
     #[error("trust_level: {profile} needs level {needed} at least")]
@@ -56,7 +127,9 @@ pub enum LimitError {
     #[error("purpose: must be text of 1 to {MAX_PURPOSE} characters")]
     Purpose,
     /// Codes that are none.
-    #[error("purpose_codes: at most 16 codes of 1 to 64 characters a-z 0-9 _ . -")]
+    #[error(
+        "purpose_codes: at most {MAX_PURPOSE_CODES} codes of 1 to {MAX_PURPOSE_CODE} characters a-z 0-9 _ . -"
+    )]
     PurposeCodes,
     /// Nothing allowed.
     #[error("operations: must name at least one")]
@@ -174,17 +247,27 @@ pub fn check_profile(grant: &Grant, profile: Option<&Profile>) -> Result<(), Lim
     Ok(())
 }
 
+/// Checks what a receiver can tell of any grant, whatever its gateway's limits: that it says something, and can end.
+///
+/// # Errors
+/// [`LimitError`].
+pub fn check_sound(grant: &Grant) -> Result<(), LimitError> {
+    let any = Limits { max_items: u32::MAX, max_duration_days: 36_500 };
+    any.check_extent(grant, grant.issued_at)?;
+    check_words(grant)
+}
+
 fn check_words(grant: &Grant) -> Result<(), LimitError> {
     if !(1..=MAX_PURPOSE).contains(&grant.purpose.trim().chars().count()) {
         return Err(LimitError::Purpose);
     }
     let code = |code: &String| {
-        (1..=64).contains(&code.len())
+        (1..=MAX_PURPOSE_CODE).contains(&code.len())
             && code
                 .bytes()
                 .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, b'_' | b'.' | b'-'))
     };
-    if grant.purpose_codes.len() > 16 || !grant.purpose_codes.iter().all(code) {
+    if grant.purpose_codes.len() > MAX_PURPOSE_CODES || !grant.purpose_codes.iter().all(code) {
         return Err(LimitError::PurposeCodes);
     }
     Ok(())

@@ -7,7 +7,8 @@ use flate2::read::ZlibDecoder;
 use flate2::write::ZlibEncoder;
 use oap_identity::random::{self, Random};
 use oap_identity::signed::{SignedError, UnverifiedJwt, sign_jwt};
-use oap_identity::{DidDocument, Signer, Timestamp};
+use oap_identity::time::MAX_SKEW;
+use oap_identity::{Did, DidDocument, Documents, Signer, Timestamp};
 use serde::{Deserialize, Serialize};
 use std::io::{Read, Write};
 
@@ -32,7 +33,20 @@ pub enum StatusError {
     Claim(&'static str),
 }
 
+impl StatusError {
+    /// The stable name of the check that failed.
+    #[must_use]
+    pub const fn id(&self) -> &'static str {
+        match self {
+            Self::Jwt(_) => "status.jwt",
+            Self::Malformed => "status.malformed",
+            Self::Claim(_) => "status.claim",
+        }
+    }
+}
+
 #[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Claims {
     iss: String,
     sub: String,
@@ -43,6 +57,7 @@ struct Claims {
 }
 
 #[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct List {
     bits: u8,
     lst: String,
@@ -87,27 +102,66 @@ pub fn publish(
     sign_jwt(signer, TYP, &claims)
 }
 
-/// Whether the grant at a place is revoked, according to a list that was fetched from an address.
+/// A status list whose signature, issuer and times were checked. Only [`read`] makes one.
+#[derive(Debug, Clone)]
+pub struct VerifiedList {
+    /// Whose grants.
+    pub issuer: Did,
+    /// Where it is published.
+    pub address: String,
+    /// When it was made.
+    pub issued_at: Timestamp,
+    /// Until when it may be used.
+    pub expires_at: Timestamp,
+    bits: Vec<u8>,
+}
+
+impl VerifiedList {
+    /// Whether the grant at a place is revoked.
+    ///
+    /// # Errors
+    /// [`StatusError::Malformed`] for a place that the list does not have.
+    pub fn is_revoked(&self, place: u32) -> Result<bool, StatusError> {
+        let byte = self.bits.get((place / 8) as usize).ok_or(StatusError::Malformed)?;
+        Ok(byte >> (place % 8) & 1 == 1)
+    }
+
+    /// How many places are set.
+    #[must_use]
+    pub fn revoked(&self) -> u32 {
+        self.bits.iter().map(|byte| byte.count_ones()).sum()
+    }
+}
+
+/// The issuer that a list names; nothing is verified.
+///
+/// # Errors
+/// [`StatusError::Jwt`].
+pub fn claimed_issuer(list: &str) -> Result<Did, StatusError> {
+    Ok(UnverifiedJwt::parse(list, TYP)?.kid()?.did().clone())
+}
+
+/// Reads and checks a list.
 ///
 /// # Errors
 /// [`StatusError`].
-pub fn is_revoked(
-    list: &str,
-    place: u32,
-    address: &str,
-    issuer: &DidDocument,
-    now: Timestamp,
-) -> Result<bool, StatusError> {
+pub fn read(list: &str, documents: &dyn Documents, now: Timestamp) -> Result<VerifiedList, StatusError> {
     let jwt = UnverifiedJwt::parse(list, TYP)?;
-    let key = issuer.key(&jwt.kid()?).ok_or(SignedError::OtherKey)?;
+    let kid = jwt.kid()?;
+    let issuer = documents.document(kid.did()).ok_or(SignedError::OtherKey)?;
+    let key = issuer.key(&kid).ok_or(SignedError::OtherKey)?;
     let claims: Claims = jwt.verify(key, now)?;
     if claims.iss != issuer.id().as_str() {
         return Err(StatusError::Claim("iss"));
     }
-    if claims.sub != address {
+    if issuer.service("OAPRevocationStatus").is_some_and(|published| published != claims.sub) {
         return Err(StatusError::Claim("sub"));
     }
-    if claims.exp <= now.seconds() {
+    let (issued_at, expires_at) = (Timestamp::from_seconds(claims.iat), Timestamp::from_seconds(claims.exp));
+    if issued_at > now.plus(MAX_SKEW) {
+        return Err(StatusError::Claim("iat"));
+    }
+    if claims.exp <= now.seconds() || claims.exp <= claims.iat {
         return Err(StatusError::Claim("exp"));
     }
     if claims.status_list.bits != 1 {
@@ -120,6 +174,23 @@ pub fn is_revoked(
         .take(limit)
         .read_to_end(&mut bits)
         .map_err(|_| StatusError::Malformed)?;
-    let byte = bits.get((place / 8) as usize).ok_or(StatusError::Malformed)?;
-    Ok(byte >> (place % 8) & 1 == 1)
+    Ok(VerifiedList { issuer: issuer.id().clone(), address: claims.sub, issued_at, expires_at, bits })
+}
+
+/// Whether the grant at a place is revoked, according to a list that was fetched from an address.
+///
+/// # Errors
+/// [`StatusError`].
+pub fn is_revoked(
+    list: &str,
+    place: u32,
+    address: &str,
+    issuer: &DidDocument,
+    now: Timestamp,
+) -> Result<bool, StatusError> {
+    let list = read(list, issuer, now)?;
+    if list.address != address {
+        return Err(StatusError::Claim("sub"));
+    }
+    list.is_revoked(place)
 }

@@ -71,7 +71,7 @@ pub trait GrantBook {
 
 /// The proofs that were seen.
 pub trait Replay {
-    /// Remembers a proof for ten minutes; `false` when it was there already.
+    /// Remembers a proof for [`crate::freshness::REMEMBERED`]; `false` when it was there already.
     fn first_use(&self, key: [u8; 32], now: Timestamp) -> bool;
 }
 

@@ -20,10 +20,10 @@ pub enum DocumentError {
     #[error(transparent)]
     Json(#[from] JsonError),
     /// `id` is not the DID that was asked for.
-    #[error("the document's id is not {0}")]
+    #[error("the document's id is not the DID that was asked for")]
     OtherId(Did),
     /// A verification method appears twice.
-    #[error("verification method {0} appears twice")]
+    #[error("a verification method appears twice")]
     DuplicateKey(Kid),
     /// A member has the wrong shape.
     #[error("member {0:?} has the wrong shape")]

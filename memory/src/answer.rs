@@ -1,6 +1,7 @@
 //! The answer to a query: a function of the view and the request, and of nothing else (protocol section 6).
 
-use crate::item::{Confidence, Kind};
+use crate::filter::MAX_LIST;
+use crate::item::{Confidence, Kind, MAX_SHORT};
 use crate::profile::TrustLevel;
 use crate::receipt::{Receipt, item_tag};
 use crate::vector::{Vector, fuse};
@@ -17,6 +18,10 @@ pub const MAX_RESULTS: u16 = 100;
 pub const DEFAULT_RESULTS: u16 = 20;
 /// Longest query text, in bytes.
 pub const MAX_QUERY: usize = 4096;
+/// Longest purpose of a query, in bytes: that of a purpose code of a grant.
+pub const MAX_PURPOSE_CODE: usize = 64;
+/// Longest cursor, in bytes.
+pub const MAX_CURSOR: usize = 256;
 
 /// How much proof comes with each item.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -75,8 +80,11 @@ pub enum QueryError {
     #[error("query: at most {MAX_QUERY} bytes")]
     TooLong,
     /// A list is too long.
-    #[error("{0}: at most 256 elements")]
+    #[error("{0}: at most {MAX_LIST} elements")]
     List(&'static str),
+    /// A text is too long.
+    #[error("{0}: at most {1} bytes")]
+    Text(&'static str, usize),
 }
 
 impl Query {
@@ -91,11 +99,20 @@ impl Query {
         if self.query.len() > MAX_QUERY {
             return Err(QueryError::TooLong);
         }
-        if self.labels_any.as_ref().is_some_and(|l| l.len() > 256) {
+        if self.labels_any.as_ref().is_some_and(|l| l.len() > MAX_LIST) {
             return Err(QueryError::List("labels_any"));
         }
-        if self.kinds.as_ref().is_some_and(|l| l.len() > 256) {
+        if self.kinds.as_ref().is_some_and(|l| l.len() > MAX_LIST) {
             return Err(QueryError::List("kinds"));
+        }
+        if self.labels_any.iter().flatten().any(|label| label.len() > MAX_SHORT) {
+            return Err(QueryError::Text("labels_any", MAX_SHORT));
+        }
+        if self.purpose.as_ref().is_some_and(|purpose| purpose.len() > MAX_PURPOSE_CODE) {
+            return Err(QueryError::Text("purpose", MAX_PURPOSE_CODE));
+        }
+        if self.cursor.as_ref().is_some_and(|cursor| cursor.len() > MAX_CURSOR) {
+            return Err(QueryError::Text("cursor", MAX_CURSOR));
         }
         Ok(())
     }
@@ -346,22 +363,32 @@ pub fn respond(
         "trust_level": frame.level, "profile": frame.profile,
         "redacted_field_count": frame.redacted_field_count, "lawful_basis": frame.lawful_basis,
     });
-    let mut out = String::with_capacity(items_json.len() + 2048);
-    out.push_str(r#"{"items":"#);
-    out.push_str(items_json);
-    out.push_str(r#","next_cursor":"#);
-    out.push_str(&text(&frame.next_cursor)?);
-    out.push_str(r#","projection_applied":"#);
-    out.push_str(&text(&projection)?);
-    out.push_str(r#","receipt":"#);
-    out.push_str(&text(receipt)?);
-    out.push_str(&format!(r#","request_id":"{}","response_id":"{}""#, frame.request_id, frame.response_id));
-    let signed = format!("{out}}}");
+    let mut frame_json = String::with_capacity(2048);
+    frame_json.push_str(r#""next_cursor":"#);
+    frame_json.push_str(&text(&frame.next_cursor)?);
+    frame_json.push_str(r#","projection_applied":"#);
+    frame_json.push_str(&text(&projection)?);
+    frame_json.push_str(r#","receipt":"#);
+    frame_json.push_str(&text(receipt)?);
+    let (request, response) = (frame.request_id, frame.response_id);
+    frame_json.push_str(&format!(r#","request_id":"{request}","response_id":"{response}""#));
+    let signed = format!("{{{frame_json}}}");
     let signature = json!({"alg": "EdDSA", "kid": signer.kid(), "value": signer.sign(signed.as_bytes())});
-    out.push_str(r#","signature":"#);
-    out.push_str(&text(&signature)?);
-    out.push('}');
-    Ok(out)
+    let signature = text(&signature)?;
+    Ok(format!(r#"{{"items":{items_json},{frame_json},"signature":{signature}}}"#))
+}
+
+/// The bytes that an answer's `signature` signs (protocol section 6): its canonical form without `items` and `signature`.
+/// The receipt in it binds the items.
+///
+/// # Errors
+/// When the answer has no canonical form.
+pub fn answer_bytes(answer: &Value) -> Result<Vec<u8>, JsonError> {
+    let mut unsigned = answer.clone();
+    if let Some(members) = unsigned.as_object_mut() {
+        members.remove("items");
+    }
+    envelope_bytes(&unsigned)
 }
 
 /// The bytes that an envelope's `signature` object signs: its canonical form without `signature`.

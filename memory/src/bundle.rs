@@ -43,7 +43,7 @@ pub struct Header {
     pub scopes: Vec<ScopeId>,
     /// When it was begun.
     pub created_at: Timestamp,
-    /// How many items were selected when it was begun.
+    /// How many items it holds.
     pub items: u64,
     /// Of a grantee's bundle: what it shows, and under which grant. Such a bundle is for reading; it is not imported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -118,36 +118,49 @@ pub enum Line {
     Trailer(Value),
 }
 
-/// Why a bundle or one of its lines was refused.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum BundleError {
-    /// A line that is none.
-    #[error("{0}")]
-    Malformed(#[from] JsonError),
-    /// Too long.
-    #[error("the line is longer than {MAX_LINE} bytes")]
-    TooLong,
-    /// Another format.
-    #[error("the format is {0:?}; this program reads {FORMAT:?}")]
-    Format(String),
-    /// The first line is no header, or there is another one.
-    #[error("a bundle begins with one header")]
-    Header,
-    /// Something after the trailer.
-    #[error("something follows the trailer")]
-    AfterTrailer,
-    /// The trailer is missing.
-    #[error("the bundle has no trailer: its end was cut off")]
-    Cut,
-    /// The trailer is of another bundle.
-    #[error("the trailer is of another bundle")]
-    OtherBundle,
-    /// The lines are not those that were signed.
-    #[error("the lines are not those that the trailer was signed for: {0}")]
-    Changed(&'static str),
-    /// The trailer's signature.
-    #[error("the trailer's signature: {0}")]
-    Signature(#[from] SignedError),
+crate::reasons! {
+    /// Why a bundle or one of its lines was refused.
+    BundleError {
+        /// A line that is none.
+        #[error("{0}")]
+        Malformed(#[from] JsonError) = "bundle.malformed",
+        /// Too long.
+        #[error("the line is longer than {MAX_LINE} bytes")]
+        TooLong = "bundle.too_long",
+        /// Without its line feed.
+        #[error("the line does not end with a line feed")]
+        LineFeed = "bundle.line_feed",
+        /// Not the bytes that its content has.
+        #[error("the line is not in canonical form, or has members that it must not have")]
+        NotCanonical = "bundle.not_canonical",
+        /// Another format.
+        #[error("the format is {0:?}; this program reads {FORMAT:?}")]
+        Format(String) = "bundle.format",
+        /// The first line is no header, or there is another one.
+        #[error("a bundle begins with one header")]
+        Header = "bundle.header",
+        /// Something after the trailer.
+        #[error("something follows the trailer")]
+        AfterTrailer = "bundle.after_trailer",
+        /// The trailer is missing.
+        #[error("the bundle has no trailer: its end was cut off")]
+        Cut = "bundle.cut",
+        /// The trailer is of another bundle.
+        #[error("the trailer is of another bundle")]
+        OtherBundle = "bundle.other_bundle",
+        /// The lines are not those that were signed.
+        #[error("the lines are not those that the trailer was signed for: {0}")]
+        Changed(&'static str) = "bundle.changed",
+        /// The header counts other items.
+        #[error("header: it says {0} items, and there are {1}")]
+        HeaderCount(u64, u64) = "bundle.header_count",
+        /// Finished before it was begun.
+        #[error("trailer: finished_at is earlier than created_at")]
+        Times = "bundle.times",
+        /// The trailer's signature.
+        #[error("the trailer's signature: {0}")]
+        Signature(#[from] SignedError) = "bundle.signature",
+    }
 }
 
 /// Counts and hashes the lines of a bundle, as it is written or read.
@@ -214,6 +227,20 @@ pub struct Reader {
 }
 
 impl Reader {
+    /// Reads a line as it stands in the file, with its line feed. Whatever it is, the bundle goes on with the next.
+    ///
+    /// # Errors
+    /// [`BundleError`].
+    pub fn read_line(&mut self, line: &[u8]) -> Result<Line, BundleError> {
+        match line.strip_suffix(b"\n") {
+            Some(text) => self.read(text),
+            None => {
+                let read = self.read(line);
+                read.and(Err(BundleError::LineFeed))
+            }
+        }
+    }
+
     /// Reads a line, without its line feed. Whatever it is, the bundle goes on with the next.
     ///
     /// # Errors
@@ -267,6 +294,12 @@ impl Reader {
         let key = documents.key_of(signature.kid()).ok_or(SignedError::OtherKey)?;
         signature.verify(key, trailer.finished_at)?;
         let found = self.tally.trailer(trailer.bundle_id, trailer.finished_at);
+        if header.items != found.counts.items && found.counts == trailer.counts {
+            return Err(BundleError::HeaderCount(header.items, found.counts.items));
+        }
+        if trailer.finished_at < header.created_at {
+            return Err(BundleError::Times);
+        }
         let differs = match () {
             () if found.lines != trailer.lines => Some("another number of lines"),
             () if found.hash != trailer.hash => Some("another hash"),
@@ -282,6 +315,9 @@ fn parse(bytes: &[u8]) -> Result<Line, BundleError> {
         return Err(BundleError::TooLong);
     }
     let mut value = json::parse(bytes)?;
+    if json::canonical(&value)? != bytes {
+        return Err(BundleError::NotCanonical);
+    }
     if value["type"] == "trailer" {
         if let Some(members) = value.as_object_mut() {
             members.remove("type");
@@ -292,5 +328,7 @@ fn parse(bytes: &[u8]) -> Result<Line, BundleError> {
         let format = value["format"].as_str().unwrap_or_default();
         return Err(BundleError::Format(format.chars().take(40).collect()));
     }
-    Ok(json::from_value(value)?)
+    let line = json::from_value(value)?;
+    // What the types do not keep has no place in a line.
+    if write(&line)? == bytes { Ok(line) } else { Err(BundleError::NotCanonical) }
 }

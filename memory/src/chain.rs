@@ -5,11 +5,13 @@
 //! fits the SD-JWT of the version in force; dropping a signature leaves no chain at all.
 
 use crate::item::closed_enum;
+use crate::record::Status;
 use oap_identity::json::{self, JsonError};
 use oap_identity::signed::{SignedError, UnverifiedSignature, sign_document};
 use oap_identity::{Did, Documents, Hash, ItemId, ReceiptId, Signer, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::collections::BTreeSet;
 
 closed_enum! {
     /// What happened to an item (protocol sections 4.2 and 11).
@@ -59,42 +61,74 @@ impl Event {
     pub const fn commits(self) -> bool {
         matches!(self, Self::Capture | Self::Correct | Self::Relabel | Self::Reseal | Self::Merge)
     }
+
+    /// Where the item stands after the event; `None` when the event cannot follow in that state.
+    #[must_use]
+    pub const fn leads(self, from: Status) -> Option<Status> {
+        match (self, from) {
+            (Self::Erase | Self::Expire, Status::Current | Status::Retracted) => Some(Status::Erased),
+            (Self::Retract, Status::Current) => Some(Status::Retracted),
+            (Self::Restore, Status::Retracted) => Some(Status::Current),
+            (Self::Correct | Self::Relabel | Self::Merge | Self::Confirm, Status::Current) => Some(from),
+            (Self::Reseal | Self::Migrate | Self::Import, Status::Current | Status::Retracted) => Some(from),
+            _ => None,
+        }
+    }
 }
 
-/// Why a chain was refused.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum ChainError {
-    /// No links.
-    #[error("the chain is empty")]
-    Empty,
-    /// A link that is not one.
-    #[error("link {0} is malformed: {1}")]
-    Malformed(usize, String),
-    /// A link of another actor that is no `migrate`.
-    #[error("link {0} is of another actor, and only a migrate link changes house")]
-    Actor(usize),
-    /// A link of another item.
-    #[error("link {0} belongs to another item")]
-    OtherItem(usize),
-    /// A link out of place, or one missing.
-    #[error("link {0} has the wrong number: links are missing or out of order")]
-    Number(usize),
-    /// `prev` is not the hash of the link before.
-    #[error("link {0} does not follow the one before it")]
-    Broken(usize),
-    /// A time earlier than that of the link before.
-    #[error("link {0} is older than the one before it")]
-    Time(usize),
-    /// An event that cannot stand there.
-    #[error("link {0}: {1} cannot stand there")]
-    Event(usize, Event),
-    /// A signature.
-    #[error("link {0}: {1}")]
-    Signature(usize, SignedError),
-    /// No canonical form.
-    #[error(transparent)]
-    Json(#[from] JsonError),
+crate::reasons! {
+    /// Why a chain was refused. The numbers are those of the offending links.
+    ChainError {
+        /// No links.
+        #[error("the chain is empty")]
+        Empty = "chain.empty",
+        /// Too many links.
+        #[error("the chain has more than {MAX_LINKS} links")]
+        TooLong = "chain.too_long",
+        /// A link that is not one.
+        #[error("link {0} is malformed: {1}")]
+        Malformed(usize, String) = "chain.malformed",
+        /// A link of another actor that is no `migrate`.
+        #[error("link {0} is of another actor, and only a migrate link changes house")]
+        Actor(usize) = "chain.actor",
+        /// A link of another item.
+        #[error("link {0} belongs to another item")]
+        OtherItem(usize) = "chain.other_item",
+        /// A link out of place, or one missing.
+        #[error("link {0} has the wrong number: links are missing or out of order")]
+        Number(usize) = "chain.number",
+        /// `prev` is not the hash of the link before.
+        #[error("link {0} does not follow the one before it")]
+        Broken(usize) = "chain.broken",
+        /// A time earlier than that of the link before.
+        #[error("link {0} is older than the one before it")]
+        Time(usize) = "chain.time",
+        /// An event that cannot stand there.
+        #[error("link {0}: {1} cannot stand there")]
+        Event(usize, Event) = "chain.event",
+        /// An event that the state of the item does not allow.
+        #[error("link {0}: {1} cannot follow, for the item was {2} by then")]
+        State(usize, Event, Status) = "chain.state",
+        /// A new version whose commitment the chain has already.
+        #[error("link {0}: {1} commits a new version, and repeats a commitment")]
+        Repeated(usize, Event) = "chain.repeated_commitment",
+        /// A commitment that changes without a new version.
+        #[error("link {0}: {1} commits no new version, and changes the commitment")]
+        Changed(usize, Event) = "chain.changed_commitment",
+        /// A signature by another than the actor.
+        #[error("link {0} is not signed by its actor")]
+        Signer(usize) = "chain.signer",
+        /// A signature.
+        #[error("link {0}: {1}")]
+        Signature(usize, SignedError) = "chain.signature",
+        /// No canonical form.
+        #[error("{0}")]
+        Json(#[from] JsonError) = "chain.json",
+    }
 }
+
+/// Most links of a chain that is read.
+pub const MAX_LINKS: usize = 10_000;
 
 /// One entry of an item's chain.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -160,6 +194,8 @@ impl Link {
 pub struct VerifiedChain {
     links: Vec<Link>,
     tip: Hash,
+    status: Status,
+    version: u32,
 }
 
 impl VerifiedChain {
@@ -174,16 +210,57 @@ impl VerifiedChain {
     pub const fn tip(&self) -> Hash {
         self.tip
     }
+
+    /// Where the item stands after the last link.
+    #[must_use]
+    pub const fn status(&self) -> Status {
+        self.status
+    }
+
+    /// The number of the link whose version is in force.
+    #[must_use]
+    pub const fn version(&self) -> u32 {
+        self.version
+    }
+
+    /// The first link.
+    #[must_use]
+    pub fn first(&self) -> &Link {
+        &self.links[0]
+    }
+
+    /// The last link; its actor holds the item.
+    #[must_use]
+    pub fn last(&self) -> &Link {
+        &self.links[self.links.len() - 1]
+    }
+
+    /// Whether the owner confirmed the item.
+    #[must_use]
+    pub fn is_confirmed(&self) -> bool {
+        self.links.iter().any(|link| link.event == Event::Confirm)
+    }
+
+    /// The moves: the number of each `migrate` link that changed the actor, the former one and the new one.
+    pub fn moves(&self) -> impl Iterator<Item = (u32, &Did, &Did)> {
+        let pairs = self.links.iter().zip(self.links.iter().skip(1));
+        pairs.filter(|(a, b)| a.actor != b.actor).map(|(a, b)| (b.seq, &a.actor, &b.actor))
+    }
 }
 
-/// Checks a whole chain against the documents of those who wrote it: numbers, hashes, times, events, and a signature
-/// on every link by a key of its actor that was in force. Only a `migrate` link hands a chain to another actor.
+/// Checks a whole chain against the documents of those who wrote it: numbers, hashes, times, events, what they commit,
+/// and a signature on every link by a key of its actor that was in force. Only a `migrate` link hands a chain to another
+/// actor. What comes out says where the item stands.
 ///
 /// # Errors
 /// [`ChainError`], with the number of the offending link.
 pub fn verify(links: &[Value], documents: &dyn Documents) -> Result<VerifiedChain, ChainError> {
+    if links.len() > MAX_LINKS {
+        return Err(ChainError::TooLong);
+    }
     let mut checked: Vec<Link> = Vec::with_capacity(links.len());
-    let mut tip = None;
+    let mut commitments = BTreeSet::new();
+    let (mut tip, mut status, mut version) = (None, Status::Current, 0);
     for (index, value) in links.iter().enumerate() {
         let link: Link =
             json::from_value(value.clone()).map_err(|e| ChainError::Malformed(index, e.to_string()))?;
@@ -203,9 +280,26 @@ pub fn verify(links: &[Value], documents: &dyn Documents) -> Result<VerifiedChai
         if before.map_or(!link.event.begins(), |before| before.event.ends() || link.event == Event::Capture) {
             return Err(ChainError::Event(index, link.event));
         }
+        if before.is_some() {
+            let next = link.event.leads(status);
+            status = next.ok_or(ChainError::State(index, link.event, status))?;
+        }
+        match before {
+            Some(before) if !link.event.commits() => {
+                if link.commitment != before.commitment {
+                    return Err(ChainError::Changed(index, link.event));
+                }
+            }
+            _ => {
+                if !commitments.insert(link.commitment) {
+                    return Err(ChainError::Repeated(index, link.event));
+                }
+                version = link.seq;
+            }
+        }
         let signature = UnverifiedSignature::of(value).map_err(|e| ChainError::Signature(index, e))?;
         if *signature.kid().did() != link.actor {
-            return Err(ChainError::Signature(index, SignedError::OtherKey));
+            return Err(ChainError::Signer(index));
         }
         if before.is_some_and(|before| before.actor != link.actor) && link.event != Event::Migrate {
             return Err(ChainError::Actor(index));
@@ -217,7 +311,7 @@ pub fn verify(links: &[Value], documents: &dyn Documents) -> Result<VerifiedChai
         checked.push(link);
     }
     match tip {
-        Some(tip) => Ok(VerifiedChain { links: checked, tip }),
+        Some(tip) => Ok(VerifiedChain { links: checked, tip, status, version }),
         None => Err(ChainError::Empty),
     }
 }

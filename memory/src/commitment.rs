@@ -7,37 +7,50 @@
 
 use crate::chain::{Event, Link};
 use crate::detect::{Segment, SpanClass};
-use crate::item::{Body, ItemError};
+use crate::form::{self, FormError};
+use crate::item::{Body, Confidence, ItemError, Kind, Sensitivity};
 use crate::sd_jwt::{self, Child, Disclosure, Node, SdJwtError};
 use crate::tree::Assembly;
 use oap_identity::json::{self, JsonError};
 use oap_identity::random::Random;
 use oap_identity::signed::{SignedError, UnverifiedJwt};
-use oap_identity::{Documents, Hash, ItemId, Kid, ReceiptId, Signer, Timestamp};
+use oap_identity::{Documents, Hash, ItemId, Kid, ReceiptId, ScopeId, Signer, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 /// The `typ` of an item's SD-JWT.
 pub const TYP: &str = "oap-memory-item+sd-jwt";
 
-/// Why a commitment could not be made or read.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum CommitmentError {
-    /// A value without canonical form.
-    #[error(transparent)]
-    Json(#[from] JsonError),
-    /// Not an SD-JWT, or disclosures that do not fit it.
-    #[error(transparent)]
-    SdJwt(#[from] SdJwtError),
-    /// The issuer's signature.
-    #[error(transparent)]
-    Signature(#[from] SignedError),
-    /// A claim that is missing or of the wrong shape.
-    #[error("claim {0:?} is missing or has the wrong shape")]
-    Claim(&'static str),
-    /// The claims are no item.
-    #[error(transparent)]
-    Item(#[from] ItemError),
+crate::reasons! {
+    /// Why a commitment could not be made or read.
+    CommitmentError {
+        /// A value without canonical form.
+        #[error("{0}")]
+        Json(#[from] JsonError) = "commitment.json",
+        /// The issuer's signature, or a key that was not in force.
+        #[error("{0}")]
+        Signature(#[from] SignedError) = "commitment.signature",
+        /// The issuer is not the signer.
+        #[error("claim \"iss\": the JWT is signed by another")]
+        Issuer = "commitment.issuer",
+        /// A claim that is missing or of the wrong shape.
+        #[error("claim {0:?} is missing or has the wrong shape")]
+        Claim(&'static str) = "commitment.claim",
+        /// The provenance names another receipt than the version.
+        #[error("provenance.source_receipt: must be the capture receipt that the version names")]
+        SourceReceipt = "commitment.source_receipt",
+        /// The claims are no item.
+        #[error("{0}")]
+        Item(#[from] ItemError) = "commitment.item",
+    }
+    within {
+        /// Not an SD-JWT, or disclosures that do not fit it.
+        #[error("{0}")]
+        SdJwt(#[from] SdJwtError),
+        /// Another form than protocol section 4.1 gives it.
+        #[error("{0}")]
+        Form(#[from] FormError),
+    }
 }
 
 /// What a version says of its place in the item's chain: the claims in the clear.
@@ -263,7 +276,8 @@ impl VerifiedClaims {
     }
 }
 
-/// Checks an SD-JWT against its issuer's document, one of those given: signature by a key that was in force, disclosures that fit.
+/// Checks an SD-JWT against its issuer's document, one of those given: signature by a key that was in force, the form
+/// of protocol section 4.1, disclosures that fit, claims of an item and no others.
 ///
 /// # Errors
 /// [`CommitmentError`].
@@ -273,11 +287,14 @@ pub fn verify(text: &str, documents: &dyn Documents) -> Result<VerifiedClaims, C
     let kid = jwt.kid()?;
     let key = documents.key_of(&kid).ok_or(SignedError::OtherKey)?;
     jwt.verify_with::<Value>(key.public())?;
+    form::check(&presentation)?;
     let claims = presentation.reveal()?;
+    form::names(&claims)?;
     if claims.get("iss").is_none_or(|iss| iss != kid.did().as_str()) {
-        return Err(CommitmentError::Claim("iss"));
+        return Err(CommitmentError::Issuer);
     }
     let place = place(&claims)?;
+    shapes(&claims, &place)?;
     key.usable_at(place.at)?;
     Ok(VerifiedClaims { claims, place, commitment: Hash::of(presentation.jwt().as_bytes()) })
 }
@@ -297,8 +314,50 @@ fn place(claims: &Map<String, Value>) -> Result<Place, CommitmentError> {
     })
 }
 
-/// The wire form of an item from its disclosed claims: the same for the gateway that projects and for the
-/// receiver that checks. A hidden span reads `[class]`.
+/// That every disclosed claim has the shape that an item's member has.
+fn shapes(claims: &Map<String, Value>, place: &Place) -> Result<(), CommitmentError> {
+    fn parses<T: std::str::FromStr>(value: &Value) -> bool {
+        value.as_str().is_some_and(|text| text.parse::<T>().is_ok())
+    }
+    fn all(value: &Value, fits: impl Fn(&Value) -> bool) -> bool {
+        value.as_array().is_some_and(|values| values.iter().all(fits))
+    }
+    type Shape = (&'static str, fn(&Value) -> bool);
+    const SHAPES: [Shape; 12] = [
+        ("scope_id", parses::<ScopeId>),
+        ("kind", parses::<Kind>),
+        ("subject_entity_id", Value::is_string),
+        ("embedding", Value::is_object),
+        ("provenance", Value::is_object),
+        ("labels", |value| all(value, Value::is_string)),
+        ("ttl_days", |value| value.as_u64().is_some_and(|days| u32::try_from(days).is_ok())),
+        ("expires_at", parses::<Timestamp>),
+        ("exportable", Value::is_boolean),
+        ("sensitivity", parses::<Sensitivity>),
+        ("derived_from", |value| all(value, parses::<ItemId>)),
+        ("extensions", Value::is_object),
+    ];
+    for (name, fits) in SHAPES {
+        if claims.get(name).is_some_and(|value| !fits(value)) {
+            return Err(CommitmentError::Claim(name));
+        }
+    }
+    let Some(provenance) = claims.get("provenance") else { return Ok(()) };
+    if provenance.get("captured_at").is_some_and(|at| !parses::<Timestamp>(at)) {
+        return Err(CommitmentError::Claim("provenance.captured_at"));
+    }
+    let confident = |value: &Value| value.as_f64().is_some_and(|c| Confidence::try_from(c).is_ok());
+    if provenance.get("confidence").is_some_and(|value| !confident(value)) {
+        return Err(CommitmentError::Claim("provenance.confidence"));
+    }
+    if provenance.get("source_receipt").is_some_and(|receipt| *receipt != place.receipt.short()) {
+        return Err(CommitmentError::SourceReceipt);
+    }
+    Ok(())
+}
+
+/// The wire form of an item from its disclosed claims, but for `status`, which the chain says: the same for the gateway
+/// that projects and for the receiver that checks. A hidden span reads `[class]`.
 ///
 /// # Errors
 /// [`CommitmentError::Claim`] when a claim has not the shape that a commitment gives it.
@@ -316,12 +375,16 @@ pub fn wire(claims: &Map<String, Value>) -> Result<Map<String, Value>, Commitmen
             _ => item.insert(name.clone(), value.clone()),
         };
     }
-    item.insert("status".into(), json!("current"));
     Ok(item)
 }
 
 fn content(value: &Value) -> Result<Map<String, Value>, CommitmentError> {
     let mut content = value.as_object().ok_or(CommitmentError::Claim("content"))?.clone();
+    if content.keys().any(|name| name != "text" && name != "structured")
+        || content.get("structured").is_some_and(|structured| !structured.is_object())
+    {
+        return Err(CommitmentError::Claim("content"));
+    }
     if let Some(segments) = content.get("text") {
         let segments = segments.as_array().ok_or(CommitmentError::Claim("content.text"))?;
         let text: Option<String> = segments.iter().map(segment_text).collect();
@@ -333,10 +396,13 @@ fn content(value: &Value) -> Result<Map<String, Value>, CommitmentError> {
 fn segment_text(segment: &Value) -> Option<String> {
     match segment {
         Value::String(text) => Some(text.clone()),
-        Value::Object(span) => match span.get("v") {
-            Some(shown) => Some(shown.as_str()?.to_owned()),
-            None => Some(span.get("t")?.as_str()?.parse::<SpanClass>().ok()?.placeholder()),
-        },
+        Value::Object(span) => {
+            let class = span.get("t")?.as_str()?.parse::<SpanClass>().ok()?;
+            match span.get("v") {
+                Some(shown) => Some(shown.as_str()?.to_owned()),
+                None => Some(class.placeholder()),
+            }
+        }
         _ => None,
     }
 }

@@ -1,6 +1,7 @@
 //! The memory item (RFC 0010 section 3.2, protocol section 4): reading it strictly from the wire.
 
 use crate::size;
+use oap_identity::json::quoted;
 use oap_identity::{Did, ItemId, ReceiptId, ScopeId, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -29,7 +30,7 @@ pub const MAX_TTL_DAYS: u32 = 36_500;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ItemError {
     /// A member that the item schema does not have.
-    #[error("unknown member {0:?}: put it under extensions.<did or reverse domain>")]
+    #[error("unknown member{}: put it under extensions.<did or reverse domain>", quoted(.0))]
     Unknown(String),
     /// A member of the wrong type or value.
     #[error("{member}: {expected}")]
@@ -263,7 +264,7 @@ impl Body {
         }
         let content = object(members, "content")?;
         if let Some(name) = content.keys().find(|k| *k != "text" && *k != "structured") {
-            return Err(ItemError::Unknown(format!("content.{name}")));
+            return Err(ItemError::Unknown(name.clone()));
         }
         let text = optional(&content, "text", "content.text", text_of(MAX_TEXT))?;
         let structured = optional(&content, "structured", "content.structured", structured)?;
@@ -504,8 +505,8 @@ fn extensions(value: &Value) -> Result<Map<String, Value>, String> {
     let Value::Object(map) = value else { return Err("must be an object".into()) };
     fits(map, MAX_EXTENSIONS)?;
     let owned = |name: &String| name.parse::<Did>().is_ok() || (name.contains('.') && !name.contains(' '));
-    if let Some(name) = map.keys().find(|name| !owned(name)) {
-        return Err(format!("{name:?} must be a DID or a reverse domain"));
+    if map.keys().any(|name| !owned(name)) {
+        return Err("each name must be a DID or a reverse domain".to_owned());
     }
     claim_names(value)?;
     Ok(map.clone())

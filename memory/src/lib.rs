@@ -10,7 +10,7 @@
 //! - [`profile`], [`project`]: what a trust level shows
 //! - [`ccc`], [`bridge`], [`gate`]: what may leave at all
 //! - [`filter`], [`view`], [`rank`], [`vector`], [`answer`]: a grant is a view, and an answer is a function of it
-//! - [`evidence`]: what the receiver checks
+//! - [`evidence`], [`deletion`], [`form`], [`unchecked`]: what the receiver checks, and what it does not
 //! - [`bundle`]: what changes house
 //! - [`import`], [`export`]: what other programs write and read
 
@@ -22,11 +22,13 @@ pub mod bundle;
 pub mod ccc;
 pub mod chain;
 pub mod commitment;
+pub mod deletion;
 pub mod detect;
 pub mod epistemic;
 pub mod evidence;
 pub mod export;
 pub mod filter;
+pub mod form;
 pub mod gate;
 pub mod import;
 pub mod item;
@@ -35,12 +37,14 @@ pub mod lines;
 pub mod profile;
 pub mod project;
 pub mod rank;
+mod reason;
 pub mod receipt;
 pub mod record;
 pub mod sd_jwt;
 pub mod size;
 pub mod text;
 pub mod tree;
+pub mod unchecked;
 pub mod vector;
 pub mod view;
 

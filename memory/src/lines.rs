@@ -12,6 +12,21 @@ pub fn lines(
     most: usize,
     mut take: impl FnMut(usize, Option<&[u8]>) -> ControlFlow<()>,
 ) -> std::io::Result<()> {
+    whole_lines(reader, most, |number, line| {
+        let text = line.map(|line| line.strip_suffix(b"\n").unwrap_or(line));
+        take(number, text.map(|text| text.strip_suffix(b"\r").unwrap_or(text)))
+    })
+}
+
+/// The same, each with its line feed, as it stands in the file.
+///
+/// # Errors
+/// What the reader says.
+pub fn whole_lines(
+    reader: impl Read,
+    most: usize,
+    mut take: impl FnMut(usize, Option<&[u8]>) -> ControlFlow<()>,
+) -> std::io::Result<()> {
     let mut reader = BufReader::new(reader);
     let mut line = Vec::new();
     for number in 1.. {
@@ -20,9 +35,7 @@ pub fn lines(
         if read == 0 {
             break;
         }
-        let text = line.strip_suffix(b"\n").unwrap_or(&line);
-        let text = text.strip_suffix(b"\r").unwrap_or(text);
-        if take(number, whole.then_some(text)).is_break() {
+        if take(number, whole.then_some(line.as_slice())).is_break() {
             break;
         }
     }

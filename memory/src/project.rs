@@ -5,6 +5,7 @@
 
 use crate::commitment::{self, CommitmentError, Committed};
 use crate::profile::{Profile, TextRule, TrustLevel, is_shown};
+use crate::record::Status;
 use crate::sd_jwt::Disclosure;
 use crate::tree::{self, Step};
 use serde_json::{Map, Value};
@@ -66,7 +67,10 @@ pub fn project<'a>(
         }
     }
     let claims = committed.claims(chosen.iter().copied())?;
-    Ok(Projected { item: commitment::wire(&claims)?, chosen })
+    let mut item = commitment::wire(&claims)?;
+    // Nothing else is in a view.
+    item.insert("status".to_owned(), Status::Current.as_str().into());
+    Ok(Projected { item, chosen })
 }
 
 enum Place {

@@ -6,13 +6,18 @@
 //! `previous_receipt_hash` of one never tells whether something that they may not see came before it.
 
 use crate::item::closed_enum;
+use crate::unchecked::Unchecked;
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
-use oap_identity::json::{self, JsonError};
+use oap_identity::json::{self, JsonError, quoted};
 use oap_identity::random::Random;
 use oap_identity::signed::SignedError;
-use oap_identity::{DecisionId, Did, Documents, Hash, ItemId, Kid, ReceiptId, Signer, Timestamp};
+use oap_identity::time::MAX_SKEW;
+use oap_identity::{
+    DecisionId, Did, DidDocument, Documents, Hash, ItemId, Kid, ReceiptId, Signer, Timestamp,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
 
 /// The `action_id` of a head.
 pub const HEAD: &str = "memory.chain_head";
@@ -68,6 +73,7 @@ pub struct Decision {
 
 /// A signature of a receipt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct ReceiptSignature {
     /// The key: `<did>#<key>`.
     pub by: Kid,
@@ -116,36 +122,64 @@ pub struct Receipt {
     pub signatures: Vec<ReceiptSignature>,
 }
 
-/// Why a receipt or a chain of them was refused.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum ReceiptError {
-    /// Not a receipt.
-    #[error("receipt {0} is malformed: {1}")]
-    Malformed(usize, String),
-    /// It follows something else.
-    #[error("receipt {0} does not follow the one before it")]
-    Broken(usize),
-    /// A time earlier than that of the receipt before.
-    #[error("receipt {0} is older than the one before it")]
-    Time(usize),
-    /// No signature of the principal.
-    #[error("receipt {0} is not signed by its principal")]
-    Unsigned(usize),
-    /// A signature of the principal that does not count.
-    #[error("receipt {0}: {1}")]
-    Signature(usize, SignedError),
-    /// Receipts and heads do not take turns, or a head says another length.
-    #[error("receipt {0}: every receipt is followed by a head that says the length")]
-    Head(usize),
-    /// The chain does not end with a head.
-    #[error("the chain does not end with a head: its tail was cut")]
-    Cut,
-    /// A receipt of another principal or chain.
-    #[error("receipt {0} belongs to another chain")]
-    OtherChain(usize),
-    /// No canonical form.
-    #[error(transparent)]
-    Json(#[from] JsonError),
+crate::reasons! {
+    /// Why a receipt or a chain of them was refused. The numbers are those of the offending entries.
+    ReceiptError {
+        /// Not a receipt.
+        #[error("receipt {0} is malformed: {1}")]
+        Malformed(usize, String) = "receipt.malformed",
+        /// A member that the schema does not have.
+        #[error("receipt {0} has an unknown member{1}")]
+        UnknownMember(usize, String) = "receipt.unknown_member",
+        /// `previous_receipt_hash` is neither `genesis` nor a hash.
+        #[error("receipt {0}: previous_receipt_hash is neither \"genesis\" nor a hash")]
+        Previous(usize) = "receipt.previous",
+        /// It follows something else.
+        #[error("receipt {0} does not follow the one before it")]
+        Broken(usize) = "receipt.broken",
+        /// A time earlier than that of the receipt before.
+        #[error("receipt {0} is older than the one before it")]
+        Time(usize) = "receipt.time",
+        /// No signature of the principal.
+        #[error("receipt {0} is not signed by its principal")]
+        Unsigned(usize) = "receipt.unsigned",
+        /// A signature of another algorithm.
+        #[error("receipt {0}: alg must be EdDSA")]
+        Algorithm(usize) = "receipt.algorithm",
+        /// Two signatures of one DID.
+        #[error("receipt {0}: {1} signed twice")]
+        RepeatedSigner(usize, Did) = "receipt.repeated_signer",
+        /// A signature of somebody who has no part in it.
+        #[error("receipt {0}: {1} is neither its principal nor its agent")]
+        Stranger(usize, Did) = "receipt.stranger",
+        /// More signatures than a receipt can have.
+        #[error("receipt {0}: its principal and its agent sign it, and nobody else")]
+        Signatures(usize) = "receipt.signatures",
+        /// Anchors of another shape.
+        #[error("receipt {0}: an anchor has log_id, log_index and inclusion_proof")]
+        Anchors(usize) = "receipt.anchors",
+        /// A signature of the principal that does not count.
+        #[error("receipt {0}: {1}")]
+        Signature(usize, SignedError) = "receipt.signature",
+        /// A countersignature that does not count.
+        #[error("receipt {0}: the countersignature: {1}")]
+        Countersignature(usize, SignedError) = "receipt.countersignature",
+        /// Receipts and heads do not take turns, or a head says another length.
+        #[error("receipt {0}: every receipt is followed by a head that says the length")]
+        Head(usize) = "receipt.head",
+        /// The chain does not end with a head.
+        #[error("the chain does not end with a head: its tail was cut")]
+        Cut = "receipt.cut",
+        /// A receipt of another principal or chain.
+        #[error("receipt {0} belongs to another chain")]
+        OtherChain(usize) = "receipt.other_chain",
+        /// From the future.
+        #[error("receipt {0} is from the future: {1}")]
+        Future(usize, Timestamp) = "receipt.future",
+        /// No canonical form.
+        #[error("{0}")]
+        Json(#[from] JsonError) = "receipt.json",
+    }
 }
 
 impl Receipt {
@@ -234,12 +268,67 @@ fn signed_bytes(receipt: &Value) -> Result<Vec<u8>, JsonError> {
     json::canonical(&unsigned)
 }
 
-/// Reads a receipt and checks its principal's signature. The whole JSON that was received is what is checked,
-/// members unknown here included.
+/// The members of `oap-receipt.schema.json`; a receipt has no others.
+const MEMBERS: [&str; 24] = [
+    "receipt_id",
+    "type",
+    "timestamp",
+    "principal_did",
+    "agent_did",
+    "tool_did",
+    "action_id",
+    "action_version",
+    "input_hash",
+    "output_hash",
+    "model_version",
+    "cost",
+    "policy_decisions",
+    "provenance_tags_in",
+    "provenance_tags_out",
+    "consumption_proof",
+    "citations",
+    "commerce_primitive",
+    "irreversibility",
+    "escalation",
+    "zkp",
+    "previous_receipt_hash",
+    "anchors",
+    "signatures",
+];
+/// Most signatures of a receipt that are read: the principal's and the agent's.
+const MAX_SIGNATURES: usize = 2;
+
+/// A receipt whose signatures were checked. Only [`verify`] makes one.
+#[derive(Debug, Clone)]
+pub struct VerifiedReceipt {
+    /// What it says.
+    pub receipt: Receipt,
+    /// The hash that the next receipt names.
+    pub hash: Hash,
+    /// The agent's key, where the agent countersigned and its document was at hand.
+    pub countersigned: Option<Kid>,
+    /// What no document at hand covers.
+    pub unchecked: Vec<Unchecked>,
+}
+
+impl VerifiedReceipt {
+    /// The same, where it is not from the future.
+    ///
+    /// # Errors
+    /// [`ReceiptError::Future`].
+    pub fn as_of(self, now: Timestamp) -> Result<Self, ReceiptError> {
+        match self.receipt.timestamp {
+            at if at > now.plus(MAX_SKEW) => Err(ReceiptError::Future(0, at)),
+            _ => Ok(self),
+        }
+    }
+}
+
+/// Reads a receipt and checks every one of its signatures. The whole JSON that was received is what is checked.
 ///
 /// # Errors
 /// [`ReceiptError`].
-pub fn verify(receipt: &Value, documents: &dyn Documents) -> Result<(Receipt, Hash), ReceiptError> {
+pub fn verify(receipt: &Value, documents: &dyn Documents) -> Result<VerifiedReceipt, ReceiptError> {
     verify_at(receipt, documents, 0)
 }
 
@@ -247,22 +336,84 @@ fn verify_at(
     value: &Value,
     documents: &dyn Documents,
     index: usize,
-) -> Result<(Receipt, Hash), ReceiptError> {
+) -> Result<VerifiedReceipt, ReceiptError> {
     let receipt: Receipt =
         json::from_value(value.clone()).map_err(|e| ReceiptError::Malformed(index, e.to_string()))?;
+    let mut members = value.as_object().into_iter().flat_map(|members| members.keys());
+    if let Some(name) = members.find(|name| !MEMBERS.contains(&name.as_str())) {
+        return Err(ReceiptError::UnknownMember(index, quoted(name)));
+    }
+    if receipt.previous_receipt_hash != GENESIS && receipt.previous_receipt_hash.parse::<Hash>().is_err() {
+        return Err(ReceiptError::Previous(index));
+    }
+    if receipt.signatures.len() > MAX_SIGNATURES {
+        return Err(ReceiptError::Signatures(index));
+    }
     let document = documents.document(&receipt.principal_did).ok_or(ReceiptError::OtherChain(index))?;
     let bytes = signed_bytes(value)?;
-    let signature = receipt
-        .signatures
-        .iter()
-        .find(|s| s.by.did() == document.id() && s.alg == "EdDSA")
-        .ok_or(ReceiptError::Unsigned(index))?;
-    let refused = |e| ReceiptError::Signature(index, e);
-    let key = document.key(&signature.by).ok_or(refused(SignedError::OtherKey))?;
-    let value = URL_SAFE_NO_PAD.decode(&signature.value).map_err(|_| refused(SignedError::Malformed))?;
-    key.verify(&bytes, &value, receipt.timestamp).map_err(refused)?;
-    Ok((receipt, Hash::of(&bytes)))
+    let mut signers = BTreeSet::new();
+    let mut countersigned = None;
+    let mut unchecked = Vec::new();
+    for signature in &receipt.signatures {
+        let by = signature.by.did();
+        if !signers.insert(by) {
+            return Err(ReceiptError::RepeatedSigner(index, by.clone()));
+        }
+        if signature.alg != "EdDSA" {
+            return Err(ReceiptError::Algorithm(index));
+        }
+        if *by == receipt.principal_did {
+            holds(signature, document, &bytes, receipt.timestamp)
+                .map_err(|e| ReceiptError::Signature(index, e))?;
+        } else if by.as_str() != receipt.agent_did {
+            return Err(ReceiptError::Stranger(index, by.clone()));
+        } else if let Some(document) = documents.document(by) {
+            holds(signature, document, &bytes, receipt.timestamp)
+                .map_err(|e| ReceiptError::Countersignature(index, e))?;
+            countersigned = Some(signature.by.clone());
+        } else {
+            unchecked.push(Unchecked::Countersignature { receipt: receipt.receipt_id, by: by.clone() });
+        }
+    }
+    if !signers.contains(&receipt.principal_did) {
+        return Err(ReceiptError::Unsigned(index));
+    }
+    if let Some(anchors) = value.get("anchors") {
+        check_anchors(anchors).ok_or(ReceiptError::Anchors(index))?;
+        unchecked.push(Unchecked::Anchors(receipt.receipt_id));
+    }
+    let hash = Hash::of(&bytes);
+    Ok(VerifiedReceipt { receipt, hash, countersigned, unchecked })
 }
+
+fn holds(
+    signature: &ReceiptSignature,
+    document: &DidDocument,
+    bytes: &[u8],
+    at: Timestamp,
+) -> Result<(), SignedError> {
+    let key = document.key(&signature.by).ok_or(SignedError::OtherKey)?;
+    let value = URL_SAFE_NO_PAD.decode(&signature.value).map_err(|_| SignedError::Malformed)?;
+    key.verify(bytes, &value, at)
+}
+
+/// That anchors have the shape of the schema; what they say is not checked.
+fn check_anchors(anchors: &Value) -> Option<()> {
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Anchor {
+        #[serde(default, rename = "log_id")]
+        _log_id: Option<String>,
+        #[serde(default, rename = "log_index")]
+        _log_index: Option<i64>,
+        #[serde(default, rename = "inclusion_proof")]
+        _inclusion_proof: Option<String>,
+    }
+    json::from_value::<Vec<Anchor>>(anchors.clone()).ok().map(drop)
+}
+
+/// The action of the entry by which the owner sets the clock right: the only one that may be older than the one before it.
+pub const CLOCK_ACCEPTED: &str = "memory.clock_accept";
 
 /// A chain whose every entry was checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -283,39 +434,73 @@ pub fn verify_chain(
     entries: impl IntoIterator<Item = Value>,
     documents: &dyn Documents,
 ) -> Result<VerifiedReceipts, ReceiptError> {
-    let mut previous = GENESIS.to_owned();
-    let mut state: Option<VerifiedReceipts> = None;
-    let mut name: Option<Value> = None;
-    let mut principal = None;
-    for (index, entry) in entries.into_iter().enumerate() {
-        let (receipt, hash) = verify_at(&entry, documents, index)?;
-        if *principal.get_or_insert_with(|| receipt.principal_did.clone()) != receipt.principal_did {
+    let mut chain = UnverifiedChain::default();
+    for entry in entries {
+        chain.push(&entry, documents)?;
+    }
+    chain.finish()
+}
+
+/// A chain that is read entry by entry.
+#[derive(Debug, Default)]
+pub struct UnverifiedChain {
+    index: usize,
+    principal: Option<Did>,
+    name: Option<Value>,
+    state: Option<VerifiedReceipts>,
+}
+
+impl UnverifiedChain {
+    /// Reads the next entry.
+    ///
+    /// # Errors
+    /// [`ReceiptError`], with the number of the entry in its chain.
+    pub fn push(
+        &mut self,
+        entry: &Value,
+        documents: &dyn Documents,
+    ) -> Result<VerifiedReceipt, ReceiptError> {
+        let index = self.index;
+        let verified = verify_at(entry, documents, index)?;
+        let receipt = &verified.receipt;
+        if *self.principal.get_or_insert_with(|| receipt.principal_did.clone()) != receipt.principal_did {
             return Err(ReceiptError::OtherChain(index));
         }
+        let previous =
+            self.state.as_ref().map_or_else(|| GENESIS.to_owned(), |before| before.tip.to_string());
         if receipt.previous_receipt_hash != previous {
             return Err(ReceiptError::Broken(index));
         }
-        if state.as_ref().is_some_and(|before| before.at > receipt.timestamp) {
+        let is_corrected = receipt.action_id.as_deref() == Some(CLOCK_ACCEPTED);
+        if self.state.as_ref().is_some_and(|before| before.at > receipt.timestamp) && !is_corrected {
             return Err(ReceiptError::Time(index));
         }
         let head = receipt.head_length();
-        let expected = (index % 2 == 1).then_some(index as u64);
-        if head != expected {
+        if head != (index % 2 == 1).then_some(index as u64) {
             return Err(ReceiptError::Head(index));
         }
         if head.is_some() {
             let chain = receipt.policy_decisions.first().and_then(|d| d.more.get("chain")).cloned();
-            if name.is_some() && name != chain {
+            if self.name.is_some() && self.name != chain {
                 return Err(ReceiptError::OtherChain(index));
             }
-            name = chain;
+            self.name = chain;
         }
-        previous = hash.to_string();
-        state = Some(VerifiedReceipts { length: index as u64 + 1, tip: hash, at: receipt.timestamp });
+        self.state =
+            Some(VerifiedReceipts { length: index as u64 + 1, tip: verified.hash, at: receipt.timestamp });
+        self.index += 1;
+        Ok(verified)
     }
-    match state {
-        Some(verified) if verified.length % 2 == 0 => Ok(verified),
-        // A chain has its boot entry at least.
-        Some(_) | None => Err(ReceiptError::Cut),
+
+    /// The chain, where it ends with a head.
+    ///
+    /// # Errors
+    /// [`ReceiptError::Cut`].
+    pub fn finish(self) -> Result<VerifiedReceipts, ReceiptError> {
+        match self.state {
+            Some(verified) if verified.length % 2 == 0 => Ok(verified),
+            // A chain has its boot entry at least.
+            Some(_) | None => Err(ReceiptError::Cut),
+        }
     }
 }

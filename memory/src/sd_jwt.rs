@@ -22,33 +22,43 @@ pub const ROOT_DIGESTS: usize = 16;
 /// Most disclosures of one SD-JWT. No item that is accepted has more ([`crate::size`]).
 pub const MAX_DISCLOSURES: usize = 4096;
 
-/// Why an SD-JWT was refused.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum SdJwtError {
-    /// Not `<issuer JWT>~<disclosure>~…~`.
-    #[error("not an SD-JWT: <issuer JWT>~<disclosure>~…~")]
-    Malformed,
-    /// A key-binding JWT, which nothing here asks for.
-    #[error("a key-binding JWT has no place here")]
-    KeyBinding,
-    /// The payload or a disclosure is not JSON that the wire allows.
-    #[error(transparent)]
-    Json(#[from] JsonError),
-    /// A disclosure that is no array of salt, name and value, or of salt and value.
-    #[error("disclosure {0} is not [salt, name, value] or [salt, value]")]
-    Disclosure(usize),
-    /// A disclosure of a member that belongs to the machinery (RFC 9901 section 7.1, 3.c.ii).
-    #[error("a disclosure names the member {0:?}, which is reserved")]
-    Reserved(String),
-    /// The same digest twice (RFC 9901 section 7.1, 4).
-    #[error("a digest appears more than once")]
-    RepeatedDigest,
-    /// A disclosure that no digest asks for, one used twice, or one that hides a member that is there.
-    #[error("the disclosures do not fit the digests: {0}")]
-    Disclosures(String),
-    /// `_sd_alg` is missing (`ssi` asks for it) or not sha-256.
-    #[error("_sd_alg must be sha-256")]
-    Algorithm,
+crate::reasons! {
+    /// Why an SD-JWT was refused.
+    SdJwtError {
+        /// Not `<issuer JWT>~<disclosure>~…~`.
+        #[error("not an SD-JWT: <issuer JWT>~<disclosure>~…~")]
+        Malformed = "sd_jwt.malformed",
+        /// A key-binding JWT, which nothing here asks for.
+        #[error("a key-binding JWT has no place here")]
+        KeyBinding = "sd_jwt.key_binding",
+        /// The payload or a disclosure is not JSON that the wire allows.
+        #[error("{0}")]
+        Json(#[from] JsonError) = "sd_jwt.json",
+        /// A disclosure that is no array of salt, name and value, or of salt and value.
+        #[error("disclosure {0} is not [salt, name, value] or [salt, value]")]
+        Disclosure(usize) = "sd_jwt.disclosure",
+        /// A disclosure of a member that belongs to the machinery (RFC 9901 section 7.1, 3.c.ii).
+        #[error("a disclosure names the member {0:?}, which is reserved")]
+        Reserved(String) = "sd_jwt.reserved",
+        /// The same digest twice (RFC 9901 section 7.1, 4).
+        #[error("a digest appears more than once")]
+        RepeatedDigest = "sd_jwt.repeated_digest",
+        /// A disclosure that appears twice.
+        #[error("disclosure {0} appears twice")]
+        RepeatedDisclosure(usize) = "sd_jwt.repeated_disclosure",
+        /// Digests where none can stand, or something else where they must.
+        #[error("{0:?} out of place")]
+        OutOfPlace(String) = "sd_jwt.out_of_place",
+        /// A disclosure that no digest asks for, or one that hides a member that is there.
+        #[error("the disclosures do not fit the digests: {0}")]
+        Disclosures(String) = "sd_jwt.disclosures",
+        /// Nested too deeply.
+        #[error("nested deeper than {MAX_DEPTH} steps")]
+        TooDeep = "sd_jwt.too_deep",
+        /// `_sd_alg` is missing (`ssi` asks for it) or not sha-256.
+        #[error("_sd_alg must be sha-256")]
+        Algorithm = "sd_jwt.algorithm",
+    }
 }
 
 /// A document whose parts can be concealed one by one.
@@ -259,21 +269,19 @@ impl<'a> Presentation<'a> {
     /// # Errors
     /// [`SdJwtError`]; a disclosure that no digest asks for is one.
     pub fn reveal(&self) -> Result<Map<String, Value>, SdJwtError> {
-        let payload = self.jwt.split('.').nth(1).unwrap_or_default();
-        let payload = URL_SAFE_NO_PAD.decode(payload).map_err(|_| SdJwtError::Malformed)?;
-        let payload = json::parse(&payload)?;
-        if payload["_sd_alg"] != "sha-256" {
+        let payload = self.payload()?;
+        if payload.get("_sd_alg").is_none_or(|algorithm| algorithm != "sha-256") {
             return Err(SdJwtError::Algorithm);
         }
         let mut digests = Digests::default();
-        digests.collect(&payload)?;
-        let encoded = self.text[self.jwt.len() + 1..].split_terminator('~');
+        digests.collect(&Value::Object(payload))?;
         let mut seen = BTreeSet::new();
-        for (index, encoded) in encoded.enumerate() {
+        for (index, encoded) in self.encoded().enumerate() {
             if !seen.insert(encoded) {
-                return Err(SdJwtError::Disclosures("a disclosure appears twice".into()));
+                return Err(SdJwtError::RepeatedDisclosure(index));
             }
-            digests.collect(&check_disclosure(index, encoded)?)?;
+            let parts = disclosure_parts(index, encoded)?;
+            digests.collect(parts.last().unwrap_or(&Value::Null))?;
         }
         let refused = |e: String| SdJwtError::Disclosures(e);
         let sd_jwt = SdJwt::new(self.text).map_err(|_| SdJwtError::Malformed)?;
@@ -290,22 +298,45 @@ impl<'a> Presentation<'a> {
 }
 
 impl Presentation<'_> {
+    /// The issuer's payload, as it was signed.
+    ///
+    /// # Errors
+    /// [`SdJwtError::Malformed`], [`SdJwtError::Json`].
+    pub fn payload(&self) -> Result<Map<String, Value>, SdJwtError> {
+        let payload = self.jwt.split('.').nth(1).unwrap_or_default();
+        let payload = URL_SAFE_NO_PAD.decode(payload).map_err(|_| SdJwtError::Malformed)?;
+        match json::parse(&payload)? {
+            Value::Object(payload) => Ok(payload),
+            _ => Err(SdJwtError::Malformed),
+        }
+    }
+
+    /// The disclosures, each `[salt, name, value]` or `[salt, value]`; digests are not compared.
+    ///
+    /// # Errors
+    /// [`SdJwtError::Disclosure`], [`SdJwtError::Reserved`], [`SdJwtError::Json`].
+    pub fn disclosures(&self) -> Result<Vec<Vec<Value>>, SdJwtError> {
+        self.encoded().enumerate().map(|(index, encoded)| disclosure_parts(index, encoded)).collect()
+    }
+
+    fn encoded(&self) -> impl Iterator<Item = &str> {
+        self.text.get(self.jwt.len() + 1..).unwrap_or_default().split_terminator('~')
+    }
+
     /// The disclosures in their places, as the owner keeps them; for a presentation that discloses everything, whose
     /// [`Presentation::reveal`] succeeded.
     ///
     /// # Errors
     /// [`SdJwtError`].
     pub fn placed(&self) -> Result<Vec<Disclosure>, SdJwtError> {
-        let payload = self.jwt.split('.').nth(1).unwrap_or_default();
-        let payload = URL_SAFE_NO_PAD.decode(payload).map_err(|_| SdJwtError::Malformed)?;
         let mut by_digest = BTreeMap::new();
-        for (index, encoded) in self.text[self.jwt.len() + 1..].split_terminator('~').enumerate() {
+        for (index, encoded) in self.encoded().enumerate() {
             let bytes = URL_SAFE_NO_PAD.decode(encoded).map_err(|_| SdJwtError::Disclosure(index))?;
             let json = String::from_utf8(bytes).map_err(|_| SdJwtError::Disclosure(index))?;
             by_digest.insert(digest(encoded), json);
         }
         let mut placed = Vec::with_capacity(by_digest.len());
-        place(&json::parse(&payload)?, &Path::default(), &by_digest, &mut placed)?;
+        place(&Value::Object(self.payload()?), &Path::default(), &by_digest, &mut placed)?;
         if placed.len() != by_digest.len() {
             return Err(SdJwtError::Disclosures("a disclosure that no digest asks for".into()));
         }
@@ -322,7 +353,7 @@ fn place(
     placed: &mut Vec<Disclosure>,
 ) -> Result<(), SdJwtError> {
     if path.steps().len() > MAX_DEPTH {
-        return Err(SdJwtError::Disclosures("nested too deeply".into()));
+        return Err(SdJwtError::TooDeep);
     }
     let part = |digest: &Value, at: Option<Path>, placed: &mut Vec<Disclosure>| {
         let Some(json) = digest.as_str().and_then(|digest| by_digest.get(digest)) else { return Ok(()) };
@@ -363,15 +394,15 @@ fn place(
 /// Deepest place of a part.
 const MAX_DEPTH: usize = 128;
 
-/// What a disclosure discloses, after its form has been checked.
-fn check_disclosure(index: usize, encoded: &str) -> Result<Value, SdJwtError> {
+/// The parts of a disclosure, after its form has been checked.
+fn disclosure_parts(index: usize, encoded: &str) -> Result<Vec<Value>, SdJwtError> {
     let bytes = URL_SAFE_NO_PAD.decode(encoded).map_err(|_| SdJwtError::Disclosure(index))?;
     let Value::Array(parts) = json::parse(&bytes)? else { return Err(SdJwtError::Disclosure(index)) };
     match parts.as_slice() {
         [Value::String(_), Value::String(name), _] if matches!(name.as_str(), "_sd" | "..." | "_sd_alg") => {
             Err(SdJwtError::Reserved(name.clone()))
         }
-        [Value::String(_), Value::String(_), value] | [Value::String(_), value] => Ok(value.clone()),
+        [Value::String(_), Value::String(_), _] | [Value::String(_), _] => Ok(parts),
         _ => Err(SdJwtError::Disclosure(index)),
     }
 }
@@ -389,7 +420,7 @@ impl Digests {
                         ("_sd", Value::Array(digests)) => digests.iter().try_for_each(|d| self.once(d))?,
                         ("...", digest) if map.len() == 1 => self.once(digest)?,
                         ("_sd" | "...", _) => {
-                            return Err(SdJwtError::Disclosures(format!("{name:?} out of place")));
+                            return Err(SdJwtError::OutOfPlace(name.clone()));
                         }
                         _ => self.collect(value)?,
                     }
@@ -402,7 +433,7 @@ impl Digests {
     }
 
     fn once(&mut self, digest: &Value) -> Result<(), SdJwtError> {
-        let digest = digest.as_str().ok_or_else(|| SdJwtError::Disclosures("a digest is no text".into()))?;
+        let digest = digest.as_str().ok_or_else(|| SdJwtError::OutOfPlace("_sd".to_owned()))?;
         if self.0.insert(digest.to_owned()) { Ok(()) } else { Err(SdJwtError::RepeatedDigest) }
     }
 }

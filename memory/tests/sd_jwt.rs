@@ -176,7 +176,7 @@ fn refusals() {
     let injected = B64.encode(r#"["c2FsdA","admin",true]"#);
     let with = |extra: &str| [disclosures.clone(), vec![extra.to_owned()]].concat();
     assert!(matches!(refused(&payload, &with(&injected)), SdJwtError::Disclosures(_)));
-    assert!(matches!(refused(&payload, &with(&disclosures[0])), SdJwtError::Disclosures(_)));
+    assert!(matches!(refused(&payload, &with(&disclosures[0])), SdJwtError::RepeatedDisclosure(_)));
 
     for malformed in [r#"["s"]"#, r#"["s","n",1,2]"#, r#"[1,"n",2]"#, r#"{"s":1}"#, r#"["s",1,2]"#, "["] {
         assert!(reveal(&payload, &with(&B64.encode(malformed))).is_err(), "{malformed}");

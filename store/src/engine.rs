@@ -34,8 +34,25 @@ pub trait Engine: Send + Sync + 'static {
     /// before it is durable, but is never acknowledged before.
     ///
     /// # Errors
+    /// [`StoreError::Full`] when the disk is full: the batch is not there, and the next may be.
     /// [`StoreError::Engine`]; then nobody knows whether the batch is there, and the store takes no more.
     fn apply(&self, batch: Vec<Op>) -> Result<(), StoreError>;
+
+    /// Its name, as the configuration has it.
+    fn name(&self) -> &'static str {
+        "memory"
+    }
+
+    /// Bytes that a batch takes on disk at most, from its operations and the bytes of their keys and values.
+    fn room(&self, operations: usize, bytes: usize) -> u64 {
+        let _ = (operations, bytes);
+        0
+    }
+
+    /// Whether a disk that is full during [`Engine::apply`] leaves the engine as it was before.
+    fn survives_full(&self) -> bool {
+        true
+    }
 }
 
 impl<E: Engine + ?Sized> Engine for Arc<E> {
@@ -47,5 +64,14 @@ impl<E: Engine + ?Sized> Engine for Arc<E> {
     }
     fn apply(&self, batch: Vec<Op>) -> Result<(), StoreError> {
         (**self).apply(batch)
+    }
+    fn name(&self) -> &'static str {
+        (**self).name()
+    }
+    fn room(&self, operations: usize, bytes: usize) -> u64 {
+        (**self).room(operations, bytes)
+    }
+    fn survives_full(&self) -> bool {
+        (**self).survives_full()
     }
 }

@@ -1,7 +1,8 @@
 //! Where a gateway keeps what it must not lose, and what it must be able to lose for good.
 //!
 //! - [`Store`]: serializable transactions, one writer, group commit. What was acknowledged survives `kill -9`.
-//! - [`Engine`]: what a database has to offer; [`SledEngine`] on disk, [`MemoryEngine`] in tests.
+//! - [`Engine`]: what a database has to offer; [`RedbEngine`] on disk, or [`SledEngine`]; [`MemoryEngine`] in tests.
+//! - [`Space`]: what is free on the disk, checked before each write, and a reserve for what must be finished.
 //! - [`Vault`]: one key a version of an item, in a file of fixed slots. Overwriting a slot is what makes deletion
 //!   real on a store that only ever appends.
 //!
@@ -9,16 +10,18 @@
 
 #![warn(clippy::unwrap_used)]
 
+mod disk;
 mod engine;
 mod memory;
 mod seal;
-mod sled;
+mod space;
 mod store;
 mod vault;
 
-pub use crate::sled::SledEngine;
+pub use disk::{EngineKind, RedbEngine, SledEngine};
 pub use engine::{Engine, Op};
 pub use memory::MemoryEngine;
+pub use space::{BESIDE, Disk, MAX_RESERVE, MIN_RESERVE, RESERVE_SHARE, Space};
 pub use store::{SCHEMA, Store, Table, Tx};
 pub use vault::{Master, Slot, Vault};
 
@@ -28,6 +31,12 @@ pub enum StoreError {
     /// The database failed; the text is its own.
     #[error("the store failed: {0}")]
     Engine(String),
+    /// The disk is full, but for the reserve; nothing was written.
+    #[error("the disk is full: free {} MB more, or delete something, and try again", mb(*.missing))]
+    Full {
+        /// Bytes that are missing at least.
+        missing: u64,
+    },
     /// Another process has the store open.
     #[error("the store is in use by another process")]
     Locked,
@@ -59,4 +68,10 @@ pub enum StoreError {
     /// A transaction panicked: nothing of it was written, and the store goes on.
     #[error("a transaction failed inside the program; nothing of it was written")]
     Panicked,
+}
+
+/// Bytes as MB with one digit, rounded up: what is freed is then enough.
+fn mb(bytes: u64) -> String {
+    let tenths = bytes.div_ceil(100_000).max(1);
+    format!("{}.{}", tenths / 10, tenths % 10)
 }

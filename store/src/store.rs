@@ -2,7 +2,8 @@
 //!
 //! Transactions run one after the other on the writer's thread and see what those before them wrote, so that a
 //! precondition that was checked holds at the commit. Those that wait while a batch is written go into the next
-//! batch together. Order of one batch: new keys synced to the vault, batch applied and flushed, destroyed keys
+//! batch together. A transaction whose writes the disk may not hold is refused before anything of it is written.
+//! Order of one batch: new keys synced to the vault, batch applied and flushed, destroyed keys
 //! overwritten and synced, hooks run, everybody answered.
 //!
 //! A transaction that panics is one caller's failure: what it wrote is dropped, and the writer goes on.
@@ -13,20 +14,25 @@
 use crate::StoreError;
 use crate::engine::{Engine, Op};
 use crate::seal::{self, Key};
+use crate::space::Space;
 use crate::vault::{Slot, Vault};
 use oap_identity::Random;
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
+use std::time::Duration;
 use tokio::sync::oneshot;
 
 /// The version of the layout of tables and values.
 pub const SCHEMA: u32 = 1;
 /// Most transactions of one batch.
 const MAX_GROUP: usize = 512;
+
+/// How long the end of a store waits for its writer: an engine may never return from a disk that failed.
+const END: Duration = Duration::from_secs(10);
 
 /// A table: the first byte of its keys, from 2 on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -42,12 +48,13 @@ const SLOTS: u8 = 1;
 pub struct Store {
     shared: Arc<Shared>,
     jobs: Mutex<Option<Sender<Job>>>,
-    writer: Mutex<Option<JoinHandle<()>>>,
+    writer: Mutex<Option<(JoinHandle<()>, Receiver<()>)>>,
 }
 
 struct Shared {
     engine: Box<dyn Engine>,
     vault: Vault,
+    space: Arc<Space>,
     random: Arc<dyn Random>,
     revision: AtomicU64,
     stopped: AtomicBool,
@@ -63,26 +70,46 @@ impl Store {
     /// # Errors
     /// [`StoreError::Schema`] for a store of another version, and what engine and vault report.
     pub fn open(engine: impl Engine, vault: Vault, random: Arc<dyn Random>) -> Result<Self, StoreError> {
+        Self::open_in(Space::endless(), engine, vault, random)
+    }
+
+    /// The same, in a space that has an end. On a full disk a store opens, and answers reads.
+    ///
+    /// # Errors
+    /// As [`Store::open`].
+    pub fn open_in(
+        space: Arc<Space>,
+        engine: impl Engine,
+        vault: Vault,
+        random: Arc<dyn Random>,
+    ) -> Result<Self, StoreError> {
         check_schema(&engine)?;
         let revision =
             engine.get(&REVISION_KEY)?.and_then(|v| v.try_into().ok()).map_or(0, u64::from_le_bytes);
         sweep(&engine, &vault)?;
+        space.refill();
         let shared = Arc::new(Shared {
             engine: Box::new(engine),
             vault,
+            space,
             random,
             revision: AtomicU64::new(revision),
             stopped: AtomicBool::new(false),
         });
         let (jobs, queue) = channel();
+        let (ended, end) = channel();
         let writer = std::thread::Builder::new().name("store-writer".into());
         let writer = writer
             .spawn({
                 let shared = shared.clone();
-                move || write(&shared, &queue)
+                move || {
+                    write(&shared, &queue);
+                    drop(shared);
+                    let _ = ended.send(());
+                }
             })
             .map_err(|e| StoreError::Engine(e.to_string()))?;
-        Ok(Self { shared, jobs: Mutex::new(Some(jobs)), writer: Mutex::new(Some(writer)) })
+        Ok(Self { shared, jobs: Mutex::new(Some(jobs)), writer: Mutex::new(Some((writer, end))) })
     }
 
     /// A store in memory, for tests.
@@ -224,6 +251,18 @@ impl Store {
         Ok(wrong)
     }
 
+    /// The engine's name.
+    #[must_use]
+    pub fn engine(&self) -> &'static str {
+        self.shared.engine.name()
+    }
+
+    /// The space that the store writes into.
+    #[must_use]
+    pub fn space(&self) -> &Arc<Space> {
+        &self.shared.space
+    }
+
     /// Whether a commit failed, so that nothing more is taken.
     #[must_use]
     pub fn is_stopped(&self) -> bool {
@@ -232,10 +271,13 @@ impl Store {
 }
 
 impl Drop for Store {
-    /// Waits for what was sent to be written.
+    /// Waits for what was sent to be written, but not for ever.
     fn drop(&mut self) {
         self.jobs.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(writer) = self.writer.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some((writer, end)) = writer
+            && end.recv_timeout(END) != Err(RecvTimeoutError::Timeout)
+        {
             let _ = writer.join();
         }
     }
@@ -299,7 +341,7 @@ fn write(shared: &Shared, queue: &Receiver<Job>) {
     let stops = Stops(shared);
     let mut group = Group::default();
     while let Ok(first) = queue.recv() {
-        let mut answers: Vec<Answer> = Vec::new();
+        let mut answers = Vec::new();
         answers.extend(run(shared, &mut group, first));
         let mut taken = 1;
         while taken < MAX_GROUP
@@ -309,13 +351,15 @@ fn write(shared: &Shared, queue: &Receiver<Job>) {
             taken += 1;
         }
         let applied = commit(shared, std::mem::take(&mut group));
-        if !matches!(applied, Ok(Hooks::Ran)) {
+        // A disk that was full left everything as it was.
+        let goes_on = matches!(applied, Ok(Hooks::Ran) | Err(StoreError::Full { .. }));
+        if !goes_on {
             shared.stopped.store(true, Ordering::Release);
         }
-        for answer in answers {
-            answer(applied.clone().map(drop));
+        for (answer, admitted) in answers {
+            answer(admitted.and_then(|()| applied.clone().map(drop)));
         }
-        if !matches!(applied, Ok(Hooks::Ran)) {
+        if !goes_on {
             return;
         }
     }
@@ -334,38 +378,63 @@ enum Hooks {
 #[derive(Default)]
 struct Group {
     writes: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
-    allocated: bool,
+    /// Slots of keys that are new with it.
+    allocated: Vec<Slot>,
+    /// Slots of keys of transactions that came to nothing.
+    orphans: Vec<Slot>,
     wiped: Vec<Slot>,
     hooks: Vec<Hook>,
+    /// Bytes that it may take on disk.
+    room: u64,
+    /// Whether it may take them from the reserve.
+    urgent: bool,
 }
 
-/// Runs one transaction; `None` when it panicked, and nobody waits for it any more.
-fn run(shared: &Shared, group: &mut Group, job: Job) -> Option<Answer> {
+/// Runs one transaction, and says whether it is admitted; `None` when it panicked, and nobody waits for it any more.
+fn run(shared: &Shared, group: &mut Group, job: Job) -> Option<(Answer, Result<(), StoreError>)> {
     let mut tx = Tx { shared, group, own: Group::default(), allocated: BTreeMap::new() };
     let ran = catch_unwind(AssertUnwindSafe(|| job(&mut tx)));
     let Tx { own, allocated, .. } = tx;
-    match ran {
-        Ok((true, answer)) => {
-            group.writes.extend(own.writes);
-            group.allocated |= !allocated.is_empty();
-            group.wiped.extend(own.wiped);
-            group.hooks.extend(own.hooks);
-            Some(answer)
-        }
+    let (admitted, answer) = match ran {
+        Ok((true, answer)) => (admit(shared, group, &own).map(Some), Some(answer)),
+        Ok((false, answer)) => (Ok(None), Some(answer)),
+        Err(_) => (Ok(None), None),
+    };
+    if let Ok(Some(room)) = admitted {
+        group.writes.extend(own.writes);
+        group.allocated.extend(allocated.into_keys());
+        group.wiped.extend(own.wiped);
+        group.hooks.extend(own.hooks);
+        group.room += room;
+    } else {
         // Keys of a transaction that came to nothing: overwritten with the batch.
-        Ok((false, answer)) => {
-            group.wiped.extend(allocated.into_keys());
-            Some(answer)
-        }
-        Err(_) => {
-            group.wiped.extend(allocated.into_keys());
-            None
-        }
+        group.orphans.extend(allocated.into_keys());
     }
+    group.urgent |= own.urgent;
+    answer.map(|answer| (answer, admitted.map(drop)))
+}
+
+/// Whether the disk may hold what a transaction writes, and the bytes that it may take.
+fn admit(shared: &Shared, group: &Group, own: &Group) -> Result<u64, StoreError> {
+    if own.writes.is_empty() {
+        return Ok(0);
+    }
+    let bytes = own.writes.iter().map(|(key, value)| key.len() + value.as_ref().map_or(0, Vec::len)).sum();
+    let room = shared.engine.room(own.writes.len(), bytes);
+    if own.urgent {
+        // The reserve is given back already. An engine that survives a full disk may try.
+        let there = shared.space.at_most()?;
+        if !shared.engine.survives_full() && there < group.room + room {
+            return Err(StoreError::Full { missing: group.room + room - there });
+        }
+    } else {
+        shared.space.admit(group.room + room)?;
+    }
+    Ok(room)
 }
 
 fn commit(shared: &Shared, group: Group) -> Result<Hooks, StoreError> {
-    if group.allocated {
+    if !group.allocated.is_empty() {
         shared.vault.sync()?;
     }
     if !group.writes.is_empty() {
@@ -379,19 +448,32 @@ fn commit(shared: &Shared, group: Group) -> Result<Hooks, StoreError> {
             })
             .collect();
         batch.push(Op::Put(REVISION_KEY.to_vec(), revision.to_le_bytes().to_vec()));
-        shared.engine.apply(batch)?;
-        shared.revision.store(revision, Ordering::Release);
+        match shared.engine.apply(batch) {
+            Ok(()) => shared.revision.store(revision, Ordering::Release),
+            Err(full @ StoreError::Full { .. }) => {
+                // Nothing of the batch is there: its keys open nothing, and what it would have erased stays.
+                wipe(shared, &[group.allocated, group.orphans].concat())?;
+                shared.space.refill();
+                return Err(full);
+            }
+            Err(error) => return Err(error),
+        }
     }
-    if !group.wiped.is_empty() {
-        shared.vault.wipe(&group.wiped)?;
-    }
+    wipe(shared, &[group.wiped, group.orphans].concat())?;
     let mut hooks = Hooks::Ran;
     for hook in group.hooks {
         if catch_unwind(AssertUnwindSafe(hook)).is_err() {
             hooks = Hooks::Panicked;
         }
     }
+    if group.urgent {
+        shared.space.refill();
+    }
     Ok(hooks)
+}
+
+fn wipe(shared: &Shared, slots: &[Slot]) -> Result<(), StoreError> {
+    if slots.is_empty() { Ok(()) } else { shared.vault.wipe(slots) }
 }
 
 /// A running transaction.
@@ -438,6 +520,18 @@ impl Tx<'_> {
         stored.map(|stored| self.shared.unseal(&place, &stored)).transpose()
     }
 
+    /// The keys of a table that this transaction, or one before it in the same batch, has written or removed: what the
+    /// engine does not show yet.
+    #[must_use]
+    pub fn written(&self, table: Table) -> BTreeSet<Vec<u8>> {
+        let of = |group: &Group| -> Vec<Vec<u8>> {
+            let from = group.writes.range(vec![table.0]..);
+            let keys = from.map(|(key, _)| key).take_while(|key| key.first() == Some(&table.0));
+            keys.filter_map(|key| key.get(1..).map(<[u8]>::to_vec)).collect()
+        };
+        of(self.group).into_iter().chain(of(&self.own)).collect()
+    }
+
     /// Writes a value sealed with the store's key.
     ///
     /// # Errors
@@ -470,7 +564,13 @@ impl Tx<'_> {
     /// # Errors
     /// [`StoreError::Vault`].
     pub fn new_slot(&mut self) -> Result<Slot, StoreError> {
-        let (slot, key) = self.shared.vault.allocate(&*self.shared.random)?;
+        let allocated = self.shared.vault.allocate(&*self.shared.random);
+        let (slot, key) = allocated.map_err(|error| match error {
+            StoreError::Full { missing } => {
+                StoreError::Full { missing: self.shared.space.missing(missing).unwrap_or(missing) }
+            }
+            error => error,
+        })?;
         self.allocated.insert(slot, key);
         self.own.writes.insert(slot_mark(slot), Some(Vec::new()));
         Ok(slot)
@@ -480,6 +580,12 @@ impl Tx<'_> {
     pub fn wipe(&mut self, slot: Slot) {
         self.own.writes.insert(slot_mark(slot), None);
         self.own.wiped.push(slot);
+    }
+
+    /// Lets this transaction take what the reserve holds: an erasure, a revocation. To be called before it writes.
+    pub fn use_reserve(&mut self) {
+        self.own.urgent = true;
+        self.shared.space.make_room();
     }
 
     /// Runs something once the transaction is durable and before anybody is told.

@@ -18,6 +18,7 @@
 
 use crate::StoreError;
 use crate::seal::{self, Key, OVERHEAD};
+use crate::space::is_full;
 use argon2::{Algorithm, Argon2, Params, Version};
 use oap_identity::random::{self, Random};
 use std::collections::BTreeSet;
@@ -226,7 +227,11 @@ impl Vault {
             })
         };
         let key = Zeroizing::new(random::bytes(random));
-        self.put(slot, &key, random)?;
+        if let Err(error) = self.put(slot, &key, random) {
+            // A full disk: the slot is free again.
+            self.free.lock().unwrap_or_else(PoisonError::into_inner).gaps.insert(slot);
+            return Err(error);
+        }
         Ok((slot, key))
     }
 
@@ -268,7 +273,10 @@ impl Vault {
 
     fn put(&self, slot: Slot, key: &Key, random: &dyn Random) -> Result<(), StoreError> {
         let sealed = seal::seal(&self.master, &self.place(slot), key.as_slice(), random)?;
-        self.backing.write(&sealed, offset(slot)).map_err(failed)
+        self.backing.write(&sealed, offset(slot)).map_err(|error| match is_full(&error) {
+            true => StoreError::Full { missing: SLOT as u64 },
+            false => failed(error),
+        })
     }
 
     fn read(&self, slot: Slot) -> Result<[u8; SLOT], StoreError> {

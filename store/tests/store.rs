@@ -1,7 +1,9 @@
 //! What a store promises: atomic, durable, sealed, and forgetful when told to.
 
 use oap_identity::random::Seeded;
-use oap_store::{Engine, Master, MemoryEngine, Op, SCHEMA, SledEngine, Store, StoreError, Table, Vault};
+use oap_store::{
+    Engine, Master, MemoryEngine, Op, RedbEngine, SCHEMA, Space, Store, StoreError, Table, Vault,
+};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,13 +18,18 @@ fn master() -> Master {
     Master::KeyFile([3; 32].into())
 }
 
+/// The default engine; `contract.rs` runs all.
+fn engine(folder: &Path) -> Result<RedbEngine, StoreError> {
+    RedbEngine::open(&folder.join("store"), &Space::endless())
+}
+
 fn open(folder: &Path) -> Result<Store, StoreError> {
     let vault = folder.join("vault");
     if !vault.exists() {
         Vault::create(&vault, &master(), &Seeded::new(2)).unwrap();
     }
     let vault = Vault::open(&vault, &master())?;
-    Store::open(SledEngine::open(&folder.join("store"))?, vault, random())
+    Store::open(engine(folder)?, vault, random())
 }
 
 async fn put(store: &Store, key: &'static [u8], value: &'static [u8]) -> u32 {
@@ -110,7 +117,7 @@ async fn values_are_sealed_and_bound_to_their_place() {
         assert!(!contains(&bytes, b"a marker that must not"), "{}", file.display());
     }
     // A value moved to another key does not open.
-    let engine = SledEngine::open(&folder.path().join("store")).unwrap();
+    let engine = engine(folder.path()).unwrap();
     let moved = engine.get(&[9, b'a']).unwrap().unwrap();
     engine.apply(vec![Op::Put(vec![9, b'b'], moved.clone())]).unwrap();
     let mut changed = moved;
@@ -129,7 +136,7 @@ async fn a_wiped_key_opens_nothing_any_more() {
     let slot = put(&store, b"a", b"one").await;
     put(&store, b"b", b"two").await;
     drop(store);
-    let before = SledEngine::open(&folder.path().join("store")).unwrap().get(&[9, b'a']).unwrap().unwrap();
+    let before = engine(folder.path()).unwrap().get(&[9, b'a']).unwrap().unwrap();
     let store = open(folder.path()).unwrap();
     store
         .transact(move |tx| {
@@ -142,7 +149,7 @@ async fn a_wiped_key_opens_nothing_any_more() {
     assert_eq!(store.get(ITEMS, b"a").unwrap(), None);
     drop(store);
     // The log may keep the sealed bytes; with the vault as it is now they are noise.
-    let engine = SledEngine::open(&folder.path().join("store")).unwrap();
+    let engine = engine(folder.path()).unwrap();
     engine.apply(vec![Op::Put(vec![9, b'a'], before)]).unwrap();
     drop(engine);
     let store = open(folder.path()).unwrap();
@@ -158,7 +165,7 @@ async fn opening_wipes_keys_that_are_not_in_use() {
     let slot = put(&store, b"a", b"one").await;
     put(&store, b"b", b"two").await;
     drop(store);
-    let engine = SledEngine::open(&folder.path().join("store")).unwrap();
+    let engine = engine(folder.path()).unwrap();
     let mark = [&[1], slot.to_be_bytes().as_slice()].concat();
     engine.apply(vec![Op::Delete(mark)]).unwrap();
     drop(engine);

@@ -2,7 +2,7 @@
 
 use crate::common::World;
 use oap_identity::json as strict;
-use oap_memory::answer::{envelope_bytes, output_hash};
+use oap_memory::answer::{answer_bytes, output_hash};
 use oap_memory::receipt::{Receipt, item_tag};
 use serde_json::{Value, json};
 
@@ -27,6 +27,6 @@ pub fn reseal(world: &World, before: &Value, answer: &mut Value) {
     }
     receipt.sign(keys.current()).unwrap();
     answer["receipt"] = serde_json::to_value(&receipt).unwrap();
-    let value = keys.current().sign(&envelope_bytes(answer).unwrap());
+    let value = keys.current().sign(&answer_bytes(answer).unwrap());
     answer["signature"] = json!({"alg": "EdDSA", "kid": keys.current().kid(), "value": value});
 }

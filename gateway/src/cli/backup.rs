@@ -3,12 +3,10 @@
 use super::{CliError, Global, output};
 use crate::ambient::SystemClock;
 use crate::config::Config;
-use crate::home::{ERASURES, HomeError};
 use crate::outlook;
-use crate::service::{backup, erasures};
-use oap_store::SledEngine;
+use crate::restore::{self, Restored};
+use crate::service::replay::Unknown;
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// Copy everything while the gateway serves
@@ -23,10 +21,6 @@ pub(super) struct Backup {
     folder: PathBuf,
 }
 
-/// What of a home is copied beside store and vault.
-const FILES: [&str; 3] = ["config.toml", "admin.json", "did.json"];
-const FOLDERS: [&str; 3] = ["profiles", "sanctions", "tls"];
-
 fn failed(path: &Path) -> impl Fn(std::io::Error) -> CliError + '_ {
     |e| CliError::File(path.to_owned(), e.to_string())
 }
@@ -37,7 +31,7 @@ impl Backup {
         let mut owner = global.owner().await?;
         let body = json!({"folder": folder});
         let answer = owner.call("POST", "/oap/owner/backup", &[], Some(&body)).await?;
-        copy(global.home().path(), &folder)?;
+        restore::copy(global.home().path(), &folder)?;
         output::print(global.json, &answer, |a| {
             format!(
                 "{} items in {}\n{}",
@@ -50,32 +44,15 @@ impl Backup {
     }
 }
 
-/// Copies what stands beside store and vault.
-fn copy(from: &Path, to: &Path) -> Result<(), CliError> {
-    for name in FILES {
-        if from.join(name).exists() {
-            std::fs::copy(from.join(name), to.join(name)).map_err(failed(to))?;
-        }
-    }
-    for name in FOLDERS {
-        let Ok(entries) = std::fs::read_dir(from.join(name)) else { continue };
-        std::fs::create_dir_all(to.join(name)).map_err(failed(to))?;
-        for entry in entries {
-            let entry = entry.map_err(failed(from))?;
-            std::fs::copy(entry.path(), to.join(name).join(entry.file_name())).map_err(failed(to))?;
-        }
-    }
-    Ok(())
-}
-
 /// Make a gateway from a backup
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   oap-memory --home /new/home restore /backup/2026-11-21 --erasures /old/home/erasures.jsonl
 
 Everything is checked first: the files against their hashes, and the gateway as `doctor` does. What was erased since the
-backup is erased again, as the list of erasures says; without the list it would come back, so it must be named, or
-left out on purpose.")]
+backup is erased again, and what was revoked since is revoked again, as the list of erasures says; without the list it would come
+back, so it must be named, or left out on purpose. Grants, bridges and consents that no list tells of are then revoked, all of
+them, unless you say --keep-grants. The home appears when all of this is done, or not at all.")]
 pub(super) struct Restore {
     /// The backup's folder
     folder: PathBuf,
@@ -85,61 +62,44 @@ pub(super) struct Restore {
     /// There is no such list: let come back what was erased since
     #[arg(long, conflicts_with = "erasures")]
     without_erasures: bool,
+    /// Where no list says what was revoked since: keep grants, bridges and consents in force
+    #[arg(long)]
+    keep_grants: bool,
 }
 
 impl Restore {
     pub(super) async fn run(self, global: &Global) -> Result<(), CliError> {
         let home = global.home();
-        let target = home.path();
-        if target.join("vault").exists() || target.join("store").exists() {
-            return Err(CliError::Home(HomeError::Exists(target.to_owned())));
-        }
-        let info = backup::check(&self.folder).map_err(CliError::Proof)?;
-        if let Some(list) = self.erasures.as_ref().filter(|list| !list.exists()) {
-            return Err(CliError::File(list.clone(), "there is no such list".to_owned()));
-        }
-        use std::os::unix::fs::DirBuilderExt;
-        let mut maker = std::fs::DirBuilder::new();
-        maker.recursive(true).mode(0o700).create(target).map_err(failed(target))?;
-        let _lock = home.lock("restore")?.map_err(HomeError::Held)?;
-        copy(&self.folder, target)?;
-        std::fs::copy(self.folder.join("vault"), target.join("vault")).map_err(failed(target))?;
-        {
-            let engine = SledEngine::open(&target.join("store")).map_err(HomeError::from)?;
-            backup::fill(&self.folder, &info, &engine).map_err(CliError::Proof)?;
-        }
-        // The list that the configuration names is another gateway's by now.
-        let flags = BTreeMap::from([("erasures".to_owned(), json!(target.join(ERASURES)))]);
-        let gateway = home.open(&flags).await?;
-        let mut erased = 0;
-        if let Some(list) = &self.erasures {
-            match erasures::read(list, gateway.keys().document()) {
-                Ok(listed) => erased = gateway.replay(&listed).await.map_err(HomeError::from)?,
-                Err(why) => {
-                    // Nothing is left that would answer with what was erased.
-                    drop(gateway);
-                    let _ = std::fs::remove_dir_all(target.join("store"));
-                    let _ = std::fs::remove_file(target.join("vault"));
-                    return Err(CliError::Proof(format!(
-                        "the list of erasures: {why}; nothing was restored"
-                    )));
-                }
-            }
-        }
-        let findings = gateway.examine().map_err(HomeError::from)?;
-        home.renew_admin(&gateway)?;
+        let what = restore::Restore {
+            backup: &self.folder,
+            list: self.erasures.as_deref(),
+            unknown: if self.keep_grants { Unknown::Keep } else { Unknown::Revoke },
+        };
+        let Restored { backup, replayed, findings } = what.run(&home, &mut |_| {}).await?;
         let sound = findings.iter().all(|finding| finding.wrong.is_empty());
         let done = json!({
-            "home": target, "principal": info.principal, "backup_of": info.at, "items": info.items - erased.min(info.items),
-            "erased_again": erased, "sound": sound, "findings": findings,
+            "home": home.path(), "principal": backup.principal, "backup_of": backup.at,
+            "items": backup.items.saturating_sub(replayed.erased), "erased_again": replayed.erased,
+            "revoked_again": {
+                "grants": replayed.grants, "bridges": replayed.bridges, "consents": replayed.consents,
+                "keys": replayed.keys,
+            },
+            "chains": replayed.chains, "warnings": replayed.warnings, "sound": sound, "findings": findings,
         });
+        for warning in &replayed.warnings {
+            eprintln!("oap-memory: WARNING: {warning}");
+        }
         output::print(global.json, &done, |done| {
             format!(
-                "{} items of {} as of {}, {} erased again\n{}",
+                "{} items of {} as of {}, {} erased again, {} grant(s), {} bridge(s), {} consent(s) and {} key(s) revoked again\n{}",
                 output::text(done, "/items"),
-                info.principal,
-                info.at,
-                erased,
+                backup.principal,
+                backup.at,
+                replayed.erased,
+                replayed.grants,
+                replayed.bridges,
+                replayed.consents,
+                replayed.keys,
                 report(done)
             )
         });
@@ -186,7 +146,9 @@ fn report(answer: &Value) -> String {
             (true, false) => "soon",
             (true, true) => "well",
         };
-        text.push_str(&format!("{state:<6} {} ({})\n", output::text(finding, "/part"), finding["looked_at"]));
+        let note = finding["note"].as_str().map(|note| format!(", {note}")).unwrap_or_default();
+        let part = output::text(finding, "/part");
+        text.push_str(&format!("{state:<6} {part} ({}{note})\n", finding["looked_at"]));
         for line in wrong.iter().chain(&soon) {
             text.push_str(&format!("       {}\n", line.as_str().unwrap_or_default()));
         }

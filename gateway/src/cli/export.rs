@@ -2,6 +2,7 @@
 
 use super::{CliError, Global, output};
 use crate::ambient::SystemClock;
+use crate::files;
 use crate::transfer::bundle_file::BundleWriter;
 use indicatif::{ProgressBar, ProgressStyle};
 use oap_identity::Clock;
@@ -95,7 +96,7 @@ impl Export {
         let progress = bar(header.items);
         let mut writer = BundleWriter::create(&self.path, self.zstd, &self.to).map_err(failed)?;
         let mut tally = Tally::default();
-        let bundle_id = header.bundle_id;
+        let (bundle_id, selected) = (header.bundle_id, header.items);
         put(&mut writer, &mut tally, &Line::Header(header)).map_err(failed)?;
         let mut parts = vec!["items"];
         parts.extend(self.grants.then_some("grants"));
@@ -120,6 +121,10 @@ impl Export {
         }
         let trailer = tally.trailer(bundle_id, SystemClock.now());
         let counts = trailer.counts;
+        if counts.items != selected {
+            let why = "items changed while they were exported: export again";
+            return Err(CliError::Other(why.to_owned()));
+        }
         let body = serde_json::to_value(&trailer).map_err(odd)?;
         let sealed = owner.post("/oap/owner/export/seal", &body).await?;
         writer.write(&oap_identity::json::canonical(&sealed).map_err(odd)?).map_err(failed)?;
@@ -220,27 +225,25 @@ fn split(page: &[u8]) -> Result<(Value, impl Iterator<Item = &[u8]>), CliError> 
 
 /// A file in another form, or a folder of markdown.
 enum Output {
-    File { file: std::io::BufWriter<std::fs::File>, count: u64 },
+    File { file: std::io::BufWriter<files::Pending>, path: PathBuf, count: u64 },
     Folder { path: PathBuf, count: u64 },
 }
 
 impl Output {
     fn create(path: &Path, form: Form) -> std::io::Result<Self> {
         if form == Form::Markdown {
-            std::fs::create_dir_all(path)?;
+            files::create_folder(path)?;
             return Ok(Self::Folder { path: path.to_owned(), count: 0 });
         }
-        use std::os::unix::fs::OpenOptionsExt;
-        let file = std::fs::File::options().write(true).create(true).truncate(true).mode(0o600).open(path)?;
-        let mut file = std::io::BufWriter::new(file);
+        let mut file = std::io::BufWriter::new(files::begin(path)?);
         file.write_all(export::frame(form).0.as_bytes())?;
-        Ok(Self::File { file, count: 0 })
+        Ok(Self::File { file, path: path.to_owned(), count: 0 })
     }
 
     fn put(&mut self, form: Form, item: &Value) -> std::io::Result<()> {
         let text = export::write(form, item);
         match self {
-            Self::File { file, count } => {
+            Self::File { file, count, .. } => {
                 if *count > 0 {
                     file.write_all(export::frame(form).1.as_bytes())?;
                 }
@@ -250,7 +253,11 @@ impl Output {
             Self::Folder { path, count } => {
                 *count += 1;
                 let name = item["item_id"].as_str().unwrap_or("item");
-                std::fs::write(path.join(format!("{name}.md")), text)
+                let path = path.join(format!("{name}.md"));
+                if path.exists() {
+                    std::fs::remove_file(&path)?;
+                }
+                files::create(&path)?.write_all(text.as_bytes())
             }
         }
     }
@@ -258,9 +265,9 @@ impl Output {
     fn finish(self, form: Form) -> std::io::Result<u64> {
         match self {
             Self::Folder { count, .. } => Ok(count),
-            Self::File { mut file, count } => {
+            Self::File { mut file, path, count } => {
                 file.write_all(export::frame(form).2.as_bytes())?;
-                file.into_inner().map_err(std::io::IntoInnerError::into_error)?.sync_all()?;
+                file.into_inner().map_err(std::io::IntoInnerError::into_error)?.finish(&path)?;
                 Ok(count)
             }
         }

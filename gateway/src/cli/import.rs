@@ -9,7 +9,7 @@ use crate::transfer::{bundle_file, sources};
 use indicatif::{ProgressBar, ProgressStyle};
 use oap_memory::bundle::{FORMAT, Header, Line, MAX_LINE, Reader};
 use oap_memory::import::{Format, Found, Mapping, about};
-use oap_memory::lines::lines;
+use oap_memory::lines::whole_lines;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::ControlFlow;
@@ -277,9 +277,9 @@ impl Import {
         let (send, mut found) = mpsc::channel(4 * CHUNK);
         let reading = tokio::task::spawn_blocking(move || {
             let mut bundle = Reader::default();
-            lines(reader, MAX_LINE, |number, line| {
+            whole_lines(reader, MAX_LINE, |number, line| {
                 let read = match line {
-                    Some(line) => bundle.read(line).map_err(|e| e.to_string()),
+                    Some(line) => bundle.read_line(line).map_err(|e| e.to_string()),
                     None => {
                         bundle.skip();
                         Err("the line is too long".to_owned())

@@ -3,6 +3,7 @@
 mod audit;
 mod backup;
 mod budget;
+mod clock;
 mod config;
 mod conformance;
 mod delete;
@@ -18,6 +19,7 @@ mod keys;
 mod output;
 mod probe;
 mod profile;
+mod proved;
 mod query;
 mod serve;
 mod trust;
@@ -29,6 +31,7 @@ use crate::client::owner::{Caller, OwnerClient};
 use crate::config::ConfigError;
 use crate::home::{Home, HomeError};
 use crate::lock::{Held, HomeLock, PATIENCE, Wait};
+use crate::restore::RestoreError;
 use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -130,6 +133,9 @@ enum Command {
     Restore(backup::Restore),
     /// Look at everything, and say what is wrong and what to do
     Doctor(backup::Doctor),
+    /// See whether the clock is believed, and accept it
+    #[command(subcommand)]
+    Clock(clock::Clock),
     /// Show the configuration and where each value comes from
     #[command(subcommand)]
     Config(config::ConfigCommand),
@@ -168,12 +174,25 @@ enum CliError {
     Other(String),
 }
 
+impl From<RestoreError> for CliError {
+    fn from(error: RestoreError) -> Self {
+        match error {
+            RestoreError::Home(error) => Self::Home(error),
+            RestoreError::Proof(_) => Self::Proof(error.to_string()),
+            RestoreError::File { .. } | RestoreError::Place(..) => Self::Other(error.to_string()),
+        }
+    }
+}
+
 impl CliError {
     fn status(&self) -> u8 {
         match self {
             Self::Usage(_) => 2,
+            // The own gateway's disk, not its judgement.
+            Self::Client(ClientError::Refused { status: 507, .. }) => 1,
             Self::Client(ClientError::Refused { .. }) => 3,
-            Self::Client(ClientError::Evidence(_) | ClientError::Manifest(..)) | Self::Proof(_) => 4,
+            Self::Client(ClientError::Evidence(_) | ClientError::Terms(_) | ClientError::Manifest(..))
+            | Self::Proof(_) => 4,
             _ => 1,
         }
     }
@@ -289,6 +308,7 @@ async fn run(cli: Cli) -> Result<(), CliError> {
         Command::Backup(command) => command.run(&global).await,
         Command::Restore(command) => command.run(&global).await,
         Command::Doctor(command) => command.run(&global).await,
+        Command::Clock(command) => command.run(&global).await,
         Command::Config(command) => command.run(&global),
         Command::Demo(command) => command.run(&global).await,
         Command::Completions { shell } => {

@@ -1,6 +1,7 @@
 //! Tables for people, JSON for programs.
 
 use super::CliError;
+use crate::files;
 use comfy_table::{Table, presets};
 use oap_identity::Timestamp;
 use serde_json::Value;
@@ -8,7 +9,6 @@ use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use tempfile::NamedTempFile;
 
 /// Prints a value as JSON, or what `people` makes of it.
 pub(super) fn print(json: bool, value: &Value, people: impl FnOnce(&Value) -> String) {
@@ -87,7 +87,7 @@ pub(super) struct OutFile {
 
 enum To {
     /// Beside the file, until it is whole.
-    Beside(NamedTempFile),
+    Beside(files::Pending),
     /// Something that is no file, such as a terminal or a pipe.
     Straight(File),
 }
@@ -99,11 +99,7 @@ impl OutFile {
         let to = match std::fs::metadata(path) {
             Ok(found) if found.is_dir() => return Err(failed("is a folder".to_owned())),
             Ok(found) if !found.is_file() => OpenOptions::new().write(true).open(path).map(To::Straight),
-            _ => {
-                let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-                NamedTempFile::with_prefix_in(".oap-memory-", folder.unwrap_or(Path::new(".")))
-                    .map(To::Beside)
-            }
+            _ => files::begin(path).map(To::Beside),
         };
         Ok(Self { path: path.to_owned(), to: to.map_err(|e| failed(e.to_string()))? })
     }
@@ -112,10 +108,7 @@ impl OutFile {
     pub(super) fn write(self, bytes: &[u8]) -> Result<(), CliError> {
         let Self { path, to } = self;
         let written = match to {
-            To::Beside(mut file) => file
-                .write_all(bytes)
-                .and_then(|()| file.as_file().sync_all())
-                .and_then(|()| file.persist(&path).map(drop).map_err(|e| e.error)),
+            To::Beside(mut file) => file.write_all(bytes).and_then(|()| file.finish(&path)),
             To::Straight(mut file) => file.write_all(bytes),
         };
         written.map_err(|e| CliError::File(path, e.to_string()))
@@ -124,7 +117,7 @@ impl OutFile {
 
 /// Writes a file.
 pub(super) fn write(path: &Path, text: &str) -> Result<(), CliError> {
-    std::fs::write(path, text).map_err(|e| CliError::File(path.to_owned(), e.to_string()))
+    crate::files::write(path, text.as_bytes()).map_err(|e| CliError::File(path.to_owned(), e.to_string()))
 }
 
 /// A point in time: RFC 3339, a date (its end), or so many days from now such as `30d`.

@@ -5,6 +5,7 @@ use super::{CliError, Global, output};
 use crate::ambient::{SystemClock, SystemRandom};
 use crate::client::fixture;
 use crate::client::owner::{OwnerClient, http_client, http_client_builder};
+use crate::client::wire;
 use crate::config::Config;
 use crate::home::{Home, HomeError};
 use oap_conformance::probe::context::Pending;
@@ -162,7 +163,8 @@ async fn ask(client: &reqwest::Client, origin: &str, request: Request) -> Result
     let failed = |e: reqwest::Error| e.without_url().to_string();
     let response = made.send().await.map_err(failed)?;
     let status = response.status().as_u16();
-    Ok(Reply { status, bytes: response.bytes().await.map_err(failed)?.to_vec() })
+    let body = wire::body(response, wire::MAX_ANSWER).await.map_err(failed)?;
+    Ok(Reply { status, bytes: body.ok_or("an answer larger than any gateway's")? })
 }
 
 impl Wire for Http {

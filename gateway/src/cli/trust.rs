@@ -107,6 +107,27 @@ pub(super) async fn resolved(
     Ok(known)
 }
 
+/// Adds the documents of those whose signature may stay unchecked, where they can be had.
+pub(super) async fn optional(
+    global: &Global,
+    known: &mut Known,
+    dids: BTreeSet<Did>,
+) -> Result<(), CliError> {
+    if dids.iter().all(|did| known.contains_key(did)) {
+        return Ok(());
+    }
+    let config = Config::load(global.home().path(), &global.flags())?;
+    let resolver = resolver(&config, Arc::new(crate::ambient::SystemClock))?;
+    for did in dids {
+        if let Entry::Vacant(place) = known.entry(did)
+            && let Ok(document) = resolver.resolve(place.key()).await
+        {
+            place.insert(document);
+        }
+    }
+    Ok(())
+}
+
 /// Whether the bundle's document has no key that the published one does not have.
 fn same_keys(published: &DidDocument, brought: &DidDocument) -> bool {
     brought

@@ -151,7 +151,7 @@ impl Unlock {
         let router = app.clone().owner_router().route(END, lock);
         let failed = |e: std::io::Error| CliError::File(home.file(crate::socket::NAME), e.to_string());
         let socket = OwnerSocket::open_with(home.path(), router).map_err(failed)?;
-        let sweeper = tokio::spawn(serve::sweep(gateway, app));
+        let sweeper = tokio::spawn(serve::sweep(gateway.clone(), app));
         let mut out = std::io::stdout();
         writeln!(out, "{READY}").and_then(|()| out.flush()).map_err(failed)?;
         tokio::select! {
@@ -161,6 +161,7 @@ impl Unlock {
         }
         socket.close().await;
         sweeper.abort();
+        gateway.tell_chains();
         Ok(())
     }
 }

@@ -1,36 +1,62 @@
 //! `oap-memory verify`
 
-use super::trust::{Trust, resolved};
-use super::{CliError, Global, output};
-use crate::client::grantee::signers;
+use super::trust::{Known, Trust, optional, resolved};
+use super::{CliError, Global, output, proved};
+use crate::ambient::SystemClock;
+use crate::client::grantee::{countersigners, signers};
 use crate::transfer::bundle_file;
-use oap_identity::Did;
+use oap_grants::bundle::UnverifiedBundle;
+use oap_grants::evidence::{self as terms, VerifiedTerms};
+use oap_grants::status;
+use oap_identity::{Clock, Did, DidDocument, Timestamp};
 use oap_memory::bundle::{Header, Line, MAX_LINE, Reader};
-use oap_memory::evidence::{self, VerifiedItem};
-use oap_memory::lines::lines;
-use oap_memory::receipt;
-use serde_json::json;
+use oap_memory::evidence::{self, EvidenceError, VerifiedItem};
+use oap_memory::lines::whole_lines;
+use oap_memory::{deletion, receipt};
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-/// Check an answer, an item or a bundle offline
+/// Check a document offline: answer, item, bundle, grant, receipt, Deletion Receipt, status list, DID document
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   oap-memory verify answer.json --did-document did.json
-  oap-memory verify answer.json                    (resolves the owner's DID)
-  oap-memory verify memory.bundle --trust-bundle   (with the keys that the bundle brings)
+  oap-memory verify answer.json --grant grant.json  (also: given under that grant; resolves the owner's DID)
+  oap-memory verify grant.json --status-list list.jwt
+  oap-memory verify deletion.json
+  oap-memory verify memory.bundle --trust-bundle    (with the keys that the bundle brings)
 
 An answer is what `oap-memory query --save` keeps; an item is one of its items; a bundle is what `oap-memory export`
-writes. Exit status 4 when a proof does not hold.")]
+writes. What is printed is what was proved, what stands outside the proof, and what was not checked. Exit status 4 when
+a proof does not hold.")]
 pub(super) struct Verify {
-    /// The answer, item or bundle; - is standard input
+    /// The document; - is standard input
     #[arg(value_name = "FILE")]
     file: PathBuf,
     #[command(flatten)]
     trust: Trust,
+    /// Of answers: the grant that it was given under
+    #[arg(long, value_name = "FILE")]
+    grant: Option<PathBuf>,
+    /// The grants that a delegated grant was made from, first one first
+    #[arg(long, value_name = "FILE")]
+    chain: Vec<PathBuf>,
+    /// Of grants: the granter's status list, to see whether it is revoked
+    #[arg(long, value_name = "FILE")]
+    status_list: Option<PathBuf>,
     /// Of encrypted bundles: your age identity
     #[arg(long, value_name = "FILE")]
     identity: Option<PathBuf>,
+}
+
+fn refused(error: impl std::fmt::Display) -> CliError {
+    CliError::Proof(error.to_string())
+}
+
+/// The DID that a member names.
+fn named(value: &Value, pointer: &str) -> Option<Did> {
+    value.pointer(pointer)?.as_str()?.split('#').next()?.parse().ok()
 }
 
 impl Verify {
@@ -38,30 +64,115 @@ impl Verify {
         if self.file != Path::new("-") && is_bundle(&self.file, self.identity.as_deref())? {
             return self.bundle(global).await;
         }
-        let value = output::read_json(&self.file)?;
-        let documents = resolved(global, &self.trust.did_document, signers(&value)).await?;
-        let refused = |e: evidence::EvidenceError| CliError::Proof(e.to_string());
-        let items = if value.get("items").is_some() {
-            evidence::answer(&value, &documents).map_err(refused)?.items
+        let bytes = output::read(&self.file)?;
+        let now = SystemClock.now();
+        let report = if bytes.trim_ascii_start().starts_with(b"{") {
+            let document = oap_identity::json::parse(&bytes);
+            let document = document.map_err(|e| CliError::File(self.file.clone(), e.to_string()))?;
+            self.document(global, &document, now).await?
         } else {
-            vec![evidence::item(&value, &documents).map_err(refused)?]
+            let text = String::from_utf8_lossy(&bytes).trim().to_owned();
+            proved::status_list(&self.list(global, &text, now).await?)
         };
-        let items =
-            items.into_iter().map(VerifiedItem::proved).collect::<Result<Vec<_>, _>>().map_err(refused)?;
-        let explained: Vec<Vec<String>> = items.iter().map(evidence::explain).collect();
-        let owners: Vec<&Did> = documents.keys().collect();
-        let report =
-            json!({"verified": true, "owner": owners.first(), "signers": owners, "items": explained});
-        output::print(global.json, &report, |_| {
-            let mut text = String::new();
-            for lines in &explained {
-                text.push_str(&lines.join("\n  "));
-                text.push('\n');
-            }
-            let owners: Vec<&str> = owners.iter().map(|did| did.as_str()).collect();
-            text + &format!("{} item(s) of {} hold.", items.len(), owners.join(", "))
-        });
+        output::print(global.json, &report, proved::text);
         Ok(())
+    }
+
+    async fn known(&self, global: &Global, dids: BTreeSet<Did>) -> Result<Known, CliError> {
+        resolved(global, &self.trust.did_document, dids).await
+    }
+
+    async fn document(&self, global: &Global, value: &Value, now: Timestamp) -> Result<Value, CliError> {
+        // What `delete` answers has the receipt inside.
+        let value = value.get("deletion_receipt").unwrap_or(value);
+        let has = |member: &str| value.get(member).is_some();
+        if has("items") && has("response_id") {
+            let mut known = self.known(global, signers(value)).await?;
+            optional(global, &mut known, countersigners(value)).await?;
+            let answer = evidence::answer(value, &known).map_err(refused)?;
+            let answer = answer.proved().and_then(|answer| answer.as_of(now)).map_err(refused)?;
+            let under = match &self.grant {
+                None => None,
+                Some(path) => Some(self.terms(global, &output::read_json(path)?, now).await?),
+            };
+            if let Some(under) = &under {
+                let items = value["items"].as_array().map(Vec::as_slice).unwrap_or_default();
+                terms::under(&answer, items, under).map_err(refused)?;
+            }
+            Ok(proved::answer(&answer, under.as_ref()))
+        } else if has("item_id") {
+            let mut known = self.known(global, signers(value)).await?;
+            optional(global, &mut known, countersigners(value)).await?;
+            let item = evidence::item(value, &known).and_then(VerifiedItem::proved);
+            let item: Result<_, EvidenceError> = item.and_then(|item| item.as_of(now));
+            Ok(proved::item(&item.map_err(refused)?))
+        } else if deletion::is_deletion(value) {
+            let principals = named(value, "/tool_did").into_iter().collect();
+            let known = self.known(global, principals).await?;
+            Ok(proved::deletion(&deletion::verify(value, &known, now).map_err(refused)?))
+        } else if has("grant_id") && has("granter") {
+            let terms = self.terms(global, value, now).await?;
+            let revoked = self.revoked(global, &terms, now).await?;
+            Ok(proved::grant(&terms, revoked))
+        } else if has("verificationMethod") {
+            self.did_document(global, value).await
+        } else if has("receipt_id") {
+            let mut known = self.known(global, named(value, "/principal_did").into_iter().collect()).await?;
+            optional(global, &mut known, countersigners(value)).await?;
+            let receipt = receipt::verify(value, &known).and_then(|receipt| receipt.as_of(now));
+            Ok(proved::receipt(&receipt.map_err(refused)?))
+        } else {
+            let why = "it is no answer, item, bundle, grant, receipt, Deletion Receipt, status list or DID document";
+            Err(CliError::Usage(why.to_owned()))
+        }
+    }
+
+    /// A grant with those that it was made from.
+    async fn terms(&self, global: &Global, grant: &Value, now: Timestamp) -> Result<VerifiedTerms, CliError> {
+        let chain = self.chain.iter().map(|path| output::read_json(path)).collect::<Result<Vec<_>, _>>()?;
+        let mut signers: BTreeSet<Did> = named(grant, "/granter").into_iter().collect();
+        signers.extend(chain.iter().filter_map(|above| named(above, "/grantee")));
+        let known = self.known(global, signers).await?;
+        terms::grant(grant, &chain, &known, now).map_err(refused)
+    }
+
+    async fn revoked(
+        &self,
+        global: &Global,
+        terms: &VerifiedTerms,
+        now: Timestamp,
+    ) -> Result<Option<bool>, CliError> {
+        let Some(path) = &self.status_list else { return Ok(None) };
+        let list = String::from_utf8_lossy(&output::read(path)?).trim().to_owned();
+        let list = self.list(global, &list, now).await?;
+        let grant = terms.grant.grant();
+        let place = grant.status.as_ref().map(|status| &status.status_list);
+        let place = place.filter(|place| place.uri == list.address && grant.granter.principal == list.issuer);
+        let place = place.ok_or_else(|| refused("the grant's status is not in this list"))?;
+        list.is_revoked(place.idx).map(Some).map_err(refused)
+    }
+
+    async fn list(
+        &self,
+        global: &Global,
+        text: &str,
+        now: Timestamp,
+    ) -> Result<status::VerifiedList, CliError> {
+        let issuer = status::claimed_issuer(text).map_err(refused)?;
+        let known = self.known(global, BTreeSet::from([issuer])).await?;
+        status::read(text, &known, now).map_err(refused)
+    }
+
+    /// A DID document against the one that its DID publishes, where that can be had.
+    async fn did_document(&self, global: &Global, value: &Value) -> Result<Value, CliError> {
+        let did = named(value, "/id").ok_or_else(|| refused("id: is no DID"))?;
+        let document = DidDocument::parse(value.to_string().as_bytes(), &did).map_err(refused)?;
+        let known = self.known(global, BTreeSet::from([did.clone()])).await.ok();
+        let published = known.as_ref().and_then(|known| known.get(&did));
+        if published.is_some_and(|published| published.keys() != document.keys()) {
+            return Err(refused("the DID publishes other keys, or other states of them"));
+        }
+        Ok(proved::did_document(&document, published.is_some()))
     }
 
     async fn bundle(&self, global: &Global) -> Result<(), CliError> {
@@ -69,70 +180,45 @@ impl Verify {
         let open = || bundle_file::open(&self.file, self.identity.as_deref()).map_err(failed);
         let header = header(open()?)?;
         let (_, known) = self.trust.documents(global, &header).await?;
-        let mut bundle = Reader::default();
-        let (mut items, mut receipts, mut wrong) = (0u64, 0u64, Vec::new());
-        lines(open()?, MAX_LINE, |number, line| {
-            let found = match line {
-                Some(line) => bundle.read(line).map_err(|e| e.to_string()),
-                None => {
-                    bundle.skip();
-                    Err("the line is too long".to_owned())
-                }
-            };
-            let checked = found.and_then(|line| match line {
-                Line::Item(item) => {
-                    items += 1;
-                    let item = evidence::item(&item.item, &known).and_then(VerifiedItem::proved);
-                    item.map(drop).map_err(|e| e.to_string())
-                }
-                Line::Receipt { receipt } => {
-                    receipts += 1;
-                    receipt::verify(&receipt, &known).map(drop).map_err(|e| e.to_string())
-                }
-                _ => Ok(()),
-            });
-            if let Err(reason) = checked {
-                wrong.push(json!({"line": number, "reason": reason}));
+        let mut bundle = UnverifiedBundle::new(&known, SystemClock.now());
+        let mut wrong = Vec::new();
+        whole_lines(open()?, MAX_LINE, |number, line| {
+            if let Err(reason) = bundle.line(line) {
+                wrong.push(json!({"line": number, "check": reason.id(), "reason": reason.to_string()}));
             }
             ControlFlow::Continue(())
         })
         .map_err(failed)?;
-        let whole = bundle.finish(&known).map_err(|e| e.to_string());
-        let verified = wrong.is_empty() && whole.is_ok();
-        let brought =
-            if self.trust.trust_bundle { Some("checked with the keys that the bundle brings") } else { None };
-        let report = json!({
-            "verified": verified, "principal": header.principal, "projected": header.projected, "items": items,
-            "receipts": receipts, "wrong": wrong, "whole": whole.is_ok(), "why": whole.as_ref().err(), "note": brought,
-        });
+        let counts = bundle.counts();
+        let whole = bundle.finish();
+        let mut report = match &whole {
+            Ok(bundle) => proved::bundle(bundle),
+            Err(why) => json!({
+                "verified": false, "what": "bundle", "check": why.id(), "why": why.to_string(), "unchecked": [],
+                "says": [format!("{} item(s) and {} receipt(s) of {}", counts.items, counts.receipts, header.principal)],
+            }),
+        };
+        report["principal"] = json!(header.principal);
+        report["projected"] = json!(header.projected);
+        report["items"] = json!(counts.items);
+        report["grants"] = json!(counts.grants);
+        report["receipts"] = json!(counts.receipts);
+        report["whole"] = json!(whole.is_ok());
+        report["wrong"] = json!(wrong);
+        if self.trust.trust_bundle {
+            report["note"] = json!("checked with the keys that the bundle brings");
+        }
         output::print(global.json, &report, |report| {
-            let mut text = format!("{items} items and {receipts} receipts of {}", header.principal);
-            if let Some(projection) = &header.projected {
-                text.push_str(&format!(
-                    ", as {} shows them at level {} to {}",
-                    projection.profile,
-                    projection.trust_level.get(),
-                    projection.grantee
-                ));
-            }
+            let mut text = proved::text(report);
             for line in report["wrong"].as_array().into_iter().flatten() {
                 text.push_str(&format!("\nline {}: {}", line["line"], output::text(line, "/reason")));
             }
-            if verified {
-                text.push_str(
-                    "\nEvery signature, disclosure, chain and receipt holds, and nothing is missing.",
-                );
-            }
-            if let Some(brought) = brought {
-                text.push_str(&format!("\nnote: {brought}"));
+            if let Some(note) = report["note"].as_str() {
+                text.push_str(&format!("\nnote: {note}"));
             }
             text
         });
-        match whole {
-            Err(why) => Err(CliError::Proof(format!("the bundle as a whole: {why}"))),
-            Ok(_) if !verified => Err(CliError::Proof(format!("{} line(s)", wrong.len()))),
-            Ok(_) => Ok(()),
-        }
+        whole.map(drop).map_err(|why| CliError::Proof(format!("the bundle as a whole: {why}")))
     }
 }
 
@@ -146,8 +232,8 @@ pub(super) fn is_bundle(path: &Path, identity: Option<&Path>) -> Result<bool, Cl
 
 fn header(reader: impl std::io::Read) -> Result<Header, CliError> {
     let mut header = Err("it is empty".to_owned());
-    let read = lines(reader, MAX_LINE, |_, line| {
-        header = Reader::default().read(line.unwrap_or_default()).map_err(|e| e.to_string());
+    let read = whole_lines(reader, MAX_LINE, |_, line| {
+        header = Reader::default().read_line(line.unwrap_or_default()).map_err(|e| e.to_string());
         ControlFlow::Break(())
     });
     read.map_err(|e| CliError::Other(e.to_string()))?;

@@ -1,18 +1,29 @@
 //! The grantee's client: discovers a gateway, exchanges a grant, queries, and checks every answer before it is
 //! believed.
 
-use super::owner::{OwnerClient, send};
+use super::owner::OwnerClient;
+use super::wire::{Allowance, Ask, send};
 use super::{ClientError, read};
+use crate::ambient::SystemClock;
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use oap_grants::evidence::VerifiedTerms;
 use oap_grants::exchange::{ExchangeRequest, ExchangeResponse};
 use oap_identity::resolve::Resolver;
-use oap_identity::{Did, DidDocument, Documents, Hash};
+use oap_identity::signed::SignedError;
+use oap_identity::{Clock, Did, DidDocument, Documents, Hash, Kid, Timestamp};
 use oap_manifest::check::{self, Endpoints};
 use oap_manifest::path;
-use oap_memory::evidence::{self, VerifiedAnswer};
+use oap_memory::Query;
+use oap_memory::answer::answer_bytes;
+use oap_memory::evidence::{self, AnswerError, EvidenceError, VerifiedAnswer};
+use oap_memory::unchecked::Unchecked;
 use serde_json::{Value, json};
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+
+/// Most distinct DIDs that an answer may name as signers, its principal included: the houses that its items came through.
+pub const MAX_SIGNERS: usize = 16;
 
 /// A gateway whose documents were fetched and checked.
 pub struct Remote {
@@ -57,10 +68,11 @@ impl Remote {
     }
 
     /// The documents of all who signed something in an answer: the principal's, and those of the houses that items came
-    /// from.
+    /// from. Nothing is fetched before the answer's own signature holds, and not for more than [`MAX_SIGNERS`].
     async fn documents(&self, answer: &Value) -> Result<BTreeMap<Did, Arc<DidDocument>>, ClientError> {
+        let named = named_signers(answer, &self.document)?;
         let mut known = BTreeMap::from([(self.principal().clone(), self.document.clone())]);
-        for did in signers(answer) {
+        for did in named {
             if let Entry::Vacant(place) = known.entry(did) {
                 let document = self.resolver.resolve(place.key()).await?;
                 place.insert(document);
@@ -89,10 +101,26 @@ impl Remote {
             proof: proof["proof"].as_str().unwrap_or_default().to_owned(),
         };
         let body = serde_json::to_string(&request).map_err(crate::Error::from)?;
-        let (status, bytes) = send(&self.client, "POST", &self.endpoints.grant, "", "", Some(body)).await?;
+        let ask = Ask { method: "POST", url: &self.endpoints.grant, body: Some(body), ..Ask::default() };
+        let (status, bytes) = send(&self.client, ask, Allowance::ANSWER).await?;
         let answer = read(&self.endpoints.grant, status, &bytes)?;
         let token: ExchangeResponse = oap_identity::json::from_value(answer).map_err(crate::Error::from)?;
-        Ok(Session { remote: self, token })
+        // The gateway takes it; whether it is what its answers can be held against is the grantee's own question.
+        let terms = self.terms(grant, chain).await?;
+        Ok(Session { remote: self, token, terms })
+    }
+
+    /// The grant, verified with those that it was made from.
+    async fn terms(&self, grant: &Value, chain: &[Value]) -> Result<VerifiedTerms, ClientError> {
+        let mut known = BTreeMap::from([(self.principal().clone(), self.document.clone())]);
+        for above in chain {
+            let delegator = above["grantee"].as_str().and_then(|did| did.parse().ok());
+            if let Some(Entry::Vacant(place)) = delegator.map(|did| known.entry(did)) {
+                let document = self.resolver.resolve(place.key()).await?;
+                place.insert(document);
+            }
+        }
+        Ok(oap_grants::evidence::grant(grant, chain, &known, SystemClock.now())?)
     }
 }
 
@@ -100,6 +128,7 @@ impl Remote {
 pub struct Session<'a> {
     remote: &'a Remote,
     token: ExchangeResponse,
+    terms: VerifiedTerms,
 }
 
 /// An answer that was checked.
@@ -112,19 +141,35 @@ pub struct CheckedAnswer {
 
 impl CheckedAnswer {
     /// Checks an answer with the documents of its signers: signature, receipt, every item's SD-JWT, chain and capture
-    /// receipt; and that the receipt names the grantee.
+    /// receipt, that who answered holds them; and that the receipt names the grantee.
     ///
     /// # Errors
     /// [`ClientError::Evidence`], [`ClientError::Mismatch`].
     pub fn of(answer: Value, documents: &dyn Documents, grantee: &Did) -> Result<Self, ClientError> {
-        let verified = evidence::answer(&answer, documents)?;
-        for item in &verified.items {
-            item.clone().proved()?;
-        }
-        if verified.receipt.agent_did != grantee.as_str() {
+        let verified = evidence::answer(&answer, documents)?.proved()?;
+        if verified.grantee != *grantee {
             return Err(ClientError::Mismatch("its receipt names another grantee"));
         }
         Ok(Self { answer, verified })
+    }
+
+    /// The same answer, where it was given now, under this grant, to this query.
+    ///
+    /// # Errors
+    /// [`ClientError::Evidence`], [`ClientError::Terms`], [`ClientError::Mismatch`].
+    pub fn to(mut self, query: &Value, terms: &VerifiedTerms, now: Timestamp) -> Result<Self, ClientError> {
+        self.verified = self.verified.as_of(now)?;
+        let items = self.answer["items"].as_array().map(Vec::as_slice).unwrap_or_default();
+        oap_grants::evidence::under(&self.verified, items, terms)?;
+        let mut asked: Query = oap_identity::json::from_value(query.clone()).map_err(crate::Error::from)?;
+        asked.request_id = self.answer["request_id"].as_str().and_then(|id| id.parse().ok());
+        let hash = Hash::of_canonical(&asked).map_err(crate::Error::from)?;
+        if self.verified.receipt.input_hash != Some(hash) {
+            return Err(ClientError::Mismatch("its receipt is of another query"));
+        }
+        let checked = |what: &Unchecked| matches!(what, Unchecked::Query | Unchecked::Grant(_));
+        self.verified.unchecked.retain(|what| !checked(what));
+        Ok(self)
     }
 }
 
@@ -135,7 +180,7 @@ impl Session<'_> {
         &self.token
     }
 
-    /// Asks, and checks the answer as [`CheckedAnswer::of`] does.
+    /// Asks, and checks the answer as [`CheckedAnswer::of`] and [`CheckedAnswer::to`] do.
     ///
     /// # Errors
     /// [`ClientError`]; [`ClientError::Evidence`] when a proof does not hold.
@@ -145,10 +190,11 @@ impl Session<'_> {
         query: &Value,
         grantee: &Did,
     ) -> Result<CheckedAnswer, ClientError> {
-        let (status, bytes) = self.post(own, &self.remote.endpoints.query, query.to_string()).await?;
+        let url = &self.remote.endpoints.query;
+        let (status, bytes) = self.post(own, url, query.to_string(), Allowance::ANSWER).await?;
         let answer = read(&self.remote.endpoints.query, status, &bytes)?;
         let documents = self.remote.documents(&answer).await?;
-        CheckedAnswer::of(answer, &documents, grantee)
+        CheckedAnswer::of(answer, &documents, grantee)?.to(query, &self.terms, SystemClock.now())
     }
 
     /// The grantee's whole view as a bundle, for grants that allow exports. It is checked by who reads it.
@@ -157,7 +203,7 @@ impl Session<'_> {
     /// [`ClientError`].
     pub async fn export(&self, own: &mut OwnerClient) -> Result<Vec<u8>, ClientError> {
         let url = &self.remote.endpoints.export;
-        let (status, bytes) = self.post(own, url, "{}".to_owned()).await?;
+        let (status, bytes) = self.post(own, url, "{}".to_owned(), Allowance::BUNDLE).await?;
         if status != 200 {
             read(url, status, &bytes)?;
         }
@@ -169,6 +215,7 @@ impl Session<'_> {
         own: &mut OwnerClient,
         url: &str,
         body: String,
+        allowed: Allowance,
     ) -> Result<(u16, Vec<u8>), ClientError> {
         let token = &self.token.memory_grant_jwt;
         let (authorization, proof) = if self.token.token_type == "DPoP" {
@@ -178,8 +225,48 @@ impl Session<'_> {
         } else {
             (format!("Bearer {token}"), String::new())
         };
-        send(&self.remote.client, "POST", url, &authorization, &proof, Some(body)).await
+        let (authorization, proof) = (authorization.as_str(), proof.as_str());
+        let ask = Ask { method: "POST", url, authorization, proof, body: Some(body) };
+        send(&self.remote.client, ask, allowed).await
     }
+}
+
+/// Whom an answer names as signers, once its own signature holds: at most [`MAX_SIGNERS`].
+///
+/// # Errors
+/// [`ClientError::Evidence`], [`ClientError::Mismatch`].
+pub fn named_signers(answer: &Value, principal: &DidDocument) -> Result<BTreeSet<Did>, ClientError> {
+    check_envelope(answer, principal)?;
+    let named = signers(answer);
+    if named.len() > MAX_SIGNERS {
+        return Err(ClientError::Mismatch("it names more signers than an answer has"));
+    }
+    Ok(named)
+}
+
+/// That the principal signed an answer, whatever is in it. The rest is for [`evidence::answer`] to check.
+fn check_envelope(answer: &Value, principal: &DidDocument) -> Result<(), ClientError> {
+    let refused = |error: SignedError| ClientError::from(EvidenceError::from(AnswerError::Signature(error)));
+    let unsigned = || refused(SignedError::BadSignature);
+    let signature = &answer["signature"];
+    let kid: Kid = signature["kid"].as_str().and_then(|kid| kid.parse().ok()).ok_or_else(unsigned)?;
+    let value = signature["value"].as_str().and_then(|value| URL_SAFE_NO_PAD.decode(value).ok());
+    let value = value.ok_or_else(unsigned)?;
+    let key = principal.key(&kid).ok_or_else(|| refused(SignedError::OtherKey))?;
+    let at = answer["receipt"]["timestamp"].as_str().and_then(|at| at.parse().ok()).ok_or_else(unsigned)?;
+    let bytes = answer_bytes(answer).map_err(EvidenceError::from)?;
+    key.verify(&bytes, &value, at).map_err(refused)
+}
+
+/// The DIDs that are said to have countersigned a receipt: of an answer, of captures, or the receipt itself.
+#[must_use]
+pub fn countersigners(value: &Value) -> BTreeSet<Did> {
+    let items = value["items"].as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
+    let captures = items.iter().map(|item| &item["integrity"]["capture_receipt"]);
+    let receipts = captures.chain([&value["receipt"], value]);
+    let entries = receipts.filter_map(|receipt| receipt["signatures"].as_array()).flatten();
+    let kids = entries.filter_map(|entry| entry["by"].as_str()?.parse::<Kid>().ok());
+    kids.map(|kid| kid.did().clone()).collect()
 }
 
 /// The DIDs that are said to have signed an answer or an item: of its receipt, of links and capture receipts. What items
@@ -197,6 +284,7 @@ pub fn signers(value: &Value) -> BTreeSet<Did> {
 }
 
 async fn fetch(client: &reqwest::Client, url: &str) -> Result<Value, ClientError> {
-    let (status, bytes) = send(client, "GET", url, "", "", None).await?;
+    let ask = Ask { method: "GET", url, ..Ask::default() };
+    let (status, bytes) = send(client, ask, Allowance::ANSWER).await?;
     read(url, status, &bytes)
 }

@@ -3,6 +3,7 @@
 pub mod fixture;
 pub mod grantee;
 pub mod owner;
+pub mod wire;
 
 use serde_json::Value;
 
@@ -40,6 +41,9 @@ pub enum ClientError {
     /// The answer's proof does not hold.
     #[error("the answer's proof does not hold: {0}")]
     Evidence(#[from] oap_memory::evidence::EvidenceError),
+    /// The grant does not hold, or the answer was not given under it.
+    #[error("the grant: {0}")]
+    Terms(#[from] oap_grants::evidence::TermsError),
     /// The answer names somebody or something else.
     #[error("the answer is not for this: {0}")]
     Mismatch(&'static str),

@@ -1,6 +1,7 @@
 //! The owner's client: the same requests, over the socket in the home to the gateway that has it open, or straight into the
 //! handlers when none has. Never over the gateway's public name, which may not resolve yet, or lead elsewhere.
 
+use super::wire::{self, Allowance, Ask, send};
 use super::{ClientError, read};
 use crate::ambient::{SystemClock, SystemRandom};
 use crate::config::Config;
@@ -18,9 +19,6 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::time::Duration;
 use tower::ServiceExt;
-
-/// Largest answer that is read in-process, in bytes.
-const MAX_ANSWER: usize = 1 << 30;
 
 /// A client of one's own gateway.
 pub struct OwnerClient {
@@ -154,7 +152,9 @@ impl OwnerClient {
             Way::Server(client) => {
                 // The proof is for the gateway's own address; the socket's has no name.
                 let near = format!("http://localhost{}", &full[url::Position::BeforePath..]);
-                send(client.http(), method, &near, &authorization, &proof, body).await?
+                let (url, authorization, proof) = (near.as_str(), authorization.as_str(), proof.as_str());
+                let ask = Ask { method, url, authorization, proof, body };
+                send(client.http(), ask, Allowance::OWN).await?
             }
             Way::InProcess(router, _) => {
                 let mut request = Request::builder()
@@ -172,7 +172,7 @@ impl OwnerClient {
                 let response = (**router).clone().oneshot(request).await;
                 let response = response.map_err(|e| malformed(e.to_string()))?;
                 let status = response.status().as_u16();
-                let bytes = axum::body::to_bytes(response.into_body(), MAX_ANSWER)
+                let bytes = axum::body::to_bytes(response.into_body(), wire::MAX_BUNDLE)
                     .await
                     .map_err(|e| malformed(e.to_string()))?;
                 (status, bytes.to_vec())
@@ -207,39 +207,7 @@ pub fn http_client_builder(config: &Config, home: &Home) -> Result<reqwest::Clie
     Ok(reqwest::Client::builder()
         .no_proxy()
         .redirect(reqwest::redirect::Policy::none())
+        .connect_timeout(wire::CONNECT)
+        .read_timeout(wire::SILENCE)
         .tls_certs_merge(authorities))
-}
-
-pub(super) async fn send(
-    client: &reqwest::Client,
-    method: &str,
-    url: &str,
-    authorization: &str,
-    proof: &str,
-    body: Option<String>,
-) -> Result<(u16, Vec<u8>), ClientError> {
-    let unreachable = |e: reqwest::Error| ClientError::Unreachable(url.to_owned(), root_cause(&e));
-    let method = reqwest::Method::from_bytes(method.as_bytes())
-        .map_err(|e| ClientError::Unreachable(url.to_owned(), e.to_string()))?;
-    let mut request = client.request(method, url);
-    if !authorization.is_empty() {
-        request = request.header("Authorization", authorization);
-    }
-    if !proof.is_empty() {
-        request = request.header("DPoP", proof);
-    }
-    if let Some(body) = body {
-        request = request.header("Content-Type", crate::http::request::MEDIA_TYPE).body(body);
-    }
-    let response = request.send().await.map_err(unreachable)?;
-    let status = response.status().as_u16();
-    Ok((status, response.bytes().await.map_err(unreachable)?.to_vec()))
-}
-
-fn root_cause(error: &dyn std::error::Error) -> String {
-    let mut cause = error;
-    while let Some(deeper) = cause.source() {
-        cause = deeper;
-    }
-    cause.to_string()
 }

@@ -17,6 +17,7 @@ use oap_identity::Hash;
 use oap_memory::Vector;
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 /// Memory for cached vectors, in bytes.
@@ -53,6 +54,8 @@ pub trait EmbeddingModel: Send + Sync {
 pub struct Embeddings {
     model: Box<dyn EmbeddingModel>,
     cache: Mutex<LruCache<Hash, Vector>>,
+    /// How often the cache was emptied: what was asked of the model before is not kept after.
+    emptied: AtomicU64,
     room: usize,
 }
 
@@ -61,7 +64,7 @@ impl Embeddings {
     #[must_use]
     pub fn new(model: Box<dyn EmbeddingModel>) -> Self {
         let room = CACHE_BYTES / (4 * model.dimensions().max(1));
-        Self { model, cache: Mutex::new(LruCache::unbounded()), room }
+        Self { model, cache: Mutex::new(LruCache::unbounded()), emptied: AtomicU64::new(0), room }
     }
 
     /// The model.
@@ -76,6 +79,7 @@ impl Embeddings {
     /// [`EmbeddingError`].
     pub async fn of(&self, grant: Hash, texts: Vec<String>) -> Result<Vec<Vector>, EmbeddingError> {
         let keys: Vec<Hash> = texts.iter().map(|text| self.key(grant, text)).collect();
+        let emptied = self.emptied.load(Ordering::Acquire);
         let mut found: Vec<Option<Vector>> = {
             let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
             keys.iter().map(|key| cache.get(key).cloned()).collect()
@@ -90,8 +94,12 @@ impl Embeddings {
                 return Err(EmbeddingError::Answer("vectors of other dimensions"));
             }
             let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
+            // Under the lock that emptying takes.
+            let is_kept = emptied == self.emptied.load(Ordering::Acquire);
             for (place, vector) in missing.into_iter().zip(made) {
-                cache.put(keys[place], vector.clone());
+                if is_kept {
+                    cache.put(keys[place], vector.clone());
+                }
                 found[place] = Some(vector);
             }
             while cache.len() > self.room {
@@ -103,11 +111,63 @@ impl Embeddings {
 
     /// Forgets every vector.
     pub fn clear(&self) {
-        self.cache.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
+        self.emptied.fetch_add(1, Ordering::AcqRel);
+        cache.clear();
     }
 
     fn key(&self, grant: Hash, text: &str) -> Hash {
         let parts = [grant.as_bytes().as_slice(), self.model.name().as_bytes(), &[0], text.as_bytes()];
         Hash::of(&parts.concat())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::AtomicUsize;
+    use tokio::sync::Semaphore;
+
+    struct Slow {
+        asked: AtomicUsize,
+        may: Semaphore,
+    }
+
+    impl EmbeddingModel for &'static Slow {
+        fn name(&self) -> &str {
+            "slow"
+        }
+        fn dimensions(&self) -> usize {
+            1
+        }
+        fn embed(&self, texts: Vec<String>) -> Embedding<'_> {
+            Box::pin(async move {
+                self.asked.fetch_add(1, Ordering::SeqCst);
+                if let Ok(permit) = self.may.acquire().await {
+                    permit.forget();
+                }
+                Ok(texts.iter().filter_map(|_| Vector::new(vec![1.0])).collect())
+            })
+        }
+    }
+
+    /// What the model is asked before a deletion and answers after it is not kept.
+    #[tokio::test]
+    async fn a_vector_that_was_on_its_way_does_not_outlive_the_deletion() {
+        let model: &'static Slow =
+            Box::leak(Box::new(Slow { asked: AtomicUsize::new(0), may: Semaphore::new(0) }));
+        let embeddings = Embeddings::new(Box::new(model));
+        let grant = Hash::of(b"grant");
+        let ask = || embeddings.of(grant, vec!["erased".to_owned()]);
+        let deletion = async {
+            embeddings.clear();
+            model.may.add_permits(2);
+        };
+        let (vectors, ()) = tokio::join!(ask(), deletion);
+        assert_eq!(vectors.unwrap().len(), 1);
+        ask().await.unwrap();
+        assert_eq!(model.asked.load(Ordering::SeqCst), 2, "asked anew");
+        ask().await.unwrap();
+        assert_eq!(model.asked.load(Ordering::SeqCst), 2, "and kept from then on");
     }
 }

@@ -7,7 +7,6 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use oap_manifest::actions::Action;
-use oap_memory::answer::MAX_QUERY;
 use oap_memory::text::{Language, terms};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -41,17 +40,20 @@ pub async fn ready(State(app): State<App>) -> Response {
     "ready\n".into_response()
 }
 
+/// Longest intent, in bytes.
+pub const MAX_INTENT: usize = 512;
+
 #[derive(Deserialize)]
 struct Intent {
     intent: String,
 }
 
 /// `POST /oap/discover`: actions by intent (OAP-CORE 14). Ranked by shared words and by nothing else.
-pub async fn discover(State(app): State<App>, request: Incoming) -> Result<Response, Error> {
-    request.limit(&app)?;
-    let Intent { intent } = request.json_as()?;
-    if intent.len() > MAX_QUERY {
-        return Err(Error::Member("intent", format!("at most {MAX_QUERY} bytes")));
+pub async fn discover(mut request: Incoming) -> Result<Response, Error> {
+    request.rate_limit()?;
+    let Intent { intent } = request.json_as().await?;
+    if intent.len() > MAX_INTENT {
+        return Err(Error::Member("intent", format!("at most {MAX_INTENT} bytes")));
     }
     let asked = words(&intent);
     let mut matches: Vec<(f64, Value)> = Action::ALL
@@ -84,9 +86,9 @@ pub async fn incidents(State(app): State<App>) -> Result<Response, Error> {
 }
 
 /// `POST /oap/receipt/verify`: whether a receipt that somebody holds is one of this gateway's.
-pub async fn receipt_verify(State(app): State<App>, request: Incoming) -> Result<Response, Error> {
-    request.limit(&app)?;
-    let id = app.gateway.verify_receipt(&request.json()?)?;
+pub async fn receipt_verify(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
+    request.rate_limit()?;
+    let id = app.gateway.verify_receipt(&request.json().await?)?;
     Ok(Oap(json!({"receipt_id": id, "valid": true})).into_response())
 }
 

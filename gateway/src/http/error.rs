@@ -17,6 +17,8 @@ pub struct Refusal {
     pub code: &'static str,
     /// What to do.
     pub message: String,
+    /// What the owner is told in its place.
+    pub for_owner: Option<String>,
 }
 
 impl From<&Error> for Refusal {
@@ -25,10 +27,39 @@ impl From<&Error> for Refusal {
         let internal = status == StatusCode::INTERNAL_SERVER_ERROR;
         let message = match error {
             Error::Store(StoreError::Stopped) => "the gateway is stopping; try again later".to_owned(),
+            // Without a receipt there is no answer; how full the disk is concerns the owner alone.
+            Error::Store(StoreError::Full { .. }) => {
+                "the gateway cannot write a receipt; try again later".to_owned()
+            }
             _ if internal => "the gateway failed; its owner finds the reason in the log".to_owned(),
             error => error.to_string(),
         };
-        Self { status, code, message }
+        let for_owner = match error {
+            Error::Store(full @ StoreError::Full { .. }) => Some(full.to_string()),
+            _ => None,
+        };
+        Self { status, code, message, for_owner }
+    }
+}
+
+impl Refusal {
+    /// The refusal that a layer made with a status alone, without a body: another method, a timeout.
+    #[must_use]
+    pub fn of_bare(response: &Response) -> Option<Self> {
+        let status = response.status();
+        let has_body = response.headers().contains_key(header::CONTENT_TYPE);
+        if has_body || !(status.is_client_error() || status.is_server_error()) {
+            return None;
+        }
+        let (code, message) = match status {
+            StatusCode::METHOD_NOT_ALLOWED => {
+                ("method_not_allowed", "this address takes other methods; the Allow header names them")
+            }
+            StatusCode::GATEWAY_TIMEOUT => ("maintenance", "it took too long; try again later"),
+            status if status.is_client_error() => ("invalid_input", "the request cannot be read"),
+            _ => ("internal_error", "the gateway failed; its owner finds the reason in the log"),
+        };
+        Some(Self { status, code, message: message.to_owned() })
     }
 }
 
@@ -57,8 +88,10 @@ const fn status_and_code(error: &Error) -> (StatusCode, &'static str) {
         Error::NotFound => (StatusCode::NOT_FOUND, "not_found"),
         Error::Conflict(_) => (StatusCode::CONFLICT, "conflict"),
         Error::RateLimited => (StatusCode::TOO_MANY_REQUESTS, "rate_limited"),
+        Error::Slow => (StatusCode::REQUEST_TIMEOUT, "invalid_input"),
         Error::TooLarge(_) => (StatusCode::PAYLOAD_TOO_LARGE, "too_large"),
-        Error::Store(StoreError::Stopped) | Error::Unavailable(_) | Error::Overtaken => {
+        Error::Store(StoreError::Full { .. }) => (StatusCode::INSUFFICIENT_STORAGE, "storage_full"),
+        Error::Store(StoreError::Stopped) | Error::Unavailable(_) | Error::Overtaken | Error::Busy => {
             (StatusCode::SERVICE_UNAVAILABLE, "maintenance")
         }
         Error::Store(_) | Error::Corrupt(_) | Error::Signed(_) | Error::Panicked => {

@@ -1,7 +1,8 @@
 //! The endpoints of the memory exchange (RFC 0010 section 3, protocol sections 5 and 6).
 
 use super::App;
-use super::request::{Incoming, Oap, oap_bytes, presented};
+use super::credential::as_grantee;
+use super::request::{Incoming, Oap, oap_bytes};
 use crate::Error;
 use axum::extract::{Path, State};
 use axum::http::header;
@@ -16,36 +17,39 @@ use serde::Deserialize;
 use serde_json::json;
 
 /// `POST /oap/memory/query`: RFC 0010 section 3.5.
-pub async fn query(State(app): State<App>, request: Incoming) -> Result<Response, Error> {
-    let caller = presented(&request, &app, |p| app.gateway.caller(p))?;
-    let mut query: Query = request.json_as()?;
-    query.request_id.get_or_insert_with(|| request.name().clone());
-    app.gateway.query(&caller, query, "memory.query").await.map(oap_bytes)
+pub async fn query(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
+    let answer = as_grantee(&mut request, async |request, caller| {
+        let mut query: Query = request.json_as().await?;
+        query.request_id.get_or_insert_with(|| request.name().clone());
+        app.gateway.query(caller, query, "memory.query").await
+    });
+    answer.await.map(oap_bytes)
 }
 
 /// `GET /oap/memory/vec/{item_id}`: the vector of an item's projected text, for grants with `embedding_access`.
 pub async fn vector(
     State(app): State<App>,
     Path(id): Path<String>,
-    request: Incoming,
+    mut request: Incoming,
 ) -> Result<Response, Error> {
-    let caller = presented(&request, &app, |p| app.gateway.caller(p))?;
-    let id = id.parse().map_err(|_| Error::NotFound)?;
-    let bytes = app.gateway.vector(&caller, id).await?;
+    let bytes = as_grantee(&mut request, async |_, caller| {
+        let id = id.parse().map_err(|_| Error::NotFound)?;
+        app.gateway.vector(caller, id).await
+    });
+    let bytes = bytes.await?;
     Ok(([(header::CONTENT_TYPE, "application/octet-stream")], bytes).into_response())
 }
 
 /// `POST /oap/memory/export`: the grantee's whole view as a bundle, for grants with `operations: ["export"]`.
-pub async fn export(State(app): State<App>, request: Incoming) -> Result<Response, Error> {
-    let caller = presented(&request, &app, |p| app.gateway.caller(p))?;
-    let bytes = app.gateway.export_view(&caller).await?;
+pub async fn export(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
+    let bytes = as_grantee(&mut request, async |_, caller| app.gateway.export_view(caller).await).await?;
     Ok(([(header::CONTENT_TYPE, "application/jsonl")], bytes).into_response())
 }
 
 /// `POST /oap/memory/grant`: protocol section 5.1.
-pub async fn grant(State(app): State<App>, request: Incoming) -> Result<Response, Error> {
-    request.limit(&app)?;
-    let body: ExchangeRequest = request.json_as()?;
+pub async fn grant(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
+    request.rate_limit()?;
+    let body: ExchangeRequest = request.json_as().await?;
     let answer = app.gateway.exchange(body, &app.gateway.url(path::GRANT)).await?;
     Ok(Oap(answer).into_response())
 }
@@ -57,7 +61,7 @@ pub async fn grant_state(
     Path(id): Path<String>,
     request: Incoming,
 ) -> Result<Response, Error> {
-    request.limit(&app)?;
+    request.rate_limit()?;
     let id: GrantId = id.parse().map_err(|_| Error::NotFound)?;
     let authorization = request.header("authorization");
     let [authorization] = authorization.as_slice() else { return Err(Error::NotFound) };
@@ -80,9 +84,9 @@ struct Ack {
 }
 
 /// `POST /oap/memory/ack`: the grantee's countersignature under a receipt that names it (protocol section 8).
-pub async fn ack(State(app): State<App>, request: Incoming) -> Result<Response, Error> {
-    request.limit(&app)?;
-    let ack: Ack = request.json_as()?;
+pub async fn ack(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
+    request.rate_limit()?;
+    let ack: Ack = request.json_as().await?;
     let receipt = app.gateway.countersign(ack.receipt_id, ack.signature).await?;
     Ok(Oap(json!({"receipt": receipt})).into_response())
 }

@@ -5,8 +5,9 @@
 //! `memory_describe`.
 
 use super::App;
+use super::credential::as_grantee;
 use super::error::Refusal;
-use super::request::{Incoming, oap_bytes, presented};
+use super::request::{Incoming, oap_bytes};
 use crate::Error;
 use crate::gateway::Gateway;
 use crate::ledger::ANONYMOUS;
@@ -22,10 +23,14 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
+/// Longest text of an envelope's member, in bytes. The input has bounds of its own.
+pub const MAX_ENVELOPE_TEXT: usize = 1024;
+/// Largest `policy_assertions`, in bytes of JSON.
+pub const MAX_ASSERTIONS: usize = 16 << 10;
+
 /// The request envelope of `oap-request-envelope.schema.json`.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[expect(dead_code, reason = "members that are read to be checked")]
 struct Envelope {
     oap_version: String,
     request_id: RequestId,
@@ -44,7 +49,6 @@ struct Envelope {
 }
 
 #[derive(Debug, Clone, Deserialize)]
-#[expect(dead_code, reason = "members that are read to be checked")]
 struct Context {
     locale: String,
     currency: String,
@@ -59,16 +63,33 @@ struct Signature {
     value: String,
 }
 
+impl Envelope {
+    /// Its texts that no type bounds.
+    fn texts(&self) -> [(&'static str, Option<&str>); 9] {
+        [
+            ("scope_id", self.scope_id.as_deref()),
+            ("action", Some(&self.action)),
+            ("consent_receipt", self.consent_receipt.as_deref()),
+            ("subscription_token", self.subscription_token.as_deref()),
+            ("idempotency_key", self.idempotency_key.as_deref()),
+            ("context.locale", Some(&self.context.locale)),
+            ("signature.alg", Some(&self.signature.alg)),
+            ("signature.kid", Some(&self.signature.kid)),
+            ("signature.value", Some(&self.signature.value)),
+        ]
+    }
+}
+
 /// The handler.
-pub async fn invoke(State(app): State<App>, request: Incoming) -> Result<Response, Error> {
-    request.limit(&app)?;
-    let document = request.json()?;
+pub async fn invoke(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
+    request.rate_limit()?;
+    let document = request.json().await?;
     let name = document["action"].as_str().ok_or(Error::Member("action", "must be text".into()))?;
     let request_id = document["request_id"].as_str().and_then(|id| id.parse().ok());
     let request_id: RequestId = request_id.unwrap_or_else(|| request.name().clone());
     let outcome = match Action::of(name) {
         None => Err(Error::NotFound),
-        Some(action) => run(&app, &request, &document, action).await,
+        Some(action) => run(&app, &mut request, &document, action).await,
     };
     let (status, body) = match outcome {
         Ok((output, receipt_id)) => (
@@ -109,7 +130,7 @@ fn seal(gateway: &Gateway, mut body: Value, request_id: &RequestId) -> Result<Ve
 
 async fn run(
     app: &App,
-    request: &Incoming,
+    request: &mut Incoming,
     document: &Value,
     action: Action,
 ) -> Result<(Value, String), Error> {
@@ -120,16 +141,17 @@ async fn run(
     match action {
         Action::Describe => describe(&app.gateway, &envelope, signed_by).await,
         Action::Query => {
-            let caller = presented(request, app, |p| app.gateway.caller(p))?;
-            let mut query: oap_memory::Query = input(&envelope)?;
-            query.request_id.get_or_insert_with(|| envelope.request_id.clone());
-            let answer = app.gateway.query(&caller, query, "memory.query").await?;
-            let answer = strict::parse(&answer)?;
+            let answer = as_grantee(request, async |_, caller| {
+                let mut query: oap_memory::Query = input(&envelope)?;
+                query.request_id.get_or_insert_with(|| envelope.request_id.clone());
+                app.gateway.query(caller, query, "memory.query").await
+            });
+            let answer = strict::parse(&answer.await?)?;
             let receipt = answer["receipt"]["receipt_id"].as_str().unwrap_or_default().to_owned();
             Ok((answer, receipt))
         }
         Action::Grant => {
-            let (_, endpoint) = request.target(app);
+            let (_, endpoint) = request.target();
             let answer = app.gateway.exchange(input(&envelope)?, &endpoint).await?;
             let receipt = answer.receipt_id.clone();
             Ok((serde_json::to_value(answer)?, receipt))
@@ -144,6 +166,15 @@ fn input<T: serde::de::DeserializeOwned>(envelope: &Envelope) -> Result<T, Error
 /// What the schema asks and the types do not, the time, and that headers and envelope say the same.
 fn check(envelope: &Envelope, request: &Incoming, now: Timestamp) -> Result<(), Error> {
     let wrong = |member: &'static str, expected: &str| Err(Error::Member(member, expected.to_owned()));
+    for (member, text) in envelope.texts() {
+        if text.is_some_and(|text| text.len() > MAX_ENVELOPE_TEXT) {
+            return Err(Error::Member(member, format!("at most {MAX_ENVELOPE_TEXT} bytes")));
+        }
+    }
+    let assertions = envelope.policy_assertions.as_ref().map_or(0, |value| value.to_string().len());
+    if assertions > MAX_ASSERTIONS {
+        return Err(Error::Member("policy_assertions", format!("at most {MAX_ASSERTIONS} bytes")));
+    }
     if envelope.oap_version != "1.0" {
         return wrong("oap_version", "must be \"1.0\"");
     }

@@ -1,5 +1,7 @@
 //! HTTP: bytes in, typed requests to the services, bytes out.
 
+pub mod bodies;
+mod credential;
 pub mod discovery;
 pub mod error;
 pub mod exchange;
@@ -8,6 +10,7 @@ pub mod invoke;
 pub mod owner;
 pub mod request;
 
+use crate::front::Deadlines;
 use crate::gateway::Gateway;
 use axum::extract::{DefaultBodyLimit, State};
 use axum::http::{HeaderValue, header};
@@ -15,12 +18,14 @@ use axum::middleware;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
+use bodies::Bodies;
 use governor::clock::DefaultClock;
 use governor::state::keyed::DashMapStateStore;
 use governor::{Quota, RateLimiter};
 use oap_identity::RequestId;
 use oap_manifest::path;
 use serde_json::json;
+use std::any::Any;
 use std::net::IpAddr;
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -28,14 +33,13 @@ use std::time::Duration;
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::timeout::TimeoutLayer;
 
-/// Longest time for one request.
-const TIMEOUT: Duration = Duration::from_secs(30);
-
 /// What every handler is given.
 #[derive(Clone)]
 pub struct App {
     /// The gateway.
     pub gateway: Arc<Gateway>,
+    deadlines: Deadlines,
+    bodies: Bodies,
     anonymous: Arc<RateLimiter<IpAddr, DashMapStateStore<IpAddr>, DefaultClock>>,
 }
 
@@ -43,8 +47,15 @@ impl App {
     /// Handlers for a gateway.
     #[must_use]
     pub fn new(gateway: Arc<Gateway>) -> Self {
+        Self::within(gateway, Deadlines::default())
+    }
+
+    /// The same, with other deadlines.
+    #[must_use]
+    pub fn within(gateway: Arc<Gateway>, deadlines: Deadlines) -> Self {
         let rpm = NonZeroU32::new(gateway.config.anonymous_rpm).unwrap_or(NonZeroU32::MIN);
-        Self { gateway, anonymous: Arc::new(RateLimiter::keyed(Quota::per_minute(rpm))) }
+        let anonymous = Arc::new(RateLimiter::keyed(Quota::per_minute(rpm)));
+        Self { gateway, deadlines, bodies: Bodies::default(), anonymous }
     }
 
     /// Forgets the addresses that have not called lately.
@@ -72,27 +83,34 @@ impl App {
             .route(path::INCIDENT, get(discovery::incidents))
             .route(path::CONFORMANCE, get(discovery::conformance))
             .route(path::RECEIPT_VERIFY, post(discovery::receipt_verify));
-        let timeout = TimeoutLayer::with_status_code(axum::http::StatusCode::GATEWAY_TIMEOUT, TIMEOUT);
-        self.finished(routes).layer(timeout)
+        let timeout = self.deadlines.request;
+        self.finished(routes, Some(timeout))
     }
 
     /// The owner's routes alone, for the owner's own socket: a copy of everything may take as long as it does.
     pub fn owner_router(self) -> Router {
-        self.finished(Router::new())
+        self.finished(Router::new(), None)
     }
 
-    /// These routes and the owner's, each answer named, logged and written out.
-    fn finished(self, routes: Router<Self>) -> Router {
-        routes
+    /// These routes and the owner's, each answer made in time, named, logged and written out.
+    fn finished(self, routes: Router<Self>, timeout: Option<Duration>) -> Router {
+        let routes = routes
             .route(path::AUDIT, get(owner::audit))
             .route(path::DATA_DELETE, post(owner::delete))
             .nest("/oap/owner", owner::routes())
             .route("/healthz", get(|| async { "ok\n" }))
             .route("/readyz", get(discovery::ready))
             .fallback(not_found)
+            .layer(CatchPanicLayer::custom(panicked));
+        let late = |time| TimeoutLayer::with_status_code(axum::http::StatusCode::GATEWAY_TIMEOUT, time);
+        let routes = match timeout {
+            Some(time) => routes.layer(late(time)),
+            None => routes,
+        };
+        routes
+            // Outermost, so that every refusal has a body, whoever made it.
             .layer(middleware::from_fn_with_state(self.clone(), finish))
-            .layer(CatchPanicLayer::new())
-            // The handlers read bodies themselves, with the configured limit.
+            // The handlers read bodies themselves, once they know the sender.
             .layer(DefaultBodyLimit::disable())
             .with_state(self)
     }
@@ -104,6 +122,11 @@ pub struct RequestName(pub RequestId);
 
 async fn not_found() -> Response {
     crate::Error::NotFound.into_response()
+}
+
+/// A panic is one request's failure. What it says is not told: it may hold content.
+fn panicked(_: Box<dyn Any + Send>) -> Response {
+    crate::Error::Corrupt("a handler panicked".to_owned()).into_response()
 }
 
 /// Names the request, logs it, and writes out what a handler refused.
@@ -124,8 +147,11 @@ async fn finish(
     let (method, began) = (request.method().clone(), clock.now());
     let well_known = route.starts_with("/.well-known/");
     let mut response = next.run(request).await;
-    if let Some(refusal) = response.extensions_mut().remove::<error::Refusal>() {
-        let body = json!({"error": refusal.code, "message": refusal.message, "request_id": name});
+    let refusal = response.extensions_mut().remove::<error::Refusal>();
+    if let Some(refusal) = refusal.or_else(|| error::Refusal::of_bare(&response)) {
+        let owner = route.starts_with("/oap/owner/") || route == path::DATA_DELETE;
+        let message = refusal.for_owner.filter(|_| owner).unwrap_or(refusal.message);
+        let body = json!({"error": refusal.code, "message": message, "request_id": name});
         let headers = std::mem::take(response.headers_mut());
         response = (refusal.status, headers, Json(body)).into_response();
         set(&mut response, header::CONTENT_TYPE, request::MEDIA_TYPE);
@@ -143,4 +169,29 @@ async fn finish(
 
 fn set(response: &mut Response, name: header::HeaderName, value: &'static str) {
     response.headers_mut().insert(name, HeaderValue::from_static(value));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axum::body::Body;
+    use axum::http::{Request, StatusCode};
+    use tower::ServiceExt;
+
+    /// A panic in a handler is an answer of that request, and says nothing of what panicked.
+    #[tokio::test]
+    #[expect(clippy::panic, reason = "the panic is what is tested")]
+    async fn a_panic_is_one_requests_failure() {
+        async fn broken() -> Response {
+            panic!("content of an item");
+        }
+        let router = Router::new().route("/", get(broken)).layer(CatchPanicLayer::custom(panicked));
+        let request = || Request::get("/").body(Body::empty()).unwrap();
+        for _ in 0..2 {
+            let mut response = router.clone().oneshot(request()).await.unwrap();
+            assert_eq!(response.status(), StatusCode::INTERNAL_SERVER_ERROR);
+            let refusal = response.extensions_mut().remove::<error::Refusal>().unwrap();
+            assert!(!refusal.message.contains("content"));
+        }
+    }
 }

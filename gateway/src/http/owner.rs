@@ -2,6 +2,7 @@
 //! DPoP proof (protocol section 10).
 
 use super::App;
+use super::credential::{agent, as_grantee};
 use super::request::{Incoming, Oap, presented};
 use crate::Error;
 use crate::gateway::Gateway;
@@ -56,6 +57,8 @@ pub fn routes() -> Router<App> {
         .route("/holds", get(list_holds).post(set_hold))
         .route("/holds/release", post(release_holds))
         .route("/backup", post(backup))
+        .route("/clock", get(clock))
+        .route("/clock/accept", post(accept_clock))
         .route("/doctor", get(doctor))
         .route("/prove", post(prove))
         .route("/attest", post(attest))
@@ -66,13 +69,6 @@ pub fn routes() -> Router<App> {
         .route("/audit/verify", get(verify_audit))
 }
 
-async fn agent(app: &App, request: &Incoming, needed: Permission) -> Result<OwnerAgent, Error> {
-    let (method, url) = request.target(app);
-    let target = dpop::Request { method: &method, url: &url };
-    let (authorization, proofs) = (request.header("authorization"), request.header("dpop"));
-    app.gateway.owner_agent(&authorization, &proofs, target, needed).await
-}
-
 fn item_id(text: &str) -> Result<ItemId, Error> {
     text.parse().map_err(|_| Error::NotFound)
 }
@@ -81,9 +77,9 @@ fn grant_id(text: &str) -> Result<GrantId, Error> {
     text.parse().map_err(|_| Error::NotFound)
 }
 
-async fn write_items(State(app): State<App>, request: Incoming) -> Result<Response, Error> {
-    agent(&app, &request, Permission::Write).await?;
-    let mut body = request.json()?;
+async fn write_items(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
+    agent(&mut request, Permission::Write).await?;
+    let mut body = request.json().await?;
     let items = match body.get_mut("items").map(Value::take) {
         Some(Value::Array(items)) => items,
         Some(_) => return Err(Error::Member("items", "must be an array".into())),
@@ -93,8 +89,8 @@ async fn write_items(State(app): State<App>, request: Incoming) -> Result<Respon
     Ok(Oap(json!({"items": written})).into_response())
 }
 
-async fn list_items(State(app): State<App>, request: Incoming) -> Result<Response, Error> {
-    agent(&app, &request, Permission::Read).await?;
+async fn list_items(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
+    agent(&mut request, Permission::Read).await?;
     let wanted: ListQuery = request.query()?;
     let (items, next) = app.gateway.list(&wanted)?;
     Ok(Oap(json!({"items": items, "next": next})).into_response())
@@ -103,9 +99,9 @@ async fn list_items(State(app): State<App>, request: Incoming) -> Result<Respons
 async fn read_item(
     State(app): State<App>,
     Path(id): Path<String>,
-    request: Incoming,
+    mut request: Incoming,
 ) -> Result<Response, Error> {
-    agent(&app, &request, Permission::Read).await?;
+    agent(&mut request, Permission::Read).await?;
     Ok(Oap(app.gateway.item(item_id(&id)?)?).into_response())
 }
 
@@ -128,34 +124,34 @@ struct Relabelling {
 async fn explain_item(
     State(app): State<App>,
     Path(id): Path<String>,
-    request: Incoming,
+    mut request: Incoming,
 ) -> Result<Response, Error> {
-    agent(&app, &request, Permission::Read).await?;
+    agent(&mut request, Permission::Read).await?;
     Ok(Oap(app.gateway.explain(item_id(&id)?, &request.query()?)?).into_response())
 }
 
-async fn list_budgets(State(app): State<App>, request: Incoming) -> Result<Response, Error> {
-    agent(&app, &request, Permission::Admin).await?;
+async fn list_budgets(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
+    agent(&mut request, Permission::Admin).await?;
     let accounts = app.gateway.accounts()?;
     let spent: f64 = accounts.iter().map(|account| account.epsilon_spent).sum();
     Ok(Oap(json!({"accounts": accounts, "epsilon_spent": spent})).into_response())
 }
 
-async fn refill_budget(State(app): State<App>, request: Incoming) -> Result<Response, Error> {
-    agent(&app, &request, Permission::Admin).await?;
-    app.gateway.refill(request.json_as()?).await?;
+async fn refill_budget(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
+    agent(&mut request, Permission::Admin).await?;
+    app.gateway.refill(request.json_as().await?).await?;
     Ok(Oap(json!({})).into_response())
 }
 
-async fn export_header(State(app): State<App>, request: Incoming) -> Result<Response, Error> {
-    agent(&app, &request, Permission::Admin).await?;
-    Ok(Oap(app.gateway.export_header(&request.json_as()?)?).into_response())
+async fn export_header(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
+    agent(&mut request, Permission::Admin).await?;
+    Ok(Oap(app.gateway.export_header(&request.json_as().await?)?).into_response())
 }
 
 /// The cursor of the next page as a JSON line, then the page's lines.
-async fn export_page(State(app): State<App>, request: Incoming) -> Result<Response, Error> {
-    agent(&app, &request, Permission::Admin).await?;
-    let (gateway, wanted) = (app.gateway.clone(), request.json_as()?);
+async fn export_page(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
+    agent(&mut request, Permission::Admin).await?;
+    let (gateway, wanted) = (app.gateway.clone(), request.json_as().await?);
     let page = tokio::task::spawn_blocking(move || gateway.export_page(&wanted));
     let page = page.await.map_err(|_| Error::Corrupt("writing a page failed".into()))??;
     let mut bytes = json!({"next": page.next}).to_string().into_bytes();
@@ -164,30 +160,30 @@ async fn export_page(State(app): State<App>, request: Incoming) -> Result<Respon
     Ok(([(header::CONTENT_TYPE, "application/jsonl")], bytes).into_response())
 }
 
-async fn export_seal(State(app): State<App>, request: Incoming) -> Result<Response, Error> {
-    agent(&app, &request, Permission::Admin).await?;
-    Ok(Oap(app.gateway.export_seal(request.json_as()?).await?).into_response())
+async fn export_seal(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
+    agent(&mut request, Permission::Admin).await?;
+    Ok(Oap(app.gateway.export_seal(request.json_as().await?).await?).into_response())
 }
 
-async fn import_bundle(State(app): State<App>, request: Incoming) -> Result<Response, Error> {
-    agent(&app, &request, Permission::Admin).await?;
-    let chunk = BundleChunk::parse(request.json_bytes()?)?;
+async fn import_bundle(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
+    agent(&mut request, Permission::Admin).await?;
+    let chunk = request.json_with(|body| Ok(BundleChunk::parse(body)?)).await?;
     Ok(Oap(json!({"fates": app.gateway.import_bundle(chunk).await?})).into_response())
 }
 
-async fn import_records(State(app): State<App>, request: Incoming) -> Result<Response, Error> {
-    agent(&app, &request, Permission::Admin).await?;
-    let chunk = RecordChunk::parse(request.json_bytes()?)?;
+async fn import_records(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
+    agent(&mut request, Permission::Admin).await?;
+    let chunk = request.json_with(|body| Ok(RecordChunk::parse(body)?)).await?;
     Ok(Oap(json!({"fates": app.gateway.import_records(chunk).await?})).into_response())
 }
 
-async fn import_finish(State(app): State<App>, request: Incoming) -> Result<Response, Error> {
-    agent(&app, &request, Permission::Admin).await?;
-    Ok(Oap(json!({"receipt": app.gateway.import_finish(request.json_as()?).await?})).into_response())
+async fn import_finish(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
+    agent(&mut request, Permission::Admin).await?;
+    Ok(Oap(json!({"receipt": app.gateway.import_finish(request.json_as().await?).await?})).into_response())
 }
 
-async fn list_holds(State(app): State<App>, request: Incoming) -> Result<Response, Error> {
-    agent(&app, &request, Permission::Admin).await?;
+async fn list_holds(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
+    agent(&mut request, Permission::Admin).await?;
     let holds: Vec<Value> = app
         .gateway
         .holds()?
@@ -199,9 +195,9 @@ async fn list_holds(State(app): State<App>, request: Incoming) -> Result<Respons
     Ok(Oap(json!({"holds": holds})).into_response())
 }
 
-async fn set_hold(State(app): State<App>, request: Incoming) -> Result<Response, Error> {
-    agent(&app, &request, Permission::Admin).await?;
-    Ok(Oap(json!({"held": app.gateway.hold(request.json_as()?).await?})).into_response())
+async fn set_hold(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
+    agent(&mut request, Permission::Admin).await?;
+    Ok(Oap(json!({"held": app.gateway.hold(request.json_as().await?).await?})).into_response())
 }
 
 #[derive(Deserialize)]
@@ -210,9 +206,9 @@ struct Release {
     items: Vec<ItemId>,
 }
 
-async fn release_holds(State(app): State<App>, request: Incoming) -> Result<Response, Error> {
-    agent(&app, &request, Permission::Admin).await?;
-    let Release { items } = request.json_as()?;
+async fn release_holds(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
+    agent(&mut request, Permission::Admin).await?;
+    let Release { items } = request.json_as().await?;
     Ok(Oap(json!({"released": app.gateway.release(items).await?})).into_response())
 }
 
@@ -222,58 +218,58 @@ struct Backup {
     folder: std::path::PathBuf,
 }
 
-async fn backup(State(app): State<App>, request: Incoming) -> Result<Response, Error> {
-    agent(&app, &request, Permission::Admin).await?;
-    let Backup { folder } = request.json_as()?;
+async fn backup(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
+    agent(&mut request, Permission::Admin).await?;
+    let Backup { folder } = request.json_as().await?;
     Ok(Oap(app.gateway.backup(folder).await?).into_response())
 }
 
-async fn doctor(State(app): State<App>, request: Incoming) -> Result<Response, Error> {
-    agent(&app, &request, Permission::Admin).await?;
+async fn doctor(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
+    agent(&mut request, Permission::Admin).await?;
     let gateway = app.gateway.clone();
     let findings = tokio::task::spawn_blocking(move || gateway.examine());
     let findings = findings.await.map_err(|_| Error::Corrupt("looking at everything failed".into()))??;
     Ok(Oap(json!({"findings": findings})).into_response())
 }
 
-async fn list_contexts(State(app): State<App>, request: Incoming) -> Result<Response, Error> {
-    agent(&app, &request, Permission::Admin).await?;
+async fn list_contexts(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
+    agent(&mut request, Permission::Admin).await?;
     let contexts: Vec<Value> = app.gateway.contexts()?.into_values().map(|(_, document)| document).collect();
     Ok(Oap(json!({"contexts": contexts})).into_response())
 }
 
-async fn set_context(State(app): State<App>, request: Incoming) -> Result<Response, Error> {
-    agent(&app, &request, Permission::Admin).await?;
-    app.gateway.set_context(request.json()?).await?;
+async fn set_context(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
+    agent(&mut request, Permission::Admin).await?;
+    app.gateway.set_context(request.json().await?).await?;
     Ok(Oap(json!({})).into_response())
 }
 
 async fn remove_context(
     State(app): State<App>,
     Path(scope): Path<String>,
-    request: Incoming,
+    mut request: Incoming,
 ) -> Result<Response, Error> {
-    agent(&app, &request, Permission::Admin).await?;
+    agent(&mut request, Permission::Admin).await?;
     app.gateway.remove_context(scope.parse().map_err(|_| Error::NotFound)?).await?;
     Ok(Oap(json!({})).into_response())
 }
 
-async fn list_bridges(State(app): State<App>, request: Incoming) -> Result<Response, Error> {
-    agent(&app, &request, Permission::Admin).await?;
+async fn list_bridges(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
+    agent(&mut request, Permission::Admin).await?;
     Ok(Oap(json!({"bridges": app.gateway.bridge_list()?})).into_response())
 }
 
-async fn issue_bridge(State(app): State<App>, request: Incoming) -> Result<Response, Error> {
-    agent(&app, &request, Permission::Admin).await?;
-    Ok(Oap(app.gateway.issue_bridge(request.json_as()?).await?).into_response())
+async fn issue_bridge(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
+    agent(&mut request, Permission::Admin).await?;
+    Ok(Oap(app.gateway.issue_bridge(request.json_as().await?).await?).into_response())
 }
 
 async fn revoke_bridge(
     State(app): State<App>,
     Path(id): Path<String>,
-    request: Incoming,
+    mut request: Incoming,
 ) -> Result<Response, Error> {
-    agent(&app, &request, Permission::Admin).await?;
+    agent(&mut request, Permission::Admin).await?;
     app.gateway.revoke_bridge(id.parse().map_err(|_| Error::NotFound)?).await?;
     Ok(Oap(json!({})).into_response())
 }
@@ -287,10 +283,10 @@ struct Consent {
 async fn consent(
     State(app): State<App>,
     Path(id): Path<String>,
-    request: Incoming,
+    mut request: Incoming,
 ) -> Result<Response, Error> {
-    agent(&app, &request, Permission::Admin).await?;
-    let Consent { given } = request.json_as()?;
+    agent(&mut request, Permission::Admin).await?;
+    let Consent { given } = request.json_as().await?;
     app.gateway.consent(grant_id(&id)?, given).await?;
     Ok(Oap(json!({})).into_response())
 }
@@ -298,14 +294,14 @@ async fn consent(
 async fn decision(
     State(app): State<App>,
     Path(id): Path<String>,
-    request: Incoming,
+    mut request: Incoming,
 ) -> Result<Response, Error> {
-    agent(&app, &request, Permission::Admin).await?;
+    agent(&mut request, Permission::Admin).await?;
     Ok(Oap(app.gateway.decision(id.parse().map_err(|_| Error::NotFound)?)?).into_response())
 }
 
-async fn list_profiles(State(app): State<App>, request: Incoming) -> Result<Response, Error> {
-    agent(&app, &request, Permission::Read).await?;
+async fn list_profiles(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
+    agent(&mut request, Permission::Read).await?;
     let profiles: Vec<Value> = app.gateway.profiles().iter().map(describe_profile).collect();
     Ok(Oap(json!({"profiles": profiles})).into_response())
 }
@@ -330,17 +326,17 @@ fn describe_profile(profile: &Profile) -> Value {
 async fn change_item(
     State(app): State<App>,
     Path((id, event)): Path<(String, String)>,
-    request: Incoming,
+    mut request: Incoming,
 ) -> Result<Response, Error> {
-    agent(&app, &request, Permission::Write).await?;
+    agent(&mut request, Permission::Write).await?;
     let id = item_id(&id)?;
     let written = match event.as_str() {
         "correct" => {
-            let Correction { item, version } = request.json_as()?;
+            let Correction { item, version } = request.json_as().await?;
             app.gateway.correct(id, item, version, Event::Correct).await?
         }
         "relabel" => {
-            let Relabelling { labels } = request.json_as()?;
+            let Relabelling { labels } = request.json_as().await?;
             app.gateway.correct(id, json!({"labels": labels}), None, Event::Relabel).await?
         }
         "retract" => app.gateway.mark(id, Event::Retract).await?,
@@ -352,9 +348,9 @@ async fn change_item(
     Ok(Oap(written).into_response())
 }
 
-async fn preview_grant(State(app): State<App>, request: Incoming) -> Result<Response, Error> {
-    agent(&app, &request, Permission::Admin).await?;
-    let draft: GrantDraft = request.json_as()?;
+async fn preview_grant(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
+    agent(&mut request, Permission::Admin).await?;
+    let draft: GrantDraft = request.json_as().await?;
     Ok(Oap(app.gateway.preview(draft).await?).into_response())
 }
 
@@ -366,10 +362,10 @@ struct Issuing {
     offline: bool,
 }
 
-async fn issue_grant(State(app): State<App>, request: Incoming) -> Result<Response, Error> {
-    agent(&app, &request, Permission::Admin).await?;
+async fn issue_grant(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
+    agent(&mut request, Permission::Admin).await?;
     let Issuing { offline } = request.query()?;
-    let draft: GrantDraft = request.json_as()?;
+    let draft: GrantDraft = request.json_as().await?;
     if !offline {
         app.gateway.meet(&draft.grantee).await?;
     }
@@ -377,31 +373,31 @@ async fn issue_grant(State(app): State<App>, request: Incoming) -> Result<Respon
     Ok(Oap(app.gateway.grant_info(signed.grant().grant_id)?).into_response())
 }
 
-async fn list_grants(State(app): State<App>, request: Incoming) -> Result<Response, Error> {
-    agent(&app, &request, Permission::Admin).await?;
+async fn list_grants(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
+    agent(&mut request, Permission::Admin).await?;
     Ok(Oap(json!({"grants": app.gateway.grant_list()})).into_response())
 }
 
 async fn show_grant(
     State(app): State<App>,
     Path(id): Path<String>,
-    request: Incoming,
+    mut request: Incoming,
 ) -> Result<Response, Error> {
-    agent(&app, &request, Permission::Admin).await?;
+    agent(&mut request, Permission::Admin).await?;
     Ok(Oap(app.gateway.grant_info(grant_id(&id)?)?).into_response())
 }
 
 async fn revoke_grant(
     State(app): State<App>,
     Path(id): Path<String>,
-    request: Incoming,
+    mut request: Incoming,
 ) -> Result<Response, Error> {
-    agent(&app, &request, Permission::Admin).await?;
+    agent(&mut request, Permission::Admin).await?;
     Ok(Oap(app.gateway.revoke(grant_id(&id)?).await?).into_response())
 }
 
-async fn list_keys(State(app): State<App>, request: Incoming) -> Result<Response, Error> {
-    agent(&app, &request, Permission::Admin).await?;
+async fn list_keys(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
+    agent(&mut request, Permission::Admin).await?;
     Ok(Oap(json!({"keys": app.gateway.keys().list()})).into_response())
 }
 
@@ -411,8 +407,8 @@ fn with_token(gateway: &Gateway, agent: &OwnerAgent, keys: Value) -> Result<Resp
     Ok(Oap(json!({"keys": keys, "trust_token": token})).into_response())
 }
 
-async fn rotate_keys(State(app): State<App>, request: Incoming) -> Result<Response, Error> {
-    let agent = agent(&app, &request, Permission::Admin).await?;
+async fn rotate_keys(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
+    let agent = agent(&mut request, Permission::Admin).await?;
     let keys = app.gateway.rotate_keys().await?;
     with_token(&app.gateway, &agent, json!(keys))
 }
@@ -428,10 +424,10 @@ struct Compromise {
 async fn revoke_key(
     State(app): State<App>,
     Path(fragment): Path<String>,
-    request: Incoming,
+    mut request: Incoming,
 ) -> Result<Response, Error> {
-    let agent = agent(&app, &request, Permission::Admin).await?;
-    let Compromise { since } = request.json_as()?;
+    let agent = agent(&mut request, Permission::Admin).await?;
+    let Compromise { since } = request.json_as().await?;
     let keys = app.gateway.revoke_key(fragment, since).await?;
     with_token(&app.gateway, &agent, json!(keys))
 }
@@ -445,11 +441,11 @@ enum Prove {
     Request { method: String, url: String, token: String },
 }
 
-async fn prove(State(app): State<App>, request: Incoming) -> Result<Response, Error> {
-    agent(&app, &request, Permission::Admin).await?;
+async fn prove(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
+    agent(&mut request, Permission::Admin).await?;
     let (keys, now) = (app.gateway.keys(), app.gateway.clock.now());
     let random = &*app.gateway.random;
-    let proof = match request.json_as()? {
+    let proof = match request.json_as().await? {
         Prove::Grant { endpoint, grant_hash } => {
             let proof = exchange::prove(keys.current(), &endpoint, grant_hash, now, random)?;
             json!({"proof": proof})
@@ -462,34 +458,34 @@ async fn prove(State(app): State<App>, request: Incoming) -> Result<Response, Er
     Ok(Oap(proof).into_response())
 }
 
-async fn report_incident(State(app): State<App>, request: Incoming) -> Result<Response, Error> {
-    agent(&app, &request, Permission::Admin).await?;
-    Ok(Oap(app.gateway.report_incident(request.json()?).await?).into_response())
+async fn report_incident(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
+    agent(&mut request, Permission::Admin).await?;
+    Ok(Oap(app.gateway.report_incident(request.json().await?).await?).into_response())
 }
 
-async fn audit_memorization(State(app): State<App>, request: Incoming) -> Result<Response, Error> {
-    agent(&app, &request, Permission::Admin).await?;
+async fn audit_memorization(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
+    agent(&mut request, Permission::Admin).await?;
     Ok(Oap(app.gateway.audit_memorization().await?).into_response())
 }
 
-async fn attest(State(app): State<App>, request: Incoming) -> Result<Response, Error> {
-    agent(&app, &request, Permission::Admin).await?;
-    let what: AttestRequest = request.json_as()?;
+async fn attest(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
+    agent(&mut request, Permission::Admin).await?;
+    let what: AttestRequest = request.json_as().await?;
     Ok(Oap(app.gateway.attest(what).await?).into_response())
 }
 
-async fn witness(State(app): State<App>, request: Incoming) -> Result<Response, Error> {
-    agent(&app, &request, Permission::Admin).await?;
-    Ok(Oap(app.gateway.witness(request.json()?)?).into_response())
+async fn witness(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
+    agent(&mut request, Permission::Admin).await?;
+    Ok(Oap(app.gateway.witness(request.json().await?)?).into_response())
 }
 
-async fn list_chains(State(app): State<App>, request: Incoming) -> Result<Response, Error> {
-    agent(&app, &request, Permission::Admin).await?;
+async fn list_chains(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
+    agent(&mut request, Permission::Admin).await?;
     Ok(Oap(json!({"chains": app.gateway.chain_list()?})).into_response())
 }
 
-async fn verify_audit(State(app): State<App>, request: Incoming) -> Result<Response, Error> {
-    agent(&app, &request, Permission::Admin).await?;
+async fn verify_audit(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
+    agent(&mut request, Permission::Admin).await?;
     let gateway = app.gateway.clone();
     let verified = tokio::task::spawn_blocking(move || gateway.verify_audit());
     let verified = verified.await.map_err(|_| Error::Corrupt("verifying the log failed".into()))??;
@@ -500,28 +496,40 @@ async fn verify_audit(State(app): State<App>, request: Incoming) -> Result<Respo
     Ok(Oap(json!({"chains": chains})).into_response())
 }
 
-/// `POST /oap/data/delete`: OAP-CORE 17.3.
-pub async fn delete(State(app): State<App>, request: Incoming) -> Result<Response, Error> {
+async fn clock(State(app): State<App>, request: Incoming) -> Result<Response, Error> {
     agent(&app, &request, Permission::Admin).await?;
-    let what: DeleteRequest = request.json_as()?;
+    Ok(Oap(json!(app.gateway.clock_info())).into_response())
+}
+
+async fn accept_clock(State(app): State<App>, request: Incoming) -> Result<Response, Error> {
+    agent(&app, &request, Permission::Admin).await?;
+    Ok(Oap(json!(app.gateway.accept_clock().await?)).into_response())
+}
+
+/// `POST /oap/data/delete`: OAP-CORE 17.3.
+pub async fn delete(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
+    agent(&mut request, Permission::Admin).await?;
+    let what: DeleteRequest = request.json_as().await?;
     Ok(Oap(app.gateway.delete(what).await?).into_response())
 }
 
 /// `GET /oap/audit`: the owner sees everything, a grantee the receipts that name it, anybody else those of
 /// anonymous calls (protocol section 8).
-pub async fn audit(State(app): State<App>, request: Incoming) -> Result<Response, Error> {
+pub async fn audit(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
     let query: AuditQuery = request.query()?;
     let credential = !request.header("authorization").is_empty();
     let receipts = if !credential {
-        request.limit(&app)?;
+        request.rate_limit()?;
         app.gateway.audit_public(&query)?
-    } else if presented(&request, &app, Gateway::presents_trust_token) {
-        agent(&app, &request, Permission::Admin).await?;
+    } else if presented(&request, Gateway::presents_trust_token) {
+        agent(&mut request, Permission::Admin).await?;
         app.gateway.audit_owner(&query)?
     } else {
-        let caller = presented(&request, &app, |p| app.gateway.caller(p))?;
-        app.gateway.keep_proof(&caller).await?;
-        app.gateway.audit_grantee(caller.grantee(), &query)?
+        as_grantee(&mut request, async |_, caller| {
+            app.gateway.keep_proof(caller).await?;
+            app.gateway.audit_grantee(caller.grantee(), &query)
+        })
+        .await?
     };
     Ok(Oap(json!({"receipts": receipts})).into_response())
 }

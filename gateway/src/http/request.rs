@@ -1,8 +1,14 @@
-//! Reading requests: body, media type, credentials, the caller's address.
+//! Reading requests: media type, credentials, body, the caller's address.
+//!
+//! A handler is given the head alone. The body is read when it asks for it, within what the credential that was checked
+//! by then allows: next to nothing without one.
 
+use super::bodies::{Held, Payer};
 use super::{App, RequestName, forwarded};
 use crate::Error;
-use axum::body::Bytes;
+use crate::front::network;
+use crate::gateway::blocking;
+use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::{ConnectInfo, FromRequest, OriginalUri, Request};
 use axum::http::{HeaderMap, header, request::Parts};
 use axum::response::{IntoResponse, Response};
@@ -11,19 +17,40 @@ use oap_identity::{RequestId, json};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use std::future::poll_fn;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::pin::Pin;
 
 /// The media type in and out; `application/json` is accepted.
 pub const MEDIA_TYPE: &str = "application/oap+json";
 
-/// Largest chunk of an import, in bytes, whatever the limit of other bodies is.
+/// Largest body of a caller whose credential was not checked, in bytes. A larger one is answered 413.
+pub const MAX_ANONYMOUS_BODY: usize = 128 << 10;
+/// Largest chunk of an import, in bytes, whatever the limit of the owner's other bodies is. A larger one is answered 413.
 pub const MAX_IMPORT: usize = 32 << 20;
+/// Largest body that is parsed on an async worker, in bytes; larger ones are parsed beside them.
+const INLINE_JSON: usize = 64 << 10;
 
-/// A request whose body was read within the limit.
+/// Who sends a request, as far as that was checked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sender {
+    /// Nobody yet.
+    Anonymous,
+    /// A grantee with a token and its proof.
+    Grantee,
+    /// One of the owner's agents with a trust token and its proof.
+    Owner,
+}
+
+/// A request whose body is not read yet.
 pub struct Incoming {
+    app: App,
     parts: Parts,
-    body: Bytes,
+    body: Option<Body>,
     name: RequestId,
+    sender: Sender,
+    /// What the body takes of the memory for bodies, until the request is done.
+    held: Option<Held>,
 }
 
 impl FromRequest<App> for Incoming {
@@ -31,13 +58,9 @@ impl FromRequest<App> for Incoming {
 
     async fn from_request(request: Request, app: &App) -> Result<Self, Error> {
         let (parts, body) = request.into_parts();
-        let import =
-            parts.uri.path().starts_with("/oap/owner/import/") || parts.uri.path().starts_with("/import/");
-        let limit = app.gateway.config.max_body_bytes.max(if import { MAX_IMPORT } else { 0 });
-        let body = axum::body::to_bytes(body, limit).await.map_err(|_| Error::TooLarge(limit))?;
         let name = parts.extensions.get::<RequestName>().map(|name| name.0.clone());
         let name = name.ok_or_else(|| Error::Corrupt("a request without name".into()))?;
-        Ok(Self { parts, body, name })
+        Ok(Self { app: app.clone(), parts, body: Some(body), name, sender: Sender::Anonymous, held: None })
     }
 }
 
@@ -45,28 +68,60 @@ impl Incoming {
     /// The body as JSON.
     ///
     /// # Errors
-    /// [`Error::Member`] for another media type, [`Error::Json`].
-    pub fn json(&self) -> Result<Value, Error> {
-        self.check_media_type()?;
-        Ok(json::parse(&self.body)?)
+    /// [`Error::Member`] for another media type, [`Error::Json`], [`Error::TooLarge`], [`Error::Slow`],
+    /// [`Error::Busy`].
+    pub async fn json(&mut self) -> Result<Value, Error> {
+        let body = self.read().await?;
+        aside(body, |body| Ok(json::parse(body)?)).await
     }
 
     /// The body as a wire type.
     ///
     /// # Errors
     /// As [`Incoming::json`].
-    pub fn json_as<T: DeserializeOwned>(&self) -> Result<T, Error> {
-        self.check_media_type()?;
-        Ok(json::parse_as(&self.body)?)
+    pub async fn json_as<T: DeserializeOwned + Send + 'static>(&mut self) -> Result<T, Error> {
+        let body = self.read().await?;
+        aside(body, |body| Ok(json::parse_as(body)?)).await
     }
 
-    /// The bytes of the body, which says that it is JSON; for what reads its parts one by one.
+    /// The body as JSON whose parts are read one by one.
     ///
     /// # Errors
-    /// [`Error::Member`] for another media type.
-    pub fn json_bytes(&self) -> Result<&[u8], Error> {
+    /// As [`Incoming::json`], and those of `parse`.
+    pub async fn json_with<T: Send + 'static>(
+        &mut self,
+        parse: impl FnOnce(&[u8]) -> Result<T, Error> + Send + 'static,
+    ) -> Result<T, Error> {
+        let body = self.read().await?;
+        aside(body, parse).await
+    }
+
+    /// Says that the sender's credential was checked.
+    pub(super) const fn sent_by(&mut self, sender: Sender) {
+        self.sender = sender;
+    }
+
+    /// Most bytes of the body.
+    fn limit(&self) -> usize {
+        let configured = self.app.gateway.config.max_body_bytes;
+        let path = self.parts.uri.path();
+        let import = path.starts_with("/oap/owner/import/") || path.starts_with("/import/");
+        match self.sender {
+            Sender::Anonymous => configured.min(MAX_ANONYMOUS_BODY),
+            Sender::Owner if import => configured.max(MAX_IMPORT),
+            Sender::Grantee | Sender::Owner => configured,
+        }
+    }
+
+    /// The body, once.
+    async fn read(&mut self) -> Result<Bytes, Error> {
         self.check_media_type()?;
-        Ok(&self.body)
+        let limit = self.limit();
+        let body = self.body.take().ok_or_else(|| Error::Corrupt("a body is read twice".into()))?;
+        let payer = if self.sender == Sender::Anonymous { Payer::Anonymous } else { Payer::Known };
+        let held = self.held.insert(self.app.bodies.begin(payer));
+        let collected = tokio::time::timeout(self.app.deadlines.body, collect(body, limit, held));
+        collected.await.map_err(|_| Error::Slow)?
     }
 
     fn check_media_type(&self) -> Result<(), Error> {
@@ -83,9 +138,9 @@ impl Incoming {
     /// # Errors
     /// [`Error::Member`], naming the parameter.
     pub fn query<T: DeserializeOwned>(&self) -> Result<T, Error> {
-        axum::extract::Query::try_from_uri(&self.parts.uri)
-            .map(|query| query.0)
-            .map_err(|e| Error::Member("query", e.to_string()))
+        let parameters = axum::extract::Query::<Vec<(String, String)>>::try_from_uri(&self.parts.uri)
+            .map_err(|_| Error::Member("query", "must be parameters, name=value".into()))?;
+        json::from_parameters(parameters.0).map_err(|e| Error::Member("query", e.to_string()))
     }
 
     /// The request's name.
@@ -102,34 +157,57 @@ impl Incoming {
 
     /// The method and the address as the gateway publishes it, whatever the caller's `Host` says.
     #[must_use]
-    pub fn target(&self, app: &App) -> (String, String) {
+    pub fn target(&self) -> (String, String) {
         // Nested routers see the rest of the path; the proof is for the whole of it.
         let original = self.parts.extensions.get::<OriginalUri>().map_or(&self.parts.uri, |uri| &uri.0);
-        (self.parts.method.to_string(), app.gateway.url(original.path()))
+        (self.parts.method.to_string(), self.app.gateway.url(original.path()))
+    }
+
+    /// What every handler is given.
+    pub(super) const fn app(&self) -> &App {
+        &self.app
     }
 
     /// Takes one from what the caller's address may do without a credential.
     ///
     /// # Errors
     /// [`Error::RateLimited`].
-    pub fn limit(&self, app: &App) -> Result<(), Error> {
+    pub fn rate_limit(&self) -> Result<(), Error> {
         let peer = self.parts.extensions.get::<ConnectInfo<SocketAddr>>().map(|info| info.0.ip());
-        let trusted = &app.gateway.config.trusted_proxies;
+        let trusted = &self.app.gateway.config.trusted_proxies;
         let caller = peer.map(|peer| forwarded::client(peer, &self.parts.headers, trusted));
         let address = caller.map_or(IpAddr::V6(Ipv6Addr::UNSPECIFIED), network);
-        app.anonymous.check_key(&address).map_err(|_| Error::RateLimited)
+        self.app.anonymous.check_key(&address).map_err(|_| Error::RateLimited)
     }
 }
 
-/// An address as far as it tells callers apart: IPv6 by its /64.
-fn network(address: IpAddr) -> IpAddr {
-    match address.to_canonical() {
-        IpAddr::V6(v6) => {
-            let [a, b, c, d, ..] = v6.segments();
-            IpAddr::V6(Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0))
-        }
-        v4 => v4,
+/// Reads a body that is at most so long; every byte that is kept is paid for first.
+async fn collect(mut body: Body, limit: usize, held: &mut Held) -> Result<Bytes, Error> {
+    if body.size_hint().lower() > limit as u64 {
+        return Err(Error::TooLarge(limit));
     }
+    let mut read = Vec::new();
+    while let Some(frame) = poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)).await {
+        let frame = frame.map_err(|_| Error::Member("body", "must come whole; it broke off".to_owned()))?;
+        let Ok(chunk) = frame.into_data() else { continue };
+        if chunk.len() > limit - read.len() {
+            return Err(Error::TooLarge(limit));
+        }
+        held.pay(chunk.len())?;
+        read.extend_from_slice(&chunk);
+    }
+    Ok(read.into())
+}
+
+/// Parses a body: a large one beside the async workers, so that it holds up nobody else.
+async fn aside<T: Send + 'static>(
+    body: Bytes,
+    parse: impl FnOnce(&[u8]) -> Result<T, Error> + Send + 'static,
+) -> Result<T, Error> {
+    if body.len() <= INLINE_JSON {
+        return parse(&body);
+    }
+    blocking(move || parse(&body)).await
 }
 
 fn values(headers: &HeaderMap, name: &str) -> Vec<String> {
@@ -137,15 +215,11 @@ fn values(headers: &HeaderMap, name: &str) -> Vec<String> {
 }
 
 /// Calls something with what the caller presented.
-pub(super) fn presented<T>(
-    request: &Incoming,
-    app: &App,
-    then: impl FnOnce(&oap_grants::verify::Presented) -> T,
-) -> T {
+pub(super) fn presented<T>(request: &Incoming, then: impl FnOnce(&oap_grants::verify::Presented) -> T) -> T {
     let (authorization, dpop) = (request.header("authorization"), request.header("dpop"));
     let authorization: Vec<&str> = authorization.iter().map(String::as_str).collect();
     let dpop: Vec<&str> = dpop.iter().map(String::as_str).collect();
-    let (method, url) = request.target(app);
+    let (method, url) = request.target();
     then(&oap_grants::verify::Presented {
         authorization: &authorization,
         dpop: &dpop,

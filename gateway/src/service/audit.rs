@@ -45,6 +45,16 @@ pub struct AuditQuery {
 }
 
 impl AuditQuery {
+    /// Checks what the types do not.
+    fn check(&self) -> Result<(), Error> {
+        let texts =
+            [("grantee", &self.grantee), ("principal_did", &self.principal_did), ("chain", &self.chain)];
+        match texts.into_iter().find(|(_, text)| text.as_ref().is_some_and(|t| t.len() > MAX_AUDIT_TEXT)) {
+            Some((name, _)) => Err(Error::Member(name, format!("at most {MAX_AUDIT_TEXT} bytes"))),
+            None => Ok(()),
+        }
+    }
+
     fn limit(&self) -> usize {
         self.limit.unwrap_or(100).clamp(1, 1000)
     }
@@ -83,6 +93,7 @@ impl Gateway {
     /// # Errors
     /// [`Error::NotFound`] for an unknown chain.
     pub fn audit_owner(&self, query: &AuditQuery) -> Result<Vec<Receipt>, Error> {
+        query.check()?;
         if let (Some(name), Some(from)) = (&query.chain, query.from) {
             let (_, chain) = self.chain(name)?;
             return self.entries(&chain, from).take(query.limit()).collect();
@@ -113,9 +124,10 @@ impl Gateway {
     /// # Errors
     /// [`Error::Store`], [`Error::Corrupt`].
     pub fn audit_grantee(&self, grantee: &Did, query: &AuditQuery) -> Result<Vec<Receipt>, Error> {
+        query.check()?;
         let mut found = Vec::new();
         let prefix = tables::agent(grantee.as_str());
-        for pair in self.store.scan(RECEIPTS_OF, &prefix, None, true) {
+        for pair in self.store.scan(RECEIPTS_OF, &prefix, None, true).take(MAX_LOOKED_AT) {
             let (key, _) = pair?;
             let receipt = self.receipt_at(&key[prefix.len()..])?;
             if receipt.agent_did == grantee.as_str() && query.admits(&receipt) {
@@ -128,16 +140,18 @@ impl Gateway {
         Ok(found)
     }
 
-    /// What anybody sees: the receipts of anonymous calls that claimed a principal, oldest first; without one, the
-    /// end of the anonymous chain.
+    /// What anybody sees: of the end of the anonymous chain the receipts of calls that claimed a principal, oldest first;
+    /// without one, all.
     ///
     /// # Errors
     /// [`Error::Store`], [`Error::Corrupt`].
     pub fn audit_public(&self, query: &AuditQuery) -> Result<Vec<Receipt>, Error> {
-        let (_, chain) = self.chain(ANONYMOUS)?;
+        query.check()?;
+        let chain = self.store.get(CHAINS, ANONYMOUS.as_bytes())?.ok_or(Error::NotFound)?;
+        let chain: Chain = decode(&chain)?;
         let claimed = query.principal_did.as_ref().map(|did| self.pseudonym(did));
         let mut found = Vec::new();
-        for receipt in self.newest(&chain).take(MAX_PUBLIC) {
+        for receipt in self.newest(&chain).take(MAX_PUBLIC.min(query.limit())) {
             let receipt = receipt?;
             let fits = match &claimed {
                 None => true,
@@ -147,9 +161,6 @@ impl Gateway {
             };
             if fits && query.since.is_none_or(|since| receipt.timestamp >= since) {
                 found.push(receipt);
-                if found.len() == query.limit() {
-                    break;
-                }
             }
         }
         found.reverse();
@@ -311,5 +322,9 @@ impl Gateway {
     }
 }
 
-/// How far back a public question looks.
-const MAX_PUBLIC: usize = 10_000;
+/// How many receipts of the end of the public log anybody may read: so many are looked at, whatever is asked for.
+pub const MAX_PUBLIC: usize = 100;
+/// How many of its receipts a grantee's question looks at, newest first.
+pub const MAX_LOOKED_AT: usize = 10_000;
+/// Longest text of a question, in bytes: that of a DID or the name of a chain.
+pub const MAX_AUDIT_TEXT: usize = 512;

@@ -4,17 +4,18 @@
 //! `backup.json` (what, when, hashes). Nothing in it is readable without the master key, which is not in it.
 
 use crate::error::Error;
+use crate::files;
 use crate::gateway::Gateway;
 use crate::ledger::chain_of;
 use oap_identity::{Did, Hash, Timestamp};
 use oap_memory::receipt::ReceiptType;
-use oap_store::{Engine, Op, SledEngine};
+use oap_store::{Engine, Op};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sha2::{Digest, Sha256};
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -69,10 +70,6 @@ impl Taking {
     }
 }
 
-fn create(path: &Path) -> io::Result<File> {
-    File::options().write(true).create_new(true).mode(0o600).open(path)
-}
-
 impl Gateway {
     /// Writes a backup into a folder that must not be there. Reading goes on meanwhile; writing waits.
     ///
@@ -84,12 +81,13 @@ impl Gateway {
             return Err(Error::Member("folder", "must be an absolute path".into()));
         }
         std::fs::DirBuilder::new().mode(0o700).create(&folder).map_err(refused)?;
-        let file = BufWriter::with_capacity(1 << 20, create(&folder.join("store.bin")).map_err(refused)?);
+        let file =
+            BufWriter::with_capacity(1 << 20, files::create(&folder.join("store.bin")).map_err(refused)?);
         let taking = Taking { file, hash: Sha256::new(), pairs: 0 };
         let (mut taking, vault) = self.store.snapshot(taking, Taking::pair).await?;
         taking.file.flush().map_err(refused)?;
         taking.file.get_ref().sync_all().map_err(refused)?;
-        let mut kept = create(&folder.join("vault")).map_err(refused)?;
+        let mut kept = files::create(&folder.join("vault")).map_err(refused)?;
         kept.write_all(&vault).and_then(|()| kept.sync_all()).map_err(refused)?;
         let info = BackupInfo {
             format: FORMAT.to_owned(),
@@ -102,10 +100,12 @@ impl Gateway {
         };
         // Last: a folder without it is no backup.
         let text = serde_json::to_vec_pretty(&info)?;
-        let mut file = create(&folder.join("backup.json")).map_err(refused)?;
+        let mut file = files::create(&folder.join("backup.json")).map_err(refused)?;
         file.write_all(&text).and_then(|()| file.sync_all()).map_err(refused)?;
         let (gateway, hash) = (self.clone(), info.store);
         self.commit(move |w| {
+            // A full disk is when one makes a backup.
+            w.tx.use_reserve();
             let mut draft =
                 gateway.draft(ReceiptType::Invocation, "memory.backup", gateway.principal.as_str());
             draft.rules = vec!["principal".to_owned()];
@@ -114,6 +114,8 @@ impl Gateway {
             w.receipt(&chain_of(&gateway.config.default_scope), draft)
         })
         .await?;
+        // So that the list is never older than the backup.
+        self.tell_chains();
         Ok(info)
     }
 }
@@ -146,7 +148,7 @@ pub fn check(folder: &Path) -> Result<BackupInfo, String> {
 ///
 /// # Errors
 /// What is wrong with it.
-pub fn fill(folder: &Path, info: &BackupInfo, engine: &SledEngine) -> Result<(), String> {
+pub fn fill(folder: &Path, info: &BackupInfo, engine: &impl Engine) -> Result<(), String> {
     let file = File::open(folder.join("store.bin")).map_err(|e| format!("store.bin: {e}"))?;
     let mut reader = BufReader::with_capacity(1 << 20, file);
     let (mut batch, mut size) = (Vec::new(), 0);

@@ -3,19 +3,20 @@
 use crate::error::Error;
 use crate::gateway::Gateway;
 use crate::ledger::chain_of;
+use crate::service::doomed::{Doomed, Tagged};
 use crate::service::holds::{Hold, HoldReason};
-use crate::service::items::whole;
 use crate::tables;
-use oap_identity::{DeletionId, Hash, ItemId, ScopeId, Timestamp, json};
+use oap_identity::{DeletionId, Hash, ItemId, ScopeId, Timestamp};
 use oap_memory::Head;
 use oap_memory::chain::Event;
+use oap_memory::deletion::{Cascade, DeletionReceipt, DeletionScope, Exception, Method, Reason};
 use oap_memory::receipt::{ReceiptType, item_tag};
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-use std::collections::{BTreeMap, BTreeSet};
+use serde_json::Value;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// Most items that one deletion erases; the report says how many remain.
+/// Most items that one deletion erases or sets aside under a hold, what follows them included; the report says how many remain.
 pub const MAX_DELETED: usize = 10_000;
 
 /// What to delete: every item that one of the lists names, or all.
@@ -67,53 +68,56 @@ pub struct CascadeReport {
     pub derived: Vec<ItemId>,
     /// The grants whose slice became smaller.
     pub grants_shrunk: Vec<oap_identity::GrantId>,
-    /// Items that the request selects and that are still here: more than one deletion takes; ask again.
+    /// Items that the request selects, or that follow one, and that are still here: more than one deletion takes; ask again.
     #[serde(default)]
     pub remaining: usize,
     /// Items under a legal hold: taken out of every view now, erased when the hold ends.
     #[serde(default)]
     pub held: Vec<ItemId>,
-    /// Named items that were not there.
+    /// Named items that were not there: never, or erased before.
     pub not_found: Vec<ItemId>,
 }
 
 impl Gateway {
     /// Erases items and everything that was made from them. When this returns their keys are overwritten.
     ///
+    /// What is erased is selected in the transaction that erases it; an item that another deletion took meanwhile counts as gone.
+    ///
     /// # Errors
     /// [`Error::Member`] for a request that names nothing.
     pub async fn delete(self: &Arc<Self>, request: DeleteRequest) -> Result<Deleted, Error> {
         let received = self.clock.now();
-        let mut report = self.select(&request)?;
-        let holds = self.holds()?;
-        let all: Vec<ItemId> = report.erased.iter().chain(&report.derived).copied().collect();
-        let (held, doomed): (Vec<ItemId>, Vec<ItemId>) =
-            all.iter().partition(|item| holds.contains_key(item));
-        let exceptions: Vec<Hold> = held.iter().filter_map(|item| holds.get(item).cloned()).collect();
-        report.erased.retain(|item| !holds.contains_key(item));
-        report.derived.retain(|item| !holds.contains_key(item));
-        report.held.clone_from(&held);
-        report.grants_shrunk = self.shrunk(&all);
+        check(&request)?;
+        let tagged = if request.provenance_tags.is_empty() {
+            Tagged::default()
+        } else {
+            let (gateway, request) = (self.clone(), request.clone());
+            let looked = tokio::task::spawn_blocking(move || Tagged::look(&gateway, &request));
+            looked.await.map_err(|_| Error::Corrupt("looking for tags failed".into()))?
+        };
         let gateway = self.clone();
         let stored = self
             .commit(move |w| {
-                let mut by_scope: BTreeMap<ScopeId, Vec<String>> = BTreeMap::new();
-                for item in &doomed {
+                w.tx.use_reserve();
+                let doomed = w.doomed(&request, &tagged)?;
+                let mut by_scope: BTreeSet<ScopeId> = BTreeSet::new();
+                let mut gone = Vec::with_capacity(doomed.order.len());
+                for item in &doomed.order {
                     let (_, head) = tables::head(w.tx, *item)?;
-                    w.erase(*item, Event::Erase)?;
-                    by_scope.entry(head.scope_id).or_default().push(item.to_string());
+                    gone.push(item_tag(*item, w.erase(*item, Event::Erase)?.commitment));
+                    by_scope.insert(head.scope_id);
                 }
-                for item in &held {
+                for item in doomed.held.keys() {
                     w.await_end(*item)?;
                 }
-                let receipt = deletion_receipt(w, received, &request, &exceptions)?;
+                let held: Vec<Hold> = doomed.held.values().cloned().collect();
+                let report = gateway.report(doomed);
+                let receipt = deletion_receipt(w, received, &request, gone, &report, &held)?;
                 let hash = Hash::of_canonical(&receipt)?;
-                let scopes: Vec<ScopeId> = if by_scope.is_empty() {
-                    vec![gateway.config.default_scope.clone()]
-                } else {
-                    by_scope.into_keys().collect()
-                };
-                for scope in scopes {
+                if by_scope.is_empty() {
+                    by_scope.insert(gateway.config.default_scope.clone());
+                }
+                for scope in by_scope {
                     let agent = gateway.principal.as_str();
                     let mut draft = gateway.draft(ReceiptType::Deletion, "memory.delete", agent);
                     draft.rules = vec!["principal".to_owned()];
@@ -121,107 +125,29 @@ impl Gateway {
                     draft.output_hash = Some(hash);
                     w.receipt(&chain_of(&scope), draft)?;
                 }
-                Ok(receipt)
+                Ok((receipt, report))
             })
             .await?;
-        if let Some(embeddings) = &self.embeddings {
-            embeddings.clear();
-        }
+        let (deletion_receipt, cascade_report) = stored.into_inner();
         metrics::counter!("oap_items_erased_total")
-            .increment((report.erased.len() + report.derived.len()) as u64);
-        Ok(Deleted { deletion_receipt: stored.into_inner(), cascade_report: report })
+            .increment((cascade_report.erased.len() + cascade_report.derived.len()) as u64);
+        Ok(Deleted { deletion_receipt, cascade_report })
     }
 
-    fn select(&self, request: &DeleteRequest) -> Result<CascadeReport, Error> {
-        let unnamed = request.items.is_empty()
-            && request.labels.is_empty()
-            && request.subjects.is_empty()
-            && request.scopes.is_empty()
-            && request.provenance_tags.is_empty();
-        let timed = request.captured_after.is_some() || request.captured_before.is_some();
-        if unnamed && !timed && !request.all {
-            let fix = "name items, labels, subjects, scopes, provenance tags or times, or say all";
-            return Err(Error::Member("items", fix.into()));
+    fn report(&self, doomed: Doomed) -> CascadeReport {
+        CascadeReport {
+            grants_shrunk: self.shrunk(&doomed.heads),
+            erased: doomed.erased.into_iter().collect(),
+            derived: doomed.derived.into_iter().collect(),
+            held: doomed.held.into_keys().collect(),
+            not_found: doomed.not_found,
+            remaining: doomed.remaining,
         }
-        if request.captured_after.zip(request.captured_before).is_some_and(|(after, before)| before <= after)
-        {
-            return Err(Error::Member("captured_before", "must be later than captured_after".into()));
-        }
-        let heads = self.catalog.all();
-        let named: BTreeSet<ItemId> = request.items.iter().copied().collect();
-        let mut erased: BTreeSet<ItemId> = heads
-            .iter()
-            .filter(|head| {
-                request.captured_after.is_none_or(|after| head.captured_at >= after)
-                    && request.captured_before.is_none_or(|before| head.captured_at < before)
-            })
-            .filter(|head| {
-                request.all
-                    || (unnamed && timed)
-                    || named.contains(&head.item_id)
-                    || head.labels.iter().any(|label| request.labels.contains(label))
-                    || head.subject_entity_id.as_ref().is_some_and(|s| request.subjects.contains(s))
-                    || request.scopes.contains(&head.scope_id)
-                    || self.is_tagged(head, &request.provenance_tags)
-            })
-            .map(|head| head.item_id)
-            .collect();
-        let mut remaining = 0;
-        if let Some(first) = erased.iter().nth(MAX_DELETED).copied() {
-            remaining = erased.split_off(&first).len();
-        }
-        // What was made from an erased item follows it, and what was made from that.
-        let mut gone = erased.clone();
-        loop {
-            let before = gone.len();
-            for head in &heads {
-                if head.derived_from.iter().any(|source| gone.contains(source)) {
-                    gone.insert(head.item_id);
-                }
-            }
-            if gone.len() == before {
-                break;
-            }
-        }
-        Ok(CascadeReport {
-            not_found: named.difference(&gone).copied().collect(),
-            derived: gone.difference(&erased).copied().collect(),
-            erased: erased.into_iter().collect(),
-            grants_shrunk: Vec::new(),
-            held: Vec::new(),
-            remaining,
-        })
-    }
-
-    /// Whether an item has one of these provenance tags.
-    fn is_tagged(&self, head: &Head, tags: &[String]) -> bool {
-        if tags.is_empty() {
-            return false;
-        }
-        let Ok(committed) = tables::version(&self.store, head.item_id, head.version_seq) else {
-            return false;
-        };
-        let own = item_tag(head.item_id, committed.commitment());
-        let Ok(item) = whole(&committed) else { return false };
-        let provenance = item.get("provenance");
-        tags.iter().any(|tag| {
-            *tag == own
-                || tag.split_once('=').is_some_and(|(member, value)| {
-                    match provenance.and_then(|p| p.get(member)) {
-                        Some(Value::String(text)) => text == value,
-                        Some(other) => {
-                            serde_json::from_str::<Value>(value).is_ok_and(|value| value == *other)
-                        }
-                        None => false,
-                    }
-                })
-        })
     }
 
     /// The active grants that admit one of the items.
-    fn shrunk(&self, items: &[ItemId]) -> Vec<oap_identity::GrantId> {
+    fn shrunk(&self, heads: &[Arc<Head>]) -> Vec<oap_identity::GrantId> {
         let now = self.clock.now();
-        let heads: Vec<_> = items.iter().filter_map(|item| self.catalog.get(*item)).collect();
         let keys = self.keys();
         self.shelf
             .all()
@@ -239,34 +165,64 @@ impl Gateway {
     }
 }
 
+fn check(request: &DeleteRequest) -> Result<(), Error> {
+    if request.is_unnamed() && !request.is_timed() && !request.all {
+        let fix = "name items, labels, subjects, scopes, provenance tags or times, or say all";
+        return Err(Error::Member("items", fix.into()));
+    }
+    if request.captured_after.zip(request.captured_before).is_some_and(|(after, before)| before <= after) {
+        return Err(Error::Member("captured_before", "must be later than captured_after".into()));
+    }
+    Ok(())
+}
+
+/// What was destroyed, with what followed, signed.
 fn deletion_receipt(
     w: &crate::ledger::Writing,
     received: Timestamp,
     request: &DeleteRequest,
+    mut gone: Vec<String>,
+    report: &CascadeReport,
     exceptions: &[Hold],
 ) -> Result<Value, Error> {
     let gateway = w.gateway;
-    let mut receipt = json!({
-        "receipt_id": DeletionId::new(w.now, &*gateway.random),
-        "tool_did": gateway.principal,
-        "principal_did": gateway.principal,
-        "request_received_at": received,
-        "completed_at": w.now.max(received),
-        "method": "cryptographic_erasure",
-        "scope": {
-            "data_classes": ["memory_item"],
-            "provenance_tags": request.provenance_tags,
-            "subprocessors_propagated_to": [],
+    gone.sort_unstable();
+    let kept: BTreeSet<(Reason, String)> =
+        exceptions.iter().map(|hold| (reason(hold.reason), hold.until.date())).collect();
+    let receipt = DeletionReceipt {
+        receipt_id: DeletionId::new(w.now, &*gateway.random),
+        tool_did: gateway.principal.clone(),
+        principal_did: gateway.principal.clone(),
+        scope_id: None,
+        request_received_at: received,
+        completed_at: w.now.max(received),
+        method: Method::CryptographicErasure,
+        scope: DeletionScope {
+            data_classes: vec!["memory_item".to_owned()],
+            provenance_tags: request.provenance_tags.clone(),
+            subprocessors_propagated_to: Vec::new(),
+            items: gone,
+            cascade: Cascade {
+                named: report.erased.clone(),
+                derived: report.derived.clone(),
+                held: report.held.clone(),
+                not_found: report.not_found.clone(),
+                grants_shrunk: report.grants_shrunk.clone(),
+                remaining: report.remaining as u64,
+            },
         },
-    });
-    if !exceptions.is_empty() {
-        let stated = exceptions.iter().map(|hold| (hold.reason, hold.until.date()));
-        let stated: BTreeSet<(HoldReason, String)> = stated.collect();
-        let stated = stated.iter().map(|(reason, until)| json!({"reason": reason, "retention_until": until}));
-        receipt["exceptions"] = Value::Array(stated.collect());
+        exceptions: kept
+            .into_iter()
+            .map(|(reason, retention_until)| Exception { reason, retention_until })
+            .collect(),
+    };
+    Ok(receipt.sign(w.keys.current())?)
+}
+
+const fn reason(hold: HoldReason) -> Reason {
+    match hold {
+        HoldReason::LegalHold => Reason::LegalHold,
+        HoldReason::RegulatoryRetention => Reason::RegulatoryRetention,
+        HoldReason::OngoingDispute => Reason::OngoingDispute,
     }
-    let signer = w.keys.current();
-    let value = signer.sign(&json::canonical(&receipt)?);
-    receipt["signature"] = json!({"alg": "EdDSA", "kid": signer.kid(), "value": value});
-    Ok(receipt)
 }

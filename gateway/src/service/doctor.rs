@@ -1,5 +1,6 @@
 //! What is wrong with a gateway, and what to do about it.
 
+use crate::clock::{ClockInfo, Standing};
 use crate::error::Error;
 use crate::gateway::Gateway;
 use crate::tables::{self, LINKS, RECEIPT_PLACES, RECEIPTS, TOMBSTONES, VERSIONS};
@@ -32,6 +33,9 @@ pub struct Finding {
     pub soon: Vec<String>,
     /// What to do then.
     pub fix: &'static str,
+    /// What else is known of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
 }
 
 impl Gateway {
@@ -46,7 +50,7 @@ impl Gateway {
             if more > 0 {
                 wrong.push(format!("and {more} more"));
             }
-            Finding { part, looked_at, wrong, soon: Vec::new(), fix }
+            Finding { part, looked_at, wrong, soon: Vec::new(), fix, note: None }
         };
         let heads = self.catalog.all();
         let (proofs, versions) = self.examine_items(&heads)?;
@@ -55,7 +59,7 @@ impl Gateway {
             Err(error) => (0, vec![error.to_string()]),
         };
         let (receipts, places) = self.examine_receipts()?;
-        Ok(vec![
+        let mut findings = vec![
             finding(
                 "store and vault",
                 1,
@@ -86,8 +90,30 @@ impl Gateway {
                 places,
                 "the index does not fit the log: restore the last backup, or report it as a fault of this program",
             ),
+            finding(
+                "clock",
+                1,
+                self.examine_clock(),
+                "set the system's clock right; where it is right already, `oap-memory clock accept`",
+            ),
             self.grants_finding(),
-        ])
+        ];
+        if let Some(store) = findings.first_mut() {
+            store.note = Some(format!("engine {}", self.store.engine()));
+        }
+        Ok(findings)
+    }
+
+    fn examine_clock(&self) -> Vec<String> {
+        let ClockInfo { clock, mark, standing } = self.clock_info();
+        let how = match standing {
+            Standing::Believed => return Vec::new(),
+            Standing::Behind => "behind",
+            Standing::Ahead => "far ahead of",
+        };
+        vec![format!(
+            "it says {clock}, {how} the latest time known, {mark}: grants are not served and nothing is swept"
+        )]
     }
 
     fn examine_items(&self, heads: &[Arc<Head>]) -> Result<(Vec<String>, Looked), Error> {
@@ -130,6 +156,7 @@ impl Gateway {
         let whole = views::load(&self.store, head).map_err(|e| e.to_string())?;
         let all = whole.committed.disclosures().iter();
         let mut item = crate::service::items::whole(&whole.committed).map_err(|e| e.to_string())?;
+        item.insert("status".to_owned(), json!(head.status));
         let parse = |text: &String| serde_json::from_str::<Value>(text).map_err(|e| e.to_string());
         let chain: Vec<Value> = whole.chain.iter().map(parse).collect::<Result<_, _>>()?;
         let length = chain.len();

@@ -1,66 +1,203 @@
-//! The list of what was erased, kept apart from backups: whoever restores one replays it, so that nothing comes back
-//! that was erased since (protocol section 11).
+//! The list of what was ended for good, kept apart from backups: whoever restores one replays it, so that nothing comes back that was
+//! erased, revoked or taken back since (protocol section 11).
 //!
-//! One line a transaction: `{"at", "items", "previous", "signature"}`, where `previous` is the hash of the line before. It
-//! is written once the erasure is durable; what a crash kept from it is added at the next start.
+//! One line a transaction, written once it is durable; what a crash kept from it is added at the next start. A line of version 2 is
+//! `{"v": 2, "at", "items", "grants", "bridges", "consents", "keys", "chains", "previous", "mac"}`, what is empty left out: `previous` is
+//! the hash of the line before, `mac` an HMAC-SHA256 over the canonical rest under a key of the gateway's that no rotation changes, so
+//! that every backup can check it. `keys` is the state of all signing keys, `chains` the receipt chains that grew since the line before.
+//! A line of version 1 is `{"at", "items", "previous", "signature"}`; such a list is read, and written anew when a gateway opens it.
 
 use crate::error::Error;
+use crate::files;
 use crate::gateway::Gateway;
-use crate::tables::TOMBSTONES;
+use crate::home::write_private;
+use crate::keyring::Keyring;
+use crate::service::audit::ChainInfo;
+use crate::service::gates::StoredBridge;
+use crate::tables::{BRIDGES, REVOKED, TOMBSTONES, WITHDRAWN, decode};
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use hmac::{Hmac, Mac};
 use oap_identity::json::{self, canonical};
-use oap_identity::signed::{UnverifiedSignature, sign_document};
-use oap_identity::{DidDocument, Hash, ItemId, Signer, Timestamp};
+use oap_identity::signed::UnverifiedSignature;
+use oap_identity::{BridgeId, DidDocument, GrantId, Hash, ItemId, Timestamp};
 use oap_memory::lines::lines;
 use oap_memory::receipt::GENESIS;
+use oap_store::{Space, Table};
 use serde::{Deserialize, Serialize};
-use serde_json::json;
-use std::collections::BTreeSet;
-use std::fs::OpenOptions;
-use std::io::Write;
+use serde_json::Value;
+use sha2::Sha256;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Write};
 use std::ops::ControlFlow;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 /// Longest line, in bytes.
 const MAX_LINE: usize = 4 << 20;
+/// Most ids of one sort in a line.
+const MAX_IDS: usize = 10_000;
+/// The version that is written.
+const VERSION: u32 = 2;
 
-/// One line.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+/// A consent that was taken back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Withdrawn {
+    /// The grant, by [`crate::shelf::GrantKey::id`].
+    pub grant: GrantId,
+    /// When.
+    pub at: Timestamp,
+}
+
+/// Where a signing key stands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct KeyState {
+    /// Its name in the DID document.
+    pub fragment: String,
+    /// Since when it is compromised.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub revoked_at: Option<Timestamp>,
+}
+
+/// How far a receipt chain had come.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ChainEnd {
+    /// Its name.
+    pub chain: String,
+    /// Its entries, heads included.
+    pub length: u64,
+    /// The hash of its last entry.
+    pub tip: Option<Hash>,
+}
+
+impl From<ChainInfo> for ChainEnd {
+    fn from(ChainInfo { chain, length, tip, .. }: ChainInfo) -> Self {
+        Self { chain, length, tip }
+    }
+}
+
+/// What a transaction ended for good.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Ended {
+    /// Items that were erased.
+    pub items: Vec<ItemId>,
+    /// Grants that were revoked, by [`crate::shelf::GrantKey::id`].
+    pub grants: Vec<GrantId>,
+    /// Bridges that were taken back.
+    pub bridges: Vec<BridgeId>,
+    /// Consents that were taken back.
+    pub consents: Vec<Withdrawn>,
+    /// Whether signing keys were changed.
+    pub keys: bool,
+    /// Whether replaced versions were erased: nothing that a list has to know, for a backup's item is as it was then.
+    pub versions: bool,
+}
+
+impl Ended {
+    /// Whether it is nothing.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// One line of version 2, but for its `mac`.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Entry {
+    v: u32,
+    at: Option<Timestamp>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    items: Vec<ItemId>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    grants: Vec<GrantId>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    bridges: Vec<BridgeId>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    consents: Vec<Withdrawn>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    keys: Vec<KeyState>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    chains: Vec<ChainEnd>,
+    previous: String,
+}
+
+/// One line of version 1, but for its signature.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FormerEntry {
     at: Timestamp,
     items: Vec<ItemId>,
     previous: String,
 }
 
-/// The list, open for more.
-pub struct Erasures {
-    path: PathBuf,
-    last: Mutex<String>,
-}
-
 /// What a list says.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Listed {
     /// Every item that was erased.
     pub items: BTreeSet<ItemId>,
+    /// Every grant that was revoked.
+    pub grants: BTreeSet<GrantId>,
+    /// Every bridge that was taken back.
+    pub bridges: BTreeSet<BridgeId>,
+    /// When a consent was last taken back, by grant.
+    pub consents: BTreeMap<GrantId, Timestamp>,
+    /// The signing keys, as last told.
+    pub keys: Vec<KeyState>,
+    /// The chains, as last told.
+    pub chains: BTreeMap<String, ChainEnd>,
+    /// Since when more than erasures is listed: the first line that tells of keys.
+    pub since: Option<Timestamp>,
+    /// When the last line was written.
+    pub at: Option<Timestamp>,
+    /// Whether there are lines of version 1.
+    is_former: bool,
     last: Option<String>,
+    /// Bytes up to the last line that is whole: what a crash left after it was never promised.
+    whole: u64,
+}
+
+impl Listed {
+    fn take(&mut self, entry: Entry) {
+        if !entry.keys.is_empty() {
+            self.since = self.since.or(entry.at);
+        }
+        self.at = entry.at;
+        self.items.extend(entry.items);
+        self.grants.extend(entry.grants);
+        self.bridges.extend(entry.bridges);
+        for Withdrawn { grant, at } in entry.consents {
+            let known = self.consents.entry(grant).or_insert(at);
+            *known = at.max(*known);
+        }
+        if !entry.keys.is_empty() {
+            self.keys = entry.keys;
+        }
+        self.chains.extend(entry.chains.into_iter().map(|end| (end.chain.clone(), end)));
+    }
 }
 
 /// Reads a list and checks every line of it.
 ///
 /// # Errors
 /// The line, and what is wrong with it.
-pub fn read(path: &Path, owner: &DidDocument) -> Result<Listed, String> {
+pub fn read(path: &Path, keys: &Keyring) -> Result<Listed, String> {
     let mut listed = Listed::default();
     if !path.exists() {
         return Ok(listed);
     }
-    let file = std::fs::File::open(path).map_err(|e| e.to_string())?;
+    let failed = |e: io::Error| e.to_string();
+    listed.whole = whole(File::open(path).map_err(failed)?).map_err(failed)?;
+    let file = File::open(path).map_err(failed)?.take(listed.whole);
     let mut wrong = None;
+    let mac_key = keys.list_key();
     let read = lines(file, MAX_LINE, |number, line| {
-        let checked = line.ok_or("too long".to_owned()).and_then(|line| entry(line, &mut listed, owner));
+        let checked = line
+            .ok_or("too long".to_owned())
+            .and_then(|line| check(line, &mut listed, &mac_key, keys.document()));
         match checked {
             Ok(()) => ControlFlow::Continue(()),
             Err(why) => {
@@ -69,117 +206,363 @@ pub fn read(path: &Path, owner: &DidDocument) -> Result<Listed, String> {
             }
         }
     });
-    read.map_err(|e| e.to_string())?;
+    read.map_err(failed)?;
     wrong.map_or(Ok(listed), Err)
 }
 
-fn entry(line: &[u8], listed: &mut Listed, owner: &DidDocument) -> Result<(), String> {
+/// Bytes up to the last line feed.
+fn whole(mut file: File) -> io::Result<u64> {
+    let (mut read, mut whole) = (0, 0);
+    let mut buffer = [0; 8192];
+    loop {
+        let length = file.read(&mut buffer)?;
+        if length == 0 {
+            return Ok(whole);
+        }
+        if let Some(at) = buffer[..length].iter().rposition(|byte| *byte == b'\n') {
+            whole = read + at as u64 + 1;
+        }
+        read += length as u64;
+    }
+}
+
+fn check(line: &[u8], listed: &mut Listed, mac_key: &[u8; 32], owner: &DidDocument) -> Result<(), String> {
     let document = json::parse(line).map_err(|e| e.to_string())?;
     let mut members = document.clone();
-    if let Some(members) = members.as_object_mut() {
-        members.remove("signature");
+    let mut take = |name: &str| members.as_object_mut().and_then(|members| members.remove(name));
+    let (mac, signature) = (take("mac"), take("signature"));
+    let follows = |previous: &str| {
+        let expected = listed.last.as_deref().unwrap_or(GENESIS);
+        if previous == expected { Ok(()) } else { Err("it does not follow the line before it".to_owned()) }
+    };
+    if let Some(mac) = mac {
+        let text = canonical(&members).map_err(|e| e.to_string())?;
+        let given = mac.as_str().and_then(|mac| URL_SAFE_NO_PAD.decode(mac).ok()).unwrap_or_default();
+        authenticator(mac_key, &text)
+            .verify_slice(&given)
+            .map_err(|_| "it is not one of this gateway's: its mac does not hold")?;
+        let entry: Entry = json::from_value(members).map_err(|e| e.to_string())?;
+        if entry.v != VERSION {
+            return Err(format!("version {}; this program reads up to {VERSION}", entry.v));
+        }
+        follows(&entry.previous)?;
+        listed.take(entry);
+    } else {
+        // Only at the beginning, where an older program wrote it.
+        if signature.is_none() || listed.since.is_some() {
+            return Err("it has no mac".into());
+        }
+        let entry: FormerEntry = json::from_value(members).map_err(|e| e.to_string())?;
+        follows(&entry.previous)?;
+        let signature = UnverifiedSignature::of(&document).map_err(|e| e.to_string())?;
+        let key = owner.key(signature.kid()).ok_or("it is signed by an unknown key")?;
+        signature.verify(key, entry.at).map_err(|e| e.to_string())?;
+        listed.items.extend(entry.items);
+        listed.at = Some(entry.at);
+        listed.is_former = true;
     }
-    let entry: Entry = json::from_value(members).map_err(|e| e.to_string())?;
-    if entry.previous != listed.last.clone().unwrap_or_else(|| GENESIS.to_owned()) {
-        return Err("it does not follow the line before it".into());
-    }
-    let signature = UnverifiedSignature::of(&document).map_err(|e| e.to_string())?;
-    let key = owner.key(signature.kid()).ok_or("it is signed by an unknown key")?;
-    signature.verify(key, entry.at).map_err(|e| e.to_string())?;
-    listed.items.extend(entry.items);
     listed.last = Some(Hash::of(line).to_string());
     Ok(())
 }
 
+fn authenticator(key: &[u8; 32], text: &[u8]) -> Hmac<Sha256> {
+    let mut mac = <Hmac<Sha256> as Mac>::new_from_slice(key)
+        .unwrap_or_else(|_| unreachable!("HMAC takes a key of any length"));
+    mac.update(text);
+    mac
+}
+
+/// The list, open for more.
+pub struct Erasures {
+    path: PathBuf,
+    key: zeroize::Zeroizing<[u8; 32]>,
+    state: Mutex<State>,
+}
+
+#[derive(Clone)]
+struct State {
+    last: String,
+    /// The lengths of the chains as last told.
+    chains: BTreeMap<String, u64>,
+    /// When the last line was written.
+    at: Option<Timestamp>,
+}
+
 impl Erasures {
-    /// Opens the list of a gateway. One that does not hold, because it was changed or its key was revoked, is put aside
-    /// and written anew from what the store knows.
+    /// Opens the list of a gateway. One that does not hold is put aside and written anew from what the store knows; one of an
+    /// older version is written anew from what it says.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] when it cannot be put aside.
-    pub fn open(path: &Path, owner: &DidDocument) -> Result<(Self, Listed), Error> {
-        let listed = match read(path, owner) {
+    /// [`Error::Corrupt`] when it cannot be put aside or written.
+    pub fn open(path: &Path, keys: &Keyring, now: Timestamp) -> Result<(Self, Listed), Error> {
+        let corrupt = |e: String| Error::Corrupt(format!("the list of erasures: {e}"));
+        let mut listed = match read(path, keys) {
             Ok(listed) => listed,
             Err(why) => {
                 tracing::error!(%why, "the list of erasures does not hold: it is put aside and written anew");
-                let aside = path.with_extension("broken");
-                std::fs::rename(path, &aside)
-                    .map_err(|e| Error::Corrupt(format!("the list of erasures: {why}; {e}")))?;
+                std::fs::rename(path, path.with_extension("broken"))
+                    .map_err(|e| corrupt(format!("{why}; {e}")))?;
                 Listed::default()
             }
         };
-        let last = listed.last.clone().unwrap_or_else(|| GENESIS.to_owned());
-        Ok((Self { path: path.to_owned(), last: Mutex::new(last) }, listed))
+        let list = Self {
+            path: path.to_owned(),
+            key: keys.list_key(),
+            state: Mutex::new(State {
+                last: listed.last.clone().unwrap_or_else(|| GENESIS.to_owned()),
+                chains: listed.chains.iter().map(|(name, end)| (name.clone(), end.length)).collect(),
+                at: listed.at,
+            }),
+        };
+        if listed.is_former {
+            // It says nothing of revocations yet: `since` stays unset until the gateway has told of them.
+            let mut state = list.state.lock().unwrap_or_else(PoisonError::into_inner);
+            state.last = GENESIS.to_owned();
+            let (all, mut text) = (listed.items.iter().copied().collect::<Vec<_>>(), Vec::new());
+            for items in all.chunks(MAX_IDS) {
+                let entry = Entry { items: items.to_vec(), ..Entry::default() };
+                text.extend(
+                    list.line(&mut state, entry, listed.at.unwrap_or(now))
+                        .map_err(|e| corrupt(e.to_string()))?,
+                );
+            }
+            write_private(path, &text).map_err(|e| corrupt(e.to_string()))?;
+            listed.last = Some(state.last.clone());
+            drop(state);
+        } else if listed.last.is_some() {
+            // What a crash left after the last whole line.
+            let file = OpenOptions::new().write(true).open(path).map_err(|e| corrupt(e.to_string()))?;
+            file.set_len(listed.whole).map_err(|e| corrupt(e.to_string()))?;
+        }
+        Ok((list, listed))
     }
 
-    /// Adds items, and waits until they are on disk.
-    pub(crate) fn add(&self, items: Vec<ItemId>, at: Timestamp, signer: &Signer) -> std::io::Result<()> {
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut document = json!({"at": at, "items": items, "previous": *last});
-        sign_document(&mut document, signer).map_err(std::io::Error::other)?;
-        let line = canonical(&document).map_err(std::io::Error::other)?;
-        let mut file = OpenOptions::new().append(true).create(true).mode(0o600).open(&self.path)?;
-        file.write_all(&[line.as_slice(), b"\n"].concat())?;
-        file.sync_data()?;
-        *last = Hash::of(&line).to_string();
+    /// A line, and the state after it.
+    fn line(&self, state: &mut State, entry: Entry, at: Timestamp) -> io::Result<Vec<u8>> {
+        let entry = Entry { v: VERSION, at: Some(at), previous: state.last.clone(), ..entry };
+        let text = canonical(&entry).map_err(io::Error::other)?;
+        let mut document: Value = json::parse(&text).map_err(io::Error::other)?;
+        let mac = authenticator(&self.key, &text).finalize().into_bytes();
+        document["mac"] = Value::String(URL_SAFE_NO_PAD.encode(mac));
+        let mut line = canonical(&document).map_err(io::Error::other)?;
+        state.last = Hash::of(&line).to_string();
+        state.chains.extend(entry.chains.into_iter().map(|end| (end.chain, end.length)));
+        state.at = Some(at);
+        line.push(b'\n');
+        Ok(line)
+    }
+
+    /// Adds what was ended and the chains that grew, and waits until it is on disk. Nothing where neither is.
+    fn add(
+        &self,
+        ended: Ended,
+        keys: &Keyring,
+        chains: Vec<ChainEnd>,
+        at: Timestamp,
+        space: &Space,
+    ) -> io::Result<()> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_new = state.last == GENESIS;
+        let Ended { mut items, mut grants, mut bridges, mut consents, keys: changed, versions: _ } = ended;
+        let grown = chains.into_iter().filter(|end| state.chains.get(&end.chain) != Some(&end.length));
+        let mut chains: Vec<ChainEnd> = grown.collect();
+        let mut states = if changed || is_new { keys.states() } else { Vec::new() };
+        let (mut text, mut after) = (Vec::new(), state.clone());
+        while !(items.is_empty()
+            && grants.is_empty()
+            && bridges.is_empty()
+            && consents.is_empty()
+            && states.is_empty()
+            && chains.is_empty())
+        {
+            let entry = Entry {
+                items: some(&mut items),
+                grants: some(&mut grants),
+                bridges: some(&mut bridges),
+                consents: some(&mut consents),
+                keys: std::mem::take(&mut states),
+                chains: some(&mut chains),
+                ..Entry::default()
+            };
+            text.extend(self.line(&mut after, entry, at)?);
+        }
+        if text.is_empty() {
+            return Ok(());
+        }
+        let mut file = files::append(&self.path)?;
+        let before = file.metadata()?.len();
+        space.finish(|| {
+            let written = file.write_all(&text).and_then(|()| file.sync_data());
+            // Half a line would break the list for all that follow.
+            written.inspect_err(|_| drop(file.set_len(before)))
+        })?;
+        *state = after;
         Ok(())
+    }
+
+    /// When the last line was written.
+    pub(crate) fn told_at(&self) -> Option<Timestamp> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).at
     }
 }
 
+/// The first ids of a list, taken out.
+fn some<T>(all: &mut Vec<T>) -> Vec<T> {
+    let rest = all.split_off(all.len().min(MAX_IDS));
+    std::mem::replace(all, rest)
+}
+
 impl Gateway {
-    /// Tells the list of erased items; a list that cannot be written is told of in the log, and made up for at the next
-    /// start.
-    pub(crate) fn list_erased(&self, items: Vec<ItemId>, at: Timestamp) {
+    /// Tells the list of what a transaction ended, and the caches; a list that cannot be written is told of in the log, and made up for at the
+    /// next start.
+    pub(crate) fn tell_ended(&self, ended: Ended, at: Timestamp) {
+        if (ended.versions || !ended.items.is_empty())
+            && let Some(embeddings) = &self.embeddings
+        {
+            embeddings.clear();
+        }
+        self.tell(ended, at);
+    }
+
+    fn tell(&self, ended: Ended, at: Timestamp) {
         let Some(erasures) = &self.erasures else { return };
-        if let Err(error) = erasures.add(items, at, self.keys().current()) {
+        let chains = self.chain_list().unwrap_or_default().into_iter().map(ChainEnd::from).collect();
+        if let Err(error) = erasures.add(ended, &self.keys(), chains, at, self.store.space()) {
             tracing::error!(%error, "the list of erasures cannot be written");
         }
     }
 
-    fn tombstones(&self) -> Result<Vec<ItemId>, Error> {
-        let mut items = Vec::new();
-        for pair in self.store.scan(TOMBSTONES, &[], None, false) {
-            let (key, _) = pair?;
-            items.extend(key.first_chunk::<16>().map(|bytes| ItemId::from_bytes(*bytes)));
-        }
-        Ok(items)
+    /// Tells the list how far the receipt chains have come.
+    pub fn tell_chains(&self) {
+        self.tell(Ended::default(), self.clock.now());
     }
 
-    /// Adds to the list what a crash kept from it. A list without a line is begun: whoever restores a backup of a home that
-    /// never erased anything has one too.
+    /// Adds to the list what a crash, or an older program, kept from it. A list that does not tell of keys yet is begun: whoever
+    /// restores a backup of a home that never ended anything has one too.
     pub(crate) fn make_up(&self, listed: &Listed) -> Result<(), Error> {
-        let mut missing = self.tombstones()?;
-        missing.retain(|item| !listed.items.contains(item));
-        if !missing.is_empty() || listed.last.is_none() {
-            self.list_erased(missing, self.clock.now());
+        let now = self.clock.now();
+        let mut missing = Ended::default();
+        missing.items = ids(self, TOMBSTONES, |id| Some(ItemId::from_bytes(id)))?;
+        missing.items.retain(|item| !listed.items.contains(item));
+        missing.grants = ids(self, REVOKED, |id| Some(GrantId::from_bytes(id)))?;
+        missing.grants.retain(|grant| !listed.grants.contains(grant));
+        for pair in self.store.scan(BRIDGES, &[], None, false) {
+            let (key, bytes) = pair?;
+            let revoked = decode::<StoredBridge>(&bytes)?.revoked_at.is_some();
+            let id = key.first_chunk::<16>().map(|id| BridgeId::from_bytes(*id));
+            missing.bridges.extend(id.filter(|id| revoked && !listed.bridges.contains(id)));
+        }
+        for pair in self.store.scan(WITHDRAWN, &[], None, false) {
+            let (key, bytes) = pair?;
+            let Some(grant) = key.first_chunk::<16>().map(|id| GrantId::from_bytes(*id)) else { continue };
+            let at: Timestamp = decode(&bytes)?;
+            if listed.consents.get(&grant).is_none_or(|known| *known < at) {
+                missing.consents.push(Withdrawn { grant, at });
+            }
+        }
+        missing.keys = listed.keys != self.keys().states();
+        if !missing.is_empty() || listed.since.is_none() {
+            self.tell(missing, now);
         }
         Ok(())
     }
+}
 
-    /// Erases what a list says was erased and what is here nevertheless; how many items that were.
-    ///
-    /// # Errors
-    /// [`Error::Store`].
-    pub async fn replay(self: &std::sync::Arc<Self>, listed: &Listed) -> Result<usize, Error> {
-        let back: Vec<ItemId> =
-            listed.items.iter().copied().filter(|item| self.catalog.get(*item).is_some()).collect();
-        let count = back.len();
-        for batch in back.chunks(500) {
-            let batch = batch.to_vec();
-            self.commit(move |w| {
-                for item in batch {
-                    w.erase(item, oap_memory::chain::Event::Erase)?;
-                }
-                Ok(())
-            })
-            .await?;
+fn ids<T>(gateway: &Gateway, table: Table, id: impl Fn([u8; 16]) -> Option<T>) -> Result<Vec<T>, Error> {
+    let mut found = Vec::new();
+    for pair in gateway.store.scan(table, &[], None, false) {
+        let (key, _) = pair?;
+        found.extend(key.first_chunk::<16>().and_then(|bytes| id(*bytes)));
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::keyring::StoredKeys;
+    use oap_identity::random::Seeded;
+    use oap_identity::signed::sign_document;
+    use serde_json::json;
+
+    fn keys() -> Keyring {
+        let stored = StoredKeys::generate(&Seeded::new(1), Timestamp::from_millis(0));
+        Keyring::new(&"did:web:user.example".parse().unwrap(), stored).unwrap()
+    }
+
+    fn item(n: u8) -> ItemId {
+        ItemId::from_bytes([n; 16])
+    }
+
+    fn erased(n: u8) -> Ended {
+        Ended { items: vec![item(n)], ..Ended::default() }
+    }
+
+    const AT: Timestamp = Timestamp::from_millis(1_000_000);
+
+    #[test]
+    fn what_is_added_is_read_back_and_a_rotation_changes_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, keys) = (folder.path().join("list"), keys());
+        let (list, _) = Erasures::open(&path, &keys, AT).unwrap();
+        let chain = |length| vec![ChainEnd { chain: "personal".into(), length, tip: None }];
+        list.add(erased(1), &keys, chain(2), AT).unwrap();
+        let consents = vec![Withdrawn { grant: GrantId::from_bytes([3; 16]), at: AT }];
+        let more = Ended { grants: vec![GrantId::from_bytes([2; 16])], consents, ..Ended::default() };
+        list.add(more, &keys, chain(4), AT.plus(std::time::Duration::from_secs(1))).unwrap();
+        let length = std::fs::metadata(&path).unwrap().len();
+        list.add(Ended::default(), &keys, chain(4), AT).unwrap();
+        assert_eq!(std::fs::metadata(&path).unwrap().len(), length, "nothing is no line");
+        // The keys of a backup that was made before a rotation, and of one after a revocation.
+        let after = keys.revoked("key-1", AT, AT, &Seeded::new(2)).unwrap();
+        for keys in [&keys, &after] {
+            let listed = read(&path, keys).unwrap();
+            assert_eq!((listed.items.len(), listed.grants.len(), listed.consents.len()), (1, 1, 1));
+            assert_eq!((listed.chains["personal"].length, listed.since), (4, Some(AT)));
+            assert_eq!(listed.keys, [KeyState { fragment: "key-1".into(), revoked_at: None }]);
         }
-        // Those that are not here stay on the list, for older backups.
-        let known: BTreeSet<ItemId> = self.tombstones()?.into_iter().collect();
-        let others: Vec<ItemId> = listed.items.difference(&known).copied().collect();
-        if !others.is_empty() {
-            self.list_erased(others, self.clock.now());
+        // Any change of it is seen; half a line that a crash left is none.
+        let text = std::fs::read_to_string(&path).unwrap();
+        std::fs::write(&path, text.clone() + "{\"v\":2,").unwrap();
+        let (list, listed) = Erasures::open(&path, &keys, AT).unwrap();
+        assert_eq!(listed.items.len(), 1);
+        list.add(erased(9), &keys, Vec::new(), AT).unwrap();
+        assert_eq!(read(&path, &keys).unwrap().items.len(), 2);
+        let lines: Vec<&str> = text.lines().collect();
+        let changed = text.replace(&item(1).to_string(), &item(7).to_string());
+        for forged in [changed, format!("{}\n", lines[1]), format!("{}\n{}\n", lines[0], lines[0])] {
+            std::fs::write(&path, forged).unwrap();
+            assert!(read(&path, &keys).is_err());
         }
-        Ok(count)
+    }
+
+    #[test]
+    fn a_list_of_version_1_is_read_and_written_anew() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, keys) = (folder.path().join("list"), keys());
+        let (mut text, mut last) = (Vec::new(), GENESIS.to_owned());
+        for n in [1, 2] {
+            let mut line = json!({"at": AT, "items": [item(n)], "previous": last});
+            sign_document(&mut line, keys.current()).unwrap();
+            let line = canonical(&line).unwrap();
+            last = Hash::of(&line).to_string();
+            text.extend([line.as_slice(), b"\n"].concat());
+        }
+        std::fs::write(&path, &text).unwrap();
+        let listed = read(&path, &keys).unwrap();
+        assert_eq!((listed.items.len(), listed.since, listed.at), (2, None, Some(AT)));
+        let (list, listed) = Erasures::open(&path, &keys, AT).unwrap();
+        assert_eq!((listed.items.len(), listed.since), (2, None));
+        // It does not say that it covers more before it does.
+        assert_eq!(read(&path, &keys).unwrap().since, None);
+        list.add(Ended { keys: true, ..erased(3) }, &keys, Vec::new(), AT).unwrap();
+        // The key that signed the former form is not needed any more.
+        let after = keys.revoked("key-1", Timestamp::from_millis(0), AT, &Seeded::new(2)).unwrap();
+        let listed = read(&path, &after).unwrap();
+        assert_eq!((listed.items.len(), listed.since), (3, Some(AT)));
+        // No line of version 1 follows one of version 2.
+        let mixed = [std::fs::read(&path).unwrap(), text].concat();
+        std::fs::write(&path, mixed).unwrap();
+        assert!(read(&path, &keys).is_err());
     }
 }

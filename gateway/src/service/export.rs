@@ -13,6 +13,7 @@ use crate::service::items::whole;
 use crate::service::query::{Basis, Caller};
 use crate::tables::{self, RECEIPTS};
 use crate::views;
+use oap_grants::grant::UnverifiedGrant;
 use oap_grants::{Operation, VerifiedGrant};
 use oap_identity::{BundleId, ItemId, ScopeId, Timestamp};
 use oap_memory::bundle::{self, FORMAT, Header, ItemLine, Line, Projection, Tally, Trailer};
@@ -122,6 +123,17 @@ impl Gateway {
         Ok(documents)
     }
 
+    /// This gateway's document, and those of the former houses that signed something of these items: of any other a grantee would
+    /// learn that there are items which they do not see.
+    fn documents_of_signers(&self, items: &[Value]) -> Result<Vec<Value>, Error> {
+        let signers: BTreeSet<&str> = items.iter().flat_map(signers).collect();
+        let mut documents = self.known_documents()?;
+        let own = self.principal.as_str();
+        documents
+            .retain(|document| document["id"].as_str().is_some_and(|id| id == own || signers.contains(id)));
+        Ok(documents)
+    }
+
     /// A page of lines.
     ///
     /// # Errors
@@ -153,7 +165,14 @@ impl Gateway {
                 page.next = rest.next().and(last).map(|item| item.to_string());
             }
             Part::Grants => {
+                let keys = self.keys();
                 for info in self.grant_list() {
+                    // A grant that a compromised key signed is void, and no evidence of anything.
+                    let kid = UnverifiedGrant::parse(info.grant.clone()).and_then(|grant| grant.kid());
+                    let key = kid.ok().and_then(|kid| keys.document().key(&kid).cloned());
+                    if key.is_some_and(|key| key.revoked_at().is_some()) {
+                        continue;
+                    }
                     put(&Line::Grant { grant: info.grant })?;
                 }
             }
@@ -174,6 +193,7 @@ impl Gateway {
     fn item_line(&self, head: &Head) -> Result<Line, Error> {
         let whole_item = views::load(&self.store, head)?;
         let mut item = whole(&whole_item.committed)?;
+        item.insert("status".to_owned(), json!(head.status));
         let chain: Vec<Value> = whole_item
             .chain
             .iter()
@@ -242,12 +262,13 @@ impl Gateway {
         let mut room = before.room();
         let all: Vec<&ViewItem> = seen.view.items().iter().filter(|item| room.take(item.id())).collect();
         let got_before = all.iter().filter(|item| before.contains(item.id())).count();
+        let proved = all.iter().map(|item| item.proved()).collect::<Result<Vec<_>, _>>()?;
         let now = self.clock.now();
         let header = Header {
             format: FORMAT.to_owned(),
             bundle_id: BundleId::new(now, &*self.random),
             principal: self.principal.clone(),
-            scopes: vec![document.granter.scope.clone()],
+            scopes: document.scopes(),
             created_at: now,
             items: all.len() as u64,
             projected: Some(Projection {
@@ -256,7 +277,7 @@ impl Gateway {
                 trust_level: document.trust_level,
                 grantee: document.grantee.clone(),
             }),
-            documents: self.known_documents()?,
+            documents: self.documents_of_signers(&proved)?,
         };
         let bundle_id = header.bundle_id;
         let mut tally = Tally::default();
@@ -269,8 +290,8 @@ impl Gateway {
             Ok(())
         };
         put(Line::Header(header))?;
-        for item in &all {
-            let line = ItemLine { item: item.proved()?, record: None, superseded: Vec::new() };
+        for item in proved {
+            let line = ItemLine { item, record: None, superseded: Vec::new() };
             put(Line::Item(Box::new(line)))?;
         }
         let trailer = tally.trailer(bundle_id, self.clock.now());
@@ -289,6 +310,14 @@ impl Gateway {
         bytes.push(b'\n');
         Ok(bytes)
     }
+}
+
+/// The DIDs that signed something of an item: its links, and the receipt of its capture.
+fn signers(item: &Value) -> impl Iterator<Item = &str> {
+    let integrity = &item["integrity"];
+    let links = integrity["chain"].as_array().into_iter().flatten();
+    let actors = links.filter_map(|link| link["actor"].as_str());
+    actors.chain(integrity["capture_receipt"]["principal_did"].as_str())
 }
 
 fn cursor() -> Error {

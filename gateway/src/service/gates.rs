@@ -4,8 +4,9 @@
 use crate::error::Error;
 use crate::gateway::Gateway;
 use crate::ledger::{Draft, Writing, chain_of};
+use crate::service::erasures::Withdrawn;
 use crate::shelf::{GrantKey, Shelved};
-use crate::tables::{BRIDGES, CONSENTS, CONTEXTS, DECISIONS, decode, encode};
+use crate::tables::{BRIDGES, CONSENTS, CONTEXTS, DECISIONS, WITHDRAWN, decode, encode};
 use crate::views::Seen;
 use oap_grants::Grant;
 use oap_identity::{BridgeId, DecisionId, Did, GrantId, Hash, ScopeId, Timestamp};
@@ -47,9 +48,11 @@ pub struct BridgeInfo {
 
 /// A bridge as it is stored.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct StoredBridge {
-    document: String,
-    revoked_at: Option<Timestamp>,
+pub(crate) struct StoredBridge {
+    /// The document.
+    pub(crate) document: String,
+    /// When it was taken back.
+    pub(crate) revoked_at: Option<Timestamp>,
 }
 
 /// What was decided, as it is stored: the Decision Record is made of it when it is asked for.
@@ -147,8 +150,16 @@ impl Writing<'_, '_> {
         Ok(self.tx.put(DECISIONS, &id.to_bytes(), &encode(decided)?)?)
     }
 
+    /// Takes a consent back.
+    pub(crate) fn withdraw(&mut self, grant: GrantId) -> Result<(), Error> {
+        self.tx.delete(CONSENTS, &grant.to_bytes());
+        self.tx.put(WITHDRAWN, &grant.to_bytes(), &encode(&self.now)?)?;
+        self.ended.consents.push(Withdrawn { grant, at: self.now });
+        Ok(())
+    }
+
     /// Says that what the owner owes has changed: every view is built anew, and no answer from an older one leaves.
-    fn owe(&mut self) -> Result<(), Error> {
+    pub(crate) fn owe(&mut self) -> Result<(), Error> {
         let count = owed(self.tx)?;
         self.tx.put(CONTEXTS, &[], &encode(&(count + 1))?)?;
         let gateway = self.gateway.clone();
@@ -156,7 +167,12 @@ impl Writing<'_, '_> {
         Ok(())
     }
 
-    fn owner_receipt(&mut self, action: &'static str, scope: &ScopeId, about: Hash) -> Result<(), Error> {
+    pub(crate) fn owner_receipt(
+        &mut self,
+        action: &'static str,
+        scope: &ScopeId,
+        about: Hash,
+    ) -> Result<(), Error> {
         let gateway = self.gateway;
         let mut draft: Draft = gateway.draft(ReceiptType::Consent, action, gateway.principal.as_str());
         draft.rules = vec!["principal".to_owned()];
@@ -341,6 +357,7 @@ impl Gateway {
                 return Err(Error::Conflict("the bridge was revoked before"));
             }
             w.tx.put(BRIDGES, &id.to_bytes(), &encode(&stored)?)?;
+            w.ended.bridges.push(id);
             w.owe()?;
             let document = oap_identity::json::parse(stored.document.as_bytes())?;
             let scope: ScopeId = oap_identity::json::from_value(document["from_scope"].clone())?;
@@ -360,7 +377,7 @@ impl Gateway {
             if given {
                 w.tx.put(CONSENTS, key.bytes(), &encode(&w.now)?)?;
             } else {
-                w.tx.delete(CONSENTS, key.bytes());
+                w.withdraw(key.id())?;
             }
             w.owe()?;
             let action = if given { "memory.consent" } else { "memory.consent_withdraw" };
@@ -380,7 +397,9 @@ impl Gateway {
                 live && bridge.from_scope == *scope && bridge.to_scope == *to
             });
             if !bridged {
-                let fix = format!("no Cross Scope Bridge leads from {scope} to {to}; issue one first");
+                let fix =
+                    "no Cross Scope Bridge leads from one of them to the grant's scope; issue one first"
+                        .to_owned();
                 return Err(Error::Member("filter.scopes", fix));
             }
         }

@@ -2,11 +2,10 @@
 
 use crate::error::Error;
 use crate::gateway::{Gateway, blocking};
-use crate::ledger::{Stored, Writing, chain_of, until_it_holds};
-use crate::proofs::REMEMBERED;
+use crate::ledger::{Writing, chain_of, until_it_holds};
 use crate::service::gates::{self, Decided};
 use crate::shelf::{Shelved, StoredGrant, Usage};
-use crate::tables::{DISCLOSED, GRANTS, PLACES, PROOFS, REVOKED, USAGE, decode, disclosed, encode};
+use crate::tables::{DISCLOSED, GRANTS, PLACES, REVOKED, USAGE, decode, disclosed, encode};
 use crate::views::Seen;
 use oap_grants::exchange::{ExchangeRequest, ExchangeResponse, MAX_CHAIN, ProofError, UnverifiedProof};
 use oap_grants::grant::{Budget, Delegable, GrantError, StatusIndex, StatusRef, UnverifiedGrant};
@@ -21,6 +20,7 @@ use oap_memory::item::Kind;
 use oap_memory::receipt::{Outcome, ReceiptType};
 use oap_memory::view::Allowance;
 use oap_memory::{Filter, TrustLevel};
+use oap_store::StoreError;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -278,6 +278,7 @@ impl Gateway {
         }
         let gateway = self.clone();
         self.commit(move |w| {
+            w.tx.use_reserve();
             let mut taken_back = 0;
             for Shelved { record, key, .. } in found {
                 if w.tx.contains(REVOKED, key.bytes())? {
@@ -291,6 +292,7 @@ impl Gateway {
                 receipt.more = facts(grant, record.grant.hash(), &[]);
                 w.receipt(&chain_of(&grant.granter.scope), receipt)?;
                 w.tx.put(REVOKED, key.bytes(), &encode(&w.now)?)?;
+                w.ended.grants.push(key.id());
                 let (now, gateway) = (w.now, gateway.clone());
                 w.tx.on_commit(move || gateway.shelf.revoke(key, now));
             }
@@ -344,17 +346,27 @@ impl Gateway {
     /// # Errors
     /// [`Error::NotFound`] for an unknown grant and for a stranger: the same answer.
     pub async fn grant_state(self: &Arc<Self>, id: GrantId, proof: &str) -> Result<GrantState, Error> {
+        self.clock.believe()?;
         let address = format!("{}/{id}", self.url(path::GRANT));
         let unverified = UnverifiedProof::parse(proof).map_err(|_| Error::NotFound)?;
         let found = self.shelf.by_id(id);
-        let theirs = |shelved: &Shelved| shelved.record.grant.grant().grantee == *unverified.kid().did();
+        // Nothing is fetched for a stranger: only for one who says what the grantee would say.
+        let asked_at = self.clock.now();
+        let theirs = |shelved: &Shelved| {
+            let grant = &shelved.record.grant;
+            unverified.plausible(&grant.grant().grantee, &address, grant.hash(), asked_at).is_ok()
+        };
         let found: Vec<Shelved> = found.into_iter().filter(theirs).collect();
         let grantee = &found.first().ok_or(Error::NotFound)?.record.grant.grant().grantee;
         let grantee = self.document(grantee).await.map_err(|_| Error::NotFound)?;
         let now = self.clock.now();
         for Shelved { record, .. } in &found {
             if let Ok(proof) = unverified.verify(&grantee, &address, record.grant.hash(), now) {
-                self.use_proof(proof.replay_key).await.map_err(|_| Error::NotFound)?;
+                self.use_proof(proof.replay_key).await.map_err(|error| match error {
+                    // No room for the proof: what is said of the grant must not depend on it.
+                    full @ Error::Store(StoreError::Full { .. }) => full,
+                    _ => Error::NotFound,
+                })?;
                 return Ok(self.state(record));
             }
         }
@@ -362,11 +374,32 @@ impl Gateway {
     }
 
     /// Remembers a proof, in memory and in the store.
-    pub(crate) async fn use_proof(self: &Arc<Self>, key: [u8; 32]) -> Result<Stored<()>, Error> {
+    pub(crate) async fn use_proof(self: &Arc<Self>, key: [u8; 32]) -> Result<(), Error> {
         if !self.proofs.first_use(key, self.clock.now()) {
             return Err(ProofError::Replayed.into());
         }
-        self.commit(move |w| Ok(w.tx.put(PROOFS, &key, &encode(&w.now.plus(REMEMBERED))?)?)).await
+        self.remember_proof(key).await
+    }
+
+    /// The same for the owner, who reads and erases on a full disk, too: from the reserve, and in memory alone when even that
+    /// is used up.
+    pub(crate) async fn use_owner_proof(self: &Arc<Self>, key: [u8; 32]) -> Result<(), Error> {
+        if !self.proofs.first_use(key, self.clock.now()) {
+            return Err(ProofError::Replayed.into());
+        }
+        let kept = self
+            .commit(move |w| {
+                w.tx.use_reserve();
+                Ok(w.tx.put(PROOFS, &key, &encode(&w.now.plus(REMEMBERED))?)?)
+            })
+            .await;
+        match kept {
+            Err(Error::Store(StoreError::Full { missing })) => {
+                tracing::warn!(missing, "the disk is full: the owner's proof is remembered until a restart");
+                Ok(())
+            }
+            kept => kept.map(drop),
+        }
     }
 
     /// Exchanges a grant for a token (protocol section 5.1), accepting delegated grants on the way. Nothing of a
@@ -381,7 +414,9 @@ impl Gateway {
         request: ExchangeRequest,
         endpoint: &str,
     ) -> Result<ExchangeResponse, Error> {
+        self.clock.believe()?;
         let proof = UnverifiedProof::parse(&request.proof)?;
+        let hash = Hash::of_canonical(&request.grant)?;
         let (mut chain, unknown) = self.presented(request.grant, request.chain)?;
         let last = unknown.last().map(UnverifiedGrant::unverified);
         let grantee = match (last, chain.first()) {
@@ -390,9 +425,7 @@ impl Gateway {
             (None, None) => return Err(unknown_grant()),
         };
         // What costs nothing comes before what a stranger can have fetched.
-        if *proof.kid().did() != grantee {
-            return Err(ProofError::Grantee("kid").into());
-        }
+        proof.plausible(&grantee, endpoint, hash, self.clock.now())?;
         let mut delegated = Vec::with_capacity(unknown.len());
         for child in unknown {
             let parent = chain.first().ok_or_else(unknown_grant)?.record.grant.clone();
@@ -514,6 +547,9 @@ impl Gateway {
         refused: Refused,
     ) -> Result<Error, Error> {
         let grant = record.grant.grant();
+        if !self.refusals.admit(&grant.grantee, self.clock.now()) {
+            return Ok(Error::RateLimited);
+        }
         let mut receipt = self.draft(ReceiptType::Invocation, action, grant.grantee.as_str());
         receipt.outcome = Outcome::Block;
         receipt.rules = vec![rule(&refused).to_owned()];
@@ -535,6 +571,7 @@ impl Gateway {
     /// # Errors
     /// [`Error::Signed`]; none in practice.
     pub fn status_list(&self) -> Result<String, Error> {
+        self.clock.believe()?;
         let all = self.shelf.all();
         let revoked = all
             .iter()
@@ -621,8 +658,8 @@ impl Writing<'_, '_> {
         let grant = child.record.grant.clone();
         if let Some(stored) = self.tx.get(GRANTS, child.key.bytes())? {
             let stored: StoredGrant = decode(&stored)?;
-            let same = stored.document == grant.document().to_string();
-            return if same { Ok(None) } else { Err(DelegationError::Taken.into()) };
+            let written = grant.document().to_string();
+            return if stored.document == written { Ok(None) } else { Err(DelegationError::Taken.into()) };
         }
         let parent = grant.grant().parent.ok_or_else(unknown_grant)?;
         let standing = self.standing(above)?;

@@ -5,6 +5,7 @@
 use crate::error::Error;
 use crate::gateway::Gateway;
 use crate::ledger::{Writing, chain_of};
+use crate::service::doomed::sources_last;
 use crate::tables::{self, HEADS, HOLDS, decode, encode};
 use oap_identity::{ItemId, Timestamp};
 use oap_memory::chain::Event;
@@ -12,7 +13,7 @@ use oap_memory::receipt::ReceiptType;
 use oap_memory::record::Status;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// Why an item is held (`oap-deletion-receipt.schema.json`).
@@ -74,15 +75,14 @@ impl Gateway {
         if request.items.is_empty() {
             return Err(Error::Member("items", "name one at least".into()));
         }
-        if request.until <= self.clock.now() {
-            return Err(Error::Member("until", "must be later than now".into()));
-        }
         let count = request.items.len();
         self.commit(move |w| {
+            if request.until <= w.now {
+                return Err(Error::Member("until", "must be later than now".into()));
+            }
             for item in &request.items {
                 let (_, head) = tables::head(w.tx, *item)?;
-                let before: Option<Hold> =
-                    w.tx.get(HOLDS, &item.to_bytes())?.map(|bytes| decode(&bytes)).transpose()?;
+                let before = w.hold_of(*item)?;
                 let hold = Hold {
                     reason: request.reason,
                     until: request.until,
@@ -111,10 +111,13 @@ impl Gateway {
     pub async fn release(self: &Arc<Self>, items: Vec<ItemId>) -> Result<usize, Error> {
         let count = items.len();
         self.commit(move |w| {
+            let mut doomed = BTreeSet::new();
             for item in items {
-                w.end_hold(item)?;
+                let hold = w.hold_of(item)?.ok_or(Error::NotFound)?;
+                w.tx.delete(HOLDS, &item.to_bytes());
+                doomed.extend(hold.erase_after.then_some(item));
             }
-            Ok(())
+            w.erase_with_what_follows(&doomed)
         })
         .await?;
         Ok(count)
@@ -123,9 +126,21 @@ impl Gateway {
     /// Ends the holds whose time is over; how many.
     pub(crate) async fn end_holds(self: &Arc<Self>) -> Result<usize, Error> {
         let now = self.clock.now();
-        let over: Vec<ItemId> =
-            self.holds()?.into_iter().filter(|(_, hold)| hold.until <= now).map(|(item, _)| item).collect();
-        if over.is_empty() { Ok(0) } else { self.release(over).await }
+        if !self.holds()?.values().any(|hold| hold.until <= now) {
+            return Ok(0);
+        }
+        let ended = self
+            .commit(move |w| {
+                let mut holds = w.holds()?;
+                // One that was set anew meanwhile goes on.
+                holds.retain(|_, hold| hold.until <= w.now);
+                holds.keys().for_each(|item| w.tx.delete(HOLDS, &item.to_bytes()));
+                let doomed = holds.iter().filter(|(_, hold)| hold.erase_after).map(|(item, _)| *item);
+                w.erase_with_what_follows(&doomed.collect())?;
+                Ok(holds.len())
+            })
+            .await?;
+        Ok(ended.into_inner())
     }
 }
 
@@ -135,10 +150,45 @@ impl Writing<'_, '_> {
         Ok(self.tx.get(HOLDS, &item.to_bytes())?.is_some())
     }
 
+    /// The hold of an item at this point.
+    pub(crate) fn hold_of(&self, item: ItemId) -> Result<Option<Hold>, Error> {
+        self.tx.get(HOLDS, &item.to_bytes())?.map(|bytes| decode(&bytes)).transpose()
+    }
+
+    /// Every hold at this point.
+    pub(crate) fn holds(&self) -> Result<BTreeMap<ItemId, Hold>, Error> {
+        let mut holds = self.gateway.holds()?;
+        for key in self.tx.written(HOLDS) {
+            let Some(item) = key.first_chunk::<16>().map(|bytes| ItemId::from_bytes(*bytes)) else {
+                continue;
+            };
+            match self.hold_of(item)? {
+                Some(hold) => holds.insert(item, hold),
+                None => holds.remove(&item),
+            };
+        }
+        Ok(holds)
+    }
+
+    /// Erases items whose hold has ended, and what was made from them; what is held of that waits for its own end.
+    fn erase_with_what_follows(&mut self, items: &BTreeSet<ItemId>) -> Result<(), Error> {
+        if items.is_empty() {
+            return Ok(());
+        }
+        let heads = self.heads()?;
+        for item in sources_last(items, &heads).into_iter().filter(|item| heads.contains_key(item)) {
+            if self.is_held(item)? {
+                self.await_end(item)?;
+            } else {
+                self.erase(item, Event::Erase)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Takes a held item out of every view, to be erased when its hold ends.
     pub(crate) fn await_end(&mut self, item: ItemId) -> Result<(), Error> {
-        let Some(bytes) = self.tx.get(HOLDS, &item.to_bytes())? else { return Ok(()) };
-        let mut hold: Hold = decode(&bytes)?;
+        let Some(mut hold) = self.hold_of(item)? else { return Ok(()) };
         hold.erase_after = true;
         self.tx.put(HOLDS, &item.to_bytes(), &encode(&hold)?)?;
         let (slot, mut head) = tables::head(self.tx, item)?;
@@ -149,16 +199,6 @@ impl Writing<'_, '_> {
             self.append_link(&mut head, &last, Event::Retract, last.commitment)?;
             self.tx.put_in(slot, HEADS, &item.to_bytes(), &encode(&head)?)?;
             self.announce(item, Some(Arc::new(head)));
-        }
-        Ok(())
-    }
-
-    fn end_hold(&mut self, item: ItemId) -> Result<(), Error> {
-        let bytes = self.tx.get(HOLDS, &item.to_bytes())?.ok_or(Error::NotFound)?;
-        let hold: Hold = decode(&bytes)?;
-        self.tx.delete(HOLDS, &item.to_bytes());
-        if hold.erase_after {
-            self.erase(item, Event::Erase)?;
         }
         Ok(())
     }

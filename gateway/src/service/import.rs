@@ -8,14 +8,13 @@ use crate::error::Error;
 use crate::gateway::{Gateway, blocking};
 use crate::ledger::{Writing, chain_of, until_it_holds};
 use crate::service::items::{Prepared, merge, whole};
-use crate::tables::{
-    self, FOREIGN_RECEIPTS, FORMER, HEADS, LINKS, SOURCES, TOMBSTONES, decode, encode, entry,
-};
+use crate::service::sources::Said;
+use crate::tables::{self, FOREIGN_RECEIPTS, FORMER, LINKS, TOMBSTONES, encode, entry};
 use oap_identity::json::{self, JsonError, canonical};
 use oap_identity::time::MAX_SKEW;
 use oap_identity::{BundleId, Did, DidDocument, Hash, ItemId, Timestamp};
 use oap_memory::bundle::{Counts, ItemLine};
-use oap_memory::chain::{Event, Link};
+use oap_memory::chain::{Event, Link, VerifiedChain};
 use oap_memory::commitment::{self, Committed};
 use oap_memory::evidence::{self, VerifiedItem};
 use oap_memory::item::Body;
@@ -166,10 +165,12 @@ struct Arrived {
 
 /// A record that was looked up, and what is to become of it.
 struct PreparedRecord {
-    key: Vec<u8>,
-    says: Hash,
+    said: Said,
     /// What its source was known as.
-    known: Option<(ItemId, Hash)>,
+    known: Option<(ItemId, Said)>,
+    /// Whether something of its source was erased.
+    was_erased: bool,
+    dry_run: bool,
     to_do: ToDo,
 }
 
@@ -185,6 +186,10 @@ enum ToDo {
 
 /// Why an erased item is not taken in.
 const ERASED: &str = "it was erased here, and an import does not bring it back";
+
+/// The same, where all that is known is that something of the same place was erased.
+const ERASED_THERE: &str = "something of the same place was erased here, and nothing is kept that could tell whether this is \
+                            it; if it is not, write it with `item add`";
 
 /// The numbers of the records, in turns in which no source is named twice.
 fn turns(records: &[Record]) -> Vec<Vec<usize>> {
@@ -279,29 +284,20 @@ impl Gateway {
         known: &Known,
         now: Timestamp,
     ) -> Result<Arrived, String> {
-        let verified = evidence::item(&line.item, known).and_then(VerifiedItem::proved);
-        let verified = verified.map_err(|e| e.to_string())?;
-        let links = verified.chain.links().to_vec();
-        let last = links.last().ok_or("the chain is empty")?;
-        if last.actor != *principal {
-            return Err(format!(
-                "owner: its chain ends with {}, not with the bundle's principal",
-                last.actor
-            ));
-        }
-        if last.at > now.plus(MAX_SKEW) {
-            return Err("its chain is from the future".into());
+        let verified = evidence::item(&line.item, known)
+            .and_then(VerifiedItem::proved)
+            .and_then(|item| item.as_of(now))
+            .map_err(|e| e.to_string())?;
+        if verified.holder != *principal {
+            return Err("owner: its chain ends with another than the bundle's principal".into());
         }
         let current = line.item["integrity"]["sd_jwt"].as_str().unwrap_or_default();
         let current = Committed::read(current).map_err(|e| e.to_string())?;
         let body = self.body_of(&current, now).map_err(|e| e.to_string())?;
-        if body.captured_at > now.plus(MAX_SKEW) {
-            return Err("provenance.captured_at: is in the future".into());
-        }
+        let links = verified.chain.links().to_vec();
         let superseded = superseded(&line.superseded, &links, known)?;
-        let head = head_of(&links, &body, &superseded, line.record.clone(), &self.principal, now)?;
+        let head = head_of(&verified.chain, &body, &superseded, line.record.clone(), &self.principal, now);
         let capture = &line.item["integrity"]["capture_receipt"];
-        let receipt: Receipt = json::from_value(capture.clone()).map_err(|e| e.to_string())?;
         let written = line.item["integrity"]["chain"].as_array().map(Vec::as_slice).unwrap_or_default();
         Ok(Arrived {
             canonical_links: written
@@ -309,7 +305,7 @@ impl Gateway {
                 .map(|link| canonical(link).map_err(|e| e.to_string()))
                 .collect::<Result<_, _>>()?,
             capture_receipt: canonical(capture).map_err(|e| e.to_string())?,
-            receipt_key: tables::receipt_id(receipt.receipt_id),
+            receipt_key: tables::receipt_id(verified.capture.receipt_id),
             links,
             current,
             superseded,
@@ -434,14 +430,15 @@ impl Gateway {
         now: Timestamp,
         dry_run: bool,
     ) -> Result<PreparedRecord, Error> {
-        let key = source_key(&record.source);
-        let says = Hash::of_canonical(&record.item)?;
-        let known = self.store.get(SOURCES, &key)?;
-        let known: Option<(ItemId, Hash)> = known.map(|bytes| decode(&bytes)).transpose()?;
+        let source = self.source_tag(&record.source);
+        let said = Said { source, says: Hash::of_canonical(&record.item)? };
+        let known = self.known_source(&source)?;
+        let was_erased = known.is_none() && self.was_erased(&source)?;
         let to_do = match known {
+            None if was_erased => ToDo::Refuse(if source.is_exact { ERASED } else { ERASED_THERE }),
             None if dry_run => ToDo::WouldCapture,
             None => ToDo::Capture(self.prepare_capture(body, contacts, now)?),
-            Some((_, said)) if said == says => ToDo::Nothing,
+            Some((_, before)) if before.says == said.says => ToDo::Nothing,
             Some((item, _)) => match self.in_force(item) {
                 Err(Error::NotFound) => ToDo::Refuse(ERASED),
                 Err(error) => return Err(error),
@@ -453,7 +450,7 @@ impl Gateway {
                 Ok(before) => ToDo::Correct(self.prepare_version(&before, body, Event::Correct, contacts)?),
             },
         };
-        Ok(PreparedRecord { key, says, known, to_do })
+        Ok(PreparedRecord { said, known, was_erased, dry_run, to_do })
     }
 
     fn record_body(&self, record: &Record, now: Timestamp) -> Result<Body, String> {
@@ -468,23 +465,13 @@ impl Gateway {
     }
 }
 
-fn source_key(source: &str) -> Vec<u8> {
-    Hash::of(source.as_bytes()).as_bytes()[..20].to_vec()
-}
-
 /// The replaced versions that came along, each in its place of the chain.
 fn superseded(texts: &[String], links: &[Link], known: &Known) -> Result<Vec<(u32, Committed)>, String> {
     let mut versions = Vec::new();
     for text in texts {
         let claims = commitment::verify(text, known).map_err(|e| format!("superseded: {e}"))?;
-        let place = claims.place();
-        let fits = links.get(place.seq as usize).is_some_and(|link| {
-            link.commitment == claims.commitment() && link.event.commits() && link.item_id == place.item_id
-        });
-        if !fits {
-            return Err("superseded: a version that its chain does not have".into());
-        }
-        versions.push((place.seq, Committed::read(text).map_err(|e| e.to_string())?));
+        evidence::check_place(&claims, links).map_err(|e| format!("superseded: {e}"))?;
+        versions.push((claims.place().seq, Committed::read(text).map_err(|e| e.to_string())?));
     }
     versions.sort_by_key(|(seq, _)| *seq);
     versions.dedup_by_key(|(seq, _)| *seq);
@@ -493,37 +480,27 @@ fn superseded(texts: &[String], links: &[Link], known: &Known) -> Result<Vec<(u3
 
 /// The head that a chain leads to.
 fn head_of(
-    links: &[Link],
+    chain: &VerifiedChain,
     body: &Body,
     superseded: &[(u32, Committed)],
     record: Option<Meta>,
     principal: &Did,
     now: Timestamp,
-) -> Result<Head, String> {
-    let (first, last) = (&links[0], &links[links.len() - 1]);
+) -> Head {
     let meta = record.unwrap_or_else(|| Meta::owner(principal.clone(), false));
-    let mut head = Head::new(first.item_id, body, meta);
-    head.seq = last.seq;
-    head.meta.human_verified &= links.iter().any(|link| link.event == Event::Confirm);
-    for link in links {
-        match link.event {
-            Event::Retract => {
-                head.status = Status::Retracted;
-                head.ended_at = Some(link.at.min(now));
-            }
-            Event::Restore => {
-                head.status = Status::Current;
-                head.ended_at = None;
-            }
-            Event::Erase | Event::Expire => return Err("its chain says that it was erased".into()),
-            event if event.commits() => head.version_seq = link.seq,
-            _ => {}
-        }
+    let mut head = Head::new(chain.first().item_id, body, meta);
+    head.seq = chain.last().seq;
+    head.version_seq = chain.version();
+    head.status = chain.status();
+    head.meta.human_verified &= chain.is_confirmed();
+    if head.status == Status::Retracted {
+        let retracted = chain.links().iter().rfind(|link| link.event == Event::Retract);
+        head.ended_at = retracted.map(|link| link.at.min(now));
     }
     let current = head.version_seq;
     head.replaced =
         superseded.iter().map(|(seq, _)| *seq).filter(|seq| *seq != current).map(|seq| (seq, now)).collect();
-    Ok(head)
+    head
 }
 
 impl Writing<'_, '_> {
@@ -599,10 +576,9 @@ impl Writing<'_, '_> {
     }
 
     fn take_record(&mut self, record: PreparedRecord) -> Result<Fate, Error> {
-        let PreparedRecord { key, says, known, to_do } = record;
-        let stored: Option<(ItemId, Hash)> =
-            self.tx.get(SOURCES, &key)?.map(|bytes| decode(&bytes)).transpose()?;
-        if stored != known {
+        let PreparedRecord { said, known, was_erased, dry_run, to_do } = record;
+        let stored = self.imported_from(&said.source)?;
+        if stored != known || (known.is_none() && self.was_erased(&said.source)? != was_erased) {
             return Err(Error::Overtaken);
         }
         let (written, fate): (_, fn(ItemId) -> Fate) = match (to_do, known) {
@@ -611,14 +587,17 @@ impl Writing<'_, '_> {
                 return Ok(Fate::Imported(ItemId::new(self.now, &*self.gateway.random)));
             }
             (ToDo::WouldCorrect, Some((item, _))) => return Ok(Fate::Updated(item)),
-            (ToDo::Nothing, Some((item, _))) if self.tx.contains(HEADS, &item.to_bytes())? => {
+            (ToDo::Nothing, Some((item, before))) => {
+                if before.source != said.source && !dry_run {
+                    self.put_said(item, said)?;
+                }
                 return Ok(Fate::Unchanged(item));
             }
-            (ToDo::Nothing | ToDo::WouldCorrect, _) => return Ok(Fate::Refused(ERASED.into())),
+            (ToDo::Nothing | ToDo::WouldCorrect, None) => return Ok(Fate::Refused(ERASED.into())),
             (ToDo::Correct(prepared), _) => (self.store_version(prepared, Event::Correct)?, Fate::Updated),
             (ToDo::Capture(prepared), _) => (self.store_capture(prepared)?, Fate::Imported),
         };
-        self.tx.put(SOURCES, &key, &encode(&(written.item_id, says))?)?;
+        self.put_said(written.item_id, said)?;
         Ok(fate(written.item_id))
     }
 }

@@ -193,6 +193,13 @@ impl Gateway {
                         head.status = Status::Retracted;
                         head.ended_at = Some(w.now);
                     }
+                    (Event::Restore, Status::Retracted)
+                        if w.hold_of(item)?.is_some_and(|hold| hold.erase_after) =>
+                    {
+                        return Err(Error::Conflict(
+                            "its deletion was asked for: it is erased when its hold ends",
+                        ));
+                    }
                     (Event::Restore, Status::Retracted) => {
                         head.status = Status::Current;
                         head.ended_at = None;
@@ -501,8 +508,12 @@ impl Writing<'_, '_> {
 
     /// Stores head and version under a fresh key.
     pub(crate) fn put_version(&mut self, head: Head, committed: &Committed) -> Result<(), Error> {
+        let said = self.tx.get(tables::SAID, &head.item_id.to_bytes())?;
         let slot = self.tx.new_slot()?;
         self.tx.put_in(slot, VERSIONS, &entry(head.item_id, head.version_seq), &encode(committed)?)?;
+        if let Some(said) = said {
+            self.tx.put_in(slot, tables::SAID, &head.item_id.to_bytes(), &said)?;
+        }
         self.tx.put_in(slot, HEADS, &head.item_id.to_bytes(), &encode(&head)?)?;
         self.announce(head.item_id, Some(Arc::new(head)));
         Ok(())
@@ -590,6 +601,7 @@ impl Writing<'_, '_> {
 
     /// Destroys an item's content: every key of it, and everything but its links.
     pub(crate) fn erase(&mut self, item: ItemId, event: Event) -> Result<Written, Error> {
+        self.tx.use_reserve();
         let (slot, mut head) = tables::head(self.tx, item)?;
         let last = self.last_link(&head)?;
         let versions: Vec<u32> =
@@ -598,11 +610,12 @@ impl Writing<'_, '_> {
         for seq in versions {
             self.drop_version(item, seq)?;
         }
+        self.forget_source(item)?;
         self.tx.wipe(slot);
         self.tx.delete(HEADS, &item.to_bytes());
         self.tx.put(TOMBSTONES, &item.to_bytes(), &encode(&(head.seq, self.now))?)?;
         self.tx.delete(tables::HOLDS, &item.to_bytes());
-        self.erased.push(item);
+        self.ended.items.push(item);
         self.contacts_changed |= !head.people.is_empty();
         self.announce(item, None);
         Ok(written)

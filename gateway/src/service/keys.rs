@@ -37,6 +37,7 @@ impl Gateway {
     ) -> Result<Vec<KeyInfo>, Error> {
         let stored = self
             .commit(move |w| {
+                w.tx.use_reserve();
                 let at = w.after_everything()?;
                 let since = since.unwrap_or(at).min(at);
                 let keys = w.keys.revoked(&fragment, since, at, &*w.gateway.random)?;
@@ -49,7 +50,8 @@ impl Gateway {
 
 impl Writing<'_, '_> {
     /// A time later than that of anything that was signed.
-    fn after_everything(&mut self) -> Result<Timestamp, Error> {
+    pub(crate) fn after_everything(&mut self) -> Result<Timestamp, Error> {
+        self.gateway.clock.believe()?;
         let mut latest = self.now;
         for pair in self.gateway.store.scan(CHAINS, &[], None, false) {
             let (name, _) = pair?;
@@ -63,12 +65,13 @@ impl Writing<'_, '_> {
     }
 
     /// Stores the keys: what is signed from here on is signed with them. They are published once they are durable.
-    fn change_keys(&mut self, keys: Keyring, action: &'static str) -> Result<Vec<KeyInfo>, Error> {
+    pub(crate) fn change_keys(&mut self, keys: Keyring, action: &'static str) -> Result<Vec<KeyInfo>, Error> {
         let gateway = self.gateway.clone();
         let mut draft = gateway.draft(ReceiptType::Consent, action, gateway.principal.as_str());
         draft.rules = vec!["principal".to_owned()];
         self.tx.put(KEYS, &[], keys.encoded())?;
         let list = keys.list();
+        self.ended.keys = true;
         self.keys = Arc::new(keys);
         let published = gateway.published_with(&self.keys)?;
         let keys = self.keys.clone();

@@ -61,6 +61,11 @@ impl Caller {
     pub const fn grantee(&self) -> &Did {
         self.authenticated.grantee()
     }
+
+    /// What its proof is recognized by, where the token is bound to a key.
+    pub(crate) const fn proof(&self) -> Option<[u8; 32]> {
+        self.proof
+    }
 }
 
 /// Passes questions on to the proofs in memory, and notes the proof that was used.
@@ -108,6 +113,7 @@ impl Gateway {
         operation: Operation,
         action: &'static str,
     ) -> Result<VerifiedGrant, Error> {
+        self.clock.believe()?;
         let (keys, now) = (self.keys(), self.clock.now());
         match verify(&caller.authenticated, operation, &self.shelf, keys.document(), now) {
             Ok(grant) => Ok(grant),
@@ -139,7 +145,7 @@ impl Gateway {
     /// [`Error::Store`].
     pub async fn keep_proof(self: &Arc<Self>, caller: &Caller) -> Result<(), Error> {
         if let Some(key) = caller.proof {
-            self.commit(move |w| Ok(w.tx.put(PROOFS, &key, &encode(&w.now.plus(REMEMBERED))?)?)).await?;
+            self.remember_proof(key).await?;
         }
         Ok(())
     }

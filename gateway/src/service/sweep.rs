@@ -12,6 +12,8 @@ use std::time::Duration;
 
 /// How often the server sweeps.
 pub const INTERVAL: Duration = Duration::from_secs(60);
+/// How often the list of erasures is told how far the receipt chains have come, where nothing else is told to it.
+const TELL_CHAINS: Duration = Duration::from_secs(3600);
 /// Most items of one transaction.
 const BATCH: usize = 500;
 
@@ -34,6 +36,8 @@ impl Gateway {
     /// # Errors
     /// [`Error::Store`], [`Error::Corrupt`].
     pub async fn sweep(self: &Arc<Self>) -> Result<Swept, Error> {
+        // What is due by a clock that is not believed may not be due at all.
+        self.clock.believe()?;
         let now = self.clock.now();
         let kept = Duration::from_secs(u64::from(self.config.retention_days) * 86_400);
         let mut swept = Swept::default();
@@ -41,20 +45,23 @@ impl Gateway {
         let holds = self.holds()?;
         let heads: Vec<Arc<Head>> =
             self.catalog.all().into_iter().filter(|head| !holds.contains_key(&head.item_id)).collect();
-        let expired: Vec<ItemId> = ids(&heads, |head| head.end_of_life.is_some_and(|end| end <= now));
-        let retracted: Vec<ItemId> = ids(&heads, |head| {
+        let has_expired = |head: &Head, now| head.end_of_life.is_some_and(|end| end <= now);
+        let is_over = move |head: &Head, now| {
             head.status == Status::Retracted && head.ended_at.is_some_and(|at| at.plus(kept) <= now)
-        });
+        };
+        let expired: Vec<ItemId> = ids(&heads, |head| has_expired(head, now));
+        let retracted: Vec<ItemId> = ids(&heads, |head| is_over(head, now));
         let replaced: Vec<ItemId> = ids(&heads, |head| has_old_version(head, kept, now));
         for batch in expired.chunks(BATCH) {
-            swept.expired += self.erase_all(batch.to_vec(), Event::Expire).await?;
+            swept.expired += self.erase_all(batch.to_vec(), Event::Expire, has_expired).await?;
         }
         for batch in retracted.chunks(BATCH) {
-            swept.erased += self.erase_all(batch.to_vec(), Event::Erase).await?;
+            swept.erased += self.erase_all(batch.to_vec(), Event::Erase, is_over).await?;
         }
         for batch in replaced.chunks(BATCH) {
             swept.trimmed += self.trim_versions(batch.to_vec(), kept).await?;
         }
+        self.keep_watch().await?;
         let proofs = self.proofs.forget(now);
         swept.proofs = proofs.len();
         if !proofs.is_empty() {
@@ -67,19 +74,37 @@ impl Gateway {
         Ok(swept)
     }
 
-    async fn erase_all(self: &Arc<Self>, items: Vec<ItemId>, event: Event) -> Result<usize, Error> {
+    /// Keeps the clock's mark and the ends of the receipt chains from growing old while nothing else keeps them.
+    async fn keep_watch(self: &Arc<Self>) -> Result<(), Error> {
+        if self.clock.is_kept_old() {
+            self.commit(|_| Ok(())).await?;
+        }
+        let told = self.erasures.as_ref().and_then(|list| list.told_at());
+        if told.is_none_or(|at| at.plus(TELL_CHAINS) <= self.clock.now()) {
+            self.tell_chains();
+        }
+        Ok(())
+    }
+
+    /// Erases those of the items that are due when they are erased: not corrected, restored, held or erased meanwhile.
+    async fn erase_all(
+        self: &Arc<Self>,
+        items: Vec<ItemId>,
+        event: Event,
+        is_due: impl Fn(&Head, Timestamp) -> bool + Send + 'static,
+    ) -> Result<usize, Error> {
         let erased = self
             .commit(move |w| {
                 let mut erased = 0;
                 for item in items {
-                    if w.is_held(item)? {
-                        continue;
-                    }
-                    match w.erase(item, event) {
-                        Ok(_) => erased += 1,
-                        // Erased by somebody else meanwhile.
-                        Err(Error::NotFound) => {}
+                    let head = match tables::head(w.tx, item) {
+                        Ok((_, head)) => head,
+                        Err(Error::NotFound) => continue,
                         Err(error) => return Err(error),
+                    };
+                    if is_due(&head, w.now) && !w.is_held(item)? {
+                        w.erase(item, event)?;
+                        erased += 1;
                     }
                 }
                 Ok(erased)
@@ -93,12 +118,16 @@ impl Gateway {
             .commit(move |w| {
                 let mut trimmed = 0;
                 for item in items {
+                    if w.is_held(item)? {
+                        continue;
+                    }
                     let Ok((slot, mut head)) = tables::head(w.tx, item) else { continue };
                     let (old, young): (Vec<_>, Vec<_>) =
                         head.replaced.iter().partition(|(_, at)| at.plus(kept) <= w.now);
                     for (seq, _) in old {
                         w.drop_version(item, seq)?;
                         trimmed += 1;
+                        w.ended.versions = true;
                     }
                     head.replaced = young;
                     w.tx.put_in(slot, HEADS, &item.to_bytes(), &encode(&head)?)?;

@@ -1,5 +1,6 @@
 //! A bundle as a file: JSON Lines, compressed with zstd where asked for, then encrypted with age where asked for.
 
+use crate::files::{self, Pending};
 use age::x25519;
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Chain, Cursor, Read, Write};
@@ -14,10 +15,10 @@ const LEVEL: i32 = 3;
 
 /// Something that is written and has an end.
 trait End: Write + Send {
-    fn end(self: Box<Self>) -> io::Result<()>;
+    fn end(self: Box<Self>) -> io::Result<Pending>;
 }
 
-struct Plain(BufWriter<File>);
+struct Plain(BufWriter<Pending>);
 
 impl Write for Plain {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
@@ -29,8 +30,8 @@ impl Write for Plain {
 }
 
 impl End for Plain {
-    fn end(self: Box<Self>) -> io::Result<()> {
-        self.0.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()
+    fn end(self: Box<Self>) -> io::Result<Pending> {
+        self.0.into_inner().map_err(io::IntoInnerError::into_error)
     }
 }
 
@@ -47,7 +48,7 @@ impl Write for Age {
 }
 
 impl End for Age {
-    fn end(self: Box<Self>) -> io::Result<()> {
+    fn end(self: Box<Self>) -> io::Result<Pending> {
         self.0.finish()?.end()
     }
 }
@@ -64,7 +65,7 @@ impl Write for Zstd {
 }
 
 impl End for Zstd {
-    fn end(self: Box<Self>) -> io::Result<()> {
+    fn end(self: Box<Self>) -> io::Result<Pending> {
         self.0.finish()?.end()
     }
 }
@@ -72,7 +73,6 @@ impl End for Zstd {
 /// A bundle that is being written: under another name until it is whole.
 pub struct BundleWriter {
     writer: Box<dyn End>,
-    partial: PathBuf,
     path: PathBuf,
 }
 
@@ -82,11 +82,7 @@ impl BundleWriter {
     /// # Errors
     /// What the system says; for a recipient that is none, which.
     pub fn create(path: &Path, compress: bool, recipients: &[String]) -> io::Result<Self> {
-        use std::os::unix::fs::OpenOptionsExt;
-        let mut name = path.file_name().unwrap_or_default().to_os_string();
-        name.push(".part");
-        let partial = path.with_file_name(name);
-        let file = File::options().write(true).create(true).truncate(true).mode(0o600).open(&partial)?;
+        let file = files::begin(path)?;
         let mut writer: Box<dyn End> = Box::new(Plain(BufWriter::with_capacity(1 << 20, file)));
         if !recipients.is_empty() {
             let recipients = recipients.iter().map(|text| {
@@ -101,7 +97,7 @@ impl BundleWriter {
         if compress {
             writer = Box::new(Zstd(zstd::stream::write::Encoder::new(writer, LEVEL)?));
         }
-        Ok(Self { writer, partial, path: path.to_owned() })
+        Ok(Self { writer, path: path.to_owned() })
     }
 
     /// Writes on.
@@ -117,8 +113,7 @@ impl BundleWriter {
     /// # Errors
     /// What the system says.
     pub fn finish(self) -> io::Result<()> {
-        self.writer.end()?;
-        std::fs::rename(&self.partial, &self.path)
+        self.writer.end()?.finish(&self.path)
     }
 }
 

@@ -19,7 +19,7 @@ use oap_identity::resolve::{GuardedWeb, Resolver, WebPolicy};
 use oap_identity::{Clock, Did, Hash, Random, Signer, Timestamp, json as strict};
 use oap_memory::Profile;
 use oap_memory::gate::Sanctions;
-use oap_store::Store;
+use oap_store::{Master, MemoryEngine, Store, Vault};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -43,6 +43,13 @@ impl TestClock {
     }
 }
 
+impl TestClock {
+    /// Sets the clock, forward or back.
+    pub fn set(&self, at: Timestamp) {
+        self.millis.store(at.millis(), Ordering::SeqCst);
+    }
+}
+
 impl Clock for TestClock {
     fn now(&self) -> Timestamp {
         if std::thread::current().name() == Some("store-writer") {
@@ -63,6 +70,49 @@ pub struct World {
     admin: Signer,
     token: String,
     proofs: AtomicU64,
+}
+
+/// A store in memory, with its vault in a file, that outlives its gateway.
+pub struct Kept {
+    engine: Arc<MemoryEngine>,
+    folder: tempfile::TempDir,
+    random: Arc<dyn Random>,
+    opened: AtomicU64,
+}
+
+impl Kept {
+    /// With a gateway on it.
+    pub async fn new() -> (Self, World) {
+        let random: Arc<dyn Random> = Arc::new(Seeded::new(5));
+        let folder = tempfile::tempdir().unwrap();
+        Vault::create(&folder.path().join("vault"), &Self::master(), &*random).unwrap();
+        let kept = Self { engine: Arc::default(), folder, random, opened: AtomicU64::new(0) };
+        let world = World::on(kept.store(), Config::default(), kept.random.clone()).await;
+        (kept, world)
+    }
+
+    fn master() -> Master {
+        Master::KeyFile([7; 32].into())
+    }
+
+    /// The store; its gateway must be gone.
+    pub fn store(&self) -> Store {
+        let vault = Vault::open(&self.folder.path().join("vault"), &Self::master()).unwrap();
+        Store::open(self.engine.clone(), vault, self.random.clone()).unwrap()
+    }
+
+    /// A gateway, started anew.
+    pub async fn open(&self) -> World {
+        self.open_at(Timestamp::from_millis(START)).await
+    }
+
+    /// The same, by a clock that says `at`.
+    pub async fn open_at(&self, at: Timestamp) -> World {
+        let world = World::open_at(self.store(), Config::default(), self.random.clone(), at).await;
+        // Proofs that no world before it has used.
+        world.proofs.store(1000 * (1 + self.opened.fetch_add(1, Ordering::SeqCst)), Ordering::SeqCst);
+        world
+    }
 }
 
 /// What a gateway answered.
@@ -123,6 +173,12 @@ impl World {
         Self::equipped(store, Config::default(), random, Sanctions::new(), Some(model)).await
     }
 
+    /// On a store that has keys, by a clock that says `at`.
+    pub async fn open_at(store: Store, config: Config, random: Arc<dyn Random>, at: Timestamp) -> Self {
+        let none: Option<Box<dyn EmbeddingModel>> = None;
+        Self::by_clock(PRINCIPAL, store, config, random, Sanctions::new(), none, at).await
+    }
+
     /// With sanctions lists and a model of embeddings.
     pub async fn equipped(
         store: Store,
@@ -143,8 +199,21 @@ impl World {
         sanctions: Sanctions,
         embeddings: Option<Box<dyn EmbeddingModel>>,
     ) -> Self {
+        let start = Timestamp::from_millis(START);
+        Self::by_clock(principal, store, config, random, sanctions, embeddings, start).await
+    }
+
+    async fn by_clock(
+        principal: &str,
+        store: Store,
+        config: Config,
+        random: Arc<dyn Random>,
+        sanctions: Sanctions,
+        embeddings: Option<Box<dyn EmbeddingModel>>,
+        at: Timestamp,
+    ) -> Self {
         oap_gateway::tls::install();
-        let clock = Arc::new(TestClock { millis: AtomicI64::new(START), gate: gate::Gate::default() });
+        let clock = Arc::new(TestClock { millis: AtomicI64::new(at.millis()), gate: gate::Gate::default() });
         let mut config = Config { did: Some(principal.parse().unwrap()), ..config };
         let origin = config.origin();
         if config.anonymous_rpm == Config::default().anonymous_rpm {

@@ -105,19 +105,13 @@ impl Home {
     /// Starts the server and waits until it says that it serves.
     pub fn serve(&self, arguments: &[&str]) -> Server {
         let mut command = self.command(&["serve"]);
-        command.args(arguments).stderr(Stdio::piped()).stdout(Stdio::null());
-        let mut child = command.spawn().unwrap();
-        let mut log = BufReader::new(child.stderr.take().unwrap());
-        let mut before = String::new();
-        while log.read_line(&mut before).unwrap() > 0 && !before.contains("serving") {}
-        assert!(before.contains("serving"), "{before}");
-        let (send, rest) = mpsc::channel();
-        std::thread::spawn(move || {
-            let mut text = before;
-            let _ = log.read_to_string(&mut text);
-            let _ = send.send(text);
-        });
-        Server { child, log: rest }
+        command.args(arguments);
+        self.serve_as(command)
+    }
+
+    /// The same, by a command of the caller's.
+    pub fn serve_as(&self, command: Command) -> Server {
+        Server::start(command)
     }
 }
 
@@ -140,6 +134,23 @@ pub struct Server {
 }
 
 impl Server {
+    /// Starts a command that serves, and waits until it says so.
+    pub fn start(mut command: Command) -> Self {
+        command.stderr(Stdio::piped()).stdout(Stdio::null());
+        let mut child = command.spawn().unwrap();
+        let mut log = BufReader::new(child.stderr.take().unwrap());
+        let mut before = String::new();
+        while log.read_line(&mut before).unwrap() > 0 && !before.contains("serving") {}
+        assert!(before.contains("serving"), "{before}");
+        let (send, rest) = mpsc::channel();
+        std::thread::spawn(move || {
+            let mut text = before;
+            let _ = log.read_to_string(&mut text);
+            let _ = send.send(text);
+        });
+        Self { child, log: rest }
+    }
+
     pub fn id(&self) -> u32 {
         self.child.id()
     }

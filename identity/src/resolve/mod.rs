@@ -19,16 +19,16 @@ pub use web::{GuardedWeb, WebPolicy};
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ResolveError {
     /// Not a method that is resolved here.
-    #[error("DID method {0:?} is not resolved here: use did:web or did:key")]
+    #[error("the DID method is not resolved here: use did:web or did:key")]
     Method(String),
     /// The identifier itself is not one of its method.
     #[error("the DID is not a valid identifier of its method")]
     Identifier,
     /// No document: the host did not answer as it must.
-    #[error("{0} has no document: {1}")]
+    #[error("the DID has no document: {1}")]
     Unreachable(Did, String),
     /// A document that was refused.
-    #[error("the document of {0} was refused: {1}")]
+    #[error("the document of the DID was refused: {1}")]
     Document(Did, DocumentError),
 }
 

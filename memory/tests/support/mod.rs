@@ -3,7 +3,9 @@
 #![allow(dead_code, reason = "each test binary uses its part")]
 
 use oap_identity::random::{Random, Seeded};
-use oap_identity::{DecisionId, Did, DidDocument, ItemId, ReceiptId, Signer, Timestamp, VerificationKey};
+use oap_identity::{
+    DecisionId, Did, DidDocument, Hash, ItemId, ReceiptId, Signer, Timestamp, VerificationKey,
+};
 use oap_memory::Body;
 use oap_memory::chain::{Event, Link};
 use oap_memory::commitment::{Committed, Place};
@@ -55,7 +57,7 @@ impl Owner {
             Place { item_id, seq: 0, event: Event::Capture, at: now(), prev: None, receipt: receipt_id };
         let committed = self.commit(&body, &place);
         let link = self.link(&place, &committed, receipt_id);
-        let capture_receipt = self.capture_receipt(receipt_id, &item_tag(item_id, committed.commitment()));
+        let capture_receipt = self.capture_receipt(receipt_id, item_id, committed.commitment());
         let head = Head::new(item_id, &body, Meta::owner(self.did(), false));
         (head, Whole { committed, chain: vec![link], capture_receipt })
     }
@@ -99,7 +101,7 @@ impl Owner {
         canonical(&link.signed(&self.signer).unwrap())
     }
 
-    fn capture_receipt(&self, receipt_id: ReceiptId, tag: &str) -> String {
+    fn capture_receipt(&self, receipt_id: ReceiptId, item_id: ItemId, commitment: Hash) -> String {
         let mut receipt = Receipt {
             receipt_id,
             kind: ReceiptType::Invocation,
@@ -109,14 +111,14 @@ impl Owner {
             tool_did: Some(self.did()),
             action_id: Some("memory.capture".to_owned()),
             input_hash: None,
-            output_hash: None,
+            output_hash: Some(commitment),
             policy_decisions: vec![Decision {
                 id: DecisionId::new(now(), &self.random as &dyn Random),
                 outcome: Outcome::Allow,
                 rules: vec!["owner".to_owned()],
                 more: Map::new(),
             }],
-            provenance_tags_out: vec![tag.to_owned()],
+            provenance_tags_out: vec![item_tag(item_id, commitment)],
             previous_receipt_hash: GENESIS.to_owned(),
             signatures: Vec::new(),
         };

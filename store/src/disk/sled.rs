@@ -1,10 +1,12 @@
-//! The engine on disk: sled 0.34.
+//! sled 0.34, for homes that were made with it or ask for it.
 
+use super::{EngineKind, lock};
 use crate::StoreError;
 use crate::engine::{Engine, Op, Pairs};
 use sled::{Batch, Db};
-use std::fs::{File, TryLockError};
+use std::fs::File;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// Memory for sled's page cache, in bytes.
@@ -14,9 +16,28 @@ const CACHE: u64 = 32 << 20;
 const ATTEMPTS: usize = 400;
 const PAUSE: Duration = Duration::from_millis(5);
 
+/// What a batch takes on disk beside its values, in bytes: sled writes whole nodes, and takes segments of 512 KiB.
+const PER_OP: u64 = 16 << 10;
+const PER_BATCH: u64 = 4 << 20;
+
 /// A sled database, and the lock that says at once whether somebody else has it open.
 #[derive(Debug)]
-pub struct SledEngine(Db, #[expect(dead_code, reason = "held, and let go after the database")] File);
+pub struct SledEngine {
+    /// There until the engine is dropped.
+    db: Option<Db>,
+    /// Whether a write failed: then sled's own end would wait for a write that never comes.
+    broken: AtomicBool,
+    #[expect(dead_code, reason = "held, and let go after the database")]
+    lock: File,
+}
+
+impl Drop for SledEngine {
+    fn drop(&mut self) {
+        if self.broken.load(Ordering::Acquire) {
+            std::mem::forget(self.db.take());
+        }
+    }
+}
 
 impl SledEngine {
     /// Opens or creates the database in a folder.
@@ -29,7 +50,7 @@ impl SledEngine {
         let config = sled::Config::new().path(path).cache_capacity(CACHE).flush_every_ms(None);
         for _ in 0..ATTEMPTS {
             match config.open() {
-                Ok(db) => return Ok(Self(db, lock)),
+                Ok(db) => return Ok(Self { db: Some(db), broken: AtomicBool::new(false), lock }),
                 // sled wraps the failed lock in an error of its own.
                 Err(e) if e.to_string().contains("could not acquire lock") => std::thread::sleep(PAUSE),
                 Err(e) => return Err(failed(&e)),
@@ -37,16 +58,9 @@ impl SledEngine {
         }
         Err(StoreError::Locked)
     }
-}
 
-fn lock(path: &Path) -> Result<File, StoreError> {
-    let failed = |e: std::io::Error| StoreError::Engine(format!("{}: {e}", path.display()));
-    std::fs::create_dir_all(path).map_err(failed)?;
-    let lock = File::create(path.join("lock")).map_err(failed)?;
-    match lock.try_lock() {
-        Ok(()) => Ok(lock),
-        Err(TryLockError::WouldBlock) => Err(StoreError::Locked),
-        Err(TryLockError::Error(e)) => Err(failed(e)),
+    fn db(&self) -> Result<&Db, StoreError> {
+        self.db.as_ref().ok_or(StoreError::Stopped)
     }
 }
 
@@ -56,10 +70,14 @@ fn failed(error: &sled::Error) -> StoreError {
 
 impl Engine for SledEngine {
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
-        Ok(self.0.get(key).map_err(|e| failed(&e))?.map(|value| value.to_vec()))
+        Ok(self.db()?.get(key).map_err(|e| failed(&e))?.map(|value| value.to_vec()))
     }
 
     fn scan<'a>(&'a self, prefix: &[u8], from: &[u8], descending: bool) -> Pairs<'a> {
+        let db = match self.db() {
+            Ok(db) => db,
+            Err(error) => return Box::new(std::iter::once(Err(error))),
+        };
         let prefix = prefix.to_vec();
         let owned = move |pair: Result<(sled::IVec, sled::IVec), sled::Error>| match pair {
             Ok((key, value)) => Ok((key.to_vec(), value.to_vec())),
@@ -69,9 +87,9 @@ impl Engine for SledEngine {
             pair.as_ref().map_or(true, |(key, _)| key.starts_with(&prefix))
         };
         if descending {
-            Box::new(self.0.range(..=from).rev().map(owned).take_while(begins))
+            Box::new(db.range(..=from).rev().map(owned).take_while(begins))
         } else {
-            Box::new(self.0.range(from..).map(owned).take_while(begins))
+            Box::new(db.range(from..).map(owned).take_while(begins))
         }
     }
 
@@ -83,7 +101,23 @@ impl Engine for SledEngine {
                 Op::Delete(key) => all.remove(key),
             }
         }
-        self.0.apply_batch(all).map_err(|e| failed(&e))?;
-        self.0.flush().map(drop).map_err(|e| failed(&e))
+        let db = self.db()?;
+        let done = db.apply_batch(all).and_then(|()| db.flush());
+        done.map(drop).map_err(|e| {
+            self.broken.store(true, Ordering::Release);
+            failed(&e)
+        })
+    }
+
+    fn name(&self) -> &'static str {
+        EngineKind::Sled.name()
+    }
+
+    fn room(&self, operations: usize, bytes: usize) -> u64 {
+        PER_BATCH + operations as u64 * PER_OP + 8 * bytes as u64
+    }
+
+    fn survives_full(&self) -> bool {
+        false
     }
 }

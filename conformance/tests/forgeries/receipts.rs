@@ -1,0 +1,188 @@
+//! Receipts by themselves, and chains of them.
+
+use crate::fixture::other_hash;
+use crate::forge::*;
+use crate::items::{leaves, other};
+use crate::table::{By, Document::Receipt, Document::Receipts, Table};
+use oap_identity::Signer;
+use serde_json::{Value, json};
+
+pub fn forge(table: &mut Table) {
+    kinds(table);
+    signatures(table);
+    chains(table);
+}
+
+/// One receipt of each action in the log.
+pub fn one_of_each(log: &[Value]) -> Vec<Value> {
+    let mut seen = std::collections::BTreeSet::new();
+    log.iter()
+        .filter(|receipt| seen.insert(receipt["action_id"].as_str().unwrap().to_owned()))
+        .cloned()
+        .collect()
+}
+
+/// Every leaf of one receipt of each kind, changed by whoever carries it.
+fn kinds(table: &mut Table) {
+    for receipt in one_of_each(&table.fixture.log) {
+        let action = receipt["action_id"].as_str().unwrap().to_owned();
+        for member in ["timestamp", "principal_did", "action_id", "previous_receipt_hash", "policy_decisions"]
+        {
+            let cut = with(&receipt, |r| remove(r, "", member));
+            let checks = ["receipt.malformed", "receipt.signature"];
+            table.refused(By::Nobody, format!("{action} without {member}"), &checks, Receipt(cut));
+        }
+        let mut all = Vec::new();
+        leaves(&receipt["policy_decisions"], "/policy_decisions", &mut all);
+        all.push("/agent_did".to_owned());
+        for at in all {
+            let changed = with(&receipt, |r| {
+                let new = other(r.pointer(&at).unwrap());
+                set(r, &at, new);
+            });
+            let checks = ["receipt.malformed", "receipt.signature"];
+            table.refused(By::Nobody, format!("{action}: {at} changed"), &checks, Receipt(changed));
+        }
+    }
+}
+
+fn signatures(table: &mut Table) {
+    let fixture = table.fixture;
+    let keys = fixture.world.gateway.keys();
+    let owner = keys.current();
+    let query = fixture.log.iter().find(|r| r["action_id"] == "memory.query").unwrap().clone();
+    let entry = |signer: &Signer, receipt: &Value| {
+        let mut signed = receipt.clone();
+        sign_receipt(&mut signed, signer);
+        signed["signatures"][0].clone()
+    };
+    let push = |entry: Value| with(&query, |r| r["signatures"].as_array_mut().unwrap().push(entry));
+    let genuine = entry(&fixture.grantee, &query);
+    let joint = push(genuine.clone());
+    assert!(Receipt(joint.clone()).judge(&fixture.reader).is_ok(), "a joint receipt");
+    for (by, name, checks, receipt) in [
+        (
+            By::Mallory,
+            "countersigned by one who has no part in it",
+            &["receipt.stranger"][..],
+            push(entry(&fixture.mallory, &query)),
+        ),
+        (
+            By::Nobody,
+            "a countersignature over something else",
+            &["receipt.countersignature"],
+            push({
+                let mut other = query.clone();
+                other["agent_did"] = json!("did:web:else.example");
+                entry(&fixture.grantee, &other)
+            }),
+        ),
+        (
+            By::Nobody,
+            "a countersignature of another alg",
+            &["receipt.algorithm"],
+            push({
+                let mut other = genuine.clone();
+                other["alg"] = json!("ES256");
+                other
+            }),
+        ),
+        (
+            By::Nobody,
+            "a countersignature by an unknown key",
+            &["receipt.countersignature"],
+            push({
+                let mut other = genuine.clone();
+                other["by"] = json!(format!("{}#key-9", fixture.grantee.did()));
+                other
+            }),
+        ),
+        (By::Nobody, "countersigned twice", &["receipt.signatures", "receipt.repeated_signer"], {
+            let mut twice = joint.clone();
+            twice["signatures"].as_array_mut().unwrap().push(genuine.clone());
+            twice
+        }),
+        (
+            By::Nobody,
+            "the countersignature alone",
+            &["receipt.unsigned"],
+            with(&query, |r| r["signatures"] = json!([genuine])),
+        ),
+    ] {
+        table.refused(by, name, checks, Receipt(receipt));
+    }
+    let unknown = with(&query, |r| {
+        r["agent_did"] = json!("did:web:unknown.example");
+        sign_receipt(r, owner);
+        let entry = json!({"by": "did:web:unknown.example#key-1", "alg": "EdDSA", "value": "AAAA"});
+        r["signatures"].as_array_mut().unwrap().push(entry);
+    });
+    table.named(
+        By::Owner,
+        "countersigned by one whose key nobody has",
+        "unchecked.countersignature",
+        Receipt(unknown),
+    );
+    let future = with(&query, |r| {
+        r["timestamp"] = json!("2026-06-01T00:00:00.000Z");
+        sign_receipt(r, owner);
+    });
+    table.refused(By::Owner, "from the future", &["receipt.future"], Receipt(future));
+    for (name, member, value) in [
+        ("an outcome of no kind", "/policy_decisions/0/outcome", json!("perhaps")),
+        ("a decision that is no decision", "/policy_decisions/0/id", json!("7")),
+        ("a hash of another kind", "/output_hash", json!("md5:00")),
+        ("a receipt_id of another kind", "/receipt_id", json!("urn:oap:deletion:01HX2QFXR0Q4S8T9V3W7X2Y0Z1")),
+        ("tags that are a text", "/provenance_tags_out", json!("mem")),
+        ("a principal that is no DID", "/principal_did", json!("ann")),
+        ("a time of another zone", "/timestamp", json!("2026-05-01T14:00:00+02:00")),
+    ] {
+        let wrong = with(&query, |r| {
+            set(r, member, value);
+            sign_receipt(r, owner);
+        });
+        table.refused(By::Owner, name, &["receipt.malformed"], Receipt(wrong));
+    }
+}
+
+/// The principal's chain.
+fn chains(table: &mut Table) {
+    let fixture = table.fixture;
+    let keys = fixture.world.gateway.keys();
+    let (owner, log) = (keys.current(), fixture.log.clone());
+    let mut put = |by: By, name: &str, check: &'static str, change: &dyn Fn(&mut Vec<Value>)| {
+        let mut changed = log.clone();
+        change(&mut changed);
+        assert_ne!(changed, log);
+        table.refused(by, name, &[check], Receipts(changed));
+    };
+    put(By::Nobody, "empty", "receipt.cut", &|l| l.clear());
+    put(By::Nobody, "the tail cut", "receipt.cut", &|l| drop(l.pop()));
+    put(By::Nobody, "the beginning cut", "receipt.broken", &|l| drop(l.remove(0)));
+    put(By::Nobody, "a pair cut out", "receipt.broken", &|l| drop(l.drain(2..4)));
+    put(By::Nobody, "two swapped", "receipt.broken", &|l| l.swap(1, 2));
+    put(By::Nobody, "an entry twice", "receipt.broken", &|l| l.insert(2, l[1].clone()));
+    put(By::Nobody, "stripped", "receipt.unsigned", &|l| l[2]["signatures"] = json!([]));
+    put(By::Owner, "a head of another length", "receipt.head", &|l| {
+        set(&mut l[1], "/policy_decisions/0/length", json!(7));
+        sign_receipt(&mut l[1], owner);
+    });
+    put(By::Owner, "a head of another chain", "receipt.other_chain", &|l| {
+        let last = l.len() - 1;
+        set(&mut l[last], "/policy_decisions/0/chain", json!("did:web:user.example#work"));
+        sign_receipt(&mut l[last], owner);
+    });
+    put(By::Owner, "an entry older than the one before", "receipt.time", &|l| {
+        let last = l.len() - 1;
+        l[last]["timestamp"] = json!("2026-04-01T00:00:00.000Z");
+        sign_receipt(&mut l[last], owner);
+    });
+    put(By::Owner, "an entry that follows another", "receipt.broken", &|l| {
+        l[4]["previous_receipt_hash"] = json!(other_hash());
+        sign_receipt(&mut l[4], owner);
+    });
+    put(By::Mallory, "an entry of another principal", "receipt.other_chain", &|l| {
+        l[2]["principal_did"] = json!(fixture.mallory.did());
+        sign_receipt(&mut l[2], &fixture.mallory);
+    });
+}

@@ -1,0 +1,57 @@
+//! Credentials, checked from the head of a request alone. Only then may its body be large.
+
+use super::request::{Incoming, Sender, presented};
+use crate::Error;
+use crate::gateway::Gateway;
+use crate::service::owner::{OwnerAgent, Permission};
+use crate::service::query::Caller;
+use oap_grants::dpop;
+use std::sync::Arc;
+
+/// Which of the owner's agents sends a request, with at least that permission.
+pub(super) async fn agent(request: &mut Incoming, needed: Permission) -> Result<OwnerAgent, Error> {
+    let (method, url) = request.target();
+    let target = dpop::Request { method: &method, url: &url };
+    let (authorization, proofs) = (request.header("authorization"), request.header("dpop"));
+    let agent = request.app().gateway.owner_agent(&authorization, &proofs, target, needed).await?;
+    request.sent_by(Sender::Owner);
+    Ok(agent)
+}
+
+/// What a grantee is answered. Its proof is remembered in the store whatever that is: with the answer where there is one,
+/// by itself where the request was refused.
+pub(super) async fn as_grantee<T>(
+    request: &mut Incoming,
+    work: impl AsyncFnOnce(&mut Incoming, &Caller) -> Result<T, Error>,
+) -> Result<T, Error> {
+    let app = request.app().clone();
+    let caller = presented(request, |presented| app.gateway.caller(presented))?;
+    request.sent_by(Sender::Grantee);
+    let mut unanswered = Unanswered { gateway: app.gateway.clone(), proof: caller.proof() };
+    let answered = work(request, &caller).await;
+    let proof = unanswered.proof.take();
+    if let (Err(_), Some(proof)) = (&answered, proof) {
+        app.gateway.remember_proof(proof).await?;
+    }
+    answered
+}
+
+/// A proof that was used and is in memory alone. Dropped with it when the request is given up, it is stored all the same.
+struct Unanswered {
+    gateway: Arc<Gateway>,
+    proof: Option<[u8; 32]>,
+}
+
+impl Drop for Unanswered {
+    fn drop(&mut self) {
+        let (Some(proof), Ok(runtime)) = (self.proof.take(), tokio::runtime::Handle::try_current()) else {
+            return;
+        };
+        let gateway = self.gateway.clone();
+        runtime.spawn(async move {
+            if let Err(error) = gateway.remember_proof(proof).await {
+                tracing::error!(%error, "a proof that was used cannot be stored");
+            }
+        });
+    }
+}

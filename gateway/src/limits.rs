@@ -1,0 +1,119 @@
+//! The bounds of this room, as rows that `docs/limits.md` is generated from.
+
+use crate::client::{grantee, wire};
+use crate::http::{bodies, discovery, invoke, request};
+use crate::service::audit;
+use crate::{front, refusals};
+use oap_identity::limits::Limit;
+
+const fn row(name: &'static str, value: u64, unit: &'static str, applies_to: &'static str) -> Limit {
+    Limit { name, value, unit, applies_to }
+}
+
+const fn bytes(name: &'static str, value: usize, applies_to: &'static str) -> Limit {
+    row(name, value as u64, "bytes", applies_to)
+}
+
+const fn seconds(name: &'static str, value: std::time::Duration, applies_to: &'static str) -> Limit {
+    row(name, value.as_secs(), "seconds", applies_to)
+}
+
+const fn count(name: &'static str, value: usize, unit: &'static str, applies_to: &'static str) -> Limit {
+    row(name, value as u64, unit, applies_to)
+}
+
+/// The bounds of this room.
+pub const LIMITS: &[Limit] = &[
+    count(
+        "front::MAX_CONNECTIONS",
+        front::MAX_CONNECTIONS,
+        "connections",
+        "all callers together, fewer where the process may open fewer files; beyond it the oldest that waits for its caller \
+         is closed, or the newcomer where none waits",
+    ),
+    count(
+        "front::MAX_PER_NETWORK",
+        front::MAX_PER_NETWORK,
+        "connections",
+        "one IPv4 address or IPv6 /64, but no proxy in trusted_proxies; beyond it as above, among its own",
+    ),
+    bytes("front::MAX_HEAD", front::MAX_HEAD, "request line and headers; beyond it 431"),
+    count("front::MAX_HEADERS", front::MAX_HEADERS, "headers", "a request; beyond it 431"),
+    seconds("front::HANDSHAKE", front::HANDSHAKE, "a TLS handshake; beyond it the connection is closed"),
+    seconds(
+        "front::HEAD",
+        front::HEAD,
+        "the head of a request, and a connection without one; beyond it the connection is closed",
+    ),
+    seconds("front::BODY", front::BODY, "the body of a request; beyond it 408"),
+    seconds("front::REQUEST", front::REQUEST, "a request until its answer is made; beyond it 504"),
+    seconds(
+        "front::STALL",
+        front::STALL,
+        "the taking of MIN_PROGRESS bytes of an answer, or of its rest; beyond it the connection is closed",
+    ),
+    bytes("front::MIN_PROGRESS", front::MIN_PROGRESS, "what is taken of an answer within STALL, at least"),
+    bytes(
+        "http::request::MAX_ANONYMOUS_BODY",
+        request::MAX_ANONYMOUS_BODY,
+        "the body of a caller whose credential was not checked; beyond it 413",
+    ),
+    bytes("http::request::MAX_IMPORT", request::MAX_IMPORT, "a chunk of the owner's import; beyond it 413"),
+    bytes(
+        "http::bodies::MAX_ANONYMOUS_BODIES",
+        bodies::MAX_ANONYMOUS_BODIES,
+        "all bodies at once of callers whose credential was not checked; beyond it 503",
+    ),
+    bytes(
+        "http::bodies::MAX_BODIES",
+        bodies::MAX_BODIES,
+        "all bodies at once of callers with a credential; beyond it 503",
+    ),
+    bytes("http::discovery::MAX_INTENT", discovery::MAX_INTENT, "the intent of /oap/discover; beyond it 400"),
+    bytes(
+        "http::invoke::MAX_ENVELOPE_TEXT",
+        invoke::MAX_ENVELOPE_TEXT,
+        "a text of an /oap/invoke envelope; beyond it 400",
+    ),
+    bytes(
+        "http::invoke::MAX_ASSERTIONS",
+        invoke::MAX_ASSERTIONS,
+        "policy_assertions of an envelope; beyond it 400",
+    ),
+    count(
+        "service::audit::MAX_PUBLIC",
+        audit::MAX_PUBLIC,
+        "receipts",
+        "what anybody is shown of the public log, counted from its end",
+    ),
+    count(
+        "service::audit::MAX_LOOKED_AT",
+        audit::MAX_LOOKED_AT,
+        "receipts",
+        "those that a grantee's question of the log looks at, counted from the newest",
+    ),
+    bytes(
+        "service::audit::MAX_AUDIT_TEXT",
+        audit::MAX_AUDIT_TEXT,
+        "grantee, principal_did and chain of /oap/audit; beyond it 400",
+    ),
+    row(
+        "refusals::MAX_REFUSALS",
+        refusals::MAX_REFUSALS as u64,
+        "receipts",
+        "refusals of one grantee in a minute; beyond it 429 without a receipt",
+    ),
+    seconds("client::wire::CONNECT", wire::CONNECT, "our clients: connecting"),
+    seconds("client::wire::SILENCE", wire::SILENCE, "our clients: no byte of an answer"),
+    seconds("client::wire::WHOLE", wire::WHOLE, "our clients: request and answer"),
+    seconds("client::wire::WHOLE_BUNDLE", wire::WHOLE_BUNDLE, "our clients: request and bundle"),
+    seconds("client::wire::WHOLE_OWN", wire::WHOLE_OWN, "the owner's client: a call to the own gateway"),
+    bytes("client::wire::MAX_ANSWER", wire::MAX_ANSWER, "our clients: an answer"),
+    bytes("client::wire::MAX_BUNDLE", wire::MAX_BUNDLE, "our clients: a bundle"),
+    count(
+        "client::grantee::MAX_SIGNERS",
+        grantee::MAX_SIGNERS,
+        "DIDs",
+        "our clients: signers that an answer names; its own signature is checked before any is resolved",
+    ),
+];

@@ -1,0 +1,261 @@
+//! What a deletion takes, as it stands in the deletion's own transaction.
+//!
+//! The catalog is behind by what the same batch has written before: that is read through the transaction. So a deletion sees what
+//! those before it in the order of commits did, and what it erases is there when it erases it.
+
+use crate::error::Error;
+use crate::gateway::Gateway;
+use crate::ledger::Writing;
+use crate::service::deletion::{DeleteRequest, MAX_DELETED};
+use crate::service::holds::Hold;
+use crate::service::items::whole;
+use crate::tables::{self, HEADS, VERSIONS, decode, entry};
+use oap_identity::ItemId;
+use oap_memory::Head;
+use oap_memory::commitment::Committed;
+use oap_memory::receipt::item_tag;
+use oap_store::StoreError;
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// Heads by item.
+pub(crate) type Heads = BTreeMap<ItemId, Arc<Head>>;
+
+/// Which versions have a wanted provenance tag. Opening every version takes long, so it is done before the transaction, which opens
+/// those alone that are newer.
+#[derive(Debug, Default)]
+pub(crate) struct Tagged(BTreeMap<ItemId, (u32, bool)>);
+
+impl Tagged {
+    /// Looks at every item.
+    pub(crate) fn look(gateway: &Gateway, request: &DeleteRequest) -> Self {
+        let look = |head: Arc<Head>| {
+            let version = tables::version(&gateway.store, head.item_id, head.version_seq).ok()?;
+            let tagged = is_tagged(head.item_id, &version, &request.provenance_tags);
+            Some((head.item_id, (head.version_seq, tagged)))
+        };
+        Self(gateway.catalog.all().into_iter().filter_map(look).collect())
+    }
+}
+
+/// What one deletion does.
+#[derive(Debug, Default)]
+pub(crate) struct Doomed {
+    /// Items to erase that the request selects.
+    pub(crate) erased: BTreeSet<ItemId>,
+    /// Items to erase that were made from those.
+    pub(crate) derived: BTreeSet<ItemId>,
+    /// Items under a hold, and the hold.
+    pub(crate) held: BTreeMap<ItemId, Hold>,
+    /// The order to erase in: what was made from an item goes before it, so that a deletion that takes several requests never leaves
+    /// something whose source is gone.
+    pub(crate) order: Vec<ItemId>,
+    /// Named items that are not there.
+    pub(crate) not_found: Vec<ItemId>,
+    /// Items that are left for the next request.
+    pub(crate) remaining: usize,
+    /// The heads of all that is erased or held.
+    pub(crate) heads: Vec<Arc<Head>>,
+}
+
+impl Writing<'_, '_> {
+    /// Every head as it stands in this transaction.
+    ///
+    /// # Errors
+    /// [`Error::Store`], [`Error::Corrupt`].
+    pub(crate) fn heads(&self) -> Result<Heads, Error> {
+        let mut heads: Heads =
+            self.gateway.catalog.all().into_iter().map(|head| (head.item_id, head)).collect();
+        for key in self.tx.written(HEADS) {
+            let Some(item) = key.first_chunk::<16>().map(|bytes| ItemId::from_bytes(*bytes)) else {
+                continue;
+            };
+            match self.tx.get(HEADS, &key) {
+                Ok(Some(bytes)) => drop(heads.insert(item, Arc::new(decode(&bytes)?))),
+                Ok(None) | Err(StoreError::Erased) => drop(heads.remove(&item)),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(heads)
+    }
+
+    /// What a request takes, at most [`MAX_DELETED`] items of it.
+    ///
+    /// # Errors
+    /// [`Error::Store`], [`Error::Corrupt`].
+    pub(crate) fn doomed(&self, request: &DeleteRequest, tagged: &Tagged) -> Result<Doomed, Error> {
+        let heads = self.heads()?;
+        let holds = self.holds()?;
+        let named: BTreeSet<ItemId> = request.items.iter().copied().collect();
+        let mut chosen = BTreeSet::new();
+        for head in heads.values() {
+            if request.selects(head, &named)
+                || (request.may_tag(head) && self.has_tag(head, request, tagged)?)
+            {
+                chosen.insert(head.item_id);
+            }
+        }
+        let mut doomed = Doomed {
+            not_found: named.into_iter().filter(|item| !heads.contains_key(item)).collect(),
+            ..Doomed::default()
+        };
+        let mut work = 0;
+        for item in sources_last(&chosen, &heads) {
+            let hold = holds.get(&item);
+            let waits = hold.is_some_and(|hold| hold.erase_after);
+            if work == MAX_DELETED && !waits {
+                doomed.remaining += 1;
+                continue;
+            }
+            work += usize::from(!waits);
+            doomed.heads.extend(heads.get(&item).cloned());
+            match hold {
+                Some(hold) => drop(doomed.held.insert(item, hold.clone())),
+                None if chosen.contains(&item) => drop(doomed.erased.insert(item)),
+                None => drop(doomed.derived.insert(item)),
+            }
+            if hold.is_none() {
+                doomed.order.push(item);
+            }
+        }
+        Ok(doomed)
+    }
+
+    fn has_tag(&self, head: &Head, request: &DeleteRequest, tagged: &Tagged) -> Result<bool, Error> {
+        match tagged.0.get(&head.item_id) {
+            Some((seq, is)) if *seq == head.version_seq => Ok(*is),
+            _ => {
+                let bytes = self.tx.get(VERSIONS, &entry(head.item_id, head.version_seq))?;
+                let Some(bytes) = bytes else { return Ok(false) };
+                Ok(is_tagged(head.item_id, &decode(&bytes)?, &request.provenance_tags))
+            }
+        }
+    }
+}
+
+impl DeleteRequest {
+    /// Whether nothing but times, or everything, is asked for.
+    pub(crate) fn is_unnamed(&self) -> bool {
+        self.items.is_empty()
+            && self.labels.is_empty()
+            && self.subjects.is_empty()
+            && self.scopes.is_empty()
+            && self.provenance_tags.is_empty()
+    }
+
+    /// Whether times are asked for.
+    pub(crate) const fn is_timed(&self) -> bool {
+        self.captured_after.is_some() || self.captured_before.is_some()
+    }
+
+    fn fits_times(&self, head: &Head) -> bool {
+        self.captured_after.is_none_or(|after| head.captured_at >= after)
+            && self.captured_before.is_none_or(|before| head.captured_at < before)
+    }
+
+    fn selects(&self, head: &Head, named: &BTreeSet<ItemId>) -> bool {
+        self.fits_times(head)
+            && (self.all
+                || (self.is_unnamed() && self.is_timed())
+                || named.contains(&head.item_id)
+                || head.labels.iter().any(|label| self.labels.contains(label))
+                || head.subject_entity_id.as_ref().is_some_and(|s| self.subjects.contains(s))
+                || self.scopes.contains(&head.scope_id))
+    }
+
+    fn may_tag(&self, head: &Head) -> bool {
+        !self.provenance_tags.is_empty() && self.fits_times(head)
+    }
+}
+
+/// Items and everything that was made from them, what was made before its source.
+pub(crate) fn sources_last(chosen: &BTreeSet<ItemId>, heads: &Heads) -> Vec<ItemId> {
+    let mut made_from: BTreeMap<ItemId, Vec<ItemId>> = BTreeMap::new();
+    for head in heads.values() {
+        for source in &head.derived_from {
+            made_from.entry(*source).or_default().push(head.item_id);
+        }
+    }
+    let (mut seen, mut order) = (BTreeSet::new(), Vec::new());
+    for first in chosen {
+        let mut open = vec![(*first, false)];
+        while let Some((item, is_done)) = open.pop() {
+            if is_done {
+                order.push(item);
+            } else if seen.insert(item) {
+                open.push((item, true));
+                open.extend(made_from.get(&item).into_iter().flatten().map(|made| (*made, false)));
+            }
+        }
+    }
+    order
+}
+
+/// Whether a version has one of these provenance tags.
+fn is_tagged(id: ItemId, version: &Committed, tags: &[String]) -> bool {
+    let own = item_tag(id, version.commitment());
+    let Ok(item) = whole(version) else { return false };
+    let provenance = item.get("provenance");
+    tags.iter().any(|tag| {
+        *tag == own
+            || tag.split_once('=').is_some_and(|(member, value)| {
+                match provenance.and_then(|p| p.get(member)) {
+                    Some(Value::String(text)) => text == value,
+                    Some(other) => serde_json::from_str::<Value>(value).is_ok_and(|value| value == *other),
+                    None => false,
+                }
+            })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use oap_identity::{Clock, Timestamp};
+    use oap_memory::item::{Body, Defaults};
+    use oap_memory::record::Meta;
+    use serde_json::json;
+
+    struct Epoch;
+
+    impl Clock for Epoch {
+        fn now(&self) -> Timestamp {
+            Timestamp::from_millis(1_777_636_800_000)
+        }
+    }
+
+    fn id(n: u8) -> ItemId {
+        ItemId::from_bytes([n; 16])
+    }
+
+    fn heads(made: &[(u8, &[u8])]) -> Heads {
+        let principal = "did:web:user.example".parse().unwrap();
+        let scope = "personal".parse().unwrap();
+        let defaults = Defaults { principal: &principal, scope: &scope, now: Epoch.now() };
+        let head = |(n, sources): &(u8, &[u8])| {
+            let sources: Vec<ItemId> = sources.iter().map(|n| id(*n)).collect();
+            let item = json!({"kind": "fact", "content": {"text": "x"}, "derived_from": sources});
+            let body = Body::parse(&item, &defaults).unwrap();
+            (id(*n), Arc::new(Head::new(id(*n), &body, Meta::owner(principal.clone(), false))))
+        };
+        made.iter().map(head).collect()
+    }
+
+    fn order(chosen: &[u8], made: &[(u8, &[u8])]) -> Vec<ItemId> {
+        sources_last(&chosen.iter().map(|n| id(*n)).collect(), &heads(made))
+    }
+
+    #[test]
+    fn what_was_made_goes_before_its_source() {
+        let found = order(&[1], &[(1, &[]), (2, &[1]), (3, &[2]), (4, &[]), (5, &[3, 4])]);
+        assert_eq!(found, [id(5), id(3), id(2), id(1)]);
+        // Made of two chosen ones, and round in a ring: each once.
+        assert_eq!(order(&[1, 2], &[(1, &[]), (2, &[]), (3, &[1, 2])]).len(), 3);
+        assert_eq!(order(&[1], &[(1, &[2]), (2, &[1])]).len(), 2);
+        // As long a line as there is memory for.
+        let long: Vec<(u8, Vec<u8>)> = (1..=250).map(|n| (n, vec![n - 1])).collect();
+        let long: Vec<(u8, &[u8])> = long.iter().map(|(n, sources)| (*n, sources.as_slice())).collect();
+        assert_eq!(order(&[1], &long).len(), 250);
+    }
+}

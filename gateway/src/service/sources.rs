@@ -1,0 +1,250 @@
+//! Where imported items came from: known while they are here, and of an erased one no more than that something from there was erased.
+//!
+//! What an item came from and what it said is a row of its own, sealed with the item's key, and goes with it. What stays of an erased item is
+//! the keyed hash of the identity of its source: format, account, thread and record id. Some formats have no ids, and their importers put a
+//! hash of the record's content in the place of one; that is cut out of what stays, so that it never tells content.
+
+use crate::error::Error;
+use crate::gateway::Gateway;
+use crate::ledger::Writing;
+use crate::tables::{self, HEADS, SAID, SOURCES, decode, encode};
+use hmac::{Hmac, Mac};
+use oap_identity::{Hash, ItemId};
+use oap_store::StoreError;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use std::collections::HashMap;
+use std::sync::{PoisonError, RwLock};
+
+/// How a hash is written in a source.
+const HASH: &str = "sha256:";
+/// Its hex digits.
+const DIGITS: usize = 64;
+/// Rows of the former form that one transaction takes.
+const BATCH: usize = 2_000;
+/// Bytes of a key of the former form.
+const FORMER: usize = 20;
+
+/// A keyed hash.
+pub(crate) type Tag = [u8; 32];
+
+/// A source, as it is stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct SourceTag {
+    /// Of the whole source.
+    pub(crate) whole: Tag,
+    /// Of what of it may outlive the item; `None` for an item that was imported before this was kept.
+    pub(crate) identity: Option<Tag>,
+    /// Whether that is the whole source, so that it names one record.
+    pub(crate) is_exact: bool,
+}
+
+/// What an imported item came from, and the hash of what it said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Said {
+    /// The source.
+    pub(crate) source: SourceTag,
+    /// What it said.
+    pub(crate) says: Hash,
+}
+
+/// The items that are here, by source.
+#[derive(Debug, Default)]
+pub(crate) struct Sources(RwLock<HashMap<Tag, ItemId>>);
+
+impl Sources {
+    /// The item that came from a source, as last committed.
+    pub(crate) fn get(&self, whole: &Tag) -> Option<ItemId> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).get(whole).copied()
+    }
+
+    fn put(&self, whole: Tag, item: ItemId) {
+        self.0.write().unwrap_or_else(PoisonError::into_inner).insert(whole, item);
+    }
+
+    fn remove(&self, whole: &Tag) {
+        self.0.write().unwrap_or_else(PoisonError::into_inner).remove(whole);
+    }
+}
+
+/// A source without the hashes of content in it.
+fn identity(source: &str) -> String {
+    let mut kept = String::with_capacity(source.len());
+    let mut rest = source;
+    while let Some(at) = rest.find(HASH) {
+        let (before, after) = rest.split_at(at + HASH.len());
+        kept.push_str(before);
+        let digits = after.bytes().take_while(u8::is_ascii_hexdigit).count();
+        rest = if digits >= DIGITS { after.get(DIGITS..).unwrap_or_default() } else { after };
+    }
+    kept + rest
+}
+
+impl Gateway {
+    /// The keyed hashes of a source.
+    pub(crate) fn source_tag(&self, source: &str) -> SourceTag {
+        let key = self.keys().source_key();
+        let digest = Sha256::digest(source.as_bytes());
+        let kept = identity(source);
+        SourceTag {
+            whole: whole(&key, &digest),
+            identity: Some(tag(&key, b"identity", kept.as_bytes())),
+            is_exact: kept == source,
+        }
+    }
+
+    /// The item that came from a source, and what it said, as last committed.
+    pub(crate) fn known_source(&self, source: &SourceTag) -> Result<Option<(ItemId, Said)>, Error> {
+        let Some(item) = self.sources.get(&source.whole) else { return Ok(None) };
+        let said = match self.store.get(SAID, &item.to_bytes()) {
+            Ok(said) => said,
+            Err(StoreError::Erased) => None,
+            Err(error) => return Err(error.into()),
+        };
+        let said: Option<Said> = said.map(|bytes| decode(&bytes)).transpose()?;
+        Ok(said.filter(|said| said.source.whole == source.whole).map(|said| (item, said)))
+    }
+
+    /// Whether something of the identity of a source was erased here, as last committed.
+    pub(crate) fn was_erased(&self, source: &SourceTag) -> Result<bool, Error> {
+        let erased = source.identity.map(|identity| self.store.get(SOURCES, &identity)).transpose()?;
+        Ok(erased.flatten().is_some())
+    }
+
+    /// Reads the sources of all items, and brings rows of the former form, which held hashes of content, into this one.
+    ///
+    /// # Errors
+    /// [`Error::Store`], [`Error::Corrupt`].
+    pub(crate) async fn load_sources(self: &std::sync::Arc<Self>) -> Result<(), Error> {
+        let mut former = Vec::new();
+        for pair in self.store.scan(SOURCES, &[], None, false) {
+            let (key, bytes) = pair?;
+            if key.len() == FORMER {
+                former.push((key, decode::<(ItemId, Hash)>(&bytes)?));
+            }
+        }
+        for batch in former.chunks(BATCH) {
+            let batch = batch.to_vec();
+            self.commit(move |w| {
+                let secret = w.keys.source_key();
+                for (key, (item, says)) in batch {
+                    w.tx.delete(SOURCES, &key);
+                    // Of an erased one nothing stays: whether its source tells content cannot be seen any more.
+                    if w.tx.get(HEADS, &item.to_bytes())?.is_some() {
+                        let source =
+                            SourceTag { whole: whole(&secret, &key), identity: None, is_exact: false };
+                        w.put_said(item, Said { source, says })?;
+                    }
+                }
+                Ok(())
+            })
+            .await?;
+        }
+        for pair in self.store.scan(SAID, &[], None, false) {
+            let (key, bytes) = match pair {
+                Ok(pair) => pair,
+                // Destroyed by a sweep that finished a deletion after a crash.
+                Err(StoreError::Erased) => continue,
+                Err(error) => return Err(error.into()),
+            };
+            if let Some(item) = key.first_chunk::<16>() {
+                self.sources.put(decode::<Said>(&bytes)?.source.whole, ItemId::from_bytes(*item));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Of the first bytes of the digest of a source, which is what the former form had.
+fn whole(key: &[u8; 32], digest: &[u8]) -> Tag {
+    tag(key, b"whole", digest.get(..FORMER).unwrap_or(digest))
+}
+
+fn tag(key: &[u8; 32], what: &[u8], of: &[u8]) -> Tag {
+    let mut mac = <Hmac<Sha256> as Mac>::new_from_slice(key)
+        .unwrap_or_else(|_| unreachable!("HMAC takes a key of any length"));
+    mac.update(what);
+    mac.update(&[0]);
+    mac.update(of);
+    mac.finalize().into_bytes().into()
+}
+
+impl Writing<'_, '_> {
+    /// The item that came from a source, and what it said, as it stands in this transaction.
+    pub(crate) fn imported_from(&mut self, source: &SourceTag) -> Result<Option<(ItemId, Said)>, Error> {
+        // What was written before in the same batch is not in memory yet.
+        let mut pending = match self.sources.take() {
+            Some(pending) => pending,
+            None => self.pending_sources()?,
+        };
+        let found = pending.get(&source.whole).copied().or_else(|| self.gateway.sources.get(&source.whole));
+        self.sources = Some(std::mem::take(&mut pending));
+        let Some(item) = found else { return Ok(None) };
+        Ok(self.said(item)?.filter(|said| said.source.whole == source.whole).map(|said| (item, said)))
+    }
+
+    fn pending_sources(&self) -> Result<HashMap<Tag, ItemId>, Error> {
+        let mut pending = HashMap::new();
+        for key in self.tx.written(SAID) {
+            if let Some(item) = key.first_chunk::<16>().map(|bytes| ItemId::from_bytes(*bytes))
+                && let Some(said) = self.said(item)?
+            {
+                pending.insert(said.source.whole, item);
+            }
+        }
+        Ok(pending)
+    }
+
+    fn said(&self, item: ItemId) -> Result<Option<Said>, Error> {
+        self.tx.get(SAID, &item.to_bytes())?.map(|bytes| decode(&bytes)).transpose()
+    }
+
+    /// Whether something of the identity of a source was erased here.
+    pub(crate) fn was_erased(&self, source: &SourceTag) -> Result<bool, Error> {
+        let erased = source.identity.map(|identity| self.tx.contains(SOURCES, &identity)).transpose()?;
+        Ok(erased.unwrap_or(false))
+    }
+
+    /// Remembers what an item came from, under the item's key.
+    pub(crate) fn put_said(&mut self, item: ItemId, said: Said) -> Result<(), Error> {
+        let (slot, _) = tables::head(self.tx, item)?;
+        self.tx.put_in(slot, SAID, &item.to_bytes(), &encode(&said)?)?;
+        if let Some(pending) = &mut self.sources {
+            pending.insert(said.source.whole, item);
+        }
+        let gateway = self.gateway.clone();
+        self.tx.on_commit(move || gateway.sources.put(said.source.whole, item));
+        Ok(())
+    }
+
+    /// Forgets what an erased item came from, but for the identity of its source.
+    pub(crate) fn forget_source(&mut self, item: ItemId) -> Result<(), Error> {
+        let Some(Said { source, .. }) = self.said(item)? else { return Ok(()) };
+        self.tx.delete(SAID, &item.to_bytes());
+        if let Some(identity) = &source.identity {
+            self.tx.put(SOURCES, identity, &[])?;
+        }
+        let gateway = self.gateway.clone();
+        self.tx.on_commit(move || gateway.sources.remove(&source.whole));
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::identity;
+    use oap_identity::Hash;
+
+    #[test]
+    fn an_identity_has_no_hash_of_content_in_it() {
+        let (a, b) = (Hash::of(b"1234").to_string(), Hash::of(b"5678").to_string());
+        assert_eq!(identity(&format!("mcp:entity:PIN:{a}")), identity(&format!("mcp:entity:PIN:{b}")));
+        assert_eq!(identity(&format!("x:{a}:user#{b}#2")), "x:sha256::user#sha256:#2");
+        // Nothing else is cut.
+        for plain in ["chatgpt:t:m", "sha256:abc", "", "sha256:", "x:sha256:sha256:1"] {
+            assert_eq!(identity(plain), plain);
+        }
+        // Longer digits and other scripts neither panic nor hide the digest.
+        assert_eq!(identity(&format!("{a}ff·é")), "sha256:ff·é");
+    }
+}

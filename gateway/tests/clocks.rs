@@ -1,0 +1,131 @@
+//! Clocks that go back, stand ahead, and are set right (docs/decisions.md, "Time").
+
+mod common;
+
+use common::*;
+use oap_gateway::Error;
+use oap_gateway::clock::Standing;
+use serde_json::{Value, json};
+use std::time::Duration;
+
+const DAY: Duration = Duration::from_secs(86_400);
+const YEAR: Duration = Duration::from_secs(365 * 86_400);
+
+async fn grant_of_a_day(world: &World) -> (Value, String) {
+    world.capture(&[note("seen for a day", &[])]).await;
+    let mut draft = world.draft(&agent(2));
+    draft["expires_at"] = json!(world.now().plus(DAY));
+    let grant = world.issue(&draft).await;
+    let token = world.token(&agent(2), &grant).await;
+    (grant, token)
+}
+
+#[tokio::test]
+async fn a_clock_that_goes_back_revives_no_grant() {
+    let (kept, world) = Kept::new().await;
+    let start = world.now();
+    let (grant, _) = grant_of_a_day(&world).await;
+    world.clock.advance(DAY + Duration::from_secs(60));
+    world.capture(&[note("later", &[])]).await;
+    world.exchange(&agent(2), &grant).await.refused(403, "policy_block");
+    // A little: time stands still, and the grant is over.
+    world.clock.set(start.plus(DAY).minus(Duration::from_secs(60)));
+    world.exchange(&agent(2), &grant).await.refused(403, "policy_block");
+    // Far, and started anew: nothing is served, and the owner is told.
+    let world = {
+        drop(world);
+        kept.open_at(start).await
+    };
+    assert_eq!(world.gateway.clock_info().standing, Standing::Behind);
+    world.exchange(&agent(2), &grant).await.refused(503, "maintenance");
+    world.raw("GET", "/oap/memory/status", &[], None).await.refused(503, "maintenance");
+    assert!(matches!(world.gateway.sweep().await, Err(Error::Unavailable(_))));
+    let findings = world.owner("GET", "/oap/owner/doctor", None).await.ok()["findings"].clone();
+    let clock = findings.as_array().unwrap().iter().find(|f| f["part"] == "clock").unwrap().clone();
+    assert!(clock["wrong"][0].as_str().unwrap().contains("behind"), "{clock}");
+    // Right again.
+    world.clock.set(start.plus(2 * DAY));
+    world.exchange(&agent(2), &grant).await.refused(403, "policy_block");
+    world.gateway.sweep().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_token_is_not_served_by_a_clock_that_is_not_believed() {
+    let world = World::new().await;
+    let (_, token) = grant_of_a_day(&world).await;
+    world.query(&agent(2), &token, &json!({})).await.ok();
+    let now = world.now();
+    world.clock.set(now.minus(Duration::from_secs(301)));
+    let refused = world.query(&agent(2), &token, &json!({})).await;
+    assert!([401, 503].contains(&refused.status.as_u16()), "{}", refused.body);
+    world.clock.set(now);
+    world.query(&agent(2), &token, &json!({})).await.ok();
+}
+
+#[tokio::test]
+async fn a_leap_ahead_erases_nothing_and_dates_nothing() {
+    let world = World::new().await;
+    let start = world.now();
+    let ids = world.capture(&[note("taken back", &[])]).await;
+    world.owner("POST", &format!("/oap/owner/items/{}/retract", ids[0]), Some(&json!({}))).await.ok();
+    world.clock.set(start.plus(10 * YEAR));
+    assert_eq!(world.gateway.clock_info().standing, Standing::Ahead);
+    assert!(matches!(world.gateway.sweep().await, Err(Error::Unavailable(_))));
+    world.gateway.capture(&[note("written meanwhile", &[])]).await.unwrap();
+    assert!(matches!(world.gateway.revoke_key("key-1".into(), None).await, Err(Error::Unavailable(_))));
+    for chain in world.gateway.chain_list().unwrap() {
+        assert!(chain.at <= start, "{chain:?}");
+    }
+    world.clock.set(start.plus(DAY));
+    world.gateway.sweep().await.unwrap();
+    let keys = world.gateway.revoke_key("key-1".into(), None).await.unwrap();
+    let revoked = keys.iter().find_map(|key| key.revoked_at).unwrap();
+    assert!(revoked <= start.plus(DAY).plus(Duration::from_secs(1)), "{revoked}");
+    assert!(world.gateway.item(ids[0].parse().unwrap()).unwrap()["item"]["content"].is_object());
+}
+
+/// A clock that was believed and wrong: the owner sets it right, every chain says so, and what follows is dated by the clock.
+#[tokio::test]
+async fn a_receipt_from_a_wrong_clock_dates_nothing_after_it() {
+    let (kept, world) = Kept::new().await;
+    let start = world.now();
+    world.clock.set(start.plus(YEAR));
+    world.gateway.capture(&[note("a year ahead", &[])]).await.unwrap();
+    let world = {
+        drop(world);
+        kept.open_at(start.plus(DAY)).await
+    };
+    assert!(matches!(world.gateway.revoke_key("key-1".into(), None).await, Err(Error::Unavailable(_))));
+    let info = world.owner("POST", "/oap/owner/clock/accept", None).await.ok();
+    assert_eq!(info["standing"], "believed");
+    world.gateway.verify_audit().unwrap();
+    let said = world.gateway.audit_owner(&Default::default()).unwrap();
+    let said: Vec<_> =
+        said.iter().filter(|r| r.action_id.as_deref() == Some(oap_memory::receipt::CLOCK_ACCEPTED)).collect();
+    assert_eq!(said.len(), 2, "the anonymous chain's and the scope's");
+    assert_eq!(said[0].policy_decisions[0].more["to"], json!(start.plus(DAY)));
+    let keys = world.gateway.revoke_key("key-1".into(), None).await.unwrap();
+    let revoked = keys.iter().find_map(|key| key.revoked_at).unwrap();
+    assert!(revoked < start.plus(2 * DAY), "{revoked}");
+    // And it is so after the next start.
+    let now = world.now();
+    let world = {
+        drop(world);
+        kept.open_at(now).await
+    };
+    assert_eq!(world.gateway.clock_info().standing, Standing::Believed);
+    let (_, token) = grant_of_a_day(&world).await;
+    world.query(&agent(2), &token, &json!({})).await.ok();
+}
+
+/// Day ahead and back: the log goes on where it was, and no entry is older than the one before it.
+#[tokio::test]
+async fn receipts_do_not_go_back_by_themselves() {
+    let world = World::new().await;
+    let start = world.now();
+    world.clock.advance(DAY);
+    world.gateway.capture(&[note("a day later", &[])]).await.unwrap();
+    world.clock.set(start);
+    world.gateway.capture(&[note("and back", &[])]).await.unwrap();
+    world.gateway.verify_audit().unwrap();
+}

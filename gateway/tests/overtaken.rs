@@ -1,0 +1,214 @@
+//! Deletion, holds, sweeping and restoring that overtake each other: each reads again in its own transaction what it rests on.
+//!
+//! The writer is held up while operations queue behind it, so that each has looked at the memory as it was and each finds it changed.
+
+mod common;
+
+use common::*;
+use oap_gateway::Gateway;
+use oap_gateway::service::deletion::{DeleteRequest, Deleted};
+use oap_gateway::service::holds::{HoldReason, HoldRequest};
+use oap_gateway::tables::{self, HEADS, encode};
+use oap_identity::ItemId;
+use oap_memory::chain::Event;
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::mpsc::{Sender, channel};
+use std::time::Duration;
+use tokio::task::JoinHandle;
+
+const DAY: Duration = Duration::from_secs(86_400);
+
+/// Holds up the writer until something is sent.
+async fn held_up(gateway: &Arc<Gateway>) -> Sender<()> {
+    let (go, wait) = channel();
+    let gateway = gateway.clone();
+    let wait = move || {
+        let _ = wait.recv();
+    };
+    queued(async move { gateway.commit(move |_| Ok(wait())).await }).await;
+    go
+}
+
+/// Starts something, and comes back when it waits for the writer.
+async fn queued<T: Send + 'static>(work: impl Future<Output = T> + Send + 'static) -> JoinHandle<T> {
+    let handle = tokio::spawn(work);
+    for _ in 0..20 {
+        tokio::task::yield_now().await;
+    }
+    handle
+}
+
+fn parsed(ids: &[String]) -> Vec<ItemId> {
+    ids.iter().map(|id| id.parse().unwrap()).collect()
+}
+
+async fn delete(
+    gateway: &Arc<Gateway>,
+    request: DeleteRequest,
+) -> JoinHandle<Result<Deleted, oap_gateway::Error>> {
+    let gateway = gateway.clone();
+    queued(async move { gateway.delete(request).await }).await
+}
+
+async fn events(world: &World, id: &str) -> Vec<String> {
+    let shown = world.owner("GET", &format!("/oap/owner/items/{id}"), None).await.ok();
+    let chain = shown["chain"].as_array().unwrap();
+    chain.iter().map(|link| link["event"].as_str().unwrap().to_owned()).collect()
+}
+
+async fn status(world: &World, id: &str) -> Value {
+    world.owner("GET", &format!("/oap/owner/items/{id}"), None).await.ok()["item"]["status"].clone()
+}
+
+#[tokio::test]
+async fn two_deletions_of_the_same_items_both_succeed() {
+    let world = World::new().await;
+    let items: Vec<Value> =
+        (0..30).map(|n| note(&format!("n{n}"), &[if n < 20 { "x" } else { "y" }])).collect();
+    let ids = world.capture(&items).await;
+    let go = held_up(&world.gateway).await;
+    let first =
+        delete(&world.gateway, DeleteRequest { labels: vec!["x".into()], ..Default::default() }).await;
+    let second = delete(&world.gateway, DeleteRequest { items: parsed(&ids), ..Default::default() }).await;
+    go.send(()).unwrap();
+    let (first, second) = (first.await.unwrap().unwrap(), second.await.unwrap().unwrap());
+    let (a, b) = (first.cascade_report, second.cascade_report);
+    assert_eq!((a.erased.len(), b.erased.len(), b.not_found.len()), (20, 10, 20));
+    assert_eq!(a.erased.into_iter().collect::<BTreeSet<_>>(), b.not_found.into_iter().collect());
+    assert_eq!((a.remaining, b.remaining), (0, 0));
+    assert_ne!(first.deletion_receipt["receipt_id"], second.deletion_receipt["receipt_id"]);
+    for id in &ids {
+        assert_eq!(events(&world, id).await, ["capture", "erase"]);
+    }
+    world.gateway.verify_audit().unwrap();
+}
+
+#[tokio::test]
+async fn what_was_made_from_an_item_meanwhile_follows_it() {
+    let world = World::new().await;
+    let ids = world.capture(&[note("source", &[]), note("made of it soon", &[])]).await;
+    let go = held_up(&world.gateway).await;
+    let (gateway, source, made) = (world.gateway.clone(), parsed(&ids)[0], parsed(&ids)[1]);
+    // The store alone is told, so that the memory is behind it for certain.
+    let derive = async move {
+        let write = gateway.commit(move |w| {
+            let (slot, mut head) = tables::head(w.tx, made)?;
+            head.derived_from.push(source);
+            Ok(w.tx.put_in(slot, HEADS, &made.to_bytes(), &encode(&head)?)?)
+        });
+        write.await
+    };
+    let derive = queued(derive).await;
+    let request = DeleteRequest { items: parsed(&ids[..1]), ..Default::default() };
+    let deletion = delete(&world.gateway, request).await;
+    go.send(()).unwrap();
+    derive.await.unwrap().unwrap();
+    let report = deletion.await.unwrap().unwrap().cascade_report;
+    assert_eq!((report.erased, report.derived), (parsed(&ids[..1]), parsed(&ids[1..])));
+    assert_eq!(status(&world, &ids[1]).await, "erased");
+}
+
+fn hold(ids: &[String], world: &World, days: u32) -> HoldRequest {
+    HoldRequest { items: parsed(ids), reason: HoldReason::LegalHold, until: world.now().plus(days * DAY) }
+}
+
+/// Each order of a hold and a deletion gives what that order means, and nothing between.
+#[tokio::test]
+async fn a_hold_and_a_deletion_at_once() {
+    let world = World::new().await;
+    let ids = world.capture(&[note("evidence", &["all"]), note("the rest", &["all"])]).await;
+    let go = held_up(&world.gateway).await;
+    let (gateway, request) = (world.gateway.clone(), hold(&ids[..1], &world, 10));
+    let held = queued(async move { gateway.hold(request).await }).await;
+    let deletion = delete(&world.gateway, DeleteRequest { all: true, ..Default::default() }).await;
+    go.send(()).unwrap();
+    held.await.unwrap().unwrap();
+    let done = deletion.await.unwrap().unwrap();
+    assert_eq!(
+        (done.cascade_report.held, done.cascade_report.erased),
+        (parsed(&ids[..1]), parsed(&ids[1..]))
+    );
+    assert_eq!(done.deletion_receipt["exceptions"][0]["reason"], "legal_hold");
+    assert_eq!(status(&world, &ids[0]).await, "retracted");
+    // Its deletion was asked for: it is not put back into any view.
+    let path = format!("/oap/owner/items/{}/restore", ids[0]);
+    world.owner("POST", &path, Some(&json!({}))).await.refused(409, "conflict");
+
+    let ids = world.capture(&[note("more", &["all"])]).await;
+    let go = held_up(&world.gateway).await;
+    let deletion = delete(&world.gateway, DeleteRequest { items: parsed(&ids), ..Default::default() }).await;
+    let (gateway, request) = (world.gateway.clone(), hold(&ids, &world, 10));
+    let held = queued(async move { gateway.hold(request).await }).await;
+    go.send(()).unwrap();
+    assert_eq!(deletion.await.unwrap().unwrap().cascade_report.erased, parsed(&ids));
+    assert!(matches!(held.await.unwrap(), Err(oap_gateway::Error::NotFound)));
+}
+
+#[tokio::test]
+async fn a_sweep_takes_only_what_is_due_when_it_erases() {
+    let world = World::new().await;
+    let ids = world.capture(&[note("put back", &[]), note("held now", &[]), note("due", &[])]).await;
+    for id in &ids {
+        world.owner("POST", &format!("/oap/owner/items/{id}/retract"), Some(&json!({}))).await.ok();
+    }
+    world.clock.advance(31 * DAY);
+    let go = held_up(&world.gateway).await;
+    let (gateway, back) = (world.gateway.clone(), ids[0].parse().unwrap());
+    let restore = queued(async move { gateway.mark(back, Event::Restore).await }).await;
+    let (gateway, now_held) = (world.gateway.clone(), hold(&ids[1..2], &world, 60));
+    let held = queued(async move { gateway.hold(now_held).await }).await;
+    let gateway = world.gateway.clone();
+    let sweep = queued(async move { gateway.sweep().await }).await;
+    go.send(()).unwrap();
+    restore.await.unwrap().unwrap();
+    held.await.unwrap().unwrap();
+    let swept = sweep.await.unwrap().unwrap();
+    assert_eq!((swept.expired, swept.erased), (0, 1));
+    assert_eq!(status(&world, &ids[0]).await, "current");
+    assert_eq!(status(&world, &ids[1]).await, "retracted");
+    assert_eq!(status(&world, &ids[2]).await, "erased");
+}
+
+#[tokio::test]
+async fn a_sweep_does_not_end_a_hold_that_was_set_anew() {
+    let world = World::new().await;
+    let ids = world.capture(&[note("held on", &[])]).await;
+    world.gateway.hold(hold(&ids, &world, 31)).await.unwrap();
+    let request = DeleteRequest { items: parsed(&ids), ..Default::default() };
+    delete(&world.gateway, request).await.await.unwrap().unwrap();
+    world.clock.advance(31 * DAY);
+    let go = held_up(&world.gateway).await;
+    let (gateway, longer) = (world.gateway.clone(), hold(&ids, &world, 60));
+    let longer = queued(async move { gateway.hold(longer).await }).await;
+    let gateway = world.gateway.clone();
+    let sweep = queued(async move { gateway.sweep().await }).await;
+    go.send(()).unwrap();
+    longer.await.unwrap().unwrap();
+    sweep.await.unwrap().unwrap();
+    assert_eq!(status(&world, &ids[0]).await, "retracted");
+}
+
+/// What was made from a held item after its deletion was asked for goes with it when the hold ends.
+#[tokio::test]
+async fn what_follows_a_held_item_goes_when_its_hold_ends() {
+    let world = World::new().await;
+    let ids = world.capture(&[note("held", &[])]).await;
+    world.gateway.hold(hold(&ids, &world, 1)).await.unwrap();
+    delete(&world.gateway, DeleteRequest { items: parsed(&ids), ..Default::default() })
+        .await
+        .await
+        .unwrap()
+        .unwrap();
+    let mut made = note("made of it", &[]);
+    made["derived_from"] = json!([ids[0]]);
+    let made = world.capture(&[made]).await;
+    world.clock.advance(DAY);
+    world.gateway.sweep().await.unwrap();
+    assert_eq!(
+        (status(&world, &ids[0]).await, status(&world, &made[0]).await),
+        (json!("erased"), json!("erased"))
+    );
+}

@@ -1,0 +1,317 @@
+//! A whole bundle, checked line by line and as a whole (protocol section 8, `docs/bundle-v1.md`).
+
+use crate::evidence::{self, TermsError};
+use crate::grant::UnverifiedGrant;
+use oap_identity::json::JsonError;
+use oap_identity::time::MAX_SKEW;
+use oap_identity::{Did, Documents, GrantId, Hash, ItemId, Timestamp};
+use oap_memory::bundle::{BundleError, Counts, Header, ItemLine, Line, Reader, Trailer};
+use oap_memory::evidence::{EvidenceError, VerifiedItem};
+use oap_memory::receipt::{ReceiptError, UnverifiedChain};
+use oap_memory::record::Status;
+use oap_memory::unchecked::Unchecked;
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+
+oap_memory::reasons! {
+    /// Why a bundle, or a line of it, was refused.
+    LineError {
+        /// Another's item.
+        #[error("item {0} is held by {1}, not by the bundle's principal")]
+        Holder(ItemId, Did) = "bundle.holder",
+        /// An item twice.
+        #[error("item {0} appears twice")]
+        RepeatedItem(ItemId) = "bundle.repeated_item",
+        /// An item that must not leave.
+        #[error("item {0}: exportable is false")]
+        NotExportable(ItemId) = "bundle.not_exportable",
+        /// An item of a scope that the header does not name.
+        #[error("item {0}: its scope is not one of the header's")]
+        Scope(ItemId) = "bundle.scope",
+        /// Of a projected bundle: an item that is in no view.
+        #[error("item {0} is {1}: a projected bundle has current items alone")]
+        NotCurrent(ItemId, Status) = "bundle.not_current",
+        /// Of a projected bundle: what its grantee must not have.
+        #[error("item {0}: a projected bundle has no record and no superseded versions")]
+        Whole(ItemId) = "bundle.whole_line",
+        /// A replaced version that its chain does not have, or has as the one in force.
+        #[error("item {0}: superseded: a version that its chain does not have replaced")]
+        Superseded(ItemId) = "bundle.superseded",
+        /// A replaced version twice.
+        #[error("item {0}: superseded: a version appears twice")]
+        RepeatedVersion(ItemId) = "bundle.repeated_version",
+        /// A grant of another.
+        #[error("grant {0} was not given by the bundle's principal")]
+        Granter(GrantId) = "bundle.granter",
+        /// A grant twice.
+        #[error("grant {0} appears twice")]
+        RepeatedGrant(GrantId) = "bundle.repeated_grant",
+        /// A receipt of another.
+        #[error("a receipt of another principal")]
+        Principal = "bundle.receipt_principal",
+        /// From the future.
+        #[error("{0} is in the future")]
+        Future(&'static str) = "bundle.future",
+        /// A line of a whole bundle in a projected one.
+        #[error("a projected bundle has no {0}")]
+        Projected(&'static str) = "bundle.projected",
+        /// Lines that were refused.
+        #[error("{0} line(s) were refused")]
+        Lines(u64) = "bundle.lines",
+    }
+    within {
+        /// The line, or the whole.
+        #[error("{0}")]
+        Bundle(#[from] BundleError),
+        /// An item.
+        #[error("{0}")]
+        Evidence(#[from] EvidenceError),
+        /// A grant.
+        #[error("{0}")]
+        Grant(#[from] TermsError),
+        /// A receipt.
+        #[error("{0}")]
+        Receipt(#[from] ReceiptError),
+    }
+}
+
+/// A bundle that was read to its end, and of which every line and the whole hold. Only
+/// [`UnverifiedBundle::finish`] makes one.
+#[derive(Debug, Clone)]
+pub struct VerifiedBundle {
+    /// Its header.
+    pub header: Header,
+    /// Its trailer.
+    pub trailer: Trailer,
+    /// Chains of receipts that came whole, each from `genesis` to a head.
+    pub chains: u64,
+    /// What was not checked, each once.
+    pub unchecked: BTreeSet<Unchecked>,
+}
+
+/// A bundle that is being read.
+pub struct UnverifiedBundle<'a> {
+    documents: &'a dyn Documents,
+    now: Timestamp,
+    reader: Reader,
+    counts: Counts,
+    items: BTreeSet<ItemId>,
+    /// Hash by hash, with the delegated ones that wait for their parents.
+    grants: BTreeMap<Hash, Value>,
+    delegated: Vec<Value>,
+    names: BTreeSet<GrantId>,
+    receipts: Option<UnverifiedChain>,
+    chains: u64,
+    records: u64,
+    wrong: u64,
+    unchecked: BTreeSet<Unchecked>,
+}
+
+impl<'a> UnverifiedBundle<'a> {
+    /// A bundle that is checked with these documents, as of now.
+    #[must_use]
+    pub fn new(documents: &'a dyn Documents, now: Timestamp) -> Self {
+        Self {
+            documents,
+            now,
+            reader: Reader::default(),
+            counts: Counts::default(),
+            items: BTreeSet::new(),
+            grants: BTreeMap::new(),
+            delegated: Vec::new(),
+            names: BTreeSet::new(),
+            receipts: None,
+            chains: 0,
+            records: 0,
+            wrong: 0,
+            unchecked: BTreeSet::new(),
+        }
+    }
+
+    /// How many items, grants and receipts were read.
+    #[must_use]
+    pub const fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// Reads a line with its line feed; `None` is one that was too long. Whatever it is, the bundle goes on.
+    ///
+    /// # Errors
+    /// [`LineError`]; a bundle with such a line is never a [`VerifiedBundle`].
+    pub fn line(&mut self, line: Option<&[u8]>) -> Result<(), LineError> {
+        let checked = self.check(line);
+        if checked.is_err() {
+            self.wrong += 1;
+        }
+        checked
+    }
+
+    fn check(&mut self, line: Option<&[u8]>) -> Result<(), LineError> {
+        let Some(line) = line else {
+            self.reader.skip();
+            return Err(BundleError::TooLong.into());
+        };
+        let line = self.reader.read_line(line)?;
+        let header = self.reader.header().ok_or(BundleError::Header)?.clone();
+        match line {
+            Line::Header(header) => {
+                let late = header.created_at > self.now.plus(MAX_SKEW);
+                if late { Err(LineError::Future("created_at")) } else { Ok(()) }
+            }
+            Line::Item(line) => {
+                self.counts.items += 1;
+                self.item(&line, &header)
+            }
+            Line::Grant { grant } => {
+                self.counts.grants += 1;
+                self.grant(grant, &header)
+            }
+            Line::Receipt { receipt } => {
+                self.counts.receipts += 1;
+                self.receipt(&receipt, &header)
+            }
+            Line::Trailer(_) => Ok(()),
+        }
+    }
+
+    fn item(&mut self, line: &ItemLine, header: &Header) -> Result<(), LineError> {
+        let item = oap_memory::evidence::item(&line.item, self.documents);
+        let item = item.and_then(VerifiedItem::proved).and_then(|item| item.as_of(self.now))?;
+        let id = item.item_id;
+        if item.holder != header.principal {
+            return Err(LineError::Holder(id, item.holder));
+        }
+        if !self.items.insert(id) {
+            return Err(LineError::RepeatedItem(id));
+        }
+        let scope = line.item["scope_id"].as_str();
+        if scope.is_some_and(|scope| !header.scopes.iter().any(|known| known.as_str() == scope)) {
+            return Err(LineError::Scope(id));
+        }
+        if header.projected.is_some() {
+            if line.record.is_some() || !line.superseded.is_empty() {
+                return Err(LineError::Whole(id));
+            }
+            if item.status != Status::Current {
+                return Err(LineError::NotCurrent(id, item.status));
+            }
+        } else if line.item["exportable"] == false {
+            return Err(LineError::NotExportable(id));
+        }
+        let mut seen = BTreeSet::new();
+        for text in &line.superseded {
+            let seq = evidence_of(text, &item, self.documents)?;
+            if seq == item.chain.version() {
+                return Err(LineError::Superseded(id));
+            }
+            if !seen.insert(seq) {
+                return Err(LineError::RepeatedVersion(id));
+            }
+        }
+        self.records += u64::from(line.record.is_some());
+        self.unchecked
+            .extend(item.unchecked.into_iter().filter(|what| !matches!(what, Unchecked::LinkReceipts(_))));
+        Ok(())
+    }
+
+    fn grant(&mut self, document: Value, header: &Header) -> Result<(), LineError> {
+        if header.projected.is_some() {
+            return Err(LineError::Projected("grants"));
+        }
+        let unverified = UnverifiedGrant::parse(document.clone()).map_err(TermsError::from)?;
+        let grant = unverified.unverified();
+        let id = grant.grant_id;
+        if grant.granter.principal != header.principal {
+            return Err(LineError::Granter(id));
+        }
+        if !self.names.insert(id) {
+            return Err(LineError::RepeatedGrant(id));
+        }
+        if grant.parent.is_some() {
+            self.delegated.push(document.clone());
+        } else {
+            evidence::grant(&document, &[], self.documents, self.now)?;
+        }
+        let hash = Hash::of_canonical(&document).map_err(|e: JsonError| BundleError::from(e))?;
+        self.grants.insert(hash, document);
+        self.unchecked.insert(Unchecked::State(id));
+        Ok(())
+    }
+
+    fn receipt(&mut self, receipt: &Value, header: &Header) -> Result<(), LineError> {
+        if header.projected.is_some() {
+            return Err(LineError::Projected("receipts"));
+        }
+        if receipt["previous_receipt_hash"] == oap_memory::receipt::GENESIS {
+            self.end_chain()?;
+        }
+        let chain = self.receipts.get_or_insert_default();
+        let verified = chain.push(receipt, self.documents)?;
+        if verified.receipt.principal_did != header.principal {
+            return Err(LineError::Principal);
+        }
+        if verified.receipt.timestamp > self.now.plus(MAX_SKEW) {
+            return Err(LineError::Future("timestamp"));
+        }
+        self.unchecked.extend(verified.unchecked);
+        Ok(())
+    }
+
+    fn end_chain(&mut self) -> Result<(), LineError> {
+        if let Some(chain) = self.receipts.take() {
+            chain.finish()?;
+            self.chains += 1;
+        }
+        Ok(())
+    }
+
+    /// A delegated grant with its ancestors, which must have come along.
+    fn delegated(&self, document: &Value) -> Result<(), LineError> {
+        let mut ancestors = Vec::new();
+        let mut next = document;
+        while let Some(parent) = next["parent"].as_str() {
+            let parent = parent.parse::<Hash>().ok().and_then(|hash| self.grants.get(&hash));
+            next = parent.ok_or(TermsError::NoParent)?;
+            ancestors.push(next.clone());
+            if ancestors.len() > usize::from(crate::limits::MAX_DEPTH) {
+                return Err(TermsError::Depth.into());
+            }
+        }
+        ancestors.reverse();
+        evidence::grant(document, &ancestors, self.documents, self.now)?;
+        Ok(())
+    }
+
+    /// Checks the whole: that nothing is missing, and that every line held.
+    ///
+    /// # Errors
+    /// [`LineError`].
+    pub fn finish(mut self) -> Result<VerifiedBundle, LineError> {
+        let chains = self.end_chain();
+        let delegated: Result<(), LineError> =
+            self.delegated.iter().try_for_each(|document| self.delegated(document));
+        let header = self.reader.header().cloned();
+        let trailer = self.reader.finish(self.documents)?;
+        if trailer.finished_at > self.now.plus(MAX_SKEW) {
+            return Err(LineError::Future("finished_at"));
+        }
+        chains?;
+        delegated?;
+        if self.wrong > 0 {
+            return Err(LineError::Lines(self.wrong));
+        }
+        let header = header.ok_or(BundleError::Header)?;
+        if self.records > 0 {
+            self.unchecked.insert(Unchecked::Records(self.records));
+        }
+        Ok(VerifiedBundle { header, trailer, chains: self.chains, unchecked: self.unchecked })
+    }
+}
+
+/// The place of a replaced version, once it is found to be one of the item's chain.
+fn evidence_of(text: &str, item: &VerifiedItem, documents: &dyn Documents) -> Result<u32, LineError> {
+    let claims = oap_memory::commitment::verify(text, documents).map_err(EvidenceError::from)?;
+    oap_memory::evidence::check_place(&claims, item.chain.links())
+        .map_err(|_| LineError::Superseded(item.item_id))?;
+    Ok(claims.place().seq)
+}

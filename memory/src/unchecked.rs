@@ -1,0 +1,79 @@
+//! What a verifier did not check, and why: said with everything that it did.
+
+use oap_identity::{Did, GrantId, ReceiptId};
+
+/// Something that no proof at hand covers.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
+pub enum Unchecked {
+    /// Of a lone item: later links may have been cut off.
+    #[error("the chain may go on: a later correction or retraction cannot be seen in a lone item")]
+    ChainMayGoOn,
+    /// A member of a lone item that no proof covers.
+    #[error("{0}: nobody signed it; only an answer as a whole vouches for it")]
+    Member(&'static str),
+    /// Of an item that changed house.
+    #[error(
+        "the move at link {seq}: {to} says that the item came from {from}, and {from} has not signed that"
+    )]
+    Move {
+        /// The number of the `migrate` link.
+        seq: u32,
+        /// The former house.
+        from: Did,
+        /// The new house, which alone signed the link.
+        to: Did,
+    },
+    /// Receipts that links name and that did not come along.
+    #[error("the receipts of {0} later link(s): they are not part of the document")]
+    LinkReceipts(usize),
+    /// Transparency log entries of a receipt.
+    #[error("anchors of {0}: no transparency log is asked")]
+    Anchors(ReceiptId),
+    /// A countersignature by a DID whose document is not at hand.
+    #[error("the countersignature of {by} under {receipt}: its DID document is not at hand")]
+    Countersignature {
+        /// The receipt.
+        receipt: ReceiptId,
+        /// Who is said to have signed.
+        by: Did,
+    },
+    /// The query that a receipt's `input_hash` is of.
+    #[error("input_hash: the query is not part of the document")]
+    Query,
+    /// The grant that a receipt names.
+    #[error("grant {0}: it is not at hand; give it with --grant")]
+    Grant(GrantId),
+    /// Whether a grant was revoked.
+    #[error("whether grant {0} is revoked: ask its granter or its status list")]
+    State(GrantId),
+    /// The record beside an item of a bundle.
+    #[error("records: the gateway's own notes beside {0} item(s), signed by the trailer alone")]
+    Records(u64),
+    /// That what was deleted is gone.
+    #[error("that nothing is left: a Deletion Receipt is its gateway's word")]
+    Absence,
+    /// A DID document is not signed.
+    #[error("who made it: nothing signs a DID document but where it was found")]
+    Document,
+}
+
+impl Unchecked {
+    /// A stable name.
+    #[must_use]
+    pub const fn id(&self) -> &'static str {
+        match self {
+            Self::ChainMayGoOn => "unchecked.chain_end",
+            Self::Member(_) => "unchecked.member",
+            Self::Move { .. } => "unchecked.move",
+            Self::LinkReceipts(_) => "unchecked.link_receipts",
+            Self::Anchors(_) => "unchecked.anchors",
+            Self::Countersignature { .. } => "unchecked.countersignature",
+            Self::Query => "unchecked.query",
+            Self::Grant(_) => "unchecked.grant",
+            Self::State(_) => "unchecked.state",
+            Self::Records(_) => "unchecked.records",
+            Self::Absence => "unchecked.absence",
+            Self::Document => "unchecked.document",
+        }
+    }
+}

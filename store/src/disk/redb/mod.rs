@@ -1,0 +1,198 @@
+//! The engine on disk: redb, one file that is copied on write.
+//!
+//! A commit is written beside what is there and becomes valid with one write into the file's first block, which is there since
+//! the file was made. So a disk that fills during a commit leaves what was there before: the database is opened anew, the batch
+//! is refused, and nothing else happens.
+
+mod file;
+
+use crate::StoreError;
+use crate::disk::{EngineKind, lock};
+use crate::engine::{Engine, Op, Pairs};
+use crate::space::{Space, is_full};
+use file::{SpacedFile, Trouble};
+use redb::{Database, DatabaseError, ReadableDatabase, StorageError, TableDefinition};
+use std::fs::File;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError, RwLock};
+
+/// The database's file in the store's folder.
+pub(super) const FILE: &str = "store.redb";
+/// Memory for redb's page cache, in bytes.
+const CACHE: usize = 32 << 20;
+/// The one table: the store's own tables are the first bytes of its keys.
+const PAIRS: TableDefinition<&[u8], &[u8]> = TableDefinition::new("pairs");
+/// What a batch takes on disk beside its values: the pages on the way to each, in bytes an operation.
+const PER_OP: u64 = 8 << 10;
+/// What a batch takes at least, in bytes.
+const PER_BATCH: u64 = 256 << 10;
+
+/// A redb database, and the lock that says at once whether somebody else has it open.
+#[derive(Debug)]
+pub struct RedbEngine {
+    path: PathBuf,
+    space: Arc<Space>,
+    open: RwLock<Arc<Opened>>,
+    #[expect(dead_code, reason = "held, and let go after the database")]
+    lock: File,
+}
+
+struct Opened {
+    database: Database,
+    trouble: Arc<Trouble>,
+}
+
+impl std::fmt::Debug for Opened {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Opened").field("trouble", &self.trouble).finish_non_exhaustive()
+    }
+}
+
+fn failed(error: impl Into<redb::Error>) -> StoreError {
+    StoreError::Engine(error.into().to_string())
+}
+
+impl RedbEngine {
+    /// Opens or creates the database in a folder. One that was killed is recovered; that needs no space.
+    ///
+    /// # Errors
+    /// [`StoreError::Locked`] when somebody else has it open, [`StoreError::Full`] when a new one finds no space,
+    /// [`StoreError::Engine`].
+    pub fn open(folder: &Path, space: &Arc<Space>) -> Result<Self, StoreError> {
+        let lock = lock(folder)?;
+        let path = folder.join(FILE);
+        let opened = Opened::open(&path, space)?;
+        // So that the name of a new file is durable, too.
+        let synced = File::open(folder).and_then(|folder| folder.sync_all());
+        synced.map_err(|e| StoreError::Engine(e.to_string()))?;
+        Ok(Self { path, space: space.clone(), open: RwLock::new(Arc::new(opened)), lock })
+    }
+
+    fn opened(&self) -> Arc<Opened> {
+        self.open.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl Opened {
+    fn open(path: &Path, space: &Arc<Space>) -> Result<Self, StoreError> {
+        let trouble = Arc::new(Trouble::default());
+        let file = File::options().read(true).write(true).create(true).truncate(false).mode(0o600).open(path);
+        let file = file.and_then(|file| SpacedFile::new(file, space.clone(), trouble.clone()));
+        let file = file.map_err(|e| StoreError::Engine(e.to_string()))?;
+        let mut builder = Database::builder();
+        builder.set_cache_size(CACHE);
+        let database = builder.create_with_backend(file).map_err(|error| match error {
+            DatabaseError::Storage(StorageError::Io(error)) if is_full(&error) => {
+                StoreError::Full { missing: space.missing(PER_BATCH).unwrap_or(PER_BATCH) }
+            }
+            error => failed(error),
+        })?;
+        let opened = Self { database, trouble };
+        if !opened.has_table()? {
+            opened.write(Vec::new()).map_err(|error| match opened.trouble.full.load(Ordering::Acquire) {
+                true => StoreError::Full { missing: space.missing(PER_BATCH).unwrap_or(PER_BATCH) },
+                false => error,
+            })?;
+        }
+        Ok(opened)
+    }
+
+    fn has_table(&self) -> Result<bool, StoreError> {
+        let reading = self.database.begin_read().map_err(failed)?;
+        match reading.open_table(PAIRS) {
+            Ok(_) => Ok(true),
+            Err(redb::TableError::TableDoesNotExist(_)) => Ok(false),
+            Err(error) => Err(failed(error)),
+        }
+    }
+
+    fn table(&self) -> Result<redb::ReadOnlyTable<&'static [u8], &'static [u8]>, StoreError> {
+        self.database.begin_read().map_err(failed)?.open_table(PAIRS).map_err(failed)
+    }
+
+    fn write(&self, batch: Vec<Op>) -> Result<(), StoreError> {
+        let mut writing = self.database.begin_write().map_err(failed)?;
+        // Two phases: the pages first, then the one write that makes them count. With the state of the allocator, so that
+        // opening after a crash reads nothing else.
+        writing.set_quick_repair(true);
+        {
+            let mut pairs = writing.open_table(PAIRS).map_err(failed)?;
+            for op in batch {
+                match op {
+                    Op::Put(key, value) => drop(pairs.insert(&*key, &*value).map_err(failed)?),
+                    Op::Delete(key) => drop(pairs.remove(&*key).map_err(failed)?),
+                }
+            }
+        }
+        writing.commit().map_err(failed)
+    }
+}
+
+impl Engine for RedbEngine {
+    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+        let found = self.opened().table()?.get(key).map_err(failed)?.map(|value| value.value().to_vec());
+        Ok(found)
+    }
+
+    fn scan<'a>(&'a self, prefix: &[u8], from: &[u8], descending: bool) -> Pairs<'a> {
+        let opened = self.opened();
+        let range = opened.table().and_then(|table| {
+            let range = if descending {
+                table.range_owned::<&[u8]>(..=from)
+            } else {
+                table.range_owned::<&[u8]>(from..)
+            };
+            range.map_err(failed)
+        });
+        let range = match range {
+            Ok(range) => range,
+            Err(error) => return Box::new(std::iter::once(Err(error))),
+        };
+        let prefix = prefix.to_vec();
+        let owned =
+            |(key, value): (redb::OwnedAccessGuard<&'static [u8]>, redb::OwnedAccessGuard<&'static [u8]>)| {
+                (key.value().to_vec(), value.value().to_vec())
+            };
+        let begins = move |pair: &Result<(Vec<u8>, Vec<u8>), StoreError>| {
+            pair.as_ref().map_or(true, |(key, _)| key.starts_with(&prefix))
+        };
+        // The database goes with the iterator: it must not close while it is read.
+        let read = move |pair: Result<_, StorageError>| {
+            let _ = &opened;
+            pair.map(owned).map_err(failed)
+        };
+        if descending {
+            Box::new(range.rev().map(read).take_while(begins))
+        } else {
+            Box::new(range.map(read).take_while(begins))
+        }
+    }
+
+    fn apply(&self, batch: Vec<Op>) -> Result<(), StoreError> {
+        let opened = self.opened();
+        opened.trouble.full.store(false, Ordering::Release);
+        let Err(error) = opened.write(batch) else { return Ok(()) };
+        if !opened.trouble.full.load(Ordering::Acquire) || opened.trouble.other.load(Ordering::Acquire) {
+            return Err(error);
+        }
+        // What was there before is there: open it, and let go of the one that takes no more.
+        let missing = self.space.missing(PER_BATCH)?.max(1);
+        let anew = Opened::open(&self.path, &self.space)?;
+        *self.open.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(anew);
+        Err(StoreError::Full { missing })
+    }
+
+    fn name(&self) -> &'static str {
+        EngineKind::Redb.name()
+    }
+
+    fn room(&self, operations: usize, bytes: usize) -> u64 {
+        PER_BATCH + operations as u64 * PER_OP + 2 * bytes as u64
+    }
+
+    fn survives_full(&self) -> bool {
+        true
+    }
+}
