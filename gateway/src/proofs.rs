@@ -51,6 +51,19 @@ impl Gateway {
         self.commit(move |w| Ok(w.tx.put(PROOFS, &key, &encode(&w.now.plus(REMEMBERED))?)?)).await?;
         Ok(())
     }
+
+    /// The same for the owner's, from the reserve of a full disk.
+    ///
+    /// # Errors
+    /// [`Error::Store`](crate::Error::Store).
+    pub(crate) async fn remember_owner_proof(self: &Arc<Self>, key: [u8; 32]) -> Result<(), Error> {
+        self.commit(move |w| {
+            w.tx.use_reserve();
+            Ok(w.tx.put(PROOFS, &key, &encode(&w.now.plus(REMEMBERED))?)?)
+        })
+        .await?;
+        Ok(())
+    }
 }
 
 impl Replay for Proofs {

@@ -8,7 +8,7 @@ use crate::service::sweep::INTERVAL;
 use crate::socket::OwnerSocket;
 use crate::{panics, tls};
 use std::future::Future;
-use std::net::{SocketAddr, TcpListener};
+use std::net::TcpListener;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio_rustls::TlsAcceptor;
@@ -50,7 +50,8 @@ pub async fn serve_within(
     let listener = tokio::net::TcpListener::from_std(listener).map_err(failed)?;
     let plain = gateway.config.plain_http;
     let tls = if plain { None } else { Some(TlsAcceptor::from(tls::server(&gateway.config, home)?)) };
-    let owner = OwnerSocket::open(home.path(), app.clone()).map_err(failed)?;
+    let owner = || OwnerSocket::open(home.path(), app.clone());
+    let owner = gateway.store.space().finish(owner).map_err(failed)?;
     tracing::info!(%address, origin = gateway.origin(), principal = %gateway.principal(), "serving");
     let sweeper = tokio::spawn(sweep(gateway.clone(), app.clone()));
     let trusted = gateway.config.trusted_proxies.clone();

@@ -191,7 +191,7 @@ fn verify_takes_every_kind_of_document() {
     }
     verify(&part("nothing.json", &json!({"a": 1})), &[]).failed(2, "it is no answer");
     // Someone else's grant around a genuine answer.
-    let other = issue(&granter, "did:web:other.example", "other.json", &["--label", "food"]);
+    let other = issue(&granter, "did:web:other.example", "other.json", &["--label", "food", "--offline"]);
     let other = part("other.json", &other);
     verify(&saved, &["--grant", &other]).failed(4, "the grant names");
 }

@@ -7,7 +7,7 @@ use oap_gateway::client::owner::{Caller, OwnerClient};
 use oap_gateway::home::{self, HomeError};
 use oap_gateway::lock::{Held, Holder, HomeLock};
 use program::*;
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;

@@ -117,7 +117,7 @@ impl OutFile {
 
 /// Writes a file.
 pub(super) fn write(path: &Path, text: &str) -> Result<(), CliError> {
-    crate::files::write(path, text.as_bytes()).map_err(|e| CliError::File(path.to_owned(), e.to_string()))
+    files::write(path, text.as_bytes()).map_err(|e| CliError::File(path.to_owned(), e.to_string()))
 }
 
 /// A point in time: RFC 3339, a date (its end), or so many days from now such as `30d`.

@@ -150,7 +150,8 @@ impl Unlock {
         });
         let router = app.clone().owner_router().route(END, lock);
         let failed = |e: std::io::Error| CliError::File(home.file(crate::socket::NAME), e.to_string());
-        let socket = OwnerSocket::open_with(home.path(), router).map_err(failed)?;
+        let socket = || OwnerSocket::open_with(home.path(), router.clone());
+        let socket = gateway.store.space().finish(socket).map_err(failed)?;
         let sweeper = tokio::spawn(serve::sweep(gateway.clone(), app));
         let mut out = std::io::stdout();
         writeln!(out, "{READY}").and_then(|()| out.flush()).map_err(failed)?;

@@ -75,8 +75,7 @@ impl OwnerClient {
             let held = match home.lock(caller.command)? {
                 Ok(lock) => match home.open(flags).await {
                     Ok(gateway) => {
-                        // A full disk keeps the token that is there, which is good for a year.
-                        let credential = home.renew_admin(&gateway).or_else(|_| home.admin())?;
+                        let credential = home.renew_admin(&gateway)?;
                         break (Way::InProcess(Box::new(App::new(gateway).owner_router()), lock), credential);
                     }
                     Err(HomeError::Store(StoreError::Locked)) => Held(None),

@@ -59,7 +59,7 @@ impl Refusal {
             status if status.is_client_error() => ("invalid_input", "the request cannot be read"),
             _ => ("internal_error", "the gateway failed; its owner finds the reason in the log"),
         };
-        Some(Self { status, code, message: message.to_owned() })
+        Some(Self { status, code, message: message.to_owned(), for_owner: None })
     }
 }
 

@@ -13,7 +13,7 @@ pub mod request;
 use crate::front::Deadlines;
 use crate::gateway::Gateway;
 use axum::extract::{DefaultBodyLimit, State};
-use axum::http::{HeaderValue, header};
+use axum::http::{HeaderValue, StatusCode, header};
 use axum::middleware;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
@@ -102,7 +102,7 @@ impl App {
             .route("/readyz", get(discovery::ready))
             .fallback(not_found)
             .layer(CatchPanicLayer::custom(panicked));
-        let late = |time| TimeoutLayer::with_status_code(axum::http::StatusCode::GATEWAY_TIMEOUT, time);
+        let late = |time| TimeoutLayer::with_status_code(StatusCode::GATEWAY_TIMEOUT, time);
         let routes = match timeout {
             Some(time) => routes.layer(late(time)),
             None => routes,
@@ -126,7 +126,7 @@ async fn not_found() -> Response {
 
 /// A panic is one request's failure. What it says is not told: it may hold content.
 fn panicked(_: Box<dyn Any + Send>) -> Response {
-    crate::Error::Corrupt("a handler panicked".to_owned()).into_response()
+    crate::Error::Panicked.into_response()
 }
 
 /// Names the request, logs it, and writes out what a handler refused.
@@ -175,7 +175,7 @@ fn set(response: &mut Response, name: header::HeaderName, value: &'static str) {
 mod tests {
     use super::*;
     use axum::body::Body;
-    use axum::http::{Request, StatusCode};
+    use axum::http::Request;
     use tower::ServiceExt;
 
     /// A panic in a handler is an answer of that request, and says nothing of what panicked.

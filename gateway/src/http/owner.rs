@@ -496,13 +496,13 @@ async fn verify_audit(State(app): State<App>, mut request: Incoming) -> Result<R
     Ok(Oap(json!({"chains": chains})).into_response())
 }
 
-async fn clock(State(app): State<App>, request: Incoming) -> Result<Response, Error> {
-    agent(&app, &request, Permission::Admin).await?;
+async fn clock(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
+    agent(&mut request, Permission::Admin).await?;
     Ok(Oap(json!(app.gateway.clock_info())).into_response())
 }
 
-async fn accept_clock(State(app): State<App>, request: Incoming) -> Result<Response, Error> {
-    agent(&app, &request, Permission::Admin).await?;
+async fn accept_clock(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
+    agent(&mut request, Permission::Admin).await?;
     Ok(Oap(json!(app.gateway.accept_clock().await?)).into_response())
 }
 

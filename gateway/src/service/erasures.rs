@@ -506,12 +506,13 @@ mod tests {
         let (path, keys) = (folder.path().join("list"), keys());
         let (list, _) = Erasures::open(&path, &keys, AT).unwrap();
         let chain = |length| vec![ChainEnd { chain: "personal".into(), length, tip: None }];
-        list.add(erased(1), &keys, chain(2), AT).unwrap();
+        list.add(erased(1), &keys, chain(2), AT, &Space::endless()).unwrap();
         let consents = vec![Withdrawn { grant: GrantId::from_bytes([3; 16]), at: AT }];
         let more = Ended { grants: vec![GrantId::from_bytes([2; 16])], consents, ..Ended::default() };
-        list.add(more, &keys, chain(4), AT.plus(std::time::Duration::from_secs(1))).unwrap();
+        list.add(more, &keys, chain(4), AT.plus(std::time::Duration::from_secs(1)), &Space::endless())
+            .unwrap();
         let length = std::fs::metadata(&path).unwrap().len();
-        list.add(Ended::default(), &keys, chain(4), AT).unwrap();
+        list.add(Ended::default(), &keys, chain(4), AT, &Space::endless()).unwrap();
         assert_eq!(std::fs::metadata(&path).unwrap().len(), length, "nothing is no line");
         // The keys of a backup that was made before a rotation, and of one after a revocation.
         let after = keys.revoked("key-1", AT, AT, &Seeded::new(2)).unwrap();
@@ -526,7 +527,7 @@ mod tests {
         std::fs::write(&path, text.clone() + "{\"v\":2,").unwrap();
         let (list, listed) = Erasures::open(&path, &keys, AT).unwrap();
         assert_eq!(listed.items.len(), 1);
-        list.add(erased(9), &keys, Vec::new(), AT).unwrap();
+        list.add(erased(9), &keys, Vec::new(), AT, &Space::endless()).unwrap();
         assert_eq!(read(&path, &keys).unwrap().items.len(), 2);
         let lines: Vec<&str> = text.lines().collect();
         let changed = text.replace(&item(1).to_string(), &item(7).to_string());
@@ -555,7 +556,7 @@ mod tests {
         assert_eq!((listed.items.len(), listed.since), (2, None));
         // It does not say that it covers more before it does.
         assert_eq!(read(&path, &keys).unwrap().since, None);
-        list.add(Ended { keys: true, ..erased(3) }, &keys, Vec::new(), AT).unwrap();
+        list.add(Ended { keys: true, ..erased(3) }, &keys, Vec::new(), AT, &Space::endless()).unwrap();
         // The key that signed the former form is not needed any more.
         let after = keys.revoked("key-1", Timestamp::from_millis(0), AT, &Seeded::new(2)).unwrap();
         let listed = read(&path, &after).unwrap();

@@ -387,18 +387,13 @@ impl Gateway {
         if !self.proofs.first_use(key, self.clock.now()) {
             return Err(ProofError::Replayed.into());
         }
-        let kept = self
-            .commit(move |w| {
-                w.tx.use_reserve();
-                Ok(w.tx.put(PROOFS, &key, &encode(&w.now.plus(REMEMBERED))?)?)
-            })
-            .await;
+        let kept = self.remember_owner_proof(key).await;
         match kept {
             Err(Error::Store(StoreError::Full { missing })) => {
                 tracing::warn!(missing, "the disk is full: the owner's proof is remembered until a restart");
                 Ok(())
             }
-            kept => kept.map(drop),
+            kept => kept,
         }
     }
 
