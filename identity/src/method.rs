@@ -21,6 +21,18 @@ pub enum MethodError {
     Port(String),
 }
 
+impl MethodError {
+    /// The rule that is broken, without a word of the DID: for answers, which never quote what was sent.
+    #[must_use]
+    pub const fn rule(&self) -> &'static str {
+        match self {
+            Self::Unknown(_) => "must be a did:web or a did:key",
+            Self::Key => "must be a whole Ed25519 key where it is a did:key",
+            Self::Port(_) => "must have its port as %3A<port> where it is a did:web",
+        }
+    }
+}
+
 impl Did {
     /// Checks what can be checked of a DID without asking anybody: its method is one of [`METHODS`], a did:key is an
     /// Ed25519 key, and the path of a did:web does not begin with a port. A DID of other parties' documents needs not

@@ -76,7 +76,7 @@ pub struct GrantDraft {
 }
 
 fn check_method(grantee: &Did) -> Result<(), Error> {
-    grantee.check_method().map_err(|e| Error::Member("grantee", e.to_string()))
+    grantee.check_method().map_err(|e| Error::Member("grantee", e.rule().to_owned()))
 }
 
 fn stranger() -> TrustLevel {
