@@ -1,6 +1,7 @@
 //! Configuration: defaults, then `config.toml`, then `OAP_MEMORY_*` variables, then flags; the later wins.
 //! Unknown keys are errors.
 
+use crate::address::{self, Network, Origin};
 use figment::providers::{Env, Format, Serialized, Toml};
 use figment::{Figment, Profile};
 use oap_grants::Limits;
@@ -82,11 +83,13 @@ pub struct Config {
     /// The principal's DID; `init` writes it.
     pub did: Option<Did>,
     /// Where the gateway is reached from outside, without a trailing slash. Derived from a did:web if absent.
-    pub origin: Option<String>,
+    pub origin: Option<Origin>,
     /// Where it listens.
     pub listen: SocketAddr,
     /// Where Prometheus metrics are served, on loopback; off if absent.
     pub metrics_listen: Option<SocketAddr>,
+    /// Reverse proxies whose `X-Forwarded-For` or `Forwarded` says who calls: addresses and networks.
+    pub trusted_proxies: Vec<Network>,
     /// The certificate chain (PEM). Self-made under the home if absent.
     pub tls_cert: Option<PathBuf>,
     /// The certificate's key (PEM).
@@ -155,6 +158,7 @@ impl Default for Config {
             origin: None,
             listen: SocketAddr::from(([127, 0, 0, 1], 8443)),
             metrics_listen: None,
+            trusted_proxies: Vec::new(),
             tls_cert: None,
             tls_key: None,
             plain_http: false,
@@ -263,17 +267,19 @@ impl Config {
         self.did.clone().ok_or_else(|| ConfigError::NotInitialized(home.to_owned()))
     }
 
-    /// Where the gateway is reached: `origin`, else that of its did:web, else where it listens.
+    /// Where the gateway is reached: `origin`, else that of its did:web, else where it listens. http only where that is
+    /// loopback: plain http on loopback behind a proxy is reached over https.
     #[must_use]
     pub fn origin(&self) -> String {
         let scheme = if self.plain_http { "http" } else { "https" };
-        self.origin
-            .clone()
-            .or_else(|| {
-                let origin = self.did.as_ref()?.origin()?;
-                Some(origin.replacen("https", scheme, 1))
-            })
-            .unwrap_or_else(|| format!("{scheme}://{}", self.listen))
+        if let Some(origin) = &self.origin {
+            return origin.to_string();
+        }
+        let Some(url) = self.did.as_ref().and_then(Did::document_url) else {
+            return format!("{scheme}://{}", self.listen);
+        };
+        let origin = url.origin().ascii_serialization();
+        if address::is_loopback(&url) { origin.replacen("https", scheme, 1) } else { origin }
     }
 
     /// The limits that the manifest declares.

@@ -5,6 +5,8 @@
 //! | `config.toml` | configuration | owner |
 //! | `vault` | content keys, sealed under the master key | owner |
 //! | `store/` | everything else, sealed | owner |
+//! | `lock` | who has the home open | owner |
+//! | `owner.sock` | the owner's way to a running gateway | owner |
 //! | `reserve` | blocks that are given back on a full disk, for what must be finished | owner |
 //! | `admin.json` | the administrator's key and trust token | owner |
 //! | `did.json` | a copy of the published DID document | owner |
@@ -21,6 +23,7 @@ use crate::error::Error;
 use crate::files;
 use crate::gateway::{Gateway, Parts};
 use crate::keyring::StoredKeys;
+use crate::lock::{Held, HomeLock};
 use crate::service::owner::Permission;
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use oap_identity::resolve::{GuardedWeb, Resolver, WebPolicy};
@@ -41,7 +44,7 @@ use std::sync::Arc;
 use zeroize::Zeroizing;
 
 /// Where the passphrase is taken from, if set.
-const PASSPHRASE: &str = "OAP_MEMORY_PASSPHRASE";
+pub const PASSPHRASE: &str = "OAP_MEMORY_PASSPHRASE";
 /// The list of erasures in a home.
 pub const ERASURES: &str = "erasures.jsonl";
 
@@ -74,6 +77,12 @@ pub enum HomeError {
     /// Two passphrases that differ.
     #[error("the two passphrases differ")]
     Passphrases,
+    /// A passphrase of nothing.
+    #[error("an empty passphrase protects nothing: choose one, or say --key-file")]
+    EmptyPassphrase,
+    /// Somebody else has the home open.
+    #[error("the gateway is in use by {0}: wait for it to end, or end it, and try again")]
+    Held(Held),
     /// A profile of the owner's own.
     #[error("{0}: {1}")]
     Profile(PathBuf, ProfileError),
@@ -156,6 +165,14 @@ impl Home {
         self.0.join(name)
     }
 
+    /// Takes the home's lock, or says who has it. Whoever opens the home has it first.
+    ///
+    /// # Errors
+    /// [`HomeError::File`].
+    pub fn lock(&self, command: &str) -> Result<Result<HomeLock, Held>, HomeError> {
+        HomeLock::take(&self.0, command).map_err(|e| file_error(&self.file(crate::lock::NAME), e))
+    }
+
     /// Makes a gateway: keys, vault, store, configuration, credential, DID document.
     ///
     /// # Errors
@@ -167,6 +184,7 @@ impl Home {
         }
         files::create_folder(&self.0).map_err(|e| file_error(&self.0, e))?;
         self.tighten()?;
+        let _lock = self.lock("init")?.map_err(HomeError::Held)?;
         let now = SystemClock.now();
         let (did, keys) = match init.did {
             Some(did) => (did, StoredKeys::generate(&SystemRandom, now)),
@@ -185,7 +203,7 @@ impl Home {
         }
         let text = toml::to_string(&settings).map_err(|e| malformed(&config_file, &e))?;
         write_private(&config_file, text.as_bytes())?;
-        let store = self.open_with(&Config::load(&self.0, &BTreeMap::new())?, || Ok(master))?;
+        let store = self.store_with(&BTreeMap::new(), |_| Ok(master))?;
         Gateway::init(&store, &keys).await?;
         let gateway = self.assemble(store, &BTreeMap::new()).await?;
         self.write_admin(&gateway, &Signer::seed(&SystemRandom))?;
@@ -210,33 +228,45 @@ impl Home {
     /// Opens the gateway. Flags outrank environment and configuration file.
     ///
     /// # Errors
-    /// [`HomeError`]; [`StoreError::Locked`] within when a server has it open.
+    /// [`HomeError`]; [`StoreError::Locked`] within when somebody else has it open.
     pub async fn open(&self, flags: &BTreeMap<String, Value>) -> Result<Arc<Gateway>, HomeError> {
+        self.open_with(flags, master).await
+    }
+
+    /// The same, with the master key from elsewhere than the configuration says.
+    ///
+    /// # Errors
+    /// As [`Home::open`].
+    pub async fn open_with(
+        &self,
+        flags: &BTreeMap<String, Value>,
+        master: impl FnOnce(&Config) -> Result<Master, HomeError>,
+    ) -> Result<Arc<Gateway>, HomeError> {
         self.is_whole()?;
-        let store = self.open_store(flags)?;
+        let store = self.store_with(flags, master)?;
         self.assemble(store, flags).await
     }
 
     /// Opens the store alone.
     ///
     /// # Errors
-    /// [`HomeError`]; [`StoreError::Locked`] within when a server has it open.
+    /// [`HomeError`]; [`StoreError::Locked`] within when somebody else has it open.
     pub(crate) fn open_store(&self, flags: &BTreeMap<String, Value>) -> Result<Store, HomeError> {
+        self.store_with(flags, master)
+    }
+
+    fn store_with(
+        &self,
+        flags: &BTreeMap<String, Value>,
+        master: impl FnOnce(&Config) -> Result<Master, HomeError>,
+    ) -> Result<Store, HomeError> {
         let config = Config::load(&self.0, flags)?;
         config.principal(&self.0)?;
         self.tighten()?;
-        self.open_with(&config, || master(&config))
-    }
-
-    fn open_with(
-        &self,
-        config: &Config,
-        master: impl FnOnce() -> Result<Master, HomeError>,
-    ) -> Result<Store, HomeError> {
         let space = Space::of(&self.0)?;
         // The lock first: nobody is asked for a passphrase in vain.
         let engine = EngineKind::from(config.engine).open(&self.file("store"), &space)?;
-        let vault = Vault::open(&self.file("vault"), &master()?)?;
+        let vault = Vault::open(&self.file("vault"), &master(&config)?)?;
         let store = Store::open_in(space, engine, vault, Arc::new(SystemRandom))?;
         let missing = store.space().missing(0)?;
         if missing > 0 {
@@ -421,31 +451,41 @@ pub fn read_certificates(path: &Path) -> Result<Vec<Vec<u8>>, HomeError> {
         .collect()
 }
 
-fn master(config: &Config) -> Result<Master, HomeError> {
+/// The master key that a configuration names, or asks for.
+///
+/// # Errors
+/// [`HomeError::NoMaster`]; [`HomeError::File`], [`HomeError::Malformed`] for a key file.
+pub fn master(config: &Config) -> Result<Master, HomeError> {
     if let Some(path) = &config.key_file {
         return read_key_file(path);
     }
+    passphrase("Passphrase: ").map(Master::Passphrase)
+}
+
+/// The passphrase: from the environment, or asked for.
+///
+/// # Errors
+/// [`HomeError::NoMaster`] where nobody can be asked.
+pub fn passphrase(prompt: &str) -> Result<Zeroizing<String>, HomeError> {
     if let Ok(passphrase) = std::env::var(PASSPHRASE) {
-        return Ok(Master::Passphrase(passphrase.into()));
+        return Ok(passphrase.into());
     }
     if !std::io::stdin().is_terminal() {
         return Err(HomeError::NoMaster);
     }
-    let passphrase = rpassword::prompt_password("Passphrase: ").map_err(|_| HomeError::NoMaster)?;
-    Ok(Master::Passphrase(passphrase.into()))
+    rpassword::prompt_password(prompt).map(Zeroizing::new).map_err(|_| HomeError::NoMaster)
 }
 
 fn new_passphrase() -> Result<Master, HomeError> {
-    if let Ok(passphrase) = std::env::var(PASSPHRASE) {
-        return Ok(Master::Passphrase(passphrase.into()));
+    let once = passphrase("New passphrase: ")?;
+    if once.is_empty() {
+        return Err(HomeError::EmptyPassphrase);
     }
-    if !std::io::stdin().is_terminal() {
-        return Err(HomeError::NoMaster);
+    if passphrase("Once more: ")? != once {
+        Err(HomeError::Passphrases)
+    } else {
+        Ok(Master::Passphrase(once))
     }
-    let ask =
-        |prompt| rpassword::prompt_password(prompt).map(Zeroizing::new).map_err(|_| HomeError::NoMaster);
-    let (once, again) = (ask("New passphrase: ")?, ask("Once more: ")?);
-    if once != again { Err(HomeError::Passphrases) } else { Ok(Master::Passphrase(once)) }
 }
 
 fn new_key_file(path: &Path) -> Result<Master, HomeError> {

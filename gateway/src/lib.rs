@@ -5,6 +5,7 @@
 
 #![warn(clippy::unwrap_used)]
 
+pub mod address;
 pub mod ambient;
 pub mod catalog;
 pub mod cli;
@@ -22,13 +23,17 @@ pub mod http;
 pub mod keyring;
 pub mod ledger;
 pub mod limits;
+pub mod lock;
+pub mod outlook;
 pub mod panics;
+pub mod prometheus;
 pub mod proofs;
 pub mod refusals;
 pub mod restore;
 pub mod serve;
 pub mod service;
 pub mod shelf;
+pub mod socket;
 pub mod tables;
 pub mod tls;
 pub mod transfer;

@@ -35,7 +35,7 @@ pub const LIMITS: &[Limit] = &[
         "front::MAX_PER_NETWORK",
         front::MAX_PER_NETWORK,
         "connections",
-        "one IPv4 address or IPv6 /64; beyond it as above, among its own",
+        "one IPv4 address or IPv6 /64, but no proxy in trusted_proxies; beyond it as above, among its own",
     ),
     bytes("front::MAX_HEAD", front::MAX_HEAD, "request line and headers; beyond it 431"),
     count("front::MAX_HEADERS", front::MAX_HEADERS, "headers", "a request; beyond it 431"),
@@ -107,6 +107,7 @@ pub const LIMITS: &[Limit] = &[
     seconds("client::wire::SILENCE", wire::SILENCE, "our clients: no byte of an answer"),
     seconds("client::wire::WHOLE", wire::WHOLE, "our clients: request and answer"),
     seconds("client::wire::WHOLE_BUNDLE", wire::WHOLE_BUNDLE, "our clients: request and bundle"),
+    seconds("client::wire::WHOLE_OWN", wire::WHOLE_OWN, "the owner's client: a call to the own gateway"),
     bytes("client::wire::MAX_ANSWER", wire::MAX_ANSWER, "our clients: an answer"),
     bytes("client::wire::MAX_BUNDLE", wire::MAX_BUNDLE, "our clients: a bundle"),
     count(

@@ -5,12 +5,10 @@ use crate::gateway::Gateway;
 use crate::home::{Home, HomeError};
 use crate::http::App;
 use crate::service::sweep::INTERVAL;
+use crate::socket::OwnerSocket;
 use crate::{panics, tls};
-use axum::Router;
-use axum::routing::get;
-use metrics_exporter_prometheus::PrometheusHandle;
 use std::future::Future;
-use std::net::{SocketAddr, TcpListener};
+use std::net::TcpListener;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio_rustls::TlsAcceptor;
@@ -18,8 +16,8 @@ use tokio_rustls::TlsAcceptor;
 /// How long open requests may take once the server is told to stop.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// Serves a gateway on a bound listener until `stop` resolves. Plain http only when configured, and then the
-/// listener is on loopback.
+/// Serves a gateway on a bound listener, and its owner on the socket in the home, until `stop` resolves. Plain http only when
+/// configured, and then the listener is on loopback.
 ///
 /// # Errors
 /// [`HomeError`] of the certificate, or what the system says of the listener.
@@ -52,16 +50,20 @@ pub async fn serve_within(
     let listener = tokio::net::TcpListener::from_std(listener).map_err(failed)?;
     let plain = gateway.config.plain_http;
     let tls = if plain { None } else { Some(TlsAcceptor::from(tls::server(&gateway.config, home)?)) };
+    let owner = || OwnerSocket::open(home.path(), app.clone());
+    let owner = gateway.store.space().finish(owner).map_err(failed)?;
     tracing::info!(%address, origin = gateway.origin(), principal = %gateway.principal(), "serving");
     let sweeper = tokio::spawn(sweep(gateway.clone(), app.clone()));
-    let front = Arc::new(Front::new(app.router(), tls, deadlines, connections));
+    let trusted = gateway.config.trusted_proxies.clone();
+    let front = Arc::new(Front::new(app.router(), tls, deadlines, connections, trusted));
     front.run(listener, stop, GRACE).await;
+    owner.close().await;
     sweeper.abort();
     gateway.tell_chains();
     Ok(())
 }
 
-async fn sweep(gateway: Arc<Gateway>, app: App) {
+pub(crate) async fn sweep(gateway: Arc<Gateway>, app: App) {
     let mut ticks = tokio::time::interval(INTERVAL);
     loop {
         ticks.tick().await;
@@ -71,17 +73,6 @@ async fn sweep(gateway: Arc<Gateway>, app: App) {
             Err(error) => tracing::error!(%error, "sweeping failed"),
         }
     }
-}
-
-/// Serves metrics on a loopback address.
-///
-/// # Errors
-/// What the system says of the address.
-pub async fn serve_metrics(address: SocketAddr, metrics: PrometheusHandle) -> std::io::Result<()> {
-    let listener = tokio::net::TcpListener::bind(address).await?;
-    let router = Router::new().route("/metrics", get(move || async move { metrics.render() }));
-    tokio::spawn(async move { axum::serve(listener, router).await });
-    Ok(())
 }
 
 /// Resolves when the process is told to stop.

@@ -11,6 +11,9 @@ use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+/// The self-made certificate in the home.
+pub const SELF_MADE: &str = "tls/cert.pem";
+
 /// Makes aws-lc the TLS backend of the process. Cheap to call again.
 pub fn install() {
     // A second call finds the first one's provider in place.
@@ -44,7 +47,7 @@ pub fn server(config: &Config, home: &Home) -> Result<Arc<ServerConfig>, HomeErr
 }
 
 fn self_made(config: &Config, home: &Home) -> Result<(PathBuf, PathBuf), HomeError> {
-    let (certificate, key) = (home.file("tls/cert.pem"), home.file("tls/key.pem"));
+    let (certificate, key) = (home.file(SELF_MADE), home.file("tls/key.pem"));
     if !certificate.exists() || !key.exists() {
         let origin = config.origin();
         let host = origin.split("://").nth(1).and_then(|rest| rest.split(':').next()).unwrap_or("localhost");

@@ -191,7 +191,7 @@ fn verify_takes_every_kind_of_document() {
     }
     verify(&part("nothing.json", &json!({"a": 1})), &[]).failed(2, "it is no answer");
     // Someone else's grant around a genuine answer.
-    let other = issue(&granter, "did:web:other.example", "other.json", &["--label", "food"]);
+    let other = issue(&granter, "did:web:other.example", "other.json", &["--label", "food", "--offline"]);
     let other = part("other.json", &other);
     verify(&saved, &["--grant", &other]).failed(4, "the grant names");
 }
@@ -213,7 +213,7 @@ fn refusals_reach_the_grantee_as_status_3() {
     ask("good.json", &["--include-embeddings"]).failed(3, "embeddings");
 
     // For somebody else: the grantee cannot prove to be them.
-    issue(&granter, "did:web:other.example", "foreign.json", &[]);
+    issue(&granter, "did:web:other.example", "foreign.json", &["--offline"]);
     ask("foreign.json", &[]).failed(3, "401");
 
     issue(&granter, &contractor, "later.json", &["--from", "2099-01-01", "--until", "2099-02-01"]);

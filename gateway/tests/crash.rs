@@ -5,7 +5,7 @@
 mod program;
 
 use oap_gateway::ambient::SystemRandom;
-use oap_gateway::client::owner::OwnerClient;
+use oap_gateway::client::owner::{Caller, OwnerClient};
 use oap_gateway::home;
 use oap_identity::Random;
 use program::*;
@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex};
 const WRITERS: usize = 4;
 
 async fn owner(home: &Home) -> OwnerClient {
-    OwnerClient::connect(home::Home::new(home.home()), &BTreeMap::new()).await.unwrap()
+    OwnerClient::connect(home::Home::new(home.home()), &BTreeMap::new(), Caller::default()).await.unwrap()
 }
 
 /// What the gateway acknowledged: item and the version that it has at least.

@@ -200,7 +200,12 @@ fn on_disk(folder: &Path) -> usize {
     let mut found = 0;
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
-        found += if path.is_dir() { on_disk(&path) } else { traces(&std::fs::read(&path).unwrap()) };
+        // The owner's socket is no file.
+        found += match std::fs::symlink_metadata(&path).unwrap() {
+            found if found.is_dir() => on_disk(&path),
+            found if found.is_file() => traces(&std::fs::read(&path).unwrap()),
+            _ => 0,
+        };
     }
     found
 }

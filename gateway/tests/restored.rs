@@ -2,6 +2,7 @@
 
 mod program;
 
+use oap_gateway::client::owner::{Caller, OwnerClient};
 use oap_gateway::home;
 use oap_gateway::restore::{Restore, Step};
 use oap_gateway::service::replay::Unknown;
@@ -185,7 +186,7 @@ async fn bridges_and_consents_stay_taken_back() {
     add(&owner, "kept");
     let (a, b) = (grant(&owner, "consent withdrawn"), grant(&owner, "consent given"));
     let none = std::collections::BTreeMap::new();
-    let connect = || oap_gateway::client::owner::OwnerClient::connect(home::Home::new(owner.home()), &none);
+    let connect = || OwnerClient::connect(home::Home::new(owner.home()), &none, Caller::default());
     let post = async |path: &str, body: Value| {
         let mut client = connect().await.unwrap();
         client.call("POST", path, &[], Some(&body)).await.unwrap()

@@ -7,7 +7,7 @@
 mod program;
 
 use oap_gateway::ambient::{SystemClock, SystemRandom};
-use oap_gateway::client::owner::OwnerClient;
+use oap_gateway::client::owner::{Caller, OwnerClient};
 use oap_gateway::client::wire::{Allowance, Ask, send};
 use oap_gateway::home;
 use oap_grants::{dpop, exchange};
@@ -137,7 +137,7 @@ fn scene(home: &Home) -> Scene {
 }
 
 async fn owner(home: &Home) -> OwnerClient {
-    OwnerClient::connect(home::Home::new(home.home()), &BTreeMap::new()).await.unwrap()
+    OwnerClient::connect(home::Home::new(home.home()), &BTreeMap::new(), Caller::default()).await.unwrap()
 }
 
 /// MiB in memory.

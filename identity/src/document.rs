@@ -251,7 +251,7 @@ fn verification_key(method: &Value, did: &Did) -> Result<Option<VerificationKey>
 }
 
 /// An Ed25519 key in multibase form: `z`, base58btc of 0xed 0x01 and the 32 bytes.
-fn multibase_key(text: &str) -> Option<PublicKey> {
+pub(crate) fn multibase_key(text: &str) -> Option<PublicKey> {
     let (base, bytes) = multibase::decode(text).ok()?;
     match bytes.split_first_chunk::<2>() {
         Some(([0xed, 0x01], key)) if base == multibase::Base::Base58Btc => PublicKey::from_bytes(key).ok(),

@@ -15,6 +15,7 @@ pub mod json;
 pub mod jwk;
 pub mod key;
 pub mod limits;
+pub mod method;
 pub mod random;
 pub mod resolve;
 pub mod signed;

@@ -1,6 +1,9 @@
 //! `oap-memory backup`, `restore` and `doctor`
 
 use super::{CliError, Global, output};
+use crate::ambient::SystemClock;
+use crate::config::Config;
+use crate::outlook;
 use crate::restore::{self, Restored};
 use crate::service::replay::Unknown;
 use serde_json::{Value, json};
@@ -110,12 +113,19 @@ impl Restore {
   oap-memory doctor
 
 Looks at the store and the vault, every receipt chain, every item with its chain and proof, and the indexes. Exit status 4 when
-something is wrong.")]
+something is wrong. Warns of grants that end within 14 days, of a certificate that ends within 30, and of a disk with less
+than 1 GiB to spare; a warning is no failure.")]
 pub(super) struct Doctor {}
 
 impl Doctor {
     pub(super) async fn run(self, global: &Global) -> Result<(), CliError> {
-        let answer = global.owner().await?.call("GET", "/oap/owner/doctor", &[], None).await?;
+        let home = global.home();
+        let config = Config::load(home.path(), &global.flags())?;
+        let mut answer = global.owner().await?.call("GET", "/oap/owner/doctor", &[], None).await?;
+        let beside = outlook::of_home(&config, &home, &SystemClock);
+        if let Some(findings) = answer["findings"].as_array_mut() {
+            findings.extend(beside.iter().map(|finding| json!(finding)));
+        }
         output::print(global.json, &answer, report);
         let findings = answer["findings"].as_array().cloned().unwrap_or_default();
         let wrong = findings.iter().filter(|f| f["wrong"].as_array().is_some_and(|w| !w.is_empty())).count();
@@ -130,14 +140,19 @@ fn report(answer: &Value) -> String {
     let mut text = String::new();
     for finding in answer["findings"].as_array().into_iter().flatten() {
         let wrong = finding["wrong"].as_array().cloned().unwrap_or_default();
-        let state = if wrong.is_empty() { "well" } else { "WRONG" };
+        let soon = finding["soon"].as_array().cloned().unwrap_or_default();
+        let state = match (wrong.is_empty(), soon.is_empty()) {
+            (false, _) => "WRONG",
+            (true, false) => "soon",
+            (true, true) => "well",
+        };
         let note = finding["note"].as_str().map(|note| format!(", {note}")).unwrap_or_default();
         let part = output::text(finding, "/part");
         text.push_str(&format!("{state:<6} {part} ({}{note})\n", finding["looked_at"]));
-        for line in &wrong {
+        for line in wrong.iter().chain(&soon) {
             text.push_str(&format!("       {}\n", line.as_str().unwrap_or_default()));
         }
-        if !wrong.is_empty() {
+        if state != "well" {
             text.push_str(&format!("       to do: {}\n", output::text(finding, "/fix")));
         }
     }

@@ -1,5 +1,6 @@
 //! `oap-memory delete`
 
+use super::output::OutFile;
 use super::{CliError, Global, output};
 use crate::ambient::SystemClock;
 use oap_identity::Clock;
@@ -73,6 +74,7 @@ impl Delete {
                 request[member] = json!(value);
             }
         }
+        let file = self.receipt.as_deref().map(OutFile::create).transpose()?;
         let mut owner = global.owner().await?;
         let mut answer = owner.call("POST", "/oap/data/delete", &[], Some(&request)).await?;
         let mut receipts = vec![answer["deletion_receipt"].clone()];
@@ -89,9 +91,9 @@ impl Delete {
             answer["cascade_report"]["remaining"] = next["cascade_report"]["remaining"].clone();
         }
         answer["deletion_receipts"] = json!(receipts);
-        if let Some(path) = &self.receipt {
+        if let Some(file) = file {
             let kept = if receipts.len() == 1 { &receipts[0] } else { &answer["deletion_receipts"] };
-            output::write(path, &(output::pretty(kept) + "\n"))?;
+            file.write((output::pretty(kept) + "\n").as_bytes())?;
         }
         output::print(global.json, &answer, |a| {
             let count = |member: &str| a["cascade_report"][member].as_array().map_or(0, Vec::len);

@@ -4,7 +4,7 @@ use super::{CliError, Global, grant, output, query};
 use crate::ambient::SystemClock;
 use crate::client::ClientError;
 use crate::client::grantee::Remote;
-use crate::client::owner::{OwnerClient, http_client};
+use crate::client::owner::{Caller, OwnerClient, http_client};
 use crate::config::Config;
 use crate::gateway::Gateway;
 use crate::home::{Home, Init, resolver};
@@ -324,8 +324,8 @@ impl Party {
                 }
             }
         });
-        // The store is open in this process: the client goes over TLS, as it would to a server elsewhere.
-        let owner = OwnerClient::connect(home.clone(), &BTreeMap::new()).await?;
+        // The store is open in this process: the client goes over the socket in the home, as every command does.
+        let owner = OwnerClient::connect(home.clone(), &BTreeMap::new(), Caller::default()).await?;
         Ok(Self { name, did, gateway, owner, home, stop: Some(stop), server })
     }
 

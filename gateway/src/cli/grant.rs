@@ -1,8 +1,9 @@
 //! `oap-memory grant`
 
+use super::output::OutFile;
 use super::{CliError, Global, output};
 use crate::ambient::SystemClock;
-use oap_identity::Clock;
+use oap_identity::{Clock, Did};
 use oap_memory::TrustLevel;
 use serde_json::{Value, json};
 use std::io::{IsTerminal, Write};
@@ -15,7 +16,10 @@ use std::path::PathBuf;
       --label website --kind fact --kind preference --until 2026-06-30 --trust-level 2
   oap-memory grant issue --to did:web:contractor.example --purpose \"Website redesign\" \\
       --label website --until 90d --max-items 500 --trust-level 2 --out grant.json
-  oap-memory grant revoke mgr_01...")]
+  oap-memory grant issue --to did:web:not-there-yet.example --purpose \"Later\" --until 30d --trust-level 1 --offline
+  oap-memory grant revoke mgr_01...
+
+`issue` looks for the document of the grantee's DID first; --offline issues without.")]
 pub(super) enum Grant {
     /// Show exactly what a grant would show
     Preview(Box<Terms>),
@@ -26,6 +30,9 @@ pub(super) enum Grant {
         /// Write the grant to this file instead of standard output
         #[arg(long, value_name = "FILE")]
         out: Option<PathBuf>,
+        /// Issue it without looking whether the grantee's DID has a document
+        #[arg(long)]
+        offline: bool,
     },
     /// List grants, newest first
     List,
@@ -139,6 +146,8 @@ A projection profile for an entity, such as contact.v1, has its own table: see i
 impl Terms {
     fn draft(&self) -> Result<Value, CliError> {
         let usage = |e: String| CliError::Usage(e);
+        let to: Did = self.to.parse().map_err(|e| usage(format!("--to: {e}")))?;
+        to.check_method().map_err(|e| usage(format!("--to: {e}")))?;
         let now = SystemClock.now();
         let time = |text: &Option<String>| text.as_deref().map(|t| output::parse_time(t, now)).transpose();
         let list = |values: &[String]| (!values.is_empty()).then(|| json!(values));
@@ -164,7 +173,7 @@ impl Terms {
             format!("{}{}", oap_memory::profile::NAME_PREFIX, self.profile)
         };
         let mut draft = json!({
-            "grantee": self.to, "purpose": self.purpose, "filter": filter, "max_items": self.max_items,
+            "grantee": to, "purpose": self.purpose, "filter": filter, "max_items": self.max_items,
             "expires_at": output::parse_time(&self.until, now).map_err(usage)?,
             "redaction_profile": profile, "trust_level": self.level()?, "lawful_basis": self.lawful_basis,
             "operations": if self.allow_export { json!(["query", "export"]) } else { json!(["query"]) },
@@ -214,16 +223,24 @@ impl Grant {
                 let answer = owner.call("POST", "/oap/owner/grants/preview", &[], Some(&draft)).await?;
                 output::print(global.json, &answer, preview);
             }
-            Self::Issue { terms, out } => {
+            Self::Issue { terms, out, offline } => {
                 let draft = terms.draft()?;
+                let out = out.map(|path| Ok::<_, CliError>((OutFile::create(&path)?, path))).transpose()?;
+                let query = [("offline", offline.to_string())];
                 let mut owner = global.owner().await?;
-                let answer = owner.call("POST", "/oap/owner/grants", &[], Some(&draft)).await?;
+                let answer = owner.call("POST", "/oap/owner/grants", &query, Some(&draft)).await?;
                 let document = output::pretty(&answer["grant"]);
                 match out {
-                    Some(path) => {
-                        output::write(&path, &(document + "\n"))?;
-                        output::print(global.json, &answer, |a| {
-                            format!("{} written to {}", output::text(a, "/grant/grant_id"), path.display())
+                    Some((file, path)) => {
+                        let id = output::text(&answer, "/grant/grant_id");
+                        // The disk may be full by now.
+                        file.write((document + "\n").as_bytes()).map_err(|e| {
+                            CliError::Other(format!(
+                                "{id} is issued and not written: {e}; `grant show {id}` has it"
+                            ))
+                        })?;
+                        output::print(global.json, &answer, |_| {
+                            format!("{id} written to {}", path.display())
                         });
                     }
                     None => output::print(global.json, &answer, |_| document),

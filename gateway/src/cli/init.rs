@@ -1,6 +1,7 @@
 //! `oap-memory init`
 
 use super::{CliError, Global, output};
+use crate::address::Origin;
 use crate::home;
 use serde_json::json;
 use std::net::SocketAddr;
@@ -27,7 +28,7 @@ pub(super) struct Init {
     listen: Option<SocketAddr>,
     /// Where it is reached from outside; derived from a did:web if absent
     #[arg(long, value_name = "URL")]
-    origin: Option<String>,
+    origin: Option<Origin>,
     /// The publisher's name in the manifest
     #[arg(long, value_name = "NAME")]
     publisher: Option<String>,
@@ -60,7 +61,7 @@ impl Init {
             }
         };
         set("listen", self.listen.map(|v| json!(v)));
-        set("origin", self.origin.map(|v| json!(v.trim_end_matches('/'))));
+        set("origin", self.origin.map(|v| json!(v)));
         set("publisher", self.publisher.map(|v| json!(v)));
         set("contact_email", self.contact_email.map(|v| json!(v)));
         set("jurisdiction", self.jurisdiction.map(|v| json!(v)));

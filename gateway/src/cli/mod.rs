@@ -23,14 +23,16 @@ mod proved;
 mod query;
 mod serve;
 mod trust;
+mod unlock;
 mod verify;
 
 use crate::client::ClientError;
-use crate::client::owner::OwnerClient;
+use crate::client::owner::{Caller, OwnerClient};
 use crate::config::ConfigError;
 use crate::home::{Home, HomeError};
+use crate::lock::{Held, HomeLock, PATIENCE, Wait};
 use crate::restore::RestoreError;
-use clap::{Args, CommandFactory, Parser, Subcommand};
+use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -69,6 +71,9 @@ struct Global {
     /// Resolve did:web on private addresses and plain-http loopback, for development
     #[arg(long, global = true)]
     allow_local_dids: bool,
+    /// The command's name, such as `item add`, for those who wait for it.
+    #[arg(skip)]
+    command: String,
 }
 
 #[derive(Subcommand)]
@@ -77,6 +82,10 @@ enum Command {
     Init(init::Init),
     /// Run the gateway
     Serve(serve::Serve),
+    /// Ask for the passphrase once, and not again for a while
+    Unlock(unlock::Unlock),
+    /// End `unlock` before its time
+    Lock(unlock::Lock),
     /// Write, read and correct memory items
     #[command(subcommand)]
     Item(item::Item),
@@ -208,14 +217,49 @@ impl Global {
     }
 
     async fn owner(&self) -> Result<OwnerClient, CliError> {
-        Ok(OwnerClient::connect(self.home(), &self.flags()).await?)
+        let word = |held: &Held| self.waiting(held);
+        let caller = Caller { command: &self.command, patience: PATIENCE, word: &word };
+        Ok(OwnerClient::connect(self.home(), &self.flags(), caller).await?)
     }
+
+    fn waiting(&self, held: &Held) {
+        if !self.json {
+            eprintln!("oap-memory: waiting for {held} to end");
+        }
+    }
+
+    /// The home's lock, once whoever has it is done.
+    async fn lock(&self) -> Result<HomeLock, CliError> {
+        let home = self.home();
+        crate::Config::load(home.path(), &self.flags())?.principal(home.path())?;
+        let word = |held: &Held| self.waiting(held);
+        let mut wait = Wait::new(PATIENCE, &word);
+        loop {
+            match home.lock(&self.command)? {
+                Ok(lock) => return Ok(lock),
+                Err(held) => wait.a_moment(held).await.map_err(HomeError::Held)?,
+            }
+        }
+    }
+}
+
+/// The names of a command and its subcommands.
+fn command_name(matches: &ArgMatches) -> String {
+    let mut names = Vec::new();
+    let mut level = matches;
+    while let Some((name, below)) = level.subcommand() {
+        names.push(name);
+        level = below;
+    }
+    names.join(" ")
 }
 
 /// Runs the command line.
 #[must_use]
 pub fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let matches = Cli::command().get_matches();
+    let mut cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    cli.global.command = command_name(&matches);
     crate::tls::install();
     let runtime = match tokio::runtime::Runtime::new() {
         Ok(runtime) => runtime,
@@ -243,6 +287,8 @@ async fn run(cli: Cli) -> Result<(), CliError> {
     match cli.command {
         Command::Init(command) => command.run(&global).await,
         Command::Serve(command) => command.run(&global).await,
+        Command::Unlock(command) => command.run(&global).await,
+        Command::Lock(command) => command.run(&global).await,
         Command::Item(command) => command.run(&global).await,
         Command::Grant(command) => command.run(&global).await,
         Command::Query(command) => command.run(&global).await,

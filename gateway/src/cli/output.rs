@@ -1,11 +1,13 @@
 //! Tables for people, JSON for programs.
 
 use super::CliError;
+use crate::files;
 use comfy_table::{Table, presets};
 use oap_identity::Timestamp;
 use serde_json::Value;
+use std::fs::{File, OpenOptions};
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Prints a value as JSON, or what `people` makes of it.
@@ -76,9 +78,46 @@ pub(super) fn read_json(path: &Path) -> Result<Value, CliError> {
     oap_identity::json::parse(&bytes).map_err(|e| CliError::File(path.to_owned(), e.to_string()))
 }
 
+/// A file that is made before the work and written after it: what cannot be written is found out before something is issued,
+/// erased or spent for it. Its owner alone can read it.
+pub(super) struct OutFile {
+    path: PathBuf,
+    to: To,
+}
+
+enum To {
+    /// Beside the file, until it is whole.
+    Beside(files::Pending),
+    /// Something that is no file, such as a terminal or a pipe.
+    Straight(File),
+}
+
+impl OutFile {
+    /// Makes sure that the file can be written.
+    pub(super) fn create(path: &Path) -> Result<Self, CliError> {
+        let failed = |e: String| CliError::File(path.to_owned(), e);
+        let to = match std::fs::metadata(path) {
+            Ok(found) if found.is_dir() => return Err(failed("is a folder".to_owned())),
+            Ok(found) if !found.is_file() => OpenOptions::new().write(true).open(path).map(To::Straight),
+            _ => files::begin(path).map(To::Beside),
+        };
+        Ok(Self { path: path.to_owned(), to: to.map_err(|e| failed(e.to_string()))? })
+    }
+
+    /// Writes it.
+    pub(super) fn write(self, bytes: &[u8]) -> Result<(), CliError> {
+        let Self { path, to } = self;
+        let written = match to {
+            To::Beside(mut file) => file.write_all(bytes).and_then(|()| file.finish(&path)),
+            To::Straight(mut file) => file.write_all(bytes),
+        };
+        written.map_err(|e| CliError::File(path, e.to_string()))
+    }
+}
+
 /// Writes a file.
 pub(super) fn write(path: &Path, text: &str) -> Result<(), CliError> {
-    crate::files::write(path, text.as_bytes()).map_err(|e| CliError::File(path.to_owned(), e.to_string()))
+    files::write(path, text.as_bytes()).map_err(|e| CliError::File(path.to_owned(), e.to_string()))
 }
 
 /// A point in time: RFC 3339, a date (its end), or so many days from now such as `30d`.

@@ -1,5 +1,6 @@
 //! `oap-memory probe`
 
+use super::output::OutFile;
 use super::{CliError, Global, output};
 use crate::ambient::{SystemClock, SystemRandom};
 use crate::client::fixture;
@@ -76,6 +77,7 @@ impl Probe {
         };
         let program = self.setup.as_ref().map(Program::start).transpose()?;
         let setup = owner.as_ref().map(|o| o as &dyn Setup).or(program.as_ref().map(|p| p as &dyn Setup));
+        let junit = self.junit.as_deref().map(OutFile::create).transpose()?;
         let seed = self.seed.unwrap_or_else(|| u64::from_le_bytes(random::bytes(&SystemRandom)));
         let random: Box<dyn Random> = Box::new(Seeded::new(seed));
         let limits = Limits { requests: self.max_requests, time: Duration::from_secs(self.max_seconds) };
@@ -91,8 +93,8 @@ impl Probe {
             }
         };
         let report = probe::run(&origin, &wire, setup, &SystemClock, &*random, limits, &mut told).await;
-        if let Some(path) = &self.junit {
-            output::write(path, &report.junit())?;
+        if let Some(file) = junit {
+            file.write(report.junit().as_bytes())?;
         }
         let mut json = serde_json::to_value(&report).map_err(|e| CliError::Other(e.to_string()))?;
         json["seed"] = json!(seed);

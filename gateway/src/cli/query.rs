@@ -1,5 +1,6 @@
 //! `oap-memory query`
 
+use super::output::OutFile;
 use super::{CliError, Global, output};
 use crate::ambient::SystemClock;
 use crate::client::grantee::Remote;
@@ -65,6 +66,8 @@ impl Query {
         let grantee = config.principal(home.path())?;
         let grant = output::read_json(&self.grant)?;
         let chain = self.chain.iter().map(|path| output::read_json(path)).collect::<Result<Vec<_>, _>>()?;
+        let file = self.export.as_ref().or(self.save.as_ref());
+        let file = file.map(|path| OutFile::create(path)).transpose()?;
         let client = http_client(&config, &home)?;
         let resolver = Arc::new(resolver(&config, Arc::new(SystemClock))?);
         let mut own = global.owner().await?;
@@ -72,7 +75,9 @@ impl Query {
         let session = remote.exchange(&mut own, &grant, &chain).await?;
         if let Some(path) = &self.export {
             let bytes = session.export(&mut own).await?;
-            crate::files::write(path, &bytes).map_err(|e| CliError::File(path.clone(), e.to_string()))?;
+            if let Some(file) = file {
+                file.write(&bytes)?;
+            }
             let lines = bytes.iter().filter(|byte| **byte == b'\n').count();
             let done = json!({"file": path, "items": lines.saturating_sub(2)});
             output::print(global.json, &done, |done| {
@@ -85,8 +90,8 @@ impl Query {
             return Ok(());
         }
         let checked = session.query(&mut own, &self.body(), &grantee).await?;
-        if let Some(path) = &self.save {
-            output::write(path, &(output::pretty(&checked.answer) + "\n"))?;
+        if let Some(file) = file {
+            file.write((output::pretty(&checked.answer) + "\n").as_bytes())?;
         }
         output::print(global.json, &checked.answer, answer);
         if !global.json {

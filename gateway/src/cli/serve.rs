@@ -1,9 +1,10 @@
 //! `oap-memory serve`
 
 use super::{CliError, Global};
+use crate::address::{Network, Origin};
 use crate::config::{Config, LogFormat};
-use crate::serve;
-use metrics_exporter_prometheus::PrometheusBuilder;
+use crate::{prometheus, serve};
+use metrics_exporter_prometheus::BuildError;
 use serde_json::json;
 use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
@@ -14,17 +15,18 @@ use tracing_subscriber::EnvFilter;
 #[command(after_help = "Examples:
   oap-memory serve
   oap-memory serve --listen 0.0.0.0:443 --tls-cert cert.pem --tls-key key.pem
-  oap-memory serve --plain-http --listen 127.0.0.1:8080      (development)
+  oap-memory serve --plain-http --listen 127.0.0.1:8080 --trusted-proxy 127.0.0.1     (behind a reverse proxy)
 
 Without a certificate a self-made one is kept under the home. SIGTERM and Ctrl-C let open requests finish.
-RUST_LOG=debug shows more. Logs carry ids, never content.")]
+While it runs, the other commands reach it over a socket in the home. docs/operate.md has proxies, backups and the
+systemd unit. RUST_LOG=debug shows more. Logs carry ids, never content.")]
 pub(super) struct Serve {
     /// Where to listen
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<SocketAddr>,
     /// Where the gateway is reached from outside
     #[arg(long, value_name = "URL")]
-    origin: Option<String>,
+    origin: Option<Origin>,
     /// The certificate chain (PEM)
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     tls_cert: Option<PathBuf>,
@@ -34,6 +36,9 @@ pub(super) struct Serve {
     /// Serve plain http; on loopback only
     #[arg(long)]
     plain_http: bool,
+    /// Believe this proxy's X-Forwarded-For or Forwarded: an address or a network; may be given several times
+    #[arg(long, value_name = "NETWORK")]
+    trusted_proxy: Vec<Network>,
     /// Serve Prometheus metrics on this loopback address
     #[arg(long, value_name = "ADDRESS")]
     metrics_listen: Option<SocketAddr>,
@@ -48,22 +53,25 @@ impl Serve {
             }
         };
         set("listen", self.listen.map(|v| json!(v)));
-        set("origin", self.origin.map(|v| json!(v.trim_end_matches('/'))));
+        set("origin", self.origin.map(|v| json!(v)));
         set("tls_cert", self.tls_cert.map(|v| json!(v)));
         set("tls_key", self.tls_key.map(|v| json!(v)));
         set("plain_http", self.plain_http.then_some(json!(true)));
+        set("trusted_proxies", (!self.trusted_proxy.is_empty()).then(|| json!(self.trusted_proxy)));
         set("metrics_listen", self.metrics_listen.map(|v| json!(v)));
         let home = global.home();
         let config = Config::load(home.path(), &flags)?;
         log(config.log_format);
         let failed = |what: &str, e: &dyn std::fmt::Display| CliError::Other(format!("{what}: {e}"));
-        if let Some(address) = config.metrics_listen {
-            let metrics = PrometheusBuilder::new().install_recorder();
-            let metrics = metrics.map_err(|e| failed("metrics", &e))?;
-            serve::serve_metrics(address, metrics).await.map_err(|e| failed("metrics_listen", &e))?;
-        }
+        let recorder = config.metrics_listen.map(|address| Ok((address, prometheus::record()?)));
+        let recorder = recorder.transpose().map_err(|e: BuildError| failed("metrics", &e))?;
+        let _lock = global.lock().await?;
         let gateway = home.open(&flags).await?;
         home.renew_admin(&gateway)?;
+        if let Some((address, recorder)) = recorder {
+            let served = prometheus::serve(address, recorder, gateway.clone(), home.clone()).await;
+            served.map_err(|e| failed("metrics_listen", &e))?;
+        }
         let listener = TcpListener::bind(config.listen).map_err(|e| failed("listen", &e))?;
         serve::serve(gateway, &home, listener, serve::stop_signal()).await?;
         tracing::info!("stopped");

@@ -1,5 +1,5 @@
-//! The owner's client: the same requests, over TLS to the running server or straight into the handlers when
-//! no server has the store open.
+//! The owner's client: the same requests, over the socket in the home to the gateway that has it open, or straight into the
+//! handlers when none has. Never over the gateway's public name, which may not resolve yet, or lead elsewhere.
 
 use super::wire::{self, Allowance, Ask, send};
 use super::{ClientError, read};
@@ -7,6 +7,8 @@ use crate::ambient::{SystemClock, SystemRandom};
 use crate::config::Config;
 use crate::home::{AdminCredential, Home, HomeError, read_certificates};
 use crate::http::App;
+use crate::lock::{Held, HomeLock, PATIENCE, Wait};
+use crate::socket::SocketClient;
 use axum::Router;
 use axum::body::Body;
 use axum::http::{Request, header};
@@ -15,6 +17,7 @@ use oap_identity::{Clock, Signer};
 use oap_store::StoreError;
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::time::Duration;
 use tower::ServiceExt;
 
 /// A client of one's own gateway.
@@ -26,26 +29,61 @@ pub struct OwnerClient {
 }
 
 enum Way {
-    Server(reqwest::Client),
-    InProcess(Box<Router>),
+    Server(SocketClient),
+    // The lock goes last.
+    InProcess(Box<Router>, #[expect(dead_code, reason = "held while the store is open")] HomeLock),
+}
+
+/// Who asks, and how they wait for somebody else's command to end.
+#[derive(Clone, Copy)]
+pub struct Caller<'a> {
+    /// The command, such as `item add`: for those who wait for it.
+    pub command: &'a str,
+    /// How long to wait for others.
+    pub patience: Duration,
+    /// Called once when it takes longer than [`crate::lock::WORD_AFTER`].
+    pub word: &'a (dyn Fn(&Held) + Sync),
+}
+
+impl Default for Caller<'_> {
+    fn default() -> Self {
+        Self { command: "client", patience: PATIENCE, word: &|_| {} }
+    }
 }
 
 impl OwnerClient {
-    /// Connects: to the running server, or to the store if none runs.
+    /// Connects: to the gateway that has the home open, or to the store if none has. Waits for commands that have it open for
+    /// their own sake.
     ///
     /// # Errors
-    /// [`ClientError::Home`].
-    pub async fn connect(home: Home, flags: &BTreeMap<String, Value>) -> Result<Self, ClientError> {
-        let (way, credential) = match home.open(flags).await {
-            Ok(gateway) => {
-                let credential = home.renew_admin(&gateway)?;
-                (Way::InProcess(Box::new(App::new(gateway).router())), credential)
+    /// [`ClientError::Home`]; [`HomeError::Held`] within when a command outlasts the patience.
+    pub async fn connect(
+        home: Home,
+        flags: &BTreeMap<String, Value>,
+        caller: Caller<'_>,
+    ) -> Result<Self, ClientError> {
+        // Where there is no gateway, nothing is locked.
+        Config::load(home.path(), flags)
+            .map_err(HomeError::from)?
+            .principal(home.path())
+            .map_err(HomeError::from)?;
+        let mut wait = Wait::new(caller.patience, caller.word);
+        let (way, credential) = loop {
+            if let Some(client) = SocketClient::connect(home.path()).await.map_err(HomeError::from)? {
+                break (Way::Server(client), home.admin()?);
             }
-            Err(HomeError::Store(StoreError::Locked)) => {
-                let config = Config::load(home.path(), flags).map_err(HomeError::from)?;
-                (Way::Server(http_client(&config, &home)?), home.admin()?)
-            }
-            Err(error) => return Err(error.into()),
+            let held = match home.lock(caller.command)? {
+                Ok(lock) => match home.open(flags).await {
+                    Ok(gateway) => {
+                        let credential = home.renew_admin(&gateway)?;
+                        break (Way::InProcess(Box::new(App::new(gateway).owner_router()), lock), credential);
+                    }
+                    Err(HomeError::Store(StoreError::Locked)) => Held(None),
+                    Err(error) => return Err(error.into()),
+                },
+                Err(held) => held,
+            };
+            wait.a_moment(held).await.map_err(HomeError::Held)?;
         };
         Ok(Self { agent: credential.signer()?, home, credential, way })
     }
@@ -111,10 +149,13 @@ impl OwnerClient {
         let body = body.map(Value::to_string);
         let (status, bytes) = match &self.way {
             Way::Server(client) => {
-                let (url, authorization, proof) = (full.as_str(), authorization.as_str(), proof.as_str());
-                send(client, Ask { method, url, authorization, proof, body }, Allowance::ANSWER).await?
+                // The proof is for the gateway's own address; the socket's has no name.
+                let near = format!("http://localhost{}", &full[url::Position::BeforePath..]);
+                let (url, authorization, proof) = (near.as_str(), authorization.as_str(), proof.as_str());
+                let ask = Ask { method, url, authorization, proof, body };
+                send(client.http(), ask, Allowance::OWN).await?
             }
-            Way::InProcess(router) => {
+            Way::InProcess(router, _) => {
                 let mut request = Request::builder()
                     .method(method)
                     .uri(&full[url::Position::BeforePath..])
@@ -154,7 +195,7 @@ pub fn http_client(config: &Config, home: &Home) -> Result<reqwest::Client, Home
 /// [`HomeError`].
 pub fn http_client_builder(config: &Config, home: &Home) -> Result<reqwest::ClientBuilder, HomeError> {
     let mut authorities = Vec::new();
-    let own = config.tls_cert.clone().unwrap_or_else(|| home.file("tls/cert.pem"));
+    let own = config.tls_cert.clone().unwrap_or_else(|| home.file(crate::tls::SELF_MADE));
     for path in config.trust_ca.iter().chain([&own]) {
         if path.exists() {
             for der in read_certificates(path)? {

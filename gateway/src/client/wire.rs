@@ -9,6 +9,8 @@ pub const CONNECT: Duration = Duration::from_secs(10);
 pub const SILENCE: Duration = Duration::from_secs(45);
 /// Time for request and answer together.
 pub const WHOLE: Duration = Duration::from_secs(120);
+/// Time for a call of the owner's to the own gateway: a copy of everything may take as long as it does.
+pub const WHOLE_OWN: Duration = Duration::from_secs(86_400);
 /// Time for a bundle.
 pub const WHOLE_BUNDLE: Duration = Duration::from_secs(900);
 /// Largest answer, in bytes.
@@ -28,6 +30,8 @@ pub struct Allowance {
 impl Allowance {
     /// For JSON.
     pub const ANSWER: Self = Self { bytes: MAX_ANSWER, time: WHOLE };
+    /// For what the own gateway answers its owner.
+    pub const OWN: Self = Self { bytes: MAX_BUNDLE, time: WHOLE_OWN };
     /// For a bundle.
     pub const BUNDLE: Self = Self { bytes: MAX_BUNDLE, time: WHOLE_BUNDLE };
 }

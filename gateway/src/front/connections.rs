@@ -36,7 +36,8 @@ struct Open {
 
 #[derive(Debug)]
 struct Place {
-    network: IpAddr,
+    /// `None` for a trusted proxy, which brings callers of many.
+    network: Option<IpAddr>,
     state: Arc<State>,
 }
 
@@ -57,10 +58,11 @@ impl Connections {
         Self::new(spare.clamp(MIN_CONNECTIONS, MAX_CONNECTIONS))
     }
 
-    /// A place for a newcomer; `None` when all others are at work.
-    pub(super) fn admit(self: &Arc<Self>, network: IpAddr) -> Option<Admitted> {
+    /// A place for a newcomer, who counts for the bound of its network if it has one; `None` when all others are at work.
+    pub(super) fn admit(self: &Arc<Self>, network: Option<IpAddr>) -> Option<Admitted> {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        if open.all.values().filter(|place| place.network == network).count() >= self.per_network {
+        let kin = open.all.values().filter(|place| place.network == network).count();
+        if network.is_some() && kin >= self.per_network {
             open.displace(|place| place.network == network)?;
         }
         if open.all.len() >= self.most {
@@ -171,8 +173,8 @@ pub fn network(address: IpAddr) -> IpAddr {
 mod tests {
     use super::*;
 
-    fn address(text: &str) -> IpAddr {
-        network(text.parse().unwrap())
+    fn address(text: &str) -> Option<IpAddr> {
+        Some(network(text.parse().unwrap()))
     }
 
     async fn is_displaced(place: &Admitted) -> bool {
@@ -215,7 +217,7 @@ mod tests {
     fn there_is_a_bound_in_all() {
         let connections = Connections::new(4);
         let place = |last: u8| {
-            let place = connections.admit(IpAddr::from([192, 0, 2, last]));
+            let place = connections.admit(Some(IpAddr::from([192, 0, 2, last])));
             if let Some(place) = &place {
                 place.state().working();
             }
@@ -224,6 +226,20 @@ mod tests {
         let held: Vec<_> = (0..4).filter_map(place).collect();
         assert_eq!(held.len(), 4);
         assert!(place(9).is_none());
+    }
+
+    #[test]
+    fn a_trusted_proxy_has_the_bound_of_all_alone() {
+        let connections = Connections::new(8);
+        let place = |network| {
+            let place = connections.admit(network);
+            place.inspect(|place| place.state().working())
+        };
+        let proxied: Vec<Admitted> = (0..6).filter_map(|_| place(None)).collect();
+        assert_eq!(proxied.len(), 6);
+        let others: Vec<Admitted> = (0..3).filter_map(|_| place(address("192.0.2.1"))).collect();
+        assert_eq!(others.len(), 2);
+        assert!(place(None).is_none());
     }
 
     #[test]

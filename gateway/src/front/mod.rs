@@ -14,6 +14,7 @@ pub use connections::{
 };
 pub use deadlines::{BODY, Deadlines, HANDSHAKE, HEAD, MIN_PROGRESS, REQUEST, STALL};
 
+use crate::address::Network;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{ConnectInfo, Request};
@@ -23,7 +24,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use paced::Paced;
 use std::io::{self, ErrorKind};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -44,18 +45,26 @@ pub struct Front {
     tls: Option<TlsAcceptor>,
     deadlines: Deadlines,
     connections: Arc<Connections>,
+    trusted: Vec<Network>,
 }
 
 impl Front {
-    /// A front of a router, plain where there is no `tls`.
+    /// A front of a router, plain where there is no `tls`. A trusted proxy brings callers of many networks: its connections are
+    /// bounded by the bound of all alone.
     #[must_use]
     pub fn new(
         router: Router,
         tls: Option<TlsAcceptor>,
         deadlines: Deadlines,
         connections: Arc<Connections>,
+        trusted: Vec<Network>,
     ) -> Self {
-        Self { router, tls, deadlines, connections }
+        Self { router, tls, deadlines, connections, trusted }
+    }
+
+    /// The network whose bound a peer counts for.
+    fn bound(&self, peer: IpAddr) -> Option<IpAddr> {
+        (!self.trusted.iter().any(|proxies| proxies.contains(peer))).then(|| network(peer))
     }
 
     /// Accepts until `stop` resolves, then lets open requests finish for as long as `grace`.
@@ -74,7 +83,7 @@ impl Front {
             };
             match accepted {
                 Ok((stream, peer)) => {
-                    if let Some(admitted) = self.connections.admit(network(peer.ip())) {
+                    if let Some(admitted) = self.connections.admit(self.bound(peer.ip())) {
                         tokio::spawn(self.clone().connection(stream, peer, admitted, graceful.watcher()));
                     } else {
                         metrics::counter!("oap_connections_refused_total").increment(1);

@@ -5,6 +5,7 @@ mod credential;
 pub mod discovery;
 pub mod error;
 pub mod exchange;
+pub mod forwarded;
 pub mod invoke;
 pub mod owner;
 pub mod request;
@@ -28,6 +29,7 @@ use std::any::Any;
 use std::net::IpAddr;
 use std::num::NonZeroU32;
 use std::sync::Arc;
+use std::time::Duration;
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::timeout::TimeoutLayer;
 
@@ -64,14 +66,11 @@ impl App {
 
     /// Every route of the gateway.
     pub fn router(self) -> Router {
-        let timeout = self.deadlines.request;
-        Router::new()
+        let routes = Router::new()
             .route(path::MEMORY_MANIFEST, get(discovery::memory))
             .route(path::TOOL_MANIFEST, get(discovery::tool))
             .route(path::SCOPES, get(discovery::scopes))
             .route(path::DID, get(discovery::did))
-            .route("/healthz", get(|| async { "ok\n" }))
-            .route("/readyz", get(discovery::ready))
             .route(path::QUERY, post(exchange::query))
             .route(path::GRANT, post(exchange::grant))
             .route("/oap/memory/grant/{id}", get(exchange::grant_state))
@@ -82,14 +81,33 @@ impl App {
             .route(path::INVOKE, post(invoke::invoke))
             .route(path::DISCOVER, post(discovery::discover))
             .route(path::INCIDENT, get(discovery::incidents))
-            .route(path::AUDIT, get(owner::audit))
             .route(path::CONFORMANCE, get(discovery::conformance))
-            .route(path::RECEIPT_VERIFY, post(discovery::receipt_verify))
+            .route(path::RECEIPT_VERIFY, post(discovery::receipt_verify));
+        let timeout = self.deadlines.request;
+        self.finished(routes, Some(timeout))
+    }
+
+    /// The owner's routes alone, for the owner's own socket: a copy of everything may take as long as it does.
+    pub fn owner_router(self) -> Router {
+        self.finished(Router::new(), None)
+    }
+
+    /// These routes and the owner's, each answer made in time, named, logged and written out.
+    fn finished(self, routes: Router<Self>, timeout: Option<Duration>) -> Router {
+        let routes = routes
+            .route(path::AUDIT, get(owner::audit))
             .route(path::DATA_DELETE, post(owner::delete))
             .nest("/oap/owner", owner::routes())
+            .route("/healthz", get(|| async { "ok\n" }))
+            .route("/readyz", get(discovery::ready))
             .fallback(not_found)
-            .layer(CatchPanicLayer::custom(panicked))
-            .layer(TimeoutLayer::with_status_code(StatusCode::GATEWAY_TIMEOUT, timeout))
+            .layer(CatchPanicLayer::custom(panicked));
+        let late = |time| TimeoutLayer::with_status_code(StatusCode::GATEWAY_TIMEOUT, time);
+        let routes = match timeout {
+            Some(time) => routes.layer(late(time)),
+            None => routes,
+        };
+        routes
             // Outermost, so that every refusal has a body, whoever made it.
             .layer(middleware::from_fn_with_state(self.clone(), finish))
             // The handlers read bodies themselves, once they know the sender.

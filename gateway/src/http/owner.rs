@@ -370,9 +370,21 @@ async fn preview_grant(State(app): State<App>, mut request: Incoming) -> Result<
     Ok(Oap(app.gateway.preview(draft).await?).into_response())
 }
 
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Issuing {
+    /// Whether to issue without looking whether the grantee's DID has a document.
+    #[serde(default)]
+    offline: bool,
+}
+
 async fn issue_grant(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
     agent(&mut request, Permission::Admin).await?;
+    let Issuing { offline } = request.query()?;
     let draft: GrantDraft = request.json_as().await?;
+    if !offline {
+        app.gateway.meet(&draft.grantee).await?;
+    }
     let signed = app.gateway.issue(draft).await?;
     Ok(Oap(app.gateway.grant_info(signed.grant().grant_id)?).into_response())
 }

@@ -4,7 +4,7 @@
 //! by then allows: next to nothing without one.
 
 use super::bodies::{Held, Payer};
-use super::{App, RequestName};
+use super::{App, RequestName, forwarded};
 use crate::Error;
 use crate::front::network;
 use crate::gateway::blocking;
@@ -173,8 +173,10 @@ impl Incoming {
     /// # Errors
     /// [`Error::RateLimited`].
     pub fn rate_limit(&self) -> Result<(), Error> {
-        let address = self.parts.extensions.get::<ConnectInfo<SocketAddr>>().map(|info| info.0.ip());
-        let address = address.map_or(IpAddr::V6(Ipv6Addr::UNSPECIFIED), network);
+        let peer = self.parts.extensions.get::<ConnectInfo<SocketAddr>>().map(|info| info.0.ip());
+        let trusted = &self.app.gateway.config.trusted_proxies;
+        let caller = peer.map(|peer| forwarded::client(peer, &self.parts.headers, trusted));
+        let address = caller.map_or(IpAddr::V6(Ipv6Addr::UNSPECIFIED), network);
         self.app.anonymous.check_key(&address).map_err(|_| Error::RateLimited)
     }
 }

@@ -31,6 +31,8 @@ pub struct Finding {
     pub looked_at: usize,
     /// What is wrong; empty when all is well.
     pub wrong: Vec<String>,
+    /// What will end or run out soon.
+    pub soon: Vec<String>,
     /// What to do then.
     pub fix: &'static str,
     /// What else is known of it.
@@ -50,7 +52,7 @@ impl Gateway {
             if more > 0 {
                 wrong.push(format!("and {more} more"));
             }
-            Finding { part, looked_at, wrong, fix, note: None }
+            Finding { part, looked_at, wrong, soon: Vec::new(), fix, note: None }
         };
         let heads = self.catalog.all();
         let (proofs, versions) = self.examine_items(&heads)?;
@@ -102,6 +104,7 @@ impl Gateway {
                 self.examine_clock(),
                 "set the system's clock right; where it is right already, `oap-memory clock accept`",
             ),
+            self.grants_finding(),
         ];
         if let Some(store) = findings.first_mut() {
             store.note = Some(format!("engine {}", self.store.engine()));

@@ -437,7 +437,8 @@ impl Gateway {
         self.tell(Ended::default(), self.clock.now());
     }
 
-    /// Adds to the list what a crash, or an older program, kept from it.
+    /// Adds to the list what a crash, or an older program, kept from it. A list that does not tell of keys yet is begun: whoever
+    /// restores a backup of a home that never ended anything has one too.
     pub(crate) fn make_up(&self, listed: &Listed) -> Result<(), Error> {
         let now = self.clock.now();
         let mut missing = Ended::default();

@@ -75,6 +75,10 @@ pub struct GrantDraft {
     pub bearer: bool,
 }
 
+fn check_method(grantee: &Did) -> Result<(), Error> {
+    grantee.check_method().map_err(|e| Error::Member("grantee", e.rule().to_owned()))
+}
+
 fn stranger() -> TrustLevel {
     TrustLevel::STRANGER
 }
@@ -212,9 +216,23 @@ impl Gateway {
         Ok(preview)
     }
 
+    /// Finds the document of a grantee to be, so that nobody is given a grant who could never use it.
+    ///
+    /// # Errors
+    /// [`Error::Member`]: what failed, and how to issue the grant all the same.
+    pub async fn meet(&self, grantee: &Did) -> Result<(), Error> {
+        check_method(grantee)?;
+        let met = self.document(grantee).await;
+        met.map(drop).map_err(|e| {
+            let why = format!("{e}; --offline (in the address: ?offline=true) issues the grant all the same");
+            Error::Member("grantee", why)
+        })
+    }
+
     /// The grant that a draft asks for, without its place in the status list; and how often what the owner owes had
     /// changed when its scopes were looked at.
     fn grant_of(&self, draft: GrantDraft) -> Result<(u64, Grant), Error> {
+        check_method(&draft.grantee)?;
         let now = self.clock.now();
         let obligations = self.owed_now()?;
         let scope = draft.scope.unwrap_or_else(|| self.config.default_scope.clone());
@@ -315,7 +333,7 @@ impl Gateway {
     }
 
     /// Where a grant stands, with everything that it was made from.
-    fn state(&self, record: &GrantRecord) -> GrantState {
+    pub(crate) fn state(&self, record: &GrantRecord) -> GrantState {
         match live(record, &self.shelf, self.keys().document(), self.clock.now()) {
             Ok(_) => GrantState::Active,
             Err(Refused::Inactive(state) | Refused::Ancestor(state)) => state,
