@@ -148,11 +148,7 @@ async fn every_forgery_is_told_apart() {
                     json!("mgr_01KQHPHXG0DS1TGWW4FJ6XZRRG");
             }),
         ),
-        (
-            "a changed answer",
-            "output_hash",
-            unsealed(&|a| drop(a["items"].as_array_mut().unwrap().pop())),
-        ),
+        ("a changed answer", "output_hash", unsealed(&|a| drop(a["items"].as_array_mut().unwrap().pop()))),
         (
             "the receipt of another answer",
             "the answer",

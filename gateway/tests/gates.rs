@@ -207,7 +207,12 @@ async fn another_scope_needs_a_bridge() {
     let mut draft = world.draft(&grantee);
     draft["filter"] = json!({"scopes": ["personal", "work"]});
     let refused = world.owner("POST", "/oap/owner/grants", Some(&draft)).await.refused(400, "invalid_input");
-    assert!(refused["message"].as_str().unwrap().contains("Bridge leads from work to personal"));
+    assert!(
+        refused["message"]
+            .as_str()
+            .unwrap()
+            .contains("filter.scopes: no Cross Scope Bridge leads from one of them")
+    );
 
     let bridge = json!({
         "from_scope": "work", "to_scope": "personal", "data_categories": ["scheduling"],

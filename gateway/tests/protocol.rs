@@ -351,8 +351,8 @@ async fn a_long_intent_is_refused() {
     let ask = async |length: usize| {
         world.raw("POST", "/oap/discover", &[], Some(&json!({"intent": "a".repeat(length)}))).await
     };
-    ask(oap_memory::answer::MAX_QUERY).await.ok();
-    let refusal = ask(oap_memory::answer::MAX_QUERY + 1).await.refused(400, "invalid_input");
+    ask(oap_gateway::http::discovery::MAX_INTENT).await.ok();
+    let refusal = ask(oap_gateway::http::discovery::MAX_INTENT + 1).await.refused(400, "invalid_input");
     assert!(refusal.to_string().contains("intent"), "{refusal}");
 }
 

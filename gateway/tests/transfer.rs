@@ -342,7 +342,7 @@ async fn the_trailer_tells_of_every_line() {
         assert!(whole.is_err());
     }
     assert!(matches!(Reader::default().read(&lines[1]), Err(BundleError::Header)));
-    let foreign = br#"{"type":"header","format":"oap-memory-bundle/2"}"#;
+    let foreign = br#"{"format":"oap-memory-bundle/2","type":"header"}"#;
     assert!(matches!(Reader::default().read(foreign), Err(BundleError::Format(_))));
 }
 

@@ -176,7 +176,8 @@ impl<'a> UnverifiedProof<'a> {
         if claims.grant_hash.is_some_and(|hash| hash != grant) {
             return Err(ProofError::OtherGrant);
         }
-        let fresh = Freshness::of(claims.iat, claims.exp, MAX_LIFE);
+        // `exp` is the first second in which it has ended.
+        let fresh = Freshness::of(claims.iat, claims.exp.saturating_sub(1), MAX_LIFE - 1);
         if claims.exp <= claims.iat || !fresh.is_some_and(|fresh| fresh.contains(now)) {
             return Err(ProofError::Time);
         }

@@ -236,11 +236,11 @@ impl Visitor<'_> for KeySeed {
 
 /// A number in the one form that equals its canonical form, so that equal values compare equal.
 fn number(text: &str) -> Result<Number, &'static str> {
-    const OUTSIDE: &str = "a number outside ±(2^53-1); write it as a string";
+    const OUTSIDE: &str = "a number is outside ±(2^53-1); write it as a string";
     if !text.contains(['.', 'e', 'E']) {
         return match text.parse::<i64>() {
             Ok(n) if n.unsigned_abs() <= MAX_EXACT_INTEGER.unsigned_abs() => Ok(Number::from(n)),
-            _ => Err(OUTSIDE),
+            _ => Err("an integer is outside ±(2^53-1); write it as a string"),
         };
     }
     let value: f64 = text.parse().map_err(|_| "not a number")?;

@@ -32,6 +32,9 @@ pub enum ItemError {
     /// A member that the item schema does not have.
     #[error("unknown member{}: put it under extensions.<did or reverse domain>", quoted(.0))]
     Unknown(String),
+    /// A member that `content` does not have.
+    #[error("unknown member {}: content has text and structured", of_content(.0))]
+    UnknownContent(String),
     /// A member of the wrong type or value.
     #[error("{member}: {expected}")]
     Member {
@@ -238,6 +241,11 @@ fn count_participants(event: &mut Map<String, Value>) {
     }
 }
 
+/// A foreign member of `content`, as a message may show it.
+fn of_content(name: &str) -> String {
+    if quoted(name).is_empty() { "of content".to_owned() } else { format!("content.{name}") }
+}
+
 impl Body {
     /// Reads an item as its owner writes it. Members that the gateway makes (`item_id`, `version`, `status`,
     /// `updated_at`, `integrity`, `provenance.source_receipt`) are refused.
@@ -264,7 +272,7 @@ impl Body {
         }
         let content = object(members, "content")?;
         if let Some(name) = content.keys().find(|k| *k != "text" && *k != "structured") {
-            return Err(ItemError::Unknown(name.clone()));
+            return Err(ItemError::UnknownContent(name.clone()));
         }
         let text = optional(&content, "text", "content.text", text_of(MAX_TEXT))?;
         let structured = optional(&content, "structured", "content.structured", structured)?;

@@ -30,6 +30,8 @@ fn fact(content: Value) -> Value {
 fn shown(whole: &Whole) -> Value {
     let claims = whole.committed.claims(whole.committed.disclosures().iter()).unwrap();
     let mut item = Value::Object(oap_memory::commitment::wire(&claims).unwrap());
+    item["status"] = json!("current");
+    item["version"] = json!(1);
     let stored = |text: &String| json::parse(text.as_bytes()).unwrap();
     item["integrity"] = json!({
         "sd_jwt": full(whole),

@@ -8,13 +8,14 @@ use crate::ambient::SystemClock;
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use oap_grants::evidence::VerifiedTerms;
 use oap_grants::exchange::{ExchangeRequest, ExchangeResponse};
+use oap_identity::json::canonical;
 use oap_identity::resolve::Resolver;
 use oap_identity::signed::SignedError;
 use oap_identity::{Clock, Did, DidDocument, Documents, Hash, Kid, Timestamp};
 use oap_manifest::check::{self, Endpoints};
 use oap_manifest::path;
 use oap_memory::Query;
-use oap_memory::answer::answer_bytes;
+use oap_memory::answer::{answer_bytes, output_hash};
 use oap_memory::evidence::{self, AnswerError, EvidenceError, VerifiedAnswer};
 use oap_memory::unchecked::Unchecked;
 use serde_json::{Value, json};
@@ -255,7 +256,16 @@ fn check_envelope(answer: &Value, principal: &DidDocument) -> Result<(), ClientE
     let key = principal.key(&kid).ok_or_else(|| refused(SignedError::OtherKey))?;
     let at = answer["receipt"]["timestamp"].as_str().and_then(|at| at.parse().ok()).ok_or_else(unsigned)?;
     let bytes = answer_bytes(answer).map_err(EvidenceError::from)?;
-    key.verify(&bytes, &value, at).map_err(refused)
+    key.verify(&bytes, &value, at).map_err(refused)?;
+    // The signature leaves the items out; the receipt in it covers them.
+    let uncovered = || ClientError::from(EvidenceError::from(AnswerError::OutputHash));
+    let response_id = answer["response_id"].as_str().and_then(|id| id.parse().ok()).ok_or_else(uncovered)?;
+    let items = canonical(&answer["items"]).map_err(EvidenceError::from)?;
+    let items = String::from_utf8(items).map_err(|_| uncovered())?;
+    if answer["receipt"]["output_hash"] != output_hash(&items, &response_id).to_string() {
+        return Err(uncovered());
+    }
+    Ok(())
 }
 
 /// The DIDs that are said to have countersigned a receipt: of an answer, of captures, or the receipt itself.

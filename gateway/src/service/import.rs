@@ -113,7 +113,11 @@ fn around<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, JsonError> {
     if !bytes.trim_ascii_start().starts_with(b"{") {
         return Err(JsonError::Invalid("a chunk is an object".to_owned()));
     }
-    serde_json::from_slice(bytes).map_err(|e| JsonError::Invalid(e.to_string()))
+    // What serde says may quote what was sent.
+    serde_json::from_slice(bytes).map_err(|e| {
+        let (line, column) = (e.line(), e.column());
+        JsonError::Invalid(format!("a chunk that is none: see line {line}, column {column}"))
+    })
 }
 
 /// A record of another vendor, as an item.

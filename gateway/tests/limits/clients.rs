@@ -5,7 +5,7 @@ use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use oap_gateway::client::ClientError;
 use oap_gateway::client::grantee::{MAX_SIGNERS, named_signers};
 use oap_gateway::client::wire::{Allowance, Ask, send};
-use oap_memory::answer::answer_bytes;
+use oap_memory::answer::{answer_bytes, output_hash};
 use serde_json::{Value, json};
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -84,6 +84,9 @@ async fn an_answer_that_names_a_thousand_signers() {
         forged
     };
     let signed = |mut answer: Value| {
+        let items = String::from_utf8(oap_identity::json::canonical(&answer["items"]).unwrap()).unwrap();
+        let response_id = answer["response_id"].as_str().unwrap().parse().unwrap();
+        answer["receipt"]["output_hash"] = json!(output_hash(&items, &response_id));
         let keys = world.gateway.keys();
         let value = keys.current().sign(&answer_bytes(&answer).unwrap());
         answer["signature"]["value"] = json!(value);
