@@ -10,7 +10,7 @@ if [ -z "$oap" ]; then
 fi
 work=$(mktemp -d)
 servers=
-trap 'kill $servers 2>/dev/null || true; rm -rf "$work"' EXIT
+trap 'kill $servers 2>/dev/null || true; wait; rm -rf "$work"' EXIT
 say() { printf '\n== %s\n' "$1"; }
 free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
 # Until somebody listens there; half a minute at most.

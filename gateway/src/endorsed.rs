@@ -32,6 +32,12 @@ impl<'a> Endorsed<'a> {
         Self { own, compromised: own.keys().iter().any(|key| key.revoked_at().is_some()) }
     }
 
+    /// Whether no key was ever compromised, so that every item stands.
+    #[must_use]
+    pub const fn are_all(&self) -> bool {
+        !self.compromised
+    }
+
     /// Whether no signature of an item was made with a compromised key: of its links, with which its versions are signed,
     /// and of its capture receipt. What another house signed is not judged here.
     #[must_use]

@@ -130,6 +130,9 @@ impl<'a> UnverifiedProof<'a> {
         grant: Hash,
         now: Timestamp,
     ) -> Result<Proof, ProofError> {
+        if self.kid.did() != grantee.id() {
+            return Err(ProofError::Grantee("kid"));
+        }
         let key = grantee.key(&self.kid).ok_or(SignedError::OtherKey)?;
         let claims: ProofClaims = self.jwt.verify(key, now)?;
         self.check(&claims, grantee.id(), endpoint, grant, now)?;

@@ -133,6 +133,22 @@ impl State {
     }
 }
 
+/// The connection on which a request came, for who reads its body.
+#[derive(Debug, Clone)]
+pub struct Seat(pub(super) Arc<State>);
+
+impl Seat {
+    /// Says that the caller is waited for: until then the place may go to another.
+    pub fn wait(&self) {
+        self.0.doing.store(QUIET, Ordering::Relaxed);
+    }
+
+    /// Says that the request is worked on again.
+    pub fn work(&self) {
+        self.0.working();
+    }
+}
+
 /// A connection's place, given back with the value.
 pub(super) struct Admitted {
     connections: Arc<Connections>,

@@ -19,6 +19,7 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::{ConnectInfo, Request};
 use connections::Admitted;
+pub use connections::Seat;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
@@ -134,6 +135,7 @@ impl Front {
         let service = hyper::service::service_fn(move |request: hyper::Request<hyper::body::Incoming>| {
             let mut request: Request = request.map(Body::new);
             request.extensions_mut().insert(ConnectInfo(peer));
+            request.extensions_mut().insert(Seat(state.clone()));
             let (router, state) = (router.clone(), state.clone());
             async move {
                 state.working();

@@ -81,7 +81,8 @@ fn words(text: &str) -> BTreeSet<String> {
 }
 
 /// `GET /oap/incident`: the reports that the owner published (OAP-CORE 22.2).
-pub async fn incidents(State(app): State<App>) -> Result<Response, Error> {
+pub async fn incidents(State(app): State<App>, request: Incoming) -> Result<Response, Error> {
+    request.rate_limit()?;
     Ok(Oap(json!({"incidents": app.gateway.incidents()?})).into_response())
 }
 

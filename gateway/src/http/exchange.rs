@@ -4,6 +4,7 @@ use super::App;
 use super::credential::as_grantee;
 use super::request::{Incoming, Oap, oap_bytes};
 use crate::Error;
+use crate::gateway::blocking;
 use axum::extract::{Path, State};
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
@@ -71,8 +72,9 @@ pub async fn grant_state(
 }
 
 /// `GET /oap/memory/status`: the Token Status List of all grants.
-pub async fn status(State(app): State<App>) -> Result<Response, Error> {
-    let list = app.gateway.status_list()?;
+pub async fn status(State(app): State<App>, request: Incoming) -> Result<Response, Error> {
+    request.rate_limit()?;
+    let list = blocking(move || app.gateway.status_list()).await?;
     Ok(([(header::CONTENT_TYPE, format!("application/{}", status::TYP))], list).into_response())
 }
 

@@ -5,7 +5,7 @@ use super::App;
 use super::credential::{agent, as_grantee};
 use super::request::{Incoming, Oap, presented};
 use crate::Error;
-use crate::gateway::Gateway;
+use crate::gateway::{Gateway, blocking};
 use crate::service::audit::AuditQuery;
 use crate::service::conformance::AttestRequest;
 use crate::service::deletion::DeleteRequest;
@@ -543,7 +543,8 @@ pub async fn audit(State(app): State<App>, mut request: Incoming) -> Result<Resp
     } else {
         as_grantee(&mut request, async |_, caller| {
             app.gateway.keep_proof(caller).await?;
-            app.gateway.audit_grantee(caller.grantee(), &query)
+            let (gateway, grantee) = (app.gateway.clone(), caller.grantee().clone());
+            blocking(move || gateway.audit_grantee(&grantee, &query)).await
         })
         .await?
     };

@@ -6,7 +6,7 @@
 use super::bodies::{Held, Payer};
 use super::{App, RequestName, forwarded};
 use crate::Error;
-use crate::front::network;
+use crate::front::{Seat, network};
 use crate::gateway::blocking;
 use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::{ConnectInfo, FromRequest, OriginalUri, Request};
@@ -120,8 +120,12 @@ impl Incoming {
         let body = self.body.take().ok_or_else(|| Error::Corrupt("a body is read twice".into()))?;
         let payer = if self.sender == Sender::Anonymous { Payer::Anonymous } else { Payer::Known };
         let held = self.held.insert(self.app.bodies.begin(payer));
-        let collected = tokio::time::timeout(self.app.deadlines.body, collect(body, limit, held));
-        collected.await.map_err(|_| Error::Slow)?
+        // Whoever is not known and does not send what was announced holds no place that another wants.
+        let seat = self.parts.extensions.get::<Seat>().filter(|_| payer == Payer::Anonymous).cloned();
+        seat.iter().for_each(Seat::wait);
+        let collected = tokio::time::timeout(self.app.deadlines.body, collect(body, limit, held)).await;
+        seat.iter().for_each(Seat::work);
+        collected.map_err(|_| Error::Slow)?
     }
 
     fn check_media_type(&self) -> Result<(), Error> {

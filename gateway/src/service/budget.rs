@@ -121,6 +121,31 @@ fn account_key(grantee: &Did) -> [u8; 16] {
 }
 
 impl Gateway {
+    /// Whether not even the cheapest answer under a grant can be paid for, as far as is known: nothing is computed then. The
+    /// transaction that records an answer decides.
+    ///
+    /// # Errors
+    /// [`Error::Store`], [`Error::Corrupt`].
+    pub(crate) fn is_spent(&self, grant: &VerifiedGrant) -> Result<bool, Error> {
+        let spent = |table, key: &[u8]| -> Result<Spent, Error> {
+            let stored =
+                self.store.get(table, key)?.map(|bytes| decode::<(String, Spent)>(&bytes)).transpose()?;
+            Ok(stored.map(|(_, spent)| spent).unwrap_or_default().plus(cost(0)))
+        };
+        for grantee in grant.grantees() {
+            if spent(BUDGETS, &account_key(grantee))?.exceeds(None, Some(self.config.epsilon_per_grantee)) {
+                return Ok(true);
+            }
+        }
+        for signed in grant.chain() {
+            let Some(budget) = &signed.grant().budget else { continue };
+            if spent(SPENT, signed.hash().as_bytes())?.exceeds(budget.queries, budget.epsilon) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     /// The accounts of all grantees who have asked.
     ///
     /// # Errors

@@ -245,6 +245,7 @@ impl Gateway {
         let grant = self.judge(caller, Operation::Export, "memory.export").await?;
         let document = grant.grant();
         let profile = self.profile(&document.redaction_profile).ok_or(Error::NotFound)?;
+        self.not_spent(caller, &grant, "memory.export").await?;
         let disclosing = self.shelf.disclosing(grant.hash());
         let _one_by_one = disclosing.lock().await;
         until_it_holds(|| self.export_once(caller, &grant, profile)).await

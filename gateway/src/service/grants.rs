@@ -367,7 +367,9 @@ impl Gateway {
                     full @ Error::Store(StoreError::Full { .. }) => full,
                     _ => Error::NotFound,
                 })?;
-                return Ok(self.state(record));
+                // What was found before the document was fetched may have been taken back since.
+                let record = self.shelf.by_hash(record.grant.hash()).ok_or(Error::NotFound)?;
+                return Ok(self.state(&record));
             }
         }
         Err(Error::NotFound)

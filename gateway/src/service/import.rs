@@ -639,6 +639,9 @@ impl Writing<'_, '_> {
         let held = self.links_of(item)?;
         let mut slot = None;
         if !held.is_empty() {
+            if self.is_held(item)? {
+                return Ok(Fate::Refused("it is under a hold here; end the hold first".into()));
+            }
             let (head_slot, head) = tables::head(self.tx, item)?;
             let commitment = held[held.len() - 1].commitment;
             if arrived.current.commitment() == commitment

@@ -70,6 +70,8 @@ impl Writing<'_, '_> {
         let mut draft = gateway.draft(ReceiptType::Consent, action, gateway.principal.as_str());
         draft.rules = vec!["principal".to_owned()];
         self.tx.put(KEYS, &[], keys.encoded())?;
+        // Bridges and items are judged by the keys: no answer from a view of before leaves.
+        self.owe()?;
         let list = keys.list();
         self.ended.keys = true;
         self.keys = Arc::new(keys);

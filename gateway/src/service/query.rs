@@ -121,6 +121,19 @@ impl Gateway {
         }
     }
 
+    /// Refuses a caller who cannot pay for any answer, before one is computed.
+    pub(crate) async fn not_spent(
+        self: &Arc<Self>,
+        caller: &Caller,
+        grant: &VerifiedGrant,
+        action: &'static str,
+    ) -> Result<(), Error> {
+        if self.is_spent(grant)? {
+            return Err(self.refuse_caller(caller, action, Refused::Budget).await?);
+        }
+        Ok(())
+    }
+
     /// Records the refusal of a caller; the error to answer with.
     async fn refuse_caller(
         self: &Arc<Self>,
@@ -165,6 +178,7 @@ impl Gateway {
         if let Err(refused) = self.allowed(&grant, &query) {
             return Err(self.refuse_caller(caller, action, refused).await?);
         }
+        self.not_spent(caller, &grant, action).await?;
         let profile = self.profile(&grant.grant().redaction_profile).ok_or(Error::NotFound)?;
         let binding = query.binding()?;
         let after = query.cursor.as_deref().map(|c| self.open_cursor(c, &grant, binding)).transpose()?;

@@ -64,9 +64,10 @@ impl Gateway {
         self.keep_watch().await?;
         let proofs = self.proofs.forget(now);
         swept.proofs = proofs.len();
-        if !proofs.is_empty() {
+        for batch in proofs.chunks(BATCH) {
+            let batch = batch.to_vec();
             self.commit(move |w| {
-                proofs.iter().for_each(|key| w.tx.delete(PROOFS, key));
+                batch.iter().for_each(|key| w.tx.delete(PROOFS, key));
                 Ok(())
             })
             .await?;

@@ -9,7 +9,7 @@ mod okf;
 mod rdf;
 
 use crate::item::closed_enum;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 closed_enum! {
     /// The forms that are written.
@@ -83,4 +83,27 @@ fn said(item: &Value) -> String {
 
 fn labels(item: &Value) -> Vec<&str> {
     item["labels"].as_array().into_iter().flatten().filter_map(Value::as_str).collect()
+}
+
+/// Members as YAML. Numbers of `serde_json` keep their text, which no other format knows: they are written as numbers.
+fn front_matter(members: &Map<String, Value>) -> String {
+    serde_yaml_ng::to_string(&yaml(&Value::Object(members.clone()))).unwrap_or_default()
+}
+
+fn yaml(value: &Value) -> serde_yaml_ng::Value {
+    use serde_yaml_ng::Value as Yaml;
+    match value {
+        Value::Null => Yaml::Null,
+        Value::Bool(value) => Yaml::Bool(*value),
+        Value::Number(number) => match (number.as_i64(), number.as_f64()) {
+            (Some(whole), _) => Yaml::Number(whole.into()),
+            (None, Some(real)) => Yaml::Number(real.into()),
+            (None, None) => Yaml::String(number.to_string()),
+        },
+        Value::String(text) => Yaml::String(text.clone()),
+        Value::Array(values) => Yaml::Sequence(values.iter().map(yaml).collect()),
+        Value::Object(members) => Yaml::Mapping(
+            members.iter().map(|(name, value)| (Yaml::String(name.clone()), yaml(value))).collect(),
+        ),
+    }
 }

@@ -1,6 +1,6 @@
 //! A markdown file with front matter.
 
-use super::{labels, said};
+use super::{front_matter, labels, said};
 use serde_json::{Value, json};
 
 pub(super) fn write(item: &Value) -> String {
@@ -16,7 +16,7 @@ pub(super) fn write(item: &Value) -> String {
         .filter(|(_, v)| !v.is_null())
         .map(|(n, v)| (n.clone(), v.clone()))
         .collect();
-    let matter = serde_yaml_ng::to_string(&members).unwrap_or_default();
+    let matter = front_matter(&members);
     let mut text = format!("---\n{matter}---\n\n{}\n", said(item));
     if item["content"]["text"].is_string() && item["content"]["structured"].is_object() {
         let structured = serde_json::to_string_pretty(&item["content"]["structured"]).unwrap_or_default();

@@ -3,7 +3,7 @@
 //! What the format has no name for stands under names of ours (`subject`, `confidence`, `structured`, `expires_at`), as
 //! it allows; front matter that came from such a file is written back.
 
-use super::labels;
+use super::{front_matter, labels};
 use serde_json::{Map, Value, json};
 
 /// What the index of a bundle begins with.
@@ -43,7 +43,7 @@ pub(super) fn write(item: &Value) -> String {
     matter.insert("confidence".to_owned(), item["provenance"]["confidence"].clone());
     matter.insert("expires_at".to_owned(), item["expires_at"].clone());
     matter.retain(|_, value| !value.is_null() && *value != "");
-    let matter = serde_yaml_ng::to_string(&matter).unwrap_or_default();
+    let matter = front_matter(&matter);
     format!("---\n{matter}---\n\n{body}\n")
 }
 
