@@ -177,7 +177,7 @@ impl Play {
             grants: BTreeMap::new(),
             issued: 0,
         };
-        if seed % 4 == 0 {
+        if seed.is_multiple_of(4) {
             play.world.gateway.set_context(ccc).await.unwrap();
         }
         play

@@ -25,10 +25,14 @@ const DAY: Duration = Duration::from_secs(86_400);
 async fn held_up(gateway: &Arc<Gateway>) -> Sender<()> {
     let (go, wait) = channel();
     let gateway = gateway.clone();
-    let wait = move || {
-        let _ = wait.recv();
+    let held = async move {
+        let waiting = gateway.commit(move |_| {
+            let _ = wait.recv();
+            Ok(())
+        });
+        waiting.await
     };
-    queued(async move { gateway.commit(move |_| Ok(wait())).await }).await;
+    queued(held).await;
     go
 }
 

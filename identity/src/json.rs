@@ -751,7 +751,7 @@ mod tests {
     fn values_are_counted() {
         // The array itself is one of them.
         let most = (FREE_NODES - 1) * BYTES_PER_NODE / (BYTES_PER_NODE - 3);
-        let at = |elements: usize| 1 + elements <= max_nodes(dense(elements).len());
+        let at = |elements: usize| elements < max_nodes(dense(elements).len());
         assert!(at(most) && !at(most + BYTES_PER_NODE), "the bound is near");
         assert!(parse(dense(most).as_bytes()).is_ok());
         let message = parse(dense(most + BYTES_PER_NODE).as_bytes()).unwrap_err().to_string();

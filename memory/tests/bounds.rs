@@ -184,7 +184,8 @@ fn most_of(shape: fn(usize) -> Value) -> Option<Value> {
 
 #[test]
 fn the_structure_of_a_hostile_item() {
-    let shapes: [(&str, fn(usize) -> Value); 6] = [
+    type Shape = fn(usize) -> Value;
+    let shapes: [(&str, Shape); 6] = [
         ("numbers", |n| json!({"a": vec![0; n]})),
         ("empty lists", |n| json!({"a": vec![json!([]); n]})),
         ("small objects", |n| json!({"a": vec![json!({"a": 0}); n]})),

@@ -441,10 +441,12 @@ impl Gateway {
     /// restores a backup of a home that never ended anything has one too.
     pub(crate) fn make_up(&self, listed: &Listed) -> Result<(), Error> {
         let now = self.clock.now();
-        let mut missing = Ended::default();
-        missing.items = ids(self, TOMBSTONES, |id| Some(ItemId::from_bytes(id)))?;
+        let mut missing = Ended {
+            items: ids(self, TOMBSTONES, |id| Some(ItemId::from_bytes(id)))?,
+            grants: ids(self, REVOKED, |id| Some(GrantId::from_bytes(id)))?,
+            ..Ended::default()
+        };
         missing.items.retain(|item| !listed.items.contains(item));
-        missing.grants = ids(self, REVOKED, |id| Some(GrantId::from_bytes(id)))?;
         missing.grants.retain(|grant| !listed.grants.contains(grant));
         for pair in self.store.scan(BRIDGES, &[], None, false) {
             let (key, bytes) = pair?;
