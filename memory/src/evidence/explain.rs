@@ -19,11 +19,12 @@ pub fn explain(verified: &VerifiedItem) -> Vec<String> {
     for (seq, from, to) in verified.chain.moves() {
         lines.push(format!("At link {seq} {to} says that it came from {from}; {from} has not signed that."));
     }
+    let version = links.iter().rev().find(|link| link.event.commits()).unwrap_or(last).at;
     let corrections = links.iter().filter(|l| l.event == Event::Correct).count();
     lines.push(match corrections {
         0 => "It was never corrected.".to_owned(),
-        1 => format!("It was corrected once; this version is of {}.", last.at),
-        n => format!("It was corrected {n} times; this version is of {}.", last.at),
+        1 => format!("It was corrected once; this version is of {version}."),
+        n => format!("It was corrected {n} times; this version is of {version}."),
     });
     lines.push(format!(
         "Its chain has {} link{}, each signed and following the one before; it is {}.",
