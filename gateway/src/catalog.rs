@@ -2,19 +2,25 @@
 
 use crate::error::Error;
 use crate::tables::{HEADS, PEOPLE, decode};
-use arc_swap::ArcSwap;
 use oap_identity::ItemId;
 use oap_memory::Head;
 use oap_memory::detect::People;
 use oap_store::{Store, StoreError};
 use std::collections::BTreeMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 /// The heads of all items that are not erased.
 #[derive(Debug, Default)]
 pub struct Catalog {
     heads: RwLock<BTreeMap<ItemId, Arc<Head>>>,
-    people: ArcSwap<Contacts>,
+    people: Mutex<Known>,
+}
+
+/// The contacts' people, made when they are asked for: never on the writer's thread, which tells of a change.
+#[derive(Debug, Default)]
+struct Known {
+    changes: u64,
+    made: Option<Arc<Contacts>>,
 }
 
 /// The people of the owner's contacts, as text is cut with them.
@@ -44,9 +50,9 @@ impl Catalog {
                 Err(error) => return Err(error.into()),
             }
         }
-        let catalog = Self { heads: RwLock::new(heads), people: ArcSwap::default() };
-        catalog.meet(store.get(PEOPLE, &[])?.map_or(Ok(0), |count| decode(&count))?);
-        Ok(catalog)
+        let changes = store.get(PEOPLE, &[])?.map_or(Ok(0), |count| decode(&count))?;
+        let people = Mutex::new(Known { changes, made: None });
+        Ok(Self { heads: RwLock::new(heads), people })
     }
 
     /// The head of an item.
@@ -73,13 +79,31 @@ impl Catalog {
     /// The people of the owner's contacts.
     #[must_use]
     pub fn people(&self) -> Arc<Contacts> {
-        self.people.load_full()
+        // The count first: a change meanwhile makes it too low, never too high.
+        let changes = {
+            let known = self.known();
+            if let Some(made) = &known.made {
+                return made.clone();
+            }
+            known.changes
+        };
+        let heads = self.all();
+        let words = heads.iter().flat_map(|head| &head.people).map(String::as_str);
+        let made = Arc::new(Contacts { changes, people: Arc::new(People::new(words)) });
+        let mut known = self.known();
+        if known.changes == changes {
+            known.made = Some(made.clone());
+        }
+        made
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.people.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Those, and these.
     #[must_use]
     pub fn people_and(&self, words: &[String]) -> Arc<Contacts> {
-        // The count first: a change meanwhile makes it too low, never too high.
         let known = self.people();
         if words.is_empty() {
             return known;
@@ -89,11 +113,9 @@ impl Catalog {
         Arc::new(Contacts { changes: known.changes, people: Arc::new(People::new(all.map(String::as_str))) })
     }
 
-    /// Takes over the people of all heads, once they have changed so often.
+    /// Forgets the people that were made, once the contacts have changed so often.
     pub fn meet(&self, changes: u64) {
-        let heads = self.all();
-        let words = heads.iter().flat_map(|head| &head.people).map(String::as_str);
-        self.people.store(Arc::new(Contacts { changes, people: Arc::new(People::new(words)) }));
+        *self.known() = Known { changes, made: None };
     }
 
     /// How many items there are.
