@@ -121,6 +121,16 @@ impl WatchedClock {
         }
     }
 
+    /// The time of a transaction. Where one before it in the same batch took a clock that is behind the mark for right, the
+    /// mark in memory is not the time any more.
+    pub(crate) fn now_in(&self, tx: &Tx) -> Result<Timestamp, Error> {
+        let written: Option<Timestamp> = tx.get(CLOCK, &[])?.map(|bytes| decode(&bytes)).transpose()?;
+        match written {
+            Some(mark) if mark.millis() < self.kept.load(Ordering::Acquire) => Ok(self.raw().max(mark)),
+            _ => Ok(self.now()),
+        }
+    }
+
     /// Keeps the time of a commit in the store.
     pub(crate) fn keep(self: &Arc<Self>, tx: &mut Tx, now: Timestamp) -> Result<(), Error> {
         let kept = self.kept.load(Ordering::Acquire);

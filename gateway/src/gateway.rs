@@ -232,6 +232,15 @@ impl Gateway {
         Ok(self.resolver.resolve(did).await?)
     }
 
+    /// The document of a DID that is known without asking anybody: the principal's own, a did:key, one that was resolved
+    /// lately.
+    pub async fn document_at_hand(&self, did: &Did) -> Option<Arc<DidDocument>> {
+        if *did == self.principal {
+            return Some(Arc::new(self.keys().document().clone()));
+        }
+        self.resolver.at_hand(did).await
+    }
+
     /// Takes new keys and what is published with them into use, once they are durable. The trust of every view's grant
     /// may rest on a key.
     pub(crate) fn use_keys(&self, keys: Arc<Keyring>, published: Published) {

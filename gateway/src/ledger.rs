@@ -113,7 +113,7 @@ impl Gateway {
     ) -> Result<Stored<T>, Error> {
         let gateway = self.clone();
         let transaction = move |tx: &mut Tx| {
-            let now = gateway.clock.now();
+            let now = gateway.clock.now_in(tx)?;
             let keys = gateway.keys_in(tx)?;
             let mut writing = Writing {
                 tx,

@@ -98,6 +98,18 @@ pub const LIMITS: &[Limit] = &[
         "grantee, principal_did and chain of /oap/audit; beyond it 400",
     ),
     row(
+        "refusals::MAX_FAILED",
+        refusals::MAX_FAILED as u64,
+        "requests",
+        "failed requests of one grantee in a minute, each with its used proof; beyond it 429, and the proof is not used",
+    ),
+    row(
+        "refusals::MAX_ANONYMOUS_RECEIPTS",
+        refusals::MAX_ANONYMOUS_RECEIPTS as u64,
+        "receipts",
+        "anonymous calls of memory.describe in a minute, of all callers; beyond it 429 without a receipt",
+    ),
+    row(
         "refusals::MAX_REFUSALS",
         refusals::MAX_REFUSALS as u64,
         "receipts",

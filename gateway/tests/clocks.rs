@@ -49,6 +49,30 @@ async fn a_clock_that_goes_back_revives_no_grant() {
     world.gateway.sweep().await.unwrap();
 }
 
+/// What waits in the same batch as the owner's word goes by the time that the owner said, and does not put the former one
+/// back.
+#[tokio::test]
+async fn a_commit_after_the_owners_word_goes_by_it() {
+    let (kept, world) = Kept::new().await;
+    let start = world.now();
+    world.clock.advance(30 * DAY);
+    world.capture(&[note("by a clock that stood ahead", &[])]).await;
+    world.clock.set(start);
+    assert_eq!(world.gateway.clock_info().standing, Standing::Behind);
+    let (release, released) = std::sync::mpsc::channel::<()>();
+    let holds_the_writer = world.gateway.commit(move |_| Ok(released.recv().unwrap()));
+    let after = world.gateway.commit(|w| Ok(w.now));
+    let go = async { release.send(()).unwrap() };
+    let (held, accepted, after, ()) =
+        tokio::join!(holds_the_writer, world.gateway.accept_clock(), after, go);
+    held.unwrap();
+    assert_eq!(accepted.unwrap().standing, Standing::Believed);
+    assert!(after.unwrap().into_inner() < start.plus(DAY));
+    drop(world);
+    let world = kept.open_at(start).await;
+    assert_eq!(world.gateway.clock_info().standing, Standing::Believed);
+}
+
 #[tokio::test]
 async fn a_token_is_not_served_by_a_clock_that_is_not_believed() {
     let world = World::new().await;

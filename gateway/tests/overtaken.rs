@@ -216,3 +216,34 @@ async fn what_follows_a_held_item_goes_when_its_hold_ends() {
         (json!("erased"), json!("erased"))
     );
 }
+
+/// Both corrections are made of the first version; the one that is recorded second is made anew of the other's.
+#[test]
+fn two_corrections_at_once_lose_nothing() {
+    // One thread for blocking work: what is put there is done in order.
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = runtime.enable_all().max_blocking_threads(1).build().unwrap();
+    runtime.block_on(async {
+        let world = World::new().await;
+        let ids = world.capture(&[note("before", &["old"])]).await;
+        let id = parsed(&ids)[0];
+        let go = held_up(&world.gateway).await;
+        let mut corrections = Vec::new();
+        for changes in [json!({"labels": ["new"]}), json!({"content": {"text": "after"}})] {
+            let gateway = world.gateway.clone();
+            let correction = async move { gateway.correct(id, changes, None, Event::Correct).await };
+            corrections.push(queued(correction).await);
+        }
+        tokio::task::spawn_blocking(|| ()).await.unwrap();
+        queued(async {}).await;
+        go.send(()).unwrap();
+        for correction in corrections {
+            correction.await.unwrap().unwrap();
+        }
+        let shown = world.owner("GET", &format!("/oap/owner/items/{id}"), None).await.ok();
+        assert_eq!(shown["item"]["labels"], json!(["new"]));
+        assert_eq!(shown["item"]["content"]["text"], "after");
+        assert_eq!(shown["item"]["version"], 3);
+        assert_eq!(events(&world, &ids[0]).await, ["capture", "correct", "correct"]);
+    });
+}

@@ -270,6 +270,46 @@ async fn a_signature_makes_somebody_or_nobody() {
     assert!(newest["receipts"][0]["agent_did"].as_str().unwrap().starts_with("hmac-sha256:"));
 }
 
+/// The signer of an envelope is a stranger's choice: nobody is asked for its document before a token is proved.
+#[tokio::test]
+async fn nobody_is_asked_for_a_strangers_document() {
+    let world = World::with(1, oap_gateway::Config { allow_local_dids: true, ..Default::default() }).await;
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let did = format!("did:web:localhost%3A{}", listener.local_addr().unwrap().port());
+    let asked = || listener.accept().is_ok();
+    for action in ["memory_describe", "memory_query", "memory_grant"] {
+        let mut envelope = describe(&world);
+        envelope["action"] = json!(action);
+        envelope["agent_did"] = json!(did);
+        envelope["signature"]["kid"] = json!(format!("{did}#key-1"));
+        let status = invoke(&world, &envelope).await.status.as_u16();
+        assert_eq!(status == 200, action == "memory_describe", "{action}: {status}");
+        assert!(!asked(), "{action}");
+    }
+    let did = did.parse().unwrap();
+    let (found, ()) = tokio::join!(world.gateway.document(&did), async {
+        while !asked() {
+            tokio::task::yield_now().await;
+        }
+    });
+    assert!(found.is_err());
+}
+
+/// All anonymous callers together leave a bounded number of receipts, however many addresses they have.
+#[tokio::test]
+async fn anonymous_calls_leave_a_bounded_number_of_receipts() {
+    use oap_gateway::refusals::MAX_ANONYMOUS_RECEIPTS;
+    let world = World::new().await;
+    for _ in 0..MAX_ANONYMOUS_RECEIPTS {
+        invoke(&world, &describe(&world)).await.ok();
+    }
+    let one_more = invoke(&world, &describe(&world)).await;
+    assert_eq!(one_more.body["error"]["code"], "rate_limited", "{}", one_more.body);
+    world.clock.advance(Duration::from_secs(60));
+    invoke(&world, &describe(&world)).await.ok();
+}
+
 /// An unverified envelope opens nothing but the free action (requirements, S1).
 #[tokio::test]
 async fn anonymous_callers_get_no_more() {

@@ -30,8 +30,11 @@ pub(super) async fn as_grantee<T>(
     let mut unanswered = Unanswered { gateway: app.gateway.clone(), proof: caller.proof() };
     let answered = work(request, &caller).await;
     let proof = unanswered.proof.take();
-    if let (Err(_), Some(proof)) = (&answered, proof) {
-        app.gateway.remember_proof(proof).await?;
+    if answered.is_err() {
+        app.gateway.refusals.failed(caller.grantee(), app.gateway.clock.now());
+        if let Some(proof) = proof {
+            app.gateway.remember_proof(proof).await?;
+        }
     }
     answered
 }

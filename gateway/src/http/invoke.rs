@@ -2,7 +2,7 @@
 //!
 //! The action is looked up before the envelope is checked in full. A signature that cannot be verified makes the
 //! caller anonymous, never somebody; one that can be and does not verify is refused. Anonymous callers get
-//! `memory_describe`.
+//! `memory_describe`. No document is fetched for an envelope whose sender presented no token.
 
 use super::App;
 use super::credential::as_grantee;
@@ -137,11 +137,14 @@ async fn run(
     let envelope: Envelope =
         strict::from_value(document.clone()).map_err(|e| Error::Member("envelope", e.to_string()))?;
     check(&envelope, request, app.gateway.clock.now())?;
-    let signed_by = verify(&app.gateway, &envelope, document).await?;
     match action {
-        Action::Describe => describe(&app.gateway, &envelope, signed_by).await,
+        Action::Describe => {
+            let signed_by = verify(&app.gateway, &envelope, document, Lookup::AtHand).await?;
+            describe(&app.gateway, &envelope, signed_by).await
+        }
         Action::Query => {
             let answer = as_grantee(request, async |_, caller| {
+                verify(&app.gateway, &envelope, document, Lookup::Fetched).await?;
                 let mut query: oap_memory::Query = input(&envelope)?;
                 query.request_id.get_or_insert_with(|| envelope.request_id.clone());
                 app.gateway.query(caller, query, "memory.query").await
@@ -151,6 +154,7 @@ async fn run(
             Ok((answer, receipt))
         }
         Action::Grant => {
+            verify(&app.gateway, &envelope, document, Lookup::AtHand).await?;
             let (_, endpoint) = request.target();
             let answer = app.gateway.exchange(input(&envelope)?, &endpoint).await?;
             let receipt = answer.receipt_id.clone();
@@ -205,13 +209,31 @@ fn check(envelope: &Envelope, request: &Incoming, now: Timestamp) -> Result<(), 
     Ok(())
 }
 
+/// Where the document of an envelope's signer may come from.
+#[derive(Clone, Copy)]
+enum Lookup {
+    /// From here alone: nothing is fetched for who proved nothing.
+    AtHand,
+    /// From anywhere: the caller presented a token with its proof.
+    Fetched,
+}
+
 /// Who signed the envelope: `None` for anybody whose key cannot be found.
-async fn verify(gateway: &Arc<Gateway>, envelope: &Envelope, document: &Value) -> Result<Option<Did>, Error> {
+async fn verify(
+    gateway: &Arc<Gateway>,
+    envelope: &Envelope,
+    document: &Value,
+    lookup: Lookup,
+) -> Result<Option<Did>, Error> {
     let Ok(kid) = envelope.signature.kid.parse::<Kid>() else { return Ok(None) };
     if *kid.did() != envelope.agent_did || envelope.signature.alg != "EdDSA" {
         return Ok(None);
     }
-    let Ok(signer) = gateway.document(kid.did()).await else { return Ok(None) };
+    let signer = match lookup {
+        Lookup::AtHand => gateway.document_at_hand(kid.did()).await,
+        Lookup::Fetched => gateway.document(kid.did()).await.ok(),
+    };
+    let Some(signer) = signer else { return Ok(None) };
     let refused = || Error::Owner("the envelope's signature does not verify with the key that it names");
     let key = signer.key(&kid).ok_or_else(refused)?;
     let value = URL_SAFE_NO_PAD.decode(&envelope.signature.value).map_err(|_| refused())?;
@@ -226,6 +248,9 @@ async fn describe(
 ) -> Result<(Value, String), Error> {
     if envelope.input.as_object().is_none_or(|input| !input.is_empty()) {
         return Err(Error::Member("input", "must be an empty object".into()));
+    }
+    if !gateway.refusals.admit_anonymous(gateway.clock.now()) {
+        return Err(Error::RateLimited);
     }
     let published = gateway.published();
     let mut output = json!({});

@@ -4,21 +4,20 @@
 //! last the trailer, which the gateway signs and leaves a receipt of.
 
 use crate::error::Error;
-use crate::gateway::Gateway;
-use crate::ledger::chain_of;
-use crate::ledger::until_it_holds;
+use crate::gateway::{Gateway, blocking};
+use crate::ledger::{Draft, chain_of, until_it_holds};
 use crate::service::budget;
 use crate::service::grants::facts;
 use crate::service::items::whole;
 use crate::service::query::{Basis, Caller};
 use crate::tables::{self, RECEIPTS};
-use crate::views;
+use crate::views::{self, Seen};
 use oap_grants::grant::UnverifiedGrant;
 use oap_grants::{Operation, VerifiedGrant};
 use oap_identity::{BundleId, ItemId, ScopeId, Timestamp};
 use oap_memory::bundle::{self, FORMAT, Header, ItemLine, Line, Projection, Tally, Trailer};
 use oap_memory::receipt::{ReceiptType, item_tag};
-use oap_memory::view::ViewItem;
+use oap_memory::view::{Allowance, ViewItem};
 use oap_memory::{Head, Kind, Profile, Status};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -248,18 +247,36 @@ impl Gateway {
         self.not_spent(caller, &grant, "memory.export").await?;
         let disclosing = self.shelf.disclosing(grant.hash());
         let _one_by_one = disclosing.lock().await;
-        until_it_holds(|| self.export_once(caller, &grant, profile)).await
+        let profile = Arc::new(profile.clone());
+        until_it_holds(|| self.export_once(caller, &grant, &profile)).await
     }
 
     async fn export_once(
         self: &Arc<Self>,
         caller: &Caller,
         grant: &VerifiedGrant,
-        profile: &Profile,
+        profile: &Arc<Profile>,
     ) -> Result<Vec<u8>, Error> {
-        let document = grant.grant();
         let before = self.shelf.allowance(grant.hash());
         let seen = self.view(grant, false, &before).await?;
+        let (gateway, granted, by) = (self.clone(), grant.clone(), profile.clone());
+        let Projected { mut bytes, trailer, draft, basis, cost } =
+            blocking(move || gateway.projected(&seen, &before, &granted, &by)).await?;
+        let recorded = self.commit_answer(caller, grant, draft, cost, basis).await?;
+        bytes.extend(bundle::write(&trailer.sign(recorded.keys.current())?)?);
+        bytes.push(b'\n');
+        Ok(bytes)
+    }
+
+    /// A view as a bundle without its trailer, and what its receipt says.
+    fn projected(
+        &self,
+        seen: &Arc<Seen>,
+        before: &Allowance,
+        grant: &VerifiedGrant,
+        profile: &Profile,
+    ) -> Result<Projected, Error> {
+        let document = grant.grant();
         let mut room = before.room();
         let all: Vec<&ViewItem> = seen.view.items().iter().filter(|item| room.take(item.id())).collect();
         let got_before = all.iter().filter(|item| before.contains(item.id())).count();
@@ -305,12 +322,19 @@ impl Gateway {
         draft.output_hash = Some(trailer.hash);
         draft.tags = all.iter().map(|item| item_tag(item.id(), item.commitment())).collect();
         let cost = budget::cost(got_before as u64);
-        let basis = Basis::new(&seen, all.iter().copied(), Operation::Export);
-        let recorded = self.commit_answer(caller, grant, draft, cost, basis).await?;
-        bytes.extend(bundle::write(&trailer.sign(recorded.keys.current())?)?);
-        bytes.push(b'\n');
-        Ok(bytes)
+        let basis = Basis::new(seen, all.iter().copied(), Operation::Export);
+        Ok(Projected { bytes, trailer, draft, basis, cost })
     }
+}
+
+/// A grantee's bundle that has no receipt yet.
+struct Projected {
+    /// Header and items.
+    bytes: Vec<u8>,
+    trailer: Trailer,
+    draft: Draft,
+    basis: Basis,
+    cost: u64,
 }
 
 /// The DIDs that signed something of an item: its links, and the receipt of its capture.

@@ -14,6 +14,7 @@ use crate::views::Seen;
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use chacha20poly1305::aead::{Aead, KeyInit, Payload};
 use chacha20poly1305::{XChaCha20Poly1305, XNonce};
+use oap_grants::dpop::DpopError;
 use oap_grants::token::TokenError;
 use oap_grants::verify::{Authenticated, Presented, Refused, Unauthenticated, authenticate, verify};
 use oap_grants::{GrantBook, Operation, Replay, VerifiedGrant, limits};
@@ -68,13 +69,14 @@ impl Caller {
     }
 }
 
-/// Passes questions on to the proofs in memory, and notes the proof that was used.
-struct Noting<'a>(&'a dyn Replay, Mutex<Option<[u8; 32]>>);
+/// Notes the proof that is presented: whether it was used before is asked once its sender is known.
+#[derive(Default)]
+struct Noting(Mutex<Option<[u8; 32]>>);
 
-impl Replay for Noting<'_> {
-    fn first_use(&self, key: [u8; 32], now: Timestamp) -> bool {
-        *self.1.lock().unwrap_or_else(PoisonError::into_inner) = Some(key);
-        self.0.first_use(key, now)
+impl Replay for Noting {
+    fn first_use(&self, key: [u8; 32], _: Timestamp) -> bool {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(key);
+        true
     }
 }
 
@@ -93,13 +95,19 @@ impl Gateway {
     /// Who presents a token: the first step.
     ///
     /// # Errors
-    /// [`Unauthenticated`].
-    pub fn caller(&self, presented: &Presented) -> Result<Caller, Unauthenticated> {
-        let noting = Noting(&self.proofs, Mutex::new(None));
+    /// [`Error::Unauthenticated`]; [`Error::RateLimited`] after too many requests that failed.
+    pub fn caller(&self, presented: &Presented) -> Result<Caller, Error> {
+        let noting = Noting::default();
         let keys = self.keys();
         let now = self.clock.now();
         let authenticated = authenticate(presented, keys.document(), &self.origin, &noting, now)?;
-        let proof = noting.1.into_inner().unwrap_or_else(PoisonError::into_inner);
+        if !self.refusals.may_try(authenticated.grantee(), now) {
+            return Err(Error::RateLimited);
+        }
+        let proof = noting.0.into_inner().unwrap_or_else(PoisonError::into_inner);
+        if proof.is_some_and(|key| !self.proofs.first_use(key, now)) {
+            return Err(Unauthenticated::Dpop(DpopError::Replayed).into());
+        }
         Ok(Caller { authenticated, proof })
     }
 
@@ -141,7 +149,6 @@ impl Gateway {
         action: &'static str,
         refused: Refused,
     ) -> Result<Error, Error> {
-        self.keep_proof(caller).await?;
         if refused == Refused::Token {
             return Ok(Unauthenticated::Token(TokenError::Expired).into());
         }
@@ -345,10 +352,7 @@ impl Gateway {
         let before = self.shelf.allowance(grant.hash());
         let seen = self.view(grant, true, &before).await?;
         let found = seen.view.item(item).zip(seen.view.vector(item)).filter(|_| before.contains(item));
-        let Some((shown, vector)) = found else {
-            self.keep_proof(caller).await?;
-            return Err(Error::NotFound);
-        };
+        let (shown, vector) = found.ok_or(Error::NotFound)?;
         let bytes = vector.to_bytes();
         let mut draft = self.draft(ReceiptType::Invocation, "memory.vector", grant.grant().grantee.as_str());
         draft.rules = ["grant.active", "grant.embedding_access"].map(str::to_owned).to_vec();

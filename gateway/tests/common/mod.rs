@@ -219,7 +219,8 @@ impl World {
         if config.anonymous_rpm == Config::default().anonymous_rpm {
             config.anonymous_rpm = 1_000_000;
         }
-        let web = GuardedWeb::new(WebPolicy::Public, &[]).unwrap();
+        let policy = if config.allow_local_dids { WebPolicy::AllowLocal } else { WebPolicy::Public };
+        let web = GuardedWeb::new(policy, &[]).unwrap();
         let resolver = Arc::new(Resolver::new(web, clock.clone()));
         let gateway = Gateway::open(Parts {
             principal: principal.parse().unwrap(),

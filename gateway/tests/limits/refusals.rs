@@ -2,7 +2,8 @@
 
 use crate::common::*;
 use oap_gateway::config::Config;
-use oap_gateway::refusals::MAX_REFUSALS;
+use oap_gateway::refusals::{MAX_FAILED, MAX_REFUSALS};
+use oap_gateway::tables::PROOFS;
 use oap_grants::dpop;
 use oap_identity::Random;
 use oap_identity::random::Seeded;
@@ -39,6 +40,30 @@ async fn a_flood_of_refusals_leaves_few_receipts() {
     world.query(&agent(3), &honest, &query).await.ok();
     world.clock.advance(Duration::from_secs(60));
     world.query(&agent(2), &token, &query).await.refused(403, "policy_block");
+}
+
+/// Requests that fail use up their proofs, which are kept for minutes: so many in a minute and no more.
+#[tokio::test]
+async fn a_flood_of_wrong_requests_leaves_few_proofs() {
+    const MORE: usize = 50;
+    let folder = tempfile::tempdir().unwrap();
+    let random: Arc<dyn Random> = Arc::new(Seeded::new(1));
+    let world = World::on(store(folder.path(), &random), Config::default(), random.clone()).await;
+    let grant = world.issue(&world.draft(&agent(2))).await;
+    let token = world.token(&agent(2), &grant).await;
+    let (wrong, right) = (json!({"max_results": 0}), json!({"query": ""}));
+    for _ in 0..MAX_FAILED {
+        world.query(&agent(2), &token, &wrong).await.refused(400, "invalid_input");
+    }
+    for _ in 0..MORE {
+        world.query(&agent(2), &token, &wrong).await.refused(429, "rate_limited");
+    }
+    world.query(&agent(2), &token, &right).await.refused(429, "rate_limited");
+    world.clock.advance(Duration::from_secs(60));
+    world.query(&agent(2), &token, &right).await.ok();
+    drop(world);
+    let kept = store(folder.path(), &random).scan(PROOFS, &[], None, false).count();
+    assert!((MAX_FAILED as usize..MAX_FAILED as usize + MORE).contains(&kept), "{kept}");
 }
 
 fn store(folder: &Path, random: &Arc<dyn Random>) -> Store {
