@@ -63,8 +63,7 @@ async fn a_commit_after_the_owners_word_goes_by_it() {
     let holds_the_writer = world.gateway.commit(move |_| Ok(released.recv().unwrap()));
     let after = world.gateway.commit(|w| Ok(w.now));
     let go = async { release.send(()).unwrap() };
-    let (held, accepted, after, ()) =
-        tokio::join!(holds_the_writer, world.gateway.accept_clock(), after, go);
+    let (held, accepted, after, ()) = tokio::join!(holds_the_writer, world.gateway.accept_clock(), after, go);
     held.unwrap();
     assert_eq!(accepted.unwrap().standing, Standing::Believed);
     assert!(after.unwrap().into_inner() < start.plus(DAY));

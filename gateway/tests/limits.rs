@@ -5,6 +5,8 @@ mod program;
 
 #[path = "limits/bodies.rs"]
 mod bodies;
+#[path = "limits/bounds.rs"]
+mod bounds;
 #[path = "limits/clients.rs"]
 mod clients;
 #[path = "limits/files.rs"]

@@ -257,6 +257,13 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_did_has_a_longest_form() {
+        let of = |bytes: usize| format!("did:plc:{}", "a".repeat(bytes - 8)).parse::<Did>();
+        assert!(of(MAX_DID).is_ok());
+        assert!(of(MAX_DID + 1).is_err());
+    }
+
+    #[test]
     fn did_web_takes_domains_only() {
         for text in [
             "did:web:user.example",

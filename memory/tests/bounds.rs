@@ -2,13 +2,16 @@
 
 mod support;
 
-use oap_identity::json;
+use oap_identity::random::Seeded;
+use oap_identity::{BridgeId, json};
 use oap_memory::Body;
+use oap_memory::bridge::{Bridge, MAX_CATEGORIES, SignedBridge};
 use oap_memory::bundle::{self, ItemLine, Line, Reader};
+use oap_memory::detect::{MAX_NUMBERS, People, segments};
 use oap_memory::evidence;
 use oap_memory::item::{
     Defaults, ItemError, MAX_DERIVED, MAX_EMBEDDING, MAX_EXTENSIONS, MAX_LABELS, MAX_PROVENANCE, MAX_SHORT,
-    MAX_STRUCTURED, MAX_TEXT,
+    MAX_STRUCTURED, MAX_TEXT, MAX_TTL_DAYS,
 };
 use oap_memory::limits::LIMITS;
 use oap_memory::sd_jwt::MAX_DISCLOSURES;
@@ -225,4 +228,48 @@ fn the_table_of_limits() {
     assert!(
         LIMITS.iter().all(|limit| limit.value > 0 && !limit.unit.is_empty() && !limit.applies_to.is_empty())
     );
+}
+
+#[test]
+fn the_life_of_an_item() {
+    for (days, is_read) in [(1, true), (MAX_TTL_DAYS, true), (0, false), (MAX_TTL_DAYS + 1, false)] {
+        let mut item = fact(json!({"text": "tea"}));
+        item["ttl_days"] = json!(days);
+        assert_eq!(parse(&item).is_ok(), is_read, "{days}");
+    }
+}
+
+#[test]
+fn the_categories_of_a_bridge() {
+    let owner = oap_identity::Signer::did_key(&[1; 32]).unwrap();
+    let sign = |categories: usize| {
+        SignedBridge::sign(
+            Bridge {
+                bridge_id: BridgeId::new(now(), &Seeded::new(1)),
+                principal: owner.did().clone(),
+                from_scope: "work".parse().unwrap(),
+                to_scope: "personal".parse().unwrap(),
+                data_categories: (0..categories).map(|n| format!("c{n}")).collect(),
+                issued_at: now(),
+                valid_until: now().plus(std::time::Duration::from_secs(60)),
+                revocable: true,
+            },
+            &owner,
+        )
+    };
+    assert!(sign(1).is_ok() && sign(MAX_CATEGORIES).is_ok());
+    assert!(sign(0).is_err() && sign(MAX_CATEGORIES + 1).is_err());
+}
+
+/// Numbers beyond the bound are taken for telephone numbers without a look: they are hidden, not shown.
+#[test]
+fn telephone_numbers_of_a_text() {
+    let numbers = |n: usize| "020 7946 0000; ".repeat(n);
+    for n in [MAX_NUMBERS, MAX_NUMBERS + 1] {
+        let text = numbers(n);
+        assert!(text.len() <= MAX_TEXT);
+        let segments = segments(&text, &People::default());
+        let plain = segments.iter().filter(|segment| segment.class.is_none());
+        assert!(plain.clone().all(|segment| !segment.text.contains('7')), "{n}");
+    }
 }
