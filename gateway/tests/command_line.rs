@@ -35,6 +35,6 @@ fn what_is_typed_wrongly_names_the_flag_and_the_fix() {
         assert_eq!((ran.status, &told["status"], ran.stdout.as_str()), (2, &2.into(), ""), "{line}");
         assert!(told["error"].as_str().is_some_and(|error| error.contains(says)), "{line}: {told}");
     }
-    home.run(&["grant", "--json"]).failed(2, "subcommand is needed");
+    home.run(&["grant", "--json"]).failed(2, "subcommand");
     assert!(home.run(&["grant", "--help", "--json"]).ok().contains("Examples:"));
 }
