@@ -32,6 +32,16 @@ pub enum LawfulBasis {
 }
 
 impl LawfulBasis {
+    /// Every ground.
+    pub const ALL: &'static [Self] = &[
+        Self::Consent,
+        Self::Contract,
+        Self::LegalObligation,
+        Self::VitalInterests,
+        Self::PublicTask,
+        Self::LegitimateInterests,
+    ];
+
     /// The text on the wire.
     #[must_use]
     pub const fn as_str(self) -> &'static str {

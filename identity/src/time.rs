@@ -62,6 +62,14 @@ impl Timestamp {
         self.0.div_euclid(1000)
     }
 
+    /// A time of RFC 3339 with any offset, as people and other programs write it; what is finer than milliseconds is cut
+    /// off. On the wire there is one form alone: the one of [`FromStr`].
+    #[must_use]
+    pub fn with_offset(text: &str) -> Option<Self> {
+        let millis = DateTime::parse_from_rfc3339(text).ok()?.timestamp_millis();
+        (MIN..=MAX).contains(&millis).then_some(Self(millis))
+    }
+
     /// This time and so much later.
     #[must_use]
     pub fn plus(self, by: Duration) -> Self {
@@ -148,6 +156,18 @@ mod tests {
             "2026-06-30t23:59:59z",
         ] {
             assert!(text.parse::<Timestamp>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn any_offset_is_read_where_it_is_asked_for() {
+        let at = |text| Timestamp::with_offset(text).map(|at| at.to_string());
+        assert_eq!(at("2026-06-30T14:00:00.25+02:00").as_deref(), Some("2026-06-30T12:00:00.250Z"));
+        assert_eq!(at("2026-06-30T12:00:00Z").as_deref(), Some("2026-06-30T12:00:00.000Z"));
+        for text in
+            ["", "2026-06-30", "2026-06-30T12:00:00", "0001-01-01T00:00:00+01:00", "12026-06-30T12:00:00Z"]
+        {
+            assert_eq!(at(text), None, "{text}");
         }
     }
 

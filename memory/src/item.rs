@@ -437,11 +437,19 @@ fn text_of(max: usize) -> impl FnOnce(&Value) -> Result<String, String> {
 }
 
 fn short(value: &Value) -> Result<String, String> {
-    match value.as_str() {
-        Some(text) if (1..=MAX_SHORT).contains(&text.chars().count()) && !text.contains(char::is_control) => {
-            Ok(text.to_owned())
-        }
-        _ => Err(format!("must be text of 1 to {MAX_SHORT} characters, none of them a control character")),
+    // What is no text is no short one.
+    short_text(value.as_str().unwrap_or_default())
+}
+
+/// A label, subject or other short text: 1 to [`MAX_SHORT`] characters, none of them a control character.
+///
+/// # Errors
+/// What it must be.
+pub fn short_text(text: &str) -> Result<String, String> {
+    if (1..=MAX_SHORT).contains(&text.chars().count()) && !text.contains(char::is_control) {
+        Ok(text.to_owned())
+    } else {
+        Err(format!("must be text of 1 to {MAX_SHORT} characters, none of them a control character"))
     }
 }
 

@@ -1,6 +1,8 @@
 //! `oap-memory audit`
 
-use super::{CliError, Global, output};
+use super::when::{self, When};
+use super::{CliError, Global, output, values};
+use oap_identity::{DecisionId, Did, GrantId, ItemId};
 use serde_json::{Value, json};
 
 /// Read and verify the audit log
@@ -8,7 +10,7 @@ use serde_json::{Value, json};
 #[command(args_conflicts_with_subcommands = true)]
 #[command(after_help = "Examples:
   oap-memory audit
-  oap-memory audit --grantee did:web:contractor.example --since 2026-05-01T00:00:00Z
+  oap-memory audit --grantee did:web:contractor.example --since 2w
   oap-memory audit verify
   oap-memory audit decision pol_01...
   oap-memory audit memorization")]
@@ -17,16 +19,16 @@ pub(super) struct Audit {
     command: Option<AuditCommand>,
     /// Only at or after this time
     #[arg(long, value_name = "TIME")]
-    since: Option<String>,
+    since: Option<When>,
     /// Only of this agent
-    #[arg(long, value_name = "DID")]
-    grantee: Option<String>,
+    #[arg(long, value_name = "DID", value_parser = values::did)]
+    grantee: Option<Did>,
     /// Only under this grant
     #[arg(long, value_name = "ID")]
-    grant: Option<String>,
+    grant: Option<GrantId>,
     /// Only about this item
     #[arg(long, value_name = "ID")]
-    item: Option<String>,
+    item: Option<ItemId>,
     /// Only of this chain: a scope, or @anonymous
     #[arg(long)]
     chain: Option<String>,
@@ -45,7 +47,7 @@ enum AuditCommand {
     /// Show the Decision Record behind a receipt: which rules fired, what was withheld
     Decision {
         /// The decision, as a receipt names it
-        id: String,
+        id: DecisionId,
     },
 }
 
@@ -85,10 +87,10 @@ impl Audit {
             return Ok(());
         }
         let query: Vec<(&str, String)> = [
-            ("since", self.since),
-            ("grantee", self.grantee),
-            ("grant_id", self.grant),
-            ("item_id", self.item),
+            ("since", self.since.map(|since| since.since(when::now()).to_string())),
+            ("grantee", self.grantee.map(|did| did.to_string())),
+            ("grant_id", self.grant.map(|id| id.to_string())),
+            ("item_id", self.item.map(|id| id.to_string())),
             ("chain", self.chain),
             ("limit", Some(self.limit.to_string())),
         ]

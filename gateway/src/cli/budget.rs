@@ -1,6 +1,7 @@
 //! `oap-memory budget`
 
-use super::{CliError, Global, output};
+use super::{CliError, Global, output, values};
+use oap_identity::{Did, GrantId};
 use serde_json::json;
 
 /// See and refill what grantees may still ask
@@ -17,10 +18,11 @@ pub(super) enum Budget {
     /// Set a grantee's account back
     Refill {
         /// The grantee
-        grantee: String,
+        #[arg(value_name = "DID", value_parser = values::did)]
+        grantee: Did,
         /// Set the own budget of this grant back too
         #[arg(long, value_name = "ID")]
-        grant: Option<String>,
+        grant: Option<GrantId>,
     },
 }
 

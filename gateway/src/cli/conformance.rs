@@ -48,7 +48,7 @@ pub(super) struct Attest {
     #[arg(long, conflicts_with = "report")]
     candidate: bool,
     /// L0, L1 or L1-NC; for a candidate L3 too, to see its probes; may be given several times
-    #[arg(long, required = true)]
+    #[arg(long, required = true, value_parser = ["L0", "L1", "L1-NC", "L3"])]
     level: Vec<String>,
 }
 

@@ -1,9 +1,9 @@
 //! `oap-memory delete`
 
 use super::output::OutFile;
-use super::{CliError, Global, output};
-use crate::ambient::SystemClock;
-use oap_identity::Clock;
+use super::when::{self, When};
+use super::{CliError, Global, output, values};
+use oap_identity::{ItemId, ScopeId};
 use serde_json::json;
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
@@ -22,25 +22,25 @@ use `oap-memory item retract`.")]
 pub(super) struct Delete {
     /// This item; may be given several times
     #[arg(long, value_name = "ID")]
-    item: Vec<String>,
+    item: Vec<ItemId>,
     /// Items with this label
-    #[arg(long)]
+    #[arg(long, value_parser = values::short)]
     label: Vec<String>,
     /// Items about this
-    #[arg(long, value_name = "ENTITY")]
+    #[arg(long, value_name = "ENTITY", value_parser = values::short)]
     subject: Vec<String>,
     /// Items of this scope
     #[arg(long)]
-    scope: Vec<String>,
+    scope: Vec<ScopeId>,
     /// Items with this provenance tag, such as imported_from=chatgpt
     #[arg(long, value_name = "NAME=VALUE")]
     provenance: Vec<String>,
     /// Of those, or of all, only items captured at or after this time
     #[arg(long, value_name = "TIME")]
-    since: Option<String>,
-    /// Of those, or of all, only items captured before this time
+    since: Option<When>,
+    /// Of those, or of all, only items captured until this time
     #[arg(long, value_name = "TIME")]
-    until: Option<String>,
+    until: Option<When>,
     /// Everything
     #[arg(long)]
     all: bool,
@@ -57,19 +57,15 @@ impl Delete {
         if !self.yes && !confirmed()? {
             return Err(CliError::Usage("nothing was deleted".to_owned()));
         }
-        let time = |text: &Option<String>| {
-            text.as_deref()
-                .map(|t| output::parse_time(t, SystemClock.now()))
-                .transpose()
-                .map_err(CliError::Usage)
-        };
+        let now = when::now();
         let mut request = json!({
             "items": self.item, "labels": self.label, "subjects": self.subject, "scopes": self.scope,
             "provenance_tags": self.provenance, "all": self.all,
         });
-        for (member, value) in
-            [("captured_after", time(&self.since)?), ("captured_before", time(&self.until)?)]
-        {
+        for (member, value) in [
+            ("captured_after", self.since.map(|t| t.since(now))),
+            ("captured_before", self.until.map(|t| t.until(now))),
+        ] {
             if let Some(value) = value {
                 request[member] = json!(value);
             }

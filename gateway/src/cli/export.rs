@@ -1,13 +1,14 @@
 //! `oap-memory export`
 
-use super::{CliError, Global, output};
-use crate::ambient::SystemClock;
+use super::when::{self, When};
+use super::{CliError, Global, output, values};
 use crate::files;
 use crate::transfer::bundle_file::BundleWriter;
 use indicatif::{ProgressBar, ProgressStyle};
-use oap_identity::Clock;
+use oap_identity::ScopeId;
 use oap_memory::bundle::{self, Header, Line, Tally};
 use oap_memory::export::{self, Form};
+use oap_memory::item::Kind;
 use serde_json::{Value, json};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -29,19 +30,19 @@ pub(super) struct Export {
     path: PathBuf,
     /// Only items of this scope; may be given several times
     #[arg(long)]
-    scope: Vec<String>,
+    scope: Vec<ScopeId>,
     /// Only items with this label
-    #[arg(long)]
+    #[arg(long, value_parser = values::short)]
     label: Vec<String>,
     /// Only items of this kind
-    #[arg(long)]
-    kind: Vec<String>,
+    #[arg(long, value_parser = values::kind())]
+    kind: Vec<Kind>,
     /// Only items captured at or after this time
     #[arg(long, value_name = "TIME")]
-    since: Option<String>,
-    /// Only items captured before this time
+    since: Option<When>,
+    /// Only items captured until this time
     #[arg(long, value_name = "TIME")]
-    until: Option<String>,
+    until: Option<When>,
     /// Put the grants in, for the record
     #[arg(long)]
     grants: bool,
@@ -54,9 +55,9 @@ pub(super) struct Export {
     /// Encrypt to this age recipient; may be given several times
     #[arg(long, value_name = "age1…")]
     to: Vec<String>,
-    /// Another form than the bundle: mem0, mcp-memory, markdown, okf, jsonl, rdf
-    #[arg(long = "as", value_name = "FORM")]
-    form: Option<String>,
+    /// Another form than the bundle
+    #[arg(long = "as", value_name = "FORM", value_parser = values::export_form())]
+    form: Option<Form>,
     /// Write over a file that is there
     #[arg(long)]
     force: bool,
@@ -67,8 +68,7 @@ impl Export {
         if self.path.exists() && !self.force {
             return Err(CliError::Usage(format!("{} is there already: say --force", self.path.display())));
         }
-        let form = self.form.as_deref().map(str::parse::<Form>).transpose();
-        match form.map_err(|e| CliError::Usage(format!("--as {e}")))? {
+        match self.form {
             None => self.bundle(global).await,
             Some(_) if self.zstd || !self.to.is_empty() || self.grants || self.receipts => {
                 Err(CliError::Usage("--zstd, --to, --grants and --receipts are for bundles".to_owned()))
@@ -77,19 +77,18 @@ impl Export {
         }
     }
 
-    fn selection(&self) -> Result<Value, CliError> {
-        let now = SystemClock.now();
-        let time = |text: &Option<String>| text.as_deref().map(|t| output::parse_time(t, now)).transpose();
-        Ok(json!({
+    fn selection(&self) -> Value {
+        let now = when::now();
+        json!({
             "scopes": self.scope, "labels": self.label, "kinds": self.kind,
-            "captured_after": self.since.as_deref().map(begins).transpose().map_err(CliError::Usage)?,
-            "captured_before": time(&self.until).map_err(CliError::Usage)?,
-        }))
+            "captured_after": self.since.map(|since| since.since(now)),
+            "captured_before": self.until.map(|until| until.until(now)),
+        })
     }
 
     async fn bundle(self, global: &Global) -> Result<(), CliError> {
         let failed = |e: std::io::Error| CliError::File(self.path.clone(), e.to_string());
-        let selection = self.selection()?;
+        let selection = self.selection();
         let owner = global.owner().await?;
         let header = owner.post("/oap/owner/export/header", &selection).await?;
         let header: Header = oap_identity::json::from_value(header).map_err(odd)?;
@@ -119,7 +118,7 @@ impl Export {
                 }
             }
         }
-        let trailer = tally.trailer(bundle_id, SystemClock.now());
+        let trailer = tally.trailer(bundle_id, when::now());
         let counts = trailer.counts;
         if counts.items != selected {
             let why = "items changed while they were exported: export again";
@@ -140,7 +139,7 @@ impl Export {
 
     async fn plain(self, global: &Global, form: Form) -> Result<(), CliError> {
         let failed = |e: std::io::Error| CliError::File(self.path.clone(), e.to_string());
-        let selection = self.selection()?;
+        let selection = self.selection();
         let owner = global.owner().await?;
         let mut out = Output::create(&self.path, form).map_err(failed)?;
         let progress = bar(0);
@@ -175,15 +174,6 @@ impl Export {
 /// An answer that the gateway should not have given.
 fn odd(error: impl std::fmt::Display) -> CliError {
     CliError::Other(format!("the gateway's answer: {error}"))
-}
-
-/// A time, or the first moment of a day.
-fn begins(text: &str) -> Result<oap_identity::Timestamp, String> {
-    text.parse().or_else(|_| {
-        format!("{text}T00:00:00Z")
-            .parse()
-            .map_err(|_| format!("{text:?}: a time is 2026-06-30T12:00:00Z or 2026-06-30"))
-    })
 }
 
 fn bar(items: u64) -> ProgressBar {

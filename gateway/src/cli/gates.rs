@@ -1,8 +1,8 @@
 //! `oap-memory ccc` and `oap-memory bridge`
 
-use super::{CliError, Global, output};
-use crate::ambient::SystemClock;
-use oap_identity::Clock;
+use super::when::{self, When};
+use super::{CliError, Global, output, values};
+use oap_identity::{BridgeId, ScopeId};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
@@ -27,7 +27,7 @@ pub(super) enum Ccc {
     /// Take the context of a scope away
     Remove {
         /// The scope
-        scope: String,
+        scope: ScopeId,
     },
 }
 
@@ -67,23 +67,23 @@ pub(super) enum Bridge {
     Issue {
         /// The scope of the items
         #[arg(long, value_name = "SCOPE")]
-        from: String,
+        from: ScopeId,
         /// The scope of the grants that may show them
         #[arg(long, value_name = "SCOPE")]
-        to: String,
+        to: ScopeId,
         /// A label or kind that may pass; may be given several times
-        #[arg(long, required = true)]
+        #[arg(long, required = true, value_parser = values::short)]
         category: Vec<String>,
-        /// Until when: a time, a date, or days such as 90d
+        /// Until when
         #[arg(long, value_name = "TIME")]
-        until: String,
+        until: When,
     },
     /// List bridges
     List,
     /// Take a bridge back; it takes effect before the next answer
     Revoke {
         /// The bridge
-        id: String,
+        id: BridgeId,
     },
 }
 
@@ -91,7 +91,7 @@ impl Bridge {
     pub(super) async fn run(self, global: &Global) -> Result<(), CliError> {
         match self {
             Self::Issue { from, to, category, until } => {
-                let until = output::parse_time(&until, SystemClock.now()).map_err(CliError::Usage)?;
+                let until = until.ends(when::now());
                 let draft = json!({
                     "from_scope": from, "to_scope": to, "data_categories": category, "valid_until": until,
                 });

@@ -1,10 +1,12 @@
 //! `oap-memory grant`
 
 use super::output::OutFile;
-use super::{CliError, Global, output};
-use crate::ambient::SystemClock;
-use oap_identity::{Clock, Did};
+use super::when::{self, When};
+use super::{CliError, Global, output, values};
+use oap_grants::LawfulBasis;
+use oap_identity::{Did, GrantId, ScopeId};
 use oap_memory::TrustLevel;
+use oap_memory::item::{Confidence, Kind, Sensitivity};
 use serde_json::{Value, json};
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
@@ -39,12 +41,12 @@ pub(super) enum Grant {
     /// Show a grant
     Show {
         /// The grant
-        id: String,
+        id: GrantId,
     },
     /// Consent to what a confidentiality context would withhold from this grant
     Consent {
         /// The grant
-        id: String,
+        id: GrantId,
         /// Take the consent back
         #[arg(long)]
         withdraw: bool,
@@ -52,7 +54,7 @@ pub(super) enum Grant {
     /// Take a grant back; it takes effect before the next answer
     Revoke {
         /// The grant
-        id: String,
+        id: GrantId,
     },
 }
 
@@ -60,8 +62,8 @@ pub(super) enum Grant {
 #[derive(clap::Args)]
 pub(super) struct Terms {
     /// The grantee's DID
-    #[arg(long, value_name = "DID")]
-    to: String,
+    #[arg(long, value_name = "DID", value_parser = values::grantee)]
+    to: Did,
     /// What for, in words
     #[arg(long)]
     purpose: String,
@@ -70,57 +72,57 @@ pub(super) struct Terms {
     purpose_code: Vec<String>,
     /// The scope; the default one if absent
     #[arg(long)]
-    scope: Option<String>,
+    scope: Option<ScopeId>,
     /// Only items of these scopes; another than the grant's needs a bridge
     #[arg(long, value_name = "SCOPE")]
-    item_scope: Vec<String>,
+    item_scope: Vec<ScopeId>,
     /// Only items of this kind; may be given several times
-    #[arg(long)]
-    kind: Vec<String>,
+    #[arg(long, value_parser = values::kind())]
+    kind: Vec<Kind>,
     /// Only items with one of these labels
-    #[arg(long)]
+    #[arg(long, value_parser = values::short)]
     label: Vec<String>,
     /// Only items with all of these labels
-    #[arg(long, value_name = "LABEL")]
+    #[arg(long, value_name = "LABEL", value_parser = values::short)]
     all_labels: Vec<String>,
     /// Never items with one of these labels
-    #[arg(long, value_name = "LABEL")]
+    #[arg(long, value_name = "LABEL", value_parser = values::short)]
     exclude_label: Vec<String>,
     /// Only items about one of these
-    #[arg(long, value_name = "ENTITY")]
+    #[arg(long, value_name = "ENTITY", value_parser = values::short)]
     subject: Vec<String>,
     /// Only items captured at or after this time
     #[arg(long, value_name = "TIME")]
-    captured_after: Option<String>,
+    captured_after: Option<When>,
     /// Only items captured before this time
     #[arg(long, value_name = "TIME")]
-    captured_before: Option<String>,
+    captured_before: Option<When>,
     /// Only items of at least this confidence
-    #[arg(long, value_name = "0..1")]
-    min_confidence: Option<f64>,
+    #[arg(long, value_name = "0..1", value_parser = values::confidence)]
+    min_confidence: Option<Confidence>,
     /// Only items of these sensitivities; names `restricted` to include it
-    #[arg(long)]
-    sensitivity: Vec<String>,
+    #[arg(long, value_parser = values::sensitivity())]
+    sensitivity: Vec<Sensitivity>,
     /// Most distinct items ever disclosed
     #[arg(long, default_value_t = 500)]
     max_items: u32,
     /// From when on it holds
     #[arg(long, value_name = "TIME")]
-    from: Option<String>,
-    /// Until when it holds: a time, a date, or days such as 90d
+    from: Option<When>,
+    /// Until when it holds
     #[arg(long, value_name = "TIME")]
-    until: String,
-    /// The projection profile; the prefix oap.profile.projection. may be left out
-    #[arg(long, default_value = "memory.v1")]
+    until: When,
+    /// The projection profile, or one of your own; the prefix oap.profile.projection. may be left out
+    #[arg(long, default_value = "memory.v1", value_parser = values::ProfileName)]
     profile: String,
     /// How far the grantee is trusted: 0 stranger (that something is there), 1 acquaintance (labels, subject), 2
     /// known (text without personal spans), 3 trusted (text without third parties and credentials), 4 inner circle
     /// (everything)
-    #[arg(long, value_name = "0..4")]
-    trust_level: Option<u8>,
-    /// consent, contract, legal_obligation, vital_interests, public_task or legitimate_interests
-    #[arg(long, default_value = "consent")]
-    lawful_basis: String,
+    #[arg(long, value_name = "0..4", value_parser = values::level())]
+    trust_level: Option<TrustLevel>,
+    /// The ground
+    #[arg(long, default_value = "consent", value_parser = values::lawful_basis())]
+    lawful_basis: LawfulBasis,
     /// Allow exports too
     #[arg(long)]
     allow_export: bool,
@@ -128,7 +130,7 @@ pub(super) struct Terms {
     #[arg(long)]
     embedding_access: bool,
     /// Allow the grantee to pass it on, so many times over
-    #[arg(long, value_name = "1..5")]
+    #[arg(long, value_name = "1..5", value_parser = clap::value_parser!(u8).range(1..=5))]
     delegable: Option<u8>,
     /// Allow a plain bearer token, which whoever has it can use
     #[arg(long)]
@@ -145,12 +147,10 @@ A projection profile for an entity, such as contact.v1, has its own table: see i
 
 impl Terms {
     fn draft(&self) -> Result<Value, CliError> {
-        let usage = |e: String| CliError::Usage(e);
-        let to: Did = self.to.parse().map_err(|e| usage(format!("--to: {e}")))?;
-        to.check_method().map_err(|e| usage(format!("--to: {e}")))?;
-        let now = SystemClock.now();
-        let time = |text: &Option<String>| text.as_deref().map(|t| output::parse_time(t, now)).transpose();
-        let list = |values: &[String]| (!values.is_empty()).then(|| json!(values));
+        fn list<T: serde::Serialize>(values: &[T]) -> Option<Value> {
+            (!values.is_empty()).then(|| json!(values))
+        }
+        let now = when::now();
         let mut filter = serde_json::Map::new();
         let mut set = |name: &str, value: Option<Value>| {
             if let Some(value) = value {
@@ -164,18 +164,13 @@ impl Terms {
         set("exclude_labels", list(&self.exclude_label));
         set("subject_entity_ids", list(&self.subject));
         set("sensitivities", list(&self.sensitivity));
-        set("captured_after", time(&self.captured_after).map_err(usage)?.map(|t| json!(t)));
-        set("captured_before", time(&self.captured_before).map_err(usage)?.map(|t| json!(t)));
+        set("captured_after", self.captured_after.map(|t| json!(t.since(now))));
+        set("captured_before", self.captured_before.map(|t| json!(t.since(now))));
         set("min_confidence", self.min_confidence.map(|c| json!(c)));
-        let profile = if self.profile.starts_with(oap_memory::profile::NAME_PREFIX) {
-            self.profile.clone()
-        } else {
-            format!("{}{}", oap_memory::profile::NAME_PREFIX, self.profile)
-        };
         let mut draft = json!({
-            "grantee": to, "purpose": self.purpose, "filter": filter, "max_items": self.max_items,
-            "expires_at": output::parse_time(&self.until, now).map_err(usage)?,
-            "redaction_profile": profile, "trust_level": self.level()?, "lawful_basis": self.lawful_basis,
+            "grantee": self.to, "purpose": self.purpose, "filter": filter, "max_items": self.max_items,
+            "expires_at": self.until.ends(now),
+            "redaction_profile": self.profile, "trust_level": self.level()?, "lawful_basis": self.lawful_basis,
             "operations": if self.allow_export { json!(["query", "export"]) } else { json!(["query"]) },
             "embedding_access": self.embedding_access, "bearer": self.bearer,
         });
@@ -186,7 +181,7 @@ impl Terms {
         };
         set("purpose_codes", list(&self.purpose_code));
         set("scope", self.scope.as_ref().map(|s| json!(s)));
-        set("not_before", time(&self.from).map_err(usage)?.map(|t| json!(t)));
+        set("not_before", self.from.map(|t| json!(t.starts(now))));
         set("delegable", self.delegable.map(|n| json!({"max_depth": n})));
         Ok(draft)
     }
@@ -194,7 +189,7 @@ impl Terms {
     /// The trust level: the flag, or the answer to a question.
     fn level(&self) -> Result<TrustLevel, CliError> {
         let level = match self.trust_level {
-            Some(level) => level,
+            Some(level) => return Ok(level),
             None if std::io::stdin().is_terminal() => {
                 eprintln!("{LEVELS}");
                 eprint!("Trust level [0]: ");

@@ -1,8 +1,9 @@
 //! `oap-memory hold`
 
-use super::{CliError, Global, output};
-use crate::ambient::SystemClock;
-use oap_identity::Clock;
+use super::when::{self, When};
+use super::{CliError, Global, output, values};
+use crate::service::holds::HoldReason;
+use oap_identity::ItemId;
 use serde_json::json;
 
 /// Legal holds: the one reason for which deletion waits
@@ -19,13 +20,13 @@ pub(super) enum Hold {
     Set {
         /// The items
         #[arg(required = true, value_name = "ITEM")]
-        items: Vec<String>,
-        /// legal_hold, regulatory_retention or ongoing_dispute
-        #[arg(long, default_value = "legal_hold")]
-        reason: String,
-        /// Until when: a time, a date, or days such as 90d
+        items: Vec<ItemId>,
+        /// Why
+        #[arg(long, default_value = "legal_hold", value_parser = values::hold_reason())]
+        reason: HoldReason,
+        /// Until when
         #[arg(long, value_name = "TIME")]
-        until: String,
+        until: When,
     },
     /// List holds
     List,
@@ -33,7 +34,7 @@ pub(super) enum Hold {
     Release {
         /// The items
         #[arg(required = true, value_name = "ITEM")]
-        items: Vec<String>,
+        items: Vec<ItemId>,
     },
 }
 
@@ -41,7 +42,7 @@ impl Hold {
     pub(super) async fn run(self, global: &Global) -> Result<(), CliError> {
         match self {
             Self::Set { items, reason, until } => {
-                let until = output::parse_time(&until, SystemClock.now()).map_err(CliError::Usage)?;
+                let until = until.ends(when::now());
                 let body = json!({"items": items, "reason": reason, "until": until});
                 let answer = global.owner().await?.call("POST", "/oap/owner/holds", &[], Some(&body)).await?;
                 output::print(global.json, &answer, |_| {

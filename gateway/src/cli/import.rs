@@ -2,12 +2,12 @@
 
 use super::trust::{Known, Trust};
 use super::verify::is_bundle;
-use super::{CliError, Global, output};
+use super::{CliError, Global, output, values};
 use crate::client::owner::OwnerClient;
 use crate::config::Config;
 use crate::transfer::{bundle_file, sources};
 use indicatif::{ProgressBar, ProgressStyle};
-use oap_identity::ItemId;
+use oap_identity::{Did, ItemId, ScopeId};
 use oap_memory::bundle::{FORMAT, Header, Line, MAX_LINE, Reader};
 use oap_memory::import::{Format, Found, Mapping, about};
 use oap_memory::lines::whole_lines;
@@ -59,16 +59,16 @@ pub(super) struct Import {
     #[arg(value_name = "FILE|FOLDER", required_unless_present = "formats")]
     path: Option<PathBuf>,
     /// The format, where it is not recognised
-    #[arg(long, value_name = "FORMAT")]
-    from: Option<String>,
+    #[arg(long, value_name = "FORMAT", value_parser = values::import_format())]
+    from: Option<Format>,
     /// Show counts and samples, and write nothing
     #[arg(long)]
     dry_run: bool,
     /// The scope of what comes in; the default one if absent
     #[arg(long)]
-    scope: Option<String>,
+    scope: Option<ScopeId>,
     /// A label for everything that comes in; may be given several times
-    #[arg(long)]
+    #[arg(long, value_parser = values::short)]
     label: Vec<String>,
     /// Of tables: which column is which member, such as text=body,label=tags
     #[arg(long, value_name = "MEMBER=COLUMN,…")]
@@ -83,8 +83,8 @@ pub(super) struct Import {
     #[arg(long, short)]
     verbose: bool,
     /// Of bundles: your own DID at the former house
-    #[arg(long, value_name = "DID")]
-    former_did: Option<String>,
+    #[arg(long, value_name = "DID", value_parser = values::did)]
+    former_did: Option<Did>,
     #[command(flatten)]
     trust: Trust,
     /// Of encrypted bundles: your age identity
@@ -250,8 +250,7 @@ impl Import {
     }
 
     async fn records(&self, global: &Global, path: &Path, report: &mut Report) -> Result<(), CliError> {
-        let format = self.from.as_deref().map(str::parse::<Format>).transpose();
-        let format = format.map_err(|e| CliError::Usage(format!("--from {e}")))?;
+        let format = self.from;
         let mapping = Mapping::parse(self.map.as_deref().unwrap_or_default()).map_err(CliError::Usage)?;
         let name = self.name.clone();
         if name.as_ref().is_some_and(|n| n.is_empty() || n.len() > MAX_NAME || n.contains(char::is_control)) {
@@ -430,7 +429,7 @@ impl Import {
         }
         let home = global.home();
         let own = Config::load(home.path(), &global.flags())?.principal(home.path())?;
-        if header.principal == own || self.former_did.as_deref() == Some(header.principal.as_str()) {
+        if header.principal == own || self.former_did.as_ref() == Some(&header.principal) {
             return Ok(());
         }
         Err(CliError::Usage(format!(

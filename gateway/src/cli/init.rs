@@ -1,8 +1,9 @@
 //! `oap-memory init`
 
-use super::{CliError, Global, output};
+use super::{CliError, Global, output, values};
 use crate::address::Origin;
 use crate::home;
+use oap_identity::Did;
 use serde_json::json;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -18,8 +19,8 @@ Without --key-file a passphrase is asked for, or taken from OAP_MEMORY_PASSPHRAS
 Keep the key file apart from the gateway's folder: whoever has both can read everything.")]
 pub(super) struct Init {
     /// The principal's DID: did:web:HOST, did:web:HOST%3APORT, or did:key for a fresh one
-    #[arg(long, value_name = "DID")]
-    did: String,
+    #[arg(long, value_name = "DID", value_parser = principal)]
+    did: Principal,
     /// Make (or use) this file for the vault's master key, for unattended start
     #[arg(long, value_name = "FILE")]
     key_file: Option<PathBuf>,
@@ -40,19 +41,31 @@ pub(super) struct Init {
     jurisdiction: Option<String>,
 }
 
+/// Who the principal is to be.
+#[derive(Clone)]
+enum Principal {
+    /// A fresh did:key.
+    Fresh,
+    /// A did:web.
+    Web(Did),
+}
+
+fn principal(text: &str) -> Result<Principal, String> {
+    if text == "did:key" {
+        return Ok(Principal::Fresh);
+    }
+    let did = values::grantee(text)?;
+    match did.method() {
+        "web" => Ok(Principal::Web(did)),
+        _ => Err("must be did:web:HOST, or did:key for a fresh key".to_owned()),
+    }
+}
+
 impl Init {
     pub(super) async fn run(self, global: &Global) -> Result<(), CliError> {
-        let did = match self.did.as_str() {
-            "did:key" => None,
-            text => {
-                let did: oap_identity::Did =
-                    text.parse().map_err(|e| CliError::Usage(format!("--did: {e}")))?;
-                if did.method() != "web" {
-                    let why = "--did: must be did:web:HOST, or did:key for a fresh key";
-                    return Err(CliError::Usage(why.to_owned()));
-                }
-                Some(did)
-            }
+        let did = match self.did {
+            Principal::Fresh => None,
+            Principal::Web(did) => Some(did),
         };
         let mut settings = global.flags();
         let mut set = |name: &str, value: Option<serde_json::Value>| {

@@ -1,7 +1,10 @@
 //! `oap-memory item`
 
-use super::{CliError, Global, output};
+use super::when::{self, When};
+use super::{CliError, Global, output, values};
 use crate::client::owner::OwnerClient;
+use oap_identity::ScopeId;
+use oap_memory::item::{Confidence, Kind, Sensitivity};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
@@ -71,20 +74,20 @@ pub(super) struct Members {
     #[arg(long, value_name = "JSON")]
     structured: Option<String>,
     /// Labels; may be given several times
-    #[arg(long = "label", value_name = "LABEL")]
+    #[arg(long = "label", value_name = "LABEL", value_parser = values::short)]
     labels: Vec<String>,
     /// Whom or what it is about
-    #[arg(long, value_name = "ENTITY")]
+    #[arg(long, value_name = "ENTITY", value_parser = values::short)]
     subject: Option<String>,
     /// How sure you are, 0 to 1
-    #[arg(long, value_name = "0..1")]
-    confidence: Option<f64>,
-    /// When it became known, RFC 3339
+    #[arg(long, value_name = "0..1", value_parser = values::confidence)]
+    confidence: Option<Confidence>,
+    /// When it became known
     #[arg(long, value_name = "TIME")]
-    captured_at: Option<String>,
-    /// public, internal, confidential or restricted
-    #[arg(long)]
-    sensitivity: Option<String>,
+    captured_at: Option<When>,
+    /// How much harm disclosure would do
+    #[arg(long, value_parser = values::sensitivity())]
+    sensitivity: Option<Sensitivity>,
     /// Days of life
     #[arg(long, value_name = "DAYS")]
     ttl_days: Option<u32>,
@@ -112,7 +115,7 @@ impl Members {
             provenance["confidence"] = json!(confidence);
         }
         if let Some(at) = &self.captured_at {
-            provenance["captured_at"] = json!(at);
+            provenance["captured_at"] = json!(at.since(when::now()));
         }
         if provenance != json!({}) {
             item["provenance"] = provenance;
@@ -139,12 +142,12 @@ impl Members {
 /// Write an item, or a file of items
 #[derive(clap::Args)]
 pub(super) struct Add {
-    /// fact, preference, conversation_turn, summary, observation or document_reference
-    #[arg(long, required_unless_present = "file")]
-    kind: Option<String>,
+    /// What sort of memory it is
+    #[arg(long, required_unless_present = "file", value_parser = values::kind())]
+    kind: Option<Kind>,
     /// The scope; the default one if absent
     #[arg(long)]
-    scope: Option<String>,
+    scope: Option<ScopeId>,
     #[command(flatten)]
     members: Members,
     /// A file of items in the form of RFC 0010 section 3.2: one JSON object, an array, or one object a line; - is
@@ -157,20 +160,20 @@ pub(super) struct Add {
 #[derive(clap::Args)]
 pub(super) struct List {
     /// Only of this kind
-    #[arg(long)]
-    kind: Option<String>,
+    #[arg(long, value_parser = values::kind())]
+    kind: Option<Kind>,
     /// Only with this label
-    #[arg(long)]
+    #[arg(long, value_parser = values::short)]
     label: Option<String>,
     /// Only of this scope
     #[arg(long)]
-    scope: Option<String>,
+    scope: Option<ScopeId>,
     /// Only about this subject
     #[arg(long)]
     subject: Option<String>,
-    /// Only in this state: current (default) or retracted
-    #[arg(long)]
-    status: Option<String>,
+    /// Only in this state
+    #[arg(long, value_parser = ["current", "retracted"], default_value = "current")]
+    status: String,
     /// Only older than this item
     #[arg(long, value_name = "ID")]
     before: Option<String>,
@@ -374,11 +377,11 @@ impl Add {
 impl List {
     fn query(&self) -> Vec<(&'static str, String)> {
         [
-            ("kind", self.kind.clone()),
+            ("kind", self.kind.map(|kind| kind.to_string())),
             ("label", self.label.clone()),
-            ("scope", self.scope.clone()),
+            ("scope", self.scope.as_ref().map(ToString::to_string)),
             ("subject", self.subject.clone()),
-            ("status", self.status.clone()),
+            ("status", Some(self.status.clone())),
             ("before", self.before.clone()),
             ("limit", Some(self.limit.to_string())),
         ]

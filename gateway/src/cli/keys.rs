@@ -1,8 +1,7 @@
 //! `oap-memory keys`
 
+use super::when::{self, When};
 use super::{CliError, Global, output};
-use crate::ambient::SystemClock;
-use oap_identity::Clock;
 use serde_json::{Value, json};
 
 /// List, rotate and revoke signing keys
@@ -26,7 +25,7 @@ pub(super) enum Keys {
         key: String,
         /// Since when it is not to be trusted; now if absent
         #[arg(long, value_name = "TIME")]
-        since: Option<String>,
+        since: Option<When>,
     },
 }
 
@@ -37,10 +36,7 @@ impl Keys {
             Self::List => owner.call("GET", "/oap/owner/keys", &[], None).await?,
             Self::Rotate => owner.call("POST", "/oap/owner/keys/rotate", &[], Some(&json!({}))).await?,
             Self::Revoke { key, since } => {
-                let now = SystemClock.now();
-                let since =
-                    since.map(|t| output::parse_time(&t, now)).transpose().map_err(CliError::Usage)?;
-                let body = since.map_or(json!({}), |since| json!({"since": since}));
+                let body = since.map_or(json!({}), |since| json!({"since": since.since(when::now())}));
                 let key = key.trim_start_matches('#').to_owned();
                 owner.call("POST", &format!("/oap/owner/keys/{key}/revoke"), &[], Some(&body)).await?
             }

@@ -24,7 +24,10 @@ mod query;
 mod serve;
 mod trust;
 mod unlock;
+mod usage;
+mod values;
 mod verify;
+mod when;
 
 use crate::client::ClientError;
 use crate::client::owner::{Caller, OwnerClient};
@@ -38,18 +41,22 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+const EXAMPLES: &str = "Examples:
+  oap-memory init --did did:web:memory.example.org --key-file /etc/oap/master.key
+  oap-memory serve --listen 0.0.0.0:443
+  oap-memory item add --kind preference --text \"Prefers meetings on Tuesday mornings\" --label scheduling
+  oap-memory grant preview --to did:web:contractor.example --purpose \"Website redesign\" --label website \\
+      --until 30d --trust-level 2
+  oap-memory demo";
+
+const STATUS: &str =
+    "Exit status: 0 done, 1 failed, 2 wrong usage, 3 refused by a gateway, 4 a proof does not hold.";
+
 /// A principal's memory gateway after OAP RFC 0010: it holds what your assistant knows of you, and shows signed
 /// slices of it to those whom you grant them.
 #[derive(Parser)]
 #[command(name = "oap-memory", version, propagate_version = true, max_term_width = 100)]
-#[command(after_help = "Examples:
-  oap-memory init --did did:web:memory.example.org --key-file /etc/oap/master.key
-  oap-memory serve --listen 0.0.0.0:443
-  oap-memory item add --kind preference --text \"Prefers meetings on Tuesday mornings\" --label scheduling
-  oap-memory grant preview --to did:web:contractor.example --label website --until 30d --trust-level 2
-  oap-memory demo
-
-Exit status: 0 done, 1 failed, 2 wrong usage, 3 refused by a gateway, 4 a proof does not hold.")]
+#[command(after_help = format!("{EXAMPLES}\n\n{}\n\n{STATUS}", when::GRAMMAR))]
 struct Cli {
     #[command(flatten)]
     global: Global,
@@ -185,6 +192,15 @@ impl From<RestoreError> for CliError {
 }
 
 impl CliError {
+    /// Says it on standard error: for people, or as one JSON object.
+    fn tell(&self, json: bool) {
+        if json {
+            eprintln!("{}", json!({"error": self.to_string(), "status": self.status()}));
+        } else {
+            eprintln!("oap-memory: {self}");
+        }
+    }
+
     fn status(&self) -> u8 {
         match self {
             Self::Usage(_) => 2,
@@ -257,9 +273,15 @@ fn command_name(matches: &ArgMatches) -> String {
 /// Runs the command line.
 #[must_use]
 pub fn main() -> ExitCode {
-    let matches = Cli::command().get_matches();
-    let mut cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
-    cli.global.command = command_name(&matches);
+    let parsed = Cli::command().try_get_matches().and_then(|matches| {
+        let mut cli = Cli::from_arg_matches(&matches)?;
+        cli.global.command = command_name(&matches);
+        Ok(cli)
+    });
+    let cli = match parsed {
+        Ok(cli) => cli,
+        Err(error) => return usage::refuse(&error),
+    };
     crate::tls::install();
     let runtime = match tokio::runtime::Runtime::new() {
         Ok(runtime) => runtime,
@@ -272,11 +294,7 @@ pub fn main() -> ExitCode {
     match runtime.block_on(run(cli)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            if json {
-                eprintln!("{}", json!({"error": error.to_string(), "status": error.status()}));
-            } else {
-                eprintln!("oap-memory: {error}");
-            }
+            error.tell(json);
             ExitCode::from(error.status())
         }
     }

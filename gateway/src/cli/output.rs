@@ -3,12 +3,10 @@
 use super::CliError;
 use crate::files;
 use comfy_table::{Table, presets};
-use oap_identity::Timestamp;
 use serde_json::Value;
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 /// Prints a value as JSON, or what `people` makes of it.
 pub(super) fn print(json: bool, value: &Value, people: impl FnOnce(&Value) -> String) {
@@ -118,14 +116,4 @@ impl OutFile {
 /// Writes a file.
 pub(super) fn write(path: &Path, text: &str) -> Result<(), CliError> {
     files::write(path, text.as_bytes()).map_err(|e| CliError::File(path.to_owned(), e.to_string()))
-}
-
-/// A point in time: RFC 3339, a date (its end), or so many days from now such as `30d`.
-pub(super) fn parse_time(text: &str, now: Timestamp) -> Result<Timestamp, String> {
-    if let Some(days) = text.strip_suffix('d').and_then(|n| n.parse::<u64>().ok()) {
-        return Ok(now.plus(Duration::from_secs(days.saturating_mul(86_400))));
-    }
-    text.parse()
-        .or_else(|_| format!("{text}T23:59:59Z").parse())
-        .map_err(|_| format!("{text:?}: a time is 2026-06-30T12:00:00Z, 2026-06-30 or 30d"))
 }

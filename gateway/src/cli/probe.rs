@@ -1,7 +1,7 @@
 //! `oap-memory probe`
 
 use super::output::OutFile;
-use super::{CliError, Global, output};
+use super::{CliError, Global, output, values};
 use crate::ambient::{SystemClock, SystemRandom};
 use crate::client::fixture;
 use crate::client::owner::{OwnerClient, http_client, http_client_builder};
@@ -35,7 +35,7 @@ reads commands as JSON Lines and answers each with one line (docs/probes.md). Pr
 within a month: use a gateway made for it. Exit status 4 when a probe fails.")]
 pub(super) struct Probe {
     /// Where the gateway is
-    #[arg(value_name = "URL", required_unless_present = "list")]
+    #[arg(value_name = "URL", required_unless_present = "list", value_parser = values::url)]
     gateway: Option<String>,
     /// The gateway is that of this home: use its credential for the owner's side
     #[arg(long, conflicts_with = "setup")]
@@ -67,7 +67,6 @@ impl Probe {
             return Ok(());
         }
         let origin = self.gateway.clone().unwrap_or_default();
-        let origin = origin.trim_end_matches('/').to_owned();
         let home = global.home();
         let config = Config::load(home.path(), &global.flags())?;
         let wire = Http::to(&origin, &config, &home)?;

@@ -1,8 +1,8 @@
 //! `oap-memory profile`
 
-use super::{CliError, Global, output};
-use oap_memory::Profile as Document;
-use oap_memory::profile::NAME_PREFIX;
+use super::{CliError, Global, output, values};
+use oap_identity::ItemId;
+use oap_memory::{Profile as Document, TrustLevel};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
@@ -22,6 +22,7 @@ pub(super) enum Profile {
     /// Show what each level adds
     Show {
         /// The profile; the prefix oap.profile.projection. may be left out
+        #[arg(value_parser = values::ProfileName)]
         name: String,
     },
     /// Check a profile document
@@ -32,18 +33,14 @@ pub(super) enum Profile {
     /// Show what each rule does to an item
     Explain {
         /// The item
-        item: String,
+        item: ItemId,
         /// The profile
-        #[arg(long, default_value = "memory.v1")]
+        #[arg(long, default_value = "memory.v1", value_parser = values::ProfileName)]
         profile: String,
         /// The trust level
-        #[arg(long, value_name = "0..4")]
-        level: u8,
+        #[arg(long, value_name = "0..4", value_parser = values::level())]
+        level: TrustLevel,
     },
-}
-
-fn whole_name(name: &str) -> String {
-    if name.starts_with(NAME_PREFIX) { name.to_owned() } else { format!("{NAME_PREFIX}{name}") }
 }
 
 impl Profile {
@@ -70,7 +67,6 @@ impl Profile {
                 });
             }
             Self::Show { name } => {
-                let name = whole_name(&name);
                 let answer = global.owner().await?.call("GET", "/oap/owner/profiles", &[], None).await?;
                 let profiles = answer["profiles"].as_array().cloned().unwrap_or_default();
                 let profile = profiles.into_iter().find(|p| p["name"] == *name);
@@ -79,7 +75,7 @@ impl Profile {
                 output::print(global.json, &profile, show);
             }
             Self::Explain { item, profile, level } => {
-                let query = [("profile", whole_name(&profile)), ("level", level.to_string())];
+                let query = [("profile", profile), ("level", level.get().to_string())];
                 let path = format!("/oap/owner/items/{item}/explain");
                 let answer = global.owner().await?.call("GET", &path, &query, None).await?;
                 output::print(global.json, &answer, |a| {

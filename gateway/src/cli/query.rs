@@ -1,12 +1,13 @@
 //! `oap-memory query`
 
 use super::output::OutFile;
-use super::{CliError, Global, output};
+use super::{CliError, Global, output, values};
 use crate::ambient::SystemClock;
 use crate::client::grantee::Remote;
 use crate::client::owner::http_client;
 use crate::config::Config;
 use crate::home::resolver;
+use oap_memory::item::Kind;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -22,7 +23,7 @@ use std::sync::Arc;
 The home is that of the grantee: its keys prove who asks. Every answer is checked before it is shown.")]
 pub(super) struct Query {
     /// Where the granter's gateway is
-    #[arg(value_name = "URL")]
+    #[arg(value_name = "URL", value_parser = values::url)]
     gateway: String,
     /// The grant, as its granter handed it over
     #[arg(long, value_name = "FILE")]
@@ -34,13 +35,13 @@ pub(super) struct Query {
     #[arg(value_name = "TEXT", default_value = "")]
     text: String,
     /// At most so many items, 1 to 100
-    #[arg(long, default_value_t = 20)]
+    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u16).range(1..=100))]
     max_results: u16,
     /// Only items of this kind; may be given several times
-    #[arg(long)]
-    kind: Vec<String>,
+    #[arg(long, value_parser = values::kind())]
+    kind: Vec<Kind>,
     /// Only items with one of these labels
-    #[arg(long)]
+    #[arg(long, value_parser = values::short)]
     label: Vec<String>,
     /// The purpose, one of the codes that the grant names
     #[arg(long, value_name = "CODE")]

@@ -3,6 +3,7 @@
 //! Nothing is kept on disk. A process of its own has the home open, as `serve` has, and answers on the owner's socket alone,
 //! with no address for others. Commands find it there, and it ends by itself.
 
+use super::when::{Span, WhenError};
 use super::{CliError, Global, output};
 use crate::client::ClientError;
 use crate::config::Config;
@@ -57,17 +58,8 @@ pub(super) struct Unlock {
 pub(super) struct Lock {}
 
 fn time(text: &str) -> Result<Duration, String> {
-    let wrong = || "a time is 90s, 15m or 2h, at most 12h".to_owned();
-    let (number, unit) = text.split_at_checked(text.len().saturating_sub(1)).ok_or_else(wrong)?;
-    let seconds = match unit {
-        "s" => 1,
-        "m" => 60,
-        "h" => 3600,
-        _ => return Err(wrong()),
-    };
-    let number: u32 = number.parse().map_err(|_| wrong())?;
-    let time = Duration::from_secs(u64::from(number) * seconds);
-    if time.is_zero() || time > MAX_TIME { Err(wrong()) } else { Ok(time) }
+    let Span(time) = text.parse().map_err(|e: WhenError| e.to_string())?;
+    if time.is_zero() || time > MAX_TIME { Err("at most 12h, and not nothing".to_owned()) } else { Ok(time) }
 }
 
 impl Unlock {

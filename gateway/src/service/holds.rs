@@ -28,6 +28,21 @@ pub enum HoldReason {
     OngoingDispute,
 }
 
+impl HoldReason {
+    /// Every reason.
+    pub const ALL: &'static [Self] = &[Self::LegalHold, Self::RegulatoryRetention, Self::OngoingDispute];
+
+    /// The text on the wire.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::LegalHold => "legal_hold",
+            Self::RegulatoryRetention => "regulatory_retention",
+            Self::OngoingDispute => "ongoing_dispute",
+        }
+    }
+}
+
 /// A hold.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hold {
