@@ -244,15 +244,19 @@ impl Gateway {
     /// Takes new keys and what is published with them into use, once they are durable. The trust of every view's grant
     /// may rest on a key.
     pub(crate) fn use_keys(&self, keys: Arc<Keyring>, published: Published) {
-        self.published.store(Arc::new(published));
+        // What another change of the same batch published is durable only now.
+        self.published.store(Arc::new(self.published_with(&keys).unwrap_or(published)));
         self.keys.store(keys);
         self.views.clear();
     }
 
-    /// Makes the published documents anew.
-    pub(crate) fn publish(&self, keys: &Keyring) -> Result<(), Error> {
-        self.published.store(Arc::new(self.published_with(keys)?));
-        Ok(())
+    /// Makes the published documents anew with the keys in use: from a hook of the transaction that changed what they say, so that
+    /// none is made of keys that a later transaction has replaced.
+    pub(crate) fn publish(&self) {
+        match self.published_with(&self.keys()) {
+            Ok(published) => self.published.store(Arc::new(published)),
+            Err(error) => tracing::error!(%error, "the published documents cannot be made anew"),
+        }
     }
 
     /// The published documents, signed with these keys.

@@ -4,6 +4,7 @@ use crate::error::Error;
 use crate::gateway::Gateway;
 use crate::keyring::Keyring;
 use crate::service::erasures::Ended;
+use crate::service::owner;
 use crate::service::sources::Tag;
 use crate::tables::{
     CHAINS, KEYS, RECEIPT_PLACES, RECEIPTS, RECEIPTS_OF, agent, decode, encode, receipt, receipt_id,
@@ -111,10 +112,11 @@ impl Gateway {
         self: &Arc<Self>,
         run: impl FnOnce(&mut Writing) -> Result<T, Error> + Send + 'static,
     ) -> Result<Stored<T>, Error> {
-        let gateway = self.clone();
+        let (gateway, under) = (self.clone(), owner::acts_under());
         let transaction = move |tx: &mut Tx| {
             let now = gateway.clock.now_in(tx)?;
             let keys = gateway.keys_in(tx)?;
+            owner::still_owner(under.as_ref(), &keys)?;
             let mut writing = Writing {
                 tx,
                 gateway: &gateway,

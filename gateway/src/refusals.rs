@@ -1,21 +1,48 @@
-//! How much a caller who gets nothing may leave behind.
+//! How much callers may leave behind in a minute.
 //!
-//! A grantee with a token that is good for nothing any more, or anybody without one, could otherwise fill the owner's
-//! disk. The first [`MAX_REFUSALS`] refusals of a grantee leave a receipt each in a minute; those after them are answered
-//! 429 and leave none. After [`MAX_FAILED`] requests that failed, whatever for, a grantee's proofs are not even looked
-//! up. What anonymous callers may ask for leaves at most [`MAX_ANONYMOUS_RECEIPTS`] receipts.
+//! A grantee, or anybody without a token, could otherwise fill the owner's disk or use up the machine. What is counted is counted
+//! for all the grants that were made from one by delegation together, under the hash of the first: a grantee who makes a hundred
+//! others has no more than one. What is beyond a bound is answered 429 and leaves nothing.
 
-use oap_identity::{Did, Timestamp};
+use oap_identity::{Hash, Timestamp};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-/// Most refusals of one grantee that leave a receipt, per minute. Beyond it: 429 without a receipt.
+/// Most refusals under one grant that leave a receipt, per minute. Beyond it: 429 without a receipt.
 pub const MAX_REFUSALS: u32 = 30;
-/// Most requests of one grantee that fail, per minute; each leaves a used proof. Beyond it: 429, and the proof is not used.
+/// Most requests under one grant that fail, per minute; each leaves a used proof. Beyond it: 429, and the proof is not used.
 pub const MAX_FAILED: u32 = 300;
+/// Most exchanges of one grant, and those made from it, for a token, per minute. Beyond it: 429 without a receipt.
+pub const MAX_EXCHANGES: u32 = 60;
+/// Most questions of the log under one grant, per minute. Beyond it: 429.
+pub const MAX_AUDITS: u32 = 60;
 /// Most receipts that all anonymous callers together leave, per minute. Beyond it: 429 without a receipt.
 pub const MAX_ANONYMOUS_RECEIPTS: u32 = 600;
 const MINUTE: i64 = 60;
+
+/// What is counted under a grant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Counted {
+    /// A refusal that leaves a receipt.
+    Refusal,
+    /// A request that failed.
+    Failed,
+    /// An exchange.
+    Exchange,
+    /// A question of the log.
+    Audit,
+}
+
+impl Counted {
+    const fn most(self) -> u32 {
+        match self {
+            Self::Refusal => MAX_REFUSALS,
+            Self::Failed => MAX_FAILED,
+            Self::Exchange => MAX_EXCHANGES,
+            Self::Audit => MAX_AUDITS,
+        }
+    }
+}
 
 /// What was counted in the running minute.
 #[derive(Debug, Default)]
@@ -24,39 +51,23 @@ pub struct Refusals(Mutex<Minute>);
 #[derive(Debug, Default)]
 struct Minute {
     number: i64,
-    grantees: BTreeMap<Did, Counts>,
+    grants: BTreeMap<(Hash, Counted), u32>,
     anonymous: u32,
 }
 
-#[derive(Debug, Default)]
-struct Counts {
-    refused: u32,
-    failed: u32,
-}
-
 impl Refusals {
-    /// Whether one more refusal of a grantee leaves a receipt.
-    pub fn admit(&self, grantee: &Did, now: Timestamp) -> bool {
+    /// Counts one more under a first grant, and says whether it is within the bound.
+    pub fn admit(&self, what: Counted, first: Hash, now: Timestamp) -> bool {
         self.within(now, |minute| {
-            let refused = &mut minute.grantees.entry(grantee.clone()).or_default().refused;
-            *refused = refused.saturating_add(1);
-            *refused <= MAX_REFUSALS
+            let count = minute.grants.entry((first, what)).or_default();
+            *count = count.saturating_add(1);
+            *count <= what.most()
         })
     }
 
-    /// Counts a grantee's request that failed.
-    pub fn failed(&self, grantee: &Did, now: Timestamp) {
-        self.within(now, |minute| {
-            let failed = &mut minute.grantees.entry(grantee.clone()).or_default().failed;
-            *failed = failed.saturating_add(1);
-        });
-    }
-
-    /// Whether a grantee may present one more proof.
-    pub fn may_try(&self, grantee: &Did, now: Timestamp) -> bool {
-        self.within(now, |minute| {
-            minute.grantees.get(grantee).is_none_or(|counts| counts.failed < MAX_FAILED)
-        })
+    /// Whether one more would be within the bound.
+    pub fn has_room(&self, what: Counted, first: Hash, now: Timestamp) -> bool {
+        self.within(now, |minute| minute.grants.get(&(first, what)).is_none_or(|count| *count < what.most()))
     }
 
     /// Whether one more call of an anonymous caller leaves a receipt.
@@ -83,21 +94,19 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn each_grantee_has_its_own_minute() {
+    fn each_grant_has_its_own_minute() {
         let (refusals, now) = (Refusals::default(), Timestamp::from_seconds(1_777_636_800));
-        let (one, other): (Did, Did) =
-            ("did:web:one.example".parse().unwrap(), "did:web:other.example".parse().unwrap());
-        assert!((0..MAX_REFUSALS).all(|_| refusals.admit(&one, now)));
-        assert!(!refusals.admit(&one, now));
-        assert!(refusals.admit(&other, now));
-        assert!(refusals.admit(&one, now.plus(Duration::from_secs(60))));
-        let now = now.plus(Duration::from_secs(120));
-        (0..MAX_FAILED).for_each(|_| {
-            assert!(refusals.may_try(&one, now));
-            refusals.failed(&one, now);
-        });
-        assert!(!refusals.may_try(&one, now) && refusals.may_try(&other, now));
-        assert!(refusals.may_try(&one, now.plus(Duration::from_secs(60))));
+        let (one, other) = (Hash::of(b"one"), Hash::of(b"other"));
+        for what in [Counted::Refusal, Counted::Failed, Counted::Exchange, Counted::Audit] {
+            assert!(
+                (0..what.most())
+                    .all(|_| { refusals.has_room(what, one, now) && refusals.admit(what, one, now) })
+            );
+            assert!(!refusals.has_room(what, one, now) && !refusals.admit(what, one, now));
+            assert!(refusals.has_room(what, other, now) && refusals.admit(what, other, now));
+        }
+        let later = now.plus(Duration::from_secs(60));
+        assert!(refusals.has_room(Counted::Failed, one, later));
     }
 
     #[test]

@@ -254,6 +254,13 @@ impl Shelf {
         grants.chain(grant).last().map(|first| first.disclosing.clone()).unwrap_or_default()
     }
 
+    /// The hash of the first grant of a chain: what everything under it is counted by. Of an unknown grant its own.
+    #[must_use]
+    pub fn first(&self, grant: Hash) -> Hash {
+        let grants = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        grants.chain(grant).last().map_or(grant, |first| first.record.grant.hash())
+    }
+
     /// Every grant, oldest first.
     #[must_use]
     pub fn all(&self) -> Vec<Shelved> {

@@ -8,6 +8,7 @@
 use crate::endorsed::Endorsed;
 use crate::error::Error;
 use crate::gateway::{Gateway, blocking};
+use crate::shelf::GrantKey;
 use crate::tables::{self, LINKS, RECEIPTS};
 use lru::LruCache;
 use oap_grants::limits::{self, LimitError};
@@ -315,7 +316,8 @@ impl Gateway {
 
 /// What separates the cached vectors of one grant from those of the others.
 fn space(grant: &Grant) -> Hash {
-    Hash::of(&grant.grant_id.to_bytes())
+    // Not by its id alone: a delegator chooses the ids of the grants that it makes.
+    Hash::of(GrantKey::of(grant).bytes())
 }
 
 /// The whole of an item: the version that its head names, its chain, the receipt of its capture.

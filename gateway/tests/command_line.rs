@@ -10,10 +10,19 @@ use serde_json::Value;
 fn what_is_typed_wrongly_names_the_flag_and_the_fix() {
     let home = Home::empty();
     for (line, says) in [
-        ("audit --since tomorow", "--since: \"tomorow\" is not a time; use 30d, 2w, 1h, 15m, 2026-06-30 or an RFC 3339 time"),
-        ("grant preview --to did:wbe:a.example --purpose p --until 30d", "--to: the DID method \"wbe\" is not known here"),
+        (
+            "audit --since tomorow",
+            "--since: \"tomorow\" is not a time; use 30d, 2w, 1h, 15m, 2026-06-30 or an RFC 3339 time",
+        ),
+        (
+            "grant preview --to did:wbe:a.example --purpose p --until 30d",
+            "--to: the DID method \"wbe\" is not known here",
+        ),
         ("grant preview --to did:web:a.example --purpose p --until 30e", "--until: \"30e\" is not a time"),
-        ("grant preview --to did:web:a.example --purpose p --until 30d --kind facts", "--kind: \"facts\" is not known; use one of fact, "),
+        (
+            "grant preview --to did:web:a.example --purpose p --until 30d --kind facts",
+            "--kind: \"facts\" is not known; use one of fact, ",
+        ),
         ("grant show mem_1", "ID: "),
         ("item list --scope a/b", "--scope: a scope is"),
         ("keys revoke key-1 --since 2026-02-30", "--since: \"2026-02-30\" is not a time"),
@@ -31,7 +40,8 @@ fn what_is_typed_wrongly_names_the_flag_and_the_fix() {
         let arguments: Vec<&str> = line.split(' ').collect();
         home.run(&arguments).failed(2, says);
         let ran = home.run(&[&arguments[..], &["--json"]].concat());
-        let told: Value = serde_json::from_str(&ran.stderr).unwrap_or_else(|e| panic!("{line}: {e}: {}", ran.stderr));
+        let told: Value =
+            serde_json::from_str(&ran.stderr).unwrap_or_else(|e| panic!("{line}: {e}: {}", ran.stderr));
         assert_eq!((ran.status, &told["status"], ran.stdout.as_str()), (2, &2.into(), ""), "{line}");
         assert!(told["error"].as_str().is_some_and(|error| error.contains(says)), "{line}: {told}");
     }

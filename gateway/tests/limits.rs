@@ -9,6 +9,8 @@ mod bodies;
 mod bounds;
 #[path = "limits/clients.rs"]
 mod clients;
+#[path = "limits/delegated.rs"]
+mod delegated;
 #[path = "limits/files.rs"]
 mod files;
 #[path = "limits/front.rs"]

@@ -247,3 +247,86 @@ fn two_corrections_at_once_lose_nothing() {
         assert_eq!(events(&world, &ids[0]).await, ["capture", "correct", "correct"]);
     });
 }
+
+/// The owner rotates to end every credential. A request that was let in with one before is recorded after: it is not.
+#[tokio::test]
+async fn a_rotation_ends_the_credentials_of_requests_under_way() {
+    let draft = World::new().await.draft(&agent(2));
+    for (path, body) in [
+        ("/oap/owner/grants", draft),
+        ("/oap/owner/items", json!({"items": [note("planted", &[])]})),
+        ("/oap/owner/keys/rotate", json!({})),
+        ("/oap/data/delete", json!({"all": true})),
+    ] {
+        let world = World::new().await;
+        let keys = world.gateway.keys().list().len();
+        let go = held_up(&world.gateway).await;
+        let gateway = world.gateway.clone();
+        let rotated = queued(async move { gateway.rotate_keys().await }).await;
+        let release = async {
+            for _ in 0..20 {
+                tokio::task::yield_now().await;
+            }
+            go.send(()).unwrap();
+        };
+        let (answer, ()) = tokio::join!(world.owner("POST", path, Some(&body)), release);
+        answer.refused(401, "auth_required");
+        rotated.await.unwrap().unwrap();
+        let found = (world.gateway.grant_list().len(), world.gateway.keys().list().len());
+        assert_eq!(found, (0, keys + 1), "{path}");
+    }
+}
+
+/// What stops an answer stops it until its receipt is recorded: a revoked key, and the grant's end.
+#[tokio::test]
+async fn a_revoked_key_and_an_end_stop_answers_under_way() {
+    for revokes in [true, false] {
+        let world = World::new().await;
+        world.capture(&[note("tea", &[])]).await;
+        let mut draft = world.draft(&agent(2));
+        draft["expires_at"] = json!(world.now().plus(DAY));
+        let grant = world.issue(&draft).await;
+        let token = world.token(&agent(2), &grant).await;
+        let go = held_up(&world.gateway).await;
+        let mut revoked = None;
+        if revokes {
+            let gateway = world.gateway.clone();
+            revoked = Some(queued(async move { gateway.revoke_key("key-1".into(), None).await }).await);
+        }
+        let (grantee, query) = (agent(2), json!({}));
+        let release = async {
+            for _ in 0..50 {
+                tokio::task::yield_now().await;
+            }
+            if !revokes {
+                world.clock.advance(2 * DAY);
+            }
+            go.send(()).unwrap();
+        };
+        let (answer, ()) = tokio::join!(world.query(&grantee, &token, &query), release);
+        assert!([401, 403].contains(&answer.status.as_u16()), "{revokes}: {}", answer.body);
+        if let Some(revoked) = revoked {
+            revoked.await.unwrap().unwrap();
+        }
+    }
+}
+
+/// Documents are published with the keys in use, whatever else is published at the same time.
+#[tokio::test]
+async fn an_attestation_publishes_no_key_that_was_rotated_meanwhile() {
+    let world = World::new().await;
+    let go = held_up(&world.gateway).await;
+    let gateway = world.gateway.clone();
+    let rotated = queued(async move { gateway.rotate_keys().await }).await;
+    let body = json!({"levels": ["L0"]});
+    let request = serde_json::from_value(body).unwrap();
+    let gateway = world.gateway.clone();
+    let attested = queued(async move { gateway.attest(request).await }).await;
+    go.send(()).unwrap();
+    rotated.await.unwrap().unwrap();
+    let receipt = attested.await.unwrap().unwrap();
+    let keys = world.gateway.keys();
+    let kid = keys.current().kid().to_string();
+    assert!(world.gateway.published().did.to_string().contains(&kid));
+    assert!(receipt.to_string().contains(&kid), "{receipt}");
+}

@@ -12,6 +12,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::cmp::Reverse;
 
+/// Most bytes of the items of one answer; the rest is behind its cursor. One item is always answered with.
+pub const MAX_ANSWER: usize = 16 << 20;
 /// Most items of one answer.
 pub const MAX_RESULTS: u16 = 100;
 /// Items of an answer whose query does not say.
@@ -212,16 +214,18 @@ pub fn answer<'v>(
     let mut next = None;
     let limit = usize::from(query.max_results.unwrap_or(DEFAULT_RESULTS));
     let mut last = None;
+    let mut bytes = 0;
     for (rank, item) in ranked {
         if !room.take(item.id) {
             continue;
         }
-        if found.len() < limit && !allowance.contains(item.id) {
-            newly_disclosed.push(item.id);
-        }
-        if found.len() == limit {
+        bytes += item.size();
+        if found.len() == limit || (bytes > MAX_ANSWER && !found.is_empty()) {
             next = last;
             break;
+        }
+        if !allowance.contains(item.id) {
+            newly_disclosed.push(item.id);
         }
         let relevance = match rank {
             Rank::Score(score) => (f64::from(score) / best * 10_000.0).round() / 10_000.0,

@@ -3,6 +3,7 @@
 //! Fields are AND-ed; the elements of a list are OR-ed, those of `labels_all` AND-ed; an absent field does not
 //! restrict; an empty list admits nothing; an unknown field makes the filter invalid.
 
+use crate::item::MAX_SHORT;
 use crate::item::{Confidence, Kind, Sensitivity};
 use crate::record::{Head, Tier, Visibility};
 use oap_identity::{ScopeId, Timestamp};
@@ -91,10 +92,15 @@ impl Filter {
             && self.exclude_labels.as_ref().is_none_or(|out| !out.iter().any(|l| labels.contains(l)))
     }
 
-    /// The name of a list that is longer than [`MAX_LIST`], if there is one.
+    /// The name of a list that is longer than [`MAX_LIST`], or has an entry longer than a label or subject can be, if
+    /// there is one.
     #[must_use]
     pub fn too_long(&self) -> Option<&'static str> {
-        let length = |list: &Option<Vec<String>>| list.as_ref().map_or(0, Vec::len);
+        let length = |list: &Option<Vec<String>>| {
+            let list = list.as_deref().unwrap_or_default();
+            let fits = list.iter().all(|entry| entry.chars().count() <= MAX_SHORT);
+            if fits { list.len() } else { usize::MAX }
+        };
         [
             ("subject_entity_ids", length(&self.subject_entity_ids)),
             ("labels_any", length(&self.labels_any)),

@@ -68,6 +68,12 @@ pub const LIMITS: &[Limit] = &[
     row("answer::MAX_QUERY", answer::MAX_QUERY, "bytes", "the words of a query"),
     row("answer::MAX_RESULTS", answer::MAX_RESULTS as usize, "items", "an answer"),
     row("filter::MAX_LIST", filter::MAX_LIST, "entries", "a list in a filter"),
+    row(
+        "answer::MAX_ANSWER",
+        answer::MAX_ANSWER,
+        "bytes",
+        "the items of an answer, unless it is one; the rest is behind its cursor",
+    ),
     row("bridge::MAX_CATEGORIES", bridge::MAX_CATEGORIES, "categories", "a Cross Scope Bridge"),
     row("bundle::MAX_LINE", bundle::MAX_LINE, "bytes", "a line of a bundle"),
     row(

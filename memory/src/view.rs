@@ -237,6 +237,12 @@ impl ViewItem {
         self.seq
     }
 
+    /// About so many bytes of an answer.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        self.members.iter().map(|members| members.len()).sum::<usize>() + self.chain.len() + self.sd_jwt.len()
+    }
+
     /// The commitment of the version in force.
     #[must_use]
     pub const fn commitment(&self) -> Hash {

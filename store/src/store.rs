@@ -61,7 +61,15 @@ struct Shared {
 }
 
 type Answer = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
-type Job = Box<dyn FnOnce(&mut Tx) -> (bool, Answer) + Send>;
+type Run = Box<dyn FnOnce(&mut Tx) -> (bool, Answer) + Send>;
+
+/// A transaction that waits for the writer.
+struct Job {
+    run: Run,
+    /// Whether it must see what all those before it wrote in the engine itself: it begins a batch.
+    first: bool,
+}
+
 type Hook = Box<dyn FnOnce() + Send>;
 
 impl Store {
@@ -133,8 +141,20 @@ impl Store {
         T: Send + 'static,
         E: From<StoreError> + Send + 'static,
     {
+        self.queue(false, run).await
+    }
+
+    async fn queue<T, E>(
+        &self,
+        first: bool,
+        run: impl FnOnce(&mut Tx) -> Result<T, E> + Send + 'static,
+    ) -> Result<T, E>
+    where
+        T: Send + 'static,
+        E: From<StoreError> + Send + 'static,
+    {
         let (send, receive) = oneshot::channel();
-        let job: Job = Box::new(move |tx| match run(tx) {
+        let run: Run = Box::new(move |tx| match run(tx) {
             Ok(value) => {
                 let answer = |applied: Result<(), StoreError>| {
                     let _ = send.send(applied.map(|()| value).map_err(E::from));
@@ -145,7 +165,7 @@ impl Store {
         });
         let sent = {
             let jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
-            jobs.as_ref().is_some_and(|jobs| jobs.send(job).is_ok())
+            jobs.as_ref().is_some_and(|jobs| jobs.send(Job { run, first }).is_ok())
         };
         if !sent {
             return Err(StoreError::Stopped.into());
@@ -206,20 +226,15 @@ impl Store {
         mut take: T,
         mut pair: impl FnMut(&mut T, &[u8], &[u8]) -> std::io::Result<()> + Send + 'static,
     ) -> Result<(T, Vec<u8>), StoreError> {
-        self.transact(move |tx: &mut Tx| {
+        self.queue(true, move |tx: &mut Tx| {
             let shared = tx.shared;
-            if !tx.group.writes.is_empty() {
-                // Those before in this batch are not in the engine yet: after it, then.
-                return Ok(None);
-            }
             for found in shared.engine.scan(&[], &[], false) {
                 let (key, value) = found?;
                 pair(&mut take, &key, &value).map_err(|e| StoreError::Engine(e.to_string()))?;
             }
-            Ok::<_, StoreError>(Some((take, shared.vault.image()?)))
+            Ok::<_, StoreError>((take, shared.vault.image()?))
         })
-        .await?
-        .ok_or_else(|| StoreError::Engine("writes came in between; try again".into()))
+        .await
     }
 
     /// What does not open: tables whose value is not what was written, and slots that hold a key which nothing marks,
@@ -340,13 +355,18 @@ impl Drop for Stops<'_> {
 fn write(shared: &Shared, queue: &Receiver<Job>) {
     let stops = Stops(shared);
     let mut group = Group::default();
-    while let Ok(first) = queue.recv() {
+    let mut waiting = None;
+    while let Some(first) = waiting.take().or_else(|| queue.recv().ok()) {
         let mut answers = Vec::new();
         answers.extend(run(shared, &mut group, first));
         let mut taken = 1;
         while taken < MAX_GROUP
             && let Ok(next) = queue.try_recv()
         {
+            if next.first {
+                waiting = Some(next);
+                break;
+            }
             answers.extend(run(shared, &mut group, next));
             taken += 1;
         }
@@ -393,7 +413,7 @@ struct Group {
 /// Runs one transaction, and says whether it is admitted; `None` when it panicked, and nobody waits for it any more.
 fn run(shared: &Shared, group: &mut Group, job: Job) -> Option<(Answer, Result<(), StoreError>)> {
     let mut tx = Tx { shared, group, own: Group::default(), allocated: BTreeMap::new() };
-    let ran = catch_unwind(AssertUnwindSafe(|| job(&mut tx)));
+    let ran = catch_unwind(AssertUnwindSafe(|| (job.run)(&mut tx)));
     let Tx { own, allocated, .. } = tx;
     let (admitted, answer) = match ran {
         Ok((true, answer)) => (admit(shared, group, &own).map(Some), Some(answer)),

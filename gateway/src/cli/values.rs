@@ -10,11 +10,11 @@ use clap::builder::{PossibleValue, PossibleValuesParser, StringValueParser, Type
 use clap::{Arg, Command};
 use oap_grants::LawfulBasis;
 use oap_identity::Did;
+use oap_memory::TrustLevel;
 use oap_memory::export::Form;
 use oap_memory::import::Format;
 use oap_memory::item::{Confidence, Kind, Sensitivity, short_text};
 use oap_memory::profile::NAME_PREFIX;
-use oap_memory::TrustLevel;
 use std::ffi::OsStr;
 use url::Url;
 

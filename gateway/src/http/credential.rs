@@ -3,9 +3,11 @@
 use super::request::{Incoming, Sender, presented};
 use crate::Error;
 use crate::gateway::Gateway;
+use crate::refusals::Counted;
 use crate::service::owner::{OwnerAgent, Permission};
 use crate::service::query::Caller;
 use oap_grants::dpop;
+use oap_identity::Hash;
 use std::sync::Arc;
 
 /// Which of the owner's agents sends a request, with at least that permission.
@@ -27,26 +29,40 @@ pub(super) async fn as_grantee<T>(
     let app = request.app().clone();
     let caller = presented(request, |presented| app.gateway.caller(presented))?;
     request.sent_by(Sender::Grantee);
-    let mut unanswered = Unanswered { gateway: app.gateway.clone(), proof: caller.proof() };
+    let mut unanswered =
+        Unanswered { gateway: app.gateway.clone(), proof: caller.proof(), first: Some(caller.first()) };
     let answered = work(request, &caller).await;
     let proof = unanswered.proof.take();
     if answered.is_err() {
-        app.gateway.refusals.failed(caller.grantee(), app.gateway.clock.now());
+        unanswered.count();
         if let Some(proof) = proof {
             app.gateway.remember_proof(proof).await?;
         }
     }
+    unanswered.first = None;
     answered
 }
 
-/// A proof that was used and is in memory alone. Dropped with it when the request is given up, it is stored all the same.
+/// A request that has no answer yet, and its proof, which is in memory alone. When the request is given up, it is counted as
+/// failed and its proof is stored all the same.
 struct Unanswered {
     gateway: Arc<Gateway>,
     proof: Option<[u8; 32]>,
+    first: Option<Hash>,
+}
+
+impl Unanswered {
+    /// Counts it as failed, once.
+    fn count(&mut self) {
+        if let Some(first) = self.first.take() {
+            self.gateway.refusals.admit(Counted::Failed, first, self.gateway.clock.now());
+        }
+    }
 }
 
 impl Drop for Unanswered {
     fn drop(&mut self) {
+        self.count();
         let (Some(proof), Ok(runtime)) = (self.proof.take(), tokio::runtime::Handle::try_current()) else {
             return;
         };

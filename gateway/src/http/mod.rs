@@ -12,8 +12,9 @@ pub mod request;
 
 use crate::front::Deadlines;
 use crate::gateway::Gateway;
+use crate::service::owner::as_request;
 use axum::extract::{DefaultBodyLimit, State};
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::middleware;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
@@ -144,9 +145,9 @@ async fn finish(
         .get::<axum::extract::MatchedPath>()
         .map_or("unknown", |path| path.as_str())
         .to_owned();
-    let (method, began) = (request.method().clone(), clock.now());
+    let (method, began) = (known(request.method()), clock.now());
     let well_known = route.starts_with("/.well-known/");
-    let mut response = next.run(request).await;
+    let mut response = as_request(next.run(request)).await;
     let refusal = response.extensions_mut().remove::<error::Refusal>();
     if let Some(refusal) = refusal.or_else(|| error::Refusal::of_bare(&response)) {
         let owner = route.starts_with("/oap/owner/") || route == path::DATA_DELETE;
@@ -163,8 +164,14 @@ async fn finish(
     metrics::histogram!("oap_request_seconds", "route" => route.clone()).record(millis as f64 / 1000.0);
     metrics::counter!("oap_requests_total", "route" => route.clone(), "status" => status.to_string())
         .increment(1);
-    tracing::info!(request_id = %name, %method, route, status, millis, "request");
+    tracing::info!(request_id = %name, method, route, status, millis, "request");
     response
+}
+
+/// A method as it is logged: a caller can name one as long as it likes.
+fn known(method: &Method) -> &'static str {
+    let known = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"];
+    known.into_iter().find(|name| method == name).unwrap_or("other")
 }
 
 fn set(response: &mut Response, name: header::HeaderName, value: &'static str) {

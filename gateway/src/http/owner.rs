@@ -6,6 +6,7 @@ use super::credential::{agent, as_grantee};
 use super::request::{Incoming, Oap, presented};
 use crate::Error;
 use crate::gateway::{Gateway, blocking};
+use crate::refusals::Counted;
 use crate::service::audit::AuditQuery;
 use crate::service::conformance::AttestRequest;
 use crate::service::deletion::DeleteRequest;
@@ -542,6 +543,9 @@ pub async fn audit(State(app): State<App>, mut request: Incoming) -> Result<Resp
         app.gateway.audit_owner(&query)?
     } else {
         as_grantee(&mut request, async |_, caller| {
+            if !app.gateway.refusals.admit(Counted::Audit, caller.first(), app.gateway.clock.now()) {
+                return Err(Error::RateLimited);
+            }
             app.gateway.keep_proof(caller).await?;
             let (gateway, grantee) = (app.gateway.clone(), caller.grantee().clone());
             blocking(move || gateway.audit_grantee(&grantee, &query)).await

@@ -8,6 +8,7 @@ use super::{App, RequestName, forwarded};
 use crate::Error;
 use crate::front::{Seat, network};
 use crate::gateway::blocking;
+use crate::service::owner::{acts_under, still_owner};
 use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::{ConnectInfo, FromRequest, OriginalUri, Request};
 use axum::http::{HeaderMap, header, request::Parts};
@@ -125,7 +126,10 @@ impl Incoming {
         seat.iter().for_each(Seat::wait);
         let collected = tokio::time::timeout(self.app.deadlines.body, collect(body, limit, held)).await;
         seat.iter().for_each(Seat::work);
-        collected.map_err(|_| Error::Slow)?
+        let body = collected.map_err(|_| Error::Slow)??;
+        // It may have taken long: what the head had may have ended.
+        still_owner(acts_under().as_ref(), &self.app.gateway.keys())?;
+        Ok(body)
     }
 
     fn check_media_type(&self) -> Result<(), Error> {

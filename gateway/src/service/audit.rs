@@ -325,6 +325,6 @@ impl Gateway {
 /// How many receipts of the end of the public log anybody may read: so many are looked at, whatever is asked for.
 pub const MAX_PUBLIC: usize = 100;
 /// How many of its receipts a grantee's question looks at, newest first.
-pub const MAX_LOOKED_AT: usize = 10_000;
+pub const MAX_LOOKED_AT: usize = 2_000;
 /// Longest text of a question, in bytes: that of a DID or the name of a chain.
 pub const MAX_AUDIT_TEXT: usize = 512;

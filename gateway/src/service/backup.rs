@@ -81,6 +81,16 @@ impl Gateway {
             return Err(Error::Member("folder", "must be an absolute path".into()));
         }
         std::fs::DirBuilder::new().mode(0o700).create(&folder).map_err(refused)?;
+        let written = self.back_up_into(&folder).await;
+        if written.is_err() {
+            // Half of one would stand in the way of the next.
+            let _ = std::fs::remove_dir_all(&folder);
+        }
+        written
+    }
+
+    async fn back_up_into(self: &Arc<Self>, folder: &Path) -> Result<BackupInfo, Error> {
+        let refused = |e: io::Error| Error::Member("folder", e.to_string());
         let file =
             BufWriter::with_capacity(1 << 20, files::create(&folder.join("store.bin")).map_err(refused)?);
         let taking = Taking { file, hash: Sha256::new(), pairs: 0 };

@@ -3,7 +3,7 @@
 
 use crate::error::Error;
 use crate::gateway::Gateway;
-use crate::ledger::chain_of;
+use crate::ledger::{chain_of, until_it_holds};
 use crate::tables::CONFORMANCE;
 use oap_conformance::receipt::{Attestation, attest, witness};
 use oap_identity::{Hash, Timestamp, json as strict};
@@ -70,6 +70,10 @@ impl Gateway {
     /// # Errors
     /// [`Error::Attest`]: a level whose probes did not all run and pass is not attested.
     pub async fn attest(self: &Arc<Self>, request: AttestRequest) -> Result<Value, Error> {
+        until_it_holds(|| self.attest_once(&request)).await
+    }
+
+    async fn attest_once(self: &Arc<Self>, request: &AttestRequest) -> Result<Value, Error> {
         let keys = self.keys();
         let previous = last(&self.store)?.map(|receipt| Hash::of_canonical(&receipt)).transpose()?;
         let attestation = Attestation {
@@ -83,8 +87,14 @@ impl Gateway {
         let receipt = attest(&attestation, keys.current(), self.clock.now(), &*self.random)?;
         let bytes = strict::canonical(&receipt)?;
         let gateway = self.clone();
+        let signed_by = keys.current().kid().clone();
         self.commit(move |w| {
+            if *w.keys.current().kid() != signed_by {
+                return Err(Error::Overtaken);
+            }
             w.tx.put(CONFORMANCE, &[], &bytes)?;
+            let publishing = gateway.clone();
+            w.tx.on_commit(move || publishing.publish());
             let mut draft =
                 gateway.draft(ReceiptType::Invocation, "memory.attest", gateway.principal.as_str());
             draft.rules = vec!["principal".to_owned()];
@@ -92,7 +102,6 @@ impl Gateway {
             w.receipt(&chain_of(&gateway.config.default_scope), draft)
         })
         .await?;
-        self.publish(&keys)?;
         Ok(receipt)
     }
 }

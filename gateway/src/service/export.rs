@@ -246,9 +246,14 @@ impl Gateway {
         let profile = self.profile(&document.redaction_profile).ok_or(Error::NotFound)?;
         self.not_spent(caller, &grant, "memory.export").await?;
         let disclosing = self.shelf.disclosing(grant.hash());
-        let _one_by_one = disclosing.lock().await;
-        let profile = Arc::new(profile.clone());
-        until_it_holds(|| self.export_once(caller, &grant, &profile)).await
+        let one_by_one = disclosing.lock_owned().await;
+        let (gateway, caller, profile) = (self.clone(), caller.clone(), Arc::new(profile.clone()));
+        // A task of its own, that a request which is given up does not end: the next one waits for it.
+        let exported = tokio::spawn(async move {
+            let _one_by_one = one_by_one;
+            until_it_holds(|| gateway.export_once(&caller, &grant, &profile)).await
+        });
+        exported.await.unwrap_or(Err(Error::Panicked))
     }
 
     async fn export_once(

@@ -3,6 +3,7 @@
 use crate::error::Error;
 use crate::gateway::{Gateway, blocking};
 use crate::ledger::{Writing, chain_of, until_it_holds};
+use crate::refusals::Counted;
 use crate::service::gates::{self, Decided};
 use crate::shelf::{Shelved, StoredGrant, Usage};
 use crate::tables::{DISCLOSED, GRANTS, PLACES, REVOKED, USAGE, decode, disclosed, encode};
@@ -437,14 +438,17 @@ impl Gateway {
         let grantee = self.document(&grantee).await?;
         let grant = chain.first().ok_or_else(unknown_grant)?.record.grant.clone();
         let proof = proof.verify(&grantee, endpoint, grant.hash(), self.clock.now())?;
+        let first = chain.last().map_or(hash, |shelved| shelved.record.grant.hash());
+        if !self.refusals.admit(Counted::Exchange, first, self.clock.now()) {
+            return Err(Error::RateLimited);
+        }
         self.use_proof(proof.replay_key).await?;
         let exchanged = self.exchange_once(chain.clone(), delegated, proof.jkt).await;
         let (response, accepted) = match exchanged {
             Err(Error::Judged(refused)) => {
-                let known =
-                    chain.iter().find(|shelved| self.shelf.by_hash(shelved.record.grant.hash()).is_some());
-                let record = known.map_or_else(|| chain[0].record.clone(), |shelved| shelved.record.clone());
-                return Err(self.refuse(&record, "memory.exchange", refused).await?);
+                // Its signatures and its grantee's proof hold, whether it was accepted or not.
+                let record = GrantRecord { grant, revoked_at: None };
+                return Err(self.refuse(&record, first, "memory.exchange", refused).await?);
             }
             exchanged => exchanged?,
         };
@@ -536,15 +540,16 @@ impl Gateway {
         Ok(stored.into_inner())
     }
 
-    /// Records that a valid credential was refused; the error to answer with.
+    /// Records that a valid credential was refused, counted under the first grant of its chain; the error to answer with.
     pub(crate) async fn refuse(
         self: &Arc<Self>,
         record: &GrantRecord,
+        first: Hash,
         action: &'static str,
         refused: Refused,
     ) -> Result<Error, Error> {
         let grant = record.grant.grant();
-        if !self.refusals.admit(&grant.grantee, self.clock.now()) {
+        if !self.refusals.admit(Counted::Refusal, first, self.clock.now()) {
             return Ok(Error::RateLimited);
         }
         let mut receipt = self.draft(ReceiptType::Invocation, action, grant.grantee.as_str());

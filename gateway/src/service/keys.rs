@@ -4,6 +4,7 @@ use crate::error::Error;
 use crate::gateway::Gateway;
 use crate::keyring::{KeyInfo, Keyring};
 use crate::ledger::{ANONYMOUS, Chain, Writing};
+use crate::service::owner::act_under;
 use crate::tables::{CHAINS, KEYS, decode};
 use oap_identity::Timestamp;
 use oap_memory::receipt::ReceiptType;
@@ -20,10 +21,12 @@ impl Gateway {
             .commit(move |w| {
                 let at = w.after_everything()?;
                 let keys = w.keys.rotated(at, &*w.gateway.random)?;
-                w.change_keys(keys, "keys.rotate")
+                Ok((w.change_keys(keys, "keys.rotate")?, w.keys.current().kid().clone()))
             })
             .await?;
-        Ok(stored.into_inner())
+        let (list, key) = stored.into_inner();
+        act_under(&key);
+        Ok(list)
     }
 
     /// Marks a key as compromised since a time. Every grant that it signed is void at once.
@@ -41,10 +44,12 @@ impl Gateway {
                 let at = w.after_everything()?;
                 let since = since.unwrap_or(at).min(at);
                 let keys = w.keys.revoked(&fragment, since, at, &*w.gateway.random)?;
-                w.change_keys(keys, "keys.revoke")
+                Ok((w.change_keys(keys, "keys.revoke")?, w.keys.current().kid().clone()))
             })
             .await?;
-        Ok(stored.into_inner())
+        let (list, key) = stored.into_inner();
+        act_under(&key);
+        Ok(list)
     }
 }
 

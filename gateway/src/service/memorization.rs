@@ -272,6 +272,8 @@ impl Gateway {
         let gateway = self.clone();
         self.commit(move |w| {
             w.tx.put(MEMORIZATION, &[], &bytes)?;
+            let publishing = gateway.clone();
+            w.tx.on_commit(move || publishing.publish());
             let mut draft = gateway.draft(
                 ReceiptType::Invocation,
                 "memory.audit_memorization",
@@ -282,7 +284,6 @@ impl Gateway {
             w.receipt(&chain_of(&gateway.config.default_scope), draft)
         })
         .await?;
-        self.publish(&self.keys())?;
         let mut report = declared;
         report["artefacts"] = json!(artefacts);
         Ok(report)

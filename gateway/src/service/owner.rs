@@ -5,12 +5,14 @@
 
 use crate::error::Error;
 use crate::gateway::Gateway;
+use crate::keyring::Keyring;
 use oap_grants::dpop::{self, Request};
 use oap_grants::token::Confirmation;
 use oap_grants::verify::Presented;
 use oap_identity::signed::{UnverifiedJwt, sign_jwt};
-use oap_identity::{Did, Signer, random};
+use oap_identity::{Did, Kid, Signer, random};
 use serde::{Deserialize, Serialize};
+use std::cell::RefCell;
 use std::sync::Arc;
 
 /// The `typ` of a trust token.
@@ -63,6 +65,41 @@ pub struct OwnerAgent {
     permissions: Vec<Permission>,
 }
 
+tokio::task_local! {
+    /// The key that signed the credential of the owner's request that is being answered.
+    static ACTS_UNDER: RefCell<Option<Kid>>;
+}
+
+/// Answers a request. Once the owner's credential was checked in it, whatever it commits is committed only while the key that
+/// signed the credential is the one in use: a rotation ends every credential, those of requests under way with them.
+pub(crate) async fn as_request<T>(answering: impl Future<Output = T>) -> T {
+    ACTS_UNDER.scope(RefCell::new(None), answering).await
+}
+
+/// The key under whose credential the running request acts; `None` where it is not the owner's.
+pub(crate) fn acts_under() -> Option<Kid> {
+    ACTS_UNDER.try_with(|key| key.borrow().clone()).ok().flatten()
+}
+
+/// What a request goes on under: the key that it put into use itself, for instance.
+pub(crate) fn act_under(key: &Kid) {
+    // Elsewhere than in a request there is no credential.
+    let _ = ACTS_UNDER.try_with(|under| *under.borrow_mut() = Some(key.clone()));
+}
+
+/// That the credential of the running request, where it has one, is signed by the key in use.
+///
+/// # Errors
+/// [`Error::Owner`].
+pub(crate) fn still_owner(under: Option<&Kid>, keys: &Keyring) -> Result<(), Error> {
+    match under {
+        Some(key) if key != keys.current().kid() => Err(Error::Owner(ENDED)),
+        _ => Ok(()),
+    }
+}
+
+const ENDED: &str = "the trust token is not one of this gateway's, or was ended by a key rotation";
+
 impl OwnerAgent {
     /// The agent.
     #[must_use]
@@ -82,14 +119,20 @@ impl Gateway {
             jkt: agent.public().thumbprint(),
             permissions: vec![permission],
         };
-        self.renew_token(&agent)
+        self.token_by(&agent, &self.keys())
     }
 
-    /// Makes a trust token for an agent that had one.
+    /// Makes a trust token for an agent that changed the keys, by the key that its request put into use.
     ///
     /// # Errors
-    /// [`Error::Signed`]; none in practice.
+    /// [`Error::Owner`] when the keys were changed again since.
     pub fn renew_token(&self, agent: &OwnerAgent) -> Result<String, Error> {
+        let keys = self.keys();
+        still_owner(acts_under().as_ref(), &keys)?;
+        self.token_by(agent, &keys)
+    }
+
+    fn token_by(&self, agent: &OwnerAgent, keys: &Keyring) -> Result<String, Error> {
         // By the clock itself, believed or not: it is the owner's own, and it is they who set it right.
         let now = self.clock.raw().seconds();
         let claims = Claims {
@@ -103,7 +146,7 @@ impl Gateway {
             exp: now + ADMIN_LIFE,
             cnf: Confirmation { jkt: agent.jkt.clone() },
         };
-        Ok(sign_jwt(self.keys().current(), TYP, &claims)?)
+        Ok(sign_jwt(keys.current(), TYP, &claims)?)
     }
 
     /// Which of the owner's agents presents a trust token, with at least that permission. The proof is remembered
@@ -128,7 +171,7 @@ impl Gateway {
             .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("dpop"))
             .map(|(_, token)| token.trim())
             .ok_or(Error::Owner("a trust token is sent as \"Authorization: DPoP\" with a proof"))?;
-        let claims = self.check_trust_token(token)?;
+        let (claims, key) = self.check_trust_token(token)?;
         let headers: Vec<&str> = proofs.iter().map(String::as_str).collect();
         let proof = dpop::check(&headers, request, token, self.clock.raw())
             .map_err(|e| Error::Unauthenticated(e.into()))?;
@@ -142,25 +185,26 @@ impl Gateway {
         if claims.scope.iter().all(|permission| *permission < needed) {
             return Err(Error::Permission(needed.as_str()));
         }
+        act_under(&key);
         Ok(OwnerAgent { agent: claims.agent, jkt: claims.cnf.jkt, permissions: claims.scope })
     }
 
-    fn check_trust_token(&self, token: &str) -> Result<Claims, Error> {
-        const REFUSED: &str = "the trust token is not one of this gateway's, or was ended by a key rotation";
-        let refused = |_| Error::Owner(REFUSED);
+    fn check_trust_token(&self, token: &str) -> Result<(Claims, Kid), Error> {
+        let refused = |_| Error::Owner(ENDED);
         let keys = self.keys();
         let jwt = UnverifiedJwt::parse(token, TYP).map_err(refused)?;
-        if jwt.kid().map_err(refused)? != *keys.current().kid() {
-            return Err(Error::Owner(REFUSED));
+        let key = jwt.kid().map_err(refused)?;
+        if key != *keys.current().kid() {
+            return Err(Error::Owner(ENDED));
         }
         let claims: Claims = jwt.verify_with(keys.current().public()).map_err(refused)?;
         let now = self.clock.raw().seconds();
         let ours = claims.iss == self.principal && claims.sub == self.principal && claims.aud == self.origin;
         // When it was made says nothing more: the gateway made it, and its clock may have been set right since.
         if !ours || claims.exp <= now {
-            return Err(Error::Owner(REFUSED));
+            return Err(Error::Owner(ENDED));
         }
-        Ok(claims)
+        Ok((claims, key))
     }
 
     /// Whether a request carries a trust token at all: by its `typ`, before anything is checked.

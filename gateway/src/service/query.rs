@@ -6,6 +6,7 @@ use crate::gateway::Gateway;
 use crate::keyring::Keyring;
 use crate::ledger::{Draft, Stored, Writing, chain_of, until_it_holds};
 use crate::proofs::REMEMBERED;
+use crate::refusals::Counted;
 use crate::service::budget;
 use crate::service::gates::{self, Decided};
 use crate::service::grants::facts;
@@ -51,8 +52,11 @@ impl Basis {
 }
 
 /// A caller whose token and proof were checked. The proof is remembered with the first thing that is committed.
+#[derive(Clone)]
 pub struct Caller {
     authenticated: Authenticated,
+    /// The first grant of the chain that the token is for.
+    first: Hash,
     proof: Option<[u8; 32]>,
 }
 
@@ -61,6 +65,11 @@ impl Caller {
     #[must_use]
     pub const fn grantee(&self) -> &Did {
         self.authenticated.grantee()
+    }
+
+    /// The first grant of the chain that the token is for: what is counted is counted by it.
+    pub(crate) const fn first(&self) -> Hash {
+        self.first
     }
 
     /// What its proof is recognized by, where the token is bound to a key.
@@ -101,14 +110,15 @@ impl Gateway {
         let keys = self.keys();
         let now = self.clock.now();
         let authenticated = authenticate(presented, keys.document(), &self.origin, &noting, now)?;
-        if !self.refusals.may_try(authenticated.grantee(), now) {
+        let first = self.shelf.first(authenticated.grant_hash());
+        if !self.refusals.has_room(Counted::Failed, first, now) {
             return Err(Error::RateLimited);
         }
         let proof = noting.0.into_inner().unwrap_or_else(PoisonError::into_inner);
         if proof.is_some_and(|key| !self.proofs.first_use(key, now)) {
             return Err(Unauthenticated::Dpop(DpopError::Replayed).into());
         }
-        Ok(Caller { authenticated, proof })
+        Ok(Caller { authenticated, first, proof })
     }
 
     /// Judges the caller's grant for an operation; a refusal leaves a receipt.
@@ -153,7 +163,7 @@ impl Gateway {
             return Ok(Unauthenticated::Token(TokenError::Expired).into());
         }
         match self.shelf.by_hash(caller.authenticated.grant_hash()) {
-            Some(record) => self.refuse(&record, action, refused).await,
+            Some(record) => self.refuse(&record, caller.first, action, refused).await,
             // The grant was never here: the token is none of ours, whatever its signature says.
             None => Ok(Unauthenticated::NoToken.into()),
         }

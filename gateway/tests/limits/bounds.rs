@@ -133,9 +133,13 @@ async fn grants_below_one() {
     draft["delegable"] = json!({"max_depth": 1});
     let parent = world.issue(&draft).await;
     for n in 0..u64::from(MAX_BELOW) {
+        if n % 50 == 49 {
+            world.clock.advance(Duration::from_secs(60));
+        }
         let grant = child(&parent, &agent(2), &agent(3), n, 0);
         world.exchange(&agent(3), &grant).await.ok();
     }
+    world.clock.advance(Duration::from_secs(60));
     let one_more = child(&parent, &agent(2), &agent(3), 1_000, 0);
     let refusal = world.exchange(&agent(3), &one_more).await.refused(400, "invalid_input");
     assert!(refusal["message"].as_str().unwrap().contains("100"), "{refusal}");
