@@ -115,11 +115,20 @@ impl<'a> UnverifiedSignature<'a> {
     /// # Errors
     /// [`SignedError::OtherKey`], [`SignedError::Retired`], [`SignedError::Revoked`], [`SignedError::BadSignature`].
     pub fn verify(&self, key: &VerificationKey, signed_at: Timestamp) -> Result<(), SignedError> {
+        key.usable_at(signed_at)?;
+        self.is_by(key)
+    }
+
+    /// Checks the signature alone: whether that key made it, not whether it counts.
+    ///
+    /// # Errors
+    /// [`SignedError::OtherKey`], [`SignedError::BadSignature`].
+    pub fn is_by(&self, key: &VerificationKey) -> Result<(), SignedError> {
         if *key.kid() != self.kid {
             return Err(SignedError::OtherKey);
         }
         let input = signing_input(self.header, &payload(self.document)?);
-        key.verify(input.as_bytes(), &self.signature, signed_at)
+        Ok(key.public().verify(input.as_bytes(), &self.signature)?)
     }
 }
 

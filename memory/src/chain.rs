@@ -6,6 +6,7 @@
 
 use crate::item::closed_enum;
 use crate::record::Status;
+use crate::vouch::Vouching;
 use oap_identity::json::{self, JsonError};
 use oap_identity::signed::{SignedError, UnverifiedSignature, sign_document};
 use oap_identity::{Did, Documents, Hash, ItemId, ReceiptId, Signer, Timestamp};
@@ -121,6 +122,9 @@ crate::reasons! {
         /// A signature.
         #[error("link {0}: {1}")]
         Signature(usize, SignedError) = "chain.signature",
+        /// A signature of a compromised key that no later `reseal` vouches for.
+        #[error("link {0} is signed with a key that is compromised since {1}, and no reseal by a key in force vouches for it")]
+        Compromised(usize, Timestamp) = "chain.compromised",
         /// No canonical form.
         #[error("{0}")]
         Json(#[from] JsonError) = "chain.json",
@@ -196,6 +200,7 @@ pub struct VerifiedChain {
     tip: Hash,
     status: Status,
     version: u32,
+    vouching: Vouching,
 }
 
 impl VerifiedChain {
@@ -235,6 +240,12 @@ impl VerifiedChain {
         &self.links[self.links.len() - 1]
     }
 
+    /// The numbers of the links that a compromised key signed, each with that of the `reseal` link that vouches for it.
+    #[must_use]
+    pub fn vouched(&self) -> &[(u32, u32)] {
+        self.vouching.vouched()
+    }
+
     /// Whether the owner confirmed the item.
     #[must_use]
     pub fn is_confirmed(&self) -> bool {
@@ -249,8 +260,8 @@ impl VerifiedChain {
 }
 
 /// Checks a whole chain against the documents of those who wrote it: numbers, hashes, times, events, what they commit,
-/// and a signature on every link by a key of its actor that was in force. Only a `migrate` link hands a chain to another
-/// actor. What comes out says where the item stands.
+/// and a signature on every link by a key of its actor that was in force, or that a later `reseal` vouches for
+/// ([`Vouching`]). Only a `migrate` link hands a chain to another actor. What comes out says where the item stands.
 ///
 /// # Errors
 /// [`ChainError`], with the number of the offending link.
@@ -261,6 +272,10 @@ pub fn verify(links: &[Value], documents: &dyn Documents) -> Result<VerifiedChai
     let mut checked: Vec<Link> = Vec::with_capacity(links.len());
     let mut commitments = BTreeSet::new();
     let (mut tip, mut status, mut version) = (None, Status::Current, 0);
+    let mut vouching = Vouching::default();
+    let unvouched = |vouching: &Vouching| {
+        vouching.missing().map_or(Ok(()), |(seq, since)| Err(ChainError::Compromised(seq as usize, since)))
+    };
     for (index, value) in links.iter().enumerate() {
         let link: Link =
             json::from_value(value.clone()).map_err(|e| ChainError::Malformed(index, e.to_string()))?;
@@ -301,17 +316,23 @@ pub fn verify(links: &[Value], documents: &dyn Documents) -> Result<VerifiedChai
         if *signature.kid().did() != link.actor {
             return Err(ChainError::Signer(index));
         }
-        if before.is_some_and(|before| before.actor != link.actor) && link.event != Event::Migrate {
-            return Err(ChainError::Actor(index));
+        if before.is_some_and(|before| before.actor != link.actor) {
+            if link.event != Event::Migrate {
+                return Err(ChainError::Actor(index));
+            }
+            // Nobody vouches for the signatures of another.
+            unvouched(&vouching)?;
         }
         let key =
             documents.key_of(signature.kid()).ok_or(ChainError::Signature(index, SignedError::OtherKey))?;
-        signature.verify(key, link.at).map_err(|e| ChainError::Signature(index, e))?;
+        signature.is_by(key).map_err(|e| ChainError::Signature(index, e))?;
+        vouching.read(&link, key).map_err(|e| ChainError::Signature(index, e))?;
         tip = Some(Hash::of_canonical(value)?);
         checked.push(link);
     }
+    unvouched(&vouching)?;
     match tip {
-        Some(tip) => Ok(VerifiedChain { links: checked, tip, status, version }),
+        Some(tip) => Ok(VerifiedChain { links: checked, tip, status, version, vouching }),
         None => Err(ChainError::Empty),
     }
 }

@@ -47,6 +47,7 @@ pub mod tree;
 pub mod unchecked;
 pub mod vector;
 pub mod view;
+pub mod vouch;
 
 pub use answer::{Answer, Query};
 pub use chain::Link;
