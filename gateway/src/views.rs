@@ -346,7 +346,8 @@ pub fn links(store: &Store, item: ItemId) -> Result<Vec<Value>, Error> {
     stored_links(store, item)?.iter().map(|link| Ok(serde_json::from_str(link)?)).collect()
 }
 
-fn stored_links(store: &Store, item: ItemId) -> Result<Vec<String>, Error> {
+/// The same, each link in its canonical form.
+pub(crate) fn stored_links(store: &Store, item: ItemId) -> Result<Vec<String>, Error> {
     store.scan(LINKS, &item.to_bytes(), None, false).map(|pair| canonical(pair?.1)).collect()
 }
 

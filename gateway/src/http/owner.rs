@@ -41,6 +41,9 @@ pub fn routes() -> Router<App> {
         .route("/keys", get(list_keys))
         .route("/keys/rotate", post(rotate_keys))
         .route("/keys/{fragment}/revoke", post(revoke_key))
+        .route("/keys/held-back", get(held_back))
+        .route("/keys/reseal", post(reseal_held))
+        .route("/keys/receipts", post(sign_receipts_anew))
         .route("/budgets", get(list_budgets))
         .route("/budgets/refill", post(refill_budget))
         .route("/contexts", get(list_contexts).post(set_context))
@@ -447,6 +450,38 @@ async fn revoke_key(
     let Compromise { since } = request.json_as().await?;
     let keys = app.gateway.revoke_key(fragment, since).await?;
     with_token(&app.gateway, &agent, json!(keys))
+}
+
+async fn held_back(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
+    agent(&mut request, Permission::Admin).await?;
+    Ok(Oap(app.gateway.held_back().await?).into_response())
+}
+
+/// An item that is held back, and the time of the job.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Held {
+    item: ItemId,
+    at: Timestamp,
+}
+
+async fn reseal_held(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
+    agent(&mut request, Permission::Admin).await?;
+    let Held { item, at } = request.json_as().await?;
+    Ok(Oap(json!({"resealed": app.gateway.reseal_held(item, at).await?})).into_response())
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct From {
+    /// The `next` of the answer before.
+    from: Option<String>,
+}
+
+async fn sign_receipts_anew(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
+    agent(&mut request, Permission::Admin).await?;
+    let From { from } = request.json_as().await?;
+    Ok(Oap(app.gateway.sign_receipts_anew(from).await?).into_response())
 }
 
 /// What the principal proves as a grantee of somebody else: control of its DID to a grant endpoint, or possession

@@ -83,7 +83,8 @@ impl Gateway {
                 "signatures of compromised keys",
                 heads.len(),
                 self.examine_endorsed(&heads),
-                "no grantee could verify these items, so that they are in no view: add what they say anew, and delete them",
+                "no grantee could verify these items, so that they are in no view: `oap-memory keys reseal`; what it leaves this \
+                 gateway did not write: look at it, add what is yours anew, and delete it",
             ),
             finding(
                 "versions without an item",
@@ -141,17 +142,7 @@ impl Gateway {
     }
 
     fn examine_items(&self, heads: &[Arc<Head>]) -> Result<(Vec<String>, Looked), Error> {
-        let mut known: BTreeMap<Did, Arc<DidDocument>> = BTreeMap::new();
-        known.insert(self.principal.clone(), Arc::new(self.keys().document().clone()));
-        for pair in self.store.scan(tables::FORMER, &[], None, false) {
-            let raw = pair?.1;
-            let document = oap_identity::json::parse(&raw)?;
-            if let Some(did) = document["id"].as_str().and_then(|did| did.parse::<Did>().ok())
-                && let Ok(parsed) = DidDocument::parse(&raw, &did)
-            {
-                known.insert(did, Arc::new(parsed));
-            }
-        }
+        let known = self.houses()?;
         let mut wrong = Vec::new();
         let mut expected: BTreeSet<Vec<u8>> = BTreeSet::new();
         for head in heads {
@@ -174,6 +165,22 @@ impl Gateway {
             }
         }
         Ok((wrong, (seen, stray)))
+    }
+
+    /// The documents of all who signed what is kept here, parsed: its own, and those of former houses.
+    pub(crate) fn houses(&self) -> Result<BTreeMap<Did, Arc<DidDocument>>, Error> {
+        let mut known: BTreeMap<Did, Arc<DidDocument>> = BTreeMap::new();
+        for pair in self.store.scan(tables::FORMER, &[], None, false) {
+            let raw = pair?.1;
+            let document = oap_identity::json::parse(&raw)?;
+            if let Some(did) = document["id"].as_str().and_then(|did| did.parse::<Did>().ok())
+                && let Ok(parsed) = DidDocument::parse(&raw, &did)
+            {
+                known.insert(did, Arc::new(parsed));
+            }
+        }
+        known.insert(self.principal.clone(), Arc::new(self.keys().document().clone()));
+        Ok(known)
     }
 
     fn examine_item(&self, head: &Head, known: &BTreeMap<Did, Arc<DidDocument>>) -> Result<(), String> {

@@ -3,6 +3,7 @@
 //! The owner's bundle is written page by page, so that neither side holds the whole: header, pages of lines, and at
 //! last the trailer, which the gateway signs and leaves a receipt of.
 
+use crate::endorsed::Endorsed;
 use crate::error::Error;
 use crate::gateway::{Gateway, blocking};
 use crate::ledger::{Draft, chain_of, until_it_holds};
@@ -205,7 +206,10 @@ impl Gateway {
             json!({"sd_jwt": whole_item.committed.present(all), "chain": chain, "capture_receipt": capture}),
         );
         let mut superseded = Vec::new();
-        for (seq, _) in &head.replaced {
+        // Nobody vouches for a replaced version that a compromised key signed: its reader would refuse it.
+        let keys = self.keys();
+        let doubtful = Endorsed::by(keys.document()).doubtful(&whole_item.chain);
+        for (seq, _) in head.replaced.iter().filter(|(seq, _)| !doubtful.iter().any(|l| l.seq == *seq)) {
             if let Ok(version) = tables::version(&self.store, head.item_id, *seq) {
                 superseded.push(version.present(version.disclosures().iter()));
             }

@@ -44,7 +44,7 @@ pub(crate) struct Prepared {
     body: Body,
     committed: Committed,
     /// The link, signed. It names the receipt that will be made.
-    link: Link,
+    pub link: Link,
     /// The contacts that the text was cut with, by how often they had changed.
     contacts: u64,
 }
@@ -126,6 +126,8 @@ impl Gateway {
     pub async fn reseal(self: &Arc<Self>, item: ItemId, always: bool) -> Result<Option<Written>, Error> {
         until_it_holds(|| {
             self.rewrite(item, Event::Reseal, move |gateway, before| {
+                // A reseal vouches for what a compromised key signed: never for what was not written here.
+                gateway.wrote(item)?;
                 let (body, changes) = gateway.cut_anew(before)?;
                 Ok((always || changes).then_some(body))
             })
@@ -147,7 +149,7 @@ impl Gateway {
     }
 
     /// What an item says, and whether its text would be cut in another way today.
-    fn cut_anew(&self, before: &InForce) -> Result<(Body, bool), Error> {
+    pub(crate) fn cut_anew(&self, before: &InForce) -> Result<(Body, bool), Error> {
         let body = self.body_of(&before.committed, self.clock.now())?;
         let cut = segments(body.text.as_deref().unwrap_or_default(), &self.catalog.people().people);
         let changes = !before.committed.is_cut_as(&cut)?;
@@ -334,8 +336,19 @@ impl Gateway {
         event: Event,
         contacts: &Contacts,
     ) -> Result<Prepared, Error> {
+        self.prepare_version_at(before, body, event, contacts, self.clock.now())
+    }
+
+    /// The same, dated at that time: one that is not later than now.
+    pub(crate) fn prepare_version_at(
+        &self,
+        before: &InForce,
+        body: Body,
+        event: Event,
+        contacts: &Contacts,
+        now: Timestamp,
+    ) -> Result<Prepared, Error> {
         let (head, last) = (&before.head, &before.last);
-        let now = self.clock.now();
         let place = Place {
             item_id: head.item_id,
             seq: head.seq + 1,

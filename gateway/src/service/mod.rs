@@ -22,5 +22,6 @@ pub mod memorization;
 pub mod owner;
 pub mod query;
 pub mod replay;
+pub mod resealing;
 pub(crate) mod sources;
 pub mod sweep;

@@ -1,0 +1,215 @@
+//! After a key was compromised: what is the owner's still is signed anew (`docs/bytes.md`, section 4).
+//!
+//! Receipts are signed anew where they stand, for their hash leaves the signatures out. Items get a `reseal` link, which
+//! vouches for the links before it. What no receipt in the ledger knows of was not written here, and stays held back:
+//! whoever had the key could have made it, and it came in with a bundle.
+
+use crate::endorsed::Endorsed;
+use crate::error::Error;
+use crate::gateway::{Gateway, blocking};
+use crate::ledger::{Writing, until_it_holds};
+use crate::service::items::{Prepared, Written};
+use crate::tables::{RECEIPT_PLACES, RECEIPTS, receipt_id};
+use crate::views;
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use oap_identity::{Hash, ItemId, Timestamp, json, random};
+use oap_memory::chain::{self, Event, Link};
+use oap_memory::receipt::{Receipt, item_tag};
+use oap_memory::record::Status;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::sync::Arc;
+
+/// Most receipts that one transaction signs anew.
+pub const MAX_SIGNED: usize = 500;
+/// Most receipts that are looked at for one transaction.
+pub const MAX_LOOKED_AT: usize = 20_000;
+
+/// The items that are held back, and what a job that reseals them goes by.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct HeldBack {
+    /// The time of the job. All its links are dated so: who sees two of them learns nothing of how many came between.
+    pub at: Timestamp,
+    /// The items, in a random order.
+    pub items: Vec<ItemId>,
+}
+
+/// How far the receipts were signed anew.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct SignedAnew {
+    /// How many were.
+    pub signed: usize,
+    /// Where to go on; absent at the end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
+}
+
+impl Gateway {
+    /// The items that are held back, for a compromised key signed something of them and nobody vouches for it.
+    ///
+    /// # Errors
+    /// [`Error::Store`].
+    pub async fn held_back(self: &Arc<Self>) -> Result<HeldBack, Error> {
+        let gateway = self.clone();
+        let look = move || {
+            let keys = gateway.keys();
+            let endorsed = Endorsed::by(keys.document());
+            let mut items = Vec::new();
+            if !endorsed.are_all() {
+                let heads = gateway.catalog.all();
+                let held =
+                    |item| views::load(&gateway.store, item).is_ok_and(|whole| !endorsed.stands(&whole));
+                items.extend(heads.iter().filter(|head| held(head)).map(|head| head.item_id));
+            }
+            let salt: [u8; 32] = random::bytes(&*gateway.random);
+            items.sort_by_cached_key(|item: &ItemId| Hash::of(&[&salt[..], &item.to_bytes()].concat()));
+            Ok(HeldBack { at: gateway.clock.now(), items })
+        };
+        blocking(look).await
+    }
+
+    /// Gives an item that is held back a version more, which says the same and vouches for the links before it. `None`
+    /// when it is not held back.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`]; [`Error::Conflict`] when something of it was not written by this gateway.
+    pub async fn reseal_held(
+        self: &Arc<Self>,
+        item: ItemId,
+        at: Timestamp,
+    ) -> Result<Option<Written>, Error> {
+        until_it_holds(|| async {
+            let gateway = self.clone();
+            let Some(prepared) = blocking(move || gateway.prepare_vouching(item, at)).await? else {
+                return Ok(None);
+            };
+            let stored = self.commit(move |w| w.store_version(prepared, Event::Reseal).map(Some)).await?;
+            Ok(stored.into_inner())
+        })
+        .await
+    }
+
+    fn prepare_vouching(&self, item: ItemId, at: Timestamp) -> Result<Option<Prepared>, Error> {
+        let before = self.in_force(item)?;
+        let whole = views::load(&self.store, &before.head)?;
+        if Endorsed::by(self.keys().document()).stands(&whole) {
+            return Ok(None);
+        }
+        if !matches!(before.head.status, Status::Current | Status::Retracted) {
+            return Err(Error::Conflict("the item is neither current nor retracted"));
+        }
+        self.wrote(item)?;
+        let contacts = self.catalog.people();
+        let (body, _) = self.cut_anew(&before)?;
+        let at = at.min(self.clock.now());
+        let prepared = self.prepare_version_at(&before, body, Event::Reseal, &contacts, at)?;
+        // What is about to be vouched for is checked as its reader will check it.
+        let mut links: Vec<Value> =
+            whole.chain.iter().map(|link| serde_json::from_str(link)).collect::<Result<_, _>>()?;
+        links.push(serde_json::to_value(&prepared.link)?);
+        match chain::verify(&links, &self.houses()?) {
+            Ok(_) => Ok(Some(prepared)),
+            Err(_) => Err(Error::Conflict("its chain does not hold; `oap-memory doctor` says why")),
+        }
+    }
+
+    /// That this gateway wrote every link of an item that a compromised key signed.
+    ///
+    /// # Errors
+    /// [`Error::Conflict`] where it did not; [`Error::Store`].
+    pub(crate) fn wrote(&self, item: ItemId) -> Result<(), Error> {
+        let keys = self.keys();
+        for link in Endorsed::by(keys.document()).doubtful(&views::stored_links(&self.store, item)?) {
+            if !self.recorded(&link)? {
+                return Err(Error::Conflict(
+                    "a compromised key signed part of its chain, and this gateway did not: nothing says whose it is",
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the receipt of a link is in the ledger, and is of this link.
+    fn recorded(&self, link: &Link) -> Result<bool, Error> {
+        let Some(place) = self.store.get(RECEIPT_PLACES, &receipt_id(link.receipt))? else {
+            return Ok(false);
+        };
+        let Some(bytes) = self.store.get(RECEIPTS, &place)? else { return Ok(false) };
+        let receipt: Receipt = serde_json::from_slice(&bytes)?;
+        Ok(receipt.action_id.as_deref() == Some(&format!("memory.{}", link.event))
+            && receipt.output_hash == Some(link.commitment)
+            && receipt.provenance_tags_out.contains(&item_tag(link.item_id, link.commitment)))
+    }
+
+    /// Signs the receipts anew that a compromised key signed too late, from a place on: some of them.
+    ///
+    /// # Errors
+    /// [`Error::Member`] for a place that is none; [`Error::Store`].
+    pub async fn sign_receipts_anew(self: &Arc<Self>, from: Option<String>) -> Result<SignedAnew, Error> {
+        let from = from.map(|from| URL_SAFE_NO_PAD.decode(from)).transpose();
+        let from =
+            from.map_err(|_| Error::Member("from", "must be the `next` of the answer before".into()))?;
+        let gateway = self.clone();
+        let (places, next) = blocking(move || gateway.signed_too_late(from.as_deref())).await?;
+        let mut signed = 0;
+        if !places.is_empty() {
+            signed = self.commit(move |w| w.sign_anew(&places)).await?.into_inner();
+        }
+        Ok(SignedAnew { signed, next: next.map(|place| URL_SAFE_NO_PAD.encode(place)) })
+    }
+
+    /// The places of receipts whose signature does not count, and where to go on.
+    #[allow(clippy::type_complexity, reason = "two lists of one caller")]
+    fn signed_too_late(&self, from: Option<&[u8]>) -> Result<(Vec<Vec<u8>>, Option<Vec<u8>>), Error> {
+        let keys = self.keys();
+        let endorsed = Endorsed::by(keys.document());
+        let mut places = Vec::new();
+        if endorsed.are_all() {
+            return Ok((places, None));
+        }
+        for (number, pair) in self.store.scan(RECEIPTS, &[], from, false).enumerate() {
+            let (place, bytes) = pair?;
+            if number == MAX_LOOKED_AT || places.len() == MAX_SIGNED {
+                return Ok((places, Some(place)));
+            }
+            if std::str::from_utf8(&bytes).is_ok_and(|receipt| !endorsed.receipt(receipt)) {
+                places.push(place);
+            }
+        }
+        Ok((places, None))
+    }
+}
+
+impl Writing<'_, '_> {
+    fn sign_anew(&mut self, places: &[Vec<u8>]) -> Result<usize, Error> {
+        let keys = self.keys.clone();
+        let endorsed = Endorsed::by(keys.document());
+        let mut signed = 0;
+        for place in places {
+            let Some(bytes) = self.tx.get(RECEIPTS, place)? else { continue };
+            let mut receipt: Receipt = serde_json::from_slice(&bytes)?;
+            let unsigned = receipt.signed_bytes()?;
+            let own = receipt.signatures.iter().position(|one| one.by.did() == &self.gateway.principal);
+            let Some(own) = own.map(|place| receipt.signatures.remove(place)) else { continue };
+            let value = URL_SAFE_NO_PAD.decode(&own.value).unwrap_or_default();
+            // What the former key did not sign was changed from outside, and `doctor` says so.
+            let is_genuine = keys
+                .document()
+                .key(&own.by)
+                .is_some_and(|key| key.public().verify(&unsigned, &value).is_ok());
+            if !is_genuine || endorsed.counts(&own.by, receipt.timestamp) {
+                continue;
+            }
+            let others = std::mem::take(&mut receipt.signatures);
+            receipt.sign(keys.current())?;
+            receipt.signatures.extend(others);
+            self.tx.put(RECEIPTS, place, &json::canonical(&receipt)?)?;
+            signed += 1;
+        }
+        if signed > 0 {
+            // Views hold capture receipts.
+            self.owe()?;
+        }
+        Ok(signed)
+    }
+}
