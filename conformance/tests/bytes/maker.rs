@@ -302,12 +302,31 @@ async fn migrated(making: &mut Making) {
 }
 
 async fn rotated(making: &mut Making) {
+    let late = making.world.capture(&[note("Written after the theft", &["late"])]).await;
+    making.tick();
     let answer = making.world.owner("POST", "/oap/owner/keys/rotate", Some(&json!({}))).await.ok();
     assert!(answer["trust_token"].is_string());
     let admin = Signer::did_key(&[99; 32]).unwrap();
     let token = answer["trust_token"].as_str().unwrap();
     let revoke = json!({"since": "2026-05-01T12:00:08.000Z"});
-    making.world.as_agent(&admin, token, "POST", "/oap/owner/keys/key-1/revoke", Some(&revoke)).await.ok();
+    let path = "/oap/owner/keys/key-1/revoke";
+    let answer = making.world.as_agent(&admin, token, "POST", path, Some(&revoke)).await.ok();
+    let token = answer["trust_token"].as_str().unwrap();
     let did = making.world.gateway.published().did.clone();
     making.json("did-document-rotated", &did);
+    making.tick();
+    let owner = |method, path, body| making.world.as_agent(&admin, token, method, path, body);
+    let held = owner("GET", "/oap/owner/keys/held-back", None).await.ok();
+    let all = json!({});
+    owner("POST", "/oap/owner/keys/receipts", Some(&all)).await.ok();
+    assert!(held["items"].as_array().unwrap().iter().any(|item| *item == late[0]));
+    let body = json!({"item": late[0], "at": held["at"]});
+    owner("POST", "/oap/owner/keys/reseal", Some(&body)).await.ok();
+    let draft = serde_json::from_value(making.world.draft(&agent(GRANTEE))).unwrap();
+    let grant = making.world.gateway.issue(draft).await.unwrap().document().clone();
+    let token = making.world.token(&agent(GRANTEE), &grant).await;
+    let query = json!({"labels_any": ["late"]});
+    let answer = making.world.query(&agent(GRANTEE), &token, &query).await.ok();
+    oap_memory::evidence::answer(&answer, &making.world.document()).unwrap();
+    making.json("resealed", &answer["items"][0]["integrity"]);
 }
