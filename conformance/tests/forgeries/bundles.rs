@@ -119,6 +119,12 @@ fn headers(table: &mut Table) {
             line.remove("superseded");
         }
     };
+    let current = |line: &&Value| line["type"] == "header" || line["item"]["status"] == "current";
+    let mut recorded: Vec<Value> = base.iter().filter(current).cloned().collect();
+    recorded[0]["projected"] = projected.clone();
+    recorded[0]["items"] = json!(recorded.len() - 1);
+    let name = "projected, with records and nothing else";
+    table.refused(By::Owner, name, &["bundle.whole_line"], Bundle(sealed(fixture, &recorded)));
     for (name, check, kinds) in [
         ("projected, with a retracted item", "bundle.not_current", &["header", "item"][..]),
         ("projected, with grants", "bundle.projected", &["header", "grant"]),
@@ -127,6 +133,7 @@ fn headers(table: &mut Table) {
         let mut lines: Vec<Value> =
             base.iter().filter(|line| kinds.contains(&line["type"].as_str().unwrap())).cloned().collect();
         lines[0]["projected"] = projected.clone();
+        lines[0]["items"] = json!(lines.iter().filter(|line| line["type"] == "item").count());
         lines.iter_mut().for_each(bare);
         table.refused(By::Owner, name, &[check], Bundle(sealed(fixture, &lines)));
     }

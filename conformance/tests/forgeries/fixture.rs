@@ -1,6 +1,7 @@
 //! Genuine documents of one gateway, and the parties.
 
 use crate::common::*;
+use crate::reseals;
 use oap_identity::{Did, DidDocument, Hash, Signer, Timestamp, VerificationKey, json as strict};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -97,7 +98,7 @@ impl Fixture {
         let bundle = lines(&world).await;
         let retracted = bundle.iter().find(|line| line["item"]["item_id"] == ids[2]).unwrap()["item"].clone();
         let mallory = Signer::from_seed("did:web:mallory.example#key-1".parse().unwrap(), &[66; 32]).unwrap();
-        let documents = [world.document(), document(&mallory), document(&grantee)];
+        let documents = [world.document(), document(&mallory), document(&grantee), reseals::document()];
         let documents = documents.into_iter().map(|d| (d.id().clone(), Arc::new(d))).collect();
         Self {
             mallory,

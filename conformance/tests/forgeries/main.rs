@@ -8,6 +8,7 @@
 #[path = "../../../gateway/tests/common/mod.rs"]
 mod common;
 
+mod alone;
 mod answers;
 mod bundles;
 mod documents;
@@ -23,6 +24,7 @@ mod mutations;
 mod patch;
 mod portable;
 mod receipts;
+mod reseals;
 mod table;
 
 use fixture::Fixture;
@@ -38,6 +40,8 @@ async fn every_forgery_gets_its_verdict() {
     bundles::forge(&mut table);
     receipts::forge(&mut table);
     documents::forge(&mut table);
+    reseals::forge(&mut table);
+    alone::forge(&mut table);
     let mut wrong = Vec::new();
     for base in table.bases() {
         if let Err(check) = base.judge(&fixture.reader) {

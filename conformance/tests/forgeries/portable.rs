@@ -82,6 +82,8 @@ async fn write() {
     crate::bundles::forge(&mut table);
     crate::receipts::forge(&mut table);
     crate::documents::forge(&mut table);
+    crate::reseals::forge(&mut table);
+    crate::alone::forge(&mut table);
     entities::forge(&mut table).await;
     let mut made: Vec<Made> = Vec::new();
     let mut bases: BTreeMap<&str, Vec<Value>> = BTreeMap::new();
@@ -317,6 +319,13 @@ fn delegations(fixture: &Fixture, made: &mut Vec<Made>, bases: &mut BTreeMap<&'s
         let grant = signed(grant, grantee);
         push(name, By::Mallory, pair(&grant, &[&parent]));
     }
+    let mut low = parent.clone();
+    low["trust_level"] = json!(2);
+    let low = signed(low, owner);
+    let mut higher = child.clone();
+    higher["parent"] = hash(&low);
+    higher["trust_level"] = json!(3);
+    push("a higher level", By::Mallory, pair(&signed(higher, grantee), &[&low]));
     for filter in [
         "labels_any",
         "kinds",
