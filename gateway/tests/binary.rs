@@ -189,7 +189,28 @@ fn verify_takes_every_kind_of_document() {
     ] {
         assert!(text.contains(said), "{said}: {text}");
     }
-    verify(&part("nothing.json", &json!({"a": 1})), &[]).failed(2, "it is no answer");
+    verify(&part("nothing.json", &json!({"a": 1})), &[]).failed(4, "it is no answer");
+    // What cannot be a document does not hold; what cannot be read, or whose signer cannot be asked, is not judged.
+    for (name, text, why) in [
+        ("empty.json", "", "empty"),
+        ("cut.json", "{\"items\":", "not hold"),
+        ("twice.json", "{\"items\":[],\"items\":[]}", "not hold"),
+        ("nonsense.jwt", "nonsense", "not hold"),
+    ] {
+        let path = grantee.path(name);
+        std::fs::write(&path, text).unwrap();
+        verify(&path, &[]).failed(4, why);
+    }
+    verify(&grantee.path("missing.json"), &[]).failed(1, "missing.json");
+    let stranger = answer.to_string().replace(&did(&granter), "did:web:nobody.invalid");
+    let path = grantee.path("stranger.json");
+    std::fs::write(&path, stranger).unwrap();
+    verify(&path, &[]).failed(1, "nobody.invalid");
+    // Whether the grant is revoked is told where its list is given, and said to be unchecked where it is not.
+    let said = verify(&saved, &["--grant", &grant]).json();
+    assert!(unchecked(&said).contains(&"unchecked.state".to_owned()) && said["revoked"].is_null());
+    assert!(unchecked(&verify(&saved, &[]).json()).contains(&"unchecked.state".to_owned()));
+    verify(&saved, &["--status-list", &saved]).failed(2, "--grant");
     // Someone else's grant around a genuine answer.
     let other = issue(&granter, "did:web:other.example", "other.json", &["--label", "food", "--offline"]);
     let other = part("other.json", &other);

@@ -32,12 +32,28 @@ fn of_item(item: &VerifiedItem) -> Value {
     })
 }
 
-pub(super) fn answer(answer: &VerifiedAnswer, under: Option<&VerifiedTerms>) -> Value {
+/// What a status list says of a grant, and that it was asked.
+fn state(revoked: Option<bool>, unchecked: &mut Vec<Unchecked>) -> Option<String> {
+    let revoked = revoked?;
+    unchecked.retain(|what| !matches!(what, Unchecked::State(_)));
+    Some(format!(
+        "The status list says that the grant is {}.",
+        if revoked { "revoked" } else { "not revoked" }
+    ))
+}
+
+pub(super) fn answer(answer: &VerifiedAnswer, under: Option<&VerifiedTerms>, revoked: Option<bool>) -> Value {
     let said = &answer.disclosure;
+    let moved = answer.items.iter().filter(|item| item.chain.moves().next().is_some()).count();
+    let whose = match (answer.items.len(), moved) {
+        (all, 0) => format!("{all} item(s) of its own"),
+        (all, moved) => {
+            format!("{all} item(s), {moved} of which it only claims came to it from another house,")
+        }
+    };
     let mut says = vec![format!(
-        "{} disclosed {} item(s) of its own to {} on {}, under grant {}, at level {} of {}.",
+        "{} disclosed {whose} to {} on {}, under grant {}, at level {} of {}.",
         answer.discloser,
-        answer.items.len(),
         answer.grantee,
         answer.receipt.timestamp,
         said.grant_id,
@@ -49,8 +65,12 @@ pub(super) fn answer(answer: &VerifiedAnswer, under: Option<&VerifiedTerms>) -> 
         says.push(format!("The grant holds, allows this, and is signed by {}.", terms.signer()));
         unchecked.retain(|what| !matches!(what, Unchecked::Grant(_)));
         unchecked.extend(terms.unchecked.iter().cloned());
+    } else {
+        unchecked.push(Unchecked::State(said.grant_id));
     }
+    says.extend(state(revoked, &mut unchecked));
     let mut report = report("answer", says, &unchecked);
+    report["revoked"] = json!(revoked);
     report["disclosed_by"] = json!(answer.discloser);
     report["disclosed_to"] = json!(answer.grantee);
     report["at"] = json!(answer.receipt.timestamp);
@@ -64,8 +84,9 @@ pub(super) fn answer(answer: &VerifiedAnswer, under: Option<&VerifiedTerms>) -> 
 }
 
 pub(super) fn item(item: &VerifiedItem) -> Value {
+    let whose = if item.chain.moves().next().is_some() { "an item that is claimed by" } else { "an item of" };
     let says =
-        format!("{} is an item of {}; nobody says here to whom it was disclosed.", item.item_id, item.holder);
+        format!("{} is {whose} {}; nobody says here to whom it was disclosed.", item.item_id, item.holder);
     let mut unchecked = vec![Unchecked::ChainMayGoOn];
     unchecked.extend(item.outside.iter().map(|name| Unchecked::Member(name)));
     let mut report = report("item", vec![says], &unchecked);
@@ -113,13 +134,7 @@ pub(super) fn grant(terms: &VerifiedTerms, revoked: Option<bool>) -> Value {
         terms.signer()
     )];
     let mut unchecked = terms.unchecked.clone();
-    if let Some(revoked) = revoked {
-        says.push(format!(
-            "The status list says that it is {}.",
-            if revoked { "revoked" } else { "not revoked" }
-        ));
-        unchecked.retain(|what| !matches!(what, Unchecked::State(_)));
-    }
+    says.extend(state(revoked, &mut unchecked));
     let mut report = report("grant", says, &unchecked);
     report["grant_id"] = json!(grant.grant_id);
     report["grant_hash"] = json!(terms.grant.hash());

@@ -62,7 +62,7 @@ impl Trust {
                     }
                     Err(_) if self.trust_bundle => (brought.clone(), Arc::new(parse(brought)?)),
                     Err(error) => {
-                        return Err(CliError::Proof(format!(
+                        return Err(CliError::Other(format!(
                             "{error}; name its document with --did-document, or believe the bundle with --trust-bundle"
                         )));
                     }

@@ -15,6 +15,7 @@ use oap_memory::lines::whole_lines;
 use oap_memory::{deletion, receipt};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
+use std::io::ErrorKind;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
@@ -28,8 +29,10 @@ use std::path::{Path, PathBuf};
   oap-memory verify memory.bundle --trust-bundle    (with the keys that the bundle brings)
 
 An answer is what `oap-memory query --save` keeps; an item is one of its items; a bundle is what `oap-memory export`
-writes. What is printed is what was proved, what stands outside the proof, and what was not checked. Exit status 4 when
-a proof does not hold.")]
+writes. What is printed is what was proved, what stands outside the proof, and what was not checked.
+
+Exit status: 0 it holds; 4 it does not, or it is no such document (broken JSON, a member that stands twice, an empty
+file); 1 nothing was found out: a file cannot be read, or the DID document of a signer cannot be had; 2 wrong usage.")]
 pub(super) struct Verify {
     /// The document; - is standard input
     #[arg(value_name = "FILE")]
@@ -42,7 +45,7 @@ pub(super) struct Verify {
     /// The grants that a delegated grant was made from, first one first
     #[arg(long, value_name = "FILE")]
     chain: Vec<PathBuf>,
-    /// Of grants: the granter's status list, to see whether it is revoked
+    /// Of grants, and of answers with --grant: the granter's status list, to see whether the grant is revoked
     #[arg(long, value_name = "FILE")]
     status_list: Option<PathBuf>,
     /// Of encrypted bundles: your age identity
@@ -52,6 +55,20 @@ pub(super) struct Verify {
 
 fn refused(error: impl std::fmt::Display) -> CliError {
     CliError::Proof(error.to_string())
+}
+
+/// A document that the other one needs: what is no JSON is none.
+fn part(path: &Path) -> Result<Value, CliError> {
+    let document = oap_identity::json::parse(&output::read(path)?);
+    document.map_err(|e| refused(format!("{}: {e}", path.display())))
+}
+
+/// A file that cannot be read, or whose compression breaks off.
+fn unread(path: &Path, error: &std::io::Error) -> CliError {
+    match error.kind() {
+        ErrorKind::InvalidData | ErrorKind::UnexpectedEof => refused(format!("{}: {error}", path.display())),
+        _ => CliError::File(path.to_owned(), error.to_string()),
+    }
 }
 
 /// The DID that a member names.
@@ -67,9 +84,10 @@ impl Verify {
         let bytes = output::read(&self.file)?;
         let now = SystemClock.now();
         let report = if bytes.trim_ascii_start().starts_with(b"{") {
-            let document = oap_identity::json::parse(&bytes);
-            let document = document.map_err(|e| CliError::File(self.file.clone(), e.to_string()))?;
+            let document = oap_identity::json::parse(&bytes).map_err(refused)?;
             self.document(global, &document, now).await?
+        } else if bytes.trim_ascii().is_empty() {
+            return Err(refused("the document is empty"));
         } else {
             let text = String::from_utf8_lossy(&bytes).trim().to_owned();
             proved::status_list(&self.list(global, &text, now).await?)
@@ -93,13 +111,21 @@ impl Verify {
             let answer = answer.proved().and_then(|answer| answer.as_of(now)).map_err(refused)?;
             let under = match &self.grant {
                 None => None,
-                Some(path) => Some(self.terms(global, &output::read_json(path)?, now).await?),
+                Some(path) => Some(self.terms(global, &part(path)?, now).await?),
             };
             if let Some(under) = &under {
                 let items = value["items"].as_array().map(Vec::as_slice).unwrap_or_default();
                 terms::under(&answer, items, under).map_err(refused)?;
             }
-            Ok(proved::answer(&answer, under.as_ref()))
+            let revoked = match &under {
+                Some(terms) => self.revoked(global, terms, now).await?,
+                None if self.status_list.is_some() => {
+                    let why = "--status-list: an answer names its grant, and the grant its place in the list; add --grant";
+                    return Err(CliError::Usage(why.to_owned()));
+                }
+                None => None,
+            };
+            Ok(proved::answer(&answer, under.as_ref(), revoked))
         } else if has("item_id") {
             let mut known = self.known(global, signers(value)).await?;
             optional(global, &mut known, countersigners(value)).await?;
@@ -123,13 +149,13 @@ impl Verify {
             Ok(proved::receipt(&receipt.map_err(refused)?))
         } else {
             let why = "it is no answer, item, bundle, grant, receipt, Deletion Receipt, status list or DID document";
-            Err(CliError::Usage(why.to_owned()))
+            Err(refused(why))
         }
     }
 
     /// A grant with those that it was made from.
     async fn terms(&self, global: &Global, grant: &Value, now: Timestamp) -> Result<VerifiedTerms, CliError> {
-        let chain = self.chain.iter().map(|path| output::read_json(path)).collect::<Result<Vec<_>, _>>()?;
+        let chain = self.chain.iter().map(|path| part(path)).collect::<Result<Vec<_>, _>>()?;
         let mut signers: BTreeSet<Did> = named(grant, "/granter").into_iter().collect();
         signers.extend(chain.iter().filter_map(|above| named(above, "/grantee")));
         let known = self.known(global, signers).await?;
@@ -176,7 +202,7 @@ impl Verify {
     }
 
     async fn bundle(&self, global: &Global) -> Result<(), CliError> {
-        let failed = |e: std::io::Error| CliError::File(self.file.clone(), e.to_string());
+        let failed = |e| unread(&self.file, &e);
         let open = || bundle_file::open(&self.file, self.identity.as_deref()).map_err(failed);
         let header = header(open()?)?;
         let (_, known) = self.trust.documents(global, &header).await?;
@@ -224,7 +250,7 @@ impl Verify {
 
 /// Whether a file is a bundle.
 pub(super) fn is_bundle(path: &Path, identity: Option<&Path>) -> Result<bool, CliError> {
-    let failed = |e: std::io::Error| CliError::File(path.to_owned(), e.to_string());
+    let failed = |e| unread(path, &e);
     let reader = bundle_file::open(path, identity).map_err(failed)?;
     let (head, _) = bundle_file::peek(reader, 64 << 10).map_err(failed)?;
     Ok(String::from_utf8_lossy(&head).contains("\"format\":\"oap-memory-bundle/"))

@@ -16,16 +16,36 @@ pub fn explain(verified: &VerifiedItem) -> Vec<String> {
         first.actor,
         first.receipt.short()
     )];
+    let vouched = verified.chain.vouched();
+    if let Some((_, by)) = vouched.last() {
+        let links: Vec<String> = vouched.iter().map(|(seq, _)| seq.to_string()).collect();
+        lines.push(format!(
+            "A key that was compromised later signed link {}; {} vouches for that at link {by}, with a key in force.",
+            links.join(", "),
+            first.actor
+        ));
+    }
     for (seq, from, to) in verified.chain.moves() {
         lines.push(format!("At link {seq} {to} says that it came from {from}; {from} has not signed that."));
     }
     let version = links.iter().rev().find(|link| link.event.commits()).unwrap_or(last).at;
-    let corrections = links.iter().filter(|l| l.event == Event::Correct).count();
-    lines.push(match corrections {
-        0 => "It was never corrected.".to_owned(),
-        1 => format!("It was corrected once; this version is of {version}."),
-        n => format!("It was corrected {n} times; this version is of {version}."),
-    });
+    let times = |event: Event, what: &str| match links.iter().filter(|l| l.event == event).count() {
+        0 => None,
+        1 => Some(format!("{what} once")),
+        n => Some(format!("{what} {n} times")),
+    };
+    let changes = [
+        (Event::Correct, "corrected"),
+        (Event::Relabel, "relabelled"),
+        (Event::Reseal, "committed anew, with the same content,"),
+    ];
+    let changes: Vec<String> = changes.into_iter().filter_map(|(event, what)| times(event, what)).collect();
+    let never = if links.iter().any(|l| l.event == Event::Correct) { "" } else { " It was never corrected." };
+    if changes.is_empty() {
+        lines.push(never.trim().to_owned());
+    } else {
+        lines.push(format!("It was {}; this version is of {version}.{never}", changes.join(" and ")));
+    }
     lines.push(format!(
         "Its chain has {} link{}, each signed and following the one before; it is {}.",
         links.len(),
