@@ -147,6 +147,8 @@ async fn finish(
         .to_owned();
     let (method, began) = (known(request.method()), clock.now());
     let well_known = route.starts_with("/.well-known/");
+    let unread = request::Unread::of(request.body());
+    request.extensions_mut().insert(unread.clone());
     let mut response = as_request(next.run(request)).await;
     let refusal = response.extensions_mut().remove::<error::Refusal>();
     if let Some(refusal) = refusal.or_else(|| error::Refusal::of_bare(&response)) {
@@ -159,6 +161,10 @@ async fn finish(
     }
     set(&mut response, header::X_CONTENT_TYPE_OPTIONS, "nosniff");
     set(&mut response, header::CACHE_CONTROL, if well_known { "max-age=60" } else { "no-store" });
+    if unread.get() {
+        // The server closes the connection after this answer, for the rest of the body stands in the way of the next request.
+        set(&mut response, header::CONNECTION, "close");
+    }
     let millis = clock.now().millis() - began.millis();
     let status = response.status().as_u16();
     metrics::histogram!("oap_request_seconds", "route" => route.clone()).record(millis as f64 / 1000.0);

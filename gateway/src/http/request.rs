@@ -21,6 +21,8 @@ use serde_json::Value;
 use std::future::poll_fn;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The media type in and out; `application/json` is accepted.
 pub const MEDIA_TYPE: &str = "application/oap+json";
@@ -31,6 +33,20 @@ pub const MAX_ANONYMOUS_BODY: usize = 128 << 10;
 pub const MAX_IMPORT: usize = 32 << 20;
 /// Largest body that is parsed on an async worker, in bytes; larger ones are parsed beside them.
 const INLINE_JSON: usize = 64 << 10;
+
+/// Whether something of a request's body was left unread: its connection cannot serve another request.
+#[derive(Debug, Clone)]
+pub(super) struct Unread(Arc<AtomicBool>);
+
+impl Unread {
+    pub(super) fn of(body: &Body) -> Self {
+        Self(Arc::new(AtomicBool::new(!body.is_end_stream())))
+    }
+
+    pub(super) fn get(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
 
 /// Who sends a request, as far as that was checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -127,6 +143,9 @@ impl Incoming {
         let collected = tokio::time::timeout(self.app.deadlines.body, collect(body, limit, held)).await;
         seat.iter().for_each(Seat::work);
         let body = collected.map_err(|_| Error::Slow)??;
+        if let Some(unread) = self.parts.extensions.get::<Unread>() {
+            unread.0.store(false, Ordering::Relaxed);
+        }
         // It may have taken long: what the head had may have ended.
         still_owner(acts_under().as_ref(), &self.app.gateway.keys())?;
         Ok(body)

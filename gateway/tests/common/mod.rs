@@ -119,6 +119,7 @@ impl Kept {
 #[derive(Debug, Clone)]
 pub struct Answer {
     pub status: StatusCode,
+    pub connection: Option<String>,
     pub body: Value,
     pub bytes: Vec<u8>,
 }
@@ -254,9 +255,10 @@ impl World {
     pub async fn send(&self, request: Request<Body>) -> Answer {
         let response = self.router.clone().oneshot(request).await.unwrap();
         let status = response.status();
+        let connection = response.headers().get("connection").map(|v| v.to_str().unwrap().to_owned());
         let bytes = axum::body::to_bytes(response.into_body(), 1 << 30).await.unwrap().to_vec();
         let body = strict::parse(&bytes).unwrap_or(Value::Null);
-        Answer { status, body, bytes }
+        Answer { status, connection, body, bytes }
     }
 
     /// A request with these headers.

@@ -46,6 +46,8 @@ async fn no_body_is_read_before_the_credential_is_checked() {
         "/oap/owner/grants/preview",
         "/oap/owner/grants/mgr_01J00000000000000000000000/consent",
         "/oap/owner/keys/key-1/revoke",
+        "/oap/owner/keys/reseal",
+        "/oap/owner/keys/receipts",
         "/oap/owner/budgets/refill",
         "/oap/owner/contexts",
         "/oap/owner/bridges",
@@ -77,6 +79,8 @@ async fn no_body_is_read_before_the_credential_is_checked() {
             let answer = world.send(request.body(body).unwrap()).await;
             assert_eq!(answer.status.as_u16(), 401, "{path}: {}", answer.body);
             assert!(!read.load(Ordering::SeqCst), "{path} reads the body of a stranger");
+            // What is left unread ends the connection, and the answer says so.
+            assert_eq!(answer.connection.as_deref(), Some("close"), "{path}");
         }
     }
 }
@@ -94,7 +98,9 @@ async fn a_body_without_a_credential_is_small() {
         let request = Request::post("/oap/discover").header(header::CONTENT_TYPE, "application/json");
         world.send(request.body(Body::from(text)).unwrap())
     };
-    ask(padded(MAX_ANONYMOUS_BODY)).await.ok();
+    let read = ask(padded(MAX_ANONYMOUS_BODY)).await;
+    assert_eq!(read.connection, None);
+    read.ok();
     ask(padded(MAX_ANONYMOUS_BODY + 1)).await.refused(413, "too_large");
     // Of a body that says how long it is nothing is read; of one that does not, no more than the bound.
     let chunked = Body::new(Watched(Arc::default(), MAX_ANONYMOUS_BODY / 1024 + 1));
