@@ -89,8 +89,12 @@ impl GuardedWeb {
 
 /// Why, without the address that was refused or reached: the caller may be a stranger who maps our network.
 fn describe(error: reqwest::Error) -> Error {
+    let sources = std::iter::successors(std::error::Error::source(&error), |inner| inner.source());
     let why = if error.is_timeout() {
         "no answer within five seconds"
+    } else if sources.map(ToString::to_string).any(|why| why.contains("invalid peer certificate")) {
+        // rustls says which; the text is the only thing that comes through the layers between.
+        "the host's certificate is not trusted: it is expired, of another name, or of an unknown authority"
     } else if error.is_connect() {
         "the host is not reachable over https at a public address"
     } else {
