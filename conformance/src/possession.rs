@@ -6,7 +6,7 @@
 //! signed head that follows the grantee's newest receipt says how long the chain was, so that a cut tail shows.
 
 use oap_grants::SignedGrant;
-use oap_grants::evidence::admits;
+use oap_grants::evidence::{self as terms, TermsError, admits};
 use oap_grants::grant::{GrantError, UnverifiedGrant};
 use oap_identity::{Did, Documents, Hash, ItemId, Timestamp};
 use oap_memory::evidence::{self, EvidenceError, VerifiedAnswer};
@@ -22,6 +22,9 @@ pub enum Unsound {
     /// The grant's signature or shape.
     #[error("the grant: {0}")]
     Grant(#[from] GrantError),
+    /// A grant that was passed on.
+    #[error("the grant: {0}")]
+    Terms(#[from] TermsError),
     /// A grant by somebody else than the gateway's principal.
     #[error("the grant was given by {0}, and {1} answered")]
     Granter(Did, Did),
@@ -57,20 +60,32 @@ pub struct Possession {
     pub items: Vec<ItemId>,
 }
 
-/// Checks one answer under one grant.
+/// Checks one answer under one grant, with the grants that this one was made from, first one first.
 ///
 /// # Errors
 /// [`Unsound`].
 pub fn of_answer(
     answer: &Value,
     grant: &Value,
+    ancestors: &[Value],
     grantee: &Did,
     documents: &dyn Documents,
 ) -> Result<Possession, Unsound> {
     let verified = evidence::answer(answer, documents)?.proved()?;
     let (principal, at) = (verified.receipt.principal_did.clone(), verified.receipt.timestamp);
-    let signed = verify_grant(grant, &principal, documents, at)?;
+    let (signed, delegation) = if ancestors.is_empty() {
+        (verify_grant(grant, &principal, documents, at)?, Vec::new())
+    } else {
+        let terms = terms::grant(grant, ancestors, documents, at)?;
+        (terms.grant, terms.ancestors)
+    };
     let terms = signed.grant();
+    if terms.granter.principal != principal {
+        return Err(Unsound::Granter(terms.granter.principal.clone(), principal));
+    }
+    if verified.disclosure.delegation != delegation {
+        return Err(Unsound::OtherGrant);
+    }
     if terms.grantee != *grantee {
         return Err(Unsound::Grantee("the grant", terms.grantee.to_string(), grantee.clone()));
     }
@@ -120,6 +135,7 @@ pub fn of_all(
     answers: &[Value],
     audit: &[Value],
     grant: &Value,
+    ancestors: &[Value],
     grantee: &Did,
     documents: &dyn Documents,
 ) -> Result<Vec<Possession>, Unsound> {
@@ -135,7 +151,7 @@ pub fn of_all(
     let mut distinct = std::collections::BTreeSet::new();
     let mut allowed = 0;
     for answer in answers {
-        let possession = of_answer(answer, grant, grantee, documents)?;
+        let possession = of_answer(answer, grant, ancestors, grantee, documents)?;
         let hash = possession.answer.receipt.hash().map_err(|e| Unsound::Receipt(e.into()))?;
         let tags: Vec<String> = possession.answer.items.iter().filter_map(tag).collect();
         if !listed.iter().any(|(known, contained)| *known == hash && *contained == tags) {

@@ -47,7 +47,7 @@ async fn what_the_gateway_gives_is_sound() {
     let held = held().await;
     let grantee = agent(2);
     let document = held.world.document();
-    let all = of_all(&held.answers, &held.audit, &held.grant, grantee.did(), &document).unwrap();
+    let all = of_all(&held.answers, &held.audit, &held.grant, &[], grantee.did(), &document).unwrap();
     assert_eq!(all.iter().map(|p| p.items.len()).collect::<Vec<_>>(), [1, 1, 2]);
 }
 
@@ -59,7 +59,7 @@ async fn content_without_proof_is_no_possession() {
     let token = held.world.token(&grantee, &held.grant).await;
     let query = json!({"query": "tea", "integrity": "chain"});
     let answer = held.world.query(&grantee, &token, &query).await.ok();
-    let found = of_answer(&answer, &held.grant, grantee.did(), &held.world.document());
+    let found = of_answer(&answer, &held.grant, &[], grantee.did(), &held.world.document());
     assert!(
         matches!(found, Err(Unsound::Evidence(oap_memory::evidence::EvidenceError::Unproved))),
         "{found:?}"
@@ -73,7 +73,7 @@ async fn every_forgery_is_told_apart() {
     let held = held().await;
     let grantee = agent(2);
     let document = held.world.document();
-    let check = |answer: &Value| of_answer(answer, &held.grant, grantee.did(), &document);
+    let check = |answer: &Value| of_answer(answer, &held.grant, &[], grantee.did(), &document);
     let changed = |change: &dyn Fn(&mut Value)| {
         let mut answer = held.answers[0].clone();
         change(&mut answer);
@@ -173,7 +173,7 @@ async fn the_grant_must_be_the_one() {
     let (grantee, document) = (agent(2), held.world.document());
     let answer = &held.answers[2];
     let check =
-        |grant: &Value, grantee: &oap_identity::Did| of_answer(answer, grant, grantee, &document).err();
+        |grant: &Value, grantee: &oap_identity::Did| of_answer(answer, grant, &[], grantee, &document).err();
     let other = held.world.issue(&held.world.draft(&grantee)).await;
     assert!(matches!(check(&other, grantee.did()), Some(Unsound::OtherGrant)));
     assert!(matches!(check(&held.grant, agent(3).did()), Some(Unsound::Grantee("the grant", ..))));
@@ -193,7 +193,8 @@ async fn the_grant_must_be_the_one() {
 async fn the_log_must_have_the_receipts_as_they_were_given() {
     let held = held().await;
     let (grantee, document) = (agent(2), held.world.document());
-    let check = |audit: &[Value]| of_all(&held.answers, audit, &held.grant, grantee.did(), &document).err();
+    let check =
+        |audit: &[Value]| of_all(&held.answers, audit, &held.grant, &[], grantee.did(), &document).err();
     let without: Vec<Value> = held
         .audit
         .iter()
@@ -229,4 +230,47 @@ async fn the_client_asks_for_the_same_proof() {
     assert!(elsewhere.contains("another grantee"), "{elsewhere}");
     let rewritten = check(&|a| a["items"][0]["content"]["text"] = json!("Tea at five")).unwrap_err();
     assert!(rewritten.contains("not what its disclosures show"), "{rewritten}");
+}
+
+/// What was passed on is possession too, with the grants that it was made from.
+#[tokio::test]
+async fn a_delegated_grant_is_sound() {
+    let world = World::new().await;
+    world.capture(&[note("tea at nine", &["shared"])]).await;
+    let (first, second) = (agent(2), agent(3));
+    let mut draft = world.draft(&first);
+    draft["delegable"] = json!({"max_depth": 1});
+    let parent = world.issue(&draft).await;
+    let mut child = parent.clone();
+    child["grant_id"] = json!("mgr_01KQHPHXG0DS1TGWW4FJ6XZRRG");
+    child["parent"] = json!(oap_identity::Hash::of_canonical(&parent).unwrap());
+    child["grantee"] = json!(second.did());
+    for member in ["delegable", "status", "signature"] {
+        child.as_object_mut().unwrap().remove(member);
+    }
+    oap_identity::signed::sign_document(&mut child, &first).unwrap();
+    let endpoint = format!("{ORIGIN}/oap/memory/grant");
+    let hash = oap_identity::Hash::of_canonical(&child).unwrap();
+    let random = oap_identity::random::Seeded::new(77);
+    let proof = oap_grants::exchange::prove(&second, &endpoint, hash, world.now(), &random).unwrap();
+    let request = json!({"grant": child, "chain": [parent], "proof": proof});
+    let token = world.raw("POST", "/oap/memory/grant", &[], Some(&request)).await.ok();
+    let token = token["memory_grant_jwt"].as_str().unwrap().to_owned();
+    let answer = world.query(&second, &token, &json!({})).await.ok();
+    let own = |signer: &oap_identity::Signer| {
+        let key = oap_identity::VerificationKey::new(signer.kid().clone(), *signer.public());
+        oap_identity::DidDocument::new(signer.did().clone(), vec![key])
+    };
+    let documents: std::collections::BTreeMap<_, _> = [world.document(), own(&first), own(&second)]
+        .into_iter()
+        .map(|document| (document.id().clone(), std::sync::Arc::new(document)))
+        .collect();
+    let ancestors = [parent.clone()];
+    of_answer(&answer, &child, &ancestors, second.did(), &documents).unwrap();
+    assert!(of_answer(&answer, &child, &[], second.did(), &documents).is_err());
+    assert!(of_answer(&answer, &parent, &[], second.did(), &documents).is_err());
+    let mut wider = child.clone();
+    wider["max_items"] = json!(501);
+    let found = of_answer(&answer, &wider, &ancestors, second.did(), &documents);
+    assert!(matches!(found, Err(Unsound::Terms(_))), "{found:?}");
 }

@@ -36,7 +36,7 @@ async fn possession_sound(context: &Context<'_>) -> Result<(), Failed> {
     let audit = context.get_as(&session, "/oap/audit").await?;
     let audit = audit.json()["receipts"].as_array().cloned().unwrap_or_default();
     let document = context.document().await?;
-    possession::of_all(&answers, &audit, &session.grant, session.grantee.did(), &document)
+    possession::of_all(&answers, &audit, &session.grant, &[], session.grantee.did(), &document)
         .map(drop)
         .map_err(|unsound| Failed::Wrong(unsound.to_string()))
 }
