@@ -134,6 +134,8 @@ pub struct Outcome {
 
 pub fn run() -> Outcome {
     let mut outcome = Outcome::default();
+    // `conformance/rogues/checks.py` has removed a check: one verdict that changes is what it asks for.
+    let one_is_enough = std::env::var_os("OAP_REMOVED").is_some_and(|number| number != "0");
     let array = |value: &Value| value.as_array().cloned().unwrap_or_default();
     for (kind, _) in KINDS {
         let file = strict::parse(&std::fs::read(path(kind)).unwrap()).unwrap();
@@ -154,6 +156,9 @@ pub fn run() -> Outcome {
             let says = format!("{kind}/{id}: {found:?}");
             if found.is_ok() != (case["valid"] == true) {
                 outcome.verdicts.push(says);
+                if one_is_enough {
+                    return outcome;
+                }
             } else if found.err().is_some_and(|check| case["check"] != check) {
                 outcome.reasons.push(says);
             }
