@@ -57,8 +57,7 @@ impl Keys {
             members.remove("trust_token");
         }
         if revokes {
-            // The former token ended with the key.
-            answer["resealed"] = reseal(&mut global.owner().await?).await?;
+            answer["resealed"] = reseal(&mut owner).await?;
         }
         output::print(global.json, &answer, |answer| {
             let mut text = table(answer);
