@@ -13,6 +13,7 @@ pub fn forge(table: &mut Table) {
     let owner = keys.current();
     chains(table, owner);
     versions(table, owner);
+    claims(table, owner);
     receipts(table, owner);
     wholes(table, owner);
 }
@@ -133,6 +134,68 @@ fn versions(table: &mut Table, owner: &Signer) {
         &["sd_jwt.key_binding", "sd_jwt.malformed"],
         Document::Item(open_end),
     );
+}
+
+/// Changes a part of a disclosed claim, and what commits to it.
+fn within(opened: &mut Opened, parent: &str, name: &str, change: impl FnOnce(&mut Value)) {
+    let place = |opened: &Opened, name: &str| opened.disclosures.iter().position(|d| d[1] == *name).unwrap();
+    let (at, above) = (place(opened, name), place(opened, parent));
+    let (old, old_above) = (digest(&opened.disclosures[at]), digest(&opened.disclosures[above]));
+    change(&mut opened.disclosures[at]);
+    let new = digest(&opened.disclosures[at]);
+    replace(&mut opened.disclosures[above][2]["_sd"], &old, &new);
+    let new_above = digest(&opened.disclosures[above]);
+    opened.swap(&old_above, &new_above);
+}
+
+fn replace(digests: &mut Value, old: &str, new: &str) {
+    let digests = digests.as_array_mut().unwrap();
+    *digests.iter_mut().find(|digest| **digest == *old).unwrap() = json!(new);
+    digests.sort_by(|a, b| a.as_str().cmp(&b.as_str()));
+}
+
+/// Claims that are committed to and shown as they are, and are none of an item's.
+fn claims(table: &mut Table, owner: &Signer) {
+    let one = table.fixture.one.clone();
+    let shape = &["commitment.claim", "commitment.item"];
+    let kind = with(&recommitted(&one, owner, |o| o.change("kind", |d| d[2] = json!("rumour"))), |item| {
+        item["kind"] = json!("rumour");
+    });
+    table.refused(By::Owner, "a kind that is none, shown", shape, Document::Item(kind));
+    for (name, value, checks) in [
+        ("captured_at", json!("yesterday"), &shape[..]),
+        ("confidence", json!(2), &shape[..]),
+        ("source_receipt", json!("rec_01KQHPHXG0FN6AMW9YQM51XCBZ"), &["commitment.source_receipt"][..]),
+    ] {
+        let item = recommitted(&one, owner, |o| within(o, "provenance", name, |d| d[2] = value.clone()));
+        let item = with(&item, |item| item["provenance"][name] = value.clone());
+        table.refused(By::Owner, format!("{name} {value}, shown"), checks, Document::Item(item));
+    }
+    let content =
+        recommitted(&one, owner, |o| within(o, "content", "structured", |d| d[1] = json!("colour")));
+    let content = with(&content, |item| {
+        let members = item["content"].as_object_mut().unwrap();
+        let structured = members.remove("structured").unwrap();
+        members.insert("colour".into(), structured);
+    });
+    table.refused(By::Owner, "content of another member, shown", shape, Document::Item(content));
+
+    let twice = recommitted(&one, owner, |opened| {
+        let known: Vec<String> = opened.disclosures.iter().map(digest).collect();
+        let decoy = |digests: &Value| {
+            let decoy =
+                digests.as_array().unwrap().iter().find(|d| !known.iter().any(|k| **d == *k)).unwrap();
+            decoy.as_str().unwrap().to_owned()
+        };
+        let root = decoy(&json!(opened.root()));
+        let above = opened.disclosures.iter().position(|d| d[1] == "provenance").unwrap();
+        let old = digest(&opened.disclosures[above]);
+        let inner = decoy(&opened.disclosures[above][2]["_sd"]);
+        replace(&mut opened.disclosures[above][2]["_sd"], &inner, &root);
+        let new = digest(&opened.disclosures[above]);
+        opened.swap(&old, &new);
+    });
+    item(table, By::Owner, "a digest in two places", "sd_jwt.repeated_digest", twice);
 }
 
 fn receipts(table: &mut Table, owner: &Signer) {
@@ -264,6 +327,32 @@ fn wholes(table: &mut Table, owner: &Signer) {
     table.refused(By::Owner, "receipts of another", &["bundle.receipt_principal"], alien);
     let late = chain(owner, &|entry| entry["timestamp"] = json!("2027-05-01T12:00:00.000Z"));
     table.refused(By::Owner, "receipts of the future", &["bundle.future"], late);
+
+    // A grant that was passed on wider than it was.
+    let parent = with(&grant, |grant| {
+        grant["delegable"] = json!({"max_depth": 1});
+        sign(grant, owner);
+    });
+    let child = with(&parent, |grant| {
+        grant["parent"] = json!(Hash::of_canonical(&parent).unwrap());
+        grant["grant_id"] = json!("mgr_01KQHPHXG0DS1TGWW4FJ6XZRRG");
+        grant["grantee"] = json!(mallory.did());
+        grant["max_items"] = json!(501);
+        remove(grant, "", "delegable");
+        remove(grant, "", "status");
+        sign(grant, &fixture.grantee);
+    });
+    let mut header = fixture.bundle[0].clone();
+    header["items"] = json!(0);
+    let lines = [header, json!({"type": "grant", "grant": parent}), json!({"type": "grant", "grant": child})];
+    let wider = Document::Bundle(sealed(fixture, &lines));
+    table.refused(By::Mallory, "a grant that was passed on wider", &["grant.wider"], wider);
+    let garbled = with(&fixture.deletion, |receipt| {
+        let named = receipt["scope"]["items"][0].as_str().unwrap().split('@').next().unwrap().to_owned();
+        receipt["scope"]["items"][0] = json!(format!("{named}@sha256:x"));
+        sign_deletion(receipt, owner);
+    });
+    table.refused(By::Owner, "a commitment that is none", &["deletion.items"], Document::Deletion(garbled));
 
     let mut bytes = sealed(fixture, &fixture.bundle);
     let start = bytes[..bytes.len() - 1].iter().rposition(|byte| *byte == b'\n').unwrap() + 1;
