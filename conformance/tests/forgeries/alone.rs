@@ -180,6 +180,16 @@ fn claims(table: &mut Table, owner: &Signer) {
     });
     table.refused(By::Owner, "content of another member, shown", shape, Document::Item(content));
 
+    let plain = recommitted(&one, owner, |opened| {
+        let above = opened.disclosures.iter().position(|d| d[1] == "provenance").unwrap();
+        let old = digest(&opened.disclosures[above]);
+        opened.disclosures[above][2]["colour"] = json!("red");
+        let new = digest(&opened.disclosures[above]);
+        opened.swap(&old, &new);
+    });
+    let plain = with(&plain, |item| item["provenance"]["colour"] = json!("red"));
+    item(table, By::Owner, "a member in the clear beside concealed ones, shown", "form.plain", plain);
+
     let twice = recommitted(&one, owner, |opened| {
         let known: Vec<String> = opened.disclosures.iter().map(digest).collect();
         let decoy = |digests: &Value| {
@@ -347,6 +357,19 @@ fn wholes(table: &mut Table, owner: &Signer) {
     let lines = [header, json!({"type": "grant", "grant": parent}), json!({"type": "grant", "grant": child})];
     let wider = Document::Bundle(sealed(fixture, &lines));
     table.refused(By::Mallory, "a grant that was passed on wider", &["grant.wider"], wider);
+    let theirs = with(&fixture.deletion, |receipt| {
+        receipt["tool_did"] = json!(mallory.did());
+        sign_deletion(receipt, mallory);
+    });
+    let name = "another's word on the owner's memory";
+    table.refused(By::Mallory, name, &["deletion.tool"], Document::Deletion(theirs));
+    let held = with(&fixture.deletion, |receipt| {
+        receipt["scope"]["cascade"]["held"] = receipt["scope"]["cascade"]["named"].clone();
+        receipt["exceptions"] = json!([{"reason": "legal_hold", "retention_until": "2026-06-01"}]);
+        sign_deletion(receipt, owner);
+    });
+    let name = "held and destroyed, with an exception";
+    table.refused(By::Owner, name, &["deletion.cascade"], Document::Deletion(held));
     let garbled = with(&fixture.deletion, |receipt| {
         let named = receipt["scope"]["items"][0].as_str().unwrap().split('@').next().unwrap().to_owned();
         receipt["scope"]["items"][0] = json!(format!("{named}@sha256:x"));
