@@ -29,7 +29,7 @@ use `oap-memory item retract`.")]
 pub(super) struct Delete {
     /// This item, by its id or the beginning of it; may be given several times
     #[arg(long, value_name = "ID")]
-    pub(super) item: Vec<ItemPrefix>,
+    item: Vec<ItemPrefix>,
     /// Items with this label
     #[arg(long, value_parser = values::short)]
     label: Vec<String>,
@@ -43,6 +43,24 @@ pub(super) struct Delete {
     /// Write the signed Deletion Receipt to this file
     #[arg(long, value_name = "FILE", conflicts_with = "dry_run")]
     receipt: Option<PathBuf>,
+}
+
+/// Destroy items for good, as `oap-memory delete` does
+#[derive(clap::Args)]
+pub(super) struct DeleteItems {
+    /// These items, by their ids or the beginnings of them; with selectors, those of them that fit
+    #[arg(value_name = "ID")]
+    ids: Vec<ItemPrefix>,
+    #[command(flatten)]
+    delete: Delete,
+}
+
+impl DeleteItems {
+    pub(super) async fn run(self, global: &Global) -> Result<(), CliError> {
+        let Self { ids, mut delete } = self;
+        delete.item.extend(ids);
+        delete.run(global).await
+    }
 }
 
 impl Delete {

@@ -1,7 +1,7 @@
 //! `oap-memory item`
 
 use super::bulk::{Relabel, Retract};
-use super::delete::Delete;
+use super::delete::DeleteItems;
 use super::when::{self, When};
 use super::{CliError, Global, history, ids, output, values};
 use crate::client::owner::OwnerClient;
@@ -46,13 +46,7 @@ pub(super) enum Item {
     /// Take items back: out of every view at once, erased after the retention time
     Retract(Box<Retract>),
     /// Destroy items for good, as `oap-memory delete` does
-    Delete {
-        /// These items, by their ids or the beginnings of them; with selectors, those of them that fit
-        #[arg(value_name = "ID")]
-        ids: Vec<ItemPrefix>,
-        #[command(flatten)]
-        delete: Box<Delete>,
-    },
+    Delete(Box<DeleteItems>),
     /// Put a retracted item back
     Restore {
         /// The item, by its id or the beginning of it
@@ -214,10 +208,7 @@ impl Item {
         let this = match self {
             Self::Relabel(relabel) => return relabel.run(global).await,
             Self::Retract(retract) => return retract.run(global).await,
-            Self::Delete { ids, mut delete } => {
-                delete.item.extend(ids);
-                return delete.run(global).await;
-            }
+            Self::Delete(delete) => return delete.run(global).await,
             this => this,
         };
         let mut owner = global.owner().await?;
@@ -262,7 +253,7 @@ impl Item {
                 Ok(())
             }
             Self::Correct(correct) => correct.run(global, &mut owner).await,
-            Self::Relabel(_) | Self::Retract(_) | Self::Delete { .. } => Ok(()),
+            Self::Relabel(_) | Self::Retract(_) | Self::Delete(_) => Ok(()),
             Self::Restore { id } => mark(global, &mut owner, &id, "restore").await,
             Self::Reseal { ids, all } => reseal(global, &mut owner, ids, all).await,
             Self::Confirm { id } => mark(global, &mut owner, &id, "confirm").await,
