@@ -205,14 +205,16 @@ pub(super) struct Correct {
 
 impl Item {
     pub(super) async fn run(self, global: &Global) -> Result<(), CliError> {
-        let this = match self {
-            Self::Relabel(relabel) => return relabel.run(global).await,
-            Self::Retract(retract) => return retract.run(global).await,
-            Self::Delete(delete) => return delete.run(global).await,
-            this => this,
-        };
-        let mut owner = global.owner().await?;
-        match this {
+        match self {
+            Self::Relabel(relabel) => relabel.run(global).await,
+            Self::Retract(retract) => retract.run(global).await,
+            Self::Delete(delete) => delete.run(global).await,
+            other => other.run_with(global, &mut global.owner().await?).await,
+        }
+    }
+
+    async fn run_with(self, global: &Global, owner: &mut OwnerClient) -> Result<(), CliError> {
+        match self {
             Self::Add(add) => {
                 let items = add.items()?;
                 let mut written = Vec::new();
@@ -238,25 +240,26 @@ impl Item {
             Self::List(list) => {
                 let mut query = list.query();
                 if let Some(before) = &list.before {
-                    query.push(("before", ids::one(&owner, before).await?));
+                    query.push(("before", ids::one(owner, before).await?));
                 }
                 let answer = owner.call("GET", "/oap/owner/items", &query, None).await?;
                 output::print(global.json, &answer, table);
                 Ok(())
             }
             Self::Show { id, history } => {
-                let id = ids::one(&owner, &id).await?;
+                let id = ids::one(owner, &id).await?;
                 let (of, people): (&str, fn(&Value) -> String) =
                     if history { ("/history", history::people) } else { ("", show) };
                 let answer = owner.call("GET", &format!("/oap/owner/items/{id}{of}"), &[], None).await?;
                 output::print(global.json, &answer, people);
                 Ok(())
             }
-            Self::Correct(correct) => correct.run(global, &mut owner).await,
+            Self::Correct(correct) => correct.run(global, owner).await,
+            // Those ask before they open anything.
             Self::Relabel(_) | Self::Retract(_) | Self::Delete(_) => Ok(()),
-            Self::Restore { id } => mark(global, &mut owner, &id, "restore").await,
-            Self::Reseal { ids, all } => reseal(global, &mut owner, ids, all).await,
-            Self::Confirm { id } => mark(global, &mut owner, &id, "confirm").await,
+            Self::Restore { id } => mark(global, owner, &id, "restore").await,
+            Self::Reseal { ids, all } => reseal(global, owner, ids, all).await,
+            Self::Confirm { id } => mark(global, owner, &id, "confirm").await,
         }
     }
 }
