@@ -111,7 +111,8 @@ impl Gateway {
         let (first, last) = (prefix.first.to_bytes(), prefix.last.to_bytes());
         let shared = first.iter().zip(&last).take_while(|(a, b)| a == b).count();
         let mut found = Vec::new();
-        for pair in self.store.scan(TOMBSTONES, &first[..shared], Some(&first), false) {
+        for pair in self.store.scan(TOMBSTONES, first.get(..shared).unwrap_or_default(), Some(&first), false)
+        {
             let (key, _) = pair?;
             let Some(item) = key.first_chunk::<16>().map(|bytes| ItemId::from_bytes(*bytes)) else {
                 continue;

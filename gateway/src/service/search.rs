@@ -5,14 +5,14 @@ use crate::gateway::Gateway;
 use crate::service::brief::{brief, cut};
 use crate::service::selection::{Matcher, Selection};
 use oap_identity::ItemId;
-use oap_memory::Kind;
 use oap_memory::answer::MAX_QUERY;
 use oap_memory::rank::{Document, Index};
 use oap_memory::text::{Language, terms};
 use oap_memory::view::visible_text;
+use oap_memory::{Head, Kind};
 use oap_store::StoreError;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 
 /// Most items that are found, whatever is asked for.
@@ -87,13 +87,25 @@ impl Gateway {
         for (_, _, number) in ranked {
             let (Some(head), Some(text)) = (found.get(number), texts.get(number)) else { continue };
             let mut line = brief(self, head)?;
+            let shown = snippet(&self.content_of(head, text)?, &asked, language);
             if let Some(members) = line.as_object_mut() {
                 members.remove("gist");
-                members.insert("snippet".to_owned(), Value::String(snippet(text, &asked, language)));
+                members.insert("snippet".to_owned(), Value::String(shown));
             }
             items.push(line);
         }
         Ok(json!({"matched": matched, "items": items}))
+    }
+
+    /// What an item says, without its labels and subject, which stand beside it; everything where it was erased meanwhile.
+    fn content_of(&self, head: &Head, everything: &str) -> Result<String, Error> {
+        match self.owner_item(head) {
+            Ok(mut item) => {
+                Ok(visible_text(&Map::from_iter([("content".to_owned(), item["content"].take())])))
+            }
+            Err(Error::NotFound | Error::Store(StoreError::Erased)) => Ok(everything.to_owned()),
+            Err(error) => Err(error),
+        }
     }
 }
 
