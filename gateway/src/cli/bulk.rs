@@ -183,7 +183,7 @@ impl Many<'_> {
             } else {
                 "/oap/owner/items/retract"
             };
-            let answer = owner.call("POST", path, &[], Some(&body)).await.map_err(|error| {
+            let answer = owner.call("POST", path, &[], Some(&body)).await.inspect_err(|_| {
                 if !changed.is_empty() && !global.json {
                     let of = items.len();
                     eprintln!(
@@ -191,7 +191,6 @@ impl Many<'_> {
                         changed.len()
                     );
                 }
-                error
             })?;
             changed.extend(answer["changed"].as_array().cloned().unwrap_or_default());
             left += answer["left"].as_u64().unwrap_or(0);

@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 use crate::gateway::Gateway;
-use crate::service::brief::{brief, cut};
+use crate::service::brief::{MAX_GIST, brief, cut};
 use crate::service::selection::{Matcher, Selection};
 use oap_identity::ItemId;
 use oap_memory::answer::MAX_QUERY;
@@ -123,8 +123,7 @@ fn snippet(text: &str, asked: &BTreeSet<String>, language: Language) -> String {
     let at = words.iter().position(holds).unwrap_or(0);
     let from = at.saturating_sub(BEFORE);
     let shown = words.get(from..).unwrap_or_default();
-    // One word more than fits is enough to say that it goes on.
-    let shown = shown.iter().take(crate::service::brief::MAX_GIST).copied().collect::<Vec<_>>().join(" ");
+    let shown = shown.iter().take(MAX_GIST).copied().collect::<Vec<_>>().join(" ");
     if from > 0 { cut(&format!("… {shown}")) } else { cut(&shown) }
 }
 
