@@ -67,6 +67,13 @@ impl Catalog {
         self.heads.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
     }
 
+    /// The items from one id to another, at most so many.
+    #[must_use]
+    pub fn between(&self, first: ItemId, last: ItemId, most: usize) -> Vec<ItemId> {
+        let heads = self.heads.read().unwrap_or_else(PoisonError::into_inner);
+        heads.range(first..=last).take(most).map(|(item, _)| *item).collect()
+    }
+
     /// Puts a head, or takes one out; returns what was there.
     pub fn set(&self, item: ItemId, head: Option<Arc<Head>>) -> Option<Arc<Head>> {
         let mut heads = self.heads.write().unwrap_or_else(PoisonError::into_inner);

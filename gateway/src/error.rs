@@ -72,6 +72,9 @@ pub enum Error {
     /// Not there, or not to be seen: the same answer.
     #[error("nothing of that name here")]
     NotFound,
+    /// The owner's selectors select nothing: nothing is done and nothing recorded.
+    #[error("nothing matched")]
+    NothingMatched,
     /// It changed meanwhile, or cannot be done as things stand.
     #[error("{0}")]
     Conflict(&'static str),

@@ -129,6 +129,11 @@ impl Shelved {
         self.disclosed.count()
     }
 
+    /// Whether an item is among them.
+    pub(crate) fn has_disclosed(&self, item: ItemId) -> bool {
+        self.disclosed.contains(item)
+    }
+
     /// Those items.
     pub(crate) fn items(&self) -> impl Iterator<Item = ItemId> {
         self.disclosed.items()

@@ -113,6 +113,20 @@ async fn routes(world: &World) -> Vec<(&'static str, String, Value)> {
         ("POST", owner(&format!("/items/{id}/correct")), json!({"item": item, "version": 1})),
         ("POST", owner(&format!("/items/{id}/relabel")), json!({"labels": ["x"]})),
         ("POST", owner(&format!("/items/{id}/confirm")), json!({})),
+        ("POST", owner("/items/resolve"), json!({"ids": ["mem_01HX"], "erased": false})),
+        (
+            "POST",
+            owner("/items/search"),
+            json!({"text": "tea", "kinds": ["fact"], "selection": {"labels": ["x"]}, "limit": 1}),
+        ),
+        ("POST", owner("/items/select"), json!({"selection": {"items": [id]}, "current": true})),
+        (
+            "POST",
+            owner("/items/relabel"),
+            json!({"selection": {"items": [id]}, "labels": {"set": ["x"], "add": ["y"], "remove": ["z"]}}),
+        ),
+        ("POST", owner("/items/retract"), json!({"selection": {"items": [id]}})),
+        ("POST", owner("/who"), json!({"did": grantee.did(), "before": id, "limit": 1})),
         ("POST", owner("/grants"), draft.clone()),
         ("POST", owner("/grants/preview"), draft),
         ("POST", owner(&format!("/grants/{grant_id}/consent")), json!({"given": true})),
@@ -204,6 +218,7 @@ fn places() -> Vec<(&'static str, String)> {
             ("GET", "/oap/owner/items?{}=1"),
             ("GET", "/oap/owner/items/{}"),
             ("GET", "/oap/owner/items/{}/explain"),
+            ("GET", "/oap/owner/items/{}/history"),
             ("POST", "/oap/owner/items/{}/correct"),
             ("GET", "/oap/owner/grants/{}"),
             ("POST", "/oap/owner/grants/{}/revoke"),
@@ -350,6 +365,7 @@ async fn no_message_quotes_an_address_or_a_header() {
 fn paths() -> BTreeSet<String> {
     let source = include_str!("../src/http/mod.rs").split("#[cfg(test)]").next().unwrap();
     let owner = include_str!("../src/http/owner.rs");
+    let items = include_str!("../src/http/items.rs");
     let manifest = include_str!("../../manifest/src/lib.rs");
     let constant = |name: &str| {
         let line = format!("pub const {name}: &str = \"");
@@ -357,7 +373,7 @@ fn paths() -> BTreeSet<String> {
         manifest[start..].split('"').next().unwrap().to_owned()
     };
     let mut paths = BTreeSet::new();
-    for (text, prefix) in [(source, ""), (owner, "/oap/owner")] {
+    for (text, prefix) in [(source, ""), (owner, "/oap/owner"), (items, "/oap/owner")] {
         for route in text.split(".route(").skip(1) {
             let path = route.split(',').next().unwrap().trim();
             let path = match path.strip_prefix("path::") {

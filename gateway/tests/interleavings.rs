@@ -283,7 +283,7 @@ impl Play {
                     self.grants.insert(Hash::of_canonical(&written).unwrap().to_string(), written);
                 }
             }
-            Done::Owner(Err(Error::NotFound | Error::Conflict(_))) => {}
+            Done::Owner(Err(Error::NotFound | Error::NothingMatched | Error::Conflict(_))) => {}
             Done::Owner(Err(error)) => panic!("{op:?}: {error}"),
         }
     }

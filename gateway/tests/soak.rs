@@ -59,17 +59,14 @@ fn a_soak() {
     oap_gateway::tls::install();
     let home = Home::web();
     let config = home.home().join("config.toml");
-    // Everybody here has the same address.
-    let text = std::fs::read_to_string(&config).unwrap() + "\nanonymous_rpm = 10000000\n";
+    // Everybody here has the same address, and an hour of queries costs more than a grantee is given.
+    let text = std::fs::read_to_string(&config).unwrap()
+        + "\nanonymous_rpm = 10000000\nepsilon_per_grantee = 1000000.0\n";
     std::fs::write(&config, text).unwrap();
     let server = home.serve(&[]);
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let samples = runtime.block_on(run(&home, server.id(), Duration::from_secs(seconds)));
     runtime.shutdown_background();
-    println!("minute  rss MiB  descriptors  median ms  answers");
-    for (number, s) in samples.iter().enumerate() {
-        println!("{number:6}  {:7.1}  {:11}  {:9.1}  {:7}", s.rss, s.descriptors, s.median, s.answers);
-    }
     let third = samples.len() / 3;
     assert!(third > 0, "too short for three samples");
     let judge = |what: &str, of: fn(&Sample) -> f64| {
@@ -106,17 +103,21 @@ async fn run(home: &Home, server: u32, time: Duration) -> Vec<Sample> {
     let period = (time / 9).clamp(Duration::from_secs(1), Duration::from_secs(60));
     let end = Instant::now() + time;
     let mut samples = Vec::new();
+    println!("minute  rss MiB  descriptors  median ms  answers");
     while Instant::now() < end {
         sleep(period).await;
         let mut taken = std::mem::take(&mut *latencies.lock().unwrap());
         taken.sort_by(f64::total_cmp);
         let median = taken.get(taken.len() / 2).copied();
-        samples.push(Sample {
+        let s = Sample {
             rss: rss(server),
             descriptors: std::fs::read_dir(format!("/proc/{server}/fd")).unwrap().count() as f64,
             median: median.expect("an honest grantee was not answered at all"),
             answers: taken.len(),
-        });
+        };
+        let number = samples.len();
+        println!("{number:6}  {:7.1}  {:11}  {:9.1}  {:7}", s.rss, s.descriptors, s.median, s.answers);
+        samples.push(s);
     }
     samples
 }

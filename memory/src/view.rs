@@ -494,7 +494,8 @@ pub(crate) fn text<T: serde::Serialize>(value: &T) -> Result<String, JsonError> 
 }
 
 /// Everything visible as a string: text, labels, subject, structured leaves (protocol section 0).
-fn visible_text(visible: &Map<String, Value>) -> String {
+#[must_use]
+pub fn visible_text(visible: &Map<String, Value>) -> String {
     let mut text = String::new();
     for name in ["content", "labels", "subject_entity_id"] {
         if let Some(value) = visible.get(name) {

@@ -1,8 +1,9 @@
 //! `oap-memory audit`
 
 use super::when::{self, When};
-use super::{CliError, Global, output, values};
-use oap_identity::{DecisionId, Did, GrantId, ItemId};
+use super::{CliError, Global, ids, output, values};
+use crate::service::prefix::ItemPrefix;
+use oap_identity::{DecisionId, Did, GrantId};
 use serde_json::{Value, json};
 
 /// Read and verify the audit log
@@ -28,7 +29,7 @@ pub(super) struct Audit {
     grant: Option<GrantId>,
     /// Only about this item
     #[arg(long, value_name = "ID")]
-    item: Option<ItemId>,
+    item: Option<ItemPrefix>,
     /// Only of this chain: a scope, or @anonymous
     #[arg(long)]
     chain: Option<String>,
@@ -86,11 +87,15 @@ impl Audit {
             });
             return Ok(());
         }
+        let item = match &self.item {
+            Some(item) => Some(ids::one(&owner, item).await?),
+            None => None,
+        };
         let query: Vec<(&str, String)> = [
             ("since", self.since.map(|since| since.since(when::now()).to_string())),
             ("grantee", self.grantee.map(|did| did.to_string())),
             ("grant_id", self.grant.map(|id| id.to_string())),
-            ("item_id", self.item.map(|id| id.to_string())),
+            ("item_id", item),
             ("chain", self.chain),
             ("limit", Some(self.limit.to_string())),
         ]

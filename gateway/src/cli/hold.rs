@@ -1,9 +1,9 @@
 //! `oap-memory hold`
 
 use super::when::{self, When};
-use super::{CliError, Global, output, values};
+use super::{CliError, Global, ids, output, values};
 use crate::service::holds::HoldReason;
-use oap_identity::ItemId;
+use crate::service::prefix::ItemPrefix;
 use serde_json::json;
 
 /// Legal holds: the one reason for which deletion waits
@@ -18,9 +18,9 @@ states the exception.")]
 pub(super) enum Hold {
     /// Put items under a hold
     Set {
-        /// The items
+        /// The items, by their ids or the beginnings of them
         #[arg(required = true, value_name = "ITEM")]
-        items: Vec<ItemId>,
+        items: Vec<ItemPrefix>,
         /// Why
         #[arg(long, default_value = "legal_hold", value_parser = values::hold_reason())]
         reason: HoldReason,
@@ -32,9 +32,9 @@ pub(super) enum Hold {
     List,
     /// End holds now; what waited for it is erased
     Release {
-        /// The items
+        /// The items, by their ids or the beginnings of them
         #[arg(required = true, value_name = "ITEM")]
-        items: Vec<ItemId>,
+        items: Vec<ItemPrefix>,
     },
 }
 
@@ -43,8 +43,10 @@ impl Hold {
         match self {
             Self::Set { items, reason, until } => {
                 let until = until.ends(when::now());
+                let mut owner = global.owner().await?;
+                let items = ids::all(&owner, &items).await?;
                 let body = json!({"items": items, "reason": reason, "until": until});
-                let answer = global.owner().await?.call("POST", "/oap/owner/holds", &[], Some(&body)).await?;
+                let answer = owner.call("POST", "/oap/owner/holds", &[], Some(&body)).await?;
                 output::print(global.json, &answer, |_| {
                     format!("{} item(s) held until {until}", items.len())
                 });
@@ -59,9 +61,10 @@ impl Hold {
                 });
             }
             Self::Release { items } => {
-                let body = json!({"items": items});
+                let mut owner = global.owner().await?;
+                let body = json!({"items": ids::all(&owner, &items).await?});
                 let path = "/oap/owner/holds/release";
-                let answer = global.owner().await?.call("POST", path, &[], Some(&body)).await?;
+                let answer = owner.call("POST", path, &[], Some(&body)).await?;
                 output::print(global.json, &answer, |_| format!("{} hold(s) ended", items.len()));
             }
         }

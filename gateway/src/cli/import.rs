@@ -2,12 +2,13 @@
 
 use super::trust::{Known, Trust};
 use super::verify::is_bundle;
-use super::{CliError, Global, output, values};
+use super::{CliError, Global, ids, output, values};
 use crate::client::owner::OwnerClient;
 use crate::config::Config;
+use crate::service::prefix::ItemPrefix;
 use crate::transfer::{bundle_file, sources};
 use indicatif::{ProgressBar, ProgressStyle};
-use oap_identity::{Did, ItemId, ScopeId};
+use oap_identity::{Did, ScopeId};
 use oap_memory::bundle::{FORMAT, Header, Line, MAX_LINE, Reader};
 use oap_memory::import::{Format, Found, Mapping, about};
 use oap_memory::lines::whole_lines;
@@ -76,9 +77,9 @@ pub(super) struct Import {
     /// What you call the account, vault or table that it comes from: one name, one origin
     #[arg(long = "as", value_name = "NAME")]
     name: Option<String>,
-    /// Bring back what this item was, which you deleted here; may be given several times
+    /// Bring back what this item was, which you deleted here, by its id or the beginning of it; may be given several times
     #[arg(long, value_name = "ID")]
-    again: Vec<ItemId>,
+    again: Vec<ItemPrefix>,
     /// Say where everything stands that was left out
     #[arg(long, short)]
     verbose: bool,
@@ -259,6 +260,7 @@ impl Import {
             )));
         }
         let owner = Arc::new(global.owner().await?);
+        let again = ids::erased(&owner, &self.again).await?;
         let (send, mut found) = mpsc::channel::<Told>(4 * CHUNK);
         let reading = {
             let path = path.to_owned();
@@ -285,7 +287,7 @@ impl Import {
                 Told::Found(_) => false,
             };
             if may_end && chunk.is_full() {
-                let (places, body) = std::mem::take(&mut chunk).end(self);
+                let (places, body) = std::mem::take(&mut chunk).end(self, &again);
                 sending.send(places, body, report).await?;
             }
             match told {
@@ -308,7 +310,7 @@ impl Import {
             }
         }
         if !chunk.records.is_empty() {
-            let (places, body) = chunk.end(self);
+            let (places, body) = chunk.end(self, &again);
             sending.send(places, body, report).await?;
         }
         sending.finish(report).await?;
@@ -452,8 +454,8 @@ impl Chunk {
         self.records.len() >= CHUNK || self.size > CHUNK_BYTES
     }
 
-    fn end(self, import: &Import) -> (Vec<String>, Value) {
-        (self.places, json!({"records": self.records, "again": import.again, "dry_run": import.dry_run}))
+    fn end(self, import: &Import, again: &[String]) -> (Vec<String>, Value) {
+        (self.places, json!({"records": self.records, "again": again, "dry_run": import.dry_run}))
     }
 }
 

@@ -1,8 +1,11 @@
 //! `oap-memory item`
 
+use super::bulk::{Relabel, Retract};
+use super::delete::DeleteItems;
 use super::when::{self, When};
-use super::{CliError, Global, output, values};
+use super::{CliError, Global, history, ids, output, values};
 use crate::client::owner::OwnerClient;
+use crate::service::prefix::ItemPrefix;
 use oap_identity::ScopeId;
 use oap_memory::item::{Confidence, Kind, Sensitivity};
 use serde_json::{Value, json};
@@ -18,7 +21,11 @@ const BATCH: usize = 500;
   oap-memory item add --file items.jsonl
   oap-memory item list --label website
   oap-memory item correct mem_01... --text \"The site goes live on 8 June\"
-  oap-memory item retract mem_01...")]
+  oap-memory item relabel --with-label web --add website --remove web --dry-run
+  oap-memory item show mem_01... --history
+  oap-memory item retract mem_01...
+
+An item's id may be cut to its beginning, mem_ and 4 characters or more, where no other item's begins so.")]
 pub(super) enum Item {
     /// Write an item, or a file of items
     Add(Box<Add>),
@@ -26,41 +33,37 @@ pub(super) enum Item {
     List(List),
     /// Show an item with its record, chain and former versions
     Show {
-        /// The item
-        id: String,
+        /// The item, by its id or the beginning of it
+        id: ItemPrefix,
+        /// Every version with what it changed, and to whom which version was shown
+        #[arg(long)]
+        history: bool,
     },
     /// Change what an item says; what is not named stays, the former version is kept for the retention time
     Correct(Box<Correct>),
-    /// Replace an item's labels
-    Relabel {
-        /// The item
-        id: String,
-        /// The labels; none removes all
-        #[arg(long = "label", value_name = "LABEL")]
-        labels: Vec<String>,
-    },
-    /// Take an item back: out of every view at once, erased after the retention time
-    Retract {
-        /// The item
-        id: String,
-    },
+    /// Change the labels of an item, or of many
+    Relabel(Box<Relabel>),
+    /// Take items back: out of every view at once, erased after the retention time
+    Retract(Box<Retract>),
+    /// Destroy items for good, as `oap-memory delete` does
+    Delete(Box<DeleteItems>),
     /// Put a retracted item back
     Restore {
-        /// The item
-        id: String,
+        /// The item, by its id or the beginning of it
+        id: ItemPrefix,
     },
     /// Cut texts anew with the detectors and contacts of today: what they find is hidden from now on
     Reseal {
-        /// The items
-        ids: Vec<String>,
+        /// The items, by their ids or the beginnings of them
+        ids: Vec<ItemPrefix>,
         /// All current items
         #[arg(long, conflicts_with = "ids")]
         all: bool,
     },
     /// Confirm that an item is so: with confidence 1 it counts as knowledge
     Confirm {
-        /// The item
-        id: String,
+        /// The item, by its id or the beginning of it
+        id: ItemPrefix,
     },
 }
 
@@ -176,7 +179,7 @@ pub(super) struct List {
     status: String,
     /// Only older than this item
     #[arg(long, value_name = "ID")]
-    before: Option<String>,
+    before: Option<ItemPrefix>,
     /// At most so many
     #[arg(long, default_value_t = 50)]
     limit: usize,
@@ -185,10 +188,16 @@ pub(super) struct List {
 /// Change what an item says
 #[derive(clap::Args)]
 pub(super) struct Correct {
-    /// The item
-    id: String,
+    /// The item, by its id or the beginning of it
+    id: ItemPrefix,
     #[command(flatten)]
     members: Members,
+    /// With --text: the structured content stays as it is, for it still fits
+    #[arg(long, conflicts_with_all = ["structured", "no_structured"])]
+    keep_structured: bool,
+    /// Take the structured content away
+    #[arg(long, conflicts_with = "structured")]
+    no_structured: bool,
     /// Refuse if the item has another version by now
     #[arg(long, value_name = "VERSION")]
     if_version: Option<u32>,
@@ -196,16 +205,22 @@ pub(super) struct Correct {
 
 impl Item {
     pub(super) async fn run(self, global: &Global) -> Result<(), CliError> {
-        let mut owner = global.owner().await?;
-        let mut post = async |path: String, body: Value| -> Result<Value, CliError> {
-            Ok(owner.call("POST", &path, &[], Some(&body)).await?)
-        };
+        match self {
+            Self::Relabel(relabel) => relabel.run(global).await,
+            Self::Retract(retract) => retract.run(global).await,
+            Self::Delete(delete) => delete.run(global).await,
+            other => other.run_with(global, &mut global.owner().await?).await,
+        }
+    }
+
+    async fn run_with(self, global: &Global, owner: &mut OwnerClient) -> Result<(), CliError> {
         match self {
             Self::Add(add) => {
                 let items = add.items()?;
                 let mut written = Vec::new();
                 for batch in items.chunks(BATCH) {
-                    let answer = post("/oap/owner/items".to_owned(), json!({"items": batch})).await?;
+                    let body = json!({"items": batch});
+                    let answer = owner.call("POST", "/oap/owner/items", &[], Some(&body)).await?;
                     written.extend(answer["items"].as_array().cloned().unwrap_or_default());
                     if items.len() > BATCH {
                         eprintln!("{} of {} items", written.len(), items.len());
@@ -223,43 +238,79 @@ impl Item {
                 Ok(())
             }
             Self::List(list) => {
-                let answer = owner.call("GET", "/oap/owner/items", &list.query(), None).await?;
+                let mut query = list.query();
+                if let Some(before) = &list.before {
+                    query.push(("before", ids::one(owner, before).await?));
+                }
+                let answer = owner.call("GET", "/oap/owner/items", &query, None).await?;
                 output::print(global.json, &answer, table);
                 Ok(())
             }
-            Self::Show { id } => {
-                let answer = owner.call("GET", &format!("/oap/owner/items/{id}"), &[], None).await?;
-                output::print(global.json, &answer, show);
+            Self::Show { id, history } => {
+                let id = ids::one(owner, &id).await?;
+                let (of, people): (&str, fn(&Value) -> String) =
+                    if history { ("/history", history::people) } else { ("", show) };
+                let answer = owner.call("GET", &format!("/oap/owner/items/{id}{of}"), &[], None).await?;
+                output::print(global.json, &answer, people);
                 Ok(())
             }
-            Self::Correct(correct) => {
-                let mut body = json!({"item": correct.members.to_item()?});
-                if let Some(version) = correct.if_version {
-                    body["version"] = json!(version);
-                }
-                let answer = post(format!("/oap/owner/items/{}/correct", correct.id), body).await?;
-                done(global, &answer);
-                Ok(())
-            }
-            Self::Relabel { id, labels } => {
-                let body = json!({"labels": labels});
-                done(global, &post(format!("/oap/owner/items/{id}/relabel"), body).await?);
-                Ok(())
-            }
-            Self::Retract { id } => {
-                done(global, &post(format!("/oap/owner/items/{id}/retract"), json!({})).await?);
-                Ok(())
-            }
-            Self::Restore { id } => {
-                done(global, &post(format!("/oap/owner/items/{id}/restore"), json!({})).await?);
-                Ok(())
-            }
-            Self::Reseal { ids, all } => reseal(global, &mut owner, ids, all).await,
-            Self::Confirm { id } => {
-                done(global, &post(format!("/oap/owner/items/{id}/confirm"), json!({})).await?);
-                Ok(())
-            }
+            Self::Correct(correct) => correct.run(global, owner).await,
+            // Those ask before they open anything.
+            Self::Relabel(_) | Self::Retract(_) | Self::Delete(_) => Ok(()),
+            Self::Restore { id } => mark(global, owner, &id, "restore").await,
+            Self::Reseal { ids, all } => reseal(global, owner, ids, all).await,
+            Self::Confirm { id } => mark(global, owner, &id, "confirm").await,
         }
+    }
+}
+
+async fn mark(
+    global: &Global,
+    owner: &mut OwnerClient,
+    id: &ItemPrefix,
+    event: &str,
+) -> Result<(), CliError> {
+    let id = ids::one(owner, id).await?;
+    let path = format!("/oap/owner/items/{id}/{event}");
+    done(global, &owner.call("POST", &path, &[], Some(&json!({}))).await?);
+    Ok(())
+}
+
+impl Correct {
+    /// A text and a structured content say the same thing twice. One that is corrected alone leaves the other behind, and grantees would
+    /// be shown both; so the owner says what becomes of it.
+    async fn run(&self, global: &Global, owner: &mut OwnerClient) -> Result<(), CliError> {
+        let id = ids::one(owner, &self.id).await?;
+        let mut body = json!({"item": self.members.to_item()?});
+        if self.no_structured {
+            body["item"]["content"]["structured"] = Value::Null;
+        }
+        let (text, structured) = (self.members.text.is_some(), self.members.structured.is_some());
+        let mut version = self.if_version.map(u64::from);
+        if text != structured && !self.keep_structured && !self.no_structured {
+            let shown = owner.call("GET", &format!("/oap/owner/items/{id}"), &[], None).await?;
+            let content = &shown["item"]["content"];
+            if text && content["structured"].is_object() {
+                return Err(CliError::Usage(format!(
+                    "the item has structured content, which --text would leave as it is: {}\ncorrect it too with \
+                     --structured JSON, take it away with --no-structured, or say --keep-structured if it still fits",
+                    output::short(&content["structured"].to_string(), 200)
+                )));
+            }
+            if structured && content["text"].is_string() && !global.json {
+                eprintln!(
+                    "oap-memory: the text stays as it was; correct it with --text if it does not fit any more"
+                );
+            }
+            // What was looked at is what is corrected.
+            version = version.or(shown["item"]["version"].as_u64());
+        }
+        if let Some(version) = version {
+            body["version"] = json!(version);
+        }
+        let path = format!("/oap/owner/items/{id}/correct");
+        done(global, &owner.call("POST", &path, &[], Some(&body)).await?);
+        Ok(())
     }
 }
 
@@ -269,7 +320,7 @@ const PAGE: usize = 500;
 async fn reseal(
     global: &Global,
     owner: &mut OwnerClient,
-    ids: Vec<String>,
+    ids: Vec<ItemPrefix>,
     all: bool,
 ) -> Result<(), CliError> {
     if ids.is_empty() && !all {
@@ -280,6 +331,7 @@ async fn reseal(
         (ids.len(), reseal_all(owner, ids).await?)
     } else {
         let mut resealed = Vec::new();
+        let ids = ids::all(owner, &ids).await?;
         for id in &ids {
             let path = format!("/oap/owner/items/{id}/reseal");
             if !owner.call("POST", &path, &[], Some(&json!({}))).await?["resealed"].is_null() {
@@ -382,7 +434,6 @@ impl List {
             ("scope", self.scope.as_ref().map(ToString::to_string)),
             ("subject", self.subject.clone()),
             ("status", Some(self.status.clone())),
-            ("before", self.before.clone()),
             ("limit", Some(self.limit.to_string())),
         ]
         .into_iter()
@@ -391,7 +442,7 @@ impl List {
     }
 }
 
-fn done(global: &Global, written: &Value) {
+pub(super) fn done(global: &Global, written: &Value) {
     output::print(global.json, written, |w| {
         format!("{} version {}", output::text(w, "/item_id"), output::text(w, "/version"))
     });

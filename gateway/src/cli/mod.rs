@@ -3,6 +3,7 @@
 mod audit;
 mod backup;
 mod budget;
+mod bulk;
 mod clock;
 mod config;
 mod conformance;
@@ -11,7 +12,9 @@ mod demo;
 mod export;
 mod gates;
 mod grant;
+mod history;
 mod hold;
+mod ids;
 mod import;
 mod init;
 mod item;
@@ -21,6 +24,8 @@ mod probe;
 mod profile;
 mod proved;
 mod query;
+mod search;
+mod selectors;
 mod serve;
 mod trust;
 mod unlock;
@@ -28,6 +33,7 @@ mod usage;
 mod values;
 mod verify;
 mod when;
+mod who;
 
 use crate::client::ClientError;
 use crate::client::owner::{Caller, OwnerClient};
@@ -96,6 +102,10 @@ enum Command {
     /// Write, read and correct memory items
     #[command(subcommand)]
     Item(item::Item),
+    /// Search your own memory
+    Search(search::Search),
+    /// Show what somebody was granted, and everything that they were ever shown
+    Who(who::Who),
     /// Preview, issue and revoke grants
     #[command(subcommand)]
     Grant(grant::Grant),
@@ -130,7 +140,7 @@ enum Command {
     /// Bring memory in: a bundle, or another vendor's export
     Import(Box<import::Import>),
     /// Destroy memory for good
-    Delete(delete::Delete),
+    Delete(Box<delete::Delete>),
     /// Legal holds: the one reason for which deletion waits
     #[command(subcommand)]
     Hold(hold::Hold),
@@ -308,6 +318,8 @@ async fn run(cli: Cli) -> Result<(), CliError> {
         Command::Unlock(command) => command.run(&global).await,
         Command::Lock(command) => command.run(&global).await,
         Command::Item(command) => command.run(&global).await,
+        Command::Search(command) => command.run(&global).await,
+        Command::Who(command) => command.run(&global).await,
         Command::Grant(command) => command.run(&global).await,
         Command::Query(command) => command.run(&global).await,
         Command::Verify(command) => command.run(&global).await,

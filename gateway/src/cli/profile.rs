@@ -1,7 +1,7 @@
 //! `oap-memory profile`
 
-use super::{CliError, Global, output, values};
-use oap_identity::ItemId;
+use super::{CliError, Global, ids, output, values};
+use crate::service::prefix::ItemPrefix;
 use oap_memory::{Profile as Document, TrustLevel};
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -32,8 +32,8 @@ pub(super) enum Profile {
     },
     /// Show what each rule does to an item
     Explain {
-        /// The item
-        item: ItemId,
+        /// The item, by its id or the beginning of it
+        item: ItemPrefix,
         /// The profile
         #[arg(long, default_value = "memory.v1", value_parser = values::ProfileName)]
         profile: String,
@@ -76,8 +76,10 @@ impl Profile {
             }
             Self::Explain { item, profile, level } => {
                 let query = [("profile", profile), ("level", level.get().to_string())];
+                let mut owner = global.owner().await?;
+                let item = ids::one(&owner, &item).await?;
                 let path = format!("/oap/owner/items/{item}/explain");
-                let answer = global.owner().await?.call("GET", &path, &query, None).await?;
+                let answer = owner.call("GET", &path, &query, None).await?;
                 output::print(global.json, &answer, |a| {
                     let rules = a["rules"].as_array().cloned().unwrap_or_default();
                     let row = |r: &Value| ["/level", "/rule", "/effect"].map(|m| output::text(r, m)).to_vec();

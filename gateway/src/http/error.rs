@@ -85,7 +85,7 @@ const fn status_and_code(error: &Error) -> (StatusCode, &'static str) {
         Error::Permission(_) | Error::Refused(..) | Error::Judged(_) => {
             (StatusCode::FORBIDDEN, "policy_block")
         }
-        Error::NotFound => (StatusCode::NOT_FOUND, "not_found"),
+        Error::NotFound | Error::NothingMatched => (StatusCode::NOT_FOUND, "not_found"),
         Error::Conflict(_) => (StatusCode::CONFLICT, "conflict"),
         Error::RateLimited => (StatusCode::TOO_MANY_REQUESTS, "rate_limited"),
         Error::Slow => (StatusCode::REQUEST_TIMEOUT, "invalid_input"),

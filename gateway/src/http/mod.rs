@@ -7,6 +7,7 @@ pub mod error;
 pub mod exchange;
 pub mod forwarded;
 pub mod invoke;
+mod items;
 pub mod owner;
 pub mod request;
 

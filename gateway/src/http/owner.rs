@@ -71,6 +71,7 @@ pub fn routes() -> Router<App> {
         .route("/audit/memorization", post(audit_memorization))
         .route("/audit/chains", get(list_chains))
         .route("/audit/verify", get(verify_audit))
+        .merge(super::items::routes())
 }
 
 fn item_id(text: &str) -> Result<ItemId, Error> {

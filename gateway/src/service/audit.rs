@@ -316,7 +316,7 @@ impl Gateway {
         })
     }
 
-    fn receipt_at(&self, place: &[u8]) -> Result<Receipt, Error> {
+    pub(crate) fn receipt_at(&self, place: &[u8]) -> Result<Receipt, Error> {
         let bytes = self.store.get(RECEIPTS, place)?.ok_or(Error::NotFound)?;
         Ok(serde_json::from_slice(&bytes)?)
     }

@@ -3,8 +3,9 @@
 use crate::error::Error;
 use crate::gateway::Gateway;
 use crate::ledger::chain_of;
-use crate::service::doomed::{Doomed, Tagged};
+use crate::service::doomed::Doomed;
 use crate::service::holds::{Hold, HoldReason};
+use crate::service::selection::Tagged;
 use crate::tables;
 use oap_identity::{DeletionId, Hash, ItemId, ScopeId, Timestamp};
 use oap_memory::Head;
@@ -19,36 +20,8 @@ use std::sync::Arc;
 /// Most items that one deletion erases or sets aside under a hold, what follows them included; the report says how many remain.
 pub const MAX_DELETED: usize = 10_000;
 
-/// What to delete: every item that one of the lists names, or all.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct DeleteRequest {
-    /// These items.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub items: Vec<ItemId>,
-    /// Items with one of these labels.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub labels: Vec<String>,
-    /// Items about one of these subjects.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub subjects: Vec<String>,
-    /// Items of one of these scopes.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub scopes: Vec<ScopeId>,
-    /// Items with one of these provenance tags: `<member>=<value>` of their provenance, such as
-    /// `imported_from=chatgpt`, or `<item_id>@<commitment>` as receipts name them.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub provenance_tags: Vec<String>,
-    /// Items captured at or after this time; with other conditions, of those only.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub captured_after: Option<Timestamp>,
-    /// Items captured before this time; with other conditions, of those only.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub captured_before: Option<Timestamp>,
-    /// Everything.
-    #[serde(default)]
-    pub all: bool,
-}
+/// What to delete.
+pub use crate::service::selection::Selection as DeleteRequest;
 
 /// What a deletion did.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -82,24 +55,23 @@ impl Gateway {
     /// Erases items and everything that was made from them. When this returns their keys are overwritten.
     ///
     /// What is erased is selected in the transaction that erases it; an item that another deletion took meanwhile counts as gone.
+    /// A deletion of items that are gone is recorded and says so, so that one that is sent twice is answered twice.
     ///
     /// # Errors
-    /// [`Error::Member`] for a request that names nothing.
+    /// [`Error::Member`] for a request that names nothing; [`Error::NothingMatched`] where nothing is selected and no named item is
+    /// gone: nothing is signed or recorded then.
     pub async fn delete(self: &Arc<Self>, request: DeleteRequest) -> Result<Deleted, Error> {
         let received = self.clock.now();
-        check(&request)?;
-        let tagged = if request.provenance_tags.is_empty() {
-            Tagged::default()
-        } else {
-            let (gateway, request) = (self.clone(), request.clone());
-            let looked = tokio::task::spawn_blocking(move || Tagged::look(&gateway, &request));
-            looked.await.map_err(|_| Error::Corrupt("looking for tags failed".into()))?
-        };
+        request.check()?;
+        let tagged = Tagged::look(self, &request).await?;
         let gateway = self.clone();
         let stored = self
             .commit(move |w| {
                 w.tx.use_reserve();
                 let doomed = w.doomed(&request, &tagged)?;
+                if doomed.is_empty() {
+                    return Err(Error::NothingMatched);
+                }
                 let mut by_scope: BTreeSet<ScopeId> = BTreeSet::new();
                 let mut gone = Vec::with_capacity(doomed.order.len());
                 for item in &doomed.order {
@@ -146,7 +118,7 @@ impl Gateway {
     }
 
     /// The active grants that admit one of the items.
-    fn shrunk(&self, heads: &[Arc<Head>]) -> Vec<oap_identity::GrantId> {
+    pub(crate) fn shrunk(&self, heads: &[Arc<Head>]) -> Vec<oap_identity::GrantId> {
         let now = self.clock.now();
         let keys = self.keys();
         self.shelf
@@ -163,17 +135,6 @@ impl Gateway {
             .map(|record| record.grant.grant().grant_id)
             .collect()
     }
-}
-
-fn check(request: &DeleteRequest) -> Result<(), Error> {
-    if request.is_unnamed() && !request.is_timed() && !request.all {
-        let fix = "name items, labels, subjects, scopes, provenance tags or times, or say all";
-        return Err(Error::Member("items", fix.into()));
-    }
-    if request.captured_after.zip(request.captured_before).is_some_and(|(after, before)| before <= after) {
-        return Err(Error::Member("captured_before", "must be later than captured_after".into()));
-    }
-    Ok(())
 }
 
 /// What was destroyed, with what followed, signed.

@@ -4,40 +4,19 @@
 //! those before it in the order of commits did, and what it erases is there when it erases it.
 
 use crate::error::Error;
-use crate::gateway::Gateway;
 use crate::ledger::Writing;
 use crate::service::deletion::{DeleteRequest, MAX_DELETED};
 use crate::service::holds::Hold;
-use crate::service::items::whole;
-use crate::tables::{self, HEADS, VERSIONS, decode, entry};
+use crate::service::selection::{Matcher, Tagged};
+use crate::tables::{HEADS, decode};
 use oap_identity::ItemId;
 use oap_memory::Head;
-use oap_memory::commitment::Committed;
-use oap_memory::receipt::item_tag;
 use oap_store::StoreError;
-use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// Heads by item.
 pub(crate) type Heads = BTreeMap<ItemId, Arc<Head>>;
-
-/// Which versions have a wanted provenance tag. Opening every version takes long, so it is done before the transaction, which opens
-/// those alone that are newer.
-#[derive(Debug, Default)]
-pub(crate) struct Tagged(BTreeMap<ItemId, (u32, bool)>);
-
-impl Tagged {
-    /// Looks at every item.
-    pub(crate) fn look(gateway: &Gateway, request: &DeleteRequest) -> Self {
-        let look = |head: Arc<Head>| {
-            let version = tables::version(&gateway.store, head.item_id, head.version_seq).ok()?;
-            let tagged = is_tagged(head.item_id, &version, &request.provenance_tags);
-            Some((head.item_id, (head.version_seq, tagged)))
-        };
-        Self(gateway.catalog.all().into_iter().filter_map(look).collect())
-    }
-}
 
 /// What one deletion does.
 #[derive(Debug, Default)]
@@ -57,6 +36,13 @@ pub(crate) struct Doomed {
     pub(crate) remaining: usize,
     /// The heads of all that is erased or held.
     pub(crate) heads: Vec<Arc<Head>>,
+}
+
+impl Doomed {
+    /// Whether nothing is selected, and no named item is gone.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.order.is_empty() && self.held.is_empty() && self.not_found.is_empty()
+    }
 }
 
 impl Writing<'_, '_> {
@@ -87,19 +73,15 @@ impl Writing<'_, '_> {
     pub(crate) fn doomed(&self, request: &DeleteRequest, tagged: &Tagged) -> Result<Doomed, Error> {
         let heads = self.heads()?;
         let holds = self.holds()?;
-        let named: BTreeSet<ItemId> = request.items.iter().copied().collect();
+        let matcher = Matcher::new(request);
         let mut chosen = BTreeSet::new();
         for head in heads.values() {
-            if request.selects(head, &named)
-                || (request.may_tag(head) && self.has_tag(head, request, tagged)?)
-            {
+            if self.selects(head, &matcher, tagged)? {
                 chosen.insert(head.item_id);
             }
         }
-        let mut doomed = Doomed {
-            not_found: named.into_iter().filter(|item| !heads.contains_key(item)).collect(),
-            ..Doomed::default()
-        };
+        let gone = matcher.items().iter().filter(|item| !heads.contains_key(item));
+        let mut doomed = Doomed { not_found: gone.copied().collect(), ..Doomed::default() };
         let mut work = 0;
         for item in sources_last(&chosen, &heads) {
             let hold = holds.get(&item);
@@ -120,52 +102,6 @@ impl Writing<'_, '_> {
             }
         }
         Ok(doomed)
-    }
-
-    fn has_tag(&self, head: &Head, request: &DeleteRequest, tagged: &Tagged) -> Result<bool, Error> {
-        match tagged.0.get(&head.item_id) {
-            Some((seq, is)) if *seq == head.version_seq => Ok(*is),
-            _ => {
-                let bytes = self.tx.get(VERSIONS, &entry(head.item_id, head.version_seq))?;
-                let Some(bytes) = bytes else { return Ok(false) };
-                Ok(is_tagged(head.item_id, &decode(&bytes)?, &request.provenance_tags))
-            }
-        }
-    }
-}
-
-impl DeleteRequest {
-    /// Whether nothing but times, or everything, is asked for.
-    pub(crate) fn is_unnamed(&self) -> bool {
-        self.items.is_empty()
-            && self.labels.is_empty()
-            && self.subjects.is_empty()
-            && self.scopes.is_empty()
-            && self.provenance_tags.is_empty()
-    }
-
-    /// Whether times are asked for.
-    pub(crate) const fn is_timed(&self) -> bool {
-        self.captured_after.is_some() || self.captured_before.is_some()
-    }
-
-    fn fits_times(&self, head: &Head) -> bool {
-        self.captured_after.is_none_or(|after| head.captured_at >= after)
-            && self.captured_before.is_none_or(|before| head.captured_at < before)
-    }
-
-    fn selects(&self, head: &Head, named: &BTreeSet<ItemId>) -> bool {
-        self.fits_times(head)
-            && (self.all
-                || (self.is_unnamed() && self.is_timed())
-                || named.contains(&head.item_id)
-                || head.labels.iter().any(|label| self.labels.contains(label))
-                || head.subject_entity_id.as_ref().is_some_and(|s| self.subjects.contains(s))
-                || self.scopes.contains(&head.scope_id))
-    }
-
-    fn may_tag(&self, head: &Head) -> bool {
-        !self.provenance_tags.is_empty() && self.fits_times(head)
     }
 }
 
@@ -192,25 +128,8 @@ pub(crate) fn sources_last(chosen: &BTreeSet<ItemId>, heads: &Heads) -> Vec<Item
     order
 }
 
-/// Whether a version has one of these provenance tags.
-fn is_tagged(id: ItemId, version: &Committed, tags: &[String]) -> bool {
-    let own = item_tag(id, version.commitment());
-    let Ok(item) = whole(version) else { return false };
-    let provenance = item.get("provenance");
-    tags.iter().any(|tag| {
-        *tag == own
-            || tag.split_once('=').is_some_and(|(member, value)| {
-                match provenance.and_then(|p| p.get(member)) {
-                    Some(Value::String(text)) => text == value,
-                    Some(other) => serde_json::from_str::<Value>(value).is_ok_and(|value| value == *other),
-                    None => false,
-                }
-            })
-    })
-}
-
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use oap_identity::{Clock, Timestamp};
     use oap_memory::item::{Body, Defaults};
@@ -229,17 +148,25 @@ mod tests {
         ItemId::from_bytes([n; 16])
     }
 
-    fn heads(made: &[(u8, &[u8])]) -> Heads {
+    /// A head of an item.
+    pub(crate) fn head(n: u8, sources: &[u8], labels: &[&str], subject: Option<&str>, seconds: i64) -> Head {
         let principal = "did:web:user.example".parse().unwrap();
         let scope = "personal".parse().unwrap();
         let defaults = Defaults { principal: &principal, scope: &scope, now: Epoch.now() };
-        let head = |(n, sources): &(u8, &[u8])| {
-            let sources: Vec<ItemId> = sources.iter().map(|n| id(*n)).collect();
-            let item = json!({"kind": "fact", "content": {"text": "x"}, "derived_from": sources});
-            let body = Body::parse(&item, &defaults).unwrap();
-            (id(*n), Arc::new(Head::new(id(*n), &body, Meta::owner(principal.clone(), false))))
-        };
-        made.iter().map(head).collect()
+        let sources: Vec<ItemId> = sources.iter().map(|n| id(*n)).collect();
+        let mut item = json!({
+            "kind": "fact", "content": {"text": "x"}, "derived_from": sources, "labels": labels,
+            "provenance": {"captured_at": Timestamp::from_seconds(seconds)},
+        });
+        if let Some(subject) = subject {
+            item["subject_entity_id"] = json!(subject);
+        }
+        let body = Body::parse(&item, &defaults).unwrap();
+        Head::new(id(n), &body, Meta::owner(principal.clone(), false))
+    }
+
+    fn heads(made: &[(u8, &[u8])]) -> Heads {
+        made.iter().map(|(n, sources)| (id(*n), Arc::new(head(*n, sources, &[], None, 0)))).collect()
     }
 
     fn order(chosen: &[u8], made: &[(u8, &[u8])]) -> Vec<ItemId> {

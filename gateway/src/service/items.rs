@@ -206,40 +206,7 @@ impl Gateway {
     /// # Errors
     /// [`Error::NotFound`]; [`Error::Conflict`] when the item is not in a state for it.
     pub async fn mark(self: &Arc<Self>, item: ItemId, event: Event) -> Result<Written, Error> {
-        let stored = self
-            .commit(move |w| {
-                let (slot, before) = tables::head(w.tx, item)?;
-                let mut head = before.clone();
-                match (event, head.status) {
-                    (Event::Retract, Status::Current) => {
-                        head.status = Status::Retracted;
-                        head.ended_at = Some(w.now);
-                    }
-                    (Event::Restore, Status::Retracted)
-                        if w.hold_of(item)?.is_some_and(|hold| hold.erase_after) =>
-                    {
-                        return Err(Error::Conflict(
-                            "its deletion was asked for: it is erased when its hold ends",
-                        ));
-                    }
-                    (Event::Restore, Status::Retracted) => {
-                        head.status = Status::Current;
-                        head.ended_at = None;
-                    }
-                    (Event::Confirm, Status::Current) => {
-                        head.meta.human_verified = true;
-                        head.meta.needs_verification = false;
-                    }
-                    _ => return Err(Error::Conflict("the item is not in a state for this")),
-                }
-                let last = w.last_link(&head)?;
-                let written = w.append_link(&mut head, &last, event, last.commitment)?;
-                w.tx.put_in(slot, HEADS, &item.to_bytes(), &encode(&head)?)?;
-                w.announce(item, Some(Arc::new(head)));
-                Ok(written)
-            })
-            .await?;
-        Ok(stored.into_inner())
+        Ok(self.commit(move |w| w.mark(item, event)).await?.into_inner())
     }
 
     /// An item as its owner sees it: wire form, record, chain.
@@ -550,6 +517,39 @@ impl Writing<'_, '_> {
         self.tx.put_in(slot, HEADS, &head.item_id.to_bytes(), &encode(&head)?)?;
         self.announce(head.item_id, Some(Arc::new(head)));
         Ok(())
+    }
+
+    /// Appends a link without a new version: `retract`, `restore` or `confirm`.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`]; [`Error::Conflict`] when the item is not in a state for it.
+    pub(crate) fn mark(&mut self, item: ItemId, event: Event) -> Result<Written, Error> {
+        let (slot, mut head) = tables::head(self.tx, item)?;
+        match (event, head.status) {
+            (Event::Retract, Status::Current) => {
+                head.status = Status::Retracted;
+                head.ended_at = Some(self.now);
+            }
+            (Event::Restore, Status::Retracted)
+                if self.hold_of(item)?.is_some_and(|hold| hold.erase_after) =>
+            {
+                return Err(Error::Conflict("its deletion was asked for: it is erased when its hold ends"));
+            }
+            (Event::Restore, Status::Retracted) => {
+                head.status = Status::Current;
+                head.ended_at = None;
+            }
+            (Event::Confirm, Status::Current) => {
+                head.meta.human_verified = true;
+                head.meta.needs_verification = false;
+            }
+            _ => return Err(Error::Conflict("the item is not in a state for this")),
+        }
+        let last = self.last_link(&head)?;
+        let written = self.append_link(&mut head, &last, event, last.commitment)?;
+        self.tx.put_in(slot, HEADS, &item.to_bytes(), &encode(&head)?)?;
+        self.announce(item, Some(Arc::new(head)));
+        Ok(written)
     }
 
     /// Appends a link and its receipt, and counts it in the head.

@@ -1,0 +1,57 @@
+//! `oap-memory search`
+
+use super::selectors::{Selectors, short_line};
+use super::{CliError, Global, output, values};
+use oap_memory::Kind;
+use serde_json::json;
+
+/// Search your own memory
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  oap-memory search \"meeting times\"
+  oap-memory search budget --label website --since 2025-01-01
+  oap-memory search tea --kind preference --kind fact --limit 5 --json
+
+The best match comes first, of equals the newest. Everything is searched in the clear, as you hold it; nothing is recorded.
+Different selectors intersect; the same one given twice is either.")]
+pub(super) struct Search {
+    /// The words
+    text: String,
+    /// Only of this kind; may be given several times
+    #[arg(long, value_parser = values::kind())]
+    kind: Vec<Kind>,
+    /// Only with this label
+    #[arg(long, value_parser = values::short)]
+    label: Vec<String>,
+    #[command(flatten)]
+    selectors: Selectors,
+    /// At most so many
+    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    limit: u16,
+}
+
+impl Search {
+    pub(super) async fn run(self, global: &Global) -> Result<(), CliError> {
+        if self.text.trim().is_empty() {
+            return Err(CliError::Usage("TEXT: say at least one word".to_owned()));
+        }
+        let mut body = json!({"text": self.text, "kinds": self.kind, "limit": self.limit});
+        if !(self.label.is_empty() && self.selectors.is_empty()) {
+            body["selection"] = self.selectors.selection(&[], &self.label, false)?;
+        }
+        let mut owner = global.owner().await?;
+        let answer = owner.call("POST", "/oap/owner/items/search", &[], Some(&body)).await?;
+        output::print(global.json, &answer, |a| {
+            let lines: Vec<String> = a["items"].as_array().into_iter().flatten().map(short_line).collect();
+            let (shown, matched) = (lines.len() as u64, a["matched"].as_u64().unwrap_or(0));
+            match matched {
+                0 => "nothing found".to_owned(),
+                _ if matched > shown => {
+                    format!("{}\n{shown} of {matched}; --limit shows more", lines.join("\n"))
+                }
+                _ => lines.join("\n"),
+            }
+        });
+        Ok(())
+    }
+}

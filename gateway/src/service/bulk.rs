@@ -1,0 +1,206 @@
+//! The same change of many items: as few transactions as can be, each all or none.
+//!
+//! A call names at most [`MAX_BULK`] items, which is one transaction. Beyond that the caller goes on with the next; one that is stopped
+//! between two calls is taken up by asking for the same again, for an item that is already as it should be is left alone.
+
+use crate::error::Error;
+use crate::gateway::{Gateway, blocking};
+use crate::ledger::until_it_holds;
+use crate::service::items::{MAX_BATCH, Prepared, merge, whole};
+use crate::service::selection::{Matcher, Selection, Tagged};
+use crate::tables;
+use oap_identity::ItemId;
+use oap_memory::chain::Event;
+use oap_memory::record::Status;
+use oap_store::StoreError;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// Most items of one bulk change.
+pub const MAX_BULK: usize = MAX_BATCH;
+
+/// Which labels items get.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NewLabels {
+    /// These, in place of those that are there; none removes all.
+    #[serde(default)]
+    pub set: Option<Vec<String>>,
+    /// These too.
+    #[serde(default)]
+    pub add: Vec<String>,
+    /// Without these.
+    #[serde(default)]
+    pub remove: Vec<String>,
+}
+
+impl NewLabels {
+    /// The labels of an item that has these, sorted.
+    fn of(&self, labels: &[String]) -> Vec<String> {
+        let mut new: BTreeSet<&String> = self.set.as_deref().unwrap_or(labels).iter().collect();
+        new.extend(&self.add);
+        new.retain(|label| !self.remove.contains(label));
+        new.into_iter().cloned().collect()
+    }
+
+    fn check(&self) -> Result<(), Error> {
+        if self.set.is_none() && self.add.is_empty() && self.remove.is_empty() {
+            return Err(Error::Member("labels", "name what to set, add or remove".into()));
+        }
+        Ok(())
+    }
+}
+
+/// A relabelling of many items.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BulkRelabel {
+    /// Which items: 1 to [`MAX_BULK`] by id, of those the ones that still fit the other selectors.
+    pub selection: Selection,
+    /// Their labels.
+    pub labels: NewLabels,
+}
+
+/// A retraction of many items.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BulkRetract {
+    /// Which items: 1 to [`MAX_BULK`] by id, of those the ones that still fit the other selectors.
+    pub selection: Selection,
+}
+
+/// What a bulk change did.
+#[derive(Debug, Clone, Serialize)]
+pub struct Changed {
+    /// The items that have another version or state now.
+    pub changed: Vec<ItemId>,
+    /// How many of the named ones were left alone: as they should be already, not current, or not selected any more.
+    pub left: usize,
+}
+
+impl Changed {
+    fn of(named: &Selection, changed: Vec<ItemId>) -> Self {
+        let named: BTreeSet<&ItemId> = named.items.iter().collect();
+        Self { left: named.len().saturating_sub(changed.len()), changed }
+    }
+}
+
+fn check(selection: &Selection) -> Result<(), Error> {
+    selection.check()?;
+    if selection.items.is_empty() || selection.items.len() > MAX_BULK {
+        return Err(Error::Member("selection.items", format!("must be 1 to {MAX_BULK} items")));
+    }
+    Ok(())
+}
+
+impl Gateway {
+    /// Gives items other labels, all or none.
+    ///
+    /// # Errors
+    /// [`Error::Member`], [`Error::Item`] for labels that an item cannot have.
+    pub async fn relabel_all(self: &Arc<Self>, what: BulkRelabel) -> Result<Changed, Error> {
+        check(&what.selection)?;
+        what.labels.check()?;
+        let what = Arc::new(what);
+        let changed = until_it_holds(|| self.relabel_once(what.clone())).await?;
+        Ok(Changed::of(&what.selection, changed))
+    }
+
+    async fn relabel_once(self: &Arc<Self>, what: Arc<BulkRelabel>) -> Result<Vec<ItemId>, Error> {
+        let gateway = self.clone();
+        let prepared = blocking(move || gateway.prepare_relabelled(&what)).await?;
+        if prepared.is_empty() {
+            return Ok(Vec::new());
+        }
+        let stored = self.commit(move |w| {
+            let mut changed = Vec::with_capacity(prepared.len());
+            for version in prepared {
+                match w.store_version(version, Event::Relabel) {
+                    Ok(written) => changed.push(written.item_id),
+                    // Erased since it was prepared.
+                    Err(Error::NotFound) => return Err(Error::Overtaken),
+                    Err(error) => return Err(error),
+                }
+            }
+            Ok(changed)
+        });
+        Ok(stored.await?.into_inner())
+    }
+
+    /// The versions with other labels, of those items whose labels are not so already.
+    fn prepare_relabelled(&self, what: &BulkRelabel) -> Result<Vec<Prepared>, Error> {
+        let matcher = Matcher::new(&what.selection);
+        let contacts = self.catalog.people();
+        let mut prepared = Vec::new();
+        for item in matcher.items() {
+            let before = match self.in_force(*item) {
+                Ok(before) => before,
+                Err(Error::NotFound | Error::Store(StoreError::Erased)) => continue,
+                Err(error) => return Err(error),
+            };
+            let head = &before.head;
+            let labels = what.labels.of(&head.labels);
+            if head.status != Status::Current
+                || labels == head.labels
+                || !matcher.admits(head)
+                || !matcher.admits_version(*item, &before.committed)
+            {
+                continue;
+            }
+            let merged = merge(&whole(&before.committed)?, &json!({"labels": labels}))?;
+            let body = self.parse_item(&merged, self.clock.now())?;
+            prepared.push(self.prepare_version(&before, body, Event::Relabel, &contacts)?);
+        }
+        Ok(prepared)
+    }
+
+    /// Takes items back, all or none.
+    ///
+    /// # Errors
+    /// [`Error::Member`].
+    pub async fn retract_all(self: &Arc<Self>, what: BulkRetract) -> Result<Changed, Error> {
+        check(&what.selection)?;
+        let tagged = Tagged::look(self, &what.selection).await?;
+        let selection = what.selection.clone();
+        let changed = self
+            .commit(move |w| {
+                let matcher = Matcher::new(&selection);
+                let mut changed = Vec::new();
+                for item in matcher.items() {
+                    let head = match tables::head(w.tx, *item) {
+                        Ok((_, head)) => head,
+                        Err(Error::NotFound | Error::Store(StoreError::Erased)) => continue,
+                        Err(error) => return Err(error),
+                    };
+                    if head.status == Status::Current && w.selects(&head, &matcher, &tagged)? {
+                        w.mark(*item, Event::Retract)?;
+                        changed.push(*item);
+                    }
+                }
+                Ok(changed)
+            })
+            .await?;
+        Ok(Changed::of(&what.selection, changed.into_inner()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_are_set_added_and_removed() {
+        let texts = |of: &[&str]| of.iter().map(|label| (*label).to_owned()).collect::<Vec<_>>();
+        let has = texts(&["b", "c"]);
+        let new = |set: Option<&[&str]>, add: &[&str], remove: &[&str]| {
+            NewLabels { set: set.map(texts), add: texts(add), remove: texts(remove) }.of(&has)
+        };
+        assert_eq!(new(None, &["a", "b"], &[]), ["a", "b", "c"]);
+        assert_eq!(new(None, &["a"], &["c", "x"]), ["a", "b"]);
+        assert_eq!(new(Some(&["z"]), &["y"], &[]), ["y", "z"]);
+        assert!(new(Some(&[]), &[], &[]).is_empty());
+        assert!(NewLabels::default().check().is_err());
+    }
+}

@@ -1,0 +1,160 @@
+//! An item's history for its owner: each version with what it changed, and to whom which version was shown.
+
+use crate::error::Error;
+use crate::gateway::Gateway;
+use crate::service::items::whole;
+use crate::service::who::{MAX_RECEIPTS, Times};
+use crate::{tables, views};
+use oap_identity::{Did, ItemId};
+use oap_memory::chain::Link;
+use oap_memory::record::Status;
+use oap_store::StoreError;
+use serde_json::{Map, Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+
+impl Gateway {
+    /// The links of an item with what each changed, oldest first, and its disclosures by version and grantee. Of content that is not kept
+    /// any more it is said that it is not.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] for an item that never was; [`Error::Store`], [`Error::Corrupt`].
+    pub fn history(&self, item: ItemId) -> Result<Value, Error> {
+        let links: Vec<Link> = views::links(&self.store, item)?
+            .into_iter()
+            .map(|link| Ok(serde_json::from_value(link)?))
+            .collect::<Result<_, Error>>()?;
+        if links.is_empty() {
+            return Err(Error::NotFound);
+        }
+        let mut events = Vec::with_capacity(links.len());
+        let (mut before, mut version) = (None::<Map<String, Value>>, 0);
+        for link in &links {
+            let mut event = json!({
+                "seq": link.seq, "event": link.event, "at": link.at, "actor": link.actor, "receipt": link.receipt,
+            });
+            if link.event.commits() {
+                version = link.seq.saturating_add(1);
+                let says = self.version_said(item, link.seq)?;
+                event["content"] = json!(if says.is_some() { "kept" } else { "not kept any more" });
+                if let Some((former, says)) = before.as_ref().zip(says.as_ref()) {
+                    event["changes"] = changes(former, says);
+                }
+                before = says;
+            }
+            event["version"] = json!(version);
+            events.push(event);
+        }
+        let status = self.catalog.get(item).map_or(Status::Erased, |head| head.status);
+        let (disclosed, complete) = self.disclosures(item, &links)?;
+        Ok(json!({
+            "item_id": item, "status": status, "events": events, "disclosed": disclosed, "complete": complete,
+        }))
+    }
+
+    /// What a version said; `None` where it is not kept.
+    fn version_said(&self, item: ItemId, seq: u32) -> Result<Option<Map<String, Value>>, Error> {
+        match tables::version(&self.store, item, seq) {
+            Ok(committed) => Ok(Some(whole(&committed)?)),
+            Err(Error::NotFound | Error::Store(StoreError::Erased)) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// To whom which version was shown, and whether all receipts were looked at.
+    fn disclosures(&self, item: ItemId, links: &[Link]) -> Result<(Vec<Value>, bool), Error> {
+        let versions: BTreeMap<String, u32> = links
+            .iter()
+            .filter(|link| link.event.commits())
+            .map(|link| (link.commitment.to_string(), link.seq.saturating_add(1)))
+            .collect();
+        let grantees: BTreeSet<Did> = self
+            .shelf
+            .all()
+            .iter()
+            .filter(|shelved| shelved.has_disclosed(item))
+            .map(|shelved| shelved.record.grant.grant().grantee.clone())
+            .collect();
+        let (mut found, mut room, mut complete) = (Vec::new(), MAX_RECEIPTS, true);
+        for grantee in grantees {
+            let mut shown: BTreeMap<Option<u32>, Times> = BTreeMap::new();
+            complete &= self.asked_by(&grantee, &mut room, |asked| {
+                for (_, commitment) in asked.shown().filter(|(shown, _)| *shown == item) {
+                    let version = versions.get(commitment).copied();
+                    let known = shown.remove(&version);
+                    shown.insert(version, Times::count(known, asked.receipt.timestamp, asked.seen()));
+                }
+            })?;
+            for (version, times) in shown {
+                found.push(json!({
+                    "grantee": grantee, "version": version, "times": times.times, "first": times.first,
+                    "last": times.last, "seen_at": times.seen_at,
+                }));
+            }
+        }
+        Ok((found, complete))
+    }
+}
+
+/// What one version changed of another: labels that came and went, the text before and after, the names of other members.
+fn changes(before: &Map<String, Value>, after: &Map<String, Value>) -> Value {
+    let labels = |of: &Map<String, Value>| -> BTreeSet<String> {
+        let labels = of.get("labels").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        labels.iter().filter_map(|label| label.as_str().map(str::to_owned)).collect()
+    };
+    let inner = |of: &Map<String, Value>, member: &str| {
+        of.get(member).and_then(Value::as_object).cloned().unwrap_or_default()
+    };
+    let (had, has) = (labels(before), labels(after));
+    let mut changed = json!({
+        "labels_added": has.difference(&had).collect::<Vec<_>>(),
+        "labels_removed": had.difference(&has).collect::<Vec<_>>(),
+    });
+    let (said, says) = (inner(before, "content"), inner(after, "content"));
+    if said.get("text") != says.get("text") {
+        changed["text"] = json!({"before": said.get("text"), "after": says.get("text")});
+    }
+    let mut others = BTreeSet::new();
+    // Made with each version, and no change that anybody made.
+    let made = |path: &str| ["version", "provenance.source_receipt"].contains(&path);
+    let mut differ = |of: &str, one: &Map<String, Value>, other: &Map<String, Value>| {
+        let names: BTreeSet<&String> = one.keys().chain(other.keys()).collect();
+        for name in names.into_iter().filter(|name| one.get(*name) != other.get(*name)) {
+            let path = if of.is_empty() { name.clone() } else { format!("{of}.{name}") };
+            if !["labels", "content", "provenance", "content.text"].contains(&path.as_str()) && !made(&path) {
+                others.insert(path);
+            }
+        }
+    };
+    differ("", before, after);
+    differ("content", &said, &says);
+    differ("provenance", &inner(before, "provenance"), &inner(after, "provenance"));
+    changed["other"] = json!(others);
+    changed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn changes_name_what_changed_and_nothing_else() {
+        let map = |value: Value| value.as_object().cloned().unwrap_or_default();
+        let before = map(json!({
+            "version": 1, "labels": ["a", "b"], "content": {"text": "x", "structured": {"n": 1}}, "kind": "fact",
+            "provenance": {"confidence": 1, "source_receipt": "r"},
+        }));
+        let after = map(json!({
+            "version": 2, "labels": ["b", "c"], "content": {"text": "y", "structured": {"n": 2}}, "kind": "fact",
+            "provenance": {"confidence": 0.5, "source_receipt": "r"}, "ttl_days": 3,
+        }));
+        assert_eq!(
+            changes(&before, &after),
+            json!({
+                "labels_added": ["c"], "labels_removed": ["a"], "text": {"before": "x", "after": "y"},
+                "other": ["content.structured", "provenance.confidence", "ttl_days"],
+            })
+        );
+        let none = json!({"labels_added": [], "labels_removed": [], "other": []});
+        assert_eq!(changes(&before, &before), none);
+    }
+}

@@ -1,0 +1,146 @@
+//! The owner's search of their own memory: everything in the clear, ranked by the words. It changes nothing and leaves no receipt.
+
+use crate::error::Error;
+use crate::gateway::Gateway;
+use crate::service::brief::{MAX_GIST, brief, cut};
+use crate::service::selection::{Matcher, Selection};
+use oap_identity::ItemId;
+use oap_memory::answer::MAX_QUERY;
+use oap_memory::rank::{Document, Index};
+use oap_memory::text::{Language, terms};
+use oap_memory::view::visible_text;
+use oap_memory::{Head, Kind};
+use oap_store::StoreError;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
+
+/// Most items that are found, whatever is asked for.
+pub const MAX_FOUND: usize = 1000;
+/// Words that stand before the one that was found.
+const BEFORE: usize = 6;
+
+/// What to search for.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SearchQuery {
+    /// Words, at most [`MAX_QUERY`] bytes.
+    pub text: String,
+    /// Only of one of these kinds.
+    #[serde(default)]
+    pub kinds: Vec<Kind>,
+    /// Only among these; all current items if nothing is named.
+    #[serde(default)]
+    pub selection: Selection,
+    /// At most so many, 1 to [`MAX_FOUND`]; 20 if absent.
+    #[serde(default)]
+    pub limit: Option<usize>,
+}
+
+impl Gateway {
+    /// The items that hold words, the best first; of equals the newest. The index is made of the items that are selected.
+    ///
+    /// # Errors
+    /// [`Error::Member`], [`Error::Store`], [`Error::Corrupt`].
+    pub fn search(&self, wanted: &SearchQuery) -> Result<Value, Error> {
+        if wanted.text.trim().is_empty() || wanted.text.len() > MAX_QUERY {
+            return Err(Error::Member("text", format!("must have words, at most {MAX_QUERY} bytes")));
+        }
+        let language: Language = self.config.language.into();
+        let (matcher, now) = (Matcher::new(&wanted.selection), self.clock.now());
+        let mut heads = self.catalog.all();
+        heads.retain(|head| {
+            head.is_live(now)
+                && (wanted.kinds.is_empty() || wanted.kinds.contains(&head.kind))
+                && matcher.admits(head)
+        });
+        let (mut found, mut texts) = (Vec::new(), Vec::new());
+        for head in heads {
+            let version = match crate::tables::version(&self.store, head.item_id, head.version_seq) {
+                Ok(version) => version,
+                // Erased since its head was read.
+                Err(Error::NotFound | Error::Store(StoreError::Erased)) => continue,
+                Err(error) => return Err(error),
+            };
+            if matcher.admits_version(head.item_id, &version) {
+                texts.push(visible_text(&crate::service::items::whole(&version)?));
+                found.push(head);
+            }
+        }
+        let documents: Vec<Document> = found
+            .iter()
+            .zip(&texts)
+            .map(|(head, text)| Document { text, kind: head.kind, captured_at: head.captured_at })
+            .collect();
+        let scores = Index::build(&documents, language).score(&wanted.text);
+        let mut ranked: Vec<(f32, ItemId, usize)> = scores
+            .into_iter()
+            .enumerate()
+            .filter(|(_, score)| *score > 0.0)
+            .filter_map(|(number, score)| Some((score, found.get(number)?.item_id, number)))
+            .collect();
+        ranked.sort_by(|a, b| b.0.total_cmp(&a.0).then(b.1.cmp(&a.1)));
+        let matched = ranked.len();
+        ranked.truncate(wanted.limit.unwrap_or(20).clamp(1, MAX_FOUND));
+        let asked = asked(&wanted.text, language);
+        let mut items = Vec::with_capacity(ranked.len());
+        for (_, _, number) in ranked {
+            let (Some(head), Some(text)) = (found.get(number), texts.get(number)) else { continue };
+            let mut line = brief(self, head)?;
+            let shown = snippet(&self.content_of(head, text)?, &asked, language);
+            if let Some(members) = line.as_object_mut() {
+                members.remove("gist");
+                members.insert("snippet".to_owned(), Value::String(shown));
+            }
+            items.push(line);
+        }
+        Ok(json!({"matched": matched, "items": items}))
+    }
+
+    /// What an item says, without its labels and subject, which stand beside it; everything where it was erased meanwhile.
+    fn content_of(&self, head: &Head, everything: &str) -> Result<String, Error> {
+        match self.owner_item(head) {
+            Ok(mut item) => {
+                Ok(visible_text(&Map::from_iter([("content".to_owned(), item["content"].take())])))
+            }
+            Err(Error::NotFound | Error::Store(StoreError::Erased)) => Ok(everything.to_owned()),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// The words that were asked for, in their common form.
+fn asked(text: &str, language: Language) -> BTreeSet<String> {
+    let all = terms(text, language);
+    let meant = all.iter().any(|term| !term.stop);
+    all.into_iter().filter(|term| !(meant && term.stop)).map(|term| term.text).collect()
+}
+
+/// The place of a text where the first of the words stands; its beginning where none does.
+fn snippet(text: &str, asked: &BTreeSet<String>, language: Language) -> String {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let holds = |word: &&str| terms(word, language).iter().any(|term| asked.contains(&term.text));
+    let at = words.iter().position(holds).unwrap_or(0);
+    let from = at.saturating_sub(BEFORE);
+    let shown = words.get(from..).unwrap_or_default();
+    let shown = shown.iter().take(MAX_GIST).copied().collect::<Vec<_>>().join(" ");
+    if from > 0 { cut(&format!("… {shown}")) } else { cut(&shown) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_snippet_shows_the_word() {
+        let english = Language::English;
+        let text = format!("{} The painted sunrise hangs there.", "word ".repeat(300));
+        let shown = snippet(&text, &asked("the sunrises", english), english);
+        assert!(shown.starts_with("… ") && shown.contains("sunrise"), "{shown}");
+        assert_eq!(snippet("Tea at four", &asked("tea", english), english), "Tea at four");
+        assert_eq!(snippet("", &asked("tea", english), english), "");
+        // A question of nothing but such words is meant as it stands.
+        assert_eq!(asked("to be", english).len(), 2);
+        assert_eq!(asked("the tea", english).len(), 1);
+    }
+}

@@ -1,0 +1,352 @@
+//! Which of the owner's items are meant. Selectors of different kinds intersect; the values of one kind are alternatives.
+//!
+//! A deletion, a relabelling, a retraction and a search all select by it. What is selected is shown and confirmed first, by id: a
+//! change takes the ids that were confirmed *and* the selectors, so that it touches nothing that came or changed since.
+
+use crate::error::Error;
+use crate::gateway::{Gateway, blocking};
+use crate::ledger::Writing;
+use crate::service::brief::brief;
+use crate::service::doomed::{Heads, sources_last};
+use crate::service::items::whole;
+use crate::tables::{self, VERSIONS, decode, entry};
+use oap_identity::{ItemId, ScopeId, Timestamp};
+use oap_memory::commitment::Committed;
+use oap_memory::receipt::item_tag;
+use oap_memory::{Head, Status};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// How many of the selected items, of those made from them and of those held are described before anything is done.
+pub const SAMPLES: usize = 5;
+
+/// Which items. One that fits every selector that is given, and of each selector one of its values.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Selection {
+    /// One of these items.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub items: Vec<ItemId>,
+    /// With one of these labels.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub labels: Vec<String>,
+    /// About one of these subjects.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub subjects: Vec<String>,
+    /// Of one of these scopes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub scopes: Vec<ScopeId>,
+    /// With one of these provenance tags: `<member>=<value>` of its provenance, such as `imported_from=chatgpt`, or
+    /// `<item_id>@<commitment>` as receipts name it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub provenance_tags: Vec<String>,
+    /// Captured at or after this time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub captured_after: Option<Timestamp>,
+    /// Captured before this time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub captured_before: Option<Timestamp>,
+    /// Everything. Only times may stand beside it.
+    #[serde(default)]
+    pub all: bool,
+}
+
+impl Selection {
+    /// Whether no selector but times is given.
+    fn is_unnamed(&self) -> bool {
+        self.items.is_empty()
+            && self.labels.is_empty()
+            && self.subjects.is_empty()
+            && self.scopes.is_empty()
+            && self.provenance_tags.is_empty()
+    }
+
+    const fn is_timed(&self) -> bool {
+        self.captured_after.is_some() || self.captured_before.is_some()
+    }
+
+    /// That it names something, and nothing contradictory.
+    ///
+    /// # Errors
+    /// [`Error::Member`].
+    pub fn check(&self) -> Result<(), Error> {
+        if self.is_unnamed() && !self.is_timed() && !self.all {
+            let fix = "name items, labels, subjects, scopes, provenance tags or times, or say all";
+            return Err(Error::Member("items", fix.into()));
+        }
+        if self.all && !self.is_unnamed() {
+            let fix = "is everything; leave it out, or the other selectors";
+            return Err(Error::Member("all", fix.into()));
+        }
+        if self.captured_after.zip(self.captured_before).is_some_and(|(after, before)| before <= after) {
+            return Err(Error::Member("captured_before", "must be later than captured_after".into()));
+        }
+        Ok(())
+    }
+}
+
+/// A selection that is asked of many items.
+pub(crate) struct Matcher<'a> {
+    of: &'a Selection,
+    items: BTreeSet<ItemId>,
+}
+
+impl<'a> Matcher<'a> {
+    pub(crate) fn new(of: &'a Selection) -> Self {
+        Self { of, items: of.items.iter().copied().collect() }
+    }
+
+    /// The items that are named.
+    pub(crate) const fn items(&self) -> &BTreeSet<ItemId> {
+        &self.items
+    }
+
+    /// Whether an item fits every selector but the provenance tags, which its head does not know.
+    pub(crate) fn admits(&self, head: &Head) -> bool {
+        let Selection { items, labels, subjects, scopes, captured_after, captured_before, .. } = self.of;
+        let subject = || head.subject_entity_id.as_ref();
+        (items.is_empty() || self.items.contains(&head.item_id))
+            && (labels.is_empty() || head.labels.iter().any(|label| labels.contains(label)))
+            && (subjects.is_empty() || subject().is_some_and(|subject| subjects.contains(subject)))
+            && (scopes.is_empty() || scopes.contains(&head.scope_id))
+            && captured_after.is_none_or(|after| head.captured_at >= after)
+            && captured_before.is_none_or(|before| head.captured_at < before)
+    }
+
+    /// Whether an item's version has to be read as well.
+    pub(crate) fn asks_for_tags(&self) -> bool {
+        !self.of.provenance_tags.is_empty()
+    }
+
+    /// Whether a version has one of the provenance tags.
+    pub(crate) fn admits_version(&self, item: ItemId, version: &Committed) -> bool {
+        !self.asks_for_tags() || is_tagged(item, version, &self.of.provenance_tags)
+    }
+}
+
+/// Which versions have a wanted provenance tag. Opening every version takes long, so it is done before the transaction, which opens
+/// those alone that are newer.
+#[derive(Debug, Default)]
+pub(crate) struct Tagged(BTreeMap<ItemId, (u32, bool)>);
+
+impl Tagged {
+    /// Looks at every item that fits otherwise; at none where no tag is asked for.
+    pub(crate) async fn look(gateway: &Arc<Gateway>, selection: &Selection) -> Result<Self, Error> {
+        if selection.provenance_tags.is_empty() {
+            return Ok(Self::default());
+        }
+        let (gateway, selection) = (gateway.clone(), selection.clone());
+        blocking(move || {
+            let matcher = Matcher::new(&selection);
+            let look = |head: Arc<Head>| {
+                let version = tables::version(&gateway.store, head.item_id, head.version_seq).ok()?;
+                Some((head.item_id, (head.version_seq, matcher.admits_version(head.item_id, &version))))
+            };
+            let heads = gateway.catalog.all().into_iter().filter(|head| matcher.admits(head));
+            Ok(Self(heads.filter_map(look).collect()))
+        })
+        .await
+    }
+}
+
+impl Writing<'_, '_> {
+    /// Whether an item is selected as it stands in this transaction.
+    ///
+    /// # Errors
+    /// [`Error::Store`], [`Error::Corrupt`].
+    pub(crate) fn selects(&self, head: &Head, matcher: &Matcher, tagged: &Tagged) -> Result<bool, Error> {
+        if !matcher.admits(head) {
+            return Ok(false);
+        }
+        if !matcher.asks_for_tags() {
+            return Ok(true);
+        }
+        match tagged.0.get(&head.item_id) {
+            Some((seq, is)) if *seq == head.version_seq => Ok(*is),
+            _ => {
+                let bytes = self.tx.get(VERSIONS, &entry(head.item_id, head.version_seq))?;
+                let Some(bytes) = bytes else { return Ok(false) };
+                Ok(matcher.admits_version(head.item_id, &decode(&bytes)?))
+            }
+        }
+    }
+}
+
+/// Whether a version has one of these provenance tags.
+fn is_tagged(id: ItemId, version: &Committed, tags: &[String]) -> bool {
+    let own = item_tag(id, version.commitment());
+    let Ok(item) = whole(version) else { return false };
+    let provenance = item.get("provenance");
+    tags.iter().any(|tag| {
+        *tag == own
+            || tag.split_once('=').is_some_and(|(member, value)| {
+                match provenance.and_then(|p| p.get(member)) {
+                    Some(Value::String(text)) => text == value,
+                    Some(other) => serde_json::from_str::<Value>(value).is_ok_and(|value| value == *other),
+                    None => false,
+                }
+            })
+    })
+}
+
+/// What to look up before something is done to it.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SelectQuery {
+    /// Which items.
+    pub selection: Selection,
+    /// Only current ones: those that can be relabelled or retracted.
+    #[serde(default)]
+    pub current: bool,
+}
+
+/// What a selection selects, and what deleting it would do. Nothing is written.
+#[derive(Debug, Clone, Serialize)]
+pub struct Selected {
+    /// How many items.
+    pub count: usize,
+    /// Their ids, oldest first: what a change is to name.
+    pub items: Vec<ItemId>,
+    /// At most [`SAMPLES`] of them, newest first: id, kind, time, labels, the beginning of what they say.
+    pub samples: Vec<Value>,
+    /// How many others were made from them: a deletion takes them along.
+    pub derived_count: usize,
+    /// At most [`SAMPLES`] of those.
+    pub derived: Vec<Value>,
+    /// How many of both are under a legal hold: a deletion takes them out of every view, and erases them when it ends.
+    pub held_count: usize,
+    /// At most [`SAMPLES`] of those, with reason and end.
+    pub held: Vec<Value>,
+    /// How many active grants show one of them.
+    pub grants_shrunk: usize,
+}
+
+impl Gateway {
+    /// What a selection selects at the moment.
+    ///
+    /// # Errors
+    /// [`Error::Member`] for a selection that names nothing.
+    pub fn select(&self, wanted: &SelectQuery) -> Result<Selected, Error> {
+        wanted.selection.check()?;
+        let matcher = Matcher::new(&wanted.selection);
+        let heads: Heads = self.catalog.all().into_iter().map(|head| (head.item_id, head)).collect();
+        let mut chosen = BTreeSet::new();
+        for head in heads.values().filter(|head| matcher.admits(head)) {
+            if (!wanted.current || head.status == Status::Current) && self.has_tags(head, &matcher)? {
+                chosen.insert(head.item_id);
+            }
+        }
+        let taken: BTreeSet<ItemId> = sources_last(&chosen, &heads).into_iter().collect();
+        let derived: Vec<ItemId> = taken.difference(&chosen).copied().collect();
+        let mut holds = self.holds()?;
+        holds.retain(|item, _| taken.contains(item));
+        let all: Vec<Arc<Head>> = taken.iter().filter_map(|item| heads.get(item).cloned()).collect();
+        let describe = |items: Vec<ItemId>| -> Result<Vec<Value>, Error> {
+            items
+                .iter()
+                .rev()
+                .take(SAMPLES)
+                .filter_map(|item| heads.get(item))
+                .map(|h| brief(self, h))
+                .collect()
+        };
+        let held = holds.iter().take(SAMPLES);
+        Ok(Selected {
+            count: chosen.len(),
+            samples: describe(chosen.iter().copied().collect())?,
+            derived_count: derived.len(),
+            derived: describe(derived)?,
+            held_count: holds.len(),
+            held: held
+                .map(|(item, hold)| json!({"item_id": item, "reason": hold.reason, "until": hold.until}))
+                .collect(),
+            grants_shrunk: self.shrunk(&all).len(),
+            items: chosen.into_iter().collect(),
+        })
+    }
+
+    fn has_tags(&self, head: &Head, matcher: &Matcher) -> Result<bool, Error> {
+        if !matcher.asks_for_tags() {
+            return Ok(true);
+        }
+        match tables::version(&self.store, head.item_id, head.version_seq) {
+            Ok(version) => Ok(matcher.admits_version(head.item_id, &version)),
+            // Erased since its head was read.
+            Err(Error::NotFound | Error::Store(oap_store::StoreError::Erased)) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::service::doomed::tests::head;
+    use proptest::prelude::*;
+
+    fn selection() -> impl Strategy<Value = Selection> {
+        let some = |of: &'static [&'static str]| {
+            proptest::collection::vec(proptest::sample::select(of).prop_map(str::to_owned), 0..3)
+        };
+        let time = || proptest::option::of((0i64..6).prop_map(Timestamp::from_seconds));
+        (some(&["a", "b", "c"]), some(&["p", "q"]), time(), time(), proptest::collection::vec(0u8..8, 0..4))
+            .prop_map(|(labels, subjects, captured_after, captured_before, items)| Selection {
+                items: items.into_iter().map(|n| ItemId::from_bytes([n; 16])).collect(),
+                labels,
+                subjects,
+                captured_after,
+                captured_before,
+                ..Selection::default()
+            })
+    }
+
+    proptest! {
+        /// What both of two selections admit is what the one with the selectors of both admits, where they name different kinds.
+        #[test]
+        fn selectors_of_different_kinds_intersect(
+            selection in selection(),
+            labels in proptest::collection::btree_set(proptest::sample::select(vec!["a", "b", "c"]), 0..3),
+            subject in proptest::option::of(proptest::sample::select(vec!["p", "q"])),
+            at in 0i64..6,
+            n in 0u8..8,
+        ) {
+            let labels: Vec<&str> = labels.into_iter().collect();
+            let head = head(n, &[], &labels, subject, at);
+            let only = |part: Selection| Matcher::new(&part).admits(&head);
+            let Selection { items, labels, subjects, captured_after, captured_before, .. } = selection.clone();
+            let none = Selection::default;
+            let parts = [
+                only(Selection { items, ..none() }),
+                only(Selection { labels, ..none() }),
+                only(Selection { subjects, ..none() }),
+                only(Selection { captured_after, ..none() }),
+                only(Selection { captured_before, ..none() }),
+            ];
+            prop_assert_eq!(Matcher::new(&selection).admits(&head), parts.into_iter().all(|fits| fits));
+        }
+
+        /// The values of one selector are alternatives.
+        #[test]
+        fn values_of_one_selector_unite(one in 0u8..8, other in 0u8..8, n in 0u8..8) {
+            let head = head(n, &[], &[], None, 0);
+            let of = |items: &[u8]| {
+                let items = items.iter().map(|n| ItemId::from_bytes([*n; 16])).collect();
+                Matcher::new(&Selection { items, ..Selection::default() }).admits(&head)
+            };
+            prop_assert_eq!(of(&[one, other]), of(&[one]) || of(&[other]));
+        }
+    }
+
+    #[test]
+    fn a_selection_names_something_and_no_contradiction() {
+        let none = Selection::default;
+        assert!(none().check().is_err());
+        assert!(Selection { all: true, ..none() }.check().is_ok());
+        let at = |seconds| Some(Timestamp::from_seconds(seconds));
+        assert!(Selection { all: true, captured_after: at(1), ..none() }.check().is_ok());
+        assert!(Selection { all: true, labels: vec!["a".into()], ..none() }.check().is_err());
+        assert!(Selection { captured_after: at(2), captured_before: at(1), ..none() }.check().is_err());
+    }
+}

@@ -1,0 +1,200 @@
+//! What a grantee has, and what they were ever shown: as the grants and the receipts say.
+
+use crate::error::Error;
+use crate::gateway::Gateway;
+use crate::service::brief::brief;
+use crate::tables::{self, RECEIPTS_OF};
+use oap_identity::{Did, ItemId, Timestamp};
+use oap_memory::receipt::{Outcome, Receipt};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Most receipts that one question looks at; the answer says whether it has seen all.
+pub const MAX_RECEIPTS: usize = 100_000;
+/// Most items of one page, and most grants.
+pub const MAX_PAGE: usize = 1000;
+
+/// Whom to look up.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WhoQuery {
+    /// The grantee.
+    pub did: Did,
+    /// Only items older than this one.
+    #[serde(default)]
+    pub before: Option<ItemId>,
+    /// At most so many items and grants, 1 to [`MAX_PAGE`]; 50 if absent.
+    #[serde(default)]
+    pub limit: Option<usize>,
+}
+
+/// How often something was shown.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Times {
+    /// How often.
+    pub times: u64,
+    /// The first time.
+    pub first: Timestamp,
+    /// The last time.
+    pub last: Timestamp,
+    /// At which levels and by which profiles.
+    pub seen_at: BTreeSet<Seen>,
+}
+
+/// How something was shown.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Seen {
+    /// The trust level.
+    pub level: u64,
+    /// The profile.
+    pub profile: String,
+}
+
+impl Times {
+    /// One time more, or the first.
+    pub(crate) fn count(known: Option<Self>, at: Timestamp, seen: Option<Seen>) -> Self {
+        let mut times = known.unwrap_or(Self { times: 0, first: at, last: at, seen_at: BTreeSet::new() });
+        times.times += 1;
+        times.first = times.first.min(at);
+        times.last = times.last.max(at);
+        times.seen_at.extend(seen);
+        times
+    }
+}
+
+/// A receipt of a grantee's, as far as it is of use here.
+pub(crate) struct Asked {
+    pub(crate) receipt: Receipt,
+}
+
+impl Asked {
+    fn fact(&self, name: &str) -> Option<&Value> {
+        self.receipt.policy_decisions.first()?.more.get(name)
+    }
+
+    /// How it was shown.
+    pub(crate) fn seen(&self) -> Option<Seen> {
+        Some(Seen {
+            level: self.fact("trust_level")?.as_u64()?,
+            profile: self.fact("profile")?.as_str()?.to_owned(),
+        })
+    }
+
+    fn is_refused(&self) -> bool {
+        self.receipt.policy_decisions.first().is_some_and(|decision| decision.outcome == Outcome::Block)
+    }
+
+    /// What was shown: each item, and the commitment of its version.
+    pub(crate) fn shown(&self) -> impl Iterator<Item = (ItemId, &str)> {
+        // An entry that rests on no grant disclosed nothing.
+        let tags = self.fact("consumed_grant_id").map(|_| self.receipt.provenance_tags_out.as_slice());
+        tags.unwrap_or_default().iter().filter_map(|tag| {
+            let (item, commitment) = tag.split_once('@')?;
+            Some((item.parse().ok()?, commitment))
+        })
+    }
+}
+
+impl Gateway {
+    /// Reads what a grantee asked, newest first within each chain, at most `room` receipts; whether that was all.
+    ///
+    /// # Errors
+    /// [`Error::Store`], [`Error::Corrupt`].
+    pub(crate) fn asked_by(
+        &self,
+        grantee: &Did,
+        room: &mut usize,
+        mut take: impl FnMut(&Asked),
+    ) -> Result<bool, Error> {
+        let prefix = tables::agent(grantee.as_str());
+        for pair in self.store.scan(RECEIPTS_OF, &prefix, None, true) {
+            let (key, _) = pair?;
+            let Some(left) = room.checked_sub(1) else { return Ok(false) };
+            *room = left;
+            let receipt = self.receipt_at(key.get(prefix.len()..).unwrap_or_default())?;
+            if receipt.agent_did == grantee.as_str() {
+                take(&Asked { receipt });
+            }
+        }
+        Ok(true)
+    }
+
+    /// Everything about a grantee: grants to them, newest first; the items that they were ever shown, newest first, a page of them; their
+    /// last query; refusals in number.
+    ///
+    /// # Errors
+    /// [`Error::NothingMatched`] for somebody who has no grant and never asked.
+    pub fn who(&self, wanted: &WhoQuery) -> Result<Value, Error> {
+        let limit = wanted.limit.unwrap_or(50).clamp(1, MAX_PAGE);
+        let mut grants = self.grant_list();
+        grants.retain(|info| info.grant["grantee"].as_str() == Some(wanted.did.as_str()));
+        let mut shown: BTreeMap<ItemId, Times> = BTreeMap::new();
+        let (mut queries, mut refusals, mut last_refusal) = (0u64, 0u64, None::<Timestamp>);
+        let mut last_query = None::<(Timestamp, Value)>;
+        let mut room = MAX_RECEIPTS;
+        let complete = self.asked_by(&wanted.did, &mut room, |asked| {
+            let at = asked.receipt.timestamp;
+            if asked.is_refused() {
+                refusals += 1;
+                last_refusal = last_refusal.max(Some(at));
+                return;
+            }
+            if asked.receipt.action_id.as_deref() == Some("memory.query") {
+                queries += 1;
+                if last_query.as_ref().is_none_or(|(last, _)| *last < at) {
+                    let what = json!({
+                        "at": at, "receipt_id": asked.receipt.receipt_id,
+                        "grant_id": asked.fact("consumed_grant_id"),
+                        "items": asked.receipt.provenance_tags_out.len(),
+                    });
+                    last_query = Some((at, what));
+                }
+            }
+            for (item, _) in asked.shown() {
+                let known = shown.remove(&item);
+                shown.insert(item, Times::count(known, at, asked.seen()));
+            }
+        })?;
+        if grants.is_empty() && room == MAX_RECEIPTS {
+            return Err(Error::NothingMatched);
+        }
+        let count = shown.len();
+        let mut page =
+            shown.iter().rev().filter(|(item, _)| wanted.before.is_none_or(|before| **item < before));
+        let items = page.by_ref().take(limit).map(|(item, times)| self.shown_line(*item, times));
+        let items = items.collect::<Result<Vec<_>, _>>()?;
+        let next = page.next().and(items.last()).map(|last| last["item_id"].clone());
+        let grants_count = grants.len();
+        let grants: Vec<Value> = grants
+            .into_iter()
+            .take(limit)
+            .map(|info| {
+                json!({
+                    "grant_id": info.grant["grant_id"], "state": info.state, "expires_at": info.grant["expires_at"],
+                    "revoked_at": info.revoked_at, "purpose": info.grant["purpose"],
+                    "trust_level": info.grant["trust_level"], "profile": info.grant["redaction_profile"],
+                    "max_items": info.grant["max_items"], "disclosed": info.disclosed, "delegated": info.delegated,
+                })
+            })
+            .collect();
+        Ok(json!({
+            "did": wanted.did, "grants": grants, "grants_count": grants_count, "queries": queries,
+            "last_query": last_query.map(|(_, what)| what), "refusals": refusals, "last_refusal": last_refusal,
+            "shown": items, "shown_count": count, "next": next, "complete": complete,
+            "receipts": MAX_RECEIPTS - room,
+        }))
+    }
+
+    fn shown_line(&self, item: ItemId, times: &Times) -> Result<Value, Error> {
+        let mut line = match self.catalog.get(item) {
+            Some(head) => brief(self, &head)?,
+            None => json!({"item_id": item, "status": oap_memory::Status::Erased}),
+        };
+        line["times"] = json!(times.times);
+        line["first"] = json!(times.first);
+        line["last"] = json!(times.last);
+        line["seen_at"] = json!(times.seen_at);
+        Ok(line)
+    }
+}
