@@ -44,7 +44,8 @@ use std::process::ExitCode;
 const EXAMPLES: &str = "Examples:
   oap-memory init --did did:web:memory.example.org --key-file /etc/oap/master.key
   oap-memory serve --listen 0.0.0.0:443
-  oap-memory item add --kind preference --text \"Prefers meetings on Tuesday mornings\" --label scheduling
+  oap-memory item add --kind preference --text \"Prefers meetings on Tuesday mornings\" \\
+      --label scheduling
   oap-memory grant preview --to did:web:contractor.example --purpose \"Website redesign\" --label website \\
       --until 30d --trust-level 2
   oap-memory demo";
@@ -125,6 +126,9 @@ enum Command {
     /// List, rotate and revoke signing keys
     #[command(subcommand)]
     Keys(keys::Keys),
+    /// Make a key to ask with, without a gateway
+    #[command(subcommand)]
+    Key(keys::Key),
     /// Take your memory along: as a bundle, or in a form that other programs read
     Export(export::Export),
     /// Bring memory in: a bundle, or another vendor's export
@@ -207,7 +211,12 @@ impl CliError {
             // The own gateway's disk, not its judgement.
             Self::Client(ClientError::Refused { status: 507, .. }) => 1,
             Self::Client(ClientError::Refused { .. }) => 3,
-            Self::Client(ClientError::Evidence(_) | ClientError::Terms(_) | ClientError::Manifest(..))
+            Self::Client(
+                ClientError::Evidence(_)
+                | ClientError::Terms(_)
+                | ClientError::Manifest(..)
+                | ClientError::OtherGateway(..),
+            )
             | Self::Proof(_) => 4,
             _ => 1,
         }
@@ -319,6 +328,7 @@ async fn run(cli: Cli) -> Result<(), CliError> {
         Command::Bridge(command) => command.run(&global).await,
         Command::Audit(command) => command.run(&global).await,
         Command::Keys(command) => command.run(&global).await,
+        Command::Key(command) => command.run(&global),
         Command::Export(command) => command.run(&global).await,
         Command::Import(command) => command.run(&global).await,
         Command::Delete(command) => command.run(&global).await,
