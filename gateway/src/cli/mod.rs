@@ -8,6 +8,7 @@ mod config;
 mod conformance;
 mod delete;
 mod demo;
+mod examples;
 mod export;
 mod gates;
 mod grant;
@@ -282,7 +283,7 @@ fn command_name(matches: &ArgMatches) -> String {
 /// Runs the command line.
 #[must_use]
 pub fn main() -> ExitCode {
-    let parsed = Cli::command().try_get_matches().and_then(|matches| {
+    let parsed = examples::folded(Cli::command()).try_get_matches().and_then(|matches| {
         let mut cli = Cli::from_arg_matches(&matches)?;
         cli.global.command = command_name(&matches);
         Ok(cli)
