@@ -435,9 +435,14 @@ impl Home {
 /// # Errors
 /// [`HomeError::File`] or [`HomeError::Malformed`] for `trust_ca`, [`HomeError::Client`].
 pub fn resolver(config: &Config, clock: Arc<dyn Clock>) -> Result<Resolver, HomeError> {
-    let policy = if config.allow_local_dids { WebPolicy::AllowLocal } else { WebPolicy::Public };
     let authorities = config.trust_ca.as_deref().map(read_certificates).transpose()?.unwrap_or_default();
-    Ok(Resolver::new(GuardedWeb::new(policy, &authorities)?, clock))
+    Ok(Resolver::new(GuardedWeb::new(web_policy(config), &authorities)?, clock))
+}
+
+/// Where requests may go whose address a stranger chose.
+#[must_use]
+pub const fn web_policy(config: &Config) -> WebPolicy {
+    if config.allow_local_dids { WebPolicy::AllowLocal } else { WebPolicy::Public }
 }
 
 /// The certificates of a PEM file, in DER.

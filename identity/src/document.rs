@@ -259,10 +259,9 @@ pub(crate) fn multibase_key(text: &str) -> Option<PublicKey> {
     }
 }
 
-/// The document that a principal publishes at `/.well-known/did.json` (OAP-CORE 5.1): Ed25519 keys, newest
-/// first, the key agreement key, and the three services.
+/// The document of one who has keys and no gateway: Ed25519 keys, newest first.
 #[must_use]
-pub fn publish(id: &Did, keys: &[VerificationKey], agreement: &AgreementKey, origin: &str) -> Value {
+pub fn of_keys(id: &Did, keys: &[VerificationKey]) -> Value {
     let methods: Vec<Value> = keys
         .iter()
         .map(|key| {
@@ -285,16 +284,27 @@ pub fn publish(id: &Did, keys: &[VerificationKey], agreement: &AgreementKey, ori
         "verificationMethod": methods,
         "assertionMethod": kids,
         "authentication": kids,
-        "keyAgreement": [{
-            "id": format!("{id}#agree-1"), "type": "JsonWebKey2020", "controller": id,
-            "publicKeyJwk": agreement.jwk(),
-        }],
-        "service": [
-            service(id, "OAPInvocationEndpoint", &format!("{origin}/oap/invoke")),
-            service(id, "OAPRevocationStatus", &format!("{origin}/oap/memory/status")),
-            service(id, "OAPMemoryExchange", &format!("{origin}/.well-known/oap-memory.json")),
-        ],
     })
+}
+
+/// The service whose endpoint is the address of a principal's memory manifest.
+pub const MEMORY_EXCHANGE: &str = "OAPMemoryExchange";
+
+/// The document that a principal publishes at `/.well-known/did.json` (OAP-CORE 5.1): Ed25519 keys, newest
+/// first, the key agreement key, and the three services.
+#[must_use]
+pub fn publish(id: &Did, keys: &[VerificationKey], agreement: &AgreementKey, origin: &str) -> Value {
+    let mut document = of_keys(id, keys);
+    document["keyAgreement"] = json!([{
+        "id": format!("{id}#agree-1"), "type": "JsonWebKey2020", "controller": id,
+        "publicKeyJwk": agreement.jwk(),
+    }]);
+    document["service"] = json!([
+        service(id, "OAPInvocationEndpoint", &format!("{origin}/oap/invoke")),
+        service(id, "OAPRevocationStatus", &format!("{origin}/oap/memory/status")),
+        service(id, MEMORY_EXCHANGE, &format!("{origin}/.well-known/oap-memory.json")),
+    ]);
+    document
 }
 
 fn service(id: &Did, kind: &str, url: &str) -> Value {

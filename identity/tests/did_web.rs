@@ -93,6 +93,23 @@ async fn a_document_on_loopback_is_for_development_only() {
     assert_eq!(host.asked(), 1);
 }
 
+/// A client for other requests to where a stranger leads is held to the same: a name is refused when it is looked up.
+#[tokio::test]
+async fn a_guarded_client_does_not_look_inside() {
+    let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let url = format!("https://localhost:{}/", listener.local_addr().unwrap().port());
+    let ask = async |policy: WebPolicy| {
+        let client = policy.guard(reqwest::Client::builder().no_proxy()).build().unwrap();
+        let ask = client.get(&url).timeout(std::time::Duration::from_millis(500)).send();
+        assert!(ask.await.is_err());
+        listener.accept().is_ok()
+    };
+    assert!(!ask(WebPolicy::Public).await);
+    assert!(ask(WebPolicy::AllowLocal).await);
+}
+
 #[tokio::test]
 async fn a_redirect_is_not_followed() {
     let elsewhere = Host::new(|did| http("200 OK", "", &document_of(did))).await;

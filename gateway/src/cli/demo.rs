@@ -1,356 +1,230 @@
-//! `oap-memory demo`: the main job, on two gateways that are thrown away.
+//! `oap-memory demo`: what somebody else sees of one's memory, on a gateway that is thrown away.
+//!
+//! The first part is for a reader who knows none of the words; the proofs are in the second.
 
-use super::{CliError, Global, grant, output, query};
-use crate::ambient::SystemClock;
+mod house;
+mod proofs;
+mod screen;
+
+use super::{CliError, Global, output};
+use crate::ambient::{SystemClock, SystemRandom};
 use crate::client::ClientError;
-use crate::client::grantee::Remote;
-use crate::client::owner::{Caller, OwnerClient, http_client};
-use crate::config::Config;
-use crate::gateway::Gateway;
-use crate::home::{Home, Init, resolver};
-use crate::serve;
+use crate::client::asker::Asker;
+use crate::client::grantee::{Remote, Session};
+use crate::client::{keyfile, place};
+use crate::home::{HomeError, web_policy};
 use crate::tls::Authority;
-use oap_identity::{Clock, Did, DidDocument};
-use oap_memory::evidence;
+use house::House;
+use oap_identity::Clock;
 use oap_memory::import::locomo;
+use screen::Screen;
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
-use std::net::TcpListener;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::oneshot;
-use tokio::task::JoinHandle;
 
 const PROJECT: &str = include_str!("../../../examples/demo/project.json");
-/// A receipt that is not there.
-const EXAMPLE_RECEIPT: &str = "urn:oap:receipt:01J9V8B7H1ZK4D2A0M9R8F0KQX";
 const CONVERSATION: &str = include_str!("../../../examples/demo/conversation.json");
-/// Where real conversations are, beside the project.
-const DATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../shared/data/locomo-dev");
+/// What the contractor is curious about, and where Alice has it.
+const CURIOUS: [(&str, &str); 3] = [
+    ("the password itself", "correct-horse-42"),
+    ("Alice's health", "migraine medication"),
+    ("what her family does", "Sunday dinners"),
+];
 
-/// Show the whole story on a throw-away pair of gateways
+/// Show the whole story on a throw-away gateway
 #[derive(clap::Args)]
-#[command(
-    after_help = "Two principals' gateways run on loopback over TLS with a throw-away authority. One captures a
-conversation, contacts and preferences, previews and issues a grant, and takes it back; the other queries as the
-contractor and checks every proof. Nothing is left behind without --keep."
-)]
+#[command(after_help = "Examples:
+  oap-memory demo
+
+A made-up person's gateway runs on loopback over TLS with a throw-away authority. She lets a contractor see a part of
+what it holds; the contractor has a key and nothing else, asks for more, and checks every proof. Nothing is left behind
+without --keep.")]
 pub(super) struct Demo {
     /// Leave the folder with everything in it
     #[arg(long)]
     keep: bool,
-    /// A conversation in the form of LoCoMo to import
-    #[arg(long, value_name = "FILE")]
-    conversation: Option<PathBuf>,
 }
 
-/// One principal with a running gateway.
-struct Party {
-    name: &'static str,
-    did: Did,
-    gateway: Arc<Gateway>,
-    owner: OwnerClient,
-    home: Home,
-    stop: Option<oneshot::Sender<()>>,
-    server: JoinHandle<()>,
-}
-
-/// Changes one thing at a time, checks the copy, and returns what was changed and what the check says. An item is
-/// checked on its own too, as one who got it without the answer's signature would.
-fn tampered(answer: &Value, owner_key: &DidDocument) -> Result<Vec<[String; 2]>, CliError> {
-    let mut refusals = Vec::new();
-    let mut refused = |what: &str, result: Result<(), String>| match result {
-        Ok(()) => Err(CliError::Proof(format!("{what}: was accepted"))),
-        Err(refusal) => {
-            refusals.push([what.to_owned(), refusal]);
-            Ok(())
-        }
-    };
-    let whole = |change: &dyn Fn(&mut Value)| {
-        let mut copy = answer.clone();
-        change(&mut copy);
-        evidence::answer(&copy, owner_key).map(drop).map_err(|e| e.to_string())
-    };
-    refused("an item left out", whole(&|copy| drop(copy["items"].as_array_mut().map(|i| i.pop()))))?;
-    refused("another receipt id", whole(&|copy| copy["receipt"]["receipt_id"] = json!(EXAMPLE_RECEIPT)))?;
-    let item = |change: &dyn Fn(&mut Value)| {
-        let mut copy = answer["items"][0].clone();
-        change(&mut copy);
-        evidence::item(&copy, owner_key).map(drop).map_err(|e| e.to_string())
-    };
-    refused(
-        "another confidence in what it shows",
-        item(&|copy| copy["provenance"]["confidence"] = json!(1)),
-    )?;
-    refused(
-        "a disclosure left out",
-        item(&|copy| {
-            let sd_jwt = copy["integrity"]["sd_jwt"].as_str().unwrap_or_default().to_owned();
-            let cut = sd_jwt.trim_end_matches('~').rsplit_once('~').map_or("", |(rest, _)| rest);
-            copy["integrity"]["sd_jwt"] = json!(format!("{cut}~"));
-        }),
-    )?;
-    refused(
-        "an earlier date in its chain",
-        item(&|copy| {
-            copy["integrity"]["chain"][0]["at"] = json!("2020-01-01T00:00:00.000Z");
-        }),
-    )?;
-    refused(
-        "the chain of another item",
-        item(&|copy| {
-            copy["integrity"]["chain"] = answer["items"][1]["integrity"]["chain"].clone();
-        }),
-    )?;
-    Ok(refusals)
+/// What the story showed.
+struct Shown {
+    seen: usize,
+    held: usize,
+    hidden: usize,
 }
 
 impl Demo {
     pub(super) async fn run(self, global: &Global) -> Result<(), CliError> {
         let folder = tempfile::Builder::new().prefix("oap-memory-demo-").tempdir().map_err(other)?;
-        let story = self.story(folder.path(), global.json).await;
+        let screen = Screen { quiet: global.json };
+        let told = story(folder.path(), screen).await;
         if self.keep {
             let path = folder.keep();
-            say(&format!("\nKept in {}", path.display()));
+            screen.say(&format!("\nKept in {}", path.display()));
         }
-        let report = story?;
+        let report = told?;
         if global.json {
             output::print(true, &report, |_| String::new());
         }
         Ok(())
     }
-
-    async fn story(&self, folder: &Path, quiet: bool) -> Result<Value, CliError> {
-        let say = |text: &str| {
-            if !quiet {
-                say(text)
-            }
-        };
-        let step = |n: u32, text: &str| say(&format!("\n{n}. {text}\n"));
-        step(1, "Two principals, each with a gateway of their own, over TLS on loopback");
-        let authority = Authority::new().map_err(other)?;
-        output::write(&folder.join("ca.pem"), &authority.pem())?;
-        let mut alice = Party::start("Alice", folder, &authority).await?;
-        let mut contractor = Party::start("The contractor", folder, &authority).await?;
-        for party in [&alice, &contractor] {
-            say(&format!("   {:<15} {}", party.name, party.did));
-        }
-        let told = tell(self, folder, &mut alice, &mut contractor, &say, &step).await;
-        alice.stop().await;
-        contractor.stop().await;
-        told
-    }
 }
 
-async fn tell(
-    demo: &Demo,
-    folder: &Path,
-    alice: &mut Party,
-    contractor: &mut Party,
-    say: &impl Fn(&str),
-    step: &impl Fn(u32, &str),
-) -> Result<Value, CliError> {
-    step(2, "Alice's assistant captures what it knows");
-    let (conversation, source) = demo.conversation()?;
-    let mut items: Vec<Value> = serde_json::from_str(PROJECT).map_err(other)?;
-    let about_project = items.len();
-    items.extend(locomo::items(&conversation, &["conversation"]));
-    let began = SystemClock.now();
-    for batch in items.chunks(500) {
-        alice.owner.call("POST", "/oap/owner/items", &[], Some(&json!({"items": batch}))).await?;
-    }
-    let millis = SystemClock.now().millis() - began.millis();
-    say(&format!(
-        "   {about_project} facts, preferences and contacts about a project; {} turns of {source}",
-        items.len() - about_project
-    ));
-    say(&format!("   {} items signed, sealed and receipted in {millis} ms", items.len()));
+async fn story(folder: &Path, screen: Screen) -> Result<Value, CliError> {
+    let authority = Authority::new().map_err(other)?;
+    output::write(&folder.join("ca.pem"), &authority.pem())?;
+    let mut alice = House::start(folder, &authority).await?;
+    let told = tell(folder, &mut alice, screen).await;
+    alice.stop().await;
+    told
+}
 
-    step(3, "Alice previews a grant: the contractor, items about the redesign, contacts at level 2");
+async fn tell(folder: &Path, alice: &mut House, screen: Screen) -> Result<Value, CliError> {
+    screen.text(
+        "Your assistant knows things about you. Here is how somebody else gets to see a part of them, and that part \
+         alone. The people are made up; everything runs on this machine and is gone afterwards.",
+    );
+    screen.title("1. What Alice's assistant has noted");
+    let notes: Vec<Value> = serde_json::from_str(PROJECT).map_err(other)?;
+    let conversation: Value = serde_json::from_str(CONVERSATION).map_err(other)?;
+    let turns = locomo::items(&conversation, &["conversation"]);
+    let held: Vec<Value> = notes.iter().chain(&turns).cloned().collect();
+    let written = alice.owner.call("POST", "/oap/owner/items", &[], Some(&json!({"items": held}))).await?;
+    let ids = written["items"].as_array().map(Vec::as_slice).unwrap_or_default();
+    screen.text(&format!(
+        "{} notes about her work and her life, and {} turns of a conversation. They are sealed in a gateway of her own.",
+        notes.len(),
+        turns.len()
+    ));
+
+    screen.title("2. She lets a contractor see what is about the new website");
+    let key_file = folder.join("my.key");
+    let signer = keyfile::create(&key_file, None, &SystemRandom).map_err(ClientError::from)?;
     let draft = json!({
-        "grantee": contractor.did, "purpose": "Brief the contractor on the website redesign project.",
+        "grantee": signer.did(), "purpose": "Brief the contractor on the website redesign project.",
         "filter": {"labels_any": ["website_redesign"]}, "max_items": 500,
         "expires_at": SystemClock.now().plus(Duration::from_secs(30 * 86_400)),
         "redaction_profile": "oap.profile.projection.contact.v1", "trust_level": 2,
     });
-    let preview = alice.owner.call("POST", "/oap/owner/grants/preview", &[], Some(&draft)).await?;
-    say(&grant::preview(&preview));
-
-    step(4, "Alice signs the grant and hands it over");
     let issued = alice.owner.call("POST", "/oap/owner/grants", &[], Some(&draft)).await?;
-    let document = &issued["grant"];
-    output::write(&folder.join("grant.json"), &output::pretty(document))?;
-    say(&format!(
-        "   {} until {}, signed by {}",
-        output::text(document, "/grant_id"),
-        output::text(document, "/expires_at"),
-        alice.did
-    ));
+    let grant = &issued["grant"];
+    output::write(&folder.join("grant.json"), &output::pretty(grant))?;
+    screen.text(
+        "She signs a grant: for this contractor alone, for 30 days, only notes with the label website_redesign, personal \
+         details hidden. The contractor asks with it, and gets the right side of this:",
+    );
+    screen.gap();
+    let mut asker = Asker::Key(signer);
+    let remote = remote(alice, grant).await?;
+    let session = remote.exchange(&mut asker, grant, &[]).await?;
+    let all = session.query(&mut asker, &json!({"max_results": 100})).await?;
+    output::write(&folder.join("answer.json"), &output::pretty(&all.answer))?;
+    let shown = side_by_side(&notes, ids, turns.len(), &all.answer, screen);
 
-    step(5, "The contractor exchanges the grant for a token bound to its key, and asks");
-    let config = Config::load(contractor.home.path(), &BTreeMap::new())?;
-    let resolver = Arc::new(resolver(&config, Arc::new(SystemClock))?);
-    let client = http_client(&config, &contractor.home)?;
-    let remote = Remote::discover(client, resolver, alice.gateway.origin()).await?;
-    let session = remote.exchange(&mut contractor.owner, document, &[]).await?;
-    let token = session.token();
-    say(&format!("   a {} token for {} seconds", token.token_type, token.expires_in));
-    let question = json!({"query": "what is the budget and when are meetings preferred?", "max_results": 10});
-    let checked = session.query(&mut contractor.owner, &question, &contractor.did).await?;
-    output::write(&folder.join("answer.json"), &output::pretty(&checked.answer))?;
-    say(&query::answer(&checked.answer));
-
-    step(6, "What was shown and what was hidden, item by item");
-    let all = session.query(&mut contractor.owner, &json!({"max_results": 100}), &contractor.did).await?;
-    let shown = all.answer["items"].as_array().cloned().unwrap_or_default();
-    let mut hidden_places = 0;
-    for item in &shown {
-        let hidden = hidden_of(&preview, item);
-        hidden_places += hidden.len();
-        say(&format!("   {} ({})", output::text(item, "/item_id"), output::text(item, "/kind")));
-        say(&format!("      shown   {}", output::short(&output::gist(item), 90)));
-        say(&format!("      hidden  {}", hidden.join(", ")));
-    }
-    say(&format!(
-        "   {} of {} items are in the contractor's view; to the contractor the others do not exist",
-        shown.len(),
-        items.len()
-    ));
-
-    step(7, "Every proof holds, offline, with Alice's public key alone");
-    let document_bytes = serde_json::to_vec(&alice.gateway.published().did).map_err(other)?;
-    let owner_key = DidDocument::parse(&document_bytes, &alice.did).map_err(other)?;
-    let verified = evidence::answer(&all.answer, &owner_key).map_err(ClientError::from)?;
-    if let Some(first) = verified.items.first() {
-        for line in evidence::explain(first) {
-            say(&format!("   {line}"));
+    screen.title("3. The contractor asks for more");
+    let mut rows = Vec::new();
+    for (what, words) in CURIOUS {
+        let answer = session.query(&mut asker, &json!({"query": words, "max_results": 100})).await?.answer;
+        let leaked = answer.to_string().contains(words);
+        let found = answer["items"].as_array().map_or(0, Vec::len);
+        if leaked || found > 0 {
+            return Err(CliError::Proof(format!("{what}: the contractor got {found} notes")));
         }
+        rows.push([format!("{what}: \"{words}\""), "nothing found".to_owned()]);
     }
-    say(&format!(
-        "   answer signature, receipt {}, {} SD-JWTs, chains and capture receipts: all hold",
-        verified.receipt.receipt_id.short(),
-        verified.items.len()
+    screen.pairs(&rows);
+    screen.gap();
+    screen.text(
+        "What the contractor may not see does not exist for them: it is not found, not counted, and changes no answer.",
+    );
+
+    screen.title("4. Alice takes the grant back");
+    let refused = take_back(alice, grant, &session, &mut asker).await?;
+    screen.text(&format!("The contractor asks again, and is told: {refused}"));
+
+    screen.title("In one line");
+    screen.text(&format!(
+        "The contractor saw {} of Alice's {} notes, personal details hidden; asked {} times for more and got nothing; and sees \
+         nothing any more.",
+        shown.seen,
+        shown.held,
+        CURIOUS.len()
     ));
+    screen.title("Do it yourself");
+    screen.commands(COMMANDS);
 
-    step(8, "A tampered copy does not");
-    let refusals = tampered(&all.answer, &owner_key)?;
-    say(&output::table(&["what was changed", "what the check says"], refusals.iter().map(|r| r.to_vec())));
-
-    step(9, "Alice takes the grant back; the next answer is a refusal");
-    let id = output::text(document, "/grant_id");
-    let path = format!("/oap/owner/grants/{id}/revoke");
-    alice.owner.call("POST", &path, &[], Some(&json!({}))).await?;
-    let refused = match session.query(&mut contractor.owner, &question, &contractor.did).await {
-        Err(ClientError::Refused { status: 403, message, .. }) => message,
-        Err(error) => return Err(error.into()),
-        Ok(_) => return Err(CliError::Proof("a revoked grant was answered".to_owned())),
-    };
-    say(&format!("   403: {refused}"));
-
-    step(10, "Alice's audit log has it all, and every chain holds");
-    let log = alice.owner.call("GET", "/oap/audit", &[("limit", "1000".to_owned())], None).await?;
-    let chains = alice.owner.call("GET", "/oap/owner/audit/verify", &[], None).await?;
-    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
-    for receipt in log["receipts"].as_array().into_iter().flatten() {
-        let key = format!(
-            "{} {}",
-            output::text(receipt, "/action_id"),
-            output::text(receipt, "/policy_decisions/0/outcome")
-        );
-        *counts.entry(key).or_default() += 1;
-    }
-    let rows = counts.iter().map(|(what, n)| vec![what.clone(), n.to_string()]);
-    say(&output::table(&["of the last 1000 receipts", ""], rows));
-    for chain in chains["chains"].as_array().into_iter().flatten() {
-        say(&format!(
-            "   chain {:<12} {} entries, verified to its head",
-            output::text(chain, "/chain"),
-            output::text(chain, "/length")
-        ));
-    }
+    screen.title("Part two, for those who want it exact: the proofs");
+    let first = ids.first().map_or(&Value::Null, |item| &item["item_id"]);
+    let proved = proofs::tell(alice, &all.answer, first, screen).await?;
     Ok(json!({
-        "captured": items.len(), "shown": shown.len(), "hidden_places": hidden_places,
-        "tampered_refused": refusals, "revoked_refused": refused, "chains": chains["chains"],
+        "captured": shown.held, "shown": shown.seen, "hidden_places": shown.hidden, "asked_for_more": CURIOUS.len(),
+        "revoked_refused": refused, "tampered_refused": proved.refusals, "chains": proved.chains,
     }))
 }
 
-impl Demo {
-    /// A real conversation where there is one, else the small original one.
-    fn conversation(&self) -> Result<(Value, String), CliError> {
-        let given = self.conversation.clone();
-        let real = || {
-            [Path::new("../shared/data/locomo-dev"), Path::new(DATA)]
-                .iter()
-                .map(|folder| folder.join("26.json"))
-                .find(|path| path.is_file())
-        };
-        match given.or_else(real) {
-            Some(path) => Ok((output::read_json(&path)?, format!("the conversation {}", path.display()))),
-            None => {
-                Ok((serde_json::from_str(CONVERSATION).map_err(other)?, "a small conversation".to_owned()))
-            }
-        }
+/// The way from the grant to Alice's gateway, as `query` goes it.
+async fn remote(alice: &House, grant: &Value) -> Result<Remote, CliError> {
+    let config = alice.config()?;
+    let resolver = Arc::new(crate::home::resolver(&config, Arc::new(SystemClock))?);
+    let policy = web_policy(&config);
+    let origin = place::of(grant, &[], &resolver, policy).await?;
+    let client = policy.guard(alice.client(&config)?).build().map_err(HomeError::from)?;
+    Ok(Remote::discover(client, resolver, origin.as_str(), &place::granter(grant)?).await?)
+}
+
+/// Prints what Alice holds beside what the contractor got.
+fn side_by_side(notes: &[Value], ids: &[Value], turns: usize, answer: &Value, screen: Screen) -> Shown {
+    let seen = answer["items"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let mut hidden = 0;
+    let mut rows = Vec::new();
+    for (note, id) in notes.iter().zip(ids) {
+        let right = seen.iter().find(|item| item["item_id"] == id["item_id"]).map(screen::plain);
+        hidden += right.as_deref().map_or(0, screen::marks);
+        rows.push([screen::plain(note), right.unwrap_or_else(|| "-".to_owned())]);
+    }
+    rows.push([format!("({turns} turns of a conversation)"), "-".to_owned()]);
+    screen.columns(["What Alice holds", "What the contractor sees"], &rows);
+    Shown { seen: seen.len(), held: notes.len() + turns, hidden }
+}
+
+/// Revokes the grant; what the contractor is told then.
+async fn take_back(
+    alice: &mut House,
+    grant: &Value,
+    session: &Session<'_>,
+    asker: &mut Asker,
+) -> Result<String, CliError> {
+    let path = format!("/oap/owner/grants/{}/revoke", output::text(grant, "/grant_id"));
+    alice.owner.call("POST", &path, &[], Some(&json!({}))).await?;
+    match session.query(asker, &json!({"max_results": 100})).await {
+        Err(ClientError::Refused { status: 403, message, .. }) => Ok(message),
+        Err(error) => Err(error.into()),
+        Ok(_) => Err(CliError::Proof("a revoked grant was answered".to_owned())),
     }
 }
 
-impl Party {
-    async fn start(name: &'static str, folder: &Path, authority: &Authority) -> Result<Self, CliError> {
-        let listener = TcpListener::bind("127.0.0.1:0").map_err(other)?;
-        let address = listener.local_addr().map_err(other)?;
-        let did = Did::web(&format!("localhost:{}", address.port())).map_err(other)?;
-        let path = folder.join(name.to_lowercase().replace(' ', "-"));
-        let home = Home::new(path.clone());
-        let settings = BTreeMap::from([
-            ("listen".to_owned(), json!(address)),
-            ("trust_ca".to_owned(), json!(folder.join("ca.pem"))),
-            ("tls_cert".to_owned(), json!(path.join("cert.pem"))),
-            ("tls_key".to_owned(), json!(path.join("key.pem"))),
-            ("allow_local_dids".to_owned(), json!(true)),
-        ]);
-        let key_file = Some(folder.join(format!("{}.key", address.port())));
-        let did = home.init(Init { did: Some(did), settings, key_file }).await?;
-        let (certificate, key) = authority.issue("localhost").map_err(other)?;
-        output::write(&path.join("cert.pem"), &certificate)?;
-        crate::home::write_private(&path.join("key.pem"), key.as_bytes())?;
-        let gateway = home.open(&BTreeMap::new()).await?;
-        let (stop, stopped) = oneshot::channel();
-        let server = tokio::spawn({
-            let (gateway, home) = (gateway.clone(), home.clone());
-            async move {
-                let stopped = async { drop(stopped.await) };
-                if let Err(error) = serve::serve(gateway, &home, listener, stopped).await {
-                    tracing::error!(%error, "the demonstration's server failed");
-                }
-            }
-        });
-        // The store is open in this process: the client goes over the socket in the home, as every command does.
-        let owner = OwnerClient::connect(home.clone(), &BTreeMap::new(), Caller::default()).await?;
-        Ok(Self { name, did, gateway, owner, home, stop: Some(stop), server })
-    }
+/// How to do the same for good.
+const COMMANDS: &str = "\
+The contractor makes a key, and tells you the DID that this prints:
 
-    async fn stop(&mut self) {
-        if let Some(stop) = self.stop.take() {
-            let _ = stop.send(());
-        }
-        let _ = (&mut self.server).await;
-    }
-}
+  oap-memory key new --out my.key
 
-/// What the preview says is hidden of an item.
-fn hidden_of(preview: &Value, item: &Value) -> Vec<String> {
-    let previewed = preview["items"].as_array().into_iter().flatten();
-    previewed
-        .filter(|p| p["visible"]["item_id"] == item["item_id"])
-        .flat_map(|p| p["hidden"].as_array().cloned().unwrap_or_default())
-        .filter_map(|place| place.as_str().map(str::to_owned))
-        .collect()
-}
+You, with a name of your own where others reach it:
 
-fn say(text: &str) {
-    use std::io::Write;
-    let _ = writeln!(std::io::stdout(), "{}", text.trim_end());
-}
+  oap-memory init --did did:web:memory.example.org --key-file ./master.key
+  oap-memory item add --kind preference --label website \\
+      --text \"Meetings on Tuesday mornings\"
+  oap-memory grant issue --to did:key:z6Mk... --purpose \"Website redesign\" \\
+      --label website --until 30d --trust-level 2 --out grant.json
+  oap-memory serve
+
+The contractor, with the file that you hand over:
+
+  oap-memory query --key my.key --grant grant.json \"when to meet\"
+
+And when the work is done:
+
+  oap-memory grant revoke mgr_...";
 
 fn other(error: impl std::fmt::Display) -> CliError {
     CliError::Other(error.to_string())

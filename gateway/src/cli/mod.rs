@@ -9,6 +9,7 @@ mod config;
 mod conformance;
 mod delete;
 mod demo;
+mod examples;
 mod export;
 mod gates;
 mod grant;
@@ -50,7 +51,8 @@ use std::process::ExitCode;
 const EXAMPLES: &str = "Examples:
   oap-memory init --did did:web:memory.example.org --key-file /etc/oap/master.key
   oap-memory serve --listen 0.0.0.0:443
-  oap-memory item add --kind preference --text \"Prefers meetings on Tuesday mornings\" --label scheduling
+  oap-memory item add --kind preference --text \"Prefers meetings on Tuesday mornings\" \\
+      --label scheduling
   oap-memory grant preview --to did:web:contractor.example --purpose \"Website redesign\" --label website \\
       --until 30d --trust-level 2
   oap-memory demo";
@@ -135,6 +137,9 @@ enum Command {
     /// List, rotate and revoke signing keys
     #[command(subcommand)]
     Keys(keys::Keys),
+    /// Make a key to ask with, without a gateway
+    #[command(subcommand)]
+    Key(keys::Key),
     /// Take your memory along: as a bundle, or in a form that other programs read
     Export(export::Export),
     /// Bring memory in: a bundle, or another vendor's export
@@ -217,7 +222,12 @@ impl CliError {
             // The own gateway's disk, not its judgement.
             Self::Client(ClientError::Refused { status: 507, .. }) => 1,
             Self::Client(ClientError::Refused { .. }) => 3,
-            Self::Client(ClientError::Evidence(_) | ClientError::Terms(_) | ClientError::Manifest(..))
+            Self::Client(
+                ClientError::Evidence(_)
+                | ClientError::Terms(_)
+                | ClientError::Manifest(..)
+                | ClientError::OtherGateway(..),
+            )
             | Self::Proof(_) => 4,
             _ => 1,
         }
@@ -283,7 +293,7 @@ fn command_name(matches: &ArgMatches) -> String {
 /// Runs the command line.
 #[must_use]
 pub fn main() -> ExitCode {
-    let parsed = Cli::command().try_get_matches().and_then(|matches| {
+    let parsed = examples::folded(Cli::command()).try_get_matches().and_then(|matches| {
         let mut cli = Cli::from_arg_matches(&matches)?;
         cli.global.command = command_name(&matches);
         Ok(cli)
@@ -331,6 +341,7 @@ async fn run(cli: Cli) -> Result<(), CliError> {
         Command::Bridge(command) => command.run(&global).await,
         Command::Audit(command) => command.run(&global).await,
         Command::Keys(command) => command.run(&global).await,
+        Command::Key(command) => command.run(&global),
         Command::Export(command) => command.run(&global).await,
         Command::Import(command) => command.run(&global).await,
         Command::Delete(command) => command.run(&global).await,

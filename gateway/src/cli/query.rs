@@ -3,10 +3,12 @@
 use super::output::OutFile;
 use super::{CliError, Global, output, values};
 use crate::ambient::SystemClock;
+use crate::client::asker::Asker;
 use crate::client::grantee::Remote;
-use crate::client::owner::http_client;
+use crate::client::owner::{http_client, http_client_builder};
+use crate::client::{ClientError, keyfile, place};
 use crate::config::Config;
-use crate::home::resolver;
+use crate::home::{HomeError, resolver, web_policy};
 use oap_memory::item::Kind;
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -15,25 +17,27 @@ use std::sync::Arc;
 /// Query another gateway as a grantee
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
-  oap-memory query https://user.example --grant grant.json \"preferred meeting times\"
-  oap-memory query https://user.example --grant grant.json --max-results 50 --save answer.json
-  oap-memory query https://user.example --grant grant.json --export slice.bundle
-  oap-memory query https://localhost:8443 --grant grant.json --allow-local-dids --trust-ca ca.pem \"budget\"
+  oap-memory query --key my.key --grant grant.json \"preferred meeting times\"
+  oap-memory query --key my.key --grant grant.json --max-results 50 --save answer.json
+  oap-memory query --key my.key --grant grant.json --export slice.bundle
+  oap-memory query https://localhost:8443 --key my.key --grant grant.json --allow-local-dids --trust-ca ca.pem
+  oap-memory query --grant to-my-gateway.json \"budget\"      (with the keys of the home)
 
-The home is that of the grantee: its keys prove who asks. Every answer is checked before it is shown.")]
+The grant leads to its granter's gateway; a URL is needed only where it does not. Who asks is the grantee: by a key
+of `oap-memory key new`, or by the keys of the home. Every answer is checked before it is shown.")]
 pub(super) struct Query {
-    /// Where the granter's gateway is
-    #[arg(value_name = "URL", value_parser = values::url)]
-    gateway: String,
+    /// The question; without one the newest items are listed. A URL before it names the granter's gateway
+    #[arg(value_name = "TEXT", num_args = 0..=2)]
+    asked: Vec<String>,
     /// The grant, as its granter handed it over
     #[arg(long, value_name = "FILE")]
     grant: PathBuf,
     /// The grants that it was made from, first one first, where it is a delegated one
     #[arg(long, value_name = "FILE")]
     chain: Vec<PathBuf>,
-    /// The question; without one the newest items are listed
-    #[arg(value_name = "TEXT", default_value = "")]
-    text: String,
+    /// Ask with this key, without a home
+    #[arg(long, value_name = "FILE")]
+    key: Option<PathBuf>,
     /// At most so many items, 1 to 100
     #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u16).range(1..=100))]
     max_results: u16,
@@ -53,7 +57,7 @@ pub(super) struct Query {
     #[arg(long)]
     cursor: Option<String>,
     /// Fetch everything that the grant shows as a bundle instead; the grant must allow exports
-    #[arg(long, value_name = "FILE", conflicts_with = "text")]
+    #[arg(long, value_name = "FILE")]
     export: Option<PathBuf>,
     /// Keep the answer, for `oap-memory verify`
     #[arg(long, value_name = "FILE")]
@@ -62,20 +66,29 @@ pub(super) struct Query {
 
 impl Query {
     pub(super) async fn run(self, global: &Global) -> Result<(), CliError> {
+        let (url, question) = self.asked()?;
         let home = global.home();
         let config = Config::load(home.path(), &global.flags())?;
-        let grantee = config.principal(home.path())?;
         let grant = output::read_json(&self.grant)?;
         let chain = self.chain.iter().map(|path| output::read_json(path)).collect::<Result<Vec<_>, _>>()?;
         let file = self.export.as_ref().or(self.save.as_ref());
         let file = file.map(|path| OutFile::create(path)).transpose()?;
-        let client = http_client(&config, &home)?;
+        let mut asker = self.asker(global, &config, &grant).await?;
         let resolver = Arc::new(resolver(&config, Arc::new(SystemClock))?);
-        let mut own = global.owner().await?;
-        let remote = Remote::discover(client, resolver, &self.gateway).await?;
-        let session = remote.exchange(&mut own, &grant, &chain).await?;
+        let granter = place::granter(&grant)?;
+        let remote = match url {
+            Some(url) => Remote::discover(http_client(&config, &home)?, resolver, &url, &granter).await?,
+            None => {
+                let policy = web_policy(&config);
+                let origin = place::of(&grant, &chain, &resolver, policy).await?;
+                let client = policy.guard(http_client_builder(&config, &home)?);
+                let client = client.build().map_err(HomeError::from)?;
+                Remote::discover(client, resolver, origin.as_str(), &granter).await?
+            }
+        };
+        let session = remote.exchange(&mut asker, &grant, &chain).await?;
         if let Some(path) = &self.export {
-            let bytes = session.export(&mut own).await?;
+            let bytes = session.export(&mut asker).await?;
             if let Some(file) = file {
                 file.write(&bytes)?;
             }
@@ -90,7 +103,7 @@ impl Query {
             });
             return Ok(());
         }
-        let checked = session.query(&mut own, &self.body(), &grantee).await?;
+        let checked = session.query(&mut asker, &self.body(question)).await?;
         if let Some(file) = file {
             file.write((output::pretty(&checked.answer) + "\n").as_bytes())?;
         }
@@ -105,8 +118,45 @@ impl Query {
         Ok(())
     }
 
-    fn body(&self) -> Value {
-        let mut body = json!({"query": self.text, "max_results": self.max_results});
+    /// The gateway's address, if it is named, and the question.
+    fn asked(&self) -> Result<(Option<String>, &str), CliError> {
+        let is_address = |text: &str| text.starts_with("https://") || text.starts_with("http://");
+        let address = |text: &str| values::url(text).map_err(|e| CliError::Usage(format!("URL: {e}")));
+        let (url, question) = match self.asked.as_slice() {
+            [] => (None, ""),
+            [one] if is_address(one) => (Some(address(one)?), ""),
+            [one] => (None, one.as_str()),
+            [url, question, ..] if is_address(url) => (Some(address(url)?), question.as_str()),
+            _ => return Err(CliError::Usage("a question of several words stands in quotes".to_owned())),
+        };
+        if self.export.is_some() && !question.is_empty() {
+            return Err(CliError::Usage("--export takes no question: it fetches everything".to_owned()));
+        }
+        Ok((url, question))
+    }
+
+    /// Who asks: the key of --key, or the keys of the home.
+    async fn asker(&self, global: &Global, config: &Config, grant: &Value) -> Result<Asker, CliError> {
+        let home = global.home();
+        let Some(path) = &self.key else {
+            let grantee = config.principal(home.path()).map_err(|e| {
+                CliError::Other(format!("{e}; or ask with --key FILE, a key of `oap-memory key new`"))
+            })?;
+            return Ok(Asker::Home(grantee, Box::new(global.owner().await?)));
+        };
+        let signer = keyfile::read(path).map_err(ClientError::from)?;
+        if grant["grantee"] != signer.did().as_str() {
+            let to = output::text(grant, "/grantee");
+            let whose = signer.did();
+            return Err(CliError::Usage(format!(
+                "--key: is of {whose}, and the grant is made out to {to:?}"
+            )));
+        }
+        Ok(Asker::Key(signer))
+    }
+
+    fn body(&self, question: &str) -> Value {
+        let mut body = json!({"query": question, "max_results": self.max_results});
         let mut set = |name: &str, value: Option<Value>| {
             if let Some(value) = value {
                 body[name] = value;

@@ -1,7 +1,7 @@
 //! The grantee's client: discovers a gateway, exchanges a grant, queries, and checks every answer before it is
 //! believed.
 
-use super::owner::OwnerClient;
+use super::asker::Asker;
 use super::wire::{Allowance, Ask, send};
 use super::{ClientError, read};
 use crate::ambient::SystemClock;
@@ -18,7 +18,7 @@ use oap_memory::Query;
 use oap_memory::answer::{answer_bytes, output_hash};
 use oap_memory::evidence::{self, AnswerError, EvidenceError, VerifiedAnswer};
 use oap_memory::unchecked::Unchecked;
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -35,14 +35,15 @@ pub struct Remote {
 }
 
 impl Remote {
-    /// Fetches and checks what a gateway publishes.
+    /// Fetches and checks what a gateway publishes: it must be that of the principal who gave the grant.
     ///
     /// # Errors
-    /// [`ClientError`].
+    /// [`ClientError`]; [`ClientError::OtherGateway`] for somebody else's.
     pub async fn discover(
         client: reqwest::Client,
         resolver: Arc<Resolver>,
         origin: &str,
+        granter: &Did,
     ) -> Result<Self, ClientError> {
         let origin = origin.trim_end_matches('/');
         let manifest = fetch(&client, &format!("{origin}{}", path::MEMORY_MANIFEST)).await?;
@@ -50,6 +51,9 @@ impl Remote {
             .as_str()
             .and_then(|did| did.parse().ok())
             .ok_or_else(|| ClientError::Malformed(origin.to_owned(), "it names no principal".to_owned()))?;
+        if principal != *granter {
+            return Err(ClientError::OtherGateway(origin.to_owned(), granter.clone()));
+        }
         let document = resolver.resolve(&principal).await?;
         let endpoints = check::memory(&manifest, &document, origin)
             .map_err(|e| ClientError::Manifest(origin.to_owned(), e))?;
@@ -82,47 +86,47 @@ impl Remote {
         Ok(known)
     }
 
-    /// Exchanges a grant for a token. The grantee's own gateway signs the proof.
+    /// Exchanges a grant for a token.
     ///
     /// # Errors
     /// [`ClientError`].
     pub async fn exchange(
         &self,
-        own: &mut OwnerClient,
+        asker: &mut Asker,
         grant: &Value,
         chain: &[Value],
     ) -> Result<Session<'_>, ClientError> {
         let hash = Hash::of_canonical(grant)
             .map_err(|e| ClientError::Malformed("the grant".to_owned(), e.to_string()))?;
-        let asked = json!({"endpoint": self.endpoints.grant, "grant_hash": hash});
-        let proof = own.call("POST", "/oap/owner/prove", &[], Some(&asked)).await?;
-        let request = ExchangeRequest {
-            grant: grant.clone(),
-            chain: chain.to_vec(),
-            proof: proof["proof"].as_str().unwrap_or_default().to_owned(),
-        };
+        let proof = asker.prove(&self.endpoints.grant, hash).await?;
+        let request = ExchangeRequest { grant: grant.clone(), chain: chain.to_vec(), proof };
         let body = serde_json::to_string(&request).map_err(crate::Error::from)?;
         let ask = Ask { method: "POST", url: &self.endpoints.grant, body: Some(body), ..Ask::default() };
         let (status, bytes) = send(&self.client, ask, Allowance::ANSWER).await?;
         let answer = read(&self.endpoints.grant, status, &bytes)?;
         let token: ExchangeResponse = oap_identity::json::from_value(answer).map_err(crate::Error::from)?;
         // The gateway takes it; whether it is what its answers can be held against is the grantee's own question.
-        let terms = self.terms(grant, chain).await?;
+        let known = BTreeMap::from([(self.principal().clone(), self.document.clone())]);
+        let terms = verified_terms(grant, chain, known, &self.resolver).await?;
         Ok(Session { remote: self, token, terms })
     }
+}
 
-    /// The grant, verified with those that it was made from.
-    async fn terms(&self, grant: &Value, chain: &[Value]) -> Result<VerifiedTerms, ClientError> {
-        let mut known = BTreeMap::from([(self.principal().clone(), self.document.clone())]);
-        for above in chain {
-            let delegator = above["grantee"].as_str().and_then(|did| did.parse().ok());
-            if let Some(Entry::Vacant(place)) = delegator.map(|did| known.entry(did)) {
-                let document = self.resolver.resolve(place.key()).await?;
-                place.insert(document);
-            }
+/// A grant, verified with those that it was made from; the granter's document is known, the delegators' are resolved.
+pub(super) async fn verified_terms(
+    grant: &Value,
+    chain: &[Value],
+    mut known: BTreeMap<Did, Arc<DidDocument>>,
+    resolver: &Resolver,
+) -> Result<VerifiedTerms, ClientError> {
+    for above in chain {
+        let delegator = above["grantee"].as_str().and_then(|did| did.parse().ok());
+        if let Some(Entry::Vacant(place)) = delegator.map(|did| known.entry(did)) {
+            let document = resolver.resolve(place.key()).await?;
+            place.insert(document);
         }
-        Ok(oap_grants::evidence::grant(grant, chain, &known, SystemClock.now())?)
     }
+    Ok(oap_grants::evidence::grant(grant, chain, &known, SystemClock.now())?)
 }
 
 /// A token in use.
@@ -185,26 +189,21 @@ impl Session<'_> {
     ///
     /// # Errors
     /// [`ClientError`]; [`ClientError::Evidence`] when a proof does not hold.
-    pub async fn query(
-        &self,
-        own: &mut OwnerClient,
-        query: &Value,
-        grantee: &Did,
-    ) -> Result<CheckedAnswer, ClientError> {
+    pub async fn query(&self, asker: &mut Asker, query: &Value) -> Result<CheckedAnswer, ClientError> {
         let url = &self.remote.endpoints.query;
-        let (status, bytes) = self.post(own, url, query.to_string(), Allowance::ANSWER).await?;
+        let (status, bytes) = self.post(asker, url, query.to_string(), Allowance::ANSWER).await?;
         let answer = read(&self.remote.endpoints.query, status, &bytes)?;
         let documents = self.remote.documents(&answer).await?;
-        CheckedAnswer::of(answer, &documents, grantee)?.to(query, &self.terms, SystemClock.now())
+        CheckedAnswer::of(answer, &documents, asker.did())?.to(query, &self.terms, SystemClock.now())
     }
 
     /// The grantee's whole view as a bundle, for grants that allow exports. It is checked by who reads it.
     ///
     /// # Errors
     /// [`ClientError`].
-    pub async fn export(&self, own: &mut OwnerClient) -> Result<Vec<u8>, ClientError> {
+    pub async fn export(&self, asker: &mut Asker) -> Result<Vec<u8>, ClientError> {
         let url = &self.remote.endpoints.export;
-        let (status, bytes) = self.post(own, url, "{}".to_owned(), Allowance::BUNDLE).await?;
+        let (status, bytes) = self.post(asker, url, "{}".to_owned(), Allowance::BUNDLE).await?;
         if status != 200 {
             read(url, status, &bytes)?;
         }
@@ -213,16 +212,14 @@ impl Session<'_> {
 
     async fn post(
         &self,
-        own: &mut OwnerClient,
+        asker: &mut Asker,
         url: &str,
         body: String,
         allowed: Allowance,
     ) -> Result<(u16, Vec<u8>), ClientError> {
         let token = &self.token.memory_grant_jwt;
         let (authorization, proof) = if self.token.token_type == "DPoP" {
-            let asked = json!({"method": "POST", "url": url, "token": token});
-            let proof = own.call("POST", "/oap/owner/prove", &[], Some(&asked)).await?;
-            (format!("DPoP {token}"), proof["dpop"].as_str().unwrap_or_default().to_owned())
+            (format!("DPoP {token}"), asker.dpop(url, token).await?)
         } else {
             (format!("Bearer {token}"), String::new())
         };

@@ -1,8 +1,11 @@
 //! The two clients: of one's own gateway as its owner, and of another's as its grantee.
 
+pub mod asker;
 pub mod fixture;
 pub mod grantee;
+pub mod keyfile;
 pub mod owner;
+pub mod place;
 pub mod wire;
 
 use serde_json::Value;
@@ -44,6 +47,20 @@ pub enum ClientError {
     /// The grant does not hold, or the answer was not given under it.
     #[error("the grant: {0}")]
     Terms(#[from] oap_grants::evidence::TermsError),
+    /// A grant that does not say where to use it.
+    #[error("the grant does not say where its gateway is: name the URL")]
+    NoPlace,
+    /// A grant that leads where a stranger may not lead us.
+    #[error(
+        "the grant leads to {0}, which is not https at a public address: if you trust it, name the URL yourself"
+    )]
+    NotPublic(String),
+    /// A gateway of somebody else than the grant's granter.
+    #[error("{0} is not the gateway of the grant's granter {1}; nothing was sent to it")]
+    OtherGateway(String, oap_identity::Did),
+    /// A key file.
+    #[error("the key file: {0}")]
+    Key(#[from] keyfile::KeyFileError),
     /// The answer names somebody or something else.
     #[error("the answer is not for this: {0}")]
     Mismatch(&'static str),

@@ -6,12 +6,13 @@
 
 use crate::did::Did;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
-use reqwest::{Certificate, Client, redirect};
+use reqwest::{Certificate, Client, ClientBuilder, redirect};
 use ssi_dids_core::DIDMethod;
 use ssi_dids_core::document::{Metadata as DocumentMetadata, representation::MediaType};
 use ssi_dids_core::resolution::{DIDMethodResolver, Error, Metadata, Options, Output};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
+use url::{Host, Url};
 
 /// Largest document that is read, in bytes.
 pub const MAX_DOCUMENT: usize = 64 * 1024;
@@ -26,6 +27,32 @@ pub enum WebPolicy {
     Public,
     /// Also private and loopback addresses, and plain http on loopback: `--allow-local-dids`, for development.
     AllowLocal,
+}
+
+impl WebPolicy {
+    /// Holds a client to this policy, for requests to addresses that a stranger chose: the names that it looks up, and https.
+    /// An address in figures is never looked up: ask [`WebPolicy::allows`] as well.
+    pub fn guard(self, client: ClientBuilder) -> ClientBuilder {
+        client.https_only(self == Self::Public).dns_resolver(CheckedNames { policy: self })
+    }
+
+    /// Whether a request may go to this address, as far as can be told before its name is looked up.
+    #[must_use]
+    pub fn allows(self, url: &Url) -> bool {
+        self == Self::AllowLocal
+            || url.scheme() == "https"
+                && match url.host() {
+                    Some(Host::Domain(name)) => !is_loopback_name(name),
+                    Some(Host::Ipv4(v4)) => is_public(v4.into()),
+                    Some(Host::Ipv6(v6)) => is_public(v6.into()),
+                    None => false,
+                }
+    }
+}
+
+fn is_loopback_name(name: &str) -> bool {
+    let name = name.trim_end_matches('.');
+    name == "localhost" || name.ends_with(".localhost")
 }
 
 /// Resolves did:web, and reads other documents of foreign gateways, within the limits of this module.
@@ -47,17 +74,13 @@ impl GuardedWeb {
             .no_proxy()
             .timeout(TIMEOUT)
             .connect_timeout(TIMEOUT)
-            .https_only(policy == WebPolicy::Public)
-            .dns_resolver(CheckedNames { policy })
-            .tls_certs_merge(authorities)
-            .build()?;
-        Ok(Self { client, policy })
+            .tls_certs_merge(authorities);
+        Ok(Self { client: policy.guard(client).build()?, policy })
     }
 
     async fn document(&self, did: &Did) -> Result<Vec<u8>, Error> {
         let url = did.document_url().ok_or_else(|| Error::InvalidMethodSpecificId(did.to_string()))?;
-        let host = url.host_str().unwrap_or_default();
-        let loopback = host == "localhost" || host.ends_with(".localhost");
+        let loopback = is_loopback_name(url.host_str().unwrap_or_default());
         if loopback && self.policy == WebPolicy::Public {
             return Err(Error::internal("loopback is not a public address"));
         }
@@ -189,6 +212,27 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_stranger_may_name() {
+        let allowed = |policy: WebPolicy, url: &str| policy.allows(&Url::parse(url).unwrap());
+        for url in ["https://user.example", "https://user.example:8443", "https://1.1.1.1"] {
+            assert!(allowed(WebPolicy::Public, url), "{url}");
+        }
+        for url in [
+            "http://user.example",
+            "https://localhost",
+            "https://a.localhost.",
+            "https://127.0.0.1",
+            "https://2130706433",
+            "https://10.0.0.1:8443",
+            "https://169.254.169.254",
+            "https://[::1]",
+            "https://[::ffff:10.0.0.1]",
+        ] {
+            assert!(!allowed(WebPolicy::Public, url) && allowed(WebPolicy::AllowLocal, url), "{url}");
+        }
+    }
 
     #[test]
     fn only_public_addresses_are_public() {

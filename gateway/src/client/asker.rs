@@ -1,0 +1,64 @@
+//! Who asks as a grantee: the keys of an open home, or a key file alone.
+
+use super::ClientError;
+use super::owner::OwnerClient;
+use crate::ambient::{SystemClock, SystemRandom};
+use oap_grants::{dpop, exchange};
+use oap_identity::{Clock, Did, Hash, Signer};
+use serde_json::{Value, json};
+
+/// A grantee that can prove that it is one.
+pub enum Asker {
+    /// By the keys of a home.
+    Home(Did, Box<OwnerClient>),
+    /// By a key of its own, without a home.
+    Key(Signer),
+}
+
+impl Asker {
+    /// Who it is.
+    #[must_use]
+    pub const fn did(&self) -> &Did {
+        match self {
+            Self::Home(did, _) => did,
+            Self::Key(signer) => signer.did(),
+        }
+    }
+
+    /// A proof of control of the DID, for a grant and its endpoint (protocol section 5.1).
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    pub async fn prove(&mut self, endpoint: &str, grant: Hash) -> Result<String, ClientError> {
+        match self {
+            Self::Home(_, owner) => {
+                let asked = json!({"endpoint": endpoint, "grant_hash": grant});
+                Ok(text(&owner.call("POST", "/oap/owner/prove", &[], Some(&asked)).await?["proof"]))
+            }
+            Self::Key(signer) => {
+                Ok(exchange::prove(signer, endpoint, grant, SystemClock.now(), &SystemRandom)?)
+            }
+        }
+    }
+
+    /// A proof of possession of the key that a token is bound to, for a POST to `url` (RFC 9449).
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    pub async fn dpop(&mut self, url: &str, token: &str) -> Result<String, ClientError> {
+        match self {
+            Self::Home(_, owner) => {
+                let asked = json!({"method": "POST", "url": url, "token": token});
+                Ok(text(&owner.call("POST", "/oap/owner/prove", &[], Some(&asked)).await?["dpop"]))
+            }
+            Self::Key(signer) => {
+                let target = dpop::Request { method: "POST", url };
+                Ok(dpop::prove(signer, target, token, SystemClock.now(), &SystemRandom)?)
+            }
+        }
+    }
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}
