@@ -1,8 +1,9 @@
 //! `oap-memory audit`
 
+use super::reference::GrantRef;
 use super::when::{self, When};
 use super::{CliError, Global, output, values};
-use oap_identity::{DecisionId, Did, GrantId, ItemId};
+use oap_identity::{DecisionId, Did, ItemId};
 use serde_json::{Value, json};
 
 /// Read and verify the audit log
@@ -25,7 +26,7 @@ pub(super) struct Audit {
     grantee: Option<Did>,
     /// Only under this grant
     #[arg(long, value_name = "ID")]
-    grant: Option<GrantId>,
+    grant: Option<GrantRef>,
     /// Only about this item
     #[arg(long, value_name = "ID")]
     item: Option<ItemId>,
@@ -86,10 +87,14 @@ impl Audit {
             });
             return Ok(());
         }
+        let grant = match &self.grant {
+            Some(grant) => Some(grant.resolve(&mut owner).await?),
+            None => None,
+        };
         let query: Vec<(&str, String)> = [
             ("since", self.since.map(|since| since.since(when::now()).to_string())),
             ("grantee", self.grantee.map(|did| did.to_string())),
-            ("grant_id", self.grant.map(|id| id.to_string())),
+            ("grant_id", grant.map(|id| id.to_string())),
             ("item_id", self.item.map(|id| id.to_string())),
             ("chain", self.chain),
             ("limit", Some(self.limit.to_string())),
@@ -128,7 +133,7 @@ fn table(answer: &Value) -> String {
             output::text(receipt, "/timestamp"),
             output::text(receipt, "/action_id"),
             output::text(receipt, "/policy_decisions/0/outcome"),
-            output::short(&output::text(receipt, "/agent_did"), 40),
+            output::text(receipt, "/agent_did"),
             receipt["provenance_tags_out"].as_array().map_or(0, Vec::len).to_string(),
             output::text(receipt, "/receipt_id"),
         ]

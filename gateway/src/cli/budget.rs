@@ -1,7 +1,8 @@
 //! `oap-memory budget`
 
+use super::reference::GrantRef;
 use super::{CliError, Global, output, values};
-use oap_identity::{Did, GrantId};
+use oap_identity::Did;
 use serde_json::json;
 
 /// See and refill what grantees may still ask
@@ -22,7 +23,7 @@ pub(super) enum Budget {
         grantee: Did,
         /// Set the own budget of this grant back too
         #[arg(long, value_name = "ID")]
-        grant: Option<GrantId>,
+        grant: Option<GrantRef>,
     },
 }
 
@@ -45,7 +46,7 @@ impl Budget {
             Self::Refill { grantee, grant } => {
                 let mut body = json!({"grantee": grantee});
                 if let Some(grant) = grant {
-                    body["grant"] = json!(grant);
+                    body["grant"] = json!(grant.resolve(&mut owner).await?);
                 }
                 let answer = owner.call("POST", "/oap/owner/budgets/refill", &[], Some(&body)).await?;
                 output::print(global.json, &answer, |_| format!("{grantee} may ask again"));

@@ -40,7 +40,7 @@ impl ConfigCommand {
             let rows = values.iter().map(|(name, value)| {
                 vec![name.clone(), output::text(&json!({"v": value}), "/v"), origin(name)]
             });
-            output::table(&["setting", "value", "from"], rows)
+            output::wrapped(&["setting", "value", "from"], rows)
         });
         Ok(())
     }

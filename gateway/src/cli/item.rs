@@ -407,7 +407,7 @@ fn table(answer: &Value) -> String {
             item["labels"].as_array().map_or(String::new(), |labels| {
                 labels.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" ")
             }),
-            output::short(&output::gist(item), 60),
+            output::gist(item),
         ]
     });
     let mut text = output::table(&["item", "kind", "scope", "labels", "content"], rows);

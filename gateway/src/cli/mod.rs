@@ -21,7 +21,11 @@ mod probe;
 mod profile;
 mod proved;
 mod query;
+mod reference;
+mod screen;
 mod serve;
+mod status;
+mod table;
 mod trust;
 mod unlock;
 mod usage;
@@ -140,6 +144,8 @@ enum Command {
     Restore(backup::Restore),
     /// Look at everything, and say what is wrong and what to do
     Doctor(backup::Doctor),
+    /// Where this gateway stands, on one screen
+    Status(status::Status),
     /// See whether the clock is believed, and accept it
     #[command(subcommand)]
     Clock(clock::Clock),
@@ -149,9 +155,22 @@ enum Command {
     /// Show the whole story on a throw-away pair of gateways
     Demo(demo::Demo),
     /// Print shell completions
+    #[command(after_help = "Examples:
+  oap-memory completions bash > /etc/bash_completion.d/oap-memory
+  oap-memory completions zsh > ~/.zfunc/_oap-memory
+  oap-memory completions fish > ~/.config/fish/completions/oap-memory.fish")]
     Completions {
         /// The shell
         shell: clap_complete::Shell,
+    },
+    /// Write the manual pages
+    #[command(after_help = "Examples:
+  oap-memory man --out ./man1
+  man ./man1/oap-memory-grant-issue.1")]
+    Man {
+        /// The folder
+        #[arg(long, value_name = "DIR")]
+        out: PathBuf,
     },
 }
 
@@ -197,7 +216,7 @@ impl CliError {
         if json {
             eprintln!("{}", json!({"error": self.to_string(), "status": self.status()}));
         } else {
-            eprintln!("oap-memory: {self}");
+            eprintln!("oap-memory: {}", screen::plain(&self.to_string()));
         }
     }
 
@@ -282,6 +301,7 @@ pub fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return usage::refuse(&error),
     };
+    screen::look();
     crate::tls::install();
     let runtime = match tokio::runtime::Runtime::new() {
         Ok(runtime) => runtime,
@@ -326,9 +346,17 @@ async fn run(cli: Cli) -> Result<(), CliError> {
         Command::Backup(command) => command.run(&global).await,
         Command::Restore(command) => command.run(&global).await,
         Command::Doctor(command) => command.run(&global).await,
+        Command::Status(command) => command.run(&global).await,
         Command::Clock(command) => command.run(&global).await,
         Command::Config(command) => command.run(&global),
         Command::Demo(command) => command.run(&global).await,
+        Command::Man { out } => {
+            let failed = |e: std::io::Error| CliError::File(out.clone(), e.to_string());
+            std::fs::create_dir_all(&out).map_err(failed)?;
+            clap_mangen::generate_to(Cli::command(), &out).map_err(failed)?;
+            output::print(global.json, &json!({"folder": out}), |_| format!("written to {}", out.display()));
+            Ok(())
+        }
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut Cli::command(), "oap-memory", &mut std::io::stdout());
             Ok(())

@@ -23,4 +23,5 @@ pub mod owner;
 pub mod query;
 pub mod replay;
 pub(crate) mod sources;
+pub mod status;
 pub mod sweep;
