@@ -126,7 +126,7 @@ fn memorization(report: &Value) -> String {
     format!("{}\n{}; declared in the manifest", output::table(&header, rows), output::text(report, "/status"))
 }
 
-fn table(answer: &Value) -> String {
+pub(super) fn table(answer: &Value) -> String {
     let receipts = answer["receipts"].as_array().cloned().unwrap_or_default();
     let rows = receipts.iter().map(|receipt| {
         vec![

@@ -10,6 +10,7 @@ use serde_json::json;
 #[command(after_help = "Examples:
   oap-memory budget list
   oap-memory budget refill did:web:contractor.example
+  oap-memory budget refill did:web:contractor.example --grant mgr_01...
 
 An answer costs 0.01, and as much again for every ten items in it that the grantee got before under the same grant.
 Beyond the limit (`epsilon_per_grantee`, and the grant's own budget) queries are refused until you refill.")]

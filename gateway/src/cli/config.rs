@@ -6,6 +6,9 @@ use serde_json::{Value, json};
 
 /// Show the configuration and where each value comes from
 #[derive(clap::Subcommand)]
+#[command(after_help = "Examples:
+  oap-memory config show
+  oap-memory config show --json")]
 pub(super) enum ConfigCommand {
     /// Show every value with its origin: default, file, environment or flag
     Show,

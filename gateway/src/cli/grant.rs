@@ -263,21 +263,24 @@ fn listed(info: &Value, to: Option<&Did>, active: bool, until: Option<Timestamp>
         && until.is_none_or(|until| end().is_some_and(|end| end <= until))
 }
 
-fn table(answer: &Value) -> String {
+pub(super) fn table(answer: &Value) -> String {
     let grants = answer["grants"].as_array().cloned().unwrap_or_default();
     let rows = grants.iter().map(|info| {
         vec![
             output::text(info, "/grant/grant_id"),
             output::text(info, "/state"),
-            output::text(info, "/grant/grantee"),
-            output::text(info, "/grant/redaction_profile").replace(oap_memory::profile::NAME_PREFIX, ""),
-            output::text(info, "/grant/trust_level"),
-            format!("{}/{}", output::text(info, "/disclosed"), output::text(info, "/grant/max_items")),
             output::text(info, "/grant/expires_at"),
+            output::text(info, "/grant/grantee"),
+            match output::text(info, "/grant/redaction_profile").replace(oap_memory::profile::NAME_PREFIX, "")
+            {
+                usual if usual == "memory.v1" => output::text(info, "/grant/trust_level"),
+                other => format!("{} {other}", output::text(info, "/grant/trust_level")),
+            },
+            format!("{}/{}", output::text(info, "/disclosed"), output::text(info, "/grant/max_items")),
             output::text(info, "/grant/purpose"),
         ]
     });
-    output::table(&["grant", "state", "grantee", "profile", "level", "items", "until", "purpose"], rows)
+    output::table(&["grant", "state", "until", "grantee", "level", "items", "purpose"], rows)
 }
 
 /// What a preview shows to people. Also the demonstration's.

@@ -17,6 +17,11 @@ const BATCH: usize = 500;
   oap-memory item add --kind fact --text \"The site goes live on 1 June\" --label website --subject ent_proj_site
   oap-memory item add --file items.jsonl
   oap-memory item list --label website
+  oap-memory item show mem_01...
+  oap-memory item relabel mem_01... --label website --label dates
+  oap-memory item restore mem_01...
+  oap-memory item reseal --all
+  oap-memory item confirm mem_01...
   oap-memory item correct mem_01... --text \"The site goes live on 8 June\"
   oap-memory item retract mem_01...")]
 pub(super) enum Item {
@@ -397,7 +402,7 @@ fn done(global: &Global, written: &Value) {
     });
 }
 
-fn table(answer: &Value) -> String {
+pub(super) fn table(answer: &Value) -> String {
     let items = answer["items"].as_array().cloned().unwrap_or_default();
     let rows = items.iter().map(|item| {
         vec![

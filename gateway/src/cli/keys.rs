@@ -50,7 +50,7 @@ impl Keys {
     }
 }
 
-fn table(answer: &Value) -> String {
+pub(super) fn table(answer: &Value) -> String {
     let keys = answer["keys"].as_array().cloned().unwrap_or_default();
     let rows = keys.iter().map(|key| {
         ["/kid", "/state", "/created_at", "/retired_at", "/revoked_at"]

@@ -11,6 +11,7 @@ mod demo;
 mod export;
 mod gates;
 mod grant;
+mod help;
 mod hold;
 mod import;
 mod init;
@@ -23,6 +24,8 @@ mod proved;
 mod query;
 mod reference;
 mod screen;
+#[cfg(test)]
+mod screens;
 mod serve;
 mod status;
 mod table;
@@ -39,7 +42,7 @@ use crate::config::ConfigError;
 use crate::home::{Home, HomeError};
 use crate::lock::{Held, HomeLock, PATIENCE, Wait};
 use crate::restore::RestoreError;
-use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{ArgMatches, Args, FromArgMatches, Parser, Subcommand};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -292,7 +295,7 @@ fn command_name(matches: &ArgMatches) -> String {
 /// Runs the command line.
 #[must_use]
 pub fn main() -> ExitCode {
-    let parsed = Cli::command().try_get_matches().and_then(|matches| {
+    let parsed = help::command().try_get_matches().and_then(|matches| {
         let mut cli = Cli::from_arg_matches(&matches)?;
         cli.global.command = command_name(&matches);
         Ok(cli)
@@ -353,12 +356,12 @@ async fn run(cli: Cli) -> Result<(), CliError> {
         Command::Man { out } => {
             let failed = |e: std::io::Error| CliError::File(out.clone(), e.to_string());
             std::fs::create_dir_all(&out).map_err(failed)?;
-            clap_mangen::generate_to(Cli::command(), &out).map_err(failed)?;
+            clap_mangen::generate_to(help::command(), &out).map_err(failed)?;
             output::print(global.json, &json!({"folder": out}), |_| format!("written to {}", out.display()));
             Ok(())
         }
         Command::Completions { shell } => {
-            clap_complete::generate(shell, &mut Cli::command(), "oap-memory", &mut std::io::stdout());
+            clap_complete::generate(shell, &mut help::command(), "oap-memory", &mut std::io::stdout());
             Ok(())
         }
     }

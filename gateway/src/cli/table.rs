@@ -12,8 +12,13 @@ const GAP: &str = "  ";
 const SHORTEST_ID: usize = 8;
 /// Characters of a ULID.
 const ULID: usize = 26;
-/// Narrowest that a column of text is made, and one of ids where that is not enough.
-const NARROWEST: [usize; 2] = [8, 3];
+/// Narrowest that columns of text and of DIDs are made: first, once times are cut to days, and where that is not enough
+/// either, any column.
+const NARROWEST: [[usize; 2]; 2] = [[16, 24], [8, 16]];
+const NARROWEST_OF_ALL: usize = 3;
+/// Characters of a time to the minute, and to the day.
+const MINUTE: usize = 16;
+const DAY: usize = 10;
 /// The prefixes of ids, as they stand in tables.
 const IDS: [&str; 6] = ["mem_", "mgr_", "brg_", "pol_", "rec_", "inc_"];
 /// How receipts are written out, and in short.
@@ -24,6 +29,10 @@ const RECEIPT: [&str; 2] = ["urn:oap:receipt:", "rec_"];
 enum Column {
     /// Ids, numbers, names: whole as long as it goes.
     Whole,
+    /// Times: to the minute, or to the day.
+    Time,
+    /// DIDs.
+    Did,
     /// Text, which can be cut.
     Text,
 }
@@ -50,8 +59,8 @@ pub(super) fn table(
     }
     let lines = rows.iter().map(|row| {
         let mut text = String::new();
-        for (cell, width) in row.iter().zip(&widths) {
-            let cell = shown(cell, *width);
+        for ((cell, width), kind) in row.iter().zip(&widths).zip(&kinds) {
+            let cell = shown(cell, *width, *kind);
             text.push_str(&cell);
             text.push_str(&" ".repeat(width.saturating_sub(columns(&cell))));
             text.push_str(GAP);
@@ -61,9 +70,12 @@ pub(super) fn table(
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// A cell of so many columns. A DID is told apart by both its ends.
-fn shown(cell: &str, width: usize) -> String {
+/// A cell of so many columns. A DID is told apart by both its ends; a time that has no room has its day.
+fn shown(cell: &str, width: usize, kind: Column) -> String {
     let all = columns(cell);
+    if kind == Column::Time && width < all && width >= DAY {
+        return cell.chars().take(DAY).collect();
+    }
     if !(cell.starts_with("did:") && cell.is_ascii()) || all <= width || width < 16 {
         return cut(cell, width);
     }
@@ -74,16 +86,27 @@ fn shown(cell: &str, width: usize) -> String {
 /// Makes the columns narrower, the widest first: text, and ids only where that is not enough.
 fn fit(widths: &mut [usize], kinds: &[Column], most: usize) {
     let gaps = GAP.len() * widths.len().saturating_sub(1);
-    for (narrowest, all) in NARROWEST.into_iter().zip([false, true]) {
+    let mut narrow = |least: &dyn Fn(Column) -> usize| {
         while widths.iter().sum::<usize>() + gaps > most {
-            let may = |number: &usize| all || kinds.get(*number) == Some(&Column::Text);
-            let wider = widths.iter().enumerate().filter(|(n, width)| may(n) && **width > narrowest);
-            let Some((number, _)) = wider.max_by_key(|(_, width)| **width) else { break };
-            if let Some(width) = widths.get_mut(number) {
-                *width -= 1;
-            }
+            let columns = widths.iter_mut().zip(kinds);
+            let wider = columns.filter(|(width, kind)| **width > least(**kind));
+            let Some((width, _)) = wider.max_by_key(|(width, _)| **width) else { return };
+            *width -= 1;
         }
-    }
+    };
+    let [first, then] = NARROWEST;
+    let least = |[text, did]: [usize; 2], time: usize| {
+        move |kind| match kind {
+            Column::Text => text,
+            Column::Did => did,
+            Column::Time => time,
+            Column::Whole => usize::MAX,
+        }
+    };
+    narrow(&least(first, usize::MAX));
+    narrow(&least(first, DAY));
+    narrow(&least(then, DAY));
+    narrow(&|_| NARROWEST_OF_ALL);
 }
 
 /// Shortens the cells of a column of ids or of times, and says what the column is.
@@ -93,9 +116,9 @@ fn shorten(rows: &mut [Vec<String>], number: usize) -> Column {
     if cells.iter().all(|cell| cell.parse::<Timestamp>().is_ok()) {
         for cell in cells {
             // 2026-06-30T12:00
-            *cell = cell.chars().take(16).map(|c| if c == 'T' { ' ' } else { c }).collect();
+            *cell = cell.chars().take(MINUTE).map(|c| if c == 'T' { ' ' } else { c }).collect();
         }
-        return Column::Whole;
+        return Column::Time;
     }
     let ids: Option<Vec<(&str, String)>> = cells.iter().map(|cell| id(cell)).collect();
     if let Some(ids) = ids {
@@ -104,6 +127,9 @@ fn shorten(rows: &mut [Vec<String>], number: usize) -> Column {
             **cell = format!("{prefix}{}", ulid.chars().take(length).collect::<String>());
         }
         return Column::Whole;
+    }
+    if cells.iter().all(|cell| cell.starts_with("did:") && cell.is_ascii()) {
+        return Column::Did;
     }
     // A column of short words or numbers stays as it is while there is something else to cut.
     let short = cells.iter().all(|cell| columns(cell) <= 18 && !cell.contains(' '));

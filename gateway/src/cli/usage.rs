@@ -61,12 +61,11 @@ fn first(error: &clap::Error) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Cli;
     use super::*;
-    use clap::CommandFactory;
+    use crate::cli::help;
 
     fn refused(line: &str) -> clap::Error {
-        Cli::command().try_get_matches_from(line.split(' ')).unwrap_err()
+        help::command().try_get_matches_from(line.split(' ')).unwrap_err()
     }
 
     #[test]
