@@ -21,7 +21,7 @@ fn what_is_typed_wrongly_names_the_flag_and_the_fix() {
         ("grant preview --to did:web:a.example --purpose p --until 30e", "--until: \"30e\" is not a time"),
         (
             "grant preview --to did:web:a.example --purpose p --until 30d --kind facts",
-            "--kind: \"facts\" is not known; use one of fact, ",
+            "--kind: \"facts\" must be one of fact, ",
         ),
         ("grant show mem_1", "ID: "),
         ("item list --scope a/b", "--scope: a scope is"),
@@ -30,7 +30,7 @@ fn what_is_typed_wrongly_names_the_flag_and_the_fix() {
         ("export bundle --since 1y", "--since: \"1y\" is not a time"),
         ("hold set mem_01J9V8B7H1ZK4D2A0M9R8F0KQX --until 99999999d", "--until: \"99999999d\" is too long"),
         ("bridge issue --from a --to b --category c --until x", "--until: \"x\" is not a time"),
-        ("import file --from chatgtp", "--from: \"chatgtp\" is not known; use one of chatgpt, "),
+        ("import file --from chatgtp", "--from: \"chatgtp\" must be one of chatgpt, "),
         ("unlock --for 13h", "--for: at most 12h"),
         ("init --did did:example:1", "--did: "),
         ("probe memory.example", "URL: must be a URL"),
