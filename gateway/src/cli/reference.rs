@@ -50,7 +50,7 @@ impl GrantRef {
         let found: BTreeSet<String> = ids.filter(|id| id.starts_with(&self.0)).collect();
         match (found.len(), found.first().and_then(|id| id.parse().ok())) {
             (1, Some(id)) => Ok(id),
-            (0, _) => Err(CliError::Usage(format!("no grant's id begins with {}; see `grant list`", self.0))),
+            (0, _) => Err(CliError::Other(format!("no grant's id begins with {}; see `grant list`", self.0))),
             (count, _) => {
                 let mut told: Vec<String> = found.into_iter().take(TOLD).collect();
                 if count > TOLD {
