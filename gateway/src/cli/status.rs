@@ -106,7 +106,7 @@ pub(super) fn screen(status: &Value, now: Timestamp) -> String {
         let mut told = false;
         for (name, line) in lines.into_iter().flatten() {
             told = true;
-            text.push_str(&format!("{name:<6} {}: {line}\n", output::text(finding, "/part")));
+            text.push_str(&format!("{name:<6} {}\n       {line}\n", output::text(finding, "/part")));
         }
         if told {
             text.push_str(&format!("       to do: {}\n", output::text(finding, "/fix")));

@@ -30,7 +30,7 @@ pub(in crate::cli) fn shown(info: &Value, now: Timestamp) -> Result<String, CliE
         "draft" => format!("will hold from {} on", draft.not_before.map(minute).unwrap_or_default()),
         _ => format!("is active until {} ({})", minute(draft.expires_at), left(draft.expires_at, now)),
     };
-    let mut text = format!("{id} {standing}.\n\n");
+    let mut text = format!("{id}\nIt {standing}.\n\n");
     let mut say = |name: &str, value: String| text.push_str(&format!("{name:<9} {value}\n"));
     for (name, value) in terms(&draft) {
         say(name, value);
@@ -55,9 +55,10 @@ fn terms(draft: &GrantDraft) -> Vec<(&'static str, String)> {
     let profile = draft.redaction_profile.trim_start_matches(NAME_PREFIX);
     let shows = match profile {
         "memory.v1" => LEVELS.get(level).copied().unwrap_or_default().to_owned(),
-        other => format!("what `oap-memory profile show {other}` says of it"),
+        other => format!("what `profile show {other}` says of it"),
     };
-    lines.push(("Level", format!("{level}, {}, of {profile}: {shows}", draft.trust_level.name())));
+    lines.push(("Level", format!("{level}, {}, of {profile}", draft.trust_level.name())));
+    lines.push(("They see", shows));
     let mut may = vec!["ask"];
     may.extend(draft.operations.contains(&Operation::Export).then_some("take a bundle along"));
     may.extend(draft.embedding_access.then_some("see embeddings"));
