@@ -21,7 +21,7 @@ fn what_is_typed_wrongly_names_the_flag_and_the_fix() {
         ("grant preview --to did:web:a.example --purpose p --until 30e", "--until: \"30e\" is not a time"),
         (
             "grant preview --to did:web:a.example --purpose p --until 30d --kind facts",
-            "--kind: \"facts\" is not known; use one of fact, ",
+            "--kind: \"facts\" must be one of fact, ",
         ),
         ("grant show mem_1", "ID: "),
         ("item list --scope a/b", "--scope: a scope is"),
@@ -30,7 +30,7 @@ fn what_is_typed_wrongly_names_the_flag_and_the_fix() {
         ("export bundle --since 1y", "--since: \"1y\" is not a time"),
         ("hold set mem_01J9V8B7H1ZK4D2A0M9R8F0KQX --until 99999999d", "--until: \"99999999d\" is too long"),
         ("bridge issue --from a --to b --category c --until x", "--until: \"x\" is not a time"),
-        ("import file --from chatgtp", "--from: \"chatgtp\" is not known; use one of chatgpt, "),
+        ("import file --from chatgtp", "--from: \"chatgtp\" must be one of chatgpt, "),
         ("unlock --for 13h", "--for: at most 12h"),
         ("init --did did:example:1", "--did: "),
         ("probe memory.example", "URL: must be a URL"),
@@ -47,4 +47,182 @@ fn what_is_typed_wrongly_names_the_flag_and_the_fix() {
     }
     home.run(&["grant", "--json"]).failed(2, "subcommand");
     assert!(home.run(&["grant", "--help", "--json"]).ok().contains("Examples:"));
+}
+
+const GRANTEE: &str = "did:web:contractor.example";
+
+/// A home with two items.
+fn filled() -> Home {
+    let home = Home::key();
+    let (text, evil) =
+        ("Prefers meetings on Tuesday mornings, and none at all after four", "\u{1b}[2J東京\u{202e}\u{9b}1m");
+    home.run(&["item", "add", "--kind", "preference", "--text", text, "--label", "website"]).ok();
+    home.run(&["item", "add", "--kind", "fact", "--text", evil, "--label", "website"]).ok();
+    home
+}
+
+fn terms<'a>(command: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    let mut line =
+        vec!["grant", command, "--to", GRANTEE, "--purpose", "Website redesign", "--trust-level", "2"];
+    line.extend(["--label", "website"]);
+    if !more.contains(&"--until") {
+        line.extend(["--until", "30d"]);
+    }
+    line.extend(more);
+    line
+}
+
+fn grant_id(info: &Value) -> String {
+    info["grant"]["grant_id"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn lists_fit_the_screen_and_are_whole_in_a_pipe() {
+    let home = filled();
+    let narrow = Home::finish(home.command(&["item", "list"]).env("COLUMNS", "40")).ok();
+    assert!(
+        narrow.contains('…') && !narrow.contains("Prefers meetings on Tuesday mornings, and none"),
+        "{narrow}"
+    );
+    // Two columns for each of the two wide characters.
+    assert!(
+        narrow
+            .lines()
+            .all(|line| line.chars().count() + line.chars().filter(|c| "東京".contains(*c)).count() <= 40)
+    );
+    let whole = Home::finish(home.command(&["item", "list"]).env_remove("COLUMNS")).ok();
+    let list = home.run(&["item", "list", "--json"]);
+    for text in [&narrow, &whole, &list.stdout] {
+        assert!(!text.contains(['\u{1b}', '\u{202e}', '\u{9b}']), "{text:?}");
+    }
+    let list = list.json();
+    for item in list["items"].as_array().unwrap() {
+        assert!(whole.contains(item["item_id"].as_str().unwrap()), "{whole}");
+    }
+    assert!(whole.contains("none at all after four"), "{whole}");
+    // The same text, however it is written.
+    assert!(list["items"].to_string().contains("東京\u{202e}"));
+}
+
+#[test]
+fn grants_by_the_beginning_of_their_id_and_from_drafts() {
+    let home = filled();
+    let draft = home.path("draft.json");
+    home.run(&terms("draft", &["--out", &draft])).ok();
+    assert_eq!(
+        home.run(&["grant", "list", "--json"]).json()["grants"],
+        serde_json::json!([]),
+        "a draft is no grant"
+    );
+    assert_eq!(home.run(&["grant", "preview", "--draft", &draft, "--json"]).json()["selected"], 2);
+    let mut edited = read(&draft);
+    edited["max_items"] = 7.into();
+    write(&draft, &edited);
+    let first = home.run(&["grant", "issue", "--draft", &draft, "--offline", "--json"]).json();
+    assert_eq!((&first["grant"]["max_items"], &first["superseded"]), (&7.into(), &Value::Null));
+    let second = home.run(&terms("issue", &["--offline", "--json", "--until", "3d"])).json();
+    let (first, second) = (grant_id(&first), grant_id(&second));
+
+    // One beginning for both, and one for each.
+    home.run(&["grant", "show", "mgr_"]).failed(2, "ID: must be a grant's id, or the beginning of one");
+    let both = home.run(&["grant", "show", &first[..6]]);
+    assert!(both.stderr.contains(&first) && both.stderr.contains(&second), "{}", both.stderr);
+    both.failed(2, "is the beginning of 2 grants' ids");
+    home.run(&["grant", "revoke", "mgr_7ZZZZZ"]).failed(1, "no grant's id begins with mgr_7ZZZZZ");
+    let short = first[..first.len() - 1].to_lowercase();
+    let shown = home.run(&["grant", "show", &short]).ok();
+    assert!(
+        shown.contains(&first) && shown.contains("is active until") && shown.contains(GRANTEE),
+        "{shown}"
+    );
+
+    // What is listed.
+    let listed = |flags: &[&str]| -> Vec<String> {
+        let list = home.run(&[&["grant", "list", "--json"], flags].concat()).json();
+        list["grants"].as_array().unwrap().iter().map(grant_id).collect()
+    };
+    assert_eq!(listed(&["--to", GRANTEE]), [second.clone(), first.clone()]);
+    assert!(listed(&["--to", "did:web:other.example"]).is_empty());
+    assert_eq!(listed(&["--expiring", "14d"]), [second.clone()]);
+
+    // Another in its place: the old one ends once the new one stands and is written.
+    home.run(&["grant", "edit", &short, "--out", &draft]).ok();
+    let mut edited = read(&draft);
+    assert_eq!((&edited["supersedes"], &edited["max_items"]), (&first.as_str().into(), &7.into()));
+    edited["max_items"] = 0.into();
+    write(&draft, &edited);
+    home.run(&["grant", "issue", "--draft", &draft, "--offline"]).failed(3, "max_items");
+    assert!(listed(&["--active"]).contains(&first), "nothing new stands, so the old one does");
+    edited["max_items"] = 9.into();
+    write(&draft, &edited);
+    let new = home.path("new.json");
+    let told = home.run(&["grant", "issue", "--draft", &draft, "--offline", "--out", &new]).ok();
+    assert!(told.contains(&format!("{first} revoked")), "{told}");
+    let third = read(&new)["grant_id"].as_str().unwrap().to_owned();
+    assert_eq!(listed(&["--active"]), [third.clone(), second.clone()]);
+    let again = home.path("again.json");
+    home.run(&["grant", "show", &third, "--out", &again]).ok();
+    assert_eq!(read(&again), read(&new));
+    home.run(&["grant", "issue", "--draft", &draft, "--label", "x"]).failed(2, "--label");
+    home.run(&["grant", "issue", "--purpose", "x", "--until", "1d"]).failed(2, "--to DID is needed");
+}
+
+#[test]
+fn the_note_about_conversation_turns_needs_some() {
+    let home = filled();
+    let note = "Conversation turns are included";
+    let preview = || home.run(&terms("preview", &[])).ok();
+    assert!(!preview().contains(note));
+    home.run(&["item", "add", "--kind", "conversation_turn", "--text", "tea?", "--label", "other"]).ok();
+    assert!(!preview().contains(note), "that one is not selected");
+    home.run(&["item", "add", "--kind", "conversation_turn", "--text", "tea?", "--label", "website"]).ok();
+    assert!(preview().contains(note));
+}
+
+#[test]
+fn the_status_on_one_screen() {
+    let home = Home::web();
+    home.run(&["item", "add", "--kind", "fact", "--text", "tea", "--label", "website"]).ok();
+    let issued = home.run(&terms("issue", &["--offline", "--json", "--until", "3d"])).json();
+    let status = home.run(&["status", "--json"]).json();
+    assert_eq!((&status["items"]["kinds"]["fact"], &status["items"]["held"]), (&1.into(), &0.into()));
+    assert_eq!(status["grants"]["states"]["active"], 1);
+    assert_eq!(status["grants"]["next"]["grant_id"], grant_id(&issued));
+    assert_eq!((&status["open_by"], &status["last_query"]), (&Value::Null, &Value::Null));
+    let text = home.run(&["status"]).ok();
+    for says in [
+        "not serving",
+        "1: 1 fact",
+        "1 active, the next ends",
+        "2 days left",
+        "soon   active grants",
+        "MiB free",
+    ] {
+        assert!(text.contains(says), "{text} has no {says:?}");
+    }
+    let server = home.serve(&[]);
+    let status = home.run(&["status", "--json"]).json();
+    assert_eq!(
+        (&status["open_by"]["command"], &status["open_by"]["pid"]),
+        (&"serve".into(), &server.id().into())
+    );
+    let text = home.run(&["status"]).ok();
+    assert!(text.contains(&format!("serving {} on 127.0.0.1:{}", home.origin(), home.port)), "{text}");
+    assert!(text.contains("Certificate  ends "), "{text}");
+}
+
+#[test]
+fn manual_pages_and_completions_have_the_values() {
+    let home = Home::empty();
+    let folder = home.path("man");
+    home.run(&["man", "--out", &folder]).ok();
+    let page = std::fs::read_to_string(format!("{folder}/oap-memory-grant-issue.1")).unwrap();
+    assert!(page.contains("Examples:") && page.contains("legitimate_interests"), "{page}");
+    for shell in ["bash", "zsh", "fish"] {
+        let script = home.run(&["completions", shell]).ok();
+        for value in ["conversation_turn", "calendar_event.v1", "ongoing_dispute", "mcp-memory", "openintent"]
+        {
+            assert!(script.contains(value), "{shell}: {value}");
+        }
+    }
 }

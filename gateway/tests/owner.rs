@@ -219,6 +219,7 @@ async fn every_owner_route_asks_for_the_owner() {
         ("POST", "/oap/owner/incidents"),
         ("GET", "/oap/owner/audit/chains"),
         ("GET", "/oap/owner/audit/verify"),
+        ("GET", "/oap/owner/status"),
         ("POST", "/oap/data/delete"),
     ];
     for (method, path) in routes {

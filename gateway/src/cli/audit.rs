@@ -1,9 +1,10 @@
 //! `oap-memory audit`
 
+use super::reference::GrantRef;
 use super::when::{self, When};
 use super::{CliError, Global, ids, output, values};
 use crate::service::prefix::ItemPrefix;
-use oap_identity::{DecisionId, Did, GrantId};
+use oap_identity::{DecisionId, Did};
 use serde_json::{Value, json};
 
 /// Read and verify the audit log
@@ -26,7 +27,7 @@ pub(super) struct Audit {
     grantee: Option<Did>,
     /// Only under this grant
     #[arg(long, value_name = "ID")]
-    grant: Option<GrantId>,
+    grant: Option<GrantRef>,
     /// Only about this item
     #[arg(long, value_name = "ID")]
     item: Option<ItemPrefix>,
@@ -91,10 +92,14 @@ impl Audit {
             Some(item) => Some(ids::one(&owner, item).await?),
             None => None,
         };
+        let grant = match &self.grant {
+            Some(grant) => Some(grant.resolve(&mut owner).await?),
+            None => None,
+        };
         let query: Vec<(&str, String)> = [
             ("since", self.since.map(|since| since.since(when::now()).to_string())),
             ("grantee", self.grantee.map(|did| did.to_string())),
-            ("grant_id", self.grant.map(|id| id.to_string())),
+            ("grant_id", grant.map(|id| id.to_string())),
             ("item_id", item),
             ("chain", self.chain),
             ("limit", Some(self.limit.to_string())),
@@ -126,14 +131,14 @@ fn memorization(report: &Value) -> String {
     format!("{}\n{}; declared in the manifest", output::table(&header, rows), output::text(report, "/status"))
 }
 
-fn table(answer: &Value) -> String {
+pub(super) fn table(answer: &Value) -> String {
     let receipts = answer["receipts"].as_array().cloned().unwrap_or_default();
     let rows = receipts.iter().map(|receipt| {
         vec![
             output::text(receipt, "/timestamp"),
             output::text(receipt, "/action_id"),
             output::text(receipt, "/policy_decisions/0/outcome"),
-            output::short(&output::text(receipt, "/agent_did"), 40),
+            output::text(receipt, "/agent_did"),
             receipt["provenance_tags_out"].as_array().map_or(0, Vec::len).to_string(),
             output::text(receipt, "/receipt_id"),
         ]

@@ -1,7 +1,8 @@
 //! `oap-memory budget`
 
+use super::reference::GrantRef;
 use super::{CliError, Global, output, values};
-use oap_identity::{Did, GrantId};
+use oap_identity::Did;
 use serde_json::json;
 
 /// See and refill what grantees may still ask
@@ -9,6 +10,7 @@ use serde_json::json;
 #[command(after_help = "Examples:
   oap-memory budget list
   oap-memory budget refill did:web:contractor.example
+  oap-memory budget refill did:web:contractor.example --grant mgr_01...
 
 An answer costs 0.01, and as much again for every ten items in it that the grantee got before under the same grant.
 Beyond the limit (`epsilon_per_grantee`, and the grant's own budget) queries are refused until you refill.")]
@@ -22,7 +24,7 @@ pub(super) enum Budget {
         grantee: Did,
         /// Set the own budget of this grant back too
         #[arg(long, value_name = "ID")]
-        grant: Option<GrantId>,
+        grant: Option<GrantRef>,
     },
 }
 
@@ -45,7 +47,7 @@ impl Budget {
             Self::Refill { grantee, grant } => {
                 let mut body = json!({"grantee": grantee});
                 if let Some(grant) = grant {
-                    body["grant"] = json!(grant);
+                    body["grant"] = json!(grant.resolve(&mut owner).await?);
                 }
                 let answer = owner.call("POST", "/oap/owner/budgets/refill", &[], Some(&body)).await?;
                 output::print(global.json, &answer, |_| format!("{grantee} may ask again"));

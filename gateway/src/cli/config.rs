@@ -6,6 +6,9 @@ use serde_json::{Value, json};
 
 /// Show the configuration and where each value comes from
 #[derive(clap::Subcommand)]
+#[command(after_help = "Examples:
+  oap-memory config show
+  oap-memory config show --json")]
 pub(super) enum ConfigCommand {
     /// Show every value with its origin: default, file, environment or flag
     Show,
@@ -40,7 +43,7 @@ impl ConfigCommand {
             let rows = values.iter().map(|(name, value)| {
                 vec![name.clone(), output::text(&json!({"v": value}), "/v"), origin(name)]
             });
-            output::table(&["setting", "value", "from"], rows)
+            output::wrapped(&["setting", "value", "from"], rows)
         });
         Ok(())
     }

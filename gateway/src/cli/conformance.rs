@@ -13,6 +13,10 @@ use std::path::PathBuf;
 
 /// Sign, check and witness Conformance Receipts
 #[derive(clap::Subcommand)]
+#[command(after_help = "Examples:
+  oap-memory conformance attest --report report.json --level L0 --level L1
+  oap-memory conformance verify receipt.json
+  oap-memory conformance witness receipt.json")]
 pub(super) enum Conformance {
     /// Sign what a run of the protocol's own suite showed, and publish it
     #[command(after_help = "Examples:

@@ -115,7 +115,7 @@ impl Bridge {
     }
 }
 
-fn table(answer: &Value) -> String {
+pub(super) fn table(answer: &Value) -> String {
     let bridges = answer["bridges"].as_array().cloned().unwrap_or_default();
     let rows = bridges.iter().map(|bridge| {
         let mut row: Vec<String> = ["/bridge/bridge_id", "/state", "/bridge/from_scope", "/bridge/to_scope"]

@@ -1,34 +1,50 @@
 //! `oap-memory grant`
 
+mod draft;
+mod terms;
+pub(super) mod words;
+
 use super::output::OutFile;
-use super::when::{self, When};
+use super::reference::GrantRef;
+use super::when::{self, Span};
 use super::{CliError, Global, output, values};
-use oap_grants::LawfulBasis;
-use oap_identity::{Did, GrantId, ScopeId};
-use oap_memory::TrustLevel;
-use oap_memory::item::{Confidence, Kind, Sensitivity};
+use crate::client::ClientError;
+use crate::client::owner::OwnerClient;
+use oap_identity::{Did, GrantId, Timestamp};
 use serde_json::{Value, json};
-use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
+use terms::{Asked, Terms};
 
 /// Preview, issue and revoke grants
 #[derive(clap::Subcommand)]
 #[command(after_help = "Examples:
+  oap-memory grant preview --to did:web:contractor.example --purpose \"Website redesign\" --label website \\
+      --until 2026-06-30 --trust-level 2
+  oap-memory grant issue --to did:web:contractor.example --purpose \"Website redesign\" --label website \\
+      --until 90d --trust-level 2 --out grant.json
+  oap-memory grant list --active --expiring 14d
+  oap-memory grant revoke mgr_01...
+
+The beginning of a grant's id is enough wherever no other grant's id begins so.")]
+pub(super) enum Grant {
+    /// Show exactly what a grant would show
+    #[command(after_help = "Examples:
   oap-memory grant preview --to did:web:contractor.example --purpose \"Website redesign\" \\
       --label website --kind fact --kind preference --until 2026-06-30 --trust-level 2
+  oap-memory grant preview --draft draft.json")]
+    Preview(Box<Asked>),
+    /// Sign a grant; hand the file to its grantee
+    #[command(after_help = "Examples:
   oap-memory grant issue --to did:web:contractor.example --purpose \"Website redesign\" \\
       --label website --until 90d --max-items 500 --trust-level 2 --out grant.json
   oap-memory grant issue --to did:web:not-there-yet.example --purpose \"Later\" --until 30d --trust-level 1 --offline
-  oap-memory grant revoke mgr_01...
+  oap-memory grant issue --draft draft.json --out grant.json
 
-`issue` looks for the document of the grantee's DID first; --offline issues without.")]
-pub(super) enum Grant {
-    /// Show exactly what a grant would show
-    Preview(Box<Terms>),
-    /// Sign a grant; hand the file to its grantee
+`issue` looks for the document of the grantee's DID first; --offline issues without. A draft of `grant edit` names the grant
+whose place it takes: that one is revoked once the new one stands and is written.")]
     Issue {
         #[command(flatten)]
-        terms: Box<Terms>,
+        asked: Box<Asked>,
         /// Write the grant to this file instead of standard output
         #[arg(long, value_name = "FILE")]
         out: Option<PathBuf>,
@@ -36,231 +52,130 @@ pub(super) enum Grant {
         #[arg(long)]
         offline: bool,
     },
+    /// Write down what would be signed, to edit, preview and issue it later
+    #[command(after_help = "Examples:
+  oap-memory grant draft --to did:web:contractor.example --purpose \"Website redesign\" --label website \\
+      --until 90d --trust-level 2 --out draft.json
+  oap-memory grant preview --draft draft.json
+  oap-memory grant issue --draft draft.json --out grant.json
+
+A draft is JSON, is not signed, and gives nobody anything.")]
+    Draft {
+        #[command(flatten)]
+        terms: Box<Terms>,
+        /// The file
+        #[arg(long, value_name = "FILE")]
+        out: PathBuf,
+    },
+    /// Make a draft of a grant that is there, to issue another in its place
+    #[command(after_help = "Examples:
+  oap-memory grant edit mgr_01... --out draft.json
+  oap-memory grant preview --draft draft.json
+  oap-memory grant issue --draft draft.json --out grant.json
+
+A signed grant never changes. So the draft names the grant that it was made from, and `issue` revokes that one as soon as the new
+one stands: hand the new file to the grantee. What was shown under the old grant does not count against the new one's
+--max-items.")]
+    Edit {
+        /// The grant, or the beginning of its id
+        id: GrantRef,
+        /// The draft's file
+        #[arg(long, value_name = "FILE")]
+        out: PathBuf,
+    },
     /// List grants, newest first
-    List,
-    /// Show a grant
+    #[command(after_help = "Examples:
+  oap-memory grant list
+  oap-memory grant list --to did:web:contractor.example
+  oap-memory grant list --expiring 14d")]
+    List {
+        /// Only to this grantee
+        #[arg(long, value_name = "DID", value_parser = values::did)]
+        to: Option<Did>,
+        /// Only those in force
+        #[arg(long)]
+        active: bool,
+        /// Only those in force that end within this time, such as 14d
+        #[arg(long, value_name = "TIME")]
+        expiring: Option<Span>,
+    },
+    /// Say in plain words what a grant allows, and what was shown under it
+    #[command(after_help = "Examples:
+  oap-memory grant show mgr_01...
+  oap-memory grant show mgr_01... --out grant.json
+  oap-memory grant show mgr_01... --json")]
     Show {
-        /// The grant
-        id: GrantId,
+        /// The grant, or the beginning of its id
+        id: GrantRef,
+        /// Write the signed grant to this file, to hand it over again
+        #[arg(long, value_name = "FILE")]
+        out: Option<PathBuf>,
     },
     /// Consent to what a confidentiality context would withhold from this grant
+    #[command(after_help = "Examples:
+  oap-memory grant consent mgr_01...
+  oap-memory grant consent mgr_01... --withdraw")]
     Consent {
-        /// The grant
-        id: GrantId,
+        /// The grant, or the beginning of its id
+        id: GrantRef,
         /// Take the consent back
         #[arg(long)]
         withdraw: bool,
     },
     /// Take a grant back; it takes effect before the next answer
+    #[command(after_help = "Examples:
+  oap-memory grant revoke mgr_01...")]
     Revoke {
-        /// The grant
-        id: GrantId,
+        /// The grant, or the beginning of its id
+        id: GrantRef,
     },
-}
-
-/// What a grant says, as flags.
-#[derive(clap::Args)]
-pub(super) struct Terms {
-    /// The grantee's DID
-    #[arg(long, value_name = "DID", value_parser = values::grantee)]
-    to: Did,
-    /// What for, in words
-    #[arg(long)]
-    purpose: String,
-    /// What for, in a code; may be given several times
-    #[arg(long, value_name = "CODE")]
-    purpose_code: Vec<String>,
-    /// The scope; the default one if absent
-    #[arg(long)]
-    scope: Option<ScopeId>,
-    /// Only items of these scopes; another than the grant's needs a bridge
-    #[arg(long, value_name = "SCOPE")]
-    item_scope: Vec<ScopeId>,
-    /// Only items of this kind; may be given several times
-    #[arg(long, value_parser = values::kind())]
-    kind: Vec<Kind>,
-    /// Only items with one of these labels
-    #[arg(long, value_parser = values::short)]
-    label: Vec<String>,
-    /// Only items with all of these labels
-    #[arg(long, value_name = "LABEL", value_parser = values::short)]
-    all_labels: Vec<String>,
-    /// Never items with one of these labels
-    #[arg(long, value_name = "LABEL", value_parser = values::short)]
-    exclude_label: Vec<String>,
-    /// Only items about one of these
-    #[arg(long, value_name = "ENTITY", value_parser = values::short)]
-    subject: Vec<String>,
-    /// Only items captured at or after this time
-    #[arg(long, value_name = "TIME")]
-    captured_after: Option<When>,
-    /// Only items captured before this time
-    #[arg(long, value_name = "TIME")]
-    captured_before: Option<When>,
-    /// Only items of at least this confidence
-    #[arg(long, value_name = "0..1", value_parser = values::confidence)]
-    min_confidence: Option<Confidence>,
-    /// Only items of these sensitivities; names `restricted` to include it
-    #[arg(long, value_parser = values::sensitivity())]
-    sensitivity: Vec<Sensitivity>,
-    /// Most distinct items ever disclosed
-    #[arg(long, default_value_t = 500)]
-    max_items: u32,
-    /// From when on it holds
-    #[arg(long, value_name = "TIME")]
-    from: Option<When>,
-    /// Until when it holds
-    #[arg(long, value_name = "TIME")]
-    until: When,
-    /// The projection profile, or one of your own; the prefix oap.profile.projection. may be left out
-    #[arg(long, default_value = "memory.v1", value_parser = values::ProfileName)]
-    profile: String,
-    /// How far the grantee is trusted: 0 stranger (that something is there), 1 acquaintance (labels, subject), 2
-    /// known (text without personal spans), 3 trusted (text without third parties and credentials), 4 inner circle
-    /// (everything)
-    #[arg(long, value_name = "0..4", value_parser = values::level())]
-    trust_level: Option<TrustLevel>,
-    /// The ground
-    #[arg(long, default_value = "consent", value_parser = values::lawful_basis())]
-    lawful_basis: LawfulBasis,
-    /// Allow exports too
-    #[arg(long)]
-    allow_export: bool,
-    /// Allow embeddings to be seen
-    #[arg(long)]
-    embedding_access: bool,
-    /// Allow the grantee to pass it on, so many times over
-    #[arg(long, value_name = "1..5", value_parser = clap::value_parser!(u8).range(1..=5))]
-    delegable: Option<u8>,
-    /// Allow a plain bearer token, which whoever has it can use
-    #[arg(long)]
-    bearer: bool,
-}
-
-const LEVELS: &str = "How far do you trust the grantee?
-  0  stranger       that something of a kind was captured, and when
-  1  acquaintance   also labels and subject
-  2  known          also text, with every personal span hidden
-  3  trusted        text with only third parties and credentials hidden
-  4  inner circle   everything, as you see it
-A projection profile for an entity, such as contact.v1, has its own table: see its description.";
-
-impl Terms {
-    fn draft(&self) -> Result<Value, CliError> {
-        fn list<T: serde::Serialize>(values: &[T]) -> Option<Value> {
-            (!values.is_empty()).then(|| json!(values))
-        }
-        let now = when::now();
-        let mut filter = serde_json::Map::new();
-        let mut set = |name: &str, value: Option<Value>| {
-            if let Some(value) = value {
-                filter.insert(name.to_owned(), value);
-            }
-        };
-        set("scopes", list(&self.item_scope));
-        set("kinds", list(&self.kind));
-        set("labels_any", list(&self.label));
-        set("labels_all", list(&self.all_labels));
-        set("exclude_labels", list(&self.exclude_label));
-        set("subject_entity_ids", list(&self.subject));
-        set("sensitivities", list(&self.sensitivity));
-        set("captured_after", self.captured_after.map(|t| json!(t.since(now))));
-        set("captured_before", self.captured_before.map(|t| json!(t.since(now))));
-        set("min_confidence", self.min_confidence.map(|c| json!(c)));
-        let mut draft = json!({
-            "grantee": self.to, "purpose": self.purpose, "filter": filter, "max_items": self.max_items,
-            "expires_at": self.until.ends(now),
-            "redaction_profile": self.profile, "trust_level": self.level()?, "lawful_basis": self.lawful_basis,
-            "operations": if self.allow_export { json!(["query", "export"]) } else { json!(["query"]) },
-            "embedding_access": self.embedding_access, "bearer": self.bearer,
-        });
-        let mut set = |name: &str, value: Option<Value>| {
-            if let Some(value) = value {
-                draft[name] = value;
-            }
-        };
-        set("purpose_codes", list(&self.purpose_code));
-        set("scope", self.scope.as_ref().map(|s| json!(s)));
-        set("not_before", self.from.map(|t| json!(t.starts(now))));
-        set("delegable", self.delegable.map(|n| json!({"max_depth": n})));
-        Ok(draft)
-    }
-
-    /// The trust level: the flag, or the answer to a question.
-    fn level(&self) -> Result<TrustLevel, CliError> {
-        let level = match self.trust_level {
-            Some(level) => return Ok(level),
-            None if std::io::stdin().is_terminal() => {
-                eprintln!("{LEVELS}");
-                eprint!("Trust level [0]: ");
-                let _ = std::io::stderr().flush();
-                let mut line = String::new();
-                std::io::stdin().read_line(&mut line).map_err(|e| CliError::Usage(e.to_string()))?;
-                match line.trim() {
-                    "" => 0,
-                    text => {
-                        text.parse().map_err(|_| CliError::Usage("a trust level is 0 to 4".to_owned()))?
-                    }
-                }
-            }
-            None => return Err(CliError::Usage(format!("--trust-level is needed.\n{LEVELS}"))),
-        };
-        TrustLevel::try_from(level).map_err(CliError::Usage)
-    }
 }
 
 impl Grant {
     pub(super) async fn run(self, global: &Global) -> Result<(), CliError> {
         match self {
-            Self::Preview(terms) => {
-                let draft = terms.draft()?;
+            Self::Preview(asked) => {
+                let draft = json!(asked.read()?.grant);
                 let mut owner = global.owner().await?;
                 let answer = owner.call("POST", "/oap/owner/grants/preview", &[], Some(&draft)).await?;
                 output::print(global.json, &answer, preview);
             }
-            Self::Issue { terms, out, offline } => {
-                let draft = terms.draft()?;
-                let out = out.map(|path| Ok::<_, CliError>((OutFile::create(&path)?, path))).transpose()?;
-                let query = [("offline", offline.to_string())];
-                let mut owner = global.owner().await?;
-                let answer = owner.call("POST", "/oap/owner/grants", &query, Some(&draft)).await?;
-                let document = output::pretty(&answer["grant"]);
-                match out {
-                    Some((file, path)) => {
-                        let id = output::text(&answer, "/grant/grant_id");
-                        // The disk may be full by now.
-                        file.write((document + "\n").as_bytes()).map_err(|e| {
-                            CliError::Other(format!(
-                                "{id} is issued and not written: {e}; `grant show {id}` has it"
-                            ))
-                        })?;
-                        output::print(global.json, &answer, |_| {
-                            format!("{id} written to {}", path.display())
-                        });
-                    }
-                    None => output::print(global.json, &answer, |_| document),
-                }
+            Self::Issue { asked, out, offline } => issue(global, &asked, out, offline).await?,
+            Self::Draft { terms, out } => {
+                let draft = draft::File { grant: terms.draft()?, supersedes: None };
+                write_draft(global, &draft, out)?;
             }
-            Self::List => {
+            Self::Edit { id, out } => {
+                let (_, info) = read(global, &id).await?;
+                if info["delegated"] == true {
+                    let why = "a grantee passed this grant on: its own granter alone can issue another";
+                    return Err(CliError::Usage(why.to_owned()));
+                }
+                write_draft(global, &draft::File::of(&info["grant"])?, out)?;
+            }
+            Self::List { to, active, expiring } => {
                 let mut owner = global.owner().await?;
-                let answer = owner.call("GET", "/oap/owner/grants", &[], None).await?;
+                let mut answer = owner.call("GET", "/oap/owner/grants", &[], None).await?;
+                let until = expiring.map(|Span(span)| when::now().plus(span));
+                if let Some(grants) = answer["grants"].as_array_mut() {
+                    grants.retain(|info| listed(info, to.as_ref(), active, until));
+                }
                 output::print(global.json, &answer, table);
             }
-            Self::Show { id } => {
-                let mut owner = global.owner().await?;
-                let answer = owner.call("GET", &format!("/oap/owner/grants/{id}"), &[], None).await?;
-                output::print(global.json, &answer, |a| {
-                    let line = format!(
-                        "{}: {} of {} items disclosed",
-                        output::text(a, "/state"),
-                        output::text(a, "/disclosed"),
-                        output::text(a, "/grant/max_items")
-                    );
-                    format!("{}\n{line}", output::pretty(&a["grant"]))
-                });
+            Self::Show { id, out } => {
+                let out = out.map(|path| Ok::<_, CliError>((OutFile::create(&path)?, path))).transpose()?;
+                let (id, info) = read(global, &id).await?;
+                if let Some((file, path)) = out {
+                    file.write((output::pretty(&info["grant"]) + "\n").as_bytes())?;
+                    output::print(global.json, &info, |_| format!("{id} written to {}", path.display()));
+                    return Ok(());
+                }
+                let words = words::shown(&info, when::now())?;
+                output::print(global.json, &info, |_| words);
             }
             Self::Consent { id, withdraw } => {
                 let mut owner = global.owner().await?;
+                let id = id.resolve(&mut owner).await?;
                 let path = format!("/oap/owner/grants/{id}/consent");
                 let answer = owner.call("POST", &path, &[], Some(&json!({"given": !withdraw}))).await?;
                 output::print(global.json, &answer, |_| {
@@ -269,8 +184,8 @@ impl Grant {
             }
             Self::Revoke { id } => {
                 let mut owner = global.owner().await?;
-                let path = format!("/oap/owner/grants/{id}/revoke");
-                let answer = owner.call("POST", &path, &[], Some(&json!({}))).await?;
+                let id = id.resolve(&mut owner).await?;
+                let answer = revoke(&mut owner, id).await?;
                 output::print(global.json, &answer, |_| format!("{id} revoked"));
             }
         }
@@ -278,21 +193,94 @@ impl Grant {
     }
 }
 
-fn table(answer: &Value) -> String {
+async fn read(global: &Global, id: &GrantRef) -> Result<(GrantId, Value), CliError> {
+    let mut owner = global.owner().await?;
+    let id = id.resolve(&mut owner).await?;
+    Ok((id, owner.call("GET", &format!("/oap/owner/grants/{id}"), &[], None).await?))
+}
+
+async fn revoke(owner: &mut OwnerClient, id: GrantId) -> Result<Value, ClientError> {
+    owner.call("POST", &format!("/oap/owner/grants/{id}/revoke"), &[], Some(&json!({}))).await
+}
+
+fn write_draft(global: &Global, draft: &draft::File, out: PathBuf) -> Result<(), CliError> {
+    let json = draft.json()?;
+    OutFile::create(&out)?.write((output::pretty(&json) + "\n").as_bytes())?;
+    output::print(global.json, &json, |_| {
+        let file = out.display();
+        format!(
+            "written to {file}; nothing is signed yet\nNext: oap-memory grant preview --draft {file}, then grant issue"
+        )
+    });
+    Ok(())
+}
+
+/// Issues a grant, writes it, and revokes the one whose place it takes: in this order, so that the grantee is never left with
+/// none.
+async fn issue(global: &Global, asked: &Asked, out: Option<PathBuf>, offline: bool) -> Result<(), CliError> {
+    let draft::File { grant, supersedes } = asked.read()?;
+    let out = out.map(|path| Ok::<_, CliError>((OutFile::create(&path)?, path))).transpose()?;
+    let query = [("offline", offline.to_string())];
+    let mut owner = global.owner().await?;
+    let mut answer = owner.call("POST", "/oap/owner/grants", &query, Some(&json!(grant))).await?;
+    let id = output::text(&answer, "/grant/grant_id");
+    let document = output::pretty(&answer["grant"]);
+    let mut told = match out {
+        Some((file, path)) => {
+            // The disk may be full by now.
+            file.write((document + "\n").as_bytes()).map_err(|e| {
+                let kept = supersedes.map(|old| format!("; {old} still holds")).unwrap_or_default();
+                CliError::Other(format!(
+                    "{id} is issued and not written: {e}; `grant show {id} --out FILE` writes it{kept}"
+                ))
+            })?;
+            format!("{id} written to {}", path.display())
+        }
+        None => document,
+    };
+    if let Some(old) = supersedes {
+        match revoke(&mut owner, old).await {
+            Ok(_) => told.push_str(&format!("\n{old} revoked")),
+            // Revoked meanwhile.
+            Err(ClientError::Refused { status: 409, .. }) => {}
+            Err(error) => {
+                return Err(CliError::Other(format!(
+                    "{id} is issued, and {old} still holds: {error}; `grant revoke {old}`"
+                )));
+            }
+        }
+        answer["superseded"] = json!(old);
+    }
+    output::print(global.json, &answer, |_| told);
+    Ok(())
+}
+
+/// Whether a grant is asked for.
+fn listed(info: &Value, to: Option<&Did>, active: bool, until: Option<Timestamp>) -> bool {
+    let end = || output::text(info, "/grant/expires_at").parse::<Timestamp>().ok();
+    to.is_none_or(|to| info["grant"]["grantee"] == to.as_str())
+        && (!(active || until.is_some()) || info["state"] == "active")
+        && until.is_none_or(|until| end().is_some_and(|end| end <= until))
+}
+
+pub(super) fn table(answer: &Value) -> String {
     let grants = answer["grants"].as_array().cloned().unwrap_or_default();
     let rows = grants.iter().map(|info| {
         vec![
             output::text(info, "/grant/grant_id"),
             output::text(info, "/state"),
-            output::text(info, "/grant/grantee"),
-            output::text(info, "/grant/redaction_profile").replace(oap_memory::profile::NAME_PREFIX, ""),
-            output::text(info, "/grant/trust_level"),
-            format!("{}/{}", output::text(info, "/disclosed"), output::text(info, "/grant/max_items")),
             output::text(info, "/grant/expires_at"),
-            output::short(&output::text(info, "/grant/purpose"), 30),
+            output::text(info, "/grant/grantee"),
+            match output::text(info, "/grant/redaction_profile").replace(oap_memory::profile::NAME_PREFIX, "")
+            {
+                usual if usual == "memory.v1" => output::text(info, "/grant/trust_level"),
+                other => format!("{} {other}", output::text(info, "/grant/trust_level")),
+            },
+            format!("{}/{}", output::text(info, "/disclosed"), output::text(info, "/grant/max_items")),
+            output::text(info, "/grant/purpose"),
         ]
     });
-    output::table(&["grant", "state", "grantee", "profile", "level", "items", "until", "purpose"], rows)
+    output::table(&["grant", "state", "until", "grantee", "level", "items", "purpose"], rows)
 }
 
 /// What a preview shows to people. Also the demonstration's.
@@ -314,7 +302,7 @@ pub(super) fn preview(answer: &Value) -> String {
         vec![
             output::text(visible, "/item_id"),
             output::text(visible, "/kind"),
-            output::short(&output::gist(visible), 60),
+            output::gist(visible),
             item["hidden"].as_array().map_or(0, Vec::len).to_string(),
         ]
     });

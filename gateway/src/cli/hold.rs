@@ -4,7 +4,7 @@ use super::when::{self, When};
 use super::{CliError, Global, ids, output, values};
 use crate::service::holds::HoldReason;
 use crate::service::prefix::ItemPrefix;
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// Legal holds: the one reason for which deletion waits
 #[derive(clap::Subcommand)]
@@ -53,12 +53,7 @@ impl Hold {
             }
             Self::List => {
                 let answer = global.owner().await?.call("GET", "/oap/owner/holds", &[], None).await?;
-                output::print(global.json, &answer, |a| {
-                    let holds = a["holds"].as_array().cloned().unwrap_or_default();
-                    let members = ["/item_id", "/reason", "/until", "/erase_after"];
-                    let rows = holds.iter().map(|hold| members.map(|m| output::text(hold, m)).to_vec());
-                    output::table(&["item", "reason", "until", "then erased"], rows)
-                });
+                output::print(global.json, &answer, table);
             }
             Self::Release { items } => {
                 let mut owner = global.owner().await?;
@@ -70,4 +65,11 @@ impl Hold {
         }
         Ok(())
     }
+}
+
+pub(super) fn table(answer: &Value) -> String {
+    let holds = answer["holds"].as_array().cloned().unwrap_or_default();
+    let members = ["/item_id", "/reason", "/until", "/erase_after"];
+    let rows = holds.iter().map(|hold| members.map(|m| output::text(hold, m)).to_vec());
+    output::table(&["item", "reason", "until", "then erased"], rows)
 }

@@ -20,6 +20,11 @@ const BATCH: usize = 500;
   oap-memory item add --kind fact --text \"The site goes live on 1 June\" --label website --subject ent_proj_site
   oap-memory item add --file items.jsonl
   oap-memory item list --label website
+  oap-memory item show mem_01...
+  oap-memory item relabel mem_01... --label website --label dates
+  oap-memory item restore mem_01...
+  oap-memory item reseal --all
+  oap-memory item confirm mem_01...
   oap-memory item correct mem_01... --text \"The site goes live on 8 June\"
   oap-memory item relabel --with-label web --add website --remove web --dry-run
   oap-memory item show mem_01... --history
@@ -448,7 +453,7 @@ pub(super) fn done(global: &Global, written: &Value) {
     });
 }
 
-fn table(answer: &Value) -> String {
+pub(super) fn table(answer: &Value) -> String {
     let items = answer["items"].as_array().cloned().unwrap_or_default();
     let rows = items.iter().map(|item| {
         vec![
@@ -458,7 +463,7 @@ fn table(answer: &Value) -> String {
             item["labels"].as_array().map_or(String::new(), |labels| {
                 labels.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" ")
             }),
-            output::short(&output::gist(item), 60),
+            output::gist(item),
         ]
     });
     let mut text = output::table(&["item", "kind", "scope", "labels", "content"], rows);

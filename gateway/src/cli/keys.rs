@@ -172,13 +172,15 @@ impl Key {
     }
 }
 
-fn table(answer: &Value) -> String {
+pub(super) fn table(answer: &Value) -> String {
     let keys = answer["keys"].as_array().cloned().unwrap_or_default();
     let rows = keys.iter().map(|key| {
-        ["/kid", "/state", "/created_at", "/retired_at", "/revoked_at"]
-            .iter()
-            .map(|pointer| output::text(key, pointer))
-            .collect()
+        let kid = output::text(key, "/kid");
+        // The DID is this gateway's own, and `keys revoke` takes the fragment.
+        let mut row = vec![kid.rsplit('#').next().unwrap_or_default().to_owned()];
+        let members = ["/state", "/created_at", "/retired_at", "/revoked_at"];
+        row.extend(members.map(|pointer| output::text(key, pointer)));
+        row
     });
-    output::table(&["key", "state", "made", "retired", "compromised since"], rows)
+    output::table(&["key", "state", "made", "retired", "compromised"], rows)
 }

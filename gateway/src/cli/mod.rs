@@ -13,6 +13,7 @@ mod examples;
 mod export;
 mod gates;
 mod grant;
+mod help;
 mod history;
 mod hold;
 mod ids;
@@ -25,9 +26,15 @@ mod probe;
 mod profile;
 mod proved;
 mod query;
+mod reference;
+mod screen;
+#[cfg(test)]
+mod screens;
 mod search;
 mod selectors;
 mod serve;
+mod status;
+mod table;
 mod trust;
 mod unlock;
 mod usage;
@@ -42,7 +49,7 @@ use crate::config::ConfigError;
 use crate::home::{Home, HomeError};
 use crate::lock::{Held, HomeLock, PATIENCE, Wait};
 use crate::restore::RestoreError;
-use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{ArgMatches, Args, FromArgMatches, Parser, Subcommand};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -155,6 +162,8 @@ enum Command {
     Restore(backup::Restore),
     /// Look at everything, and say what is wrong and what to do
     Doctor(backup::Doctor),
+    /// Where this gateway stands, on one screen
+    Status(status::Status),
     /// See whether the clock is believed, and accept it
     #[command(subcommand)]
     Clock(clock::Clock),
@@ -164,9 +173,22 @@ enum Command {
     /// Show the whole story on a throw-away pair of gateways
     Demo(demo::Demo),
     /// Print shell completions
+    #[command(after_help = "Examples:
+  oap-memory completions bash > /etc/bash_completion.d/oap-memory
+  oap-memory completions zsh > ~/.zfunc/_oap-memory
+  oap-memory completions fish > ~/.config/fish/completions/oap-memory.fish")]
     Completions {
         /// The shell
         shell: clap_complete::Shell,
+    },
+    /// Write the manual pages
+    #[command(after_help = "Examples:
+  oap-memory man --out ./man1
+  man ./man1/oap-memory-grant-issue.1")]
+    Man {
+        /// The folder
+        #[arg(long, value_name = "DIR")]
+        out: PathBuf,
     },
 }
 
@@ -212,7 +234,7 @@ impl CliError {
         if json {
             eprintln!("{}", json!({"error": self.to_string(), "status": self.status()}));
         } else {
-            eprintln!("oap-memory: {self}");
+            eprintln!("oap-memory: {}", screen::plain(&self.to_string()));
         }
     }
 
@@ -293,7 +315,7 @@ fn command_name(matches: &ArgMatches) -> String {
 /// Runs the command line.
 #[must_use]
 pub fn main() -> ExitCode {
-    let parsed = examples::folded(Cli::command()).try_get_matches().and_then(|matches| {
+    let parsed = examples::folded(help::command()).try_get_matches().and_then(|matches| {
         let mut cli = Cli::from_arg_matches(&matches)?;
         cli.global.command = command_name(&matches);
         Ok(cli)
@@ -302,6 +324,7 @@ pub fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return usage::refuse(&error),
     };
+    screen::look();
     crate::tls::install();
     let runtime = match tokio::runtime::Runtime::new() {
         Ok(runtime) => runtime,
@@ -349,11 +372,19 @@ async fn run(cli: Cli) -> Result<(), CliError> {
         Command::Backup(command) => command.run(&global).await,
         Command::Restore(command) => command.run(&global).await,
         Command::Doctor(command) => command.run(&global).await,
+        Command::Status(command) => command.run(&global).await,
         Command::Clock(command) => command.run(&global).await,
         Command::Config(command) => command.run(&global),
         Command::Demo(command) => command.run(&global).await,
+        Command::Man { out } => {
+            let failed = |e: std::io::Error| CliError::File(out.clone(), e.to_string());
+            std::fs::create_dir_all(&out).map_err(failed)?;
+            clap_mangen::generate_to(help::command(), &out).map_err(failed)?;
+            output::print(global.json, &json!({"folder": out}), |_| format!("written to {}", out.display()));
+            Ok(())
+        }
         Command::Completions { shell } => {
-            clap_complete::generate(shell, &mut Cli::command(), "oap-memory", &mut std::io::stdout());
+            clap_complete::generate(shell, &mut help::command(), "oap-memory", &mut std::io::stdout());
             Ok(())
         }
     }

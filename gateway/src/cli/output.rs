@@ -1,8 +1,8 @@
 //! Tables for people, JSON for programs.
 
-use super::CliError;
+use super::{CliError, screen, table};
 use crate::files;
-use comfy_table::{Table, presets};
+use comfy_table::{ContentArrangement, Table, presets};
 use serde_json::Value;
 use std::fs::{File, OpenOptions};
 use std::io::Write;
@@ -10,25 +10,34 @@ use std::path::{Path, PathBuf};
 
 /// Prints a value as JSON, or what `people` makes of it.
 pub(super) fn print(json: bool, value: &Value, people: impl FnOnce(&Value) -> String) {
-    let text = if json { pretty(value) } else { people(value) };
+    let text = if json { pretty(value) } else { screen::plain(&people(value)) };
     // A closed pipe is the reader's way of saying enough.
     let _ = writeln!(std::io::stdout(), "{}", text.trim_end());
 }
 
-/// JSON for people who read JSON.
+/// JSON for people who read JSON; what would act on a terminal stands in it as an escape.
 pub(super) fn pretty(value: &Value) -> String {
-    serde_json::to_string_pretty(value).unwrap_or_default()
+    screen::plain_json(&serde_json::to_string_pretty(value).unwrap_or_default())
 }
 
-/// A table.
+/// A list: one line a row, cut to the width of the screen.
 pub(super) fn table(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
+    table::table(header, rows, screen::width())
+}
+
+/// A table of texts that are read whole: cells are wrapped, not cut.
+pub(super) fn wrapped(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
+    if let Some(width) = screen::width() {
+        table.set_content_arrangement(ContentArrangement::Dynamic);
+        table.set_width(u16::try_from(width).unwrap_or(u16::MAX));
+    }
     table.set_header(header.iter().copied());
     for row in rows {
-        table.add_row(row);
+        table.add_row(row.iter().map(|cell| screen::plain(cell)));
     }
-    table.to_string()
+    table.trim_fmt()
 }
 
 /// A member as text, empty where there is none.
@@ -40,13 +49,9 @@ pub(super) fn text(value: &Value, pointer: &str) -> String {
     }
 }
 
-/// A text cut to so many characters.
-pub(super) fn short(text: &str, length: usize) -> String {
-    let flat: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    if flat.chars().count() <= length {
-        return flat;
-    }
-    flat.chars().take(length.saturating_sub(1)).chain(['…']).collect()
+/// A text in one line of so many columns.
+pub(super) fn short(text: &str, columns: usize) -> String {
+    screen::cut(&screen::line(text), columns)
 }
 
 /// What an item says, in one line.

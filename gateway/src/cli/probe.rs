@@ -127,7 +127,7 @@ fn list(global: &Global) {
                 .map_or_else(|| by.join(", "), |why| format!("not checkable: {why}"));
             vec![output::text(row, "/id"), output::text(row, "/source"), output::text(row, "/text"), how]
         });
-        output::table(&["id", "source", "requirement", "probes"], cells)
+        output::wrapped(&["id", "source", "requirement", "probes"], cells)
     });
 }
 

@@ -63,7 +63,7 @@ impl Profile {
                     let row = |p: &Value| {
                         ["/name", "/entity_type", "/description"].map(|m| output::text(p, m)).to_vec()
                     };
-                    output::table(&["profile", "entity", "description"], profiles.iter().map(row))
+                    output::wrapped(&["profile", "entity", "description"], profiles.iter().map(row))
                 });
             }
             Self::Show { name } => {
@@ -83,7 +83,7 @@ impl Profile {
                 output::print(global.json, &answer, |a| {
                     let rules = a["rules"].as_array().cloned().unwrap_or_default();
                     let row = |r: &Value| ["/level", "/rule", "/effect"].map(|m| output::text(r, m)).to_vec();
-                    let table = output::table(&["level", "rule", "what it did"], rules.iter().map(row));
+                    let table = output::wrapped(&["level", "rule", "what it did"], rules.iter().map(row));
                     format!("{table}\n\nwhat is shown\n{}", output::pretty(&a["visible"]))
                 });
             }
@@ -100,7 +100,7 @@ fn show(profile: &Value) -> String {
                 level["adds"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
             vec![number.to_string(), adds.join("\n"), output::text(level, "/text")]
         });
-        output::table(&["level", "adds", "text"], rows)
+        output::wrapped(&["level", "adds", "text"], rows)
     };
     let mut text = format!("{}\n{}\n", output::text(profile, "/name"), output::text(profile, "/description"));
     if profile["entity"].is_array() {

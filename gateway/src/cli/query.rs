@@ -180,7 +180,7 @@ pub(super) fn answer(answer: &Value) -> String {
             output::text(item, "/kind"),
             output::text(item, "/relevance"),
             output::text(item, "/epistemic"),
-            output::short(&output::gist(item), 70),
+            output::gist(item),
         ]
     });
     let mut text = output::table(&["item", "kind", "relevance", "attitude", "content"], rows);

@@ -40,8 +40,8 @@ fn why(error: &clap::Error) -> Option<String> {
             let Some(ContextValue::Strings(valid)) = error.get(ContextKind::ValidValue) else { return None };
             let valid = valid.join(", ");
             Some(match value.as_str() {
-                "" => format!("{flag}: needs a value; use one of {valid}"),
-                value => format!("{flag}: {value:?} is not known; use one of {valid}"),
+                "" => format!("{flag}: must be one of {valid}"),
+                value => format!("{flag}: {value:?} must be one of {valid}"),
             })
         }
         _ => None,
@@ -61,12 +61,11 @@ fn first(error: &clap::Error) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Cli;
     use super::*;
-    use clap::CommandFactory;
+    use crate::cli::help;
 
     fn refused(line: &str) -> clap::Error {
-        Cli::command().try_get_matches_from(line.split(' ')).unwrap_err()
+        help::command().try_get_matches_from(line.split(' ')).unwrap_err()
     }
 
     #[test]
@@ -81,14 +80,14 @@ mod tests {
             ("x hold set mem_1 --until 2w", "ITEM: expected \"mem_\""),
             (
                 "x hold set mem_01J9V8B7H1ZK4D2A0M9R8F0KQX --until 2w --reason x",
-                "--reason: \"x\" is not known; use one of legal_hold, ",
+                "--reason: \"x\" must be one of legal_hold, ",
             ),
             (
                 "x profile explain mem_01J9V8B7H1ZK4D2A0M9R8F0KQX --level 5",
-                "--level: \"5\" is not known; use one of 0, 1, 2",
+                "--level: \"5\" must be one of 0, 1, 2",
             ),
             ("x probe ftp://x", "URL: must be a URL"),
-            ("x export f --as", "--as: needs a value; use one of mem0, "),
+            ("x export f --as", "--as: must be one of mem0, "),
         ] {
             let told = why(&refused(line)).unwrap_or_default();
             assert!(told.starts_with(says), "{line}: {told}");

@@ -88,6 +88,12 @@ impl OwnerClient {
         Ok(Self { agent: credential.signer()?, home, credential, way })
     }
 
+    /// Whether another process has the home open, and answers.
+    #[must_use]
+    pub const fn is_served(&self) -> bool {
+        matches!(self.way, Way::Server(_))
+    }
+
     /// Sends a request and reads the answer. A new trust token in the answer takes the place of the old one.
     ///
     /// # Errors

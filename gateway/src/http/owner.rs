@@ -64,6 +64,7 @@ pub fn routes() -> Router<App> {
         .route("/clock", get(clock))
         .route("/clock/accept", post(accept_clock))
         .route("/doctor", get(doctor))
+        .route("/status", get(status))
         .route("/prove", post(prove))
         .route("/attest", post(attest))
         .route("/witness", post(witness))
@@ -235,6 +236,12 @@ async fn doctor(State(app): State<App>, mut request: Incoming) -> Result<Respons
     let findings = tokio::task::spawn_blocking(move || gateway.examine());
     let findings = findings.await.map_err(|_| Error::Corrupt("looking at everything failed".into()))??;
     Ok(Oap(json!({"findings": findings})).into_response())
+}
+
+async fn status(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
+    agent(&mut request, Permission::Admin).await?;
+    let gateway = app.gateway.clone();
+    Ok(Oap(json!(blocking(move || gateway.status()).await?)).into_response())
 }
 
 async fn list_contexts(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {

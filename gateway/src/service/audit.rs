@@ -119,6 +119,27 @@ impl Gateway {
         Ok(found)
     }
 
+    /// The receipt of the last query of a grantee, among the last [`MAX_LOOKED_AT`] receipts of each scope.
+    ///
+    /// # Errors
+    /// [`Error::Store`], [`Error::Corrupt`].
+    pub fn last_query(&self) -> Result<Option<Receipt>, Error> {
+        let mut last: Option<Receipt> = None;
+        for (_, chain) in self.chains()?.into_iter().filter(|(name, _)| name != ANONYMOUS) {
+            for receipt in self.newest(&chain).take(MAX_LOOKED_AT) {
+                let receipt = receipt?;
+                if last.as_ref().is_some_and(|last| last.timestamp >= receipt.timestamp) {
+                    break;
+                }
+                if receipt.action_id.as_deref() == Some("memory.query") {
+                    last = Some(receipt);
+                    break;
+                }
+            }
+        }
+        Ok(last)
+    }
+
     /// What a grantee sees: the receipts that name it, newest first.
     ///
     /// # Errors
@@ -324,7 +345,7 @@ impl Gateway {
 
 /// How many receipts of the end of the public log anybody may read: so many are looked at, whatever is asked for.
 pub const MAX_PUBLIC: usize = 100;
-/// How many of its receipts a grantee's question looks at, newest first.
+/// How many of its receipts a grantee's question looks at, newest first; the owner's question for the last query, of each scope.
 pub const MAX_LOOKED_AT: usize = 2_000;
 /// Longest text of a question, in bytes: that of a DID or the name of a chain.
 pub const MAX_AUDIT_TEXT: usize = 512;

@@ -98,12 +98,7 @@ impl Gateway {
                 places,
                 "the index does not fit the log: restore the last backup, or report it as a fault of this program",
             ),
-            finding(
-                "clock",
-                1,
-                self.examine_clock(),
-                "set the system's clock right; where it is right already, `oap-memory clock accept`",
-            ),
+            self.clock_finding(),
             self.grants_finding(),
         ];
         if let Some(store) = findings.first_mut() {
@@ -127,6 +122,18 @@ impl Gateway {
             .filter(held_back)
             .map(|head| format!("{}: signed with a compromised key", head.item_id))
             .collect()
+    }
+
+    /// Whether the clock is believed.
+    pub(crate) fn clock_finding(&self) -> Finding {
+        Finding {
+            part: "clock",
+            looked_at: 1,
+            wrong: self.examine_clock(),
+            soon: Vec::new(),
+            fix: "set the system's clock right; where it is right already, `oap-memory clock accept`",
+            note: None,
+        }
     }
 
     fn examine_clock(&self) -> Vec<String> {

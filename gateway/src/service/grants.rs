@@ -200,7 +200,7 @@ impl Gateway {
             hidden: BTreeMap::new(),
             withheld: seen.report.withheld,
             rules: seen.report.rules.iter().map(|(rule, n)| (rule.as_str().to_owned(), *n)).collect(),
-            warnings: warnings(grant, &seen, own_agent),
+            warnings: Vec::new(),
         };
         for item in view.items().iter().rev() {
             let Some(head) = self.catalog.get(item.id()) else { continue };
@@ -214,6 +214,8 @@ impl Gateway {
                 preview.items.push(PreviewItem { visible, hidden });
             }
         }
+        let turns = preview.kinds.contains_key(Kind::ConversationTurn.as_str());
+        preview.warnings = warnings(grant, &seen, own_agent, turns);
         Ok(preview)
     }
 
@@ -751,7 +753,8 @@ pub(crate) const fn rule(refused: &Refused) -> &'static str {
     }
 }
 
-fn warnings(grant: &Grant, seen: &Seen, own_agent: bool) -> Vec<String> {
+/// `turns`: whether the view has a turn of a conversation.
+fn warnings(grant: &Grant, seen: &Seen, own_agent: bool, turns: bool) -> Vec<String> {
     let mut warnings = Vec::new();
     let mut warn = |text: &str| warnings.push(text.to_owned());
     if seen.view.items().is_empty() && seen.report.withheld == 0 {
@@ -774,9 +777,7 @@ fn warnings(grant: &Grant, seen: &Seen, own_agent: bool) -> Vec<String> {
     if grant.bearer {
         warn("A bearer token can be used by whoever has it.");
     }
-    if grant.filter.kinds.as_ref().is_none_or(|kinds| kinds.contains(&Kind::ConversationTurn))
-        && grant.trust_level.get() >= 2
-    {
+    if turns && grant.trust_level.get() >= 2 {
         warn("Conversation turns are included: what others said to you is shown too.");
     }
     warnings

@@ -30,5 +30,6 @@ pub mod resealing;
 pub mod search;
 pub mod selection;
 pub(crate) mod sources;
+pub mod status;
 pub mod sweep;
 pub mod who;

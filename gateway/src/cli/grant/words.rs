@@ -1,0 +1,135 @@
+//! A grant in plain words.
+
+use super::draft::File;
+use crate::cli::{CliError, output};
+use crate::service::grants::GrantDraft;
+use oap_grants::Operation;
+use oap_identity::Timestamp;
+use oap_memory::Filter;
+use oap_memory::profile::NAME_PREFIX;
+use serde_json::Value;
+use std::fmt::Display;
+
+/// What each level of `memory.v1` shows.
+const LEVELS: [&str; 5] = [
+    "only that an item of a kind was captured, and when",
+    "kind, time, labels and subject, no text",
+    "the text too, with every personal span hidden",
+    "the text, with only third parties and credentials hidden",
+    "everything, as you see it yourself",
+];
+
+/// A grant as its owner sees it, in sentences.
+pub(in crate::cli) fn shown(info: &Value, now: Timestamp) -> Result<String, CliError> {
+    let draft = File::of(&info["grant"])?.grant;
+    let id = output::text(info, "/grant/grant_id");
+    let state = output::text(info, "/state");
+    let standing = match state.as_str() {
+        "revoked" => format!("was revoked{}", at(" on ", info["revoked_at"].as_str())),
+        "expired" => format!("ended on {}", minute(draft.expires_at)),
+        "draft" => format!("will hold from {} on", draft.not_before.map(minute).unwrap_or_default()),
+        _ => format!("is active until {} ({})", minute(draft.expires_at), left(draft.expires_at, now)),
+    };
+    let mut text = format!("{id}\nIt {standing}.\n\n");
+    let mut say = |name: &str, value: String| text.push_str(&format!("{name:<9} {value}\n"));
+    for (name, value) in terms(&draft) {
+        say(name, value);
+    }
+    say("So far", format!("{} of at most {} distinct items shown", info["disclosed"], draft.max_items));
+    say("Issued", at("", info["grant"]["issued_at"].as_str()));
+    if info["delegated"] == true {
+        say("Made by", "a grantee of yours, who passed on what they were given".to_owned());
+    }
+    text.push_str("\nThe signed document: --json, or --out FILE to hand it over again.");
+    Ok(text)
+}
+
+/// What a grant allows, line by line.
+fn terms(draft: &GrantDraft) -> Vec<(&'static str, String)> {
+    let mut lines = vec![("To", draft.grantee.to_string()), ("For", draft.purpose.clone())];
+    if !draft.purpose_codes.is_empty() {
+        lines.push(("Purposes", draft.purpose_codes.join(", ")));
+    }
+    lines.push(("Items", selected(&draft.filter, draft.scope.as_ref())));
+    let level = usize::from(draft.trust_level.get());
+    let profile = draft.redaction_profile.trim_start_matches(NAME_PREFIX);
+    let shows = match profile {
+        "memory.v1" => LEVELS.get(level).copied().unwrap_or_default().to_owned(),
+        other => format!("what `profile show {other}` says of it"),
+    };
+    lines.push(("Level", format!("{level}, {}, of {profile}", draft.trust_level.name())));
+    lines.push(("They see", shows));
+    let mut may = vec!["ask"];
+    may.extend(draft.operations.contains(&Operation::Export).then_some("take a bundle along"));
+    may.extend(draft.embedding_access.then_some("see embeddings"));
+    let passing = draft.delegable.map(|d| format!("pass it on, {} deep", d.max_depth));
+    may.extend(passing.as_deref());
+    lines.push(("They may", may.join(", ")));
+    if let Some(budget) = draft.budget {
+        let queries = budget.queries.map(|n| format!("{n} queries"));
+        let epsilon = budget.epsilon.map(|n| format!("an inference budget of {n}"));
+        lines.push(("Budget", queries.into_iter().chain(epsilon).collect::<Vec<_>>().join(", ")));
+    }
+    if draft.bearer {
+        lines.push(("Token", "a plain one, which whoever has it can use".to_owned()));
+    }
+    lines.push(("Ground", draft.lawful_basis.as_str().replace('_', " ")));
+    lines
+}
+
+/// What a filter selects.
+fn selected(filter: &Filter, scope: Option<&impl Display>) -> String {
+    let mut said = Vec::new();
+    let mut say = |what: &str, list: Option<Vec<String>>| {
+        if let Some(list) = list {
+            said.push(if list.is_empty() {
+                "none at all".to_owned()
+            } else {
+                format!("{what} {}", list.join(" or "))
+            });
+        }
+    };
+    fn texts<T: Display>(list: Option<&Vec<T>>) -> Option<Vec<String>> {
+        list.map(|list| list.iter().map(ToString::to_string).collect())
+    }
+    say("of kind", texts(filter.kinds.as_ref()));
+    say("labelled", texts(filter.labels_any.as_ref()));
+    say("labelled all of", filter.labels_all.as_ref().map(|labels| vec![labels.join(", ")]));
+    say("never labelled", texts(filter.exclude_labels.as_ref()));
+    say("about", texts(filter.subject_entity_ids.as_ref()));
+    say("captured from", filter.captured_after.map(|t| vec![minute(t)]));
+    say("captured before", filter.captured_before.map(|t| vec![minute(t)]));
+    say("of confidence from", filter.min_confidence.map(|c| vec![c.get().to_string()]));
+    say("of sensitivity", texts(filter.sensitivities.as_ref()));
+    let scopes = match (&filter.scopes, scope) {
+        (Some(scopes), _) => texts(Some(scopes)).unwrap_or_default().join(" or "),
+        (None, Some(scope)) => scope.to_string(),
+        (None, None) => "the default scope".to_owned(),
+    };
+    let all = if said.is_empty() { "all".to_owned() } else { said.join("; ") };
+    format!("{all}; of scope {scopes}")
+}
+
+/// A time to the minute, in UTC.
+pub(in crate::cli) fn minute(at: Timestamp) -> String {
+    let text: String = at.to_string().chars().take(16).map(|c| if c == 'T' { ' ' } else { c }).collect();
+    text + " UTC"
+}
+
+fn at(before: &str, time: Option<&str>) -> String {
+    let time = time.and_then(|text| text.parse().ok());
+    time.map(|time| format!("{before}{}", minute(time))).unwrap_or_default()
+}
+
+/// How long until an end.
+pub(in crate::cli) fn left(end: Timestamp, now: Timestamp) -> String {
+    let seconds = end.seconds().saturating_sub(now.seconds()).max(0);
+    match (seconds / 86_400, seconds / 3600, seconds / 60) {
+        (0, 0, 1) => "1 minute left".to_owned(),
+        (0, 0, minutes) => format!("{minutes} minutes left"),
+        (0, 1, _) => "1 hour left".to_owned(),
+        (0, hours, _) => format!("{hours} hours left"),
+        (1, ..) => "1 day left".to_owned(),
+        (days, ..) => format!("{days} days left"),
+    }
+}
