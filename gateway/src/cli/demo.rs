@@ -114,7 +114,7 @@ async fn tell(folder: &Path, alice: &mut House, screen: Screen) -> Result<Value,
          details hidden. The contractor asks with it, and gets the right side of this:",
     );
     screen.gap();
-    let mut asker = Asker::Key(signer);
+    let mut asker = Asker::Key(Box::new(signer));
     let remote = remote(alice, grant).await?;
     let session = remote.exchange(&mut asker, grant, &[]).await?;
     let all = session.query(&mut asker, &json!({"max_results": 100})).await?;

@@ -152,7 +152,7 @@ impl Query {
                 "--key: is of {whose}, and the grant is made out to {to:?}"
             )));
         }
-        Ok(Asker::Key(signer))
+        Ok(Asker::Key(Box::new(signer)))
     }
 
     fn body(&self, question: &str) -> Value {

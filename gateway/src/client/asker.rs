@@ -12,7 +12,7 @@ pub enum Asker {
     /// By the keys of a home.
     Home(Did, Box<OwnerClient>),
     /// By a key of its own, without a home.
-    Key(Signer),
+    Key(Box<Signer>),
 }
 
 impl Asker {
