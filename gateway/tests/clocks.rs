@@ -60,7 +60,10 @@ async fn a_commit_after_the_owners_word_goes_by_it() {
     world.clock.set(start);
     assert_eq!(world.gateway.clock_info().standing, Standing::Behind);
     let (release, released) = std::sync::mpsc::channel::<()>();
-    let holds_the_writer = world.gateway.commit(move |_| Ok(released.recv().unwrap()));
+    let holds_the_writer = world.gateway.commit(move |_| {
+        released.recv().unwrap();
+        Ok(())
+    });
     let after = world.gateway.commit(|w| Ok(w.now));
     let go = async { release.send(()).unwrap() };
     let (held, accepted, after, ()) = tokio::join!(holds_the_writer, world.gateway.accept_clock(), after, go);

@@ -143,7 +143,7 @@ fn grants_by_the_beginning_of_their_id_and_from_drafts() {
     };
     assert_eq!(listed(&["--to", GRANTEE]), [second.clone(), first.clone()]);
     assert!(listed(&["--to", "did:web:other.example"]).is_empty());
-    assert_eq!(listed(&["--expiring", "14d"]), [second.clone()]);
+    assert_eq!(listed(&["--expiring", "14d"]), std::slice::from_ref(&second));
 
     // Another in its place: the old one ends once the new one stands and is written.
     home.run(&["grant", "edit", &short, "--out", &draft]).ok();

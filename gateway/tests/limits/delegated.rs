@@ -162,8 +162,8 @@ async fn exchanges_and_questions_of_the_log() {
     for n in 0..MAX_EXCHANGES as usize {
         world.exchange(&agent(2 + (n % 2) as u8), &grants[n % 2]).await.ok();
     }
-    for n in 0..2 {
-        world.exchange(&agent(2 + n as u8), &grants[n]).await.refused(429, "rate_limited");
+    for (seed, grant) in (2..).zip(&grants) {
+        world.exchange(&agent(seed), grant).await.refused(429, "rate_limited");
     }
     world.exchange(&agent(4), &other).await.ok();
     world.clock.advance(Duration::from_secs(60));
