@@ -33,6 +33,7 @@ const INSTEAD: &[(&str, &str)] = &[
         "oap-memory delete --item|--label|--subject|--scope|--provenance imported_from=chatgpt|--since|--until|--all",
         "oap-memory import chatgpt-export.zip && oap-memory delete --provenance imported_from=chatgpt --yes",
     ),
+    ("oap-memory man --out DIR", "oap-memory man --out man"),
     ("oap-memory backup FOLDER", "oap-memory backup \"$PWD/copy\""),
     (
         "oap-memory completions bash|zsh|fish",

@@ -25,6 +25,8 @@ const BEFORE: &[(&str, &str)] = &[
     ("oap-memory --help", "mkdir etc"),
     ("oap-memory init --help", "mkdir etc"),
     ("oap-memory completions --help", "mkdir -p etc .zfunc .config/fish/completions"),
+    ("oap-memory hold release --help", "oap-memory hold set $(an-item) --reason ongoing_dispute --until 30d"),
+    ("oap-memory ccc remove --help", "oap-memory ccc set client-a.json"),
     ("oap-memory backup --help", "mkdir backup"),
     ("oap-memory export --help", "rm -r notes memory.bundle"),
     ("oap-memory restore --help", "mkdir backup && oap-memory backup \"$PWD/backup/2026-11-21\""),
@@ -35,6 +37,22 @@ const AFTER: &[(&str, &str)] =
 /// Before a command: what other machines or days would have brought.
 const MEANWHILE: &[(&str, &str, &str)] = &[
     ("oap-memory init --help", " init ", "rm -rf .oap-memory"),
+    ("README.md", " --with-label web ", "oap-memory item add --kind fact --text x --label web"),
+    ("oap-memory item --help", " --with-label web ", "oap-memory item add --kind fact --text x --label web"),
+    (
+        "oap-memory item relabel --help",
+        " --with-label web ",
+        "oap-memory item add --kind fact --text x --label web",
+    ),
+    (
+        "oap-memory item retract --help",
+        " --until 2025-01-01",
+        "oap-memory item relabel --provenance imported_from=chatgpt --add website --yes",
+    ),
+    ("oap-memory delete --help", " --all", "oap-memory item add --kind fact --text x"),
+    ("oap-memory item delete --help", " --all", "oap-memory item add --kind fact --text x"),
+    ("oap-memory item --help", " restore ", "oap-memory item retract $(an-item)"),
+    ("oap-memory item restore --help", " restore ", "oap-memory item retract $(an-item)"),
     (
         "docs/operate.md",
         "restore ",
@@ -172,6 +190,7 @@ oap-memory query --key "{made}/my.key" --grant "{made}/grant.json" "meetings" --
 oap-memory delete --label gone --yes --receipt "{made}/deletion.json"
 oap-memory export "{made}/memory.bundle"
 oap-memory --json conformance attest --candidate --level L0 > "{made}/receipt.json"
+oap-memory grant draft --to "{contractor}" --purpose "Later" --until 30d --trust-level 1 --out "{made}/draft.json"
 cp .oap-memory/did.json "{made}/did.json"
 "#;
 
@@ -196,7 +215,7 @@ fn names(bin: &Path) {
     fs::create_dir(bin).unwrap();
     symlink(BINARY, bin.join("oap-memory")).unwrap();
     for (name, list, id) in [
-        ("some-item", "item list", "mem_"),
+        ("some-item", "item list --kind preference", "mem_"),
         ("a-grant", "grant list", "mgr_"),
         ("a-bridge", "bridge list", "brg_"),
     ] {
