@@ -194,7 +194,7 @@ fn the_status_on_one_screen() {
         "not serving",
         "1: 1 fact",
         "1 active, the next ends",
-        "2 days left",
+        " days left)",
         "soon   active grants",
         "MiB free",
     ] {

@@ -14,8 +14,9 @@ use oap_gateway::service::deletion::DeleteRequest;
 use oap_gateway::service::export::{PageRequest, Part, Selection};
 use oap_gateway::service::holds::{HoldReason, HoldRequest};
 use oap_gateway::service::import::{Record, RecordChunk};
+use oap_grants::grant::UnverifiedGrant;
 use oap_identity::signed::sign_document;
-use oap_identity::{GrantId, Hash, ItemId, Signer};
+use oap_identity::{GrantId, Hash, ItemId, Signer, Timestamp};
 use oap_memory::chain::Event;
 use oap_memory::evidence;
 use serde_json::{Value, json};
@@ -78,9 +79,13 @@ enum Op {
     Refill,
     Preview,
     Status,
+    SetContext,
+    RemoveContext,
+    Attest,
+    AcceptClock,
 }
 
-const OPS: [Op; 34] = [
+const OPS: [Op; 38] = [
     Op::QueryRoot,
     Op::QueryChild,
     Op::QueryOther,
@@ -115,6 +120,10 @@ const OPS: [Op; 34] = [
     Op::Refill,
     Op::Preview,
     Op::Status,
+    Op::SetContext,
+    Op::RemoveContext,
+    Op::Attest,
+    Op::AcceptClock,
 ];
 
 /// What came of an operation.
@@ -141,7 +150,7 @@ struct Stage {
 fn child_of(parent: &Value, delegator: &Signer, grantee: &Signer, id: GrantId) -> Value {
     let mut child = parent.clone();
     let members = child.as_object_mut().unwrap();
-    for made in ["signature", "delegable", "status", "budget"] {
+    for made in ["signature", "delegable", "status"] {
         members.remove(made);
     }
     child["grant_id"] = json!(id);
@@ -159,26 +168,40 @@ struct Play {
     /// What was answered with a receipt: the answer, and what was done.
     answers: Vec<(Op, Value)>,
     grants: BTreeMap<String, Value>,
+    /// Keys that were compromised while in use, by number: a revocation put the next one into use.
+    compromised: BTreeSet<u64>,
     issued: u64,
+    /// How far the clock goes on with each step of the writer.
+    step: Duration,
 }
 
 const MAX_ITEMS: u32 = 3;
 const QUERIES: u64 = 4;
+/// The context in which every answer needs the owner's consent.
+fn asking() -> Value {
+    json!({"ccc_version": "1.0", "scope_id": "personal", "professional_codes": ["bar:de"]})
+}
+
+/// The number of a key of `did#key-number`.
+fn number_of(kid: &Value) -> u64 {
+    kid.as_str().unwrap().rsplit('-').next().unwrap().parse().unwrap()
+}
 
 impl Play {
     async fn new(seed: u64) -> Self {
         let world = World::with(seed, oap_gateway::config::Config::default()).await;
-        let ccc = json!({"ccc_version": "1.0", "scope_id": "personal", "professional_codes": ["bar:de"]});
         let play = Self {
             world,
             dice: Dice(seed),
             out: BTreeSet::new(),
             answers: Vec::new(),
             grants: BTreeMap::new(),
+            compromised: BTreeSet::new(),
             issued: 0,
+            step: Duration::from_millis(if seed.is_multiple_of(3) { 700 } else { 2 }),
         };
         if seed.is_multiple_of(4) {
-            play.world.gateway.set_context(ccc).await.unwrap();
+            play.world.gateway.set_context(asking()).await.unwrap();
         }
         play
     }
@@ -204,11 +227,18 @@ impl Play {
         draft["max_items"] = json!(MAX_ITEMS);
         draft["operations"] = json!(["query", "export"]);
         draft["trust_level"] = json!(4);
+        if self.issued.is_multiple_of(2) {
+            draft["budget"] = json!({"queries": 1});
+        }
         let root = self.issue(&draft).await;
         draft["grantee"] = json!(agent(5).did());
         draft["budget"] = json!({"queries": QUERIES});
         draft["max_items"] = json!(100);
         draft.as_object_mut().unwrap().remove("delegable");
+        if self.step > Duration::from_millis(100) {
+            // It ends while the history runs.
+            draft["expires_at"] = json!(self.world.now().plus(Duration::from_secs(4)));
+        }
         let other = self.issue(&draft).await;
         self.issued += 1;
         let id = |n: u64| GrantId::new(self.world.now(), &oap_identity::random::Seeded::new(n));
@@ -253,7 +283,7 @@ impl Play {
         let done = {
             let running: Vec<Running> =
                 ops.iter().zip(&picks).map(|(op, pick)| start(&self.world, &stage, *op, *pick)).collect();
-            schedule(&self.world, &mut dice, running)
+            schedule(&self.world, &mut dice, running, self.step)
         };
         for (op, done) in ops.iter().zip(done) {
             self.note(*op, done);
@@ -279,6 +309,13 @@ impl Play {
                 if op == Op::RelabelOut {
                     self.out.insert(written["commitment"].as_str().unwrap().to_owned());
                 }
+                if op == Op::RevokeKey {
+                    let keys = written.as_array().unwrap();
+                    let current = keys.iter().find(|key| key["state"] == "current").unwrap();
+                    let made_way = |key: &&Value| key["revoked_at"] == current["created_at"];
+                    let number = |key: &Value| number_of(&key["kid"]);
+                    self.compromised.extend(keys.iter().filter(made_way).map(number));
+                }
                 if op == Op::Issue {
                     self.grants.insert(Hash::of_canonical(&written).unwrap().to_string(), written);
                 }
@@ -302,6 +339,8 @@ impl Play {
             asks_for_consent: false,
             disclosed: BTreeMap::new(),
             answers: BTreeMap::new(),
+            compromised: &self.compromised,
+            signed_by: 0,
         };
         for receipt in &receipts {
             model.take(receipt);
@@ -373,6 +412,9 @@ struct Model<'a> {
     asks_for_consent: bool,
     disclosed: BTreeMap<String, BTreeSet<String>>,
     answers: BTreeMap<String, u64>,
+    compromised: &'a BTreeSet<u64>,
+    /// The number of the key that signed the last receipt.
+    signed_by: u64,
 }
 
 impl Model<'_> {
@@ -387,6 +429,13 @@ impl Model<'_> {
     fn take(&mut self, receipt: &Value) {
         let action = receipt["action_id"].as_str().unwrap_or_default();
         let decision = &receipt["policy_decisions"][0];
+        if action == "memory.boot" {
+            // Another chain begins.
+            self.signed_by = 0;
+        }
+        let signed_by = number_of(&receipt["signatures"][0]["by"]);
+        assert!(signed_by >= self.signed_by, "{action} was signed by a key after it was replaced");
+        self.signed_by = signed_by;
         let allowed = decision["outcome"] == "allow";
         let tags: Vec<(String, String)> = receipt["provenance_tags_out"]
             .as_array()
@@ -429,6 +478,7 @@ impl Model<'_> {
                 self.held.insert(decision["item_id"].as_str().unwrap().to_owned());
             }
             "memory.ccc" => self.asks_for_consent = true,
+            "memory.ccc_remove" => self.asks_for_consent = false,
             "memory.consent" | "memory.consent_withdraw" => {
                 let about = receipt["output_hash"].as_str().unwrap().to_owned();
                 if action == "memory.consent" {
@@ -445,17 +495,26 @@ impl Model<'_> {
                 assert!(self.accepted.insert(grant), "a delegated grant was accepted twice");
             }
             "memory.revoke" => assert!(self.revoked.insert(grant), "revoked twice"),
-            "memory.exchange" if allowed => self.in_force(&grant, "a token was made for"),
+            "memory.exchange" if allowed => self.in_force(&grant, receipt, "a token was made for"),
             "memory.query" | "memory.export" if allowed && decision.get("consumed_grant_id").is_some() => {
-                self.in_force(&grant, "answered under");
+                self.in_force(&grant, receipt, "answered under");
                 self.disclose(&grant, &tags);
             }
             _ => {}
         }
     }
 
-    fn in_force(&self, grant: &str, what: &str) {
+    fn in_force(&self, grant: &str, receipt: &Value, what: &str) {
         for grant in self.chain(grant) {
+            let document = &self.grants[&grant];
+            let at = |value: &Value| value.as_str().unwrap().parse::<Timestamp>().unwrap();
+            assert!(at(&receipt["timestamp"]) < at(&document["expires_at"]), "{what} a grant that had ended");
+            if document.get("parent").is_none() {
+                let kid = UnverifiedGrant::parse(document.clone()).unwrap().kid().unwrap();
+                let key = number_of(&json!(kid));
+                let is_void = self.compromised.contains(&key) && self.signed_by > key;
+                assert!(!is_void, "{what} a grant after the key that signed it was revoked");
+            }
             assert!(self.accepted.contains(&grant), "{what} a grant that is not here: {grant}");
             assert!(!self.revoked.contains(&grant), "{what} a grant after it, or one above, was revoked");
         }
@@ -503,6 +562,13 @@ fn start<'a>(world: &'a World, stage: &'a Stage, op: Op, pick: usize) -> Running
     let correct =
         |changes: Value, event| -> Running<'a> { owner!(gateway.correct(id(), changes, None, event)) };
     match op {
+        Op::SetContext => owner!(gateway.set_context(asking())),
+        Op::RemoveContext => owner!(gateway.remove_context("personal".parse().unwrap())),
+        Op::Attest => {
+            let request = serde_json::from_value(json!({"levels": ["L0"]})).unwrap();
+            owner!(gateway.attest(request))
+        }
+        Op::AcceptClock => owner!(gateway.accept_clock()),
         Op::QueryRoot => query(2, &stage.tokens[0], json!({"query": "tea"})),
         Op::QueryChild => query(3, &stage.tokens[1], json!({"query": "coffee garden"})),
         Op::QueryOther => query(5, &stage.tokens[2], json!({})),
@@ -623,7 +689,7 @@ impl Wake for Woken {
 }
 
 /// Runs requests at once. At each step the dice choose one that can go on, or the store's writer.
-fn schedule(world: &World, dice: &mut Dice, mut running: Vec<Running>) -> Vec<Done> {
+fn schedule(world: &World, dice: &mut Dice, mut running: Vec<Running>, step: Duration) -> Vec<Done> {
     let gate = &world.clock.gate;
     gate.close();
     let woken: Vec<Arc<Woken>> = running
@@ -646,7 +712,7 @@ fn schedule(world: &World, dice: &mut Dice, mut running: Vec<Running>) -> Vec<Do
         }
         match choices[dice.roll(choices.len())] {
             None => {
-                world.clock.advance(Duration::from_millis(2));
+                world.clock.advance(step);
                 gate.let_on();
             }
             Some(number) => {
@@ -684,6 +750,9 @@ fn every_receipt_is_right_where_it_stands() {
                 ops.push(OPS[play.dice.roll(OPS.len())]);
             }
             play.history(&runtime, &ops);
+            let published = play.world.gateway.published().did.to_string();
+            let key = play.world.gateway.keys().current().kid().to_string();
+            assert!(published.contains(&key), "history {number}: {ops:?}: former keys are published");
             let checked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| play.check()));
             assert!(checked.is_ok(), "history {number}: {ops:?}");
         }

@@ -15,6 +15,7 @@ use std::path::PathBuf;
   oap-memory keys list
   oap-memory keys rotate
   oap-memory keys revoke key-1 --since 2026-05-01T00:00:00Z
+  oap-memory keys reseal
 
 Rotation keeps what the old key signed valid. Revocation is for a key that somebody else has: every grant that it
 signed is void at once, and whatever else it signed since then does not count. What this home wrote in that time is

@@ -25,10 +25,10 @@ pub enum ResolveError {
     #[error("the DID is not a valid identifier of its method")]
     Identifier,
     /// No document: the host did not answer as it must.
-    #[error("the DID has no document: {1}")]
+    #[error("{0} has no document: {1}")]
     Unreachable(Did, String),
     /// A document that was refused.
-    #[error("the document of the DID was refused: {1}")]
+    #[error("the document of {0} was refused: {1}")]
     Document(Did, DocumentError),
 }
 
@@ -73,6 +73,7 @@ impl Resolver {
         let output = output.map_err(|e| match e {
             SsiError::MethodNotSupported(method) => ResolveError::Method(method),
             SsiError::InvalidMethodSpecificId(_) => ResolveError::Identifier,
+            SsiError::Internal(why) => ResolveError::Unreachable(did.clone(), why),
             e => ResolveError::Unreachable(did.clone(), e.to_string()),
         })?;
         DidDocument::parse(&output.document, did).map_err(|e| ResolveError::Document(did.clone(), e))
