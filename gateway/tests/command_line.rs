@@ -35,6 +35,8 @@ fn what_is_typed_wrongly_names_the_flag_and_the_fix() {
         ("init --did did:example:1", "--did: "),
         ("probe memory.example", "URL: must be a URL"),
         ("item list --nope", "--nope"),
+        ("item list --limit 0", "--limit"),
+        ("item list --since 1y", "--since: \"1y\" is not a time"),
         ("nope", "nope"),
     ] {
         let arguments: Vec<&str> = line.split(' ').collect();
@@ -217,7 +219,19 @@ fn manual_pages_and_completions_have_the_values() {
     let folder = home.path("man");
     home.run(&["man", "--out", &folder]).ok();
     let page = std::fs::read_to_string(format!("{folder}/oap-memory-grant-issue.1")).unwrap();
-    assert!(page.contains("Examples:") && page.contains("legitimate_interests"), "{page}");
+    assert!(page.contains("legitimate_interests"), "{page}");
+    let version = env!("CARGO_PKG_VERSION");
+    for says in [
+        &format!(".TH oap-memory-grant-issue 1  \"oap-memory {version}\""),
+        ".SH EXAMPLES\n.nf\n  oap\\-memory grant issue ",
+        "\\fBoap\\-memory grant issue\\fR",
+        "[\\-\\-until <TIME>]",
+    ] {
+        assert!(page.contains(says), "{says}: {page}");
+    }
+    let (_, examples) = page.split_once(".nf\n").unwrap();
+    let (examples, _) = examples.split_once(".fi\n").unwrap();
+    assert!(examples.contains("\\-\\-to did:web:") && !examples.contains("\n\n"), "{examples}");
     for shell in ["bash", "zsh", "fish"] {
         let script = home.run(&["completions", shell]).ok();
         for value in ["conversation_turn", "calendar_event.v1", "ongoing_dispute", "mcp-memory", "openintent"]
@@ -225,4 +239,113 @@ fn manual_pages_and_completions_have_the_values() {
             assert!(script.contains(value), "{shell}: {value}");
         }
     }
+}
+
+/// What bash offers for the last of these words.
+fn completed(script: &str, words: &[&str]) -> Vec<String> {
+    let (last, before) = words.split_last().unwrap();
+    let ask = "source \"$1\"; shift; COMP_WORDS=(\"$@\"); COMP_CWORD=$(($# - 1)); \
+        _oap__memory \"$1\" \"${COMP_WORDS[COMP_CWORD]}\" \"${COMP_WORDS[COMP_CWORD - 1]}\"; \
+        printf '%s\\n' \"${COMPREPLY[@]}\"";
+    let mut bash = std::process::Command::new("bash");
+    bash.args(["--norc", "-c", ask, "bash", script]).args(before).arg(last);
+    Home::finish(&mut bash).ok().lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn bash_completes_below_the_first_word() {
+    if std::process::Command::new("bash").arg("--version").output().is_err() {
+        eprintln!("bash_completes_below_the_first_word: skipped, there is no bash");
+        return;
+    }
+    let home = Home::empty();
+    let script = home.path("oap-memory.bash");
+    std::fs::write(&script, home.run(&["completions", "bash"]).ok()).unwrap();
+    let offered = |words: &[&str]| completed(&script, words);
+    assert_eq!(offered(&["oap-memory", "item", "li"]), ["list"]);
+    let kinds = offered(&["oap-memory", "item", "list", "--kind", ""]);
+    assert!(kinds.contains(&"fact".to_owned()) && kinds.contains(&"preference".to_owned()), "{kinds:?}");
+    assert_eq!(offered(&["oap-memory", "item", "list", "--kind", "conv"]), ["conversation_turn"]);
+    assert!(offered(&["oap-memory", "gra"]).contains(&"grant".to_owned()));
+}
+
+#[test]
+fn ids_that_are_printed_are_of_use() {
+    let home = Home::key();
+    let file = home.path("items.jsonl");
+    let line = |n: usize| format!("{{\"kind\":\"fact\",\"content\":{{\"text\":\"tea {n}\"}}}}\n");
+    std::fs::write(&file, (0..4).map(line).collect::<String>()).unwrap();
+    let narrow = |arguments: &[&str]| Home::finish(home.command(arguments).env("COLUMNS", "80")).ok();
+    let written = narrow(&["item", "add", "--file", &file]);
+    assert_eq!(written.lines().count(), 4, "{written}");
+    for id in written.lines() {
+        assert!(narrow(&["item", "show", id]).contains(id));
+    }
+    let listed = narrow(&["item", "list"]);
+    for line in listed.lines().skip(1) {
+        let id = line.split(' ').next().unwrap();
+        assert!(id.len() >= "mem_".len() + 12, "{listed}");
+        narrow(&["item", "show", id]);
+    }
+}
+
+#[test]
+fn what_is_searched_or_selected_fits_the_screen() {
+    let home = Home::key();
+    let text = "The website of the contractor goes live on the first of June and the old one is switched off";
+    let label = ["--label", "website", "--label", "contractor", "--label", "dates"];
+    home.run(&[&["item", "add", "--kind", "conversation_turn", "--text", text][..], &label].concat()).ok();
+    let id = home.run(&["item", "list", "--json"]).json()["items"][0]["item_id"].as_str().unwrap().to_owned();
+    for (arguments, says) in [
+        (&["search", "website"][..], "item "),
+        (&["delete", "--label", "website", "--dry-run"], "item "),
+        (&["item", "retract", "--label", "website", "--dry-run"], "item "),
+        (&["import", "--formats"], "chatgpt"),
+        (&["clock", "show"], "latest time known"),
+        (&["item", "show", &id, "--history"], "by did:key:"),
+    ] {
+        let shown = Home::finish(home.command(arguments).env("COLUMNS", "80")).ok();
+        assert!(shown.contains(says), "{arguments:?}: {shown}");
+        assert!(shown.lines().all(|line| line.chars().count() <= 80), "{arguments:?}: {shown}");
+    }
+    // What they would see is shown whole, and wrapped.
+    let preview = Home::finish(home.command(&terms("preview", &[])).env("COLUMNS", "80")).ok();
+    assert!(preview.lines().all(|line| line.chars().count() <= 80), "{preview}");
+    assert!(!preview.contains('…'), "{preview}");
+    for word in text.split(' ') {
+        assert!(preview.contains(word), "{word}: {preview}");
+    }
+}
+
+#[test]
+fn items_are_listed_by_the_time_of_capture() {
+    let home = Home::key();
+    for (text, at) in [("a", "2026-01-01"), ("b", "2026-02-01"), ("c", "2026-03-01"), ("d", "2026-02-01")] {
+        home.run(&["item", "add", "--kind", "fact", "--text", text, "--captured-at", at]).ok();
+    }
+    let page = |flags: &[&str]| home.run(&[&["item", "list", "--json"], flags].concat()).json();
+    let texts = |page: &Value| -> Vec<String> {
+        let items = page["items"].as_array().unwrap();
+        items.iter().map(|item| item["content"]["text"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(texts(&page(&["--since", "2026-02-01"])), ["d", "c", "b"]);
+    assert_eq!(texts(&page(&["--until", "2026-02-01"])), ["d", "b", "a"]);
+    let first = page(&["--since", "2026-02-01", "--until", "2026-02-28", "--limit", "1"]);
+    assert_eq!(texts(&first), ["d"]);
+    let next = first["next"].as_str().unwrap();
+    let second = page(&["--since", "2026-02-01", "--until", "2026-02-28", "--limit", "1", "--before", next]);
+    assert_eq!((texts(&second), &second["next"]), (vec!["b".to_owned()], &Value::Null));
+}
+
+#[test]
+fn an_empty_list_is_none() {
+    let home = Home::key();
+    for arguments in
+        [["item", "list"], ["grant", "list"], ["hold", "list"], ["bridge", "list"], ["budget", "list"]]
+    {
+        assert_eq!(home.run(&arguments).ok(), "none\n", "{arguments:?}");
+        let narrow = Home::finish(home.command(&arguments).env("COLUMNS", "80")).ok();
+        assert_eq!(narrow, "none\n", "{arguments:?}");
+    }
+    assert_eq!(home.run(&["item", "list", "--json"]).json()["items"], serde_json::json!([]));
 }

@@ -143,6 +143,5 @@ pub(super) fn table(answer: &Value) -> String {
             output::text(receipt, "/receipt_id"),
         ]
     });
-    let text = output::table(&["time", "action", "outcome", "agent", "items", "receipt"], rows);
-    if answer == &json!({"receipts": []}) { "nothing".to_owned() } else { text }
+    output::table(&["time", "action", "outcome", "agent", "items", "receipt"], rows)
 }

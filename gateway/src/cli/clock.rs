@@ -28,7 +28,7 @@ impl Clock {
         };
         output::print(global.json, &answer, |a| {
             format!(
-                "{}: the clock says {}, the latest time known is {}",
+                "{}\nthe clock says       {}\nlatest time known    {}",
                 output::text(a, "/standing"),
                 output::text(a, "/clock"),
                 output::text(a, "/mark")

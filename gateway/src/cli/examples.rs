@@ -6,7 +6,8 @@ use clap::Command;
 const COLUMNS: usize = 79;
 /// Columns before what goes on.
 const FURTHER: usize = 6;
-const HEAD: &str = "Examples:";
+/// The line before them.
+pub(super) const HEAD: &str = "Examples:";
 
 /// Folds the examples in the helps of a command and of those below it.
 pub(super) fn folded(command: Command) -> Command {

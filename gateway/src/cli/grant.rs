@@ -7,7 +7,7 @@ pub(super) mod words;
 use super::output::OutFile;
 use super::reference::GrantRef;
 use super::when::{self, Span};
-use super::{CliError, Global, output, values};
+use super::{CliError, Global, output, screen, values};
 use crate::client::ClientError;
 use crate::client::owner::OwnerClient;
 use oap_identity::{Did, GrantId, Timestamp};
@@ -294,19 +294,22 @@ pub(super) fn preview(answer: &Value) -> String {
         let counts = answer.pointer(pointer).and_then(Value::as_object).cloned().unwrap_or_default();
         counts.iter().map(|(name, n)| vec![name.clone(), n.to_string()]).collect::<Vec<_>>()
     };
-    text.push_str(&output::table(&["kind", "items"], counts("/kinds")));
-    text.push('\n');
+    let kinds = counts("/kinds");
+    if !kinds.is_empty() {
+        text.push_str(&output::table(&["kind", "items"], kinds));
+        text.push('\n');
+    }
     let items = answer["items"].as_array().cloned().unwrap_or_default();
     let rows = items.iter().take(20).map(|item| {
         let visible = &item["visible"];
         vec![
             output::text(visible, "/item_id"),
             output::text(visible, "/kind"),
-            output::gist(visible),
+            screen::line(&output::gist(visible)),
             item["hidden"].as_array().map_or(0, Vec::len).to_string(),
         ]
     });
-    text.push_str(&output::table(&["item", "kind", "what they would see", "hidden places"], rows));
+    text.push_str(&output::wrapped(&["item", "kind", "what they would see", "hidden"], rows));
     if items.len() > 20 {
         text.push_str(&format!("\n… and {} more (--json shows them)", items.len() - 20));
     }

@@ -9,7 +9,7 @@ pub(super) fn people(answer: &Value) -> String {
     for event in answer["events"].as_array().into_iter().flatten() {
         let member = |member: &str| output::text(event, member);
         text.push_str(&format!(
-            "\n{}  version {}  {}  by {}\n",
+            "\n{}  version {}  {}\n    by {}\n",
             member("/at"),
             member("/version"),
             member("/event"),
@@ -48,7 +48,7 @@ pub(super) fn people(answer: &Value) -> String {
     if answer["complete"] == false {
         text.push_str("\nonly the newest receipts were looked at");
     }
-    text
+    output::fitted(&text)
 }
 
 fn texts(list: &Value) -> Vec<&str> {

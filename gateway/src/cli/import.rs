@@ -210,7 +210,8 @@ impl Import {
         if self.formats {
             let all: BTreeMap<&str, &str> = Format::ALL.iter().map(|f| (f.as_str(), about(*f))).collect();
             output::print(global.json, &json!(all), |_| {
-                all.iter().map(|(name, about)| format!("{name}\n    {about}\n")).collect()
+                let rows = all.iter().map(|(name, about)| vec![(*name).to_owned(), (*about).to_owned()]);
+                output::wrapped(&["format", "what becomes of it"], rows)
             });
             return Ok(());
         }
@@ -488,12 +489,10 @@ fn people(report: &Value) -> String {
     );
     if report["dry_run"] == true {
         text.insert_str(0, "Nothing was written. With this file there would be:\n");
-        for sample in report["samples"].as_array().into_iter().flatten() {
-            text.push_str(&format!(
-                "  {:<18} {}\n",
-                output::text(sample, "/kind"),
-                output::short(&output::gist(sample), 80)
-            ));
+        let samples = report["samples"].as_array().map(Vec::as_slice).unwrap_or_default();
+        if !samples.is_empty() {
+            let rows = samples.iter().map(|sample| vec![output::text(sample, "/kind"), output::gist(sample)]);
+            text.push_str(&format!("{}\n", output::table(&["kind", "content"], rows)));
         }
     }
     for (reason, count) in report["skipped"].as_object().into_iter().flatten() {

@@ -6,7 +6,7 @@ use super::when::{self, When};
 use super::{CliError, Global, history, ids, output, values};
 use crate::client::owner::OwnerClient;
 use crate::service::prefix::ItemPrefix;
-use oap_identity::ScopeId;
+use oap_identity::{ScopeId, Timestamp};
 use oap_memory::item::{Confidence, Kind, Sensitivity};
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -19,7 +19,7 @@ const BATCH: usize = 500;
 #[command(after_help = "Examples:
   oap-memory item add --kind fact --text \"The site goes live on 1 June\" --label website --subject ent_proj_site
   oap-memory item add --file items.jsonl
-  oap-memory item list --label website
+  oap-memory item list --label website --since 30d
   oap-memory item show mem_01...
   oap-memory item relabel mem_01... --label website --label dates
   oap-memory item restore mem_01...
@@ -185,9 +185,15 @@ pub(super) struct List {
     /// Only older than this item
     #[arg(long, value_name = "ID")]
     before: Option<ItemPrefix>,
+    /// Only captured at or after this time
+    #[arg(long, value_name = "TIME")]
+    since: Option<When>,
+    /// Only captured until this time
+    #[arg(long, value_name = "TIME")]
+    until: Option<When>,
     /// At most so many
-    #[arg(long, default_value_t = 50)]
-    limit: usize,
+    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    limit: u16,
 }
 
 /// Change what an item says
@@ -232,23 +238,17 @@ impl Item {
                     }
                 }
                 output::print(global.json, &json!({"items": written}), |_| {
-                    let row = |item: &Value| {
-                        vec![output::text(item, "/item_id"), output::text(item, "/commitment")]
-                    };
                     if written.len() > 20 {
                         return format!("{} items written", written.len());
                     }
-                    output::table(&["item", "commitment"], written.iter().map(row))
+                    // Whole ids: those of one second have the same beginning.
+                    let ids = written.iter().map(|item| output::text(item, "/item_id"));
+                    ids.collect::<Vec<_>>().join("\n")
                 });
                 Ok(())
             }
             Self::List(list) => {
-                let mut query = list.query();
-                if let Some(before) = &list.before {
-                    query.push(("before", ids::one(owner, before).await?));
-                }
-                let answer = owner.call("GET", "/oap/owner/items", &query, None).await?;
-                output::print(global.json, &answer, table);
+                output::print(global.json, &list.page(owner).await?, table);
                 Ok(())
             }
             Self::Show { id, history } => {
@@ -439,12 +439,51 @@ impl List {
             ("scope", self.scope.as_ref().map(ToString::to_string)),
             ("subject", self.subject.clone()),
             ("status", Some(self.status.clone())),
-            ("limit", Some(self.limit.to_string())),
         ]
         .into_iter()
         .filter_map(|(name, value)| Some((name, value?)))
         .collect()
     }
+
+    /// The items, and where to go on.
+    async fn page(&self, owner: &mut OwnerClient) -> Result<Value, CliError> {
+        let mut before = match &self.before {
+            Some(before) => Some(ids::one(owner, before).await?),
+            None => None,
+        };
+        let timed = self.since.is_some() || self.until.is_some();
+        let limit = usize::from(self.limit);
+        let now = when::now();
+        let (since, until) = (self.since.map(|t| t.since(now)), self.until.map(|t| t.until(now)));
+        let mut found: Vec<Value> = Vec::new();
+        // The gateway lists by the time of writing; the time of capture is another, and may be any.
+        loop {
+            let mut query = self.query();
+            query.push(("limit", if timed { PAGE } else { limit }.to_string()));
+            query.extend(before.take().map(|id| ("before", id)));
+            let mut answer = owner.call("GET", "/oap/owner/items", &query, None).await?;
+            if !timed {
+                return Ok(answer);
+            }
+            if let Value::Array(items) = answer["items"].take() {
+                found.extend(items.into_iter().filter(|item| captured(item, since, until)));
+            }
+            before = answer["next"].as_str().map(str::to_owned);
+            if before.is_none() || found.len() > limit {
+                break;
+            }
+        }
+        let more = found.len() > limit;
+        found.truncate(limit);
+        let next = found.last().filter(|_| more).map(|item| output::text(item, "/item_id"));
+        Ok(json!({"items": found, "next": next}))
+    }
+}
+
+/// Whether an item was captured in this time: from its beginning, to before its end.
+fn captured(item: &Value, since: Option<Timestamp>, until: Option<Timestamp>) -> bool {
+    let at = output::text(item, "/provenance/captured_at").parse::<Timestamp>();
+    at.is_ok_and(|at| since.is_none_or(|since| at >= since) && until.is_none_or(|until| at < until))
 }
 
 pub(super) fn done(global: &Global, written: &Value) {

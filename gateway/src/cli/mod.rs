@@ -5,6 +5,7 @@ mod backup;
 mod budget;
 mod bulk;
 mod clock;
+mod completions;
 mod config;
 mod conformance;
 mod delete;
@@ -21,6 +22,7 @@ mod import;
 mod init;
 mod item;
 mod keys;
+mod man;
 mod output;
 mod probe;
 mod profile;
@@ -378,14 +380,10 @@ async fn run(cli: Cli) -> Result<(), CliError> {
         Command::Demo(command) => command.run(&global).await,
         Command::Man { out } => {
             let failed = |e: std::io::Error| CliError::File(out.clone(), e.to_string());
-            std::fs::create_dir_all(&out).map_err(failed)?;
-            clap_mangen::generate_to(help::command(), &out).map_err(failed)?;
+            man::write(examples::folded(help::command()), &out).map_err(failed)?;
             output::print(global.json, &json!({"folder": out}), |_| format!("written to {}", out.display()));
             Ok(())
         }
-        Command::Completions { shell } => {
-            clap_complete::generate(shell, &mut help::command(), "oap-memory", &mut std::io::stdout());
-            Ok(())
-        }
+        Command::Completions { shell } => completions::print(shell),
     }
 }

@@ -25,11 +25,16 @@ pub(super) fn table(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>
     table::table(header, rows, screen::width())
 }
 
-/// A table of texts that are read whole: cells are wrapped, not cut.
+/// A table of texts that are read whole: cells are wrapped, not cut; ids and times are shortened as in a list.
 pub(super) fn wrapped(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
+    let mut rows: Vec<Vec<String>> = rows.into_iter().collect();
+    if rows.is_empty() {
+        return table::NONE.to_owned();
+    }
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
     if let Some(width) = screen::width() {
+        table::shorten_all(&mut rows, header.len());
         table.set_content_arrangement(ContentArrangement::Dynamic);
         table.set_width(u16::try_from(width).unwrap_or(u16::MAX));
     }
@@ -38,6 +43,14 @@ pub(super) fn wrapped(header: &[&str], rows: impl IntoIterator<Item = Vec<String
         table.add_row(row.iter().map(|cell| screen::plain(cell)));
     }
     table.trim_fmt()
+}
+
+/// Lines cut to the width of the screen.
+pub(super) fn fitted(text: &str) -> String {
+    match screen::width() {
+        None => text.to_owned(),
+        Some(width) => text.lines().map(|line| screen::cut(line, width)).collect::<Vec<_>>().join("\n"),
+    }
 }
 
 /// A member as text, empty where there is none.

@@ -1,6 +1,6 @@
 //! `oap-memory search`
 
-use super::selectors::{Selectors, short_line};
+use super::selectors::{self, Selectors};
 use super::{CliError, Global, output, values};
 use oap_memory::Kind;
 use serde_json::json;
@@ -42,14 +42,14 @@ impl Search {
         let mut owner = global.owner().await?;
         let answer = owner.call("POST", "/oap/owner/items/search", &[], Some(&body)).await?;
         output::print(global.json, &answer, |a| {
-            let lines: Vec<String> = a["items"].as_array().into_iter().flatten().map(short_line).collect();
-            let (shown, matched) = (lines.len() as u64, a["matched"].as_u64().unwrap_or(0));
+            let items = a["items"].as_array().map(Vec::as_slice).unwrap_or_default();
+            let (shown, matched) = (items.len() as u64, a["matched"].as_u64().unwrap_or(0));
             match matched {
                 0 => "nothing found".to_owned(),
                 _ if matched > shown => {
-                    format!("{}\n{shown} of {matched}; --limit shows more", lines.join("\n"))
+                    format!("{}\n{shown} of {matched}; --limit shows more", selectors::table(items))
                 }
-                _ => lines.join("\n"),
+                _ => selectors::table(items),
             }
         });
         Ok(())

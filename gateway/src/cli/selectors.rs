@@ -177,12 +177,10 @@ fn preview(act: Act, selected: &Value) -> String {
     let mut text = format!("{} would be {}:\n", items(number), act.verb().1);
     let samples = |text: &mut String, member: &str, of: u64| {
         let lines = selected[member].as_array().map(Vec::as_slice).unwrap_or_default();
-        for line in lines {
-            text.push_str(&format!("  {}\n", short_line(line)));
-        }
+        text.push_str(&format!("{}\n", table(lines)));
         let rest = of.saturating_sub(lines.len() as u64);
         if rest > 0 {
-            text.push_str(&format!("  and {rest} more\n"));
+            text.push_str(&format!("and {rest} more\n"));
         }
     };
     samples(&mut text, "samples", number);
@@ -198,15 +196,13 @@ fn preview(act: Act, selected: &Value) -> String {
                 "{} under a legal hold: out of every view, deleted when it ends:\n",
                 items(held)
             ));
-            for hold in selected["held"].as_array().into_iter().flatten() {
-                let text_of = |member| output::text(hold, member);
-                text.push_str(&format!(
-                    "  {}  {} until {}\n",
-                    text_of("/item_id"),
-                    text_of("/reason"),
-                    text_of("/until")
-                ));
-            }
+            let holds = selected["held"].as_array().cloned().unwrap_or_default();
+            let row =
+                |hold: &Value| ["/item_id", "/reason", "/until"].map(|m| output::text(hold, m)).to_vec();
+            text.push_str(&format!(
+                "{}\n",
+                output::table(&["item", "reason", "until"], holds.iter().map(row))
+            ));
         }
     }
     let grants = count(selected, "grants_shrunk");
@@ -217,18 +213,14 @@ fn preview(act: Act, selected: &Value) -> String {
     text
 }
 
-/// An item in a line: id, kind, day, labels, the beginning of what it says.
-pub(super) fn short_line(item: &Value) -> String {
-    let says = ["/snippet", "/gist"].map(|member| output::text(item, member)).concat();
-    let day = output::text(item, "/captured_at").chars().take(10).collect::<String>();
-    let members = [
-        output::text(item, "/item_id"),
-        output::text(item, "/kind"),
-        day,
-        labels(item),
-        output::short(&says, 60),
-    ];
-    members.into_iter().filter(|member| !member.is_empty()).collect::<Vec<_>>().join("  ")
+/// Items, a line each: id, kind, day, labels, the beginning of what it says.
+pub(super) fn table(items: &[Value]) -> String {
+    let rows = items.iter().map(|item| {
+        let says = ["/snippet", "/gist"].map(|member| output::text(item, member)).concat();
+        let day = output::text(item, "/captured_at").chars().take(10).collect();
+        vec![output::text(item, "/item_id"), output::text(item, "/kind"), day, labels(item), says]
+    });
+    output::table(&["item", "kind", "captured", "labels", "content"], rows)
 }
 
 /// The labels of an item.
@@ -274,10 +266,10 @@ mod tests {
         let text = preview(Act::Delete, &selected());
         for says in [
             "7 items would be deleted",
-            "mem_4  fact  2026-05-01  a  x",
+            "mem_4  fact  2026-05-01  a       x",
             "and 2 more",
             "mem_8",
-            "mem_9  legal_hold until 2027",
+            "mem_9  legal_hold  2027",
         ] {
             assert!(text.contains(says), "{says} is not in {text}");
         }

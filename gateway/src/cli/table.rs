@@ -8,8 +8,8 @@ use oap_identity::Timestamp;
 
 /// Columns between two cells.
 const GAP: &str = "  ";
-/// Fewest characters of a ULID that an id is cut to: what is shorter is soon not unique any more.
-const SHORTEST_ID: usize = 8;
+/// Fewest characters of a ULID that an id is cut to: its time, and two more. The first eight are the same for all of a second.
+const SHORTEST_ID: usize = 12;
 /// Characters of a ULID.
 const ULID: usize = 26;
 /// Narrowest that columns of text and of DIDs are made: first, once times are cut to days, and where that is not enough
@@ -37,6 +37,9 @@ enum Column {
     Text,
 }
 
+/// What stands for a table without rows.
+pub(super) const NONE: &str = "none";
+
 /// A table with a header; no line is wider than `width`.
 pub(super) fn table(
     header: &[&str],
@@ -45,9 +48,12 @@ pub(super) fn table(
 ) -> String {
     let mut rows: Vec<Vec<String>> =
         rows.into_iter().map(|row| row.iter().map(|cell| line(cell)).collect()).collect();
+    if rows.is_empty() {
+        return NONE.to_owned();
+    }
     let kinds: Vec<Column> = match width {
         None => header.iter().map(|_| Column::Whole).collect(),
-        Some(_) => (0..header.len()).map(|number| shorten(&mut rows, number)).collect(),
+        Some(_) => shortened(&mut rows, header.len()),
     };
     rows.insert(0, header.iter().map(|name| (*name).to_owned()).collect());
     let widest = |number: usize| {
@@ -107,6 +113,15 @@ fn fit(widths: &mut [usize], kinds: &[Column], most: usize) {
     narrow(&least(first, DAY));
     narrow(&least(then, DAY));
     narrow(&|_| NARROWEST_OF_ALL);
+}
+
+/// Shortens the ids and times of so many columns.
+pub(super) fn shorten_all(rows: &mut [Vec<String>], columns: usize) {
+    shortened(rows, columns);
+}
+
+fn shortened(rows: &mut [Vec<String>], columns: usize) -> Vec<Column> {
+    (0..columns).map(|number| shorten(rows, number)).collect()
 }
 
 /// Shortens the cells of a column of ids or of times, and says what the column is.
@@ -198,16 +213,18 @@ mod tests {
     fn ids_stay_unique_and_nothing_is_cut_without_a_bound() {
         let ids = |length: usize| {
             let ids =
-                ["AAAAAAAAAAAAAAAAAAAAAAAAAA", "AAAAAAAAAABAAAAAAAAAAAAAAA", "B1111111111111111111111111"];
+                ["AAAAAAAAAAAAAAAAAAAAAAAAAA", "AAAAAAAAAAAAABAAAAAAAAAAAA", "B1111111111111111111111111"];
             let rows = ids.map(|ulid| vec![format!("mgr_{ulid}")]);
             let text = table(&["grant"], rows, Some(80));
             text.lines().skip(1).all(|line| line.len() == length + 4)
         };
-        assert!(ids(11));
+        assert!(ids(14));
         let whole = table(&HEADER, rows(), None);
         assert!(whole.contains("mem_01J9V8B7H1ZK4D2A0M9R8F0KQX") && whole.contains("eighty columns"));
         assert!(whole.contains("2026-06-30T12:00:00.000Z") && !whole.contains(['\u{1b}', '\u{202e}']));
         assert!(table(&HEADER, rows(), Some(80)).contains("did:key:z6Mkh"));
-        assert!(!table(&HEADER, [], Some(80)).is_empty());
+        for width in [None, Some(80)] {
+            assert_eq!(table(&HEADER, [], width), "none");
+        }
     }
 }
