@@ -49,8 +49,19 @@ pub fn begin(path: &Path) -> io::Result<Pending> {
         .prefix(".oap-")
         .suffix(".part")
         .permissions(Permissions::from_mode(FILE_MODE))
-        .tempfile_in(folder)?;
+        .tempfile_in(folder)
+        .map_err(nameless)?;
     Ok(Pending(file))
+}
+
+/// What the system said, without the name of the unfinished file: nobody gave it that name.
+fn nameless(error: io::Error) -> io::Error {
+    let said = error.get_ref().and_then(|of_file| of_file.source()?.downcast_ref::<io::Error>());
+    match said.map(io::Error::raw_os_error) {
+        Some(Some(code)) => io::Error::from_raw_os_error(code),
+        Some(None) => io::Error::from(error.kind()),
+        None => error,
+    }
 }
 
 /// A file that is being written.
@@ -71,11 +82,11 @@ impl Pending {
 
 impl Write for Pending {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.write(bytes)
+        self.0.write(bytes).map_err(nameless)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.0.flush()
+        self.0.flush().map_err(nameless)
     }
 }
 

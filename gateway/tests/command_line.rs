@@ -153,7 +153,7 @@ fn grants_by_the_beginning_of_their_id_and_from_drafts() {
     assert_eq!((&edited["supersedes"], &edited["max_items"]), (&first.as_str().into(), &7.into()));
     edited["max_items"] = 0.into();
     write(&draft, &edited);
-    home.run(&["grant", "issue", "--draft", &draft, "--offline"]).failed(3, "max_items");
+    home.run(&["grant", "issue", "--draft", &draft, "--offline"]).failed(2, "max_items");
     assert!(listed(&["--active"]).contains(&first), "nothing new stands, so the old one does");
     edited["max_items"] = 9.into();
     write(&draft, &edited);
@@ -348,4 +348,72 @@ fn an_empty_list_is_none() {
         assert_eq!(narrow, "none\n", "{arguments:?}");
     }
     assert_eq!(home.run(&["item", "list", "--json"]).json()["items"], serde_json::json!([]));
+}
+
+/// What the own gateway finds wrong is status 2 with the flag; what is not there is status 1.
+#[test]
+fn what_the_gateway_finds_wrong_names_the_flag() {
+    let home = filled();
+    for (more, says) in [
+        (["--until", "400d"], "--until: a grant holds at most"),
+        (["--until", "2020-01-01"], "--until: must be later"),
+        (["--max-items", "0"], "--max-items: must be from 1"),
+        (["--profile", "nosuch.v1"], "--profile: no profile of that name"),
+    ] {
+        home.run(&[&terms("issue", &more)[..], &["--offline"]].concat()).failed(2, says);
+    }
+    let whole = |prefix: &str| format!("{prefix}_01J9V8B7H1ZK4D2A0M9R8F0KQX");
+    let none = home.path("nosuch.json");
+    let (item, grant) = (whole("mem"), whole("mgr"));
+    for (line, status, says) in [
+        (
+            vec!["delete", "--since", "2026-02-01", "--until", "2026-01-01", "--yes"],
+            2,
+            "--until: must be later",
+        ),
+        (vec!["item", "add", "--kind", "fact"], 2, "--text or --structured"),
+        (vec!["item", "add", "--kind", "fact", "--structured", "[1]"], 2, "--structured: must be"),
+        (vec!["item", "show", &item], 1, item.as_str()),
+        (vec!["grant", "revoke", &grant], 1, grant.as_str()),
+        (vec!["query", "--grant", &none], 2, "--grant: "),
+        (vec!["grant", "issue", "--draft", &none], 2, "--draft: "),
+        (vec!["query", "ftp://a.example", "--grant", &none], 2, "ftp://a.example"),
+        (vec!["who", "did:wbe:a.example"], 2, "wbe"),
+        (vec!["grant", "list", "--to", "did:wbe:a.example"], 2, "--to: "),
+    ] {
+        home.run(&line).failed(status, says);
+    }
+    let key = home.path("k2.key");
+    home.run(&["key", "new", "--out", &key]).ok();
+    home.run(&["query", "--grant", &key]).failed(2, "is no grant");
+    home.run(&["grant", "show", "mgr_0", "--out", "/nonexistent/g.json"])
+        .failed(1, "/nonexistent/g.json: No such");
+}
+
+#[test]
+fn a_draft_takes_a_grants_place_once() {
+    let home = filled();
+    let (draft, out) = (home.path("draft.json"), home.path("grant.json"));
+    let issued = home.run(&terms("issue", &["--offline", "--out", &out]));
+    assert!(issued.stderr.contains("WARNING: the grant leads to https://localhost:"), "{}", issued.stderr);
+    assert!(issued.ok().contains("it leads to https://localhost:"));
+    let first = read(&out)["grant_id"].as_str().unwrap().to_owned();
+    home.run(&["grant", "edit", &first, "--out", &draft]).ok();
+    home.run(&["grant", "issue", "--draft", &draft, "--offline"]).ok();
+    home.run(&["grant", "issue", "--draft", &draft, "--offline"]).failed(1, "is revoked");
+    let active = home.run(&["grant", "list", "--active", "--json"]).json();
+    assert_eq!(active["grants"].as_array().unwrap().len(), 1, "{active}");
+}
+
+#[test]
+fn a_correction_of_nothing_makes_no_version() {
+    let home = Home::key();
+    let written = home.run(&["--json", "item", "add", "--kind", "fact", "--text", "tea"]).json();
+    let id = written["items"][0]["item_id"].as_str().unwrap();
+    home.run(&["item", "correct", id]).failed(2, "say what to correct");
+    assert!(home.run(&["item", "correct", id, "--text", "tea"]).ok().contains("nothing changed"));
+    let version = || home.run(&["--json", "item", "show", id]).json()["item"]["version"].clone();
+    assert_eq!(version(), 1);
+    home.run(&["item", "correct", id, "--text", "coffee"]).ok();
+    assert_ne!(version(), 1);
 }

@@ -336,7 +336,8 @@ fn a_restored_backup_does_not_bring_back_what_was_erased_since() {
     let (gone, _) = (add("erased later"), add("kept"));
     let folder = owner.path("backup");
     owner.run(&["backup", &folder]).ok();
-    owner.run(&["backup", &folder]).failed(3, "folder");
+    owner.run(&["backup", &folder]).failed(1, "File exists");
+    owner.run(&["backup", &owner.path("none/backup")]).failed(1, "none/backup: No such file");
     add("written later");
     owner.run(&["delete", "--item", &gone, "--yes"]).ok();
     owner.run(&["doctor"]).ok();

@@ -231,19 +231,29 @@ fn a_wrong_format_and_an_empty_file_fail() {
 #[test]
 fn what_was_deleted_here_can_be_asked_back() {
     let home = Home::key();
-    let path = write(&home, "a.csv", "id,text\n1,Three\n2,Four\n");
+    let path = write(&home, "a.csv", "id,text\n1,Three\n2,Four\n3,\n");
     import(&home, &[&path]);
     home.run(&["delete", "--provenance", "row=1", "--yes"]).ok();
     let (status, report) = import(&home, &[&path]);
-    assert_eq!((status, counts(&report)), (1, [0, 0, 1, 1]), "{report}");
-    let reason = report["refused"][0]["reason"].as_str().unwrap();
+    assert_eq!((status, counts(&report)), (0, [0, 0, 1, 0]), "{report}");
+    assert_eq!(report["deleted"].as_array().unwrap().len(), 1, "{report}");
+    let told = home.run(&["import", &path]).ok();
+    assert!(told.contains("1 were deleted here and stay so; --again ID or --again all"), "{told}");
+    let reason = report["deleted"][0]["reason"].as_str().unwrap();
     let id = reason.split_whitespace().find(|word| word.starts_with("mem_")).unwrap().trim_end_matches(',');
     assert!(reason.contains("erased here") && reason.contains(&format!("--again {id}")), "{reason}");
     let (_, dry) = import(&home, &[&path, "--again", id, "--dry-run"]);
     assert_eq!(counts(&dry), [1, 0, 1, 0]);
+    assert_eq!(counts(&import(&home, &[&path, "--again", "all", "--dry-run"]).1), [1, 0, 1, 0]);
+    // By the beginning of its id; one that is nobody's, or of nothing in the file, is told.
+    let (cut, other) = (&id[..id.len() - 2], write(&home, "b.csv", "id,text\n1,Five\n"));
+    assert_eq!(counts(&import(&home, &[&path, "--again", cut, "--dry-run"]).1), [1, 0, 1, 0]);
+    home.run(&["import", &path, "--again", "mem_7ZZZZ"]).failed(1, "no deleted item's id begins so");
+    import(&home, &[&other]);
+    home.run(&["import", &other, "--again", id]).failed(1, "nothing in it was one of these items");
     let (status, report) = import(&home, &[&path, "--again", id]);
     assert_eq!((status, counts(&report)), (0, [1, 0, 1, 0]), "{report}");
-    assert_eq!(texts(&home), ["Four", "Three"]);
+    assert_eq!(texts(&home), ["Five", "Four", "Three"]);
     // It is another item: the deleted one stays deleted.
     let shown = home.run(&["--json", "item", "show", id]);
     assert!(!shown.stdout.contains("Three"), "{shown:?}");

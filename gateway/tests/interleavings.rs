@@ -636,7 +636,7 @@ fn start<'a>(world: &'a World, stage: &'a Stage, op: Op, pick: usize) -> Running
             let text = format!("imported {pick}");
             let records =
                 vec![Ok(Record { source: "test/1".into(), group: None, item: note(&text, &["shared"]) })];
-            let chunk = RecordChunk { records, again: Vec::new(), dry_run: false };
+            let chunk = RecordChunk { records, again: Vec::new(), again_all: false, dry_run: false };
             owner!(gateway.import_records(chunk))
         }
         Op::Revoke => {

@@ -441,7 +441,7 @@ async fn records_are_imported_once_corrected_and_never_brought_back() {
     assert_eq!((&shown["item"]["version"], shown["chain"].as_array().unwrap().len()), (&json!(2), 2));
     world.owner("POST", "/oap/data/delete", Some(&json!({"items": [id]}))).await.ok();
     let fates = records(&world, json!([record("x:1", "One, corrected")]), false).await;
-    assert!(fates[0]["refused"].as_str().unwrap().contains("erased here"));
+    assert!(fates[0]["deleted"].as_str().unwrap().contains("erased here"));
     // The same source twice in one chunk: the second is the same record.
     let fates = records(&world, json!([record("y:1", "Once"), record("y:1", "Once")]), false).await;
     assert_eq!((count(&fates, "imported"), count(&fates, "unchanged")), (1, 1));
@@ -487,8 +487,8 @@ async fn nothing_that_tells_an_erased_record_is_kept() {
         false,
     )
     .await;
-    assert!(fates[0]["refused"].as_str().unwrap().contains("erased here"), "{fates:?}");
-    assert!(fates[1]["refused"].as_str().unwrap().contains("item add"), "no telling which: {fates:?}");
+    assert!(fates[0]["deleted"].as_str().unwrap().contains("erased here"), "{fates:?}");
+    assert!(fates[1]["deleted"].as_str().unwrap().contains("item add"), "no telling which: {fates:?}");
     assert_eq!(count(&fates, "imported"), 1);
     drop(world);
     let store = kept.store();
@@ -541,7 +541,7 @@ async fn sources_of_the_former_form_are_brought_into_this_one() {
     let world = kept.open().await;
     world.owner("POST", "/oap/data/delete", Some(&json!({"items": [ids[0]]}))).await.ok();
     let fates = records(&world, again, false).await;
-    assert!(fates[0]["refused"].as_str().unwrap().contains("erased here"));
+    assert!(fates[0]["deleted"].as_str().unwrap().contains("erased here"));
     world.gateway.verify_audit().unwrap();
 }
 

@@ -23,7 +23,7 @@ pub(super) struct Audit {
     #[arg(long, value_name = "TIME")]
     since: Option<When>,
     /// Only of this agent
-    #[arg(long, value_name = "DID", value_parser = values::did)]
+    #[arg(long, value_name = "DID", value_parser = values::grantee)]
     grantee: Option<Did>,
     /// Only under this grant
     #[arg(long, value_name = "ID")]

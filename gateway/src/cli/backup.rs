@@ -2,6 +2,7 @@
 
 use super::{CliError, Global, output};
 use crate::ambient::SystemClock;
+use crate::client::ClientError;
 use crate::config::Config;
 use crate::outlook;
 use crate::restore::{self, Restored};
@@ -30,7 +31,14 @@ impl Backup {
         let folder = std::path::absolute(&self.folder).map_err(failed(&self.folder))?;
         let mut owner = global.owner().await?;
         let body = json!({"folder": folder});
-        let answer = owner.call("POST", "/oap/owner/backup", &[], Some(&body)).await?;
+        let answer = owner.call("POST", "/oap/owner/backup", &[], Some(&body)).await;
+        let answer = answer.map_err(|error| match error {
+            ClientError::Refused { own: true, status: 400, message, .. } => {
+                let why = message.strip_prefix("folder: ").unwrap_or(&message);
+                CliError::File(self.folder.clone(), why.to_owned())
+            }
+            error => error.into(),
+        })?;
         restore::copy(global.home().path(), &folder)?;
         output::print(global.json, &answer, |a| {
             format!(

@@ -20,7 +20,7 @@ pub(super) enum Budget {
     /// Set a grantee's account back
     Refill {
         /// The grantee
-        #[arg(value_name = "DID", value_parser = values::did)]
+        #[arg(value_name = "DID", value_parser = values::grantee)]
         grantee: Did,
         /// Set the own budget of this grant back too
         #[arg(long, value_name = "ID")]

@@ -8,12 +8,15 @@ use super::output::OutFile;
 use super::reference::GrantRef;
 use super::when::{self, Span};
 use super::{CliError, Global, output, screen, values};
+use crate::address::is_loopback;
 use crate::client::ClientError;
 use crate::client::owner::OwnerClient;
+use crate::config::Config;
 use oap_identity::{Did, GrantId, Timestamp};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use terms::{Asked, Terms};
+use url::Url;
 
 /// Preview, issue and revoke grants
 #[derive(clap::Subcommand)]
@@ -90,7 +93,7 @@ one stands: hand the new file to the grantee. What was shown under the old grant
   oap-memory grant list --expiring 14d")]
     List {
         /// Only to this grantee
-        #[arg(long, value_name = "DID", value_parser = values::did)]
+        #[arg(long, value_name = "DID", value_parser = values::grantee)]
         to: Option<Did>,
         /// Only those in force
         #[arg(long)]
@@ -137,7 +140,8 @@ impl Grant {
             Self::Preview(asked) => {
                 let draft = json!(asked.read()?.grant);
                 let mut owner = global.owner().await?;
-                let answer = owner.call("POST", "/oap/owner/grants/preview", &[], Some(&draft)).await?;
+                let answer = owner.call("POST", "/oap/owner/grants/preview", &[], Some(&draft)).await;
+                let answer = answer.map_err(|error| asked.refused(error))?;
                 output::print(global.json, &answer, preview);
             }
             Self::Issue { asked, out, offline } => issue(global, &asked, out, offline).await?,
@@ -219,10 +223,15 @@ fn write_draft(global: &Global, draft: &draft::File, out: PathBuf) -> Result<(),
 /// none.
 async fn issue(global: &Global, asked: &Asked, out: Option<PathBuf>, offline: bool) -> Result<(), CliError> {
     let draft::File { grant, supersedes } = asked.read()?;
+    let config = Config::load(global.home().path(), &global.flags())?;
     let out = out.map(|path| Ok::<_, CliError>((OutFile::create(&path)?, path))).transpose()?;
     let query = [("offline", offline.to_string())];
     let mut owner = global.owner().await?;
-    let mut answer = owner.call("POST", "/oap/owner/grants", &query, Some(&json!(grant))).await?;
+    if let Some(old) = supersedes {
+        replaceable(&mut owner, old).await?;
+    }
+    let answer = owner.call("POST", "/oap/owner/grants", &query, Some(&json!(grant))).await;
+    let mut answer = answer.map_err(|error| asked.refused(error))?;
     let id = output::text(&answer, "/grant/grant_id");
     let document = output::pretty(&answer["grant"]);
     let mut told = match out {
@@ -234,10 +243,12 @@ async fn issue(global: &Global, asked: &Asked, out: Option<PathBuf>, offline: bo
                     "{id} is issued and not written: {e}; `grant show {id} --out FILE` writes it{kept}"
                 ))
             })?;
-            format!("{id} written to {}", path.display())
+            let place = place(&answer["grant"]);
+            format!("{id} written to {}; it leads to {place}", path.display())
         }
         None => document,
     };
+    warn(&config, &answer["grant"]);
     if let Some(old) = supersedes {
         match revoke(&mut owner, old).await {
             Ok(_) => told.push_str(&format!("\n{old} revoked")),
@@ -253,6 +264,39 @@ async fn issue(global: &Global, asked: &Asked, out: Option<PathBuf>, offline: bo
     }
     output::print(global.json, &answer, |_| told);
     Ok(())
+}
+
+/// That a grant's place can be taken: that of one which ended was taken already, or is nobody's.
+async fn replaceable(owner: &mut OwnerClient, old: GrantId) -> Result<(), CliError> {
+    let info = owner.call("GET", &format!("/oap/owner/grants/{old}"), &[], None).await?;
+    match info["state"].as_str() {
+        // One that has not begun yet is a draft.
+        Some("active" | "draft") => Ok(()),
+        state => Err(CliError::Other(format!(
+            "nothing is issued: {old}, whose place the draft takes, is {}; take `supersedes` out of the draft to issue a \
+             further grant",
+            state.unwrap_or("not in force")
+        ))),
+    }
+}
+
+/// The origin of the gateway that a grant names.
+fn place(grant: &Value) -> String {
+    let uri = output::text(grant, "/status/status_list/uri");
+    Url::parse(&uri).map(|url| url.origin().ascii_serialization()).unwrap_or(uri)
+}
+
+/// Warns of a grant that leads a grantee to their own machine. A did:web says in its document where its gateway is; the grant of a
+/// did:key is all that says it.
+fn warn(config: &Config, grant: &Value) {
+    let place = place(grant);
+    let own_machine = Url::parse(&place).is_ok_and(|url| is_loopback(&url));
+    if own_machine && config.origin.is_none() && output::text(grant, "/granter").starts_with("did:key:") {
+        eprintln!(
+            "oap-memory: WARNING: the grant leads to {place}, which is this machine alone, and a grant never changes: set \
+             `origin` (or `listen`, for another port) in config.toml first, and issue it again"
+        );
+    }
 }
 
 /// Whether a grant is asked for.

@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -32,6 +33,8 @@ const PLACES: usize = 10_000;
 const MAX_NAME: usize = 128;
 /// Samples that a dry run shows.
 const SAMPLES: usize = 5;
+/// Places of what stays deleted that are told to people.
+const TOLD: usize = 5;
 
 /// Bring memory in: a bundle, or another vendor's export
 #[derive(clap::Args)]
@@ -42,6 +45,7 @@ const SAMPLES: usize = 5;
   oap-memory import table.csv --map text=body,label=tags,captured_at=when
   oap-memory import second-account.zip --as work
   oap-memory import chatgpt-export.zip --again mem_01...
+  oap-memory import chatgpt-export.zip --again all
   oap-memory import memory.bundle --former-did did:web:old-vendor.example
 
 Formats are recognised by content: chatgpt, claude, gemini, mem0, letta, mcp-memory, notes (basic-memory, Obsidian), okf
@@ -77,9 +81,10 @@ pub(super) struct Import {
     /// What you call the account, vault or table that it comes from: one name, one origin
     #[arg(long = "as", value_name = "NAME")]
     name: Option<String>,
-    /// Bring back what this item was, which you deleted here, by its id or the beginning of it; may be given several times
-    #[arg(long, value_name = "ID")]
-    again: Vec<ItemPrefix>,
+    /// Bring back what this item was, which you deleted here, by its id or the beginning of it; may be given several times.
+    /// `all` brings back everything in it that you deleted here
+    #[arg(long, value_name = "ID|all")]
+    again: Vec<Again>,
     /// Say where everything stands that was left out
     #[arg(long, short)]
     verbose: bool,
@@ -96,6 +101,41 @@ pub(super) struct Import {
     formats: bool,
 }
 
+/// What is brought back of what was deleted here.
+#[derive(Debug, Clone)]
+enum Again {
+    All,
+    Item(ItemPrefix),
+}
+
+impl Again {
+    const fn item(&self) -> Option<&ItemPrefix> {
+        match self {
+            Self::All => None,
+            Self::Item(item) => Some(item),
+        }
+    }
+}
+
+impl FromStr for Again {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "all" {
+            return Ok(Self::All);
+        }
+        text.parse().map(Self::Item).map_err(|e: String| format!("{e}, or \"all\""))
+    }
+}
+
+/// What becomes of a chunk, beside its records.
+struct Asked {
+    /// Whole ids.
+    again: Vec<String>,
+    again_all: bool,
+    dry_run: bool,
+}
+
 /// What became of everything.
 #[derive(Default)]
 struct Report {
@@ -104,6 +144,8 @@ struct Report {
     updated: u64,
     unchanged: u64,
     skipped: BTreeMap<String, u64>,
+    /// What stays deleted here.
+    deleted: Vec<Value>,
     /// Where what was left out stands, up to [`PLACES`] of them.
     left_out: Vec<Value>,
     refused: Vec<Value>,
@@ -117,6 +159,7 @@ impl Report {
             Some(("imported", _)) => self.imported += 1,
             Some(("updated", _)) => self.updated += 1,
             Some(("unchanged", _)) => self.unchanged += 1,
+            Some(("deleted", why)) => self.deleted.push(json!({"place": place, "reason": why})),
             Some((_, reason)) => self.refuse(place, reason.as_str().unwrap_or_default()),
             None => self.refuse(place, "the gateway said nothing of it"),
         }
@@ -134,13 +177,13 @@ impl Report {
     }
 
     fn done(&self) -> u64 {
-        self.imported + self.updated + self.unchanged + self.refused.len() as u64
+        self.imported + self.updated + self.unchanged + (self.deleted.len() + self.refused.len()) as u64
     }
 
     fn json(&self, dry_run: bool, verbose: bool, seconds: f64) -> Value {
         let mut report = json!({
             "formats": self.formats, "dry_run": dry_run, "imported": self.imported, "updated": self.updated,
-            "unchanged": self.unchanged, "skipped": self.skipped, "refused": self.refused,
+            "unchanged": self.unchanged, "skipped": self.skipped, "deleted": self.deleted, "refused": self.refused,
             "seconds": (seconds * 1000.0).round() / 1000.0,
             "per_second": (self.done() as f64 / seconds.max(0.001)).round(),
         });
@@ -244,6 +287,10 @@ impl Import {
                 None => "nothing to import was found in it: --from names the format".to_owned(),
             }));
         }
+        let asks_back = self.again.iter().any(|again| again.item().is_some());
+        if asks_back && report.imported == 0 && report.refused.is_empty() {
+            return Err(CliError::Other("--again: nothing in it was one of these items".to_owned()));
+        }
         match report.refused.len() {
             0 => Ok(()),
             1 => Err(CliError::Other("1 record was refused".to_owned())),
@@ -261,7 +308,12 @@ impl Import {
             )));
         }
         let owner = Arc::new(global.owner().await?);
-        let again = ids::erased(&owner, &self.again).await?;
+        let again: Vec<ItemPrefix> = self.again.iter().filter_map(Again::item).cloned().collect();
+        let asked = Asked {
+            again: ids::erased(&owner, &again).await?,
+            again_all: self.again.iter().any(|again| matches!(again, Again::All)),
+            dry_run: self.dry_run,
+        };
         let (send, mut found) = mpsc::channel::<Told>(4 * CHUNK);
         let reading = {
             let path = path.to_owned();
@@ -288,7 +340,7 @@ impl Import {
                 Told::Found(_) => false,
             };
             if may_end && chunk.is_full() {
-                let (places, body) = std::mem::take(&mut chunk).end(self, &again);
+                let (places, body) = std::mem::take(&mut chunk).end(&asked);
                 sending.send(places, body, report).await?;
             }
             match told {
@@ -311,7 +363,7 @@ impl Import {
             }
         }
         if !chunk.records.is_empty() {
-            let (places, body) = chunk.end(self, &again);
+            let (places, body) = chunk.end(&asked);
             sending.send(places, body, report).await?;
         }
         sending.finish(report).await?;
@@ -455,8 +507,11 @@ impl Chunk {
         self.records.len() >= CHUNK || self.size > CHUNK_BYTES
     }
 
-    fn end(self, import: &Import, again: &[String]) -> (Vec<String>, Value) {
-        (self.places, json!({"records": self.records, "again": again, "dry_run": import.dry_run}))
+    fn end(self, asked: &Asked) -> (Vec<String>, Value) {
+        let Asked { again, again_all, dry_run } = asked;
+        let body =
+            json!({"records": self.records, "again": again, "again_all": again_all, "dry_run": dry_run});
+        (self.places, body)
     }
 }
 
@@ -500,6 +555,23 @@ fn people(report: &Value) -> String {
     }
     for left in report["left_out"].as_array().into_iter().flatten() {
         text.push_str(&format!("  {}: {}\n", output::text(left, "/place"), output::text(left, "/reason")));
+    }
+    let deleted = report["deleted"].as_array().cloned().unwrap_or_default();
+    if !deleted.is_empty() {
+        let number = deleted.len();
+        text.push_str(&format!(
+            "{number} were deleted here and stay so; --again ID or --again all brings them back\n"
+        ));
+        for left in deleted.iter().take(TOLD) {
+            text.push_str(&format!(
+                "  {}: {}\n",
+                output::text(left, "/place"),
+                output::text(left, "/reason")
+            ));
+        }
+        if number > TOLD {
+            text.push_str(&format!("  and {} more (--json tells them)\n", number - TOLD));
+        }
     }
     for refused in report["refused"].as_array().into_iter().flatten() {
         text.push_str(&format!(

@@ -3,7 +3,7 @@
 use super::bulk::{Relabel, Retract};
 use super::delete::DeleteItems;
 use super::when::{self, When};
-use super::{CliError, Global, history, ids, output, values};
+use super::{CliError, Global, history, ids, output, refusal, values};
 use crate::client::owner::OwnerClient;
 use crate::service::prefix::ItemPrefix;
 use oap_identity::{ScopeId, Timestamp};
@@ -112,7 +112,11 @@ impl Members {
             content["text"] = json!(text);
         }
         if let Some(structured) = &self.structured {
-            content["structured"] = oap_identity::json::parse(structured.as_bytes())
+            let structured = oap_identity::json::parse(structured.as_bytes()).map_err(|e| e.to_string());
+            content["structured"] = structured
+                .and_then(
+                    |value| if value.is_object() { Ok(value) } else { Err("must be a JSON object".into()) },
+                )
                 .map_err(|e| CliError::Usage(format!("--structured: {e}")))?;
         }
         if content != json!({}) {
@@ -228,10 +232,15 @@ impl Item {
         match self {
             Self::Add(add) => {
                 let items = add.items()?;
+                let refused = |error| match &add.file {
+                    Some(path) => refusal::of_file("--file", path, error),
+                    None => error.into(),
+                };
                 let mut written = Vec::new();
                 for batch in items.chunks(BATCH) {
                     let body = json!({"items": batch});
-                    let answer = owner.call("POST", "/oap/owner/items", &[], Some(&body)).await?;
+                    let answer = owner.call("POST", "/oap/owner/items", &[], Some(&body)).await;
+                    let answer = answer.map_err(refused)?;
                     written.extend(answer["items"].as_array().cloned().unwrap_or_default());
                     if items.len() > BATCH {
                         eprintln!("{} of {} items", written.len(), items.len());
@@ -285,15 +294,25 @@ impl Correct {
     /// A text and a structured content say the same thing twice. One that is corrected alone leaves the other behind, and grantees would
     /// be shown both; so the owner says what becomes of it.
     async fn run(&self, global: &Global, owner: &mut OwnerClient) -> Result<(), CliError> {
-        let id = ids::one(owner, &self.id).await?;
         let mut body = json!({"item": self.members.to_item()?});
         if self.no_structured {
             body["item"]["content"]["structured"] = Value::Null;
         }
+        if body["item"] == json!({}) {
+            let why = "say what to correct: --text, --structured, --label or another member; see `item correct --help`";
+            return Err(CliError::Usage(why.to_owned()));
+        }
+        let id = ids::one(owner, &self.id).await?;
+        let shown = owner.call("GET", &format!("/oap/owner/items/{id}"), &[], None).await?;
+        let seen = shown["item"]["version"].as_u64();
+        if says(&shown["item"], &body["item"]) && self.if_version.is_none_or(|v| Some(v.into()) == seen) {
+            let same = json!({"item_id": id, "version": seen, "changed": false});
+            output::print(global.json, &same, |_| "nothing changed".to_owned());
+            return Ok(());
+        }
         let (text, structured) = (self.members.text.is_some(), self.members.structured.is_some());
         let mut version = self.if_version.map(u64::from);
         if text != structured && !self.keep_structured && !self.no_structured {
-            let shown = owner.call("GET", &format!("/oap/owner/items/{id}"), &[], None).await?;
             let content = &shown["item"]["content"];
             if text && content["structured"].is_object() {
                 return Err(CliError::Usage(format!(
@@ -308,7 +327,7 @@ impl Correct {
                 );
             }
             // What was looked at is what is corrected.
-            version = version.or(shown["item"]["version"].as_u64());
+            version = version.or(seen);
         }
         if let Some(version) = version {
             body["version"] = json!(version);
@@ -316,6 +335,18 @@ impl Correct {
         let path = format!("/oap/owner/items/{id}/correct");
         done(global, &owner.call("POST", &path, &[], Some(&body)).await?);
         Ok(())
+    }
+}
+
+/// Whether an item says already what a correction would make it say.
+fn says(item: &Value, correction: &Value) -> bool {
+    match correction {
+        Value::Object(members) => members.iter().all(|(name, to)| match (name.as_str(), to) {
+            // Taken as a whole.
+            ("structured", to) => &item[name] == to,
+            (_, to) => says(&item[name], to),
+        }),
+        to => item == to,
     }
 }
 
@@ -408,6 +439,9 @@ impl Add {
     fn items(&self) -> Result<Vec<Value>, CliError> {
         let Some(path) = &self.file else {
             let mut item = self.members.to_item()?;
+            if item.get("content").is_none() {
+                return Err(CliError::Usage("--text or --structured is needed".to_owned()));
+            }
             item["kind"] = json!(self.kind);
             if let Some(scope) = &self.scope {
                 item["scope_id"] = json!(scope);

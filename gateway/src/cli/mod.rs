@@ -29,6 +29,7 @@ mod profile;
 mod proved;
 mod query;
 mod reference;
+mod refusal;
 mod screen;
 #[cfg(test)]
 mod screens;
@@ -199,7 +200,7 @@ enum Command {
 enum CliError {
     /// A gateway or its client.
     #[error(transparent)]
-    Client(#[from] ClientError),
+    Client(ClientError),
     /// The home.
     #[error(transparent)]
     Home(#[from] HomeError),
@@ -233,10 +234,15 @@ impl From<RestoreError> for CliError {
 impl CliError {
     /// Says it on standard error: for people, or as one JSON object.
     fn tell(&self, json: bool) {
+        let mut text = self.to_string();
+        // As rustls says it; what is between it and here gives on the words alone.
+        if text.contains("UnknownIssuer") {
+            text.push_str("; --trust-ca FILE names the authority that signed the certificate");
+        }
         if json {
-            eprintln!("{}", json!({"error": self.to_string(), "status": self.status()}));
+            eprintln!("{}", json!({"error": text, "status": self.status()}));
         } else {
-            eprintln!("oap-memory: {}", screen::plain(&self.to_string()));
+            eprintln!("oap-memory: {}", screen::plain(&text));
         }
     }
 
@@ -244,7 +250,7 @@ impl CliError {
         match self {
             Self::Usage(_) => 2,
             // The own gateway's disk, not its judgement.
-            Self::Client(ClientError::Refused { status: 507, .. }) => 1,
+            Self::Client(ClientError::Refused { own: true, status: 507, .. }) => 1,
             Self::Client(ClientError::Refused { .. }) => 3,
             Self::Client(
                 ClientError::Evidence(_)

@@ -94,6 +94,11 @@ pub(super) fn read_json(path: &Path) -> Result<Value, CliError> {
     oap_identity::json::parse(&bytes).map_err(|e| CliError::File(path.to_owned(), e.to_string()))
 }
 
+/// The same of a flag: a wrong name is a wrong flag.
+pub(super) fn read_json_of(flag: &str, path: &Path) -> Result<Value, CliError> {
+    read_json(path).map_err(|e| CliError::Usage(format!("{flag}: {e}")))
+}
+
 /// A file that is made before the work and written after it: what cannot be written is found out before something is issued,
 /// erased or spent for it. Its owner alone can read it.
 pub(super) struct OutFile {

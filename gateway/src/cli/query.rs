@@ -69,13 +69,15 @@ impl Query {
         let (url, question) = self.asked()?;
         let home = global.home();
         let config = Config::load(home.path(), &global.flags())?;
-        let grant = output::read_json(&self.grant)?;
-        let chain = self.chain.iter().map(|path| output::read_json(path)).collect::<Result<Vec<_>, _>>()?;
+        let grant = output::read_json_of("--grant", &self.grant)?;
+        let granter = place::granter(&grant)
+            .map_err(|_| CliError::Usage(format!("--grant: {}: is no grant", self.grant.display())))?;
+        let chain = self.chain.iter().map(|path| output::read_json_of("--chain", path));
+        let chain = chain.collect::<Result<Vec<_>, _>>()?;
         let file = self.export.as_ref().or(self.save.as_ref());
         let file = file.map(|path| OutFile::create(path)).transpose()?;
         let mut asker = self.asker(global, &config, &grant).await?;
         let resolver = Arc::new(resolver(&config, Arc::new(SystemClock))?);
-        let granter = place::granter(&grant)?;
         let remote = match url {
             Some(url) => Remote::discover(http_client(&config, &home)?, resolver, &url, &granter).await?,
             None => {
@@ -120,8 +122,13 @@ impl Query {
 
     /// The gateway's address, if it is named, and the question.
     fn asked(&self) -> Result<(Option<String>, &str), CliError> {
-        let is_address = |text: &str| text.starts_with("https://") || text.starts_with("http://");
-        let address = |text: &str| values::url(text).map_err(|e| CliError::Usage(format!("URL: {e}")));
+        let is_scheme = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.');
+        let is_address = |text: &str| {
+            text.split_once("://")
+                .is_some_and(|(before, _)| !before.is_empty() && before.chars().all(is_scheme))
+        };
+        let address =
+            |text: &str| values::url(text).map_err(|e| CliError::Usage(format!("URL: {text:?}: {e}")));
         let (url, question) = match self.asked.as_slice() {
             [] => (None, ""),
             [one] if is_address(one) => (Some(address(one)?), ""),

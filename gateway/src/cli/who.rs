@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 It reads the grants and the receipts. Refusals are counted as the receipts tell them: of more than 30 in a minute, 30.")]
 pub(super) struct Who {
     /// The grantee
-    #[arg(value_parser = values::did)]
+    #[arg(value_parser = values::grantee)]
     did: Did,
     /// Only items older than this one
     #[arg(long, value_name = "ID")]

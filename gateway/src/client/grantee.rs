@@ -293,5 +293,10 @@ pub fn signers(value: &Value) -> BTreeSet<Did> {
 async fn fetch(client: &reqwest::Client, url: &str) -> Result<Value, ClientError> {
     let ask = Ask { method: "GET", url, ..Ask::default() };
     let (status, bytes) = send(client, ask, Allowance::ANSWER).await?;
-    read(url, status, &bytes)
+    read(url, status, &bytes).map_err(|error| match error {
+        ClientError::Refused { own, status, code, message } => {
+            ClientError::Refused { own, status, code, message: format!("{url}: {message}") }
+        }
+        error => error,
+    })
 }

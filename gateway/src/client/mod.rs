@@ -16,6 +16,8 @@ pub enum ClientError {
     /// The gateway refused.
     #[error("{message} ({code}, status {status})")]
     Refused {
+        /// Whether it is the owner's own gateway, asked as its owner.
+        own: bool,
         /// The status.
         status: u16,
         /// The code of OAP-CORE appendix B.
@@ -92,5 +94,6 @@ fn read(from: &str, status: u16, body: &[u8]) -> Result<Value, ClientError> {
     let nested = &value["error"];
     let code = text(nested).or_else(|| text(&nested["code"])).unwrap_or_else(|| "unknown".to_owned());
     let message = text(&value["message"]).or_else(|| text(&nested["message"]));
-    Err(ClientError::Refused { status, code, message: message.unwrap_or_else(|| "refused".to_owned()) })
+    let message = message.unwrap_or_else(|| "refused".to_owned());
+    Err(ClientError::Refused { own: false, status, code, message })
 }

@@ -1,8 +1,8 @@
 //! The owner's client: the same requests, over the socket in the home to the gateway that has it open, or straight into the
 //! handlers when none has. Never over the gateway's public name, which may not resolve yet, or lead elsewhere.
 
+use super::ClientError;
 use super::wire::{self, Allowance, Ask, send};
-use super::{ClientError, read};
 use crate::ambient::{SystemClock, SystemRandom};
 use crate::config::Config;
 use crate::home::{AdminCredential, Home, HomeError, read_certificates};
@@ -19,6 +19,9 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::time::Duration;
 use tower::ServiceExt;
+
+/// How the ids in the addresses of the owner's requests begin.
+const NAMED: [&str; 3] = ["mem_", "mgr_", "pol_"];
 
 /// A client of one's own gateway.
 pub struct OwnerClient {
@@ -106,7 +109,7 @@ impl OwnerClient {
         body: Option<&Value>,
     ) -> Result<Value, ClientError> {
         let (url, status, bytes) = self.request(method, path, query, body).await?;
-        let answer = read(&url, status, &bytes)?;
+        let answer = own(&url, status, &bytes)?;
         if let Some(token) = answer.get("trust_token").and_then(Value::as_str) {
             self.home.write_token(self.credential.clone(), token)?;
             self.credential = self.home.admin()?;
@@ -121,7 +124,7 @@ impl OwnerClient {
     pub async fn call_for_bytes(&self, path: &str, body: &Value) -> Result<Vec<u8>, ClientError> {
         let (url, status, bytes) = self.request("POST", path, &[], Some(body)).await?;
         if status != 200 {
-            read(&url, status, &bytes)?;
+            own(&url, status, &bytes)?;
         }
         Ok(bytes)
     }
@@ -132,7 +135,7 @@ impl OwnerClient {
     /// [`ClientError`].
     pub async fn post(&self, path: &str, body: &Value) -> Result<Value, ClientError> {
         let (url, status, bytes) = self.request("POST", path, &[], Some(body)).await?;
-        read(&url, status, &bytes)
+        own(&url, status, &bytes)
     }
 
     async fn request(
@@ -185,6 +188,22 @@ impl OwnerClient {
         };
         Ok((url, status, bytes))
     }
+}
+
+/// What the own gateway answered. It is its owner who is told, so what is not there is named.
+fn own(from: &str, status: u16, body: &[u8]) -> Result<Value, ClientError> {
+    super::read(from, status, body).map_err(|error| match error {
+        ClientError::Refused { status, code, message, .. } => {
+            let name =
+                from.split(['/', '?']).find(|part| NAMED.iter().any(|prefix| part.starts_with(prefix)));
+            let message = match name {
+                Some(name) if status == 404 => format!("{name}: {message}"),
+                _ => message,
+            };
+            ClientError::Refused { own: true, status, code, message }
+        }
+        error => error,
+    })
 }
 
 /// A client that trusts the system's authorities, the configured one, and the home's own certificate.

@@ -55,6 +55,8 @@ pub struct RecordChunk {
     pub records: Vec<Result<Record, JsonError>>,
     /// Items that were erased here and are asked back: their records come in anew, as other items. At most [`MAX_CHUNK`].
     pub again: Vec<ItemId>,
+    /// Whether all that were erased here are asked back.
+    pub again_all: bool,
     /// Whether nothing is to be written.
     pub dry_run: bool,
 }
@@ -99,11 +101,13 @@ impl RecordChunk {
             #[serde(default)]
             again: Vec<ItemId>,
             #[serde(default)]
+            again_all: bool,
+            #[serde(default)]
             dry_run: bool,
         }
-        let Raw { records, again, dry_run } = around(bytes)?;
+        let Raw { records, again, again_all, dry_run } = around(bytes)?;
         let records = records.iter().map(|raw| json::parse_as(raw.get().as_bytes())).collect();
-        Ok(Self { records, again, dry_run })
+        Ok(Self { records, again, again_all, dry_run })
     }
 }
 
@@ -144,6 +148,8 @@ pub enum Fate {
     Updated(ItemId),
     /// It was here.
     Unchanged(ItemId),
+    /// It is not here, for its owner erased it here; what asks it back. Of records alone.
+    Deleted(String),
     /// It is not here, and why.
     Refused(String),
 }
@@ -153,7 +159,7 @@ impl Fate {
     const fn item(&self) -> Option<ItemId> {
         match self {
             Self::Imported(item) | Self::Updated(item) | Self::Unchanged(item) => Some(*item),
-            Self::Refused(_) => None,
+            Self::Deleted(_) | Self::Refused(_) => None,
         }
     }
 }
@@ -199,6 +205,7 @@ struct Turn {
     became: Vec<Option<ItemId>>,
     /// Erased items that are asked back.
     again: Arc<BTreeSet<ItemId>>,
+    again_all: bool,
     is_first: bool,
     is_last: bool,
     dry_run: bool,
@@ -239,6 +246,7 @@ enum ToDo {
     WouldCapture,
     WouldCorrect,
     Nothing,
+    LeaveDeleted(String),
     Refuse(String),
 }
 
@@ -439,7 +447,7 @@ impl Gateway {
                 Err(error) => fates[place] = Some(Fate::Refused(error.to_string())),
             }
         }
-        let (records, dry_run) = (Arc::new(records), chunk.dry_run);
+        let (records, dry_run, again_all) = (Arc::new(records), chunk.dry_run, chunk.again_all);
         let again: Arc<BTreeSet<ItemId>> = Arc::new(chunk.again.into_iter().collect());
         let mut became = vec![None; records.len()];
         // A source that is named twice is written twice, one after the other.
@@ -451,6 +459,7 @@ impl Gateway {
                 numbers,
                 became: became.clone(),
                 again: again.clone(),
+                again_all,
                 is_first: place == 0,
                 is_last: place == last,
                 dry_run,
@@ -549,8 +558,8 @@ impl Gateway {
     ) -> Result<PreparedRecord, Error> {
         let Looked { said, known, erased, body } = record;
         let to_do = match (known.or(edits), erased) {
-            (None, Some(item)) if !turn.again.contains(&item) => {
-                ToDo::Refuse(if said.source.is_exact { erased_here(item) } else { erased_there(item) })
+            (None, Some(item)) if !turn.again_all && !turn.again.contains(&item) => {
+                ToDo::LeaveDeleted(if said.source.is_exact { erased_here(item) } else { erased_there(item) })
             }
             (None, _) if turn.dry_run => ToDo::WouldCapture,
             (None, _) => ToDo::Capture(self.prepare_capture(body, contacts, now)?),
@@ -712,6 +721,7 @@ impl Writing<'_, '_> {
         }
         let former = known.or(edits);
         let (written, fate): (_, fn(ItemId) -> Fate) = match (to_do, former) {
+            (ToDo::LeaveDeleted(why), _) => return Ok(Fate::Deleted(why)),
             (ToDo::Refuse(why), _) => return Ok(Fate::Refused(why)),
             (ToDo::WouldCapture, _) => {
                 return Ok(Fate::Imported(ItemId::new(self.now, &*self.gateway.random)));

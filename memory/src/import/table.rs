@@ -178,6 +178,10 @@ fn one(
         Some(other) => other.to_string(),
         None => String::new(),
     };
+    // It has a number or a label, and says nothing.
+    if row.is_empty() && as_text(&said).is_empty() {
+        return sink(skipped(place, "an empty row"));
+    }
     let kind = if kind.is_some() { as_text(&kind) } else { "fact".to_owned() };
     let mut draft =
         Draft::new(&kind, &as_text(&said), from).structured(row).subject(Some(&as_text(&subject)));

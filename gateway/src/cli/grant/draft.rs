@@ -43,7 +43,7 @@ pub(super) fn parse(draft: Value) -> Result<GrantDraft, String> {
 impl File {
     /// Reads a draft; unknown members are refused, so that a misspelt one widens nothing.
     pub(super) fn read(path: &Path) -> Result<Self, CliError> {
-        let mut draft = output::read_json(path)?;
+        let mut draft = output::read_json_of("--draft", path)?;
         let wrong = |why: String| CliError::Usage(format!("--draft: {}: {why}", path.display()));
         let supersedes = draft.as_object_mut().and_then(|members| members.remove(SUPERSEDES));
         let supersedes = supersedes.map(|id| id.as_str().unwrap_or_default().parse::<GrantId>()).transpose();

@@ -2,7 +2,8 @@
 
 use super::draft;
 use crate::cli::when::{self, When};
-use crate::cli::{CliError, values};
+use crate::cli::{CliError, refusal, values};
+use crate::client::ClientError;
 use crate::service::grants::GrantDraft;
 use oap_grants::LawfulBasis;
 use oap_identity::{Did, ScopeId};
@@ -179,6 +180,14 @@ pub(in crate::cli) struct Asked {
 }
 
 impl Asked {
+    /// Why the gateway refused it, by the flag or by the draft's member.
+    pub(super) fn refused(&self, error: ClientError) -> CliError {
+        match &self.draft {
+            Some(path) => refusal::of_file("--draft", path, error),
+            None => error.into(),
+        }
+    }
+
     /// The draft, and the grant that it takes the place of.
     pub(super) fn read(&self) -> Result<draft::File, CliError> {
         match &self.draft {
