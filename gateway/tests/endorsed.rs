@@ -163,7 +163,7 @@ async fn resealing_always_gives_a_version_that_says_the_same() {
     let ids = world.capture(&[note("nobody is named here", &["a"])]).await;
     let item = ids[0].parse().unwrap();
     assert!(!world.gateway.would_reseal(item).await.unwrap());
-    assert!(world.gateway.reseal(item, false).await.unwrap().is_none());
+    assert!(world.gateway.reseal(item, false, None).await.unwrap().is_none());
     let path = format!("/oap/owner/items/{}/reseal", ids[0]);
     let dry = owner(&world, "POST", &path, Some(&json!({"dry_run": true}))).await.ok();
     assert_eq!(dry["would_reseal"], false);
