@@ -99,7 +99,12 @@ impl Gateway {
     /// [`Error::Store`].
     pub fn export_header(&self, selection: &Selection) -> Result<Header, Error> {
         let heads = self.catalog.all();
-        let selected: Vec<&Arc<Head>> = heads.iter().filter(|head| selection.admits(head)).collect();
+        let endorsed = self.endorsed()?;
+        let stands = |head: &Head| {
+            endorsed.are_all() || views::load(&self.store, head).is_ok_and(|whole| endorsed.stands(&whole))
+        };
+        let selected: Vec<&Arc<Head>> =
+            heads.iter().filter(|head| selection.admits(head) && stands(head)).collect();
         let scopes: BTreeSet<ScopeId> = selected.iter().map(|head| head.scope_id.clone()).collect();
         let now = self.clock.now();
         Ok(Header {
