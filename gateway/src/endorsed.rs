@@ -110,7 +110,8 @@ mod tests {
 
     /// A document whose `key-1` is compromised since second 10; `key-2` is in force.
     fn house(name: &str) -> (Did, Arc<DidDocument>) {
-        let public = |number| VerificationKey::new(key(name, number).kid().clone(), *key(name, number).public());
+        let public =
+            |number| VerificationKey::new(key(name, number).kid().clone(), *key(name, number).public());
         let did = key(name, 1).did().clone();
         (did.clone(), Arc::new(DidDocument::new(did, vec![public(1).revoked(at(10)), public(2)])))
     }

@@ -118,8 +118,11 @@ impl Gateway {
         let mut links = views::links(&self.store, item)?;
         links.push(serde_json::to_value(link)?);
         let held = chain::verify(&links, &self.houses()?);
-        held.map(drop)
-            .map_err(|_| Error::Conflict("its chain does not hold, and a reseal cannot mend that; `oap-memory doctor` lists it"))
+        held.map(drop).map_err(|_| {
+            Error::Conflict(
+                "its chain does not hold, and a reseal cannot mend that; `oap-memory doctor` lists it",
+            )
+        })
     }
 
     /// That this gateway wrote every link of an item that a compromised key signed.
