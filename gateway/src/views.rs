@@ -5,7 +5,6 @@
 //! see. A view may be behind by what is committed while it is built or answered from: what an answer shows is read
 //! again where its receipt is written.
 
-use crate::endorsed::Endorsed;
 use crate::error::Error;
 use crate::gateway::{Gateway, blocking};
 use crate::shelf::GrantKey;
@@ -273,8 +272,7 @@ impl Gateway {
             embed: &embed,
         });
         let terms = Terms { model: model.as_ref(), ..terms };
-        let keys = self.keys();
-        let endorsed = Endorsed::by(keys.document());
+        let endorsed = self.endorsed()?;
         let heads = self.catalog.all();
         let built = View::build(&terms, heads.iter().map(|head| &**head), |head| {
             match load(&self.store, head) {

@@ -163,7 +163,7 @@ async fn resealing_always_gives_a_version_that_says_the_same() {
     let ids = world.capture(&[note("nobody is named here", &["a"])]).await;
     let item = ids[0].parse().unwrap();
     assert!(!world.gateway.would_reseal(item).await.unwrap());
-    assert!(world.gateway.reseal(item, false).await.unwrap().is_none());
+    assert!(world.gateway.reseal(item, false, None).await.unwrap().is_none());
     let path = format!("/oap/owner/items/{}/reseal", ids[0]);
     let dry = owner(&world, "POST", &path, Some(&json!({"dry_run": true}))).await.ok();
     assert_eq!(dry["would_reseal"], false);
@@ -171,4 +171,43 @@ async fn resealing_always_gives_a_version_that_says_the_same() {
     assert_eq!(always["resealed"]["version"], 2);
     let shown = world.gateway.item(item).unwrap();
     assert_eq!(shown["item"]["content"]["text"], "nobody is named here");
+}
+
+/// Who sees two links of a bulk job learns nothing of how many came between; nor does a time ahead of the clock count.
+#[tokio::test]
+async fn a_job_that_reseals_all_has_one_time() {
+    let world = World::new().await;
+    let ids = world.capture(&["tea", "no tea"].map(|text| note(text, &["a"]))).await;
+    world.clock.advance(Duration::from_secs(60));
+    let began = world.now();
+    for id in &ids {
+        world.clock.advance(Duration::from_secs(7));
+        let body = json!({"always": true, "at": began});
+        owner(&world, "POST", &format!("/oap/owner/items/{id}/reseal"), Some(&body)).await.ok();
+        let chain = world.gateway.item(id.parse().unwrap()).unwrap()["chain"].clone();
+        assert_eq!(chain[1]["at"], json!(began));
+    }
+    let later = json!({"always": true, "at": world.now().plus(Duration::from_secs(9))});
+    owner(&world, "POST", &format!("/oap/owner/items/{}/reseal", ids[0]), Some(&later)).await.ok();
+    let chain = world.gateway.item(ids[0].parse().unwrap()).unwrap()["chain"].clone();
+    assert_eq!(chain[2]["at"], json!(world.now()));
+}
+
+/// What its reader would refuse is not in a bundle, and the header counts without it.
+#[tokio::test]
+async fn an_own_bundle_leaves_out_what_is_held_back() {
+    let world = World::new().await;
+    let early = world.capture(&[note("tea in the morning", &["a"])]).await;
+    world.clock.advance(Duration::from_secs(3_600));
+    let since = world.now();
+    world.clock.advance(Duration::from_secs(60));
+    world.capture(&[note("tea at night", &["a"])]).await;
+    world.clock.advance(Duration::from_secs(60));
+    world.gateway.revoke_key("key-1".into(), Some(since)).await.unwrap();
+    let header = owner(&world, "POST", "/oap/owner/export/header", Some(&json!({}))).await.ok();
+    assert_eq!(header["items"], 1);
+    let page = owner(&world, "POST", "/oap/owner/export/page", Some(&json!({"part": "items"}))).await;
+    let text = String::from_utf8(page.bytes).unwrap();
+    assert_eq!(text.matches("\"sd_jwt\"").count(), 1);
+    assert!(text.contains(&early[0]));
 }

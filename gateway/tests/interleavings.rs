@@ -617,7 +617,7 @@ fn start<'a>(world: &'a World, stage: &'a Stage, op: Op, pick: usize) -> Running
         Op::Retract => mark(Event::Retract),
         Op::Restore => mark(Event::Restore),
         Op::Confirm => mark(Event::Confirm),
-        Op::Reseal => owner!(gateway.reseal(id(), pick == 0)),
+        Op::Reseal => owner!(gateway.reseal(id(), pick == 0, None)),
         Op::Delete => {
             let request = DeleteRequest { items: vec![id()], ..DeleteRequest::default() };
             owner!(gateway.delete(request))

@@ -9,7 +9,7 @@ use crate::record::Status;
 use crate::vouch::Vouching;
 use oap_identity::json::{self, JsonError};
 use oap_identity::signed::{SignedError, UnverifiedSignature, sign_document};
-use oap_identity::{Did, Documents, Hash, ItemId, ReceiptId, Signer, Timestamp};
+use oap_identity::{Did, Documents, Hash, ItemId, Kid, ReceiptId, Signer, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -244,6 +244,12 @@ impl VerifiedChain {
     #[must_use]
     pub fn vouched(&self) -> &[(u32, u32)] {
         self.vouching.vouched()
+    }
+
+    /// The compromised keys whose links count only because they are dated before that time, and which nobody vouched for.
+    #[must_use]
+    pub fn dated(&self) -> &[(Kid, Timestamp)] {
+        self.vouching.dated()
     }
 
     /// Whether the owner confirmed the item.

@@ -363,13 +363,15 @@ fn verify_at(
             return Err(ReceiptError::Algorithm(index));
         }
         if *by == receipt.principal_did {
-            holds(signature, document, &bytes, receipt.timestamp)
+            let since = holds(signature, document, &bytes, receipt.timestamp)
                 .map_err(|e| ReceiptError::Signature(index, e))?;
+            unchecked.extend(dated(signature, since));
         } else if by.as_str() != receipt.agent_did {
             return Err(ReceiptError::Stranger(index, by.clone()));
         } else if let Some(document) = documents.document(by) {
-            holds(signature, document, &bytes, receipt.timestamp)
+            let since = holds(signature, document, &bytes, receipt.timestamp)
                 .map_err(|e| ReceiptError::Countersignature(index, e))?;
+            unchecked.extend(dated(signature, since));
             countersigned = Some(signature.by.clone());
         } else {
             unchecked.push(Unchecked::Countersignature { receipt: receipt.receipt_id, by: by.clone() });
@@ -386,15 +388,21 @@ fn verify_at(
     Ok(VerifiedReceipt { receipt, hash, countersigned, unchecked })
 }
 
+fn dated(signature: &ReceiptSignature, since: Option<Timestamp>) -> Option<Unchecked> {
+    Some(Unchecked::DatedByCompromisedKey { kid: signature.by.clone(), since: since? })
+}
+
+/// That a signature counts; since when its key is compromised, where it was later.
 fn holds(
     signature: &ReceiptSignature,
     document: &DidDocument,
     bytes: &[u8],
     at: Timestamp,
-) -> Result<(), SignedError> {
+) -> Result<Option<Timestamp>, SignedError> {
     let key = document.key(&signature.by).ok_or(SignedError::OtherKey)?;
     let value = URL_SAFE_NO_PAD.decode(&signature.value).map_err(|_| SignedError::Malformed)?;
-    key.verify(bytes, &value, at)
+    key.verify(bytes, &value, at)?;
+    Ok(key.revoked_at())
 }
 
 /// That anchors have the shape of the schema; what they say is not checked.

@@ -1,6 +1,6 @@
 //! What a verifier did not check, and why: said with everything that it did.
 
-use oap_identity::{Did, GrantId, ReceiptId};
+use oap_identity::{Did, GrantId, Kid, ReceiptId, Timestamp};
 
 /// Something that no proof at hand covers.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
@@ -37,6 +37,16 @@ pub enum Unchecked {
         /// Who is said to have signed.
         by: Did,
     },
+    /// A signature that counts only because it is dated before its key was compromised.
+    #[error(
+        "when {kid}, which is compromised since {since}, signed: the date is its own word, and a thief backdates"
+    )]
+    DatedByCompromisedKey {
+        /// The key.
+        kid: Kid,
+        /// Since when it is compromised, as its document says.
+        since: Timestamp,
+    },
     /// The query that a receipt's `input_hash` is of.
     #[error("input_hash: the query is not part of the document")]
     Query,
@@ -68,6 +78,7 @@ impl Unchecked {
             Self::LinkReceipts(_) => "unchecked.link_receipts",
             Self::Anchors(_) => "unchecked.anchors",
             Self::Countersignature { .. } => "unchecked.countersignature",
+            Self::DatedByCompromisedKey { .. } => "unchecked.dated_by_compromised_key",
             Self::Query => "unchecked.query",
             Self::Grant(_) => "unchecked.grant",
             Self::State(_) => "unchecked.state",

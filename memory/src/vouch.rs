@@ -7,13 +7,14 @@
 
 use crate::chain::{Event, Link};
 use oap_identity::signed::SignedError;
-use oap_identity::{Timestamp, VerificationKey};
+use oap_identity::{Kid, Timestamp, VerificationKey};
 
 /// What nobody vouched for yet in a chain that is read link by link, oldest first.
 #[derive(Debug, Clone, Default)]
 pub struct Vouching {
     open: Vec<(u32, Timestamp)>,
     vouched: Vec<(u32, u32)>,
+    dated: Vec<(Kid, Timestamp)>,
 }
 
 impl Vouching {
@@ -29,11 +30,20 @@ impl Vouching {
                 }
                 self.open.push((link.seq, since));
             }
-            state => state?,
+            state => {
+                state?;
+                if let Some(since) = key.revoked_at() {
+                    let dated = (key.kid().clone(), since);
+                    if !self.dated.contains(&dated) {
+                        self.dated.push(dated);
+                    }
+                }
+            }
         }
         // A date is the signer's own word: what vouches is signed with a key that was never compromised.
         if link.event == Event::Reseal && key.revoked_at().is_none() {
             self.vouched.extend(self.open.drain(..).map(|(seq, _)| (seq, link.seq)));
+            self.dated.retain(|(kid, _)| *kid.did() != link.actor);
         }
         Ok(())
     }
@@ -42,6 +52,13 @@ impl Vouching {
     #[must_use]
     pub fn missing(&self) -> Option<(u32, Timestamp)> {
         self.open.first().copied()
+    }
+
+    /// The compromised keys, each with the time since when it is, that signed links which count only because they are dated
+    /// before that, and which nobody vouched for.
+    #[must_use]
+    pub fn dated(&self) -> &[(Kid, Timestamp)] {
+        &self.dated
     }
 
     /// The numbers of the links that were vouched for, each with that of the `reseal` link that did.

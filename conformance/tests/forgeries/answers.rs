@@ -144,6 +144,10 @@ fn wrapped(table: &mut Table) {
 fn receipts(table: &mut Table) {
     let keys = table.fixture.world.gateway.keys();
     let (owner, answer) = (keys.current(), table.fixture.answer.clone());
+    let items = table.fixture.answer["items"].as_array().unwrap().iter();
+    let links = items.flat_map(|item| item["integrity"]["chain"].as_array().unwrap());
+    let times = links.map(|link| link["at"].as_str().unwrap().parse::<oap_identity::Timestamp>().unwrap());
+    let before = oap_identity::Timestamp::from_millis(times.max().unwrap().millis() - 1);
     let mut put = |name: &str, check: &'static str, change: &dyn Fn(&mut Value)| {
         let changed = with(&answer, |a| {
             change(&mut a["receipt"]);
@@ -182,6 +186,7 @@ fn receipts(table: &mut Table) {
         tags.push(tags[0].clone());
     });
     put("older than its items", "answer.younger", &|r| r["timestamp"] = json!("2026-04-30T00:00:00.000Z"));
+    put("a millisecond older than its newest item", "answer.younger", &|r| r["timestamp"] = json!(before));
     put("from the future", "item.future", &|r| r["timestamp"] = json!("2026-06-30T00:00:00.000Z"));
     put("another level than was applied", "answer.projection", &|r| {
         set(r, "/policy_decisions/0/trust_level", json!(0));

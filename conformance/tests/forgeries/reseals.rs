@@ -105,6 +105,12 @@ pub fn forge(table: &mut Table) {
     holds(table, By::Owner, "corrected after the reseal", on);
 
     refused(table, By::Owner, "signed with a stolen key, not resealed", "chain.compromised", bare.clone());
+    table.named(
+        By::Owner,
+        "signed with a stolen key, and backdated",
+        "unchecked.dated_by_compromised_key",
+        Item(captured(&table.fixture.one, &stolen, BEFORE)),
+    );
     let own = versioned(&bare, "reseal", &stolen, "2026-05-01T12:00:01.000Z");
     refused(table, By::Owner, "a reseal by the stolen key itself", "chain.compromised", own.clone());
     let backdated = versioned(&bare, "reseal", &stolen, BEFORE);

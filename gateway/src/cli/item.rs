@@ -419,10 +419,12 @@ async fn reseal_all(owner: &mut OwnerClient, mut ids: Vec<String>) -> Result<Vec
     }
     let salt: [u8; 32] = oap_identity::random::bytes(&crate::ambient::SystemRandom);
     ids.sort_by_cached_key(|id| oap_identity::Hash::of(&[&salt, id.as_bytes()].concat()));
+    // One time for the whole job: who sees two of its links learns nothing of how many came between.
+    let at = oap_identity::Clock::now(&crate::ambient::SystemClock);
     let mut resealed = Vec::with_capacity(ids.len());
     for id in ids {
         let path = format!("/oap/owner/items/{id}/reseal");
-        match owner.call("POST", &path, &[], Some(&json!({"always": true}))).await {
+        match owner.call("POST", &path, &[], Some(&json!({"always": true, "at": at}))).await {
             Ok(_) => resealed.push(id),
             // Erased or taken back meanwhile.
             Err(error) if error.is_gone() => {}

@@ -208,7 +208,16 @@ pub(super) fn status_list(list: &VerifiedList) -> Value {
     report("status_list", vec![says], &[])
 }
 
-pub(super) fn did_document(document: &DidDocument, found: bool) -> Value {
+/// What a DID document was compared with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Compared {
+    /// The one that its DID publishes.
+    Published,
+    /// The one that `--did-document` names.
+    Given,
+}
+
+pub(super) fn did_document(document: &DidDocument, compared: Option<Compared>) -> Value {
     let mut says = vec![format!("{} has {} signing key(s).", document.id(), document.keys().len())];
     for key in document.keys() {
         let state = match (key.revoked_at(), key.retired_at()) {
@@ -218,11 +227,18 @@ pub(super) fn did_document(document: &DidDocument, found: bool) -> Value {
         };
         says.push(format!("{}: {state}.", key.kid()));
     }
-    if found {
-        says.push("It has the keys that its DID publishes.".to_owned());
+    match compared {
+        Some(Compared::Published) => says.push("It has the keys that its DID publishes.".to_owned()),
+        Some(Compared::Given) => {
+            says.push(
+                "It has the keys of the document given with --did-document; its DID was not asked."
+                    .to_owned(),
+            );
+        }
+        None => {}
     }
     let unchecked = [Unchecked::Document];
-    report("did_document", says, if found { &[] } else { &unchecked })
+    report("did_document", says, if compared == Some(Compared::Published) { &[] } else { &unchecked })
 }
 
 /// The report in words.

@@ -194,11 +194,18 @@ impl Verify {
         let did = named(value, "/id").ok_or_else(|| refused("id: is no DID"))?;
         let document = DidDocument::parse(value.to_string().as_bytes(), &did).map_err(refused)?;
         let known = self.known(global, BTreeSet::from([did.clone()])).await.ok();
-        let published = known.as_ref().and_then(|known| known.get(&did));
-        if published.is_some_and(|published| published.keys() != document.keys()) {
-            return Err(refused("the DID publishes other keys, or other states of them"));
+        let other = known.as_ref().and_then(|known| known.get(&did));
+        let is_it = |path: &PathBuf| output::read_json(path).is_ok_and(|given| given["id"] == did.as_str());
+        let given = self.trust.did_document.iter().any(is_it);
+        if other.is_some_and(|other| other.keys() != document.keys()) {
+            return Err(refused(if given {
+                "the document given with --did-document has other keys, or other states of them"
+            } else {
+                "the DID publishes other keys, or other states of them"
+            }));
         }
-        Ok(proved::did_document(&document, published.is_some()))
+        let compared = if given { proved::Compared::Given } else { proved::Compared::Published };
+        Ok(proved::did_document(&document, other.map(|_| compared)))
     }
 
     async fn bundle(&self, global: &Global) -> Result<(), CliError> {

@@ -341,6 +341,8 @@ fn describe_profile(profile: &Profile) -> Value {
 struct Resealing {
     dry_run: bool,
     always: bool,
+    /// When the job began that this is part of; now if absent.
+    at: Option<Timestamp>,
 }
 
 async fn change_item(
@@ -362,11 +364,11 @@ async fn change_item(
         "retract" => app.gateway.mark(id, Event::Retract).await?,
         "restore" => app.gateway.mark(id, Event::Restore).await?,
         "reseal" => {
-            let Resealing { dry_run, always } = request.json_as().await?;
+            let Resealing { dry_run, always, at } = request.json_as().await?;
             let answer = if dry_run {
                 json!({"would_reseal": app.gateway.would_reseal(id).await?})
             } else {
-                json!({"resealed": app.gateway.reseal(id, always).await?})
+                json!({"resealed": app.gateway.reseal(id, always, at).await?})
             };
             return Ok(Oap(answer).into_response());
         }

@@ -77,14 +77,16 @@ impl Gateway {
                 "items and their proofs",
                 heads.len(),
                 proofs,
-                "export what verifies with `export`, erase what does not with `delete --item`, and import it again",
+                "first `oap-memory keys reseal` where a key was compromised; then export what verifies with `export`, erase what \
+                 does not with `delete --item`, and import it again",
             ),
             finding(
                 "signatures of compromised keys",
                 heads.len(),
-                self.examine_endorsed(&heads),
-                "no grantee could verify these items, so that they are in no view: `oap-memory keys reseal`; what it leaves this \
-                 gateway did not write: look at it, add what is yours anew, and delete it",
+                self.examine_endorsed(&heads, &self.endorsed()?),
+                "no grantee could verify these items, so that they are in no view: `oap-memory keys reseal`; for what it leaves \
+                 nobody here can vouch, as this gateway did not write it or another house signed it: look at it, add what \
+                 is yours anew, and delete it",
             ),
             finding(
                 "versions without an item",
@@ -108,9 +110,7 @@ impl Gateway {
     }
 
     /// Items that are held back from every view, for a compromised key signed something of them.
-    fn examine_endorsed(&self, heads: &[Arc<Head>]) -> Vec<String> {
-        let keys = self.keys();
-        let endorsed = Endorsed::by(keys.document());
+    fn examine_endorsed(&self, heads: &[Arc<Head>], endorsed: &Endorsed) -> Vec<String> {
         if endorsed.are_all() {
             return Vec::new();
         }
@@ -188,6 +188,14 @@ impl Gateway {
         }
         known.insert(self.principal.clone(), Arc::new(self.keys().document().clone()));
         Ok(known)
+    }
+
+    /// What of them counts, by what is known of their keys here.
+    ///
+    /// # Errors
+    /// [`Error::Store`], [`Error::Corrupt`].
+    pub(crate) fn endorsed(&self) -> Result<Endorsed, Error> {
+        Ok(Endorsed::by(self.houses()?))
     }
 
     fn examine_item(&self, head: &Head, known: &BTreeMap<Did, Arc<DidDocument>>) -> Result<(), String> {

@@ -99,7 +99,12 @@ impl Gateway {
     /// [`Error::Store`].
     pub fn export_header(&self, selection: &Selection) -> Result<Header, Error> {
         let heads = self.catalog.all();
-        let selected: Vec<&Arc<Head>> = heads.iter().filter(|head| selection.admits(head)).collect();
+        let endorsed = self.endorsed()?;
+        let stands = |head: &Head| {
+            endorsed.are_all() || views::load(&self.store, head).is_ok_and(|whole| endorsed.stands(&whole))
+        };
+        let selected: Vec<&Arc<Head>> =
+            heads.iter().filter(|head| selection.admits(head) && stands(head)).collect();
         let scopes: BTreeSet<ScopeId> = selected.iter().map(|head| head.scope_id.clone()).collect();
         let now = self.clock.now();
         Ok(Header {
@@ -152,11 +157,14 @@ impl Gateway {
                 let heads = self.catalog.all();
                 let rest = heads.iter().filter(|head| after.is_none_or(|after| head.item_id > after));
                 let mut rest = rest.filter(|head| request.selection.admits(head));
+                let endorsed = self.endorsed()?;
                 let mut last = None;
                 for head in rest.by_ref().take(MAX_PAGE) {
                     last = Some(head.item_id);
-                    match self.item_line(head) {
-                        Ok(line) => put(&line)?,
+                    match self.item_line(head, &endorsed) {
+                        Ok(Some(line)) => put(&line)?,
+                        // Its reader would refuse it; `doctor` lists it.
+                        Ok(None) => {}
                         // Erased meanwhile.
                         Err(Error::NotFound) => {}
                         Err(error) => return Err(error),
@@ -190,8 +198,11 @@ impl Gateway {
         Ok(page)
     }
 
-    fn item_line(&self, head: &Head) -> Result<Line, Error> {
+    fn item_line(&self, head: &Head, endorsed: &Endorsed) -> Result<Option<Line>, Error> {
         let whole_item = views::load(&self.store, head)?;
+        if !endorsed.stands(&whole_item) {
+            return Ok(None);
+        }
         let mut item = whole(&whole_item.committed)?;
         item.insert("status".to_owned(), json!(head.status));
         let chain: Vec<Value> = whole_item
@@ -207,15 +218,14 @@ impl Gateway {
         );
         let mut superseded = Vec::new();
         // Nobody vouches for a replaced version that a compromised key signed: its reader would refuse it.
-        let keys = self.keys();
-        let doubtful = Endorsed::by(keys.document()).doubtful(&whole_item.chain);
+        let doubtful = endorsed.doubtful(&whole_item.chain);
         for (seq, _) in head.replaced.iter().filter(|(seq, _)| !doubtful.iter().any(|l| l.seq == *seq)) {
             if let Ok(version) = tables::version(&self.store, head.item_id, *seq) {
                 superseded.push(version.present(version.disclosures().iter()));
             }
         }
         let record = Some(head.meta.clone());
-        Ok(Line::Item(Box::new(ItemLine { item: Value::Object(item), record, superseded })))
+        Ok(Some(Line::Item(Box::new(ItemLine { item: Value::Object(item), record, superseded }))))
     }
 
     /// Signs the trailer of a bundle, once its export has a receipt.

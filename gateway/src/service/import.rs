@@ -325,8 +325,15 @@ impl Gateway {
                     });
                 }
                 if !dry_run {
+                    let mut others = false;
                     for (did, document) in &former {
-                        w.tx.put(FORMER, did.as_str().as_bytes(), document)?;
+                        let key = did.as_str().as_bytes();
+                        others |= w.tx.get(FORMER, key)?.is_some_and(|before| before != *document);
+                        w.tx.put(FORMER, key, document)?;
+                    }
+                    if others {
+                        // What a former house's keys signed may count no more.
+                        w.owe()?;
                     }
                 }
                 Ok(fates)

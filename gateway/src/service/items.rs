@@ -101,7 +101,7 @@ impl Gateway {
         let changes = Arc::new(changes);
         until_it_holds(|| {
             let changes = changes.clone();
-            self.rewrite(item, event, move |gateway, before| {
+            self.rewrite(item, event, None, move |gateway, before| {
                 if version.is_some_and(|version| version != before.head.version_seq + 1) {
                     return Err(Error::Conflict("the item has another version by now"));
                 }
@@ -119,13 +119,19 @@ impl Gateway {
 
     /// Cuts an item's text anew with the detectors and the contacts of today. `None` when nothing changes; else
     /// there is a version more, that says the same. With `always` there is one whether or not something changes: for
-    /// all items at once, so that who sees one of them learns nothing of what it mentions.
+    /// all items at once, so that who sees one of them learns nothing of what it mentions; and of such a job all links are
+    /// dated `at`, its beginning, so that who sees two learns nothing of how many came between. A later time is now.
     ///
     /// # Errors
-    /// [`Error::NotFound`], [`Error::Conflict`] when the item is not current.
-    pub async fn reseal(self: &Arc<Self>, item: ItemId, always: bool) -> Result<Option<Written>, Error> {
+    /// [`Error::NotFound`]; [`Error::Conflict`] when the item is not current, or its chain does not hold.
+    pub async fn reseal(
+        self: &Arc<Self>,
+        item: ItemId,
+        always: bool,
+        at: Option<Timestamp>,
+    ) -> Result<Option<Written>, Error> {
         until_it_holds(|| {
-            self.rewrite(item, Event::Reseal, move |gateway, before| {
+            self.rewrite(item, Event::Reseal, at, move |gateway, before| {
                 // A reseal vouches for what a compromised key signed: never for what was not written here.
                 gateway.wrote(item)?;
                 let (body, changes) = gateway.cut_anew(before)?;
@@ -162,6 +168,7 @@ impl Gateway {
         self: &Arc<Self>,
         item: ItemId,
         event: Event,
+        at: Option<Timestamp>,
         change: impl FnOnce(&Self, &InForce) -> Result<Option<Body>, Error> + Send + 'static,
     ) -> Result<Option<Written>, Error> {
         let gateway = self.clone();
@@ -172,7 +179,14 @@ impl Gateway {
             }
             let contacts = gateway.catalog.people();
             let body = change(&gateway, &before)?;
-            body.map(|body| gateway.prepare_version(&before, body, event, &contacts)).transpose()
+            let Some(body) = body else { return Ok(None) };
+            let now = gateway.clock.now();
+            let at = at.map_or(now, |at| at.min(now));
+            let prepared = gateway.prepare_version_at(&before, body, event, &contacts, at)?;
+            if event == Event::Reseal {
+                gateway.holds_with(item, &prepared.link)?;
+            }
+            Ok::<_, Error>(Some(prepared))
         });
         let Some(prepared) = prepared.await? else { return Ok(None) };
         let stored = self.commit(move |w| w.store_version(prepared, event).map(Some)).await?;

@@ -4,7 +4,6 @@
 //! vouches for the links before it. What no receipt in the ledger knows of was not written here, and stays held back:
 //! whoever had the key could have made it, and it came in with a bundle.
 
-use crate::endorsed::Endorsed;
 use crate::error::Error;
 use crate::gateway::{Gateway, blocking};
 use crate::ledger::{Writing, until_it_holds};
@@ -17,7 +16,6 @@ use oap_memory::chain::{self, Event, Link};
 use oap_memory::receipt::{Receipt, item_tag};
 use oap_memory::record::Status;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use std::sync::Arc;
 
 /// Most receipts that one transaction signs anew.
@@ -52,8 +50,7 @@ impl Gateway {
     pub async fn held_back(self: &Arc<Self>) -> Result<HeldBack, Error> {
         let gateway = self.clone();
         let look = move || {
-            let keys = gateway.keys();
-            let endorsed = Endorsed::by(keys.document());
+            let endorsed = gateway.endorsed()?;
             let mut items = Vec::new();
             if !endorsed.are_all() {
                 let heads = gateway.catalog.all();
@@ -92,8 +89,14 @@ impl Gateway {
     fn prepare_vouching(&self, item: ItemId, at: Timestamp) -> Result<Option<Prepared>, Error> {
         let before = self.in_force(item)?;
         let whole = views::load(&self.store, &before.head)?;
-        if Endorsed::by(self.keys().document()).stands(&whole) {
+        let endorsed = self.endorsed()?;
+        if endorsed.stands(&whole) {
             return Ok(None);
+        }
+        if endorsed.chain(&whole.chain) {
+            return Err(Error::Conflict(
+                "its chain holds, and the receipt of its capture does not count: a reseal vouches for links alone",
+            ));
         }
         if !matches!(before.head.status, Status::Current | Status::Retracted) {
             return Err(Error::Conflict("the item is neither current nor retracted"));
@@ -103,14 +106,23 @@ impl Gateway {
         let (body, _) = self.cut_anew(&before)?;
         let at = at.min(self.clock.now());
         let prepared = self.prepare_version_at(&before, body, Event::Reseal, &contacts, at)?;
-        // What is about to be vouched for is checked as its reader will check it.
-        let mut links: Vec<Value> =
-            whole.chain.iter().map(|link| serde_json::from_str(link)).collect::<Result<_, _>>()?;
-        links.push(serde_json::to_value(&prepared.link)?);
-        match chain::verify(&links, &self.houses()?) {
-            Ok(_) => Ok(Some(prepared)),
-            Err(_) => Err(Error::Conflict("its chain does not hold; `oap-memory doctor` says why")),
-        }
+        self.holds_with(item, &prepared.link)?;
+        Ok(Some(prepared))
+    }
+
+    /// That the chain of an item holds with a link more, as its reader will check it: what is about to be vouched for.
+    ///
+    /// # Errors
+    /// [`Error::Conflict`] where it does not; [`Error::Store`].
+    pub(crate) fn holds_with(&self, item: ItemId, link: &Link) -> Result<(), Error> {
+        let mut links = views::links(&self.store, item)?;
+        links.push(serde_json::to_value(link)?);
+        let held = chain::verify(&links, &self.houses()?);
+        held.map(drop).map_err(|_| {
+            Error::Conflict(
+                "its chain does not hold, and a reseal cannot mend that; `oap-memory doctor` lists it",
+            )
+        })
     }
 
     /// That this gateway wrote every link of an item that a compromised key signed.
@@ -118,9 +130,10 @@ impl Gateway {
     /// # Errors
     /// [`Error::Conflict`] where it did not; [`Error::Store`].
     pub(crate) fn wrote(&self, item: ItemId) -> Result<(), Error> {
-        let keys = self.keys();
-        for link in Endorsed::by(keys.document()).doubtful(&views::stored_links(&self.store, item)?) {
-            if !self.recorded(&link)? {
+        // What another house signed, its own reseal vouches for, or nothing.
+        let doubtful = self.endorsed()?.doubtful(&views::stored_links(&self.store, item)?);
+        for link in doubtful.iter().filter(|link| link.actor == self.principal) {
+            if !self.recorded(link)? {
                 return Err(Error::Conflict(
                     "a compromised key signed part of its chain, and this gateway did not: nothing says whose it is",
                 ));
@@ -161,8 +174,7 @@ impl Gateway {
     /// The places of receipts whose signature does not count, and where to go on.
     #[allow(clippy::type_complexity, reason = "two lists of one caller")]
     fn signed_too_late(&self, from: Option<&[u8]>) -> Result<(Vec<Vec<u8>>, Option<Vec<u8>>), Error> {
-        let keys = self.keys();
-        let endorsed = Endorsed::by(keys.document());
+        let endorsed = self.endorsed()?;
         let mut places = Vec::new();
         if endorsed.are_all() {
             return Ok((places, None));
@@ -183,7 +195,7 @@ impl Gateway {
 impl Writing<'_, '_> {
     fn sign_anew(&mut self, places: &[Vec<u8>]) -> Result<usize, Error> {
         let keys = self.keys.clone();
-        let endorsed = Endorsed::by(keys.document());
+        let endorsed = self.gateway.endorsed()?;
         let mut signed = 0;
         for place in places {
             let Some(bytes) = self.tx.get(RECEIPTS, place)? else { continue };

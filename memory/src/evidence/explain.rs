@@ -17,12 +17,11 @@ pub fn explain(verified: &VerifiedItem) -> Vec<String> {
         first.receipt.short()
     )];
     let vouched = verified.chain.vouched();
-    if let Some((_, by)) = vouched.last() {
-        let links: Vec<String> = vouched.iter().map(|(seq, _)| seq.to_string()).collect();
+    for (seq, by) in vouched {
+        let Some(voucher) = links.get(*by as usize) else { continue };
         lines.push(format!(
-            "A key that was compromised later signed link {}; {} vouches for that at link {by}, with a key in force.",
-            links.join(", "),
-            first.actor
+            "A key that was compromised by then signed link {seq}; {} vouches for it at link {by}, with a key in force.",
+            voucher.actor
         ));
     }
     for (seq, from, to) in verified.chain.moves() {
@@ -37,7 +36,7 @@ pub fn explain(verified: &VerifiedItem) -> Vec<String> {
     let changes = [
         (Event::Correct, "corrected"),
         (Event::Relabel, "relabelled"),
-        (Event::Reseal, "committed anew, with the same content,"),
+        (Event::Reseal, "committed anew, it says with the same content,"),
     ];
     let changes: Vec<String> = changes.into_iter().filter_map(|(event, what)| times(event, what)).collect();
     let never = if links.iter().any(|l| l.event == Event::Correct) { "" } else { " It was never corrected." };

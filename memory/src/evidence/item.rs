@@ -164,6 +164,12 @@ pub fn item(item: &Value, documents: &dyn Documents) -> Result<VerifiedItem, Evi
 
 fn unchecked(chain: &VerifiedChain, of_capture: Vec<Unchecked>) -> Vec<Unchecked> {
     let mut unchecked = of_capture;
+    for (kid, since) in chain.dated() {
+        let dated = Unchecked::DatedByCompromisedKey { kid: kid.clone(), since: *since };
+        if !unchecked.contains(&dated) {
+            unchecked.push(dated);
+        }
+    }
     let moves = chain.moves();
     unchecked.extend(moves.map(|(seq, from, to)| Unchecked::Move {
         seq,
