@@ -395,8 +395,8 @@ fn a_draft_takes_a_grants_place_once() {
     let home = filled();
     let (draft, out) = (home.path("draft.json"), home.path("grant.json"));
     let issued = home.run(&terms("issue", &["--offline", "--out", &out]));
-    assert!(issued.stderr.contains("WARNING: the grant leads to https://localhost:"), "{}", issued.stderr);
-    assert!(issued.ok().contains("it leads to https://localhost:"));
+    assert!(issued.stderr.contains("WARNING: the grant leads to https://127.0.0.1:"), "{}", issued.stderr);
+    assert!(issued.ok().contains("it leads to https://127.0.0.1:"));
     let first = read(&out)["grant_id"].as_str().unwrap().to_owned();
     home.run(&["grant", "edit", &first, "--out", &draft]).ok();
     home.run(&["grant", "issue", "--draft", &draft, "--offline"]).ok();

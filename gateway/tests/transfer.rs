@@ -502,7 +502,7 @@ async fn nothing_that_tells_an_erased_record_is_kept() {
         assert!(!has(&left, Hash::of(pin.as_bytes()).as_bytes()));
     }
     drop(store);
-    assert_eq!(count(&records(&kept.open().await, json!([record("9999")]), false).await, "refused"), 1);
+    assert_eq!(count(&records(&kept.open().await, json!([record("9999")]), false).await, "deleted"), 1);
 }
 
 /// Rows of the former form lose their hashes at the next start; what is here is still known.

@@ -44,7 +44,6 @@ const TOLD: usize = 5;
   oap-memory import ~/notes --scope personal
   oap-memory import table.csv --map text=body,label=tags,captured_at=when
   oap-memory import second-account.zip --as work
-  oap-memory import chatgpt-export.zip --again mem_01...
   oap-memory import chatgpt-export.zip --again all
   oap-memory import memory.bundle --former-did did:web:old-vendor.example
 

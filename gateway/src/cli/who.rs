@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   oap-memory who did:web:contractor.example
-  oap-memory who did:key:z6Mk... --limit 200 --json
+  oap-memory who did:web:contractor.example --limit 200 --json
 
 It reads the grants and the receipts. Refusals are counted as the receipts tell them: of more than 30 in a minute, 30.")]
 pub(super) struct Who {

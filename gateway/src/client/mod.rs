@@ -38,7 +38,7 @@ pub enum ClientError {
     #[error(transparent)]
     Signed(#[from] oap_identity::signed::SignedError),
     /// A DID that gives no document.
-    #[error(transparent)]
+    #[error("{did}{0}", did = .0.did().map_or_else(String::new, |did| format!("{did}: ")))]
     Resolve(#[from] oap_identity::resolve::ResolveError),
     /// What the gateway publishes does not hold together.
     #[error("what {0} publishes does not hold together: {1}")]

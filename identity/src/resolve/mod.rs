@@ -25,11 +25,22 @@ pub enum ResolveError {
     #[error("the DID is not a valid identifier of its method")]
     Identifier,
     /// No document: the host did not answer as it must.
-    #[error("{0} has no document: {1}")]
+    #[error("the DID has no document: {1}")]
     Unreachable(Did, String),
     /// A document that was refused.
-    #[error("the document of {0} was refused: {1}")]
+    #[error("the document of the DID was refused: {1}")]
     Document(Did, DocumentError),
+}
+
+impl ResolveError {
+    /// The DID that has no document here: for who asked for it. A stranger is not told what they sent.
+    #[must_use]
+    pub const fn did(&self) -> Option<&Did> {
+        match self {
+            Self::Unreachable(did, _) | Self::Document(did, _) => Some(did),
+            Self::Method(_) | Self::Identifier => None,
+        }
+    }
 }
 
 /// The one way to foreign documents: did:key and did:web, with success and failure cached.
