@@ -25,10 +25,10 @@ from pathlib import Path
 
 from run import COPY, ROOT, copy
 
-FILES = """memory/src/evidence/item.rs memory/src/evidence/answer.rs memory/src/evidence/mod.rs memory/src/chain.rs memory/src/vouch.rs
-memory/src/receipt.rs memory/src/form.rs memory/src/sd_jwt.rs memory/src/commitment.rs memory/src/deletion.rs memory/src/bundle.rs
+FILES = """crates/memory/src/evidence/item.rs crates/memory/src/evidence/answer.rs crates/memory/src/evidence/mod.rs crates/memory/src/chain.rs crates/memory/src/vouch.rs
+crates/memory/src/receipt.rs crates/memory/src/form.rs crates/memory/src/sd_jwt.rs crates/memory/src/commitment.rs crates/memory/src/deletion.rs crates/memory/src/bundle.rs
 grants/src/evidence.rs grants/src/bundle.rs grants/src/grant.rs grants/src/limits.rs grants/src/attenuate.rs grants/src/status.rs
-identity/src/signed.rs identity/src/document.rs""".split()
+crates/identity/src/signed.rs crates/identity/src/document.rs""".split()
 SWITCH = """
 /// Whether a check is made: all but the one that OAP_REMOVED numbers.
 #[doc(hidden)]
@@ -41,37 +41,37 @@ pub fn on(check: u32) -> bool {
 # Checks of another shape: file, text, the text with ON for whether the check is made.
 EXPRESSIONS = [
     (
-        "memory/src/evidence/answer.rs",
+        "crates/memory/src/evidence/answer.rs",
         "key.verify(&answer_bytes(answer)?, &value, receipt.timestamp).map_err(refused)",
         "if ON { key.verify(&answer_bytes(answer)?, &value, receipt.timestamp).map_err(refused) } else { Ok(()) }",
     ),
     (
-        "memory/src/chain.rs",
+        "crates/memory/src/chain.rs",
         "next.ok_or(ChainError::State(index, link.event, status))?",
         "next.or((!ON).then_some(status)).ok_or(ChainError::State(index, link.event, status))?",
     ),
     (
-        "memory/src/evidence/item.rs",
+        "crates/memory/src/evidence/item.rs",
         "Some(missing) => Err(EvidenceError::Visible(quoted(missing))),\n        None =>",
         "Some(missing) if ON => Err(EvidenceError::Visible(quoted(missing))),\n        _ =>",
     ),
     (
-        "identity/src/signed.rs",
+        "crates/identity/src/signed.rs",
         "Ok(key.public().verify(input.as_bytes(), &self.signature)?)",
         "if ON { Ok(key.public().verify(input.as_bytes(), &self.signature)?) } else { Ok(()) }",
     ),
     (
-        "memory/src/vouch.rs",
+        "crates/memory/src/vouch.rs",
         "key.retired_at().filter(|at| *at <= link.at)",
         "key.retired_at().filter(|at| ON && *at <= link.at)",
     ),
     (
-        "memory/src/vouch.rs",
+        "crates/memory/src/vouch.rs",
         "link.event == Event::Reseal && key.revoked_at().is_none()",
         "(link.event == Event::Reseal || !ON) && key.revoked_at().is_none()",
     ),
     (
-        "identity/src/document.rs",
+        "crates/identity/src/document.rs",
         "Ok(self.public.verify(message, signature)?)",
         "if ON { Ok(self.public.verify(message, signature)?) } else { Ok(()) }",
     ),
@@ -79,28 +79,28 @@ EXPRESSIONS = [
 # Functions that no verifier calls, by file and name.
 ELSEWHERE = re.compile(r":(place|placed|sign\w*|conceal|choose|publish|explain|is_revoked|payload|check_profile)$|(limits.rs:check(_delegated)?|document.rs:parse)$")
 # Checks that others stand behind, by file and condition, each with the reason.
-ITEM, CHAIN, BOUND = "memory/src/evidence/item.rs", "memory/src/chain.rs", "a bound of ours on size, no rule of the protocol: a case would be megabytes"
+ITEM, CHAIN, BOUND = "crates/memory/src/evidence/item.rs", "crates/memory/src/chain.rs", "a bound of ours on size, no rule of the protocol: a case would be megabytes"
 BOUND_TEST = "gateway/tests/limits and the tests beside the code hold it"
 EQUIVALENT = {
     (ITEM, 'members.get("item_id").is_none_or(|id| *id != item_id.to_string())'): "the visible item is compared with its claims, which name it; without claims nothing is proved",
     (ITEM, "link.item_id != place.item_id"): "the visible item_id is compared with the chain and with the claims",
-    ("memory/src/evidence/answer.rs", "envelope.items.len() > usize::from(MAX_RESULTS)"): f"{BOUND}; {BOUND_TEST}",
+    ("crates/memory/src/evidence/answer.rs", "envelope.items.len() > usize::from(MAX_RESULTS)"): f"{BOUND}; {BOUND_TEST}",
     (CHAIN, "links.len() > MAX_LINKS"): f"{BOUND}; {BOUND_TEST}",
-    ("memory/src/receipt.rs", "receipt.signatures.len() > MAX_SIGNATURES"): "of three signatures one is a stranger's, or one DID signs twice",
-    ("memory/src/sd_jwt.rs", "jwt.split('.').count() != 3 || rest.split_terminator('~').count() > MAX_DISCLOSURES"): "the JWT's own parser refuses other than three parts; the rest is a bound of ours on size",
-    ("memory/src/sd_jwt.rs", "!rest.is_empty() && !rest.ends_with('~')"): "the parser wants every part ended by a tilde",
-    ("memory/src/sd_jwt.rs", "!seen.insert(encoded)"): "the second one stands at a digest that was taken",
-    ("memory/src/bundle.rs", "json::canonical(&value)? != bytes"): "what the line's members write is compared with its bytes too",
-    ("memory/src/sd_jwt.rs", 'payload.get("_sd_alg").is_none_or(|algorithm| algorithm != "sha-256")'): "ssi-sd-jwt refuses what it cannot compute",
-    ("memory/src/bundle.rs", "bytes.len() > MAX_LINE"): f"{BOUND}; {BOUND_TEST}",
+    ("crates/memory/src/receipt.rs", "receipt.signatures.len() > MAX_SIGNATURES"): "of three signatures one is a stranger's, or one DID signs twice",
+    ("crates/memory/src/sd_jwt.rs", "jwt.split('.').count() != 3 || rest.split_terminator('~').count() > MAX_DISCLOSURES"): "the JWT's own parser refuses other than three parts; the rest is a bound of ours on size",
+    ("crates/memory/src/sd_jwt.rs", "!rest.is_empty() && !rest.ends_with('~')"): "the parser wants every part ended by a tilde",
+    ("crates/memory/src/sd_jwt.rs", "!seen.insert(encoded)"): "the second one stands at a digest that was taken",
+    ("crates/memory/src/bundle.rs", "json::canonical(&value)? != bytes"): "what the line's members write is compared with its bytes too",
+    ("crates/memory/src/sd_jwt.rs", 'payload.get("_sd_alg").is_none_or(|algorithm| algorithm != "sha-256")'): "ssi-sd-jwt refuses what it cannot compute",
+    ("crates/memory/src/bundle.rs", "bytes.len() > MAX_LINE"): f"{BOUND}; {BOUND_TEST}",
     ("grants/src/evidence.rs", "ancestors.len() > usize::from(MAX_DEPTH)"): "each step must be less deep than the one before, which cannot go on that long",
     ("grants/src/bundle.rs", "ancestors.len() > usize::from(crate::limits::MAX_DEPTH)"): "each step must be less deep than the one before, which cannot go on that long",
     ("grants/src/bundle.rs", "late"): "created_at is not later than finished_at, and that is not in the future",
     ("grants/src/bundle.rs", "self.wrong > 0"): "whoever reads line by line was told at the line",
     ("grants/src/grant.rs", "kid.did() != signer.id()"): "the signer's document has no key of another DID",
-    ("identity/src/signed.rs", "*key.kid() != self.kid"): "callers look the key up by the name that the signature gives",
-    ("identity/src/signed.rs", "*key.kid() != self.kid()?"): "callers look the key up by the name that the signature gives",
-    ("identity/src/signed.rs", "token.len() > MAX_JWT"): f"{BOUND}; {BOUND_TEST}",
+    ("crates/identity/src/signed.rs", "*key.kid() != self.kid"): "callers look the key up by the name that the signature gives",
+    ("crates/identity/src/signed.rs", "*key.kid() != self.kid()?"): "callers look the key up by the name that the signature gives",
+    ("crates/identity/src/signed.rs", "token.len() > MAX_JWT"): f"{BOUND}; {BOUND_TEST}",
 }
 
 
@@ -191,7 +191,7 @@ def mutate():
         for start, end, new in reversed(edits):
             text = text[:start] + new + text[end:]
         path.write_text(text)
-    library = COPY / "identity/src/lib.rs"
+    library = COPY / "crates/identity/src/lib.rs"
     library.write_text(library.read_text() + SWITCH)
     return checks
 
@@ -216,7 +216,7 @@ def disagreements(program, number):
 def main():
     started = time.monotonic()
     copy()
-    for name in [*FILES, "identity/src/lib.rs"]:
+    for name in [*FILES, "crates/identity/src/lib.rs"]:
         (COPY / name).write_text((ROOT / name).read_text())
     checks = mutate()
     if "--list" in sys.argv:

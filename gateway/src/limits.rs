@@ -1,9 +1,10 @@
 //! The bounds of this room, as rows that `docs/limits.md` is generated from.
 
 use crate::client::{grantee, wire};
+use crate::http::front;
 use crate::http::{bodies, discovery, invoke, request};
 use crate::service::audit;
-use crate::{front, refusals};
+use crate::state::refusals;
 use oap_identity::limits::Limit;
 
 const fn row(name: &'static str, value: u64, unit: &'static str, applies_to: &'static str) -> Limit {

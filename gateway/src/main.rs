@@ -11,7 +11,7 @@ use zeroizing_alloc::ZeroAlloc;
 static ALLOCATOR: ZeroAlloc<Jemalloc> = ZeroAlloc(Jemalloc);
 
 fn main() -> ExitCode {
-    oap_gateway::files::keep_private();
-    oap_gateway::panics::install();
+    oap_gateway::system::files::keep_private();
+    oap_gateway::system::panics::install();
     oap_gateway::cli::main()
 }

@@ -4,7 +4,7 @@ mod common;
 
 use common::*;
 use oap_gateway::Error;
-use oap_gateway::clock::Standing;
+use oap_gateway::state::clock::Standing;
 use serde_json::{Value, json};
 use std::time::Duration;
 

@@ -4,9 +4,9 @@
 
 mod program;
 
-use oap_gateway::ambient::SystemRandom;
 use oap_gateway::client::owner::{Caller, OwnerClient};
-use oap_gateway::home;
+use oap_gateway::system::clock::SystemRandom;
+use oap_gateway::system::home;
 use oap_identity::Random;
 use program::*;
 use serde_json::{Value, json};
@@ -65,7 +65,7 @@ async fn write(
 #[test]
 fn what_was_acknowledged_survives_kill_9() {
     let rounds: u32 = std::env::var("OAP_CRASH_ROUNDS").ok().and_then(|n| n.parse().ok()).unwrap_or(50);
-    oap_gateway::tls::install();
+    oap_gateway::system::tls::install();
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let home = Home::web();
     let grantee = Home::key();

@@ -305,7 +305,7 @@ fn nothing_of_an_erased_item_is_left_on_disk_or_in_memory() {
     let random = std::sync::Arc::new(oap_identity::random::Seeded::new(1));
     let store = oap_store::Store::open(engine, vault, random).unwrap();
     let versions: Vec<bool> =
-        store.scan(oap_gateway::tables::VERSIONS, &[], None, false).map(|pair| pair.is_ok()).collect();
+        store.scan(oap_gateway::state::schema::VERSIONS, &[], None, false).map(|pair| pair.is_ok()).collect();
     assert_eq!(versions.iter().filter(|opens| **opens).count(), 1, "{versions:?}: the other item's alone");
 }
 
@@ -383,8 +383,8 @@ fn the_doctor_finds_what_is_wrong() {
     home.run(&["item", "add", "--kind", "fact", "--text", "one"]).ok();
     home.run(&["doctor"]).ok();
     for (table, part) in [
-        (oap_gateway::tables::VERSIONS, "items and their proofs"),
-        (oap_gateway::tables::RECEIPTS, "receipt chains"),
+        (oap_gateway::state::schema::VERSIONS, "items and their proofs"),
+        (oap_gateway::state::schema::RECEIPTS, "receipt chains"),
     ] {
         let engine =
             oap_store::RedbEngine::open(&home.home().join("store"), &oap_store::Space::endless()).unwrap();

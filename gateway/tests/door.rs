@@ -4,8 +4,8 @@ mod program;
 
 use oap_gateway::client::ClientError;
 use oap_gateway::client::owner::{Caller, OwnerClient};
-use oap_gateway::home::{self, HomeError};
-use oap_gateway::lock::{Held, Holder, HomeLock};
+use oap_gateway::system::home::{self, HomeError};
+use oap_gateway::system::lock::{Held, Holder, HomeLock};
 use program::*;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -71,8 +71,8 @@ fn the_socket_has_the_owners_side_alone_and_asks_for_the_credential() {
     let _server = home.serve(&[]);
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(async {
-        oap_gateway::tls::install();
-        let client = oap_gateway::socket::SocketClient::connect(&home.home()).await.unwrap().unwrap();
+        oap_gateway::system::tls::install();
+        let client = oap_gateway::system::socket::SocketClient::connect(&home.home()).await.unwrap().unwrap();
         let status = async |path: &str| {
             client.http().get(format!("http://localhost{path}")).send().await.unwrap().status().as_u16()
         };
@@ -117,7 +117,7 @@ fn commands_at_once_wait_for_each_other() {
 async fn whoever_waits_in_vain_is_told_for_whom() {
     let home = unresolved();
     let lock = HomeLock::take(&home.home(), "import").unwrap().unwrap();
-    oap_gateway::tls::install();
+    oap_gateway::system::tls::install();
     let connect = async || {
         let caller = Caller { patience: Duration::ZERO, ..Caller::default() };
         OwnerClient::connect(home::Home::new(home.home()), &BTreeMap::new(), caller).await

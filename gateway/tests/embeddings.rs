@@ -193,7 +193,7 @@ async fn endpoint(answer: impl Fn(Value) -> Value + Clone + Send + Sync + 'stati
 }
 
 fn remote(url: url::Url) -> RemoteModel {
-    oap_gateway::tls::install();
+    oap_gateway::system::tls::install();
     let config = Config {
         embedding_model: Some("stub".to_owned()),
         embedding_dimensions: Some(4),
@@ -249,7 +249,7 @@ async fn whatever_else_an_endpoint_answers_is_refused() {
 
 #[test]
 fn an_endpoint_is_https_or_on_loopback() {
-    oap_gateway::tls::install();
+    oap_gateway::system::tls::install();
     let config = Config {
         embedding_model: Some("stub".to_owned()),
         embedding_dimensions: Some(4),

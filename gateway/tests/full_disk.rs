@@ -2,7 +2,7 @@
 //! deleting and revoking go on, a server starts and ends, and a disk that grew takes everything.
 //!
 //! The disk is a tmpfs. Where none can be mounted the test says by its name that it was ignored; with `OAP_FULL_DISK=must`
-//! that is a failure. The two hundred levels are in `store/tests/full_disk.rs`.
+//! that is a failure. The two hundred levels are in `crates/store/tests/full_disk.rs`.
 
 mod program;
 

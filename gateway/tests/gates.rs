@@ -181,8 +181,10 @@ async fn grantees_are_screened_against_the_lists_at_hand() {
     for (listed, expected) in [("did:web:bad.example", 1), (grantee.did().as_str(), 0)] {
         let random = Arc::new(Seeded::new(1));
         let store = Store::in_memory(random.clone()).unwrap();
-        let keys =
-            oap_gateway::keyring::StoredKeys::generate(&*random, oap_identity::Timestamp::from_millis(START));
+        let keys = oap_gateway::state::keyring::StoredKeys::generate(
+            &*random,
+            oap_identity::Timestamp::from_millis(START),
+        );
         oap_gateway::Gateway::init(&store, &keys).await.unwrap();
         let lists = Sanctions::from([(SanctionsList::Eu, [listed.to_owned()].into())]);
         let world = World::equipped(store, Config::default(), random, lists, None).await;

@@ -189,7 +189,7 @@ fn number_of(kid: &Value) -> u64 {
 
 impl Play {
     async fn new(seed: u64) -> Self {
-        let world = World::with(seed, oap_gateway::config::Config::default()).await;
+        let world = World::with(seed, oap_gateway::system::config::Config::default()).await;
         let play = Self {
             world,
             dice: Dice(seed),

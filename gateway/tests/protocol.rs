@@ -299,7 +299,7 @@ async fn nobody_is_asked_for_a_strangers_document() {
 /// All anonymous callers together leave a bounded number of receipts, however many addresses they have.
 #[tokio::test]
 async fn anonymous_calls_leave_a_bounded_number_of_receipts() {
-    use oap_gateway::refusals::MAX_ANONYMOUS_RECEIPTS;
+    use oap_gateway::state::refusals::MAX_ANONYMOUS_RECEIPTS;
     let world = World::new().await;
     for _ in 0..MAX_ANONYMOUS_RECEIPTS {
         invoke(&world, &describe(&world)).await.ok();
@@ -444,7 +444,7 @@ async fn answers_are_written_in_canonical_form() {
 /// The suite's manifest has exactly four things that the schema forbids, and is valid without them.
 #[tokio::test]
 async fn the_suites_manifest_differs_in_four_places() {
-    let tool_manifest = oap_gateway::config::ToolManifest::Suite;
+    let tool_manifest = oap_gateway::system::config::ToolManifest::Suite;
     let config = oap_gateway::Config { tool_manifest, ..oap_gateway::Config::default() };
     let world = World::with(1, config).await;
     let mut tool = world.raw("GET", "/.well-known/oap-tool.json", &[], None).await.ok();
@@ -508,7 +508,7 @@ async fn only_whole_receipts_are_confirmed() {
 /// A candidate is served and not claimed; a receipt is both, until its time is over; a bad report changes nothing.
 #[tokio::test]
 async fn conformance_is_attested_and_published() {
-    let tool_manifest = oap_gateway::config::ToolManifest::Suite;
+    let tool_manifest = oap_gateway::system::config::ToolManifest::Suite;
     let config = oap_gateway::Config { tool_manifest, ..oap_gateway::Config::default() };
     let world = World::with(1, config).await;
     let get = async |path: &str| world.raw("GET", path, &[], None).await;

@@ -6,7 +6,7 @@ use axum::body::Body;
 use axum::extract::ConnectInfo;
 use axum::http::{Request, StatusCode};
 use common::*;
-use oap_gateway::config::Config;
+use oap_gateway::system::config::Config;
 use std::net::SocketAddr;
 
 /// Calls a minute that a caller may make.

@@ -3,9 +3,9 @@
 mod program;
 
 use oap_gateway::client::owner::{Caller, OwnerClient};
-use oap_gateway::home;
-use oap_gateway::restore::{Restore, Step};
-use oap_gateway::service::replay::Unknown;
+use oap_gateway::service::restored::Unknown;
+use oap_gateway::system::home;
+use oap_gateway::system::restore::{Restore, Step};
 use program::*;
 use serde_json::{Value, json};
 use std::path::Path;
@@ -53,7 +53,7 @@ async fn a_restore_that_is_killed_at_any_step_leaves_no_erased_item() {
     owner.run(&["delete", "--item", &gone, "--yes"]).ok();
     let list = owner.home().join("erasures.jsonl");
 
-    oap_gateway::tls::install();
+    oap_gateway::system::tls::install();
     let place = tempfile::tempdir().unwrap();
     let live = place.path().join("live");
     std::fs::create_dir(&live).unwrap();
@@ -181,7 +181,7 @@ fn a_restored_backup_revokes_again_what_was_revoked_since() {
 /// Bridges and consents that were taken back, through the owner's requests.
 #[tokio::test(flavor = "multi_thread")]
 async fn bridges_and_consents_stay_taken_back() {
-    oap_gateway::tls::install();
+    oap_gateway::system::tls::install();
     let owner = Home::key();
     add(&owner, "kept");
     let (a, b) = (grant(&owner, "consent withdrawn"), grant(&owner, "consent given"));

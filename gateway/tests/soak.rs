@@ -6,10 +6,10 @@
 
 mod program;
 
-use oap_gateway::ambient::{SystemClock, SystemRandom};
 use oap_gateway::client::owner::{Caller, OwnerClient};
 use oap_gateway::client::wire::{Allowance, Ask, send};
-use oap_gateway::home;
+use oap_gateway::system::clock::{SystemClock, SystemRandom};
+use oap_gateway::system::home;
 use oap_grants::{dpop, exchange};
 use oap_identity::{Clock, Hash, Signer};
 use program::*;
@@ -56,7 +56,7 @@ fn a_soak() {
     let Some(seconds) = std::env::var("OAP_SOAK_SECONDS").ok().and_then(|n| n.parse::<u64>().ok()) else {
         return;
     };
-    oap_gateway::tls::install();
+    oap_gateway::system::tls::install();
     let home = Home::web();
     let config = home.home().join("config.toml");
     // Everybody here has the same address, and an hour of queries costs more than a grantee is given.

@@ -20,8 +20,10 @@ use std::time::Duration;
 async fn house(name: &str, seed: u64) -> World {
     let random = Arc::new(Seeded::new(seed));
     let store = Store::in_memory(random.clone()).unwrap();
-    let keys =
-        oap_gateway::keyring::StoredKeys::generate(&*random, oap_identity::Timestamp::from_millis(START));
+    let keys = oap_gateway::state::keyring::StoredKeys::generate(
+        &*random,
+        oap_identity::Timestamp::from_millis(START),
+    );
     oap_gateway::Gateway::init(&store, &keys).await.unwrap();
     let config = Config { did: Some(name.parse().unwrap()), ..Config::default() };
     let none: Option<Box<dyn EmbeddingModel>> = None;
@@ -451,7 +453,7 @@ async fn records_are_imported_once_corrected_and_never_brought_back() {
 /// erased record is left, not even under a key; and nothing of the same place comes back in silence.
 #[tokio::test]
 async fn nothing_that_tells_an_erased_record_is_kept() {
-    use oap_gateway::tables::{SAID, SOURCES};
+    use oap_gateway::state::schema::{SAID, SOURCES};
     let (kept, world) = Kept::new().await;
     let record = |pin: &str| {
         let source = format!("mcp:entity:PIN:{}", Hash::of(pin.as_bytes()));
@@ -508,7 +510,7 @@ async fn nothing_that_tells_an_erased_record_is_kept() {
 /// Rows of the former form lose their hashes at the next start; what is here is still known.
 #[tokio::test]
 async fn sources_of_the_former_form_are_brought_into_this_one() {
-    use oap_gateway::tables::{SOURCES, encode};
+    use oap_gateway::state::schema::{SOURCES, encode};
     let (kept, world) = Kept::new().await;
     let (here, gone) = (note("Here", &[]), note("4711", &[]));
     let ids = world.capture(&[here.clone(), gone.clone()]).await;

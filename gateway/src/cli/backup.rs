@@ -1,12 +1,12 @@
 //! `oap-memory backup`, `restore` and `doctor`
 
 use super::{CliError, Global, output};
-use crate::ambient::SystemClock;
 use crate::client::ClientError;
-use crate::config::Config;
-use crate::outlook;
-use crate::restore::{self, Restored};
-use crate::service::replay::Unknown;
+use crate::service::outlook;
+use crate::service::restored::Unknown;
+use crate::system::clock::SystemClock;
+use crate::system::config::Config;
+use crate::system::restore::{self, Restored};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 

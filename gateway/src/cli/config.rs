@@ -1,7 +1,7 @@
 //! `oap-memory config`
 
 use super::{CliError, Global, output};
-use crate::config::{self, Config};
+use crate::system::config::{self, Config};
 use serde_json::{Value, json};
 
 /// Show the configuration and where each value comes from

@@ -3,8 +3,8 @@
 use super::probe::Http;
 use super::trust::resolved;
 use super::{CliError, Global, output};
-use crate::ambient::{SystemClock, SystemRandom};
-use crate::config::Config;
+use crate::system::clock::{SystemClock, SystemRandom};
+use crate::system::config::Config;
 use oap_conformance::probe::{self, Limits};
 use oap_conformance::receipt;
 use oap_identity::{Clock, Did};

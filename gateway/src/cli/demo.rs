@@ -7,13 +7,13 @@ mod proofs;
 mod screen;
 
 use super::{CliError, Global, output};
-use crate::ambient::{SystemClock, SystemRandom};
 use crate::client::ClientError;
 use crate::client::asker::Asker;
 use crate::client::grantee::{Remote, Session};
 use crate::client::{keyfile, place};
-use crate::home::{HomeError, web_policy};
-use crate::tls::Authority;
+use crate::system::clock::{SystemClock, SystemRandom};
+use crate::system::home::{HomeError, web_policy};
+use crate::system::tls::Authority;
 use house::House;
 use oap_identity::Clock;
 use oap_memory::import::locomo;
@@ -165,7 +165,7 @@ async fn tell(folder: &Path, alice: &mut House, screen: Screen) -> Result<Value,
 /// The way from the grant to Alice's gateway, as `query` goes it.
 async fn remote(alice: &House, grant: &Value) -> Result<Remote, CliError> {
     let config = alice.config()?;
-    let resolver = Arc::new(crate::home::resolver(&config, Arc::new(SystemClock))?);
+    let resolver = Arc::new(crate::system::home::resolver(&config, Arc::new(SystemClock))?);
     let policy = web_policy(&config);
     let origin = place::of(grant, &[], &resolver, policy).await?;
     let client = policy.guard(alice.client(&config)?).build().map_err(HomeError::from)?;

@@ -2,7 +2,7 @@
 
 use super::when::{self, When};
 use super::{CliError, Global, output, values};
-use crate::files;
+use crate::system::files;
 use crate::transfer::bundle_file::BundleWriter;
 use indicatif::{ProgressBar, ProgressStyle};
 use oap_identity::ScopeId;

@@ -4,8 +4,8 @@ use super::trust::{Known, Trust};
 use super::verify::is_bundle;
 use super::{CliError, Global, ids, output, values};
 use crate::client::owner::OwnerClient;
-use crate::config::Config;
 use crate::service::prefix::ItemPrefix;
+use crate::system::config::Config;
 use crate::transfer::{bundle_file, sources};
 use indicatif::{ProgressBar, ProgressStyle};
 use oap_identity::{Did, ScopeId};
@@ -258,7 +258,7 @@ impl Import {
             return Ok(());
         }
         let path = self.path.clone().unwrap_or_default();
-        let began = crate::ambient::SystemClock;
+        let began = crate::system::clock::SystemClock;
         let start = oap_identity::Clock::now(&began);
         let mut report = Report::default();
         let bundle = !path.is_dir() && self.from.is_none() && is_bundle(&path, self.identity.as_deref())?;
@@ -313,7 +313,7 @@ impl Import {
             again_all: self.again.iter().any(|again| matches!(again, Again::All)),
             dry_run: self.dry_run,
         };
-        let (send, mut found) = mpsc::channel::<Told>(4 * CHUNK);
+        let (send, mut found) = mpsc::channel::<FromFiles>(4 * CHUNK);
         let reading = {
             let path = path.to_owned();
             tokio::task::spawn_blocking(move || {
@@ -321,9 +321,11 @@ impl Import {
                     sources::Source { path: &path, format, mapping: &mapping, name: name.as_deref() };
                 let other = send.clone();
                 let mut told = |format: Format| {
-                    let _ = other.blocking_send(Told::File(format));
+                    let _ = other.blocking_send(FromFiles::File(format));
                 };
-                sources::read(&source, &mut told, &mut |found| match send.blocking_send(Told::Found(found)) {
+                sources::read(&source, &mut told, &mut |found| match send
+                    .blocking_send(FromFiles::Found(found))
+                {
                     Ok(()) => ControlFlow::Continue(()),
                     Err(_) => ControlFlow::Break(()),
                 })
@@ -334,23 +336,23 @@ impl Import {
         while let Some(told) = found.recv().await {
             // The records of a list are sent together: a chunk ends before a file, or before a record of no list.
             let may_end = match &told {
-                Told::File(_) => true,
-                Told::Found(Found::Record(record)) => record.group.is_none(),
-                Told::Found(_) => false,
+                FromFiles::File(_) => true,
+                FromFiles::Found(Found::Record(record)) => record.group.is_none(),
+                FromFiles::Found(_) => false,
             };
             if may_end && chunk.is_full() {
                 let (places, body) = std::mem::take(&mut chunk).end(&asked);
                 sending.send(places, body, report).await?;
             }
             match told {
-                Told::File(format) => {
+                FromFiles::File(format) => {
                     if !report.formats.iter().any(|known| known == format.as_str()) {
                         report.formats.push(format.as_str().to_owned());
                     }
                 }
-                Told::Found(Found::Skipped { place, reason }) => report.skip(&place, reason),
-                Told::Found(Found::Refused { place, reason }) => report.refuse(&place, &reason),
-                Told::Found(Found::Record(record)) => {
+                FromFiles::Found(Found::Skipped { place, reason }) => report.skip(&place, reason),
+                FromFiles::Found(Found::Refused { place, reason }) => report.refuse(&place, &reason),
+                FromFiles::Found(Found::Record(record)) => {
                     let item = self.dressed(record.item);
                     if report.samples.len() < SAMPLES {
                         report.samples.push(item.clone());
@@ -514,7 +516,7 @@ impl Chunk {
     }
 }
 
-enum Told {
+enum FromFiles {
     File(Format),
     Found(Found),
 }

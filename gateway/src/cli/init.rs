@@ -1,8 +1,8 @@
 //! `oap-memory init`
 
 use super::{CliError, Global, output, values};
-use crate::address::Origin;
-use crate::home;
+use crate::system::address::Origin;
+use crate::system::home;
 use oap_identity::Did;
 use serde_json::json;
 use std::net::SocketAddr;

@@ -417,10 +417,10 @@ async fn reseal_all(owner: &mut OwnerClient, mut ids: Vec<String>) -> Result<Vec
     if !changes {
         return Ok(Vec::new());
     }
-    let salt: [u8; 32] = oap_identity::random::bytes(&crate::ambient::SystemRandom);
+    let salt: [u8; 32] = oap_identity::random::bytes(&crate::system::clock::SystemRandom);
     ids.sort_by_cached_key(|id| oap_identity::Hash::of(&[&salt, id.as_bytes()].concat()));
     // One time for the whole job: who sees two of its links learns nothing of how many came between.
-    let at = oap_identity::Clock::now(&crate::ambient::SystemClock);
+    let at = oap_identity::Clock::now(&crate::system::clock::SystemClock);
     let mut resealed = Vec::with_capacity(ids.len());
     for id in ids {
         let path = format!("/oap/owner/items/{id}/reseal");

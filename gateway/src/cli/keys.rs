@@ -2,9 +2,9 @@
 
 use super::when::{self, When};
 use super::{CliError, Global, output};
-use crate::ambient::SystemRandom;
 use crate::client::keyfile;
 use crate::client::owner::OwnerClient;
+use crate::system::clock::SystemRandom;
 use oap_identity::{Did, VerificationKey, document};
 use serde_json::{Value, json};
 use std::path::PathBuf;

@@ -48,10 +48,10 @@ mod who;
 
 use crate::client::ClientError;
 use crate::client::owner::{Caller, OwnerClient};
-use crate::config::ConfigError;
-use crate::home::{Home, HomeError};
-use crate::lock::{Held, HomeLock, PATIENCE, Wait};
-use crate::restore::RestoreError;
+use crate::system::config::ConfigError;
+use crate::system::home::{Home, HomeError};
+use crate::system::lock::{Held, HomeLock, PATIENCE, Wait};
+use crate::system::restore::RestoreError;
 use clap::{ArgMatches, Args, FromArgMatches, Parser, Subcommand};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -333,7 +333,7 @@ pub fn main() -> ExitCode {
         Err(error) => return usage::refuse(&error),
     };
     screen::look();
-    crate::tls::install();
+    crate::system::tls::install();
     let runtime = match tokio::runtime::Runtime::new() {
         Ok(runtime) => runtime,
         Err(error) => {

@@ -1,7 +1,7 @@
 //! Tables for people, JSON for programs.
 
 use super::{CliError, screen, table};
-use crate::files;
+use crate::system::files;
 use comfy_table::{ContentArrangement, Table, presets};
 use serde_json::Value;
 use std::fs::{File, OpenOptions};

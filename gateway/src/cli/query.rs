@@ -2,13 +2,13 @@
 
 use super::output::OutFile;
 use super::{CliError, Global, output, values};
-use crate::ambient::SystemClock;
 use crate::client::asker::Asker;
 use crate::client::grantee::Remote;
 use crate::client::owner::{http_client, http_client_builder};
 use crate::client::{ClientError, keyfile, place};
-use crate::config::Config;
-use crate::home::{HomeError, resolver, web_policy};
+use crate::system::clock::SystemClock;
+use crate::system::config::Config;
+use crate::system::home::{HomeError, resolver, web_policy};
 use oap_memory::item::Kind;
 use serde_json::{Value, json};
 use std::path::PathBuf;

@@ -1,9 +1,9 @@
 //! `oap-memory serve`
 
 use super::{CliError, Global};
-use crate::address::{Network, Origin};
-use crate::config::{Config, LogFormat};
-use crate::{prometheus, serve};
+use crate::system::address::{Network, Origin};
+use crate::system::config::{Config, LogFormat};
+use crate::system::{prometheus, serve};
 use metrics_exporter_prometheus::BuildError;
 use serde_json::json;
 use std::net::{SocketAddr, TcpListener};

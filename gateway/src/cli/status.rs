@@ -2,9 +2,9 @@
 
 use super::grant::words::{left, minute};
 use super::{CliError, Global, output, when};
-use crate::ambient::SystemClock;
-use crate::config::Config;
-use crate::outlook;
+use crate::service::outlook;
+use crate::system::clock::SystemClock;
+use crate::system::config::Config;
 use oap_identity::Timestamp;
 use serde_json::{Value, json};
 

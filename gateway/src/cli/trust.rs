@@ -1,8 +1,8 @@
 //! Whose keys a proof is checked with.
 
 use super::{CliError, Global, output};
-use crate::config::Config;
-use crate::home::resolver;
+use crate::system::config::Config;
+use crate::system::home::resolver;
 use oap_identity::{Did, DidDocument};
 use oap_memory::bundle::Header;
 use serde_json::Value;
@@ -39,7 +39,7 @@ impl Trust {
             given.insert(document["id"].as_str().unwrap_or_default().to_owned(), document);
         }
         let config = Config::load(global.home().path(), &global.flags())?;
-        let resolver = resolver(&config, Arc::new(crate::ambient::SystemClock))?;
+        let resolver = resolver(&config, Arc::new(crate::system::clock::SystemClock))?;
         let (mut documents, mut known) = (Vec::new(), BTreeMap::new());
         for brought in &header.documents {
             let id = brought["id"].as_str().unwrap_or_default();
@@ -97,7 +97,7 @@ pub(super) async fn resolved(
         return Ok(known);
     }
     let config = Config::load(global.home().path(), &global.flags())?;
-    let resolver = resolver(&config, Arc::new(crate::ambient::SystemClock))?;
+    let resolver = resolver(&config, Arc::new(crate::system::clock::SystemClock))?;
     for did in dids {
         if let Entry::Vacant(place) = known.entry(did) {
             let document = resolver.resolve(place.key()).await.map_err(crate::client::ClientError::from)?;
@@ -117,7 +117,7 @@ pub(super) async fn optional(
         return Ok(());
     }
     let config = Config::load(global.home().path(), &global.flags())?;
-    let resolver = resolver(&config, Arc::new(crate::ambient::SystemClock))?;
+    let resolver = resolver(&config, Arc::new(crate::system::clock::SystemClock))?;
     for did in dids {
         if let Entry::Vacant(place) = known.entry(did)
             && let Ok(document) = resolver.resolve(place.key()).await

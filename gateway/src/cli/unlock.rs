@@ -6,11 +6,11 @@
 use super::when::{Span, WhenError};
 use super::{CliError, Global, output};
 use crate::client::ClientError;
-use crate::config::Config;
-use crate::home::{self, HomeError, master};
 use crate::http::App;
-use crate::serve;
-use crate::socket::{OwnerSocket, SocketClient};
+use crate::system::config::Config;
+use crate::system::home::{self, HomeError, master};
+use crate::system::serve;
+use crate::system::socket::{OwnerSocket, SocketClient};
 use axum::Json;
 use axum::routing::post;
 use oap_store::Master;
@@ -141,7 +141,8 @@ impl Unlock {
             Json(json!({"locked": true}))
         });
         let router = app.clone().owner_router().route(END, lock);
-        let failed = |e: std::io::Error| CliError::File(home.file(crate::socket::NAME), e.to_string());
+        let failed =
+            |e: std::io::Error| CliError::File(home.file(crate::system::socket::NAME), e.to_string());
         let socket = || OwnerSocket::open_with(home.path(), router.clone());
         let socket = gateway.store.space().finish(socket).map_err(failed)?;
         let sweeper = tokio::spawn(serve::sweep(gateway.clone(), app));

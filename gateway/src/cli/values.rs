@@ -4,8 +4,8 @@
 //! [`When`](super::when::When)) are named as the argument's type; the functions here are for the others. Those with few
 //! values tell them to the help and to completions.
 
-use crate::address::is_loopback;
 use crate::service::holds::HoldReason;
+use crate::system::address::is_loopback;
 use clap::builder::{PossibleValue, PossibleValuesParser, StringValueParser, TypedValueParser};
 use clap::{Arg, Command};
 use oap_grants::LawfulBasis;

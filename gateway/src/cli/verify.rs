@@ -2,8 +2,8 @@
 
 use super::trust::{Known, Trust, optional, resolved};
 use super::{CliError, Global, output, proved};
-use crate::ambient::SystemClock;
 use crate::client::grantee::{countersigners, signers};
+use crate::system::clock::SystemClock;
 use crate::transfer::bundle_file;
 use oap_grants::bundle::UnverifiedBundle;
 use oap_grants::evidence::{self as terms, VerifiedTerms};

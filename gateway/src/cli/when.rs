@@ -1,6 +1,6 @@
 //! Times as they are typed: one grammar for every flag of every command. What a span or a date means is said by the flag.
 
-use crate::ambient::SystemClock;
+use crate::system::clock::SystemClock;
 use oap_identity::{Clock, Timestamp};
 use std::str::FromStr;
 use std::time::Duration;

@@ -2,7 +2,7 @@
 
 use super::ClientError;
 use super::owner::OwnerClient;
-use crate::ambient::{SystemClock, SystemRandom};
+use crate::system::clock::{SystemClock, SystemRandom};
 use oap_grants::{dpop, exchange};
 use oap_identity::{Clock, Did, Hash, Signer};
 use serde_json::{Value, json};

@@ -4,7 +4,7 @@
 use super::asker::Asker;
 use super::wire::{Allowance, Ask, send};
 use super::{ClientError, read};
-use crate::ambient::SystemClock;
+use crate::system::clock::SystemClock;
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use oap_grants::evidence::VerifiedTerms;
 use oap_grants::exchange::{ExchangeRequest, ExchangeResponse};

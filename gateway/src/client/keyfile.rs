@@ -2,7 +2,7 @@
 //!
 //! The file is a private JWK (RFC 8037): `{"kty":"OKP","crv":"Ed25519","x":…,"d":…,"kid":"<DID>#<fragment>"}`.
 
-use crate::files;
+use crate::system::files;
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use oap_identity::jwk::KeyError;
 use oap_identity::{Did, Kid, Random, Signer};
@@ -107,7 +107,7 @@ pub fn read(path: &Path) -> Result<Signer, KeyFileError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ambient::SystemRandom;
+    use crate::system::clock::SystemRandom;
     use std::os::unix::fs::MetadataExt;
 
     #[test]

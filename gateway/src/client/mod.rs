@@ -33,7 +33,7 @@ pub enum ClientError {
     Malformed(String, String),
     /// The home, its store or its credential.
     #[error(transparent)]
-    Home(#[from] crate::home::HomeError),
+    Home(#[from] crate::system::home::HomeError),
     /// A key or a signature.
     #[error(transparent)]
     Signed(#[from] oap_identity::signed::SignedError),

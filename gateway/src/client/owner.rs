@@ -3,12 +3,12 @@
 
 use super::ClientError;
 use super::wire::{self, Allowance, Ask, send};
-use crate::ambient::{SystemClock, SystemRandom};
-use crate::config::Config;
-use crate::home::{AdminCredential, Home, HomeError, read_certificates};
 use crate::http::App;
-use crate::lock::{Held, HomeLock, PATIENCE, Wait};
-use crate::socket::SocketClient;
+use crate::system::clock::{SystemClock, SystemRandom};
+use crate::system::config::Config;
+use crate::system::home::{AdminCredential, Home, HomeError, read_certificates};
+use crate::system::lock::{Held, HomeLock, PATIENCE, Wait};
+use crate::system::socket::SocketClient;
 use axum::Router;
 use axum::body::Body;
 use axum::http::{Request, header};
@@ -44,7 +44,7 @@ pub struct Caller<'a> {
     pub command: &'a str,
     /// How long to wait for others.
     pub patience: Duration,
-    /// Called once when it takes longer than [`crate::lock::WORD_AFTER`].
+    /// Called once when it takes longer than [`crate::system::lock::WORD_AFTER`].
     pub word: &'a (dyn Fn(&Held) + Sync),
 }
 
@@ -220,7 +220,7 @@ pub fn http_client(config: &Config, home: &Home) -> Result<reqwest::Client, Home
 /// [`HomeError`].
 pub fn http_client_builder(config: &Config, home: &Home) -> Result<reqwest::ClientBuilder, HomeError> {
     let mut authorities = Vec::new();
-    let own = config.tls_cert.clone().unwrap_or_else(|| home.file(crate::tls::SELF_MADE));
+    let own = config.tls_cert.clone().unwrap_or_else(|| home.file(crate::system::tls::SELF_MADE));
     for path in config.trust_ca.iter().chain([&own]) {
         if path.exists() {
             for der in read_certificates(path)? {

@@ -8,7 +8,7 @@
 
 use super::ClientError;
 use super::grantee::verified_terms;
-use crate::address::Origin;
+use crate::system::address::Origin;
 use oap_grants::evidence::TermsError;
 use oap_grants::exchange::MAX_CHAIN;
 use oap_grants::grant::UnverifiedGrant;

@@ -1,7 +1,7 @@
 //! An OpenAI-compatible `/v1/embeddings` endpoint.
 
 use super::{Embedding, EmbeddingError, EmbeddingModel};
-use crate::config::{Config, ConfigError};
+use crate::system::config::{Config, ConfigError};
 use oap_memory::Vector;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;

@@ -2,10 +2,10 @@
 
 use super::request::{Incoming, Sender, presented};
 use crate::Error;
-use crate::gateway::Gateway;
-use crate::refusals::Counted;
 use crate::service::owner::{OwnerAgent, Permission};
 use crate::service::query::Caller;
+use crate::state::gateway::Gateway;
+use crate::state::refusals::Counted;
 use oap_grants::dpop;
 use oap_identity::Hash;
 use std::sync::Arc;

@@ -4,7 +4,7 @@ use super::App;
 use super::credential::as_grantee;
 use super::request::{Incoming, Oap, oap_bytes};
 use crate::Error;
-use crate::gateway::blocking;
+use crate::state::gateway::blocking;
 use axum::extract::{Path, State};
 use axum::http::header;
 use axum::response::{IntoResponse, Response};

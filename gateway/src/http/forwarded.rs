@@ -5,7 +5,7 @@
 //! itself. A proxy appends to one of the two headers and passes the other on as the caller wrote it. So where both are
 //! there, neither counts, and the caller is the proxy's own address.
 
-use crate::address::Network;
+use crate::system::address::Network;
 use axum::http::{HeaderMap, header};
 use std::net::{IpAddr, Ipv6Addr};
 

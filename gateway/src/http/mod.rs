@@ -6,14 +6,15 @@ pub mod discovery;
 pub mod error;
 pub mod exchange;
 pub mod forwarded;
+pub mod front;
 pub mod invoke;
 mod items;
 pub mod owner;
 pub mod request;
 
-use crate::front::Deadlines;
-use crate::gateway::Gateway;
+use crate::http::front::Deadlines;
 use crate::service::owner::as_request;
+use crate::state::gateway::Gateway;
 use axum::extract::{DefaultBodyLimit, State};
 use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::middleware;

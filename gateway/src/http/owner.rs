@@ -5,8 +5,6 @@ use super::App;
 use super::credential::{agent, as_grantee};
 use super::request::{Incoming, Oap, presented};
 use crate::Error;
-use crate::gateway::{Gateway, blocking};
-use crate::refusals::Counted;
 use crate::service::audit::AuditQuery;
 use crate::service::conformance::AttestRequest;
 use crate::service::deletion::DeleteRequest;
@@ -14,6 +12,8 @@ use crate::service::grants::GrantDraft;
 use crate::service::import::{BundleChunk, RecordChunk};
 use crate::service::items::ListQuery;
 use crate::service::owner::{OwnerAgent, Permission};
+use crate::state::gateway::{Gateway, blocking};
+use crate::state::refusals::Counted;
 use axum::Router;
 use axum::extract::{Path, State};
 use axum::http::header;
@@ -397,7 +397,7 @@ async fn issue_grant(State(app): State<App>, mut request: Incoming) -> Result<Re
     let Issuing { offline } = request.query()?;
     let draft: GrantDraft = request.json_as().await?;
     if !offline {
-        app.gateway.meet(&draft.grantee).await?;
+        app.gateway.resolve_grantee(&draft.grantee).await?;
     }
     let signed = app.gateway.issue(draft).await?;
     Ok(Oap(app.gateway.grant_info(signed.grant().grant_id)?).into_response())

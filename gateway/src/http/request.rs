@@ -6,9 +6,9 @@
 use super::bodies::{Held, Payer};
 use super::{App, RequestName, forwarded};
 use crate::Error;
-use crate::front::{Seat, network};
-use crate::gateway::blocking;
+use crate::http::front::{Seat, network};
 use crate::service::owner::{acts_under, still_owner};
+use crate::state::gateway::blocking;
 use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::{ConnectInfo, FromRequest, OriginalUri, Request};
 use axum::http::{HeaderMap, header, request::Parts};

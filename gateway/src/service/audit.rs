@@ -1,9 +1,9 @@
 //! The audit log and its three audiences (protocol section 8).
 
 use crate::error::Error;
-use crate::gateway::Gateway;
-use crate::ledger::{ANONYMOUS, Chain};
-use crate::tables::{self, CHAINS, RECEIPT_PLACES, RECEIPTS, RECEIPTS_OF, decode};
+use crate::state::commits::{ANONYMOUS, Chain};
+use crate::state::gateway::Gateway;
+use crate::state::schema::{self, CHAINS, RECEIPT_PLACES, RECEIPTS, RECEIPTS_OF, decode};
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use hmac::{Hmac, Mac};
 use oap_identity::{Did, GrantId, ItemId, ReceiptId, Timestamp};
@@ -147,7 +147,7 @@ impl Gateway {
     pub fn audit_grantee(&self, grantee: &Did, query: &AuditQuery) -> Result<Vec<Receipt>, Error> {
         query.check()?;
         let mut found = Vec::new();
-        let prefix = tables::agent(grantee.as_str());
+        let prefix = schema::agent(grantee.as_str());
         for pair in self.store.scan(RECEIPTS_OF, &prefix, None, true).take(MAX_LOOKED_AT) {
             let (key, _) = pair?;
             let receipt = self.receipt_at(&key[prefix.len()..])?;
@@ -193,7 +193,7 @@ impl Gateway {
     /// # Errors
     /// [`Error::NotFound`].
     pub fn receipt(&self, id: ReceiptId) -> Result<Receipt, Error> {
-        let place = self.store.get(RECEIPT_PLACES, &tables::receipt_id(id))?.ok_or(Error::NotFound)?;
+        let place = self.store.get(RECEIPT_PLACES, &schema::receipt_id(id))?.ok_or(Error::NotFound)?;
         self.receipt_at(&place)
     }
 
@@ -237,7 +237,7 @@ impl Gateway {
         key.verify(&receipt.signed_bytes()?, &value, self.clock.now()).map_err(|_| Error::NotFound)?;
         let stored = self
             .commit(move |w| {
-                let place = w.tx.get(RECEIPT_PLACES, &tables::receipt_id(id))?.ok_or(Error::NotFound)?;
+                let place = w.tx.get(RECEIPT_PLACES, &schema::receipt_id(id))?.ok_or(Error::NotFound)?;
                 let bytes = w.tx.get(RECEIPTS, &place)?.ok_or(Error::NotFound)?;
                 let mut receipt: Receipt = serde_json::from_slice(&bytes)?;
                 if !receipt.signatures.iter().any(|known| known.by.did() == signature.by.did()) {
@@ -321,7 +321,7 @@ impl Gateway {
 
     /// The entries of a chain from a number on, heads included.
     fn entries(&self, chain: &Chain, from: u64) -> impl Iterator<Item = Result<Receipt, Error>> {
-        let start = tables::receipt(chain.index, from);
+        let start = schema::receipt(chain.index, from);
         let prefix = chain.index.to_be_bytes();
         let pairs = self.store.scan(RECEIPTS, &prefix, Some(&start), false);
         pairs.map(|pair| Ok(serde_json::from_slice(&pair?.1)?))
@@ -329,7 +329,7 @@ impl Gateway {
 
     /// The receipts of a chain, newest first, heads left out.
     fn newest(&self, chain: &Chain) -> impl Iterator<Item = Result<Receipt, Error>> {
-        let start = tables::receipt(chain.index, u64::MAX);
+        let start = schema::receipt(chain.index, u64::MAX);
         let prefix = chain.index.to_be_bytes();
         let pairs = self.store.scan(RECEIPTS, &prefix, Some(&start), true);
         pairs.map(|pair| Ok(serde_json::from_slice(&pair?.1)?)).filter(|entry: &Result<Receipt, Error>| {

@@ -4,9 +4,9 @@
 //! `backup.json` (what, when, hashes). Nothing in it is readable without the master key, which is not in it.
 
 use crate::error::Error;
-use crate::files;
-use crate::gateway::Gateway;
-use crate::ledger::chain_of;
+use crate::state::commits::chain_of;
+use crate::state::gateway::Gateway;
+use crate::system::files;
 use oap_identity::{Did, Hash, Timestamp};
 use oap_memory::receipt::ReceiptType;
 use oap_store::{Engine, Op};
@@ -103,7 +103,7 @@ impl Gateway {
             format: FORMAT.to_owned(),
             principal: self.principal.clone(),
             at: self.clock.now(),
-            items: self.catalog.len(),
+            items: self.heads.len(),
             pairs: taking.pairs,
             store: Hash::from_bytes(taking.hash.finalize().into()),
             vault: Hash::of(&vault),

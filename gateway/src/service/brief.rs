@@ -1,7 +1,7 @@
 //! An item in one line, for its owner.
 
 use crate::error::Error;
-use crate::gateway::Gateway;
+use crate::state::gateway::Gateway;
 use oap_memory::Head;
 use oap_store::StoreError;
 use serde_json::{Value, json};

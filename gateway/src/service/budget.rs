@@ -14,10 +14,10 @@
 //! would learn from such a refusal that others had asked.
 
 use crate::error::Error;
-use crate::gateway::Gateway;
-use crate::ledger::{Writing, chain_of};
-use crate::shelf::Shelved;
-use crate::tables::{BUDGETS, SPENT, decode, encode};
+use crate::state::commits::{Writing, chain_of};
+use crate::state::gateway::Gateway;
+use crate::state::grant_book::GrantEntry;
+use crate::state::schema::{BUDGETS, SPENT, decode, encode};
 use oap_grants::VerifiedGrant;
 use oap_identity::{Did, GrantId};
 use oap_memory::receipt::ReceiptType;
@@ -117,7 +117,7 @@ impl Writing<'_, '_> {
 }
 
 fn account_key(grantee: &Did) -> [u8; 16] {
-    crate::tables::agent(grantee.as_str())
+    crate::state::schema::agent(grantee.as_str())
 }
 
 impl Gateway {
@@ -170,14 +170,14 @@ impl Gateway {
     /// # Errors
     /// [`Error::NotFound`] for a grant that is not there.
     pub async fn refill(self: &Arc<Self>, refill: Refill) -> Result<(), Error> {
-        let grant = refill.grant.map(|id| self.shelf.one(id)).transpose()?;
+        let grant = refill.grant.map(|id| self.grant_book.one(id)).transpose()?;
         let gateway = self.clone();
         self.commit(move |w| {
             w.tx.delete(BUDGETS, &account_key(&refill.grantee));
             let mut draft = gateway.draft(ReceiptType::Consent, "memory.refill", gateway.principal.as_str());
             draft.rules = vec!["principal".to_owned()];
             draft.more.insert("grantee".to_owned(), json!(refill.grantee));
-            if let Some(Shelved { record, .. }) = grant {
+            if let Some(GrantEntry { record, .. }) = grant {
                 w.tx.delete(SPENT, record.grant.hash().as_bytes());
                 draft.more.insert("consumed_grant_id".to_owned(), json!(record.grant.grant().grant_id));
             }

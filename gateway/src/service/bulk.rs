@@ -4,11 +4,11 @@
 //! between two calls is taken up by asking for the same again, for an item that is already as it should be is left alone.
 
 use crate::error::Error;
-use crate::gateway::{Gateway, blocking};
-use crate::ledger::until_it_holds;
 use crate::service::items::{MAX_BATCH, Prepared, merge, whole};
 use crate::service::selection::{Matcher, Selection, Tagged};
-use crate::tables;
+use crate::state::commits::until_it_holds;
+use crate::state::gateway::{Gateway, blocking};
+use crate::state::schema;
 use oap_identity::ItemId;
 use oap_memory::chain::Event;
 use oap_memory::record::Status;
@@ -132,7 +132,7 @@ impl Gateway {
     /// The versions with other labels, of those items whose labels are not so already.
     fn prepare_relabelled(&self, what: &BulkRelabel) -> Result<Vec<Prepared>, Error> {
         let matcher = Matcher::new(&what.selection);
-        let contacts = self.catalog.people();
+        let contacts = self.heads.people();
         let mut prepared = Vec::new();
         for item in matcher.items() {
             let before = match self.in_force(*item) {
@@ -169,7 +169,7 @@ impl Gateway {
                 let matcher = Matcher::new(&selection);
                 let mut changed = Vec::new();
                 for item in matcher.items() {
-                    let head = match tables::head(w.tx, *item) {
+                    let head = match schema::head(w.tx, *item) {
                         Ok((_, head)) => head,
                         Err(Error::NotFound | Error::Store(StoreError::Erased)) => continue,
                         Err(error) => return Err(error),

@@ -2,9 +2,9 @@
 //! (RFC 0019 section 7).
 
 use crate::error::Error;
-use crate::gateway::Gateway;
-use crate::ledger::{chain_of, until_it_holds};
-use crate::tables::CONFORMANCE;
+use crate::state::commits::{chain_of, until_it_holds};
+use crate::state::gateway::Gateway;
+use crate::state::schema::CONFORMANCE;
 use oap_conformance::receipt::{Attestation, attest, witness};
 use oap_identity::{Hash, Timestamp, json as strict};
 use oap_memory::receipt::ReceiptType;

@@ -1,12 +1,12 @@
 //! Deletion (OAP-CORE 17.3, protocol section 8): content keys are destroyed, links stay.
 
 use crate::error::Error;
-use crate::gateway::Gateway;
-use crate::ledger::chain_of;
 use crate::service::doomed::Doomed;
 use crate::service::holds::{Hold, HoldReason};
 use crate::service::selection::Tagged;
-use crate::tables;
+use crate::state::commits::chain_of;
+use crate::state::gateway::Gateway;
+use crate::state::schema;
 use oap_identity::{DeletionId, Hash, ItemId, ScopeId, Timestamp};
 use oap_memory::Head;
 use oap_memory::chain::Event;
@@ -75,7 +75,7 @@ impl Gateway {
                 let mut by_scope: BTreeSet<ScopeId> = BTreeSet::new();
                 let mut gone = Vec::with_capacity(doomed.order.len());
                 for item in &doomed.order {
-                    let (_, head) = tables::head(w.tx, *item)?;
+                    let (_, head) = schema::head(w.tx, *item)?;
                     gone.push(item_tag(*item, w.erase(*item, Event::Erase)?.commitment));
                     by_scope.insert(head.scope_id);
                 }
@@ -121,7 +121,7 @@ impl Gateway {
     pub(crate) fn shrunk(&self, heads: &[Arc<Head>]) -> Vec<oap_identity::GrantId> {
         let now = self.clock.now();
         let keys = self.keys();
-        self.shelf
+        self.grant_book
             .all()
             .iter()
             .map(|shelved| &shelved.record)
@@ -139,7 +139,7 @@ impl Gateway {
 
 /// What was destroyed, with what followed, signed.
 fn deletion_receipt(
-    w: &crate::ledger::Writing,
+    w: &crate::state::commits::Writing,
     received: Timestamp,
     request: &DeleteRequest,
     mut gone: Vec<String>,

@@ -1,11 +1,11 @@
 //! What is wrong with a gateway, and what to do about it.
 
-use crate::clock::{ClockInfo, Standing};
-use crate::endorsed::Endorsed;
 use crate::error::Error;
-use crate::gateway::Gateway;
-use crate::tables::{self, LINKS, RECEIPT_PLACES, RECEIPTS, TOMBSTONES, VERSIONS};
-use crate::views;
+use crate::state::clock::{ClockInfo, Standing};
+use crate::state::endorsed::Endorsed;
+use crate::state::gateway::Gateway;
+use crate::state::schema::{self, LINKS, RECEIPT_PLACES, RECEIPTS, TOMBSTONES, VERSIONS};
+use crate::state::views;
 use oap_identity::{Did, DidDocument, ItemId};
 use oap_memory::evidence;
 use oap_memory::receipt::Receipt;
@@ -53,7 +53,7 @@ impl Gateway {
             }
             Finding { part, looked_at, wrong, soon: Vec::new(), fix, note: None }
         };
-        let heads = self.catalog.all();
+        let heads = self.heads.all();
         let (proofs, versions) = self.examine_items(&heads)?;
         let chains = match self.verify_audit() {
             Ok(chains) => (chains.len(), Vec::new()),
@@ -153,8 +153,8 @@ impl Gateway {
         let mut wrong = Vec::new();
         let mut expected: BTreeSet<Vec<u8>> = BTreeSet::new();
         for head in heads {
-            expected.insert(tables::entry(head.item_id, head.version_seq));
-            expected.extend(head.replaced.iter().map(|(seq, _)| tables::entry(head.item_id, *seq)));
+            expected.insert(schema::entry(head.item_id, head.version_seq));
+            expected.extend(head.replaced.iter().map(|(seq, _)| schema::entry(head.item_id, *seq)));
             if let Err(why) = self.examine_item(head, &known) {
                 wrong.push(format!("{}: {why}", head.item_id));
             }
@@ -177,7 +177,7 @@ impl Gateway {
     /// The documents of all who signed what is kept here, parsed: its own, and those of former houses.
     pub(crate) fn houses(&self) -> Result<BTreeMap<Did, Arc<DidDocument>>, Error> {
         let mut known: BTreeMap<Did, Arc<DidDocument>> = BTreeMap::new();
-        for pair in self.store.scan(tables::FORMER, &[], None, false) {
+        for pair in self.store.scan(schema::FORMER, &[], None, false) {
             let raw = pair?.1;
             let document = oap_identity::json::parse(&raw)?;
             if let Some(did) = document["id"].as_str().and_then(|did| did.parse::<Did>().ok())
@@ -239,7 +239,7 @@ impl Gateway {
             let Some(item) = key.first_chunk::<16>().map(|bytes| ItemId::from_bytes(*bytes)) else {
                 continue;
             };
-            if self.catalog.get(item).is_some() {
+            if self.heads.get(item).is_some() {
                 wrong.push(format!("{item} is erased and here"));
             }
             if self.store.scan(LINKS, &item.to_bytes(), None, false).next().is_none() {

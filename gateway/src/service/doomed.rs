@@ -4,11 +4,11 @@
 //! those before it in the order of commits did, and what it erases is there when it erases it.
 
 use crate::error::Error;
-use crate::ledger::Writing;
 use crate::service::deletion::{DeleteRequest, MAX_DELETED};
 use crate::service::holds::Hold;
 use crate::service::selection::{Matcher, Tagged};
-use crate::tables::{HEADS, decode};
+use crate::state::commits::Writing;
+use crate::state::schema::{HEADS, decode};
 use oap_identity::ItemId;
 use oap_memory::Head;
 use oap_store::StoreError;
@@ -52,7 +52,7 @@ impl Writing<'_, '_> {
     /// [`Error::Store`], [`Error::Corrupt`].
     pub(crate) fn heads(&self) -> Result<Heads, Error> {
         let mut heads: Heads =
-            self.gateway.catalog.all().into_iter().map(|head| (head.item_id, head)).collect();
+            self.gateway.heads.all().into_iter().map(|head| (head.item_id, head)).collect();
         for key in self.tx.written(HEADS) {
             let Some(item) = key.first_chunk::<16>().map(|bytes| ItemId::from_bytes(*bytes)) else {
                 continue;

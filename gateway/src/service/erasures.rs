@@ -8,13 +8,13 @@
 //! A line of version 1 is `{"at", "items", "previous", "signature"}`; such a list is read, and written anew when a gateway opens it.
 
 use crate::error::Error;
-use crate::files;
-use crate::gateway::Gateway;
-use crate::home::write_private;
-use crate::keyring::Keyring;
 use crate::service::audit::ChainInfo;
 use crate::service::gates::StoredBridge;
-use crate::tables::{BRIDGES, REVOKED, TOMBSTONES, WITHDRAWN, decode};
+use crate::state::gateway::Gateway;
+use crate::state::keyring::Keyring;
+use crate::state::schema::{BRIDGES, REVOKED, TOMBSTONES, WITHDRAWN, decode};
+use crate::system::files;
+use crate::system::home::write_private;
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use hmac::{Hmac, Mac};
 use oap_identity::json::{self, canonical};
@@ -44,7 +44,7 @@ const VERSION: u32 = 2;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Withdrawn {
-    /// The grant, by [`crate::shelf::GrantKey::id`].
+    /// The grant, by [`crate::state::grant_book::GrantKey::id`].
     pub grant: GrantId,
     /// When.
     pub at: Timestamp,
@@ -84,7 +84,7 @@ impl From<ChainInfo> for ChainEnd {
 pub struct Ended {
     /// Items that were erased.
     pub items: Vec<ItemId>,
-    /// Grants that were revoked, by [`crate::shelf::GrantKey::id`].
+    /// Grants that were revoked, by [`crate::state::grant_book::GrantKey::id`].
     pub grants: Vec<GrantId>,
     /// Bridges that were taken back.
     pub bridges: Vec<BridgeId>,
@@ -415,7 +415,7 @@ fn some<T>(all: &mut Vec<T>) -> Vec<T> {
 impl Gateway {
     /// Tells the list of what a transaction ended, and the caches; a list that cannot be written is told of in the log, and made up for at the
     /// next start.
-    pub(crate) fn tell_ended(&self, ended: Ended, at: Timestamp) {
+    pub(crate) fn record_ended(&self, ended: Ended, at: Timestamp) {
         if (ended.versions || !ended.items.is_empty())
             && let Some(embeddings) = &self.embeddings
         {
@@ -439,7 +439,7 @@ impl Gateway {
 
     /// Adds to the list what a crash, or an older program, kept from it. A list that does not tell of keys yet is begun: whoever
     /// restores a backup of a home that never ended anything has one too.
-    pub(crate) fn make_up(&self, listed: &Listed) -> Result<(), Error> {
+    pub(crate) fn complete_erasures(&self, listed: &Listed) -> Result<(), Error> {
         let now = self.clock.now();
         let mut missing = Ended {
             items: ids(self, TOMBSTONES, |id| Some(ItemId::from_bytes(id)))?,
@@ -482,7 +482,7 @@ fn ids<T>(gateway: &Gateway, table: Table, id: impl Fn([u8; 16]) -> Option<T>) -
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::keyring::StoredKeys;
+    use crate::state::keyring::StoredKeys;
     use oap_identity::random::Seeded;
     use oap_identity::signed::sign_document;
     use serde_json::json;

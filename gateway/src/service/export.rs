@@ -3,16 +3,16 @@
 //! The owner's bundle is written page by page, so that neither side holds the whole: header, pages of lines, and at
 //! last the trailer, which the gateway signs and leaves a receipt of.
 
-use crate::endorsed::Endorsed;
 use crate::error::Error;
-use crate::gateway::{Gateway, blocking};
-use crate::ledger::{Draft, chain_of, until_it_holds};
 use crate::service::budget;
 use crate::service::grants::facts;
 use crate::service::items::whole;
 use crate::service::query::{Basis, Caller};
-use crate::tables::{self, RECEIPTS};
-use crate::views::{self, Seen};
+use crate::state::commits::{Draft, chain_of, until_it_holds};
+use crate::state::endorsed::Endorsed;
+use crate::state::gateway::{Gateway, blocking};
+use crate::state::schema::{self, RECEIPTS};
+use crate::state::views::{self, BuiltView};
 use oap_grants::grant::UnverifiedGrant;
 use oap_grants::{Operation, VerifiedGrant};
 use oap_identity::{BundleId, ItemId, ScopeId, Timestamp};
@@ -98,7 +98,7 @@ impl Gateway {
     /// # Errors
     /// [`Error::Store`].
     pub fn export_header(&self, selection: &Selection) -> Result<Header, Error> {
-        let heads = self.catalog.all();
+        let heads = self.heads.all();
         let endorsed = self.endorsed()?;
         let stands = |head: &Head| {
             endorsed.are_all() || views::load(&self.store, head).is_ok_and(|whole| endorsed.stands(&whole))
@@ -122,7 +122,7 @@ impl Gateway {
     /// The documents that verify what this gateway holds: its own, and those of former houses.
     fn known_documents(&self) -> Result<Vec<Value>, Error> {
         let mut documents = vec![self.published().did.clone()];
-        for pair in self.store.scan(tables::FORMER, &[], None, false) {
+        for pair in self.store.scan(schema::FORMER, &[], None, false) {
             documents.push(oap_identity::json::parse(&pair?.1)?);
         }
         Ok(documents)
@@ -154,7 +154,7 @@ impl Gateway {
             Part::Items => {
                 let after = request.after.as_ref().map(|after| after.parse::<ItemId>());
                 let after = after.transpose().map_err(|_| cursor())?;
-                let heads = self.catalog.all();
+                let heads = self.heads.all();
                 let rest = heads.iter().filter(|head| after.is_none_or(|after| head.item_id > after));
                 let mut rest = rest.filter(|head| request.selection.admits(head));
                 let endorsed = self.endorsed()?;
@@ -220,7 +220,7 @@ impl Gateway {
         // Nobody vouches for a replaced version that a compromised key signed: its reader would refuse it.
         let doubtful = endorsed.doubtful(&whole_item.chain);
         for (seq, _) in head.replaced.iter().filter(|(seq, _)| !doubtful.iter().any(|l| l.seq == *seq)) {
-            if let Ok(version) = tables::version(&self.store, head.item_id, *seq) {
+            if let Ok(version) = schema::version(&self.store, head.item_id, *seq) {
                 superseded.push(version.present(version.disclosures().iter()));
             }
         }
@@ -259,7 +259,7 @@ impl Gateway {
         let document = grant.grant();
         let profile = self.profile(&document.redaction_profile).ok_or(Error::NotFound)?;
         self.not_spent(caller, &grant, "memory.export").await?;
-        let disclosing = self.shelf.disclosing(grant.hash());
+        let disclosing = self.grant_book.disclosing(grant.hash());
         let one_by_one = disclosing.lock_owned().await;
         let (gateway, caller, profile) = (self.clone(), caller.clone(), Arc::new(profile.clone()));
         // A task of its own, that a request which is given up does not end: the next one waits for it.
@@ -276,7 +276,7 @@ impl Gateway {
         grant: &VerifiedGrant,
         profile: &Arc<Profile>,
     ) -> Result<Vec<u8>, Error> {
-        let before = self.shelf.allowance(grant.hash());
+        let before = self.grant_book.allowance(grant.hash());
         let seen = self.view(grant, false, &before).await?;
         let (gateway, granted, by) = (self.clone(), grant.clone(), profile.clone());
         let Projected { mut bytes, trailer, draft, basis, cost } =
@@ -290,7 +290,7 @@ impl Gateway {
     /// A view as a bundle without its trailer, and what its receipt says.
     fn projected(
         &self,
-        seen: &Arc<Seen>,
+        seen: &Arc<BuiltView>,
         before: &Allowance,
         grant: &VerifiedGrant,
         profile: &Profile,

@@ -2,12 +2,12 @@
 //! section 3.6, OAP-CORE 18).
 
 use crate::error::Error;
-use crate::gateway::Gateway;
-use crate::ledger::{Draft, Writing, chain_of};
 use crate::service::erasures::Withdrawn;
-use crate::shelf::{GrantKey, Shelved};
-use crate::tables::{BRIDGES, CONSENTS, CONTEXTS, DECISIONS, WITHDRAWN, decode, encode};
-use crate::views::Seen;
+use crate::state::commits::{Draft, Writing, chain_of};
+use crate::state::gateway::Gateway;
+use crate::state::grant_book::{GrantEntry, GrantKey};
+use crate::state::schema::{BRIDGES, CONSENTS, CONTEXTS, DECISIONS, WITHDRAWN, decode, encode};
+use crate::state::views::BuiltView;
 use oap_grants::Grant;
 use oap_identity::{BridgeId, DecisionId, Did, GrantId, Hash, ScopeId, Timestamp};
 use oap_memory::bridge::{Bridge, SignedBridge};
@@ -69,7 +69,7 @@ pub struct Decided {
 impl Decided {
     /// What the gates decided of a grant's items.
     #[must_use]
-    pub fn of(seen: &Seen, grant: &Grant) -> Self {
+    pub fn of(seen: &BuiltView, grant: &Grant) -> Self {
         let Report { passed, withheld, rules } = &seen.report;
         Self {
             at: seen.at,
@@ -159,8 +159,8 @@ impl Writing<'_, '_> {
     }
 
     /// Says that what the owner owes has changed: every view is built anew, and no answer from an older one leaves.
-    pub(crate) fn owe(&mut self) -> Result<(), Error> {
-        let count = owed(self.tx)?;
+    pub(crate) fn obligations_changed(&mut self) -> Result<(), Error> {
+        let count = obligations(self.tx)?;
         self.tx.put(CONTEXTS, &[], &encode(&(count + 1))?)?;
         let gateway = self.gateway.clone();
         self.tx.on_commit(move || gateway.views.clear());
@@ -186,7 +186,7 @@ impl Writing<'_, '_> {
 ///
 /// # Errors
 /// [`Error::Store`], [`Error::Corrupt`].
-pub fn owed(tx: &Tx) -> Result<u64, Error> {
+pub fn obligations(tx: &Tx) -> Result<u64, Error> {
     tx.get(CONTEXTS, &[])?.map_or(Ok(0), |count| decode(&count))
 }
 
@@ -255,7 +255,7 @@ impl Gateway {
         let bytes = oap_identity::json::canonical(&document)?;
         self.commit(move |w| {
             w.tx.put(CONTEXTS, ccc.scope_id.as_str().as_bytes(), &bytes)?;
-            w.owe()?;
+            w.obligations_changed()?;
             w.owner_receipt("memory.ccc", &ccc.scope_id, Hash::of(&bytes))
         })
         .await?;
@@ -271,7 +271,7 @@ impl Gateway {
             let key = scope.as_str().as_bytes();
             let was = w.tx.get(CONTEXTS, key)?.ok_or(Error::NotFound)?;
             w.tx.delete(CONTEXTS, key);
-            w.owe()?;
+            w.obligations_changed()?;
             w.owner_receipt("memory.ccc_remove", &scope, Hash::of(&was))
         })
         .await?;
@@ -337,7 +337,7 @@ impl Gateway {
                 let document = signed.document().clone();
                 let stored = StoredBridge { document: document.to_string(), revoked_at: None };
                 w.tx.put(BRIDGES, &id.to_bytes(), &encode(&stored)?)?;
-                w.owe()?;
+                w.obligations_changed()?;
                 w.owner_receipt("memory.bridge", &scope, Hash::of_canonical(&document)?)?;
                 Ok(document)
             })
@@ -358,7 +358,7 @@ impl Gateway {
             }
             w.tx.put(BRIDGES, &id.to_bytes(), &encode(&stored)?)?;
             w.ended.bridges.push(id);
-            w.owe()?;
+            w.obligations_changed()?;
             let document = oap_identity::json::parse(stored.document.as_bytes())?;
             let scope: ScopeId = oap_identity::json::from_value(document["from_scope"].clone())?;
             w.owner_receipt("memory.bridge_revoke", &scope, Hash::of_canonical(&document)?)
@@ -372,14 +372,14 @@ impl Gateway {
     /// # Errors
     /// [`Error::NotFound`].
     pub async fn consent(self: &Arc<Self>, id: GrantId, given: bool) -> Result<(), Error> {
-        let Shelved { record, key, .. } = self.shelf.one(id)?;
+        let GrantEntry { record, key, .. } = self.grant_book.one(id)?;
         self.commit(move |w| {
             if given {
                 w.tx.put(CONSENTS, key.bytes(), &encode(&w.now)?)?;
             } else {
                 w.withdraw(key.id())?;
             }
-            w.owe()?;
+            w.obligations_changed()?;
             let action = if given { "memory.consent" } else { "memory.consent_withdraw" };
             w.owner_receipt(action, &record.grant.grant().granter.scope, record.grant.hash())
         })

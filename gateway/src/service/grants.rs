@@ -1,13 +1,13 @@
 //! Grants: previewed, issued, exchanged for tokens, taken back (protocol section 5).
 
 use crate::error::Error;
-use crate::gateway::{Gateway, blocking};
-use crate::ledger::{Writing, chain_of, until_it_holds};
-use crate::refusals::Counted;
 use crate::service::gates::{self, Decided};
-use crate::shelf::{Shelved, StoredGrant, Usage};
-use crate::tables::{DISCLOSED, GRANTS, PLACES, REVOKED, USAGE, decode, disclosed, encode};
-use crate::views::Seen;
+use crate::state::commits::{Writing, chain_of, until_it_holds};
+use crate::state::gateway::{Gateway, blocking};
+use crate::state::grant_book::{GrantEntry, StoredGrant, Usage};
+use crate::state::refusals::Counted;
+use crate::state::schema::{DISCLOSED, GRANTS, PLACES, REVOKED, USAGE, decode, disclosed, encode};
+use crate::state::views::BuiltView;
 use oap_grants::exchange::{ExchangeRequest, ExchangeResponse, MAX_CHAIN, ProofError, UnverifiedProof};
 use oap_grants::grant::{Budget, Delegable, GrantError, StatusIndex, StatusRef, UnverifiedGrant};
 use oap_grants::limits::MAX_BELOW;
@@ -155,7 +155,7 @@ impl Gateway {
         let stored = self
             .commit(move |w| {
                 // The bridges to the scopes that it names.
-                if gates::owed(w.tx)? != obligations {
+                if gates::obligations(w.tx)? != obligations {
                     return Err(Error::Overtaken);
                 }
                 let mut grant = grant;
@@ -170,7 +170,7 @@ impl Gateway {
                 receipt.output_hash = Some(signed.hash());
                 w.receipt(&chain_of(&signed.grant().granter.scope), receipt)?;
                 let signer = *w.keys.current().public().as_bytes();
-                w.put_grant(Shelved::new(Arc::new(signed.clone()), false, Some(idx)), signer)?;
+                w.put_grant(GrantEntry::new(Arc::new(signed.clone()), false, Some(idx)), signer)?;
                 Ok(signed)
             })
             .await?;
@@ -203,7 +203,7 @@ impl Gateway {
             warnings: Vec::new(),
         };
         for item in view.items().iter().rev() {
-            let Some(head) = self.catalog.get(item.id()) else { continue };
+            let Some(head) = self.heads.get(item.id()) else { continue };
             *preview.kinds.entry(head.kind.as_str().to_owned()).or_default() += 1;
             let visible = item.visible()?;
             let hidden = hidden_places(&self.owner_item(&head)?, &visible);
@@ -223,7 +223,7 @@ impl Gateway {
     ///
     /// # Errors
     /// [`Error::Member`]: what failed, and how to issue the grant all the same.
-    pub async fn meet(&self, grantee: &Did) -> Result<(), Error> {
+    pub async fn resolve_grantee(&self, grantee: &Did) -> Result<(), Error> {
         check_method(grantee)?;
         let met = self.document(grantee).await;
         met.map(drop).map_err(|e| {
@@ -275,7 +275,7 @@ impl Gateway {
     /// # Errors
     /// [`Error::NotFound`]; [`Error::Conflict`] when it was taken back before.
     pub async fn revoke(self: &Arc<Self>, id: GrantId) -> Result<GrantInfo, Error> {
-        let found = self.shelf.by_id(id);
+        let found = self.grant_book.by_id(id);
         if found.is_empty() {
             return Err(Error::NotFound);
         }
@@ -283,7 +283,7 @@ impl Gateway {
         self.commit(move |w| {
             w.tx.use_reserve();
             let mut taken_back = 0;
-            for Shelved { record, key, .. } in found {
+            for GrantEntry { record, key, .. } in found {
                 if w.tx.contains(REVOKED, key.bytes())? {
                     continue;
                 }
@@ -297,7 +297,7 @@ impl Gateway {
                 w.tx.put(REVOKED, key.bytes(), &encode(&w.now)?)?;
                 w.ended.grants.push(key.id());
                 let (now, gateway) = (w.now, gateway.clone());
-                w.tx.on_commit(move || gateway.shelf.revoke(key, now));
+                w.tx.on_commit(move || gateway.grant_book.revoke(key, now));
             }
             if taken_back == 0 {
                 return Err(Error::Conflict("the grant was revoked before"));
@@ -314,16 +314,16 @@ impl Gateway {
     /// # Errors
     /// [`Error::NotFound`].
     pub fn grant_info(&self, id: GrantId) -> Result<GrantInfo, Error> {
-        self.shelf.by_id(id).first().map(|shelved| self.info(shelved)).ok_or(Error::NotFound)
+        self.grant_book.by_id(id).first().map(|shelved| self.info(shelved)).ok_or(Error::NotFound)
     }
 
     /// Every grant, newest first.
     #[must_use]
     pub fn grant_list(&self) -> Vec<GrantInfo> {
-        self.shelf.all().iter().rev().map(|shelved| self.info(shelved)).collect()
+        self.grant_book.all().iter().rev().map(|shelved| self.info(shelved)).collect()
     }
 
-    fn info(&self, shelved: &Shelved) -> GrantInfo {
+    fn info(&self, shelved: &GrantEntry) -> GrantInfo {
         let record = &shelved.record;
         GrantInfo {
             grant: record.grant.document().clone(),
@@ -337,7 +337,7 @@ impl Gateway {
 
     /// Where a grant stands, with everything that it was made from.
     pub(crate) fn state(&self, record: &GrantRecord) -> GrantState {
-        match live(record, &self.shelf, self.keys().document(), self.clock.now()) {
+        match live(record, &self.grant_book, self.keys().document(), self.clock.now()) {
             Ok(_) => GrantState::Active,
             Err(Refused::Inactive(state) | Refused::Ancestor(state)) => state,
             Err(_) => GrantState::Revoked,
@@ -352,18 +352,18 @@ impl Gateway {
         self.clock.believe()?;
         let address = format!("{}/{id}", self.url(path::GRANT));
         let unverified = UnverifiedProof::parse(proof).map_err(|_| Error::NotFound)?;
-        let found = self.shelf.by_id(id);
+        let found = self.grant_book.by_id(id);
         // Nothing is fetched for a stranger: only for one who says what the grantee would say.
         let asked_at = self.clock.now();
-        let theirs = |shelved: &Shelved| {
+        let theirs = |shelved: &GrantEntry| {
             let grant = &shelved.record.grant;
             unverified.plausible(&grant.grant().grantee, &address, grant.hash(), asked_at).is_ok()
         };
-        let found: Vec<Shelved> = found.into_iter().filter(theirs).collect();
+        let found: Vec<GrantEntry> = found.into_iter().filter(theirs).collect();
         let grantee = &found.first().ok_or(Error::NotFound)?.record.grant.grant().grantee;
         let grantee = self.document(grantee).await.map_err(|_| Error::NotFound)?;
         let now = self.clock.now();
-        for Shelved { record, .. } in &found {
+        for GrantEntry { record, .. } in &found {
             if let Ok(proof) = unverified.verify(&grantee, &address, record.grant.hash(), now) {
                 self.use_proof(proof.replay_key).await.map_err(|error| match error {
                     // No room for the proof: what is said of the grant must not depend on it.
@@ -371,7 +371,7 @@ impl Gateway {
                     _ => Error::NotFound,
                 })?;
                 // What was found before the document was fetched may have been taken back since.
-                let record = self.shelf.by_hash(record.grant.hash()).ok_or(Error::NotFound)?;
+                let record = self.grant_book.by_hash(record.grant.hash()).ok_or(Error::NotFound)?;
                 return Ok(self.state(&record));
             }
         }
@@ -380,7 +380,7 @@ impl Gateway {
 
     /// Remembers a proof, in memory and in the store.
     pub(crate) async fn use_proof(self: &Arc<Self>, key: [u8; 32]) -> Result<(), Error> {
-        if !self.proofs.first_use(key, self.clock.now()) {
+        if !self.used_proofs.first_use(key, self.clock.now()) {
             return Err(ProofError::Replayed.into());
         }
         self.remember_proof(key).await
@@ -389,7 +389,7 @@ impl Gateway {
     /// The same for the owner, who reads and erases on a full disk, too: from the reserve, and in memory alone when even that
     /// is used up.
     pub(crate) async fn use_owner_proof(self: &Arc<Self>, key: [u8; 32]) -> Result<(), Error> {
-        if !self.proofs.first_use(key, self.clock.now()) {
+        if !self.used_proofs.first_use(key, self.clock.now()) {
             return Err(ProofError::Replayed.into());
         }
         let kept = self.remember_owner_proof(key).await;
@@ -433,7 +433,7 @@ impl Gateway {
             let signer = child.kid()?;
             let child = delegate(&parent, child, &delegator, &self.config.limits(), self.clock.now())?;
             let signer = *delegator.key(&signer).ok_or(Error::NotFound)?.public().as_bytes();
-            let child = Shelved::new(Arc::new(child), true, None);
+            let child = GrantEntry::new(Arc::new(child), true, None);
             delegated.push((child.clone(), signer));
             chain.insert(0, child);
         }
@@ -465,28 +465,28 @@ impl Gateway {
         &self,
         grant: Value,
         above: Vec<Value>,
-    ) -> Result<(Vec<Shelved>, Vec<UnverifiedGrant>), Error> {
+    ) -> Result<(Vec<GrantEntry>, Vec<UnverifiedGrant>), Error> {
         if above.len() >= MAX_CHAIN {
             return Err(Error::Member("chain", format!("at most {} grants", MAX_CHAIN - 1)));
         }
         let hash = Hash::of_canonical(&grant)?;
-        let mut known = self.shelf.chain(hash);
+        let mut known = self.grant_book.chain(hash);
         let mut unknown = Vec::new();
         if !known.is_empty() {
             return Ok((known, unknown));
         }
         for document in above.into_iter().chain([grant]) {
-            let chain = self.shelf.chain(Hash::of_canonical(&document)?);
+            let chain = self.grant_book.chain(Hash::of_canonical(&document)?);
             if !chain.is_empty() {
                 known = chain;
                 unknown.clear();
                 continue;
             }
             let child = UnverifiedGrant::parse(document)?;
-            // A grant without parent that is not on the shelf was never issued here, whatever its signature says.
+            // A grant without parent that is not in the grant book was never issued here, whatever its signature says.
             let parent = child.unverified().parent.ok_or_else(unknown_grant)?;
             if known.is_empty() && unknown.is_empty() {
-                known = self.shelf.chain(parent);
+                known = self.grant_book.chain(parent);
             }
             unknown.push(child);
         }
@@ -497,8 +497,8 @@ impl Gateway {
     /// judged again. How many were new comes along.
     async fn exchange_once(
         self: &Arc<Self>,
-        chain: Vec<Shelved>,
-        delegated: Vec<(Shelved, [u8; 32])>,
+        chain: Vec<GrantEntry>,
+        delegated: Vec<(GrantEntry, [u8; 32])>,
         jkt: String,
     ) -> Result<(ExchangeResponse, u64), Error> {
         let gateway = self.clone();
@@ -576,7 +576,7 @@ impl Gateway {
     /// [`Error::Signed`]; none in practice.
     pub fn status_list(&self) -> Result<String, Error> {
         self.clock.believe()?;
-        let all = self.shelf.all();
+        let all = self.grant_book.all();
         let revoked = all
             .iter()
             .filter(|shelved| self.state(&shelved.record) == GrantState::Revoked)
@@ -592,7 +592,7 @@ impl Gateway {
     /// [`Error::Store`], [`Error::Corrupt`].
     pub(crate) async fn count_grants(self: &Arc<Self>) -> Result<(), Error> {
         let mut uncounted = Vec::new();
-        for shelved in self.shelf.all() {
+        for shelved in self.grant_book.all() {
             if self.store.get(USAGE, shelved.key.bytes())?.is_none() {
                 uncounted.push(shelved);
             }
@@ -611,7 +611,7 @@ impl Gateway {
                 }
             }
             for shelved in &uncounted {
-                let chain = gateway.shelf.chain(shelved.record.grant.hash());
+                let chain = gateway.grant_book.chain(shelved.record.grant.hash());
                 for above in chain.iter().skip(1) {
                     let mut usage = w.usage(above.key)?;
                     usage.below += 1;
@@ -632,13 +632,13 @@ impl Gateway {
             Ok(())
         })
         .await?;
-        self.shelf.reload(&self.store)
+        self.grant_book.reload(&self.store)
     }
 }
 
 impl Writing<'_, '_> {
-    /// Stores a grant that is new, and puts it on the shelf once it is durable.
-    fn put_grant(&mut self, shelved: Shelved, signer: [u8; 32]) -> Result<(), Error> {
+    /// Stores a grant that is new, and puts it in the grant book once it is durable.
+    fn put_grant(&mut self, shelved: GrantEntry, signer: [u8; 32]) -> Result<(), Error> {
         let key = shelved.key;
         let stored = StoredGrant::new(&shelved.record.grant, signer, shelved.delegated, self.now);
         self.tx.put(GRANTS, key.bytes(), &encode(&stored)?)?;
@@ -647,7 +647,7 @@ impl Writing<'_, '_> {
             self.tx.put(PLACES, &place.to_be_bytes(), key.bytes())?;
         }
         let gateway = self.gateway.clone();
-        self.tx.on_commit(move || gateway.shelf.put(shelved));
+        self.tx.on_commit(move || gateway.grant_book.put(shelved));
         Ok(())
     }
 
@@ -655,9 +655,9 @@ impl Writing<'_, '_> {
     /// counted under each. Its place in the status list; `None` when it was accepted before.
     fn accept(
         &mut self,
-        mut child: Shelved,
+        mut child: GrantEntry,
         signer: [u8; 32],
-        above: Vec<Shelved>,
+        above: Vec<GrantEntry>,
     ) -> Result<Option<u32>, Error> {
         let grant = child.record.grant.clone();
         if let Some(stored) = self.tx.get(GRANTS, child.key.bytes())? {
@@ -754,7 +754,7 @@ pub(crate) const fn rule(refused: &Refused) -> &'static str {
 }
 
 /// `turns`: whether the view has a turn of a conversation.
-fn warnings(grant: &Grant, seen: &Seen, own_agent: bool, turns: bool) -> Vec<String> {
+fn warnings(grant: &Grant, seen: &BuiltView, own_agent: bool, turns: bool) -> Vec<String> {
     let mut warnings = Vec::new();
     let mut warn = |text: &str| warnings.push(text.to_owned());
     if seen.view.items().is_empty() && seen.report.withheld == 0 {

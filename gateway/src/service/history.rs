@@ -1,10 +1,10 @@
 //! An item's history for its owner: each version with what it changed, and to whom which version was shown.
 
 use crate::error::Error;
-use crate::gateway::Gateway;
 use crate::service::items::whole;
 use crate::service::who::{MAX_RECEIPTS, Times};
-use crate::{tables, views};
+use crate::state::gateway::Gateway;
+use crate::state::{schema, views};
 use oap_identity::{Did, ItemId};
 use oap_memory::chain::Link;
 use oap_memory::record::Status;
@@ -44,7 +44,7 @@ impl Gateway {
             event["version"] = json!(version);
             events.push(event);
         }
-        let status = self.catalog.get(item).map_or(Status::Erased, |head| head.status);
+        let status = self.heads.get(item).map_or(Status::Erased, |head| head.status);
         let (disclosed, complete) = self.disclosures(item, &links)?;
         Ok(json!({
             "item_id": item, "status": status, "events": events, "disclosed": disclosed, "complete": complete,
@@ -53,7 +53,7 @@ impl Gateway {
 
     /// What a version said; `None` where it is not kept.
     fn version_said(&self, item: ItemId, seq: u32) -> Result<Option<Map<String, Value>>, Error> {
-        match tables::version(&self.store, item, seq) {
+        match schema::version(&self.store, item, seq) {
             Ok(committed) => Ok(Some(whole(&committed)?)),
             Err(Error::NotFound | Error::Store(StoreError::Erased)) => Ok(None),
             Err(error) => Err(error),
@@ -68,7 +68,7 @@ impl Gateway {
             .map(|link| (link.commitment.to_string(), link.seq.saturating_add(1)))
             .collect();
         let grantees: BTreeSet<Did> = self
-            .shelf
+            .grant_book
             .all()
             .iter()
             .filter(|shelved| shelved.has_disclosed(item))

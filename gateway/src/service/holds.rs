@@ -3,10 +3,10 @@
 //! A held item whose deletion is asked for is in no view from then on, and is erased when its hold ends.
 
 use crate::error::Error;
-use crate::gateway::Gateway;
-use crate::ledger::{Writing, chain_of};
 use crate::service::doomed::sources_last;
-use crate::tables::{self, HEADS, HOLDS, decode, encode};
+use crate::state::commits::{Writing, chain_of};
+use crate::state::gateway::Gateway;
+use crate::state::schema::{self, HEADS, HOLDS, decode, encode};
 use oap_identity::{ItemId, Timestamp};
 use oap_memory::chain::Event;
 use oap_memory::receipt::ReceiptType;
@@ -96,7 +96,7 @@ impl Gateway {
                 return Err(Error::Member("until", "must be later than now".into()));
             }
             for item in &request.items {
-                let (_, head) = tables::head(w.tx, *item)?;
+                let (_, head) = schema::head(w.tx, *item)?;
                 let before = w.hold_of(*item)?;
                 let hold = Hold {
                     reason: request.reason,
@@ -206,7 +206,7 @@ impl Writing<'_, '_> {
         let Some(mut hold) = self.hold_of(item)? else { return Ok(()) };
         hold.erase_after = true;
         self.tx.put(HOLDS, &item.to_bytes(), &encode(&hold)?)?;
-        let (slot, mut head) = tables::head(self.tx, item)?;
+        let (slot, mut head) = schema::head(self.tx, item)?;
         if head.status == Status::Current {
             head.status = Status::Retracted;
             head.ended_at = Some(self.now);

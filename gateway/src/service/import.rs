@@ -3,14 +3,14 @@
 //! An import is hostile ground: every item is verified on its own, what is wrong is refused with its reason, and the
 //! rest of the chunk goes in with one transaction. Importing again changes nothing.
 
-use crate::catalog::Contacts;
 use crate::error::Error;
-use crate::gateway::{Gateway, blocking};
-use crate::ledger::{Writing, chain_of, until_it_holds};
 use crate::service::items::{Prepared, merge, whole};
 use crate::service::lists::{Edits, Row};
 use crate::service::sources::{Said, Tag};
-use crate::tables::{self, FOREIGN_RECEIPTS, FORMER, LINKS, TOMBSTONES, encode, entry};
+use crate::state::commits::{Writing, chain_of, until_it_holds};
+use crate::state::gateway::{Gateway, blocking};
+use crate::state::heads::Contacts;
+use crate::state::schema::{self, FOREIGN_RECEIPTS, FORMER, LINKS, TOMBSTONES, encode, entry};
 use oap_identity::json::{self, JsonError, canonical};
 use oap_identity::time::MAX_SKEW;
 use oap_identity::{BundleId, Did, DidDocument, Hash, ItemId, Timestamp};
@@ -333,7 +333,7 @@ impl Gateway {
                     }
                     if others {
                         // What a former house's keys signed may count no more.
-                        w.owe()?;
+                        w.obligations_changed()?;
                     }
                 }
                 Ok(fates)
@@ -387,7 +387,7 @@ impl Gateway {
                 .map(|link| canonical(link).map_err(|e| e.to_string()))
                 .collect::<Result<_, _>>()?,
             capture_receipt: canonical(capture).map_err(|e| e.to_string())?,
-            receipt_key: tables::receipt_id(verified.capture.receipt_id),
+            receipt_key: schema::receipt_id(verified.capture.receipt_id),
             links,
             current,
             superseded,
@@ -532,7 +532,7 @@ impl Gateway {
             Edits::default()
         };
         let words: Vec<String> = looked.iter().flatten().flat_map(|record| record.body.people()).collect();
-        let contacts = self.catalog.people_and(&words);
+        let contacts = self.heads.people_and(&words);
         let mut prepared = Vec::with_capacity(looked.len());
         for (place, record) in looked.into_iter().enumerate() {
             prepared.push(match record {
@@ -658,7 +658,7 @@ impl Writing<'_, '_> {
             if self.is_held(item)? {
                 return Ok(Fate::Refused("it is under a hold here; end the hold first".into()));
             }
-            let (head_slot, head) = tables::head(self.tx, item)?;
+            let (head_slot, head) = schema::head(self.tx, item)?;
             let commitment = held[held.len() - 1].commitment;
             if arrived.current.commitment() == commitment
                 || held.iter().any(|l| l.commitment == arrived.current.commitment())
@@ -690,7 +690,7 @@ impl Writing<'_, '_> {
         let mut head = arrived.head;
         for (seq, version) in arrived.superseded.iter().filter(|(seq, _)| *seq != head.version_seq) {
             let slot = self.tx.new_slot()?;
-            self.tx.put_in(slot, tables::VERSIONS, &entry(item, *seq), &encode(version)?)?;
+            self.tx.put_in(slot, schema::VERSIONS, &entry(item, *seq), &encode(version)?)?;
         }
         self.contacts_changed |= !head.people.is_empty() || !held.is_empty();
         let last = arrived.links.last().ok_or(Error::NotFound)?;

@@ -1,9 +1,9 @@
 //! Incident reports (OAP-CORE 22.2): what the owner publishes when something went wrong.
 
 use crate::error::Error;
-use crate::gateway::Gateway;
-use crate::ledger::ANONYMOUS;
-use crate::tables::INCIDENTS;
+use crate::state::commits::ANONYMOUS;
+use crate::state::gateway::Gateway;
+use crate::state::schema::INCIDENTS;
 use oap_identity::ids::IncidentId;
 use oap_identity::{Did, Hash, Timestamp};
 use oap_memory::receipt::ReceiptType;

@@ -2,12 +2,12 @@
 //!
 //! One transaction per user-visible fact: item, link, receipt and indexes are there together or not at all.
 
-use crate::catalog::Contacts;
 use crate::error::Error;
-use crate::gateway::{Gateway, blocking};
-use crate::ledger::{Draft, Writing, chain_of, until_it_holds};
-use crate::tables::{self, HEADS, LINKS, PEOPLE, TOMBSTONES, VERSIONS, encode, entry};
-use crate::views;
+use crate::state::commits::{Draft, Writing, chain_of, until_it_holds};
+use crate::state::gateway::{Gateway, blocking};
+use crate::state::heads::Contacts;
+use crate::state::schema::{self, HEADS, LINKS, PEOPLE, TOMBSTONES, VERSIONS, encode, entry};
+use crate::state::views;
 use oap_identity::json::canonical;
 use oap_identity::{Hash, ItemId, ReceiptId, Timestamp};
 use oap_memory::TrustLevel;
@@ -72,7 +72,7 @@ impl Gateway {
         let prepared = blocking(move || {
             // Contacts of the same write are people of its texts already.
             let words: Vec<String> = bodies.iter().flat_map(Body::people).collect();
-            let contacts = gateway.catalog.people_and(&words);
+            let contacts = gateway.heads.people_and(&words);
             let now = gateway.clock.now();
             let prepare = |body: &Body| gateway.prepare_capture(body.clone(), &contacts, now);
             bodies.iter().map(prepare).collect::<Result<Vec<_>, _>>()
@@ -157,7 +157,7 @@ impl Gateway {
     /// What an item says, and whether its text would be cut in another way today.
     pub(crate) fn cut_anew(&self, before: &InForce) -> Result<(Body, bool), Error> {
         let body = self.body_of(&before.committed, self.clock.now())?;
-        let cut = segments(body.text.as_deref().unwrap_or_default(), &self.catalog.people().people);
+        let cut = segments(body.text.as_deref().unwrap_or_default(), &self.heads.people().people);
         let changes = !before.committed.is_cut_as(&cut)?;
         Ok((body, changes))
     }
@@ -177,7 +177,7 @@ impl Gateway {
             if before.head.status != Status::Current {
                 return Err(Error::Conflict("the item is not current; restore it first"));
             }
-            let contacts = gateway.catalog.people();
+            let contacts = gateway.heads.people();
             let body = change(&gateway, &before)?;
             let Some(body) = body else { return Ok(None) };
             let now = gateway.clock.now();
@@ -202,13 +202,13 @@ impl Gateway {
             Err(StoreError::Erased) => Err(Error::NotFound),
             value => value?.ok_or(Error::NotFound),
         };
-        let head: Head = tables::decode(&found(self.store.get(HEADS, &item.to_bytes()))?)?;
+        let head: Head = schema::decode(&found(self.store.get(HEADS, &item.to_bytes()))?)?;
         let version = found(self.store.get(VERSIONS, &entry(item, head.version_seq)))?;
         let link = |seq| {
             Ok::<Link, Error>(serde_json::from_slice(&found(self.store.get(LINKS, &entry(item, seq)))?)?)
         };
         Ok(InForce {
-            committed: tables::decode(&version)?,
+            committed: schema::decode(&version)?,
             last: link(head.seq)?,
             capture: link(0)?.receipt,
             head,
@@ -232,12 +232,12 @@ impl Gateway {
         if chain.is_empty() {
             return Err(Error::NotFound);
         }
-        let Some(head) = self.catalog.get(item) else {
+        let Some(head) = self.heads.get(item) else {
             return Ok(json!({"item": {"item_id": item, "status": Status::Erased}, "chain": chain}));
         };
         let mut versions = Vec::new();
         for (seq, _) in &head.replaced {
-            if let Ok(committed) = tables::version(&self.store, item, *seq) {
+            if let Ok(committed) = schema::version(&self.store, item, *seq) {
                 let mut version = whole(&committed)?;
                 version.insert("status".into(), json!(Status::Superseded));
                 versions.push(Value::Object(version));
@@ -256,10 +256,10 @@ impl Gateway {
     /// # Errors
     /// [`Error::NotFound`] for an item that is not there, [`Error::Limit`] for an unknown profile.
     pub fn explain(&self, item: ItemId, wanted: &ExplainQuery) -> Result<Value, Error> {
-        let head = self.catalog.get(item).ok_or(Error::NotFound)?;
+        let head = self.heads.get(item).ok_or(Error::NotFound)?;
         let unknown = || oap_grants::limits::LimitError::UnknownProfile(wanted.profile.clone());
         let profile = self.profile(&wanted.profile).ok_or_else(unknown)?;
-        let committed = tables::version(&self.store, item, head.version_seq)?;
+        let committed = schema::version(&self.store, item, head.version_seq)?;
         let shown = project(&committed, profile, wanted.level, false)?;
         Ok(json!({
             "item_id": item, "profile": profile.name(), "level": wanted.level,
@@ -272,7 +272,7 @@ impl Gateway {
     /// # Errors
     /// [`Error::NotFound`], [`Error::Corrupt`].
     pub fn owner_item(&self, head: &Head) -> Result<Value, Error> {
-        let committed = tables::version(&self.store, head.item_id, head.version_seq)?;
+        let committed = schema::version(&self.store, head.item_id, head.version_seq)?;
         let mut item = whole(&committed)?;
         item.insert("status".into(), json!(head.status));
         item.insert("version".into(), json!(head.version_seq + 1));
@@ -285,7 +285,7 @@ impl Gateway {
     /// [`Error::Store`], [`Error::Corrupt`].
     pub fn list(&self, wanted: &ListQuery) -> Result<(Vec<Value>, Option<ItemId>), Error> {
         let limit = wanted.limit.unwrap_or(50).clamp(1, 1000);
-        let mut heads = self.catalog.all();
+        let mut heads = self.heads.all();
         heads.retain(|head| wanted.admits(head));
         heads.reverse();
         let next = heads.get(limit - 1).map(|head| head.item_id).filter(|_| heads.len() > limit);
@@ -461,18 +461,18 @@ pub(crate) fn merge(current: &Map<String, Value>, changes: &Value) -> Result<Val
 impl Writing<'_, '_> {
     /// That a version can be stored as it was prepared: with the keys in use, and cut with the contacts of now.
     fn still_prepared(&self, prepared: &Prepared) -> Result<(), Error> {
-        let contacts: u64 = self.tx.get(PEOPLE, &[])?.map_or(Ok(0), |count| tables::decode(&count))?;
+        let contacts: u64 = self.tx.get(PEOPLE, &[])?.map_or(Ok(0), |count| schema::decode(&count))?;
         let holds =
             prepared.committed.is_signed_by(self.keys.current().kid()) && prepared.contacts == contacts;
         if holds { Ok(()) } else { Err(Error::Overtaken) }
     }
 
-    /// Counts a change of the owner's contacts, and has the catalog take them over.
+    /// Counts a change of the owner's contacts, and has the heads take them over.
     pub(crate) fn count_contacts(&mut self) -> Result<(), Error> {
-        let count: u64 = self.tx.get(PEOPLE, &[])?.map_or(Ok(0), |count| tables::decode(&count))?;
+        let count: u64 = self.tx.get(PEOPLE, &[])?.map_or(Ok(0), |count| schema::decode(&count))?;
         self.tx.put(PEOPLE, &[], &encode(&(count + 1))?)?;
         let gateway = self.gateway.clone();
-        self.tx.on_commit(move || gateway.catalog.meet(count + 1));
+        self.tx.on_commit(move || gateway.heads.contacts_changed(count + 1));
         Ok(())
     }
 
@@ -493,7 +493,7 @@ impl Writing<'_, '_> {
     /// # Errors
     /// [`Error::NotFound`] when it was erased; [`Error::Overtaken`].
     pub(crate) fn store_version(&mut self, prepared: Prepared, event: Event) -> Result<Written, Error> {
-        let (_, mut head) = tables::head(self.tx, prepared.link.item_id)?;
+        let (_, mut head) = schema::head(self.tx, prepared.link.item_id)?;
         if head.seq + 1 != prepared.link.seq || event != prepared.link.event {
             return Err(Error::Overtaken);
         }
@@ -522,11 +522,11 @@ impl Writing<'_, '_> {
 
     /// Stores head and version under a fresh key.
     pub(crate) fn put_version(&mut self, head: Head, committed: &Committed) -> Result<(), Error> {
-        let said = self.tx.get(tables::SAID, &head.item_id.to_bytes())?;
+        let said = self.tx.get(schema::SAID, &head.item_id.to_bytes())?;
         let slot = self.tx.new_slot()?;
         self.tx.put_in(slot, VERSIONS, &entry(head.item_id, head.version_seq), &encode(committed)?)?;
         if let Some(said) = said {
-            self.tx.put_in(slot, tables::SAID, &head.item_id.to_bytes(), &said)?;
+            self.tx.put_in(slot, schema::SAID, &head.item_id.to_bytes(), &said)?;
         }
         self.tx.put_in(slot, HEADS, &head.item_id.to_bytes(), &encode(&head)?)?;
         self.announce(head.item_id, Some(Arc::new(head)));
@@ -538,7 +538,7 @@ impl Writing<'_, '_> {
     /// # Errors
     /// [`Error::NotFound`]; [`Error::Conflict`] when the item is not in a state for it.
     pub(crate) fn mark(&mut self, item: ItemId, event: Event) -> Result<Written, Error> {
-        let (slot, mut head) = tables::head(self.tx, item)?;
+        let (slot, mut head) = schema::head(self.tx, item)?;
         match (event, head.status) {
             (Event::Retract, Status::Current) => {
                 head.status = Status::Retracted;
@@ -649,7 +649,7 @@ impl Writing<'_, '_> {
     /// Destroys an item's content: every key of it, and everything but its links.
     pub(crate) fn erase(&mut self, item: ItemId, event: Event) -> Result<Written, Error> {
         self.tx.use_reserve();
-        let (slot, mut head) = tables::head(self.tx, item)?;
+        let (slot, mut head) = schema::head(self.tx, item)?;
         let last = self.last_link(&head)?;
         let versions: Vec<u32> =
             head.replaced.iter().map(|(seq, _)| *seq).chain([head.version_seq]).collect();
@@ -661,7 +661,7 @@ impl Writing<'_, '_> {
         self.tx.wipe(slot);
         self.tx.delete(HEADS, &item.to_bytes());
         self.tx.put(TOMBSTONES, &item.to_bytes(), &encode(&(head.seq, self.now))?)?;
-        self.tx.delete(tables::HOLDS, &item.to_bytes());
+        self.tx.delete(schema::HOLDS, &item.to_bytes());
         self.ended.items.push(item);
         self.contacts_changed |= !head.people.is_empty();
         self.announce(item, None);
@@ -682,7 +682,7 @@ impl Writing<'_, '_> {
     pub(crate) fn announce(&mut self, item: ItemId, head: Option<Arc<Head>>) {
         let (gateway, now) = (self.gateway.clone(), self.now);
         self.tx.on_commit(move || {
-            let before = gateway.catalog.set(item, head.clone());
+            let before = gateway.heads.set(item, head.clone());
             gateway.views.changed(item, before, head, now);
         });
     }

@@ -1,11 +1,11 @@
 //! Keys: rotated, revoked (protocol section 2).
 
 use crate::error::Error;
-use crate::gateway::Gateway;
-use crate::keyring::{KeyInfo, Keyring};
-use crate::ledger::{ANONYMOUS, Chain, Writing};
 use crate::service::owner::act_under;
-use crate::tables::{CHAINS, KEYS, decode};
+use crate::state::commits::{ANONYMOUS, Chain, Writing};
+use crate::state::gateway::Gateway;
+use crate::state::keyring::{KeyInfo, Keyring};
+use crate::state::schema::{CHAINS, KEYS, decode};
 use oap_identity::Timestamp;
 use oap_memory::receipt::ReceiptType;
 use std::sync::Arc;
@@ -76,7 +76,7 @@ impl Writing<'_, '_> {
         draft.rules = vec!["principal".to_owned()];
         self.tx.put(KEYS, &[], keys.encoded())?;
         // Bridges and items are judged by the keys: no answer from a view of before leaves.
-        self.owe()?;
+        self.obligations_changed()?;
         let list = keys.list();
         self.ended.keys = true;
         self.keys = Arc::new(keys);

@@ -5,13 +5,13 @@
 //! [`align`](super::align) tells which.
 
 use crate::error::Error;
-use crate::gateway::Gateway;
-use crate::ledger::Writing;
 use crate::service::align::{self, Incoming};
 use crate::service::import::Looked;
 use crate::service::items::whole;
 use crate::service::sources::{Said, Tag};
-use crate::tables::{LISTS, decode, encode};
+use crate::state::commits::Writing;
+use crate::state::gateway::Gateway;
+use crate::state::schema::{LISTS, decode, encode};
 use oap_identity::ItemId;
 use oap_memory::record::Status;
 use std::collections::{BTreeMap, BTreeSet};
@@ -54,7 +54,7 @@ impl Gateway {
                 continue;
             }
             let current =
-                |item: ItemId| self.catalog.get(item).is_some_and(|head| head.status == Status::Current);
+                |item: ItemId| self.heads.get(item).is_some_and(|head| head.status == Status::Current);
             let listed: Vec<(ItemId, bool)> =
                 former.into_iter().map(|item| (item, current(item) && !taken.contains(&item))).collect();
             let incoming: Vec<Incoming> = places

@@ -10,13 +10,13 @@
 //! The artefacts: the projected text with spans hidden (*detector output*), the index that queries are matched
 //! with, and the embeddings where a model is set up. This gateway makes no summaries.
 
-use crate::config::Config;
 use crate::embedding::Embeddings;
 use crate::error::Error;
-use crate::gateway::{Gateway, Parts};
-use crate::keyring::StoredKeys;
-use crate::ledger::chain_of;
-use crate::tables::MEMORIZATION;
+use crate::state::commits::chain_of;
+use crate::state::gateway::{Gateway, Parts};
+use crate::state::keyring::StoredKeys;
+use crate::state::schema::MEMORIZATION;
+use crate::system::config::Config;
 use oap_grants::{Grant, LawfulBasis, Operation};
 use oap_identity::{GrantId, Hash, Random, ScopedDid, random};
 use oap_memory::answer::answer;
@@ -212,7 +212,7 @@ impl Gateway {
 
     /// The item with a label.
     fn catalog_item(&self, label: &str) -> Result<oap_identity::ItemId, Error> {
-        let heads = self.catalog.all();
+        let heads = self.heads.all();
         let head = heads.iter().find(|head| head.labels.iter().any(|l| l == label));
         head.map(|head| head.item_id).ok_or(Error::NotFound)
     }

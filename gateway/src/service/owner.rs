@@ -4,8 +4,8 @@
 //! every token.
 
 use crate::error::Error;
-use crate::gateway::Gateway;
-use crate::keyring::Keyring;
+use crate::state::gateway::Gateway;
+use crate::state::keyring::Keyring;
 use oap_grants::dpop::{self, Request};
 use oap_grants::token::Confirmation;
 use oap_grants::verify::Presented;

@@ -3,8 +3,8 @@
 //! An id begins with its time: ten characters for the millisecond, then sixteen random ones. Items of one write share the first ten.
 
 use crate::error::Error;
-use crate::gateway::Gateway;
-use crate::tables::TOMBSTONES;
+use crate::state::gateway::Gateway;
+use crate::state::schema::TOMBSTONES;
 use oap_identity::ItemId;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -95,7 +95,7 @@ impl Gateway {
             let prefix: ItemPrefix = given.parse().map_err(|fix| Error::Member("ids", fix))?;
             let mut found = Vec::new();
             if !wanted.erased {
-                found = self.catalog.between(prefix.first, prefix.last, MAX_CANDIDATES + 1);
+                found = self.heads.between(prefix.first, prefix.last, MAX_CANDIDATES + 1);
             }
             if found.is_empty() {
                 found = self.erased_between(&prefix)?;

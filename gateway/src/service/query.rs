@@ -2,16 +2,16 @@
 //! answer, answer to durable receipt, receipt to bytes. Each step takes what the step before made.
 
 use crate::error::Error;
-use crate::gateway::Gateway;
-use crate::keyring::Keyring;
-use crate::ledger::{Draft, Stored, Writing, chain_of, until_it_holds};
-use crate::proofs::REMEMBERED;
-use crate::refusals::Counted;
 use crate::service::budget;
 use crate::service::gates::{self, Decided};
 use crate::service::grants::facts;
-use crate::tables::{LINKS, PROOFS, encode, entry};
-use crate::views::Seen;
+use crate::state::commits::{Draft, Stored, Writing, chain_of, until_it_holds};
+use crate::state::gateway::Gateway;
+use crate::state::keyring::Keyring;
+use crate::state::refusals::Counted;
+use crate::state::replay::REMEMBERED;
+use crate::state::schema::{LINKS, PROOFS, encode, entry};
+use crate::state::views::BuiltView;
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use chacha20poly1305::aead::{Aead, KeyInit, Payload};
 use chacha20poly1305::{XChaCha20Poly1305, XNonce};
@@ -29,7 +29,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// What an answer rests on: read again in the transaction that records it.
 pub(crate) struct Basis {
-    seen: Arc<Seen>,
+    seen: Arc<BuiltView>,
     /// The items that it shows, each with the last link of its chain.
     items: Vec<(ItemId, u32)>,
     /// What the grantee does.
@@ -39,7 +39,7 @@ pub(crate) struct Basis {
 impl Basis {
     /// Of an answer from a view.
     pub(crate) fn new<'v>(
-        seen: &Arc<Seen>,
+        seen: &Arc<BuiltView>,
         items: impl Iterator<Item = &'v ViewItem>,
         operation: Operation,
     ) -> Self {
@@ -110,12 +110,12 @@ impl Gateway {
         let keys = self.keys();
         let now = self.clock.now();
         let authenticated = authenticate(presented, keys.document(), &self.origin, &noting, now)?;
-        let first = self.shelf.first(authenticated.grant_hash());
+        let first = self.grant_book.first(authenticated.grant_hash());
         if !self.refusals.has_room(Counted::Failed, first, now) {
             return Err(Error::RateLimited);
         }
         let proof = noting.0.into_inner().unwrap_or_else(PoisonError::into_inner);
-        if proof.is_some_and(|key| !self.proofs.first_use(key, now)) {
+        if proof.is_some_and(|key| !self.used_proofs.first_use(key, now)) {
             return Err(Unauthenticated::Dpop(DpopError::Replayed).into());
         }
         Ok(Caller { authenticated, first, proof })
@@ -133,7 +133,7 @@ impl Gateway {
     ) -> Result<VerifiedGrant, Error> {
         self.clock.believe()?;
         let (keys, now) = (self.keys(), self.clock.now());
-        match verify(&caller.authenticated, operation, &self.shelf, keys.document(), now) {
+        match verify(&caller.authenticated, operation, &self.grant_book, keys.document(), now) {
             Ok(grant) => Ok(grant),
             Err(refused) => Err(self.refuse_caller(caller, action, refused).await?),
         }
@@ -162,7 +162,7 @@ impl Gateway {
         if refused == Refused::Token {
             return Ok(Unauthenticated::Token(TokenError::Expired).into());
         }
-        match self.shelf.by_hash(caller.authenticated.grant_hash()) {
+        match self.grant_book.by_hash(caller.authenticated.grant_hash()) {
             Some(record) => self.refuse(&record, caller.first, action, refused).await,
             // The grant was never here: the token is none of ours, whatever its signature says.
             None => Ok(Unauthenticated::NoToken.into()),
@@ -210,7 +210,7 @@ impl Gateway {
         if let Some(answered) = self.try_answer(question, false).await? {
             return Ok(answered);
         }
-        let disclosing = self.shelf.disclosing(question.grant.hash());
+        let disclosing = self.grant_book.disclosing(question.grant.hash());
         let _one_by_one = disclosing.lock().await;
         self.try_answer(question, true).await?.ok_or(Error::Overtaken)
     }
@@ -236,7 +236,7 @@ impl Gateway {
         may_disclose: bool,
     ) -> Result<Option<Vec<u8>>, Error> {
         let Question { caller, grant, profile, query, after, request_id } = *question;
-        let before = self.shelf.allowance(grant.hash());
+        let before = self.grant_book.allowance(grant.hash());
         let seen = self.view(grant, query.include_embeddings, &before).await?;
         let meaning = self.meaning(&seen, grant.grant(), query).await;
         let answer = answer(&seen.view, &before, query, meaning.as_ref(), after);
@@ -311,7 +311,7 @@ impl Gateway {
     ) -> Result<Stored<Recorded>, Error> {
         let action = receipt.action;
         let chain = chain_of(&grant.grant().granter.scope);
-        let shelved = self.shelf.chain(grant.hash());
+        let shelved = self.grant_book.chain(grant.hash());
         let (authenticated, proof, grant) = (caller.authenticated.clone(), caller.proof, grant.clone());
         let committed = self
             .commit(move |w| {
@@ -359,7 +359,7 @@ impl Gateway {
         profile: &Profile,
         item: ItemId,
     ) -> Result<Vec<u8>, Error> {
-        let before = self.shelf.allowance(grant.hash());
+        let before = self.grant_book.allowance(grant.hash());
         let seen = self.view(grant, true, &before).await?;
         let found = seen.view.item(item).zip(seen.view.vector(item)).filter(|_| before.contains(item));
         let (shown, vector) = found.ok_or(Error::NotFound)?;
@@ -419,7 +419,7 @@ impl Writing<'_, '_> {
     /// That what an answer was made of is still so: no gate has changed, nothing that it shows has another link by
     /// now (every change of an item is one), and nothing has ended.
     fn still_so(&self, basis: &Basis) -> Result<(), Error> {
-        if gates::owed(self.tx)? != basis.seen.obligations {
+        if gates::obligations(self.tx)? != basis.seen.obligations {
             return Err(Error::Overtaken);
         }
         if basis.seen.view.ends().is_some_and(|end| end <= self.now) {

@@ -5,11 +5,11 @@
 //! whoever had the key could have made it, and it came in with a bundle.
 
 use crate::error::Error;
-use crate::gateway::{Gateway, blocking};
-use crate::ledger::{Writing, until_it_holds};
 use crate::service::items::{Prepared, Written};
-use crate::tables::{RECEIPT_PLACES, RECEIPTS, receipt_id};
-use crate::views;
+use crate::state::commits::{Writing, until_it_holds};
+use crate::state::gateway::{Gateway, blocking};
+use crate::state::schema::{RECEIPT_PLACES, RECEIPTS, receipt_id};
+use crate::state::views;
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use oap_identity::{Hash, ItemId, Timestamp, json, random};
 use oap_memory::chain::{self, Event, Link};
@@ -53,7 +53,7 @@ impl Gateway {
             let endorsed = gateway.endorsed()?;
             let mut items = Vec::new();
             if !endorsed.are_all() {
-                let heads = gateway.catalog.all();
+                let heads = gateway.heads.all();
                 let held =
                     |item| views::load(&gateway.store, item).is_ok_and(|whole| !endorsed.stands(&whole));
                 items.extend(heads.iter().filter(|head| held(head)).map(|head| head.item_id));
@@ -102,7 +102,7 @@ impl Gateway {
             return Err(Error::Conflict("the item is neither current nor retracted"));
         }
         self.wrote(item)?;
-        let contacts = self.catalog.people();
+        let contacts = self.heads.people();
         let (body, _) = self.cut_anew(&before)?;
         let at = at.min(self.clock.now());
         let prepared = self.prepare_version_at(&before, body, Event::Reseal, &contacts, at)?;
@@ -220,7 +220,7 @@ impl Writing<'_, '_> {
         }
         if signed > 0 {
             // Views hold capture receipts.
-            self.owe()?;
+            self.obligations_changed()?;
         }
         Ok(signed)
     }

@@ -1,9 +1,9 @@
 //! The owner's search of their own memory: everything in the clear, ranked by the words. It changes nothing and leaves no receipt.
 
 use crate::error::Error;
-use crate::gateway::Gateway;
 use crate::service::brief::{MAX_GIST, brief, cut};
 use crate::service::selection::{Matcher, Selection};
+use crate::state::gateway::Gateway;
 use oap_identity::ItemId;
 use oap_memory::answer::MAX_QUERY;
 use oap_memory::rank::{Document, Index};
@@ -48,7 +48,7 @@ impl Gateway {
         }
         let language: Language = self.config.language.into();
         let (matcher, now) = (Matcher::new(&wanted.selection), self.clock.now());
-        let mut heads = self.catalog.all();
+        let mut heads = self.heads.all();
         heads.retain(|head| {
             head.is_live(now)
                 && (wanted.kinds.is_empty() || wanted.kinds.contains(&head.kind))
@@ -56,7 +56,7 @@ impl Gateway {
         });
         let (mut found, mut texts) = (Vec::new(), Vec::new());
         for head in heads {
-            let version = match crate::tables::version(&self.store, head.item_id, head.version_seq) {
+            let version = match crate::state::schema::version(&self.store, head.item_id, head.version_seq) {
                 Ok(version) => version,
                 // Erased since its head was read.
                 Err(Error::NotFound | Error::Store(StoreError::Erased)) => continue,

@@ -4,12 +4,12 @@
 //! change takes the ids that were confirmed *and* the selectors, so that it touches nothing that came or changed since.
 
 use crate::error::Error;
-use crate::gateway::{Gateway, blocking};
-use crate::ledger::Writing;
 use crate::service::brief::brief;
 use crate::service::doomed::{Heads, sources_last};
 use crate::service::items::whole;
-use crate::tables::{self, VERSIONS, decode, entry};
+use crate::state::commits::Writing;
+use crate::state::gateway::{Gateway, blocking};
+use crate::state::schema::{self, VERSIONS, decode, entry};
 use oap_identity::{ItemId, ScopeId, Timestamp};
 use oap_memory::commitment::Committed;
 use oap_memory::receipt::item_tag;
@@ -141,10 +141,10 @@ impl Tagged {
         blocking(move || {
             let matcher = Matcher::new(&selection);
             let look = |head: Arc<Head>| {
-                let version = tables::version(&gateway.store, head.item_id, head.version_seq).ok()?;
+                let version = schema::version(&gateway.store, head.item_id, head.version_seq).ok()?;
                 Some((head.item_id, (head.version_seq, matcher.admits_version(head.item_id, &version))))
             };
-            let heads = gateway.catalog.all().into_iter().filter(|head| matcher.admits(head));
+            let heads = gateway.heads.all().into_iter().filter(|head| matcher.admits(head));
             Ok(Self(heads.filter_map(look).collect()))
         })
         .await
@@ -231,7 +231,7 @@ impl Gateway {
     pub fn select(&self, wanted: &SelectQuery) -> Result<Selected, Error> {
         wanted.selection.check()?;
         let matcher = Matcher::new(&wanted.selection);
-        let heads: Heads = self.catalog.all().into_iter().map(|head| (head.item_id, head)).collect();
+        let heads: Heads = self.heads.all().into_iter().map(|head| (head.item_id, head)).collect();
         let mut chosen = BTreeSet::new();
         for head in heads.values().filter(|head| matcher.admits(head)) {
             if (!wanted.current || head.status == Status::Current) && self.has_tags(head, &matcher)? {
@@ -271,7 +271,7 @@ impl Gateway {
         if !matcher.asks_for_tags() {
             return Ok(true);
         }
-        match tables::version(&self.store, head.item_id, head.version_seq) {
+        match schema::version(&self.store, head.item_id, head.version_seq) {
             Ok(version) => Ok(matcher.admits_version(head.item_id, &version)),
             // Erased since its head was read.
             Err(Error::NotFound | Error::Store(oap_store::StoreError::Erased)) => Ok(false),

@@ -5,9 +5,9 @@
 //! hash of the record's content in the place of one; that is cut out of what stays, so that it never tells content.
 
 use crate::error::Error;
-use crate::gateway::Gateway;
-use crate::ledger::Writing;
-use crate::tables::{self, HEADS, SAID, SOURCES, decode, encode};
+use crate::state::commits::Writing;
+use crate::state::gateway::Gateway;
+use crate::state::schema::{self, HEADS, SAID, SOURCES, decode, encode};
 use hmac::{Hmac, Mac};
 use oap_identity::{Hash, ItemId};
 use oap_store::StoreError;
@@ -232,7 +232,7 @@ impl Writing<'_, '_> {
 
     /// Remembers what an item came from, under the item's key.
     pub(crate) fn put_said(&mut self, item: ItemId, said: Said) -> Result<(), Error> {
-        let (slot, _) = tables::head(self.tx, item)?;
+        let (slot, _) = schema::head(self.tx, item)?;
         self.tx.put_in(slot, SAID, &item.to_bytes(), &encode(&said)?)?;
         if let Some(pending) = &mut self.sources {
             pending.insert(said.source.whole, item);

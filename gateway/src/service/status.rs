@@ -1,8 +1,8 @@
 //! Where a gateway stands, on one screen.
 
 use crate::error::Error;
-use crate::gateway::Gateway;
 use crate::service::doctor::Finding;
+use crate::state::gateway::Gateway;
 use oap_identity::{Did, GrantId, Timestamp};
 use oap_memory::record::Status as ItemStatus;
 use serde::Serialize;
@@ -80,7 +80,7 @@ impl Gateway {
     pub fn status(&self) -> Result<Status, Error> {
         let now = self.clock.now();
         let mut items = Items { held: self.holds()?.len(), ..Items::default() };
-        for head in self.catalog.all() {
+        for head in self.heads.all() {
             if head.is_live(now) {
                 *items.kinds.entry(head.kind.as_str()).or_default() += 1;
                 items.live += 1;

@@ -2,8 +2,8 @@
 //! time, used proofs are forgotten.
 
 use crate::error::Error;
-use crate::gateway::Gateway;
-use crate::tables::{self, HEADS, PROOFS, encode};
+use crate::state::gateway::Gateway;
+use crate::state::schema::{self, HEADS, PROOFS, encode};
 use oap_identity::{ItemId, Timestamp};
 use oap_memory::chain::Event;
 use oap_memory::record::{Head, Status};
@@ -44,7 +44,7 @@ impl Gateway {
         self.end_holds().await?;
         let holds = self.holds()?;
         let heads: Vec<Arc<Head>> =
-            self.catalog.all().into_iter().filter(|head| !holds.contains_key(&head.item_id)).collect();
+            self.heads.all().into_iter().filter(|head| !holds.contains_key(&head.item_id)).collect();
         let has_expired = |head: &Head, now| head.end_of_life.is_some_and(|end| end <= now);
         let is_over = move |head: &Head, now| {
             head.status == Status::Retracted && head.ended_at.is_some_and(|at| at.plus(kept) <= now)
@@ -62,7 +62,7 @@ impl Gateway {
             swept.trimmed += self.trim_versions(batch.to_vec(), kept).await?;
         }
         self.keep_watch().await?;
-        let proofs = self.proofs.forget(now);
+        let proofs = self.used_proofs.forget(now);
         swept.proofs = proofs.len();
         for batch in proofs.chunks(BATCH) {
             let batch = batch.to_vec();
@@ -98,7 +98,7 @@ impl Gateway {
             .commit(move |w| {
                 let mut erased = 0;
                 for item in items {
-                    let head = match tables::head(w.tx, item) {
+                    let head = match schema::head(w.tx, item) {
                         Ok((_, head)) => head,
                         Err(Error::NotFound) => continue,
                         Err(error) => return Err(error),
@@ -122,7 +122,7 @@ impl Gateway {
                     if w.is_held(item)? {
                         continue;
                     }
-                    let Ok((slot, mut head)) = tables::head(w.tx, item) else { continue };
+                    let Ok((slot, mut head)) = schema::head(w.tx, item) else { continue };
                     let (old, young): (Vec<_>, Vec<_>) =
                         head.replaced.iter().partition(|(_, at)| at.plus(kept) <= w.now);
                     for (seq, _) in old {

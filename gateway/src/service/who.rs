@@ -1,9 +1,9 @@
 //! What a grantee has, and what they were ever shown: as the grants and the receipts say.
 
 use crate::error::Error;
-use crate::gateway::Gateway;
 use crate::service::brief::brief;
-use crate::tables::{self, RECEIPTS_OF};
+use crate::state::gateway::Gateway;
+use crate::state::schema::{self, RECEIPTS_OF};
 use oap_identity::{Did, ItemId, Timestamp};
 use oap_memory::receipt::{Outcome, Receipt};
 use serde::{Deserialize, Serialize};
@@ -39,12 +39,12 @@ pub struct Times {
     /// The last time.
     pub last: Timestamp,
     /// At which levels and by which profiles.
-    pub seen_at: BTreeSet<Seen>,
+    pub seen_at: BTreeSet<DisclosedAs>,
 }
 
 /// How something was shown.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub struct Seen {
+pub struct DisclosedAs {
     /// The trust level.
     pub level: u64,
     /// The profile.
@@ -53,7 +53,7 @@ pub struct Seen {
 
 impl Times {
     /// One time more, or the first.
-    pub(crate) fn count(known: Option<Self>, at: Timestamp, seen: Option<Seen>) -> Self {
+    pub(crate) fn count(known: Option<Self>, at: Timestamp, seen: Option<DisclosedAs>) -> Self {
         let mut times = known.unwrap_or(Self { times: 0, first: at, last: at, seen_at: BTreeSet::new() });
         times.times += 1;
         times.first = times.first.min(at);
@@ -74,8 +74,8 @@ impl Asked {
     }
 
     /// How it was shown.
-    pub(crate) fn seen(&self) -> Option<Seen> {
-        Some(Seen {
+    pub(crate) fn seen(&self) -> Option<DisclosedAs> {
+        Some(DisclosedAs {
             level: self.fact("trust_level")?.as_u64()?,
             profile: self.fact("profile")?.as_str()?.to_owned(),
         })
@@ -107,7 +107,7 @@ impl Gateway {
         room: &mut usize,
         mut take: impl FnMut(&Asked),
     ) -> Result<bool, Error> {
-        let prefix = tables::agent(grantee.as_str());
+        let prefix = schema::agent(grantee.as_str());
         for pair in self.store.scan(RECEIPTS_OF, &prefix, None, true) {
             let (key, _) = pair?;
             let Some(left) = room.checked_sub(1) else { return Ok(false) };
@@ -187,7 +187,7 @@ impl Gateway {
     }
 
     fn shown_line(&self, item: ItemId, times: &Times) -> Result<Value, Error> {
-        let mut line = match self.catalog.get(item) {
+        let mut line = match self.heads.get(item) {
             Some(head) => brief(self, &head)?,
             None => json!({"item_id": item, "status": oap_memory::Status::Erased}),
         };

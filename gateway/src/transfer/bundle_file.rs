@@ -1,6 +1,6 @@
 //! A bundle as a file: JSON Lines, compressed with zstd where asked for, then encrypted with age where asked for.
 
-use crate::files::{self, Pending};
+use crate::system::files::{self, Pending};
 use age::x25519;
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Chain, Cursor, Read, Write};

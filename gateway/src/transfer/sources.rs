@@ -36,13 +36,13 @@ pub struct Source<'a> {
 }
 
 /// What is told of a file before its records.
-pub type Told<'a> = &'a mut dyn FnMut(Format);
+pub type OnFormat<'a> = &'a mut dyn FnMut(Format);
 
 /// Reads everything there is.
 ///
 /// # Errors
 /// What the system says of the file or folder itself; what is wrong within is told to the sink.
-pub fn read(source: &Source, told: Told, sink: import::Sink) -> io::Result<()> {
+pub fn read(source: &Source, told: OnFormat, sink: import::Sink) -> io::Result<()> {
     let root = source.path.canonicalize()?.to_string_lossy().into_owned();
     let name = source.name.map(str::to_owned);
     let mut origins = Origins { name, root, alone: false, accounts: BTreeMap::new() };
@@ -113,7 +113,7 @@ fn names_account(name: &str) -> bool {
     matches!(name.rsplit('/').next(), Some("user.json" | "users.json"))
 }
 
-fn folder(source: &Source, mut origins: Origins, told: Told, sink: import::Sink) -> io::Result<()> {
+fn folder(source: &Source, mut origins: Origins, told: OnFormat, sink: import::Sink) -> io::Result<()> {
     let (mut files, mut hidden) = (Vec::new(), Vec::new());
     walk(source.path, 0, &mut files, &mut hidden)?;
     files.sort();
@@ -162,7 +162,7 @@ fn walk(folder: &Path, depth: usize, files: &mut Vec<PathBuf>, hidden: &mut Vec<
     Ok(())
 }
 
-fn archive(source: &Source, mut origins: Origins, told: Told, sink: import::Sink) -> io::Result<()> {
+fn archive(source: &Source, mut origins: Origins, told: OnFormat, sink: import::Sink) -> io::Result<()> {
     let mut archive = zip::ZipArchive::new(File::open(source.path)?).map_err(io::Error::other)?;
     if archive.len() > MAX_FILES {
         return Err(io::Error::other("the archive has too many entries"));
@@ -226,7 +226,7 @@ fn one(
     origins: &Origins,
     name: &str,
     mut reader: impl Read,
-    told: Told,
+    told: OnFormat,
     sink: import::Sink,
 ) -> io::Result<ControlFlow<()>> {
     let mut head = Vec::new();

@@ -7,11 +7,11 @@ pub mod gate;
 use axum::Router;
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
-use oap_gateway::config::Config;
 use oap_gateway::embedding::EmbeddingModel;
 use oap_gateway::http::App;
-use oap_gateway::keyring::StoredKeys;
 use oap_gateway::service::owner::Permission;
+use oap_gateway::state::keyring::StoredKeys;
+use oap_gateway::system::config::Config;
 use oap_gateway::{Gateway, Parts};
 use oap_grants::{dpop, exchange};
 use oap_identity::random::Seeded;
@@ -109,7 +109,7 @@ impl Kept {
     /// The same, by a clock that says `at`.
     pub async fn open_at(&self, at: Timestamp) -> World {
         let world = World::open_at(self.store(), Config::default(), self.random.clone(), at).await;
-        // Proofs that no world before it has used.
+        // UsedProofs that no world before it has used.
         world.proofs.store(1000 * (1 + self.opened.fetch_add(1, Ordering::SeqCst)), Ordering::SeqCst);
         world
     }
@@ -213,7 +213,7 @@ impl World {
         embeddings: Option<Box<dyn EmbeddingModel>>,
         at: Timestamp,
     ) -> Self {
-        oap_gateway::tls::install();
+        oap_gateway::system::tls::install();
         let clock = Arc::new(TestClock { millis: AtomicI64::new(at.millis()), gate: gate::Gate::default() });
         let mut config = Config { did: Some(principal.parse().unwrap()), ..config };
         let origin = config.origin();

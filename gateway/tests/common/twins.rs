@@ -3,7 +3,7 @@
 use crate::common::*;
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD as B64};
 use oap_gateway::embedding::{Embedding, EmbeddingModel};
-use oap_gateway::keyring::StoredKeys;
+use oap_gateway::state::keyring::StoredKeys;
 use oap_gateway::{Config, Gateway};
 use oap_identity::random::Seeded;
 use oap_identity::{Random, Timestamp};

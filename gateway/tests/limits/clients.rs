@@ -25,7 +25,7 @@ fn server(then: impl FnOnce(std::net::TcpStream) + Send + 'static) -> String {
 }
 
 async fn ask(url: &str, allowed: Allowance) -> Result<(u16, Vec<u8>), ClientError> {
-    oap_gateway::tls::install();
+    oap_gateway::system::tls::install();
     let client = reqwest::Client::builder().no_proxy().build().unwrap();
     send(&client, Ask { method: "GET", url, ..Ask::default() }, allowed).await
 }

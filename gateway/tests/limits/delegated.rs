@@ -2,9 +2,9 @@
 //! and hides nobody.
 
 use crate::common::*;
-use oap_gateway::config::Config;
-use oap_gateway::keyring::StoredKeys;
-use oap_gateway::refusals::{MAX_AUDITS, MAX_EXCHANGES, MAX_REFUSALS};
+use oap_gateway::state::keyring::StoredKeys;
+use oap_gateway::state::refusals::{MAX_AUDITS, MAX_EXCHANGES, MAX_REFUSALS};
+use oap_gateway::system::config::Config;
 use oap_grants::grant::MAX_PURPOSE;
 use oap_grants::limits::MAX_PURPOSE_CODES;
 use oap_identity::random::Seeded;

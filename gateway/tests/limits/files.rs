@@ -1,6 +1,6 @@
 //! Everything in a home is its owner's alone, whatever the umask is.
 
-use oap_gateway::home::{Home, Init};
+use oap_gateway::system::home::{Home, Init};
 use std::collections::BTreeMap;
 use std::fs::Permissions;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -18,7 +18,7 @@ fn check(path: &Path) {
 
 #[tokio::test]
 async fn a_home_is_private_and_a_loose_one_is_tightened() {
-    oap_gateway::tls::install();
+    oap_gateway::system::tls::install();
     rustix::process::umask(rustix::fs::Mode::empty());
     let folder = tempfile::tempdir().unwrap();
     let home = Home::new(folder.path().join("home"));
@@ -28,7 +28,7 @@ async fn a_home_is_private_and_a_loose_one_is_tightened() {
     check(&folder.path().join("key"));
     std::fs::set_permissions(home.path(), Permissions::from_mode(0o755)).unwrap();
     let gateway = home.open(&BTreeMap::new()).await.unwrap();
-    oap_gateway::tls::server(&oap_gateway::Config::default(), &home).unwrap();
+    oap_gateway::system::tls::server(&oap_gateway::Config::default(), &home).unwrap();
     gateway.sweep().await.unwrap();
     check(home.path());
 }

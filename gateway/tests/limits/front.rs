@@ -1,10 +1,10 @@
 //! The network front, on loopback: whoever says nothing, says it slowly or does not listen loses the connection.
 
 use crate::common::World;
-use oap_gateway::config::Config;
-use oap_gateway::front::{Connections, Deadlines};
-use oap_gateway::home;
-use oap_gateway::serve;
+use oap_gateway::http::front::{Connections, Deadlines};
+use oap_gateway::system::config::Config;
+use oap_gateway::system::home;
+use oap_gateway::system::serve;
 use rustls::ClientConfig;
 use rustls::pki_types::{CertificateDer, ServerName, pem::PemObject};
 use std::net::SocketAddr;
@@ -155,12 +155,12 @@ async fn a_head_at_its_bounds() {
         rest(&mut stream).await
     };
     let many = |n: usize| (0..n).map(|i| format!("x-{i}: 1\r\n")).collect::<String>();
-    let most = oap_gateway::front::MAX_HEADERS - 2;
+    let most = oap_gateway::http::front::MAX_HEADERS - 2;
     assert!(ask(many(most)).await.starts_with("HTTP/1.1 200 "));
     assert!(ask(many(most + 1)).await.starts_with("HTTP/1.1 431 "));
     let long = |bytes: usize| format!("x: {}\r\n", "a".repeat(bytes));
-    assert!(ask(long(oap_gateway::front::MAX_HEAD / 2)).await.starts_with("HTTP/1.1 200 "));
-    assert!(ask(long(oap_gateway::front::MAX_HEAD)).await.starts_with("HTTP/1.1 431 "));
+    assert!(ask(long(oap_gateway::http::front::MAX_HEAD / 2)).await.starts_with("HTTP/1.1 200 "));
+    assert!(ask(long(oap_gateway::http::front::MAX_HEAD)).await.starts_with("HTTP/1.1 431 "));
 }
 
 /// Asks without end and reads nothing: the server leaves.

@@ -1,9 +1,9 @@
 //! Refusals leave a bounded number of receipts, and proofs count once, whatever came of the request.
 
 use crate::common::*;
-use oap_gateway::config::Config;
-use oap_gateway::refusals::{MAX_FAILED, MAX_REFUSALS};
-use oap_gateway::tables::PROOFS;
+use oap_gateway::state::refusals::{MAX_FAILED, MAX_REFUSALS};
+use oap_gateway::state::schema::PROOFS;
+use oap_gateway::system::config::Config;
 use oap_grants::dpop;
 use oap_identity::Random;
 use oap_identity::random::Seeded;

@@ -1,7 +1,7 @@
 //! A gateway that serves, a contractor that serves, the files that the texts name, and a copy of all that for every text.
 
 use crate::program::{BINARY, Server, free_port};
-use oap_gateway::tls::Authority;
+use oap_gateway::system::tls::Authority;
 use std::fs;
 use std::io::Write;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -196,7 +196,7 @@ cp .oap-memory/did.json "{made}/did.json"
 
 /// What an address gives.
 fn fetched(authority: &str, url: &str) -> String {
-    oap_gateway::tls::install();
+    oap_gateway::system::tls::install();
     let authority = reqwest::Certificate::from_pem(authority.as_bytes()).unwrap();
     let client = reqwest::Client::builder().no_proxy().tls_certs_merge([authority]).build().unwrap();
     let fetch = async { client.get(url).send().await.unwrap().text().await.unwrap() };
@@ -248,7 +248,7 @@ fn write_files(files: &Path) {
         "{\"kind\": \"fact\", \"content\": {\"text\": \"one of two\"}}\n{\"kind\": \"fact\", \"content\": {\"text\": \"two of two\"}}\n",
     );
     write("client-a.json", "{\"ccc_version\": \"1.0\", \"scope_id\": \"client-a\"}\n");
-    let profile = include_str!("../../../memory/profiles/memory.v1.toml");
+    let profile = include_str!("../../../crates/memory/profiles/memory.v1.toml");
     write("mine.toml", &profile.replace("memory.v1", "mine.v1"));
     program(
         &files.join("fixture.py"),

@@ -2,11 +2,11 @@
 
 use super::{CliError, other, output};
 use crate::client::owner::{Caller, OwnerClient, http_client_builder};
-use crate::config::Config;
-use crate::gateway::Gateway;
-use crate::home::{Home, Init};
-use crate::serve;
-use crate::tls::Authority;
+use crate::state::gateway::Gateway;
+use crate::system::config::Config;
+use crate::system::home::{Home, Init};
+use crate::system::serve;
+use crate::system::tls::Authority;
 use oap_identity::Did;
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -44,7 +44,7 @@ impl House {
         let did = home.init(Init { did: Some(did), settings, key_file }).await?;
         let (certificate, key) = authority.issue("localhost").map_err(other)?;
         output::write(&path.join("cert.pem"), &certificate)?;
-        crate::home::write_private(&path.join("key.pem"), key.as_bytes())?;
+        crate::system::home::write_private(&path.join("key.pem"), key.as_bytes())?;
         let gateway = home.open(&BTreeMap::new()).await?;
         let (stop, stopped) = oneshot::channel();
         let server = tokio::spawn({

@@ -1,0 +1,278 @@
+//! Receipts: appended to their chain in the transaction that they attest to (protocol section 8).
+
+use crate::error::Error;
+use crate::service::erasures::Ended;
+use crate::service::owner;
+use crate::service::sources::Tag;
+use crate::state::gateway::Gateway;
+use crate::state::keyring::Keyring;
+use crate::state::schema::{
+    CHAINS, KEYS, RECEIPT_PLACES, RECEIPTS, RECEIPTS_OF, agent, decode, encode, receipt, receipt_id,
+};
+use oap_identity::json::canonical;
+use oap_identity::{DecisionId, Hash, ItemId, ReceiptId, ScopeId, Timestamp};
+use oap_memory::receipt::{Decision, GENESIS, Outcome, Receipt, ReceiptType};
+use oap_store::Tx;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use std::collections::HashMap;
+use std::future::Future;
+use std::sync::Arc;
+use zeroize::Zeroizing;
+
+/// The name of the chain of anonymous calls. No scope can have it.
+pub const ANONYMOUS: &str = "@anonymous";
+
+/// What came out of a durable transaction. [`Gateway::commit`] alone makes one.
+#[derive(Debug, Clone)]
+pub struct Stored<T>(T);
+
+impl<T> Stored<T> {
+    /// The value.
+    pub fn into_inner(self) -> T {
+        self.0
+    }
+}
+
+impl<T> std::ops::Deref for Stored<T> {
+    type Target = T;
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+/// The state of a chain.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Chain {
+    /// Its number, the first part of its receipts' keys.
+    pub index: u32,
+    /// Its entries, heads included.
+    pub length: u64,
+    /// The hash of its last entry.
+    pub tip: Option<Hash>,
+    /// The time of its last entry.
+    pub at: Timestamp,
+}
+
+/// A receipt that is about to be made.
+#[derive(Debug, Clone)]
+pub struct Draft {
+    /// Its id, where something names it already.
+    pub id: Option<ReceiptId>,
+    /// Its type.
+    pub kind: ReceiptType,
+    /// What was done.
+    pub action: &'static str,
+    /// Who did it.
+    pub agent: String,
+    /// The decision.
+    pub decision: DecisionId,
+    /// Its outcome.
+    pub outcome: Outcome,
+    /// The rules that it rests on.
+    pub rules: Vec<String>,
+    /// What else the decision says.
+    pub more: Map<String, Value>,
+    /// The hash of what came in.
+    pub input_hash: Option<Hash>,
+    /// The hash of what went out.
+    pub output_hash: Option<Hash>,
+    /// What was disclosed or captured.
+    pub tags: Vec<String>,
+}
+
+impl Gateway {
+    /// A draft of an allowed action.
+    #[must_use]
+    pub fn draft(&self, kind: ReceiptType, action: &'static str, agent: &str) -> Draft {
+        Draft {
+            id: None,
+            kind,
+            action,
+            agent: agent.to_owned(),
+            decision: DecisionId::new(self.clock.now(), &*self.random),
+            outcome: Outcome::Allow,
+            rules: Vec::new(),
+            more: Map::new(),
+            input_hash: None,
+            output_hash: None,
+            tags: Vec::new(),
+        }
+    }
+
+    /// Runs a transaction; what it returns is durable when it is returned.
+    ///
+    /// What a receipt rests on is read again inside, through [`Writing::tx`]: what is in memory can be behind by the
+    /// transactions that are not durable yet. One that finds itself overtaken returns [`Error::Overtaken`], and its
+    /// caller starts again.
+    ///
+    /// # Errors
+    /// The transaction's own, or [`Error::Store`].
+    pub async fn commit<T: Send + 'static>(
+        self: &Arc<Self>,
+        run: impl FnOnce(&mut Writing) -> Result<T, Error> + Send + 'static,
+    ) -> Result<Stored<T>, Error> {
+        let (gateway, under) = (self.clone(), owner::acts_under());
+        let transaction = move |tx: &mut Tx| {
+            let now = gateway.clock.now_in(tx)?;
+            let keys = gateway.keys_in(tx)?;
+            owner::still_owner(under.as_ref(), &keys)?;
+            let mut writing = Writing {
+                tx,
+                gateway: &gateway,
+                keys,
+                now,
+                ended: Ended::default(),
+                sources: None,
+                contacts_changed: false,
+            };
+            let value = run(&mut writing)?;
+            if writing.contacts_changed {
+                writing.count_contacts()?;
+            }
+            let (ended, now) = (std::mem::take(&mut writing.ended), writing.now);
+            gateway.clock.keep(tx, now)?;
+            if !ended.is_empty() {
+                let gateway = gateway.clone();
+                tx.on_commit(move || gateway.record_ended(ended, now));
+            }
+            Ok(value)
+        };
+        self.store.transact(transaction).await.map(Stored)
+    }
+}
+
+impl Gateway {
+    /// The keys as they are stored at this point of the order of commits: those in memory may be older.
+    fn keys_in(&self, tx: &Tx) -> Result<Arc<Keyring>, Error> {
+        let stored = tx.get(KEYS, &[])?.map(Zeroizing::new);
+        let stored = stored.ok_or_else(|| Error::Corrupt("the store has no keys".into()))?;
+        let known = self.keys();
+        if known.is_stored_as(&stored) {
+            return Ok(known);
+        }
+        Ok(Arc::new(Keyring::new(&self.principal, decode(&stored)?)?))
+    }
+}
+
+/// Times something is done again because another commit overtook it, before its caller is told to come back later.
+const ATTEMPTS: usize = 64;
+
+/// Does something until no other commit overtakes it between what it rests on and its own commit.
+///
+/// # Errors
+/// Its own; [`Error::Unavailable`] when it is overtaken again and again.
+pub async fn until_it_holds<T, F: Future<Output = Result<T, Error>>>(
+    mut attempt: impl FnMut() -> F,
+) -> Result<T, Error> {
+    for _ in 0..ATTEMPTS {
+        match attempt().await {
+            Err(Error::Overtaken) => metrics::counter!("oap_commits_overtaken_total").increment(1),
+            done => return done,
+        }
+    }
+    Err(Error::Unavailable("the memory changes faster than this could be done"))
+}
+
+/// A running transaction of the gateway.
+pub struct Writing<'a, 'tx> {
+    /// The store's side.
+    pub tx: &'a mut Tx<'tx>,
+    /// The gateway.
+    pub gateway: &'a Arc<Gateway>,
+    /// The keys in use, as they are stored at this point.
+    pub keys: Arc<Keyring>,
+    /// The gateway's clock, read once.
+    pub now: Timestamp,
+    /// What was ended for good, for the list that stands apart from backups.
+    pub(crate) ended: Ended,
+    /// The sources of items that this batch has written, once they were asked for.
+    pub(crate) sources: Option<HashMap<Tag, ItemId>>,
+    /// Whether the people of a contact changed.
+    pub(crate) contacts_changed: bool,
+}
+
+impl Writing<'_, '_> {
+    /// Appends a receipt and the head that follows it.
+    ///
+    /// # Errors
+    /// [`Error::Store`], [`Error::Json`].
+    pub fn receipt(&mut self, chain: &str, draft: Draft) -> Result<Receipt, Error> {
+        let mut state = self.chain(chain)?;
+        self.append(chain, &mut state, draft)
+    }
+
+    pub(crate) fn append(&mut self, chain: &str, state: &mut Chain, draft: Draft) -> Result<Receipt, Error> {
+        let gateway = self.gateway;
+        let timestamp = self.now.max(state.at);
+        let mut entry = Receipt {
+            receipt_id: draft.id.unwrap_or_else(|| ReceiptId::new(timestamp, &*gateway.random)),
+            kind: draft.kind,
+            timestamp,
+            principal_did: gateway.principal.clone(),
+            agent_did: draft.agent,
+            tool_did: Some(gateway.principal.clone()),
+            action_id: Some(draft.action.to_owned()),
+            input_hash: draft.input_hash,
+            output_hash: draft.output_hash,
+            policy_decisions: vec![Decision {
+                id: draft.decision,
+                outcome: draft.outcome,
+                rules: draft.rules,
+                more: draft.more,
+            }],
+            provenance_tags_out: draft.tags,
+            previous_receipt_hash: state.tip.map_or_else(|| GENESIS.to_owned(), |tip| tip.to_string()),
+            signatures: Vec::new(),
+        };
+        let hash = entry.sign(self.keys.current())?;
+        let name = format!("{}#{chain}", gateway.principal);
+        let mut head = entry.head(hash, &name, state.length + 1, &*gateway.random);
+        let tip = head.sign(self.keys.current())?;
+        for receipt in [&entry, &head] {
+            self.put(state, receipt)?;
+            state.length += 1;
+        }
+        state.tip = Some(tip);
+        state.at = timestamp;
+        self.tx.put(CHAINS, chain.as_bytes(), &encode(state)?)?;
+        Ok(entry)
+    }
+
+    /// The state of a chain. A new one is opened by the gateway's own boot entry, so that no receipt that a
+    /// counterparty may see follows `genesis`: that would say that nothing was captured before it.
+    ///
+    /// # Errors
+    /// [`Error::Store`], [`Error::Json`].
+    pub fn chain(&mut self, name: &str) -> Result<Chain, Error> {
+        if let Some(state) = self.tx.get(CHAINS, name.as_bytes())? {
+            return decode(&state);
+        }
+        // The empty name counts the chains.
+        let count = self.tx.get(CHAINS, &[])?;
+        let index: u32 = count.map_or(Ok(0), |count| decode(&count))?;
+        self.tx.put(CHAINS, &[], &encode(&(index + 1))?)?;
+        let mut state = Chain { index, length: 0, tip: None, at: Timestamp::from_millis(i64::MIN) };
+        let boot =
+            self.gateway.draft(ReceiptType::Invocation, "memory.boot", self.gateway.principal.as_str());
+        self.append(name, &mut state, boot)?;
+        Ok(state)
+    }
+
+    fn put(&mut self, chain: &Chain, entry: &Receipt) -> Result<(), Error> {
+        let place = receipt(chain.index, chain.length);
+        self.tx.put(RECEIPTS, &place, &canonical(entry)?)?;
+        if entry.head_length().is_none() {
+            self.tx.put(RECEIPT_PLACES, &receipt_id(entry.receipt_id), &place)?;
+            let by_agent = [agent(&entry.agent_did).as_slice(), &place].concat();
+            self.tx.put(RECEIPTS_OF, &by_agent, &[])?;
+        }
+        Ok(())
+    }
+}
+
+/// The chain of a scope.
+#[must_use]
+pub fn chain_of(scope: &ScopeId) -> String {
+    scope.to_string()
+}

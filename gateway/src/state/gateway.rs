@@ -1,0 +1,327 @@
+//! A principal's running gateway: what its services share.
+
+use crate::embedding::{EmbeddingModel, Embeddings};
+use crate::error::Error;
+use crate::service::erasures::Erasures;
+use crate::service::sources::Sources;
+use crate::service::{conformance, memorization};
+use crate::state::clock::WatchedClock;
+use crate::state::commits::ANONYMOUS;
+use crate::state::grant_book::StoredGrants;
+use crate::state::heads::Heads;
+use crate::state::keyring::{Keyring, StoredKeys};
+use crate::state::refusals::Refusals;
+use crate::state::replay::UsedProofs;
+use crate::state::schema::{CHAINS, KEYS, decode};
+use crate::state::views::Views;
+use crate::system::config::{Config, ToolManifest};
+use arc_swap::ArcSwap;
+use oap_identity::resolve::Resolver;
+use oap_identity::{Clock, Did, DidDocument, Random};
+use oap_manifest::{Publication, memory, scopes, tool};
+use oap_memory::Profile;
+use oap_memory::gate::Sanctions;
+use oap_store::Store;
+use serde_json::Value;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// What a gateway is made of.
+pub struct Parts {
+    /// The configuration.
+    pub config: Config,
+    /// The principal.
+    pub principal: Did,
+    /// The store, with the principal's keys in it.
+    pub store: Store,
+    /// The clock.
+    pub clock: Arc<dyn Clock>,
+    /// The source of randomness.
+    pub random: Arc<dyn Random>,
+    /// The way to foreign DID documents.
+    pub resolver: Arc<Resolver>,
+    /// Projection profiles.
+    pub profiles: Vec<Profile>,
+    /// Sanctions lists.
+    pub sanctions: Sanctions,
+    /// The model of embeddings, where one is set up.
+    pub embeddings: Option<Box<dyn EmbeddingModel>>,
+    /// Where the list of erasures is kept, apart from backups.
+    pub erasures: Option<PathBuf>,
+}
+
+/// A running gateway.
+pub struct Gateway {
+    pub(crate) config: Config,
+    pub(crate) principal: Did,
+    pub(crate) origin: String,
+    pub(crate) store: Store,
+    pub(crate) clock: Arc<WatchedClock>,
+    pub(crate) random: Arc<dyn Random>,
+    pub(crate) resolver: Arc<Resolver>,
+    pub(crate) profiles: Vec<Profile>,
+    pub(crate) sanctions: Arc<Sanctions>,
+    pub(crate) embeddings: Option<Embeddings>,
+    pub(crate) erasures: Option<Erasures>,
+    pub(crate) heads: Heads,
+    pub(crate) sources: Sources,
+    pub(crate) grant_book: StoredGrants,
+    pub(crate) used_proofs: UsedProofs,
+    pub(crate) refusals: Refusals,
+    pub(crate) views: Views,
+    keys: ArcSwap<Keyring>,
+    published: ArcSwap<Published>,
+}
+
+/// The published documents, as they are served.
+pub struct Published {
+    /// `oap-memory.json`.
+    pub memory: Value,
+    /// `oap-tool.json`.
+    pub tool: Value,
+    /// `oap-scopes.json`.
+    pub scopes: Value,
+    /// `did.json`.
+    pub did: Value,
+}
+
+impl Gateway {
+    /// Puts the keys of a new principal into an empty store.
+    ///
+    /// # Errors
+    /// [`Error::Conflict`] when there are keys already.
+    pub async fn init(store: &Store, keys: &StoredKeys) -> Result<(), Error> {
+        let encoded = crate::state::schema::encode(keys)?;
+        store
+            .transact(move |tx| {
+                if tx.get(KEYS, &[])?.is_some() {
+                    return Err(Error::Conflict("there are keys in this store already"));
+                }
+                Ok(tx.put(KEYS, &[], &encoded)?)
+            })
+            .await
+    }
+
+    /// Opens a gateway: loads keys, catalog, grants and proofs; starts the anonymous chain if it is new.
+    ///
+    /// # Errors
+    /// [`Error::Store`], [`Error::Corrupt`].
+    pub async fn open(parts: Parts) -> Result<Arc<Self>, Error> {
+        let Parts {
+            config,
+            principal,
+            store,
+            clock,
+            random,
+            resolver,
+            profiles,
+            sanctions,
+            embeddings,
+            erasures,
+        } = parts;
+        let keys = Self::stored_keys(&store, &principal)?;
+        let clock = Arc::new(WatchedClock::load(clock, &store)?);
+        let origin = config.origin();
+        let erasures = erasures.map(|path| Erasures::open(&path, &keys, clock.now())).transpose()?;
+        let (erasures, listed) = erasures.unzip();
+        let embeddings = embeddings.map(Embeddings::new);
+        let audit = memorization::last(&store)?;
+        let conformance = conformance::in_force(&store, clock.now())?;
+        let published = publish(
+            &config,
+            &principal,
+            &origin,
+            &profiles,
+            embeddings.as_ref(),
+            audit,
+            conformance,
+            &keys,
+            &*clock,
+        )?;
+        let gateway = Arc::new(Self {
+            heads: Heads::load(&store)?,
+            grant_book: StoredGrants::load(&store)?,
+            used_proofs: UsedProofs::load(&store)?,
+            refusals: Refusals::default(),
+            views: Views::new(config.view_cache_bytes),
+            keys: ArcSwap::from_pointee(keys),
+            published: ArcSwap::from_pointee(published),
+            config,
+            principal,
+            origin,
+            store,
+            clock,
+            random,
+            resolver,
+            profiles,
+            sanctions: Arc::new(sanctions),
+            embeddings,
+            erasures,
+            sources: Sources::default(),
+        });
+        gateway.load_sources().await?;
+        if let Some(listed) = listed {
+            gateway.complete_erasures(&listed)?;
+        }
+        gateway.count_grants().await?;
+        if gateway.store.get(CHAINS, ANONYMOUS.as_bytes())?.is_none() {
+            gateway.commit(|w| w.chain(ANONYMOUS)).await?;
+        }
+        Ok(gateway)
+    }
+
+    /// The keys in a principal's store.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] when there are none, or another's.
+    pub fn stored_keys(store: &Store, principal: &Did) -> Result<Keyring, Error> {
+        let stored = store.get(KEYS, &[])?.ok_or_else(|| Error::Corrupt("the store has no keys".into()))?;
+        Keyring::new(principal, decode(&stored)?)
+    }
+
+    /// The keys in use.
+    #[must_use]
+    pub fn keys(&self) -> Arc<Keyring> {
+        self.keys.load_full()
+    }
+
+    /// The published documents.
+    #[must_use]
+    pub fn published(&self) -> Arc<Published> {
+        self.published.load_full()
+    }
+
+    /// The principal.
+    #[must_use]
+    pub const fn principal(&self) -> &Did {
+        &self.principal
+    }
+
+    /// Where the gateway is reached.
+    #[must_use]
+    pub fn origin(&self) -> &str {
+        &self.origin
+    }
+
+    /// The address of one of its paths.
+    #[must_use]
+    pub fn url(&self, path: &str) -> String {
+        format!("{}{path}", self.origin)
+    }
+
+    /// Every profile.
+    #[must_use]
+    pub fn profiles(&self) -> &[Profile] {
+        &self.profiles
+    }
+
+    /// The profile of a name.
+    #[must_use]
+    pub fn profile(&self, name: &str) -> Option<&Profile> {
+        self.profiles.iter().find(|profile| profile.name() == name)
+    }
+
+    /// The document of a DID: the principal's own from memory, any other resolved.
+    ///
+    /// # Errors
+    /// [`Error::Resolve`].
+    pub async fn document(&self, did: &Did) -> Result<Arc<DidDocument>, Error> {
+        if *did == self.principal {
+            return Ok(Arc::new(self.keys().document().clone()));
+        }
+        Ok(self.resolver.resolve(did).await?)
+    }
+
+    /// The document of a DID that is known without asking anybody: the principal's own, a did:key, one that was resolved
+    /// lately.
+    pub async fn document_at_hand(&self, did: &Did) -> Option<Arc<DidDocument>> {
+        if *did == self.principal {
+            return Some(Arc::new(self.keys().document().clone()));
+        }
+        self.resolver.at_hand(did).await
+    }
+
+    /// Takes new keys and what is published with them into use, once they are durable. The trust of every view's grant
+    /// may rest on a key.
+    pub(crate) fn use_keys(&self, keys: Arc<Keyring>, published: Published) {
+        // What another change of the same batch published is durable only now.
+        self.published.store(Arc::new(self.published_with(&keys).unwrap_or(published)));
+        self.keys.store(keys);
+        self.views.clear();
+    }
+
+    /// Makes the published documents anew with the keys in use: from a hook of the transaction that changed what they say, so that
+    /// none is made of keys that a later transaction has replaced.
+    pub(crate) fn publish(&self) {
+        match self.published_with(&self.keys()) {
+            Ok(published) => self.published.store(Arc::new(published)),
+            Err(error) => tracing::error!(%error, "the published documents cannot be made anew"),
+        }
+    }
+
+    /// The published documents, signed with these keys.
+    pub(crate) fn published_with(&self, keys: &Keyring) -> Result<Published, Error> {
+        publish(
+            &self.config,
+            &self.principal,
+            &self.origin,
+            &self.profiles,
+            self.embeddings.as_ref(),
+            memorization::last(&self.store)?,
+            conformance::in_force(&self.store, self.clock.now())?,
+            keys,
+            &*self.clock,
+        )
+    }
+}
+
+/// Runs work that takes long where waiting is allowed.
+///
+/// # Errors
+/// Its own; [`Error::Panicked`].
+pub(crate) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Error> + Send + 'static,
+) -> Result<T, Error> {
+    tokio::task::spawn_blocking(work).await.unwrap_or(Err(Error::Panicked))
+}
+
+#[expect(clippy::too_many_arguments, reason = "everything that is published")]
+fn publish(
+    config: &Config,
+    principal: &Did,
+    origin: &str,
+    profiles: &[Profile],
+    embeddings: Option<&Embeddings>,
+    memorization_audit: Option<Value>,
+    conformance: Option<Value>,
+    keys: &Keyring,
+    clock: &dyn Clock,
+) -> Result<Published, Error> {
+    let contact_email = config.contact_email();
+    let publication = Publication {
+        principal,
+        origin,
+        public_scopes: &config.public_scopes,
+        max_items: config.max_grant_items,
+        max_duration_days: config.max_grant_days,
+        belief_threshold: config.belief_threshold,
+        profiles,
+        embedding: embeddings.map(|e| (e.model().name(), e.model().dimensions())),
+        memorization_audit,
+        conformance,
+        publisher: &config.publisher,
+        contact_email: &contact_email,
+        jurisdiction: &config.jurisdiction,
+        retention_days: config.retention_days,
+        suite: config.tool_manifest == ToolManifest::Suite,
+        version: env!("CARGO_PKG_VERSION"),
+        now: clock.now(),
+    };
+    let tool = tool::build(&publication);
+    Ok(Published {
+        memory: memory::build(&publication, &tool, keys.current())?,
+        scopes: scopes::build(&publication, keys.current())?,
+        did: keys.did_json(origin),
+        tool,
+    })
+}

@@ -1,0 +1,276 @@
+//! The principal's keys: current, retired, revoked (protocol section 2).
+
+use crate::error::Error;
+use crate::service::erasures::KeyState;
+use hmac::{Hmac, Mac};
+use oap_identity::document::{self, DidDocument};
+use oap_identity::{AgreementKey, Did, Random, Signer, Timestamp, VerificationKey};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use sha2::Sha256;
+use std::sync::Arc;
+use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
+
+/// The keys as they are stored, sealed.
+#[derive(Clone, Serialize, Deserialize, Zeroize, ZeroizeOnDrop)]
+pub struct StoredKeys {
+    agreement: [u8; 32],
+    /// Keys the hash of asserted, unproven DIDs; what else is keyed of it is derived from it first.
+    pseudonym: [u8; 32],
+    /// Keys the seal of cursors, and nothing else.
+    cursor: [u8; 32],
+    keys: Vec<StoredKey>,
+}
+
+#[derive(Clone, Serialize, Deserialize, Zeroize, ZeroizeOnDrop)]
+struct StoredKey {
+    fragment: String,
+    seed: [u8; 32],
+    #[zeroize(skip)]
+    created_at: Timestamp,
+    #[zeroize(skip)]
+    retired_at: Option<Timestamp>,
+    #[zeroize(skip)]
+    revoked_at: Option<Timestamp>,
+}
+
+/// The keys in use.
+pub struct Keyring {
+    stored: StoredKeys,
+    encoded: Zeroizing<Vec<u8>>,
+    did: Did,
+    current: Arc<Signer>,
+    agreement: AgreementKey,
+    document: DidDocument,
+    verification: Vec<VerificationKey>,
+}
+
+/// A key as `keys list` shows it.
+#[derive(Debug, Clone, Serialize)]
+pub struct KeyInfo {
+    /// The key id.
+    pub kid: String,
+    /// The thumbprint.
+    pub thumbprint: String,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// When it was retired.
+    pub retired_at: Option<Timestamp>,
+    /// Since when it is compromised.
+    pub revoked_at: Option<Timestamp>,
+    /// `current`, `retired` or `revoked`.
+    pub state: &'static str,
+}
+
+impl StoredKeys {
+    /// Fresh keys for a did:web.
+    #[must_use]
+    pub fn generate(random: &dyn Random, now: Timestamp) -> Self {
+        Self::with_key("key-1".to_owned(), *Signer::seed(random), random, now)
+    }
+
+    /// Fresh keys whose signing key is a did:key, and that DID.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] when `ssi` refuses the key; none in practice.
+    pub fn generate_did_key(random: &dyn Random, now: Timestamp) -> Result<(Did, Self), Error> {
+        let seed = Signer::seed(random);
+        let signer = Signer::did_key(&seed).map_err(|e| Error::Corrupt(e.to_string()))?;
+        let fragment = signer.kid().fragment().to_owned();
+        Ok((signer.did().clone(), Self::with_key(fragment, *seed, random, now)))
+    }
+
+    fn with_key(fragment: String, seed: [u8; 32], random: &dyn Random, now: Timestamp) -> Self {
+        let bytes = || oap_identity::random::bytes::<32>(random);
+        let key = StoredKey { fragment, seed, created_at: now, retired_at: None, revoked_at: None };
+        Self { agreement: bytes(), pseudonym: bytes(), cursor: bytes(), keys: vec![key] }
+    }
+}
+
+impl Keyring {
+    /// The keys of a principal.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] when the stored keys are not those of the DID.
+    pub fn new(did: &Did, stored: StoredKeys) -> Result<Self, Error> {
+        let corrupt = |e: String| Error::Corrupt(format!("keys: {e}"));
+        let mut verification = Vec::new();
+        let mut current = None;
+        // Newest first: the DID document's first key is the one in use.
+        for key in stored.keys.iter().rev() {
+            let kid = did.key(&key.fragment).map_err(|e| corrupt(e.to_string()))?;
+            let signer = Signer::from_seed(kid.clone(), &key.seed).map_err(|e| corrupt(e.to_string()))?;
+            let mut public = VerificationKey::new(kid, *signer.public());
+            if let Some(at) = key.retired_at {
+                public = public.retired(at);
+            }
+            if let Some(at) = key.revoked_at {
+                public = public.revoked(at);
+            }
+            if key.retired_at.is_none() && key.revoked_at.is_none() {
+                current.get_or_insert_with(|| Arc::new(signer));
+            }
+            verification.push(public);
+        }
+        let encoded = Zeroizing::new(crate::state::schema::encode(&stored)?);
+        Ok(Self {
+            encoded,
+            agreement: AgreementKey::from_secret(stored.agreement),
+            document: DidDocument::new(did.clone(), verification.clone()),
+            current: current.ok_or_else(|| corrupt("no key is in use".to_owned()))?,
+            did: did.clone(),
+            verification,
+            stored,
+        })
+    }
+
+    /// The key that signs.
+    #[must_use]
+    pub const fn current(&self) -> &Arc<Signer> {
+        &self.current
+    }
+
+    /// The principal's keys as others see them.
+    #[must_use]
+    pub const fn document(&self) -> &DidDocument {
+        &self.document
+    }
+
+    /// The DID document that is published for an origin.
+    #[must_use]
+    pub fn did_json(&self, origin: &str) -> Value {
+        document::publish(&self.did, &self.verification, &self.agreement, origin)
+    }
+
+    /// What keys the hash of asserted DIDs.
+    #[must_use]
+    pub const fn pseudonym_key(&self) -> &[u8; 32] {
+        &self.stored.pseudonym
+    }
+
+    /// What keys the list of erasures: of a secret that no rotation changes, so that every backup can check the list.
+    #[must_use]
+    pub fn list_key(&self) -> Zeroizing<[u8; 32]> {
+        self.derived(b"oap-memory/list-of-erasures/2")
+    }
+
+    /// What keys the hash of where imported records come from.
+    #[must_use]
+    pub fn source_key(&self) -> Zeroizing<[u8; 32]> {
+        self.derived(b"oap-memory/source-of-import/1")
+    }
+
+    fn derived(&self, purpose: &[u8]) -> Zeroizing<[u8; 32]> {
+        let mut mac = <Hmac<Sha256> as Mac>::new_from_slice(&self.stored.pseudonym)
+            .unwrap_or_else(|_| unreachable!("HMAC takes a key of any length"));
+        mac.update(purpose);
+        Zeroizing::new(mac.finalize().into_bytes().into())
+    }
+
+    /// Where every key stands, oldest first.
+    #[must_use]
+    pub fn states(&self) -> Vec<KeyState> {
+        let state = |key: &StoredKey| KeyState { fragment: key.fragment.clone(), revoked_at: key.revoked_at };
+        self.stored.keys.iter().map(state).collect()
+    }
+
+    /// What keys the seal of cursors.
+    #[must_use]
+    pub const fn cursor_key(&self) -> &[u8; 32] {
+        &self.stored.cursor
+    }
+
+    /// The keys as they are to be stored.
+    #[must_use]
+    pub fn encoded(&self) -> &[u8] {
+        &self.encoded
+    }
+
+    /// Whether these are the keys that are stored so.
+    pub(crate) fn is_stored_as(&self, stored: &[u8]) -> bool {
+        *self.encoded == *stored
+    }
+
+    /// The same keys with a new one in use; the former is retired at that time, which must be later than
+    /// anything that it signed.
+    ///
+    /// # Errors
+    /// [`Error::Conflict`] for a did:key, which is its one key.
+    pub fn rotated(&self, now: Timestamp, random: &dyn Random) -> Result<Self, Error> {
+        self.rotated_past(&[], now, random)
+    }
+
+    /// The same, where these keys are known of as well: the new one has the name of none of them.
+    ///
+    /// # Errors
+    /// As [`Keyring::rotated`].
+    pub fn rotated_past(
+        &self,
+        known: &[KeyState],
+        now: Timestamp,
+        random: &dyn Random,
+    ) -> Result<Self, Error> {
+        if self.did.method() == "key" {
+            return Err(Error::Conflict("a did:key is its key and cannot rotate; use a did:web"));
+        }
+        let mut stored = self.stored.clone();
+        let names = stored.keys.iter().map(|key| &key.fragment).chain(known.iter().map(|key| &key.fragment));
+        let numbers = names.filter_map(|name| name.strip_prefix("key-")?.parse::<u32>().ok());
+        let latest = numbers.max().unwrap_or(0);
+        for key in stored.keys.iter_mut().filter(|k| k.retired_at.is_none() && k.revoked_at.is_none()) {
+            key.retired_at = Some(now);
+        }
+        stored.keys.push(StoredKey {
+            fragment: format!("key-{}", latest + 1),
+            seed: *Signer::seed(random),
+            created_at: now,
+            retired_at: None,
+            revoked_at: None,
+        });
+        Self::new(&self.did, stored)
+    }
+
+    /// The same keys with one marked as compromised since a time; a new one takes its place if it was in use.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] for an unknown key, [`Error::Conflict`] as [`Keyring::rotated`].
+    pub fn revoked(
+        &self,
+        fragment: &str,
+        since: Timestamp,
+        now: Timestamp,
+        random: &dyn Random,
+    ) -> Result<Self, Error> {
+        if !self.stored.keys.iter().any(|key| key.fragment == fragment) {
+            return Err(Error::NotFound);
+        }
+        let in_use = self.current.kid().fragment() == fragment;
+        let mut stored = if in_use { self.rotated(now, random)?.stored.clone() } else { self.stored.clone() };
+        for key in stored.keys.iter_mut().filter(|key| key.fragment == fragment) {
+            key.revoked_at = Some(since);
+        }
+        Self::new(&self.did, stored)
+    }
+
+    /// Every key, newest first.
+    #[must_use]
+    pub fn list(&self) -> Vec<KeyInfo> {
+        let times: Vec<Timestamp> = self.stored.keys.iter().rev().map(|key| key.created_at).collect();
+        self.verification
+            .iter()
+            .zip(times)
+            .map(|(key, created_at)| KeyInfo {
+                kid: key.kid().to_string(),
+                thumbprint: key.public().thumbprint(),
+                created_at,
+                retired_at: key.retired_at(),
+                revoked_at: key.revoked_at(),
+                state: match (key.revoked_at(), key.retired_at()) {
+                    (Some(_), _) => "revoked",
+                    (_, Some(_)) => "retired",
+                    _ => "current",
+                },
+            })
+            .collect()
+    }
+}

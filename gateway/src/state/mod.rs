@@ -1,0 +1,13 @@
+//! What a running gateway holds: caches of the store that can only be behind it, and the transactions that decide.
+
+pub mod clock;
+pub mod commits;
+pub mod endorsed;
+pub mod gateway;
+pub mod grant_book;
+pub mod heads;
+pub mod keyring;
+pub mod refusals;
+pub mod replay;
+pub mod schema;
+pub mod views;

@@ -1,0 +1,74 @@
+//! The proofs that were used: in memory for the next question, in the store for the next start.
+
+use crate::error::Error;
+use crate::state::gateway::Gateway;
+use crate::state::schema::{PROOFS, decode, encode};
+use oap_grants::Replay;
+use oap_identity::Timestamp;
+use oap_store::Store;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+pub use oap_grants::freshness::REMEMBERED;
+
+/// Used proofs, and until when they are remembered.
+#[derive(Debug, Default)]
+pub struct UsedProofs(Mutex<BTreeMap<[u8; 32], Timestamp>>);
+
+impl UsedProofs {
+    /// Reads the proofs of a store.
+    ///
+    /// # Errors
+    /// [`Error::Store`], [`Error::Corrupt`].
+    pub fn load(store: &Store) -> Result<Self, Error> {
+        let mut proofs = BTreeMap::new();
+        for pair in store.scan(PROOFS, &[], None, false) {
+            let (key, bytes) = pair?;
+            if let Ok(key) = key.try_into() {
+                proofs.insert(key, decode(&bytes)?);
+            }
+        }
+        Ok(Self(Mutex::new(proofs)))
+    }
+
+    /// Forgets what need not be remembered any more; returns it.
+    pub fn forget(&self, now: Timestamp) -> Vec<[u8; 32]> {
+        let mut proofs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let over: Vec<[u8; 32]> = proofs.iter().filter(|(_, until)| **until < now).map(|(k, _)| *k).collect();
+        for key in &over {
+            proofs.remove(key);
+        }
+        over
+    }
+}
+
+impl Gateway {
+    /// Remembers in the store that a proof was used.
+    ///
+    /// # Errors
+    /// [`Error::Store`].
+    pub(crate) async fn remember_proof(self: &Arc<Self>, key: [u8; 32]) -> Result<(), Error> {
+        self.commit(move |w| Ok(w.tx.put(PROOFS, &key, &encode(&w.now.plus(REMEMBERED))?)?)).await?;
+        Ok(())
+    }
+
+    /// The same for the owner's, from the reserve of a full disk.
+    ///
+    /// # Errors
+    /// [`Error::Store`](crate::Error::Store).
+    pub(crate) async fn remember_owner_proof(self: &Arc<Self>, key: [u8; 32]) -> Result<(), Error> {
+        self.commit(move |w| {
+            w.tx.use_reserve();
+            Ok(w.tx.put(PROOFS, &key, &encode(&w.now.plus(REMEMBERED))?)?)
+        })
+        .await?;
+        Ok(())
+    }
+}
+
+impl Replay for UsedProofs {
+    fn first_use(&self, key: [u8; 32], now: Timestamp) -> bool {
+        let mut proofs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        proofs.insert(key, now.plus(REMEMBERED)).is_none()
+    }
+}

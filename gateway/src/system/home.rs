@@ -1,0 +1,529 @@
+//! A gateway's home: a folder with configuration, vault, store and the administrator's credential.
+//!
+//! | file | what | readable by |
+//! |---|---|---|
+//! | `config.toml` | configuration | owner |
+//! | `vault` | content keys, sealed under the master key | owner |
+//! | `store/` | everything else, sealed | owner |
+//! | `lock` | who has the home open | owner |
+//! | `owner.sock` | the owner's way to a running gateway | owner |
+//! | `reserve` | blocks that are given back on a full disk, for what must be finished | owner |
+//! | `admin.json` | the administrator's key and trust token | owner |
+//! | `did.json` | a copy of the published DID document | owner |
+//! | `tls/` | the self-made certificate and its key | owner |
+//! | `erasures.jsonl` | what was erased and revoked: replayed when a backup is restored | owner |
+//! | `restoring` | only while a restore is under way: such a home does not open | owner |
+//! | `sanctions/` | sanctions lists | owner |
+//! | `profiles/` | projection profiles of the owner's own | owner |
+
+use crate::embedding::{EmbeddingModel, RemoteModel};
+use crate::error::Error;
+use crate::service::owner::Permission;
+use crate::state::gateway::{Gateway, Parts};
+use crate::state::keyring::StoredKeys;
+use crate::system::clock::{SystemClock, SystemRandom};
+use crate::system::config::{Config, ConfigError};
+use crate::system::files;
+use crate::system::lock::{Held, HomeLock};
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use oap_identity::resolve::{GuardedWeb, Resolver, WebPolicy};
+use oap_identity::{Clock, Did, Signer};
+use oap_memory::Profile;
+use oap_memory::ccc::SanctionsList;
+use oap_memory::gate::Sanctions;
+use oap_memory::profile::ProfileError;
+use oap_store::{EngineKind, Master, Space, Store, StoreError, Vault};
+use rustls_pki_types::CertificateDer;
+use rustls_pki_types::pem::PemObject;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::io::{IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use zeroize::Zeroizing;
+
+/// Where the passphrase is taken from, if set.
+pub const PASSPHRASE: &str = "OAP_MEMORY_PASSPHRASE";
+/// The list of erasures in a home.
+pub const ERASURES: &str = "erasures.jsonl";
+
+/// Why a home could not be made or opened.
+#[derive(Debug, thiserror::Error)]
+pub enum HomeError {
+    /// The configuration.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// There is a gateway already.
+    #[error("there is a gateway in {0} already")]
+    Exists(PathBuf),
+    /// A restore that did not finish.
+    #[error("{0} is half restored: run `oap-memory restore` again, or remove the folder")]
+    HalfRestored(PathBuf),
+    /// A file.
+    #[error("{path}: {error}")]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        error: std::io::Error,
+    },
+    /// A file that is not what it should be.
+    #[error("{0}: {1}")]
+    Malformed(PathBuf, String),
+    /// No way to the master key.
+    #[error("no master key: set key_file, or OAP_MEMORY_PASSPHRASE, or run in a terminal to be asked")]
+    NoMaster,
+    /// Two passphrases that differ.
+    #[error("the two passphrases differ")]
+    Passphrases,
+    /// A passphrase of nothing.
+    #[error("an empty passphrase protects nothing: choose one, or say --key-file")]
+    EmptyPassphrase,
+    /// Somebody else has the home open.
+    #[error("the gateway is in use by {0}: wait for it to end, or end it, and try again")]
+    Held(Held),
+    /// A profile of the owner's own.
+    #[error("{0}: {1}")]
+    Profile(PathBuf, ProfileError),
+    /// The store or the vault.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The gateway.
+    #[error(transparent)]
+    Gateway(#[from] Error),
+    /// The client for outgoing requests.
+    #[error("the client for outgoing requests: {0}")]
+    Client(#[from] reqwest::Error),
+}
+
+impl HomeError {
+    /// Whether a file found no space.
+    fn is_full(&self) -> bool {
+        use std::io::ErrorKind::{QuotaExceeded, StorageFull};
+        matches!(self, Self::File { error, .. } if matches!(error.kind(), StorageFull | QuotaExceeded))
+    }
+}
+
+/// The administrator's credential, as `admin.json` holds it.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AdminCredential {
+    /// Where the gateway is reached.
+    pub origin: String,
+    /// Whose gateway it is.
+    pub principal: Did,
+    /// The agent's key: base64url of its seed.
+    agent_key: Zeroizing<String>,
+    /// The trust token.
+    pub trust_token: Zeroizing<String>,
+}
+
+impl AdminCredential {
+    /// The agent's key.
+    ///
+    /// # Errors
+    /// [`HomeError::Malformed`].
+    pub fn signer(&self) -> Result<Signer, HomeError> {
+        let malformed = || HomeError::Malformed("admin.json".into(), "agent_key is not a key".into());
+        let seed = URL_SAFE_NO_PAD.decode(&*self.agent_key).map_err(|_| malformed())?;
+        let seed: Zeroizing<[u8; 32]> = Zeroizing::new(seed.try_into().map_err(|_| malformed())?);
+        Signer::did_key(&seed).map_err(|_| malformed())
+    }
+}
+
+/// What a new gateway is made with.
+pub struct Init {
+    /// A did:web, or `None` for a fresh did:key.
+    pub did: Option<Did>,
+    /// Settings to write to `config.toml` beside the DID.
+    pub settings: BTreeMap<String, Value>,
+    /// The file for a fresh master key; a passphrase is asked for if absent.
+    pub key_file: Option<PathBuf>,
+}
+
+/// A folder with a gateway.
+#[derive(Debug, Clone)]
+pub struct Home(PathBuf);
+
+impl Home {
+    /// The home in a folder.
+    #[must_use]
+    pub const fn new(folder: PathBuf) -> Self {
+        Self(folder)
+    }
+
+    /// The folder.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// A file of the home.
+    #[must_use]
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
+    /// Takes the home's lock, or says who has it. Whoever opens the home has it first.
+    ///
+    /// # Errors
+    /// [`HomeError::File`].
+    pub fn lock(&self, command: &str) -> Result<Result<HomeLock, Held>, HomeError> {
+        HomeLock::take(&self.0, command).map_err(|e| file_error(&self.file(crate::system::lock::NAME), e))
+    }
+
+    /// Makes a gateway: keys, vault, store, configuration, credential, DID document.
+    ///
+    /// # Errors
+    /// [`HomeError`]; [`HomeError::Exists`] rather than touching one that is there.
+    pub async fn init(&self, init: Init) -> Result<Did, HomeError> {
+        let config_file = self.file("config.toml");
+        if config_file.exists() || self.file("vault").exists() {
+            return Err(HomeError::Exists(self.0.clone()));
+        }
+        files::create_folder(&self.0).map_err(|e| file_error(&self.0, e))?;
+        self.tighten()?;
+        let _lock = self.lock("init")?.map_err(HomeError::Held)?;
+        let now = SystemClock.now();
+        let (did, keys) = match init.did {
+            Some(did) => (did, StoredKeys::generate(&SystemRandom, now)),
+            None => StoredKeys::generate_did_key(&SystemRandom, now)?,
+        };
+        let master = match &init.key_file {
+            Some(path) => new_key_file(path)?,
+            None => new_passphrase()?,
+        };
+        Vault::create(&self.file("vault"), &master, &SystemRandom)?;
+        let mut settings = init.settings;
+        settings.insert("did".to_owned(), Value::String(did.to_string()));
+        if let Some(path) = &init.key_file {
+            let path = std::path::absolute(path).map_err(|e| file_error(path, e))?;
+            settings.insert("key_file".to_owned(), Value::String(path.to_string_lossy().into_owned()));
+        }
+        let text = toml::to_string(&settings).map_err(|e| malformed(&config_file, &e))?;
+        write_private(&config_file, text.as_bytes())?;
+        let store = self.store_with(&BTreeMap::new(), |_| Ok(master))?;
+        Gateway::init(&store, &keys).await?;
+        let gateway = self.assemble(store, &BTreeMap::new()).await?;
+        self.write_admin(&gateway, &Signer::seed(&SystemRandom))?;
+        let document = self.file("did.json");
+        let text = serde_json::to_string_pretty(&gateway.published().did).map_err(Error::from)?;
+        write_private(&document, (text + "\n").as_bytes())?;
+        Ok(did)
+    }
+
+    /// Takes the folder from the eyes of others, and says so.
+    fn tighten(&self) -> Result<(), HomeError> {
+        if files::tighten_folder(&self.0).map_err(|e| file_error(&self.0, e))? {
+            let said = "others could look into the gateway's folder; it is yours alone now";
+            tracing::warn!("{said}");
+            if !tracing::dispatcher::has_been_set() {
+                let _ = writeln!(std::io::stderr(), "warning: {said}");
+            }
+        }
+        Ok(())
+    }
+
+    /// Opens the gateway. Flags outrank environment and configuration file.
+    ///
+    /// # Errors
+    /// [`HomeError`]; [`StoreError::Locked`] within when somebody else has it open.
+    pub async fn open(&self, flags: &BTreeMap<String, Value>) -> Result<Arc<Gateway>, HomeError> {
+        self.open_with(flags, master).await
+    }
+
+    /// The same, with the master key from elsewhere than the configuration says.
+    ///
+    /// # Errors
+    /// As [`Home::open`].
+    pub async fn open_with(
+        &self,
+        flags: &BTreeMap<String, Value>,
+        master: impl FnOnce(&Config) -> Result<Master, HomeError>,
+    ) -> Result<Arc<Gateway>, HomeError> {
+        self.is_whole()?;
+        let store = self.store_with(flags, master)?;
+        self.assemble(store, flags).await
+    }
+
+    /// Opens the store alone.
+    ///
+    /// # Errors
+    /// [`HomeError`]; [`StoreError::Locked`] within when somebody else has it open.
+    pub(crate) fn open_store(&self, flags: &BTreeMap<String, Value>) -> Result<Store, HomeError> {
+        self.store_with(flags, master)
+    }
+
+    fn store_with(
+        &self,
+        flags: &BTreeMap<String, Value>,
+        master: impl FnOnce(&Config) -> Result<Master, HomeError>,
+    ) -> Result<Store, HomeError> {
+        let config = Config::load(&self.0, flags)?;
+        config.principal(&self.0)?;
+        self.tighten()?;
+        let space = Space::of(&self.0)?;
+        // The lock first: nobody is asked for a passphrase in vain.
+        let engine = EngineKind::from(config.engine).open(&self.file("store"), &space)?;
+        let vault = Vault::open(&self.file("vault"), &master(&config)?)?;
+        let store = Store::open_in(space, engine, vault, Arc::new(SystemRandom))?;
+        let missing = store.space().missing(0)?;
+        if missing > 0 {
+            tracing::warn!(missing, "the disk is full: nothing is taken but erasures and revocations");
+        }
+        Ok(store)
+    }
+
+    /// The gateway of an open store.
+    ///
+    /// # Errors
+    /// [`HomeError`].
+    pub(crate) async fn assemble(
+        &self,
+        store: Store,
+        flags: &BTreeMap<String, Value>,
+    ) -> Result<Arc<Gateway>, HomeError> {
+        let config = Config::load(&self.0, flags)?;
+        let principal = config.principal(&self.0)?;
+        let clock = Arc::new(SystemClock);
+        let resolver = Arc::new(resolver(&config, clock.clone())?);
+        let profiles = self.profiles()?;
+        let sanctions = self.sanctions()?;
+        let embeddings = self.embeddings(&config)?;
+        let random = Arc::new(SystemRandom);
+        let erasures = Some(config.erasures.clone().unwrap_or_else(|| self.file(ERASURES)));
+        let parts = Parts {
+            config,
+            principal,
+            store,
+            clock,
+            random,
+            resolver,
+            profiles,
+            sanctions,
+            embeddings,
+            erasures,
+        };
+        Ok(Gateway::open(parts).await?)
+    }
+
+    /// The built-in profiles and those under `profiles/`.
+    ///
+    /// # Errors
+    /// [`HomeError::Profile`], with file and line.
+    pub fn profiles(&self) -> Result<Vec<Profile>, HomeError> {
+        let mut profiles = Profile::built_in();
+        let folder = self.file("profiles");
+        let Ok(entries) = std::fs::read_dir(&folder) else { return Ok(profiles) };
+        let mut files: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+        files.sort();
+        for path in files.into_iter().filter(|path| path.extension().is_some_and(|e| e == "toml")) {
+            let text = std::fs::read_to_string(&path).map_err(|e| file_error(&path, e))?;
+            let profile = Profile::parse(&text).map_err(|e| HomeError::Profile(path.clone(), e))?;
+            if profiles.iter().any(|known| known.name() == profile.name()) {
+                let name = profile.name().to_owned();
+                return Err(HomeError::Profile(path, ProfileError::Duplicate(name)));
+            }
+            profiles.push(profile);
+        }
+        Ok(profiles)
+    }
+
+    /// The sanctions lists under `sanctions/`: `ofac.txt`, `eu.txt`, `un.txt`, `uk_ofsi.txt`, one DID a line, `#` begins
+    /// a comment. A list that a context asks for and that is not there lets nothing pass.
+    ///
+    /// # Errors
+    /// [`HomeError::File`].
+    pub fn sanctions(&self) -> Result<Sanctions, HomeError> {
+        let mut lists = Sanctions::new();
+        for list in SanctionsList::ALL {
+            let path = self.file(&format!("sanctions/{list}.txt"));
+            if path.exists() {
+                let text = std::fs::read_to_string(&path).map_err(|e| file_error(&path, e))?;
+                let lines = text.lines().map(|line| line.split(" #").next().unwrap_or_default().trim());
+                let entries = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
+                lists.insert(*list, entries.map(str::to_owned).collect());
+            }
+        }
+        Ok(lists)
+    }
+
+    /// The model of embeddings that a configuration asks for.
+    ///
+    /// # Errors
+    /// [`HomeError`].
+    fn embeddings(&self, config: &Config) -> Result<Option<Box<dyn EmbeddingModel>>, HomeError> {
+        #[cfg(feature = "local-model")]
+        if let Some(folder) = &config.embedding_dir {
+            let name = config.embedding_model.as_deref().unwrap_or("local");
+            let model = crate::embedding::LocalModel::load(folder, name)
+                .map_err(|e| HomeError::Malformed(folder.clone(), e.to_string()))?;
+            return Ok(Some(Box::new(model)));
+        }
+        let Some(url) = &config.embedding_url else { return Ok(None) };
+        let key = match &config.embedding_key_file {
+            Some(path) => {
+                let text = std::fs::read_to_string(path).map_err(|e| file_error(path, e))?;
+                Some(Zeroizing::new(text.trim().to_owned()))
+            }
+            None => None,
+        };
+        let client = crate::client::owner::http_client(config, self)?;
+        Ok(Some(Box::new(RemoteModel::new(config, url.clone(), key, client)?)))
+    }
+
+    /// The administrator's credential.
+    ///
+    /// # Errors
+    /// [`HomeError::File`], [`HomeError::Malformed`].
+    pub fn admin(&self) -> Result<AdminCredential, HomeError> {
+        let path = self.file("admin.json");
+        let text = std::fs::read(&path).map_err(|e| file_error(&path, e))?;
+        serde_json::from_slice(&text).map_err(|e| malformed(&path, &e))
+    }
+
+    /// Writes the credential with a new token for the agent that it has.
+    ///
+    /// # Errors
+    /// [`HomeError::File`].
+    pub fn write_token(&self, mut credential: AdminCredential, token: &str) -> Result<(), HomeError> {
+        credential.trust_token = Zeroizing::new(token.to_owned());
+        let text = Zeroizing::new(serde_json::to_string_pretty(&credential).map_err(Error::from)?);
+        write_private(&self.file("admin.json"), text.as_bytes())
+    }
+
+    /// Gives the administrator a fresh token, as every start of the server does. On a disk that is full to the last block the
+    /// token is good for this process alone.
+    ///
+    /// # Errors
+    /// [`HomeError`].
+    pub fn renew_admin(&self, gateway: &Gateway) -> Result<AdminCredential, HomeError> {
+        let mut credential = self.admin()?;
+        let token = gateway.trust_token(&credential.signer()?, Permission::Admin)?;
+        credential.origin = gateway.origin().to_owned();
+        let written = self.write_token(credential.clone(), &token);
+        if written.as_ref().err().is_some_and(HomeError::is_full) {
+            let space = gateway.store.space();
+            space.give_back();
+            if let Err(error) = self.write_token(credential.clone(), &token) {
+                tracing::error!(%error, "the administrator's credential cannot be written");
+            }
+            space.refill();
+        } else {
+            written?;
+        }
+        credential.trust_token = Zeroizing::new(token.to_string());
+        Ok(credential)
+    }
+
+    fn write_admin(&self, gateway: &Gateway, seed: &[u8; 32]) -> Result<(), HomeError> {
+        let agent = Signer::did_key(seed).map_err(|e| Error::Corrupt(e.to_string()))?;
+        let token = gateway.trust_token(&agent, Permission::Admin)?;
+        let credential = AdminCredential {
+            origin: gateway.origin().to_owned(),
+            principal: gateway.principal().clone(),
+            agent_key: Zeroizing::new(URL_SAFE_NO_PAD.encode(seed)),
+            trust_token: Zeroizing::new(String::new()),
+        };
+        self.write_token(credential, &token)
+    }
+}
+
+/// The way to foreign DID documents that a configuration asks for.
+///
+/// # Errors
+/// [`HomeError::File`] or [`HomeError::Malformed`] for `trust_ca`, [`HomeError::Client`].
+pub fn resolver(config: &Config, clock: Arc<dyn Clock>) -> Result<Resolver, HomeError> {
+    let authorities = config.trust_ca.as_deref().map(read_certificates).transpose()?.unwrap_or_default();
+    Ok(Resolver::new(GuardedWeb::new(web_policy(config), &authorities)?, clock))
+}
+
+/// Where requests may go whose address a stranger chose.
+#[must_use]
+pub const fn web_policy(config: &Config) -> WebPolicy {
+    if config.allow_local_dids { WebPolicy::AllowLocal } else { WebPolicy::Public }
+}
+
+/// The certificates of a PEM file, in DER.
+///
+/// # Errors
+/// [`HomeError::File`], [`HomeError::Malformed`].
+pub fn read_certificates(path: &Path) -> Result<Vec<Vec<u8>>, HomeError> {
+    let text = std::fs::read(path).map_err(|e| file_error(path, e))?;
+    CertificateDer::pem_slice_iter(&text)
+        .map(|der| der.map(|der| der.to_vec()).map_err(|e| malformed(path, &e)))
+        .collect()
+}
+
+/// The master key that a configuration names, or asks for.
+///
+/// # Errors
+/// [`HomeError::NoMaster`]; [`HomeError::File`], [`HomeError::Malformed`] for a key file.
+pub fn master(config: &Config) -> Result<Master, HomeError> {
+    if let Some(path) = &config.key_file {
+        return read_key_file(path);
+    }
+    passphrase("Passphrase: ").map(Master::Passphrase)
+}
+
+/// The passphrase: from the environment, or asked for.
+///
+/// # Errors
+/// [`HomeError::NoMaster`] where nobody can be asked.
+pub fn passphrase(prompt: &str) -> Result<Zeroizing<String>, HomeError> {
+    if let Ok(passphrase) = std::env::var(PASSPHRASE) {
+        return Ok(passphrase.into());
+    }
+    if !std::io::stdin().is_terminal() {
+        return Err(HomeError::NoMaster);
+    }
+    rpassword::prompt_password(prompt).map(Zeroizing::new).map_err(|_| HomeError::NoMaster)
+}
+
+fn new_passphrase() -> Result<Master, HomeError> {
+    let once = passphrase("New passphrase: ")?;
+    if once.is_empty() {
+        return Err(HomeError::EmptyPassphrase);
+    }
+    if passphrase("Once more: ")? != once {
+        Err(HomeError::Passphrases)
+    } else {
+        Ok(Master::Passphrase(once))
+    }
+}
+
+fn new_key_file(path: &Path) -> Result<Master, HomeError> {
+    if path.exists() {
+        return read_key_file(path);
+    }
+    let key = Signer::seed(&SystemRandom);
+    let text = Zeroizing::new(URL_SAFE_NO_PAD.encode(*key) + "\n");
+    write_private(path, text.as_bytes())?;
+    Ok(Master::KeyFile(key))
+}
+
+fn read_key_file(path: &Path) -> Result<Master, HomeError> {
+    let text = Zeroizing::new(std::fs::read_to_string(path).map_err(|e| file_error(path, e))?);
+    let bytes = URL_SAFE_NO_PAD.decode(text.trim()).ok().and_then(|bytes| <[u8; 32]>::try_from(bytes).ok());
+    let expected = "must be 32 bytes in base64url, as `init --key-file` makes it";
+    bytes
+        .map(|bytes| Master::KeyFile(Zeroizing::new(bytes)))
+        .ok_or_else(|| HomeError::Malformed(path.to_owned(), expected.into()))
+}
+
+fn file_error(path: &Path, error: std::io::Error) -> HomeError {
+    HomeError::File { path: path.to_owned(), error }
+}
+
+fn malformed(path: &Path, error: &dyn std::fmt::Display) -> HomeError {
+    HomeError::Malformed(path.to_owned(), error.to_string())
+}
+
+/// Writes a file that its owner alone can read, in one step.
+///
+/// # Errors
+/// [`HomeError::File`].
+pub fn write_private(path: &Path, bytes: &[u8]) -> Result<(), HomeError> {
+    files::write(path, bytes).map_err(|e| file_error(path, e))
+}

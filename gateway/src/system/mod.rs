@@ -1,0 +1,14 @@
+//! Where the program meets the machine: files, sockets, certificates, the clock, configuration.
+
+pub mod address;
+pub mod clock;
+pub mod config;
+pub mod files;
+pub mod home;
+pub mod lock;
+pub mod panics;
+pub mod prometheus;
+pub mod restore;
+pub mod serve;
+pub mod socket;
+pub mod tls;

@@ -1,0 +1,327 @@
+//! A gateway made of a backup: all of it, with everything that was ended since ended again, or nothing.
+//!
+//! It is built in a folder beside the home's place, `<home>.restoring`, which holds the file `restoring` until it is done: a home with that
+//! file does not open. Only when what was erased since is erased there and everything is synced does the folder get the home's name. A run
+//! that was killed leaves nothing under that name; the next run clears the folder and begins anew.
+
+use crate::service::backup::{self, BackupInfo};
+use crate::service::doctor::Finding;
+use crate::service::erasures::{self, Listed};
+use crate::service::restored::{Replayed, Unknown};
+use crate::state::clock::Standing;
+use crate::state::gateway::Gateway;
+use crate::system::config::Config;
+use crate::system::files;
+use crate::system::home::{ERASURES, Home, HomeError};
+use oap_store::{EngineKind, Space};
+use serde::Serialize;
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+/// The file that says that a home is not whole.
+pub const MARKER: &str = "restoring";
+/// What it says while that is so.
+const UNFINISHED: &str = "unfinished\n";
+/// What it says when nothing is left to do but to take the file away.
+const FINISHED: &str = "finished\n";
+/// What of a home is copied beside store and vault.
+const FILES: [&str; 3] = ["config.toml", "admin.json", "did.json"];
+const FOLDERS: [&str; 3] = ["profiles", "sanctions", "tls"];
+
+/// Why nothing was restored.
+#[derive(Debug, thiserror::Error)]
+pub enum RestoreError {
+    /// The home, or the gateway in it.
+    #[error(transparent)]
+    Home(#[from] HomeError),
+    /// A file.
+    #[error("{path}: {error}")]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        error: io::Error,
+    },
+    /// The backup, or the list, is not what it should be.
+    #[error("{0}; nothing was restored")]
+    Proof(String),
+    /// The place is taken.
+    #[error("{0}: {1}")]
+    Place(PathBuf, &'static str),
+}
+
+impl From<crate::Error> for RestoreError {
+    fn from(error: crate::Error) -> Self {
+        Self::Home(error.into())
+    }
+}
+
+/// How far a restore has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Step {
+    /// The folder beside is there, and marked.
+    Marked,
+    /// Configuration, credential and vault are copied.
+    Copied,
+    /// The store is filled.
+    Filled,
+    /// The gateway opened in the folder beside.
+    Opened,
+    /// What was ended since is ended again.
+    Replayed,
+    /// Everything was looked at and is on disk.
+    Synced,
+    /// The marker says that nothing is left to do.
+    Finished,
+    /// The folder has the home's name.
+    Named,
+}
+
+/// What to restore.
+#[derive(Debug, Clone)]
+pub struct Restore<'a> {
+    /// The backup's folder.
+    pub backup: &'a Path,
+    /// The list of what was ended since; `None` for none.
+    pub list: Option<&'a Path>,
+    /// What to do with grants that no list tells of.
+    pub unknown: Unknown,
+}
+
+/// What was restored.
+#[derive(Debug, Clone, Serialize)]
+pub struct Restored {
+    /// What the backup says of itself.
+    pub backup: BackupInfo,
+    /// What was ended again.
+    pub replayed: Replayed,
+    /// What the doctor says.
+    pub findings: Vec<Finding>,
+}
+
+impl Restore<'_> {
+    /// Restores into a home that is not there. `told` is called after each step.
+    ///
+    /// # Errors
+    /// [`RestoreError`]; the home is not there then.
+    pub async fn run(
+        &self,
+        home: &Home,
+        told: &mut (dyn FnMut(Step) + Send),
+    ) -> Result<Restored, RestoreError> {
+        let target = home.path();
+        if target.join("vault").exists() || target.join("store").exists() {
+            return Err(HomeError::Exists(target.to_owned()).into());
+        }
+        if std::fs::read_dir(target).is_ok_and(|mut entries| entries.next().is_some()) {
+            return Err(RestoreError::Place(
+                target.to_owned(),
+                "must not be there, or be empty: restore to another folder and move it",
+            ));
+        }
+        let info = backup::check(self.backup).map_err(RestoreError::Proof)?;
+        if let Some(list) = self.list.filter(|list| !list.exists()) {
+            return Err(RestoreError::Place(list.to_owned(), "there is no such list"));
+        }
+        let mut name = target.file_name().unwrap_or_default().to_os_string();
+        name.push(".restoring");
+        let stage = target.with_file_name(name);
+        let lock = begin(&stage)?;
+        told(Step::Marked);
+        match self.build(&stage, &info, told).await {
+            Ok((replayed, findings)) => {
+                finish(&stage, target, told)?;
+                drop(lock);
+                Ok(Restored { backup: info, replayed, findings })
+            }
+            Err(error) => {
+                clear(&stage)?;
+                Err(error)
+            }
+        }
+    }
+
+    async fn build(
+        &self,
+        stage: &Path,
+        info: &BackupInfo,
+        told: &mut (dyn FnMut(Step) + Send),
+    ) -> Result<(Replayed, Vec<Finding>), RestoreError> {
+        copy(self.backup, stage)?;
+        let vault = stage.join("vault");
+        files::copy(&self.backup.join("vault"), &vault).map_err(failed(&vault))?;
+        told(Step::Copied);
+        {
+            let config = Config::load(stage, &BTreeMap::new()).map_err(HomeError::from)?;
+            let space = Space::of(stage).map_err(HomeError::from)?;
+            let engine = EngineKind::from(config.engine).open(&stage.join("store"), &space);
+            backup::fill(self.backup, info, &engine.map_err(HomeError::from)?)
+                .map_err(RestoreError::Proof)?;
+        }
+        told(Step::Filled);
+        let home = Home::new(stage.to_owned());
+        // The list that the configuration names is another gateway's by now.
+        let path = stage.join(ERASURES);
+        let flags = BTreeMap::from([("erasures".to_owned(), json!(path))]);
+        let store = home.open_store(&flags)?;
+        let mut listed = Listed::default();
+        if let Some(list) = self.list {
+            let keys = Gateway::stored_keys(&store, &info.principal)?;
+            listed = erasures::read(list, &keys)
+                .map_err(|why| RestoreError::Proof(format!("the list of erasures: {why}")))?;
+            files::copy(list, &path).map_err(failed(&path))?;
+        }
+        let gateway = home.assemble(store, &flags).await?;
+        told(Step::Opened);
+        // A backup may be old: whoever restores it sees the clock. One that is behind what is known stays unbelieved.
+        let known = listed.at.unwrap_or(info.at).max(info.at);
+        let mut clock = gateway.clock_info();
+        if clock.standing == Standing::Ahead && clock.clock >= known {
+            clock = gateway.go_by_clock().await?;
+        }
+        let mut replayed = gateway.replay(&listed, info.at, self.unknown).await?;
+        if clock.clock.plus(oap_identity::time::MAX_SKEW) < known {
+            replayed.warnings.push(format!(
+                "the clock says {} and the backup or the list is of {known}: set the clock right",
+                clock.clock
+            ));
+        }
+        let findings = gateway.examine()?;
+        home.renew_admin(&gateway)?;
+        drop(gateway);
+        told(Step::Replayed);
+        Ok((replayed, findings))
+    }
+}
+
+impl Home {
+    /// That no restore stopped half-way here. One that had nothing left to do is finished.
+    ///
+    /// # Errors
+    /// [`HomeError::HalfRestored`].
+    pub(crate) fn is_whole(&self) -> Result<(), HomeError> {
+        let marker = self.file(MARKER);
+        match std::fs::read_to_string(&marker) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            Ok(text) if text == FINISHED => {
+                std::fs::remove_file(&marker).map_err(|error| HomeError::File { path: marker, error })
+            }
+            _ => Err(HomeError::HalfRestored(self.path().to_owned())),
+        }
+    }
+}
+
+/// Makes the folder beside, cleared of what a killed run left; the lock is held until all is done.
+fn begin(stage: &Path) -> Result<File, RestoreError> {
+    let marker = stage.join(MARKER);
+    if stage.exists() {
+        let is_empty = std::fs::read_dir(stage).map_err(failed(stage))?.next().is_none();
+        if !is_empty && !marker.exists() {
+            return Err(RestoreError::Place(
+                stage.to_owned(),
+                "is in the way and is none of a restore: move it",
+            ));
+        }
+        if marker.exists() {
+            drop(lock(&marker)?);
+        }
+        clear(stage)?;
+    }
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(stage).map_err(failed(stage))?;
+    write_marker(&marker, UNFINISHED)?;
+    lock(&marker)
+}
+
+fn lock(marker: &Path) -> Result<File, RestoreError> {
+    let file = File::open(marker).map_err(failed(marker))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(std::fs::TryLockError::WouldBlock) => {
+            Err(RestoreError::Place(marker.to_owned(), "another restore is at work"))
+        }
+        Err(std::fs::TryLockError::Error(error)) => {
+            Err(RestoreError::File { path: marker.to_owned(), error })
+        }
+    }
+}
+
+/// Writes over the marker where it stands, so that the lock on it stays.
+fn write_marker(marker: &Path, text: &str) -> Result<(), RestoreError> {
+    let file = File::options().write(true).create(true).truncate(true).open(marker);
+    let written = file.and_then(|mut file| file.write_all(text.as_bytes()).and_then(|()| file.sync_all()));
+    written.map_err(failed(marker))?;
+    sync(marker.parent().unwrap_or(Path::new(".")))
+}
+
+/// Removes the folder beside, its marker last, so that what is left of it is always known for what it is.
+fn clear(stage: &Path) -> Result<(), RestoreError> {
+    for entry in std::fs::read_dir(stage).map_err(failed(stage))? {
+        let path = entry.map_err(failed(stage))?.path();
+        if path.file_name().is_some_and(|name| name == MARKER) {
+            continue;
+        }
+        let is_folder = std::fs::symlink_metadata(&path).map_err(failed(&path))?.is_dir();
+        let removed = if is_folder { std::fs::remove_dir_all(&path) } else { std::fs::remove_file(&path) };
+        removed.map_err(failed(&path))?;
+    }
+    let marker = stage.join(MARKER);
+    if marker.exists() {
+        std::fs::remove_file(&marker).map_err(failed(&marker))?;
+    }
+    std::fs::remove_dir(stage).map_err(failed(stage))
+}
+
+fn finish(stage: &Path, target: &Path, told: &mut (dyn FnMut(Step) + Send)) -> Result<(), RestoreError> {
+    sync_all(stage)?;
+    told(Step::Synced);
+    write_marker(&stage.join(MARKER), FINISHED)?;
+    told(Step::Finished);
+    std::fs::rename(stage, target).map_err(failed(target))?;
+    if let Some(parent) = target.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+        sync(parent)?;
+    }
+    told(Step::Named);
+    Ok(Home::new(target.to_owned()).is_whole()?)
+}
+
+/// Waits until every file of a folder is on disk.
+fn sync_all(folder: &Path) -> Result<(), RestoreError> {
+    for entry in std::fs::read_dir(folder).map_err(failed(folder))? {
+        let path = entry.map_err(failed(folder))?.path();
+        if path.is_dir() { sync_all(&path)? } else { sync(&path)? }
+    }
+    sync(folder)
+}
+
+fn sync(path: &Path) -> Result<(), RestoreError> {
+    File::open(path).and_then(|file| file.sync_all()).map_err(failed(path))
+}
+
+/// Copies what stands beside store and vault.
+///
+/// # Errors
+/// [`RestoreError::File`].
+pub fn copy(from: &Path, to: &Path) -> Result<(), RestoreError> {
+    for name in FILES {
+        if from.join(name).exists() {
+            files::copy(&from.join(name), &to.join(name)).map_err(failed(to))?;
+        }
+    }
+    for name in FOLDERS {
+        let Ok(entries) = std::fs::read_dir(from.join(name)) else { continue };
+        files::create_folder(&to.join(name)).map_err(failed(to))?;
+        for entry in entries {
+            let entry = entry.map_err(failed(from))?;
+            files::copy(&entry.path(), &to.join(name).join(entry.file_name())).map_err(failed(to))?;
+        }
+    }
+    Ok(())
+}
+
+fn failed(path: &Path) -> impl Fn(io::Error) -> RestoreError + '_ {
+    |error| RestoreError::File { path: path.to_owned(), error }
+}
