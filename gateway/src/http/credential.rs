@@ -1,23 +1,31 @@
 //! Credentials, checked from the head of a request alone. Only then may its body be large.
 
-use super::request::{Incoming, Sender, presented};
+use super::App;
+use super::request::{Incoming, Sender, presented, target, values};
 use crate::Error;
-use crate::service::owner::{OwnerAgent, Permission};
 use crate::service::query::Caller;
 use crate::state::gateway::Gateway;
+use crate::state::owner::{Owner, mark::Mark};
 use crate::state::refusals::Counted;
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
 use oap_grants::dpop;
 use oap_identity::Hash;
 use std::sync::Arc;
 
-/// Which of the owner's agents sends a request, with at least that permission.
-pub(super) async fn agent(request: &mut Incoming, needed: Permission) -> Result<OwnerAgent, Error> {
-    let (method, url) = request.target();
-    let target = dpop::Request { method: &method, url: &url };
-    let (authorization, proofs) = (request.header("authorization"), request.header("dpop"));
-    let agent = request.app().gateway.owner_agent(&authorization, &proofs, target, needed).await?;
-    request.sent_by(Sender::Owner);
-    Ok(agent)
+/// The owner's credential, checked from the head of the request, before its body is read.
+impl<P: Mark> FromRequestParts<App> for Owner<P> {
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Error> {
+        let (method, url) = target(parts, app);
+        let target = dpop::Request { method: &method, url: &url };
+        let (authorization, proofs) =
+            (values(&parts.headers, "authorization"), values(&parts.headers, "dpop"));
+        let owner = app.gateway.owner(&authorization, &proofs, target).await?;
+        parts.extensions.insert(Sender::Owner);
+        Ok(owner)
+    }
 }
 
 /// What a grantee is answered. Its proof is remembered in the store whatever that is: with the answer where there is one,

@@ -13,8 +13,8 @@ pub mod owner;
 pub mod request;
 
 use crate::http::front::Deadlines;
-use crate::service::owner::as_request;
 use crate::state::gateway::Gateway;
+use crate::state::owner::as_request;
 use axum::extract::{DefaultBodyLimit, State};
 use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::middleware;

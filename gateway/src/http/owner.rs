@@ -2,7 +2,7 @@
 //! DPoP proof (protocol section 10).
 
 use super::App;
-use super::credential::{agent, as_grantee};
+use super::credential::as_grantee;
 use super::request::{Incoming, Oap, presented};
 use crate::Error;
 use crate::service::audit::AuditQuery;
@@ -11,8 +11,9 @@ use crate::service::deletion::DeleteRequest;
 use crate::service::grants::GrantDraft;
 use crate::service::import::{BundleChunk, RecordChunk};
 use crate::service::items::ListQuery;
-use crate::service::owner::{OwnerAgent, Permission};
 use crate::state::gateway::{Gateway, blocking};
+use crate::state::owner::Owner;
+use crate::state::owner::mark::{Admin, Read, Write};
 use crate::state::refusals::Counted;
 use axum::Router;
 use axum::extract::{Path, State};
@@ -83,8 +84,11 @@ fn grant_id(text: &str) -> Result<GrantId, Error> {
     text.parse().map_err(|_| Error::NotFound)
 }
 
-async fn write_items(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
-    agent(&mut request, Permission::Write).await?;
+async fn write_items(
+    _: Owner<Write>,
+    State(app): State<App>,
+    mut request: Incoming,
+) -> Result<Response, Error> {
     let mut body = request.json().await?;
     let items = match body.get_mut("items").map(Value::take) {
         Some(Value::Array(items)) => items,
@@ -95,19 +99,17 @@ async fn write_items(State(app): State<App>, mut request: Incoming) -> Result<Re
     Ok(Oap(json!({"items": written})).into_response())
 }
 
-async fn list_items(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
-    agent(&mut request, Permission::Read).await?;
+async fn list_items(_: Owner<Read>, State(app): State<App>, request: Incoming) -> Result<Response, Error> {
     let wanted: ListQuery = request.query()?;
     let (items, next) = app.gateway.list(&wanted)?;
     Ok(Oap(json!({"items": items, "next": next})).into_response())
 }
 
 async fn read_item(
+    _: Owner<Read>,
     State(app): State<App>,
     Path(id): Path<String>,
-    mut request: Incoming,
 ) -> Result<Response, Error> {
-    agent(&mut request, Permission::Read).await?;
     Ok(Oap(app.gateway.item(item_id(&id)?)?).into_response())
 }
 
@@ -128,35 +130,43 @@ struct Relabelling {
 }
 
 async fn explain_item(
+    _: Owner<Read>,
     State(app): State<App>,
     Path(id): Path<String>,
-    mut request: Incoming,
+    request: Incoming,
 ) -> Result<Response, Error> {
-    agent(&mut request, Permission::Read).await?;
     Ok(Oap(app.gateway.explain(item_id(&id)?, &request.query()?)?).into_response())
 }
 
-async fn list_budgets(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
-    agent(&mut request, Permission::Admin).await?;
+async fn list_budgets(_: Owner<Admin>, State(app): State<App>) -> Result<Response, Error> {
     let accounts = app.gateway.accounts()?;
     let spent: f64 = accounts.iter().map(|account| account.epsilon_spent).sum();
     Ok(Oap(json!({"accounts": accounts, "epsilon_spent": spent})).into_response())
 }
 
-async fn refill_budget(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
-    agent(&mut request, Permission::Admin).await?;
+async fn refill_budget(
+    _: Owner<Admin>,
+    State(app): State<App>,
+    mut request: Incoming,
+) -> Result<Response, Error> {
     app.gateway.refill(request.json_as().await?).await?;
     Ok(Oap(json!({})).into_response())
 }
 
-async fn export_header(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
-    agent(&mut request, Permission::Admin).await?;
+async fn export_header(
+    _: Owner<Admin>,
+    State(app): State<App>,
+    mut request: Incoming,
+) -> Result<Response, Error> {
     Ok(Oap(app.gateway.export_header(&request.json_as().await?)?).into_response())
 }
 
 /// The cursor of the next page as a JSON line, then the page's lines.
-async fn export_page(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
-    agent(&mut request, Permission::Admin).await?;
+async fn export_page(
+    _: Owner<Admin>,
+    State(app): State<App>,
+    mut request: Incoming,
+) -> Result<Response, Error> {
     let (gateway, wanted) = (app.gateway.clone(), request.json_as().await?);
     let page = tokio::task::spawn_blocking(move || gateway.export_page(&wanted));
     let page = page.await.map_err(|_| Error::Corrupt("writing a page failed".into()))??;
@@ -166,30 +176,41 @@ async fn export_page(State(app): State<App>, mut request: Incoming) -> Result<Re
     Ok(([(header::CONTENT_TYPE, "application/jsonl")], bytes).into_response())
 }
 
-async fn export_seal(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
-    agent(&mut request, Permission::Admin).await?;
+async fn export_seal(
+    _: Owner<Admin>,
+    State(app): State<App>,
+    mut request: Incoming,
+) -> Result<Response, Error> {
     Ok(Oap(app.gateway.export_seal(request.json_as().await?).await?).into_response())
 }
 
-async fn import_bundle(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
-    agent(&mut request, Permission::Admin).await?;
+async fn import_bundle(
+    _: Owner<Admin>,
+    State(app): State<App>,
+    mut request: Incoming,
+) -> Result<Response, Error> {
     let chunk = request.json_with(|body| Ok(BundleChunk::parse(body)?)).await?;
     Ok(Oap(json!({"fates": app.gateway.import_bundle(chunk).await?})).into_response())
 }
 
-async fn import_records(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
-    agent(&mut request, Permission::Admin).await?;
+async fn import_records(
+    _: Owner<Admin>,
+    State(app): State<App>,
+    mut request: Incoming,
+) -> Result<Response, Error> {
     let chunk = request.json_with(|body| Ok(RecordChunk::parse(body)?)).await?;
     Ok(Oap(json!({"fates": app.gateway.import_records(chunk).await?})).into_response())
 }
 
-async fn import_finish(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
-    agent(&mut request, Permission::Admin).await?;
+async fn import_finish(
+    _: Owner<Admin>,
+    State(app): State<App>,
+    mut request: Incoming,
+) -> Result<Response, Error> {
     Ok(Oap(json!({"receipt": app.gateway.import_finish(request.json_as().await?).await?})).into_response())
 }
 
-async fn list_holds(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
-    agent(&mut request, Permission::Admin).await?;
+async fn list_holds(_: Owner<Admin>, State(app): State<App>) -> Result<Response, Error> {
     let holds: Vec<Value> = app
         .gateway
         .holds()?
@@ -201,8 +222,7 @@ async fn list_holds(State(app): State<App>, mut request: Incoming) -> Result<Res
     Ok(Oap(json!({"holds": holds})).into_response())
 }
 
-async fn set_hold(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
-    agent(&mut request, Permission::Admin).await?;
+async fn set_hold(_: Owner<Admin>, State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
     Ok(Oap(json!({"held": app.gateway.hold(request.json_as().await?).await?})).into_response())
 }
 
@@ -212,8 +232,11 @@ struct Release {
     items: Vec<ItemId>,
 }
 
-async fn release_holds(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
-    agent(&mut request, Permission::Admin).await?;
+async fn release_holds(
+    _: Owner<Admin>,
+    State(app): State<App>,
+    mut request: Incoming,
+) -> Result<Response, Error> {
     let Release { items } = request.json_as().await?;
     Ok(Oap(json!({"released": app.gateway.release(items).await?})).into_response())
 }
@@ -224,64 +247,63 @@ struct Backup {
     folder: std::path::PathBuf,
 }
 
-async fn backup(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
-    agent(&mut request, Permission::Admin).await?;
+async fn backup(_: Owner<Admin>, State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
     let Backup { folder } = request.json_as().await?;
     Ok(Oap(app.gateway.backup(folder).await?).into_response())
 }
 
-async fn doctor(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
-    agent(&mut request, Permission::Admin).await?;
+async fn doctor(_: Owner<Admin>, State(app): State<App>) -> Result<Response, Error> {
     let gateway = app.gateway.clone();
     let findings = tokio::task::spawn_blocking(move || gateway.examine());
     let findings = findings.await.map_err(|_| Error::Corrupt("looking at everything failed".into()))??;
     Ok(Oap(json!({"findings": findings})).into_response())
 }
 
-async fn status(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
-    agent(&mut request, Permission::Admin).await?;
+async fn status(_: Owner<Admin>, State(app): State<App>) -> Result<Response, Error> {
     let gateway = app.gateway.clone();
     Ok(Oap(json!(blocking(move || gateway.status()).await?)).into_response())
 }
 
-async fn list_contexts(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
-    agent(&mut request, Permission::Admin).await?;
+async fn list_contexts(_: Owner<Admin>, State(app): State<App>) -> Result<Response, Error> {
     let contexts: Vec<Value> = app.gateway.contexts()?.into_values().map(|(_, document)| document).collect();
     Ok(Oap(json!({"contexts": contexts})).into_response())
 }
 
-async fn set_context(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
-    agent(&mut request, Permission::Admin).await?;
+async fn set_context(
+    _: Owner<Admin>,
+    State(app): State<App>,
+    mut request: Incoming,
+) -> Result<Response, Error> {
     app.gateway.set_context(request.json().await?).await?;
     Ok(Oap(json!({})).into_response())
 }
 
 async fn remove_context(
+    _: Owner<Admin>,
     State(app): State<App>,
     Path(scope): Path<String>,
-    mut request: Incoming,
 ) -> Result<Response, Error> {
-    agent(&mut request, Permission::Admin).await?;
     app.gateway.remove_context(scope.parse().map_err(|_| Error::NotFound)?).await?;
     Ok(Oap(json!({})).into_response())
 }
 
-async fn list_bridges(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
-    agent(&mut request, Permission::Admin).await?;
+async fn list_bridges(_: Owner<Admin>, State(app): State<App>) -> Result<Response, Error> {
     Ok(Oap(json!({"bridges": app.gateway.bridge_list()?})).into_response())
 }
 
-async fn issue_bridge(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
-    agent(&mut request, Permission::Admin).await?;
+async fn issue_bridge(
+    _: Owner<Admin>,
+    State(app): State<App>,
+    mut request: Incoming,
+) -> Result<Response, Error> {
     Ok(Oap(app.gateway.issue_bridge(request.json_as().await?).await?).into_response())
 }
 
 async fn revoke_bridge(
+    _: Owner<Admin>,
     State(app): State<App>,
     Path(id): Path<String>,
-    mut request: Incoming,
 ) -> Result<Response, Error> {
-    agent(&mut request, Permission::Admin).await?;
     app.gateway.revoke_bridge(id.parse().map_err(|_| Error::NotFound)?).await?;
     Ok(Oap(json!({})).into_response())
 }
@@ -293,27 +315,25 @@ struct Consent {
 }
 
 async fn consent(
+    _: Owner<Admin>,
     State(app): State<App>,
     Path(id): Path<String>,
     mut request: Incoming,
 ) -> Result<Response, Error> {
-    agent(&mut request, Permission::Admin).await?;
     let Consent { given } = request.json_as().await?;
     app.gateway.consent(grant_id(&id)?, given).await?;
     Ok(Oap(json!({})).into_response())
 }
 
 async fn decision(
+    _: Owner<Admin>,
     State(app): State<App>,
     Path(id): Path<String>,
-    mut request: Incoming,
 ) -> Result<Response, Error> {
-    agent(&mut request, Permission::Admin).await?;
     Ok(Oap(app.gateway.decision(id.parse().map_err(|_| Error::NotFound)?)?).into_response())
 }
 
-async fn list_profiles(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
-    agent(&mut request, Permission::Read).await?;
+async fn list_profiles(_: Owner<Read>, State(app): State<App>) -> Result<Response, Error> {
     let profiles: Vec<Value> = app.gateway.profiles().iter().map(describe_profile).collect();
     Ok(Oap(json!({"profiles": profiles})).into_response())
 }
@@ -346,11 +366,11 @@ struct Resealing {
 }
 
 async fn change_item(
+    _: Owner<Write>,
     State(app): State<App>,
     Path((id, event)): Path<(String, String)>,
     mut request: Incoming,
 ) -> Result<Response, Error> {
-    agent(&mut request, Permission::Write).await?;
     let id = item_id(&id)?;
     let written = match event.as_str() {
         "correct" => {
@@ -378,8 +398,11 @@ async fn change_item(
     Ok(Oap(written).into_response())
 }
 
-async fn preview_grant(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
-    agent(&mut request, Permission::Admin).await?;
+async fn preview_grant(
+    _: Owner<Admin>,
+    State(app): State<App>,
+    mut request: Incoming,
+) -> Result<Response, Error> {
     let draft: GrantDraft = request.json_as().await?;
     Ok(Oap(app.gateway.preview(draft).await?).into_response())
 }
@@ -392,8 +415,11 @@ struct Issuing {
     offline: bool,
 }
 
-async fn issue_grant(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
-    agent(&mut request, Permission::Admin).await?;
+async fn issue_grant(
+    _: Owner<Admin>,
+    State(app): State<App>,
+    mut request: Incoming,
+) -> Result<Response, Error> {
     let Issuing { offline } = request.query()?;
     let draft: GrantDraft = request.json_as().await?;
     if !offline {
@@ -403,44 +429,39 @@ async fn issue_grant(State(app): State<App>, mut request: Incoming) -> Result<Re
     Ok(Oap(app.gateway.grant_info(signed.grant().grant_id)?).into_response())
 }
 
-async fn list_grants(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
-    agent(&mut request, Permission::Admin).await?;
+async fn list_grants(_: Owner<Admin>, State(app): State<App>) -> Result<Response, Error> {
     Ok(Oap(json!({"grants": app.gateway.grant_list()})).into_response())
 }
 
 async fn show_grant(
+    _: Owner<Admin>,
     State(app): State<App>,
     Path(id): Path<String>,
-    mut request: Incoming,
 ) -> Result<Response, Error> {
-    agent(&mut request, Permission::Admin).await?;
     Ok(Oap(app.gateway.grant_info(grant_id(&id)?)?).into_response())
 }
 
 async fn revoke_grant(
+    _: Owner<Admin>,
     State(app): State<App>,
     Path(id): Path<String>,
-    mut request: Incoming,
 ) -> Result<Response, Error> {
-    agent(&mut request, Permission::Admin).await?;
     Ok(Oap(app.gateway.revoke(grant_id(&id)?).await?).into_response())
 }
 
-async fn list_keys(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
-    agent(&mut request, Permission::Admin).await?;
+async fn list_keys(_: Owner<Admin>, State(app): State<App>) -> Result<Response, Error> {
     Ok(Oap(json!({"keys": app.gateway.keys().list()})).into_response())
 }
 
 /// After a change of keys the caller's own token has ended: the answer carries its successor.
-fn with_token(gateway: &Gateway, agent: &OwnerAgent, keys: Value) -> Result<Response, Error> {
-    let token = gateway.renew_token(agent)?;
+fn with_token(gateway: &Gateway, owner: &Owner<Admin>, keys: Value) -> Result<Response, Error> {
+    let token = gateway.renew_token(owner)?;
     Ok(Oap(json!({"keys": keys, "trust_token": token})).into_response())
 }
 
-async fn rotate_keys(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
-    let agent = agent(&mut request, Permission::Admin).await?;
+async fn rotate_keys(owner: Owner<Admin>, State(app): State<App>) -> Result<Response, Error> {
     let keys = app.gateway.rotate_keys().await?;
-    with_token(&app.gateway, &agent, json!(keys))
+    with_token(&app.gateway, &owner, json!(keys))
 }
 
 #[derive(Default, Deserialize)]
@@ -452,18 +473,17 @@ struct Compromise {
 }
 
 async fn revoke_key(
+    owner: Owner<Admin>,
     State(app): State<App>,
     Path(fragment): Path<String>,
     mut request: Incoming,
 ) -> Result<Response, Error> {
-    let agent = agent(&mut request, Permission::Admin).await?;
     let Compromise { since } = request.json_as().await?;
     let keys = app.gateway.revoke_key(fragment, since).await?;
-    with_token(&app.gateway, &agent, json!(keys))
+    with_token(&app.gateway, &owner, json!(keys))
 }
 
-async fn held_back(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
-    agent(&mut request, Permission::Admin).await?;
+async fn held_back(_: Owner<Admin>, State(app): State<App>) -> Result<Response, Error> {
     Ok(Oap(app.gateway.held_back().await?).into_response())
 }
 
@@ -475,8 +495,11 @@ struct Held {
     at: Timestamp,
 }
 
-async fn reseal_held(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
-    agent(&mut request, Permission::Admin).await?;
+async fn reseal_held(
+    _: Owner<Admin>,
+    State(app): State<App>,
+    mut request: Incoming,
+) -> Result<Response, Error> {
     let Held { item, at } = request.json_as().await?;
     Ok(Oap(json!({"resealed": app.gateway.reseal_held(item, at).await?})).into_response())
 }
@@ -488,8 +511,11 @@ struct From {
     from: Option<String>,
 }
 
-async fn sign_receipts_anew(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
-    agent(&mut request, Permission::Admin).await?;
+async fn sign_receipts_anew(
+    _: Owner<Admin>,
+    State(app): State<App>,
+    mut request: Incoming,
+) -> Result<Response, Error> {
     let From { from } = request.json_as().await?;
     Ok(Oap(app.gateway.sign_receipts_anew(from).await?).into_response())
 }
@@ -503,8 +529,7 @@ enum Prove {
     Request { method: String, url: String, token: String },
 }
 
-async fn prove(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
-    agent(&mut request, Permission::Admin).await?;
+async fn prove(_: Owner<Admin>, State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
     let (keys, now) = (app.gateway.keys(), app.gateway.clock.now());
     let random = &*app.gateway.random;
     let proof = match request.json_as().await? {
@@ -520,34 +545,32 @@ async fn prove(State(app): State<App>, mut request: Incoming) -> Result<Response
     Ok(Oap(proof).into_response())
 }
 
-async fn report_incident(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
-    agent(&mut request, Permission::Admin).await?;
+async fn report_incident(
+    _: Owner<Admin>,
+    State(app): State<App>,
+    mut request: Incoming,
+) -> Result<Response, Error> {
     Ok(Oap(app.gateway.report_incident(request.json().await?).await?).into_response())
 }
 
-async fn audit_memorization(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
-    agent(&mut request, Permission::Admin).await?;
+async fn audit_memorization(_: Owner<Admin>, State(app): State<App>) -> Result<Response, Error> {
     Ok(Oap(app.gateway.audit_memorization().await?).into_response())
 }
 
-async fn attest(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
-    agent(&mut request, Permission::Admin).await?;
+async fn attest(_: Owner<Admin>, State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
     let what: AttestRequest = request.json_as().await?;
     Ok(Oap(app.gateway.attest(what).await?).into_response())
 }
 
-async fn witness(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
-    agent(&mut request, Permission::Admin).await?;
+async fn witness(_: Owner<Admin>, State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
     Ok(Oap(app.gateway.witness(request.json().await?)?).into_response())
 }
 
-async fn list_chains(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
-    agent(&mut request, Permission::Admin).await?;
+async fn list_chains(_: Owner<Admin>, State(app): State<App>) -> Result<Response, Error> {
     Ok(Oap(json!({"chains": app.gateway.chain_list()?})).into_response())
 }
 
-async fn verify_audit(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
-    agent(&mut request, Permission::Admin).await?;
+async fn verify_audit(_: Owner<Admin>, State(app): State<App>) -> Result<Response, Error> {
     let gateway = app.gateway.clone();
     let verified = tokio::task::spawn_blocking(move || gateway.verify_audit());
     let verified = verified.await.map_err(|_| Error::Corrupt("verifying the log failed".into()))??;
@@ -558,19 +581,20 @@ async fn verify_audit(State(app): State<App>, mut request: Incoming) -> Result<R
     Ok(Oap(json!({"chains": chains})).into_response())
 }
 
-async fn clock(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
-    agent(&mut request, Permission::Admin).await?;
+async fn clock(_: Owner<Admin>, State(app): State<App>) -> Result<Response, Error> {
     Ok(Oap(json!(app.gateway.clock_info())).into_response())
 }
 
-async fn accept_clock(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
-    agent(&mut request, Permission::Admin).await?;
+async fn accept_clock(_: Owner<Admin>, State(app): State<App>) -> Result<Response, Error> {
     Ok(Oap(json!(app.gateway.accept_clock().await?)).into_response())
 }
 
 /// `POST /oap/data/delete`: OAP-CORE 17.3.
-pub async fn delete(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
-    agent(&mut request, Permission::Admin).await?;
+pub async fn delete(
+    _: Owner<Admin>,
+    State(app): State<App>,
+    mut request: Incoming,
+) -> Result<Response, Error> {
     let what: DeleteRequest = request.json_as().await?;
     Ok(Oap(app.gateway.delete(what).await?).into_response())
 }
@@ -584,7 +608,7 @@ pub async fn audit(State(app): State<App>, mut request: Incoming) -> Result<Resp
         request.rate_limit()?;
         app.gateway.audit_public(&query)?
     } else if presented(&request, Gateway::presents_trust_token) {
-        agent(&mut request, Permission::Admin).await?;
+        request.owner::<Admin>().await?;
         app.gateway.audit_owner(&query)?
     } else {
         as_grantee(&mut request, async |_, caller| {

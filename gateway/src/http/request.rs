@@ -7,10 +7,10 @@ use super::bodies::{Held, Payer};
 use super::{App, RequestName, forwarded};
 use crate::Error;
 use crate::http::front::{Seat, network};
-use crate::service::owner::{acts_under, still_owner};
 use crate::state::gateway::blocking;
+use crate::state::owner::{Owner, acts_under, mark::Mark, still_owner};
 use axum::body::{Body, Bytes, HttpBody};
-use axum::extract::{ConnectInfo, FromRequest, OriginalUri, Request};
+use axum::extract::{ConnectInfo, FromRequest, FromRequestParts, OriginalUri, Request};
 use axum::http::{HeaderMap, header, request::Parts};
 use axum::response::{IntoResponse, Response};
 use oap_grants::dpop;
@@ -77,7 +77,9 @@ impl FromRequest<App> for Incoming {
         let (parts, body) = request.into_parts();
         let name = parts.extensions.get::<RequestName>().map(|name| name.0.clone());
         let name = name.ok_or_else(|| Error::Corrupt("a request without name".into()))?;
-        Ok(Self { app: app.clone(), parts, body: Some(body), name, sender: Sender::Anonymous, held: None })
+        // A credential that was asked for before the body was checked before it.
+        let sender = parts.extensions.get().copied().unwrap_or(Sender::Anonymous);
+        Ok(Self { app: app.clone(), parts, body: Some(body), name, sender, held: None })
     }
 }
 
@@ -113,9 +115,16 @@ impl Incoming {
         aside(body, parse).await
     }
 
-    /// Says that the sender's credential was checked.
+    /// Says that the sender's token was checked.
     pub(super) const fn sent_by(&mut self, sender: Sender) {
         self.sender = sender;
+    }
+
+    /// Checks that the owner sends it, where that depends on what else the head says.
+    pub(super) async fn owner<P: Mark>(&mut self) -> Result<Owner<P>, Error> {
+        let owner = Owner::from_request_parts(&mut self.parts, &self.app).await?;
+        self.sender = Sender::Owner;
+        Ok(owner)
     }
 
     /// Most bytes of the body.
@@ -185,9 +194,7 @@ impl Incoming {
     /// The method and the address as the gateway publishes it, whatever the caller's `Host` says.
     #[must_use]
     pub fn target(&self) -> (String, String) {
-        // Nested routers see the rest of the path; the proof is for the whole of it.
-        let original = self.parts.extensions.get::<OriginalUri>().map_or(&self.parts.uri, |uri| &uri.0);
-        (self.parts.method.to_string(), self.app.gateway.url(original.path()))
+        target(&self.parts, &self.app)
     }
 
     /// What every handler is given.
@@ -237,7 +244,15 @@ async fn aside<T: Send + 'static>(
     blocking(move || parse(&body)).await
 }
 
-fn values(headers: &HeaderMap, name: &str) -> Vec<String> {
+/// The method and the address as the gateway publishes it, whatever the caller's `Host` says.
+pub(super) fn target(parts: &Parts, app: &App) -> (String, String) {
+    // Nested routers see the rest of the path; the proof is for the whole of it.
+    let original = parts.extensions.get::<OriginalUri>().map_or(&parts.uri, |uri| &uri.0);
+    (parts.method.to_string(), app.gateway.url(original.path()))
+}
+
+/// The values of a header.
+pub(super) fn values(headers: &HeaderMap, name: &str) -> Vec<String> {
     headers.get_all(name).iter().map(|v| String::from_utf8_lossy(v.as_bytes()).into_owned()).collect()
 }
 

@@ -1,10 +1,10 @@
 //! Keys: rotated, revoked (protocol section 2).
 
 use crate::error::Error;
-use crate::service::owner::act_under;
 use crate::state::commits::{ANONYMOUS, Chain, Writing};
 use crate::state::gateway::Gateway;
 use crate::state::keyring::{KeyInfo, Keyring};
+use crate::state::owner::act_under;
 use crate::state::schema::{CHAINS, KEYS, decode};
 use oap_identity::Timestamp;
 use oap_memory::receipt::ReceiptType;

@@ -23,7 +23,6 @@ pub mod keys;
 pub(crate) mod lists;
 pub mod memorization;
 pub(crate) mod outlook;
-pub mod owner;
 pub mod prefix;
 pub mod query;
 pub mod resealing;
@@ -34,3 +33,5 @@ pub(crate) mod sources;
 pub mod status;
 pub mod sweep;
 pub mod who;
+
+pub use crate::state::owner;

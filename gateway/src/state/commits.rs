@@ -2,10 +2,10 @@
 
 use crate::error::Error;
 use crate::service::erasures::Ended;
-use crate::service::owner;
 use crate::service::sources::Tag;
 use crate::state::gateway::Gateway;
 use crate::state::keyring::Keyring;
+use crate::state::owner;
 use crate::state::schema::{
     CHAINS, KEYS, RECEIPT_PLACES, RECEIPTS, RECEIPTS_OF, agent, decode, encode, receipt, receipt_id,
 };

@@ -7,6 +7,7 @@ pub mod gateway;
 pub mod grant_book;
 pub mod heads;
 pub mod keyring;
+pub mod owner;
 pub mod refusals;
 pub mod replay;
 pub mod schema;

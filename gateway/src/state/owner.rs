@@ -1,11 +1,12 @@
-//! The owner's side: trust tokens of OAP-CORE 10.1 (protocol section 10).
+//! The owner, proved: trust tokens of OAP-CORE 10.1 (protocol section 10).
 //!
 //! A token is signed by the principal's key in use and bound to an agent's key; rotating the principal's key ends
-//! every token.
+//! every token. [`Gateway::owner`] checks a token and its proof, and it alone makes an [`Owner`].
 
 use crate::error::Error;
 use crate::state::gateway::Gateway;
 use crate::state::keyring::Keyring;
+use mark::{Admin, Mark};
 use oap_grants::dpop::{self, Request};
 use oap_grants::token::Confirmation;
 use oap_grants::verify::Presented;
@@ -13,6 +14,7 @@ use oap_identity::signed::{UnverifiedJwt, sign_jwt};
 use oap_identity::{Did, Kid, Signer, random};
 use serde::{Deserialize, Serialize};
 use std::cell::RefCell;
+use std::marker::PhantomData;
 use std::sync::Arc;
 
 /// The `typ` of a trust token.
@@ -57,12 +59,54 @@ struct Claims {
     cnf: Confirmation,
 }
 
-/// One of the owner's own agents, with a permission that was checked.
+/// Marks of the permissions that an [`Owner`] was checked for.
+pub mod mark {
+    use super::Permission;
+
+    /// Read memory.
+    #[derive(Debug, Clone, Copy)]
+    pub enum Read {}
+    /// Write memory.
+    #[derive(Debug, Clone, Copy)]
+    pub enum Write {}
+    /// Grant, revoke, delete, rotate keys, read the audit log.
+    #[derive(Debug, Clone, Copy)]
+    pub enum Admin {}
+
+    /// A permission as a type.
+    pub trait Mark: Send + Sync + 'static {
+        /// The permission.
+        const PERMISSION: Permission;
+    }
+
+    impl Mark for Read {
+        const PERMISSION: Permission = Permission::Read;
+    }
+    impl Mark for Write {
+        const PERMISSION: Permission = Permission::Write;
+    }
+    impl Mark for Admin {
+        const PERMISSION: Permission = Permission::Admin;
+    }
+
+    /// That whoever may do the one thing may do the other, too.
+    pub trait Permits<P>: Mark {}
+
+    impl Permits<Read> for Read {}
+    impl Permits<Read> for Write {}
+    impl Permits<Read> for Admin {}
+    impl Permits<Write> for Write {}
+    impl Permits<Write> for Admin {}
+    impl Permits<Admin> for Admin {}
+}
+
+/// One of the owner's agents, whose trust token and proof were checked and permit at least `P`.
 #[derive(Debug, Clone)]
-pub struct OwnerAgent {
+pub struct Owner<P> {
     agent: Did,
     jkt: String,
     permissions: Vec<Permission>,
+    permits: PhantomData<fn() -> P>,
 }
 
 tokio::task_local! {
@@ -100,7 +144,7 @@ pub(crate) fn still_owner(under: Option<&Kid>, keys: &Keyring) -> Result<(), Err
 
 const ENDED: &str = "the trust token is not one of this gateway's, or was ended by a key rotation";
 
-impl OwnerAgent {
+impl<P> Owner<P> {
     /// The agent.
     #[must_use]
     pub const fn agent(&self) -> &Did {
@@ -114,53 +158,53 @@ impl Gateway {
     /// # Errors
     /// [`Error::Signed`]; none in practice.
     pub fn trust_token(&self, agent: &Signer, permission: Permission) -> Result<String, Error> {
-        let agent = OwnerAgent {
-            agent: agent.did().clone(),
-            jkt: agent.public().thumbprint(),
-            permissions: vec![permission],
-        };
-        self.token_by(&agent, &self.keys())
+        self.token_by(agent.did(), &agent.public().thumbprint(), vec![permission], &self.keys())
     }
 
     /// Makes a trust token for an agent that changed the keys, by the key that its request put into use.
     ///
     /// # Errors
     /// [`Error::Owner`] when the keys were changed again since.
-    pub fn renew_token(&self, agent: &OwnerAgent) -> Result<String, Error> {
+    pub fn renew_token(&self, owner: &Owner<Admin>) -> Result<String, Error> {
         let keys = self.keys();
         still_owner(acts_under().as_ref(), &keys)?;
-        self.token_by(agent, &keys)
+        self.token_by(&owner.agent, &owner.jkt, owner.permissions.clone(), &keys)
     }
 
-    fn token_by(&self, agent: &OwnerAgent, keys: &Keyring) -> Result<String, Error> {
+    fn token_by(
+        &self,
+        agent: &Did,
+        jkt: &str,
+        scope: Vec<Permission>,
+        keys: &Keyring,
+    ) -> Result<String, Error> {
         // By the clock itself, believed or not: it is the owner's own, and it is they who set it right.
         let now = self.clock.raw().seconds();
         let claims = Claims {
             iss: self.principal.clone(),
             sub: self.principal.clone(),
             aud: self.origin.clone(),
-            agent: agent.agent.clone(),
-            scope: agent.permissions.clone(),
+            agent: agent.clone(),
+            scope,
             nonce: oap_identity::Hash::of(&random::bytes::<16>(&*self.random)).to_string()[7..39].to_owned(),
             iat: now,
             exp: now + ADMIN_LIFE,
-            cnf: Confirmation { jkt: agent.jkt.clone() },
+            cnf: Confirmation { jkt: jkt.to_owned() },
         };
         Ok(sign_jwt(keys.current(), TYP, &claims)?)
     }
 
-    /// Which of the owner's agents presents a trust token, with at least that permission. The proof is remembered
-    /// before this returns.
+    /// Which of the owner's agents presents a trust token that permits at least `P`. The proof is remembered before this
+    /// returns.
     ///
     /// # Errors
     /// [`Error::Owner`], [`Error::Permission`].
-    pub async fn owner_agent(
+    pub async fn owner<P: Mark>(
         self: &Arc<Self>,
         authorization: &[String],
         proofs: &[String],
         request: Request<'_>,
-        needed: Permission,
-    ) -> Result<OwnerAgent, Error> {
+    ) -> Result<Owner<P>, Error> {
         let [authorization] = authorization else {
             return Err(Error::Owner(
                 "the owner's credential is needed: \"Authorization: DPoP <trust token>\"",
@@ -182,11 +226,16 @@ impl Gateway {
             Error::Proof(_) => Error::Owner("the DPoP proof was used before"),
             error => error,
         })?;
-        if claims.scope.iter().all(|permission| *permission < needed) {
-            return Err(Error::Permission(needed.as_str()));
+        if claims.scope.iter().all(|permission| *permission < P::PERMISSION) {
+            return Err(Error::Permission(P::PERMISSION.as_str()));
         }
         act_under(&key);
-        Ok(OwnerAgent { agent: claims.agent, jkt: claims.cnf.jkt, permissions: claims.scope })
+        Ok(Owner {
+            agent: claims.agent,
+            jkt: claims.cnf.jkt,
+            permissions: claims.scope,
+            permits: PhantomData,
+        })
     }
 
     fn check_trust_token(&self, token: &str) -> Result<(Claims, Kid), Error> {
