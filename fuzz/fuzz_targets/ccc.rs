@@ -4,8 +4,8 @@
 
 use libfuzzer_sys::fuzz_target;
 use oap_identity::{DidDocument, json};
-use oap_memory::bridge::SignedBridge;
-use oap_memory::ccc::Ccc;
+use oap_exchange::bridge::SignedBridge;
+use oap_exchange::ccc::Ccc;
 
 fuzz_target!(|data: &[u8]| {
     let Ok(value) = json::parse(data) else { return };

@@ -4,7 +4,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use oap_identity::json;
-use oap_memory::Query;
+use oap_exchange::Query;
 
 fuzz_target!(|data: &[u8]| {
     if let Ok(query) = json::parse_as::<Query>(data) {

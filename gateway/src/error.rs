@@ -1,5 +1,8 @@
 //! Every reason for which a service refuses or fails. The one mapping to HTTP is [`crate::http::error`].
 
+use oap_exchange::bridge::BridgeError;
+use oap_exchange::ccc::CccError;
+use oap_exchange::query::QueryError;
 use oap_grants::exchange::ProofError;
 use oap_grants::grant::GrantError;
 use oap_grants::limits::LimitError;
@@ -8,9 +11,6 @@ use oap_identity::DecisionId;
 use oap_identity::json::JsonError;
 use oap_identity::resolve::ResolveError;
 use oap_identity::signed::SignedError;
-use oap_memory::answer::QueryError;
-use oap_memory::bridge::BridgeError;
-use oap_memory::ccc::CccError;
 use oap_memory::commitment::CommitmentError;
 use oap_memory::item::ItemError;
 use oap_store::StoreError;

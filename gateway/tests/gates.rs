@@ -3,10 +3,10 @@
 mod common;
 
 use common::*;
+use oap_exchange::ccc::SanctionsList;
+use oap_exchange::gate::Sanctions;
 use oap_gateway::Config;
 use oap_identity::random::Seeded;
-use oap_memory::ccc::SanctionsList;
-use oap_memory::gate::Sanctions;
 use oap_store::Store;
 use serde_json::{Value, json};
 use std::sync::Arc;

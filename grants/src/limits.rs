@@ -15,8 +15,8 @@ pub const MAX_BELOW: u32 = 100;
 
 /// Most purpose codes of a grant.
 pub const MAX_PURPOSE_CODES: usize = 16;
-/// Longest purpose code, in bytes: as long as a query may name one.
-pub const MAX_PURPOSE_CODE: usize = oap_memory::answer::MAX_PURPOSE_CODE;
+/// Longest purpose code, in bytes: of a grant, and of a query that names one.
+pub const MAX_PURPOSE_CODE: usize = 64;
 
 /// The bounds of this room, as rows that `docs/limits.md` is generated from.
 pub const LIMITS: &[Limit] = &[

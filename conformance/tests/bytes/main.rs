@@ -10,11 +10,11 @@ mod maker;
 mod page;
 
 use formula::Blocks;
+use oap_exchange::bridge::SignedBridge;
 use oap_grants::exchange::UnverifiedProof;
 use oap_grants::grant::UnverifiedGrant;
 use oap_grants::{dpop, status, token};
 use oap_identity::{Did, DidDocument, Documents, Hash, Timestamp, json as strict};
-use oap_memory::bridge::SignedBridge;
 use oap_memory::bundle::Reader;
 use oap_memory::{evidence, receipt};
 use serde_json::{Value, json};

@@ -97,6 +97,14 @@ pub fn canonical<T: serde::Serialize>(value: &T) -> Result<Vec<u8>, JsonError> {
     serde_json_canonicalizer::to_vec(value).map_err(|e| JsonError::NotCanonical(e.to_string()))
 }
 
+/// The same as text.
+///
+/// # Errors
+/// As [`canonical`].
+pub fn canonical_text<T: serde::Serialize>(value: &T) -> Result<String, JsonError> {
+    String::from_utf8(canonical(value)?).map_err(|e| JsonError::NotCanonical(e.to_string()))
+}
+
 fn invalid(error: serde_json::Error) -> JsonError {
     JsonError::Invalid(error.to_string())
 }

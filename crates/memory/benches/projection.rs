@@ -10,7 +10,7 @@ mod support;
 
 use oap_memory::commitment;
 use oap_memory::project::project;
-use oap_memory::view::Whole;
+use oap_memory::record::Whole;
 use oap_memory::{Profile, TrustLevel};
 use serde_json::json;
 use std::time::{Duration, Instant};

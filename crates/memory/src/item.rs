@@ -58,6 +58,8 @@ fn member<T>(member: impl Into<String>, expected: impl Into<String>) -> Result<T
     Err(ItemError::Member { member: member.into(), expected: expected.into() })
 }
 
+#[doc(hidden)]
+#[macro_export]
 macro_rules! closed_enum {
     ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $text:literal),+ $(,)? }) => {
         $(#[$doc])*

@@ -8,18 +8,15 @@
 //! - [`sd_jwt`], [`commitment`]: a version of an item as one SD-JWT whose parts can be shown one by one
 //! - [`chain`], [`receipt`]: append-only logs, signed entry by entry
 //! - [`profile`], [`project`]: what a trust level shows
-//! - [`ccc`], [`bridge`], [`gate`]: what may leave at all
-//! - [`filter`], [`view`], [`rank`], [`vector`], [`answer`]: a grant is a view, and an answer is a function of it
-//! - [`evidence`], [`deletion`], [`form`], [`unchecked`]: what the receiver checks, and what it does not
+//! - [`filter`], [`text`]: what a grant selects, and the words that are matched
+//! - [`answer`], [`evidence`], [`deletion`], [`form`], [`unchecked`]: what the receiver checks, and what it does not
 //! - [`bundle`]: what changes house
 //! - [`import`], [`export`]: what other programs write and read
 
 #![warn(clippy::unwrap_used)]
 
 pub mod answer;
-pub mod bridge;
 pub mod bundle;
-pub mod ccc;
 pub mod chain;
 pub mod commitment;
 pub mod deletion;
@@ -29,14 +26,12 @@ pub mod evidence;
 pub mod export;
 pub mod filter;
 pub mod form;
-pub mod gate;
 pub mod import;
 pub mod item;
 pub mod limits;
 pub mod lines;
 pub mod profile;
 pub mod project;
-pub mod rank;
 mod reason;
 pub mod receipt;
 pub mod record;
@@ -45,17 +40,12 @@ pub mod size;
 pub mod text;
 pub mod tree;
 pub mod unchecked;
-pub mod vector;
-pub mod view;
 pub mod vouch;
 
-pub use answer::{Answer, Query};
 pub use chain::Link;
 pub use commitment::Committed;
 pub use filter::Filter;
 pub use item::{Body, Confidence, Kind, Sensitivity};
 pub use profile::{Profile, TrustLevel};
 pub use receipt::Receipt;
-pub use record::{Head, Status};
-pub use vector::Vector;
-pub use view::View;
+pub use record::{Head, Status, Whole};

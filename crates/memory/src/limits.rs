@@ -1,6 +1,6 @@
 //! The bounds of this room, as rows that `docs/limits.md` is generated from.
 
-use crate::{answer, bridge, bundle, detect, filter, import, item, sd_jwt, size, text};
+use crate::{answer, bundle, detect, filter, import, item, sd_jwt, size, text};
 pub use oap_identity::limits::Limit;
 
 const fn row(name: &'static str, value: usize, unit: &'static str, applies_to: &'static str) -> Limit {
@@ -65,16 +65,8 @@ pub const LIMITS: &[Limit] = &[
         "characters",
         "a word that is matched; longer ones by their beginning",
     ),
-    row("answer::MAX_QUERY", answer::MAX_QUERY, "bytes", "the words of a query"),
     row("answer::MAX_RESULTS", answer::MAX_RESULTS as usize, "items", "an answer"),
     row("filter::MAX_LIST", filter::MAX_LIST, "entries", "a list in a filter"),
-    row(
-        "answer::MAX_ANSWER",
-        answer::MAX_ANSWER,
-        "bytes",
-        "the items of an answer, unless it is one; the rest is behind its cursor",
-    ),
-    row("bridge::MAX_CATEGORIES", bridge::MAX_CATEGORIES, "categories", "a Cross Scope Bridge"),
     row("bundle::MAX_LINE", bundle::MAX_LINE, "bytes", "a line of a bundle"),
     row(
         "import::MAX_TEXT",

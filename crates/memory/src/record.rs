@@ -1,5 +1,6 @@
-//! The record behind an item (protocol section 11) and the little of it that selection needs.
+//! The record behind an item (protocol section 11), the little of it that selection needs, and the whole item as it is stored.
 
+use crate::commitment::Committed;
 use crate::item::{Body, Confidence, Kind, Sensitivity, closed_enum};
 use oap_identity::{Did, ItemId, ScopeId, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -166,4 +167,15 @@ impl Head {
     pub fn is_live(&self, now: Timestamp) -> bool {
         self.status == Status::Current && self.end_of_life.is_none_or(|end| now < end)
     }
+}
+
+/// A whole item, as the store has it.
+#[derive(Debug, Clone)]
+pub struct Whole {
+    /// The version in force.
+    pub committed: Committed,
+    /// The item's chain, oldest link first: each link in canonical form, as stored.
+    pub chain: Vec<String>,
+    /// The receipt of its capture, in canonical form, as stored.
+    pub capture_receipt: String,
 }

@@ -2,10 +2,8 @@
 
 mod support;
 
-use oap_identity::random::Seeded;
-use oap_identity::{BridgeId, json};
+use oap_identity::json;
 use oap_memory::Body;
-use oap_memory::bridge::{Bridge, MAX_CATEGORIES, SignedBridge};
 use oap_memory::bundle::{self, ItemLine, Line, Reader};
 use oap_memory::detect::{MAX_NUMBERS, People, segments};
 use oap_memory::evidence;
@@ -14,9 +12,9 @@ use oap_memory::item::{
     MAX_STRUCTURED, MAX_TEXT, MAX_TTL_DAYS,
 };
 use oap_memory::limits::LIMITS;
+use oap_memory::record::Whole;
 use oap_memory::sd_jwt::MAX_DISCLOSURES;
 use oap_memory::size::{COMMITTED_FREE, COMMITTED_RATIO, MAX_DEPTH, MAX_PARTS};
-use oap_memory::view::Whole;
 use serde_json::{Map, Value, json};
 use support::{Owner, full, now};
 
@@ -237,28 +235,6 @@ fn the_life_of_an_item() {
         item["ttl_days"] = json!(days);
         assert_eq!(parse(&item).is_ok(), is_read, "{days}");
     }
-}
-
-#[test]
-fn the_categories_of_a_bridge() {
-    let owner = oap_identity::Signer::did_key(&[1; 32]).unwrap();
-    let sign = |categories: usize| {
-        SignedBridge::sign(
-            Bridge {
-                bridge_id: BridgeId::new(now(), &Seeded::new(1)),
-                principal: owner.did().clone(),
-                from_scope: "work".parse().unwrap(),
-                to_scope: "personal".parse().unwrap(),
-                data_categories: (0..categories).map(|n| format!("c{n}")).collect(),
-                issued_at: now(),
-                valid_until: now().plus(std::time::Duration::from_secs(60)),
-                revocable: true,
-            },
-            &owner,
-        )
-    };
-    assert!(sign(1).is_ok() && sign(MAX_CATEGORIES).is_ok());
-    assert!(sign(0).is_err() && sign(MAX_CATEGORIES + 1).is_err());
 }
 
 /// Numbers beyond the bound are taken for telephone numbers without a look: they are hidden, not shown.

@@ -5,7 +5,7 @@ use super::{Embedding, EmbeddingError, EmbeddingModel};
 use candle_core::{DType, Device, Tensor};
 use candle_nn::VarBuilder;
 use candle_transformers::models::bert::{BertModel, Config, DTYPE};
-use oap_memory::Vector;
+use oap_exchange::Vector;
 use std::path::Path;
 use std::sync::Arc;
 use tokenizers::{PaddingParams, Tokenizer, TruncationParams};

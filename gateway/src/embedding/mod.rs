@@ -13,8 +13,8 @@ pub use local::LocalModel;
 pub use remote::RemoteModel;
 
 use lru::LruCache;
+use oap_exchange::Vector;
 use oap_identity::Hash;
-use oap_memory::Vector;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};

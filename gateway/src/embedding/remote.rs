@@ -2,7 +2,7 @@
 
 use super::{Embedding, EmbeddingError, EmbeddingModel};
 use crate::system::config::{Config, ConfigError};
-use oap_memory::Vector;
+use oap_exchange::Vector;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 use url::Url;

@@ -145,7 +145,7 @@ async fn run(
         Action::Query => {
             let answer = as_grantee(request, async |_, caller| {
                 verify(&app.gateway, &envelope, document, Lookup::Fetched).await?;
-                let mut query: oap_memory::Query = input(&envelope)?;
+                let mut query: oap_exchange::Query = input(&envelope)?;
                 query.request_id.get_or_insert_with(|| envelope.request_id.clone());
                 app.gateway.query(caller, query, "memory.query").await
             });

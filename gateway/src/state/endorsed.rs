@@ -4,7 +4,7 @@
 use oap_identity::signed::UnverifiedSignature;
 use oap_identity::{Did, DidDocument, Documents, Kid, Timestamp};
 use oap_memory::chain::{self, Link};
-use oap_memory::view::Whole;
+use oap_memory::record::Whole;
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeMap;

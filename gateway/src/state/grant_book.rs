@@ -4,10 +4,10 @@
 use crate::error::Error;
 use crate::state::commits::Writing;
 use crate::state::schema::{DISCLOSED, GRANTS, PLACES, REVOKED, USAGE, decode, encode};
+use oap_exchange::allowance::{Allowance, Disclosed};
 use oap_grants::grant::UnverifiedGrant;
 use oap_grants::{Grant, GrantRecord, SignedGrant};
 use oap_identity::{Did, DidDocument, GrantId, Hash, ItemId, Timestamp, VerificationKey};
-use oap_memory::view::{Allowance, Disclosed};
 use oap_store::Store;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};

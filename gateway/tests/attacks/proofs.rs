@@ -180,7 +180,7 @@ async fn inverting_an_embedding() {
         draft["embedding_access"] = json!(true);
         let grant = world.issue(&draft).await;
         let grant = oap_grants::grant::UnverifiedGrant::parse(grant).unwrap();
-        let disclosed = oap_memory::view::Allowance::unused(10);
+        let disclosed = oap_exchange::Allowance::unused(10);
         let gateway = world.gateway.clone();
         let seen = tokio::task::spawn_blocking(move || {
             let grantees = vec![grant.unverified().grantee.clone()];

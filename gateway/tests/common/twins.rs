@@ -2,13 +2,13 @@
 
 use crate::common::*;
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD as B64};
+use oap_exchange::Vector;
+use oap_exchange::gate::Sanctions;
 use oap_gateway::embedding::{Embedding, EmbeddingModel};
 use oap_gateway::state::keyring::StoredKeys;
 use oap_gateway::{Config, Gateway};
 use oap_identity::random::Seeded;
 use oap_identity::{Random, Timestamp};
-use oap_memory::Vector;
-use oap_memory::gate::Sanctions;
 use oap_store::Store;
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};

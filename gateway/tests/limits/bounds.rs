@@ -1,6 +1,7 @@
 //! Bounds of what a grantee, or a stranger, sends: each is accepted, and one beyond is refused.
 
 use crate::common::*;
+use oap_exchange::query::MAX_QUERY;
 use oap_gateway::http::invoke::{MAX_ASSERTIONS, MAX_ENVELOPE_TEXT};
 use oap_grants::exchange::{self, MAX_CHAIN, MAX_JTI};
 use oap_grants::grant::MAX_PURPOSE;
@@ -8,7 +9,7 @@ use oap_grants::limits::{MAX_BELOW, MAX_DEPTH, MAX_PURPOSE_CODE, MAX_PURPOSE_COD
 use oap_identity::random::Seeded;
 use oap_identity::signed::{MAX_JWT, sign_document, sign_jwt};
 use oap_identity::{GrantId, Hash, Signer};
-use oap_memory::answer::{MAX_QUERY, MAX_RESULTS};
+use oap_memory::answer::MAX_RESULTS;
 use serde_json::{Value, json};
 use std::time::Duration;
 

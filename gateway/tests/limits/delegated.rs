@@ -2,6 +2,8 @@
 //! and hides nobody.
 
 use crate::common::*;
+use oap_exchange::ccc::SanctionsList;
+use oap_exchange::gate::Sanctions;
 use oap_gateway::state::keyring::StoredKeys;
 use oap_gateway::state::refusals::{MAX_AUDITS, MAX_EXCHANGES, MAX_REFUSALS};
 use oap_gateway::system::config::Config;
@@ -10,8 +12,6 @@ use oap_grants::limits::MAX_PURPOSE_CODES;
 use oap_identity::random::Seeded;
 use oap_identity::signed::sign_document;
 use oap_identity::{GrantId, Hash, Signer, Timestamp};
-use oap_memory::ccc::SanctionsList;
-use oap_memory::gate::Sanctions;
 use oap_store::Store;
 use serde_json::{Value, json};
 use std::sync::Arc;

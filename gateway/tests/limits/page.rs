@@ -15,6 +15,7 @@ const ROOMS: &[(&str, &[Limit])] = &[
     ("identity", oap_identity::limits::LIMITS),
     ("memory", oap_memory::limits::LIMITS),
     ("grants", oap_grants::limits::LIMITS),
+    ("exchange", oap_exchange::limits::LIMITS),
     ("gateway", oap_gateway::limits::LIMITS),
 ];
 

@@ -6,7 +6,6 @@ use crate::profile::TrustLevel;
 use crate::receipt::{self, Outcome, Receipt, ReceiptType, item_tag};
 use crate::record::Status;
 use crate::unchecked::Unchecked;
-use crate::view::text;
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use oap_identity::signed::SignedError;
 use oap_identity::time::MAX_SKEW;
@@ -192,7 +191,9 @@ pub fn answer(answer: &Value, documents: &dyn Documents) -> Result<VerifiedAnswe
     }
     let (grantee, disclosure) = check_receipt(&receipt)?;
     check_projection(&envelope.projection_applied, &disclosure)?;
-    if receipt.output_hash != Some(output_hash(&text(&envelope.items)?, &envelope.response_id)) {
+    if receipt.output_hash
+        != Some(output_hash(&json::canonical_text(&envelope.items)?, &envelope.response_id))
+    {
         return Err(AnswerError::OutputHash.into());
     }
     let items = envelope.items.iter().map(|i| item(i, documents)).collect::<Result<Vec<_>, _>>()?;

@@ -12,8 +12,8 @@ use oap_memory::commitment::{Committed, Place};
 use oap_memory::detect::{People, segments};
 use oap_memory::item::Defaults;
 use oap_memory::receipt::{Decision, GENESIS, Outcome, Receipt, ReceiptType, item_tag};
+use oap_memory::record::Whole;
 use oap_memory::record::{Head, Meta};
-use oap_memory::view::Whole;
 use serde_json::{Map, Value, json};
 
 /// 2026-05-01T12:00:00Z

@@ -1,14 +1,18 @@
 //! What must hold between two runs that differ in one thing.
 
+#[path = "../../memory/tests/support/mod.rs"]
 mod support;
 
-use oap_memory::answer::answer;
-use oap_memory::gate::{Destination, Gate, Obligations};
+use oap_exchange::Query;
+use oap_exchange::allowance::Allowance;
+use oap_exchange::answer::answer;
+use oap_exchange::gate::{Destination, Gate, Obligations};
+use oap_exchange::view::{Terms, View};
 use oap_memory::item::Kind;
 use oap_memory::project::project;
+use oap_memory::record::Whole;
 use oap_memory::text::Language;
-use oap_memory::view::{Allowance, Terms, View, Whole};
-use oap_memory::{Confidence, Filter, Head, Profile, Query, TrustLevel};
+use oap_memory::{Confidence, Filter, Head, Profile, TrustLevel};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;

@@ -6,22 +6,20 @@
 //!
 //! [`View::build`] alone sees whole items. Everything that answers a grantee works on the view it made.
 
-use crate::commitment::{CommitmentError, Committed};
-use crate::epistemic::{self, Epistemic};
-use crate::filter::Filter;
+use crate::allowance::Allowance;
 use crate::gate::{Gate, Report};
-use crate::item::{Confidence, Kind};
-use crate::profile::{Profile, TrustLevel};
-use crate::project::project;
 use crate::rank::{Document, Index};
-use crate::record::Head;
-use crate::text::Language;
 use crate::vector::Vector;
-use oap_identity::json::{self, JsonError};
+use oap_identity::json::{self, JsonError, canonical_text};
 use oap_identity::{Hash, ItemId, ScopeId, Timestamp};
+use oap_memory::commitment::CommitmentError;
+use oap_memory::epistemic::{self, Epistemic};
+use oap_memory::project::project;
+use oap_memory::record::{Head, Whole};
+use oap_memory::text::Language;
+use oap_memory::{Confidence, Filter, Kind, Profile, TrustLevel};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 use std::time::Duration;
 
 /// What a grant asks for, as far as a view depends on it.
@@ -73,125 +71,6 @@ impl std::fmt::Debug for Model<'_> {
 
 /// How long a view goes without vectors before the model is asked again.
 const RETRY: Duration = Duration::from_secs(60);
-
-/// The distinct items that were ever disclosed under a grant. The first `max_items` are remembered; after that
-/// only those come back (protocol section 5).
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Disclosed {
-    items: BTreeSet<ItemId>,
-    max_items: usize,
-}
-
-impl Disclosed {
-    /// What is remembered of a grant for so many items.
-    #[must_use]
-    pub fn new(max_items: usize, items: impl IntoIterator<Item = ItemId>) -> Self {
-        Self { items: items.into_iter().collect(), max_items }
-    }
-
-    /// Whether the item was disclosed before.
-    #[must_use]
-    pub fn contains(&self, item: ItemId) -> bool {
-        self.items.contains(&item)
-    }
-
-    /// Those items.
-    pub fn items(&self) -> impl Iterator<Item = ItemId> {
-        self.items.iter().copied()
-    }
-
-    /// How many were.
-    #[must_use]
-    pub fn count(&self) -> usize {
-        self.items.len()
-    }
-
-    /// How many others may be.
-    #[must_use]
-    pub fn remaining(&self) -> usize {
-        self.max_items.saturating_sub(self.items.len())
-    }
-
-    /// Remembers items.
-    pub fn extend(&mut self, items: impl IntoIterator<Item = ItemId>) {
-        self.items.extend(items);
-    }
-}
-
-/// What may still be disclosed under a grant: what it gives itself, and what every grant gives that it was made from.
-/// An item counts under each of them.
-#[derive(Debug, Clone, Default)]
-pub struct Allowance(Vec<Arc<Disclosed>>);
-
-impl Allowance {
-    /// Of a grant and of those that it was made from, in any order that is always the same.
-    #[must_use]
-    pub fn new(grants: Vec<Arc<Disclosed>>) -> Self {
-        Self(grants)
-    }
-
-    /// Of a grant that was made from no other, and under which nothing was disclosed.
-    #[must_use]
-    pub fn unused(max_items: usize) -> Self {
-        Self(vec![Arc::new(Disclosed::new(max_items, []))])
-    }
-
-    /// Whether the item was disclosed before, under every one of the grants.
-    #[must_use]
-    pub fn contains(&self, item: ItemId) -> bool {
-        self.0.iter().all(|grant| grant.contains(item))
-    }
-
-    /// Whether the item may be shown: disclosed before, or room is left.
-    fn admits(&self, item: ItemId) -> bool {
-        self.0.iter().all(|grant| grant.remaining() > 0 || grant.contains(item))
-    }
-
-    /// Which of the grants have no more to give, in their order.
-    #[must_use]
-    pub fn exhausted(&self) -> Vec<bool> {
-        self.0.iter().map(|grant| grant.remaining() == 0).collect()
-    }
-
-    /// The room that is left, to be taken item by item.
-    #[must_use]
-    pub fn room(&self) -> Room<'_> {
-        Room { allowance: self, left: self.0.iter().map(|grant| grant.remaining()).collect() }
-    }
-}
-
-/// The room of an [`Allowance`] while an answer is put together.
-#[derive(Debug)]
-pub struct Room<'a> {
-    allowance: &'a Allowance,
-    left: Vec<usize>,
-}
-
-impl Room<'_> {
-    /// Takes room for an item under every grant that has not disclosed it yet; `false`, and nothing taken, where one
-    /// has none left.
-    pub fn take(&mut self, item: ItemId) -> bool {
-        let fresh: Vec<bool> = self.allowance.0.iter().map(|grant| !grant.contains(item)).collect();
-        if self.left.iter().zip(&fresh).any(|(left, fresh)| *fresh && *left == 0) {
-            return false;
-        }
-        for (left, fresh) in self.left.iter_mut().zip(fresh) {
-            *left -= usize::from(fresh);
-        }
-        true
-    }
-}
-
-/// A whole item, as the store has it.
-#[derive(Debug, Clone)]
-pub struct Whole {
-    /// The version in force.
-    pub committed: Committed,
-    /// The item's chain, oldest link first: each link in canonical form, as stored.
-    pub chain: Vec<String>,
-    /// The receipt of its capture, in canonical form, as stored.
-    pub capture_receipt: String,
-}
 
 /// Why a view could not be built.
 #[derive(Debug, thiserror::Error)]
@@ -416,7 +295,7 @@ impl ViewItem {
         let mut members: BTreeMap<String, Value> =
             before.as_object().cloned().unwrap_or_default().into_iter().collect();
         members.insert("embedding_ref".to_owned(), reference);
-        let all = text(&members)?;
+        let all = canonical_text(&members)?;
         self.members[0] = all[1..all.len() - 1].into();
         Ok(())
     }
@@ -477,20 +356,15 @@ fn members(visible: &Map<String, Value>, attitude: Epistemic) -> Result<[Box<str
         if !part.is_empty() {
             part.push(',');
         }
-        part.push_str(&text(&name)?);
+        part.push_str(&canonical_text(&name)?);
         part.push(':');
-        part.push_str(&text(value)?);
+        part.push_str(&canonical_text(value)?);
     }
     Ok(parts.map(String::into_boxed_str))
 }
 
 fn chain(whole: &Whole) -> Box<str> {
     format!(r#""capture_receipt":{},"chain":[{}]"#, whole.capture_receipt, whole.chain.join(",")).into()
-}
-
-/// A value's canonical form as text.
-pub(crate) fn text<T: serde::Serialize>(value: &T) -> Result<String, JsonError> {
-    String::from_utf8(json::canonical(value)?).map_err(|e| JsonError::NotCanonical(e.to_string()))
 }
 
 /// Everything visible as a string: text, labels, subject, structured leaves (protocol section 0).

@@ -1,9 +1,9 @@
 //! The Confidentiality and Compliance Context of a scope (OAP-CORE 18.2, `oap-ccc.schema.json`): what its owner
 //! owes to others and to the law.
 
-use crate::item::closed_enum;
 use oap_identity::json::{self, JsonError};
 use oap_identity::{Hash, ScopeId, Timestamp};
+use oap_memory::closed_enum;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 

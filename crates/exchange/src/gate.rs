@@ -5,11 +5,9 @@
 
 use crate::bridge::{Bridge, covers};
 use crate::ccc::{Ccc, Classification, NdaType, SanctionsList};
-use crate::item::closed_enum;
-use crate::profile::{Profile, TrustLevel};
-use crate::receipt::Outcome;
-use crate::record::Head;
 use oap_identity::{Did, ScopeId, Timestamp};
+use oap_memory::receipt::Outcome;
+use oap_memory::{Head, Profile, TrustLevel, closed_enum};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 

@@ -1,10 +1,10 @@
 //! Cross Scope Bridges (RFC 0006 section 3.6): the owner's signed word that some of one scope may be shown under
 //! another.
 
-use crate::record::Head;
 use oap_identity::json::{self, JsonError};
 use oap_identity::signed::{SignedError, UnverifiedSignature, sign_document};
 use oap_identity::{BridgeId, Did, DidDocument, ScopeId, Signer, Timestamp};
+use oap_memory::Head;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

@@ -3,9 +3,9 @@
 //! Turns of a conversation are matched in their context: the words of the turns before and after count a little
 //! towards a turn, because the answer to a question often stands one turn below it and does not repeat it.
 
-use crate::item::Kind;
-use crate::text::{Language, Term, terms};
 use oap_identity::Timestamp;
+use oap_memory::Kind;
+use oap_memory::text::{Language, Term, terms};
 use std::collections::BTreeMap;
 use std::time::Duration;
 

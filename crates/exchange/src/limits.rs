@@ -1,0 +1,21 @@
+//! The bounds of this room, as rows that `docs/limits.md` is generated from.
+
+use crate::{answer, bridge, query};
+pub use oap_identity::limits::Limit;
+
+const fn row(name: &'static str, value: usize, unit: &'static str, applies_to: &'static str) -> Limit {
+    Limit { name, value: value as u64, unit, applies_to }
+}
+
+/// Each row has the constant that is enforced.
+pub const LIMITS: &[Limit] = &[
+    row("query::MAX_QUERY", query::MAX_QUERY, "bytes", "the words of a query"),
+    row("query::MAX_CURSOR", query::MAX_CURSOR, "bytes", "the cursor of a query"),
+    row(
+        "answer::MAX_ANSWER",
+        answer::MAX_ANSWER,
+        "bytes",
+        "the items of an answer, unless it is one; the rest is behind its cursor",
+    ),
+    row("bridge::MAX_CATEGORIES", bridge::MAX_CATEGORIES, "categories", "a Cross Scope Bridge"),
+];
