@@ -7,7 +7,6 @@ use oap_grants::exchange::ProofError;
 use oap_grants::grant::GrantError;
 use oap_grants::limits::LimitError;
 use oap_grants::verify::{DelegationError, Refused, Unauthenticated};
-use oap_identity::DecisionId;
 use oap_identity::json::JsonError;
 use oap_identity::resolve::ResolveError;
 use oap_identity::signed::SignedError;
@@ -104,6 +103,15 @@ pub enum Error {
     /// Work panicked: one request's failure.
     #[error("the work on a request failed inside the program")]
     Panicked,
+    /// The owner cancelled the job.
+    #[error("the job was cancelled")]
+    Cancelled,
+    /// As many jobs as can run at once are under way.
+    #[error("too many jobs are under way: wait for one, or cancel it")]
+    ManyJobs,
+    /// A job of the kind is under way.
+    #[error("{0} does that already: wait for it, or cancel it")]
+    JobRuns(JobId),
     /// A body that takes too long.
     #[error("the body did not come in time; send it without pauses")]
     Slow,

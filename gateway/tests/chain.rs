@@ -78,7 +78,7 @@ async fn run(acts: Vec<Act>) -> Result<(), TestCaseError> {
             *before = links;
         }
     }
-    let verified = gateway.verify_audit();
+    let verified = gateway.verify_audit(&Default::default());
     prop_assert!(verified.is_ok(), "{:?}", verified.err());
     Ok(())
 }

@@ -124,7 +124,7 @@ async fn a_receipt_from_a_wrong_clock_dates_nothing_after_it() {
     assert!(matches!(world.gateway.revoke_key("key-1".into(), None).await, Err(Error::Unavailable(_))));
     let info = world.owner("POST", "/oap/owner/clock/accept", None).await.ok();
     assert_eq!(info["standing"], "believed");
-    world.gateway.verify_audit().unwrap();
+    world.gateway.verify_audit(&Default::default()).unwrap();
     let said = world.gateway.audit_owner(&Default::default()).unwrap();
     let said: Vec<_> =
         said.iter().filter(|r| r.action_id.as_deref() == Some(oap_memory::receipt::CLOCK_ACCEPTED)).collect();
@@ -153,5 +153,5 @@ async fn receipts_do_not_go_back_by_themselves() {
     world.gateway.capture(&[note("a day later", &[])]).await.unwrap();
     world.clock.set(start);
     world.gateway.capture(&[note("and back", &[])]).await.unwrap();
-    world.gateway.verify_audit().unwrap();
+    world.gateway.verify_audit(&Default::default()).unwrap();
 }

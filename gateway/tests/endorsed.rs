@@ -29,7 +29,13 @@ async fn owner(world: &World, method: &str, path: &str, body: Option<&Value>) ->
 
 /// What `doctor` finds wrong.
 fn wrong(world: &World) -> Vec<String> {
-    world.gateway.examine().unwrap().into_iter().flat_map(|finding| finding.wrong).collect()
+    world
+        .gateway
+        .examine(&Default::default())
+        .unwrap()
+        .into_iter()
+        .flat_map(|finding| finding.wrong)
+        .collect()
 }
 
 /// The job, as the command line runs it; the items that it left.
@@ -151,7 +157,7 @@ async fn what_a_compromised_key_signed_later_is_held_back_and_the_rest_is_served
     world.clock.advance(Duration::from_secs(60));
     world.gateway.revoke_key("key-1".into(), Some(since)).await.unwrap();
     assert_eq!(texts(&seen(&world).await), ["tea in the morning"]);
-    let findings = world.gateway.examine().unwrap();
+    let findings = world.gateway.examine(&Default::default()).unwrap();
     let found = findings.iter().find(|finding| finding.part == "signatures of compromised keys").unwrap();
     assert_eq!(found.wrong.len(), 1);
     assert!(found.wrong[0].starts_with(&late[0]));

@@ -87,7 +87,7 @@ async fn two_deletions_of_the_same_items_both_succeed() {
     for id in &ids {
         assert_eq!(events(&world, id).await, ["capture", "erase"]);
     }
-    world.gateway.verify_audit().unwrap();
+    world.gateway.verify_audit(&Default::default()).unwrap();
 }
 
 #[tokio::test]

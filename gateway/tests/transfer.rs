@@ -132,7 +132,7 @@ async fn a_whole_house_moves_and_every_proof_with_it() {
     let before = b.gateway.chain_list().unwrap().iter().map(|c| c.length).sum::<u64>();
     assert_eq!(count(&import(&b, &first).await, "unchanged"), 3);
     assert_eq!(b.gateway.chain_list().unwrap().iter().map(|c| c.length).sum::<u64>(), before);
-    b.gateway.verify_audit().unwrap();
+    b.gateway.verify_audit(&Default::default()).unwrap();
 
     // Every chain is the former one and a `migrate` link of the new house.
     let second = bundle(&b).await;
@@ -366,7 +366,7 @@ async fn a_migration_has_its_receipt() {
         (&json!("memory.migrate"), &trailer["hash"])
     );
     assert!(decision["chain_head"]["tip"].is_string());
-    b.gateway.verify_audit().unwrap();
+    b.gateway.verify_audit(&Default::default()).unwrap();
 }
 
 #[tokio::test]
@@ -544,7 +544,7 @@ async fn sources_of_the_former_form_are_brought_into_this_one() {
     world.owner("POST", "/oap/data/delete", Some(&json!({"items": [ids[0]]}))).await.ok();
     let fates = records(&world, again, false).await;
     assert!(fates[0]["deleted"].as_str().unwrap().contains("erased here"));
-    world.gateway.verify_audit().unwrap();
+    world.gateway.verify_audit(&Default::default()).unwrap();
 }
 
 /// A grantee's bundle has the documents of those former houses that signed something in it, and no other.

@@ -131,6 +131,10 @@ identifier!(
     /// An incident report: `inc_` and a ULID.
     IncidentId, "inc_"
 );
+identifier!(
+    /// A job of the owner's side: `job_` and a ULID.
+    JobId, "job_"
+);
 
 /// A request or a response: 26 Crockford characters, as the envelope schema has it. A peer's need not be a
 /// ULID (the protocol's own suite starts three in four of its ids beyond the largest ULID).

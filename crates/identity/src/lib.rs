@@ -24,7 +24,7 @@ pub mod time;
 pub use did::{Did, Kid, ScopeId, ScopedDid};
 pub use document::{DidDocument, Documents, VerificationKey};
 pub use hash::Hash;
-pub use ids::{BridgeId, BundleId, DecisionId, DeletionId, GrantId, ItemId, ReceiptId, RequestId};
+pub use ids::{BridgeId, BundleId, DecisionId, DeletionId, GrantId, ItemId, JobId, ReceiptId, RequestId};
 pub use key::{AgreementKey, Signer};
 pub use random::Random;
 pub use time::{Clock, Timestamp};

@@ -86,7 +86,9 @@ const fn status_and_code(error: &Error) -> (StatusCode, &'static str) {
             (StatusCode::FORBIDDEN, "policy_block")
         }
         Error::NotFound | Error::NothingMatched => (StatusCode::NOT_FOUND, "not_found"),
-        Error::Conflict(_) => (StatusCode::CONFLICT, "conflict"),
+        Error::Conflict(_) | Error::Cancelled | Error::JobRuns(_) | Error::ManyJobs => {
+            (StatusCode::CONFLICT, "conflict")
+        }
         Error::RateLimited => (StatusCode::TOO_MANY_REQUESTS, "rate_limited"),
         Error::Slow => (StatusCode::REQUEST_TIMEOUT, "invalid_input"),
         Error::TooLarge(_) => (StatusCode::PAYLOAD_TOO_LARGE, "too_large"),

@@ -12,6 +12,7 @@ use crate::service::grants::GrantDraft;
 use crate::service::import::{BundleChunk, RecordChunk};
 use crate::service::items::ListQuery;
 use crate::state::gateway::{Gateway, blocking};
+use crate::state::jobs::Progress;
 use crate::state::owner::Owner;
 use crate::state::owner::mark::{Admin, Read, Write};
 use crate::state::refusals::Counted;
@@ -249,12 +250,12 @@ struct Backup {
 
 async fn backup(_: Owner<Admin>, State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
     let Backup { folder } = request.json_as().await?;
-    Ok(Oap(app.gateway.backup(folder).await?).into_response())
+    Ok(Oap(app.gateway.backup(folder, &Progress::default()).await?).into_response())
 }
 
 async fn doctor(_: Owner<Admin>, State(app): State<App>) -> Result<Response, Error> {
     let gateway = app.gateway.clone();
-    let findings = tokio::task::spawn_blocking(move || gateway.examine());
+    let findings = tokio::task::spawn_blocking(move || gateway.examine(&Progress::default()));
     let findings = findings.await.map_err(|_| Error::Corrupt("looking at everything failed".into()))??;
     Ok(Oap(json!({"findings": findings})).into_response())
 }
@@ -572,7 +573,7 @@ async fn list_chains(_: Owner<Admin>, State(app): State<App>) -> Result<Response
 
 async fn verify_audit(_: Owner<Admin>, State(app): State<App>) -> Result<Response, Error> {
     let gateway = app.gateway.clone();
-    let verified = tokio::task::spawn_blocking(move || gateway.verify_audit());
+    let verified = tokio::task::spawn_blocking(move || gateway.verify_audit(&Progress::default()));
     let verified = verified.await.map_err(|_| Error::Corrupt("verifying the log failed".into()))??;
     let chains: Vec<Value> = verified
         .into_iter()

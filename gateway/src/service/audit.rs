@@ -3,6 +3,7 @@
 use crate::error::Error;
 use crate::state::commits::{ANONYMOUS, Chain};
 use crate::state::gateway::Gateway;
+use crate::state::jobs::Progress;
 use crate::state::schema::{self, CHAINS, RECEIPT_PLACES, RECEIPTS, RECEIPTS_OF, decode};
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use hmac::{Hmac, Mac};
@@ -103,6 +104,8 @@ impl Gateway {
             if query.chain.as_ref().is_some_and(|wanted| *wanted != name) {
                 continue;
             }
+            // No chain gives more than the whole answer holds.
+            let mut room = query.limit();
             for receipt in self.newest(&chain) {
                 let receipt = receipt?;
                 if query.since.is_some_and(|since| receipt.timestamp < since) {
@@ -110,6 +113,10 @@ impl Gateway {
                 }
                 if query.admits(&receipt) {
                     found.push(receipt);
+                    room -= 1;
+                    if room == 0 {
+                        break;
+                    }
                 }
             }
         }
@@ -253,13 +260,18 @@ impl Gateway {
     /// Verifies every chain from its first entry to its last.
     ///
     /// # Errors
-    /// [`Error::Corrupt`], naming the chain and the entry.
-    pub fn verify_audit(&self) -> Result<BTreeMap<String, VerifiedReceipts>, Error> {
+    /// [`Error::Corrupt`], naming the chain and the entry; [`Error::Cancelled`].
+    pub fn verify_audit(&self, progress: &Progress) -> Result<BTreeMap<String, VerifiedReceipts>, Error> {
         let keys = self.keys();
         let mut verified = BTreeMap::new();
-        for (name, chain) in self.chains()? {
+        let chains = self.chains()?;
+        for (_, chain) in &chains {
+            progress.expect(usize::try_from(chain.length).unwrap_or(usize::MAX));
+        }
+        for (name, chain) in chains {
             let mut failed = None;
-            let entries = self.entries(&chain, 0).map_while(|entry| match entry {
+            let entries = self.entries(&chain, 0).map(|entry| progress.step().and(entry));
+            let entries = entries.map_while(|entry| match entry {
                 Ok(entry) => serde_json::to_value(entry).ok(),
                 Err(error) => {
                     failed = Some(error);

@@ -6,6 +6,7 @@
 use crate::error::Error;
 use crate::state::commits::chain_of;
 use crate::state::gateway::Gateway;
+use crate::state::jobs::Progress;
 use crate::system::files;
 use oap_identity::{Did, Hash, Timestamp};
 use oap_memory::receipt::ReceiptType;
@@ -74,14 +75,14 @@ impl Gateway {
     /// Writes a backup into a folder that must not be there. Reading goes on meanwhile; writing waits.
     ///
     /// # Errors
-    /// [`Error::Member`] for a folder that is there or cannot be made; [`Error::Store`].
-    pub async fn backup(self: &Arc<Self>, folder: PathBuf) -> Result<BackupInfo, Error> {
+    /// [`Error::Member`] for a folder that is there or cannot be made; [`Error::Store`]; [`Error::Cancelled`].
+    pub async fn backup(self: &Arc<Self>, folder: PathBuf, progress: &Progress) -> Result<BackupInfo, Error> {
         let refused = |e: io::Error| Error::Member("folder", e.to_string());
         if !folder.is_absolute() {
             return Err(Error::Member("folder", "must be an absolute path".into()));
         }
         std::fs::DirBuilder::new().mode(0o700).create(&folder).map_err(refused)?;
-        let written = self.back_up_into(&folder).await;
+        let written = self.back_up_into(&folder, progress).await;
         if written.is_err() {
             // Half of one would stand in the way of the next.
             let _ = std::fs::remove_dir_all(&folder);
@@ -89,12 +90,21 @@ impl Gateway {
         written
     }
 
-    async fn back_up_into(self: &Arc<Self>, folder: &Path) -> Result<BackupInfo, Error> {
+    async fn back_up_into(self: &Arc<Self>, folder: &Path, progress: &Progress) -> Result<BackupInfo, Error> {
         let refused = |e: io::Error| Error::Member("folder", e.to_string());
         let file =
             BufWriter::with_capacity(1 << 20, files::create(&folder.join("store.bin")).map_err(refused)?);
         let taking = Taking { file, hash: Sha256::new(), pairs: 0 };
-        let (mut taking, vault) = self.store.snapshot(taking, Taking::pair).await?;
+        let told = progress.clone();
+        let pair = move |taking: &mut Taking, key: &[u8], value: &[u8]| {
+            told.step().map_err(|cancelled| io::Error::other(cancelled.to_string()))?;
+            taking.pair(key, value)
+        };
+        let taken = self.store.snapshot(taking, pair).await;
+        if progress.is_cancelled() {
+            return Err(Error::Cancelled);
+        }
+        let (mut taking, vault) = taken?;
         taking.file.flush().map_err(refused)?;
         taking.file.get_ref().sync_all().map_err(refused)?;
         let mut kept = files::create(&folder.join("vault")).map_err(refused)?;

@@ -4,6 +4,7 @@ use crate::error::Error;
 use crate::state::clock::{ClockInfo, Standing};
 use crate::state::endorsed::Endorsed;
 use crate::state::gateway::Gateway;
+use crate::state::jobs::Progress;
 use crate::state::schema::{self, LINKS, RECEIPT_PLACES, RECEIPTS, TOMBSTONES, VERSIONS};
 use crate::state::views;
 use oap_identity::{Did, DidDocument, ItemId};
@@ -43,8 +44,8 @@ impl Gateway {
     /// Looks at everything: store and vault, receipt chains, items with their chains and proofs, indexes.
     ///
     /// # Errors
-    /// [`Error::Store`] when the store cannot be read at all.
-    pub fn examine(&self) -> Result<Vec<Finding>, Error> {
+    /// [`Error::Store`] when the store cannot be read at all; [`Error::Cancelled`].
+    pub fn examine(&self, progress: &Progress) -> Result<Vec<Finding>, Error> {
         let finding = |part, looked_at, mut wrong: Vec<String>, fix| {
             let more = wrong.len().saturating_sub(TOLD);
             wrong.truncate(TOLD);
@@ -54,8 +55,10 @@ impl Gateway {
             Finding { part, looked_at, wrong, soon: Vec::new(), fix, note: None }
         };
         let heads = self.heads.all();
-        let (proofs, versions) = self.examine_items(&heads)?;
-        let chains = match self.verify_audit() {
+        progress.expect(heads.len());
+        let (proofs, versions) = self.examine_items(&heads, progress)?;
+        let chains = match self.verify_audit(progress) {
+            Err(Error::Cancelled) => return Err(Error::Cancelled),
             Ok(chains) => (chains.len(), Vec::new()),
             Err(error) => (0, vec![error.to_string()]),
         };
@@ -148,11 +151,16 @@ impl Gateway {
         )]
     }
 
-    fn examine_items(&self, heads: &[Arc<Head>]) -> Result<(Vec<String>, Looked), Error> {
+    fn examine_items(
+        &self,
+        heads: &[Arc<Head>],
+        progress: &Progress,
+    ) -> Result<(Vec<String>, Looked), Error> {
         let known = self.houses()?;
         let mut wrong = Vec::new();
         let mut expected: BTreeSet<Vec<u8>> = BTreeSet::new();
         for head in heads {
+            progress.step()?;
             expected.insert(schema::entry(head.item_id, head.version_seq));
             expected.extend(head.replaced.iter().map(|(seq, _)| schema::entry(head.item_id, *seq)));
             if let Err(why) = self.examine_item(head, &known) {

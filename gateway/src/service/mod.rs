@@ -19,6 +19,7 @@ pub mod holds;
 pub mod import;
 pub mod incidents;
 pub mod items;
+pub mod jobs;
 pub mod keys;
 pub(crate) mod lists;
 pub mod memorization;

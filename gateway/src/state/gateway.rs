@@ -9,6 +9,7 @@ use crate::state::clock::WatchedClock;
 use crate::state::commits::ANONYMOUS;
 use crate::state::grant_book::StoredGrants;
 use crate::state::heads::Heads;
+use crate::state::jobs::Jobs;
 use crate::state::keyring::{Keyring, StoredKeys};
 use crate::state::refusals::Refusals;
 use crate::state::replay::UsedProofs;
@@ -68,6 +69,7 @@ pub struct Gateway {
     pub(crate) grant_book: StoredGrants,
     pub(crate) used_proofs: UsedProofs,
     pub(crate) refusals: Refusals,
+    pub(crate) jobs: Jobs,
     pub(crate) views: Views,
     keys: ArcSwap<Keyring>,
     published: ArcSwap<Published>,
@@ -143,6 +145,7 @@ impl Gateway {
             grant_book: StoredGrants::load(&store)?,
             used_proofs: UsedProofs::load(&store)?,
             refusals: Refusals::default(),
+            jobs: Jobs::default(),
             views: Views::new(config.view_cache_bytes),
             keys: ArcSwap::from_pointee(keys),
             published: ArcSwap::from_pointee(published),

@@ -6,6 +6,7 @@ pub mod endorsed;
 pub mod gateway;
 pub mod grant_book;
 pub mod heads;
+pub mod jobs;
 pub mod keyring;
 pub mod owner;
 pub mod refusals;

@@ -10,6 +10,7 @@ use crate::service::erasures::{self, Listed};
 use crate::service::restored::{Replayed, Unknown};
 use crate::state::clock::Standing;
 use crate::state::gateway::Gateway;
+use crate::state::jobs::Progress;
 use crate::system::config::Config;
 use crate::system::files;
 use crate::system::home::{ERASURES, Home, HomeError};
@@ -190,7 +191,7 @@ impl Restore<'_> {
                 clock.clock
             ));
         }
-        let findings = gateway.examine()?;
+        let findings = gateway.examine(&Progress::default())?;
         home.renew_admin(&gateway)?;
         drop(gateway);
         told(Step::Replayed);

@@ -57,6 +57,7 @@ pub async fn serve_within(
     let trusted = gateway.config.trusted_proxies.clone();
     let front = Arc::new(Front::new(app.router(), tls, deadlines, connections, trusted));
     front.run(listener, stop, GRACE).await;
+    gateway.jobs.cancel_all();
     owner.close().await;
     sweeper.abort();
     gateway.tell_chains();

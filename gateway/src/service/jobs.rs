@@ -1,0 +1,104 @@
+//! The long work that can be asked for as a job. What a job does is what the request of the same name does, without the time that a
+//! request has.
+
+use crate::error::Error;
+use crate::state::gateway::{Gateway, blocking};
+use crate::state::jobs::{Job, JobKind, Progress};
+use oap_identity::ItemId;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// What is to be done.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(tag = "job", rename_all = "snake_case", deny_unknown_fields)]
+pub enum JobRequest {
+    /// Looks at everything that is stored; its result has `findings`.
+    Doctor {},
+    /// Copies everything into a folder that must not be there; its result is `backup.json`.
+    Backup {
+        /// An absolute path.
+        folder: PathBuf,
+    },
+    /// Verifies every receipt chain; its result has `chains`.
+    VerifyAudit {},
+    /// Signs anew what a compromised key signed and this gateway wrote; its result has `receipts` and `items`, both counts,
+    /// and `left`, the items that stay held back.
+    Reseal {},
+}
+
+impl JobRequest {
+    const fn kind(&self) -> JobKind {
+        match self {
+            Self::Doctor {} => JobKind::Doctor,
+            Self::Backup { .. } => JobKind::Backup,
+            Self::VerifyAudit {} => JobKind::VerifyAudit,
+            Self::Reseal {} => JobKind::Reseal,
+        }
+    }
+}
+
+impl Gateway {
+    /// Begins a job and leaves it to itself.
+    ///
+    /// # Errors
+    /// [`Error::JobRuns`], [`Error::ManyJobs`].
+    pub fn start_job(self: &Arc<Self>, request: JobRequest) -> Result<Arc<Job>, Error> {
+        let job = self.jobs.begin(request.kind(), self.clock.now(), &*self.random)?;
+        let (gateway, begun, progress) = (self.clone(), job.clone(), job.progress());
+        let work = tokio::spawn(async move { gateway.work(request, progress).await });
+        let gateway = self.clone();
+        tokio::spawn(async move {
+            let outcome = work.await.unwrap_or(Err(Error::Panicked));
+            if let Err(error) = &outcome {
+                tracing::warn!(%error, "a job ended without a result");
+            }
+            begun.end(outcome, gateway.clock.now());
+        });
+        Ok(job)
+    }
+
+    async fn work(self: Arc<Self>, request: JobRequest, progress: Progress) -> Result<Value, Error> {
+        match request {
+            JobRequest::Doctor {} => {
+                let findings = blocking(move || self.examine(&progress)).await?;
+                Ok(json!({"findings": findings}))
+            }
+            JobRequest::Backup { folder } => Ok(json!(self.backup(folder, &progress).await?)),
+            JobRequest::VerifyAudit {} => {
+                let verified = blocking(move || self.verify_audit(&progress)).await?;
+                let chain = |(chain, v): (String, oap_memory::receipt::VerifiedReceipts)| json!({"chain": chain, "length": v.length, "tip": v.tip, "at": v.at});
+                Ok(json!({"chains": verified.into_iter().map(chain).collect::<Vec<Value>>()}))
+            }
+            JobRequest::Reseal {} => self.reseal_all_held(&progress).await,
+        }
+    }
+
+    /// Signs receipts anew, then reseals the items that are held back.
+    async fn reseal_all_held(self: &Arc<Self>, progress: &Progress) -> Result<Value, Error> {
+        let (mut receipts, mut from) = (0, None);
+        loop {
+            let signed = self.sign_receipts_anew(from).await?;
+            receipts += signed.signed;
+            progress.step()?;
+            from = signed.next;
+            if from.is_none() {
+                break;
+            }
+        }
+        let held = self.held_back().await?;
+        progress.expect(held.items.len());
+        let (mut items, mut left): (usize, Vec<ItemId>) = (0, Vec::new());
+        for item in held.items {
+            match self.reseal_held(item, held.at).await {
+                Ok(written) => items += usize::from(written.is_some()),
+                // Erased meanwhile, or not written here.
+                Err(Error::NotFound | Error::Conflict(_)) => left.push(item),
+                Err(error) => return Err(error),
+            }
+            progress.step()?;
+        }
+        Ok(json!({"receipts": receipts, "items": items, "left": left}))
+    }
+}

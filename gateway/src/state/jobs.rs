@@ -1,0 +1,315 @@
+//! Long work of the owner's side, done beside the requests: it has an id, says how far it is, can be cancelled, and keeps its result
+//! until others have ended after it. Jobs are in memory: a restart forgets them, and what a job committed stays.
+
+use crate::error::Error;
+use oap_identity::{JobId, Random, Timestamp};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::watch;
+
+/// Jobs that run at once. Each kind runs once at a time.
+pub const MAX_RUNNING: usize = 4;
+/// Jobs that ended and whose result is kept, the newest.
+pub const MAX_ENDED: usize = 50;
+
+/// How far a piece of work is, as the work itself tells. Clones tell of the same work.
+#[derive(Debug, Clone, Default)]
+pub struct Progress(Arc<Steps>);
+
+#[derive(Debug, Default)]
+struct Steps {
+    done: AtomicU64,
+    expected: AtomicU64,
+    cancelled: AtomicBool,
+}
+
+impl Progress {
+    /// Expects so many steps more.
+    pub fn expect(&self, steps: usize) {
+        self.0.expected.fetch_add(steps as u64, Ordering::Relaxed);
+    }
+
+    /// Tells that a step is done, where the work was not cancelled meanwhile.
+    ///
+    /// # Errors
+    /// [`Error::Cancelled`].
+    pub fn step(&self) -> Result<(), Error> {
+        self.0.done.fetch_add(1, Ordering::Relaxed);
+        if self.is_cancelled() { Err(Error::Cancelled) } else { Ok(()) }
+    }
+
+    /// Whether the work is to end before it is done.
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        self.0.cancelled.load(Ordering::Relaxed)
+    }
+
+    fn cancel(&self) {
+        self.0.cancelled.store(true, Ordering::Relaxed);
+    }
+}
+
+/// What a job does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum JobKind {
+    /// Looks at everything that is stored.
+    Doctor,
+    /// Copies everything into a folder.
+    Backup,
+    /// Verifies every receipt chain.
+    VerifyAudit,
+    /// Signs anew what a compromised key signed.
+    Reseal,
+}
+
+/// How a job stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum JobState {
+    /// It is under way.
+    Running,
+    /// It has a result.
+    Done,
+    /// It has an error.
+    Failed,
+    /// It was cancelled before it was done.
+    Cancelled,
+}
+
+/// Why a job failed: as the same request would have been answered.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JobError {
+    /// The HTTP status.
+    pub status: u16,
+    /// The code of OAP-CORE Appendix B.
+    pub code: String,
+    /// What to do.
+    pub message: String,
+}
+
+/// A job as its owner sees it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct JobReport {
+    /// The job.
+    pub job_id: JobId,
+    /// What it does.
+    pub job: JobKind,
+    /// How it stands.
+    pub state: JobState,
+    /// Steps done.
+    pub done: u64,
+    /// Steps expected as far as is known by now; 0 while nothing is known.
+    pub expected: u64,
+    /// When it began.
+    pub began: Timestamp,
+    /// When it ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended: Option<Timestamp>,
+    /// What came out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<Value>,
+    /// Why nothing did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<JobError>,
+}
+
+/// What came of a job, and when.
+#[derive(Debug)]
+struct Ended {
+    at: Timestamp,
+    outcome: Result<Value, Error>,
+}
+
+/// One job.
+#[derive(Debug)]
+pub struct Job {
+    id: JobId,
+    kind: JobKind,
+    began: Timestamp,
+    progress: Progress,
+    ended: watch::Sender<Option<Ended>>,
+}
+
+impl Job {
+    /// What the work tells how far it is with.
+    #[must_use]
+    pub fn progress(&self) -> Progress {
+        self.progress.clone()
+    }
+
+    /// Keeps what came out.
+    pub fn end(&self, outcome: Result<Value, Error>, at: Timestamp) {
+        self.ended.send_replace(Some(Ended { at, outcome }));
+    }
+
+    /// Waits for its end.
+    pub async fn wait(&self) {
+        // The sender is this job's own.
+        drop(self.ended.subscribe().wait_for(Option::is_some).await);
+    }
+
+    /// How it stands. `explain` says an error as a response says it.
+    #[must_use]
+    pub fn report(&self, explain: impl FnOnce(&Error) -> JobError) -> JobReport {
+        let ended = self.ended.borrow();
+        let (state, result, error) = match ended.as_ref().map(|ended| &ended.outcome) {
+            None => (JobState::Running, None, None),
+            Some(Ok(result)) => (JobState::Done, Some(result.clone()), None),
+            Some(Err(Error::Cancelled)) => (JobState::Cancelled, None, None),
+            Some(Err(error)) => (JobState::Failed, None, Some(explain(error))),
+        };
+        JobReport {
+            job_id: self.id,
+            job: self.kind,
+            state,
+            done: self.progress.0.done.load(Ordering::Relaxed),
+            expected: self.progress.0.expected.load(Ordering::Relaxed),
+            began: self.began,
+            ended: ended.as_ref().map(|ended| ended.at),
+            result,
+            error,
+        }
+    }
+
+    fn is_running(&self) -> bool {
+        self.ended.borrow().is_none()
+    }
+}
+
+/// The jobs of a gateway, by their ids, which are in the order of their beginning.
+#[derive(Debug, Default)]
+pub struct Jobs(Mutex<BTreeMap<JobId, Arc<Job>>>);
+
+impl Jobs {
+    fn all(&self) -> MutexGuard<'_, BTreeMap<JobId, Arc<Job>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A new job.
+    ///
+    /// # Errors
+    /// [`Error::JobRuns`] while one of the kind is under way; [`Error::ManyJobs`] while [`MAX_RUNNING`] are.
+    pub fn begin(&self, kind: JobKind, now: Timestamp, random: &dyn Random) -> Result<Arc<Job>, Error> {
+        let mut all = self.all();
+        let running: Vec<&Arc<Job>> = all.values().filter(|job| job.is_running()).collect();
+        if let Some(job) = running.iter().find(|job| job.kind == kind) {
+            return Err(Error::JobRuns(job.id));
+        }
+        if running.len() >= MAX_RUNNING {
+            return Err(Error::ManyJobs);
+        }
+        let ended: Vec<JobId> = all.values().filter(|job| !job.is_running()).map(|job| job.id).collect();
+        for old in ended.iter().take((ended.len() + 1).saturating_sub(MAX_ENDED)) {
+            all.remove(old);
+        }
+        let id = JobId::new(now, random);
+        let (sender, _) = watch::channel(None);
+        let job = Arc::new(Job { id, kind, began: now, progress: Progress::default(), ended: sender });
+        all.insert(id, job.clone());
+        Ok(job)
+    }
+
+    /// A job.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`].
+    pub fn get(&self, id: JobId) -> Result<Arc<Job>, Error> {
+        self.all().get(&id).cloned().ok_or(Error::NotFound)
+    }
+
+    /// Every job that is known, newest first.
+    #[must_use]
+    pub fn list(&self) -> Vec<Arc<Job>> {
+        self.all().values().rev().cloned().collect()
+    }
+
+    /// Asks every job to end before it is done: the process stops.
+    pub fn cancel_all(&self) {
+        self.all().values().for_each(|job| job.progress.cancel());
+    }
+
+    /// Asks a job to end before it is done. One that has ended stays as it is.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`].
+    pub fn cancel(&self, id: JobId) -> Result<Arc<Job>, Error> {
+        let job = self.get(id)?;
+        job.progress.cancel();
+        Ok(job)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::system::clock::SystemRandom;
+    use serde_json::json;
+
+    fn begin(jobs: &Jobs, kind: JobKind, at: i64) -> Result<Arc<Job>, Error> {
+        jobs.begin(kind, Timestamp::from_millis(at), &SystemRandom)
+    }
+
+    fn explained(error: &Error) -> JobError {
+        JobError { status: 500, code: "internal_error".into(), message: error.to_string() }
+    }
+
+    #[test]
+    fn a_kind_runs_once_at_a_time_and_its_end_makes_room() {
+        let jobs = Jobs::default();
+        let first = begin(&jobs, JobKind::Doctor, 1).unwrap();
+        assert!(matches!(begin(&jobs, JobKind::Doctor, 2), Err(Error::JobRuns(id)) if id == first.id));
+        assert!(begin(&jobs, JobKind::Backup, 2).is_ok());
+        first.end(Ok(json!({})), Timestamp::from_millis(3));
+        assert!(begin(&jobs, JobKind::Doctor, 4).is_ok());
+        assert_eq!(jobs.list().len(), 3);
+    }
+
+    #[test]
+    fn work_that_is_cancelled_learns_it_at_its_next_step() {
+        let jobs = Jobs::default();
+        let job = begin(&jobs, JobKind::Doctor, 1).unwrap();
+        job.progress().expect(7);
+        job.progress().step().unwrap();
+        jobs.cancel(job.id).unwrap();
+        assert_eq!(job.report(explained).state, JobState::Running);
+        let stopped = job.progress().step();
+        assert!(matches!(stopped, Err(Error::Cancelled)));
+        job.end(stopped.map(|()| json!({})), Timestamp::from_millis(2));
+        let report = job.report(explained);
+        assert_eq!((report.state, report.done, report.expected), (JobState::Cancelled, 2, 7));
+    }
+
+    #[test]
+    fn results_of_many_jobs_are_forgotten_oldest_first_and_what_runs_is_not() {
+        let jobs = Jobs::default();
+        let running = begin(&jobs, JobKind::Backup, 0).unwrap();
+        let mut last = None;
+        for at in 1..=2 * MAX_ENDED as i64 {
+            let job = begin(&jobs, JobKind::Doctor, at).unwrap();
+            job.end(Err(Error::NotFound), Timestamp::from_millis(at));
+            last = Some(job.id);
+        }
+        assert!(jobs.list().len() <= MAX_ENDED + 1);
+        assert!(jobs.get(running.id).is_ok() && jobs.get(last.unwrap()).is_ok());
+        assert_eq!(jobs.get(last.unwrap()).unwrap().report(explained).error.unwrap().status, 500);
+    }
+
+    #[tokio::test]
+    async fn whoever_waits_learns_of_the_end_whenever_they_begin_to() {
+        let jobs = Jobs::default();
+        let job = begin(&jobs, JobKind::Doctor, 0).unwrap();
+        let waits = tokio::spawn({
+            let job = job.clone();
+            async move { job.wait().await }
+        });
+        job.end(Ok(json!({"sound": true})), Timestamp::from_millis(9));
+        waits.await.unwrap();
+        job.wait().await;
+        let report = job.report(explained);
+        assert_eq!((report.state, report.result), (JobState::Done, Some(json!({"sound": true}))));
+    }
+}
