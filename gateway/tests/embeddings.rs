@@ -338,3 +338,55 @@ async fn a_local_model_knows_what_words_mean() {
         world.ask(&agent(2), &world.draft(&agent(2)), &json!({"query": "What did the cat do?"})).await;
     assert_eq!(common::texts(&answer)[0], "The feline slept all day");
 }
+
+/// A model that answers when it is told to.
+struct Slow {
+    asked: Arc<tokio::sync::Semaphore>,
+    answers: Arc<tokio::sync::Semaphore>,
+    calls: Arc<AtomicUsize>,
+}
+
+impl EmbeddingModel for Slow {
+    fn name(&self) -> &str {
+        "slow"
+    }
+
+    fn dimensions(&self) -> usize {
+        4
+    }
+
+    fn embed(&self, texts: Vec<String>) -> Embedding<'_> {
+        Box::pin(async move {
+            self.calls.fetch_add(1, Ordering::SeqCst);
+            self.asked.add_permits(1);
+            self.answers.acquire().await.unwrap().forget();
+            Ok(texts.iter().map(|text| Vector::new(meaning(text)).unwrap()).collect())
+        })
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_view_outlives_the_request_that_had_it_built() {
+    let (asked, answers) =
+        (Arc::new(tokio::sync::Semaphore::new(0)), Arc::new(tokio::sync::Semaphore::new(0)));
+    let calls = Arc::new(AtomicUsize::new(0));
+    let model = Slow { asked: asked.clone(), answers: answers.clone(), calls: calls.clone() };
+    let world = Arc::new(World::embedding(Box::new(model)).await);
+    world.capture(&[note("Tea at four", &["shared"])]).await;
+    let grantee = agent(2);
+    let grant = world.issue(&draft(&world, 2, false)).await;
+    let token = world.token(&grantee, &grant).await;
+    // The caller goes away while the view is built.
+    let caller = tokio::spawn({
+        let (world, grantee, token) = (world.clone(), agent(2), token.clone());
+        async move { world.query(&grantee, &token, &json!({})).await }
+    });
+    asked.acquire().await.unwrap().forget();
+    caller.abort();
+    assert!(caller.await.unwrap_err().is_cancelled());
+    // It is finished all the same, and the next caller has it built no second time.
+    answers.add_permits(1);
+    let answer = world.query(&grantee, &token, &json!({})).await.ok();
+    assert_eq!(texts(&answer), ["Tea at four"]);
+    assert_eq!(calls.load(Ordering::SeqCst), 1);
+}

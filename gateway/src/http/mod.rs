@@ -9,6 +9,7 @@ pub mod forwarded;
 pub mod front;
 pub mod invoke;
 mod items;
+pub mod jobs;
 pub mod owner;
 pub mod request;
 

@@ -75,6 +75,7 @@ pub fn routes() -> Router<App> {
         .route("/audit/chains", get(list_chains))
         .route("/audit/verify", get(verify_audit))
         .merge(super::items::routes())
+        .merge(super::jobs::routes())
 }
 
 fn item_id(text: &str) -> Result<ItemId, Error> {

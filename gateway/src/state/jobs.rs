@@ -5,7 +5,6 @@ use crate::error::Error;
 use oap_identity::{JobId, Random, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
@@ -180,12 +179,12 @@ impl Job {
     }
 }
 
-/// The jobs of a gateway, by their ids, which are in the order of their beginning.
+/// The jobs of a gateway, in the order of their beginning.
 #[derive(Debug, Default)]
-pub struct Jobs(Mutex<BTreeMap<JobId, Arc<Job>>>);
+pub struct Jobs(Mutex<Vec<Arc<Job>>>);
 
 impl Jobs {
-    fn all(&self) -> MutexGuard<'_, BTreeMap<JobId, Arc<Job>>> {
+    fn all(&self) -> MutexGuard<'_, Vec<Arc<Job>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -195,21 +194,23 @@ impl Jobs {
     /// [`Error::JobRuns`] while one of the kind is under way; [`Error::ManyJobs`] while [`MAX_RUNNING`] are.
     pub fn begin(&self, kind: JobKind, now: Timestamp, random: &dyn Random) -> Result<Arc<Job>, Error> {
         let mut all = self.all();
-        let running: Vec<&Arc<Job>> = all.values().filter(|job| job.is_running()).collect();
+        let running: Vec<&Arc<Job>> = all.iter().filter(|job| job.is_running()).collect();
         if let Some(job) = running.iter().find(|job| job.kind == kind) {
             return Err(Error::JobRuns(job.id));
         }
         if running.len() >= MAX_RUNNING {
             return Err(Error::ManyJobs);
         }
-        let ended: Vec<JobId> = all.values().filter(|job| !job.is_running()).map(|job| job.id).collect();
-        for old in ended.iter().take((ended.len() + 1).saturating_sub(MAX_ENDED)) {
-            all.remove(old);
-        }
+        let mut surplus = (all.len() + 1 - running.len()).saturating_sub(MAX_ENDED);
+        all.retain(|job| {
+            let goes = surplus > 0 && !job.is_running();
+            surplus -= usize::from(goes);
+            !goes
+        });
         let id = JobId::new(now, random);
         let (sender, _) = watch::channel(None);
         let job = Arc::new(Job { id, kind, began: now, progress: Progress::default(), ended: sender });
-        all.insert(id, job.clone());
+        all.push(job.clone());
         Ok(job)
     }
 
@@ -218,18 +219,18 @@ impl Jobs {
     /// # Errors
     /// [`Error::NotFound`].
     pub fn get(&self, id: JobId) -> Result<Arc<Job>, Error> {
-        self.all().get(&id).cloned().ok_or(Error::NotFound)
+        self.all().iter().find(|job| job.id == id).cloned().ok_or(Error::NotFound)
     }
 
     /// Every job that is known, newest first.
     #[must_use]
     pub fn list(&self) -> Vec<Arc<Job>> {
-        self.all().values().rev().cloned().collect()
+        self.all().iter().rev().cloned().collect()
     }
 
     /// Asks every job to end before it is done: the process stops.
     pub fn cancel_all(&self) {
-        self.all().values().for_each(|job| job.progress.cancel());
+        self.all().iter().for_each(|job| job.progress.cancel());
     }
 
     /// Asks a job to end before it is done. One that has ended stays as it is.

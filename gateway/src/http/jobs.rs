@@ -1,0 +1,88 @@
+//! The owner's jobs: begun, looked at, waited for, cancelled.
+
+use super::App;
+use super::credential::agent;
+use super::error::Refusal;
+use super::request::{Incoming, Oap};
+use crate::Error;
+use crate::service::jobs::JobRequest;
+use crate::service::owner::Permission;
+use crate::state::jobs::{Job, JobError, JobReport};
+use axum::Router;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use oap_identity::JobId;
+use serde::Deserialize;
+use serde_json::json;
+use std::time::Duration;
+
+/// Longest time that one request waits for the end of a job: well within the time of a request.
+pub const MAX_WAIT: Duration = Duration::from_secs(20);
+
+/// The routes below `/oap/owner`.
+pub fn routes() -> Router<App> {
+    Router::new()
+        .route("/jobs", get(list).post(begin))
+        .route("/jobs/{id}", get(show))
+        .route("/jobs/{id}/cancel", post(cancel))
+}
+
+fn report(job: &Job) -> JobReport {
+    job.report(|error| {
+        let refusal = Refusal::from(error);
+        let message = refusal.for_owner.unwrap_or(refusal.message);
+        JobError { status: refusal.status.as_u16(), code: refusal.code.to_owned(), message }
+    })
+}
+
+fn job_id(text: &str) -> Result<JobId, Error> {
+    text.parse().map_err(|_| Error::NotFound)
+}
+
+async fn list(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
+    agent(&mut request, Permission::Admin).await?;
+    let jobs: Vec<JobReport> =
+        app.gateway.jobs.list().iter().map(|job| JobReport { result: None, ..report(job) }).collect();
+    Ok(Oap(json!({"jobs": jobs})).into_response())
+}
+
+async fn begin(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
+    agent(&mut request, Permission::Admin).await?;
+    let wanted: JobRequest = request.json_as().await?;
+    let job = app.gateway.start_job(wanted)?;
+    Ok((StatusCode::ACCEPTED, Oap(json!(report(&job)))).into_response())
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Wait {
+    /// Seconds to wait for the end of the job, 0 if absent.
+    #[serde(default)]
+    wait: u16,
+}
+
+async fn show(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    mut request: Incoming,
+) -> Result<Response, Error> {
+    agent(&mut request, Permission::Admin).await?;
+    let job = app.gateway.jobs.get(job_id(&id)?)?;
+    let Wait { wait } = request.query()?;
+    let most = Duration::from_secs(u64::from(wait)).min(MAX_WAIT);
+    // Over or not, it is told how the job stands.
+    drop(tokio::time::timeout(most, job.wait()).await);
+    Ok(Oap(json!(report(&job))).into_response())
+}
+
+async fn cancel(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    mut request: Incoming,
+) -> Result<Response, Error> {
+    agent(&mut request, Permission::Admin).await?;
+    let job = app.gateway.jobs.cancel(job_id(&id)?)?;
+    Ok(Oap(json!(report(&job))).into_response())
+}
