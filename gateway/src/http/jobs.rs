@@ -1,13 +1,13 @@
 //! The owner's jobs: begun, looked at, waited for, cancelled.
 
 use super::App;
-use super::credential::agent;
 use super::error::Refusal;
 use super::request::{Incoming, Oap};
 use crate::Error;
 use crate::service::jobs::JobRequest;
-use crate::service::owner::Permission;
 use crate::state::jobs::{Job, JobError, JobReport};
+use crate::state::owner::Owner;
+use crate::state::owner::mark::Admin;
 use axum::Router;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
@@ -41,15 +41,13 @@ fn job_id(text: &str) -> Result<JobId, Error> {
     text.parse().map_err(|_| Error::NotFound)
 }
 
-async fn list(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
-    agent(&mut request, Permission::Admin).await?;
+async fn list(_: Owner<Admin>, State(app): State<App>) -> Result<Response, Error> {
     let jobs: Vec<JobReport> =
         app.gateway.jobs.list().iter().map(|job| JobReport { result: None, ..report(job) }).collect();
     Ok(Oap(json!({"jobs": jobs})).into_response())
 }
 
-async fn begin(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
-    agent(&mut request, Permission::Admin).await?;
+async fn begin(_: Owner<Admin>, State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
     let wanted: JobRequest = request.json_as().await?;
     let job = app.gateway.start_job(wanted)?;
     Ok((StatusCode::ACCEPTED, Oap(json!(report(&job)))).into_response())
@@ -64,11 +62,11 @@ struct Wait {
 }
 
 async fn show(
+    _: Owner<Admin>,
     State(app): State<App>,
     Path(id): Path<String>,
-    mut request: Incoming,
+    request: Incoming,
 ) -> Result<Response, Error> {
-    agent(&mut request, Permission::Admin).await?;
     let job = app.gateway.jobs.get(job_id(&id)?)?;
     let Wait { wait } = request.query()?;
     let most = Duration::from_secs(u64::from(wait)).min(MAX_WAIT);
@@ -77,12 +75,7 @@ async fn show(
     Ok(Oap(json!(report(&job))).into_response())
 }
 
-async fn cancel(
-    State(app): State<App>,
-    Path(id): Path<String>,
-    mut request: Incoming,
-) -> Result<Response, Error> {
-    agent(&mut request, Permission::Admin).await?;
+async fn cancel(_: Owner<Admin>, State(app): State<App>, Path(id): Path<String>) -> Result<Response, Error> {
     let job = app.gateway.jobs.cancel(job_id(&id)?)?;
     Ok(Oap(json!(report(&job))).into_response())
 }
