@@ -10,6 +10,7 @@ use oap_grants::verify::{DelegationError, Refused, Unauthenticated};
 use oap_identity::json::JsonError;
 use oap_identity::resolve::ResolveError;
 use oap_identity::signed::SignedError;
+use oap_identity::{DecisionId, JobId};
 use oap_memory::commitment::CommitmentError;
 use oap_memory::item::ItemError;
 use oap_store::StoreError;
