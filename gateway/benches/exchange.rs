@@ -20,7 +20,7 @@ use oap_grants::verify::Presented;
 use oap_grants::{Operation, dpop};
 use oap_identity::Random;
 use oap_identity::random::Seeded;
-use oap_store::{Engine, EngineKind, Master, Space, Store, Table, Vault};
+use oap_store::{Engine, EngineKind, Master, Raw, Space, Store, Table, Vault};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -38,6 +38,8 @@ static ALLOCATOR: ZeroAlloc<Jemalloc> = ZeroAlloc(Jemalloc);
 const ITEMS: usize = 10_000;
 const CLIENTS: usize = 16;
 const QUERIES: usize = 4_000;
+
+const PROBES: Table<u32, Vec<u8>, Raw> = Table::new(99);
 
 fn folder() -> tempfile::TempDir {
     match std::env::var_os("OAP_BENCH_DIR") {
@@ -207,7 +209,7 @@ async fn run() {
     let mut syncs = Vec::new();
     for number in 0..300_u32 {
         let start = Instant::now();
-        probe.transact(move |tx| tx.put(Table(99), &number.to_be_bytes(), &[7; 600])).await.unwrap();
+        probe.transact(move |tx| PROBES.put(tx, &number, &vec![7; 600])).await.unwrap();
         syncs.push(start.elapsed());
     }
     let sync = median(syncs);

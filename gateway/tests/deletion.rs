@@ -305,7 +305,7 @@ fn nothing_of_an_erased_item_is_left_on_disk_or_in_memory() {
     let random = std::sync::Arc::new(oap_identity::random::Seeded::new(1));
     let store = oap_store::Store::open(engine, vault, random).unwrap();
     let versions: Vec<bool> =
-        store.scan(oap_gateway::state::schema::VERSIONS, &[], None, false).map(|pair| pair.is_ok()).collect();
+        oap_gateway::state::schema::VERSIONS.scan(&store).map(|row| row.is_ok()).collect();
     assert_eq!(versions.iter().filter(|opens| **opens).count(), 1, "{versions:?}: the other item's alone");
 }
 
@@ -383,12 +383,12 @@ fn the_doctor_finds_what_is_wrong() {
     home.run(&["item", "add", "--kind", "fact", "--text", "one"]).ok();
     home.run(&["doctor"]).ok();
     for (table, part) in [
-        (oap_gateway::state::schema::VERSIONS, "items and their proofs"),
-        (oap_gateway::state::schema::RECEIPTS, "receipt chains"),
+        (oap_gateway::state::schema::VERSIONS.number(), "items and their proofs"),
+        (oap_gateway::state::schema::RECEIPTS.number(), "receipt chains"),
     ] {
         let engine =
             oap_store::RedbEngine::open(&home.home().join("store"), &oap_store::Space::endless()).unwrap();
-        let (key, mut value) = engine.scan(&[table.0], &[table.0], false).next().unwrap().unwrap();
+        let (key, mut value) = engine.scan(&[table], &[table], false).next().unwrap().unwrap();
         let last = value.len() - 1;
         value[last] ^= 1;
         engine.apply(vec![Op::Put(key, value)]).unwrap();

@@ -8,7 +8,7 @@ use common::*;
 use oap_gateway::Gateway;
 use oap_gateway::service::deletion::{DeleteRequest, Deleted};
 use oap_gateway::service::holds::{HoldReason, HoldRequest};
-use oap_gateway::state::schema::{self, HEADS, encode};
+use oap_gateway::state::schema::{self, HEADS};
 use oap_identity::ItemId;
 use oap_memory::chain::Event;
 use serde_json::{Value, json};
@@ -101,7 +101,7 @@ async fn what_was_made_from_an_item_meanwhile_follows_it() {
         let write = gateway.commit(move |w| {
             let (slot, mut head) = schema::head(w.tx, made)?;
             head.derived_from.push(source);
-            Ok(w.tx.put_in(slot, HEADS, &made.to_bytes(), &encode(&head)?)?)
+            Ok(HEADS.put_in(w.tx, slot, &made, &head)?)
         });
         write.await
     };

@@ -10,7 +10,7 @@ use oap_identity::random::Seeded;
 use oap_identity::{Did, DidDocument, Hash};
 use oap_memory::bundle::{BundleError, Line, Reader};
 use oap_memory::evidence;
-use oap_store::Store;
+use oap_store::{Raw, Store, Table};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -470,10 +470,9 @@ async fn nothing_that_tells_an_erased_record_is_kept() {
     assert_eq!(count(&records(&world, json!([record("4711")]), false).await, "unchanged"), 1);
 
     let rows = |store: &Store| -> Vec<Vec<u8>> {
-        let all = [SAID, SOURCES].into_iter();
-        let pairs =
-            all.flat_map(|table| store.scan(table, &[], None, false).map(Result::unwrap).collect::<Vec<_>>());
-        pairs.flat_map(|(key, value)| [key, value]).collect()
+        let rows = |number| Table::<Vec<u8>, Vec<u8>, Raw>::new(number).scan(store).map(Result::unwrap);
+        let both = rows(SAID.number()).chain(rows(SOURCES.number()));
+        both.flat_map(|(key, value)| [key, value]).collect()
     };
     let says = Hash::of_canonical(&record("4711")["item"]).unwrap();
     let has = |rows: &[Vec<u8>], needle: &[u8]| {
@@ -497,7 +496,7 @@ async fn nothing_that_tells_an_erased_record_is_kept() {
     let left = rows(&store);
     // Whoever has store and master key tries every PIN: what the rows are then does not depend on it.
     assert!(!has(&left, says.as_bytes()));
-    assert_eq!(store.scan(SAID, &[], None, false).count(), 2, "of the two that are here");
+    assert_eq!(SAID.scan(&store).count(), 2, "of the two that are here");
     for pin in ["4711", "4712"] {
         let source = record(pin)["source"].as_str().unwrap().to_owned();
         assert!(!has(&left, &Hash::of(source.as_bytes()).as_bytes()[..20]));
@@ -510,21 +509,21 @@ async fn nothing_that_tells_an_erased_record_is_kept() {
 /// Rows of the former form lose their hashes at the next start; what is here is still known.
 #[tokio::test]
 async fn sources_of_the_former_form_are_brought_into_this_one() {
-    use oap_gateway::state::schema::{SOURCES, encode};
+    use oap_gateway::state::schema::{FORMER_SOURCES, SOURCES};
     let (kept, world) = Kept::new().await;
     let (here, gone) = (note("Here", &[]), note("4711", &[]));
     let ids = world.capture(&[here.clone(), gone.clone()]).await;
     let row = |source: &str, id: &str, item: &Value| {
         let id: oap_identity::ItemId = id.parse().unwrap();
         let says = Hash::of_canonical(item).unwrap();
-        (Hash::of(source.as_bytes()).as_bytes()[..20].to_vec(), encode(&(id, says)).unwrap())
+        (*Hash::of(source.as_bytes()).as_bytes().first_chunk::<20>().unwrap(), (id, says))
     };
     let rows = [row("x:1", &ids[0], &here), row("x:2", &ids[1], &gone)];
     world
         .gateway
         .commit(move |w| {
             for (key, value) in &rows {
-                w.tx.put(SOURCES, key, value)?;
+                FORMER_SOURCES.put(w.tx, key, value)?;
             }
             Ok(())
         })
@@ -537,7 +536,7 @@ async fn sources_of_the_former_form_are_brought_into_this_one() {
     assert_eq!(count(&records(&world, again.clone(), false).await, "unchanged"), 1);
     drop(world);
     let store = kept.store();
-    assert_eq!(store.scan(SOURCES, &[], None, false).count(), 0);
+    assert_eq!(SOURCES.scan(&store).count(), 0);
     drop(store);
     // Known by its identity from then on.
     let world = kept.open().await;

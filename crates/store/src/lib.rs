@@ -1,6 +1,7 @@
 //! Where a gateway keeps what it must not lose, and what it must be able to lose for good.
 //!
 //! - [`Store`]: serializable transactions, one writer, group commit. What was acknowledged survives `kill -9`.
+//! - [`Table`], [`Single`], [`Counter`]: what is stored, with types.
 //! - [`Engine`]: what a database has to offer; [`RedbEngine`] on disk, or [`SledEngine`]; [`MemoryEngine`] in tests.
 //! - [`Space`]: what is free on the disk, checked before each write, and a reserve for what must be finished.
 //! - [`Vault`]: one key a version of an item, in a file of fixed slots. Overwriting a slot is what makes deletion
@@ -12,17 +13,21 @@
 
 mod disk;
 mod engine;
+mod key;
 mod memory;
 mod seal;
 mod space;
 mod store;
+mod table;
 mod vault;
 
 pub use disk::{EngineKind, RedbEngine, SledEngine};
 pub use engine::{Engine, Op};
+pub use key::Key;
 pub use memory::MemoryEngine;
 pub use space::{BESIDE, Disk, MAX_RESERVE, MIN_RESERVE, RESERVE_SHARE, Space};
-pub use store::{SCHEMA, Store, Table, Tx};
+pub use store::{SCHEMA, Store, Tx};
+pub use table::{AsKey, Codec, Compact, Counter, Range, Raw, Rows, Single, Table, Under};
 pub use vault::{Master, Slot, Vault};
 
 /// Why the store refused or failed.
@@ -62,6 +67,20 @@ pub enum StoreError {
     /// The value is not what was written there.
     #[error("a stored value does not open: the store was changed from outside")]
     Tampered,
+    /// A key that is none of its table's.
+    #[error("a key of table {table} is not one")]
+    Key {
+        /// The table's number.
+        table: u8,
+    },
+    /// A value that is none of its table's type: another program wrote it.
+    #[error("a stored value cannot be read: table {table}: {reason}")]
+    Value {
+        /// The table's number.
+        table: u8,
+        /// What the reader of the compact form says.
+        reason: postcard::Error,
+    },
     /// A commit failed before; nothing is taken until a restart.
     #[error("the store stopped after a failed commit; restart the gateway")]
     Stopped,

@@ -34,12 +34,8 @@ const MAX_GROUP: usize = 512;
 /// How long the end of a store waits for its writer: an engine may never return from a disk that failed.
 const END: Duration = Duration::from_secs(10);
 
-/// A table: the first byte of its keys, from 2 on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Table(pub u8);
-
 /// Tables 0 and 1 are the store's own and in the clear: the schema version, the revision, and the slots in use.
-/// Every other table is sealed.
+/// Every other table is sealed; its number is the first byte of its keys.
 const SCHEMA_KEY: [u8; 2] = [0, 0];
 const REVISION_KEY: [u8; 2] = [0, 1];
 const SLOTS: u8 = 1;
@@ -176,23 +172,17 @@ impl Store {
         })
     }
 
-    /// A value as it was last committed.
-    ///
-    /// # Errors
-    /// [`StoreError::Erased`] when its key was destroyed, [`StoreError::Tampered`], [`StoreError::Engine`].
-    pub fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+    /// A value as it was last committed, and the slot of its key.
+    pub(crate) fn get_with_slot(&self, table: u8, key: &[u8]) -> Result<Option<(Slot, Vec<u8>)>, StoreError> {
         let place = place(table, key);
-        match self.shared.engine.get(&place)? {
-            Some(stored) => self.shared.unseal(&place, &stored).map(|(_, plain)| Some(plain)),
-            None => Ok(None),
-        }
+        self.shared.engine.get(&place)?.map(|stored| self.shared.unseal(&place, &stored)).transpose()
     }
 
     /// The values of a table whose keys begin so, in the order of keys, from `from` on. Keys come without the
     /// table's byte; `from` is `None` for the first, or the last when descending.
-    pub fn scan<'a>(
+    pub(crate) fn scan<'a>(
         &'a self,
-        table: Table,
+        table: u8,
         prefix: &[u8],
         from: Option<&[u8]>,
         descending: bool,
@@ -298,8 +288,8 @@ impl Drop for Store {
     }
 }
 
-fn place(table: Table, key: &[u8]) -> Vec<u8> {
-    [&[table.0], key].concat()
+fn place(table: u8, key: &[u8]) -> Vec<u8> {
+    [&[table], key].concat()
 }
 
 fn check_schema(engine: &impl Engine) -> Result<(), StoreError> {
@@ -505,19 +495,11 @@ pub struct Tx<'a> {
 }
 
 impl Tx<'_> {
-    /// A value as it stands after everything before.
-    ///
-    /// # Errors
-    /// As [`Store::get`].
-    pub fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
-        Ok(self.get_with_slot(table, key)?.map(|(_, plain)| plain))
-    }
-
     /// Whether a value is there after everything before. Nothing is unsealed.
     ///
     /// # Errors
     /// [`StoreError::Engine`].
-    pub fn contains(&self, table: Table, key: &[u8]) -> Result<bool, StoreError> {
+    pub(crate) fn contains(&self, table: u8, key: &[u8]) -> Result<bool, StoreError> {
         let place = place(table, key);
         let pending = self.own.writes.get(&place).or_else(|| self.group.writes.get(&place));
         match pending {
@@ -530,7 +512,7 @@ impl Tx<'_> {
     ///
     /// # Errors
     /// As [`Store::get`].
-    pub fn get_with_slot(&self, table: Table, key: &[u8]) -> Result<Option<(Slot, Vec<u8>)>, StoreError> {
+    pub(crate) fn get_with_slot(&self, table: u8, key: &[u8]) -> Result<Option<(Slot, Vec<u8>)>, StoreError> {
         let place = place(table, key);
         let pending = self.own.writes.get(&place).or_else(|| self.group.writes.get(&place));
         let stored = match pending {
@@ -542,29 +524,26 @@ impl Tx<'_> {
 
     /// The keys of a table that this transaction, or one before it in the same batch, has written or removed: what the
     /// engine does not show yet.
-    #[must_use]
-    pub fn written(&self, table: Table) -> BTreeSet<Vec<u8>> {
+    pub(crate) fn written(&self, table: u8) -> BTreeSet<Vec<u8>> {
         let of = |group: &Group| -> Vec<Vec<u8>> {
-            let from = group.writes.range(vec![table.0]..);
-            let keys = from.map(|(key, _)| key).take_while(|key| key.first() == Some(&table.0));
+            let from = group.writes.range(vec![table]..);
+            let keys = from.map(|(key, _)| key).take_while(|key| key.first() == Some(&table));
             keys.filter_map(|key| key.get(1..).map(<[u8]>::to_vec)).collect()
         };
         of(self.group).into_iter().chain(of(&self.own)).collect()
-    }
-
-    /// Writes a value sealed with the store's key.
-    ///
-    /// # Errors
-    /// [`StoreError`] of vault or seal.
-    pub fn put(&mut self, table: Table, key: &[u8], plain: &[u8]) -> Result<(), StoreError> {
-        self.put_in(0, table, key, plain)
     }
 
     /// Writes a value sealed with the key in a slot.
     ///
     /// # Errors
     /// [`StoreError::Erased`] when the slot is empty.
-    pub fn put_in(&mut self, slot: Slot, table: Table, key: &[u8], plain: &[u8]) -> Result<(), StoreError> {
+    pub(crate) fn put_in(
+        &mut self,
+        slot: Slot,
+        table: u8,
+        key: &[u8],
+        plain: &[u8],
+    ) -> Result<(), StoreError> {
         let place = place(table, key);
         let fresh = self.allocated.get(&slot).cloned();
         let content_key = fresh.map_or_else(|| self.shared.vault.key(slot), Ok)?;
@@ -575,7 +554,7 @@ impl Tx<'_> {
     }
 
     /// Removes a value, if it is there.
-    pub fn delete(&mut self, table: Table, key: &[u8]) {
+    pub(crate) fn delete(&mut self, table: u8, key: &[u8]) {
         self.own.writes.insert(place(table, key), None);
     }
 

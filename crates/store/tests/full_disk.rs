@@ -7,7 +7,7 @@
 
 use oap_identity::random::Seeded;
 use oap_identity::{Random, random};
-use oap_store::{Disk, EngineKind, Master, Slot, Space, Store, StoreError, Table, Vault};
+use oap_store::{Disk, EngineKind, Master, Raw, Slot, Space, Store, StoreError, Table, Vault};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
@@ -16,8 +16,8 @@ use std::process::{Command, ExitCode};
 use std::sync::Arc;
 
 const NAME: &str = "two_hundred_disks_that_fill_up";
-const ITEMS: Table = Table(9);
-const PLAIN: Table = Table(10);
+const ITEMS: Table<Vec<u8>, Vec<u8>, Raw> = Table::new(9);
+const PLAIN: Table<Vec<u8>, Vec<u8>, Raw> = Table::new(10);
 
 /// A tmpfs that goes with the value.
 struct Mount(PathBuf);
@@ -87,8 +87,8 @@ struct Model {
 impl Model {
     #[track_caller]
     fn check(&self, store: &Store, when: &str) {
-        let items: Vec<_> = store.scan(ITEMS, &[], None, false).map(Result::unwrap).collect();
-        let plain: Vec<_> = store.scan(PLAIN, &[], None, false).map(Result::unwrap).collect();
+        let items: Vec<_> = ITEMS.scan(store).map(Result::unwrap).collect();
+        let plain: Vec<_> = PLAIN.scan(store).map(Result::unwrap).collect();
         let expected: Vec<_> =
             self.items.iter().map(|(k, (_, v))| (k.to_be_bytes().to_vec(), v.clone())).collect();
         assert!(items == expected, "{when}: {} items instead of {}", items.len(), expected.len());
@@ -141,11 +141,11 @@ async fn act(store: &Store, model: &mut Model, dice: &Dice, number: u64) -> Resu
                     written
                         .into_iter()
                         .map(|(key, value)| {
-                            if let Some((old, _)) = tx.get_with_slot(ITEMS, &key.to_be_bytes())? {
+                            if let Some((old, _)) = ITEMS.get_with_slot(tx, &key.to_be_bytes().to_vec())? {
                                 tx.wipe(old);
                             }
                             let slot = tx.new_slot()?;
-                            tx.put_in(slot, ITEMS, &key.to_be_bytes(), &value)?;
+                            ITEMS.put_in(tx, slot, &key.to_be_bytes().to_vec(), &value)?;
                             Ok::<_, StoreError>(slot)
                         })
                         .collect::<Result<Vec<_>, _>>()
@@ -158,7 +158,7 @@ async fn act(store: &Store, model: &mut Model, dice: &Dice, number: u64) -> Resu
         5..7 => {
             let value = dice.value();
             let written = value.clone();
-            store.transact(move |tx| tx.put(PLAIN, &number.to_be_bytes(), &written)).await?;
+            store.transact(move |tx| PLAIN.put(tx, &number.to_be_bytes().to_vec(), &written)).await?;
             model.plain.insert(number, value);
         }
         7 => {
@@ -180,9 +180,9 @@ async fn erase(store: &Store, model: &mut Model, key: u64) -> Result<(), StoreEr
     store
         .transact(move |tx| {
             tx.use_reserve();
-            tx.delete(ITEMS, &key.to_be_bytes());
+            ITEMS.delete(tx, &key.to_be_bytes().to_vec());
             tx.wipe(slot);
-            tx.put(PLAIN, &u64::MAX.to_be_bytes(), b"a receipt")
+            PLAIN.put(tx, &u64::MAX.to_be_bytes().to_vec(), &b"a receipt".to_vec())
         })
         .await?;
     model.items.remove(&key);
@@ -243,7 +243,7 @@ async fn level(seed: u64, scratch: &Path) -> (usize, usize) {
     drop(store);
     let store = open(&home, lies).unwrap_or_else(|e| panic!("seed {seed}: opening on a full disk: {e}"));
     model.check(&store, &format!("seed {seed}: full"));
-    let put = |value: Vec<u8>| store.transact(move |tx| tx.put(PLAIN, b"12345678", &value));
+    let put = |value: Vec<u8>| store.transact(move |tx| PLAIN.put(tx, &b"12345678".to_vec(), &value));
     refusal(&put(vec![0; 3_000_000]).await.unwrap_err());
     for key in 0..3 {
         match erase(&store, &mut model, key).await {
@@ -259,7 +259,7 @@ async fn level(seed: u64, scratch: &Path) -> (usize, usize) {
     model.check(&store, &format!("seed {seed}: grown"));
     let value = vec![1; 3_000_000];
     let written = value.clone();
-    store.transact(move |tx| tx.put(PLAIN, &7_u64.to_be_bytes(), &written)).await.unwrap();
+    store.transact(move |tx| PLAIN.put(tx, &7_u64.to_be_bytes().to_vec(), &written)).await.unwrap();
     model.plain.insert(7, value);
     assert_eq!(store.space().missing(0), Ok(0), "seed {seed}");
     for key in 0..40 {

@@ -2,13 +2,13 @@
 
 use oap_identity::random::Seeded;
 use oap_store::{
-    BESIDE, Disk, Engine, MIN_RESERVE, MemoryEngine, Op, Space, Store, StoreError, Table, Vault,
+    BESIDE, Disk, Engine, MIN_RESERVE, MemoryEngine, Op, Raw, Space, Store, StoreError, Table, Vault,
 };
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-const ITEMS: Table = Table(9);
+const ITEMS: Table<Vec<u8>, Vec<u8>, Raw> = Table::new(9);
 /// What a batch takes of the engine here, in bytes.
 const ROOM: u64 = 10_000;
 
@@ -85,19 +85,19 @@ async fn a_transaction_is_admitted_with_the_reserve_beside_it_and_refused_to_the
     let disk = Told::new(enough);
     let (store, _) = open(&disk);
     assert_eq!(disk.held(), MIN_RESERVE, "the reserve is filled when the store opens");
-    store.transact(|tx| tx.put(ITEMS, b"a", b"1")).await.unwrap();
+    store.transact(|tx| ITEMS.put(tx, &b"a".to_vec(), &b"1".to_vec())).await.unwrap();
     for missing in [1, 5_000, enough] {
         let disk = Told::new(enough - missing);
         let (store, _) = open(&disk);
-        let refused = store.transact(|tx| tx.put(ITEMS, b"a", b"1")).await;
+        let refused = store.transact(|tx| ITEMS.put(tx, &b"a".to_vec(), &b"1".to_vec())).await;
         assert_eq!(refused, Err(StoreError::Full { missing }));
-        assert_eq!(store.get(ITEMS, b"a"), Ok(None));
+        assert_eq!(ITEMS.get(&store, &b"a".to_vec()), Ok(None));
         assert_eq!(store.revision(), 0);
         assert!(!store.is_stopped());
         // The disk grows: the store goes on, and the reserve is whole again.
         disk.left.store(enough, Ordering::SeqCst);
-        store.transact(|tx| tx.put(ITEMS, b"a", b"2")).await.unwrap();
-        assert_eq!(store.get(ITEMS, b"a").unwrap().unwrap(), b"2");
+        store.transact(|tx| ITEMS.put(tx, &b"a".to_vec(), &b"2".to_vec())).await.unwrap();
+        assert_eq!(ITEMS.get(&store, &b"a".to_vec()).unwrap().unwrap(), b"2");
         assert_eq!(disk.held(), MIN_RESERVE);
     }
 }
@@ -109,7 +109,7 @@ async fn an_erasure_has_the_reserve_and_gives_back_what_is_left() {
     let slot = store
         .transact(|tx| {
             let slot = tx.new_slot()?;
-            tx.put_in(slot, ITEMS, b"a", b"1")?;
+            ITEMS.put_in(tx, slot, &b"a".to_vec(), &b"1".to_vec())?;
             Ok::<_, StoreError>(slot)
         })
         .await
@@ -118,13 +118,13 @@ async fn an_erasure_has_the_reserve_and_gives_back_what_is_left() {
     store
         .transact(move |tx| {
             tx.use_reserve();
-            tx.delete(ITEMS, b"a");
+            ITEMS.delete(tx, &b"a".to_vec());
             tx.wipe(slot);
             Ok::<_, StoreError>(())
         })
         .await
         .unwrap();
-    assert_eq!(store.get(ITEMS, b"a"), Ok(None));
+    assert_eq!(ITEMS.get(&store, &b"a".to_vec()), Ok(None));
     assert_eq!(*noted.lock().unwrap(), [0, MIN_RESERVE, 0], "the schema, the item, the erasure");
     assert_eq!(disk.held(), (MIN_RESERVE - BESIDE) / 4096 * 4096);
     assert_eq!(store.examine(), Ok(Vec::new()));
@@ -144,7 +144,7 @@ async fn a_batch_is_counted_as_a_whole() {
             store
                 .transact(move |tx| {
                     let _ = wait.recv();
-                    tx.put(ITEMS, b"0", b"1")
+                    ITEMS.put(tx, &b"0".to_vec(), &b"1".to_vec())
                 })
                 .await
         }
@@ -153,7 +153,9 @@ async fn a_batch_is_counted_as_a_whole() {
     let mut others: Vec<_> = (1..4_u8)
         .map(|n| {
             let store = store.clone();
-            Box::pin(async move { store.transact(move |tx| tx.put(ITEMS, &[n], b"1")).await })
+            Box::pin(
+                async move { store.transact(move |tx| ITEMS.put(tx, &[n].to_vec(), &b"1".to_vec())).await },
+            )
         })
         .collect();
     // Sent before the writer goes on.

@@ -2,13 +2,13 @@
 
 use oap_identity::random::Seeded;
 use oap_store::{
-    Engine, Master, MemoryEngine, Op, RedbEngine, SCHEMA, Space, Store, StoreError, Table, Vault,
+    Engine, Master, MemoryEngine, Op, Raw, RedbEngine, SCHEMA, Space, Store, StoreError, Table, Vault,
 };
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-const ITEMS: Table = Table(9);
+const ITEMS: Table<Vec<u8>, Vec<u8>, Raw> = Table::new(9);
 
 fn random() -> Arc<Seeded> {
     Arc::new(Seeded::new(1))
@@ -36,7 +36,7 @@ async fn put(store: &Store, key: &'static [u8], value: &'static [u8]) -> u32 {
     store
         .transact(move |tx| {
             let slot = tx.new_slot()?;
-            tx.put_in(slot, ITEMS, key, value)?;
+            ITEMS.put_in(tx, slot, &key.to_vec(), &value.to_vec())?;
             Ok::<_, StoreError>(slot)
         })
         .await
@@ -51,7 +51,7 @@ async fn what_was_acknowledged_is_there_after_reopening() {
     let revision = store.revision();
     drop(store);
     let store = open(folder.path()).unwrap();
-    assert_eq!(store.get(ITEMS, b"a").unwrap().unwrap(), b"one");
+    assert_eq!(ITEMS.get(&store, &b"a".to_vec()).unwrap().unwrap(), b"one");
     assert_eq!(store.revision(), revision);
 }
 
@@ -61,14 +61,14 @@ async fn a_failed_transaction_leaves_nothing() {
     let failed: Result<(), StoreError> = store
         .transact(|tx| {
             let slot = tx.new_slot()?;
-            tx.put_in(slot, ITEMS, b"a", b"one")?;
-            tx.put(ITEMS, b"b", b"two")?;
+            ITEMS.put_in(tx, slot, &b"a".to_vec(), &b"one".to_vec())?;
+            ITEMS.put(tx, &b"b".to_vec(), &b"two".to_vec())?;
             Err(StoreError::Locked)
         })
         .await;
     assert_eq!(failed, Err(StoreError::Locked));
-    assert_eq!(store.get(ITEMS, b"a").unwrap(), None);
-    assert_eq!(store.get(ITEMS, b"b").unwrap(), None);
+    assert_eq!(ITEMS.get(&store, &b"a".to_vec()).unwrap(), None);
+    assert_eq!(ITEMS.get(&store, &b"b".to_vec()).unwrap(), None);
 }
 
 #[tokio::test]
@@ -77,8 +77,9 @@ async fn transactions_are_serial() {
     let add = |store: Arc<Store>| async move {
         store
             .transact(|tx| {
-                let before = tx.get(ITEMS, b"n")?.map_or(0, |v| u64::from_le_bytes(v.try_into().unwrap()));
-                tx.put(ITEMS, b"n", &(before + 1).to_le_bytes())
+                let before =
+                    ITEMS.get(tx, &b"n".to_vec())?.map_or(0, |v| u64::from_le_bytes(v.try_into().unwrap()));
+                ITEMS.put(tx, &b"n".to_vec(), &(before + 1).to_le_bytes().to_vec())
             })
             .await
             .unwrap();
@@ -87,7 +88,7 @@ async fn transactions_are_serial() {
     for task in tasks {
         task.await.unwrap();
     }
-    assert_eq!(store.get(ITEMS, b"n").unwrap().unwrap(), 500u64.to_le_bytes());
+    assert_eq!(ITEMS.get(&*store, &b"n".to_vec()).unwrap().unwrap(), 500u64.to_le_bytes());
 }
 
 #[tokio::test]
@@ -97,7 +98,7 @@ async fn hooks_run_after_the_commit_and_before_the_answer() {
     let seen = ran.clone();
     store
         .transact(move |tx| {
-            tx.put(ITEMS, b"a", b"1")?;
+            ITEMS.put(tx, &b"a".to_vec(), &b"1".to_vec())?;
             tx.on_commit(move || seen.store(true, Ordering::SeqCst));
             Ok::<_, StoreError>(())
         })
@@ -125,8 +126,8 @@ async fn values_are_sealed_and_bound_to_their_place() {
     engine.apply(vec![Op::Put(vec![9, b'a'], changed)]).unwrap();
     drop(engine);
     let store = open(folder.path()).unwrap();
-    assert_eq!(store.get(ITEMS, b"b"), Err(StoreError::Tampered));
-    assert_eq!(store.get(ITEMS, b"a"), Err(StoreError::Tampered));
+    assert_eq!(ITEMS.get(&store, &b"b".to_vec()), Err(StoreError::Tampered));
+    assert_eq!(ITEMS.get(&store, &b"a".to_vec()), Err(StoreError::Tampered));
 }
 
 #[tokio::test]
@@ -140,21 +141,21 @@ async fn a_wiped_key_opens_nothing_any_more() {
     let store = open(folder.path()).unwrap();
     store
         .transact(move |tx| {
-            tx.delete(ITEMS, b"a");
+            ITEMS.delete(tx, &b"a".to_vec());
             tx.wipe(slot);
             Ok::<_, StoreError>(())
         })
         .await
         .unwrap();
-    assert_eq!(store.get(ITEMS, b"a").unwrap(), None);
+    assert_eq!(ITEMS.get(&store, &b"a".to_vec()).unwrap(), None);
     drop(store);
     // The log may keep the sealed bytes; with the vault as it is now they are noise.
     let engine = engine(folder.path()).unwrap();
     engine.apply(vec![Op::Put(vec![9, b'a'], before)]).unwrap();
     drop(engine);
     let store = open(folder.path()).unwrap();
-    assert_eq!(store.get(ITEMS, b"a"), Err(StoreError::Erased));
-    assert_eq!(store.get(ITEMS, b"b").unwrap().unwrap(), b"two");
+    assert_eq!(ITEMS.get(&store, &b"a".to_vec()), Err(StoreError::Erased));
+    assert_eq!(ITEMS.get(&store, &b"b".to_vec()).unwrap().unwrap(), b"two");
 }
 
 /// A crash after the batch and before the overwriting: opening the store finishes the work.
@@ -170,8 +171,8 @@ async fn opening_wipes_keys_that_are_not_in_use() {
     engine.apply(vec![Op::Delete(mark)]).unwrap();
     drop(engine);
     let store = open(folder.path()).unwrap();
-    assert_eq!(store.get(ITEMS, b"a"), Err(StoreError::Erased));
-    assert_eq!(store.get(ITEMS, b"b").unwrap().unwrap(), b"two");
+    assert_eq!(ITEMS.get(&store, &b"a".to_vec()), Err(StoreError::Erased));
+    assert_eq!(ITEMS.get(&store, &b"b".to_vec()).unwrap().unwrap(), b"two");
 }
 
 #[tokio::test]
@@ -180,7 +181,7 @@ async fn slots_are_used_again_after_wiping() {
     let first = put(&store, b"a", b"one").await;
     store
         .transact(move |tx| {
-            tx.delete(ITEMS, b"a");
+            ITEMS.delete(tx, &b"a".to_vec());
             tx.wipe(first);
             Ok::<_, StoreError>(())
         })
@@ -250,10 +251,13 @@ async fn a_failed_commit_stops_the_store() {
     let engine = Failing(MemoryEngine::default(), broken.clone());
     let store = Store::open(engine, Vault::in_memory(&Seeded::new(1)).unwrap(), random()).unwrap();
     broken.store(true, Ordering::SeqCst);
-    let result = store.transact(|tx| tx.put(ITEMS, b"a", b"1")).await;
+    let result = store.transact(|tx| ITEMS.put(tx, &b"a".to_vec(), &b"1".to_vec())).await;
     assert_eq!(result, Err(StoreError::Engine("no space".into())));
     broken.store(false, Ordering::SeqCst);
-    assert_eq!(store.transact(|tx| tx.put(ITEMS, b"a", b"1")).await, Err(StoreError::Stopped));
+    assert_eq!(
+        store.transact(|tx| ITEMS.put(tx, &b"a".to_vec(), &b"1".to_vec())).await,
+        Err(StoreError::Stopped)
+    );
     assert!(store.is_stopped());
 }
 
@@ -261,20 +265,20 @@ async fn a_failed_commit_stops_the_store() {
 async fn a_panic_is_the_failure_of_one_transaction() {
     let store = Store::in_memory(random()).unwrap();
     let panics = store.transact(|tx| {
-        tx.put(ITEMS, b"a", b"1")?;
+        ITEMS.put(tx, &b"a".to_vec(), &b"1".to_vec())?;
         let slot = tx.new_slot()?;
-        tx.put_in(slot, ITEMS, b"b", b"2")?;
-        if tx.contains(ITEMS, b"a")? {
+        ITEMS.put_in(tx, slot, &b"b".to_vec(), &b"2".to_vec())?;
+        if ITEMS.contains(tx, &b"a".to_vec())? {
             panic!("a fault in the program");
         }
         Ok(())
     });
     assert_eq!(panics.await, Err::<(), _>(StoreError::Panicked));
     assert!(!store.is_stopped());
-    store.transact(|tx| tx.put(ITEMS, b"c", b"3")).await.unwrap();
-    assert_eq!(store.get(ITEMS, b"a"), Ok(None));
-    assert_eq!(store.get(ITEMS, b"b"), Ok(None));
-    assert_eq!(store.get(ITEMS, b"c"), Ok(Some(b"3".to_vec())));
+    store.transact(|tx| ITEMS.put(tx, &b"c".to_vec(), &b"3".to_vec())).await.unwrap();
+    assert_eq!(ITEMS.get(&store, &b"a".to_vec()), Ok(None));
+    assert_eq!(ITEMS.get(&store, &b"b".to_vec()), Ok(None));
+    assert_eq!(ITEMS.get(&store, &b"c".to_vec()), Ok(Some(b"3".to_vec())));
     assert_eq!(store.examine().unwrap(), Vec::<String>::new());
 }
 
@@ -283,13 +287,16 @@ async fn a_panic_after_the_commit_stops_the_writer() {
     let store = Store::in_memory(random()).unwrap();
     let written = store.transact(|tx| {
         tx.on_commit(|| panic!("a fault in the program"));
-        tx.put(ITEMS, b"a", b"1")
+        ITEMS.put(tx, &b"a".to_vec(), &b"1".to_vec())
     });
     // It is durable, and said to be.
     assert_eq!(written.await, Ok(()));
-    assert_eq!(store.transact(|tx| tx.put(ITEMS, b"b", b"2")).await, Err(StoreError::Stopped));
+    assert_eq!(
+        store.transact(|tx| ITEMS.put(tx, &b"b".to_vec(), &b"2".to_vec())).await,
+        Err(StoreError::Stopped)
+    );
     assert!(store.is_stopped());
-    assert_eq!(store.get(ITEMS, b"a"), Ok(Some(b"1".to_vec())));
+    assert_eq!(ITEMS.get(&store, &b"a".to_vec()), Ok(Some(b"1".to_vec())));
 }
 
 fn files(folder: &Path) -> Vec<std::path::PathBuf> {

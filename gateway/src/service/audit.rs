@@ -4,11 +4,12 @@ use crate::error::Error;
 use crate::state::commits::{ANONYMOUS, Chain};
 use crate::state::gateway::Gateway;
 use crate::state::jobs::Progress;
-use crate::state::schema::{self, CHAINS, RECEIPT_PLACES, RECEIPTS, RECEIPTS_OF, decode};
+use crate::state::schema::{self, CHAINS, RECEIPT_PLACES, RECEIPTS, RECEIPTS_OF, ReceiptPlace};
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use hmac::{Hmac, Mac};
 use oap_identity::{Did, GrantId, ItemId, ReceiptId, Timestamp};
 use oap_memory::receipt::{Receipt, ReceiptSignature, VerifiedReceipts, verify_chain};
+use oap_store::Range;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::Sha256;
@@ -154,10 +155,10 @@ impl Gateway {
     pub fn audit_grantee(&self, grantee: &Did, query: &AuditQuery) -> Result<Vec<Receipt>, Error> {
         query.check()?;
         let mut found = Vec::new();
-        let prefix = schema::agent(grantee.as_str());
-        for pair in self.store.scan(RECEIPTS_OF, &prefix, None, true).take(MAX_LOOKED_AT) {
-            let (key, _) = pair?;
-            let receipt = self.receipt_at(&key[prefix.len()..])?;
+        let of = Range::under(&schema::agent(grantee.as_str())).descending();
+        for key in RECEIPTS_OF.keys(&self.store, of).take(MAX_LOOKED_AT) {
+            let (_, place) = key?;
+            let receipt = self.receipt_at(place)?;
             if receipt.agent_did == grantee.as_str() && query.admits(&receipt) {
                 found.push(receipt);
                 if found.len() == query.limit() {
@@ -175,8 +176,7 @@ impl Gateway {
     /// [`Error::Store`], [`Error::Corrupt`].
     pub fn audit_public(&self, query: &AuditQuery) -> Result<Vec<Receipt>, Error> {
         query.check()?;
-        let chain = self.store.get(CHAINS, ANONYMOUS.as_bytes())?.ok_or(Error::NotFound)?;
-        let chain: Chain = decode(&chain)?;
+        let chain = CHAINS.get(&self.store, &ANONYMOUS.to_owned())?.ok_or(Error::NotFound)?;
         let claimed = query.principal_did.as_ref().map(|did| self.pseudonym(did));
         let mut found = Vec::new();
         for receipt in self.newest(&chain).take(MAX_PUBLIC.min(query.limit())) {
@@ -200,8 +200,8 @@ impl Gateway {
     /// # Errors
     /// [`Error::NotFound`].
     pub fn receipt(&self, id: ReceiptId) -> Result<Receipt, Error> {
-        let place = self.store.get(RECEIPT_PLACES, &schema::receipt_id(id))?.ok_or(Error::NotFound)?;
-        self.receipt_at(&place)
+        let place = RECEIPT_PLACES.get(&self.store, &id)?.ok_or(Error::NotFound)?;
+        self.receipt_at(place)
     }
 
     /// Whether a receipt is one of this gateway's, as it stands in the log: to the byte, with at least one signature and
@@ -244,12 +244,12 @@ impl Gateway {
         key.verify(&receipt.signed_bytes()?, &value, self.clock.now()).map_err(|_| Error::NotFound)?;
         let stored = self
             .commit(move |w| {
-                let place = w.tx.get(RECEIPT_PLACES, &schema::receipt_id(id))?.ok_or(Error::NotFound)?;
-                let bytes = w.tx.get(RECEIPTS, &place)?.ok_or(Error::NotFound)?;
+                let place = RECEIPT_PLACES.get(w.tx, &id)?.ok_or(Error::NotFound)?;
+                let bytes = RECEIPTS.get(w.tx, &place)?.ok_or(Error::NotFound)?;
                 let mut receipt: Receipt = serde_json::from_slice(&bytes)?;
                 if !receipt.signatures.iter().any(|known| known.by.did() == signature.by.did()) {
                     receipt.signatures.push(signature);
-                    w.tx.put(RECEIPTS, &place, &oap_identity::json::canonical(&receipt)?)?;
+                    RECEIPTS.put(w.tx, &place, &oap_identity::json::canonical(&receipt)?)?;
                 }
                 Ok(receipt)
             })
@@ -316,41 +316,32 @@ impl Gateway {
     }
 
     fn chains(&self) -> Result<Vec<(String, Chain)>, Error> {
-        let mut chains = Vec::new();
-        for pair in self.store.scan(CHAINS, &[], None, false) {
-            let (name, state) = pair?;
-            if !name.is_empty() {
-                chains.push((String::from_utf8_lossy(&name).into_owned(), decode(&state)?));
-            }
-        }
-        Ok(chains)
+        CHAINS.scan(&self.store).map(|row| Ok(row?)).collect()
     }
 
     fn chain(&self, name: &str) -> Result<(String, Chain), Error> {
-        let found = self.chains()?.into_iter().find(|(chain, _)| chain == name);
-        found.ok_or(Error::NotFound)
+        let name = name.to_owned();
+        let found = CHAINS.get(&self.store, &name)?;
+        found.map(|chain| (name, chain)).ok_or(Error::NotFound)
     }
 
     /// The entries of a chain from a number on, heads included.
     fn entries(&self, chain: &Chain, from: u64) -> impl Iterator<Item = Result<Receipt, Error>> {
-        let start = schema::receipt(chain.index, from);
-        let prefix = chain.index.to_be_bytes();
-        let pairs = self.store.scan(RECEIPTS, &prefix, Some(&start), false);
+        let range = Range::under(&chain.index).from(&(chain.index, from));
+        let pairs = RECEIPTS.range(&self.store, range);
         pairs.map(|pair| Ok(serde_json::from_slice(&pair?.1)?))
     }
 
     /// The receipts of a chain, newest first, heads left out.
     fn newest(&self, chain: &Chain) -> impl Iterator<Item = Result<Receipt, Error>> {
-        let start = schema::receipt(chain.index, u64::MAX);
-        let prefix = chain.index.to_be_bytes();
-        let pairs = self.store.scan(RECEIPTS, &prefix, Some(&start), true);
+        let pairs = RECEIPTS.range(&self.store, Range::under(&chain.index).descending());
         pairs.map(|pair| Ok(serde_json::from_slice(&pair?.1)?)).filter(|entry: &Result<Receipt, Error>| {
             entry.as_ref().map_or(true, |receipt| receipt.head_length().is_none())
         })
     }
 
-    pub(crate) fn receipt_at(&self, place: &[u8]) -> Result<Receipt, Error> {
-        let bytes = self.store.get(RECEIPTS, place)?.ok_or(Error::NotFound)?;
+    pub(crate) fn receipt_at(&self, place: ReceiptPlace) -> Result<Receipt, Error> {
+        let bytes = RECEIPTS.get(&self.store, &place)?.ok_or(Error::NotFound)?;
         Ok(serde_json::from_slice(&bytes)?)
     }
 }

@@ -17,7 +17,7 @@ use crate::error::Error;
 use crate::state::commits::{Writing, chain_of};
 use crate::state::gateway::Gateway;
 use crate::state::grant_book::GrantEntry;
-use crate::state::schema::{BUDGETS, SPENT, decode, encode};
+use crate::state::schema::{BUDGETS, SPENT};
 use oap_grants::VerifiedGrant;
 use oap_identity::{Did, GrantId};
 use oap_memory::receipt::ReceiptType;
@@ -93,27 +93,27 @@ impl Writing<'_, '_> {
         let limit = self.gateway.config.epsilon_per_grantee;
         for grantee in grant.grantees().cloned().collect::<BTreeSet<Did>>() {
             let account = account_key(&grantee);
-            let spent = self.spent(BUDGETS, &account)?.1.plus(cost);
+            let spent = spent_in(BUDGETS.get(self.tx, &account)?).plus(cost);
             if spent.exceeds(None, Some(limit)) {
                 return Err(Error::Spent);
             }
-            self.tx.put(BUDGETS, &account, &encode(&(grantee.to_string(), spent))?)?;
+            BUDGETS.put(self.tx, &account, &(grantee.to_string(), spent))?;
         }
         for signed in grant.chain() {
             let Some(budget) = &signed.grant().budget else { continue };
             let hash = signed.hash();
-            let spent = self.spent(SPENT, hash.as_bytes())?.1.plus(cost);
+            let spent = spent_in(SPENT.get(self.tx, &hash)?).plus(cost);
             if spent.exceeds(budget.queries, budget.epsilon) {
                 return Err(Error::Spent);
             }
-            self.tx.put(SPENT, hash.as_bytes(), &encode(&(String::new(), spent))?)?;
+            SPENT.put(self.tx, &hash, &(String::new(), spent))?;
         }
         Ok(())
     }
+}
 
-    fn spent(&self, table: oap_store::Table, key: &[u8]) -> Result<(String, Spent), Error> {
-        self.tx.get(table, key)?.map_or_else(|| Ok(Default::default()), |bytes| decode(&bytes))
-    }
+fn spent_in(row: Option<(String, Spent)>) -> Spent {
+    row.map(|(_, spent)| spent).unwrap_or_default()
 }
 
 fn account_key(grantee: &Did) -> [u8; 16] {
@@ -127,19 +127,16 @@ impl Gateway {
     /// # Errors
     /// [`Error::Store`], [`Error::Corrupt`].
     pub(crate) fn is_spent(&self, grant: &VerifiedGrant) -> Result<bool, Error> {
-        let spent = |table, key: &[u8]| -> Result<Spent, Error> {
-            let stored =
-                self.store.get(table, key)?.map(|bytes| decode::<(String, Spent)>(&bytes)).transpose()?;
-            Ok(stored.map(|(_, spent)| spent).unwrap_or_default().plus(cost(0)))
-        };
         for grantee in grant.grantees() {
-            if spent(BUDGETS, &account_key(grantee))?.exceeds(None, Some(self.config.epsilon_per_grantee)) {
+            let spent = spent_in(BUDGETS.get(&self.store, &account_key(grantee))?).plus(cost(0));
+            if spent.exceeds(None, Some(self.config.epsilon_per_grantee)) {
                 return Ok(true);
             }
         }
         for signed in grant.chain() {
             let Some(budget) = &signed.grant().budget else { continue };
-            if spent(SPENT, signed.hash().as_bytes())?.exceeds(budget.queries, budget.epsilon) {
+            let spent = spent_in(SPENT.get(&self.store, &signed.hash())?).plus(cost(0));
+            if spent.exceeds(budget.queries, budget.epsilon) {
                 return Ok(true);
             }
         }
@@ -152,8 +149,8 @@ impl Gateway {
     /// [`Error::Store`], [`Error::Corrupt`].
     pub fn accounts(&self) -> Result<Vec<Account>, Error> {
         let mut accounts = Vec::new();
-        for pair in self.store.scan(BUDGETS, &[], None, false) {
-            let (grantee, spent): (String, Spent) = decode(&pair?.1)?;
+        for row in BUDGETS.scan(&self.store) {
+            let (_, (grantee, spent)) = row?;
             accounts.push(Account {
                 grantee: grantee.parse().map_err(|_| Error::Corrupt("an account of nobody".into()))?,
                 queries: spent.queries,
@@ -173,12 +170,12 @@ impl Gateway {
         let grant = refill.grant.map(|id| self.grant_book.one(id)).transpose()?;
         let gateway = self.clone();
         self.commit(move |w| {
-            w.tx.delete(BUDGETS, &account_key(&refill.grantee));
+            BUDGETS.delete(w.tx, &account_key(&refill.grantee));
             let mut draft = gateway.draft(ReceiptType::Consent, "memory.refill", gateway.principal.as_str());
             draft.rules = vec!["principal".to_owned()];
             draft.more.insert("grantee".to_owned(), json!(refill.grantee));
             if let Some(GrantEntry { record, .. }) = grant {
-                w.tx.delete(SPENT, record.grant.hash().as_bytes());
+                SPENT.delete(w.tx, &record.grant.hash());
                 draft.more.insert("consumed_grant_id".to_owned(), json!(record.grant.grant().grant_id));
             }
             w.receipt(&chain_of(&gateway.config.default_scope), draft)

@@ -26,7 +26,7 @@ pub struct AttestRequest {
 
 /// The last receipt, whether or not it is in force.
 fn last(store: &Store) -> Result<Option<Value>, Error> {
-    Ok(store.get(CONFORMANCE, &[])?.map(|bytes| strict::parse(&bytes)).transpose()?)
+    Ok(CONFORMANCE.get(store)?.map(|bytes| strict::parse(&bytes)).transpose()?)
 }
 
 fn end(receipt: &Value) -> Option<Timestamp> {
@@ -92,7 +92,7 @@ impl Gateway {
             if *w.keys.current().kid() != signed_by {
                 return Err(Error::Overtaken);
             }
-            w.tx.put(CONFORMANCE, &[], &bytes)?;
+            CONFORMANCE.put(w.tx, &bytes)?;
             let publishing = gateway.clone();
             w.tx.on_commit(move || publishing.publish());
             let mut draft =

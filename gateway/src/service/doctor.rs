@@ -5,12 +5,13 @@ use crate::state::clock::{ClockInfo, Standing};
 use crate::state::endorsed::Endorsed;
 use crate::state::gateway::Gateway;
 use crate::state::jobs::Progress;
-use crate::state::schema::{self, LINKS, RECEIPT_PLACES, RECEIPTS, TOMBSTONES, VERSIONS};
+use crate::state::schema::{FORMER, LINKS, RECEIPT_PLACES, RECEIPTS, TOMBSTONES, VERSIONS};
 use crate::state::views;
 use oap_identity::{Did, DidDocument, ItemId};
 use oap_memory::evidence;
 use oap_memory::receipt::Receipt;
 use oap_memory::record::Head;
+use oap_store::Range;
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -158,23 +159,20 @@ impl Gateway {
     ) -> Result<(Vec<String>, Looked), Error> {
         let known = self.houses()?;
         let mut wrong = Vec::new();
-        let mut expected: BTreeSet<Vec<u8>> = BTreeSet::new();
+        let mut expected: BTreeSet<(ItemId, u32)> = BTreeSet::new();
         for head in heads {
             progress.step()?;
-            expected.insert(schema::entry(head.item_id, head.version_seq));
-            expected.extend(head.replaced.iter().map(|(seq, _)| schema::entry(head.item_id, *seq)));
+            expected.insert((head.item_id, head.version_seq));
+            expected.extend(head.replaced.iter().map(|(seq, _)| (head.item_id, *seq)));
             if let Err(why) = self.examine_item(head, &known) {
                 wrong.push(format!("{}: {why}", head.item_id));
             }
         }
         let (mut seen, mut stray) = (0, Vec::new());
-        for pair in self.store.scan(VERSIONS, &[], None, false) {
+        for key in VERSIONS.keys(&self.store, Range::all()) {
             seen += 1;
-            match pair {
-                Ok((key, _)) if !expected.contains(&key) => {
-                    let item = key.first_chunk::<16>().map(|bytes| ItemId::from_bytes(*bytes).to_string());
-                    stray.push(item.unwrap_or_else(|| "a key that is none".to_owned()));
-                }
+            match key {
+                Ok(key) if !expected.contains(&key) => stray.push(key.0.to_string()),
                 Ok(_) => {}
                 Err(error) => stray.push(error.to_string()),
             }
@@ -185,8 +183,8 @@ impl Gateway {
     /// The documents of all who signed what is kept here, parsed: its own, and those of former houses.
     pub(crate) fn houses(&self) -> Result<BTreeMap<Did, Arc<DidDocument>>, Error> {
         let mut known: BTreeMap<Did, Arc<DidDocument>> = BTreeMap::new();
-        for pair in self.store.scan(schema::FORMER, &[], None, false) {
-            let raw = pair?.1;
+        for row in FORMER.scan(&self.store) {
+            let (_, raw) = row?;
             let document = oap_identity::json::parse(&raw)?;
             if let Some(did) = document["id"].as_str().and_then(|did| did.parse::<Did>().ok())
                 && let Ok(parsed) = DidDocument::parse(&raw, &did)
@@ -230,27 +228,22 @@ impl Gateway {
 
     fn examine_receipts(&self) -> Result<Looked, Error> {
         let (mut seen, mut wrong) = (0, Vec::new());
-        for pair in self.store.scan(RECEIPT_PLACES, &[], None, false) {
-            let (id, place) = pair?;
+        for row in RECEIPT_PLACES.scan(&self.store) {
+            let (id, place) = row?;
             seen += 1;
-            let stored = self.store.get(RECEIPTS, &place);
-            let fits = stored.ok().flatten().is_some_and(|bytes| {
-                serde_json::from_slice::<Receipt>(&bytes)
-                    .is_ok_and(|receipt| receipt.receipt_id.to_bytes() == id[..])
+            let fits = RECEIPTS.get(&self.store, &place).ok().flatten().is_some_and(|bytes| {
+                serde_json::from_slice::<Receipt>(&bytes).is_ok_and(|receipt| receipt.receipt_id == id)
             });
             if !fits {
                 wrong.push("a receipt is not where the index says".to_owned());
             }
         }
-        for pair in self.store.scan(TOMBSTONES, &[], None, false) {
-            let (key, _) = pair?;
-            let Some(item) = key.first_chunk::<16>().map(|bytes| ItemId::from_bytes(*bytes)) else {
-                continue;
-            };
+        for item in TOMBSTONES.keys(&self.store, Range::all()) {
+            let item = item?;
             if self.heads.get(item).is_some() {
                 wrong.push(format!("{item} is erased and here"));
             }
-            if self.store.scan(LINKS, &item.to_bytes(), None, false).next().is_none() {
+            if LINKS.keys(&self.store, Range::under(&item)).next().is_none() {
                 wrong.push(format!("{item} is erased and its chain is gone"));
             }
         }

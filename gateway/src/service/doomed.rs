@@ -8,7 +8,7 @@ use crate::service::deletion::{DeleteRequest, MAX_DELETED};
 use crate::service::holds::Hold;
 use crate::service::selection::{Matcher, Tagged};
 use crate::state::commits::Writing;
-use crate::state::schema::{HEADS, decode};
+use crate::state::schema::HEADS;
 use oap_identity::ItemId;
 use oap_memory::Head;
 use oap_store::StoreError;
@@ -53,12 +53,9 @@ impl Writing<'_, '_> {
     pub(crate) fn heads(&self) -> Result<Heads, Error> {
         let mut heads: Heads =
             self.gateway.heads.all().into_iter().map(|head| (head.item_id, head)).collect();
-        for key in self.tx.written(HEADS) {
-            let Some(item) = key.first_chunk::<16>().map(|bytes| ItemId::from_bytes(*bytes)) else {
-                continue;
-            };
-            match self.tx.get(HEADS, &key) {
-                Ok(Some(bytes)) => drop(heads.insert(item, Arc::new(decode(&bytes)?))),
+        for item in HEADS.written(self.tx) {
+            match HEADS.get(self.tx, &item) {
+                Ok(Some(head)) => drop(heads.insert(item, Arc::new(head))),
                 Ok(None) | Err(StoreError::Erased) => drop(heads.remove(&item)),
                 Err(error) => return Err(error.into()),
             }

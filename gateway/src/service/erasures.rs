@@ -9,10 +9,10 @@
 
 use crate::error::Error;
 use crate::service::audit::ChainInfo;
-use crate::service::gates::StoredBridge;
 use crate::state::gateway::Gateway;
+use crate::state::grant_book::GrantKey;
 use crate::state::keyring::Keyring;
-use crate::state::schema::{BRIDGES, REVOKED, TOMBSTONES, WITHDRAWN, decode};
+use crate::state::schema::{BRIDGES, REVOKED, TOMBSTONES, WITHDRAWN};
 use crate::system::files;
 use crate::system::home::write_private;
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
@@ -22,7 +22,7 @@ use oap_identity::signed::UnverifiedSignature;
 use oap_identity::{BridgeId, DidDocument, GrantId, Hash, ItemId, Timestamp};
 use oap_memory::lines::lines;
 use oap_memory::receipt::GENESIS;
-use oap_store::{Space, Table};
+use oap_store::{Range, Space};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::Sha256;
@@ -442,22 +442,24 @@ impl Gateway {
     pub(crate) fn complete_erasures(&self, listed: &Listed) -> Result<(), Error> {
         let now = self.clock.now();
         let mut missing = Ended {
-            items: ids(self, TOMBSTONES, |id| Some(ItemId::from_bytes(id)))?,
-            grants: ids(self, REVOKED, |id| Some(GrantId::from_bytes(id)))?,
+            items: TOMBSTONES.keys(&self.store, Range::all()).collect::<Result<_, _>>()?,
+            grants: REVOKED
+                .keys(&self.store, Range::all())
+                .map(|key| key.map(GrantKey::id))
+                .collect::<Result<_, _>>()?,
             ..Ended::default()
         };
         missing.items.retain(|item| !listed.items.contains(item));
         missing.grants.retain(|grant| !listed.grants.contains(grant));
-        for pair in self.store.scan(BRIDGES, &[], None, false) {
-            let (key, bytes) = pair?;
-            let revoked = decode::<StoredBridge>(&bytes)?.revoked_at.is_some();
-            let id = key.first_chunk::<16>().map(|id| BridgeId::from_bytes(*id));
-            missing.bridges.extend(id.filter(|id| revoked && !listed.bridges.contains(id)));
+        for row in BRIDGES.scan(&self.store) {
+            let (id, stored) = row?;
+            if stored.revoked_at.is_some() && !listed.bridges.contains(&id) {
+                missing.bridges.push(id);
+            }
         }
-        for pair in self.store.scan(WITHDRAWN, &[], None, false) {
-            let (key, bytes) = pair?;
-            let Some(grant) = key.first_chunk::<16>().map(|id| GrantId::from_bytes(*id)) else { continue };
-            let at: Timestamp = decode(&bytes)?;
+        for row in WITHDRAWN.scan(&self.store) {
+            let (key, at) = row?;
+            let grant = key.id();
             if listed.consents.get(&grant).is_none_or(|known| *known < at) {
                 missing.consents.push(Withdrawn { grant, at });
             }
@@ -468,15 +470,6 @@ impl Gateway {
         }
         Ok(())
     }
-}
-
-fn ids<T>(gateway: &Gateway, table: Table, id: impl Fn([u8; 16]) -> Option<T>) -> Result<Vec<T>, Error> {
-    let mut found = Vec::new();
-    for pair in gateway.store.scan(table, &[], None, false) {
-        let (key, _) = pair?;
-        found.extend(key.first_chunk::<16>().and_then(|bytes| id(*bytes)));
-    }
-    Ok(found)
 }
 
 #[cfg(test)]

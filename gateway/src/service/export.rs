@@ -11,7 +11,7 @@ use crate::service::query::{Basis, Caller};
 use crate::state::commits::{Draft, chain_of, until_it_holds};
 use crate::state::endorsed::Endorsed;
 use crate::state::gateway::{Gateway, blocking};
-use crate::state::schema::{self, RECEIPTS};
+use crate::state::schema::{self, RECEIPTS, ReceiptPlace};
 use crate::state::views::{self, BuiltView};
 use oap_exchange::allowance::Allowance;
 use oap_exchange::view::ViewItem;
@@ -21,6 +21,7 @@ use oap_identity::{BundleId, ItemId, ScopeId, Timestamp};
 use oap_memory::bundle::{self, FORMAT, Header, ItemLine, Line, Projection, Tally, Trailer};
 use oap_memory::receipt::{ReceiptType, item_tag};
 use oap_memory::{Head, Kind, Profile, Status};
+use oap_store::{Key, Range};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -123,7 +124,7 @@ impl Gateway {
     /// The documents that verify what this gateway holds: its own, and those of former houses.
     fn known_documents(&self) -> Result<Vec<Value>, Error> {
         let mut documents = vec![self.published().did.clone()];
-        for pair in self.store.scan(schema::FORMER, &[], None, false) {
+        for pair in schema::FORMER.scan(&self.store) {
             documents.push(oap_identity::json::parse(&pair?.1)?);
         }
         Ok(documents)
@@ -187,12 +188,13 @@ impl Gateway {
             }
             Part::Receipts => {
                 let from = request.after.as_ref().map(|after| place(after)).transpose()?;
-                let mut rest = self.store.scan(RECEIPTS, &[], from.as_deref(), false);
+                let range = from.map_or_else(Range::all, |from| Range::all().from(&from));
+                let mut rest = RECEIPTS.range(&self.store, range);
                 for pair in rest.by_ref().take(MAX_PAGE) {
                     put(&Line::Receipt { receipt: oap_identity::json::parse(&pair?.1)? })?;
                 }
                 if let Some(pair) = rest.next() {
-                    page.next = Some(pair?.0.iter().map(|byte| format!("{byte:02x}")).collect());
+                    page.next = Some(pair?.0.to_key().iter().map(|byte| format!("{byte:02x}")).collect());
                 }
             }
         }
@@ -369,7 +371,8 @@ fn cursor() -> Error {
     Error::Member("after", "not where a page ended".into())
 }
 
-fn place(after: &str) -> Result<Vec<u8>, Error> {
+fn place(after: &str) -> Result<ReceiptPlace, Error> {
     let byte = |i: usize| after.get(i..i + 2).and_then(|two| u8::from_str_radix(two, 16).ok());
-    (0..after.len()).step_by(2).map(|i| byte(i).ok_or_else(cursor)).collect()
+    let bytes: Option<Vec<u8>> = (0..after.len()).step_by(2).map(byte).collect();
+    bytes.and_then(|bytes| ReceiptPlace::from_key(&bytes)).ok_or_else(cursor)
 }

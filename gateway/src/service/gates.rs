@@ -6,7 +6,7 @@ use crate::service::erasures::Withdrawn;
 use crate::state::commits::{Draft, Writing, chain_of};
 use crate::state::gateway::Gateway;
 use crate::state::grant_book::{GrantEntry, GrantKey};
-use crate::state::schema::{BRIDGES, CONSENTS, CONTEXTS, DECISIONS, WITHDRAWN, decode, encode};
+use crate::state::schema::{BRIDGES, CONSENTS, CONTEXTS, DECISIONS, OBLIGATIONS, WITHDRAWN};
 use crate::state::views::BuiltView;
 use oap_exchange::bridge::{Bridge, SignedBridge};
 use oap_exchange::ccc::Ccc;
@@ -48,7 +48,7 @@ pub struct BridgeInfo {
 
 /// A bridge as it is stored.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct StoredBridge {
+pub struct StoredBridge {
     /// The document.
     pub(crate) document: String,
     /// When it was taken back.
@@ -147,21 +147,21 @@ impl Writing<'_, '_> {
     /// # Errors
     /// [`Error::Store`].
     pub fn decided(&mut self, id: DecisionId, decided: &Decided) -> Result<(), Error> {
-        Ok(self.tx.put(DECISIONS, &id.to_bytes(), &encode(decided)?)?)
+        Ok(DECISIONS.put(self.tx, &id, decided)?)
     }
 
     /// Takes a consent back.
     pub(crate) fn withdraw(&mut self, grant: GrantId) -> Result<(), Error> {
-        self.tx.delete(CONSENTS, &grant.to_bytes());
-        self.tx.put(WITHDRAWN, &grant.to_bytes(), &encode(&self.now)?)?;
+        let key = GrantKey::named(grant);
+        CONSENTS.delete(self.tx, &key);
+        WITHDRAWN.put(self.tx, &key, &self.now)?;
         self.ended.consents.push(Withdrawn { grant, at: self.now });
         Ok(())
     }
 
     /// Says that what the owner owes has changed: every view is built anew, and no answer from an older one leaves.
     pub(crate) fn obligations_changed(&mut self) -> Result<(), Error> {
-        let count = obligations(self.tx)?;
-        self.tx.put(CONTEXTS, &[], &encode(&(count + 1))?)?;
+        OBLIGATIONS.count(self.tx)?;
         let gateway = self.gateway.clone();
         self.tx.on_commit(move || gateway.views.clear());
         Ok(())
@@ -187,13 +187,13 @@ impl Writing<'_, '_> {
 /// # Errors
 /// [`Error::Store`], [`Error::Corrupt`].
 pub fn obligations(tx: &Tx) -> Result<u64, Error> {
-    tx.get(CONTEXTS, &[])?.map_or(Ok(0), |count| decode(&count))
+    Ok(OBLIGATIONS.get(tx)?)
 }
 
 impl Gateway {
     /// The same as it was last committed.
     pub(crate) fn owed_now(&self) -> Result<u64, Error> {
-        self.store.get(CONTEXTS, &[])?.map_or(Ok(0), |count| decode(&count))
+        Ok(OBLIGATIONS.get(&self.store)?)
     }
 
     /// The gates before a grant's items, and how often what they rest on had changed.
@@ -211,7 +211,7 @@ impl Gateway {
             grantees,
             own_agent,
             scope: grant.granter.scope.clone(),
-            consented: self.store.get(CONSENTS, GrantKey::of(grant).bytes())?.is_some(),
+            consented: CONSENTS.get(&self.store, &GrantKey::of(grant))?.is_some(),
             anonymous: false,
             shows_subject: true,
         };
@@ -235,13 +235,10 @@ impl Gateway {
     /// [`Error::Store`], [`Error::Corrupt`].
     pub fn contexts(&self) -> Result<BTreeMap<ScopeId, (Ccc, Value)>, Error> {
         let mut contexts = BTreeMap::new();
-        for pair in self.store.scan(CONTEXTS, &[], None, false) {
-            let (scope, bytes) = pair?;
-            if !scope.is_empty() {
-                let document = oap_identity::json::parse(&bytes)?;
-                let ccc = Ccc::parse(document.clone())?;
-                contexts.insert(ccc.scope_id.clone(), (ccc, document));
-            }
+        for row in CONTEXTS.scan(&self.store) {
+            let (scope, bytes) = row?;
+            let document = oap_identity::json::parse(&bytes)?;
+            contexts.insert(scope, (Ccc::parse(document.clone())?, document));
         }
         Ok(contexts)
     }
@@ -254,7 +251,7 @@ impl Gateway {
         let ccc = Ccc::parse(document.clone())?;
         let bytes = oap_identity::json::canonical(&document)?;
         self.commit(move |w| {
-            w.tx.put(CONTEXTS, ccc.scope_id.as_str().as_bytes(), &bytes)?;
+            CONTEXTS.put(w.tx, &ccc.scope_id, &bytes)?;
             w.obligations_changed()?;
             w.owner_receipt("memory.ccc", &ccc.scope_id, Hash::of(&bytes))
         })
@@ -268,9 +265,8 @@ impl Gateway {
     /// [`Error::NotFound`].
     pub async fn remove_context(self: &Arc<Self>, scope: ScopeId) -> Result<(), Error> {
         self.commit(move |w| {
-            let key = scope.as_str().as_bytes();
-            let was = w.tx.get(CONTEXTS, key)?.ok_or(Error::NotFound)?;
-            w.tx.delete(CONTEXTS, key);
+            let was = CONTEXTS.get(w.tx, &scope)?.ok_or(Error::NotFound)?;
+            CONTEXTS.delete(w.tx, &scope);
             w.obligations_changed()?;
             w.owner_receipt("memory.ccc_remove", &scope, Hash::of(&was))
         })
@@ -282,8 +278,8 @@ impl Gateway {
     fn bridges(&self) -> Result<Vec<(SignedBridge, Option<Timestamp>)>, Error> {
         let keys = self.keys();
         let mut bridges = Vec::new();
-        for pair in self.store.scan(BRIDGES, &[], None, false) {
-            let stored: StoredBridge = decode(&pair?.1)?;
+        for row in BRIDGES.scan(&self.store) {
+            let (_, stored) = row?;
             let document = oap_identity::json::parse(stored.document.as_bytes())?;
             // One whose key was revoked carries nothing any more.
             if let Ok(bridge) = SignedBridge::verify(document, keys.document()) {
@@ -336,7 +332,7 @@ impl Gateway {
                 let signed = SignedBridge::sign(bridge, w.keys.current())?;
                 let document = signed.document().clone();
                 let stored = StoredBridge { document: document.to_string(), revoked_at: None };
-                w.tx.put(BRIDGES, &id.to_bytes(), &encode(&stored)?)?;
+                BRIDGES.put(w.tx, &id, &stored)?;
                 w.obligations_changed()?;
                 w.owner_receipt("memory.bridge", &scope, Hash::of_canonical(&document)?)?;
                 Ok(document)
@@ -351,12 +347,11 @@ impl Gateway {
     /// [`Error::NotFound`]; [`Error::Conflict`] when it was taken back before.
     pub async fn revoke_bridge(self: &Arc<Self>, id: BridgeId) -> Result<(), Error> {
         self.commit(move |w| {
-            let bytes = w.tx.get(BRIDGES, &id.to_bytes())?.ok_or(Error::NotFound)?;
-            let mut stored: StoredBridge = decode(&bytes)?;
+            let mut stored = BRIDGES.get(w.tx, &id)?.ok_or(Error::NotFound)?;
             if stored.revoked_at.replace(w.now).is_some() {
                 return Err(Error::Conflict("the bridge was revoked before"));
             }
-            w.tx.put(BRIDGES, &id.to_bytes(), &encode(&stored)?)?;
+            BRIDGES.put(w.tx, &id, &stored)?;
             w.ended.bridges.push(id);
             w.obligations_changed()?;
             let document = oap_identity::json::parse(stored.document.as_bytes())?;
@@ -375,7 +370,7 @@ impl Gateway {
         let GrantEntry { record, key, .. } = self.grant_book.one(id)?;
         self.commit(move |w| {
             if given {
-                w.tx.put(CONSENTS, key.bytes(), &encode(&w.now)?)?;
+                CONSENTS.put(w.tx, &key, &w.now)?;
             } else {
                 w.withdraw(key.id())?;
             }
@@ -411,7 +406,7 @@ impl Gateway {
     /// # Errors
     /// [`Error::NotFound`].
     pub fn decision(&self, id: DecisionId) -> Result<Value, Error> {
-        let bytes = self.store.get(DECISIONS, &id.to_bytes())?.ok_or(Error::NotFound)?;
-        Ok(decode::<Decided>(&bytes)?.record(id))
+        let decided = DECISIONS.get(&self.store, &id)?.ok_or(Error::NotFound)?;
+        Ok(decided.record(id))
     }
 }

@@ -6,7 +6,7 @@ use crate::state::commits::{Writing, chain_of, until_it_holds};
 use crate::state::gateway::{Gateway, blocking};
 use crate::state::grant_book::{GrantEntry, StoredGrant, Usage};
 use crate::state::refusals::Counted;
-use crate::state::schema::{DISCLOSED, GRANTS, PLACES, REVOKED, USAGE, decode, disclosed, encode};
+use crate::state::schema::{DISCLOSED, GRANTS, PLACES, REVOKED, USAGE};
 use crate::state::views::BuiltView;
 use oap_exchange::allowance::Allowance;
 use oap_grants::exchange::{ExchangeRequest, ExchangeResponse, MAX_CHAIN, ProofError, UnverifiedProof};
@@ -284,7 +284,7 @@ impl Gateway {
             w.tx.use_reserve();
             let mut taken_back = 0;
             for GrantEntry { record, key, .. } in found {
-                if w.tx.contains(REVOKED, key.bytes())? {
+                if REVOKED.contains(w.tx, &key)? {
                     continue;
                 }
                 taken_back += 1;
@@ -294,7 +294,7 @@ impl Gateway {
                 receipt.rules = vec!["principal".to_owned()];
                 receipt.more = facts(grant, record.grant.hash(), &[]);
                 w.receipt(&chain_of(&grant.granter.scope), receipt)?;
-                w.tx.put(REVOKED, key.bytes(), &encode(&w.now)?)?;
+                REVOKED.put(w.tx, &key, &w.now)?;
                 w.ended.grants.push(key.id());
                 let (now, gateway) = (w.now, gateway.clone());
                 w.tx.on_commit(move || gateway.grant_book.revoke(key, now));
@@ -593,7 +593,7 @@ impl Gateway {
     pub(crate) async fn count_grants(self: &Arc<Self>) -> Result<(), Error> {
         let mut uncounted = Vec::new();
         for shelved in self.grant_book.all() {
-            if self.store.get(USAGE, shelved.key.bytes())?.is_none() {
+            if USAGE.get(&self.store, &shelved.key)?.is_none() {
                 uncounted.push(shelved);
             }
         }
@@ -603,11 +603,11 @@ impl Gateway {
         let gateway = self.clone();
         self.commit(move |w| {
             for shelved in &uncounted {
-                if !w.tx.contains(USAGE, shelved.key.bytes())? {
-                    w.tx.put(USAGE, shelved.key.bytes(), &encode(&Usage::default())?)?;
+                if !USAGE.contains(w.tx, &shelved.key)? {
+                    USAGE.put(w.tx, &shelved.key, &Usage::default())?;
                 }
                 if let (false, Some(place)) = (shelved.delegated, place(&shelved.record)) {
-                    w.tx.put(PLACES, &place.to_be_bytes(), shelved.key.bytes())?;
+                    PLACES.put(w.tx, &place, &shelved.key)?;
                 }
             }
             for shelved in &uncounted {
@@ -615,18 +615,18 @@ impl Gateway {
                 for above in chain.iter().skip(1) {
                     let mut usage = w.usage(above.key)?;
                     usage.below += 1;
-                    w.tx.put(USAGE, above.key.bytes(), &encode(&usage)?)?;
+                    USAGE.put(w.tx, &above.key, &usage)?;
                 }
                 for above in &chain {
                     let mut usage = w.usage(above.key)?;
                     for item in shelved.items() {
-                        let place = disclosed(above.key, item);
-                        if above.key == shelved.key || !w.tx.contains(DISCLOSED, &place)? {
-                            w.tx.put(DISCLOSED, &place, &[])?;
+                        let place = (above.key, item);
+                        if above.key == shelved.key || !DISCLOSED.contains(w.tx, &place)? {
+                            DISCLOSED.put(w.tx, &place, &())?;
                             usage.disclosed += 1;
                         }
                     }
-                    w.tx.put(USAGE, above.key.bytes(), &encode(&usage)?)?;
+                    USAGE.put(w.tx, &above.key, &usage)?;
                 }
             }
             Ok(())
@@ -641,10 +641,10 @@ impl Writing<'_, '_> {
     fn put_grant(&mut self, shelved: GrantEntry, signer: [u8; 32]) -> Result<(), Error> {
         let key = shelved.key;
         let stored = StoredGrant::new(&shelved.record.grant, signer, shelved.delegated, self.now);
-        self.tx.put(GRANTS, key.bytes(), &encode(&stored)?)?;
-        self.tx.put(USAGE, key.bytes(), &encode(&Usage::default())?)?;
+        GRANTS.put(self.tx, &key, &stored)?;
+        USAGE.put(self.tx, &key, &Usage::default())?;
         if let Some(place) = shelved.place {
-            self.tx.put(PLACES, &place.to_be_bytes(), key.bytes())?;
+            PLACES.put(self.tx, &place, &key)?;
         }
         let gateway = self.gateway.clone();
         self.tx.on_commit(move || gateway.grant_book.put(shelved));
@@ -660,8 +660,7 @@ impl Writing<'_, '_> {
         above: Vec<GrantEntry>,
     ) -> Result<Option<u32>, Error> {
         let grant = child.record.grant.clone();
-        if let Some(stored) = self.tx.get(GRANTS, child.key.bytes())? {
-            let stored: StoredGrant = decode(&stored)?;
+        if let Some(stored) = GRANTS.get(self.tx, &child.key)? {
             let written = grant.document().to_string();
             return if stored.document == written { Ok(None) } else { Err(DelegationError::Taken.into()) };
         }
@@ -680,7 +679,7 @@ impl Writing<'_, '_> {
             if usage.below > MAX_BELOW {
                 return Err(DelegationError::TooMany.into());
             }
-            self.tx.put(USAGE, counted.key.bytes(), &encode(&usage)?)?;
+            USAGE.put(self.tx, &counted.key, &usage)?;
         }
         let gateway = self.gateway.clone();
         let delegator = record.grant.grant().grantee.as_str();
@@ -699,7 +698,7 @@ impl Writing<'_, '_> {
     fn free_place(&self) -> Result<u32, Error> {
         let mut failed = None;
         let taken = |place: u32| {
-            self.tx.contains(PLACES, &place.to_be_bytes()).unwrap_or_else(|error| {
+            PLACES.contains(self.tx, &place).unwrap_or_else(|error| {
                 failed = Some(error);
                 false
             })

@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::service::doomed::sources_last;
 use crate::state::commits::{Writing, chain_of};
 use crate::state::gateway::Gateway;
-use crate::state::schema::{self, HEADS, HOLDS, decode, encode};
+use crate::state::schema::{self, HEADS, HOLDS};
 use oap_identity::{ItemId, Timestamp};
 use oap_memory::chain::Event;
 use oap_memory::receipt::ReceiptType;
@@ -72,14 +72,7 @@ impl Gateway {
     /// # Errors
     /// [`Error::Store`], [`Error::Corrupt`].
     pub fn holds(&self) -> Result<BTreeMap<ItemId, Hold>, Error> {
-        let mut holds = BTreeMap::new();
-        for pair in self.store.scan(HOLDS, &[], None, false) {
-            let (key, bytes) = pair?;
-            if let Some(item) = key.first_chunk::<16>() {
-                holds.insert(ItemId::from_bytes(*item), decode(&bytes)?);
-            }
-        }
-        Ok(holds)
+        HOLDS.scan(&self.store).map(|row| Ok(row?)).collect()
     }
 
     /// Puts items under a hold, all or none.
@@ -103,7 +96,7 @@ impl Gateway {
                     until: request.until,
                     erase_after: before.is_some_and(|hold| hold.erase_after),
                 };
-                w.tx.put(HOLDS, &item.to_bytes(), &encode(&hold)?)?;
+                HOLDS.put(w.tx, item, &hold)?;
                 let gateway = w.gateway;
                 let mut draft =
                     gateway.draft(ReceiptType::Consent, "memory.hold", gateway.principal.as_str());
@@ -129,7 +122,7 @@ impl Gateway {
             let mut doomed = BTreeSet::new();
             for item in items {
                 let hold = w.hold_of(item)?.ok_or(Error::NotFound)?;
-                w.tx.delete(HOLDS, &item.to_bytes());
+                HOLDS.delete(w.tx, &item);
                 doomed.extend(hold.erase_after.then_some(item));
             }
             w.erase_with_what_follows(&doomed)
@@ -149,7 +142,7 @@ impl Gateway {
                 let mut holds = w.holds()?;
                 // One that was set anew meanwhile goes on.
                 holds.retain(|_, hold| hold.until <= w.now);
-                holds.keys().for_each(|item| w.tx.delete(HOLDS, &item.to_bytes()));
+                holds.keys().for_each(|item| HOLDS.delete(w.tx, item));
                 let doomed = holds.iter().filter(|(_, hold)| hold.erase_after).map(|(item, _)| *item);
                 w.erase_with_what_follows(&doomed.collect())?;
                 Ok(holds.len())
@@ -162,21 +155,18 @@ impl Gateway {
 impl Writing<'_, '_> {
     /// Whether an item is held at this point.
     pub(crate) fn is_held(&self, item: ItemId) -> Result<bool, Error> {
-        Ok(self.tx.get(HOLDS, &item.to_bytes())?.is_some())
+        Ok(HOLDS.get(self.tx, &item)?.is_some())
     }
 
     /// The hold of an item at this point.
     pub(crate) fn hold_of(&self, item: ItemId) -> Result<Option<Hold>, Error> {
-        self.tx.get(HOLDS, &item.to_bytes())?.map(|bytes| decode(&bytes)).transpose()
+        Ok(HOLDS.get(self.tx, &item)?)
     }
 
     /// Every hold at this point.
     pub(crate) fn holds(&self) -> Result<BTreeMap<ItemId, Hold>, Error> {
         let mut holds = self.gateway.holds()?;
-        for key in self.tx.written(HOLDS) {
-            let Some(item) = key.first_chunk::<16>().map(|bytes| ItemId::from_bytes(*bytes)) else {
-                continue;
-            };
+        for item in HOLDS.written(self.tx) {
             match self.hold_of(item)? {
                 Some(hold) => holds.insert(item, hold),
                 None => holds.remove(&item),
@@ -205,14 +195,14 @@ impl Writing<'_, '_> {
     pub(crate) fn await_end(&mut self, item: ItemId) -> Result<(), Error> {
         let Some(mut hold) = self.hold_of(item)? else { return Ok(()) };
         hold.erase_after = true;
-        self.tx.put(HOLDS, &item.to_bytes(), &encode(&hold)?)?;
+        HOLDS.put(self.tx, &item, &hold)?;
         let (slot, mut head) = schema::head(self.tx, item)?;
         if head.status == Status::Current {
             head.status = Status::Retracted;
             head.ended_at = Some(self.now);
             let last = self.last_link(&head)?;
             self.append_link(&mut head, &last, Event::Retract, last.commitment)?;
-            self.tx.put_in(slot, HEADS, &item.to_bytes(), &encode(&head)?)?;
+            HEADS.put_in(self.tx, slot, &item, &head)?;
             self.announce(item, Some(Arc::new(head)));
         }
         Ok(())

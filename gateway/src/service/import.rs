@@ -10,10 +10,10 @@ use crate::service::sources::{Said, Tag};
 use crate::state::commits::{Writing, chain_of, until_it_holds};
 use crate::state::gateway::{Gateway, blocking};
 use crate::state::heads::Contacts;
-use crate::state::schema::{self, FOREIGN_RECEIPTS, FORMER, LINKS, TOMBSTONES, encode, entry};
+use crate::state::schema::{self, FOREIGN_RECEIPTS, FORMER, LINKS, TOMBSTONES, VERSIONS};
 use oap_identity::json::{self, JsonError, canonical};
 use oap_identity::time::MAX_SKEW;
-use oap_identity::{BundleId, Did, DidDocument, Hash, ItemId, Timestamp};
+use oap_identity::{BundleId, Did, DidDocument, Hash, ItemId, ReceiptId, Timestamp};
 use oap_memory::bundle::{Counts, ItemLine};
 use oap_memory::chain::{Event, Link, VerifiedChain};
 use oap_memory::commitment::{self, Committed};
@@ -189,7 +189,7 @@ struct Arrived {
     links: Vec<Link>,
     canonical_links: Vec<Vec<u8>>,
     capture_receipt: Vec<u8>,
-    receipt_key: [u8; 16],
+    capture_id: ReceiptId,
     current: Committed,
     superseded: Vec<(u32, Committed)>,
     head: Head,
@@ -327,9 +327,8 @@ impl Gateway {
                 if !dry_run {
                     let mut others = false;
                     for (did, document) in &former {
-                        let key = did.as_str().as_bytes();
-                        others |= w.tx.get(FORMER, key)?.is_some_and(|before| before != *document);
-                        w.tx.put(FORMER, key, document)?;
+                        others |= FORMER.get(w.tx, did)?.is_some_and(|before| before != *document);
+                        FORMER.put(w.tx, did, document)?;
                     }
                     if others {
                         // What a former house's keys signed may count no more.
@@ -387,7 +386,7 @@ impl Gateway {
                 .map(|link| canonical(link).map_err(|e| e.to_string()))
                 .collect::<Result<_, _>>()?,
             capture_receipt: canonical(capture).map_err(|e| e.to_string())?,
-            receipt_key: schema::receipt_id(verified.capture.receipt_id),
+            capture_id: verified.capture.receipt_id,
             links,
             current,
             superseded,
@@ -649,7 +648,7 @@ impl Writing<'_, '_> {
         dry_run: bool,
     ) -> Result<Fate, Error> {
         let item = arrived.head.item_id;
-        if self.tx.get(TOMBSTONES, &item.to_bytes())?.is_some() {
+        if TOMBSTONES.contains(self.tx, &item)? {
             return Ok(Fate::Refused(ERASED.into()));
         }
         let held = self.links_of(item)?;
@@ -684,13 +683,13 @@ impl Writing<'_, '_> {
             return Ok(Fate::Imported(item));
         }
         for (seq, link) in arrived.canonical_links.iter().enumerate().skip(held.len()) {
-            self.tx.put(LINKS, &entry(item, u32::try_from(seq).unwrap_or(u32::MAX)), link)?;
+            LINKS.put(self.tx, &(item, u32::try_from(seq).unwrap_or(u32::MAX)), link)?;
         }
-        self.tx.put(FOREIGN_RECEIPTS, &arrived.receipt_key, &arrived.capture_receipt)?;
+        FOREIGN_RECEIPTS.put(self.tx, &arrived.capture_id, &arrived.capture_receipt)?;
         let mut head = arrived.head;
         for (seq, version) in arrived.superseded.iter().filter(|(seq, _)| *seq != head.version_seq) {
             let slot = self.tx.new_slot()?;
-            self.tx.put_in(slot, schema::VERSIONS, &entry(item, *seq), &encode(version)?)?;
+            VERSIONS.put_in(self.tx, slot, &(item, *seq), version)?;
         }
         self.contacts_changed |= !head.people.is_empty() || !held.is_empty();
         let last = arrived.links.last().ok_or(Error::NotFound)?;
@@ -707,9 +706,7 @@ impl Writing<'_, '_> {
 
     fn links_of(&self, item: ItemId) -> Result<Vec<Link>, Error> {
         let mut links = Vec::new();
-        while let Some(bytes) =
-            self.tx.get(LINKS, &entry(item, u32::try_from(links.len()).unwrap_or(u32::MAX)))?
-        {
+        while let Some(bytes) = LINKS.get(self.tx, &(item, u32::try_from(links.len()).unwrap_or(u32::MAX)))? {
             links.push(serde_json::from_slice(&bytes)?);
         }
         Ok(links)

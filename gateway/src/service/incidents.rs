@@ -7,6 +7,7 @@ use crate::state::schema::INCIDENTS;
 use oap_identity::ids::IncidentId;
 use oap_identity::{Did, Hash, Timestamp};
 use oap_memory::receipt::ReceiptType;
+use oap_store::Range;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -72,7 +73,7 @@ impl Gateway {
         let stored = self
             .commit(move |w| {
                 w.receipt(ANONYMOUS, draft)?;
-                w.tx.put(INCIDENTS, &id.to_bytes(), published.to_string().as_bytes())?;
+                INCIDENTS.put(w.tx, &id, &published.to_string().into_bytes())?;
                 Ok(published)
             })
             .await?;
@@ -84,7 +85,7 @@ impl Gateway {
     /// # Errors
     /// [`Error::Store`], [`Error::Corrupt`].
     pub fn incidents(&self) -> Result<Vec<Value>, Error> {
-        let pairs = self.store.scan(INCIDENTS, &[], None, true);
-        pairs.map(|pair| Ok(serde_json::from_slice(&pair?.1)?)).collect()
+        let rows = INCIDENTS.range(&self.store, Range::all().descending());
+        rows.map(|row| Ok(serde_json::from_slice(&row?.1)?)).collect()
     }
 }

@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::state::commits::{Draft, Writing, chain_of, until_it_holds};
 use crate::state::gateway::{Gateway, blocking};
 use crate::state::heads::Contacts;
-use crate::state::schema::{self, HEADS, LINKS, PEOPLE, TOMBSTONES, VERSIONS, encode, entry};
+use crate::state::schema::{self, HEADS, HOLDS, LINKS, PEOPLE, SAID, TOMBSTONES, VERSIONS};
 use crate::state::views;
 use oap_identity::json::canonical;
 use oap_identity::{Hash, ItemId, ReceiptId, Timestamp};
@@ -198,17 +198,17 @@ impl Gateway {
     /// # Errors
     /// [`Error::NotFound`], [`Error::Store`], [`Error::Corrupt`].
     pub(crate) fn in_force(&self, item: ItemId) -> Result<InForce, Error> {
-        let found = |value: Result<Option<Vec<u8>>, StoreError>| match value {
-            Err(StoreError::Erased) => Err(Error::NotFound),
-            value => value?.ok_or(Error::NotFound),
-        };
-        let head: Head = schema::decode(&found(self.store.get(HEADS, &item.to_bytes()))?)?;
-        let version = found(self.store.get(VERSIONS, &entry(item, head.version_seq)))?;
-        let link = |seq| {
-            Ok::<Link, Error>(serde_json::from_slice(&found(self.store.get(LINKS, &entry(item, seq)))?)?)
-        };
+        fn found<V>(value: Result<Option<V>, StoreError>) -> Result<V, Error> {
+            match value {
+                Err(StoreError::Erased) => Err(Error::NotFound),
+                value => value?.ok_or(Error::NotFound),
+            }
+        }
+        let head = found(HEADS.get(&self.store, &item))?;
+        let link =
+            |seq| Ok::<Link, Error>(serde_json::from_slice(&found(LINKS.get(&self.store, &(item, seq)))?)?);
         Ok(InForce {
-            committed: schema::decode(&version)?,
+            committed: found(VERSIONS.get(&self.store, &(item, head.version_seq)))?,
             last: link(head.seq)?,
             capture: link(0)?.receipt,
             head,
@@ -461,7 +461,7 @@ pub(crate) fn merge(current: &Map<String, Value>, changes: &Value) -> Result<Val
 impl Writing<'_, '_> {
     /// That a version can be stored as it was prepared: with the keys in use, and cut with the contacts of now.
     fn still_prepared(&self, prepared: &Prepared) -> Result<(), Error> {
-        let contacts: u64 = self.tx.get(PEOPLE, &[])?.map_or(Ok(0), |count| schema::decode(&count))?;
+        let contacts = PEOPLE.get(self.tx)?;
         let holds =
             prepared.committed.is_signed_by(self.keys.current().kid()) && prepared.contacts == contacts;
         if holds { Ok(()) } else { Err(Error::Overtaken) }
@@ -469,8 +469,7 @@ impl Writing<'_, '_> {
 
     /// Counts a change of the owner's contacts, and has the heads take them over.
     pub(crate) fn count_contacts(&mut self) -> Result<(), Error> {
-        let count: u64 = self.tx.get(PEOPLE, &[])?.map_or(Ok(0), |count| schema::decode(&count))?;
-        self.tx.put(PEOPLE, &[], &encode(&(count + 1))?)?;
+        let count = PEOPLE.count(self.tx)?;
         let gateway = self.gateway.clone();
         self.tx.on_commit(move || gateway.heads.contacts_changed(count + 1));
         Ok(())
@@ -513,7 +512,7 @@ impl Writing<'_, '_> {
         let mut draft = self.item_draft(link.event, item, commitment);
         draft.id = Some(link.receipt);
         self.receipt(&chain_of(&head.scope_id), draft)?;
-        self.tx.put(LINKS, &entry(item, link.seq), &canonical(link)?)?;
+        LINKS.put(self.tx, &(item, link.seq), &canonical(link)?)?;
         let written =
             Written { item_id: item, receipt_id: link.receipt, commitment, version: head.version_seq + 1 };
         self.put_version(head, committed)?;
@@ -522,13 +521,13 @@ impl Writing<'_, '_> {
 
     /// Stores head and version under a fresh key.
     pub(crate) fn put_version(&mut self, head: Head, committed: &Committed) -> Result<(), Error> {
-        let said = self.tx.get(schema::SAID, &head.item_id.to_bytes())?;
+        let said = SAID.get(self.tx, &head.item_id)?;
         let slot = self.tx.new_slot()?;
-        self.tx.put_in(slot, VERSIONS, &entry(head.item_id, head.version_seq), &encode(committed)?)?;
+        VERSIONS.put_in(self.tx, slot, &(head.item_id, head.version_seq), committed)?;
         if let Some(said) = said {
-            self.tx.put_in(slot, schema::SAID, &head.item_id.to_bytes(), &said)?;
+            SAID.put_in(self.tx, slot, &head.item_id, &said)?;
         }
-        self.tx.put_in(slot, HEADS, &head.item_id.to_bytes(), &encode(&head)?)?;
+        HEADS.put_in(self.tx, slot, &head.item_id, &head)?;
         self.announce(head.item_id, Some(Arc::new(head)));
         Ok(())
     }
@@ -561,7 +560,7 @@ impl Writing<'_, '_> {
         }
         let last = self.last_link(&head)?;
         let written = self.append_link(&mut head, &last, event, last.commitment)?;
-        self.tx.put_in(slot, HEADS, &item.to_bytes(), &encode(&head)?)?;
+        HEADS.put_in(self.tx, slot, &item, &head)?;
         self.announce(item, Some(Arc::new(head)));
         Ok(written)
     }
@@ -608,11 +607,11 @@ impl Writing<'_, '_> {
     fn put_link(&mut self, link: Link) -> Result<(), Error> {
         let (item, seq) = (link.item_id, link.seq);
         let link = link.signed(self.keys.current())?;
-        Ok(self.tx.put(LINKS, &entry(item, seq), &canonical(&link)?)?)
+        Ok(LINKS.put(self.tx, &(item, seq), &canonical(&link)?)?)
     }
 
     fn link(&self, item: ItemId, seq: u32) -> Result<Link, Error> {
-        let bytes = self.tx.get(LINKS, &entry(item, seq))?.ok_or(Error::NotFound)?;
+        let bytes = LINKS.get(self.tx, &(item, seq))?.ok_or(Error::NotFound)?;
         Ok(serde_json::from_slice(&bytes)?)
     }
 
@@ -659,9 +658,9 @@ impl Writing<'_, '_> {
         }
         self.forget_source(item)?;
         self.tx.wipe(slot);
-        self.tx.delete(HEADS, &item.to_bytes());
-        self.tx.put(TOMBSTONES, &item.to_bytes(), &encode(&(head.seq, self.now))?)?;
-        self.tx.delete(schema::HOLDS, &item.to_bytes());
+        HEADS.delete(self.tx, &item);
+        TOMBSTONES.put(self.tx, &item, &(head.seq, self.now))?;
+        HOLDS.delete(self.tx, &item);
         self.ended.items.push(item);
         self.contacts_changed |= !head.people.is_empty();
         self.announce(item, None);
@@ -670,9 +669,9 @@ impl Writing<'_, '_> {
 
     /// Destroys one version.
     pub(crate) fn drop_version(&mut self, item: ItemId, seq: u32) -> Result<(), Error> {
-        let key = entry(item, seq);
-        if let Some((slot, _)) = self.tx.get_with_slot(VERSIONS, &key)? {
-            self.tx.delete(VERSIONS, &key);
+        let key = (item, seq);
+        if let Some((slot, _)) = VERSIONS.get_with_slot(self.tx, &key)? {
+            VERSIONS.delete(self.tx, &key);
             self.tx.wipe(slot);
         }
         Ok(())

@@ -1,13 +1,14 @@
 //! Keys: rotated, revoked (protocol section 2).
 
 use crate::error::Error;
-use crate::state::commits::{ANONYMOUS, Chain, Writing};
+use crate::state::commits::{ANONYMOUS, Writing};
 use crate::state::gateway::Gateway;
 use crate::state::keyring::{KeyInfo, Keyring};
 use crate::state::owner::act_under;
-use crate::state::schema::{CHAINS, KEYS, decode};
+use crate::state::schema::{CHAINS, KEYS};
 use oap_identity::Timestamp;
 use oap_memory::receipt::ReceiptType;
+use oap_store::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -58,12 +59,9 @@ impl Writing<'_, '_> {
     pub(crate) fn after_everything(&mut self) -> Result<Timestamp, Error> {
         self.gateway.clock.believe()?;
         let mut latest = self.now;
-        for pair in self.gateway.store.scan(CHAINS, &[], None, false) {
-            let (name, _) = pair?;
-            if let Some(state) = self.tx.get(CHAINS, &name)?
-                && !name.is_empty()
-            {
-                latest = latest.max(decode::<Chain>(&state)?.at);
+        for name in CHAINS.keys(&self.gateway.store, Range::all()) {
+            if let Some(chain) = CHAINS.get(self.tx, &name?)? {
+                latest = latest.max(chain.at);
             }
         }
         Ok(latest.plus(Duration::from_millis(1)))
@@ -74,7 +72,7 @@ impl Writing<'_, '_> {
         let gateway = self.gateway.clone();
         let mut draft = gateway.draft(ReceiptType::Consent, action, gateway.principal.as_str());
         draft.rules = vec!["principal".to_owned()];
-        self.tx.put(KEYS, &[], keys.encoded())?;
+        KEYS.put(self.tx, keys.encoded())?;
         // Bridges and items are judged by the keys: no answer from a view of before leaves.
         self.obligations_changed()?;
         let list = keys.list();

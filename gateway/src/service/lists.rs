@@ -11,13 +11,13 @@ use crate::service::items::whole;
 use crate::service::sources::{Said, Tag};
 use crate::state::commits::Writing;
 use crate::state::gateway::Gateway;
-use crate::state::schema::{LISTS, decode, encode};
+use crate::state::schema::LISTS;
 use oap_identity::ItemId;
 use oap_memory::record::Status;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A list as it is stored; none where it was never imported.
-pub(crate) type Row = (Tag, Option<Vec<u8>>);
+pub(crate) type Row = (Tag, Option<Vec<ItemId>>);
 
 /// What edits were found in, and the items that records are edits of, by place of the record.
 #[derive(Default)]
@@ -47,8 +47,8 @@ impl Gateway {
             records.iter().flatten().filter_map(|record| Some(record.known?.0)).collect();
         let mut edits = Edits::default();
         for (list, places) in by_list {
-            let row = self.store.get(LISTS, &list)?;
-            let former: Vec<ItemId> = row.as_deref().map(decode).transpose()?.unwrap_or_default();
+            let row = LISTS.get(&self.store, &list)?;
+            let former = row.clone().unwrap_or_default();
             edits.rows.push((list, row));
             if former.is_empty() {
                 continue;
@@ -93,7 +93,7 @@ impl Writing<'_, '_> {
     /// [`Error::Overtaken`].
     pub(crate) fn still_listed(&self, rows: &[Row]) -> Result<(), Error> {
         for (list, row) in rows {
-            if self.tx.get(LISTS, list)? != *row {
+            if LISTS.get(self.tx, list)? != *row {
                 return Err(Error::Overtaken);
             }
         }
@@ -115,9 +115,8 @@ impl Writing<'_, '_> {
             }
         }
         for (list, items) in lists {
-            let bytes = encode(&items)?;
-            if self.tx.get(LISTS, &list)?.is_none_or(|known| known != bytes) {
-                self.tx.put(LISTS, &list, &bytes)?;
+            if LISTS.get(self.tx, &list)?.is_none_or(|known| known != items) {
+                LISTS.put(self.tx, &list, &items)?;
             }
         }
         Ok(())

@@ -128,7 +128,7 @@ impl Artefact {
 /// # Errors
 /// [`Error::Store`], [`Error::Json`].
 pub fn last(store: &Store) -> Result<Option<Value>, Error> {
-    let stored = store.get(MEMORIZATION, &[])?;
+    let stored = MEMORIZATION.get(store)?;
     Ok(stored.map(|bytes| oap_identity::json::parse(&bytes)).transpose()?)
 }
 
@@ -272,7 +272,7 @@ impl Gateway {
         let bytes = oap_identity::json::canonical(&declared)?;
         let gateway = self.clone();
         self.commit(move |w| {
-            w.tx.put(MEMORIZATION, &[], &bytes)?;
+            MEMORIZATION.put(w.tx, &bytes)?;
             let publishing = gateway.clone();
             w.tx.on_commit(move || publishing.publish());
             let mut draft = gateway.draft(

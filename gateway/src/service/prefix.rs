@@ -6,6 +6,7 @@ use crate::error::Error;
 use crate::state::gateway::Gateway;
 use crate::state::schema::TOMBSTONES;
 use oap_identity::ItemId;
+use oap_store::Range;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -108,15 +109,9 @@ impl Gateway {
     }
 
     fn erased_between(&self, prefix: &ItemPrefix) -> Result<Vec<ItemId>, Error> {
-        let (first, last) = (prefix.first.to_bytes(), prefix.last.to_bytes());
-        let shared = first.iter().zip(&last).take_while(|(a, b)| a == b).count();
         let mut found = Vec::new();
-        for pair in self.store.scan(TOMBSTONES, first.get(..shared).unwrap_or_default(), Some(&first), false)
-        {
-            let (key, _) = pair?;
-            let Some(item) = key.first_chunk::<16>().map(|bytes| ItemId::from_bytes(*bytes)) else {
-                continue;
-            };
+        for item in TOMBSTONES.keys(&self.store, Range::all().from(&prefix.first)) {
+            let item = item?;
             if item > prefix.last || found.len() > MAX_CANDIDATES {
                 break;
             }

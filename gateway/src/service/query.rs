@@ -10,7 +10,7 @@ use crate::state::gateway::Gateway;
 use crate::state::keyring::Keyring;
 use crate::state::refusals::Counted;
 use crate::state::replay::REMEMBERED;
-use crate::state::schema::{LINKS, PROOFS, encode, entry};
+use crate::state::schema::{LINKS, PROOFS};
 use crate::state::views::BuiltView;
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use chacha20poly1305::aead::{Aead, KeyInit, Payload};
@@ -328,7 +328,7 @@ impl Gateway {
                 w.decided(receipt.decision, &Decided::of(&basis.seen, grant.grant()))?;
                 w.charge(&grant, cost)?;
                 if let Some(key) = proof {
-                    w.tx.put(PROOFS, &key, &encode(&w.now.plus(REMEMBERED))?)?;
+                    PROOFS.put(w.tx, &key, &w.now.plus(REMEMBERED))?;
                 }
                 let receipt = w.receipt(&chain, receipt)?;
                 Ok(Recorded { receipt, keys: w.keys.clone() })
@@ -430,9 +430,7 @@ impl Writing<'_, '_> {
         }
         for (item, last) in &basis.items {
             let next = last.checked_add(1).ok_or(Error::NotFound)?;
-            if self.tx.contains(LINKS, &entry(*item, next))?
-                || !self.tx.contains(LINKS, &entry(*item, *last))?
-            {
+            if LINKS.contains(self.tx, &(*item, next))? || !LINKS.contains(self.tx, &(*item, *last))? {
                 return Err(Error::Overtaken);
             }
         }

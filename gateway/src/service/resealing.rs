@@ -8,13 +8,14 @@ use crate::error::Error;
 use crate::service::items::{Prepared, Written};
 use crate::state::commits::{Writing, until_it_holds};
 use crate::state::gateway::{Gateway, blocking};
-use crate::state::schema::{RECEIPT_PLACES, RECEIPTS, receipt_id};
+use crate::state::schema::{RECEIPT_PLACES, RECEIPTS, ReceiptPlace};
 use crate::state::views;
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use oap_identity::{Hash, ItemId, Timestamp, json, random};
 use oap_memory::chain::{self, Event, Link};
 use oap_memory::receipt::{Receipt, item_tag};
 use oap_memory::record::Status;
+use oap_store::{Key, Range};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -144,10 +145,10 @@ impl Gateway {
 
     /// Whether the receipt of a link is in the ledger, and is of this link.
     fn recorded(&self, link: &Link) -> Result<bool, Error> {
-        let Some(place) = self.store.get(RECEIPT_PLACES, &receipt_id(link.receipt))? else {
+        let Some(place) = RECEIPT_PLACES.get(&self.store, &link.receipt)? else {
             return Ok(false);
         };
-        let Some(bytes) = self.store.get(RECEIPTS, &place)? else { return Ok(false) };
+        let Some(bytes) = RECEIPTS.get(&self.store, &place)? else { return Ok(false) };
         let receipt: Receipt = serde_json::from_slice(&bytes)?;
         Ok(receipt.action_id.as_deref() == Some(&format!("memory.{}", link.event))
             && receipt.output_hash == Some(link.commitment)
@@ -159,27 +160,30 @@ impl Gateway {
     /// # Errors
     /// [`Error::Member`] for a place that is none; [`Error::Store`].
     pub async fn sign_receipts_anew(self: &Arc<Self>, from: Option<String>) -> Result<SignedAnew, Error> {
-        let from = from.map(|from| URL_SAFE_NO_PAD.decode(from)).transpose();
-        let from =
-            from.map_err(|_| Error::Member("from", "must be the `next` of the answer before".into()))?;
+        let place = |from: String| ReceiptPlace::from_key(&URL_SAFE_NO_PAD.decode(from).ok()?);
+        let unknown = || Error::Member("from", "must be the `next` of the answer before".into());
+        let from = from.map(|from| place(from).ok_or_else(unknown)).transpose()?;
         let gateway = self.clone();
-        let (places, next) = blocking(move || gateway.signed_too_late(from.as_deref())).await?;
+        let (places, next) = blocking(move || gateway.signed_too_late(from)).await?;
         let mut signed = 0;
         if !places.is_empty() {
             signed = self.commit(move |w| w.sign_anew(&places)).await?.into_inner();
         }
-        Ok(SignedAnew { signed, next: next.map(|place| URL_SAFE_NO_PAD.encode(place)) })
+        Ok(SignedAnew { signed, next: next.map(|place| URL_SAFE_NO_PAD.encode(place.to_key())) })
     }
 
     /// The places of receipts whose signature does not count, and where to go on.
-    #[allow(clippy::type_complexity, reason = "two lists of one caller")]
-    fn signed_too_late(&self, from: Option<&[u8]>) -> Result<(Vec<Vec<u8>>, Option<Vec<u8>>), Error> {
+    fn signed_too_late(
+        &self,
+        from: Option<ReceiptPlace>,
+    ) -> Result<(Vec<ReceiptPlace>, Option<ReceiptPlace>), Error> {
         let endorsed = self.endorsed()?;
         let mut places = Vec::new();
         if endorsed.are_all() {
             return Ok((places, None));
         }
-        for (number, pair) in self.store.scan(RECEIPTS, &[], from, false).enumerate() {
+        let range = from.map_or_else(Range::all, |from| Range::all().from(&from));
+        for (number, pair) in RECEIPTS.range(&self.store, range).enumerate() {
             let (place, bytes) = pair?;
             if number == MAX_LOOKED_AT || places.len() == MAX_SIGNED {
                 return Ok((places, Some(place)));
@@ -193,12 +197,12 @@ impl Gateway {
 }
 
 impl Writing<'_, '_> {
-    fn sign_anew(&mut self, places: &[Vec<u8>]) -> Result<usize, Error> {
+    fn sign_anew(&mut self, places: &[ReceiptPlace]) -> Result<usize, Error> {
         let keys = self.keys.clone();
         let endorsed = self.gateway.endorsed()?;
         let mut signed = 0;
         for place in places {
-            let Some(bytes) = self.tx.get(RECEIPTS, place)? else { continue };
+            let Some(bytes) = RECEIPTS.get(self.tx, place)? else { continue };
             let mut receipt: Receipt = serde_json::from_slice(&bytes)?;
             let unsigned = receipt.signed_bytes()?;
             let own = receipt.signatures.iter().position(|one| one.by.did() == &self.gateway.principal);
@@ -215,7 +219,7 @@ impl Writing<'_, '_> {
             let others = std::mem::take(&mut receipt.signatures);
             receipt.sign(keys.current())?;
             receipt.signatures.extend(others);
-            self.tx.put(RECEIPTS, place, &json::canonical(&receipt)?)?;
+            RECEIPTS.put(self.tx, place, &json::canonical(&receipt)?)?;
             signed += 1;
         }
         if signed > 0 {

@@ -2,12 +2,11 @@
 
 use crate::error::Error;
 use crate::service::erasures::{ChainEnd, KeyState, Listed};
-use crate::service::gates::StoredBridge;
 use crate::service::grants::facts;
 use crate::state::commits::chain_of;
 use crate::state::gateway::Gateway;
-use crate::state::grant_book::GrantEntry;
-use crate::state::schema::{self, BRIDGES, CONSENTS, GRANTS, REVOKED, decode, encode};
+use crate::state::grant_book::{GrantEntry, GrantKey};
+use crate::state::schema::{self, BRIDGES, CONSENTS, GRANTS, REVOKED};
 use oap_identity::{BridgeId, GrantId, Hash, ItemId, ScopeId, Timestamp};
 use oap_memory::chain::Event;
 use oap_memory::receipt::ReceiptType;
@@ -137,17 +136,18 @@ impl Gateway {
             .commit(move |w| {
                 let mut revoked = 0;
                 for id in grants {
-                    if w.tx.get(REVOKED, &id.to_bytes())?.is_some() {
+                    let key = GrantKey::named(id);
+                    if REVOKED.get(w.tx, &key)?.is_some() {
                         continue;
                     }
                     // One that the backup does not know, too: a grantee may present its document again.
-                    w.tx.put(REVOKED, &id.to_bytes(), &encode(&w.now)?)?;
+                    REVOKED.put(w.tx, &key, &w.now)?;
                     w.ended.grants.push(id);
-                    if w.tx.get(GRANTS, &id.to_bytes())?.is_none() {
+                    if !GRANTS.contains(w.tx, &key)? {
                         continue;
                     }
                     revoked += 1;
-                    if let Some(GrantEntry { record, key, .. }) = known.get(&id).cloned() {
+                    if let Some(GrantEntry { record, .. }) = known.get(&id).cloned() {
                         let grant = record.grant.grant();
                         let agent = gateway.principal.as_str();
                         let mut draft = gateway.draft(ReceiptType::Consent, "memory.revoke", agent);
@@ -173,17 +173,13 @@ impl Gateway {
         let ended = self
             .commit(move |w| {
                 let mut ended = 0;
-                for pair in gateway.store.scan(BRIDGES, &[], None, false) {
-                    let (key, bytes) = pair?;
-                    let mut stored: StoredBridge = decode(&bytes)?;
-                    let Some(id) = key.first_chunk::<16>().map(|id| BridgeId::from_bytes(*id)) else {
-                        continue;
-                    };
+                for row in BRIDGES.scan(&gateway.store) {
+                    let (id, mut stored) = row?;
                     if stored.revoked_at.is_some() || !(all || listed.contains(&id)) {
                         continue;
                     }
                     stored.revoked_at = Some(w.now);
-                    w.tx.put(BRIDGES, &key, &encode(&stored)?)?;
+                    BRIDGES.put(w.tx, &id, &stored)?;
                     w.ended.bridges.push(id);
                     let document = oap_identity::json::parse(stored.document.as_bytes())?;
                     let scope: ScopeId = oap_identity::json::from_value(document["from_scope"].clone())?;
@@ -205,12 +201,9 @@ impl Gateway {
         let ended = self
             .commit(move |w| {
                 let mut ended = 0;
-                for pair in gateway.store.scan(CONSENTS, &[], None, false) {
-                    let (key, bytes) = pair?;
-                    let given: Timestamp = decode(&bytes)?;
-                    let Some(grant) = key.first_chunk::<16>().map(|id| GrantId::from_bytes(*id)) else {
-                        continue;
-                    };
+                for row in CONSENTS.scan(&gateway.store) {
+                    let (key, given) = row?;
+                    let grant = key.id();
                     if !all && listed.consents.get(&grant).is_none_or(|at| *at < given) {
                         continue;
                     }

@@ -9,7 +9,7 @@ use crate::service::doomed::{Heads, sources_last};
 use crate::service::items::whole;
 use crate::state::commits::Writing;
 use crate::state::gateway::{Gateway, blocking};
-use crate::state::schema::{self, VERSIONS, decode, entry};
+use crate::state::schema::{self, VERSIONS};
 use oap_identity::{ItemId, ScopeId, Timestamp};
 use oap_memory::commitment::Committed;
 use oap_memory::receipt::item_tag;
@@ -166,9 +166,8 @@ impl Writing<'_, '_> {
         match tagged.0.get(&head.item_id) {
             Some((seq, is)) if *seq == head.version_seq => Ok(*is),
             _ => {
-                let bytes = self.tx.get(VERSIONS, &entry(head.item_id, head.version_seq))?;
-                let Some(bytes) = bytes else { return Ok(false) };
-                Ok(matcher.admits_version(head.item_id, &decode(&bytes)?))
+                let version = VERSIONS.get(self.tx, &(head.item_id, head.version_seq))?;
+                Ok(version.is_some_and(|version| matcher.admits_version(head.item_id, &version)))
             }
         }
     }

@@ -7,7 +7,7 @@
 use crate::error::Error;
 use crate::state::commits::Writing;
 use crate::state::gateway::Gateway;
-use crate::state::schema::{self, HEADS, SAID, SOURCES, decode, encode};
+use crate::state::schema::{self, FORMER_SOURCES, HEADS, SAID, SOURCES};
 use hmac::{Hmac, Mac};
 use oap_identity::{Hash, ItemId};
 use oap_store::StoreError;
@@ -26,11 +26,11 @@ const BATCH: usize = 2_000;
 const FORMER: usize = 20;
 
 /// A keyed hash.
-pub(crate) type Tag = [u8; 32];
+pub type Tag = [u8; 32];
 
 /// A source, as it is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct SourceTag {
+pub struct SourceTag {
     /// Of the whole source.
     pub(crate) whole: Tag,
     /// Of what of it may outlive the item; `None` for an item that was imported before this was kept.
@@ -41,7 +41,7 @@ pub(crate) struct SourceTag {
 
 /// What an imported item came from, and the hash of what it said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Said {
+pub struct Said {
     /// The source.
     pub(crate) source: SourceTag,
     /// What it said.
@@ -110,8 +110,8 @@ impl Gateway {
 
     /// What an item came from and what it said, as last committed.
     pub(crate) fn said(&self, item: ItemId) -> Result<Option<Said>, Error> {
-        match self.store.get(SAID, &item.to_bytes()) {
-            Ok(said) => said.map(|bytes| decode(&bytes)).transpose(),
+        match SAID.get(&self.store, &item) {
+            Ok(said) => Ok(said),
             Err(StoreError::Erased) => Ok(None),
             Err(error) => Err(error.into()),
         }
@@ -119,8 +119,8 @@ impl Gateway {
 
     /// The last item of the identity of a source that was erased here, as last committed.
     pub(crate) fn was_erased(&self, source: &SourceTag) -> Result<Option<ItemId>, Error> {
-        let erased = source.identity.map(|identity| self.store.get(SOURCES, &identity)).transpose()?;
-        erased.flatten().map(|bytes| erased_item(&bytes)).transpose()
+        let erased = source.identity.map(|identity| SOURCES.get(&self.store, &identity)).transpose()?;
+        Ok(erased.flatten())
     }
 
     /// What a list of records without ids is told apart by, as it is stored.
@@ -134,10 +134,12 @@ impl Gateway {
     /// [`Error::Store`], [`Error::Corrupt`].
     pub(crate) async fn load_sources(self: &std::sync::Arc<Self>) -> Result<(), Error> {
         let mut former = Vec::new();
-        for pair in self.store.scan(SOURCES, &[], None, false) {
-            let (key, bytes) = pair?;
-            if key.len() == FORMER {
-                former.push((key, decode::<(ItemId, Hash)>(&bytes)?));
+        for row in FORMER_SOURCES.scan(&self.store) {
+            match row {
+                Ok(row) => former.push(row),
+                // A row of today's form.
+                Err(StoreError::Key { .. }) => {}
+                Err(error) => return Err(error.into()),
             }
         }
         for batch in former.chunks(BATCH) {
@@ -145,9 +147,9 @@ impl Gateway {
             self.commit(move |w| {
                 let secret = w.keys.source_key();
                 for (key, (item, says)) in batch {
-                    w.tx.delete(SOURCES, &key);
+                    FORMER_SOURCES.delete(w.tx, &key);
                     // Of an erased one nothing stays: whether its source tells content cannot be seen any more.
-                    if w.tx.get(HEADS, &item.to_bytes())?.is_some() {
+                    if HEADS.get(w.tx, &item)?.is_some() {
                         let source =
                             SourceTag { whole: whole(&secret, &key), identity: None, is_exact: false };
                         w.put_said(item, Said { source, says })?;
@@ -157,15 +159,12 @@ impl Gateway {
             })
             .await?;
         }
-        for pair in self.store.scan(SAID, &[], None, false) {
-            let (key, bytes) = match pair {
-                Ok(pair) => pair,
+        for row in SAID.scan(&self.store) {
+            match row {
+                Ok((item, said)) => self.sources.put(said.source.whole, item),
                 // Destroyed by a sweep that finished a deletion after a crash.
-                Err(StoreError::Erased) => continue,
+                Err(StoreError::Erased) => {}
                 Err(error) => return Err(error.into()),
-            };
-            if let Some(item) = key.first_chunk::<16>() {
-                self.sources.put(decode::<Said>(&bytes)?.source.whole, ItemId::from_bytes(*item));
             }
         }
         Ok(())
@@ -175,13 +174,6 @@ impl Gateway {
 /// Of the first bytes of the digest of a source, which is what the former form had.
 fn whole(key: &[u8; 32], digest: &[u8]) -> Tag {
     tag(key, b"whole", digest.get(..FORMER).unwrap_or(digest))
-}
-
-fn erased_item(bytes: &[u8]) -> Result<ItemId, Error> {
-    let bytes = bytes
-        .first_chunk::<16>()
-        .ok_or_else(|| Error::Corrupt("an erased source without its item".into()))?;
-    Ok(ItemId::from_bytes(*bytes))
 }
 
 fn tag(key: &[u8; 32], what: &[u8], of: &[u8]) -> Tag {
@@ -209,10 +201,8 @@ impl Writing<'_, '_> {
 
     fn pending_sources(&self) -> Result<HashMap<Tag, ItemId>, Error> {
         let mut pending = HashMap::new();
-        for key in self.tx.written(SAID) {
-            if let Some(item) = key.first_chunk::<16>().map(|bytes| ItemId::from_bytes(*bytes))
-                && let Some(said) = self.said(item)?
-            {
+        for item in SAID.written(self.tx) {
+            if let Some(said) = self.said(item)? {
                 pending.insert(said.source.whole, item);
             }
         }
@@ -221,19 +211,19 @@ impl Writing<'_, '_> {
 
     /// What an item came from and what it said, as it stands in this transaction.
     pub(crate) fn said(&self, item: ItemId) -> Result<Option<Said>, Error> {
-        self.tx.get(SAID, &item.to_bytes())?.map(|bytes| decode(&bytes)).transpose()
+        Ok(SAID.get(self.tx, &item)?)
     }
 
     /// The last item of the identity of a source that was erased here, as it stands in this transaction.
     pub(crate) fn was_erased(&self, source: &SourceTag) -> Result<Option<ItemId>, Error> {
-        let erased = source.identity.map(|identity| self.tx.get(SOURCES, &identity)).transpose()?;
-        erased.flatten().map(|bytes| erased_item(&bytes)).transpose()
+        let erased = source.identity.map(|identity| SOURCES.get(self.tx, &identity)).transpose()?;
+        Ok(erased.flatten())
     }
 
     /// Remembers what an item came from, under the item's key.
     pub(crate) fn put_said(&mut self, item: ItemId, said: Said) -> Result<(), Error> {
         let (slot, _) = schema::head(self.tx, item)?;
-        self.tx.put_in(slot, SAID, &item.to_bytes(), &encode(&said)?)?;
+        SAID.put_in(self.tx, slot, &item, &said)?;
         if let Some(pending) = &mut self.sources {
             pending.insert(said.source.whole, item);
         }
@@ -251,9 +241,9 @@ impl Writing<'_, '_> {
     /// Forgets what an erased item came from, but for the identity of its source and the item's id.
     pub(crate) fn forget_source(&mut self, item: ItemId) -> Result<(), Error> {
         let Some(Said { source, .. }) = self.said(item)? else { return Ok(()) };
-        self.tx.delete(SAID, &item.to_bytes());
+        SAID.delete(self.tx, &item);
         if let Some(identity) = &source.identity {
-            self.tx.put(SOURCES, identity, &item.to_bytes())?;
+            SOURCES.put(self.tx, identity, &item)?;
         }
         let gateway = self.gateway.clone();
         self.tx.on_commit(move || gateway.sources.remove(&source.whole));

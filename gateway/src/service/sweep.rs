@@ -3,7 +3,7 @@
 
 use crate::error::Error;
 use crate::state::gateway::Gateway;
-use crate::state::schema::{self, HEADS, PROOFS, encode};
+use crate::state::schema::{self, HEADS, PROOFS};
 use oap_identity::{ItemId, Timestamp};
 use oap_memory::chain::Event;
 use oap_memory::record::{Head, Status};
@@ -67,7 +67,7 @@ impl Gateway {
         for batch in proofs.chunks(BATCH) {
             let batch = batch.to_vec();
             self.commit(move |w| {
-                batch.iter().for_each(|key| w.tx.delete(PROOFS, key));
+                batch.iter().for_each(|key| PROOFS.delete(w.tx, key));
                 Ok(())
             })
             .await?;
@@ -131,7 +131,7 @@ impl Gateway {
                         w.ended.versions = true;
                     }
                     head.replaced = young;
-                    w.tx.put_in(slot, HEADS, &item.to_bytes(), &encode(&head)?)?;
+                    HEADS.put_in(w.tx, slot, &item, &head)?;
                     w.announce(item, Some(Arc::new(head)));
                 }
                 Ok(trimmed)

@@ -6,6 +6,7 @@ use crate::state::gateway::Gateway;
 use crate::state::schema::{self, RECEIPTS_OF};
 use oap_identity::{Did, ItemId, Timestamp};
 use oap_memory::receipt::{Outcome, Receipt};
+use oap_store::Range;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -107,12 +108,12 @@ impl Gateway {
         room: &mut usize,
         mut take: impl FnMut(&Asked),
     ) -> Result<bool, Error> {
-        let prefix = schema::agent(grantee.as_str());
-        for pair in self.store.scan(RECEIPTS_OF, &prefix, None, true) {
-            let (key, _) = pair?;
+        let of = Range::under(&schema::agent(grantee.as_str())).descending();
+        for key in RECEIPTS_OF.keys(&self.store, of) {
+            let (_, place) = key?;
             let Some(left) = room.checked_sub(1) else { return Ok(false) };
             *room = left;
-            let receipt = self.receipt_at(key.get(prefix.len()..).unwrap_or_default())?;
+            let receipt = self.receipt_at(place)?;
             if receipt.agent_did == grantee.as_str() {
                 take(&Asked { receipt });
             }

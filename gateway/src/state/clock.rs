@@ -5,13 +5,13 @@
 //! served and nothing is swept, until the clock is back or the owner accepts it.
 
 use crate::error::Error;
-use crate::state::commits::{ANONYMOUS, Chain};
+use crate::state::commits::ANONYMOUS;
 use crate::state::gateway::Gateway;
-use crate::state::schema::{CHAINS, CLOCK, decode, encode};
+use crate::state::schema::{CHAINS, CLOCK};
 use oap_identity::time::MAX_SKEW;
 use oap_identity::{Clock, Timestamp};
 use oap_memory::receipt::{CLOCK_ACCEPTED, ReceiptType};
-use oap_store::{Store, Tx};
+use oap_store::{Range, Store, Tx};
 use serde::Serialize;
 use serde_json::json;
 use std::sync::Arc;
@@ -64,14 +64,12 @@ impl WatchedClock {
     /// # Errors
     /// [`Error::Store`], [`Error::Corrupt`].
     pub fn load(inner: Arc<dyn Clock>, store: &Store) -> Result<Self, Error> {
-        let kept: Option<Timestamp> = store.get(CLOCK, &[])?.map(|bytes| decode(&bytes)).transpose()?;
+        let kept = CLOCK.get(store)?;
         let mut mark = kept;
         if mark.is_none() {
-            for pair in store.scan(CHAINS, &[], None, false) {
-                let (name, state) = pair?;
-                if !name.is_empty() {
-                    mark = mark.max(Some(decode::<Chain>(&state)?.at));
-                }
+            for row in CHAINS.scan(store) {
+                let (_, chain) = row?;
+                mark = mark.max(Some(chain.at));
             }
         }
         let mark = mark.unwrap_or_else(|| inner.now()).millis();
@@ -124,8 +122,7 @@ impl WatchedClock {
     /// The time of a transaction. Where one before it in the same batch took a clock that is behind the mark for right, the
     /// mark in memory is not the time any more.
     pub(crate) fn now_in(&self, tx: &Tx) -> Result<Timestamp, Error> {
-        let written: Option<Timestamp> = tx.get(CLOCK, &[])?.map(|bytes| decode(&bytes)).transpose()?;
-        match written {
+        match CLOCK.get(tx)? {
             Some(mark) if mark.millis() < self.kept.load(Ordering::Acquire) => Ok(self.raw().max(mark)),
             _ => Ok(self.now()),
         }
@@ -141,7 +138,7 @@ impl WatchedClock {
     }
 
     fn set(self: &Arc<Self>, tx: &mut Tx, at: Timestamp) -> Result<(), Error> {
-        tx.put(CLOCK, &[], &encode(&at)?)?;
+        CLOCK.put(tx, &at)?;
         let clock = self.clone();
         tx.on_commit(move || clock.kept.store(at.millis(), Ordering::Release));
         Ok(())
@@ -223,12 +220,10 @@ impl Gateway {
 impl crate::state::commits::Writing<'_, '_> {
     /// The names of all chains at this point.
     pub(crate) fn chain_names(&self) -> Result<Vec<String>, Error> {
-        let mut names: std::collections::BTreeSet<Vec<u8>> = self.tx.written(CHAINS);
-        for pair in self.gateway.store.scan(CHAINS, &[], None, false) {
-            names.insert(pair?.0);
+        let mut names = CHAINS.written(self.tx);
+        for name in CHAINS.keys(&self.gateway.store, Range::all()) {
+            names.insert(name?);
         }
-        // The empty name counts the chains.
-        let names = names.into_iter().filter(|name| !name.is_empty());
-        Ok(names.map(|name| String::from_utf8_lossy(&name).into_owned()).collect())
+        Ok(names.into_iter().collect())
     }
 }

@@ -6,9 +6,7 @@ use crate::service::sources::Tag;
 use crate::state::gateway::Gateway;
 use crate::state::keyring::Keyring;
 use crate::state::owner;
-use crate::state::schema::{
-    CHAINS, KEYS, RECEIPT_PLACES, RECEIPTS, RECEIPTS_OF, agent, decode, encode, receipt, receipt_id,
-};
+use crate::state::schema::{CHAIN_COUNT, CHAINS, KEYS, RECEIPT_PLACES, RECEIPTS, RECEIPTS_OF, agent};
 use oap_identity::json::canonical;
 use oap_identity::{DecisionId, Hash, ItemId, ReceiptId, ScopeId, Timestamp};
 use oap_memory::receipt::{Decision, GENESIS, Outcome, Receipt, ReceiptType};
@@ -18,7 +16,6 @@ use serde_json::{Map, Value};
 use std::collections::HashMap;
 use std::future::Future;
 use std::sync::Arc;
-use zeroize::Zeroizing;
 
 /// The name of the chain of anonymous calls. No scope can have it.
 pub const ANONYMOUS: &str = "@anonymous";
@@ -145,13 +142,12 @@ impl Gateway {
 impl Gateway {
     /// The keys as they are stored at this point of the order of commits: those in memory may be older.
     fn keys_in(&self, tx: &Tx) -> Result<Arc<Keyring>, Error> {
-        let stored = tx.get(KEYS, &[])?.map(Zeroizing::new);
-        let stored = stored.ok_or_else(|| Error::Corrupt("the store has no keys".into()))?;
+        let stored = KEYS.get(tx)?.ok_or_else(|| Error::Corrupt("the store has no keys".into()))?;
         let known = self.keys();
         if known.is_stored_as(&stored) {
             return Ok(known);
         }
-        Ok(Arc::new(Keyring::new(&self.principal, decode(&stored)?)?))
+        Ok(Arc::new(Keyring::read(&self.principal, &stored)?))
     }
 }
 
@@ -235,7 +231,7 @@ impl Writing<'_, '_> {
         }
         state.tip = Some(tip);
         state.at = timestamp;
-        self.tx.put(CHAINS, chain.as_bytes(), &encode(state)?)?;
+        CHAINS.put(self.tx, &chain.to_owned(), state)?;
         Ok(entry)
     }
 
@@ -245,13 +241,11 @@ impl Writing<'_, '_> {
     /// # Errors
     /// [`Error::Store`], [`Error::Json`].
     pub fn chain(&mut self, name: &str) -> Result<Chain, Error> {
-        if let Some(state) = self.tx.get(CHAINS, name.as_bytes())? {
-            return decode(&state);
+        if let Some(state) = CHAINS.get(self.tx, &name.to_owned())? {
+            return Ok(state);
         }
-        // The empty name counts the chains.
-        let count = self.tx.get(CHAINS, &[])?;
-        let index: u32 = count.map_or(Ok(0), |count| decode(&count))?;
-        self.tx.put(CHAINS, &[], &encode(&(index + 1))?)?;
+        let index = u32::try_from(CHAIN_COUNT.count(self.tx)?)
+            .map_err(|_| Error::Corrupt("more receipt chains than numbers".into()))?;
         let mut state = Chain { index, length: 0, tip: None, at: Timestamp::from_millis(i64::MIN) };
         let boot =
             self.gateway.draft(ReceiptType::Invocation, "memory.boot", self.gateway.principal.as_str());
@@ -260,12 +254,11 @@ impl Writing<'_, '_> {
     }
 
     fn put(&mut self, chain: &Chain, entry: &Receipt) -> Result<(), Error> {
-        let place = receipt(chain.index, chain.length);
-        self.tx.put(RECEIPTS, &place, &canonical(entry)?)?;
+        let place = (chain.index, chain.length);
+        RECEIPTS.put(self.tx, &place, &canonical(entry)?)?;
         if entry.head_length().is_none() {
-            self.tx.put(RECEIPT_PLACES, &receipt_id(entry.receipt_id), &place)?;
-            let by_agent = [agent(&entry.agent_did).as_slice(), &place].concat();
-            self.tx.put(RECEIPTS_OF, &by_agent, &[])?;
+            RECEIPT_PLACES.put(self.tx, &entry.receipt_id, &place)?;
+            RECEIPTS_OF.put(self.tx, &(agent(&entry.agent_did), place), &())?;
         }
         Ok(())
     }

@@ -13,7 +13,7 @@ use crate::state::jobs::Jobs;
 use crate::state::keyring::{Keyring, StoredKeys};
 use crate::state::refusals::Refusals;
 use crate::state::replay::UsedProofs;
-use crate::state::schema::{CHAINS, KEYS, decode};
+use crate::state::schema::{CHAINS, KEYS};
 use crate::state::views::Views;
 use crate::system::config::{Config, ToolManifest};
 use arc_swap::ArcSwap;
@@ -93,13 +93,13 @@ impl Gateway {
     /// # Errors
     /// [`Error::Conflict`] when there are keys already.
     pub async fn init(store: &Store, keys: &StoredKeys) -> Result<(), Error> {
-        let encoded = crate::state::schema::encode(keys)?;
+        let encoded = keys.encode()?;
         store
             .transact(move |tx| {
-                if tx.get(KEYS, &[])?.is_some() {
+                if KEYS.get(tx)?.is_some() {
                     return Err(Error::Conflict("there are keys in this store already"));
                 }
-                Ok(tx.put(KEYS, &[], &encoded)?)
+                Ok(KEYS.put(tx, &encoded)?)
             })
             .await
     }
@@ -167,7 +167,7 @@ impl Gateway {
             gateway.complete_erasures(&listed)?;
         }
         gateway.count_grants().await?;
-        if gateway.store.get(CHAINS, ANONYMOUS.as_bytes())?.is_none() {
+        if CHAINS.get(&gateway.store, &ANONYMOUS.to_owned())?.is_none() {
             gateway.commit(|w| w.chain(ANONYMOUS)).await?;
         }
         Ok(gateway)
@@ -178,8 +178,8 @@ impl Gateway {
     /// # Errors
     /// [`Error::Corrupt`] when there are none, or another's.
     pub fn stored_keys(store: &Store, principal: &Did) -> Result<Keyring, Error> {
-        let stored = store.get(KEYS, &[])?.ok_or_else(|| Error::Corrupt("the store has no keys".into()))?;
-        Keyring::new(principal, decode(&stored)?)
+        let stored = KEYS.get(store)?.ok_or_else(|| Error::Corrupt("the store has no keys".into()))?;
+        Keyring::read(principal, &stored)
     }
 
     /// The keys in use.

@@ -3,12 +3,12 @@
 
 use crate::error::Error;
 use crate::state::commits::Writing;
-use crate::state::schema::{DISCLOSED, GRANTS, PLACES, REVOKED, USAGE, decode, encode};
+use crate::state::schema::{DISCLOSED, GRANTS, PLACES, REVOKED, USAGE};
 use oap_exchange::allowance::{Allowance, Disclosed};
 use oap_grants::grant::UnverifiedGrant;
 use oap_grants::{Grant, GrantRecord, SignedGrant};
 use oap_identity::{Did, DidDocument, GrantId, Hash, ItemId, Timestamp, VerificationKey};
-use oap_store::Store;
+use oap_store::{Key, Range, Store};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
@@ -79,9 +79,20 @@ impl GrantKey {
         GrantId::from_bytes(self.0)
     }
 
-    fn read(bytes: &[u8]) -> Result<Self, Error> {
-        let key = bytes.first_chunk::<16>();
-        Ok(Self(*key.ok_or_else(|| Error::Corrupt("a grant without a key".into()))?))
+    /// The key that the list of erasures names so.
+    #[must_use]
+    pub fn named(id: GrantId) -> Self {
+        Self(id.to_bytes())
+    }
+}
+
+impl Key for GrantKey {
+    fn write(&self, to: &mut Vec<u8>) {
+        self.0.write(to);
+    }
+
+    fn read(from: &mut &[u8]) -> Option<Self> {
+        Key::read(from).map(Self)
     }
 }
 
@@ -175,24 +186,18 @@ impl StoredGrants {
     /// [`Error::Store`], [`Error::Corrupt`].
     pub fn load(store: &Store) -> Result<Self, Error> {
         let mut places = BTreeMap::new();
-        for pair in store.scan(PLACES, &[], None, false) {
-            let (place, key) = pair?;
-            if let Some(place) = place.first_chunk::<4>() {
-                places.insert(GrantKey::read(&key)?, u32::from_be_bytes(*place));
-            }
+        for row in PLACES.scan(store) {
+            let (place, key) = row?;
+            places.insert(key, place);
         }
         let book = Self::default();
-        for pair in store.scan(GRANTS, &[], None, false) {
-            let (key, bytes) = pair?;
-            let key = GrantKey::read(&key)?;
-            let stored: StoredGrant = decode(&bytes)?;
+        for row in GRANTS.scan(store) {
+            let (key, stored) = row?;
             let grant = Arc::new(stored.verify()?);
-            let revoked = store.get(REVOKED, key.bytes())?;
-            let revoked_at = revoked.map(|bytes| decode::<Timestamp>(&bytes)).transpose()?;
+            let revoked_at = REVOKED.get(store, &key)?;
             let mut items = Vec::new();
-            for pair in store.scan(DISCLOSED, key.bytes(), None, false) {
-                let (key, _) = pair?;
-                items.extend(key[16..].first_chunk::<16>().map(|bytes| ItemId::from_bytes(*bytes)));
+            for disclosed in DISCLOSED.keys(store, Range::under(&key)) {
+                items.push(disclosed?.1);
             }
             let max_items = grant.grant().max_items as usize;
             book.put(GrantEntry {
@@ -335,11 +340,10 @@ impl Writing<'_, '_> {
     pub fn standing(&self, mut chain: Vec<GrantEntry>) -> Result<Standing, Error> {
         let mut stored = Vec::with_capacity(chain.len());
         for mut shelved in chain.drain(..) {
-            if !self.tx.contains(GRANTS, shelved.key.bytes())? {
+            if !GRANTS.contains(self.tx, &shelved.key)? {
                 continue;
             }
-            let revoked = self.tx.get(REVOKED, shelved.key.bytes())?;
-            shelved.record.revoked_at = revoked.map(|bytes| decode(&bytes)).transpose()?;
+            shelved.record.revoked_at = REVOKED.get(self.tx, &shelved.key)?;
             stored.push(shelved);
         }
         Ok(Standing { chain: stored })
@@ -350,7 +354,7 @@ impl Writing<'_, '_> {
     /// # Errors
     /// [`Error::Store`], [`Error::Corrupt`].
     pub fn usage(&self, key: GrantKey) -> Result<Usage, Error> {
-        self.tx.get(USAGE, key.bytes())?.map_or_else(|| Ok(Usage::default()), |bytes| decode(&bytes))
+        Ok(USAGE.get(self.tx, &key)?.unwrap_or_default())
     }
 
     /// Counts items as disclosed under every grant of a chain, where they are not yet.
@@ -362,7 +366,7 @@ impl Writing<'_, '_> {
             let key = shelved.key;
             let mut newly = Vec::new();
             for item in items {
-                if !self.tx.contains(DISCLOSED, &crate::state::schema::disclosed(key, *item))? {
+                if !DISCLOSED.contains(self.tx, &(key, *item))? {
                     newly.push(*item);
                 }
             }
@@ -374,9 +378,9 @@ impl Writing<'_, '_> {
             if usage.disclosed > shelved.record.grant.grant().max_items {
                 return Err(Error::Overtaken);
             }
-            self.tx.put(USAGE, key.bytes(), &encode(&usage)?)?;
+            USAGE.put(self.tx, &key, &usage)?;
             for item in &newly {
-                self.tx.put(DISCLOSED, &crate::state::schema::disclosed(key, *item), &[])?;
+                DISCLOSED.put(self.tx, &(key, *item), &())?;
             }
             let gateway = self.gateway.clone();
             self.tx.on_commit(move || gateway.grant_book.disclose(key, &newly));

@@ -1,7 +1,7 @@
 //! What selection needs of every item, in memory.
 
 use crate::error::Error;
-use crate::state::schema::{HEADS, PEOPLE, decode};
+use crate::state::schema::{HEADS, PEOPLE};
 use oap_identity::ItemId;
 use oap_memory::Head;
 use oap_memory::detect::People;
@@ -39,18 +39,15 @@ impl Heads {
     /// [`Error::Store`], [`Error::Corrupt`].
     pub fn load(store: &Store) -> Result<Self, Error> {
         let mut heads = BTreeMap::new();
-        for pair in store.scan(HEADS, &[], None, false) {
-            match pair {
-                Ok((_, bytes)) => {
-                    let head: Head = decode(&bytes)?;
-                    heads.insert(head.item_id, Arc::new(head));
-                }
+        for row in HEADS.scan(store) {
+            match row {
+                Ok((item, head)) => drop(heads.insert(item, Arc::new(head))),
                 // Destroyed by a sweep that finished a deletion after a crash; the sweep of items clears the rest.
                 Err(StoreError::Erased) => {}
                 Err(error) => return Err(error.into()),
             }
         }
-        let changes = store.get(PEOPLE, &[])?.map_or(Ok(0), |count| decode(&count))?;
+        let changes = PEOPLE.get(store)?;
         let people = Mutex::new(Known { changes, made: None });
         Ok(Self { heads: RwLock::new(heads), people })
     }

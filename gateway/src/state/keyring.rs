@@ -80,6 +80,14 @@ impl StoredKeys {
         Ok((signer.did().clone(), Self::with_key(fragment, *seed, random, now)))
     }
 
+    /// The keys as they are stored.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`]; none in practice.
+    pub fn encode(&self) -> Result<Zeroizing<Vec<u8>>, Error> {
+        Ok(Zeroizing::new(postcard::to_stdvec(self)?))
+    }
+
     fn with_key(fragment: String, seed: [u8; 32], random: &dyn Random, now: Timestamp) -> Self {
         let bytes = || oap_identity::random::bytes::<32>(random);
         let key = StoredKey { fragment, seed, created_at: now, retired_at: None, revoked_at: None };
@@ -88,6 +96,14 @@ impl StoredKeys {
 }
 
 impl Keyring {
+    /// The keys of a principal as they are stored.
+    ///
+    /// # Errors
+    /// As [`Keyring::new`]; [`Error::Corrupt`] for bytes that are no keys.
+    pub fn read(did: &Did, stored: &[u8]) -> Result<Self, Error> {
+        Self::new(did, postcard::from_bytes(stored)?)
+    }
+
     /// The keys of a principal.
     ///
     /// # Errors
@@ -112,7 +128,7 @@ impl Keyring {
             }
             verification.push(public);
         }
-        let encoded = Zeroizing::new(crate::state::schema::encode(&stored)?);
+        let encoded = stored.encode()?;
         Ok(Self {
             encoded,
             agreement: AgreementKey::from_secret(stored.agreement),
@@ -182,7 +198,7 @@ impl Keyring {
 
     /// The keys as they are to be stored.
     #[must_use]
-    pub fn encoded(&self) -> &[u8] {
+    pub const fn encoded(&self) -> &Zeroizing<Vec<u8>> {
         &self.encoded
     }
 

@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 use crate::state::gateway::Gateway;
-use crate::state::schema::{PROOFS, decode, encode};
+use crate::state::schema::PROOFS;
 use oap_grants::Replay;
 use oap_identity::Timestamp;
 use oap_store::Store;
@@ -22,11 +22,9 @@ impl UsedProofs {
     /// [`Error::Store`], [`Error::Corrupt`].
     pub fn load(store: &Store) -> Result<Self, Error> {
         let mut proofs = BTreeMap::new();
-        for pair in store.scan(PROOFS, &[], None, false) {
-            let (key, bytes) = pair?;
-            if let Ok(key) = key.try_into() {
-                proofs.insert(key, decode(&bytes)?);
-            }
+        for row in PROOFS.scan(store) {
+            let (key, until) = row?;
+            proofs.insert(key, until);
         }
         Ok(Self(Mutex::new(proofs)))
     }
@@ -48,7 +46,7 @@ impl Gateway {
     /// # Errors
     /// [`Error::Store`].
     pub(crate) async fn remember_proof(self: &Arc<Self>, key: [u8; 32]) -> Result<(), Error> {
-        self.commit(move |w| Ok(w.tx.put(PROOFS, &key, &encode(&w.now.plus(REMEMBERED))?)?)).await?;
+        self.commit(move |w| Ok(PROOFS.put(w.tx, &key, &w.now.plus(REMEMBERED))?)).await?;
         Ok(())
     }
 
@@ -59,7 +57,7 @@ impl Gateway {
     pub(crate) async fn remember_owner_proof(self: &Arc<Self>, key: [u8; 32]) -> Result<(), Error> {
         self.commit(move |w| {
             w.tx.use_reserve();
-            Ok(w.tx.put(PROOFS, &key, &encode(&w.now.plus(REMEMBERED))?)?)
+            Ok(PROOFS.put(w.tx, &key, &w.now.plus(REMEMBERED))?)
         })
         .await?;
         Ok(())

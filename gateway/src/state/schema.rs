@@ -1,131 +1,108 @@
 //! What is where in the store.
 
 use crate::error::Error;
-use crate::state::grant_book::GrantKey;
-use oap_identity::{ItemId, ReceiptId};
+use crate::service::budget::Spent;
+use crate::service::gates::{Decided, StoredBridge};
+use crate::service::holds::Hold;
+use crate::service::sources::{Said, Tag};
+use crate::state::commits::Chain;
+use crate::state::grant_book::{GrantKey, StoredGrant, Usage};
+use oap_identity::ids::IncidentId;
+use oap_identity::{BridgeId, DecisionId, Did, Hash, ItemId, ReceiptId, ScopeId, Timestamp};
 use oap_memory::commitment::Committed;
 use oap_memory::record::Head;
-use oap_store::{Store, Table, Tx};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
+use oap_store::{AsKey, Counter, Raw, Single, Slot, Store, Table, Tx};
 use sha2::{Digest, Sha256};
+use zeroize::Zeroizing;
 
-/// The principal's keys: one value.
-pub const KEYS: Table = Table(2);
-/// Heads of items, by item; sealed with the key of the version in force.
-pub const HEADS: Table = Table(3);
+/// A place in the receipt chains: the chain's number, and the receipt's number in it.
+pub type ReceiptPlace = (u32, u64);
+/// What the receipts and the account of an agent are found by: [`agent`].
+pub type AgentKey = [u8; 16];
+
+/// The principal's keys: one value, in the compact form of [`StoredKeys`](crate::state::keyring::StoredKeys).
+pub const KEYS: Single<Zeroizing<Vec<u8>>, Raw> = Single::new(2);
+/// Heads of items; sealed with the key of the version in force.
+pub const HEADS: Table<ItemId, Head> = Table::new(3);
 /// Versions of items, by item and link number; each sealed with its own key.
-pub const VERSIONS: Table = Table(4);
+pub const VERSIONS: Table<(ItemId, u32), Committed> = Table::new(4);
 /// Links of items, by item and number, in canonical form. They stay when an item is erased.
-pub const LINKS: Table = Table(5);
-/// Grants, by their key.
-pub const GRANTS: Table = Table(6);
-/// When a grant was revoked, by its key. Apart from the grant, so that a commit can ask for it cheaply.
-pub const REVOKED: Table = Table(7);
-/// The items disclosed under a grant and those made from it, by the grant's key and item.
-pub const DISCLOSED: Table = Table(8);
-/// What was used of a grant, by its key.
-pub const USAGE: Table = Table(30);
-/// The keys of the grants, by their places in the status list.
-pub const PLACES: Table = Table(31);
-/// How often the people of the owner's contacts changed: one value.
-pub const PEOPLE: Table = Table(29);
+pub const LINKS: Table<(ItemId, u32), Vec<u8>, Raw> = Table::new(5);
+/// Grants.
+pub const GRANTS: Table<GrantKey, StoredGrant> = Table::new(6);
+/// When a grant was revoked. Apart from the grant, so that a commit can ask for it cheaply.
+pub const REVOKED: Table<GrantKey, Timestamp> = Table::new(7);
+/// The items disclosed under a grant and those made from it.
+pub const DISCLOSED: Table<(GrantKey, ItemId), ()> = Table::new(8);
 /// The state of a receipt chain, by name.
-pub const CHAINS: Table = Table(10);
-/// Receipts in canonical form, by number of chain and number in it.
-pub const RECEIPTS: Table = Table(11);
-/// Where a receipt is, by id.
-pub const RECEIPT_PLACES: Table = Table(12);
-/// Where the receipts of an agent are, by hash of the agent, chain and number.
-pub const RECEIPTS_OF: Table = Table(13);
+pub const CHAINS: Table<String, Chain> = Table::new(10);
+/// How many receipt chains were begun.
+pub const CHAIN_COUNT: Counter = Counter::new(10);
+/// Receipts in canonical form.
+pub const RECEIPTS: Table<ReceiptPlace, Vec<u8>, Raw> = Table::new(11);
+/// Where a receipt is.
+pub const RECEIPT_PLACES: Table<ReceiptId, ReceiptPlace, AsKey> = Table::new(12);
+/// Where the receipts of an agent are: the agent, and the place.
+pub const RECEIPTS_OF: Table<(AgentKey, ReceiptPlace), ()> = Table::new(13);
 /// Proofs that were used, until when they are remembered.
-pub const PROOFS: Table = Table(14);
-/// Incident reports, by id.
-pub const INCIDENTS: Table = Table(15);
-/// The contexts of scopes (OAP-CORE 18.2), by scope; the empty name counts changes of contexts, bridges and consent.
-pub const CONTEXTS: Table = Table(19);
-/// Bridges between scopes, by id, and when each was taken back.
-pub const BRIDGES: Table = Table(20);
-/// The grants that the owner consented to in spite of a context, by their key.
-pub const CONSENTS: Table = Table(21);
-/// What the gates decided, by decision.
-pub const DECISIONS: Table = Table(22);
-/// The result of the last memorization audit: one value.
-pub const MEMORIZATION: Table = Table(23);
-/// Capture receipts of items that came from another house, by id, in canonical form.
-pub const FOREIGN_RECEIPTS: Table = Table(24);
-/// DID documents of former houses, by DID, as the owner trusted them.
-pub const FORMER: Table = Table(26);
+pub const PROOFS: Table<[u8; 32], Timestamp> = Table::new(14);
+/// Incident reports, in JSON.
+pub const INCIDENTS: Table<IncidentId, Vec<u8>, Raw> = Table::new(15);
+/// The last link of an erased item, and when it was erased.
+pub const TOMBSTONES: Table<ItemId, (u32, Timestamp)> = Table::new(16);
+/// What grantees spent, and who they are.
+pub const BUDGETS: Table<AgentKey, (String, Spent)> = Table::new(17);
+/// What was spent of a grant's own budget, by its hash; the text is empty.
+pub const SPENT: Table<Hash, (String, Spent)> = Table::new(18);
+/// The contexts of scopes (OAP-CORE 18.2), in canonical form.
+pub const CONTEXTS: Table<ScopeId, Vec<u8>, Raw> = Table::new(19);
+/// How often contexts, bridges and consent changed.
+pub const OBLIGATIONS: Counter = Counter::new(19);
+/// Bridges between scopes, and when each was taken back.
+pub const BRIDGES: Table<BridgeId, StoredBridge> = Table::new(20);
+/// When the owner consented to a grant in spite of a context.
+pub const CONSENTS: Table<GrantKey, Timestamp> = Table::new(21);
+/// What the gates decided.
+pub const DECISIONS: Table<DecisionId, Decided> = Table::new(22);
+/// The result of the last memorization audit, in canonical form: one value.
+pub const MEMORIZATION: Single<Vec<u8>, Raw> = Single::new(23);
+/// Capture receipts of items that came from another house, in canonical form.
+pub const FOREIGN_RECEIPTS: Table<ReceiptId, Vec<u8>, Raw> = Table::new(24);
 /// What was imported from elsewhere and erased since: its id, by the keyed hash of where it came from; never of what it
 /// said.
-pub const SOURCES: Table = Table(25);
+pub const SOURCES: Table<Tag, ItemId, AsKey> = Table::new(25);
+/// The same as an earlier version of the program wrote it, under the hash of a source: an item, and the hash of what it
+/// said. Brought into the form of today when a gateway is opened.
+pub const FORMER_SOURCES: Table<[u8; 20], (ItemId, Hash)> = Table::new(25);
+/// DID documents of former houses, as the owner trusted them, in canonical form.
+pub const FORMER: Table<Did, Vec<u8>, Raw> = Table::new(26);
+/// Legal holds.
+pub const HOLDS: Table<ItemId, Hold> = Table::new(27);
+/// The last Conformance Receipt, in canonical form: one value.
+pub const CONFORMANCE: Single<Vec<u8>, Raw> = Single::new(28);
+/// How often the people of the owner's contacts changed.
+pub const PEOPLE: Counter = Counter::new(29);
+/// What was used of a grant.
+pub const USAGE: Table<GrantKey, Usage> = Table::new(30);
+/// The keys of the grants, by their places in the status list.
+pub const PLACES: Table<u32, GrantKey, AsKey> = Table::new(31);
 /// The items of a list whose records have no ids, such as a note's lines, in order, by the keyed hash of
 /// what it is told apart by. Their ids alone: some may be erased.
-pub const LISTS: Table = Table(32);
-/// When the owner took a consent back, by grant.
-pub const WITHDRAWN: Table = Table(40);
+pub const LISTS: Table<Tag, Vec<ItemId>> = Table::new(32);
+/// When the owner took a consent back.
+pub const WITHDRAWN: Table<GrantKey, Timestamp> = Table::new(40);
 /// The latest time that a commit was made at: one value.
-pub const CLOCK: Table = Table(41);
-/// What an imported item came from and what it said, by item; sealed with the key of the version in force.
-pub const SAID: Table = Table(42);
-/// Legal holds, by item.
-pub const HOLDS: Table = Table(27);
-/// The last Conformance Receipt: one value.
-pub const CONFORMANCE: Table = Table(28);
-/// What grantees spent, by hash of the grantee.
-pub const BUDGETS: Table = Table(17);
-/// What was spent of a grant's own budget, by its hash.
-pub const SPENT: Table = Table(18);
-/// The last link of an erased item, by item.
-pub const TOMBSTONES: Table = Table(16);
-
-/// The key of a numbered entry of an item.
-#[must_use]
-pub fn entry(item: ItemId, seq: u32) -> Vec<u8> {
-    [item.to_bytes().as_slice(), &seq.to_be_bytes()].concat()
-}
-
-/// The key of a disclosed item.
-#[must_use]
-pub fn disclosed(grant: GrantKey, item: ItemId) -> Vec<u8> {
-    [*grant.bytes(), item.to_bytes()].concat()
-}
-
-/// The key of a receipt.
-#[must_use]
-pub fn receipt(chain: u32, seq: u64) -> Vec<u8> {
-    [chain.to_be_bytes().as_slice(), &seq.to_be_bytes()].concat()
-}
-
-/// The key of an id.
-#[must_use]
-pub fn receipt_id(id: ReceiptId) -> [u8; 16] {
-    id.to_bytes()
-}
+pub const CLOCK: Single<Timestamp> = Single::new(41);
+/// What an imported item came from and what it said; sealed with the key of the version in force.
+pub const SAID: Table<ItemId, Said> = Table::new(42);
 
 /// What the receipts of an agent are found by.
 #[must_use]
-pub fn agent(did: &str) -> [u8; 16] {
+pub fn agent(did: &str) -> AgentKey {
     let hash: [u8; 32] = Sha256::digest(did).into();
     let mut key = [0; 16];
     key.copy_from_slice(&hash[..16]);
     key
-}
-
-/// Reads a value in the compact form.
-///
-/// # Errors
-/// [`Error::Corrupt`] when the bytes are not one.
-pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Error> {
-    Ok(postcard::from_bytes(bytes)?)
-}
-
-/// Writes a value in the compact form.
-///
-/// # Errors
-/// [`Error::Corrupt`] for a value without one; none in practice.
-pub fn encode<T: Serialize>(value: &T) -> Result<Vec<u8>, Error> {
-    Ok(postcard::to_stdvec(value)?)
 }
 
 /// A version of an item, as last committed.
@@ -133,14 +110,151 @@ pub fn encode<T: Serialize>(value: &T) -> Result<Vec<u8>, Error> {
 /// # Errors
 /// [`Error::NotFound`] when it is not there any more.
 pub fn version(store: &Store, item: ItemId, seq: u32) -> Result<Committed, Error> {
-    decode(&store.get(VERSIONS, &entry(item, seq))?.ok_or(Error::NotFound)?)
+    VERSIONS.get(store, &(item, seq))?.ok_or(Error::NotFound)
 }
 
 /// The head of an item, as it stands in a transaction, with the slot of its key.
 ///
 /// # Errors
 /// [`Error::NotFound`] when there is none.
-pub fn head(tx: &Tx, item: ItemId) -> Result<(u32, Head), Error> {
-    let (slot, bytes) = tx.get_with_slot(HEADS, &item.to_bytes())?.ok_or(Error::NotFound)?;
-    Ok((slot, decode(&bytes)?))
+pub fn head(tx: &Tx, item: ItemId) -> Result<(Slot, Head), Error> {
+    HEADS.get_with_slot(tx, &item)?.ok_or(Error::NotFound)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::service::holds::HoldReason;
+    use crate::service::sources::SourceTag;
+    use oap_identity::random::Seeded;
+    use std::collections::BTreeMap;
+    use std::sync::Arc;
+
+    /// Every number, and how many types it has: a table may have a counter beside it, or rows of a former form.
+    #[test]
+    fn numbers_are_given_once() {
+        let mut numbers: BTreeMap<u8, usize> = BTreeMap::new();
+        let tables = [
+            HEADS.number(),
+            VERSIONS.number(),
+            LINKS.number(),
+            GRANTS.number(),
+            REVOKED.number(),
+            DISCLOSED.number(),
+            CHAINS.number(),
+            RECEIPTS.number(),
+            RECEIPT_PLACES.number(),
+            RECEIPTS_OF.number(),
+            PROOFS.number(),
+            INCIDENTS.number(),
+            TOMBSTONES.number(),
+            BUDGETS.number(),
+            SPENT.number(),
+            CONTEXTS.number(),
+            BRIDGES.number(),
+            CONSENTS.number(),
+            DECISIONS.number(),
+            FOREIGN_RECEIPTS.number(),
+            SOURCES.number(),
+            FORMER.number(),
+            HOLDS.number(),
+            USAGE.number(),
+            PLACES.number(),
+            LISTS.number(),
+            WITHDRAWN.number(),
+            SAID.number(),
+            KEYS.number(),
+            MEMORIZATION.number(),
+            CONFORMANCE.number(),
+            PEOPLE.number(),
+            CLOCK.number(),
+        ];
+        for number in tables {
+            *numbers.entry(number).or_default() += 1;
+        }
+        assert!(numbers.values().all(|times| *times == 1), "{numbers:?}");
+        assert_eq!((CHAIN_COUNT.number(), OBLIGATIONS.number()), (CHAINS.number(), CONTEXTS.number()));
+    }
+
+    /// Rows as homes have them since before tables had types: keys and values spelled out, byte for byte.
+    #[tokio::test]
+    async fn a_home_of_before_is_read() {
+        let store = Store::in_memory(Arc::new(Seeded::new(1))).unwrap();
+        let item = ItemId::from_bytes([7; 16]);
+        let at = Timestamp::from_millis(1_700_000_000_123);
+        // A time is its milliseconds, a zigzag varint.
+        let time = {
+            let mut left = (at.millis() as u64) << 1;
+            let mut bytes = Vec::new();
+            while left >= 0x80 {
+                bytes.push((left & 0x7f) as u8 | 0x80);
+                left >>= 7;
+            }
+            bytes.push(left as u8);
+            bytes
+        };
+        let said = Said {
+            source: SourceTag { whole: [1; 32], identity: Some([2; 32]), is_exact: true },
+            says: Hash::from_bytes([3; 32]),
+        };
+        let rows: Vec<(u8, Vec<u8>, Vec<u8>)> = vec![
+            (27, vec![7; 16], [&[1], time.as_slice(), &[0]].concat()),
+            (7, vec![8; 16], time.clone()),
+            (8, [[8; 16], [7; 16]].concat(), Vec::new()),
+            (10, b"@anonymous".to_vec(), [&[5, 9, 1], [4; 32].as_slice(), &time].concat()),
+            (11, [&5_u32.to_be_bytes()[..], &9_u64.to_be_bytes()].concat(), b"{}".to_vec()),
+            (12, vec![6; 16], [&5_u32.to_be_bytes()[..], &9_u64.to_be_bytes()].concat()),
+            (13, [&agent("did:key:a")[..], &5_u32.to_be_bytes(), &9_u64.to_be_bytes()].concat(), Vec::new()),
+            (14, vec![9; 32], time.clone()),
+            (16, vec![7; 16], [&[2], time.as_slice()].concat()),
+            (18, vec![4; 32], vec![0, 3, 0xac, 2]),
+            (19, b"vault:work".to_vec(), b"{}".to_vec()),
+            (25, vec![1; 32], vec![7; 16]),
+            (25, vec![1; 20], [[7; 16].as_slice(), &[3; 32]].concat()),
+            (31, 300_u32.to_be_bytes().to_vec(), vec![8; 16]),
+            (42, vec![7; 16], [&[1; 32][..], &[1], &[2; 32], &[1], &[3; 32]].concat()),
+        ];
+        // What stands without a key: counters and single values.
+        let single: Vec<(u8, Vec<u8>)> =
+            vec![(10, vec![6]), (19, vec![0xac, 2]), (29, vec![1]), (41, time.clone()), (28, b"{}".to_vec())];
+        store
+            .transact(move |tx| {
+                for (number, key, value) in &rows {
+                    Table::<Vec<u8>, Vec<u8>, Raw>::new(*number).put(tx, key, value)?;
+                }
+                for (number, value) in &single {
+                    Single::<Vec<u8>, Raw>::new(*number).put(tx, value)?;
+                }
+                Ok::<_, oap_store::StoreError>(())
+            })
+            .await
+            .unwrap();
+        let grant = GrantKey::named(oap_identity::GrantId::from_bytes([8; 16]));
+        let receipt = ReceiptId::from_bytes([6; 16]);
+        let hold = Hold { reason: HoldReason::RegulatoryRetention, until: at, erase_after: false };
+        let hash = Hash::from_bytes([4; 32]);
+        assert_eq!(HOLDS.get(&store, &item), Ok(Some(hold)));
+        assert_eq!(REVOKED.get(&store, &grant), Ok(Some(at)));
+        assert_eq!(DISCLOSED.get(&store, &(grant, item)), Ok(Some(())));
+        let chain = CHAINS.get(&store, &"@anonymous".to_owned()).unwrap().unwrap();
+        assert_eq!((chain.index, chain.length, chain.tip, chain.at), (5, 9, Some(hash), at));
+        assert_eq!(RECEIPTS.get(&store, &(5, 9)), Ok(Some(b"{}".to_vec())));
+        assert_eq!(RECEIPT_PLACES.get(&store, &receipt), Ok(Some((5, 9))));
+        assert_eq!(RECEIPTS_OF.get(&store, &(agent("did:key:a"), (5, 9))), Ok(Some(())));
+        assert_eq!(PROOFS.get(&store, &[9; 32]), Ok(Some(at)));
+        assert_eq!(TOMBSTONES.get(&store, &item), Ok(Some((2, at))));
+        assert_eq!(SPENT.get(&store, &hash), Ok(Some((String::new(), Spent { queries: 3, micros: 300 }))));
+        assert_eq!(CONTEXTS.get(&store, &"vault:work".parse().unwrap()), Ok(Some(b"{}".to_vec())));
+        assert_eq!(SOURCES.get(&store, &[1; 32]), Ok(Some(item)));
+        assert_eq!(FORMER_SOURCES.get(&store, &[1; 20]), Ok(Some((item, Hash::from_bytes([3; 32])))));
+        assert_eq!(PLACES.get(&store, &300), Ok(Some(grant)));
+        assert_eq!(SAID.get(&store, &item), Ok(Some(said)));
+        let counters = (CHAIN_COUNT.get(&store), OBLIGATIONS.get(&store), PEOPLE.get(&store));
+        assert_eq!(counters, (Ok(6), Ok(300), Ok(1)));
+        assert_eq!(CLOCK.get(&store), Ok(Some(at)));
+        assert_eq!(CONFORMANCE.get(&store), Ok(Some(b"{}".to_vec())));
+        // No reader of rows meets a counter.
+        assert_eq!(CHAINS.scan(&store).count(), 1);
+        assert_eq!(CONTEXTS.scan(&store).map(Result::unwrap).count(), 1);
+    }
 }

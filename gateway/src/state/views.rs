@@ -21,7 +21,7 @@ use oap_manifest::path;
 use oap_memory::chain::Link;
 use oap_memory::record::Head;
 use oap_memory::record::Whole;
-use oap_store::{Store, StoreError};
+use oap_store::{Range, Store, StoreError};
 use serde_json::Value;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::oneshot;
@@ -328,10 +328,9 @@ pub fn load(store: &Store, head: &Head) -> Result<Whole, Error> {
     let committed = schema::version(store, head.item_id, head.version_seq)?;
     let chain = stored_links(store, head.item_id)?;
     let first: Link = serde_json::from_str(chain.first().ok_or(Error::NotFound)?)?;
-    let receipt = schema::receipt_id(first.receipt);
-    let capture_receipt = match store.get(schema::RECEIPT_PLACES, &receipt)? {
-        Some(place) => store.get(RECEIPTS, &place)?,
-        None => store.get(schema::FOREIGN_RECEIPTS, &receipt)?,
+    let capture_receipt = match schema::RECEIPT_PLACES.get(store, &first.receipt)? {
+        Some(place) => RECEIPTS.get(store, &place)?,
+        None => schema::FOREIGN_RECEIPTS.get(store, &first.receipt)?,
     };
     let capture_receipt = capture_receipt
         .ok_or_else(|| Error::Corrupt(format!("{}: its capture receipt is not there", head.item_id)))?;
@@ -348,7 +347,7 @@ pub fn links(store: &Store, item: ItemId) -> Result<Vec<Value>, Error> {
 
 /// The same, each link in its canonical form.
 pub(crate) fn stored_links(store: &Store, item: ItemId) -> Result<Vec<String>, Error> {
-    store.scan(LINKS, &item.to_bytes(), None, false).map(|pair| canonical(pair?.1)).collect()
+    LINKS.range(store, Range::under(&item)).map(|row| canonical(row?.1)).collect()
 }
 
 /// A document that is stored in its canonical form.
