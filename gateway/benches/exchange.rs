@@ -20,7 +20,7 @@ use oap_grants::verify::Presented;
 use oap_grants::{Operation, dpop};
 use oap_identity::Random;
 use oap_identity::random::Seeded;
-use oap_store::{Engine, EngineKind, Master, Raw, Space, Store, Table, Vault};
+use oap_store::{Engine, EngineKind, FileVault, Master, Raw, Space, Store, Table};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -56,15 +56,15 @@ fn engine(folder: &Path) -> Arc<dyn Engine> {
 
 fn reopened(folder: &Path) -> Store {
     let master = Master::KeyFile(zeroize::Zeroizing::new([3; 32]));
-    let vault = Vault::open(&folder.join("vault"), &master).unwrap();
+    let vault = FileVault::open(&folder.join("vault"), &master).unwrap();
     Store::open(engine(folder), vault, Arc::new(Seeded::new(7))).unwrap()
 }
 
 fn store(folder: &Path) -> Store {
     let random: Arc<dyn Random> = Arc::new(Seeded::new(5));
     let master = Master::KeyFile(zeroize::Zeroizing::new([3; 32]));
-    Vault::create(&folder.join("vault"), &master, &*random).unwrap();
-    let vault = Vault::open(&folder.join("vault"), &master).unwrap();
+    FileVault::create(&folder.join("vault"), &master, &*random).unwrap();
+    let vault = FileVault::open(&folder.join("vault"), &master).unwrap();
     Store::open(engine(folder), vault, random).unwrap()
 }
 

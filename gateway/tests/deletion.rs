@@ -300,7 +300,7 @@ fn nothing_of_an_erased_item_is_left_on_disk_or_in_memory() {
     let key = std::fs::read_to_string(owner.path("key")).unwrap();
     let key = base64::engine::general_purpose::URL_SAFE_NO_PAD.decode(key.trim()).unwrap();
     let master = oap_store::Master::KeyFile(<[u8; 32]>::try_from(key).unwrap().into());
-    let vault = oap_store::Vault::open(&owner.home().join("vault"), &master).unwrap();
+    let vault = oap_store::FileVault::open(&owner.home().join("vault"), &master).unwrap();
     let engine = oap_store::RedbEngine::open(Path::new(&before), &oap_store::Space::endless()).unwrap();
     let random = std::sync::Arc::new(oap_identity::random::Seeded::new(1));
     let store = oap_store::Store::open(engine, vault, random).unwrap();

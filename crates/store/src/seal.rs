@@ -1,19 +1,16 @@
 //! Sealing of one value: XChaCha20-Poly1305 with a random nonce, bound to where the value stands.
 
-use crate::StoreError;
+use crate::vault::ContentKey;
+use crate::{EngineError, StoreError};
 use chacha20poly1305::aead::{Aead, KeyInit, Payload};
 use chacha20poly1305::{XChaCha20Poly1305, XNonce};
 use oap_identity::random::{self, Random};
-use zeroize::Zeroizing;
-
-/// A key that is wiped when it is dropped.
-pub(crate) type Key = Zeroizing<[u8; 32]>;
 
 /// Bytes that sealing adds: nonce and tag.
 pub(crate) const OVERHEAD: usize = 24 + 16;
 
 pub(crate) fn seal(
-    key: &Key,
+    key: &ContentKey,
     place: &[u8],
     plain: &[u8],
     random: &dyn Random,
@@ -21,11 +18,11 @@ pub(crate) fn seal(
     let nonce: [u8; 24] = random::bytes(random);
     let sealed = XChaCha20Poly1305::new((&**key).into())
         .encrypt(XNonce::from_slice(&nonce), Payload { msg: plain, aad: place })
-        .map_err(|_| StoreError::Engine("a value is too large to seal".into()))?;
+        .map_err(|_| EngineError::TooLarge)?;
     Ok([nonce.as_slice(), &sealed].concat())
 }
 
-pub(crate) fn open(key: &Key, place: &[u8], sealed: &[u8]) -> Result<Vec<u8>, StoreError> {
+pub(crate) fn open(key: &ContentKey, place: &[u8], sealed: &[u8]) -> Result<Vec<u8>, StoreError> {
     let (nonce, sealed) = sealed.split_at_checked(24).ok_or(StoreError::Tampered)?;
     XChaCha20Poly1305::new((&**key).into())
         .decrypt(XNonce::from_slice(nonce), Payload { msg: sealed, aad: place })

@@ -4,7 +4,7 @@
 //! whole, and what the transaction may take is free beside it. The reserve is given back for a commit that meets a disk that
 //! somebody else filled after the check, for erasures, and for revocations; afterwards as much as there is goes back into it.
 
-use crate::StoreError;
+use crate::{EngineError, StoreError};
 use rustix::fs::{FallocateFlags, fallocate, fstatvfs};
 use std::fmt::Debug;
 use std::fs::{File, OpenOptions};
@@ -116,7 +116,7 @@ pub(crate) fn is_full(error: &io::Error) -> bool {
 }
 
 fn failed(error: io::Error) -> StoreError {
-    StoreError::Engine(format!("free space: {error}"))
+    EngineError::Space(Arc::new(error)).into()
 }
 
 impl Space {

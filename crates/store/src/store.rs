@@ -11,11 +11,11 @@
 //! After a crash between two of these steps, opening the store finishes the work: a key whose slot the batches
 //! do not mark as in use is overwritten, be it one that was never used or one that was just to be destroyed.
 
-use crate::StoreError;
 use crate::engine::{Engine, Op};
-use crate::seal::{self, Key};
+use crate::seal;
 use crate::space::Space;
-use crate::vault::{Slot, Vault};
+use crate::vault::{ContentKey, FileVault, Slot, Vault};
+use crate::{EngineError, StoreError};
 use oap_identity::Random;
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -49,7 +49,7 @@ pub struct Store {
 
 struct Shared {
     engine: Box<dyn Engine>,
-    vault: Vault,
+    vault: Box<dyn Vault>,
     space: Arc<Space>,
     random: Arc<dyn Random>,
     revision: AtomicU64,
@@ -73,7 +73,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Schema`] for a store of another version, and what engine and vault report.
-    pub fn open(engine: impl Engine, vault: Vault, random: Arc<dyn Random>) -> Result<Self, StoreError> {
+    pub fn open(engine: impl Engine, vault: impl Vault, random: Arc<dyn Random>) -> Result<Self, StoreError> {
         Self::open_in(Space::endless(), engine, vault, random)
     }
 
@@ -84,7 +84,7 @@ impl Store {
     pub fn open_in(
         space: Arc<Space>,
         engine: impl Engine,
-        vault: Vault,
+        vault: impl Vault,
         random: Arc<dyn Random>,
     ) -> Result<Self, StoreError> {
         check_schema(&engine)?;
@@ -94,7 +94,7 @@ impl Store {
         space.refill();
         let shared = Arc::new(Shared {
             engine: Box::new(engine),
-            vault,
+            vault: Box::new(vault),
             space,
             random,
             revision: AtomicU64::new(revision),
@@ -112,7 +112,7 @@ impl Store {
                     let _ = ended.send(());
                 }
             })
-            .map_err(|e| StoreError::Engine(e.to_string()))?;
+            .map_err(|e| EngineError::Writer(Arc::new(e)))?;
         Ok(Self { shared, jobs: Mutex::new(Some(jobs)), writer: Mutex::new(Some((writer, end))) })
     }
 
@@ -121,7 +121,7 @@ impl Store {
     /// # Errors
     /// None in practice.
     pub fn in_memory(random: Arc<dyn Random>) -> Result<Self, StoreError> {
-        let vault = Vault::in_memory(&*random)?;
+        let vault = FileVault::in_memory(&*random)?;
         Self::open(crate::MemoryEngine::default(), vault, random)
     }
 
@@ -220,7 +220,7 @@ impl Store {
             let shared = tx.shared;
             for found in shared.engine.scan(&[], &[], false) {
                 let (key, value) = found?;
-                pair(&mut take, &key, &value).map_err(|e| StoreError::Engine(e.to_string()))?;
+                pair(&mut take, &key, &value).map_err(|e| EngineError::Snapshot(Arc::new(e)))?;
             }
             Ok::<_, StoreError>((take, shared.vault.image()?))
         })
@@ -306,7 +306,7 @@ fn check_schema(engine: &impl Engine) -> Result<(), StoreError> {
 }
 
 /// Overwrites every key whose slot is not marked as in use.
-fn sweep(engine: &impl Engine, vault: &Vault) -> Result<(), StoreError> {
+fn sweep(engine: &impl Engine, vault: &impl Vault) -> Result<(), StoreError> {
     let mut marked = BTreeSet::new();
     for pair in engine.scan(&[SLOTS], &[SLOTS], false) {
         let (key, _) = pair?;
@@ -491,7 +491,7 @@ pub struct Tx<'a> {
     shared: &'a Shared,
     group: &'a Group,
     own: Group,
-    allocated: BTreeMap<Slot, Key>,
+    allocated: BTreeMap<Slot, ContentKey>,
 }
 
 impl Tx<'_> {

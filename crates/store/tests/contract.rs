@@ -1,9 +1,12 @@
 //! What every engine must do, run on each of them.
 
-use oap_store::{Engine, EngineKind, MemoryEngine, Op, Space, StoreError};
+use oap_identity::random::Seeded;
+use oap_store::{
+    Engine, EngineKind, FileVault, Master, MemoryEngine, Op, Range, Raw, Space, Store, StoreError, Table,
+};
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 
 fn put(key: &[u8], value: &[u8]) -> Op {
     Op::Put(key.to_vec(), value.to_vec())
@@ -13,8 +16,8 @@ fn keys(engine: &dyn Engine, prefix: &[u8], from: &[u8], descending: bool) -> Ve
     engine.scan(prefix, from, descending).map(|pair| pair.unwrap().0).collect()
 }
 
-/// The contract of [`Engine`], on an engine that is empty.
-fn contract(engine: &dyn Engine) {
+/// Keys in order, prefixes, batches, on an engine that is empty.
+fn an_ordered_map(engine: &dyn Engine) {
     assert_eq!(engine.get(b"a").unwrap(), None);
     assert!(keys(engine, &[], &[], false).is_empty());
     engine.apply(Vec::new()).unwrap();
@@ -49,6 +52,9 @@ fn contract(engine: &dyn Engine) {
     assert_eq!(engine.get(&[3]).unwrap(), None);
     assert!(engine.room(100, 100_000) <= engine.room(200, 100_000));
     assert!(engine.room(100, 100_000) <= engine.room(100, 200_000));
+    let all: Vec<_> = engine.scan(&[], &[], false).map(|pair| Op::Delete(pair.unwrap().0)).collect();
+    engine.apply(all).unwrap();
+    assert!(keys(engine, &[], &[], false).is_empty());
 }
 
 /// A reader of two keys that are always written together never finds the second older than the first.
@@ -73,6 +79,135 @@ fn batches_are_whole(engine: &Arc<dyn Engine>) {
     }
     done.store(true, Ordering::Release);
     reader.join().unwrap();
+    engine.apply(vec![Op::Delete(b"first".to_vec()), Op::Delete(b"second".to_vec())]).unwrap();
+}
+
+/// Bytes of the largest value that a store is asked to hold: more than any document of the gateway may have.
+const LARGEST: usize = 8 << 20;
+
+/// What every engine must do. `make` opens the same place each time, which is empty at first.
+fn contract(make: impl Fn() -> Arc<dyn Engine>) {
+    an_ordered_map(&*make());
+    batches_are_whole(&make());
+    values_come_back_whole(&make);
+    a_store_works_on_it(&make);
+}
+
+/// Values of every length that matters, after closing and opening, too.
+fn values_come_back_whole(make: &impl Fn() -> Arc<dyn Engine>) {
+    let value = |length: usize| -> Vec<u8> { (0..length).map(|at| (at % 251) as u8).collect() };
+    let lengths = [0, 1, 255, 4095, 4096, 4097, 65_536, 1 << 20, LARGEST];
+    let key = |length: usize| [b"length".as_slice(), &(length as u64).to_be_bytes()].concat();
+    let engine = make();
+    let batch = lengths.iter().map(|length| Op::Put(key(*length), value(*length))).collect();
+    engine.apply(batch).unwrap();
+    // Larger is made smaller, and smaller larger, in its place.
+    engine.apply(vec![Op::Put(key(1), value(9_999)), Op::Put(key(LARGEST), value(3))]).unwrap();
+    drop(engine);
+    let engine = make();
+    for (length, holds) in lengths.iter().map(|length| (*length, *length)) {
+        let holds = match holds {
+            1 => 9_999,
+            LARGEST => 3,
+            holds => holds,
+        };
+        assert_eq!(engine.get(&key(length)).unwrap(), Some(value(holds)), "{length}");
+    }
+    let long = vec![b'k'; 1_000];
+    engine.apply(vec![Op::Put(long.clone(), b"a long key".to_vec())]).unwrap();
+    assert_eq!(keys(&*engine, &long, &long, false), [long]);
+    let all: Vec<_> = engine.scan(&[], &[], false).map(|pair| Op::Delete(pair.unwrap().0)).collect();
+    engine.apply(all).unwrap();
+    assert!(keys(&*engine, &[], &[], false).is_empty());
+}
+
+const ROWS: Table<u32, Vec<u8>, Raw> = Table::new(9);
+
+/// What the store builds on an engine: serial transactions, hooks in order, values that can be erased, snapshots.
+fn a_store_works_on_it(make: &impl Fn() -> Arc<dyn Engine>) {
+    let folder = tempfile::tempdir().unwrap();
+    let master = || Master::KeyFile([3; 32].into());
+    FileVault::create(&folder.path().join("vault"), &master(), &Seeded::new(2)).unwrap();
+    let open = || {
+        let vault = FileVault::open(&folder.path().join("vault"), &master()).unwrap();
+        Store::open(make(), vault, Arc::new(Seeded::new(4))).unwrap()
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let (slot, order) = runtime.block_on(async {
+        let store = Arc::new(open());
+        let order = Arc::new(Mutex::new(Vec::new()));
+        // Sent together, so that they go into one batch or several: hooks run in the order of transactions, and
+        // each transaction sees those before it.
+        let writes = (0..50_u32).map(|number| {
+            let (store, order) = (store.clone(), order.clone());
+            tokio::spawn(async move {
+                let write = store.transact(move |tx| {
+                    assert!(number == 0 || ROWS.contains(tx, &(number - 1))?);
+                    ROWS.put(tx, &number, &number.to_be_bytes().to_vec())?;
+                    tx.on_commit(move || order.lock().unwrap().push(number));
+                    Ok::<_, StoreError>(())
+                });
+                write.await.unwrap();
+            })
+        });
+        for write in writes.collect::<Vec<_>>() {
+            write.await.unwrap();
+        }
+        // One that fails leaves nothing, and its hook does not run.
+        let unseen = order.clone();
+        let failed: Result<(), StoreError> = store
+            .transact(move |tx| {
+                ROWS.put(tx, &50, &Vec::new())?;
+                tx.on_commit(move || unseen.lock().unwrap().push(50));
+                Err(StoreError::Locked)
+            })
+            .await;
+        assert_eq!(failed, Err(StoreError::Locked));
+        assert_eq!(ROWS.get(&store, &50), Ok(None));
+        let erasable = store.transact(|tx| {
+            let slot = tx.new_slot()?;
+            ROWS.put_in(tx, slot, &1_000, &b"to be erased".to_vec())?;
+            Ok::<_, StoreError>(slot)
+        });
+        let slot = erasable.await.unwrap();
+        // A snapshot is as of one commit: pairs that are written together are there together.
+        let count = |pairs: &mut Vec<Vec<u8>>, key: &[u8], _: &[u8]| {
+            pairs.push(key.to_vec());
+            Ok(())
+        };
+        let together = store.transact(|tx| {
+            ROWS.put(tx, &2_000, &Vec::new())?;
+            ROWS.put(tx, &2_001, &Vec::new())
+        });
+        let (written, taken) = tokio::join!(together, store.snapshot(Vec::new(), count));
+        written.unwrap();
+        let (pairs, image) = taken.unwrap();
+        let has = |row: u32| pairs.contains(&[&[9], row.to_be_bytes().as_slice()].concat());
+        assert!(has(49) && has(1_000) && has(2_000) == has(2_001) && !image.is_empty());
+        (slot, order)
+    });
+    assert!(order.lock().unwrap().iter().copied().eq(0..50));
+
+    // What was acknowledged is there when it is opened anew, in order; an erased value opens no more.
+    runtime.block_on(async {
+        let store = open();
+        assert!(store.revision() > 0);
+        let rows: Vec<u32> = ROWS.keys(&store, Range::all()).map(Result::unwrap).collect();
+        assert!(rows.iter().copied().eq((0..50).chain([1_000, 2_000, 2_001])));
+        assert_eq!(ROWS.get(&store, &1_000), Ok(Some(b"to be erased".to_vec())));
+        let wiped = store.transact(move |tx| {
+            tx.wipe(slot);
+            Ok::<_, StoreError>(())
+        });
+        wiped.await.unwrap();
+        assert_eq!(ROWS.get(&store, &1_000), Err(StoreError::Erased));
+        drop(store);
+        let store = open();
+        assert_eq!(ROWS.get(&store, &1_000), Err(StoreError::Erased));
+        // In a scan it is an error in its place, and the rest follows.
+        let rows: Vec<bool> = ROWS.scan(&store).map(|row| row.is_ok()).collect();
+        assert_eq!((rows.len(), rows.iter().filter(|ok| !**ok).count(), rows[50]), (53, 1, false));
+    });
 }
 
 fn on_disk(kind: EngineKind) {
@@ -80,12 +215,12 @@ fn on_disk(kind: EngineKind) {
     let store: &Path = &folder.path().join("store");
     let space = Space::of(folder.path()).unwrap();
     let open = || kind.open(store, &space);
+    contract(|| open().unwrap());
     let engine = open().unwrap();
     assert_eq!(engine.name(), kind.name());
     assert_eq!(open().err(), Some(StoreError::Locked));
-    contract(&*engine);
-    batches_are_whole(&engine);
     let before: Vec<_> = engine.scan(&[], &[], false).map(Result::unwrap).collect();
+    assert!(before.len() > 50);
 
     // As it stands on disk, without an end: what kill -9 leaves.
     let killed = folder.path().join("killed");
@@ -118,9 +253,9 @@ fn copy(from: &Path, to: &Path) {
 
 #[test]
 fn memory() {
-    contract(&MemoryEngine::default());
+    // Opened anew, it is the same map.
     let engine: Arc<dyn Engine> = Arc::new(MemoryEngine::default());
-    batches_are_whole(&engine);
+    contract(move || engine.clone());
 }
 
 #[test]

@@ -7,7 +7,7 @@
 
 use oap_identity::random::Seeded;
 use oap_identity::{Random, random};
-use oap_store::{Disk, EngineKind, Master, Raw, Slot, Space, Store, StoreError, Table, Vault};
+use oap_store::{Disk, EngineKind, FileVault, Master, Raw, Slot, Space, Store, StoreError, Table};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
@@ -111,9 +111,9 @@ fn open(home: &Path, lies: bool) -> Result<Store, StoreError> {
     let space = if lies { Space::on(Liar)? } else { Space::of(home)? };
     let engine = kind().open(&home.join("store"), &space)?;
     if !home.join("vault").exists() {
-        Vault::create(&home.join("vault"), &master, &Seeded::new(2))?;
+        FileVault::create(&home.join("vault"), &master, &Seeded::new(2))?;
     }
-    Store::open_in(space, engine, Vault::open(&home.join("vault"), &master)?, Arc::new(Seeded::new(1)))
+    Store::open_in(space, engine, FileVault::open(&home.join("vault"), &master)?, Arc::new(Seeded::new(1)))
 }
 
 /// Leaves so many bytes free, as near as blocks allow.

@@ -2,7 +2,7 @@
 
 use oap_identity::random::Seeded;
 use oap_store::{
-    BESIDE, Disk, Engine, MIN_RESERVE, MemoryEngine, Op, Raw, Space, Store, StoreError, Table, Vault,
+    BESIDE, Disk, Engine, FileVault, MIN_RESERVE, MemoryEngine, Op, Raw, Space, Store, StoreError, Table,
 };
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -74,7 +74,7 @@ impl Engine for Noting {
 fn open(disk: &Told) -> (Store, Arc<Mutex<Vec<u64>>>) {
     let noted = Arc::default();
     let engine = Noting(MemoryEngine::default(), disk.clone(), Arc::clone(&noted));
-    let vault = Vault::in_memory(&Seeded::new(1)).unwrap();
+    let vault = FileVault::in_memory(&Seeded::new(1)).unwrap();
     let space = Space::on(disk.clone()).unwrap();
     (Store::open_in(space, engine, vault, Arc::new(Seeded::new(2))).unwrap(), noted)
 }

@@ -2,7 +2,8 @@
 
 use oap_identity::random::Seeded;
 use oap_store::{
-    Engine, Master, MemoryEngine, Op, Raw, RedbEngine, SCHEMA, Space, Store, StoreError, Table, Vault,
+    Engine, EngineError, FileVault, Master, MemoryEngine, Op, Raw, RedbEngine, SCHEMA, Space, Store,
+    StoreError, Table,
 };
 use std::path::Path;
 use std::sync::Arc;
@@ -26,9 +27,9 @@ fn engine(folder: &Path) -> Result<RedbEngine, StoreError> {
 fn open(folder: &Path) -> Result<Store, StoreError> {
     let vault = folder.join("vault");
     if !vault.exists() {
-        Vault::create(&vault, &master(), &Seeded::new(2)).unwrap();
+        FileVault::create(&vault, &master(), &Seeded::new(2)).unwrap();
     }
-    let vault = Vault::open(&vault, &master())?;
+    let vault = FileVault::open(&vault, &master())?;
     Store::open(engine(folder)?, vault, random())
 }
 
@@ -194,12 +195,12 @@ async fn slots_are_used_again_after_wiping() {
 fn a_store_of_another_version_is_refused() {
     let engine = MemoryEngine::default();
     engine.apply(vec![Op::Put(vec![0, 0], (SCHEMA + 1).to_le_bytes().to_vec())]).unwrap();
-    let opened = Store::open(engine, Vault::in_memory(&Seeded::new(1)).unwrap(), random());
+    let opened = Store::open(engine, FileVault::in_memory(&Seeded::new(1)).unwrap(), random());
     assert_eq!(opened.err(), Some(StoreError::Schema { found: SCHEMA + 1, known: SCHEMA }));
 
     let engine = MemoryEngine::default();
     engine.apply(vec![Op::Put(vec![9, 0], vec![1])]).unwrap();
-    let opened = Store::open(engine, Vault::in_memory(&Seeded::new(1)).unwrap(), random());
+    let opened = Store::open(engine, FileVault::in_memory(&Seeded::new(1)).unwrap(), random());
     assert!(opened.err().unwrap().to_string().contains("schema version 0"));
 }
 
@@ -215,13 +216,13 @@ fn the_vault_opens_with_its_own_master_alone() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("vault");
     let passphrase = |text: &str| Master::Passphrase(text.to_owned().into());
-    Vault::create(&path, &passphrase("correct horse"), &Seeded::new(1)).unwrap();
-    assert!(Vault::open(&path, &passphrase("correct horse")).is_ok());
-    assert_eq!(Vault::open(&path, &passphrase("battery staple")).err(), Some(StoreError::WrongKey));
-    assert!(matches!(Vault::open(&path, &master()), Err(StoreError::Vault(_))));
-    assert!(Vault::create(&path, &master(), &Seeded::new(1)).is_err(), "never over an existing vault");
+    FileVault::create(&path, &passphrase("correct horse"), &Seeded::new(1)).unwrap();
+    assert!(FileVault::open(&path, &passphrase("correct horse")).is_ok());
+    assert_eq!(FileVault::open(&path, &passphrase("battery staple")).err(), Some(StoreError::WrongKey));
+    assert!(matches!(FileVault::open(&path, &master()), Err(StoreError::Vault(_))));
+    assert!(FileVault::create(&path, &master(), &Seeded::new(1)).is_err(), "never over an existing vault");
     std::fs::write(&path, b"short").unwrap();
-    assert!(matches!(Vault::open(&path, &master()), Err(StoreError::Vault(_))));
+    assert!(matches!(FileVault::open(&path, &master()), Err(StoreError::Vault(_))));
 }
 
 /// A disk that fails: nothing is acknowledged, and nothing is taken afterwards.
@@ -242,17 +243,22 @@ async fn a_failed_commit_stops_the_store() {
         }
         fn apply(&self, batch: Vec<Op>) -> Result<(), StoreError> {
             if self.1.load(Ordering::SeqCst) {
-                return Err(StoreError::Engine("no space".into()));
+                return Err(StoreError::Engine(EngineError::File(Arc::new(std::io::Error::other(
+                    "no space",
+                )))));
             }
             self.0.apply(batch)
         }
     }
     let broken = Arc::new(AtomicBool::new(false));
     let engine = Failing(MemoryEngine::default(), broken.clone());
-    let store = Store::open(engine, Vault::in_memory(&Seeded::new(1)).unwrap(), random()).unwrap();
+    let store = Store::open(engine, FileVault::in_memory(&Seeded::new(1)).unwrap(), random()).unwrap();
     broken.store(true, Ordering::SeqCst);
     let result = store.transact(|tx| ITEMS.put(tx, &b"a".to_vec(), &b"1".to_vec())).await;
-    assert_eq!(result, Err(StoreError::Engine("no space".into())));
+    assert_eq!(
+        result,
+        Err(StoreError::Engine(EngineError::File(Arc::new(std::io::Error::other("no space")))))
+    );
     broken.store(false, Ordering::SeqCst);
     assert_eq!(
         store.transact(|tx| ITEMS.put(tx, &b"a".to_vec(), &b"1".to_vec())).await,

@@ -32,7 +32,7 @@ use oap_identity::resolve::{GuardedWeb, Resolver, WebPolicy};
 use oap_identity::{Clock, Did, Signer};
 use oap_memory::Profile;
 use oap_memory::profile::ProfileError;
-use oap_store::{EngineKind, Master, Space, Store, StoreError, Vault};
+use oap_store::{EngineKind, FileVault, Master, Space, Store, StoreError};
 use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject;
 use serde::{Deserialize, Serialize};
@@ -194,7 +194,7 @@ impl Home {
             Some(path) => new_key_file(path)?,
             None => new_passphrase()?,
         };
-        Vault::create(&self.file("vault"), &master, &SystemRandom)?;
+        FileVault::create(&self.file("vault"), &master, &SystemRandom)?;
         let mut settings = init.settings;
         settings.insert("did".to_owned(), Value::String(did.to_string()));
         if let Some(path) = &init.key_file {
@@ -266,7 +266,7 @@ impl Home {
         let space = Space::of(&self.0)?;
         // The lock first: nobody is asked for a passphrase in vain.
         let engine = EngineKind::from(config.engine).open(&self.file("store"), &space)?;
-        let vault = Vault::open(&self.file("vault"), &master(&config)?)?;
+        let vault = FileVault::open(&self.file("vault"), &master(&config)?)?;
         let store = Store::open_in(space, engine, vault, Arc::new(SystemRandom))?;
         let missing = store.space().missing(0)?;
         if missing > 0 {

@@ -19,7 +19,7 @@ use oap_identity::random::Seeded;
 use oap_identity::resolve::{GuardedWeb, Resolver, WebPolicy};
 use oap_identity::{Clock, Did, Hash, Random, Signer, Timestamp, json as strict};
 use oap_memory::Profile;
-use oap_store::{Master, MemoryEngine, Store, Vault};
+use oap_store::{FileVault, Master, MemoryEngine, Store};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -85,7 +85,7 @@ impl Kept {
     pub async fn new() -> (Self, World) {
         let random: Arc<dyn Random> = Arc::new(Seeded::new(5));
         let folder = tempfile::tempdir().unwrap();
-        Vault::create(&folder.path().join("vault"), &Self::master(), &*random).unwrap();
+        FileVault::create(&folder.path().join("vault"), &Self::master(), &*random).unwrap();
         let kept = Self { engine: Arc::default(), folder, random, opened: AtomicU64::new(0) };
         let world = World::on(kept.store(), Config::default(), kept.random.clone()).await;
         (kept, world)
@@ -97,7 +97,7 @@ impl Kept {
 
     /// The store; its gateway must be gone.
     pub fn store(&self) -> Store {
-        let vault = Vault::open(&self.folder.path().join("vault"), &Self::master()).unwrap();
+        let vault = FileVault::open(&self.folder.path().join("vault"), &Self::master()).unwrap();
         Store::open(self.engine.clone(), vault, self.random.clone()).unwrap()
     }
 

@@ -7,7 +7,7 @@ use oap_gateway::system::config::Config;
 use oap_grants::dpop;
 use oap_identity::Random;
 use oap_identity::random::Seeded;
-use oap_store::{Master, SledEngine, Store, Vault};
+use oap_store::{FileVault, Master, SledEngine, Store};
 use serde_json::json;
 use std::path::Path;
 use std::sync::Arc;
@@ -70,10 +70,10 @@ fn store(folder: &Path, random: &Arc<dyn Random>) -> Store {
     let master = Master::KeyFile(Zeroizing::new([7; 32]));
     let vault = folder.join("vault");
     if !vault.exists() {
-        Vault::create(&vault, &master, &**random).unwrap();
+        FileVault::create(&vault, &master, &**random).unwrap();
     }
     let engine = SledEngine::open(&folder.join("store")).unwrap();
-    Store::open(engine, Vault::open(&vault, &master).unwrap(), random.clone()).unwrap()
+    Store::open(engine, FileVault::open(&vault, &master).unwrap(), random.clone()).unwrap()
 }
 
 /// The request was a 400, the gateway starts anew, and the proof is still used up.

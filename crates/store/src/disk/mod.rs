@@ -6,7 +6,7 @@ mod sled;
 pub use self::redb::RedbEngine;
 pub use self::sled::SledEngine;
 
-use crate::{Engine, Space, StoreError};
+use crate::{Engine, EngineError, Space, StoreError};
 use std::fs::{DirBuilder, File, Permissions, TryLockError};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
@@ -52,7 +52,7 @@ impl EngineKind {
             Self::Redb => Arc::new(RedbEngine::open(folder, space)?),
             Self::Sled => Arc::new(SledEngine::open(folder)?),
         };
-        keep_private(folder).map_err(|e| StoreError::Engine(e.to_string()))?;
+        keep_private(folder).map_err(|e| EngineError::File(Arc::new(e)))?;
         Ok(engine)
     }
 }
@@ -74,13 +74,13 @@ fn keep_private(path: &Path) -> std::io::Result<()> {
 
 /// Takes the lock that says at once whether somebody else has the folder open.
 fn lock(folder: &Path) -> Result<File, StoreError> {
-    let failed = |e: std::io::Error| StoreError::Engine(format!("{}: {e}", folder.display()));
+    let failed = |e: std::io::Error| EngineError::Folder { folder: folder.to_owned(), error: Arc::new(e) };
     DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(failed)?;
     let lock = File::options().write(true).create(true).truncate(false).mode(0o600).open(folder.join("lock"));
     let lock = lock.map_err(failed)?;
     match lock.try_lock() {
         Ok(()) => Ok(lock),
         Err(TryLockError::WouldBlock) => Err(StoreError::Locked),
-        Err(TryLockError::Error(e)) => Err(failed(e)),
+        Err(TryLockError::Error(e)) => Err(failed(e).into()),
     }
 }

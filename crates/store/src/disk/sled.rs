@@ -1,8 +1,8 @@
 //! sled 0.34, for homes that were made with it or ask for it.
 
 use super::{EngineKind, lock};
-use crate::StoreError;
 use crate::engine::{Engine, Op, Pairs};
+use crate::{EngineError, StoreError};
 use sled::{Batch, Db};
 use std::fs::File;
 use std::path::Path;
@@ -65,7 +65,7 @@ impl SledEngine {
 }
 
 fn failed(error: &sled::Error) -> StoreError {
-    StoreError::Engine(error.to_string())
+    EngineError::Sled(error.clone()).into()
 }
 
 impl Engine for SledEngine {

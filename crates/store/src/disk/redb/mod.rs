@@ -6,10 +6,10 @@
 
 mod file;
 
-use crate::StoreError;
 use crate::disk::{EngineKind, lock};
 use crate::engine::{Engine, Op, Pairs};
 use crate::space::{Space, is_full};
+use crate::{EngineError, StoreError};
 use file::{SpacedFile, Trouble};
 use redb::{Database, DatabaseError, ReadableDatabase, StorageError, TableDefinition};
 use std::fs::File;
@@ -51,7 +51,7 @@ impl std::fmt::Debug for Opened {
 }
 
 fn failed(error: impl Into<redb::Error>) -> StoreError {
-    StoreError::Engine(error.into().to_string())
+    EngineError::Redb(Arc::new(error.into())).into()
 }
 
 impl RedbEngine {
@@ -66,7 +66,7 @@ impl RedbEngine {
         let opened = Opened::open(&path, space)?;
         // So that the name of a new file is durable, too.
         let synced = File::open(folder).and_then(|folder| folder.sync_all());
-        synced.map_err(|e| StoreError::Engine(e.to_string()))?;
+        synced.map_err(|e| EngineError::File(Arc::new(e)))?;
         Ok(Self { path, space: space.clone(), open: RwLock::new(Arc::new(opened)), lock })
     }
 
@@ -80,7 +80,7 @@ impl Opened {
         let trouble = Arc::new(Trouble::default());
         let file = File::options().read(true).write(true).create(true).truncate(false).mode(0o600).open(path);
         let file = file.and_then(|file| SpacedFile::new(file, space.clone(), trouble.clone()));
-        let file = file.map_err(|e| StoreError::Engine(e.to_string()))?;
+        let file = file.map_err(|e| EngineError::File(Arc::new(e)))?;
         let mut builder = Database::builder();
         builder.set_cache_size(CACHE);
         let database = builder.create_with_backend(file).map_err(|error| match error {

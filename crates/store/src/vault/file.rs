@@ -1,4 +1,4 @@
-//! The vault: a file of fixed slots, each a content key sealed under the master key.
+//! A vault in a file of fixed slots, each a content key sealed under the master key.
 //!
 //! | offset | bytes | what |
 //! |---|---|---|
@@ -16,9 +16,10 @@
 //! What a thief of the vault file gains: nothing without the master key. What one who controls it gains: they can
 //! destroy keys, and with them content; they cannot read any, nor put a key of their own in the place of one.
 
-use crate::StoreError;
-use crate::seal::{self, Key, OVERHEAD};
+use super::{ContentKey, Master, Slot, Vault};
+use crate::seal::{self, OVERHEAD};
 use crate::space::is_full;
+use crate::{StoreError, VaultError};
 use argon2::{Algorithm, Argon2, Params, Version};
 use oap_identity::random::{self, Random};
 use std::collections::BTreeSet;
@@ -26,7 +27,7 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
-use std::sync::{Mutex, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use zeroize::Zeroizing;
 
 const MAGIC: &[u8; 8] = b"OAPVAULT";
@@ -36,25 +37,14 @@ const SLOT: usize = 32 + OVERHEAD;
 const MEMORY_KIB: u32 = 64 * 1024;
 const PASSES: u32 = 3;
 
-/// The number of a slot. 0 is the store's own key.
-pub type Slot = u32;
-
-/// What opens a vault.
-pub enum Master {
-    /// 32 random bytes from a file, for unattended start.
-    KeyFile(Zeroizing<[u8; 32]>),
-    /// What a person remembers.
-    Passphrase(Zeroizing<String>),
-}
-
-/// The keys of a store.
-pub struct Vault {
+/// The keys of a store, in a file.
+pub struct FileVault {
     backing: Backing,
-    master: Key,
+    master: ContentKey,
     id: [u8; 16],
     free: Mutex<Free>,
     /// The key in slot 0, which is never destroyed and opens most values.
-    own: OnceLock<Key>,
+    own: OnceLock<ContentKey>,
 }
 
 /// Slots without a key: gaps, and everything from `end` on.
@@ -114,14 +104,14 @@ impl Backing {
 }
 
 fn failed(error: io::Error) -> StoreError {
-    StoreError::Vault(error.to_string())
+    VaultError::File(Arc::new(error)).into()
 }
 
 fn offset(slot: Slot) -> u64 {
     (HEADER + slot as usize * SLOT) as u64
 }
 
-impl Vault {
+impl FileVault {
     /// Makes a vault with the store's key in slot 0. The file, readable by its owner alone, must not be there.
     ///
     /// # Errors
@@ -179,10 +169,10 @@ impl Vault {
         let file = OpenOptions::new().read(true).write(true).open(path).map_err(failed)?;
         let backing = Backing::File(file);
         let mut header = [0; HEADER];
-        backing.read(&mut header, 0).map_err(|_| StoreError::Vault("the file is cut off".into()))?;
+        backing.read(&mut header, 0).map_err(|_| VaultError::CutOff)?;
         let (master, id) = read_header(&header, master)?;
         let slots = (backing.len().map_err(failed)?.saturating_sub(HEADER as u64)) / SLOT as u64;
-        let end = Slot::try_from(slots).map_err(|_| StoreError::Vault("too many slots".into()))?;
+        let end = Slot::try_from(slots).map_err(|_| VaultError::TooManySlots)?;
         let free = Mutex::new(Free { gaps: BTreeSet::new(), end });
         let vault = Self { backing, master, id, free, own: OnceLock::new() };
         vault.keep_own(vault.unseal(0).map_err(|_| StoreError::WrongKey)?);
@@ -196,18 +186,7 @@ impl Vault {
         Ok(vault)
     }
 
-    /// The key in a slot.
-    ///
-    /// # Errors
-    /// [`StoreError::Erased`] when there is none, [`StoreError::Tampered`] when it does not open.
-    pub(crate) fn key(&self, slot: Slot) -> Result<Key, StoreError> {
-        match self.own.get() {
-            Some(own) if slot == 0 => Ok(own.clone()),
-            _ => self.unseal(slot),
-        }
-    }
-
-    fn unseal(&self, slot: Slot) -> Result<Key, StoreError> {
+    fn unseal(&self, slot: Slot) -> Result<ContentKey, StoreError> {
         let sealed = self.read(slot)?;
         if sealed.iter().all(|byte| *byte == 0) {
             return Err(StoreError::Erased);
@@ -217,61 +196,11 @@ impl Vault {
         Ok(Zeroizing::new(*bytes))
     }
 
-    /// Puts a fresh key into a free slot. It counts once [`Vault::sync`] has returned.
-    pub(crate) fn allocate(&self, random: &dyn Random) -> Result<(Slot, Key), StoreError> {
-        let slot = {
-            let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
-            free.gaps.pop_first().unwrap_or_else(|| {
-                free.end += 1;
-                free.end - 1
-            })
-        };
-        let key = Zeroizing::new(random::bytes(random));
-        if let Err(error) = self.put(slot, &key, random) {
-            // A full disk: the slot is free again.
-            self.free.lock().unwrap_or_else(PoisonError::into_inner).gaps.insert(slot);
-            return Err(error);
-        }
-        Ok((slot, key))
-    }
-
-    /// Destroys the keys in these slots: overwritten and synced when it returns.
-    pub(crate) fn wipe(&self, slots: &[Slot]) -> Result<(), StoreError> {
-        for slot in slots.iter().filter(|slot| **slot != 0) {
-            self.backing.write(&[0; SLOT], offset(*slot)).map_err(failed)?;
-        }
-        self.sync()?;
-        self.free.lock().unwrap_or_else(PoisonError::into_inner).gaps.extend(slots);
-        Ok(())
-    }
-
-    /// The slots that hold a key, but for 0.
-    pub(crate) fn used(&self) -> Vec<Slot> {
-        let free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
-        (1..free.end).filter(|slot| !free.gaps.contains(slot)).collect()
-    }
-
-    /// The whole file, as a backup keeps it: its keys are sealed under the master key.
-    ///
-    /// # Errors
-    /// [`StoreError::Vault`].
-    pub(crate) fn image(&self) -> Result<Vec<u8>, StoreError> {
-        let length = usize::try_from(self.backing.len().map_err(failed)?).unwrap_or(usize::MAX);
-        let mut bytes = vec![0; length];
-        self.backing.read(&mut bytes, 0).map_err(failed)?;
-        Ok(bytes)
-    }
-
-    /// Waits until every key that was put is on disk.
-    pub(crate) fn sync(&self) -> Result<(), StoreError> {
-        self.backing.sync().map_err(failed)
-    }
-
-    fn keep_own(&self, key: Key) {
+    fn keep_own(&self, key: ContentKey) {
         let _ = self.own.set(key);
     }
 
-    fn put(&self, slot: Slot, key: &Key, random: &dyn Random) -> Result<(), StoreError> {
+    fn put(&self, slot: Slot, key: &ContentKey, random: &dyn Random) -> Result<(), StoreError> {
         let sealed = seal::seal(&self.master, &self.place(slot), key.as_slice(), random)?;
         self.backing.write(&sealed, offset(slot)).map_err(|error| match is_full(&error) {
             true => StoreError::Full { missing: SLOT as u64 },
@@ -293,9 +222,60 @@ impl Vault {
     }
 }
 
-fn read_header(header: &[u8; HEADER], master: &Master) -> Result<(Key, [u8; 16]), StoreError> {
+impl Vault for FileVault {
+    fn key(&self, slot: Slot) -> Result<ContentKey, StoreError> {
+        match self.own.get() {
+            Some(own) if slot == 0 => Ok(own.clone()),
+            _ => self.unseal(slot),
+        }
+    }
+
+    fn allocate(&self, random: &dyn Random) -> Result<(Slot, ContentKey), StoreError> {
+        let slot = {
+            let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+            free.gaps.pop_first().unwrap_or_else(|| {
+                free.end += 1;
+                free.end - 1
+            })
+        };
+        let key = Zeroizing::new(random::bytes(random));
+        if let Err(error) = self.put(slot, &key, random) {
+            // A full disk: the slot is free again.
+            self.free.lock().unwrap_or_else(PoisonError::into_inner).gaps.insert(slot);
+            return Err(error);
+        }
+        Ok((slot, key))
+    }
+
+    fn wipe(&self, slots: &[Slot]) -> Result<(), StoreError> {
+        for slot in slots.iter().filter(|slot| **slot != 0) {
+            self.backing.write(&[0; SLOT], offset(*slot)).map_err(failed)?;
+        }
+        self.sync()?;
+        self.free.lock().unwrap_or_else(PoisonError::into_inner).gaps.extend(slots);
+        Ok(())
+    }
+
+    fn used(&self) -> Vec<Slot> {
+        let free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        (1..free.end).filter(|slot| !free.gaps.contains(slot)).collect()
+    }
+
+    fn image(&self) -> Result<Vec<u8>, StoreError> {
+        let length = usize::try_from(self.backing.len().map_err(failed)?).unwrap_or(usize::MAX);
+        let mut bytes = vec![0; length];
+        self.backing.read(&mut bytes, 0).map_err(failed)?;
+        Ok(bytes)
+    }
+
+    fn sync(&self) -> Result<(), StoreError> {
+        self.backing.sync().map_err(failed)
+    }
+}
+
+fn read_header(header: &[u8; HEADER], master: &Master) -> Result<(ContentKey, [u8; 16]), StoreError> {
     if header[..8] != *MAGIC || header[8] != 1 {
-        return Err(StoreError::Vault("not a vault of version 1".into()));
+        return Err(VaultError::NotAVault.into());
     }
     let number = |at: usize| u32::from_le_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
     let mut id = [0; 16];
@@ -303,7 +283,7 @@ fn read_header(header: &[u8; HEADER], master: &Master) -> Result<(Key, [u8; 16])
     let key = match (header[9], master) {
         (0, Master::KeyFile(key)) => key.clone(),
         (1, Master::Passphrase(passphrase)) => {
-            let wrong = |e: argon2::Error| StoreError::Vault(e.to_string());
+            let wrong = VaultError::Derivation;
             let params = Params::new(number(10), number(14), number(18), Some(32)).map_err(wrong)?;
             let mut key = Zeroizing::new([0; 32]);
             Argon2::new(Algorithm::Argon2id, Version::V0x13, params)
@@ -311,8 +291,8 @@ fn read_header(header: &[u8; HEADER], master: &Master) -> Result<(Key, [u8; 16])
                 .map_err(wrong)?;
             key
         }
-        (0, _) => return Err(StoreError::Vault("opens with a key file, not with a passphrase".into())),
-        _ => return Err(StoreError::Vault("opens with a passphrase, not with a key file".into())),
+        (0, _) => return Err(VaultError::WantsKeyFile.into()),
+        _ => return Err(VaultError::WantsPassphrase.into()),
     };
     Ok((key, id))
 }
