@@ -163,7 +163,7 @@ fn a_store_works_on_it(make: &impl Fn() -> Arc<dyn Engine>) {
             })
             .await;
         assert_eq!(failed, Err(StoreError::Locked));
-        assert_eq!(ROWS.get(&store, &50), Ok(None));
+        assert_eq!(ROWS.get(&*store, &50), Ok(None));
         let erasable = store.transact(|tx| {
             let slot = tx.new_slot()?;
             ROWS.put_in(tx, slot, &1_000, &b"to be erased".to_vec())?;
