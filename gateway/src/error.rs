@@ -3,6 +3,14 @@
 use oap_exchange::bridge::BridgeError;
 use oap_exchange::ccc::CccError;
 use oap_exchange::query::QueryError;
+mod conflict;
+mod corrupt;
+mod member;
+
+pub use conflict::Conflict;
+pub use corrupt::Corrupt;
+pub use member::MemberError;
+
 use oap_grants::exchange::ProofError;
 use oap_grants::grant::GrantError;
 use oap_grants::limits::LimitError;
@@ -30,9 +38,9 @@ pub enum Error {
     /// A cursor that is none, or of another query or grant.
     #[error("cursor: not one of this query; leave it out to begin anew")]
     Cursor,
-    /// A member of a request; the text says what it must be.
+    /// A member of a request, and what it must be.
     #[error("{0}: {1}")]
-    Member(&'static str, String),
+    Member(&'static str, MemberError),
     /// What cannot be attested.
     #[error(transparent)]
     Attest(#[from] oap_conformance::receipt::AttestError),
@@ -76,8 +84,8 @@ pub enum Error {
     #[error("nothing matched")]
     NothingMatched,
     /// It changed meanwhile, or cannot be done as things stand.
-    #[error("{0}")]
-    Conflict(&'static str),
+    #[error(transparent)]
+    Conflict(#[from] Conflict),
     /// Another commit came between what was read and the commit that rests on it. Whoever sees it starts again; it
     /// never reaches a caller.
     #[error("overtaken by another change; try again")]
@@ -124,23 +132,23 @@ pub enum Error {
     Store(#[from] StoreError),
     /// A stored value is not what the program wrote.
     #[error("a stored value cannot be read: {0}")]
-    Corrupt(String),
+    Corrupt(#[from] Corrupt),
 }
 
 impl From<CommitmentError> for Error {
     fn from(error: CommitmentError) -> Self {
-        Self::Corrupt(error.to_string())
+        Self::Corrupt(error.into())
     }
 }
 
 impl From<postcard::Error> for Error {
     fn from(error: postcard::Error) -> Self {
-        Self::Corrupt(error.to_string())
+        Self::Corrupt(error.into())
     }
 }
 
 impl From<serde_json::Error> for Error {
     fn from(error: serde_json::Error) -> Self {
-        Self::Corrupt(error.to_string())
+        Self::Corrupt(error.into())
     }
 }

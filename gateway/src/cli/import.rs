@@ -4,7 +4,7 @@ use super::trust::{Known, Trust};
 use super::verify::is_bundle;
 use super::{CliError, Global, ids, output, values};
 use crate::client::owner::OwnerClient;
-use crate::service::prefix::ItemPrefix;
+use crate::service::prefix::{ItemPrefix, PrefixError};
 use crate::system::config::Config;
 use crate::transfer::{bundle_file, sources};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -123,7 +123,7 @@ impl FromStr for Again {
         if text == "all" {
             return Ok(Self::All);
         }
-        text.parse().map(Self::Item).map_err(|e: String| format!("{e}, or \"all\""))
+        text.parse().map(Self::Item).map_err(|e: PrefixError| format!("{e}, or \"all\""))
     }
 }
 

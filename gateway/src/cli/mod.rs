@@ -225,7 +225,7 @@ impl From<RestoreError> for CliError {
     fn from(error: RestoreError) -> Self {
         match error {
             RestoreError::Home(error) => Self::Home(error),
-            RestoreError::Proof(_) => Self::Proof(error.to_string()),
+            RestoreError::Backup(_) | RestoreError::List(_) => Self::Proof(error.to_string()),
             RestoreError::File { .. } | RestoreError::Place(..) => Self::Other(error.to_string()),
         }
     }

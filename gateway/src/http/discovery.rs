@@ -3,6 +3,7 @@
 use super::App;
 use super::request::{Incoming, Oap};
 use crate::Error;
+use crate::error::MemberError;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
@@ -53,7 +54,7 @@ pub async fn discover(mut request: Incoming) -> Result<Response, Error> {
     request.rate_limit()?;
     let Intent { intent } = request.json_as().await?;
     if intent.len() > MAX_INTENT {
-        return Err(Error::Member("intent", format!("at most {MAX_INTENT} bytes")));
+        return Err(Error::Member("intent", MemberError::TooLong(MAX_INTENT)));
     }
     let asked = words(&intent);
     let mut matches: Vec<(f64, Value)> = Action::ALL

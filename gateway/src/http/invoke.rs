@@ -9,6 +9,7 @@ use super::credential::as_grantee;
 use super::error::Refusal;
 use super::request::{Incoming, oap_bytes};
 use crate::Error;
+use crate::error::MemberError;
 use crate::state::commits::ANONYMOUS;
 use crate::state::gateway::Gateway;
 use axum::extract::State;
@@ -84,7 +85,7 @@ impl Envelope {
 pub async fn invoke(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
     request.rate_limit()?;
     let document = request.json().await?;
-    let name = document["action"].as_str().ok_or(Error::Member("action", "must be text".into()))?;
+    let name = document["action"].as_str().ok_or(Error::Member("action", MemberError::NotText))?;
     let request_id = document["request_id"].as_str().and_then(|id| id.parse().ok());
     let request_id: RequestId = request_id.unwrap_or_else(|| request.name().clone());
     let outcome = match Action::of(name) {
@@ -135,7 +136,7 @@ async fn run(
     action: Action,
 ) -> Result<(Value, String), Error> {
     let envelope: Envelope =
-        strict::from_value(document.clone()).map_err(|e| Error::Member("envelope", e.to_string()))?;
+        strict::from_value(document.clone()).map_err(|e| Error::Member("envelope", e.into()))?;
     check(&envelope, request, app.gateway.clock.now())?;
     match action {
         Action::Describe => {
@@ -164,47 +165,47 @@ async fn run(
 }
 
 fn input<T: serde::de::DeserializeOwned>(envelope: &Envelope) -> Result<T, Error> {
-    strict::from_value(envelope.input.clone()).map_err(|e| Error::Member("input", e.to_string()))
+    strict::from_value(envelope.input.clone()).map_err(|e| Error::Member("input", e.into()))
 }
 
 /// What the schema asks and the types do not, the time, and that headers and envelope say the same.
 fn check(envelope: &Envelope, request: &Incoming, now: Timestamp) -> Result<(), Error> {
-    let wrong = |member: &'static str, expected: &str| Err(Error::Member(member, expected.to_owned()));
+    let wrong = |member: &'static str, why: MemberError| Err(Error::Member(member, why));
     for (member, text) in envelope.texts() {
         if text.is_some_and(|text| text.len() > MAX_ENVELOPE_TEXT) {
-            return Err(Error::Member(member, format!("at most {MAX_ENVELOPE_TEXT} bytes")));
+            return Err(Error::Member(member, MemberError::TooLong(MAX_ENVELOPE_TEXT)));
         }
     }
     let assertions = envelope.policy_assertions.as_ref().map_or(0, |value| value.to_string().len());
     if assertions > MAX_ASSERTIONS {
-        return Err(Error::Member("policy_assertions", format!("at most {MAX_ASSERTIONS} bytes")));
+        return Err(Error::Member("policy_assertions", MemberError::TooLong(MAX_ASSERTIONS)));
     }
     if envelope.oap_version != "1.0" {
-        return wrong("oap_version", "must be \"1.0\"");
+        return wrong("oap_version", MemberError::Version);
     }
     let capitals = |text: &str, n: usize| text.len() == n && text.bytes().all(|c| c.is_ascii_uppercase());
     if !capitals(&envelope.context.currency, 3) {
-        return wrong("context.currency", "must be three capital letters");
+        return wrong("context.currency", MemberError::ThreeCapitals);
     }
     if !capitals(&envelope.context.jurisdiction_user, 2) {
-        return wrong("context.jurisdiction_user", "must be two capital letters");
+        return wrong("context.jurisdiction_user", MemberError::TwoCapitals);
     }
     if !capitals(&envelope.context.jurisdiction_agent, 2) {
-        return wrong("context.jurisdiction_agent", "must be two capital letters");
+        return wrong("context.jurisdiction_agent", MemberError::TwoCapitals);
     }
     // The protocol writes times with any offset; the wire of this gateway wants UTC.
     let Ok(at) = envelope.timestamp.parse::<Timestamp>() else {
-        return wrong("timestamp", "must be RFC 3339 in UTC with Z");
+        return wrong("timestamp", MemberError::Time);
     };
     if at.millis().abs_diff(now.millis()) > MAX_SKEW.as_millis() as u64 {
-        return wrong("timestamp", "must be within five minutes of the gateway's time");
+        return wrong("timestamp", MemberError::Skew);
     }
     let agrees = |header: &str, said: &str| request.header(header).iter().all(|value| value == said);
     if !agrees("oap-request-id", envelope.request_id.as_str()) {
-        return wrong("request_id", "must be that of the OAP-Request-Id header");
+        return wrong("request_id", MemberError::OtherHeader("OAP-Request-Id"));
     }
     if !agrees("oap-version", &envelope.oap_version) {
-        return wrong("oap_version", "must be that of the OAP-Version header");
+        return wrong("oap_version", MemberError::OtherHeader("OAP-Version"));
     }
     Ok(())
 }
@@ -247,7 +248,7 @@ async fn describe(
     signed_by: Option<Did>,
 ) -> Result<(Value, String), Error> {
     if envelope.input.as_object().is_none_or(|input| !input.is_empty()) {
-        return Err(Error::Member("input", "must be an empty object".into()));
+        return Err(Error::Member("input", MemberError::NotEmptyObject));
     }
     if !gateway.refusals.admit_anonymous(gateway.clock.now()) {
         return Err(Error::RateLimited);

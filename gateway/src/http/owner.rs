@@ -5,6 +5,7 @@ use super::App;
 use super::credential::as_grantee;
 use super::request::{Incoming, Oap, presented};
 use crate::Error;
+use crate::error::MemberError;
 use crate::service::audit::AuditQuery;
 use crate::service::conformance::AttestRequest;
 use crate::service::deletion::DeleteRequest;
@@ -94,7 +95,7 @@ async fn write_items(
     let mut body = request.json().await?;
     let items = match body.get_mut("items").map(Value::take) {
         Some(Value::Array(items)) => items,
-        Some(_) => return Err(Error::Member("items", "must be an array".into())),
+        Some(_) => return Err(Error::Member("items", MemberError::NotArray)),
         None => vec![body],
     };
     let written = app.gateway.capture(&items).await?;
@@ -170,8 +171,7 @@ async fn export_page(
     mut request: Incoming,
 ) -> Result<Response, Error> {
     let (gateway, wanted) = (app.gateway.clone(), request.json_as().await?);
-    let page = tokio::task::spawn_blocking(move || gateway.export_page(&wanted));
-    let page = page.await.map_err(|_| Error::Corrupt("writing a page failed".into()))??;
+    let page = blocking(move || gateway.export_page(&wanted)).await?;
     let mut bytes = json!({"next": page.next}).to_string().into_bytes();
     bytes.push(b'\n');
     bytes.extend(page.lines);
@@ -256,8 +256,7 @@ async fn backup(_: Owner<Admin>, State(app): State<App>, mut request: Incoming) 
 
 async fn doctor(_: Owner<Admin>, State(app): State<App>) -> Result<Response, Error> {
     let gateway = app.gateway.clone();
-    let findings = tokio::task::spawn_blocking(move || gateway.examine(&Progress::default()));
-    let findings = findings.await.map_err(|_| Error::Corrupt("looking at everything failed".into()))??;
+    let findings = blocking(move || gateway.examine(&Progress::default())).await?;
     Ok(Oap(json!({"findings": findings})).into_response())
 }
 
@@ -574,8 +573,7 @@ async fn list_chains(_: Owner<Admin>, State(app): State<App>) -> Result<Response
 
 async fn verify_audit(_: Owner<Admin>, State(app): State<App>) -> Result<Response, Error> {
     let gateway = app.gateway.clone();
-    let verified = tokio::task::spawn_blocking(move || gateway.verify_audit(&Progress::default()));
-    let verified = verified.await.map_err(|_| Error::Corrupt("verifying the log failed".into()))??;
+    let verified = blocking(move || gateway.verify_audit(&Progress::default())).await?;
     let chains: Vec<Value> = verified
         .into_iter()
         .map(|(chain, v)| json!({"chain": chain, "length": v.length, "tip": v.tip, "at": v.at}))

@@ -6,6 +6,7 @@
 use super::bodies::{Held, Payer};
 use super::{App, RequestName, forwarded};
 use crate::Error;
+use crate::error::{Corrupt, MemberError};
 use crate::http::front::{Seat, network};
 use crate::state::gateway::blocking;
 use crate::state::owner::{Owner, acts_under, mark::Mark, still_owner};
@@ -76,7 +77,7 @@ impl FromRequest<App> for Incoming {
     async fn from_request(request: Request, app: &App) -> Result<Self, Error> {
         let (parts, body) = request.into_parts();
         let name = parts.extensions.get::<RequestName>().map(|name| name.0.clone());
-        let name = name.ok_or_else(|| Error::Corrupt("a request without name".into()))?;
+        let name = name.ok_or(Corrupt::NoRequestName)?;
         // A credential that was asked for before the body was checked before it.
         let sender = parts.extensions.get().copied().unwrap_or(Sender::Anonymous);
         Ok(Self { app: app.clone(), parts, body: Some(body), name, sender, held: None })
@@ -143,7 +144,7 @@ impl Incoming {
     async fn read(&mut self) -> Result<Bytes, Error> {
         self.check_media_type()?;
         let limit = self.limit();
-        let body = self.body.take().ok_or_else(|| Error::Corrupt("a body is read twice".into()))?;
+        let body = self.body.take().ok_or(Corrupt::BodyReadTwice)?;
         let payer = if self.sender == Sender::Anonymous { Payer::Anonymous } else { Payer::Known };
         let held = self.held.insert(self.app.bodies.begin(payer));
         // Whoever is not known and does not send what was announced holds no place that another wants.
@@ -166,7 +167,7 @@ impl Incoming {
         if essence.eq_ignore_ascii_case(MEDIA_TYPE) || essence.eq_ignore_ascii_case("application/json") {
             return Ok(());
         }
-        Err(Error::Member("content-type", format!("must be {MEDIA_TYPE} or application/json")))
+        Err(Error::Member("content-type", MemberError::MediaType))
     }
 
     /// The query of the address as a wire type.
@@ -175,8 +176,8 @@ impl Incoming {
     /// [`Error::Member`], naming the parameter.
     pub fn query<T: DeserializeOwned>(&self) -> Result<T, Error> {
         let parameters = axum::extract::Query::<Vec<(String, String)>>::try_from_uri(&self.parts.uri)
-            .map_err(|_| Error::Member("query", "must be parameters, name=value".into()))?;
-        json::from_parameters(parameters.0).map_err(|e| Error::Member("query", e.to_string()))
+            .map_err(|_| Error::Member("query", MemberError::Parameters))?;
+        json::from_parameters(parameters.0).map_err(|e| Error::Member("query", e.into()))
     }
 
     /// The request's name.
@@ -222,7 +223,7 @@ async fn collect(mut body: Body, limit: usize, held: &mut Held) -> Result<Bytes,
     }
     let mut read = Vec::new();
     while let Some(frame) = poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)).await {
-        let frame = frame.map_err(|_| Error::Member("body", "must come whole; it broke off".to_owned()))?;
+        let frame = frame.map_err(|_| Error::Member("body", MemberError::BrokeOff))?;
         let Ok(chunk) = frame.into_data() else { continue };
         if chunk.len() > limit - read.len() {
             return Err(Error::TooLarge(limit));

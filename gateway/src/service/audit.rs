@@ -1,6 +1,6 @@
 //! The audit log and its three audiences (protocol section 8).
 
-use crate::error::Error;
+use crate::error::{Corrupt, Error, MemberError};
 use crate::state::commits::{ANONYMOUS, Chain};
 use crate::state::gateway::Gateway;
 use crate::state::jobs::Progress;
@@ -52,7 +52,7 @@ impl AuditQuery {
         let texts =
             [("grantee", &self.grantee), ("principal_did", &self.principal_did), ("chain", &self.chain)];
         match texts.into_iter().find(|(_, text)| text.as_ref().is_some_and(|t| t.len() > MAX_AUDIT_TEXT)) {
-            Some((name, _)) => Err(Error::Member(name, format!("at most {MAX_AUDIT_TEXT} bytes"))),
+            Some((name, _)) => Err(Error::Member(name, MemberError::TooLong(MAX_AUDIT_TEXT))),
             None => Ok(()),
         }
     }
@@ -211,10 +211,9 @@ impl Gateway {
     /// [`Error::Member`] for what is no receipt; [`Error::NotFound`].
     pub fn verify_receipt(&self, given: &Value) -> Result<ReceiptId, Error> {
         let parsed = given["receipt_id"].as_str().and_then(|id| id.parse::<ReceiptId>().ok());
-        let id = parsed.ok_or_else(|| Error::Member("receipt_id", "must be a receipt's id".to_owned()))?;
+        let id = parsed.ok_or_else(|| Error::Member("receipt_id", MemberError::NoReceiptId))?;
         let signatures = given["signatures"].as_array().filter(|signatures| !signatures.is_empty());
-        let signatures = signatures
-            .ok_or_else(|| Error::Member("signatures", "must have the gateway's signature".to_owned()))?;
+        let signatures = signatures.ok_or_else(|| Error::Member("signatures", MemberError::NoSignature))?;
         let mut stored = serde_json::to_value(self.receipt(id)?).map_err(|_| Error::NotFound)?;
         let known = stored["signatures"].as_array().cloned().unwrap_or_default();
         stored["signatures"] = given["signatures"].clone();
@@ -282,9 +281,9 @@ impl Gateway {
             if let Some(error) = failed {
                 return Err(error);
             }
-            let result = result.map_err(|e| Error::Corrupt(format!("chain {name}: {e}")))?;
+            let result = result.map_err(|e| Corrupt::Chain(name.clone(), e))?;
             if result.length != chain.length || Some(result.tip) != chain.tip {
-                return Err(Error::Corrupt(format!("chain {name} is not as long as its state says")));
+                return Err(Corrupt::ChainLength(name).into());
             }
             verified.insert(name, result);
         }

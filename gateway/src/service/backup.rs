@@ -3,14 +3,14 @@
 //! A backup is a folder with `store.bin` (every pair of the store as it is sealed, each with its lengths), `vault`, and
 //! `backup.json` (what, when, hashes). Nothing in it is readable without the master key, which is not in it.
 
-use crate::error::Error;
+use crate::error::{Error, MemberError};
 use crate::state::commits::chain_of;
 use crate::state::gateway::Gateway;
 use crate::state::jobs::Progress;
 use crate::system::files;
 use oap_identity::{Did, Hash, Timestamp};
 use oap_memory::receipt::ReceiptType;
-use oap_store::{Engine, Op};
+use oap_store::{Engine, Op, StoreError};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sha2::{Digest, Sha256};
@@ -77,9 +77,9 @@ impl Gateway {
     /// # Errors
     /// [`Error::Member`] for a folder that is there or cannot be made; [`Error::Store`]; [`Error::Cancelled`].
     pub async fn backup(self: &Arc<Self>, folder: PathBuf, progress: &Progress) -> Result<BackupInfo, Error> {
-        let refused = |e: io::Error| Error::Member("folder", e.to_string());
+        let refused = |e: io::Error| Error::Member("folder", e.into());
         if !folder.is_absolute() {
-            return Err(Error::Member("folder", "must be an absolute path".into()));
+            return Err(Error::Member("folder", MemberError::RelativePath));
         }
         std::fs::DirBuilder::new().mode(0o700).create(&folder).map_err(refused)?;
         let written = self.back_up_into(&folder, progress).await;
@@ -91,7 +91,7 @@ impl Gateway {
     }
 
     async fn back_up_into(self: &Arc<Self>, folder: &Path, progress: &Progress) -> Result<BackupInfo, Error> {
-        let refused = |e: io::Error| Error::Member("folder", e.to_string());
+        let refused = |e: io::Error| Error::Member("folder", e.into());
         let file =
             BufWriter::with_capacity(1 << 20, files::create(&folder.join("store.bin")).map_err(refused)?);
         let taking = Taking { file, hash: Sha256::new(), pairs: 0 };
@@ -140,15 +140,35 @@ impl Gateway {
     }
 }
 
+/// What is wrong with a backup.
+#[derive(Debug, thiserror::Error)]
+pub enum BackupError {
+    /// One of its files cannot be read.
+    #[error("{0}: {1}")]
+    File(&'static str, io::Error),
+    /// What it says of itself is not of the expected shape.
+    #[error("backup.json: {0}")]
+    Json(serde_json::Error),
+    /// Written by another version of the program.
+    #[error("backup.json: format {0:?}; this program reads {FORMAT:?}")]
+    Format(String),
+    /// One of its files was changed.
+    #[error("{0}: is not what was written: its hash differs")]
+    Hash(&'static str),
+    /// The store does not take it.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
 /// Reads what a backup says of itself, and checks that its files are those.
 ///
 /// # Errors
 /// What is wrong with it.
-pub fn check(folder: &Path) -> Result<BackupInfo, String> {
-    let text = std::fs::read(folder.join("backup.json")).map_err(|e| format!("backup.json: {e}"))?;
-    let info: BackupInfo = serde_json::from_slice(&text).map_err(|e| format!("backup.json: {e}"))?;
+pub fn check(folder: &Path) -> Result<BackupInfo, BackupError> {
+    let text = std::fs::read(folder.join("backup.json")).map_err(|e| BackupError::File("backup.json", e))?;
+    let info: BackupInfo = serde_json::from_slice(&text).map_err(BackupError::Json)?;
     if info.format != FORMAT {
-        return Err(format!("backup.json: format {:?}; this program reads {FORMAT:?}", info.format));
+        return Err(BackupError::Format(info.format));
     }
     let hash = |name: &str| -> io::Result<Hash> {
         let mut hash = Sha256::new();
@@ -156,9 +176,9 @@ pub fn check(folder: &Path) -> Result<BackupInfo, String> {
         Ok(Hash::from_bytes(hash.finalize().into()))
     };
     for (name, expected) in [("store.bin", info.store), ("vault", info.vault)] {
-        let found = hash(name).map_err(|e| format!("{name}: {e}"))?;
+        let found = hash(name).map_err(|e| BackupError::File(name, e))?;
         if found != expected {
-            return Err(format!("{name}: is not what was written: its hash differs"));
+            return Err(BackupError::Hash(name));
         }
     }
     Ok(info)
@@ -168,20 +188,21 @@ pub fn check(folder: &Path) -> Result<BackupInfo, String> {
 ///
 /// # Errors
 /// What is wrong with it.
-pub fn fill(folder: &Path, info: &BackupInfo, engine: &impl Engine) -> Result<(), String> {
-    let file = File::open(folder.join("store.bin")).map_err(|e| format!("store.bin: {e}"))?;
+pub fn fill(folder: &Path, info: &BackupInfo, engine: &impl Engine) -> Result<(), BackupError> {
+    let failed = |e| BackupError::File("store.bin", e);
+    let file = File::open(folder.join("store.bin")).map_err(failed)?;
     let mut reader = BufReader::with_capacity(1 << 20, file);
     let (mut batch, mut size) = (Vec::new(), 0);
     for _ in 0..info.pairs {
-        let (key, value) = pair(&mut reader).map_err(|e| format!("store.bin: {e}"))?;
+        let (key, value) = pair(&mut reader).map_err(failed)?;
         size += key.len() + value.len();
         batch.push(Op::Put(key, value));
         if batch.len() == BATCH || size > BATCH_BYTES {
-            engine.apply(std::mem::take(&mut batch)).map_err(|e| e.to_string())?;
+            engine.apply(std::mem::take(&mut batch))?;
             size = 0;
         }
     }
-    engine.apply(batch).map_err(|e| e.to_string())
+    Ok(engine.apply(batch)?)
 }
 
 fn pair(reader: &mut impl Read) -> io::Result<(Vec<u8>, Vec<u8>)> {

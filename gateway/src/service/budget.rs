@@ -13,7 +13,7 @@
 //! learn have a budget each. The sum over all grantees is kept and shown to the owner, and refuses nobody: a grantee
 //! would learn from such a refusal that others had asked.
 
-use crate::error::Error;
+use crate::error::{Corrupt, Error};
 use crate::state::commits::{Writing, chain_of};
 use crate::state::gateway::Gateway;
 use crate::state::grant_book::GrantEntry;
@@ -152,7 +152,7 @@ impl Gateway {
         for row in BUDGETS.scan(&self.store) {
             let (_, (grantee, spent)) = row?;
             accounts.push(Account {
-                grantee: grantee.parse().map_err(|_| Error::Corrupt("an account of nobody".into()))?,
+                grantee: grantee.parse().map_err(|_| Corrupt::Account)?,
                 queries: spent.queries,
                 epsilon_spent: spent.micros as f64 / UNIT,
                 epsilon_limit: self.config.epsilon_per_grantee,

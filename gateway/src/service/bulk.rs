@@ -3,7 +3,7 @@
 //! A call names at most [`MAX_BULK`] items, which is one transaction. Beyond that the caller goes on with the next; one that is stopped
 //! between two calls is taken up by asking for the same again, for an item that is already as it should be is left alone.
 
-use crate::error::Error;
+use crate::error::{Error, MemberError};
 use crate::service::items::{MAX_BATCH, Prepared, merge, whole};
 use crate::service::selection::{Matcher, Selection, Tagged};
 use crate::state::commits::until_it_holds;
@@ -47,7 +47,7 @@ impl NewLabels {
 
     fn check(&self) -> Result<(), Error> {
         if self.set.is_none() && self.add.is_empty() && self.remove.is_empty() {
-            return Err(Error::Member("labels", "name what to set, add or remove".into()));
+            return Err(Error::Member("labels", MemberError::NoLabels));
         }
         Ok(())
     }
@@ -90,7 +90,7 @@ impl Changed {
 fn check(selection: &Selection) -> Result<(), Error> {
     selection.check()?;
     if selection.items.is_empty() || selection.items.len() > MAX_BULK {
-        return Err(Error::Member("selection.items", format!("must be 1 to {MAX_BULK} items")));
+        return Err(Error::Member("selection.items", MemberError::Number { most: MAX_BULK, of: "items" }));
     }
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! The gateway's Conformance Receipt: signed from a report of the protocol's suite, published while it is in force
 //! (RFC 0019 section 7).
 
-use crate::error::Error;
+use crate::error::{Conflict, Error};
 use crate::state::commits::{chain_of, until_it_holds};
 use crate::state::gateway::Gateway;
 use crate::state::schema::CONFORMANCE;
@@ -57,11 +57,11 @@ impl Gateway {
     /// [`Error::Member`] for what is no receipt; [`Error::Conflict`] for one's own.
     pub fn witness(&self, mut receipt: Value) -> Result<Value, Error> {
         if receipt["implementation"]["did"] == self.principal.as_str() {
-            return Err(Error::Conflict("nobody is a witness for themselves"));
+            return Err(Error::Conflict(Conflict::OwnReceipt));
         }
         let uri = format!("{}{}", self.origin, oap_manifest::path::CONFORMANCE);
         witness(&mut receipt, self.keys().current(), &uri, self.clock.now())
-            .map_err(|e| Error::Member("receipt", e.to_string()))?;
+            .map_err(|e| Error::Member("receipt", e.into()))?;
         Ok(receipt)
     }
 

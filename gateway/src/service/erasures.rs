@@ -7,18 +7,17 @@
 //! that every backup can check it. `keys` is the state of all signing keys, `chains` the receipt chains that grew since the line before.
 //! A line of version 1 is `{"at", "items", "previous", "signature"}`; such a list is read, and written anew when a gateway opens it.
 
-use crate::error::Error;
+use crate::error::{Corrupt, Error};
 use crate::service::audit::ChainInfo;
 use crate::state::gateway::Gateway;
 use crate::state::grant_book::GrantKey;
 use crate::state::keyring::Keyring;
 use crate::state::schema::{BRIDGES, REVOKED, TOMBSTONES, WITHDRAWN};
 use crate::system::files;
-use crate::system::home::write_private;
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use hmac::{Hmac, Mac};
 use oap_identity::json::{self, canonical};
-use oap_identity::signed::UnverifiedSignature;
+use oap_identity::signed::{SignedError, UnverifiedSignature};
 use oap_identity::{BridgeId, DidDocument, GrantId, Hash, ItemId, Timestamp};
 use oap_memory::lines::lines;
 use oap_memory::receipt::GENESIS;
@@ -180,33 +179,72 @@ impl Listed {
     }
 }
 
+/// What is wrong with a list.
+#[derive(Debug, thiserror::Error)]
+pub enum ListError {
+    /// It cannot be read.
+    #[error(transparent)]
+    File(#[from] io::Error),
+    /// One of its lines does not hold.
+    #[error("line {0}: {1}")]
+    Line(usize, LineError),
+}
+
+/// What is wrong with a line of a list.
+#[derive(Debug, thiserror::Error)]
+pub enum LineError {
+    /// Longer than any that is written.
+    #[error("too long")]
+    TooLong,
+    /// Not of the expected shape.
+    #[error(transparent)]
+    Json(#[from] json::JsonError),
+    /// Another line stood before it, or was taken out.
+    #[error("it does not follow the line before it")]
+    Order,
+    /// Somebody else wrote it.
+    #[error("it is not one of this gateway's: its mac does not hold")]
+    Mac,
+    /// Written by a later version of the program.
+    #[error("version {0}; this program reads up to {VERSION}")]
+    Version(u32),
+    /// Nothing says who wrote it.
+    #[error("it has no mac")]
+    NoMac,
+    /// An older program's line whose key is none of the principal's.
+    #[error("it is signed by an unknown key")]
+    UnknownKey,
+    /// An older program's line whose signature does not hold.
+    #[error(transparent)]
+    Signature(#[from] SignedError),
+}
+
 /// Reads a list and checks every line of it.
 ///
 /// # Errors
 /// The line, and what is wrong with it.
-pub fn read(path: &Path, keys: &Keyring) -> Result<Listed, String> {
+pub fn read(path: &Path, keys: &Keyring) -> Result<Listed, ListError> {
     let mut listed = Listed::default();
     if !path.exists() {
         return Ok(listed);
     }
-    let failed = |e: io::Error| e.to_string();
-    listed.whole = whole(File::open(path).map_err(failed)?).map_err(failed)?;
-    let file = File::open(path).map_err(failed)?.take(listed.whole);
+    listed.whole = whole(File::open(path)?)?;
+    let file = File::open(path)?.take(listed.whole);
     let mut wrong = None;
     let mac_key = keys.list_key();
     let read = lines(file, MAX_LINE, |number, line| {
         let checked = line
-            .ok_or("too long".to_owned())
+            .ok_or(LineError::TooLong)
             .and_then(|line| check(line, &mut listed, &mac_key, keys.document()));
         match checked {
             Ok(()) => ControlFlow::Continue(()),
             Err(why) => {
-                wrong = Some(format!("line {number}: {why}"));
+                wrong = Some(ListError::Line(number, why));
                 ControlFlow::Break(())
             }
         }
     });
-    read.map_err(failed)?;
+    read?;
     wrong.map_or(Ok(listed), Err)
 }
 
@@ -226,37 +264,35 @@ fn whole(mut file: File) -> io::Result<u64> {
     }
 }
 
-fn check(line: &[u8], listed: &mut Listed, mac_key: &[u8; 32], owner: &DidDocument) -> Result<(), String> {
-    let document = json::parse(line).map_err(|e| e.to_string())?;
+fn check(line: &[u8], listed: &mut Listed, mac_key: &[u8; 32], owner: &DidDocument) -> Result<(), LineError> {
+    let document = json::parse(line)?;
     let mut members = document.clone();
     let mut take = |name: &str| members.as_object_mut().and_then(|members| members.remove(name));
     let (mac, signature) = (take("mac"), take("signature"));
     let follows = |previous: &str| {
         let expected = listed.last.as_deref().unwrap_or(GENESIS);
-        if previous == expected { Ok(()) } else { Err("it does not follow the line before it".to_owned()) }
+        if previous == expected { Ok(()) } else { Err(LineError::Order) }
     };
     if let Some(mac) = mac {
-        let text = canonical(&members).map_err(|e| e.to_string())?;
+        let text = canonical(&members)?;
         let given = mac.as_str().and_then(|mac| URL_SAFE_NO_PAD.decode(mac).ok()).unwrap_or_default();
-        authenticator(mac_key, &text)
-            .verify_slice(&given)
-            .map_err(|_| "it is not one of this gateway's: its mac does not hold")?;
-        let entry: Entry = json::from_value(members).map_err(|e| e.to_string())?;
+        authenticator(mac_key, &text).verify_slice(&given).map_err(|_| LineError::Mac)?;
+        let entry: Entry = json::from_value(members)?;
         if entry.v != VERSION {
-            return Err(format!("version {}; this program reads up to {VERSION}", entry.v));
+            return Err(LineError::Version(entry.v));
         }
         follows(&entry.previous)?;
         listed.take(entry);
     } else {
         // Only at the beginning, where an older program wrote it.
         if signature.is_none() || listed.since.is_some() {
-            return Err("it has no mac".into());
+            return Err(LineError::NoMac);
         }
-        let entry: FormerEntry = json::from_value(members).map_err(|e| e.to_string())?;
+        let entry: FormerEntry = json::from_value(members)?;
         follows(&entry.previous)?;
-        let signature = UnverifiedSignature::of(&document).map_err(|e| e.to_string())?;
-        let key = owner.key(signature.kid()).ok_or("it is signed by an unknown key")?;
-        signature.verify(key, entry.at).map_err(|e| e.to_string())?;
+        let signature = UnverifiedSignature::of(&document)?;
+        let key = owner.key(signature.kid()).ok_or(LineError::UnknownKey)?;
+        signature.verify(key, entry.at)?;
         listed.items.extend(entry.items);
         listed.at = Some(entry.at);
         listed.is_former = true;
@@ -295,13 +331,12 @@ impl Erasures {
     /// # Errors
     /// [`Error::Corrupt`] when it cannot be put aside or written.
     pub fn open(path: &Path, keys: &Keyring, now: Timestamp) -> Result<(Self, Listed), Error> {
-        let corrupt = |e: String| Error::Corrupt(format!("the list of erasures: {e}"));
         let mut listed = match read(path, keys) {
             Ok(listed) => listed,
             Err(why) => {
                 tracing::error!(%why, "the list of erasures does not hold: it is put aside and written anew");
                 std::fs::rename(path, path.with_extension("broken"))
-                    .map_err(|e| corrupt(format!("{why}; {e}")))?;
+                    .map_err(|e| Corrupt::ListNotPutAside(why, e))?;
                 Listed::default()
             }
         };
@@ -322,17 +357,16 @@ impl Erasures {
             for items in all.chunks(MAX_IDS) {
                 let entry = Entry { items: items.to_vec(), ..Entry::default() };
                 text.extend(
-                    list.line(&mut state, entry, listed.at.unwrap_or(now))
-                        .map_err(|e| corrupt(e.to_string()))?,
+                    list.line(&mut state, entry, listed.at.unwrap_or(now)).map_err(Corrupt::ListFile)?,
                 );
             }
-            write_private(path, &text).map_err(|e| corrupt(e.to_string()))?;
+            files::write(path, &text).map_err(Corrupt::ListFile)?;
             listed.last = Some(state.last.clone());
             drop(state);
         } else if listed.last.is_some() {
             // What a crash left after the last whole line.
-            let file = OpenOptions::new().write(true).open(path).map_err(|e| corrupt(e.to_string()))?;
-            file.set_len(listed.whole).map_err(|e| corrupt(e.to_string()))?;
+            let file = OpenOptions::new().write(true).open(path).map_err(Corrupt::ListFile)?;
+            file.set_len(listed.whole).map_err(Corrupt::ListFile)?;
         }
         Ok((list, listed))
     }

@@ -3,7 +3,7 @@
 //! The owner's bundle is written page by page, so that neither side holds the whole: header, pages of lines, and at
 //! last the trailer, which the gateway signs and leaves a receipt of.
 
-use crate::error::Error;
+use crate::error::{Error, MemberError};
 use crate::service::budget;
 use crate::service::grants::facts;
 use crate::service::items::whole;
@@ -368,7 +368,7 @@ fn signers(item: &Value) -> impl Iterator<Item = &str> {
 }
 
 fn cursor() -> Error {
-    Error::Member("after", "not where a page ended".into())
+    Error::Member("after", MemberError::NotPageEnd)
 }
 
 fn place(after: &str) -> Result<ReceiptPlace, Error> {

@@ -1,7 +1,7 @@
 //! What stands before projection: contexts, bridges, consent, and the decisions that came of them (RFC 0006
 //! section 3.6, OAP-CORE 18).
 
-use crate::error::Error;
+use crate::error::{Conflict, Error, MemberError};
 use crate::service::erasures::Withdrawn;
 use crate::state::commits::{Draft, Writing, chain_of};
 use crate::state::gateway::Gateway;
@@ -313,7 +313,7 @@ impl Gateway {
     /// [`Error::Bridge`]; [`Error::Conflict`] from a privileged scope.
     pub async fn issue_bridge(self: &Arc<Self>, draft: BridgeDraft) -> Result<Value, Error> {
         if self.contexts()?.get(&draft.from_scope).is_some_and(|(ccc, _)| ccc.is_privileged()) {
-            return Err(Error::Conflict("no bridge leads out of a privileged scope"));
+            return Err(Error::Conflict(Conflict::PrivilegedScope));
         }
         let now = self.clock.now();
         let bridge = Bridge {
@@ -349,7 +349,7 @@ impl Gateway {
         self.commit(move |w| {
             let mut stored = BRIDGES.get(w.tx, &id)?.ok_or(Error::NotFound)?;
             if stored.revoked_at.replace(w.now).is_some() {
-                return Err(Error::Conflict("the bridge was revoked before"));
+                return Err(Error::Conflict(Conflict::BridgeRevoked));
             }
             BRIDGES.put(w.tx, &id, &stored)?;
             w.ended.bridges.push(id);
@@ -392,10 +392,7 @@ impl Gateway {
                 live && bridge.from_scope == *scope && bridge.to_scope == *to
             });
             if !bridged {
-                let fix =
-                    "no Cross Scope Bridge leads from one of them to the grant's scope; issue one first"
-                        .to_owned();
-                return Err(Error::Member("filter.scopes", fix));
+                return Err(Error::Member("filter.scopes", MemberError::NoBridge));
             }
         }
         Ok(())

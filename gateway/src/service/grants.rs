@@ -1,6 +1,6 @@
 //! Grants: previewed, issued, exchanged for tokens, taken back (protocol section 5).
 
-use crate::error::Error;
+use crate::error::{Conflict, Error, MemberError};
 use crate::service::gates::{self, Decided};
 use crate::state::commits::{Writing, chain_of, until_it_holds};
 use crate::state::gateway::{Gateway, blocking};
@@ -77,7 +77,7 @@ pub struct GrantDraft {
 }
 
 fn check_method(grantee: &Did) -> Result<(), Error> {
-    grantee.check_method().map_err(|e| Error::Member("grantee", e.rule().to_owned()))
+    grantee.check_method().map_err(|e| Error::Member("grantee", MemberError::Method(e)))
 }
 
 fn stranger() -> TrustLevel {
@@ -226,10 +226,7 @@ impl Gateway {
     pub async fn resolve_grantee(&self, grantee: &Did) -> Result<(), Error> {
         check_method(grantee)?;
         let met = self.document(grantee).await;
-        met.map(drop).map_err(|e| {
-            let why = format!("{e}; --offline (in the address: ?offline=true) issues the grant all the same");
-            Error::Member("grantee", why)
-        })
+        met.map(drop).map_err(|e| Error::Member("grantee", MemberError::Unresolved(Box::new(e))))
     }
 
     /// The grant that a draft asks for, without its place in the status list; and how often what the owner owes had
@@ -300,7 +297,7 @@ impl Gateway {
                 w.tx.on_commit(move || gateway.grant_book.revoke(key, now));
             }
             if taken_back == 0 {
-                return Err(Error::Conflict("the grant was revoked before"));
+                return Err(Error::Conflict(Conflict::GrantRevoked));
             }
             Ok(())
         })
@@ -467,7 +464,7 @@ impl Gateway {
         above: Vec<Value>,
     ) -> Result<(Vec<GrantEntry>, Vec<UnverifiedGrant>), Error> {
         if above.len() >= MAX_CHAIN {
-            return Err(Error::Member("chain", format!("at most {} grants", MAX_CHAIN - 1)));
+            return Err(Error::Member("chain", MemberError::TooMany { most: MAX_CHAIN - 1, of: "grants" }));
         }
         let hash = Hash::of_canonical(&grant)?;
         let mut known = self.grant_book.chain(hash);
@@ -705,7 +702,7 @@ impl Writing<'_, '_> {
         };
         let place = status::choose(taken, &*self.gateway.random);
         failed.map_or(Ok(()), Err)?;
-        place.ok_or(Error::Conflict("the status list is full"))
+        place.ok_or(Error::Conflict(Conflict::StatusListFull))
     }
 }
 

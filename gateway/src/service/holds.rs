@@ -2,7 +2,7 @@
 //!
 //! A held item whose deletion is asked for is in no view from then on, and is erased when its hold ends.
 
-use crate::error::Error;
+use crate::error::{Error, MemberError};
 use crate::service::doomed::sources_last;
 use crate::state::commits::{Writing, chain_of};
 use crate::state::gateway::Gateway;
@@ -81,12 +81,12 @@ impl Gateway {
     /// [`Error::Member`] for a hold that has ended; [`Error::NotFound`] for an item that is not there.
     pub async fn hold(self: &Arc<Self>, request: HoldRequest) -> Result<usize, Error> {
         if request.items.is_empty() {
-            return Err(Error::Member("items", "name one at least".into()));
+            return Err(Error::Member("items", MemberError::NoItems));
         }
         let count = request.items.len();
         self.commit(move |w| {
             if request.until <= w.now {
-                return Err(Error::Member("until", "must be later than now".into()));
+                return Err(Error::Member("until", MemberError::Passed));
             }
             for item in &request.items {
                 let (_, head) = schema::head(w.tx, *item)?;

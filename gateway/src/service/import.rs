@@ -3,7 +3,7 @@
 //! An import is hostile ground: every item is verified on its own, what is wrong is refused with its reason, and the
 //! rest of the chunk goes in with one transaction. Importing again changes nothing.
 
-use crate::error::Error;
+use crate::error::{Error, MemberError};
 use crate::service::items::{Prepared, merge, whole};
 use crate::service::lists::{Edits, Row};
 use crate::service::sources::{Said, Tag};
@@ -290,7 +290,7 @@ impl Gateway {
     /// [`Error::Member`] for a chunk that is none; [`Error::Store`]. What is wrong with one item refuses that item.
     pub async fn import_bundle(self: &Arc<Self>, chunk: BundleChunk) -> Result<Vec<Fate>, Error> {
         if chunk.items.is_empty() || chunk.items.len() > MAX_CHUNK {
-            return Err(Error::Member("items", format!("must be 1 to {MAX_CHUNK} items")));
+            return Err(Error::Member("items", MemberError::Number { most: MAX_CHUNK, of: "items" }));
         }
         let known = self.documents_of(&chunk.documents)?;
         let gateway = self.clone();
@@ -303,11 +303,10 @@ impl Gateway {
                     let line = line.as_ref().map_err(ToString::to_string)?;
                     gateway.arrive(line, &principal, &known, now)
                 };
-                items.iter().map(arrive).collect::<Vec<_>>()
+                Ok(items.iter().map(arrive).collect::<Vec<_>>())
             }
         };
-        let arrived = tokio::task::spawn_blocking(check);
-        let arrived = arrived.await.map_err(|_| Error::Corrupt("checking items failed".into()))?;
+        let arrived = blocking(check).await?;
         let former: Vec<(Did, Vec<u8>)> = documents
             .iter()
             .filter_map(|document| {
@@ -344,13 +343,13 @@ impl Gateway {
     fn documents_of(&self, documents: &[Value]) -> Result<Known, Error> {
         let mut known = Known::new();
         for document in documents {
-            let refused = |why: String| Error::Member("documents", why);
+            let refused = |why: MemberError| Error::Member("documents", why);
             let did: Did = document["id"]
                 .as_str()
                 .and_then(|did| did.parse().ok())
-                .ok_or_else(|| refused("one has no id".into()))?;
+                .ok_or_else(|| refused(MemberError::NoId))?;
             let parsed = DidDocument::parse(document.to_string().as_bytes(), &did);
-            known.insert(did, Arc::new(parsed.map_err(|e| refused(e.to_string()))?));
+            known.insert(did, Arc::new(parsed.map_err(|e| refused(e.into()))?));
         }
         // What this gateway signed is checked with its own keys, whatever a bundle says they are.
         known.insert(self.principal.clone(), Arc::new(self.keys().document().clone()));
@@ -436,10 +435,10 @@ impl Gateway {
     /// [`Error::Member`] for a chunk that is none; [`Error::Store`]. What is wrong with one record refuses that record.
     pub async fn import_records(self: &Arc<Self>, chunk: RecordChunk) -> Result<Vec<Fate>, Error> {
         if chunk.records.is_empty() || chunk.records.len() > MAX_CHUNK {
-            return Err(Error::Member("records", format!("must be 1 to {MAX_CHUNK} records")));
+            return Err(Error::Member("records", MemberError::Number { most: MAX_CHUNK, of: "records" }));
         }
         if chunk.again.len() > MAX_CHUNK {
-            return Err(Error::Member("again", format!("at most {MAX_CHUNK} items")));
+            return Err(Error::Member("again", MemberError::TooMany { most: MAX_CHUNK, of: "items" }));
         }
         let mut fates: Vec<Option<Fate>> = vec![None; chunk.records.len()];
         // Where each record that could be read stands in the chunk.

@@ -56,7 +56,7 @@ impl Gateway {
     /// [`Error::Member`], naming the member.
     pub async fn report_incident(self: &Arc<Self>, report: Value) -> Result<Value, Error> {
         let mut report: Report =
-            oap_identity::json::from_value(report).map_err(|e| Error::Member("incident", e.to_string()))?;
+            oap_identity::json::from_value(report).map_err(|e| Error::Member("incident", e.into()))?;
         if report.scope.is_null() {
             report.scope = json!({});
         }

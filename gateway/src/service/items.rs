@@ -2,7 +2,7 @@
 //!
 //! One transaction per user-visible fact: item, link, receipt and indexes are there together or not at all.
 
-use crate::error::Error;
+use crate::error::{Conflict, Error, MemberError};
 use crate::state::commits::{Draft, Writing, chain_of, until_it_holds};
 use crate::state::gateway::{Gateway, blocking};
 use crate::state::heads::Contacts;
@@ -57,7 +57,7 @@ impl Gateway {
     /// [`Error::Item`] naming the member of the first item that is refused.
     pub async fn capture(self: &Arc<Self>, items: &[Value]) -> Result<Vec<Written>, Error> {
         if items.is_empty() || items.len() > MAX_BATCH {
-            return Err(Error::Member("items", format!("must be 1 to {MAX_BATCH} items")));
+            return Err(Error::Member("items", MemberError::Number { most: MAX_BATCH, of: "items" }));
         }
         let now = self.clock.now();
         let bodies = items.iter().map(|item| self.parse_item(item, now)).collect::<Result<Vec<_>, _>>()?;
@@ -103,12 +103,12 @@ impl Gateway {
             let changes = changes.clone();
             self.rewrite(item, event, None, move |gateway, before| {
                 if version.is_some_and(|version| version != before.head.version_seq + 1) {
-                    return Err(Error::Conflict("the item has another version by now"));
+                    return Err(Error::Conflict(Conflict::NewerVersion));
                 }
                 let merged = merge(&whole(&before.committed)?, &changes)?;
                 let body = gateway.parse_item(&merged, gateway.clock.now())?;
                 if body.scope_id != before.head.scope_id {
-                    return Err(Error::Member("scope_id", "an item cannot change its scope".into()));
+                    return Err(Error::Member("scope_id", MemberError::OtherScope));
                 }
                 Ok(Some(body))
             })
@@ -175,7 +175,7 @@ impl Gateway {
         let prepared = blocking(move || {
             let before = gateway.in_force(item)?;
             if before.head.status != Status::Current {
-                return Err(Error::Conflict("the item is not current; restore it first"));
+                return Err(Error::Conflict(Conflict::NotCurrent));
             }
             let contacts = gateway.heads.people();
             let body = change(&gateway, &before)?;
@@ -437,7 +437,7 @@ pub(crate) fn whole(committed: &Committed) -> Result<Map<String, Value>, Error> 
 /// named members are replaced, of everything else the whole.
 pub(crate) fn merge(current: &Map<String, Value>, changes: &Value) -> Result<Value, Error> {
     let Value::Object(changes) = changes else {
-        return Err(Error::Member("item", "must be an object".into()));
+        return Err(Error::Member("item", MemberError::NotObject));
     };
     let mut merged = current.clone();
     for made in ["item_id", "owner_did", "version", "status"] {
@@ -546,7 +546,7 @@ impl Writing<'_, '_> {
             (Event::Restore, Status::Retracted)
                 if self.hold_of(item)?.is_some_and(|hold| hold.erase_after) =>
             {
-                return Err(Error::Conflict("its deletion was asked for: it is erased when its hold ends"));
+                return Err(Error::Conflict(Conflict::ErasedAfterHold));
             }
             (Event::Restore, Status::Retracted) => {
                 head.status = Status::Current;
@@ -556,7 +556,7 @@ impl Writing<'_, '_> {
                 head.meta.human_verified = true;
                 head.meta.needs_verification = false;
             }
-            _ => return Err(Error::Conflict("the item is not in a state for this")),
+            _ => return Err(Error::Conflict(Conflict::ItemState)),
         }
         let last = self.last_link(&head)?;
         let written = self.append_link(&mut head, &last, event, last.commitment)?;

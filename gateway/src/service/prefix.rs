@@ -2,7 +2,7 @@
 //!
 //! An id begins with its time: ten characters for the millisecond, then sixteen random ones. Items of one write share the first ten.
 
-use crate::error::Error;
+use crate::error::{Error, MemberError};
 use crate::state::gateway::Gateway;
 use crate::state::schema::TOMBSTONES;
 use oap_identity::ItemId;
@@ -17,6 +17,16 @@ pub const MIN_PREFIX: usize = 4;
 pub const MAX_CANDIDATES: usize = 10;
 /// Most beginnings of one question.
 pub const MAX_PREFIXES: usize = 1000;
+
+/// Characters of an id behind its prefix.
+const LENGTH: usize = 26;
+
+/// The text is no beginning of an item's id.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "expected \"mem_\" and a ULID of {LENGTH} Crockford characters, or the first {MIN_PREFIX} or more of them"
+)]
+pub struct PrefixError;
 
 /// The beginning of an item's id, or all of it: `mem_` and 4 to 26 characters.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,21 +51,16 @@ impl fmt::Display for ItemPrefix {
 }
 
 impl FromStr for ItemPrefix {
-    type Err = String;
+    type Err = PrefixError;
 
-    fn from_str(text: &str) -> Result<Self, String> {
-        const LENGTH: usize = 26;
-        let bad = || {
-            let all = format!("expected \"mem_\" and a ULID of {LENGTH} Crockford characters");
-            format!("{all}, or the first {MIN_PREFIX} or more of them")
-        };
-        let rest = text.strip_prefix("mem_").ok_or_else(bad)?;
+    fn from_str(text: &str) -> Result<Self, PrefixError> {
+        let rest = text.strip_prefix("mem_").ok_or(PrefixError)?;
         if !(MIN_PREFIX..=LENGTH).contains(&rest.len()) {
-            return Err(bad());
+            return Err(PrefixError);
         }
         let filled = |with: &str| {
             let missing = LENGTH.saturating_sub(rest.len());
-            format!("mem_{rest}{}", with.repeat(missing)).parse::<ItemId>().map_err(|_| bad())
+            format!("mem_{rest}{}", with.repeat(missing)).parse::<ItemId>().map_err(|_| PrefixError)
         };
         Ok(Self { text: text.to_owned(), first: filled("0")?, last: filled("Z")? })
     }
@@ -90,10 +95,11 @@ impl Gateway {
     /// [`Error::Member`] for what is no beginning of an id.
     pub fn resolve(&self, wanted: &ResolveQuery) -> Result<Vec<Resolved>, Error> {
         if wanted.ids.len() > MAX_PREFIXES {
-            return Err(Error::Member("ids", format!("at most {MAX_PREFIXES}")));
+            return Err(Error::Member("ids", MemberError::AtMost(MAX_PREFIXES)));
         }
         let resolve = |given: &String| {
-            let prefix: ItemPrefix = given.parse().map_err(|fix| Error::Member("ids", fix))?;
+            let prefix: ItemPrefix =
+                given.parse().map_err(|e: PrefixError| Error::Member("ids", e.into()))?;
             let mut found = Vec::new();
             if !wanted.erased {
                 found = self.heads.between(prefix.first, prefix.last, MAX_CANDIDATES + 1);

@@ -4,7 +4,7 @@
 //! vouches for the links before it. What no receipt in the ledger knows of was not written here, and stays held back:
 //! whoever had the key could have made it, and it came in with a bundle.
 
-use crate::error::Error;
+use crate::error::{Conflict, Error, MemberError};
 use crate::service::items::{Prepared, Written};
 use crate::state::commits::{Writing, until_it_holds};
 use crate::state::gateway::{Gateway, blocking};
@@ -95,12 +95,10 @@ impl Gateway {
             return Ok(None);
         }
         if endorsed.chain(&whole.chain) {
-            return Err(Error::Conflict(
-                "its chain holds, and the receipt of its capture does not count: a reseal vouches for links alone",
-            ));
+            return Err(Error::Conflict(Conflict::CaptureReceipt));
         }
         if !matches!(before.head.status, Status::Current | Status::Retracted) {
-            return Err(Error::Conflict("the item is neither current nor retracted"));
+            return Err(Error::Conflict(Conflict::NeitherCurrentNorRetracted));
         }
         self.wrote(item)?;
         let contacts = self.heads.people();
@@ -119,11 +117,7 @@ impl Gateway {
         let mut links = views::links(&self.store, item)?;
         links.push(serde_json::to_value(link)?);
         let held = chain::verify(&links, &self.houses()?);
-        held.map(drop).map_err(|_| {
-            Error::Conflict(
-                "its chain does not hold, and a reseal cannot mend that; `oap-memory doctor` lists it",
-            )
-        })
+        held.map(drop).map_err(|_| Error::Conflict(Conflict::BrokenChain))
     }
 
     /// That this gateway wrote every link of an item that a compromised key signed.
@@ -135,9 +129,7 @@ impl Gateway {
         let doubtful = self.endorsed()?.doubtful(&views::stored_links(&self.store, item)?);
         for link in doubtful.iter().filter(|link| link.actor == self.principal) {
             if !self.recorded(link)? {
-                return Err(Error::Conflict(
-                    "a compromised key signed part of its chain, and this gateway did not: nothing says whose it is",
-                ));
+                return Err(Error::Conflict(Conflict::UnrecordedLink));
             }
         }
         Ok(())
@@ -161,7 +153,7 @@ impl Gateway {
     /// [`Error::Member`] for a place that is none; [`Error::Store`].
     pub async fn sign_receipts_anew(self: &Arc<Self>, from: Option<String>) -> Result<SignedAnew, Error> {
         let place = |from: String| ReceiptPlace::from_key(&URL_SAFE_NO_PAD.decode(from).ok()?);
-        let unknown = || Error::Member("from", "must be the `next` of the answer before".into());
+        let unknown = || Error::Member("from", MemberError::NotNext);
         let from = from.map(|from| place(from).ok_or_else(unknown)).transpose()?;
         let gateway = self.clone();
         let (places, next) = blocking(move || gateway.signed_too_late(from)).await?;

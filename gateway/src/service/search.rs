@@ -1,6 +1,6 @@
 //! The owner's search of their own memory: everything in the clear, ranked by the words. It changes nothing and leaves no receipt.
 
-use crate::error::Error;
+use crate::error::{Error, MemberError};
 use crate::service::brief::{MAX_GIST, brief, cut};
 use crate::service::selection::{Matcher, Selection};
 use crate::state::gateway::Gateway;
@@ -44,7 +44,7 @@ impl Gateway {
     /// [`Error::Member`], [`Error::Store`], [`Error::Corrupt`].
     pub fn search(&self, wanted: &SearchQuery) -> Result<Value, Error> {
         if wanted.text.trim().is_empty() || wanted.text.len() > MAX_QUERY {
-            return Err(Error::Member("text", format!("must have words, at most {MAX_QUERY} bytes")));
+            return Err(Error::Member("text", MemberError::Words(MAX_QUERY)));
         }
         let language: Language = self.config.language.into();
         let (matcher, now) = (Matcher::new(&wanted.selection), self.clock.now());

@@ -3,7 +3,7 @@
 //! A deletion, a relabelling, a retraction and a search all select by it. What is selected is shown and confirmed first, by id: a
 //! change takes the ids that were confirmed *and* the selectors, so that it touches nothing that came or changed since.
 
-use crate::error::Error;
+use crate::error::{Error, MemberError};
 use crate::service::brief::brief;
 use crate::service::doomed::{Heads, sources_last};
 use crate::service::items::whole;
@@ -73,15 +73,13 @@ impl Selection {
     /// [`Error::Member`].
     pub fn check(&self) -> Result<(), Error> {
         if self.is_unnamed() && !self.is_timed() && !self.all {
-            let fix = "name items, labels, subjects, scopes, provenance tags or times, or say all";
-            return Err(Error::Member("items", fix.into()));
+            return Err(Error::Member("items", MemberError::NoSelector));
         }
         if self.all && !self.is_unnamed() {
-            let fix = "is everything; leave it out, or the other selectors";
-            return Err(Error::Member("all", fix.into()));
+            return Err(Error::Member("all", MemberError::AllAndMore));
         }
         if self.captured_after.zip(self.captured_before).is_some_and(|(after, before)| before <= after) {
-            return Err(Error::Member("captured_before", "must be later than captured_after".into()));
+            return Err(Error::Member("captured_before", MemberError::BeforeAfter));
         }
         Ok(())
     }

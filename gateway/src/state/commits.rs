@@ -1,6 +1,6 @@
 //! Receipts: appended to their chain in the transaction that they attest to (protocol section 8).
 
-use crate::error::Error;
+use crate::error::{Corrupt, Error};
 use crate::service::erasures::Ended;
 use crate::service::sources::Tag;
 use crate::state::gateway::Gateway;
@@ -142,7 +142,7 @@ impl Gateway {
 impl Gateway {
     /// The keys as they are stored at this point of the order of commits: those in memory may be older.
     fn keys_in(&self, tx: &Tx) -> Result<Arc<Keyring>, Error> {
-        let stored = KEYS.get(tx)?.ok_or_else(|| Error::Corrupt("the store has no keys".into()))?;
+        let stored = KEYS.get(tx)?.ok_or(Corrupt::NoKeys)?;
         let known = self.keys();
         if known.is_stored_as(&stored) {
             return Ok(known);
@@ -244,8 +244,7 @@ impl Writing<'_, '_> {
         if let Some(state) = CHAINS.get(self.tx, &name.to_owned())? {
             return Ok(state);
         }
-        let index = u32::try_from(CHAIN_COUNT.count(self.tx)?)
-            .map_err(|_| Error::Corrupt("more receipt chains than numbers".into()))?;
+        let index = u32::try_from(CHAIN_COUNT.count(self.tx)?).map_err(|_| Corrupt::TooManyChains)?;
         let mut state = Chain { index, length: 0, tip: None, at: Timestamp::from_millis(i64::MIN) };
         let boot =
             self.gateway.draft(ReceiptType::Invocation, "memory.boot", self.gateway.principal.as_str());

@@ -1,7 +1,7 @@
 //! A principal's running gateway: what its services share.
 
 use crate::embedding::{EmbeddingModel, Embeddings};
-use crate::error::Error;
+use crate::error::{Conflict, Corrupt, Error};
 use crate::service::erasures::Erasures;
 use crate::service::sources::Sources;
 use crate::service::{conformance, memorization};
@@ -97,7 +97,7 @@ impl Gateway {
         store
             .transact(move |tx| {
                 if KEYS.get(tx)?.is_some() {
-                    return Err(Error::Conflict("there are keys in this store already"));
+                    return Err(Error::Conflict(Conflict::HasKeys));
                 }
                 Ok(KEYS.put(tx, &encoded)?)
             })
@@ -178,7 +178,7 @@ impl Gateway {
     /// # Errors
     /// [`Error::Corrupt`] when there are none, or another's.
     pub fn stored_keys(store: &Store, principal: &Did) -> Result<Keyring, Error> {
-        let stored = KEYS.get(store)?.ok_or_else(|| Error::Corrupt("the store has no keys".into()))?;
+        let stored = KEYS.get(store)?.ok_or(Corrupt::NoKeys)?;
         Keyring::read(principal, &stored)
     }
 

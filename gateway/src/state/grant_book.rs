@@ -1,7 +1,7 @@
 //! The grants that the gateway issued or accepted, in memory. A cache of the store: what a commit rests on is read
 //! again in its transaction ([`Standing`]).
 
-use crate::error::Error;
+use crate::error::{Conflict, Corrupt, Error};
 use crate::state::commits::Writing;
 use crate::state::schema::{DISCLOSED, GRANTS, PLACES, REVOKED, USAGE};
 use oap_exchange::allowance::{Allowance, Disclosed};
@@ -37,12 +37,10 @@ impl StoredGrant {
 
     /// Reads the grant back, and checks its signature again with the key that it was accepted under.
     fn verify(&self) -> Result<SignedGrant, Error> {
-        let corrupt = |e: String| Error::Corrupt(format!("a grant: {e}"));
         let document = oap_identity::json::parse(self.document.as_bytes())?;
         let unverified = UnverifiedGrant::parse(document)?;
         let kid = unverified.kid()?;
-        let public =
-            oap_identity::jwk::PublicKey::from_bytes(&self.signer).map_err(|e| corrupt(e.to_string()))?;
+        let public = oap_identity::jwk::PublicKey::from_bytes(&self.signer).map_err(Corrupt::GrantKey)?;
         let did: Did = kid.did().clone();
         let document = DidDocument::new(did, vec![VerificationKey::new(kid, public)]);
         Ok(unverified.verify(&document, self.accepted_at)?)
@@ -297,9 +295,7 @@ impl StoredGrants {
         let mut found = self.by_id(id).into_iter();
         let first = found.next().ok_or(Error::NotFound)?;
         if first.delegated && found.next().is_some() {
-            return Err(Error::Conflict(
-                "several delegated grants have this id; revoke them and ask for others",
-            ));
+            return Err(Error::Conflict(Conflict::SeveralDelegated));
         }
         Ok(first)
     }

@@ -1,6 +1,6 @@
 //! The principal's keys: current, retired, revoked (protocol section 2).
 
-use crate::error::Error;
+use crate::error::{Conflict, Corrupt, Error};
 use crate::service::erasures::KeyState;
 use hmac::{Hmac, Mac};
 use oap_identity::document::{self, DidDocument};
@@ -75,7 +75,7 @@ impl StoredKeys {
     /// [`Error::Corrupt`] when `ssi` refuses the key; none in practice.
     pub fn generate_did_key(random: &dyn Random, now: Timestamp) -> Result<(Did, Self), Error> {
         let seed = Signer::seed(random);
-        let signer = Signer::did_key(&seed).map_err(|e| Error::Corrupt(e.to_string()))?;
+        let signer = Signer::did_key(&seed).map_err(Corrupt::Key)?;
         let fragment = signer.kid().fragment().to_owned();
         Ok((signer.did().clone(), Self::with_key(fragment, *seed, random, now)))
     }
@@ -109,13 +109,12 @@ impl Keyring {
     /// # Errors
     /// [`Error::Corrupt`] when the stored keys are not those of the DID.
     pub fn new(did: &Did, stored: StoredKeys) -> Result<Self, Error> {
-        let corrupt = |e: String| Error::Corrupt(format!("keys: {e}"));
         let mut verification = Vec::new();
         let mut current = None;
         // Newest first: the DID document's first key is the one in use.
         for key in stored.keys.iter().rev() {
-            let kid = did.key(&key.fragment).map_err(|e| corrupt(e.to_string()))?;
-            let signer = Signer::from_seed(kid.clone(), &key.seed).map_err(|e| corrupt(e.to_string()))?;
+            let kid = did.key(&key.fragment).map_err(Corrupt::KeyName)?;
+            let signer = Signer::from_seed(kid.clone(), &key.seed).map_err(Corrupt::Key)?;
             let mut public = VerificationKey::new(kid, *signer.public());
             if let Some(at) = key.retired_at {
                 public = public.retired(at);
@@ -133,7 +132,7 @@ impl Keyring {
             encoded,
             agreement: AgreementKey::from_secret(stored.agreement),
             document: DidDocument::new(did.clone(), verification.clone()),
-            current: current.ok_or_else(|| corrupt("no key is in use".to_owned()))?,
+            current: current.ok_or(Corrupt::NoKeyInUse)?,
             did: did.clone(),
             verification,
             stored,
@@ -227,7 +226,7 @@ impl Keyring {
         random: &dyn Random,
     ) -> Result<Self, Error> {
         if self.did.method() == "key" {
-            return Err(Error::Conflict("a did:key is its key and cannot rotate; use a did:web"));
+            return Err(Error::Conflict(Conflict::DidKeyRotation));
         }
         let mut stored = self.stored.clone();
         let names = stored.keys.iter().map(|key| &key.fragment).chain(known.iter().map(|key| &key.fragment));

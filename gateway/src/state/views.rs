@@ -5,7 +5,7 @@
 //! see. A view may be behind by what is committed while it is built or answered from: what an answer shows is read
 //! again where its receipt is written.
 
-use crate::error::Error;
+use crate::error::{Corrupt, Error};
 use crate::state::gateway::{Gateway, blocking};
 use crate::state::grant_book::GrantKey;
 use crate::state::schema::{self, LINKS, RECEIPTS};
@@ -286,7 +286,7 @@ impl Gateway {
         });
         let (view, report) = built.map_err(|error| match error {
             ViewError::Store(error) => error,
-            ViewError::Commitment(item, error) => Error::Corrupt(format!("{item}: {error}")),
+            ViewError::Commitment(item, error) => Corrupt::Version(item, error).into(),
             ViewError::Json(error) => error.into(),
         })?;
         Ok(BuiltView { view, gate, report, at: now, obligations })
@@ -332,8 +332,7 @@ pub fn load(store: &Store, head: &Head) -> Result<Whole, Error> {
         Some(place) => RECEIPTS.get(store, &place)?,
         None => schema::FOREIGN_RECEIPTS.get(store, &first.receipt)?,
     };
-    let capture_receipt = capture_receipt
-        .ok_or_else(|| Error::Corrupt(format!("{}: its capture receipt is not there", head.item_id)))?;
+    let capture_receipt = capture_receipt.ok_or(Corrupt::NoCaptureReceipt(head.item_id))?;
     Ok(Whole { committed, chain, capture_receipt: canonical(capture_receipt)? })
 }
 
@@ -352,5 +351,5 @@ pub(crate) fn stored_links(store: &Store, item: ItemId) -> Result<Vec<String>, E
 
 /// A document that is stored in its canonical form.
 fn canonical(bytes: Vec<u8>) -> Result<String, Error> {
-    String::from_utf8(bytes).map_err(|_| Error::Corrupt("a stored document is not UTF-8".into()))
+    Ok(String::from_utf8(bytes).map_err(|_| Corrupt::NotUtf8)?)
 }

@@ -17,7 +17,7 @@
 //! | `profiles/` | projection profiles of the owner's own | owner |
 
 use crate::embedding::{EmbeddingModel, RemoteModel};
-use crate::error::Error;
+use crate::error::{Corrupt, Error};
 use crate::service::owner::Permission;
 use crate::state::gateway::{Gateway, Parts};
 use crate::state::keyring::StoredKeys;
@@ -418,7 +418,7 @@ impl Home {
     }
 
     fn write_admin(&self, gateway: &Gateway, seed: &[u8; 32]) -> Result<(), HomeError> {
-        let agent = Signer::did_key(seed).map_err(|e| Error::Corrupt(e.to_string()))?;
+        let agent = Signer::did_key(seed).map_err(Corrupt::Key).map_err(Error::from)?;
         let token = gateway.trust_token(&agent, Permission::Admin)?;
         let credential = AdminCredential {
             origin: gateway.origin().to_owned(),

@@ -4,9 +4,9 @@
 //! file does not open. Only when what was erased since is erased there and everything is synced does the folder get the home's name. A run
 //! that was killed leaves nothing under that name; the next run clears the folder and begins anew.
 
-use crate::service::backup::{self, BackupInfo};
+use crate::service::backup::{self, BackupError, BackupInfo};
 use crate::service::doctor::Finding;
-use crate::service::erasures::{self, Listed};
+use crate::service::erasures::{self, ListError, Listed};
 use crate::service::restored::{Replayed, Unknown};
 use crate::state::clock::Standing;
 use crate::state::gateway::Gateway;
@@ -47,9 +47,12 @@ pub enum RestoreError {
         /// What the system says.
         error: io::Error,
     },
-    /// The backup, or the list, is not what it should be.
+    /// The backup is not what it should be.
     #[error("{0}; nothing was restored")]
-    Proof(String),
+    Backup(#[from] BackupError),
+    /// The list of what was ended since is not what it should be.
+    #[error("the list of erasures: {0}; nothing was restored")]
+    List(#[from] ListError),
     /// The place is taken.
     #[error("{0}: {1}")]
     Place(PathBuf, &'static str),
@@ -124,7 +127,7 @@ impl Restore<'_> {
                 "must not be there, or be empty: restore to another folder and move it",
             ));
         }
-        let info = backup::check(self.backup).map_err(RestoreError::Proof)?;
+        let info = backup::check(self.backup)?;
         if let Some(list) = self.list.filter(|list| !list.exists()) {
             return Err(RestoreError::Place(list.to_owned(), "there is no such list"));
         }
@@ -160,8 +163,7 @@ impl Restore<'_> {
             let config = Config::load(stage, &BTreeMap::new()).map_err(HomeError::from)?;
             let space = Space::of(stage).map_err(HomeError::from)?;
             let engine = EngineKind::from(config.engine).open(&stage.join("store"), &space);
-            backup::fill(self.backup, info, &engine.map_err(HomeError::from)?)
-                .map_err(RestoreError::Proof)?;
+            backup::fill(self.backup, info, &engine.map_err(HomeError::from)?)?;
         }
         told(Step::Filled);
         let home = Home::new(stage.to_owned());
@@ -172,8 +174,7 @@ impl Restore<'_> {
         let mut listed = Listed::default();
         if let Some(list) = self.list {
             let keys = Gateway::stored_keys(&store, &info.principal)?;
-            listed = erasures::read(list, &keys)
-                .map_err(|why| RestoreError::Proof(format!("the list of erasures: {why}")))?;
+            listed = erasures::read(list, &keys)?;
             files::copy(list, &path).map_err(failed(&path))?;
         }
         let gateway = home.assemble(store, &flags).await?;

@@ -1,0 +1,41 @@
+//! What stands in the way of a change, as things are.
+
+/// Why something cannot be done as things stand; a message is what its caller reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "each variant says itself what its message says")]
+pub enum Conflict {
+    #[error("nobody is a witness for themselves")]
+    OwnReceipt,
+    #[error("no bridge leads out of a privileged scope")]
+    PrivilegedScope,
+    #[error("the bridge was revoked before")]
+    BridgeRevoked,
+    #[error("the grant was revoked before")]
+    GrantRevoked,
+    #[error("several delegated grants have this id; revoke them and ask for others")]
+    SeveralDelegated,
+    #[error("the status list is full")]
+    StatusListFull,
+    #[error("the item has another version by now")]
+    NewerVersion,
+    #[error("the item is not current; restore it first")]
+    NotCurrent,
+    #[error("the item is neither current nor retracted")]
+    NeitherCurrentNorRetracted,
+    #[error("the item is not in a state for this")]
+    ItemState,
+    #[error("its deletion was asked for: it is erased when its hold ends")]
+    ErasedAfterHold,
+    #[error(
+        "its chain holds, and the receipt of its capture does not count: a reseal vouches for links alone"
+    )]
+    CaptureReceipt,
+    #[error("its chain does not hold, and a reseal cannot mend that; `oap-memory doctor` lists it")]
+    BrokenChain,
+    #[error("a compromised key signed part of its chain, and this gateway did not: nothing says whose it is")]
+    UnrecordedLink,
+    #[error("there are keys in this store already")]
+    HasKeys,
+    #[error("a did:key is its key and cannot rotate; use a did:web")]
+    DidKeyRotation,
+}

@@ -1,0 +1,139 @@
+//! What a member of a request must be.
+
+use oap_conformance::receipt::ReceiptError;
+use oap_identity::document::DocumentError;
+use oap_identity::json::JsonError;
+use oap_identity::method::MethodError;
+use std::io;
+
+/// Why a member of a request is refused; a message says what it must be.
+#[derive(Debug, thiserror::Error)]
+pub enum MemberError {
+    /// Not of the expected shape.
+    #[error(transparent)]
+    Json(#[from] JsonError),
+    /// Not text.
+    #[error("must be text")]
+    NotText,
+    /// Not an array.
+    #[error("must be an array")]
+    NotArray,
+    /// Not an object.
+    #[error("must be an object")]
+    NotObject,
+    /// An object with members where it has none.
+    #[error("must be an empty object")]
+    NotEmptyObject,
+    /// Text beyond the bytes that are read.
+    #[error("at most {0} bytes")]
+    TooLong(usize),
+    /// Text without words, or beyond the bytes that are read.
+    #[error("must have words, at most {0} bytes")]
+    Words(usize),
+    /// None, or more than one request takes.
+    #[error("must be 1 to {most} {of}")]
+    Number {
+        /// The most that one request takes.
+        most: usize,
+        /// Of what.
+        of: &'static str,
+    },
+    /// More than one request takes, of something with a name.
+    #[error("at most {most} {of}")]
+    TooMany {
+        /// The most that one request takes.
+        most: usize,
+        /// Of what.
+        of: &'static str,
+    },
+    /// More than one request takes.
+    #[error("at most {0}")]
+    AtMost(usize),
+    /// No item is named.
+    #[error("name one at least")]
+    NoItems,
+    /// Nothing selects.
+    #[error("name items, labels, subjects, scopes, provenance tags or times, or say all")]
+    NoSelector,
+    /// Everything, and a selector.
+    #[error("is everything; leave it out, or the other selectors")]
+    AllAndMore,
+    /// Times the wrong way round.
+    #[error("must be later than captured_after")]
+    BeforeAfter,
+    /// No change of labels.
+    #[error("name what to set, add or remove")]
+    NoLabels,
+    /// A time that has passed.
+    #[error("must be later than now")]
+    Passed,
+    /// No beginning of an item's id.
+    #[error(transparent)]
+    Prefix(#[from] crate::service::prefix::PrefixError),
+    /// Another scope than the item's.
+    #[error("an item cannot change its scope")]
+    OtherScope,
+    /// A scope that nothing leads out of.
+    #[error("no Cross Scope Bridge leads from one of them to the grant's scope; issue one first")]
+    NoBridge,
+    /// A DID of no method that works here.
+    #[error("{}", .0.rule())]
+    Method(MethodError),
+    /// A grantee whose DID document cannot be found.
+    #[error("{0}; --offline (in the address: ?offline=true) issues the grant all the same")]
+    Unresolved(Box<crate::Error>),
+    /// A DID document without its DID.
+    #[error("one has no id")]
+    NoId,
+    /// What is no DID document.
+    #[error(transparent)]
+    Document(#[from] DocumentError),
+    /// What is no Conformance Receipt.
+    #[error(transparent)]
+    Receipt(#[from] ReceiptError),
+    /// No id of a receipt.
+    #[error("must be a receipt's id")]
+    NoReceiptId,
+    /// A receipt without its gateway's signature.
+    #[error("must have the gateway's signature")]
+    NoSignature,
+    /// A path that depends on where the gateway was started.
+    #[error("must be an absolute path")]
+    RelativePath,
+    /// A folder or file that cannot be written.
+    #[error(transparent)]
+    File(#[from] io::Error),
+    /// Not what an answer before ended with.
+    #[error("must be the `next` of the answer before")]
+    NotNext,
+    /// Not what a page ended with.
+    #[error("not where a page ended")]
+    NotPageEnd,
+    /// A body of another media type.
+    #[error("must be {} or application/json", crate::http::request::MEDIA_TYPE)]
+    MediaType,
+    /// No parameters of an address.
+    #[error("must be parameters, name=value")]
+    Parameters,
+    /// A body that broke off.
+    #[error("must come whole; it broke off")]
+    BrokeOff,
+    /// Another version of the protocol.
+    #[error("must be \"1.0\"")]
+    Version,
+    /// No code of a currency.
+    #[error("must be three capital letters")]
+    ThreeCapitals,
+    /// No code of a country.
+    #[error("must be two capital letters")]
+    TwoCapitals,
+    /// No time as it is written here.
+    #[error("must be RFC 3339 in UTC with Z")]
+    Time,
+    /// A time of another day.
+    #[error("must be within five minutes of the gateway's time")]
+    Skew,
+    /// Another than its header says.
+    #[error("must be that of the {0} header")]
+    OtherHeader(&'static str),
+}
