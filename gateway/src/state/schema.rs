@@ -208,7 +208,7 @@ mod tests {
             (14, vec![9; 32], time.clone()),
             (16, vec![7; 16], [&[2], time.as_slice()].concat()),
             (18, vec![4; 32], vec![0, 3, 0xac, 2]),
-            (19, b"vault:work".to_vec(), b"{}".to_vec()),
+            (19, b"work".to_vec(), b"{}".to_vec()),
             (25, vec![1; 32], vec![7; 16]),
             (25, vec![1; 20], [[7; 16].as_slice(), &[3; 32]].concat()),
             (31, 300_u32.to_be_bytes().to_vec(), vec![8; 16]),
@@ -244,7 +244,7 @@ mod tests {
         assert_eq!(PROOFS.get(&store, &[9; 32]), Ok(Some(at)));
         assert_eq!(TOMBSTONES.get(&store, &item), Ok(Some((2, at))));
         assert_eq!(SPENT.get(&store, &hash), Ok(Some((String::new(), Spent { queries: 3, micros: 300 }))));
-        assert_eq!(CONTEXTS.get(&store, &"vault:work".parse().unwrap()), Ok(Some(b"{}".to_vec())));
+        assert_eq!(CONTEXTS.get(&store, &"work".parse().unwrap()), Ok(Some(b"{}".to_vec())));
         assert_eq!(SOURCES.get(&store, &[1; 32]), Ok(Some(item)));
         assert_eq!(FORMER_SOURCES.get(&store, &[1; 20]), Ok(Some((item, Hash::from_bytes([3; 32])))));
         assert_eq!(PLACES.get(&store, &300), Ok(Some(grant)));
