@@ -23,6 +23,20 @@ const TOLD: usize = 20;
 /// How much was looked at, and what is wrong with it.
 type Looked = (usize, Vec<String>);
 
+/// What is wrong with an item.
+#[derive(Debug, thiserror::Error)]
+enum ItemFault {
+    /// It cannot be read.
+    #[error(transparent)]
+    Unreadable(#[from] Error),
+    /// A proof of it does not hold.
+    #[error(transparent)]
+    Evidence(#[from] evidence::EvidenceError),
+    /// Head and chain do not fit.
+    #[error("its head says another length of its chain")]
+    Length,
+}
+
 /// One thing that was looked at.
 #[derive(Debug, Clone, Serialize)]
 pub struct Finding {
@@ -204,12 +218,12 @@ impl Gateway {
         Ok(Endorsed::by(self.houses()?))
     }
 
-    fn examine_item(&self, head: &Head, known: &BTreeMap<Did, Arc<DidDocument>>) -> Result<(), String> {
-        let whole = views::load(&self.store, head).map_err(|e| e.to_string())?;
+    fn examine_item(&self, head: &Head, known: &BTreeMap<Did, Arc<DidDocument>>) -> Result<(), ItemFault> {
+        let whole = views::load(&self.store, head)?;
         let all = whole.committed.disclosures().iter();
-        let mut item = crate::service::items::whole(&whole.committed).map_err(|e| e.to_string())?;
+        let mut item = crate::service::items::whole(&whole.committed)?;
         item.insert("status".to_owned(), json!(head.status));
-        let parse = |text: &String| serde_json::from_str::<Value>(text).map_err(|e| e.to_string());
+        let parse = |text: &String| serde_json::from_str::<Value>(text).map_err(Error::from);
         let chain: Vec<Value> = whole.chain.iter().map(parse).collect::<Result<_, _>>()?;
         let length = chain.len();
         item.insert(
@@ -219,9 +233,9 @@ impl Gateway {
                 "capture_receipt": parse(&whole.capture_receipt)?,
             }),
         );
-        evidence::item(&Value::Object(item), known).map_err(|e| e.to_string())?;
+        evidence::item(&Value::Object(item), known)?;
         if head.seq as usize + 1 != length {
-            return Err("its head says another length of its chain".into());
+            return Err(ItemFault::Length);
         }
         Ok(())
     }

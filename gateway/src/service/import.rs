@@ -3,6 +3,10 @@
 //! An import is hostile ground: every item is verified on its own, what is wrong is refused with its reason, and the
 //! rest of the chunk goes in with one transaction. Importing again changes nothing.
 
+mod refusal;
+
+pub use refusal::ImportRefusal;
+
 use crate::error::{Error, MemberError};
 use crate::service::items::{Prepared, merge, whole};
 use crate::service::lists::{Edits, Row};
@@ -224,7 +228,7 @@ pub(crate) struct Looked {
 }
 
 /// The lists that a turn rests on, the list of each record of the chunk, and the turn's own records.
-type PreparedTurn = (Vec<Row>, Vec<Option<Tag>>, Vec<Result<PreparedRecord, String>>);
+type PreparedTurn = (Vec<Row>, Vec<Option<Tag>>, Vec<Result<PreparedRecord, ImportRefusal>>);
 
 /// A record that was looked up, and what is to become of it.
 struct PreparedRecord {
@@ -246,24 +250,8 @@ enum ToDo {
     WouldCapture,
     WouldCorrect,
     Nothing,
-    LeaveDeleted(String),
-    Refuse(String),
-}
-
-/// Why an erased item is not taken in.
-const ERASED: &str = "it was erased here, and an import does not bring it back";
-
-/// The same of a record, which can be asked back.
-fn erased_here(item: ItemId) -> String {
-    format!("{ERASED}: say --again {item}, if you want it")
-}
-
-/// The same, where all that is known is that something of the same place was erased.
-fn erased_there(item: ItemId) -> String {
-    format!(
-        "something of the same place was erased here, and nothing is kept that could tell whether this is it; if you want \
-         it, write it with `item add`, or say --again {item} for all of that place"
-    )
+    LeaveDeleted(ImportRefusal),
+    Refuse(ImportRefusal),
 }
 
 /// The numbers of the records, in turns in which no source is named twice.
@@ -300,7 +288,7 @@ impl Gateway {
             move || {
                 let now = gateway.clock.now();
                 let arrive = |line: &Result<ItemLine, JsonError>| {
-                    let line = line.as_ref().map_err(ToString::to_string)?;
+                    let line = line.as_ref().map_err(|error| ImportRefusal::Json(error.clone()))?;
                     gateway.arrive(line, &principal, &known, now)
                 };
                 Ok(items.iter().map(arrive).collect::<Vec<_>>())
@@ -319,7 +307,7 @@ impl Gateway {
                 let mut fates = Vec::with_capacity(arrived.len());
                 for item in arrived {
                     fates.push(match item {
-                        Err(why) => Fate::Refused(why),
+                        Err(why) => Fate::Refused(why.to_string()),
                         Ok(item) => w.take_in(item, bundle_id, &principal, dry_run)?,
                     });
                 }
@@ -363,28 +351,24 @@ impl Gateway {
         principal: &Did,
         known: &Known,
         now: Timestamp,
-    ) -> Result<Arrived, String> {
+    ) -> Result<Arrived, ImportRefusal> {
         let verified = evidence::item(&line.item, known)
             .and_then(VerifiedItem::proved)
-            .and_then(|item| item.as_of(now))
-            .map_err(|e| e.to_string())?;
+            .and_then(|item| item.as_of(now))?;
         if verified.holder != *principal {
-            return Err("owner: its chain ends with another than the bundle's principal".into());
+            return Err(ImportRefusal::OtherOwner);
         }
         let current = line.item["integrity"]["sd_jwt"].as_str().unwrap_or_default();
-        let current = Committed::read(current).map_err(|e| e.to_string())?;
-        let body = self.body_of(&current, now).map_err(|e| e.to_string())?;
+        let current = Committed::read(current)?;
+        let body = self.body_of(&current, now)?;
         let links = verified.chain.links().to_vec();
         let superseded = superseded(&line.superseded, &links, known)?;
         let head = head_of(&verified.chain, &body, &superseded, line.record.clone(), &self.principal, now);
         let capture = &line.item["integrity"]["capture_receipt"];
         let written = line.item["integrity"]["chain"].as_array().map(Vec::as_slice).unwrap_or_default();
         Ok(Arrived {
-            canonical_links: written
-                .iter()
-                .map(|link| canonical(link).map_err(|e| e.to_string()))
-                .collect::<Result<_, _>>()?,
-            capture_receipt: canonical(capture).map_err(|e| e.to_string())?,
+            canonical_links: written.iter().map(canonical).collect::<Result<_, _>>()?,
+            capture_receipt: canonical(capture)?,
             capture_id: verified.capture.receipt_id,
             links,
             current,
@@ -489,7 +473,7 @@ impl Gateway {
                 let mut fates = Vec::with_capacity(prepared.len());
                 for record in prepared {
                     fates.push(match record {
-                        Err(why) => Fate::Refused(why),
+                        Err(why) => Fate::Refused(why.to_string()),
                         Ok(record) => w.take_record(record)?,
                     });
                 }
@@ -564,19 +548,22 @@ impl Gateway {
         let Looked { said, known, erased, body } = record;
         let to_do = match (known.or(edits), erased) {
             (None, Some(item)) if !turn.again_all && !turn.again.contains(&item) => {
-                ToDo::LeaveDeleted(if said.source.is_exact { erased_here(item) } else { erased_there(item) })
+                let exact = said.source.is_exact;
+                ToDo::LeaveDeleted(if exact {
+                    ImportRefusal::ErasedRecord(item)
+                } else {
+                    ImportRefusal::ErasedPlace(item)
+                })
             }
             (None, _) if turn.dry_run => ToDo::WouldCapture,
             (None, _) => ToDo::Capture(self.prepare_capture(body, contacts, now)?),
             (Some((_, before)), _) if before.says == said.says => ToDo::Nothing,
             (Some((item, _)), _) => match self.in_force(item) {
-                Err(Error::NotFound) => ToDo::Refuse(erased_here(item)),
+                Err(Error::NotFound) => ToDo::Refuse(ImportRefusal::ErasedRecord(item)),
                 Err(error) => return Err(error),
-                Ok(before) if before.head.status != Status::Current => {
-                    ToDo::Refuse("it was taken back here".to_owned())
-                }
+                Ok(before) if before.head.status != Status::Current => ToDo::Refuse(ImportRefusal::Retracted),
                 Ok(before) if before.head.scope_id != body.scope_id => {
-                    ToDo::Refuse("scope_id: it was imported into another scope before".to_owned())
+                    ToDo::Refuse(ImportRefusal::OtherScope)
                 }
                 Ok(_) if turn.dry_run => ToDo::WouldCorrect,
                 Ok(before) => ToDo::Correct(self.prepare_version(&before, body, Event::Correct, contacts)?),
@@ -585,28 +572,32 @@ impl Gateway {
         Ok(PreparedRecord { said, known, edits, erased, dry_run: turn.dry_run, to_do })
     }
 
-    fn record_body(&self, record: &Record, now: Timestamp) -> Result<Body, String> {
+    fn record_body(&self, record: &Record, now: Timestamp) -> Result<Body, ImportRefusal> {
         if record.source.is_empty() || record.source.len() > MAX_SOURCE {
-            return Err(format!("source: must be 1 to {MAX_SOURCE} bytes"));
+            return Err(ImportRefusal::Source);
         }
         if record.group.as_ref().is_some_and(|group| group.len() > MAX_SOURCE) {
-            return Err(format!("group: at most {MAX_SOURCE} bytes"));
+            return Err(ImportRefusal::Group);
         }
-        let body = self.parse_item(&record.item, now).map_err(|e| e.to_string())?;
+        let body = self.parse_item(&record.item, now)?;
         if body.captured_at > now.plus(MAX_SKEW) {
-            return Err("provenance.captured_at: is in the future".into());
+            return Err(ImportRefusal::Future);
         }
         Ok(body)
     }
 }
 
 /// The replaced versions that came along, each in its place of the chain.
-fn superseded(texts: &[String], links: &[Link], known: &Known) -> Result<Vec<(u32, Committed)>, String> {
+fn superseded(
+    texts: &[String],
+    links: &[Link],
+    known: &Known,
+) -> Result<Vec<(u32, Committed)>, ImportRefusal> {
     let mut versions = Vec::new();
     for text in texts {
-        let claims = commitment::verify(text, known).map_err(|e| format!("superseded: {e}"))?;
-        evidence::check_place(&claims, links).map_err(|e| format!("superseded: {e}"))?;
-        versions.push((claims.place().seq, Committed::read(text).map_err(|e| e.to_string())?));
+        let claims = commitment::verify(text, known).map_err(ImportRefusal::Superseded)?;
+        evidence::check_place(&claims, links).map_err(ImportRefusal::SupersededPlace)?;
+        versions.push((claims.place().seq, Committed::read(text)?));
     }
     versions.sort_by_key(|(seq, _)| *seq);
     versions.dedup_by_key(|(seq, _)| *seq);
@@ -648,13 +639,13 @@ impl Writing<'_, '_> {
     ) -> Result<Fate, Error> {
         let item = arrived.head.item_id;
         if TOMBSTONES.contains(self.tx, &item)? {
-            return Ok(Fate::Refused(ERASED.into()));
+            return Ok(Fate::Refused(ImportRefusal::Erased.to_string()));
         }
         let held = self.links_of(item)?;
         let mut slot = None;
         if !held.is_empty() {
             if self.is_held(item)? {
-                return Ok(Fate::Refused("it is under a hold here; end the hold first".into()));
+                return Ok(Fate::Refused(ImportRefusal::Held.to_string()));
             }
             let (head_slot, head) = schema::head(self.tx, item)?;
             let commitment = held[held.len() - 1].commitment;
@@ -666,9 +657,7 @@ impl Writing<'_, '_> {
             let known: Vec<Hash> = held.iter().map(Link::hash).collect::<Result<_, _>>()?;
             let theirs: Vec<Hash> = arrived.links.iter().map(Link::hash).collect::<Result<_, _>>()?;
             if !theirs.starts_with(&known) {
-                return Ok(Fate::Refused(
-                    "another item of the same id, or another history of it, is here".into(),
-                ));
+                return Ok(Fate::Refused(ImportRefusal::OtherHistory.to_string()));
             }
             if dry_run {
                 return Ok(Fate::Updated(item));
@@ -724,8 +713,8 @@ impl Writing<'_, '_> {
         }
         let former = known.or(edits);
         let (written, fate): (_, fn(ItemId) -> Fate) = match (to_do, former) {
-            (ToDo::LeaveDeleted(why), _) => return Ok(Fate::Deleted(why)),
-            (ToDo::Refuse(why), _) => return Ok(Fate::Refused(why)),
+            (ToDo::LeaveDeleted(why), _) => return Ok(Fate::Deleted(why.to_string())),
+            (ToDo::Refuse(why), _) => return Ok(Fate::Refused(why.to_string())),
             (ToDo::WouldCapture, _) => {
                 return Ok(Fate::Imported(ItemId::new(self.now, &*self.gateway.random)));
             }
@@ -736,7 +725,9 @@ impl Writing<'_, '_> {
                 }
                 return Ok(Fate::Unchanged(item));
             }
-            (ToDo::Nothing | ToDo::WouldCorrect, None) => return Ok(Fate::Refused(ERASED.into())),
+            (ToDo::Nothing | ToDo::WouldCorrect, None) => {
+                return Ok(Fate::Refused(ImportRefusal::Erased.to_string()));
+            }
             (ToDo::Correct(prepared), _) => (self.store_version(prepared, Event::Correct)?, Fate::Updated),
             (ToDo::Capture(prepared), _) => (self.store_capture(prepared)?, Fate::Imported),
         };

@@ -6,7 +6,7 @@
 
 use crate::error::Error;
 use crate::service::align::{self, Incoming};
-use crate::service::import::Looked;
+use crate::service::import::{ImportRefusal, Looked};
 use crate::service::items::whole;
 use crate::service::sources::{Said, Tag};
 use crate::state::commits::Writing;
@@ -34,7 +34,7 @@ impl Gateway {
     /// no edit, because it may be what was erased.
     pub(crate) fn find_edits(
         &self,
-        records: &[Result<Looked, String>],
+        records: &[Result<Looked, ImportRefusal>],
         lists: &[Option<Tag>],
     ) -> Result<Edits, Error> {
         let mut by_list: BTreeMap<Tag, Vec<usize>> = BTreeMap::new();
