@@ -196,7 +196,9 @@ impl<K: Key, V, C: Codec<V>> Table<K, V, C> {
     where
         K: Ord,
     {
-        tx.written(self.number).iter().filter_map(|key| K::from_key(key)).collect()
+        // The empty key is the place of a counter.
+        let written = tx.written(self.number);
+        written.iter().filter(|key| !key.is_empty()).filter_map(|key| K::from_key(key)).collect()
     }
 
     /// All rows as they were last committed, in the order of keys.
