@@ -11,7 +11,7 @@ mod common;
 
 use common::*;
 use oap_gateway::Config;
-use oap_memory::import::locomo;
+use oap_formats::import::locomo;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::PathBuf;

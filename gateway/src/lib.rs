@@ -14,7 +14,6 @@ pub mod limits;
 pub mod service;
 pub mod state;
 pub mod system;
-pub mod transfer;
 
 pub use error::Error;
 pub use state::gateway::{Gateway, Parts};

@@ -11,7 +11,6 @@
 //! - [`filter`], [`text`]: what a grant selects, and the words that are matched
 //! - [`answer`], [`evidence`], [`deletion`], [`form`], [`unchecked`]: what the receiver checks, and what it does not
 //! - [`bundle`]: what changes house
-//! - [`import`], [`export`]: what other programs write and read
 
 #![warn(clippy::unwrap_used)]
 
@@ -23,10 +22,8 @@ pub mod deletion;
 pub mod detect;
 pub mod epistemic;
 pub mod evidence;
-pub mod export;
 pub mod filter;
 pub mod form;
-pub mod import;
 pub mod item;
 pub mod limits;
 pub mod lines;

@@ -1,6 +1,6 @@
 //! The bounds of this room, as rows that `docs/limits.md` is generated from.
 
-use crate::{answer, bundle, detect, filter, import, item, sd_jwt, size, text};
+use crate::{answer, bundle, detect, filter, item, sd_jwt, size, text};
 pub use oap_identity::limits::Limit;
 
 const fn row(name: &'static str, value: usize, unit: &'static str, applies_to: &'static str) -> Limit {
@@ -68,27 +68,4 @@ pub const LIMITS: &[Limit] = &[
     row("answer::MAX_RESULTS", answer::MAX_RESULTS as usize, "items", "an answer"),
     row("filter::MAX_LIST", filter::MAX_LIST, "entries", "a list in a filter"),
     row("bundle::MAX_LINE", bundle::MAX_LINE, "bytes", "a line of a bundle"),
-    row(
-        "import::MAX_TEXT",
-        import::MAX_TEXT,
-        "bytes",
-        "the text of an imported record; longer ones become several",
-    ),
-    row("import::MAX_LINE", import::MAX_LINE, "bytes", "a line of CSV, JSON Lines or an MCP memory file"),
-    row(
-        "import::MAX_ELEMENT",
-        import::MAX_ELEMENT,
-        "bytes",
-        "an element of a vendor's JSON, such as a conversation",
-    ),
-    row("import::MAX_NOTE", import::MAX_NOTE, "bytes", "a Markdown file"),
-    row("import::MAX_FRONT_MATTER", import::MAX_FRONT_MATTER, "bytes", "the front matter of a note"),
-    row("import::MAX_FRONT_DEPTH", import::MAX_FRONT_DEPTH, "levels", "the front matter of a note"),
-    row(
-        "import::MAX_TAG",
-        import::MAX_TAG,
-        "bytes",
-        "a tag of an imported record's provenance; longer text is cut",
-    ),
-    row("import::MAX_ID", import::MAX_ID, "bytes", "the id of a vendor's thread"),
 ];

@@ -16,7 +16,7 @@ use crate::system::home::{HomeError, web_policy};
 use crate::system::tls::Authority;
 use house::House;
 use oap_identity::Clock;
-use oap_memory::import::locomo;
+use oap_formats::import::locomo;
 use screen::Screen;
 use serde_json::{Value, json};
 use std::path::Path;

@@ -2,15 +2,15 @@
 
 use super::when::{self, When};
 use super::{CliError, Global, output, values};
+use crate::system::bundle_file::BundleWriter;
 use crate::system::files;
-use crate::transfer::bundle_file::BundleWriter;
 use indicatif::{ProgressBar, ProgressStyle};
+use oap_formats::export::{Form, Index, Layout};
 use oap_identity::ScopeId;
 use oap_memory::bundle::{self, Header, Line, Tally};
-use oap_memory::export::{self, Form};
 use oap_memory::item::Kind;
 use serde_json::{Value, json};
-use std::io::Write;
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 /// Take your memory along: as a bundle with every proof, or in a form that other programs read
@@ -87,7 +87,7 @@ impl Export {
     }
 
     async fn bundle(self, global: &Global) -> Result<(), CliError> {
-        let failed = |e: std::io::Error| CliError::File(self.path.clone(), e.to_string());
+        let failed = |e: io::Error| CliError::File(self.path.clone(), e.to_string());
         let selection = self.selection();
         let owner = global.owner().await?;
         let header = owner.post("/oap/owner/export/header", &selection).await?;
@@ -138,7 +138,7 @@ impl Export {
     }
 
     async fn plain(self, global: &Global, form: Form) -> Result<(), CliError> {
-        let failed = |e: std::io::Error| CliError::File(self.path.clone(), e.to_string());
+        let failed = |e: io::Error| CliError::File(self.path.clone(), e.to_string());
         let selection = self.selection();
         let owner = global.owner().await?;
         let mut out = Output::create(&self.path, form).map_err(failed)?;
@@ -154,7 +154,7 @@ impl Export {
                 let chain = line["item"]["integrity"]["chain"].as_array().cloned().unwrap_or_default();
                 let mut marks = chain.iter().filter_map(|link| link["event"].as_str());
                 if marks.rfind(|event| ["retract", "restore"].contains(event)) != Some("retract") {
-                    out.put(form, &line["item"]).map_err(failed)?;
+                    out.put(&line["item"]).map_err(failed)?;
                     progress.inc(1);
                 }
             }
@@ -163,7 +163,7 @@ impl Export {
                 next => after = next,
             }
         }
-        let count = out.finish(form).map_err(failed)?;
+        let count = out.finish().map_err(failed)?;
         progress.finish_and_clear();
         let done = json!({"file": self.path, "form": form, "items": count});
         output::print(global.json, &done, |_| format!("{count} items in {}", self.path.display()));
@@ -183,8 +183,8 @@ fn bar(items: u64) -> ProgressBar {
     bar
 }
 
-fn put(writer: &mut BundleWriter, tally: &mut Tally, line: &Line) -> std::io::Result<()> {
-    let bytes = bundle::write(line).map_err(std::io::Error::other)?;
+fn put(writer: &mut BundleWriter, tally: &mut Tally, line: &Line) -> io::Result<()> {
+    let bytes = bundle::write(line).map_err(io::Error::other)?;
     tally.add(line, &bytes);
     writer.write(&bytes)?;
     writer.write(b"\n")
@@ -213,56 +213,70 @@ fn split(page: &[u8]) -> Result<(Value, impl Iterator<Item = &[u8]>), CliError> 
     Ok((cursor["next"].clone(), lines))
 }
 
-/// A file that is being written.
-type Pending = std::io::BufWriter<files::Pending>;
-
-/// The index of a folder, and what it will be called.
-struct Index {
-    file: Pending,
+/// A file that is being written, and what it will be called.
+struct Pending {
+    file: BufWriter<files::Pending>,
     path: PathBuf,
 }
 
-/// A file in another form, or a folder of markdown.
-enum Output {
-    File { file: Pending, path: PathBuf, count: u64 },
-    Folder { path: PathBuf, index: Option<Index>, count: u64 },
+impl Pending {
+    fn begin(path: PathBuf, before: &str) -> io::Result<Self> {
+        let mut file = BufWriter::new(files::begin(&path)?);
+        file.write_all(before.as_bytes())?;
+        Ok(Self { file, path })
+    }
+
+    fn write(&mut self, text: &str) -> io::Result<()> {
+        self.file.write_all(text.as_bytes())
+    }
+
+    fn finish(self) -> io::Result<()> {
+        self.file.into_inner().map_err(io::IntoInnerError::into_error)?.finish(&self.path)
+    }
+}
+
+/// Items on their way into a file or a folder.
+struct Output {
+    write: fn(&Value) -> String,
+    place: Place,
+    count: u64,
+}
+
+enum Place {
+    File { file: Pending, between: &'static str, after: &'static str },
+    Folder { path: PathBuf, index: Option<(Index, Pending)> },
 }
 
 impl Output {
-    fn create(path: &Path, form: Form) -> std::io::Result<Self> {
-        if matches!(form, Form::Markdown | Form::Okf) {
-            files::create_folder(path)?;
-            let index = match export::index(form) {
-                None => None,
-                Some((name, begin)) => {
-                    let path = path.join(name);
-                    let mut file = std::io::BufWriter::new(files::begin(&path)?);
-                    file.write_all(begin.as_bytes())?;
-                    Some(Index { file, path })
-                }
-            };
-            return Ok(Self::Folder { path: path.to_owned(), index, count: 0 });
-        }
-        let mut file = std::io::BufWriter::new(files::begin(path)?);
-        file.write_all(export::frame(form).0.as_bytes())?;
-        Ok(Self::File { file, path: path.to_owned(), count: 0 })
+    fn create(path: &Path, form: Form) -> io::Result<Self> {
+        let exporter = form.exporter();
+        let place = match exporter.layout {
+            Layout::File { before, between, after } => {
+                Place::File { file: Pending::begin(path.to_owned(), before)?, between, after }
+            }
+            Layout::Folder(index) => {
+                files::create_folder(path)?;
+                let begin = |index: Index| io::Result::Ok((index, Pending::begin(path.join(index.name), index.before)?));
+                let index = index.map(begin).transpose()?;
+                Place::Folder { path: path.to_owned(), index }
+            }
+        };
+        Ok(Self { write: exporter.write, place, count: 0 })
     }
 
-    fn put(&mut self, form: Form, item: &Value) -> std::io::Result<()> {
-        let text = export::write(form, item);
-        match self {
-            Self::File { file, count, .. } => {
-                if *count > 0 {
-                    file.write_all(export::frame(form).1.as_bytes())?;
-                }
-                *count += 1;
-                file.write_all(text.as_bytes())
+    fn put(&mut self, item: &Value) -> io::Result<()> {
+        let text = (self.write)(item);
+        let first = self.count == 0;
+        self.count += 1;
+        match &mut self.place {
+            Place::File { file, between, .. } => {
+                file.write(if first { "" } else { between })?;
+                file.write(&text)
             }
-            Self::Folder { path, index, count } => {
-                *count += 1;
+            Place::Folder { path, index } => {
                 let name = format!("{}.md", item["item_id"].as_str().unwrap_or("item"));
-                if let Some(index) = index {
-                    index.file.write_all(export::index_entry(item, &name).as_bytes())?;
+                if let Some((index, file)) = index {
+                    file.write(&(index.entry)(item, &name))?;
                 }
                 let path = path.join(name);
                 if path.exists() {
@@ -273,19 +287,18 @@ impl Output {
         }
     }
 
-    fn finish(self, form: Form) -> std::io::Result<u64> {
-        match self {
-            Self::Folder { index, count, .. } => {
-                if let Some(Index { file, path }) = index {
-                    file.into_inner().map_err(std::io::IntoInnerError::into_error)?.finish(&path)?;
-                }
-                Ok(count)
+    fn finish(self) -> io::Result<u64> {
+        match self.place {
+            Place::File { mut file, after, .. } => {
+                file.write(after)?;
+                file.finish()?;
             }
-            Self::File { mut file, path, count } => {
-                file.write_all(export::frame(form).2.as_bytes())?;
-                file.into_inner().map_err(std::io::IntoInnerError::into_error)?.finish(&path)?;
-                Ok(count)
+            Place::Folder { index, .. } => {
+                if let Some((_, file)) = index {
+                    file.finish()?;
+                }
             }
         }
+        Ok(self.count)
     }
 }

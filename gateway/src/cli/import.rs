@@ -5,12 +5,13 @@ use super::verify::is_bundle;
 use super::{CliError, Global, ids, output, values};
 use crate::client::owner::OwnerClient;
 use crate::service::prefix::{ItemPrefix, PrefixError};
+use crate::system::bundle_file;
 use crate::system::config::Config;
-use crate::transfer::{bundle_file, sources};
 use indicatif::{ProgressBar, ProgressStyle};
+use oap_formats::import::{FORMATS, Format, Found, Mapping};
+use oap_formats::sources;
 use oap_identity::{Did, ScopeId};
 use oap_memory::bundle::{FORMAT, Header, Line, MAX_LINE, Reader};
-use oap_memory::import::{Format, Found, Mapping, about};
 use oap_memory::lines::whole_lines;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, VecDeque};
@@ -250,7 +251,7 @@ impl Sending {
 impl Import {
     pub(super) async fn run(self, global: &Global) -> Result<(), CliError> {
         if self.formats {
-            let all: BTreeMap<&str, &str> = Format::ALL.iter().map(|f| (f.as_str(), about(*f))).collect();
+            let all: BTreeMap<&str, &str> = FORMATS.iter().map(|f| (f.format.as_str(), f.about)).collect();
             output::print(global.json, &json!(all), |_| {
                 let rows = all.iter().map(|(name, about)| vec![(*name).to_owned(), (*about).to_owned()]);
                 output::wrapped(&["format", "what becomes of it"], rows)

@@ -4,7 +4,8 @@ use super::trust::{Known, Trust, optional, resolved};
 use super::{CliError, Global, output, proved};
 use crate::client::grantee::{countersigners, signers};
 use crate::system::clock::SystemClock;
-use crate::transfer::bundle_file;
+use crate::system::bundle_file;
+use oap_formats::sources::peek;
 use oap_grants::bundle::UnverifiedBundle;
 use oap_grants::evidence::{self as terms, VerifiedTerms};
 use oap_grants::status;
@@ -259,7 +260,7 @@ impl Verify {
 pub(super) fn is_bundle(path: &Path, identity: Option<&Path>) -> Result<bool, CliError> {
     let failed = |e| unread(path, &e);
     let reader = bundle_file::open(path, identity).map_err(failed)?;
-    let (head, _) = bundle_file::peek(reader, 64 << 10).map_err(failed)?;
+    let (head, _) = peek(reader, 64 << 10).map_err(failed)?;
     Ok(String::from_utf8_lossy(&head).contains("\"format\":\"oap-memory-bundle/"))
 }
 

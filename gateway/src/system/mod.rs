@@ -1,6 +1,7 @@
 //! Where the program meets the machine: files, sockets, certificates, the clock, configuration.
 
 pub mod address;
+pub mod bundle_file;
 pub mod clock;
 pub mod config;
 pub mod files;

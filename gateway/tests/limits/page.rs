@@ -14,6 +14,7 @@ Each value is inclusive: so much is accepted, one more is not.
 const ROOMS: &[(&str, &[Limit])] = &[
     ("identity", oap_identity::limits::LIMITS),
     ("memory", oap_memory::limits::LIMITS),
+    ("formats", oap_formats::limits::LIMITS),
     ("grants", oap_grants::limits::LIMITS),
     ("exchange", oap_exchange::limits::LIMITS),
     ("gateway", oap_gateway::limits::LIMITS),

@@ -1,0 +1,154 @@
+//! A bundle as a file: JSON Lines, compressed with zstd where asked for, then encrypted with age where asked for.
+
+use super::files::{self, Pending};
+use age::x25519;
+use oap_formats::sources::peek;
+use std::fs::File;
+use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+const AGE: &[u8] = b"age-encryption.org/v1";
+const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
+/// The window that a compressed bundle may ask for, as a power of two: 8 MiB.
+const WINDOW_LOG: u32 = 23;
+const LEVEL: i32 = 3;
+
+/// Something that is written and has an end.
+trait End: Write + Send {
+    fn end(self: Box<Self>) -> io::Result<Pending>;
+}
+
+struct Plain(BufWriter<Pending>);
+
+impl Write for Plain {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write(bytes)
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
+impl End for Plain {
+    fn end(self: Box<Self>) -> io::Result<Pending> {
+        self.0.into_inner().map_err(io::IntoInnerError::into_error)
+    }
+}
+
+/// An end that has another one behind it.
+struct Age(age::stream::StreamWriter<Box<dyn End>>);
+
+impl Write for Age {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write(bytes)
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
+impl End for Age {
+    fn end(self: Box<Self>) -> io::Result<Pending> {
+        self.0.finish()?.end()
+    }
+}
+
+struct Zstd(zstd::stream::write::Encoder<'static, Box<dyn End>>);
+
+impl Write for Zstd {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write(bytes)
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
+impl End for Zstd {
+    fn end(self: Box<Self>) -> io::Result<Pending> {
+        self.0.finish()?.end()
+    }
+}
+
+/// A bundle that is being written: under another name until it is whole.
+pub struct BundleWriter {
+    writer: Box<dyn End>,
+    path: PathBuf,
+}
+
+impl BundleWriter {
+    /// Begins a file, readable by its owner alone.
+    ///
+    /// # Errors
+    /// What the system says; for a recipient that is none, which.
+    pub fn create(path: &Path, compress: bool, recipients: &[String]) -> io::Result<Self> {
+        let file = files::begin(path)?;
+        let mut writer: Box<dyn End> = Box::new(Plain(BufWriter::with_capacity(1 << 20, file)));
+        if !recipients.is_empty() {
+            let recipients = recipients.iter().map(|text| {
+                x25519::Recipient::from_str(text)
+                    .map_err(|e| io::Error::new(io::ErrorKind::InvalidInput, format!("{text:?}: {e}")))
+            });
+            let recipients: Vec<x25519::Recipient> = recipients.collect::<Result<_, _>>()?;
+            let all = recipients.iter().map(|recipient| recipient as &dyn age::Recipient);
+            let encryptor = age::Encryptor::with_recipients(all).map_err(io::Error::other)?;
+            writer = Box::new(Age(encryptor.wrap_output(writer)?));
+        }
+        if compress {
+            writer = Box::new(Zstd(zstd::stream::write::Encoder::new(writer, LEVEL)?));
+        }
+        Ok(Self { writer, path: path.to_owned() })
+    }
+
+    /// Writes on.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.writer.write_all(bytes)
+    }
+
+    /// Ends the file and gives it its name.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn finish(self) -> io::Result<()> {
+        self.writer.end()?.finish(&self.path)
+    }
+}
+
+/// Opens what may be encrypted and compressed.
+///
+/// # Errors
+/// What the system says; for an encrypted file without a fitting identity, that.
+pub fn open(path: &Path, identity: Option<&Path>) -> io::Result<Box<dyn Read + Send>> {
+    let file: Box<dyn Read + Send> = Box::new(BufReader::with_capacity(1 << 20, File::open(path)?));
+    let (head, reader) = peek(file, AGE.len())?;
+    let reader: Box<dyn Read + Send> =
+        if head == AGE { Box::new(decrypt(reader, identity)?) } else { Box::new(reader) };
+    let (head, reader) = peek(reader, ZSTD.len())?;
+    if head == ZSTD {
+        let mut decoder = zstd::stream::read::Decoder::new(reader)?;
+        decoder.window_log_max(WINDOW_LOG)?;
+        return Ok(Box::new(decoder));
+    }
+    Ok(Box::new(reader))
+}
+
+fn decrypt<R: Read + Send + 'static>(
+    reader: R,
+    identity: Option<&Path>,
+) -> io::Result<age::stream::StreamReader<R>> {
+    let needed =
+        || io::Error::new(io::ErrorKind::PermissionDenied, "it is encrypted: name your age identity file");
+    let text = std::fs::read_to_string(identity.ok_or_else(needed)?)?;
+    let identities: Vec<x25519::Identity> = text
+        .lines()
+        .filter(|line| !line.starts_with('#'))
+        .filter_map(|line| line.trim().parse().ok())
+        .collect();
+    let decryptor = age::Decryptor::new(reader).map_err(io::Error::other)?;
+    let all = identities.iter().map(|identity| identity as &dyn age::Identity);
+    decryptor.decrypt(all).map_err(|e| io::Error::new(io::ErrorKind::PermissionDenied, e.to_string()))
+}
