@@ -10,8 +10,8 @@
 mod common;
 
 use common::*;
-use oap_gateway::Config;
 use oap_formats::import::locomo;
+use oap_gateway::Config;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -41,6 +41,11 @@ pub const LIMITS: &[Limit] = &[
     row("sources::MAX_NAME", sources::MAX_NAME, "bytes", "the name of an archive's entry"),
     wide("sources::MAX_ENTRY", sources::MAX_ENTRY, "bytes", "what an entry of an archive unfolds to"),
     wide("sources::MAX_UNFOLDED", sources::MAX_UNFOLDED, "bytes", "what an archive unfolds to"),
-    wide("sources::BOMB_BYTES", sources::BOMB_BYTES, "bytes", "an entry that unfolds to any multiple of its size"),
+    wide(
+        "sources::BOMB_BYTES",
+        sources::BOMB_BYTES,
+        "bytes",
+        "an entry that unfolds to any multiple of its size",
+    ),
     wide("sources::BOMB_RATIO", sources::BOMB_RATIO, "bytes for each byte", "what a larger entry unfolds to"),
 ];

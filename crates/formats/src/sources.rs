@@ -285,8 +285,10 @@ mod tests {
     use std::fs;
 
     fn names(paths: &[PathBuf], root: &Path) -> Vec<String> {
-        let mut names: Vec<String> =
-            paths.iter().map(|path| path.strip_prefix(root).unwrap().to_string_lossy().into_owned()).collect();
+        let mut names: Vec<String> = paths
+            .iter()
+            .map(|path| path.strip_prefix(root).unwrap().to_string_lossy().into_owned())
+            .collect();
         names.sort();
         names
     }

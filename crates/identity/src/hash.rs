@@ -1,6 +1,7 @@
 //! SHA-256 in the one form that the wire knows.
 
 use crate::json::{self, JsonError};
+use data_encoding::HEXLOWER;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use sha2::{Digest, Sha256};
 use std::fmt;
@@ -45,8 +46,7 @@ impl Hash {
 
 impl fmt::Display for Hash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("sha256:")?;
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        write!(f, "sha256:{}", HEXLOWER.encode_display(&self.0))
     }
 }
 
@@ -59,20 +59,9 @@ impl fmt::Debug for Hash {
 impl FromStr for Hash {
     type Err = HashError;
     fn from_str(text: &str) -> Result<Self, HashError> {
-        let hex = text.strip_prefix("sha256:").ok_or(HashError)?.as_bytes();
-        if hex.len() != 64 {
-            return Err(HashError);
-        }
-        let digit = |c: u8| match c {
-            b'0'..=b'9' => Ok(c - b'0'),
-            b'a'..=b'f' => Ok(c - b'a' + 10),
-            _ => Err(HashError),
-        };
-        let mut bytes = [0; 32];
-        for (byte, pair) in bytes.iter_mut().zip(hex.chunks_exact(2)) {
-            *byte = digit(pair[0])? << 4 | digit(pair[1])?;
-        }
-        Ok(Self(bytes))
+        let digits = text.strip_prefix("sha256:").filter(|digits| digits.len() == 64).ok_or(HashError)?;
+        let bytes = HEXLOWER.decode(digits.as_bytes()).map_err(|_| HashError)?;
+        bytes.try_into().map(Self).map_err(|_| HashError)
     }
 }
 

@@ -63,31 +63,27 @@ fn member<T>(member: impl Into<String>, expected: impl Into<String>) -> Result<T
 macro_rules! closed_enum {
     ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $text:literal),+ $(,)? }) => {
         $(#[$doc])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
-        pub enum $name { $($(#[$vdoc])* #[serde(rename = $text)] $variant),+ }
+        #[derive(
+            Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
+            strum::Display, strum::EnumString, strum::IntoStaticStr, strum::VariantArray, strum::VariantNames,
+        )]
+        #[strum(parse_err_ty = String, parse_err_fn = Self::unknown)]
+        pub enum $name {
+            $($(#[$vdoc])* #[serde(rename = $text)] #[strum(serialize = $text)] $variant),+
+        }
 
         impl $name {
             /// Every value, in the order of the protocol.
-            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
+            pub const ALL: &'static [Self] = <Self as strum::VariantArray>::VARIANTS;
 
             /// The text on the wire.
             #[must_use]
-            pub const fn as_str(self) -> &'static str {
-                match self { $(Self::$variant => $text),+ }
+            pub fn as_str(self) -> &'static str {
+                self.into()
             }
-        }
 
-        impl std::str::FromStr for $name {
-            type Err = String;
-            fn from_str(text: &str) -> Result<Self, String> {
-                Self::ALL.iter().copied().find(|v| v.as_str() == text)
-                    .ok_or_else(|| format!("must be one of {}", [$($text),+].join(", ")))
-            }
-        }
-
-        impl std::fmt::Display for $name {
-            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str(self.as_str())
+            fn unknown(_: &str) -> String {
+                format!("must be one of {}", <Self as strum::VariantNames>::VARIANTS.join(", "))
             }
         }
     };

@@ -256,7 +256,9 @@ impl Output {
             }
             Layout::Folder(index) => {
                 files::create_folder(path)?;
-                let begin = |index: Index| io::Result::Ok((index, Pending::begin(path.join(index.name), index.before)?));
+                let begin = |index: Index| {
+                    io::Result::Ok((index, Pending::begin(path.join(index.name), index.before)?))
+                };
                 let index = index.map(begin).transpose()?;
                 Place::Folder { path: path.to_owned(), index }
             }

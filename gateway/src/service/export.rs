@@ -13,6 +13,7 @@ use crate::state::endorsed::Endorsed;
 use crate::state::gateway::{Gateway, blocking};
 use crate::state::schema::{self, RECEIPTS, ReceiptPlace};
 use crate::state::views::{self, BuiltView};
+use data_encoding::HEXLOWER;
 use oap_exchange::allowance::Allowance;
 use oap_exchange::view::ViewItem;
 use oap_grants::grant::UnverifiedGrant;
@@ -194,7 +195,7 @@ impl Gateway {
                     put(&Line::Receipt { receipt: oap_identity::json::parse(&pair?.1)? })?;
                 }
                 if let Some(pair) = rest.next() {
-                    page.next = Some(pair?.0.to_key().iter().map(|byte| format!("{byte:02x}")).collect());
+                    page.next = Some(HEXLOWER.encode(&pair?.0.to_key()));
                 }
             }
         }
@@ -372,7 +373,6 @@ fn cursor() -> Error {
 }
 
 fn place(after: &str) -> Result<ReceiptPlace, Error> {
-    let byte = |i: usize| after.get(i..i + 2).and_then(|two| u8::from_str_radix(two, 16).ok());
-    let bytes: Option<Vec<u8>> = (0..after.len()).step_by(2).map(byte).collect();
-    bytes.and_then(|bytes| ReceiptPlace::from_key(&bytes)).ok_or_else(cursor)
+    let bytes = HEXLOWER.decode(after.as_bytes()).map_err(|_| cursor())?;
+    ReceiptPlace::from_key(&bytes).ok_or_else(cursor)
 }

@@ -17,6 +17,7 @@ use crate::state::gateway::{Gateway, Parts};
 use crate::state::keyring::StoredKeys;
 use crate::state::schema::MEMORIZATION;
 use crate::system::config::Config;
+use data_encoding::HEXLOWER;
 use oap_exchange::allowance::Allowance;
 use oap_exchange::answer::answer;
 use oap_exchange::{Query, View};
@@ -66,7 +67,7 @@ impl Canary {
                         bytes[..8].iter().map(|b| char::from(b'2' + b % 8)).collect::<String>()
                     )
                 }
-                _ => bytes.iter().map(|b| format!("{b:02x}")).collect(),
+                _ => HEXLOWER.encode(&bytes),
             });
         }
         // The set is sorted; the planted one is any of them.

@@ -10,41 +10,28 @@ mod note;
 mod okf;
 mod rdf;
 
-use serde::Serialize;
+use oap_memory::closed_enum;
 use serde_json::{Map, Value};
-use strum::{Display, EnumString, IntoStaticStr, VariantArray};
 
-/// The forms that are written.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, Serialize, Display, EnumString, IntoStaticStr, VariantArray,
-)]
-#[serde(rename_all = "kebab-case")]
-#[strum(serialize_all = "kebab-case")]
-pub enum Form {
-    /// mem0's JSON.
-    Mem0,
-    /// The graph of the MCP reference server for memory, as JSON Lines.
-    McpMemory,
-    /// A folder of markdown files, one an item, with front matter.
-    Markdown,
-    /// A folder of concepts of the Open Knowledge Format 0.2, with an index.
-    Okf,
-    /// The items in their wire form, one a line.
-    Jsonl,
-    /// N-Quads with PROV-O.
-    Rdf,
+closed_enum! {
+    /// The forms that are written.
+    Form {
+        /// mem0's JSON.
+        Mem0 = "mem0",
+        /// The graph of the MCP reference server for memory, as JSON Lines.
+        McpMemory = "mcp-memory",
+        /// A folder of markdown files, one an item, with front matter.
+        Markdown = "markdown",
+        /// A folder of concepts of the Open Knowledge Format 0.2, with an index.
+        Okf = "okf",
+        /// The items in their wire form, one a line.
+        Jsonl = "jsonl",
+        /// N-Quads with PROV-O.
+        Rdf = "rdf",
+    }
 }
 
 impl Form {
-    /// Every one.
-    pub const ALL: &'static [Self] = Self::VARIANTS;
-
-    /// Its name on the command line.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
-
     /// How it is written.
     #[must_use]
     pub const fn exporter(self) -> &'static Exporter {
@@ -91,17 +78,11 @@ pub struct Index {
 }
 
 /// All of them, in the order of [`Form`].
-pub const FORMS: &[Exporter] = &[
-    mem0::EXPORTER,
-    mcp::EXPORTER,
-    note::EXPORTER,
-    okf::EXPORTER,
-    jsonl::EXPORTER,
-    rdf::EXPORTER,
-];
+pub const FORMS: &[Exporter] =
+    &[mem0::EXPORTER, mcp::EXPORTER, note::EXPORTER, okf::EXPORTER, jsonl::EXPORTER, rdf::EXPORTER];
 
 const _: () = {
-    assert!(FORMS.len() == Form::VARIANTS.len(), "a form without exporter");
+    assert!(FORMS.len() == Form::ALL.len(), "a form without exporter");
     let mut at = 0;
     while at < FORMS.len() {
         assert!(FORMS[at].form as usize == at, "an exporter that is not at the place of its form");

@@ -3,8 +3,7 @@
 use super::{Exporter, Form, Layout, front_matter, labels, said};
 use serde_json::{Value, json};
 
-pub(super) const EXPORTER: Exporter =
-    Exporter { form: Form::Markdown, layout: Layout::Folder(None), write };
+pub(super) const EXPORTER: Exporter = Exporter { form: Form::Markdown, layout: Layout::Folder(None), write };
 
 fn write(item: &Value) -> String {
     let matter = json!({

@@ -1,83 +1,79 @@
 //! N-Quads, with PROV-O for where an item comes from. The graph of every quad is the item.
 
 use super::{Exporter, Form, Layout, labels, said};
+use oxrdf::vocab::{rdf, xsd};
+use oxrdf::{Literal, NamedNode, NamedNodeRef, Quad, Term};
 use serde_json::Value;
 
-const PROV: &str = "http://www.w3.org/ns/prov#";
-const RDF: &str = "http://www.w3.org/1999/02/22-rdf-syntax-ns#";
-const TERMS: &str = "http://purl.org/dc/terms/";
-const XSD: &str = "http://www.w3.org/2001/XMLSchema#";
-const OAP: &str = "https://openagentprotocol.eu/ns/memory#";
+pub(super) const EXPORTER: Exporter =
+    Exporter { form: Form::Rdf, layout: Layout::File { before: "", between: "", after: "" }, write };
 
-pub(super) const EXPORTER: Exporter = Exporter {
-    form: Form::Rdf,
-    layout: Layout::File { before: "", between: "", after: "" },
-    write,
-};
+const PROV: &str = "http://www.w3.org/ns/prov#";
+const TERMS: &str = "http://purl.org/dc/terms/";
+const OAP: &str = "https://openagentprotocol.eu/ns/memory#";
+/// Of RDF 1.2; the library has it with all of that alone.
+const JSON: NamedNodeRef = NamedNodeRef::new_unchecked("http://www.w3.org/1999/02/22-rdf-syntax-ns#JSON");
 
 fn write(item: &Value) -> String {
-    let id = iri("urn:oap:item:", item["item_id"].as_str().unwrap_or_default());
-    let mut quads = Quads { graph: &id, text: String::new() };
-    quads.iri(&id, &format!("{RDF}type"), &format!("<{PROV}Entity>"));
-    quads.literal(&id, &format!("{OAP}kind"), item["kind"].as_str(), None);
-    quads.literal(&id, &format!("{TERMS}description"), Some(&said(item)), None);
-    quads.literal(&id, &format!("{OAP}scope"), item["scope_id"].as_str(), None);
-    if let Some(owner) = item["owner_did"].as_str() {
-        quads.iri(&id, &format!("{PROV}wasAttributedTo"), &iri("", owner));
-    }
-    if let Some(subject) = item["subject_entity_id"].as_str() {
-        quads.iri(&id, &format!("{TERMS}subject"), &iri("urn:oap:entity:", subject));
-    }
+    let mut quads = Quads {
+        item: iri("urn:oap:item:", item["item_id"].as_str().unwrap_or_default()),
+        text: String::new(),
+    };
+    quads.put(rdf::TYPE.into_owned(), Some(iri(PROV, "Entity")));
+    quads.put(iri(OAP, "kind"), plain(&item["kind"]));
+    quads.put(iri(TERMS, "description"), Some(Literal::from(said(item))));
+    quads.put(iri(OAP, "scope"), plain(&item["scope_id"]));
+    quads.put(iri(PROV, "wasAttributedTo"), named("", &item["owner_did"]));
+    quads.put(iri(TERMS, "subject"), named("urn:oap:entity:", &item["subject_entity_id"]));
     for label in labels(item) {
-        quads.literal(&id, &format!("{OAP}label"), Some(label), None);
+        quads.put(iri(OAP, "label"), Some(Literal::from(label)));
     }
     let provenance = &item["provenance"];
-    let time = Some("dateTime");
-    quads.literal(&id, &format!("{PROV}generatedAtTime"), provenance["captured_at"].as_str(), time);
-    if let Some(confidence) = provenance["confidence"].as_f64() {
-        quads.literal(&id, &format!("{OAP}confidence"), Some(&confidence.to_string()), Some("decimal"));
+    quads.put(iri(PROV, "generatedAtTime"), typed(provenance["captured_at"].as_str(), xsd::DATE_TIME));
+    let confidence = provenance["confidence"].as_f64().map(|confidence| confidence.to_string());
+    quads.put(iri(OAP, "confidence"), typed(confidence.as_deref(), xsd::DECIMAL));
+    quads.put(iri(PROV, "wasGeneratedBy"), named("urn:oap:receipt:", &provenance["source_receipt"]));
+    for source in item["derived_from"].as_array().into_iter().flatten() {
+        quads.put(iri(PROV, "wasDerivedFrom"), named("urn:oap:item:", source));
     }
-    if let Some(receipt) = provenance["source_receipt"].as_str() {
-        quads.iri(&id, &format!("{PROV}wasGeneratedBy"), &iri("urn:oap:receipt:", receipt));
-    }
-    for source in item["derived_from"].as_array().into_iter().flatten().filter_map(Value::as_str) {
-        quads.iri(&id, &format!("{PROV}wasDerivedFrom"), &iri("urn:oap:item:", source));
-    }
-    if item["content"]["structured"].is_object() {
-        let structured = item["content"]["structured"].to_string();
-        let json = format!("{RDF}JSON");
-        quads.typed(&id, &format!("{OAP}structured"), &structured, &json);
-    }
+    let structured = &item["content"]["structured"];
+    let structured = structured.is_object().then(|| structured.to_string());
+    quads.put(iri(OAP, "structured"), typed(structured.as_deref(), JSON));
     quads.text
 }
 
-struct Quads<'a> {
-    graph: &'a str,
+/// The quads of an item.
+struct Quads {
+    item: NamedNode,
     text: String,
 }
 
-impl Quads<'_> {
-    fn iri(&mut self, subject: &str, predicate: &str, object: &str) {
-        self.text.push_str(&format!("{subject} <{predicate}> {object} {} .\n", self.graph));
-    }
-
-    fn literal(&mut self, subject: &str, predicate: &str, value: Option<&str>, datatype: Option<&str>) {
-        let Some(value) = value else { return };
-        match datatype {
-            Some(datatype) => self.typed(subject, predicate, value, &format!("{XSD}{datatype}")),
-            None => self.iri(subject, predicate, &format!("\"{}\"", escape(value))),
+impl Quads {
+    /// One quad, where there is an object.
+    fn put(&mut self, predicate: NamedNode, object: Option<impl Into<Term>>) {
+        if let Some(object) = object {
+            let quad = Quad::new(self.item.clone(), predicate, object, self.item.clone());
+            self.text.push_str(&format!("{quad} .\n"));
         }
-    }
-
-    fn typed(&mut self, subject: &str, predicate: &str, value: &str, datatype: &str) {
-        self.iri(subject, predicate, &format!("\"{}\"^^<{datatype}>", escape(value)));
     }
 }
 
+fn plain(value: &Value) -> Option<Literal> {
+    value.as_str().map(Literal::from)
+}
+
+fn typed(text: Option<&str>, datatype: NamedNodeRef) -> Option<Literal> {
+    Some(Literal::new_typed_literal(text?, datatype))
+}
+
+fn named(prefix: &str, value: &Value) -> Option<NamedNode> {
+    value.as_str().map(|text| iri(prefix, text))
+}
+
 /// An IRI; characters that none may have are percent-encoded.
-fn iri(prefix: &str, text: &str) -> String {
+fn iri(prefix: &str, text: &str) -> NamedNode {
     let allowed = |c: char| c.is_alphanumeric() || "-._~:/?#[]@!$&'()*+,;=%".contains(c);
-    let mut encoded = String::new();
+    let mut encoded = prefix.to_owned();
     for c in text.chars() {
         if allowed(c) {
             encoded.push(c);
@@ -86,24 +82,7 @@ fn iri(prefix: &str, text: &str) -> String {
             c.encode_utf8(&mut buffer).bytes().for_each(|byte| encoded.push_str(&format!("%{byte:02X}")));
         }
     }
-    format!("<{prefix}{encoded}>")
-}
-
-/// A literal of N-Quads.
-fn escape(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '\\' => escaped.push_str("\\\\"),
-            '"' => escaped.push_str("\\\""),
-            '\n' => escaped.push_str("\\n"),
-            '\r' => escaped.push_str("\\r"),
-            '\t' => escaped.push_str("\\t"),
-            c if (c as u32) < 0x20 || c == '\u{7f}' => escaped.push_str(&format!("\\u{:04X}", c as u32)),
-            c => escaped.push(c),
-        }
-    }
-    escaped
+    NamedNode::new_unchecked(encoded)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ mod marks;
 mod order;
 mod own;
 
-use super::{Draft, File, MAX_ID, Reach, Sink, json, skipped, text, time, Format, Importer, Likeness, Looks};
+use super::{Draft, File, Format, Importer, Likeness, Looks, MAX_ID, Reach, Sink, json, skipped, text, time};
 use oap_identity::Timestamp;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;

@@ -1,6 +1,6 @@
 //! Claude's data export: `conversations.json`, `projects.json`, `memories.json`.
 
-use super::{Draft, File, MAX_ID, Reach, Sink, json, skipped, text, time, Format, Importer, Likeness, Looks};
+use super::{Draft, File, Format, Importer, Likeness, Looks, MAX_ID, Reach, Sink, json, skipped, text, time};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;

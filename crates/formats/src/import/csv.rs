@@ -14,14 +14,8 @@ const MAX_HEADER: u64 = 64 * 1024;
 /// What separates columns, the likeliest first.
 const SEPARATORS: [u8; 4] = [b',', b';', b'\t', b'|'];
 
-pub(super) const IMPORTER: Importer = Importer {
-    format: Format::Csv,
-    about: table::ABOUT,
-    general: true,
-    account_id: None,
-    recognises,
-    read,
-};
+pub(super) const IMPORTER: Importer =
+    Importer { format: Format::Csv, about: table::ABOUT, general: true, account_id: None, recognises, read };
 
 /// By its name: anything may be a table.
 fn recognises(looks: &Looks) -> Likeness {

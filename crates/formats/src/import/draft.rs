@@ -84,8 +84,7 @@ impl Draft {
     }
 
     pub(super) fn subject(mut self, subject: Option<&str>) -> Self {
-        if let Some(subject) = subject.map(|s| start_of(s, MAX_SHORT)).filter(|s| !s.is_empty())
-        {
+        if let Some(subject) = subject.map(|s| start_of(s, MAX_SHORT)).filter(|s| !s.is_empty()) {
             self.item["subject_entity_id"] = serde_json::json!(subject);
         }
         self

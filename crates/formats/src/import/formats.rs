@@ -2,56 +2,41 @@
 
 use super::{File, Likeness, Looks, Sink};
 use super::{chatgpt, claude, csv, gemini, jsonl, letta, locomo, markdown, mcp, mem0, okf, openintent};
-use serde::Serialize;
-use strum::{Display, EnumString, IntoStaticStr, VariantArray};
+use oap_memory::closed_enum;
 
-/// The formats that are read.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, Serialize, Display, EnumString, IntoStaticStr, VariantArray,
-)]
-#[serde(rename_all = "kebab-case")]
-#[strum(serialize_all = "kebab-case")]
-pub enum Format {
-    /// ChatGPT's data export.
-    Chatgpt,
-    /// Claude's data export.
-    Claude,
-    /// Google Takeout's activity of Gemini Apps.
-    Gemini,
-    /// mem0: `get_all` or its export.
-    Mem0,
-    /// Letta's agent file.
-    Letta,
-    /// The MCP reference server for memory.
-    McpMemory,
-    /// A folder of basic-memory or Obsidian.
-    Notes,
-    /// Concepts of the Open Knowledge Format.
-    Okf,
-    /// `CLAUDE.md`, `AGENTS.md`, `MEMORY.md`.
-    AgentsMd,
-    /// Conversations of LoCoMo.
-    Locomo,
-    /// Entries of OpenIntent RFC-0015.
-    #[serde(rename = "openintent")]
-    #[strum(serialize = "openintent")]
-    OpenIntent,
-    /// A table with a header.
-    Csv,
-    /// One object a line.
-    Jsonl,
+closed_enum! {
+    /// The formats that are read.
+    Format {
+        /// ChatGPT's data export.
+        Chatgpt = "chatgpt",
+        /// Claude's data export.
+        Claude = "claude",
+        /// Google Takeout's activity of Gemini Apps.
+        Gemini = "gemini",
+        /// mem0: `get_all` or its export.
+        Mem0 = "mem0",
+        /// Letta's agent file.
+        Letta = "letta",
+        /// The MCP reference server for memory.
+        McpMemory = "mcp-memory",
+        /// A folder of basic-memory or Obsidian.
+        Notes = "notes",
+        /// Concepts of the Open Knowledge Format.
+        Okf = "okf",
+        /// `CLAUDE.md`, `AGENTS.md`, `MEMORY.md`.
+        AgentsMd = "agents-md",
+        /// Conversations of LoCoMo.
+        Locomo = "locomo",
+        /// Entries of OpenIntent RFC-0015.
+        OpenIntent = "openintent",
+        /// A table with a header.
+        Csv = "csv",
+        /// One object a line.
+        Jsonl = "jsonl",
+    }
 }
 
 impl Format {
-    /// Every one.
-    pub const ALL: &'static [Self] = Self::VARIANTS;
-
-    /// Its name on the command line and in provenance.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
-
     /// How it is read.
     #[must_use]
     pub const fn importer(self) -> &'static Importer {
@@ -96,7 +81,7 @@ pub const FORMATS: &[Importer] = &[
 ];
 
 const _: () = {
-    assert!(FORMATS.len() == Format::VARIANTS.len(), "a format without importer");
+    assert!(FORMATS.len() == Format::ALL.len(), "a format without importer");
     let mut at = 0;
     while at < FORMATS.len() {
         assert!(FORMATS[at].format as usize == at, "an importer that is not at the place of its format");

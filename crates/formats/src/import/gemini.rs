@@ -2,7 +2,9 @@
 
 mod page;
 
-use super::{Draft, File, Reach, Sink, json, skipped, text, time, Format, Importer, Likeness, Looks, looks::Shape};
+use super::{
+    Draft, File, Format, Importer, Likeness, Looks, Reach, Sink, json, looks::Shape, skipped, text, time,
+};
 use oap_identity::Timestamp;
 use serde_json::{Map, Value, json};
 use std::io::Read;
@@ -31,14 +33,8 @@ const PROMPT: [&str; 10] = [
     "polecenie",
 ];
 
-pub(super) const IMPORTER: Importer = Importer {
-    format: Format::Gemini,
-    about: ABOUT,
-    general: false,
-    account_id: None,
-    recognises,
-    read,
-};
+pub(super) const IMPORTER: Importer =
+    Importer { format: Format::Gemini, about: ABOUT, general: false, account_id: None, recognises, read };
 
 fn recognises(looks: &Looks) -> Likeness {
     let page = looks.shape == Shape::Html

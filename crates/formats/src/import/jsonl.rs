@@ -24,7 +24,8 @@ fn recognises(looks: &Looks) -> Likeness {
     }
     let mut lines = start.lines().filter(|line| !line.trim().is_empty());
     let whole = |line: &str| serde_json::from_str::<Value>(line).is_ok_and(|value| value.is_object());
-    let mut two = || lines.next().is_some_and(whole) && lines.next().is_some_and(|line| line.starts_with('{'));
+    let mut two =
+        || lines.next().is_some_and(whole) && lines.next().is_some_and(|line| line.starts_with('{'));
     Likeness::perhaps(looks.base.ends_with(".jsonl") || looks.base.ends_with(".ndjson") || two())
 }
 

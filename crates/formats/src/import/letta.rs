@@ -1,6 +1,6 @@
 //! Letta's agent file (`.af`): the first form with one agent, and the second with `agents` and `blocks`.
 
-use super::{Draft, File, Reach, Sink, json, skipped, text, time, Format, Importer, Likeness, Looks};
+use super::{Draft, File, Format, Importer, Likeness, Looks, Reach, Sink, json, skipped, text, time};
 use serde_json::{Map, Value, json};
 use std::ops::ControlFlow;
 
@@ -11,14 +11,8 @@ const ABOUT: &str = "memory blocks become summaries, archival passages facts (th
 
 const FROM: &str = "letta";
 
-pub(super) const IMPORTER: Importer = Importer {
-    format: Format::Letta,
-    about: ABOUT,
-    general: false,
-    account_id: None,
-    recognises,
-    read,
-};
+pub(super) const IMPORTER: Importer =
+    Importer { format: Format::Letta, about: ABOUT, general: false, account_id: None, recognises, read };
 
 fn recognises(looks: &Looks) -> Likeness {
     Likeness::sure(looks.member("core_memory") || (looks.member("agents") && looks.member("blocks")))

@@ -3,7 +3,7 @@
 //! `session_<n>` is a list of turns with `speaker`, `dia_id` and `text`; `session_<n>_date_time` its time, such as
 //! `1:56 pm on 8 May, 2023`. Turns are half a minute apart, so that their order is that of their times.
 
-use super::{File, Found, Reach, Record, Sink, json, Format, Importer, Likeness, Looks};
+use super::{File, Format, Found, Importer, Likeness, Looks, Reach, Record, Sink, json};
 use oap_identity::Timestamp;
 use serde_json::{Value, json};
 use std::ops::ControlFlow;
@@ -17,14 +17,8 @@ const ABOUT: &str = "each turn of each session becomes a conversation turn with 
 /// Time between two turns.
 const TURN: Duration = Duration::from_secs(30);
 
-pub(super) const IMPORTER: Importer = Importer {
-    format: Format::Locomo,
-    about: ABOUT,
-    general: false,
-    account_id: None,
-    recognises,
-    read,
-};
+pub(super) const IMPORTER: Importer =
+    Importer { format: Format::Locomo, about: ABOUT, general: false, account_id: None, recognises, read };
 
 fn recognises(looks: &Looks) -> Likeness {
     Likeness::sure(looks.member("dia_id") || looks.member("session_1"))

@@ -1,6 +1,6 @@
 //! The MCP reference server for memory: a graph as JSON Lines.
 
-use super::{Draft, File, MAX_LINE, Sink, refused, text, Format, Importer, Likeness, Looks};
+use super::{Draft, File, Format, Importer, Likeness, Looks, MAX_LINE, Sink, refused, text};
 use oap_memory::lines::lines;
 use serde_json::{Map, Value, json};
 use std::ops::ControlFlow;
@@ -9,14 +9,8 @@ const ABOUT: &str = "each observation of an entity becomes a fact about it, each
     observations becomes a fact of its type; the format has no times";
 
 const FROM: &str = "mcp-memory";
-pub(super) const IMPORTER: Importer = Importer {
-    format: Format::McpMemory,
-    about: ABOUT,
-    general: false,
-    account_id: None,
-    recognises,
-    read,
-};
+pub(super) const IMPORTER: Importer =
+    Importer { format: Format::McpMemory, about: ABOUT, general: false, account_id: None, recognises, read };
 
 fn recognises(looks: &Looks) -> Likeness {
     let entity = looks.has("\"type\":\"entity\"") && looks.member("observations");

@@ -1,6 +1,6 @@
 //! mem0: what `get_all` returns, or its export.
 
-use super::{Draft, File, Reach, Sink, json, skipped, text, time, Format, Importer, Likeness, Looks};
+use super::{Draft, File, Format, Importer, Likeness, Looks, Reach, Sink, json, skipped, text, time};
 use serde_json::{Map, Value, json};
 use std::ops::ControlFlow;
 
@@ -9,14 +9,8 @@ const ABOUT: &str = "memories become facts (preferences where a category says so
 
 const FROM: &str = "mem0";
 
-pub(super) const IMPORTER: Importer = Importer {
-    format: Format::Mem0,
-    about: ABOUT,
-    general: false,
-    account_id: None,
-    recognises,
-    read,
-};
+pub(super) const IMPORTER: Importer =
+    Importer { format: Format::Mem0, about: ABOUT, general: false, account_id: None, recognises, read };
 
 /// Memories of somebody, in a list or not; or the export of none.
 fn recognises(looks: &Looks) -> Likeness {

@@ -2,7 +2,7 @@
 //! with front matter, one concept a file.
 
 use super::markdown::{front_matter, load, tags, tell_broken};
-use super::{Draft, File, Reach, Sink, skipped, time, Format, Importer, Likeness, Looks, looks::Shape};
+use super::{Draft, File, Format, Importer, Likeness, Looks, Reach, Sink, looks::Shape, skipped, time};
 use oap_memory::item::Kind;
 use serde_json::{Map, Value, json};
 use std::ops::ControlFlow;
@@ -40,14 +40,8 @@ fn matter_of(text: &str) -> Option<&str> {
     Some(rest.split_once("\n---")?.0)
 }
 
-pub(super) const IMPORTER: Importer = Importer {
-    format: Format::Okf,
-    about: ABOUT,
-    general: true,
-    account_id: None,
-    recognises,
-    read,
-};
+pub(super) const IMPORTER: Importer =
+    Importer { format: Format::Okf, about: ABOUT, general: true, account_id: None, recognises, read };
 
 fn recognises(looks: &Looks) -> Likeness {
     Likeness::sure(looks.shape == Shape::Markdown && is_concept(&looks.text))

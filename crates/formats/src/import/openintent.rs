@@ -1,6 +1,6 @@
 //! Entries of OpenIntent RFC-0015 (`../../../shared/reference`): a list, `{"entries": [...]}`, or one object a line.
 
-use super::{Draft, File, Reach, Sink, json, skipped, text, time, Format, Importer, Likeness, Looks};
+use super::{Draft, File, Format, Importer, Likeness, Looks, Reach, Sink, json, skipped, text, time};
 use serde_json::{Map, Value, json};
 use std::ops::ControlFlow;
 
@@ -10,14 +10,8 @@ const ABOUT: &str = "episodic and semantic entries become facts with namespace, 
 
 const FROM: &str = "openintent";
 
-pub(super) const IMPORTER: Importer = Importer {
-    format: Format::OpenIntent,
-    about: ABOUT,
-    general: false,
-    account_id: None,
-    recognises,
-    read,
-};
+pub(super) const IMPORTER: Importer =
+    Importer { format: Format::OpenIntent, about: ABOUT, general: false, account_id: None, recognises, read };
 
 fn recognises(looks: &Looks) -> Likeness {
     Likeness::sure(looks.member("memory_type") && looks.member("namespace"))

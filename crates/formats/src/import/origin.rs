@@ -113,9 +113,9 @@ pub fn account(name: &str, bytes: &[u8]) -> Option<(Format, String)> {
     }
     let document = oap_identity::json::parse(bytes).ok()?;
     let user = document.as_array().map_or(&document, |users| users.first().unwrap_or(&Value::Null));
-    let (format, id) = FORMATS.iter().find_map(|importer| {
-        Some((importer.format, user.get(importer.account_id?)?.as_str()?))
-    })?;
+    let (format, id) = FORMATS
+        .iter()
+        .find_map(|importer| Some((importer.format, user.get(importer.account_id?)?.as_str()?)))?;
     (1..=MAX_ID).contains(&id.len()).then(|| (format, id.to_owned()))
 }
 

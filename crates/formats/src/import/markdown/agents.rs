@@ -1,7 +1,7 @@
 //! The instruction files of coding agents.
 
 use super::{Pieces, front_matter, heading, load, tell_broken};
-use crate::import::{Draft, File, Reach, Sink, Format, Importer, Likeness, Looks};
+use crate::import::{Draft, File, Format, Importer, Likeness, Looks, Reach, Sink};
 use oap_identity::Hash;
 use serde_json::json;
 use std::ops::ControlFlow;
@@ -11,14 +11,8 @@ const ABOUT: &str = "each bullet and each paragraph becomes a preference (a fact
 
 const FROM: &str = "agents-md";
 
-pub(in crate::import) const IMPORTER: Importer = Importer {
-    format: Format::AgentsMd,
-    about: ABOUT,
-    general: true,
-    account_id: None,
-    recognises,
-    read,
-};
+pub(in crate::import) const IMPORTER: Importer =
+    Importer { format: Format::AgentsMd, about: ABOUT, general: true, account_id: None, recognises, read };
 
 /// By the name that the agents give them, whatever is in them.
 fn recognises(looks: &Looks) -> Likeness {

@@ -1,9 +1,11 @@
 //! Notes of basic-memory and Obsidian.
 
 use super::{Pieces, front_matter, hash_tag, heading, load, tags, tell_broken};
-use crate::import::{Draft, File, Reach, Sink, skipped, start_of, time, Format, Importer, Likeness, Looks, looks::Shape};
-use oap_memory::item::MAX_SHORT;
+use crate::import::{
+    Draft, File, Format, Importer, Likeness, Looks, Reach, Sink, looks::Shape, skipped, start_of, time,
+};
 use oap_identity::Hash;
+use oap_memory::item::MAX_SHORT;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -15,14 +17,8 @@ const ABOUT: &str = "observations (\"- [category] text #tag\") and relations (\"
 
 const FROM: &str = "notes";
 
-pub(in crate::import) const IMPORTER: Importer = Importer {
-    format: Format::Notes,
-    about: ABOUT,
-    general: true,
-    account_id: None,
-    recognises,
-    read,
-};
+pub(in crate::import) const IMPORTER: Importer =
+    Importer { format: Format::Notes, about: ABOUT, general: true, account_id: None, recognises, read };
 
 fn recognises(looks: &Looks) -> Likeness {
     Likeness::perhaps(looks.shape == Shape::Markdown)
