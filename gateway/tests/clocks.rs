@@ -126,8 +126,10 @@ async fn a_receipt_from_a_wrong_clock_dates_nothing_after_it() {
     assert_eq!(info["standing"], "believed");
     world.gateway.verify_audit(&Default::default()).unwrap();
     let said = world.gateway.audit_owner(&Default::default()).unwrap();
-    let said: Vec<_> =
-        said.iter().filter(|r| r.action_id.as_deref() == Some(oap_memory::receipt::CLOCK_ACCEPTED)).collect();
+    let said: Vec<_> = said
+        .iter()
+        .filter(|r| r.action_id.as_deref() == Some(oap_memory::receipt::Action::ClockAccept.as_str()))
+        .collect();
     assert_eq!(said.len(), 2, "the anonymous chain's and the scope's");
     assert_eq!(said[0].policy_decisions[0].more["to"], json!(start.plus(DAY)));
     let keys = world.gateway.revoke_key("key-1".into(), None).await.unwrap();

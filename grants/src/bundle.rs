@@ -103,6 +103,7 @@ pub struct UnverifiedBundle<'a> {
     receipts: Option<UnverifiedChain>,
     chains: u64,
     records: u64,
+    agents: u64,
     wrong: u64,
     unchecked: BTreeSet<Unchecked>,
 }
@@ -123,6 +124,7 @@ impl<'a> UnverifiedBundle<'a> {
             receipts: None,
             chains: 0,
             records: 0,
+            agents: 0,
             wrong: 0,
             unchecked: BTreeSet::new(),
         }
@@ -253,7 +255,10 @@ impl<'a> UnverifiedBundle<'a> {
         if verified.receipt.timestamp > self.now.plus(MAX_SKEW) {
             return Err(LineError::Future("timestamp"));
         }
-        self.unchecked.extend(verified.unchecked);
+        let (agents, others): (Vec<_>, Vec<_>) =
+            verified.unchecked.into_iter().partition(|what| matches!(what, Unchecked::Agents(_)));
+        self.agents += agents.len() as u64;
+        self.unchecked.extend(others);
         Ok(())
     }
 
@@ -303,6 +308,9 @@ impl<'a> UnverifiedBundle<'a> {
         let header = header.ok_or(BundleError::Header)?;
         if self.records > 0 {
             self.unchecked.insert(Unchecked::Records(self.records));
+        }
+        if self.agents > 0 {
+            self.unchecked.insert(Unchecked::Agents(self.agents));
         }
         Ok(VerifiedBundle { header, trailer, chains: self.chains, unchecked: self.unchecked })
     }

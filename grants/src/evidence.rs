@@ -5,9 +5,10 @@ use crate::attenuate::{self, Wider};
 use crate::grant::{Grant, GrantError, Operation, SignedGrant, UnverifiedGrant};
 use crate::limits::{LimitError, MAX_DEPTH, check_sound};
 use oap_identity::time::MAX_SKEW;
-use oap_identity::{Did, Documents, Hash, ItemId, Timestamp};
+use oap_identity::{Did, Documents, Hash, ItemId, ScopeId, Timestamp};
 use oap_memory::evidence::VerifiedAnswer;
 use oap_memory::item::{Confidence, Kind};
+use oap_memory::profile::Profile;
 use oap_memory::unchecked::Unchecked;
 use serde_json::Value;
 
@@ -59,6 +60,12 @@ oap_memory::reasons! {
         /// Another projection.
         #[error("projection_applied: {0} is not what the grant says")]
         Projection(&'static str) = "grant.projection",
+        /// The receipt names another scope.
+        #[error("the receipt names scope {0}, and the grant is of {1}")]
+        Scope(ScopeId, ScopeId) = "grant.scope",
+        /// The receipt names another document than the built-in profile.
+        #[error("profile_hash: the receipt names another document than the built-in profile {0}")]
+        ProfileHash(String) = "grant.profile_hash",
         /// More items than the grant allows.
         #[error("{0} items, and the grant allows {1}")]
         TooMany(usize, u32) = "grant.too_many",
@@ -145,11 +152,15 @@ fn step(
 }
 
 /// Checks that an answer was given under a grant: by its granter, to its grantee, in its time, as it projects, and with
-/// nothing that its filter does not admit, as far as that is visible.
+/// nothing that its filter does not admit, as far as that is visible. What of its projection was not checked.
 ///
 /// # Errors
 /// [`TermsError`].
-pub fn under(answer: &VerifiedAnswer, items: &[Value], terms: &VerifiedTerms) -> Result<(), TermsError> {
+pub fn under(
+    answer: &VerifiedAnswer,
+    items: &[Value],
+    terms: &VerifiedTerms,
+) -> Result<Vec<Unchecked>, TermsError> {
     let grant = terms.grant.grant();
     let said = &answer.disclosure;
     if grant.granter.principal != answer.discloser {
@@ -171,6 +182,9 @@ pub fn under(answer: &VerifiedAnswer, items: &[Value], terms: &VerifiedTerms) ->
     if !grant.operations.contains(&Operation::Query) {
         return Err(TermsError::Operation);
     }
+    if said.scope_id != grant.granter.scope {
+        return Err(TermsError::Scope(said.scope_id.clone(), grant.granter.scope.clone()));
+    }
     if said.trust_level != grant.trust_level {
         return Err(TermsError::Projection("trust_level"));
     }
@@ -179,6 +193,14 @@ pub fn under(answer: &VerifiedAnswer, items: &[Value], terms: &VerifiedTerms) ->
     }
     if said.lawful_basis != grant.lawful_basis.as_str() {
         return Err(TermsError::Projection("lawful_basis"));
+    }
+    let mut unchecked = vec![Unchecked::Projection(said.profile.clone())];
+    let built_in = Profile::built_in().into_iter().find(|profile| profile.name() == said.profile);
+    if built_in.is_none() {
+        unchecked.push(Unchecked::Profile(said.profile.clone()));
+    }
+    if built_in.is_some_and(|profile| profile.hash() != said.profile_hash) {
+        return Err(TermsError::ProfileHash(said.profile.clone()));
     }
     if answer.items.len() > grant.max_items as usize {
         return Err(TermsError::TooMany(answer.items.len(), grant.max_items));
@@ -189,7 +211,7 @@ pub fn under(answer: &VerifiedAnswer, items: &[Value], terms: &VerifiedTerms) ->
         }
         admits(grant, item).map_err(|why| TermsError::Filter(verified.item_id, why))?;
     }
-    Ok(())
+    Ok(unchecked)
 }
 
 /// Whether a filter admits an item as far as the item is visible: a member that is hidden decides nothing.

@@ -95,8 +95,8 @@ impl Document {
                 let terms = terms::grant(grant, &[], documents, now).map_err(|e| e.id())?;
                 let verified = answered(answer, reader)?;
                 let items = answer["items"].as_array().unwrap();
-                terms::under(&verified, items, &terms).map_err(|e| e.id())?;
-                Ok(names(&terms.unchecked))
+                let unchecked = terms::under(&verified, items, &terms).map_err(|e| e.id())?;
+                Ok(names(&[unchecked, terms.unchecked].concat()))
             }
             Self::Bundle(bytes) => {
                 let mut bundle = UnverifiedBundle::new(documents, now);

@@ -4,6 +4,7 @@
 //! `<item_id>@<commitment>` as receipts name them, and (+) `cascade`, what followed. The commitments are salted: a reader
 //! who never had an item learns nothing of it.
 
+use crate::receipt::read_tag;
 use crate::unchecked::Unchecked;
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use oap_identity::json::{self, JsonError};
@@ -238,11 +239,8 @@ fn check_scope(receipt: &DeletionReceipt) -> Result<(), DeletionError> {
     let mut deleted = BTreeSet::new();
     let mut before = "";
     for tag in &scope.items {
-        let item = tag.split_once('@').and_then(|(item, commitment)| {
-            commitment.parse::<Hash>().ok()?;
-            item.parse::<ItemId>().ok()
-        });
-        if tag.as_str() <= before || !deleted.insert(item.ok_or(DeletionError::Items)?) {
+        let (item, _) = read_tag(tag).ok_or(DeletionError::Items)?;
+        if tag.as_str() <= before || !deleted.insert(item) {
             return Err(DeletionError::Items);
         }
         before = tag;

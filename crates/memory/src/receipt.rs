@@ -5,6 +5,11 @@
 //! can be asked for. And it stands between any two receipts that a counterparty may see, so that the
 //! `previous_receipt_hash` of one never tells whether something that they may not see came before it.
 
+mod action;
+mod content;
+
+pub use action::{Action, Covers};
+
 use crate::item::closed_enum;
 use crate::unchecked::Unchecked;
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
@@ -19,8 +24,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 
-/// The `action_id` of a head.
-pub const HEAD: &str = "memory.chain_head";
 /// The first `previous_receipt_hash` of a chain.
 pub const GENESIS: &str = "genesis";
 
@@ -173,6 +176,27 @@ crate::reasons! {
         /// A receipt of another principal or chain.
         #[error("receipt {0} belongs to another chain")]
         OtherChain(usize) = "receipt.other_chain",
+        /// Of another type than its action's.
+        #[error("receipt {0}: type must be {2} for {1}")]
+        Type(usize, Action, ReceiptType) = "receipt.type",
+        /// No decision.
+        #[error("receipt {0}: policy_decisions must hold a decision")]
+        Decision(usize) = "receipt.decision",
+        /// An outcome under which the action is not done.
+        #[error("receipt {0}: the outcome of {1} must be allow; block where a caller was refused")]
+        Outcome(usize, Action) = "receipt.outcome",
+        /// A tag that names no version of an item.
+        #[error("receipt {0}: a tag of provenance_tags_out must be <item_id>@<commitment>")]
+        Tag(usize) = "receipt.tag",
+        /// Tags that the action does not have, or none of one item.
+        #[error("receipt {0}: provenance_tags_out is not that of {1}: one of an item's event, those of what was handed out, else none")]
+        Tags(usize, Action) = "receipt.tags",
+        /// `output_hash` is missing, another than the commitment, or of nothing.
+        #[error("receipt {0}: output_hash is not that of {1}: the commitment of an item's event, else the hash of what it is about")]
+        OutputHash(usize, Action) = "receipt.output_hash",
+        /// A Migration Receipt that does not say of which bundle.
+        #[error("receipt {0}: input_hash of a Migration Receipt must be the hash of the bundle")]
+        InputHash(usize) = "receipt.input_hash",
         /// From the future.
         #[error("receipt {0} is from the future: {1}")]
         Future(usize, Timestamp) = "receipt.future",
@@ -228,12 +252,12 @@ impl Receipt {
         };
         Self {
             receipt_id: ReceiptId::new(self.timestamp, random),
-            kind: ReceiptType::Invocation,
+            kind: Action::ChainHead.kind(),
             timestamp: self.timestamp,
             principal_did: self.principal_did.clone(),
             agent_did: self.principal_did.to_string(),
             tool_did: self.tool_did.clone(),
-            action_id: Some(HEAD.to_owned()),
+            action_id: Some(Action::ChainHead.to_string()),
             input_hash: None,
             output_hash: None,
             policy_decisions: vec![decision],
@@ -246,7 +270,7 @@ impl Receipt {
     /// Whether it is a head, and the length that it states.
     #[must_use]
     pub fn head_length(&self) -> Option<u64> {
-        if self.action_id.as_deref() != Some(HEAD) {
+        if self.action_id.as_deref() != Some(Action::ChainHead.as_str()) {
             return None;
         }
         self.policy_decisions.first()?.more.get("length")?.as_u64()
@@ -257,6 +281,13 @@ impl Receipt {
 #[must_use]
 pub fn item_tag(item: ItemId, commitment: Hash) -> String {
     format!("{item}@{commitment}")
+}
+
+/// The version of an item that a receipt names; `None` where the text is no such name.
+#[must_use]
+pub fn read_tag(tag: &str) -> Option<(ItemId, Hash)> {
+    let (item, commitment) = tag.split_once('@')?;
+    Some((item.parse().ok()?, commitment.parse().ok()?))
 }
 
 fn signed_bytes(receipt: &Value) -> Result<Vec<u8>, JsonError> {
@@ -324,7 +355,8 @@ impl VerifiedReceipt {
     }
 }
 
-/// Reads a receipt and checks every one of its signatures. The whole JSON that was received is what is checked.
+/// Reads a receipt, checks every one of its signatures, and judges what it says by its action. The whole JSON that was
+/// received is what is checked.
 ///
 /// # Errors
 /// [`ReceiptError`].
@@ -380,6 +412,10 @@ fn verify_at(
     if !signers.contains(&receipt.principal_did) {
         return Err(ReceiptError::Unsigned(index));
     }
+    if receipt.signatures.len() == 1 && receipt.agent_did != receipt.principal_did.as_str() {
+        unchecked.push(Unchecked::Agents(1));
+    }
+    unchecked.extend(content::check(&receipt, index)?);
     if let Some(anchors) = value.get("anchors") {
         check_anchors(anchors).ok_or(ReceiptError::Anchors(index))?;
         unchecked.push(Unchecked::Anchors(receipt.receipt_id));
@@ -419,9 +455,6 @@ fn check_anchors(anchors: &Value) -> Option<()> {
     }
     json::from_value::<Vec<Anchor>>(anchors.clone()).ok().map(drop)
 }
-
-/// The action of the entry by which the owner sets the clock right: the only one that may be older than the one before it.
-pub const CLOCK_ACCEPTED: &str = "memory.clock_accept";
 
 /// A chain whose every entry was checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -479,7 +512,8 @@ impl UnverifiedChain {
         if receipt.previous_receipt_hash != previous {
             return Err(ReceiptError::Broken(index));
         }
-        let is_corrected = receipt.action_id.as_deref() == Some(CLOCK_ACCEPTED);
+        // By that one the owner sets the clock right.
+        let is_corrected = receipt.action_id.as_deref() == Some(Action::ClockAccept.as_str());
         if self.state.as_ref().is_some_and(|before| before.at > receipt.timestamp) && !is_corrected {
             return Err(ReceiptError::Time(index));
         }

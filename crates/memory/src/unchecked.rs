@@ -37,6 +37,14 @@ pub enum Unchecked {
         /// Who is said to have signed.
         by: Did,
     },
+    /// The agents of receipts, which have not signed them.
+    #[error(
+        "who asked, in {0} receipt(s): the agent has not signed, the gateway alone says that it was this one"
+    )]
+    Agents(u64),
+    /// The action of a receipt, which is not known here.
+    #[error("what {0} says beside its signature: its action is not known here")]
+    Action(ReceiptId),
     /// A signature that counts only because it is dated before its key was compromised.
     #[error(
         "when {kid}, which is compromised since {since}, signed: the date is its own word, and a thief backdates"
@@ -53,6 +61,16 @@ pub enum Unchecked {
     /// The grant that a receipt names.
     #[error("grant {0}: it is not at hand; give it with --grant")]
     Grant(GrantId),
+    /// What the profile of an answer hid.
+    #[error(
+        "projection: what is hidden cannot be seen, so that profile {0} was followed is the gateway's word"
+    )]
+    Projection(String),
+    /// A profile of the granter's own.
+    #[error(
+        "profile {0}: it is none of the built-in ones; that it still says what it said is the granter's word"
+    )]
+    Profile(String),
     /// Whether a grant was revoked.
     #[error("whether grant {0} is revoked: ask its granter or its status list")]
     State(GrantId),
@@ -78,9 +96,13 @@ impl Unchecked {
             Self::LinkReceipts(_) => "unchecked.link_receipts",
             Self::Anchors(_) => "unchecked.anchors",
             Self::Countersignature { .. } => "unchecked.countersignature",
+            Self::Agents(_) => "unchecked.agent",
+            Self::Action(_) => "unchecked.action",
             Self::DatedByCompromisedKey { .. } => "unchecked.dated_by_compromised_key",
             Self::Query => "unchecked.query",
             Self::Grant(_) => "unchecked.grant",
+            Self::Projection(_) => "unchecked.projection",
+            Self::Profile(_) => "unchecked.profile",
             Self::State(_) => "unchecked.state",
             Self::Records(_) => "unchecked.records",
             Self::Absence => "unchecked.absence",

@@ -109,14 +109,14 @@ impl Verify {
             let mut known = self.known(global, signers(value)).await?;
             optional(global, &mut known, countersigners(value)).await?;
             let answer = evidence::answer(value, &known).map_err(refused)?;
-            let answer = answer.proved().and_then(|answer| answer.as_of(now)).map_err(refused)?;
+            let mut answer = answer.proved().and_then(|answer| answer.as_of(now)).map_err(refused)?;
             let under = match &self.grant {
                 None => None,
                 Some(path) => Some(self.terms(global, &part(path)?, now).await?),
             };
             if let Some(under) = &under {
                 let items = value["items"].as_array().map(Vec::as_slice).unwrap_or_default();
-                terms::under(&answer, items, under).map_err(refused)?;
+                answer.unchecked.extend(terms::under(&answer, items, under).map_err(refused)?);
             }
             let revoked = match &under {
                 Some(terms) => self.revoked(global, terms, now).await?,

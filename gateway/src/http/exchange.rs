@@ -22,7 +22,7 @@ pub async fn query(State(app): State<App>, mut request: Incoming) -> Result<Resp
     let answer = as_grantee(&mut request, async |request, caller| {
         let mut query: Query = request.json_as().await?;
         query.request_id.get_or_insert_with(|| request.name().clone());
-        app.gateway.query(caller, query, "memory.query").await
+        app.gateway.query(caller, query).await
     });
     answer.await.map(oap_bytes)
 }

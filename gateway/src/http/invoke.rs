@@ -19,7 +19,7 @@ use oap_identity::time::MAX_SKEW;
 use oap_identity::{Did, Hash, Kid, RequestId, Timestamp, json as strict};
 use oap_manifest::actions::Action;
 use oap_memory::answer::envelope_bytes;
-use oap_memory::receipt::ReceiptType;
+use oap_memory::receipt;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -148,7 +148,7 @@ async fn run(
                 verify(&app.gateway, &envelope, document, Lookup::Fetched).await?;
                 let mut query: oap_exchange::Query = input(&envelope)?;
                 query.request_id.get_or_insert_with(|| envelope.request_id.clone());
-                app.gateway.query(caller, query, "memory.query").await
+                app.gateway.query(caller, query).await
             });
             let answer = strict::parse(&answer.await?)?;
             let receipt = answer["receipt"]["receipt_id"].as_str().unwrap_or_default().to_owned();
@@ -263,7 +263,7 @@ async fn describe(
         Some(agent) => agent.to_string(),
         None => gateway.pseudonym(envelope.agent_did.as_str()),
     };
-    let mut draft = gateway.draft(ReceiptType::Invocation, "memory.describe", &agent);
+    let mut draft = gateway.draft(receipt::Action::Describe, &agent);
     draft.rules = vec!["anonymous.free_read".to_owned()];
     let claimed = gateway.pseudonym(envelope.principal_did.as_str());
     draft.more.insert("asserted_principal".to_owned(), json!(claimed));

@@ -9,8 +9,8 @@ use crate::state::gateway::Gateway;
 use crate::state::jobs::Progress;
 use crate::system::files;
 use oap_identity::{Did, Hash, Timestamp};
-use oap_memory::receipt::ReceiptType;
 use oap_store::{Engine, Op, StoreError};
+use oap_memory::receipt::Action;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sha2::{Digest, Sha256};
@@ -126,8 +126,7 @@ impl Gateway {
         self.commit(move |w| {
             // A full disk is when one makes a backup.
             w.tx.use_reserve();
-            let mut draft =
-                gateway.draft(ReceiptType::Invocation, "memory.backup", gateway.principal.as_str());
+            let mut draft = gateway.draft(Action::Backup, gateway.principal.as_str());
             draft.rules = vec!["principal".to_owned()];
             draft.more.insert("pairs".to_owned(), json!(taking.pairs));
             draft.output_hash = Some(hash);

@@ -20,7 +20,7 @@ use crate::state::grant_book::GrantEntry;
 use crate::state::schema::{BUDGETS, SPENT};
 use oap_grants::VerifiedGrant;
 use oap_identity::{Did, GrantId};
-use oap_memory::receipt::ReceiptType;
+use oap_memory::receipt::Action;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::collections::BTreeSet;
@@ -171,7 +171,7 @@ impl Gateway {
         let gateway = self.clone();
         self.commit(move |w| {
             BUDGETS.delete(w.tx, &account_key(&refill.grantee));
-            let mut draft = gateway.draft(ReceiptType::Consent, "memory.refill", gateway.principal.as_str());
+            let mut draft = gateway.draft(Action::Refill, gateway.principal.as_str());
             draft.rules = vec!["principal".to_owned()];
             draft.more.insert("grantee".to_owned(), json!(refill.grantee));
             if let Some(GrantEntry { record, .. }) = grant {

@@ -7,7 +7,7 @@ use crate::state::gateway::Gateway;
 use crate::state::schema::CONFORMANCE;
 use oap_conformance::receipt::{Attestation, attest, witness};
 use oap_identity::{Hash, Timestamp, json as strict};
-use oap_memory::receipt::ReceiptType;
+use oap_memory::receipt::Action;
 use oap_store::Store;
 use serde::Deserialize;
 use serde_json::Value;
@@ -95,8 +95,7 @@ impl Gateway {
             CONFORMANCE.put(w.tx, &bytes)?;
             let publishing = gateway.clone();
             w.tx.on_commit(move || publishing.publish());
-            let mut draft =
-                gateway.draft(ReceiptType::Invocation, "memory.attest", gateway.principal.as_str());
+            let mut draft = gateway.draft(Action::Attest, gateway.principal.as_str());
             draft.rules = vec!["principal".to_owned()];
             draft.output_hash = Some(Hash::of(&bytes));
             w.receipt(&chain_of(&gateway.config.default_scope), draft)

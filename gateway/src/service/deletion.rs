@@ -11,7 +11,7 @@ use oap_identity::{DeletionId, Hash, ItemId, ScopeId, Timestamp};
 use oap_memory::Head;
 use oap_memory::chain::Event;
 use oap_memory::deletion::{Cascade, DeletionReceipt, DeletionScope, Exception, Method, Reason};
-use oap_memory::receipt::{ReceiptType, item_tag};
+use oap_memory::receipt::{Action, item_tag};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -91,7 +91,7 @@ impl Gateway {
                 }
                 for scope in by_scope {
                     let agent = gateway.principal.as_str();
-                    let mut draft = gateway.draft(ReceiptType::Deletion, "memory.delete", agent);
+                    let mut draft = gateway.draft(Action::Delete, agent);
                     draft.rules = vec!["principal".to_owned()];
                     draft.more.insert("deletion_receipt".into(), receipt["receipt_id"].clone());
                     draft.output_hash = Some(hash);

@@ -20,7 +20,7 @@ use oap_grants::grant::UnverifiedGrant;
 use oap_grants::{Operation, VerifiedGrant};
 use oap_identity::{BundleId, ItemId, ScopeId, Timestamp};
 use oap_memory::bundle::{self, FORMAT, Header, ItemLine, Line, Projection, Tally, Trailer};
-use oap_memory::receipt::{ReceiptType, item_tag};
+use oap_memory::receipt::{Action, item_tag};
 use oap_memory::{Head, Kind, Profile, Status};
 use oap_store::{Key, Range};
 use serde::{Deserialize, Serialize};
@@ -241,7 +241,7 @@ impl Gateway {
         let stored = self
             .commit(move |w| {
                 let agent = gateway.principal.as_str();
-                let mut draft = gateway.draft(ReceiptType::Invocation, "memory.export", agent);
+                let mut draft = gateway.draft(Action::Export, agent);
                 draft.rules = vec!["principal".to_owned()];
                 draft.more.insert("bundle_id".to_owned(), json!(trailer.bundle_id));
                 draft.more.insert("counts".to_owned(), json!(trailer.counts));
@@ -259,10 +259,10 @@ impl Gateway {
     /// # Errors
     /// [`Error::Refused`] with a receipt.
     pub async fn export_view(self: &Arc<Self>, caller: &Caller) -> Result<Vec<u8>, Error> {
-        let grant = self.judge(caller, Operation::Export, "memory.export").await?;
+        let grant = self.judge(caller, Operation::Export, Action::Export).await?;
         let document = grant.grant();
         let profile = self.profile(&document.redaction_profile).ok_or(Error::NotFound)?;
-        self.not_spent(caller, &grant, "memory.export").await?;
+        self.not_spent(caller, &grant, Action::Export).await?;
         let disclosing = self.grant_book.disclosing(grant.hash());
         let one_by_one = disclosing.lock_owned().await;
         let (gateway, caller, profile) = (self.clone(), caller.clone(), Arc::new(profile.clone()));
@@ -337,7 +337,7 @@ impl Gateway {
         }
         let trailer = tally.trailer(bundle_id, self.clock.now());
         let agent = document.grantee.as_str();
-        let mut draft = self.draft(ReceiptType::Invocation, "memory.export", agent);
+        let mut draft = self.draft(Action::Export, agent);
         draft.rules = ["grant.active", "grant.operation", "projection.profile"].map(str::to_owned).to_vec();
         draft.more = facts(document, grant.hash(), &grant.ancestors());
         draft.more.insert("profile_hash".to_owned(), json!(profile.hash()));

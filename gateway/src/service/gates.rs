@@ -13,7 +13,7 @@ use oap_exchange::ccc::Ccc;
 use oap_exchange::gate::{Destination, Gate, Obligations, Report, Rule};
 use oap_grants::Grant;
 use oap_identity::{BridgeId, DecisionId, Did, GrantId, Hash, ScopeId, Timestamp};
-use oap_memory::receipt::{Outcome, ReceiptType};
+use oap_memory::receipt::{Action, Outcome};
 use oap_memory::{Filter, Profile};
 use oap_store::Tx;
 use serde::{Deserialize, Serialize};
@@ -169,12 +169,12 @@ impl Writing<'_, '_> {
 
     pub(crate) fn owner_receipt(
         &mut self,
-        action: &'static str,
+        action: Action,
         scope: &ScopeId,
         about: Hash,
     ) -> Result<(), Error> {
         let gateway = self.gateway;
-        let mut draft: Draft = gateway.draft(ReceiptType::Consent, action, gateway.principal.as_str());
+        let mut draft: Draft = gateway.draft(action, gateway.principal.as_str());
         draft.rules = vec!["principal".to_owned()];
         draft.output_hash = Some(about);
         self.receipt(&chain_of(scope), draft)?;
@@ -253,7 +253,7 @@ impl Gateway {
         self.commit(move |w| {
             CONTEXTS.put(w.tx, &ccc.scope_id, &bytes)?;
             w.obligations_changed()?;
-            w.owner_receipt("memory.ccc", &ccc.scope_id, Hash::of(&bytes))
+            w.owner_receipt(Action::Ccc, &ccc.scope_id, Hash::of(&bytes))
         })
         .await?;
         Ok(())
@@ -268,7 +268,7 @@ impl Gateway {
             let was = CONTEXTS.get(w.tx, &scope)?.ok_or(Error::NotFound)?;
             CONTEXTS.delete(w.tx, &scope);
             w.obligations_changed()?;
-            w.owner_receipt("memory.ccc_remove", &scope, Hash::of(&was))
+            w.owner_receipt(Action::CccRemove, &scope, Hash::of(&was))
         })
         .await?;
         Ok(())
@@ -334,7 +334,7 @@ impl Gateway {
                 let stored = StoredBridge { document: document.to_string(), revoked_at: None };
                 BRIDGES.put(w.tx, &id, &stored)?;
                 w.obligations_changed()?;
-                w.owner_receipt("memory.bridge", &scope, Hash::of_canonical(&document)?)?;
+                w.owner_receipt(Action::Bridge, &scope, Hash::of_canonical(&document)?)?;
                 Ok(document)
             })
             .await?;
@@ -356,7 +356,7 @@ impl Gateway {
             w.obligations_changed()?;
             let document = oap_identity::json::parse(stored.document.as_bytes())?;
             let scope: ScopeId = oap_identity::json::from_value(document["from_scope"].clone())?;
-            w.owner_receipt("memory.bridge_revoke", &scope, Hash::of_canonical(&document)?)
+            w.owner_receipt(Action::BridgeRevoke, &scope, Hash::of_canonical(&document)?)
         })
         .await?;
         Ok(())
@@ -375,7 +375,7 @@ impl Gateway {
                 w.withdraw(key.id())?;
             }
             w.obligations_changed()?;
-            let action = if given { "memory.consent" } else { "memory.consent_withdraw" };
+            let action = if given { Action::Consent } else { Action::ConsentWithdraw };
             w.owner_receipt(action, &record.grant.grant().granter.scope, record.grant.hash())
         })
         .await?;

@@ -19,7 +19,7 @@ use oap_grants::{
 use oap_identity::{Did, GrantId, Hash, ScopeId, ScopedDid, Timestamp};
 use oap_manifest::path;
 use oap_memory::item::Kind;
-use oap_memory::receipt::{Outcome, ReceiptType};
+use oap_memory::receipt::{Action, Outcome};
 use oap_memory::{Filter, TrustLevel};
 use oap_store::StoreError;
 use serde::{Deserialize, Serialize};
@@ -163,8 +163,7 @@ impl Gateway {
                 let uri = gateway.url(path::STATUS);
                 grant.status = Some(StatusRef { status_list: StatusIndex { idx, uri } });
                 let signed = SignedGrant::sign(grant, w.keys.current())?;
-                let mut receipt =
-                    gateway.draft(ReceiptType::Consent, "memory.grant", gateway.principal.as_str());
+                let mut receipt = gateway.draft(Action::Grant, gateway.principal.as_str());
                 receipt.rules = vec!["principal".to_owned()];
                 receipt.more = facts(signed.grant(), signed.hash(), &[]);
                 receipt.output_hash = Some(signed.hash());
@@ -286,8 +285,7 @@ impl Gateway {
                 }
                 taken_back += 1;
                 let grant = record.grant.grant();
-                let mut receipt =
-                    gateway.draft(ReceiptType::Consent, "memory.revoke", gateway.principal.as_str());
+                let mut receipt = gateway.draft(Action::Revoke, gateway.principal.as_str());
                 receipt.rules = vec!["principal".to_owned()];
                 receipt.more = facts(grant, record.grant.hash(), &[]);
                 w.receipt(&chain_of(&grant.granter.scope), receipt)?;
@@ -447,7 +445,7 @@ impl Gateway {
             Err(Error::Judged(refused)) => {
                 // Its signatures and its grantee's proof hold, whether it was accepted or not.
                 let record = GrantRecord { grant, revoked_at: None };
-                return Err(self.refuse(&record, first, "memory.exchange", refused).await?);
+                return Err(self.refuse(&record, first, Action::Exchange, refused).await?);
             }
             exchanged => exchanged?,
         };
@@ -515,8 +513,7 @@ impl Gateway {
                 let record = standing.by_hash(grant.hash()).ok_or(Error::Judged(Refused::UnknownGrant))?;
                 let ancestors = live(&record, &standing, w.keys.document(), w.now).map_err(Error::Judged)?;
                 let document = grant.grant();
-                let mut receipt =
-                    gateway.draft(ReceiptType::Invocation, "memory.exchange", document.grantee.as_str());
+                let mut receipt = gateway.draft(Action::Exchange, document.grantee.as_str());
                 receipt.rules = vec!["grant.active".to_owned(), "grantee.proof".to_owned()];
                 let ancestors: Vec<Hash> = ancestors.iter().map(|grant| grant.hash()).collect();
                 receipt.more = facts(document, grant.hash(), &ancestors);
@@ -544,14 +541,14 @@ impl Gateway {
         self: &Arc<Self>,
         record: &GrantRecord,
         first: Hash,
-        action: &'static str,
+        action: Action,
         refused: Refused,
     ) -> Result<Error, Error> {
         let grant = record.grant.grant();
         if !self.refusals.admit(Counted::Refusal, first, self.clock.now()) {
             return Ok(Error::RateLimited);
         }
-        let mut receipt = self.draft(ReceiptType::Invocation, action, grant.grantee.as_str());
+        let mut receipt = self.draft(action, grant.grantee.as_str());
         receipt.outcome = Outcome::Block;
         receipt.rules = vec![rule(&refused).to_owned()];
         receipt.more = facts(grant, record.grant.hash(), &[]);
@@ -680,7 +677,7 @@ impl Writing<'_, '_> {
         }
         let gateway = self.gateway.clone();
         let delegator = record.grant.grant().grantee.as_str();
-        let mut receipt = gateway.draft(ReceiptType::Consent, "memory.delegate", delegator);
+        let mut receipt = gateway.draft(Action::Delegate, delegator);
         receipt.rules = vec!["grant.delegable".to_owned(), "grant.attenuated".to_owned()];
         let ancestors: Vec<Hash> = judged.iter().map(|grant| grant.hash()).chain([parent]).collect();
         receipt.more = facts(grant.grant(), grant.hash(), &ancestors);

@@ -9,7 +9,7 @@ use crate::state::gateway::Gateway;
 use crate::state::schema::{self, HEADS, HOLDS};
 use oap_identity::{ItemId, Timestamp};
 use oap_memory::chain::Event;
-use oap_memory::receipt::ReceiptType;
+use oap_memory::receipt::Action;
 use oap_memory::record::Status;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -98,8 +98,7 @@ impl Gateway {
                 };
                 HOLDS.put(w.tx, item, &hold)?;
                 let gateway = w.gateway;
-                let mut draft =
-                    gateway.draft(ReceiptType::Consent, "memory.hold", gateway.principal.as_str());
+                let mut draft = gateway.draft(Action::Hold, gateway.principal.as_str());
                 draft.rules = vec!["principal".to_owned()];
                 draft.more.insert("reason".to_owned(), json!(hold.reason));
                 draft.more.insert("until".to_owned(), json!(hold.until));

@@ -23,7 +23,7 @@ use oap_memory::chain::{Event, Link, VerifiedChain};
 use oap_memory::commitment::{self, Committed};
 use oap_memory::evidence::{self, VerifiedItem};
 use oap_memory::item::Body;
-use oap_memory::receipt::{Receipt, ReceiptType};
+use oap_memory::receipt::{Action, Receipt};
 use oap_memory::record::{Head, Meta, Status};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -394,7 +394,7 @@ impl Gateway {
                 let chain = chain_of(&gateway.config.default_scope);
                 let head = w.chain(&chain)?;
                 let agent = gateway.principal.as_str();
-                let mut draft = gateway.draft(ReceiptType::Invocation, "memory.migrate", agent);
+                let mut draft = gateway.draft(Action::Migrate, agent);
                 draft.rules = vec!["principal".to_owned()];
                 draft.input_hash = Some(finish.hash);
                 draft.more = Map::from_iter([

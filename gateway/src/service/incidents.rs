@@ -6,8 +6,8 @@ use crate::state::gateway::Gateway;
 use crate::state::schema::INCIDENTS;
 use oap_identity::ids::IncidentId;
 use oap_identity::{Did, Hash, Timestamp};
-use oap_memory::receipt::ReceiptType;
 use oap_store::Range;
+use oap_memory::receipt::Action;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -67,7 +67,7 @@ impl Gateway {
         published["incident_id"] = json!(id);
         published["tool_did"] = json!(tool);
         published["disclosed_at"] = json!(now);
-        let mut draft = self.draft(ReceiptType::Incident, "incident.report", tool.as_str());
+        let mut draft = self.draft(Action::Incident, tool.as_str());
         draft.rules = vec!["principal".to_owned()];
         draft.output_hash = Some(Hash::of_canonical(&published)?);
         let stored = self

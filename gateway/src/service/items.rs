@@ -16,7 +16,7 @@ use oap_memory::commitment::{self, Committed, Place};
 use oap_memory::detect::segments;
 use oap_memory::item::{Body, Defaults};
 use oap_memory::project::{explain, project};
-use oap_memory::receipt::{ReceiptType, item_tag};
+use oap_memory::receipt::item_tag;
 use oap_memory::record::{Head, Meta, Status};
 use oap_store::StoreError;
 use serde::{Deserialize, Serialize};
@@ -624,21 +624,7 @@ impl Writing<'_, '_> {
     /// its scope is bound by the commitment and not in the clear, because grantees see capture receipts.
     pub(crate) fn item_draft(&self, event: Event, item: ItemId, commitment: Hash) -> Draft {
         let gateway = self.gateway;
-        let (kind, action) = match event {
-            Event::Capture => (ReceiptType::Invocation, "memory.capture"),
-            Event::Correct => (ReceiptType::Invocation, "memory.correct"),
-            Event::Relabel => (ReceiptType::Invocation, "memory.relabel"),
-            Event::Reseal => (ReceiptType::Invocation, "memory.reseal"),
-            Event::Confirm => (ReceiptType::Invocation, "memory.confirm"),
-            Event::Merge => (ReceiptType::Invocation, "memory.merge"),
-            Event::Retract => (ReceiptType::Invocation, "memory.retract"),
-            Event::Restore => (ReceiptType::Invocation, "memory.restore"),
-            Event::Import => (ReceiptType::Invocation, "memory.import"),
-            Event::Migrate => (ReceiptType::Invocation, "memory.migrate"),
-            Event::Expire => (ReceiptType::Deletion, "memory.expire"),
-            Event::Erase => (ReceiptType::Deletion, "memory.erase"),
-        };
-        let mut draft = gateway.draft(kind, action, gateway.principal.as_str());
+        let mut draft = gateway.draft(event.into(), gateway.principal.as_str());
         draft.rules = vec!["principal".to_owned()];
         draft.output_hash = Some(commitment);
         draft.tags = vec![item_tag(item, commitment)];

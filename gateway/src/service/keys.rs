@@ -7,8 +7,8 @@ use crate::state::keyring::{KeyInfo, Keyring};
 use crate::state::owner::act_under;
 use crate::state::schema::{CHAINS, KEYS};
 use oap_identity::Timestamp;
-use oap_memory::receipt::ReceiptType;
 use oap_store::Range;
+use oap_memory::receipt::Action;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ impl Gateway {
             .commit(move |w| {
                 let at = w.after_everything()?;
                 let keys = w.keys.rotated(at, &*w.gateway.random)?;
-                Ok((w.change_keys(keys, "keys.rotate")?, w.keys.current().kid().clone()))
+                Ok((w.change_keys(keys, Action::RotateKey)?, w.keys.current().kid().clone()))
             })
             .await?;
         let (list, key) = stored.into_inner();
@@ -45,7 +45,7 @@ impl Gateway {
                 let at = w.after_everything()?;
                 let since = since.unwrap_or(at).min(at);
                 let keys = w.keys.revoked(&fragment, since, at, &*w.gateway.random)?;
-                Ok((w.change_keys(keys, "keys.revoke")?, w.keys.current().kid().clone()))
+                Ok((w.change_keys(keys, Action::RevokeKey)?, w.keys.current().kid().clone()))
             })
             .await?;
         let (list, key) = stored.into_inner();
@@ -68,9 +68,9 @@ impl Writing<'_, '_> {
     }
 
     /// Stores the keys: what is signed from here on is signed with them. They are published once they are durable.
-    pub(crate) fn change_keys(&mut self, keys: Keyring, action: &'static str) -> Result<Vec<KeyInfo>, Error> {
+    pub(crate) fn change_keys(&mut self, keys: Keyring, action: Action) -> Result<Vec<KeyInfo>, Error> {
         let gateway = self.gateway.clone();
-        let mut draft = gateway.draft(ReceiptType::Consent, action, gateway.principal.as_str());
+        let mut draft = gateway.draft(action, gateway.principal.as_str());
         draft.rules = vec!["principal".to_owned()];
         KEYS.put(self.tx, keys.encoded())?;
         // Bridges and items are judged by the keys: no answer from a view of before leaves.

@@ -24,7 +24,7 @@ use oap_exchange::{Query, View};
 use oap_grants::{Grant, LawfulBasis, Operation};
 use oap_identity::{GrantId, Hash, Random, ScopedDid, random};
 use oap_memory::detect::SpanClass;
-use oap_memory::receipt::ReceiptType;
+use oap_memory::receipt::Action;
 use oap_memory::{Filter, Profile, TrustLevel};
 use oap_store::Store;
 use serde_json::{Value, json};
@@ -276,11 +276,7 @@ impl Gateway {
             MEMORIZATION.put(w.tx, &bytes)?;
             let publishing = gateway.clone();
             w.tx.on_commit(move || publishing.publish());
-            let mut draft = gateway.draft(
-                ReceiptType::Invocation,
-                "memory.audit_memorization",
-                gateway.principal.as_str(),
-            );
+            let mut draft = gateway.draft(Action::AuditMemorization, gateway.principal.as_str());
             draft.rules = vec!["principal".to_owned()];
             draft.output_hash = Some(Hash::of(&bytes));
             w.receipt(&chain_of(&gateway.config.default_scope), draft)

@@ -26,7 +26,7 @@ use oap_grants::{GrantBook, Operation, Replay, VerifiedGrant, limits};
 use oap_identity::{Did, Hash, ItemId, RequestId, Timestamp, random};
 use oap_memory::Profile;
 use oap_memory::answer::output_hash;
-use oap_memory::receipt::{Receipt, ReceiptType, item_tag};
+use oap_memory::receipt::{Action, Receipt, item_tag};
 use serde_json::json;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -132,7 +132,7 @@ impl Gateway {
         self: &Arc<Self>,
         caller: &Caller,
         operation: Operation,
-        action: &'static str,
+        action: Action,
     ) -> Result<VerifiedGrant, Error> {
         self.clock.believe()?;
         let (keys, now) = (self.keys(), self.clock.now());
@@ -147,7 +147,7 @@ impl Gateway {
         self: &Arc<Self>,
         caller: &Caller,
         grant: &VerifiedGrant,
-        action: &'static str,
+        action: Action,
     ) -> Result<(), Error> {
         if self.is_spent(grant)? {
             return Err(self.refuse_caller(caller, action, Refused::Budget).await?);
@@ -159,7 +159,7 @@ impl Gateway {
     async fn refuse_caller(
         self: &Arc<Self>,
         caller: &Caller,
-        action: &'static str,
+        action: Action,
         refused: Refused,
     ) -> Result<Error, Error> {
         if refused == Refused::Token {
@@ -187,18 +187,13 @@ impl Gateway {
     ///
     /// # Errors
     /// [`Error::Query`], [`Error::Cursor`]; [`Error::Refused`] with a receipt.
-    pub async fn query(
-        self: &Arc<Self>,
-        caller: &Caller,
-        query: Query,
-        action: &'static str,
-    ) -> Result<Vec<u8>, Error> {
+    pub async fn query(self: &Arc<Self>, caller: &Caller, query: Query) -> Result<Vec<u8>, Error> {
         query.check()?;
-        let grant = self.judge(caller, Operation::Query, action).await?;
+        let grant = self.judge(caller, Operation::Query, Action::Query).await?;
         if let Err(refused) = self.allowed(&grant, &query) {
-            return Err(self.refuse_caller(caller, action, refused).await?);
+            return Err(self.refuse_caller(caller, Action::Query, refused).await?);
         }
-        self.not_spent(caller, &grant, action).await?;
+        self.not_spent(caller, &grant, Action::Query).await?;
         let profile = self.profile(&grant.grant().redaction_profile).ok_or(Error::NotFound)?;
         let binding = query.binding()?;
         let after = query.cursor.as_deref().map(|c| self.open_cursor(c, &grant, binding)).transpose()?;
@@ -283,7 +278,7 @@ impl Gateway {
         response_id: &RequestId,
         tags: Vec<String>,
     ) -> Result<Draft, Error> {
-        let mut draft = self.draft(ReceiptType::Invocation, "memory.query", grant.grant().grantee.as_str());
+        let mut draft = self.draft(Action::Query, grant.grant().grantee.as_str());
         draft.rules = ["grant.active", "grant.filter", "projection.profile"].map(str::to_owned).to_vec();
         draft.more = facts(grant.grant(), grant.hash(), &grant.ancestors());
         draft.more.insert("profile_hash".to_owned(), json!(profile.hash()));
@@ -347,9 +342,9 @@ impl Gateway {
     /// # Errors
     /// [`Error::Refused`] without the right to embeddings; [`Error::NotFound`].
     pub async fn vector(self: &Arc<Self>, caller: &Caller, item: ItemId) -> Result<Vec<u8>, Error> {
-        let grant = self.judge(caller, Operation::Query, "memory.vector").await?;
+        let grant = self.judge(caller, Operation::Query, Action::Vector).await?;
         if !grant.grant().embedding_access {
-            return Err(self.refuse_caller(caller, "memory.vector", Refused::Embeddings).await?);
+            return Err(self.refuse_caller(caller, Action::Vector, Refused::Embeddings).await?);
         }
         let profile = self.profile(&grant.grant().redaction_profile).ok_or(Error::NotFound)?;
         until_it_holds(|| self.vector_once(caller, &grant, profile, item)).await
@@ -367,7 +362,7 @@ impl Gateway {
         let found = seen.view.item(item).zip(seen.view.vector(item)).filter(|_| before.contains(item));
         let (shown, vector) = found.ok_or(Error::NotFound)?;
         let bytes = vector.to_bytes();
-        let mut draft = self.draft(ReceiptType::Invocation, "memory.vector", grant.grant().grantee.as_str());
+        let mut draft = self.draft(Action::Vector, grant.grant().grantee.as_str());
         draft.rules = ["grant.active", "grant.embedding_access"].map(str::to_owned).to_vec();
         draft.more = facts(grant.grant(), grant.hash(), &grant.ancestors());
         draft.more.insert("profile_hash".to_owned(), json!(profile.hash()));

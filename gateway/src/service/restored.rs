@@ -9,7 +9,7 @@ use crate::state::grant_book::{GrantEntry, GrantKey};
 use crate::state::schema::{self, BRIDGES, CONSENTS, GRANTS, REVOKED};
 use oap_identity::{BridgeId, GrantId, Hash, ItemId, ScopeId, Timestamp};
 use oap_memory::chain::Event;
-use oap_memory::receipt::ReceiptType;
+use oap_memory::receipt::Action;
 use serde::Serialize;
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
@@ -150,7 +150,7 @@ impl Gateway {
                     if let Some(GrantEntry { record, .. }) = known.get(&id).cloned() {
                         let grant = record.grant.grant();
                         let agent = gateway.principal.as_str();
-                        let mut draft = gateway.draft(ReceiptType::Consent, "memory.revoke", agent);
+                        let mut draft = gateway.draft(Action::Revoke, agent);
                         draft.rules = vec!["restore.list".to_owned()];
                         draft.more = facts(grant, record.grant.hash(), &[]);
                         w.receipt(&chain_of(&grant.granter.scope), draft)?;
@@ -183,7 +183,7 @@ impl Gateway {
                     w.ended.bridges.push(id);
                     let document = oap_identity::json::parse(stored.document.as_bytes())?;
                     let scope: ScopeId = oap_identity::json::from_value(document["from_scope"].clone())?;
-                    w.owner_receipt("memory.bridge_revoke", &scope, Hash::of_canonical(&document)?)?;
+                    w.owner_receipt(Action::BridgeRevoke, &scope, Hash::of_canonical(&document)?)?;
                     ended += 1;
                 }
                 if ended > 0 {
@@ -210,7 +210,7 @@ impl Gateway {
                     w.withdraw(grant)?;
                     if let Some(GrantEntry { record, .. }) = known.get(&grant) {
                         let scope = record.grant.grant().granter.scope.clone();
-                        w.owner_receipt("memory.consent_withdraw", &scope, record.grant.hash())?;
+                        w.owner_receipt(Action::ConsentWithdraw, &scope, record.grant.hash())?;
                     }
                     ended += 1;
                 }
@@ -239,7 +239,7 @@ impl Gateway {
             self.commit(move |w| {
                 let at = w.after_everything()?;
                 let keys = w.keys.rotated_past(&known, at, &*w.gateway.random)?;
-                w.change_keys(keys, "keys.rotate")
+                w.change_keys(keys, Action::RotateKey)
             })
             .await?;
             warnings.push(
@@ -277,7 +277,7 @@ impl Gateway {
                 names.extend(known.keys().cloned());
                 for name in &names {
                     let agent = gateway.principal.as_str();
-                    let mut draft = gateway.draft(ReceiptType::Consent, RESTORED, agent);
+                    let mut draft = gateway.draft(Action::RestoreBackup, agent);
                     draft.rules = vec!["principal".to_owned()];
                     draft.more.insert("backup_at".to_owned(), json!(backup_at));
                     let before = if here.contains(name) {
@@ -298,6 +298,3 @@ impl Gateway {
         Ok(said.into_inner())
     }
 }
-
-/// The action of the entry that says that a chain was restored from a backup.
-pub const RESTORED: &str = "memory.restore_backup";

@@ -5,8 +5,8 @@ use crate::service::brief::brief;
 use crate::state::gateway::Gateway;
 use crate::state::schema::{self, RECEIPTS_OF};
 use oap_identity::{Did, ItemId, Timestamp};
-use oap_memory::receipt::{Outcome, Receipt};
 use oap_store::Range;
+use oap_memory::receipt::{Action, Outcome, Receipt};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -141,7 +141,7 @@ impl Gateway {
                 last_refusal = last_refusal.max(Some(at));
                 return;
             }
-            if asked.receipt.action_id.as_deref() == Some("memory.query") {
+            if asked.receipt.action_id.as_deref() == Some(Action::Query.as_str()) {
                 queries += 1;
                 if last_query.as_ref().is_none_or(|(last, _)| *last < at) {
                     let what = json!({

@@ -10,8 +10,8 @@ use crate::state::gateway::Gateway;
 use crate::state::schema::{CHAINS, CLOCK};
 use oap_identity::time::MAX_SKEW;
 use oap_identity::{Clock, Timestamp};
-use oap_memory::receipt::{CLOCK_ACCEPTED, ReceiptType};
 use oap_store::{Range, Store, Tx};
+use oap_memory::receipt::Action;
 use serde::Serialize;
 use serde_json::json;
 use std::sync::Arc;
@@ -190,8 +190,7 @@ impl Gateway {
                 if chain.at <= clock && name != ANONYMOUS {
                     continue;
                 }
-                let mut draft =
-                    gateway.draft(ReceiptType::Consent, CLOCK_ACCEPTED, gateway.principal.as_str());
+                let mut draft = gateway.draft(Action::ClockAccept, gateway.principal.as_str());
                 draft.rules = vec!["principal".to_owned()];
                 draft.more.insert("from".to_owned(), json!(chain.at.max(mark)));
                 draft.more.insert("to".to_owned(), json!(clock));

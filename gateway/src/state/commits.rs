@@ -9,7 +9,7 @@ use crate::state::owner;
 use crate::state::schema::{CHAIN_COUNT, CHAINS, KEYS, RECEIPT_PLACES, RECEIPTS, RECEIPTS_OF, agent};
 use oap_identity::json::canonical;
 use oap_identity::{DecisionId, Hash, ItemId, ReceiptId, ScopeId, Timestamp};
-use oap_memory::receipt::{Decision, GENESIS, Outcome, Receipt, ReceiptType};
+use oap_memory::receipt::{Action, Decision, GENESIS, Outcome, Receipt};
 use oap_store::Tx;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -56,10 +56,8 @@ pub struct Chain {
 pub struct Draft {
     /// Its id, where something names it already.
     pub id: Option<ReceiptId>,
-    /// Its type.
-    pub kind: ReceiptType,
-    /// What was done.
-    pub action: &'static str,
+    /// What was done, which says its type.
+    pub action: Action,
     /// Who did it.
     pub agent: String,
     /// The decision.
@@ -81,10 +79,9 @@ pub struct Draft {
 impl Gateway {
     /// A draft of an allowed action.
     #[must_use]
-    pub fn draft(&self, kind: ReceiptType, action: &'static str, agent: &str) -> Draft {
+    pub fn draft(&self, action: Action, agent: &str) -> Draft {
         Draft {
             id: None,
-            kind,
             action,
             agent: agent.to_owned(),
             decision: DecisionId::new(self.clock.now(), &*self.random),
@@ -203,12 +200,12 @@ impl Writing<'_, '_> {
         let timestamp = self.now.max(state.at);
         let mut entry = Receipt {
             receipt_id: draft.id.unwrap_or_else(|| ReceiptId::new(timestamp, &*gateway.random)),
-            kind: draft.kind,
+            kind: draft.action.kind(),
             timestamp,
             principal_did: gateway.principal.clone(),
             agent_did: draft.agent,
             tool_did: Some(gateway.principal.clone()),
-            action_id: Some(draft.action.to_owned()),
+            action_id: Some(draft.action.to_string()),
             input_hash: draft.input_hash,
             output_hash: draft.output_hash,
             policy_decisions: vec![Decision {
@@ -246,8 +243,7 @@ impl Writing<'_, '_> {
         }
         let index = u32::try_from(CHAIN_COUNT.count(self.tx)?).map_err(|_| Corrupt::TooManyChains)?;
         let mut state = Chain { index, length: 0, tip: None, at: Timestamp::from_millis(i64::MIN) };
-        let boot =
-            self.gateway.draft(ReceiptType::Invocation, "memory.boot", self.gateway.principal.as_str());
+        let boot = self.gateway.draft(Action::Boot, self.gateway.principal.as_str());
         self.append(name, &mut state, boot)?;
         Ok(state)
     }

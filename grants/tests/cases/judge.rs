@@ -83,8 +83,8 @@ pub fn judge(kind: &str, input: &Value, holds: &Holds) -> Verdict {
             let answer = &input["answer"];
             let verified = answered(answer, holds)?;
             let items = answer["items"].as_array().unwrap();
-            terms::under(&verified, items, &terms).map_err(|e| e.id())?;
-            Ok(names(&terms.unchecked))
+            let unchecked = terms::under(&verified, items, &terms).map_err(|e| e.id())?;
+            Ok(names(unchecked.iter().chain(&terms.unchecked)))
         }
         "bundles" => {
             let bytes = list.iter().filter_map(Value::as_str).collect::<String>().into_bytes();

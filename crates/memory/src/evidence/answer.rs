@@ -3,13 +3,13 @@
 use super::{EvidenceError, VerifiedItem, item};
 use crate::answer::{MAX_RESULTS, answer_bytes, output_hash};
 use crate::profile::TrustLevel;
-use crate::receipt::{self, Outcome, Receipt, ReceiptType, item_tag};
+use crate::receipt::{self, Action, Receipt, item_tag};
 use crate::record::Status;
 use crate::unchecked::Unchecked;
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use oap_identity::signed::SignedError;
 use oap_identity::time::MAX_SKEW;
-use oap_identity::{Did, Documents, GrantId, Hash, ItemId, Kid, RequestId, Timestamp, json};
+use oap_identity::{Did, Documents, GrantId, Hash, ItemId, Kid, RequestId, ScopeId, Timestamp, json};
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -27,9 +27,6 @@ crate::reasons! {
         /// The signature.
         #[error("signature: {0}")]
         Signature(SignedError) = "answer.signature",
-        /// The receipt is of another type.
-        #[error("receipt: type must be invocation")]
-        Type = "answer.type",
         /// The receipt is of another action.
         #[error("receipt: action_id must be memory.query")]
         Action = "answer.action",
@@ -39,11 +36,8 @@ crate::reasons! {
         /// Another gateway.
         #[error("receipt: tool_did must be the principal")]
         Tool = "answer.tool",
-        /// The decision of the receipt is no permission.
-        #[error("receipt: the outcome of its decision is not allow")]
-        Outcome = "answer.outcome",
         /// The receipt does not name its grant.
-        #[error("receipt: its decision must name consumed_grant_id, grant_hash, trust_level, profile, lawful_basis")]
+        #[error("receipt: its decision must name consumed_grant_id, grant_hash, scope_id, trust_level, profile, profile_hash, lawful_basis")]
         NoGrant = "answer.no_grant",
         /// The receipt does not say what was asked.
         #[error("receipt: input_hash is missing")]
@@ -80,10 +74,14 @@ pub struct Disclosure {
     pub grant_id: GrantId,
     /// The hash of the grant document.
     pub grant_hash: Hash,
+    /// The scope of the grant.
+    pub scope_id: ScopeId,
     /// The trust level applied.
     pub trust_level: TrustLevel,
     /// The profile applied.
     pub profile: String,
+    /// The hash of the profile's document.
+    pub profile_hash: Hash,
     /// The lawful basis.
     pub lawful_basis: String,
     /// The grants that it was made from, first one first.
@@ -239,19 +237,14 @@ fn check_signature(
     Ok(key.revoked_at())
 }
 
+/// What the receipt of an answer says beside what every receipt of a query does. A refusal's covers no items.
 fn check_receipt(receipt: &Receipt) -> Result<(Did, Disclosure), AnswerError> {
-    if receipt.kind != ReceiptType::Invocation {
-        return Err(AnswerError::Type);
-    }
-    if receipt.action_id.as_deref() != Some("memory.query") {
+    if receipt.action_id.as_deref() != Some(Action::Query.as_str()) {
         return Err(AnswerError::Action);
     }
     let grantee = receipt.agent_did.parse().map_err(|_| AnswerError::Grantee)?;
     if receipt.tool_did.as_ref().is_some_and(|tool| *tool != receipt.principal_did) {
         return Err(AnswerError::Tool);
-    }
-    if receipt.policy_decisions.iter().any(|decision| decision.outcome != Outcome::Allow) {
-        return Err(AnswerError::Outcome);
     }
     if receipt.input_hash.is_none() {
         return Err(AnswerError::InputHash);

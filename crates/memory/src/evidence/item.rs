@@ -5,7 +5,7 @@ use crate::chain::{self, Link, VerifiedChain};
 use crate::commitment::{self, VerifiedClaims};
 use crate::epistemic::Epistemic;
 use crate::item::Confidence;
-use crate::receipt::{self, Outcome, Receipt, ReceiptType, VerifiedReceipt, item_tag};
+use crate::receipt::{self, Action, Receipt, VerifiedReceipt, item_tag};
 use crate::record::Status;
 use crate::unchecked::Unchecked;
 use oap_identity::json::quoted;
@@ -29,21 +29,12 @@ crate::reasons! {
         /// Of another action.
         #[error("it is no capture receipt: action_id differs")]
         Action = "capture.action",
-        /// Of another type.
-        #[error("it is no capture receipt: type differs")]
-        Type = "capture.type",
         /// By an agent: a capture receipt names the principal alone.
         #[error("agent_did: must be the principal")]
         Agent = "capture.agent",
         /// By another gateway.
         #[error("tool_did: must be the principal")]
         Tool = "capture.tool",
-        /// Not allowed by its own decision.
-        #[error("policy_decisions: the outcome is not allow")]
-        Outcome = "capture.outcome",
-        /// `output_hash` is not the commitment.
-        #[error("output_hash: must be the commitment of the first link")]
-        OutputHash = "capture.output_hash",
         /// Something came in.
         #[error("input_hash: a capture has none")]
         InputHash = "capture.input_hash",
@@ -182,6 +173,7 @@ fn unchecked(chain: &VerifiedChain, of_capture: Vec<Unchecked>) -> Vec<Unchecked
     unchecked
 }
 
+/// That a receipt is the first link's. Its type, outcome and output_hash are those of its action.
 fn check_capture(capture: &VerifiedReceipt, first: &Link) -> Result<(), CaptureError> {
     use CaptureError as Refused;
     let capture = &capture.receipt;
@@ -191,18 +183,12 @@ fn check_capture(capture: &VerifiedReceipt, first: &Link) -> Result<(), CaptureE
         Some(Refused::Receipt)
     } else if capture.provenance_tags_out != [item_tag(first.item_id, first.commitment)] {
         Some(Refused::Item)
-    } else if capture.action_id.as_deref() != Some(&format!("memory.{}", first.event)) {
+    } else if capture.action_id.as_deref() != Some(Action::from(first.event).as_str()) {
         Some(Refused::Action)
-    } else if capture.kind != ReceiptType::Invocation {
-        Some(Refused::Type)
     } else if capture.agent_did != first.actor.as_str() {
         Some(Refused::Agent)
     } else if capture.tool_did.as_ref().is_some_and(|tool| *tool != first.actor) {
         Some(Refused::Tool)
-    } else if capture.policy_decisions.iter().any(|decision| decision.outcome != Outcome::Allow) {
-        Some(Refused::Outcome)
-    } else if capture.output_hash != Some(first.commitment) {
-        Some(Refused::OutputHash)
     } else if capture.input_hash.is_some() {
         Some(Refused::InputHash)
     } else if capture.timestamp.plus(MAX_SKEW) < first.at {
