@@ -26,7 +26,7 @@ from pathlib import Path
 from run import COPY, ROOT, copy
 
 FILES = """crates/memory/src/evidence/item.rs crates/memory/src/evidence/answer.rs crates/memory/src/evidence/mod.rs crates/memory/src/chain.rs crates/memory/src/vouch.rs
-crates/memory/src/receipt.rs crates/memory/src/form.rs crates/memory/src/sd_jwt.rs crates/memory/src/commitment.rs crates/memory/src/deletion.rs crates/memory/src/bundle.rs
+crates/memory/src/receipt.rs crates/memory/src/receipt/content.rs crates/memory/src/form.rs crates/memory/src/sd_jwt.rs crates/memory/src/commitment.rs crates/memory/src/deletion.rs crates/memory/src/bundle.rs
 grants/src/evidence.rs grants/src/bundle.rs grants/src/grant.rs grants/src/limits.rs grants/src/attenuate.rs grants/src/status.rs
 crates/identity/src/signed.rs crates/identity/src/document.rs""".split()
 SWITCH = """

@@ -16,6 +16,7 @@ use oap_grants::grant::UnverifiedGrant;
 use oap_grants::{dpop, status, token};
 use oap_identity::{Did, DidDocument, Documents, Hash, Timestamp, json as strict};
 use oap_memory::bundle::Reader;
+use oap_memory::profile::Profile;
 use oap_memory::{evidence, receipt};
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -64,6 +65,17 @@ fn every_formula_of_the_page_holds() {
     let (blocks, checks) = page();
     assert!(checks.len() >= 60, "{}", checks.len());
     assert_eq!(broken(&checks, &blocks), Vec::<&String>::new());
+}
+
+#[test]
+fn the_built_in_profiles_have_these_hashes() {
+    let text = std::fs::read_to_string(path()).unwrap();
+    let row = |profile: &Profile| {
+        let name = profile.name().strip_prefix("oap.profile.projection.").unwrap();
+        format!("| `{name}` | `{}` |", profile.hash())
+    };
+    let rows: Vec<String> = Profile::built_in().iter().map(row).collect();
+    assert!(text.contains(&rows.join("\n")), "{}", rows.join("\n"));
 }
 
 /// What the formulas are not about: documents that nothing signs, and answers that repeat what is signed elsewhere.

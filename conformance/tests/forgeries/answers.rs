@@ -156,26 +156,52 @@ fn receipts(table: &mut Table) {
         table.refused(By::Owner, format!("receipt: {name}"), &[check], Answer(changed));
     };
     for kind in ["consent", "deletion", "incident", "kill_switch"] {
-        put(&format!("type {kind}"), "answer.type", &|r| r["type"] = json!(kind));
+        put(&format!("type {kind}"), "receipt.type", &|r| r["type"] = json!(kind));
     }
-    for action in ["memory.capture", "memory.export", "memory.describe", "memory.chain_head"] {
+    for action in ["memory.capture", "memory.describe", "memory.chain_head"] {
+        put(action, "receipt.tags", &|r| r["action_id"] = json!(action));
+    }
+    for action in ["memory.export", "memory.dream"] {
         put(action, "answer.action", &|r| r["action_id"] = json!(action));
     }
     put("no action", "answer.action", &|r| remove(r, "", "action_id"));
     put("nobody as grantee", "answer.grantee", &|r| r["agent_did"] = json!("anonymous"));
     put("another tool", "answer.tool", &|r| r["tool_did"] = json!("did:web:mallory.example"));
-    for outcome in ["block", "require_consent", "require_anonymization", "allow_with_conditions"] {
-        put(outcome, "answer.outcome", &|r| set(r, "/policy_decisions/0/outcome", json!(outcome)));
+    for outcome in ["require_consent", "require_anonymization", "allow_with_conditions"] {
+        put(outcome, "receipt.outcome", &|r| set(r, "/policy_decisions/0/outcome", json!(outcome)));
     }
-    put("no decision", "answer.no_grant", &|r| r["policy_decisions"] = json!([]));
-    for fact in ["consumed_grant_id", "grant_hash", "trust_level", "profile", "lawful_basis"] {
+    let block = |r: &mut Value| set(r, "/policy_decisions/0/outcome", json!("block"));
+    put("block", "receipt.tags", &block);
+    put("block, of no items", "receipt.output_hash", &|r| {
+        block(r);
+        r["provenance_tags_out"] = json!([]);
+    });
+    put("a refusal's", "answer.output_hash", &|r| {
+        block(r);
+        r["provenance_tags_out"] = json!([]);
+        remove(r, "", "output_hash");
+    });
+    put("a tag without its commitment", "receipt.tag", &|r| {
+        let tag = r["provenance_tags_out"][0].as_str().unwrap().split('@').next().unwrap().to_owned();
+        r["provenance_tags_out"][0] = json!(tag);
+    });
+    put("no decision", "receipt.decision", &|r| r["policy_decisions"] = json!([]));
+    for fact in [
+        "consumed_grant_id",
+        "grant_hash",
+        "scope_id",
+        "trust_level",
+        "profile",
+        "profile_hash",
+        "lawful_basis",
+    ] {
         put(&format!("without {fact}"), "answer.no_grant", &|r| remove(r, "/policy_decisions/0", fact));
     }
     put("a grant that is none", "answer.no_grant", &|r| {
         set(r, "/policy_decisions/0/consumed_grant_id", json!("grant 7"));
     });
     put("no input_hash", "answer.input_hash", &|r| remove(r, "", "input_hash"));
-    put("no output_hash", "answer.output_hash", &|r| remove(r, "", "output_hash"));
+    put("no output_hash", "receipt.output_hash", &|r| remove(r, "", "output_hash"));
     put("another output_hash", "answer.output_hash", &|r| r["output_hash"] = json!(other_hash()));
     put("no tags", "answer.tags", &|r| r["provenance_tags_out"] = json!([]));
     put("tags in another order", "answer.tags", &|r| {
@@ -378,6 +404,51 @@ fn grants(table: &mut Table) {
     ] {
         sealed(name, "grant.filter", &|g| g["filter"] = filter.clone());
     }
+    for (name, check, member, value) in [
+        ("of another scope, says the receipt", "grant.scope", "scope_id", json!("work")),
+        (
+            "by a profile of that name that says something else",
+            "grant.profile_hash",
+            "profile_hash",
+            json!(other_hash()),
+        ),
+    ] {
+        let changed = with(&answer, |a| {
+            a["receipt"]["policy_decisions"][0][member] = value;
+            seal(a, owner);
+        });
+        table.refused(By::Owner, name, &[check], Under(changed, grant.clone()));
+    }
+    let named = "oap.profile.projection.own.v1";
+    let own = signed(owner, &|g| g["redaction_profile"] = json!(named));
+    let hash = oap_identity::Hash::of_canonical(&own).unwrap();
+    let by_own = with(&answer, |a| {
+        a["projection_applied"]["profile"] = json!(named);
+        a["receipt"]["policy_decisions"][0]["profile"] = json!(named);
+        a["receipt"]["policy_decisions"][0]["profile_hash"] = json!(other_hash());
+        a["receipt"]["policy_decisions"][0]["grant_hash"] = json!(hash);
+        seal(a, owner);
+    });
+    table.named(By::Owner, "by a profile of its own", "unchecked.profile", Under(by_own, own));
+    let less = with(&answer, |a| {
+        a["items"].as_array_mut().unwrap().truncate(1);
+        seal(a, owner);
+    });
+    table.named(
+        By::Owner,
+        "of fewer items than there are",
+        "unchecked.projection",
+        Under(less, grant.clone()),
+    );
+    table.named(
+        By::Owner,
+        "for a grantee who never asked",
+        "unchecked.agent",
+        Answer(with(&answer, |a| {
+            a["receipt"]["agent_did"] = json!("did:web:anybody.example");
+            seal(a, owner);
+        })),
+    );
     let hash = oap_identity::Hash::of_canonical(&grant).unwrap();
     let delegated = with(&answer, |a| {
         a["receipt"]["policy_decisions"][0]["delegation"] = json!([hash]);

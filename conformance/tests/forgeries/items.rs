@@ -582,23 +582,24 @@ fn captures(table: &mut Table) {
     let id = one["item_id"].as_str().unwrap().to_owned();
     type Change<'a> = (&'static str, &'static str, Box<dyn Fn(&mut Value) + 'a>);
     let changes: Vec<Change> = vec![
-        ("consent", "capture.type", Box::new(|r| r["type"] = json!("consent"))),
-        ("deletion", "capture.type", Box::new(|r| r["type"] = json!("deletion"))),
+        ("consent", "receipt.type", Box::new(|r| r["type"] = json!("consent"))),
+        ("deletion", "receipt.type", Box::new(|r| r["type"] = json!("deletion"))),
         ("a query", "capture.action", Box::new(|r| r["action_id"] = json!("memory.query"))),
+        ("a grant", "receipt.type", Box::new(|r| r["action_id"] = json!("memory.grant"))),
         ("a correction", "capture.action", Box::new(|r| r["action_id"] = json!("memory.correct"))),
         ("no action", "capture.action", Box::new(|r| remove(r, "", "action_id"))),
-        ("blocked", "capture.outcome", Box::new(|r| set(r, "/policy_decisions/0/outcome", json!("block")))),
+        ("blocked", "receipt.outcome", Box::new(|r| set(r, "/policy_decisions/0/outcome", json!("block")))),
         (
             "to be consented to",
-            "capture.outcome",
+            "receipt.outcome",
             Box::new(|r| {
                 set(r, "/policy_decisions/0/outcome", json!("require_consent"));
             }),
         ),
         ("another agent", "capture.agent", Box::new(|r| r["agent_did"] = json!(mallory))),
         ("another tool", "capture.tool", Box::new(|r| r["tool_did"] = json!(mallory))),
-        ("no output_hash", "capture.output_hash", Box::new(|r| remove(r, "", "output_hash"))),
-        ("another output_hash", "capture.output_hash", Box::new(|r| r["output_hash"] = json!(other_hash()))),
+        ("no output_hash", "receipt.output_hash", Box::new(|r| remove(r, "", "output_hash"))),
+        ("another output_hash", "receipt.output_hash", Box::new(|r| r["output_hash"] = json!(other_hash()))),
         ("an input_hash", "capture.input_hash", Box::new(|r| r["input_hash"] = json!(other_hash()))),
         (
             "another receipt_id",
@@ -607,17 +608,18 @@ fn captures(table: &mut Table) {
                 r["receipt_id"] = json!("urn:oap:receipt:01HX2QFXR0Q4S8T9V3W7X2Y0Z1");
             }),
         ),
-        ("no tags", "capture.item", Box::new(|r| r["provenance_tags_out"] = json!([]))),
+        ("no tags", "receipt.tags", Box::new(|r| r["provenance_tags_out"] = json!([]))),
         (
             "another version's tag",
             "capture.item",
             Box::new(|r| {
                 r["provenance_tags_out"] = json!([format!("{id}@{}", other_hash())]);
+                r["output_hash"] = json!(other_hash());
             }),
         ),
         (
             "two tags",
-            "capture.item",
+            "receipt.tags",
             Box::new(|r| {
                 let tag = r["provenance_tags_out"][0].clone();
                 r["provenance_tags_out"] = json!([tag, tag]);

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 pub fn forge(table: &mut Table) {
     kinds(table);
+    contents(table);
     signatures(table);
     chains(table);
 }
@@ -44,6 +45,140 @@ fn kinds(table: &mut Table) {
             table.refused(By::Nobody, format!("{action}: {at} changed"), &checks, Receipt(changed));
         }
     }
+}
+
+/// What a receipt of each kind says, signed by its owner.
+fn contents(table: &mut Table) {
+    let fixture = table.fixture;
+    let keys = fixture.world.gateway.keys();
+    let owner = keys.current();
+    let each = one_of_each(&fixture.log);
+    let of = |action: &str| each.iter().find(|r| r["action_id"] == action).unwrap();
+    for receipt in &each {
+        let action = receipt["action_id"].as_str().unwrap();
+        let mut put = |name: &str, check: &'static str, change: &dyn Fn(&mut Value)| {
+            let changed = with(receipt, |r| {
+                change(r);
+                sign_receipt(r, owner);
+            });
+            table.refused(By::Owner, format!("{action} {name}"), &[check], Receipt(changed));
+        };
+        for kind in ["invocation", "consent", "deletion", "incident", "kill_switch"] {
+            if receipt["type"] != kind {
+                put(&format!("as {kind}"), "receipt.type", &|r| r["type"] = json!(kind));
+            }
+        }
+        put("without a decision", "receipt.decision", &|r| r["policy_decisions"] = json!([]));
+        put("that asks first", "receipt.outcome", &|r| {
+            set(r, "/policy_decisions/0/outcome", json!("require_consent"));
+        });
+        let tags = receipt["provenance_tags_out"].as_array().map_or(0, Vec::len);
+        let is_refusable = ["memory.exchange", "memory.query"].contains(&action);
+        if !is_refusable {
+            put("that was blocked", "receipt.outcome", &|r| {
+                set(r, "/policy_decisions/0/outcome", json!("block"));
+            });
+        }
+        put("of a text", "receipt.tag", &|r| r["provenance_tags_out"] = json!(["tea"]));
+        let tag = of("memory.capture")["provenance_tags_out"][0].clone();
+        if action != "memory.query" {
+            put("of an item more", "receipt.tags", &|r| {
+                let mut tags = r["provenance_tags_out"].as_array().cloned().unwrap_or_default();
+                tags.push(tag.clone());
+                r["provenance_tags_out"] = json!(tags);
+            });
+        }
+        if receipt["output_hash"].is_null() {
+            put("with an output", "receipt.output_hash", &|r| r["output_hash"] = json!(other_hash()));
+        } else {
+            put("without its output", "receipt.output_hash", &|r| remove(r, "", "output_hash"));
+            if tags == 1 {
+                put("of another output", "receipt.output_hash", &|r| r["output_hash"] = json!(other_hash()));
+            }
+        }
+    }
+    let signed = |base: &Value, change: &dyn Fn(&mut Value)| {
+        with(base, |r| {
+            change(r);
+            sign_receipt(r, owner);
+        })
+    };
+    let refusal = |r: &mut Value| {
+        set(r, "/policy_decisions/0/outcome", json!("block"));
+        r["provenance_tags_out"] = json!([]);
+        remove(r, "", "output_hash");
+    };
+    let query = of("memory.query");
+    let refused = signed(query, &refusal);
+    table.named(By::Owner, "a refusal that nobody asked for", "unchecked.agent", Receipt(refused));
+    for (name, check, receipt) in [
+        (
+            "a refusal with what it refuses",
+            "receipt.tags",
+            signed(query, &|r| {
+                let tags = r["provenance_tags_out"].clone();
+                refusal(r);
+                r["provenance_tags_out"] = tags;
+            }),
+        ),
+        (
+            "a refusal with an output",
+            "receipt.output_hash",
+            signed(query, &|r| {
+                refusal(r);
+                r["output_hash"] = json!(other_hash());
+            }),
+        ),
+        (
+            "blocked and allowed",
+            "receipt.outcome",
+            signed(query, &|r| {
+                refusal(r);
+                let mut decision = r["policy_decisions"][0].clone();
+                decision["outcome"] = json!("allow");
+                r["policy_decisions"].as_array_mut().unwrap().push(decision);
+            }),
+        ),
+        (
+            "a tag of an item that is none",
+            "receipt.tag",
+            signed(query, &|r| {
+                r["provenance_tags_out"][0] = json!(format!("mem_7@{}", other_hash()));
+            }),
+        ),
+        (
+            "a tag of a hash that is none",
+            "receipt.tag",
+            signed(query, &|r| {
+                let tag = r["provenance_tags_out"][0].as_str().unwrap().replace("sha256:", "md5:");
+                r["provenance_tags_out"][0] = json!(tag);
+            }),
+        ),
+        (
+            "a move of no bundle",
+            "receipt.input_hash",
+            signed(of("memory.capture"), &|r| {
+                r["action_id"] = json!("memory.migrate");
+                r["provenance_tags_out"] = json!([]);
+                remove(r, "", "output_hash");
+            }),
+        ),
+        (
+            "a move of a bundle, with an output",
+            "receipt.output_hash",
+            signed(of("memory.capture"), &|r| {
+                r["action_id"] = json!("memory.migrate");
+                r["provenance_tags_out"] = json!([]);
+                r["input_hash"] = json!(other_hash());
+            }),
+        ),
+    ] {
+        table.refused(By::Owner, name, &[check], Receipt(receipt));
+    }
+    let unknown = signed(of("memory.capture"), &|r| r["action_id"] = json!("memory.dream"));
+    table.named(By::Owner, "of an action that nobody knows", "unchecked.action", Receipt(unknown));
+    let none = signed(of("memory.capture"), &|r| remove(r, "", "action_id"));
+    table.named(By::Owner, "of no action", "unchecked.action", Receipt(none));
 }
 
 fn signatures(table: &mut Table) {
@@ -170,6 +305,11 @@ fn chains(table: &mut Table) {
     put(By::Owner, "a head of another chain", "receipt.other_chain", &|l| {
         let last = l.len() - 1;
         set(&mut l[last], "/policy_decisions/0/chain", json!("did:web:user.example#work"));
+        sign_receipt(&mut l[last], owner);
+    });
+    put(By::Owner, "a head of another type", "receipt.type", &|l| {
+        let last = l.len() - 1;
+        l[last]["type"] = json!("consent");
         sign_receipt(&mut l[last], owner);
     });
     put(By::Owner, "an entry older than the one before", "receipt.time", &|l| {

@@ -31,6 +31,8 @@ use std::path::{Path, PathBuf};
 
 An answer is what `oap-memory query --save` keeps; an item is one of its items; a bundle is what `oap-memory export`
 writes. What is printed is what was proved, what stands outside the proof, and what was not checked.
+A receipt is judged by its action: type, outcome, tags and hashes. An agent that has not signed it is named.
+With --grant the scope and the built-in profile are compared too; what a projection hid cannot be seen, and is named.
 
 Exit status: 0 it holds; 4 it does not, or it is no such document (broken JSON, a member that stands twice, an empty
 file); 1 nothing was found out: a file cannot be read, or the DID document of a signer cannot be had; 2 wrong usage.")]
