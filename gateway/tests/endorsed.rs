@@ -215,5 +215,7 @@ async fn an_own_bundle_leaves_out_what_is_held_back() {
     let page = owner(&world, "POST", "/oap/owner/export/page", Some(&json!({"part": "items"}))).await;
     let text = String::from_utf8(page.bytes).unwrap();
     assert_eq!(text.matches("\"sd_jwt\"").count(), 1);
+    let cursor: Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
+    assert_eq!(cursor, json!({"next": null, "held_back": 1}));
     assert!(text.contains(&early[0]));
 }

@@ -299,6 +299,58 @@ async fn a_duplicate_id_with_other_content() {
     assert!(fates[0]["refused"].as_str().unwrap().contains("another"), "{fates:?}");
 }
 
+/// A bundle says what its own principal's keys are; of another house it may add keys and marks, and takes none back.
+#[tokio::test]
+async fn a_bundle_takes_back_nothing_that_is_known_of_a_third_house() {
+    let (a, b, c) = (furnished().await, house(B, 2).await, house(C, 3).await);
+    import(&b, &bundle(&a).await).await;
+    let saved = bundle(&b).await;
+    let of_a = |body: &Value| {
+        let all = body["documents"].as_array().unwrap();
+        all.iter().position(|document| document["id"] == A).unwrap()
+    };
+    let brought = |change: &dyn Fn(&mut Value)| {
+        let mut body = chunk(&saved, item_lines(&saved));
+        let place = of_a(&body);
+        change(&mut body["documents"][place]);
+        body
+    };
+    let known = async |of: &World| {
+        let header = of.owner("POST", "/oap/owner/export/header", Some(&json!({}))).await.ok();
+        header["documents"][of_a(&header)]["verificationMethod"].clone()
+    };
+    let later = "2030-01-01T00:00:00.000Z";
+    let marked = brought(&|document| document["verificationMethod"][0]["revoked"] = json!(later));
+    let fates = c.owner("POST", "/oap/owner/import/bundle", Some(&marked)).await.ok()["fates"].clone();
+    assert!(count(fates.as_array().unwrap(), "imported") > 0, "{fates}");
+    assert_eq!(known(&c).await[0]["revoked"], later);
+    // Another bundle of the same house does not know it.
+    c.owner("POST", "/oap/owner/import/bundle", Some(&brought(&|_| ()))).await.ok();
+    assert_eq!(known(&c).await[0]["revoked"], later);
+    // Nor does it say that the key is another one.
+    let key = c.gateway.published().did["verificationMethod"][0]["publicKeyJwk"].clone();
+    let other = brought(&|document| document["verificationMethod"][0]["publicKeyJwk"] = key.clone());
+    let refused = c.owner("POST", "/oap/owner/import/bundle", Some(&other)).await;
+    assert_eq!(refused.status, 400, "{}", refused.body);
+    assert!(refused.body.to_string().contains("documents"), "{}", refused.body);
+    assert_eq!(known(&c).await.as_array().unwrap().len(), 1);
+    // It may add one, and the house itself says what holds.
+    let added = brought(&|document| {
+        let mut method = document["verificationMethod"][0].clone();
+        method["id"] = json!(format!("{A}#key-9"));
+        document["verificationMethod"].as_array_mut().unwrap().push(method);
+        for list in ["assertionMethod", "authentication"] {
+            document[list].as_array_mut().unwrap().push(json!(format!("{A}#key-9")));
+        }
+    });
+    c.owner("POST", "/oap/owner/import/bundle", Some(&added)).await.ok();
+    let both = known(&c).await;
+    assert_eq!((both.as_array().unwrap().len(), &both[1]["revoked"]), (2, &json!(later)), "{both}");
+    import(&c, &bundle(&a).await).await;
+    let own = known(&c).await;
+    assert_eq!((own.as_array().unwrap().len(), own[0].get("revoked")), (1, None), "{own}");
+}
+
 #[tokio::test]
 async fn items_from_the_future() {
     let (a, b) = (house(A, 1).await, house(B, 2).await);

@@ -97,6 +97,7 @@ impl Export {
         let mut tally = Tally::default();
         let (bundle_id, selected) = (header.bundle_id, header.items);
         put(&mut writer, &mut tally, &Line::Header(header)).map_err(failed)?;
+        let mut held_back = 0;
         let mut parts = vec!["items"];
         parts.extend(self.grants.then_some("grants"));
         parts.extend(self.receipts.then_some("receipts"));
@@ -105,7 +106,8 @@ impl Export {
             loop {
                 let body = json!({"part": part, "selection": selection, "after": after});
                 let page = owner.call_for_bytes("/oap/owner/export/page", &body).await?;
-                let (next, lines) = split(&page)?;
+                let (next, held, lines) = split(&page)?;
+                held_back += held;
                 for line in lines {
                     let parsed = kind_of(part);
                     tally.add(&parsed, line);
@@ -130,9 +132,13 @@ impl Export {
         writer.write(b"\n").map_err(failed)?;
         writer.finish().map_err(failed)?;
         progress.finish_and_clear();
-        let done = json!({"file": self.path, "bundle_id": bundle_id, "counts": counts, "hash": trailer.hash});
+        let done = json!({
+            "file": self.path, "bundle_id": bundle_id, "counts": counts, "hash": trailer.hash,
+            "held_back": held_back,
+        });
         output::print(global.json, &done, |_| {
-            format!("{} items in {}\n{}", counts.items, self.path.display(), trailer.hash)
+            let left = left_out(held_back);
+            format!("{} items in {}{left}\n{}", counts.items, self.path.display(), trailer.hash)
         });
         Ok(())
     }
@@ -143,11 +149,12 @@ impl Export {
         let owner = global.owner().await?;
         let mut out = Output::create(&self.path, form).map_err(failed)?;
         let progress = bar(0);
-        let mut after = Value::Null;
+        let (mut after, mut held_back) = (Value::Null, 0);
         loop {
             let body = json!({"part": "items", "selection": selection, "after": after});
             let page = owner.call_for_bytes("/oap/owner/export/page", &body).await?;
-            let (next, lines) = split(&page)?;
+            let (next, held, lines) = split(&page)?;
+            held_back += held;
             for line in lines {
                 let line: Value = serde_json::from_slice(line).map_err(odd)?;
                 // What was taken back is part of a bundle's history, and of nothing else.
@@ -165,8 +172,10 @@ impl Export {
         }
         let count = out.finish().map_err(failed)?;
         progress.finish_and_clear();
-        let done = json!({"file": self.path, "form": form, "items": count});
-        output::print(global.json, &done, |_| format!("{count} items in {}", self.path.display()));
+        let done = json!({"file": self.path, "form": form, "items": count, "held_back": held_back});
+        output::print(global.json, &done, |_| {
+            format!("{count} items in {}{}", self.path.display(), left_out(held_back))
+        });
         Ok(())
     }
 }
@@ -206,11 +215,22 @@ fn rest(page: &[u8]) -> &[u8] {
     page.iter().position(|byte| *byte == b'\n').map_or(&[], |end| &page[end + 1..])
 }
 
-fn split(page: &[u8]) -> Result<(Value, impl Iterator<Item = &[u8]>), CliError> {
+/// What is said of items that are held back.
+fn left_out(held_back: u64) -> String {
+    match held_back {
+        0 => String::new(),
+        some => format!(
+            "\n{some} items were left out: a compromised key signed something of them; `oap-memory keys reseal` mends what is yours"
+        ),
+    }
+}
+
+/// Where the next page begins, how many items of this one were held back, and its lines.
+fn split(page: &[u8]) -> Result<(Value, u64, impl Iterator<Item = &[u8]>), CliError> {
     let lines = rest(page);
     let cursor: Value = serde_json::from_slice(&page[..page.len() - lines.len()]).map_err(odd)?;
     let lines = lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
-    Ok((cursor["next"].clone(), lines))
+    Ok((cursor["next"].clone(), cursor["held_back"].as_u64().unwrap_or(0), lines))
 }
 
 /// A file that is being written, and what it will be called.

@@ -1,6 +1,7 @@
 //! What a member of a request must be.
 
 use oap_conformance::receipt::ReceiptError;
+use oap_identity::Did;
 use oap_identity::document::DocumentError;
 use oap_identity::json::JsonError;
 use oap_identity::method::MethodError;
@@ -64,6 +65,15 @@ pub enum MemberError {
     /// No change of labels.
     #[error("name what to set, add or remove")]
     NoLabels,
+    /// One thing named twice.
+    #[error("one appears twice")]
+    Twice,
+    /// A key of a former house with other key material than is known here.
+    #[error("{0}: a key is known here by the same id with other key material")]
+    OtherKey(Did),
+    /// More keys than are kept of a former house.
+    #[error("{0}: has more keys than are kept of a former house")]
+    ManyKeys(Did),
     /// A time that has passed.
     #[error("must be later than now")]
     Passed,

@@ -164,7 +164,7 @@ async fn export_header(
     Ok(Oap(app.gateway.export_header(&request.json_as().await?)?).into_response())
 }
 
-/// The cursor of the next page as a JSON line, then the page's lines.
+/// The cursor of the next page, and how many items were held back, as a JSON line; then the page's lines.
 async fn export_page(
     _: Owner<Admin>,
     State(app): State<App>,
@@ -172,7 +172,7 @@ async fn export_page(
 ) -> Result<Response, Error> {
     let (gateway, wanted) = (app.gateway.clone(), request.json_as().await?);
     let page = blocking(move || gateway.export_page(&wanted)).await?;
-    let mut bytes = json!({"next": page.next}).to_string().into_bytes();
+    let mut bytes = json!({"next": page.next, "held_back": page.held_back}).to_string().into_bytes();
     bytes.push(b'\n');
     bytes.extend(page.lines);
     Ok(([(header::CONTENT_TYPE, "application/jsonl")], bytes).into_response())

@@ -8,8 +8,8 @@ use crate::state::schema::{self, CHAINS, RECEIPT_PLACES, RECEIPTS, RECEIPTS_OF, 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use hmac::{Hmac, Mac};
 use oap_identity::{Did, GrantId, ItemId, ReceiptId, Timestamp};
-use oap_store::Range;
 use oap_memory::receipt::{Action, Receipt, ReceiptSignature, VerifiedReceipts, verify_chain};
+use oap_store::Range;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::Sha256;

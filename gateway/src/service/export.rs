@@ -93,6 +93,8 @@ pub struct Page {
     pub lines: Vec<u8>,
     /// Where the next page begins.
     pub next: Option<String>,
+    /// Items that were left out: a compromised key signed something of them, and nobody vouches for it.
+    pub held_back: u64,
 }
 
 impl Gateway {
@@ -147,10 +149,11 @@ impl Gateway {
     /// # Errors
     /// [`Error::Member`] for a cursor that is none, [`Error::Store`], [`Error::Corrupt`].
     pub fn export_page(&self, request: &PageRequest) -> Result<Page, Error> {
-        let mut page = Page { lines: Vec::new(), next: None };
+        let mut page = Page { lines: Vec::new(), next: None, held_back: 0 };
+        let mut lines = Vec::new();
         let mut put = |line: &Line| -> Result<(), Error> {
-            page.lines.extend(bundle::write(line)?);
-            page.lines.push(b'\n');
+            lines.extend(bundle::write(line)?);
+            lines.push(b'\n');
             Ok(())
         };
         match request.part {
@@ -167,7 +170,7 @@ impl Gateway {
                     match self.item_line(head, &endorsed) {
                         Ok(Some(line)) => put(&line)?,
                         // Its reader would refuse it; `doctor` lists it.
-                        Ok(None) => {}
+                        Ok(None) => page.held_back += 1,
                         // Erased meanwhile.
                         Err(Error::NotFound) => {}
                         Err(error) => return Err(error),
@@ -199,6 +202,7 @@ impl Gateway {
                 }
             }
         }
+        page.lines = lines;
         Ok(page)
     }
 

@@ -8,6 +8,7 @@ mod refusal;
 pub use refusal::ImportRefusal;
 
 use crate::error::{Error, MemberError};
+use crate::service::former;
 use crate::service::items::{Prepared, merge, whole};
 use crate::service::lists::{Edits, Row};
 use crate::service::sources::{Said, Tag};
@@ -271,56 +272,59 @@ fn turns(records: &[Record]) -> Vec<Vec<usize>> {
 
 type Known = BTreeMap<Did, Arc<DidDocument>>;
 
+/// What is known of a former house once a bundle has said what it knows: a house's own bundle says what its keys are.
+fn former_after(before: Option<Vec<u8>>, brought: &Value, is_its_own: bool) -> Result<Value, Error> {
+    match before {
+        Some(before) if !is_its_own => former::join(&json::parse(&before)?, brought),
+        _ => Ok(brought.clone()),
+    }
+}
+
 impl Gateway {
     /// Takes in a chunk of a bundle.
     ///
     /// # Errors
-    /// [`Error::Member`] for a chunk that is none; [`Error::Store`]. What is wrong with one item refuses that item.
+    /// [`Error::Member`] for a chunk that is none, or whose documents contradict what is known of a former house;
+    /// [`Error::Store`]. What is wrong with one item refuses that item.
     pub async fn import_bundle(self: &Arc<Self>, chunk: BundleChunk) -> Result<Vec<Fate>, Error> {
         if chunk.items.is_empty() || chunk.items.len() > MAX_CHUNK {
             return Err(Error::Member("items", MemberError::Number { most: MAX_CHUNK, of: "items" }));
         }
-        let known = self.documents_of(&chunk.documents)?;
-        let gateway = self.clone();
-        let BundleChunk { bundle_id, principal, documents, items, dry_run } = chunk;
+        let chunk = Arc::new(chunk);
+        until_it_holds(|| self.import_bundle_once(&chunk)).await
+    }
+
+    async fn import_bundle_once(self: &Arc<Self>, chunk: &Arc<BundleChunk>) -> Result<Vec<Fate>, Error> {
+        let former = self.former_after(chunk)?;
+        let mut known = former
+            .iter()
+            .map(|(did, document)| Ok((did.clone(), Arc::new(former::read(document, did)?))))
+            .collect::<Result<Known, Error>>()?;
+        // What this gateway signed is checked with its own keys, whatever a bundle says they are.
+        known.insert(self.principal.clone(), Arc::new(self.keys().document().clone()));
         let check = {
-            let principal = principal.clone();
+            let (gateway, chunk) = (self.clone(), chunk.clone());
             move || {
                 let now = gateway.clock.now();
                 let arrive = |line: &Result<ItemLine, JsonError>| {
                     let line = line.as_ref().map_err(|error| ImportRefusal::Json(error.clone()))?;
-                    gateway.arrive(line, &principal, &known, now)
+                    gateway.arrive(line, &chunk.principal, &known, now)
                 };
-                Ok(items.iter().map(arrive).collect::<Vec<_>>())
+                Ok(chunk.items.iter().map(arrive).collect::<Vec<_>>())
             }
         };
         let arrived = blocking(check).await?;
-        let former: Vec<(Did, Vec<u8>)> = documents
-            .iter()
-            .filter_map(|document| {
-                let did: Did = document["id"].as_str()?.parse().ok()?;
-                (did != self.principal).then(|| Some((did, canonical(document).ok()?)))?
-            })
-            .collect();
+        let chunk = chunk.clone();
         let stored = self
             .commit(move |w| {
+                let BundleChunk { bundle_id, principal, dry_run, .. } = &*chunk;
+                w.take_former(&former, principal, *dry_run)?;
                 let mut fates = Vec::with_capacity(arrived.len());
                 for item in arrived {
                     fates.push(match item {
                         Err(why) => Fate::Refused(why.to_string()),
-                        Ok(item) => w.take_in(item, bundle_id, &principal, dry_run)?,
+                        Ok(item) => w.take_in(item, *bundle_id, principal, *dry_run)?,
                     });
-                }
-                if !dry_run {
-                    let mut others = false;
-                    for (did, document) in &former {
-                        others |= FORMER.get(w.tx, did)?.is_some_and(|before| before != *document);
-                        FORMER.put(w.tx, did, document)?;
-                    }
-                    if others {
-                        // What a former house's keys signed may count no more.
-                        w.obligations_changed()?;
-                    }
                 }
                 Ok(fates)
             })
@@ -328,20 +332,21 @@ impl Gateway {
         Ok(stored.into_inner())
     }
 
-    fn documents_of(&self, documents: &[Value]) -> Result<Known, Error> {
-        let mut known = Known::new();
-        for document in documents {
-            let refused = |why: MemberError| Error::Member("documents", why);
-            let did: Did = document["id"]
-                .as_str()
-                .and_then(|did| did.parse().ok())
-                .ok_or_else(|| refused(MemberError::NoId))?;
-            let parsed = DidDocument::parse(document.to_string().as_bytes(), &did);
-            known.insert(did, Arc::new(parsed.map_err(|e| refused(e.into()))?));
+    /// What is known of each former house with what a bundle says of it.
+    fn former_after(&self, chunk: &BundleChunk) -> Result<BTreeMap<Did, Value>, Error> {
+        let mut former = BTreeMap::new();
+        for document in &chunk.documents {
+            let did = former::did_of(document)?;
+            if did == self.principal {
+                continue;
+            }
+            let before = FORMER.get(&self.store, &did)?;
+            let after = former_after(before, document, did == chunk.principal)?;
+            if former.insert(did, after).is_some() {
+                return Err(Error::Member("documents", MemberError::Twice));
+            }
         }
-        // What this gateway signed is checked with its own keys, whatever a bundle says they are.
-        known.insert(self.principal.clone(), Arc::new(self.keys().document().clone()));
-        Ok(known)
+        Ok(former)
     }
 
     /// Checks one item of a bundle; why it is refused otherwise.
@@ -630,6 +635,35 @@ fn head_of(
 }
 
 impl Writing<'_, '_> {
+    /// Keeps the documents of former houses that a chunk was checked with.
+    ///
+    /// # Errors
+    /// [`Error::Overtaken`] where another bundle said something else of one meanwhile.
+    fn take_former(
+        &mut self,
+        former: &BTreeMap<Did, Value>,
+        principal: &Did,
+        dry_run: bool,
+    ) -> Result<(), Error> {
+        let mut others = false;
+        for (did, document) in former {
+            let before = FORMER.get(self.tx, did)?;
+            let bytes = canonical(document)?;
+            others |= before.as_ref().is_some_and(|before| *before != bytes);
+            if former_after(before, document, did == principal)? != *document {
+                return Err(Error::Overtaken);
+            }
+            if !dry_run {
+                FORMER.put(self.tx, did, &bytes)?;
+            }
+        }
+        if others && !dry_run {
+            // What a former house's keys signed may count no more.
+            self.obligations_changed()?;
+        }
+        Ok(())
+    }
+
     fn take_in(
         &mut self,
         arrived: Arrived,

@@ -7,8 +7,8 @@ use crate::state::keyring::{KeyInfo, Keyring};
 use crate::state::owner::act_under;
 use crate::state::schema::{CHAINS, KEYS};
 use oap_identity::Timestamp;
-use oap_store::Range;
 use oap_memory::receipt::Action;
+use oap_store::Range;
 use std::sync::Arc;
 use std::time::Duration;
 

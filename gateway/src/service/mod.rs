@@ -12,6 +12,7 @@ pub mod doctor;
 pub(crate) mod doomed;
 pub mod erasures;
 pub mod export;
+pub mod former;
 pub mod gates;
 pub mod grants;
 pub mod history;
