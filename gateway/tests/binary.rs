@@ -172,7 +172,11 @@ fn verify_takes_every_kind_of_document() {
     let item = verify(&part("item.json", &answer["items"][0]), &[]).json();
     assert_eq!(unchecked(&item), ["unchecked.chain_end", "unchecked.member", "unchecked.member"]);
     let receipt = verify(&part("receipt.json", &answer["receipt"]), &[]).json();
-    assert_eq!((&receipt["what"], unchecked(&receipt).len()), (&json!("receipt"), 0));
+    // The grantee has not signed it.
+    assert_eq!(
+        (&receipt["what"], unchecked(&receipt)),
+        (&json!("receipt"), vec!["unchecked.agent".to_owned()])
+    );
     let said = verify(&grant, &[]).json();
     assert_eq!(
         (&said["granter"], unchecked(&said)),
@@ -209,6 +213,10 @@ fn verify_takes_every_kind_of_document() {
     // Whether the grant is revoked is told where its list is given, and said to be unchecked where it is not.
     let said = verify(&saved, &["--grant", &grant]).json();
     assert!(unchecked(&said).contains(&"unchecked.state".to_owned()) && said["revoked"].is_null());
+    // What a projection hid cannot be seen; the profile is a built-in one.
+    let names = unchecked(&said);
+    assert!(names.contains(&"unchecked.projection".to_owned()), "{names:?}");
+    assert!(!names.contains(&"unchecked.profile".to_owned()), "{names:?}");
     assert!(unchecked(&verify(&saved, &[]).json()).contains(&"unchecked.state".to_owned()));
     verify(&saved, &["--status-list", &saved]).failed(2, "--grant");
     // Someone else's grant around a genuine answer.
