@@ -1,7 +1,7 @@
 //! After a key was compromised: what is the owner's still is signed anew (`docs/bytes.md`, section 4).
 //!
 //! Receipts are signed anew where they stand, for their hash leaves the signatures out. Items get a `reseal` link, which
-//! vouches for the links before it. What no receipt in the ledger knows of was not written here, and stays held back:
+//! vouches for the links before it. What no receipt in the log knows of was not written here, and stays held back:
 //! whoever had the key could have made it, and it came in with a bundle.
 
 use crate::error::{Conflict, Error, MemberError};
@@ -135,7 +135,7 @@ impl Gateway {
         Ok(())
     }
 
-    /// Whether the receipt of a link is in the ledger, and is of this link.
+    /// Whether the receipt of a link is in the log, and is of this link.
     fn recorded(&self, link: &Link) -> Result<bool, Error> {
         let Some(place) = RECEIPT_PLACES.get(&self.store, &link.receipt)? else {
             return Ok(false);
