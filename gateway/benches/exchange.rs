@@ -13,7 +13,6 @@ use axum::body::Bytes;
 use axum::http::header;
 use axum::routing::post;
 use common::*;
-use oap_exchange::allowance::Allowance;
 use oap_gateway::Config;
 use oap_gateway::http::App;
 use oap_grants::verify::Presented;
@@ -233,11 +232,9 @@ async fn run() {
     let grant = world.issue(&draft).await;
     let parsed = oap_grants::grant::UnverifiedGrant::parse(grant.clone()).unwrap();
     let parsed = parsed.verify(&world.document(), world.now()).unwrap();
-    let disclosed = Allowance::unused(ITEMS);
     let before = resident();
     let start = Instant::now();
-    let view =
-        gateway.slice(parsed.grant(), vec![parsed.grant().grantee.clone()], false, &disclosed).unwrap().view;
+    let (view, _) = gateway.would_show(parsed.grant()).unwrap();
     let took = start.elapsed();
     assert_eq!(view.items().len(), ITEMS);
     row(

@@ -11,6 +11,7 @@ pub use conflict::Conflict;
 pub use corrupt::Corrupt;
 pub use member::MemberError;
 
+use oap_exchange::respond::RespondError;
 use oap_grants::exchange::ProofError;
 use oap_grants::grant::GrantError;
 use oap_grants::limits::LimitError;
@@ -97,6 +98,9 @@ pub enum Error {
     /// A key that cannot be used any more, or a signature that could not be made.
     #[error(transparent)]
     Signed(#[from] SignedError),
+    /// An answer that cannot leave.
+    #[error(transparent)]
+    Respond(#[from] RespondError),
     /// The answer would go beyond a budget. It becomes [`Error::Refused`] once it has its receipt.
     #[error("the budget is spent")]
     Spent,

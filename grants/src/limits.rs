@@ -232,11 +232,11 @@ impl Limits {
     }
 }
 
-/// The profile must be known and allowed at the grant's trust level; at issue and at every use.
+/// The profile of a grant: it must be the one that the grant names, and allowed at its trust level; at issue and at every use.
 ///
 /// # Errors
 /// [`LimitError::UnknownProfile`], [`LimitError::ProfileLevel`].
-pub fn check_profile(grant: &Grant, profile: Option<&Profile>) -> Result<(), LimitError> {
+pub fn check_profile<'p>(grant: &Grant, profile: Option<&'p Profile>) -> Result<&'p Profile, LimitError> {
     let profile = profile
         .filter(|p| p.name() == grant.redaction_profile)
         .ok_or_else(|| LimitError::UnknownProfile(grant.redaction_profile.clone()))?;
@@ -244,7 +244,7 @@ pub fn check_profile(grant: &Grant, profile: Option<&Profile>) -> Result<(), Lim
     if grant.trust_level < needed {
         return Err(LimitError::ProfileLevel { profile: profile.name().to_owned(), needed: needed.get() });
     }
-    Ok(())
+    Ok(profile)
 }
 
 /// Checks what a receiver can tell of any grant, whatever its gateway's limits: that it says something, and can end.

@@ -1,11 +1,13 @@
 //! The answer to a query: a function of the view and the request, and of nothing else (protocol section 6).
 
 use crate::allowance::Allowance;
+use crate::item::ViewItem;
 use crate::query::{DEFAULT_RESULTS, Integrity, Query};
+use crate::respond::{Frame, Items, Shown, Unsent};
 use crate::vector::{Vector, fuse};
-use crate::view::{View, ViewItem};
+use crate::view::View;
 use oap_identity::{ItemId, Timestamp};
-use oap_memory::receipt::item_tag;
+use oap_memory::answer::output_hash;
 use std::cmp::Reverse;
 
 /// Most bytes of the items of one answer; the rest is behind its cursor. One item is always answered with.
@@ -47,9 +49,10 @@ struct Found<'v> {
     relevance: f64,
 }
 
-/// What a query finds in a view.
+/// What a query finds in a view. [`answer`] alone makes one.
 #[derive(Debug, Clone)]
 pub struct Answer<'v> {
+    view: &'v View,
     found: Vec<Found<'v>>,
     next: Option<Position>,
     newly_disclosed: Vec<ItemId>,
@@ -105,7 +108,7 @@ pub fn answer<'v>(
         last = Some(Position { rank, item: item.id });
         found.push(Found { item, relevance });
     }
-    Answer { found, next, newly_disclosed, integrity: query.integrity }
+    Answer { view, found, next, newly_disclosed, integrity: query.integrity }
 }
 
 /// The items that a query admits, best first. A condition on a member that is hidden admits nothing.
@@ -140,8 +143,8 @@ fn admits(query: &Query, item: &ViewItem) -> bool {
 
 impl<'v> Answer<'v> {
     /// The items found, in order.
-    pub fn items(&self) -> impl ExactSizeIterator<Item = &'v ViewItem> {
-        self.found.iter().map(|found| found.item)
+    pub fn items(&self) -> impl ExactSizeIterator<Item = ItemId> {
+        self.found.iter().map(|found| found.item.id)
     }
 
     /// The items that were never disclosed under the grant before.
@@ -156,10 +159,16 @@ impl<'v> Answer<'v> {
         self.next
     }
 
-    /// The items as receipts name them.
+    /// Writes the answer out, under its name. What comes of it leaves with its receipt, and not before.
     #[must_use]
-    pub fn tags(&self) -> Vec<String> {
-        self.items().map(|item| item_tag(item.id, item.commitment)).collect()
+    pub fn write(self, frame: Frame) -> Unsent<Items> {
+        let items = self.items_json();
+        Unsent {
+            shown: self.found.iter().map(|found| Shown::of(found.item)).collect(),
+            got_before: self.found.len() - self.newly_disclosed.len(),
+            output_hash: output_hash(&items, &frame.response_id),
+            body: Items::new(items, frame, self.view),
+        }
     }
 
     /// The items as they stand in the answer, in canonical form.

@@ -1,13 +1,13 @@
 //! The two gates before projection: scopes (RFC 0006 section 3.5) and confidentiality (OAP-CORE 18.3).
 //!
-//! [`Gate::judge`] says of one item whether one grantee may have it at all. A block leaves no trace in an answer:
+//! A gate says of one item whether one grantee may have it at all. A block leaves no trace in an answer:
 //! a view is built of what passed.
 
 use crate::bridge::{Bridge, covers};
 use crate::ccc::{Ccc, Classification, NdaType, SanctionsList};
 use oap_identity::{Did, ScopeId, Timestamp};
 use oap_memory::receipt::Outcome;
-use oap_memory::{Head, Profile, TrustLevel, closed_enum};
+use oap_memory::{Head, closed_enum};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -98,40 +98,30 @@ pub struct Obligations {
 
 /// Whom a gate stands before.
 #[derive(Debug, Clone)]
-pub struct Destination {
+pub(crate) struct Destination {
     /// Everybody through whose hands the grant came, its grantee first: what one of them may not have, none gets.
-    pub grantees: Vec<Did>,
+    pub(crate) grantees: Vec<Did>,
     /// Whether it is one of the owner's own agents: then nothing leaves, and the second gate is open.
-    pub own_agent: bool,
+    pub(crate) own_agent: bool,
     /// The scope that the grant was given under.
-    pub scope: ScopeId,
+    pub(crate) scope: ScopeId,
     /// Whether the owner consented to this very grant.
-    pub consented: bool,
+    pub(crate) consented: bool,
     /// Whether what the grant shows identifies nobody but through an item's subject.
-    pub anonymous: bool,
+    pub(crate) anonymous: bool,
     /// Whether it shows the subject.
-    pub shows_subject: bool,
-}
-
-impl Destination {
-    /// What a profile at a level adds to it.
-    #[must_use]
-    pub fn shown(mut self, profile: &Profile, level: TrustLevel) -> Self {
-        self.anonymous = profile.is_anonymous(level);
-        self.shows_subject = profile.shows_subject(level);
-        self
-    }
+    pub(crate) shows_subject: bool,
 }
 
 /// What was decided of an item.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Judgement {
+pub(crate) struct Judgement {
     /// The rules that fired.
-    pub rules: BTreeSet<Rule>,
+    pub(crate) rules: BTreeSet<Rule>,
     /// The strictest of what they ask for.
-    pub outcome: Outcome,
+    pub(crate) outcome: Outcome,
     /// Whether the item passes: allowed, or what was asked for is there.
-    pub passes: bool,
+    pub(crate) passes: bool,
 }
 
 /// What the gates decided of all items that a grant selects: the owner's to know, and nobody else's.
@@ -162,7 +152,7 @@ impl Report {
 
 /// Both gates, before one destination at one time.
 #[derive(Debug, Clone)]
-pub struct Gate {
+pub(crate) struct Gate {
     obligations: Obligations,
     destination: Destination,
     now: Timestamp,
@@ -170,14 +160,12 @@ pub struct Gate {
 
 impl Gate {
     /// The gates as they stand now.
-    #[must_use]
-    pub const fn new(obligations: Obligations, destination: Destination, now: Timestamp) -> Self {
+    pub(crate) const fn new(obligations: Obligations, destination: Destination, now: Timestamp) -> Self {
         Self { obligations, destination, now }
     }
 
     /// What the gates decide of an item.
-    #[must_use]
-    pub fn judge(&self, head: &Head) -> Judgement {
+    pub(crate) fn judge(&self, head: &Head) -> Judgement {
         let mut rules = BTreeSet::new();
         self.scopes(head, &mut rules);
         if !self.destination.own_agent {
@@ -215,8 +203,7 @@ impl Gate {
 
     /// When what the gates decide may change by itself: the end of a bridge, or of the day where a context has
     /// days in it.
-    #[must_use]
-    pub fn ends(&self) -> Option<Timestamp> {
+    pub(crate) fn ends(&self) -> Option<Timestamp> {
         let bridges = self.obligations.bridges.iter().map(|b| b.valid_until).filter(|end| *end > self.now);
         let contexts = !self.obligations.contexts.is_empty();
         bridges.chain(contexts.then(|| self.now.next_day())).min()

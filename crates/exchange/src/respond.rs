@@ -1,56 +1,192 @@
-//! From an answer and its receipt to the bytes that leave (protocol section 6).
+//! From an answer and its receipt to the bytes that leave (protocol section 6): nothing else can be answered with.
 
+use crate::item::ViewItem;
+use crate::view::View;
 use oap_identity::json::{JsonError, canonical_text};
-use oap_identity::{RequestId, Signer};
+use oap_identity::signed::SignedError;
+use oap_identity::{Hash, ItemId, RequestId, Signer};
 use oap_memory::TrustLevel;
-use oap_memory::receipt::Receipt;
+use oap_memory::receipt::{Receipt, item_tag};
 use serde_json::json;
 
-/// What the whole answer says beside its items.
+/// A receipt that is durable in its chain. The gateway has one such type, `state::commits::Stored`, which its commits alone make.
+pub trait Durable {
+    /// The receipt.
+    fn receipt(&self) -> &Receipt;
+}
+
+/// What is shown of an item: its version, and where that stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shown {
+    /// The item.
+    pub item: ItemId,
+    /// The number of the last link of its chain: what is shown is in force until another follows.
+    pub last_link: u32,
+    /// The commitment of the version in force.
+    pub commitment: Hash,
+}
+
+impl Shown {
+    pub(crate) const fn of(item: &ViewItem) -> Self {
+        Self { item: item.id, last_link: item.seq, commitment: item.commitment }
+    }
+}
+
+/// An answer that has no receipt yet: the items of a query, a bundle, or a vector. [`respond`] alone lets it out.
+#[derive(Debug)]
+pub struct Unsent<T> {
+    pub(crate) body: T,
+    pub(crate) shown: Vec<Shown>,
+    pub(crate) got_before: usize,
+    pub(crate) output_hash: Hash,
+}
+
+impl<T> Unsent<T> {
+    /// What it shows, in its order.
+    #[must_use]
+    pub fn shown(&self) -> &[Shown] {
+        &self.shown
+    }
+
+    /// How many of these items were disclosed under the grant before.
+    #[must_use]
+    pub const fn got_before(&self) -> usize {
+        self.got_before
+    }
+
+    /// What its receipt says went out (protocol section 8).
+    #[must_use]
+    pub const fn output_hash(&self) -> Hash {
+        self.output_hash
+    }
+
+    /// The items as its receipt names them.
+    #[must_use]
+    pub fn tags(&self) -> Vec<String> {
+        self.shown.iter().map(|shown| item_tag(shown.item, shown.commitment)).collect()
+    }
+}
+
+/// Why an answer cannot leave.
+#[derive(Debug, thiserror::Error)]
+pub enum RespondError {
+    /// The receipt of something else.
+    #[error("the receipt is not of this answer")]
+    OtherReceipt,
+    /// The receipt or the frame has no canonical form.
+    #[error(transparent)]
+    Json(#[from] JsonError),
+    /// The signature could not be made.
+    #[error(transparent)]
+    Signed(#[from] SignedError),
+}
+
+pub(crate) mod sealed {
+    use super::{Receipt, RespondError, Signer};
+
+    /// What an answer is made of.
+    pub trait Body {
+        /// The bytes that leave.
+        fn signed(self, receipt: &Receipt, signer: &Signer) -> Result<Vec<u8>, RespondError>;
+    }
+}
+
+/// The whole answer: bytes, with the receipt and the signature that go with it. The receipt must be durable, and of this very
+/// answer.
+///
+/// # Errors
+/// [`RespondError`].
+pub fn respond<T: sealed::Body>(
+    unsent: Unsent<T>,
+    receipt: &impl Durable,
+    signer: &Signer,
+) -> Result<Vec<u8>, RespondError> {
+    let receipt = receipt.receipt();
+    if receipt.output_hash != Some(unsent.output_hash) {
+        return Err(RespondError::OtherReceipt);
+    }
+    unsent.body.signed(receipt, signer)
+}
+
+/// What the whole answer to a query says beside its items.
 #[derive(Debug, Clone)]
-pub struct Frame<'a> {
+pub struct Frame {
     /// The caller's name for the request, or the gateway's.
-    pub request_id: &'a RequestId,
+    pub request_id: RequestId,
     /// The gateway's name for the answer; fresh, so that it salts the output hash.
-    pub response_id: &'a RequestId,
-    /// The trust level applied.
-    pub level: TrustLevel,
-    /// The profile applied.
-    pub profile: &'a str,
-    /// The profile's count of withheld fields at that level.
-    pub redacted_field_count: usize,
-    /// The lawful basis.
-    pub lawful_basis: &'a str,
+    pub response_id: RequestId,
     /// Where to go on, as the caller gets it.
     pub next_cursor: Option<String>,
 }
 
-/// The whole answer, signed: bytes in canonical form. It takes the receipt as it was stored, so that there is no
-/// answer without one.
-///
-/// # Errors
-/// When the receipt has no canonical form.
-pub fn respond(
-    items_json: &str,
-    frame: &Frame,
-    receipt: &Receipt,
-    signer: &Signer,
-) -> Result<String, JsonError> {
-    let projection = json!({
-        "trust_level": frame.level, "profile": frame.profile,
-        "redacted_field_count": frame.redacted_field_count, "lawful_basis": frame.lawful_basis,
-    });
-    let mut frame_json = String::with_capacity(2048);
-    frame_json.push_str(r#""next_cursor":"#);
-    frame_json.push_str(&canonical_text(&frame.next_cursor)?);
-    frame_json.push_str(r#","projection_applied":"#);
-    frame_json.push_str(&canonical_text(&projection)?);
-    frame_json.push_str(r#","receipt":"#);
-    frame_json.push_str(&canonical_text(receipt)?);
-    let (request, response) = (frame.request_id, frame.response_id);
-    frame_json.push_str(&format!(r#","request_id":"{request}","response_id":"{response}""#));
-    let signed = format!("{{{frame_json}}}");
-    let signature = json!({"alg": "EdDSA", "kid": signer.kid(), "value": signer.sign(signed.as_bytes())});
-    let signature = canonical_text(&signature)?;
-    Ok(format!(r#"{{"items":{items_json},{frame_json},"signature":{signature}}}"#))
+/// The items of an answer to a query, written out, and what is said beside them.
+#[derive(Debug)]
+pub struct Items {
+    items: String,
+    frame: Frame,
+    level: TrustLevel,
+    profile: String,
+    redacted_field_count: usize,
+    lawful_basis: &'static str,
+}
+
+impl Items {
+    pub(crate) fn new(items: String, frame: Frame, view: &View) -> Self {
+        let (grant, applied) = (view.grant().grant(), view.applied());
+        Self {
+            items,
+            frame,
+            level: grant.trust_level,
+            profile: applied.name.clone(),
+            redacted_field_count: applied.redacted_field_count,
+            lawful_basis: grant.lawful_basis.as_str(),
+        }
+    }
+}
+
+impl sealed::Body for Items {
+    fn signed(self, receipt: &Receipt, signer: &Signer) -> Result<Vec<u8>, RespondError> {
+        let Self { items, frame, .. } = self;
+        let projection = json!({
+            "trust_level": self.level, "profile": self.profile,
+            "redacted_field_count": self.redacted_field_count, "lawful_basis": self.lawful_basis,
+        });
+        let mut frame_json = String::with_capacity(2048);
+        frame_json.push_str(r#""next_cursor":"#);
+        frame_json.push_str(&canonical_text(&frame.next_cursor)?);
+        frame_json.push_str(r#","projection_applied":"#);
+        frame_json.push_str(&canonical_text(&projection)?);
+        frame_json.push_str(r#","receipt":"#);
+        frame_json.push_str(&canonical_text(receipt)?);
+        let (request, response) = (&frame.request_id, &frame.response_id);
+        frame_json.push_str(&format!(r#","request_id":"{request}","response_id":"{response}""#));
+        let signed = format!("{{{frame_json}}}");
+        let signature = json!({"alg": "EdDSA", "kid": signer.kid(), "value": signer.sign(signed.as_bytes())});
+        let signature = canonical_text(&signature)?;
+        Ok(format!(r#"{{"items":{items},{frame_json},"signature":{signature}}}"#).into_bytes())
+    }
+}
+
+/// The vector of an item: 32-bit floats, little-endian.
+#[derive(Debug)]
+pub struct VectorBytes(Vec<u8>);
+
+/// The vector of an item that the grantee got and whose vector they may see; `None` for any other.
+#[must_use]
+pub fn vector(view: &View, allowance: &crate::Allowance, item: ItemId) -> Option<Unsent<VectorBytes>> {
+    let (shown, vector) = view.with_vector(item).filter(|_| allowance.contains(item))?;
+    let bytes = vector.to_bytes();
+    Some(Unsent {
+        shown: vec![Shown::of(shown)],
+        got_before: 1,
+        output_hash: Hash::of(&bytes),
+        body: VectorBytes(bytes),
+    })
+}
+
+impl sealed::Body for VectorBytes {
+    /// It stands alone: the receipt that names its hash is in the grantee's log.
+    fn signed(self, _: &Receipt, _: &Signer) -> Result<Vec<u8>, RespondError> {
+        Ok(self.0)
+    }
 }

@@ -51,7 +51,7 @@ impl Vector {
 
     /// As `vector_url` serves it: 32-bit floats, little-endian.
     #[must_use]
-    pub fn to_bytes(&self) -> Vec<u8> {
+    pub(crate) fn to_bytes(&self) -> Vec<u8> {
         self.0.iter().flat_map(|v| v.to_le_bytes()).collect()
     }
 }

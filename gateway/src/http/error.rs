@@ -96,7 +96,7 @@ const fn status_and_code(error: &Error) -> (StatusCode, &'static str) {
         Error::Store(StoreError::Stopped) | Error::Unavailable(_) | Error::Overtaken | Error::Busy => {
             (StatusCode::SERVICE_UNAVAILABLE, "maintenance")
         }
-        Error::Store(_) | Error::Corrupt(_) | Error::Signed(_) | Error::Panicked => {
+        Error::Store(_) | Error::Corrupt(_) | Error::Signed(_) | Error::Respond(_) | Error::Panicked => {
             (StatusCode::INTERNAL_SERVER_ERROR, "internal_error")
         }
     }

@@ -268,6 +268,6 @@ async fn describe(
     let claimed = gateway.pseudonym(envelope.principal_did.as_str());
     draft.more.insert("asserted_principal".to_owned(), json!(claimed));
     draft.output_hash = Some(Hash::of_canonical(&output)?);
-    let receipt = gateway.commit(move |w| w.receipt(ANONYMOUS, draft)).await?;
+    let (receipt, ()) = gateway.record(move |w| Ok((w.receipt(ANONYMOUS, draft)?, ()))).await?;
     Ok((output, receipt.receipt_id.to_string()))
 }

@@ -253,7 +253,7 @@ impl Gateway {
                 Ok(receipt)
             })
             .await?;
-        Ok(stored.into_inner())
+        Ok(stored)
     }
 
     /// Verifies every chain from its first entry to its last.

@@ -130,7 +130,8 @@ impl Gateway {
             draft.rules = vec!["principal".to_owned()];
             draft.more.insert("pairs".to_owned(), json!(taking.pairs));
             draft.output_hash = Some(hash);
-            w.receipt(&chain_of(&gateway.config.default_scope), draft)
+            w.receipt(&chain_of(&gateway.config.default_scope), draft)?;
+            Ok(())
         })
         .await?;
         // So that the list is never older than the backup.

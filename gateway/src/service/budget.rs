@@ -178,7 +178,8 @@ impl Gateway {
                 SPENT.delete(w.tx, &record.grant.hash());
                 draft.more.insert("consumed_grant_id".to_owned(), json!(record.grant.grant().grant_id));
             }
-            w.receipt(&chain_of(&gateway.config.default_scope), draft)
+            w.receipt(&chain_of(&gateway.config.default_scope), draft)?;
+            Ok(())
         })
         .await?;
         Ok(())

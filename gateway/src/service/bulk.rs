@@ -126,7 +126,7 @@ impl Gateway {
             }
             Ok(changed)
         });
-        Ok(stored.await?.into_inner())
+        Ok(stored.await?)
     }
 
     /// The versions with other labels, of those items whose labels are not so already.
@@ -182,7 +182,7 @@ impl Gateway {
                 Ok(changed)
             })
             .await?;
-        Ok(Changed::of(&what.selection, changed.into_inner()))
+        Ok(Changed::of(&what.selection, changed))
     }
 }
 

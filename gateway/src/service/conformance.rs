@@ -98,7 +98,8 @@ impl Gateway {
             let mut draft = gateway.draft(Action::Attest, gateway.principal.as_str());
             draft.rules = vec!["principal".to_owned()];
             draft.output_hash = Some(Hash::of(&bytes));
-            w.receipt(&chain_of(&gateway.config.default_scope), draft)
+            w.receipt(&chain_of(&gateway.config.default_scope), draft)?;
+            Ok(())
         })
         .await?;
         Ok(receipt)

@@ -100,7 +100,7 @@ impl Gateway {
                 Ok((receipt, report))
             })
             .await?;
-        let (deletion_receipt, cascade_report) = stored.into_inner();
+        let (deletion_receipt, cascade_report) = stored;
         metrics::counter!("oap_items_erased_total")
             .increment((cascade_report.erased.len() + cascade_report.derived.len()) as u64);
         Ok(Deleted { deletion_receipt, cascade_report })

@@ -5,23 +5,22 @@
 
 use crate::error::{Error, MemberError};
 use crate::service::budget;
-use crate::service::grants::facts;
 use crate::service::items::whole;
 use crate::service::query::{Basis, Caller};
-use crate::state::commits::{Draft, chain_of, until_it_holds};
+use crate::state::commits::{chain_of, until_it_holds};
 use crate::state::endorsed::Endorsed;
 use crate::state::gateway::{Gateway, blocking};
 use crate::state::schema::{self, RECEIPTS, ReceiptPlace};
-use crate::state::views::{self, BuiltView};
+use crate::state::views;
 use data_encoding::HEXLOWER;
-use oap_exchange::allowance::Allowance;
-use oap_exchange::view::ViewItem;
+use oap_exchange::bundle::bundle;
+use oap_exchange::respond::respond;
 use oap_grants::grant::UnverifiedGrant;
 use oap_grants::{Operation, VerifiedGrant};
 use oap_identity::{BundleId, ItemId, ScopeId, Timestamp};
-use oap_memory::bundle::{self, FORMAT, Header, ItemLine, Line, Projection, Tally, Trailer};
-use oap_memory::receipt::{Action, item_tag};
-use oap_memory::{Head, Kind, Profile, Status};
+use oap_memory::bundle::{self, FORMAT, Header, ItemLine, Line, Trailer};
+use oap_memory::receipt::Action;
+use oap_memory::{Head, Kind, Status};
 use oap_store::{Key, Range};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -130,17 +129,6 @@ impl Gateway {
         for pair in schema::FORMER.scan(&self.store) {
             documents.push(oap_identity::json::parse(&pair?.1)?);
         }
-        Ok(documents)
-    }
-
-    /// This gateway's document, and those of the former houses that signed something of these items: of any other a grantee would
-    /// learn that there are items which they do not see.
-    fn documents_of_signers(&self, items: &[Value]) -> Result<Vec<Value>, Error> {
-        let signers: BTreeSet<&str> = items.iter().flat_map(signers).collect();
-        let mut documents = self.known_documents()?;
-        let own = self.principal.as_str();
-        documents
-            .retain(|document| document["id"].as_str().is_some_and(|id| id == own || signers.contains(id)));
         Ok(documents)
     }
 
@@ -254,7 +242,7 @@ impl Gateway {
                 Ok(trailer.sign(w.keys.current())?)
             })
             .await?;
-        Ok(stored.into_inner())
+        Ok(stored)
     }
 
     /// A grantee's bundle: their whole view, projected, for grants with `operations: ["export"]`. It discloses, so it
@@ -264,112 +252,35 @@ impl Gateway {
     /// [`Error::Refused`] with a receipt.
     pub async fn export_view(self: &Arc<Self>, caller: &Caller) -> Result<Vec<u8>, Error> {
         let grant = self.judge(caller, Operation::Export, Action::Export).await?;
-        let document = grant.grant();
-        let profile = self.profile(&document.redaction_profile).ok_or(Error::NotFound)?;
+        self.profile(&grant.grant().redaction_profile).ok_or(Error::NotFound)?;
         self.not_spent(caller, &grant, Action::Export).await?;
         let disclosing = self.grant_book.disclosing(grant.hash());
         let one_by_one = disclosing.lock_owned().await;
-        let (gateway, caller, profile) = (self.clone(), caller.clone(), Arc::new(profile.clone()));
+        let (gateway, caller) = (self.clone(), caller.clone());
         // A task of its own, that a request which is given up does not end: the next one waits for it.
         let exported = tokio::spawn(async move {
             let _one_by_one = one_by_one;
-            until_it_holds(|| gateway.export_once(&caller, &grant, &profile)).await
+            until_it_holds(|| gateway.export_once(&caller, &grant)).await
         });
         exported.await.unwrap_or(Err(Error::Panicked))
     }
 
-    async fn export_once(
-        self: &Arc<Self>,
-        caller: &Caller,
-        grant: &VerifiedGrant,
-        profile: &Arc<Profile>,
-    ) -> Result<Vec<u8>, Error> {
+    async fn export_once(self: &Arc<Self>, caller: &Caller, grant: &VerifiedGrant) -> Result<Vec<u8>, Error> {
         let before = self.grant_book.allowance(grant.hash());
         let seen = self.view(grant, false, &before).await?;
-        let (gateway, granted, by) = (self.clone(), grant.clone(), profile.clone());
-        let Projected { mut bytes, trailer, draft, basis, cost } =
-            blocking(move || gateway.projected(&seen, &before, &granted, &by)).await?;
-        let recorded = self.commit_answer(caller, grant, draft, cost, basis).await?;
-        bytes.extend(bundle::write(&trailer.sign(recorded.keys.current())?)?);
-        bytes.push(b'\n');
-        Ok(bytes)
-    }
-
-    /// A view as a bundle without its trailer, and what its receipt says.
-    fn projected(
-        &self,
-        seen: &Arc<BuiltView>,
-        before: &Allowance,
-        grant: &VerifiedGrant,
-        profile: &Profile,
-    ) -> Result<Projected, Error> {
-        let document = grant.grant();
-        let mut room = before.room();
-        let all: Vec<&ViewItem> = seen.view.items().iter().filter(|item| room.take(item.id())).collect();
-        let got_before = all.iter().filter(|item| before.contains(item.id())).count();
-        let proved = all.iter().map(|item| item.proved()).collect::<Result<Vec<_>, _>>()?;
+        let (gateway, from) = (self.clone(), seen.clone());
         let now = self.clock.now();
-        let header = Header {
-            format: FORMAT.to_owned(),
-            bundle_id: BundleId::new(now, &*self.random),
-            principal: self.principal.clone(),
-            scopes: document.scopes(),
-            created_at: now,
-            items: all.len() as u64,
-            projected: Some(Projection {
-                grant_id: document.grant_id,
-                profile: profile.name().to_owned(),
-                trust_level: document.trust_level,
-                grantee: document.grantee.clone(),
-            }),
-            documents: self.documents_of_signers(&proved)?,
-        };
-        let bundle_id = header.bundle_id;
-        let mut tally = Tally::default();
-        let mut bytes = Vec::new();
-        let mut put = |line: Line| -> Result<(), Error> {
-            let text = bundle::write(&line)?;
-            tally.add(&line, &text);
-            bytes.extend(text);
-            bytes.push(b'\n');
-            Ok(())
-        };
-        put(Line::Header(header))?;
-        for item in proved {
-            let line = ItemLine { item, record: None, superseded: Vec::new() };
-            put(Line::Item(Box::new(line)))?;
-        }
-        let trailer = tally.trailer(bundle_id, self.clock.now());
-        let agent = document.grantee.as_str();
-        let mut draft = self.draft(Action::Export, agent);
+        let bundle_id = BundleId::new(now, &*self.random);
+        let write = move || Ok(bundle(&from.view, &before, bundle_id, gateway.known_documents()?, now)?);
+        let unsent = blocking(write).await?;
+        let mut draft = self.answer_draft(Action::Export, &seen, &unsent);
         draft.rules = ["grant.active", "grant.operation", "projection.profile"].map(str::to_owned).to_vec();
-        draft.more = facts(document, grant.hash(), &grant.ancestors());
-        draft.more.insert("profile_hash".to_owned(), json!(profile.hash()));
         draft.more.insert("bundle_id".to_owned(), json!(bundle_id));
-        draft.output_hash = Some(trailer.hash);
-        draft.tags = all.iter().map(|item| item_tag(item.id(), item.commitment())).collect();
-        let cost = budget::cost(got_before as u64);
-        let basis = Basis::new(seen, all.iter().copied(), Operation::Export);
-        Ok(Projected { bytes, trailer, draft, basis, cost })
+        let cost = budget::cost(unsent.got_before() as u64);
+        let basis = Basis { seen, shown: unsent.shown().to_vec(), operation: Operation::Export };
+        let (receipt, keys) = self.commit_answer(caller, grant, draft, cost, basis).await?;
+        Ok(respond(unsent, &receipt, keys.current())?)
     }
-}
-
-/// A grantee's bundle that has no receipt yet.
-struct Projected {
-    /// Header and items.
-    bytes: Vec<u8>,
-    trailer: Trailer,
-    draft: Draft,
-    basis: Basis,
-    cost: u64,
-}
-
-/// The DIDs that signed something of an item: its links, and the receipt of its capture.
-fn signers(item: &Value) -> impl Iterator<Item = &str> {
-    let integrity = &item["integrity"];
-    let links = integrity["chain"].as_array().into_iter().flatten();
-    let actors = links.filter_map(|link| link["actor"].as_str());
-    actors.chain(integrity["capture_receipt"]["principal_did"].as_str())
 }
 
 fn cursor() -> Error {

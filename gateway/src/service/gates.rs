@@ -10,11 +10,11 @@ use crate::state::schema::{BRIDGES, CONSENTS, CONTEXTS, DECISIONS, OBLIGATIONS, 
 use crate::state::views::BuiltView;
 use oap_exchange::bridge::{Bridge, SignedBridge};
 use oap_exchange::ccc::Ccc;
-use oap_exchange::gate::{Destination, Gate, Obligations, Report, Rule};
+use oap_exchange::gate::{Obligations, Report, Rule};
 use oap_grants::Grant;
-use oap_identity::{BridgeId, DecisionId, Did, GrantId, Hash, ScopeId, Timestamp};
+use oap_identity::{BridgeId, DecisionId, GrantId, Hash, ScopeId, Timestamp};
+use oap_memory::Filter;
 use oap_memory::receipt::{Action, Outcome};
-use oap_memory::{Filter, Profile};
 use oap_store::Tx;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -182,6 +182,16 @@ impl Writing<'_, '_> {
     }
 }
 
+/// What the gates before a grant's items rest on.
+pub(crate) struct Owed {
+    /// How often it had changed.
+    pub(crate) count: u64,
+    /// Contexts, bridges, lists.
+    pub(crate) obligations: Obligations,
+    /// Whether the owner consented to the grant.
+    pub(crate) consented: bool,
+}
+
 /// How often contexts, bridges or consent changed.
 ///
 /// # Errors
@@ -196,26 +206,11 @@ impl Gateway {
         Ok(OBLIGATIONS.get(&self.store)?)
     }
 
-    /// The gates before a grant's items, and how often what they rest on had changed.
-    pub(crate) fn gate(
-        &self,
-        grant: &Grant,
-        grantees: Vec<Did>,
-        profile: &Profile,
-        own_agent: bool,
-        now: Timestamp,
-    ) -> Result<(u64, Gate), Error> {
+    /// What the owner owes of a grant's items.
+    pub(crate) fn obligations(&self, grant: &Grant) -> Result<Owed, Error> {
         // The count first: a change meanwhile makes it too low, never too high.
         let count = self.owed_now()?;
-        let destination = Destination {
-            grantees,
-            own_agent,
-            scope: grant.granter.scope.clone(),
-            consented: CONSENTS.get(&self.store, &GrantKey::of(grant))?.is_some(),
-            anonymous: false,
-            shows_subject: true,
-        };
-        let destination = destination.shown(profile, grant.trust_level);
+        let consented = CONSENTS.get(&self.store, &GrantKey::of(grant))?.is_some();
         let bridges = self.bridges()?;
         let obligations = Obligations {
             contexts: self.contexts()?.into_iter().map(|(scope, (ccc, _))| (scope, ccc)).collect(),
@@ -226,7 +221,7 @@ impl Gateway {
                 .collect(),
             sanctions: self.sanctions.clone(),
         };
-        Ok((count, Gate::new(obligations, destination, now)))
+        Ok(Owed { count, obligations, consented })
     }
 
     /// The context of every scope that has one, with the document.
@@ -338,7 +333,7 @@ impl Gateway {
                 Ok(document)
             })
             .await?;
-        Ok(stored.into_inner())
+        Ok(stored)
     }
 
     /// Takes a bridge back. It takes effect before the next answer leaves.

@@ -7,8 +7,7 @@ use crate::state::gateway::{Gateway, blocking};
 use crate::state::grant_book::{GrantEntry, StoredGrant, Usage};
 use crate::state::refusals::Counted;
 use crate::state::schema::{DISCLOSED, GRANTS, PLACES, REVOKED, USAGE};
-use crate::state::views::BuiltView;
-use oap_exchange::allowance::Allowance;
+use oap_exchange::gate::Report;
 use oap_grants::exchange::{ExchangeRequest, ExchangeResponse, MAX_CHAIN, ProofError, UnverifiedProof};
 use oap_grants::grant::{Budget, Delegable, GrantError, StatusIndex, StatusRef, UnverifiedGrant};
 use oap_grants::limits::MAX_BELOW;
@@ -173,7 +172,7 @@ impl Gateway {
                 Ok(signed)
             })
             .await?;
-        Ok(stored.into_inner())
+        Ok(stored)
     }
 
     /// What a grant would show, were it issued now.
@@ -187,21 +186,19 @@ impl Gateway {
     }
 
     fn preview_of(&self, grant: &Grant) -> Result<Preview, Error> {
-        let allowance = Allowance::unused(grant.max_items as usize);
         let own_agent = grant.grantee == self.principal;
-        let seen = self.slice(grant, vec![grant.grantee.clone()], grant.embedding_access, &allowance)?;
-        let view = &seen.view;
+        let (shown, report) = self.would_show(grant)?;
         let mut preview = Preview {
-            selected: view.items().len(),
+            selected: shown.items().len(),
             max_items: grant.max_items,
             kinds: BTreeMap::new(),
             items: Vec::new(),
             hidden: BTreeMap::new(),
-            withheld: seen.report.withheld,
-            rules: seen.report.rules.iter().map(|(rule, n)| (rule.as_str().to_owned(), *n)).collect(),
+            withheld: report.withheld,
+            rules: report.rules.iter().map(|(rule, n)| (rule.as_str().to_owned(), *n)).collect(),
             warnings: Vec::new(),
         };
-        for item in view.items().iter().rev() {
+        for item in shown.items().iter().rev() {
             let Some(head) = self.heads.get(item.id()) else { continue };
             *preview.kinds.entry(head.kind.as_str().to_owned()).or_default() += 1;
             let visible = item.visible()?;
@@ -214,7 +211,7 @@ impl Gateway {
             }
         }
         let turns = preview.kinds.contains_key(Kind::ConversationTurn.as_str());
-        preview.warnings = warnings(grant, &seen, own_agent, turns);
+        preview.warnings = warnings(grant, &report, preview.selected, own_agent, turns);
         Ok(preview)
     }
 
@@ -533,7 +530,7 @@ impl Gateway {
                 Ok((response, accepted))
             })
             .await?;
-        Ok(stored.into_inner())
+        Ok(stored)
     }
 
     /// Records that a valid credential was refused, counted under the first grant of its chain; the error to answer with.
@@ -557,7 +554,8 @@ impl Gateway {
         let decided = Decided::refused(rule(&refused), grant, self.clock.now());
         self.commit(move |w| {
             w.decided(decision, &decided)?;
-            w.receipt(&chain, receipt)
+            w.receipt(&chain, receipt)?;
+            Ok(())
         })
         .await?;
         metrics::counter!("oap_refusals_total", "rule" => rule(&refused)).increment(1);
@@ -746,15 +744,15 @@ pub(crate) const fn rule(refused: &Refused) -> &'static str {
     }
 }
 
-/// `turns`: whether the view has a turn of a conversation.
-fn warnings(grant: &Grant, seen: &BuiltView, own_agent: bool, turns: bool) -> Vec<String> {
+/// `turns`: whether a turn of a conversation is selected.
+fn warnings(grant: &Grant, report: &Report, selected: usize, own_agent: bool, turns: bool) -> Vec<String> {
     let mut warnings = Vec::new();
     let mut warn = |text: &str| warnings.push(text.to_owned());
-    if seen.view.items().is_empty() && seen.report.withheld == 0 {
+    if selected == 0 && report.withheld == 0 {
         warn("No item is selected: check scope, kinds and labels.");
     }
-    let asks_for = |outcome: Outcome| seen.report.rules.keys().any(|rule| rule.outcome() == outcome);
-    if seen.report.withheld > 0 {
+    let asks_for = |outcome: Outcome| report.rules.keys().any(|rule| rule.outcome() == outcome);
+    if report.withheld > 0 {
         warn("Some items are withheld by a gate: see the rules.");
     }
     if asks_for(Outcome::RequireConsent) || asks_for(Outcome::RequireAnonymization) {

@@ -147,7 +147,7 @@ impl Gateway {
                 Ok(holds.len())
             })
             .await?;
-        Ok(ended.into_inner())
+        Ok(ended)
     }
 }
 

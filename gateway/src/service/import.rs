@@ -329,7 +329,7 @@ impl Gateway {
                 Ok(fates)
             })
             .await?;
-        Ok(stored.into_inner())
+        Ok(stored)
     }
 
     /// What is known of each former house with what a bundle says of it.
@@ -394,8 +394,8 @@ impl Gateway {
     /// [`Error::Store`].
     pub async fn import_finish(self: &Arc<Self>, finish: Finish) -> Result<Receipt, Error> {
         let gateway = self.clone();
-        let stored = self
-            .commit(move |w| {
+        let (receipt, ()) = self
+            .record(move |w| {
                 let chain = chain_of(&gateway.config.default_scope);
                 let head = w.chain(&chain)?;
                 let agent = gateway.principal.as_str();
@@ -412,10 +412,10 @@ impl Gateway {
                     ("refused".to_owned(), json!(finish.refused)),
                     ("chain_head".to_owned(), json!({"length": head.length, "tip": head.tip})),
                 ]);
-                w.receipt(&chain, draft)
+                Ok((w.receipt(&chain, draft)?, ()))
             })
             .await?;
-        Ok(stored.into_inner())
+        Ok(receipt.into_inner())
     }
 
     /// Takes in a chunk of records. A record that was imported before and says something else by now corrects its item.
@@ -494,7 +494,7 @@ impl Gateway {
                 Ok(fates)
             })
             .await?;
-        Ok(stored.into_inner())
+        Ok(stored)
     }
 
     /// What is to become of the records of a turn, as things stand; with the lists that this rests on, and the list of each

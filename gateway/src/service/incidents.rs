@@ -77,7 +77,7 @@ impl Gateway {
                 Ok(published)
             })
             .await?;
-        Ok(stored.into_inner())
+        Ok(stored)
     }
 
     /// The published reports, newest first.

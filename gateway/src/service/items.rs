@@ -83,7 +83,7 @@ impl Gateway {
                 prepared.into_iter().map(|item| w.store_capture(item)).collect::<Result<Vec<_>, _>>()
             })
             .await?;
-        Ok(stored.into_inner())
+        Ok(stored)
     }
 
     /// Replaces what an item says; members that are not named stay. The former version is kept for the retention
@@ -190,7 +190,7 @@ impl Gateway {
         });
         let Some(prepared) = prepared.await? else { return Ok(None) };
         let stored = self.commit(move |w| w.store_version(prepared, event).map(Some)).await?;
-        Ok(stored.into_inner())
+        Ok(stored)
     }
 
     /// An item as it is stored, with the version in force.
@@ -220,7 +220,7 @@ impl Gateway {
     /// # Errors
     /// [`Error::NotFound`]; [`Error::Conflict`] when the item is not in a state for it.
     pub async fn mark(self: &Arc<Self>, item: ItemId, event: Event) -> Result<Written, Error> {
-        Ok(self.commit(move |w| w.mark(item, event)).await?.into_inner())
+        Ok(self.commit(move |w| w.mark(item, event)).await?)
     }
 
     /// An item as its owner sees it: wire form, record, chain.

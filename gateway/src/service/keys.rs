@@ -25,7 +25,7 @@ impl Gateway {
                 Ok((w.change_keys(keys, Action::RotateKey)?, w.keys.current().kid().clone()))
             })
             .await?;
-        let (list, key) = stored.into_inner();
+        let (list, key) = stored;
         act_under(&key);
         Ok(list)
     }
@@ -48,7 +48,7 @@ impl Gateway {
                 Ok((w.change_keys(keys, Action::RevokeKey)?, w.keys.current().kid().clone()))
             })
             .await?;
-        let (list, key) = stored.into_inner();
+        let (list, key) = stored;
         act_under(&key);
         Ok(list)
     }

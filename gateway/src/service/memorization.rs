@@ -18,9 +18,7 @@ use crate::state::keyring::StoredKeys;
 use crate::state::schema::MEMORIZATION;
 use crate::system::config::Config;
 use data_encoding::HEXLOWER;
-use oap_exchange::allowance::Allowance;
-use oap_exchange::answer::answer;
-use oap_exchange::{Query, View};
+use oap_exchange::Preview;
 use oap_grants::{Grant, LawfulBasis, Operation};
 use oap_identity::{GrantId, Hash, Random, ScopedDid, random};
 use oap_memory::detect::SpanClass;
@@ -191,19 +189,15 @@ impl Gateway {
         canaries: &[&Canary],
     ) -> Result<BTreeMap<&'static str, Artefact>, Error> {
         let grant = scratch.open_grant(profile, level);
-        let allowance = Allowance::unused(grant.max_items as usize);
-        let view = scratch.slice(&grant, vec![grant.grantee.clone()], false, &allowance)?.view;
+        let (shown, _) = scratch.would_show(&grant)?;
         let mut found: BTreeMap<&'static str, Artefact> = BTreeMap::new();
         let mut note = |artefact, exposure| found.entry(artefact).or_default().0.push(exposure);
         for canary in canaries {
-            let text = visible_text(&scratch.catalog_item(&canary.label())?, &view)?;
+            let text = visible_text(&scratch.catalog_item(&canary.label())?, &shown)?;
             let scores: Vec<f64> =
                 canary.values.iter().map(|v| f64::from(u8::from(text.contains(v.as_str())))).collect();
             note("detector_output", exposure(&scores));
-            let scores = canary.values.iter().map(|value| {
-                let query = Query { query: value.clone(), ..Query::default() };
-                answer(&view, &allowance, &query, None, None).items().len() as f64
-            });
+            let scores = canary.values.iter().map(|value| shown.matching(value) as f64);
             note("index", exposure(&scores.collect::<Vec<_>>()));
             if let Some(embeddings) = self.embeddings.as_ref().filter(|_| !text.is_empty()) {
                 note("embeddings", exposure(&nearness(embeddings, canary, text).await?));
@@ -279,7 +273,8 @@ impl Gateway {
             let mut draft = gateway.draft(Action::AuditMemorization, gateway.principal.as_str());
             draft.rules = vec!["principal".to_owned()];
             draft.output_hash = Some(Hash::of(&bytes));
-            w.receipt(&chain_of(&gateway.config.default_scope), draft)
+            w.receipt(&chain_of(&gateway.config.default_scope), draft)?;
+            Ok(())
         })
         .await?;
         let mut report = declared;
@@ -301,8 +296,8 @@ async fn nearness(embeddings: &Embeddings, canary: &Canary, text: String) -> Res
     Ok(candidates.iter().map(|candidate| f64::from(candidate.cosine(visible))).collect())
 }
 
-fn visible_text(item: &oap_identity::ItemId, view: &View) -> Result<String, Error> {
-    let visible = view.item(*item).ok_or(Error::NotFound)?.visible()?;
+fn visible_text(item: &oap_identity::ItemId, shown: &Preview) -> Result<String, Error> {
+    let visible = shown.item(*item).ok_or(Error::NotFound)?.visible()?;
     Ok(visible.pointer("/content/text").and_then(Value::as_str).unwrap_or_default().to_owned())
 }
 

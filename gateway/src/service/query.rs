@@ -17,41 +17,23 @@ use chacha20poly1305::aead::{Aead, KeyInit, Payload};
 use chacha20poly1305::{XChaCha20Poly1305, XNonce};
 use oap_exchange::Query;
 use oap_exchange::answer::{Position, Rank, answer};
-use oap_exchange::respond::{Frame, respond};
-use oap_exchange::view::ViewItem;
+use oap_exchange::respond::{Frame, Shown, Unsent, respond, vector};
 use oap_grants::dpop::DpopError;
 use oap_grants::token::TokenError;
 use oap_grants::verify::{Authenticated, Presented, Refused, Unauthenticated, authenticate, verify};
 use oap_grants::{GrantBook, Operation, Replay, VerifiedGrant, limits};
 use oap_identity::{Did, Hash, ItemId, RequestId, Timestamp, random};
-use oap_memory::Profile;
-use oap_memory::answer::output_hash;
-use oap_memory::receipt::{Action, Receipt, item_tag};
+use oap_memory::receipt::{Action, Receipt};
 use serde_json::json;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// What an answer rests on: read again in the transaction that records it.
 pub(crate) struct Basis {
-    seen: Arc<BuiltView>,
-    /// The items that it shows, each with the last link of its chain.
-    items: Vec<(ItemId, u32)>,
+    pub(crate) seen: Arc<BuiltView>,
+    /// What it shows.
+    pub(crate) shown: Vec<Shown>,
     /// What the grantee does.
-    operation: Operation,
-}
-
-impl Basis {
-    /// Of an answer from a view.
-    pub(crate) fn new<'v>(
-        seen: &Arc<BuiltView>,
-        items: impl Iterator<Item = &'v ViewItem>,
-        operation: Operation,
-    ) -> Self {
-        Self {
-            seen: seen.clone(),
-            items: items.map(|item| (item.id(), item.last_link())).collect(),
-            operation,
-        }
-    }
+    pub(crate) operation: Operation,
 }
 
 /// A caller whose token and proof were checked. The proof is remembered with the first thing that is committed.
@@ -97,7 +79,6 @@ impl Replay for Noting {
 struct Question<'a> {
     caller: &'a Caller,
     grant: &'a VerifiedGrant,
-    profile: &'a Profile,
     query: &'a Query,
     after: Option<Position>,
     request_id: &'a RequestId,
@@ -194,13 +175,11 @@ impl Gateway {
             return Err(self.refuse_caller(caller, Action::Query, refused).await?);
         }
         self.not_spent(caller, &grant, Action::Query).await?;
-        let profile = self.profile(&grant.grant().redaction_profile).ok_or(Error::NotFound)?;
         let binding = query.binding()?;
         let after = query.cursor.as_deref().map(|c| self.open_cursor(c, &grant, binding)).transpose()?;
         let asked_as = query.request_id.clone();
         let request_id = asked_as.unwrap_or_else(|| RequestId::new(self.clock.now(), &*self.random));
-        let question =
-            Question { caller, grant: &grant, profile, query: &query, after, request_id: &request_id };
+        let question = Question { caller, grant: &grant, query: &query, after, request_id: &request_id };
         until_it_holds(|| self.answer_once(&question)).await
     }
 
@@ -233,7 +212,7 @@ impl Gateway {
         question: &Question<'_>,
         may_disclose: bool,
     ) -> Result<Option<Vec<u8>>, Error> {
-        let Question { caller, grant, profile, query, after, request_id } = *question;
+        let Question { caller, grant, query, after, request_id } = *question;
         let before = self.grant_book.allowance(grant.hash());
         let seen = self.view(grant, query.include_embeddings, &before).await?;
         let meaning = self.meaning(&seen, grant.grant(), query).await;
@@ -241,56 +220,39 @@ impl Gateway {
         if !answer.newly_disclosed().is_empty() && !may_disclose {
             return Ok(None);
         }
-        let items = answer.items_json();
         let response_id = RequestId::new(self.clock.now(), &*self.random);
-        let receipt =
-            self.query_draft(grant, profile, query, request_id, &items, &response_id, answer.tags())?;
-        let got_before = answer.items().len() - answer.newly_disclosed().len();
-        let cost = budget::cost(got_before as u64);
-        let basis = Basis::new(&seen, answer.items(), Operation::Query);
-        let recorded = self.commit_answer(caller, grant, receipt, cost, basis).await?;
-        metrics::counter!("oap_queries_total").increment(1);
-        let level = grant.grant().trust_level;
-        let frame = Frame {
-            request_id,
-            response_id: &response_id,
-            level,
-            profile: profile.name(),
-            redacted_field_count: profile.redacted_field_count(level),
-            lawful_basis: grant.grant().lawful_basis.as_str(),
-            next_cursor: answer
-                .next()
-                .map(|position| self.seal_cursor(position, grant, query.binding()?))
-                .transpose()?,
-        };
-        let Recorded { receipt, keys } = recorded.into_inner();
-        Ok(Some(respond(&items, &frame, &receipt, keys.current())?.into_bytes()))
-    }
-
-    #[expect(clippy::too_many_arguments, reason = "everything that a receipt names")]
-    fn query_draft(
-        &self,
-        grant: &VerifiedGrant,
-        profile: &Profile,
-        query: &Query,
-        request_id: &RequestId,
-        items: &str,
-        response_id: &RequestId,
-        tags: Vec<String>,
-    ) -> Result<Draft, Error> {
-        let mut draft = self.draft(Action::Query, grant.grant().grantee.as_str());
+        let next =
+            answer.next().map(|position| self.seal_cursor(position, grant, query.binding()?)).transpose()?;
+        let unsent = answer.write(Frame { request_id: request_id.clone(), response_id, next_cursor: next });
+        let mut draft = self.answer_draft(Action::Query, &seen, &unsent);
         draft.rules = ["grant.active", "grant.filter", "projection.profile"].map(str::to_owned).to_vec();
-        draft.more = facts(grant.grant(), grant.hash(), &grant.ancestors());
-        draft.more.insert("profile_hash".to_owned(), json!(profile.hash()));
         if let Some(purpose) = &query.purpose {
             draft.more.insert("purpose".to_owned(), json!(purpose));
         }
         let mut asked = query.clone();
         asked.request_id = Some(request_id.clone());
         draft.input_hash = Some(Hash::of_canonical(&asked)?);
-        draft.output_hash = Some(output_hash(items, response_id));
-        draft.tags = tags;
-        Ok(draft)
+        let cost = budget::cost(unsent.got_before() as u64);
+        let basis = Basis { seen, shown: unsent.shown().to_vec(), operation: Operation::Query };
+        let (receipt, keys) = self.commit_answer(caller, grant, draft, cost, basis).await?;
+        metrics::counter!("oap_queries_total").increment(1);
+        Ok(Some(respond(unsent, &receipt, keys.current())?))
+    }
+
+    /// What the receipt of any answer from a view says.
+    pub(crate) fn answer_draft<T>(
+        &self,
+        action: Action,
+        seen: &BuiltView,
+        unsent: &Unsent<T>,
+    ) -> Draft {
+        let grant = seen.view.grant();
+        let mut draft = self.draft(action, grant.grant().grantee.as_str());
+        draft.more = facts(grant.grant(), grant.hash(), &grant.ancestors());
+        draft.more.insert("profile_hash".to_owned(), json!(seen.view.profile_hash()));
+        draft.output_hash = Some(unsent.output_hash());
+        draft.tags = unsent.tags();
+        draft
     }
 
     /// Makes the receipt durable, together with what it says: that the grant was in force, what was disclosed for the
@@ -306,27 +268,27 @@ impl Gateway {
         receipt: Draft,
         cost: u64,
         basis: Basis,
-    ) -> Result<Stored<Recorded>, Error> {
+    ) -> Result<(Stored<Receipt>, Arc<Keyring>), Error> {
         let action = receipt.action;
         let chain = chain_of(&grant.grant().granter.scope);
         let shelved = self.grant_book.chain(grant.hash());
         let (authenticated, proof, grant) = (caller.authenticated.clone(), caller.proof, grant.clone());
         let committed = self
-            .commit(move |w| {
+            .record(move |w| {
                 let standing = w.standing(shelved)?;
                 verify(&authenticated, basis.operation, &standing, w.keys.document(), w.now)
                     .map_err(Error::Judged)?;
                 authenticated.still(w.keys.document(), w.now).map_err(Error::Judged)?;
                 w.still_so(&basis)?;
-                let shown: Vec<ItemId> = basis.items.iter().map(|(item, _)| *item).collect();
+                let shown: Vec<ItemId> = basis.shown.iter().map(|shown| shown.item).collect();
                 w.disclose(&standing, &shown)?;
                 w.decided(receipt.decision, &Decided::of(&basis.seen, grant.grant()))?;
                 w.charge(&grant, cost)?;
                 if let Some(key) = proof {
                     PROOFS.put(w.tx, &key, &w.now.plus(REMEMBERED))?;
                 }
-                let receipt = w.receipt(&chain, receipt)?;
-                Ok(Recorded { receipt, keys: w.keys.clone() })
+                // The answer is signed with the keys in use here.
+                Ok((w.receipt(&chain, receipt)?, w.keys.clone()))
             })
             .await;
         match committed {
@@ -346,31 +308,25 @@ impl Gateway {
         if !grant.grant().embedding_access {
             return Err(self.refuse_caller(caller, Action::Vector, Refused::Embeddings).await?);
         }
-        let profile = self.profile(&grant.grant().redaction_profile).ok_or(Error::NotFound)?;
-        until_it_holds(|| self.vector_once(caller, &grant, profile, item)).await
+        self.profile(&grant.grant().redaction_profile).ok_or(Error::NotFound)?;
+        until_it_holds(|| self.vector_once(caller, &grant, item)).await
     }
 
     async fn vector_once(
         self: &Arc<Self>,
         caller: &Caller,
         grant: &VerifiedGrant,
-        profile: &Profile,
         item: ItemId,
     ) -> Result<Vec<u8>, Error> {
         let before = self.grant_book.allowance(grant.hash());
         let seen = self.view(grant, true, &before).await?;
-        let found = seen.view.item(item).zip(seen.view.vector(item)).filter(|_| before.contains(item));
-        let (shown, vector) = found.ok_or(Error::NotFound)?;
-        let bytes = vector.to_bytes();
-        let mut draft = self.draft(Action::Vector, grant.grant().grantee.as_str());
+        let unsent = vector(&seen.view, &before, item).ok_or(Error::NotFound)?;
+        let mut draft = self.answer_draft(Action::Vector, &seen, &unsent);
         draft.rules = ["grant.active", "grant.embedding_access"].map(str::to_owned).to_vec();
-        draft.more = facts(grant.grant(), grant.hash(), &grant.ancestors());
-        draft.more.insert("profile_hash".to_owned(), json!(profile.hash()));
-        draft.output_hash = Some(Hash::of(&bytes));
-        draft.tags = vec![item_tag(item, shown.commitment())];
-        let basis = Basis::new(&seen, std::iter::once(shown), Operation::Query);
-        self.commit_answer(caller, grant, draft, budget::cost(1), basis).await?;
-        Ok(bytes)
+        let cost = budget::cost(unsent.got_before() as u64);
+        let basis = Basis { seen, shown: unsent.shown().to_vec(), operation: Operation::Query };
+        let (receipt, keys) = self.commit_answer(caller, grant, draft, cost, basis).await?;
+        Ok(respond(unsent, &receipt, keys.current())?)
     }
 
     fn seal_cursor(&self, at: Position, grant: &VerifiedGrant, binding: Hash) -> Result<String, Error> {
@@ -406,13 +362,6 @@ impl Gateway {
     }
 }
 
-/// An answer's receipt, and the keys that were in use where it was recorded: the answer is signed with them too.
-#[derive(Clone)]
-pub(crate) struct Recorded {
-    pub receipt: Receipt,
-    pub keys: Arc<Keyring>,
-}
-
 impl Writing<'_, '_> {
     /// That what an answer was made of is still so: no gate has changed, nothing that it shows has another link by
     /// now (every change of an item is one), and nothing has ended.
@@ -423,9 +372,9 @@ impl Writing<'_, '_> {
         if basis.seen.view.ends().is_some_and(|end| end <= self.now) {
             return Err(Error::Overtaken);
         }
-        for (item, last) in &basis.items {
-            let next = last.checked_add(1).ok_or(Error::NotFound)?;
-            if LINKS.contains(self.tx, &(*item, next))? || !LINKS.contains(self.tx, &(*item, *last))? {
+        for Shown { item, last_link, .. } in &basis.shown {
+            let next = last_link.checked_add(1).ok_or(Error::NotFound)?;
+            if LINKS.contains(self.tx, &(*item, next))? || !LINKS.contains(self.tx, &(*item, *last_link))? {
                 return Err(Error::Overtaken);
             }
         }

@@ -82,7 +82,7 @@ impl Gateway {
                 return Ok(None);
             };
             let stored = self.commit(move |w| w.store_version(prepared, Event::Reseal).map(Some)).await?;
-            Ok(stored.into_inner())
+            Ok(stored)
         })
         .await
     }
@@ -159,7 +159,7 @@ impl Gateway {
         let (places, next) = blocking(move || gateway.signed_too_late(from)).await?;
         let mut signed = 0;
         if !places.is_empty() {
-            signed = self.commit(move |w| w.sign_anew(&places)).await?.into_inner();
+            signed = self.commit(move |w| w.sign_anew(&places)).await?;
         }
         Ok(SignedAnew { signed, next: next.map(|place| URL_SAFE_NO_PAD.encode(place.to_key())) })
     }

@@ -121,7 +121,7 @@ impl Gateway {
                 Ok(erased)
             })
             .await?;
-        Ok(erased.into_inner())
+        Ok(erased)
     }
 
     /// Every grant by the name that the list has for it.
@@ -161,7 +161,7 @@ impl Gateway {
                 Ok(revoked)
             })
             .await?;
-        Ok(revoked.into_inner())
+        Ok(revoked)
     }
 
     async fn take_back_bridges(
@@ -192,7 +192,7 @@ impl Gateway {
                 Ok(ended)
             })
             .await?;
-        Ok(ended.into_inner())
+        Ok(ended)
     }
 
     async fn take_back_consents(self: &Arc<Self>, listed: Listed, all: bool) -> Result<usize, Error> {
@@ -220,7 +220,7 @@ impl Gateway {
                 Ok(ended)
             })
             .await?;
-        Ok(ended.into_inner())
+        Ok(ended)
     }
 
     /// Revokes the keys that were revoked since. Where a newer key than the backup has was in use, its secret is lost: a fresh one under a
@@ -295,6 +295,6 @@ impl Gateway {
                 Ok(names.len())
             })
             .await?;
-        Ok(said.into_inner())
+        Ok(said)
     }
 }

@@ -111,7 +111,7 @@ impl Gateway {
                 Ok(erased)
             })
             .await?;
-        Ok(erased.into_inner())
+        Ok(erased)
     }
 
     async fn trim_versions(self: &Arc<Self>, items: Vec<ItemId>, kept: Duration) -> Result<usize, Error> {
@@ -137,7 +137,7 @@ impl Gateway {
                 Ok(trimmed)
             })
             .await?;
-        Ok(trimmed.into_inner())
+        Ok(trimmed)
     }
 }
 

@@ -7,6 +7,7 @@ use crate::state::gateway::Gateway;
 use crate::state::keyring::Keyring;
 use crate::state::owner;
 use crate::state::schema::{CHAIN_COUNT, CHAINS, KEYS, RECEIPT_PLACES, RECEIPTS, RECEIPTS_OF, agent};
+use oap_exchange::Durable;
 use oap_identity::json::canonical;
 use oap_identity::{DecisionId, Hash, ItemId, ReceiptId, ScopeId, Timestamp};
 use oap_memory::receipt::{Action, Decision, GENESIS, Outcome, Receipt};
@@ -15,13 +16,30 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::HashMap;
 use std::future::Future;
+use std::marker::PhantomData;
+use std::ops::Deref;
 use std::sync::Arc;
 
 /// The name of the chain of anonymous calls. No scope can have it.
 pub const ANONYMOUS: &str = "@anonymous";
 
-/// What came out of a durable transaction. [`Gateway::commit`] alone makes one.
-#[derive(Debug, Clone)]
+/// What a running transaction appended to its chain. [`Writing::receipt`] alone makes one, and it does not outlive the
+/// transaction: whether that becomes durable is not known yet.
+#[derive(Debug)]
+pub struct Appended<'tx, T> {
+    value: T,
+    transaction: PhantomData<fn(&'tx ()) -> &'tx ()>,
+}
+
+impl<T> Deref for Appended<'_, T> {
+    type Target = T;
+    fn deref(&self) -> &T {
+        &self.value
+    }
+}
+
+/// What was appended in a transaction that is durable. [`Gateway::record`] alone makes one.
+#[derive(Debug)]
 pub struct Stored<T>(T);
 
 impl<T> Stored<T> {
@@ -31,9 +49,15 @@ impl<T> Stored<T> {
     }
 }
 
-impl<T> std::ops::Deref for Stored<T> {
+impl<T> Deref for Stored<T> {
     type Target = T;
     fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+impl Durable for Stored<Receipt> {
+    fn receipt(&self) -> &Receipt {
         &self.0
     }
 }
@@ -105,7 +129,7 @@ impl Gateway {
     pub async fn commit<T: Send + 'static>(
         self: &Arc<Self>,
         run: impl FnOnce(&mut Writing) -> Result<T, Error> + Send + 'static,
-    ) -> Result<Stored<T>, Error> {
+    ) -> Result<T, Error> {
         let (gateway, under) = (self.clone(), owner::acts_under());
         let transaction = move |tx: &mut Tx| {
             let now = gateway.clock.now_in(tx)?;
@@ -132,7 +156,26 @@ impl Gateway {
             }
             Ok(value)
         };
-        self.store.transact(transaction).await.map(Stored)
+        self.store.transact(transaction).await
+    }
+
+    /// Runs a transaction that appends a receipt which something rests on that leaves. What else it returns comes along.
+    ///
+    /// # Errors
+    /// As [`Gateway::commit`].
+    pub async fn record<T: Send + 'static>(
+        self: &Arc<Self>,
+        run: impl for<'tx> FnOnce(&mut Writing<'_, 'tx>) -> Result<(Appended<'tx, Receipt>, T), Error>
+        + Send
+        + 'static,
+    ) -> Result<(Stored<Receipt>, T), Error> {
+        let (receipt, more) = self
+            .commit(move |w| {
+                let (appended, more) = run(w)?;
+                Ok((appended.value, more))
+            })
+            .await?;
+        Ok((Stored(receipt), more))
     }
 }
 
@@ -185,17 +228,22 @@ pub struct Writing<'a, 'tx> {
     pub(crate) contacts_changed: bool,
 }
 
-impl Writing<'_, '_> {
+impl<'tx> Writing<'_, 'tx> {
     /// Appends a receipt and the head that follows it.
     ///
     /// # Errors
     /// [`Error::Store`], [`Error::Json`].
-    pub fn receipt(&mut self, chain: &str, draft: Draft) -> Result<Receipt, Error> {
+    pub fn receipt(&mut self, chain: &str, draft: Draft) -> Result<Appended<'tx, Receipt>, Error> {
         let mut state = self.chain(chain)?;
         self.append(chain, &mut state, draft)
     }
 
-    pub(crate) fn append(&mut self, chain: &str, state: &mut Chain, draft: Draft) -> Result<Receipt, Error> {
+    pub(crate) fn append(
+        &mut self,
+        chain: &str,
+        state: &mut Chain,
+        draft: Draft,
+    ) -> Result<Appended<'tx, Receipt>, Error> {
         let gateway = self.gateway;
         let timestamp = self.now.max(state.at);
         let mut entry = Receipt {
@@ -229,7 +277,7 @@ impl Writing<'_, '_> {
         state.tip = Some(tip);
         state.at = timestamp;
         CHAINS.put(self.tx, &chain.to_owned(), state)?;
-        Ok(entry)
+        Ok(Appended { value: entry, transaction: PhantomData })
     }
 
     /// The state of a chain. A new one is opened by the gateway's own boot entry, so that no receipt that a

@@ -6,21 +6,19 @@
 //! again where its receipt is written.
 
 use crate::error::{Corrupt, Error};
+use crate::service::gates::Owed;
 use crate::state::gateway::{Gateway, blocking};
 use crate::state::grant_book::GrantKey;
 use crate::state::schema::{self, LINKS, RECEIPTS};
 use lru::LruCache;
 use oap_exchange::allowance::Allowance;
-use oap_exchange::gate::{Gate, Report};
-use oap_exchange::view::{Model, Terms, ViewError};
-use oap_exchange::{Query, Vector, View};
-use oap_grants::limits::{self, LimitError};
+use oap_exchange::gate::Report;
+use oap_exchange::{Model, Preview, Query, Setting, Vector, View, ViewError};
 use oap_grants::{Grant, VerifiedGrant};
-use oap_identity::{Did, Hash, ItemId, Timestamp};
+use oap_identity::{Hash, ItemId, Timestamp};
 use oap_manifest::path;
 use oap_memory::chain::Link;
-use oap_memory::record::Head;
-use oap_memory::record::Whole;
+use oap_memory::record::{Head, Whole};
 use oap_store::{Range, Store, StoreError};
 use serde_json::Value;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -43,9 +41,7 @@ pub struct Views {
 pub struct BuiltView {
     /// All that a grantee can learn.
     pub view: View,
-    /// The gates that its items passed.
-    pub gate: Gate,
-    /// What they decided of all items that the grant selects.
+    /// What the gates decided of all items that the grant selects.
     pub report: Report,
     /// When.
     pub at: Timestamp,
@@ -78,21 +74,15 @@ struct Change {
     at: Timestamp,
 }
 
+impl Change {
+    fn concerns(&self, seen: &BuiltView) -> bool {
+        seen.view.concerns(self.item, self.before.as_deref(), self.after.as_deref(), self.at)
+    }
+}
+
 impl Entry {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Whether a view holds the item, or would.
-    fn concerns(&self, seen: &BuiltView, change: &Change) -> bool {
-        let grant = self.grant.grant();
-        let enters = |head: &Option<Arc<Head>>| {
-            head.as_ref().is_some_and(|head| {
-                grant.filter.admits(head, &grant.granter.scope, self.grant.is_own_agent(), change.at)
-                    && seen.gate.judge(head).passes
-            })
-        };
-        seen.view.contains(change.item) || enters(&change.before) || enters(&change.after)
     }
 
     fn changed(&self, change: &Change) {
@@ -102,7 +92,7 @@ impl Entry {
             (Some(missed), _) if missed.len() < MAX_MISSED => missed.push(change.clone()),
             (Some(_), _) => state.stale = true,
             // Nothing of an item that was erased stays until somebody asks again.
-            (None, Some(seen)) if self.concerns(seen, change) => {
+            (None, Some(seen)) if change.concerns(seen) => {
                 state.stale = true;
                 state.seen = None;
             }
@@ -130,7 +120,7 @@ impl Entry {
         let mut state = self.state();
         let missed = state.missed.take().unwrap_or_default();
         if let Some(seen) = &seen {
-            state.stale |= missed.iter().any(|change| self.concerns(seen, change));
+            state.stale |= missed.iter().any(|change| change.concerns(seen));
         }
         state.seen = seen.filter(|_| !state.stale);
     }
@@ -223,9 +213,13 @@ impl Gateway {
         entry.begin();
         let (gateway, grant) = (self.clone(), entry.grant.clone());
         let build = move || {
-            let embeddings = embeddings && grant.grant().embedding_access;
-            let grantees = grant.grantees().cloned().collect();
-            gateway.slice(grant.grant(), grantees, embeddings, &allowance)
+            let (obligations, now) = (gateway.obligations(grant.grant())?, gateway.clock.now());
+            let owed = obligations.count;
+            let (view, report) =
+                gateway.sliced(grant.grant(), obligations, embeddings, now, |setting, heads, load| {
+                    View::build(&grant, &allowance, setting, heads, load)
+                })?;
+            Ok(BuiltView { view, report, at: now, obligations: owed })
         };
         let seen = blocking(build).await.map(Arc::new);
         entry.finish(seen.as_ref().ok().cloned());
@@ -233,38 +227,26 @@ impl Gateway {
         seen
     }
 
-    /// The slice of memory that a grant opens, whatever its state: for the owner's preview. What answers a
-    /// grantee goes through [`Gateway::view`], which asks for a [`VerifiedGrant`].
+    /// What a grant would show, whatever its state, and what the gates decided: for the owner.
     ///
     /// # Errors
     /// [`Error::Store`], [`Error::Corrupt`], [`Error::Limit`] for an unknown profile.
-    pub fn slice(
+    pub fn would_show(&self, grant: &Grant) -> Result<(Preview, Report), Error> {
+        let (obligations, now) = (self.obligations(grant)?, self.clock.now());
+        self.sliced(grant, obligations, true, now, |setting, heads, load| {
+            Preview::build(grant, setting, heads, load)
+        })
+    }
+
+    /// Everything that a view or a preview of a grant is built with.
+    fn sliced<T>(
         &self,
         grant: &Grant,
-        grantees: Vec<Did>,
+        Owed { obligations, consented, .. }: Owed,
         embeddings: bool,
-        allowance: &Allowance,
-    ) -> Result<BuiltView, Error> {
-        let profile = self.profile(&grant.redaction_profile);
-        limits::check_profile(grant, profile)?;
-        let profile = profile.ok_or_else(|| LimitError::UnknownProfile(grant.redaction_profile.clone()))?;
-        let now = self.clock.now();
-        let own_agent = grantees.iter().all(|grantee| *grantee == self.principal);
-        let (obligations, gate) = self.gate(grant, grantees, profile, own_agent, now)?;
-        let terms = Terms {
-            filter: &grant.filter,
-            scope: &grant.granter.scope,
-            profile,
-            level: grant.trust_level,
-            own_agent,
-            allowance,
-            embeddings,
-            model: None,
-            belief_threshold: self.config.belief_threshold,
-            gate: &gate,
-            language: self.config.language.into(),
-            now,
-        };
+        now: Timestamp,
+        build: impl FnOnce(&Setting, &mut dyn Iterator<Item = &Head>, Load<'_>) -> Result<T, ViewError<Error>>,
+    ) -> Result<T, Error> {
         let embed = |texts: Vec<String>| self.vectors(grant, texts);
         let url = self.url(path::VECTORS);
         let model = self.embeddings.as_ref().map(|embeddings| Model {
@@ -273,10 +255,20 @@ impl Gateway {
             url: &url,
             embed: &embed,
         });
-        let terms = Terms { model: model.as_ref(), ..terms };
+        let setting = Setting {
+            profiles: &self.profiles,
+            obligations,
+            consented,
+            embeddings,
+            model: model.as_ref(),
+            belief_threshold: self.config.belief_threshold,
+            language: self.config.language.into(),
+            now,
+        };
         let endorsed = self.endorsed()?;
         let heads = self.heads.all();
-        let built = View::build(&terms, heads.iter().map(|head| &**head), |head| {
+        let mut heads = heads.iter().map(|head| &**head);
+        let built = build(&setting, &mut heads, &mut |head| {
             match load(&self.store, head) {
                 Ok(whole) => Ok(Some(whole).filter(|whole| endorsed.stands(whole))),
                 // Erased since its head was read.
@@ -284,14 +276,17 @@ impl Gateway {
                 Err(error) => Err(error),
             }
         });
-        let (view, report) = built.map_err(|error| match error {
+        built.map_err(|error| match error {
+            ViewError::Profile(error) => error.into(),
             ViewError::Store(error) => error,
             ViewError::Commitment(item, error) => Corrupt::Version(item, error).into(),
             ViewError::Json(error) => error.into(),
-        })?;
-        Ok(BuiltView { view, gate, report, at: now, obligations })
+        })
     }
 }
+
+/// Reads a whole item; `None` when it was erased since its head was read.
+type Load<'a> = &'a mut dyn FnMut(&Head) -> Result<Option<Whole>, Error>;
 
 impl Gateway {
     /// The vectors of texts that the grantee of a grant sees; `None` while the model is out of reach. Called where
@@ -304,7 +299,7 @@ impl Gateway {
 
     /// The vector of what a grantee asks, where the view has vectors.
     pub(crate) async fn meaning(&self, seen: &BuiltView, grant: &Grant, query: &Query) -> Option<Vector> {
-        let embeddings = self.embeddings.as_ref().filter(|_| !seen.view.vectors().is_empty())?;
+        let embeddings = self.embeddings.as_ref().filter(|_| seen.view.has_vectors())?;
         if query.is_listing() {
             return None;
         }

@@ -180,13 +180,9 @@ async fn inverting_an_embedding() {
         draft["embedding_access"] = json!(true);
         let grant = world.issue(&draft).await;
         let grant = oap_grants::grant::UnverifiedGrant::parse(grant).unwrap();
-        let disclosed = oap_exchange::Allowance::unused(10);
         let gateway = world.gateway.clone();
-        let seen = tokio::task::spawn_blocking(move || {
-            let grantees = vec![grant.unverified().grantee.clone()];
-            gateway.slice(grant.unverified(), grantees, true, &disclosed).unwrap()
-        });
-        vectors.push(seen.await.unwrap().view.vectors()[0].clone());
+        let shown = tokio::task::spawn_blocking(move || gateway.would_show(grant.unverified()).unwrap());
+        vectors.push(shown.await.unwrap().0.vectors()[0].clone());
     }
     assert_eq!(vectors[0], vectors[1]);
 }
