@@ -172,8 +172,7 @@ impl<'v> Answer<'v> {
     }
 
     /// The items as they stand in the answer, in canonical form.
-    #[must_use]
-    pub fn items_json(&self) -> String {
+    fn items_json(&self) -> String {
         let mut out = String::from("[");
         for (number, found) in self.found.iter().enumerate() {
             if number > 0 {

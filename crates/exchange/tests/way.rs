@@ -1,0 +1,118 @@
+//! From a grant to the bytes that leave: each step takes what the step before made, and refuses another's.
+
+mod support;
+
+use oap_exchange::answer::{Answer, answer};
+use oap_exchange::respond::{Frame, Items, RespondError, Unsent};
+use oap_exchange::{Allowance, Durable, Query, ViewError, respond};
+use oap_grants::limits::LimitError;
+use oap_identity::random::Seeded;
+use oap_identity::{DecisionId, Hash, ReceiptId, RequestId, json};
+use oap_memory::receipt::{Decision, GENESIS, Outcome, Receipt, ReceiptType};
+use oap_memory::record::Whole;
+use oap_memory::{Filter, Head, Profile, TrustLevel};
+use serde_json::{Map, json as value};
+use support::*;
+
+const MEMORY: &str = "oap.profile.projection.memory.v1";
+
+/// A store that keeps what it is given.
+struct Kept(Receipt);
+
+impl Durable for Kept {
+    fn receipt(&self) -> &Receipt {
+        &self.0
+    }
+}
+
+fn receipt(owner: &Owner, output_hash: Hash) -> Kept {
+    let mut receipt = Receipt {
+        receipt_id: ReceiptId::new(now(), &owner.random),
+        kind: ReceiptType::Invocation,
+        timestamp: now(),
+        principal_did: owner.did(),
+        agent_did: grantee().to_string(),
+        tool_did: Some(owner.did()),
+        action_id: Some("memory.query".to_owned()),
+        input_hash: None,
+        output_hash: Some(output_hash),
+        policy_decisions: vec![Decision {
+            id: DecisionId::new(now(), &owner.random),
+            outcome: Outcome::Allow,
+            rules: Vec::new(),
+            more: Map::new(),
+        }],
+        provenance_tags_out: Vec::new(),
+        previous_receipt_hash: GENESIS.to_owned(),
+        signatures: Vec::new(),
+    };
+    receipt.sign(&owner.signer).unwrap();
+    Kept(receipt)
+}
+
+fn items(owner: &Owner) -> Vec<(Head, Whole)> {
+    let note = |text: &str| value!({"kind": "fact", "content": {"text": text}, "labels": ["shared"]});
+    ["tea on Tuesday", "tea with a@b.example", "coffee"].map(|text| owner.capture(&note(text))).into()
+}
+
+fn written(answer: Answer, seed: u64) -> Unsent<Items> {
+    let id = || RequestId::new(now(), &Seeded::new(seed));
+    answer.write(Frame { request_id: id(), response_id: id(), next_cursor: None })
+}
+
+#[test]
+fn a_view_applies_the_profile_that_its_grant_names_or_is_none() {
+    let (owner, profiles) = (Owner::new(1), Profile::built_in());
+    let items = items(&owner);
+    let known = presented(&owner, grant(&Filter::default(), MEMORY, TrustLevel::STRANGER));
+    assert_eq!(view(&items, &known, &profiles).unwrap().len(), 3);
+    let others: Vec<Profile> = profiles.iter().filter(|profile| profile.name() != MEMORY).cloned().collect();
+    let refused = view(&items, &known, &others).unwrap_err();
+    assert!(matches!(refused, ViewError::Profile(LimitError::UnknownProfile(name)) if name == MEMORY));
+    let demanding = profiles.iter().find(|profile| profile.minimum_level() > TrustLevel::STRANGER).unwrap();
+    let low = presented(&owner, grant(&Filter::default(), demanding.name(), TrustLevel::STRANGER));
+    let refused = view(&items, &low, &profiles).unwrap_err();
+    assert!(matches!(refused, ViewError::Profile(LimitError::ProfileLevel { .. })));
+}
+
+#[test]
+fn an_answer_leaves_with_its_own_receipt_alone() {
+    let (owner, profiles) = (Owner::new(1), Profile::built_in());
+    let presented = presented(&owner, grant(&Filter::default(), MEMORY, 2.try_into().unwrap()));
+    let view = view(&items(&owner), &presented, &profiles).unwrap();
+    let query = Query { query: "tea".to_owned(), ..Query::default() };
+    let ask = |seed| written(answer(&view, &Allowance::unused(10), &query, None, None), seed);
+    let (one, other) = (ask(5), ask(6));
+    assert_eq!((one.shown().len(), one.got_before()), (2, 0));
+    // The same items under another name: another answer.
+    assert_ne!(one.output_hash(), other.output_hash());
+    let stored = receipt(&owner, one.output_hash());
+    assert!(matches!(respond(other, &stored, &owner.signer), Err(RespondError::OtherReceipt)));
+    let bytes = respond(one, &stored, &owner.signer).unwrap();
+    let answer = json::parse(&bytes).unwrap();
+    assert_eq!(json::canonical(&answer).unwrap(), bytes);
+    assert_eq!(answer["receipt"]["receipt_id"], value!(stored.0.receipt_id));
+    assert_eq!(answer["projection_applied"]["profile"], MEMORY);
+}
+
+#[test]
+fn a_preview_shows_what_the_view_shows() {
+    let (owner, profiles) = (Owner::new(1), Profile::built_in());
+    let items = items(&owner);
+    for level in TrustLevel::all() {
+        let proposed = grant(&Filter::default(), MEMORY, level);
+        let preview = preview(&items, &proposed, &profiles);
+        let view = view(&items, &presented(&owner, proposed), &profiles).unwrap();
+        let all = written(answer(&view, &Allowance::unused(10), &Query::default(), None, None), 5);
+        let stored = receipt(&owner, all.output_hash());
+        let answer = json::parse(&respond(all, &stored, &owner.signer).unwrap()).unwrap();
+        let mut shown = answer["items"].as_array().unwrap().clone();
+        shown.sort_by_key(|item| item["item_id"].to_string());
+        for item in &mut shown {
+            item.as_object_mut().unwrap().retain(|name, _| name != "integrity" && name != "relevance");
+        }
+        let previewed: Vec<_> = preview.items().iter().map(|item| item.visible().unwrap()).collect();
+        assert_eq!(shown, previewed, "level {}", level.get());
+        assert_eq!(preview.matching("tea"), if level.get() < 2 { 0 } else { 2 });
+    }
+}
