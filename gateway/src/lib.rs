@@ -9,6 +9,8 @@ pub mod cli;
 pub mod client;
 pub mod embedding;
 pub mod error;
+#[cfg(doctest)]
+mod forgeries;
 pub mod http;
 pub mod limits;
 pub mod service;

@@ -216,6 +216,22 @@ pub fn authenticate(
 }
 
 /// A grant in force, presented by its grantee, for an operation that it allows. Only [`verify`] makes one.
+///
+/// ```
+/// # use oap_grants::{GrantBook, Operation, VerifiedGrant, verify::{Authenticated, Refused, verify}};
+/// # use oap_identity::{DidDocument, Timestamp};
+/// # fn judge(caller: &Authenticated, book: &dyn GrantBook, own: &DidDocument, now: Timestamp) -> Result<(), Refused> {
+/// let grant: VerifiedGrant = verify(caller, Operation::Query, book, own, now)?;
+/// # Ok(())
+/// # }
+/// ```
+/// ```compile_fail,E0451
+/// # use oap_grants::{SignedGrant, VerifiedGrant};
+/// # use std::sync::Arc;
+/// # fn judge(signed: Arc<SignedGrant>) {
+/// let grant = VerifiedGrant { grant: signed, ancestors: Vec::new() };
+/// # }
+/// ```
 #[derive(Debug, Clone)]
 pub struct VerifiedGrant {
     grant: Arc<SignedGrant>,

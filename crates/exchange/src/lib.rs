@@ -15,6 +15,8 @@ pub mod answer;
 pub mod bridge;
 pub mod bundle;
 pub mod ccc;
+#[cfg(doctest)]
+mod forgeries;
 pub mod gate;
 pub mod item;
 pub mod limits;

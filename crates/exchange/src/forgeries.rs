@@ -1,0 +1,141 @@
+//! What the compiler refuses, each beside the same with the proof that is asked for: one line differs. The names of the errors
+//! are checked by a nightly rustdoc alone, the lines that compile by any.
+
+/// A view of a grant that was verified.
+/// ```
+/// # use oap_exchange::{Allowance, Setting, View, ViewError, gate::Report};
+/// # use std::convert::Infallible;
+/// # type Built = Result<(View, Report), ViewError<Infallible>>;
+/// use oap_grants::VerifiedGrant as Given;
+/// fn view(grant: &Given, room: &Allowance, setting: &Setting) -> Built {
+///     View::build(grant, room, setting, std::iter::empty(), |_| Ok(None))
+/// }
+/// ```
+/// Of one that was not:
+/// ```compile_fail,E0308
+/// # use oap_exchange::{Allowance, Setting, View, ViewError, gate::Report};
+/// # use std::convert::Infallible;
+/// # type Built = Result<(View, Report), ViewError<Infallible>>;
+/// use oap_grants::Grant as Given;
+/// fn view(grant: &Given, room: &Allowance, setting: &Setting) -> Built {
+///     View::build(grant, room, setting, std::iter::empty(), |_| Ok(None))
+/// }
+/// ```
+/// Of a signed one that nobody presented:
+/// ```compile_fail,E0308
+/// # use oap_exchange::{Allowance, Setting, View, ViewError, gate::Report};
+/// # use std::convert::Infallible;
+/// # type Built = Result<(View, Report), ViewError<Infallible>>;
+/// use oap_grants::SignedGrant as Given;
+/// fn view(grant: &Given, room: &Allowance, setting: &Setting) -> Built {
+///     View::build(grant, room, setting, std::iter::empty(), |_| Ok(None))
+/// }
+/// ```
+struct AView;
+
+/// An answer from a view.
+/// ```
+/// # use oap_exchange::{Allowance, Answer, Query, answer::answer};
+/// use oap_exchange::View as From;
+/// fn ask<'v>(from: &'v From, room: &Allowance, query: &Query) -> Answer<'v> {
+///     answer(from, room, query, None, None)
+/// }
+/// ```
+/// From a preview:
+/// ```compile_fail,E0308
+/// # use oap_exchange::{Allowance, Answer, Query, answer::answer};
+/// use oap_exchange::Preview as From;
+/// fn ask<'v>(from: &'v From, room: &Allowance, query: &Query) -> Answer<'v> {
+///     answer(from, room, query, None, None)
+/// }
+/// ```
+struct AnAnswer;
+
+/// A bundle and a vector of a view.
+/// ```
+/// # use oap_exchange::{Allowance, bundle::bundle, respond::vector};
+/// # use oap_identity::{BundleId, ItemId, Timestamp};
+/// use oap_exchange::View as From;
+/// fn export(from: &From, room: &Allowance, id: BundleId, now: Timestamp) {
+///     drop(bundle(from, room, id, Vec::new(), now));
+/// }
+/// fn embedding(from: &From, room: &Allowance, item: ItemId) {
+///     drop(vector(from, room, item));
+/// }
+/// ```
+/// A bundle of a preview:
+/// ```compile_fail,E0308
+/// # use oap_exchange::{Allowance, bundle::bundle};
+/// # use oap_identity::{BundleId, Timestamp};
+/// use oap_exchange::Preview as From;
+/// fn export(from: &From, room: &Allowance, id: BundleId, now: Timestamp) {
+///     drop(bundle(from, room, id, Vec::new(), now));
+/// }
+/// ```
+/// A vector of a preview:
+/// ```compile_fail,E0308
+/// # use oap_exchange::{Allowance, respond::vector};
+/// # use oap_identity::ItemId;
+/// use oap_exchange::Preview as From;
+/// fn embedding(from: &From, room: &Allowance, item: ItemId) {
+///     drop(vector(from, room, item));
+/// }
+/// ```
+struct OtherAnswers;
+
+/// An answer with a receipt that is durable.
+/// ```
+/// # use oap_exchange::respond::{Durable, Items, RespondError, Unsent, respond};
+/// # use oap_identity::Signer;
+/// fn leave(answer: Unsent<Items>, receipt: &impl Durable, signer: &Signer) -> Result<Vec<u8>, RespondError> {
+///     respond(answer, receipt, signer)
+/// }
+/// ```
+/// With any receipt:
+/// ```compile_fail,E0277
+/// # use oap_exchange::respond::{Durable, Items, RespondError, Unsent, respond};
+/// # use oap_identity::Signer;
+/// # use oap_memory::Receipt;
+/// fn leave(answer: Unsent<Items>, receipt: &Receipt, signer: &Signer) -> Result<Vec<u8>, RespondError> {
+///     respond(answer, receipt, signer)
+/// }
+/// ```
+/// Before it is written out under its name:
+/// ```compile_fail,E0308
+/// # use oap_exchange::{Answer, respond::{Durable, Items, RespondError, Unsent, respond}};
+/// # use oap_identity::Signer;
+/// fn leave(answer: Answer, receipt: &impl Durable, signer: &Signer) -> Result<Vec<u8>, RespondError> {
+///     respond(answer, receipt, signer)
+/// }
+/// ```
+/// Nobody but this room can say of a receipt that it is durable whatever became of it:
+/// ```compile_fail,E0117
+/// # use oap_memory::Receipt;
+/// impl oap_exchange::Durable for Receipt {
+///     fn receipt(&self) -> &Receipt {
+///         self
+///     }
+/// }
+/// ```
+/// Nor make an answer of anything else:
+/// ```compile_fail,E0451
+/// # use oap_exchange::respond::Unsent;
+/// # use oap_identity::Hash;
+/// let unsent = Unsent { body: "anything", shown: Vec::new(), got_before: 0, output_hash: Hash::of(b"") };
+/// ```
+struct WhatLeaves;
+
+/// What is in a view is reached through its answers.
+/// ```
+/// # use oap_exchange::{View, Preview};
+/// fn count(view: &View, preview: &Preview) -> usize {
+///     view.len() + preview.items().len()
+/// }
+/// ```
+/// ```compile_fail,E0624
+/// # use oap_exchange::{View, Preview};
+/// fn count(view: &View, preview: &Preview) -> usize {
+///     view.items().len() + preview.items().len()
+/// }
+/// ```
+struct WhatStays;

@@ -1,0 +1,97 @@
+//! What the compiler refuses, beside the same with the proof that is asked for (`oap-exchange` has those of its own room).
+
+/// A receipt that was appended and is durable, and an answer that leaves with it.
+/// ```
+/// # use oap_exchange::respond::{Items, Unsent, respond};
+/// # use oap_gateway::{Error, Gateway, state::commits::{Draft, Stored}};
+/// # use oap_identity::Signer;
+/// # use oap_memory::Receipt;
+/// # use std::sync::Arc;
+/// async fn keep(gateway: Arc<Gateway>, draft: Draft) -> Result<Stored<Receipt>, Error> {
+///     Ok(gateway.record(move |w| Ok((w.receipt("personal", draft)?, ()))).await?.0)
+/// }
+/// async fn leave(
+///     gateway: Arc<Gateway>, draft: Draft, answer: Unsent<Items>, signer: &Signer,
+/// ) -> Result<Vec<u8>, Error> {
+///     let (receipt, ()) = gateway.record(move |w| Ok((w.receipt("personal", draft)?, ()))).await?;
+///     Ok(respond(answer, &receipt, signer)?)
+/// }
+/// ```
+/// One that nothing appended:
+/// ```compile_fail,E0308
+/// # use oap_gateway::{Error, Gateway, state::commits::Stored};
+/// # use oap_memory::Receipt;
+/// # use std::sync::Arc;
+/// async fn keep(gateway: Arc<Gateway>, forged: Receipt) -> Result<Stored<Receipt>, Error> {
+///     Ok(gateway.record(move |_| Ok((forged, ()))).await?.0)
+/// }
+/// ```
+/// One that came out of a commit, with nothing appended:
+/// ```compile_fail,E0277
+/// # use oap_exchange::respond::{Items, Unsent, respond};
+/// # use oap_gateway::{Error, Gateway};
+/// # use oap_identity::Signer;
+/// # use oap_memory::Receipt;
+/// # use std::sync::Arc;
+/// async fn leave(
+///     gateway: Arc<Gateway>, forged: Receipt, answer: Unsent<Items>, signer: &Signer,
+/// ) -> Result<Vec<u8>, Error> {
+///     let receipt = gateway.commit(move |_| Ok(forged)).await?;
+///     Ok(respond(answer, &receipt, signer)?)
+/// }
+/// ```
+/// One that was appended, out of its transaction before that is durable:
+/// ```compile_fail
+/// # use oap_gateway::{Error, Gateway, state::commits::Draft};
+/// # use std::sync::Arc;
+/// async fn keep(gateway: Arc<Gateway>, draft: Draft) -> Result<(), Error> {
+///     let appended = gateway.commit(move |w| w.receipt("personal", draft)).await?;
+///     Ok(())
+/// }
+/// ```
+/// One that another transaction appended:
+/// ```compile_fail
+/// # use oap_gateway::{Error, Gateway, state::commits::{Appended, Stored}};
+/// # use oap_memory::Receipt;
+/// # use std::sync::Arc;
+/// async fn keep(gateway: Arc<Gateway>, other: Appended<'static, Receipt>) -> Result<Stored<Receipt>, Error> {
+///     Ok(gateway.record(move |_| Ok((other, ()))).await?.0)
+/// }
+/// ```
+/// Written by hand:
+/// ```compile_fail,E0423
+/// # use oap_gateway::state::commits::Stored;
+/// # use oap_memory::Receipt;
+/// fn keep(forged: Receipt) -> Stored<Receipt> {
+///     Stored(forged)
+/// }
+/// ```
+/// ```compile_fail,E0451
+/// # use oap_gateway::state::commits::Appended;
+/// # use oap_memory::Receipt;
+/// # use std::marker::PhantomData;
+/// fn append<'tx>(forged: Receipt) -> Appended<'tx, Receipt> {
+///     Appended { value: forged, transaction: PhantomData }
+/// }
+/// ```
+struct AReceipt;
+
+/// The owner's preview of a grant.
+/// ```
+/// # use oap_exchange::{Preview, gate::Report};
+/// # use oap_gateway::{Error, Gateway};
+/// # use oap_grants::Grant;
+/// fn look(gateway: &Gateway, grant: &Grant) -> Result<(Preview, Report), Error> {
+///     gateway.would_show(grant)
+/// }
+/// ```
+/// A view comes of it in no way:
+/// ```compile_fail,E0308
+/// # use oap_exchange::{View, gate::Report};
+/// # use oap_gateway::{Error, Gateway};
+/// # use oap_grants::Grant;
+/// fn look(gateway: &Gateway, grant: &Grant) -> Result<(View, Report), Error> {
+///     gateway.would_show(grant)
+/// }
+/// ```
+struct APreview;
