@@ -12,6 +12,7 @@ use oap_memory::receipt::{Decision, GENESIS, Outcome, Receipt, ReceiptType};
 use oap_memory::record::Whole;
 use oap_memory::{Filter, Head, Profile, TrustLevel};
 use serde_json::{Map, json as value};
+use std::path::Path;
 use support::*;
 
 const MEMORY: &str = "oap.profile.projection.memory.v1";
@@ -93,6 +94,40 @@ fn an_answer_leaves_with_its_own_receipt_alone() {
     assert_eq!(json::canonical(&answer).unwrap(), bytes);
     assert_eq!(answer["receipt"]["receipt_id"], value!(stored.0.receipt_id));
     assert_eq!(answer["projection_applied"]["profile"], MEMORY);
+}
+
+/// `Durable` is the one proof that another room gives: it has one type for it.
+#[test]
+fn one_type_says_that_a_receipt_is_durable() {
+    fn implementations(folder: &Path, found: &mut Vec<String>) {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                implementations(&path, found);
+            } else if path.extension().is_some_and(|name| name == "rs") {
+                let text = std::fs::read_to_string(&path).unwrap();
+                let lines = text.lines().filter(|line| !line.trim_start().starts_with("//"));
+                found.extend(lines.filter(|line| line.contains("Durable for")).map(str::to_owned));
+            }
+        }
+    }
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+    let rooms = ["crates/identity", "crates/memory", "crates/exchange", "crates/store", "grants", "manifest"];
+    let mut found = Vec::new();
+    for room in rooms.iter().chain(&["gateway", "conformance"]) {
+        implementations(&Path::new(root).join(room).join("src"), &mut found);
+    }
+    assert_eq!(found, ["impl Durable for Stored<Receipt> {"]);
+}
+
+/// Pure: neither a store nor a runtime is within reach.
+#[test]
+fn the_rooms_below() {
+    let manifest = include_str!("../Cargo.toml");
+    let (_, dependencies) = manifest.split_once("[dependencies]\n").unwrap();
+    let names = dependencies.lines().take_while(|line| !line.is_empty());
+    let names: Vec<&str> = names.filter_map(|line| line.split_once('.').map(|(name, _)| name)).collect();
+    assert_eq!(names, ["oap-grants", "oap-identity", "oap-memory", "serde", "serde_json", "thiserror"]);
 }
 
 #[test]
