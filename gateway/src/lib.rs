@@ -1,7 +1,7 @@
 //! A principal's memory gateway after OAP RFC 0010: services, HTTP and command line.
 //!
 //! The way of one query is in [`service::query`]; the rules of the protocol are in the rooms below
-//! (`oap-identity`, `oap-memory`, `oap-grants`, `oap-manifest`, `oap-store`).
+//! (`oap-identity`, `oap-memory`, `oap-grants`, `oap-exchange`, `oap-manifest`, `oap-store`).
 
 #![warn(clippy::unwrap_used)]
 

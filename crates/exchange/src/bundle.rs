@@ -74,7 +74,7 @@ pub fn bundle(
     })
 }
 
-impl sealed::Body for Bundle {
+impl sealed::Signed for Bundle {
     /// The receipt is in the grantee's log; the trailer's hash is what it names.
     fn signed(self, _: &Receipt, signer: &Signer) -> Result<Vec<u8>, RespondError> {
         let Self { mut bytes, trailer } = self;

@@ -84,19 +84,23 @@ pub enum RespondError {
 pub(crate) mod sealed {
     use super::{Receipt, RespondError, Signer};
 
-    /// What an answer is made of.
-    pub trait Body {
+    pub trait Signed {
         /// The bytes that leave.
         fn signed(self, receipt: &Receipt, signer: &Signer) -> Result<Vec<u8>, RespondError>;
     }
 }
+
+/// What an answer is made of: [`Items`], [`crate::bundle::Bundle`] or [`VectorBytes`], and nothing else.
+pub trait Body: sealed::Signed {}
+
+impl<T: sealed::Signed> Body for T {}
 
 /// The whole answer: bytes, with the receipt and the signature that go with it. The receipt must be durable, and of this very
 /// answer.
 ///
 /// # Errors
 /// [`RespondError`].
-pub fn respond<T: sealed::Body>(
+pub fn respond<T: Body>(
     unsent: Unsent<T>,
     receipt: &impl Durable,
     signer: &Signer,
@@ -144,7 +148,7 @@ impl Items {
     }
 }
 
-impl sealed::Body for Items {
+impl sealed::Signed for Items {
     fn signed(self, receipt: &Receipt, signer: &Signer) -> Result<Vec<u8>, RespondError> {
         let Self { items, frame, .. } = self;
         let projection = json!({
@@ -184,7 +188,7 @@ pub fn vector(view: &View, allowance: &crate::Allowance, item: ItemId) -> Option
     })
 }
 
-impl sealed::Body for VectorBytes {
+impl sealed::Signed for VectorBytes {
     /// It stands alone: the receipt that names its hash is in the grantee's log.
     fn signed(self, _: &Receipt, _: &Signer) -> Result<Vec<u8>, RespondError> {
         Ok(self.0)

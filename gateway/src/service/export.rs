@@ -4,9 +4,8 @@
 //! last the trailer, which the gateway signs and leaves a receipt of.
 
 use crate::error::{Error, MemberError};
-use crate::service::budget;
 use crate::service::items::whole;
-use crate::service::query::{Basis, Caller};
+use crate::service::query::Caller;
 use crate::state::commits::{chain_of, until_it_holds};
 use crate::state::endorsed::Endorsed;
 use crate::state::gateway::{Gateway, blocking};
@@ -14,7 +13,6 @@ use crate::state::schema::{self, RECEIPTS, ReceiptPlace};
 use crate::state::views;
 use data_encoding::HEXLOWER;
 use oap_exchange::bundle::bundle;
-use oap_exchange::respond::respond;
 use oap_grants::grant::UnverifiedGrant;
 use oap_grants::{Operation, VerifiedGrant};
 use oap_identity::{BundleId, ItemId, ScopeId, Timestamp};
@@ -276,10 +274,7 @@ impl Gateway {
         let mut draft = self.answer_draft(Action::Export, &seen, &unsent);
         draft.rules = ["grant.active", "grant.operation", "projection.profile"].map(str::to_owned).to_vec();
         draft.more.insert("bundle_id".to_owned(), json!(bundle_id));
-        let cost = budget::cost(unsent.got_before() as u64);
-        let basis = Basis { seen, shown: unsent.shown().to_vec(), operation: Operation::Export };
-        let (receipt, keys) = self.commit_answer(caller, grant, draft, cost, basis).await?;
-        Ok(respond(unsent, &receipt, keys.current())?)
+        self.send(caller, seen, Operation::Export, draft, unsent).await
     }
 }
 

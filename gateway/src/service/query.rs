@@ -17,7 +17,7 @@ use chacha20poly1305::aead::{Aead, KeyInit, Payload};
 use chacha20poly1305::{XChaCha20Poly1305, XNonce};
 use oap_exchange::Query;
 use oap_exchange::answer::{Position, Rank, answer};
-use oap_exchange::respond::{Frame, Shown, Unsent, respond, vector};
+use oap_exchange::respond::{Body, Frame, Shown, Unsent, respond, vector};
 use oap_grants::dpop::DpopError;
 use oap_grants::token::TokenError;
 use oap_grants::verify::{Authenticated, Presented, Refused, Unauthenticated, authenticate, verify};
@@ -28,12 +28,12 @@ use serde_json::json;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// What an answer rests on: read again in the transaction that records it.
-pub(crate) struct Basis {
-    pub(crate) seen: Arc<BuiltView>,
+struct Basis {
+    seen: Arc<BuiltView>,
     /// What it shows.
-    pub(crate) shown: Vec<Shown>,
+    shown: Vec<Shown>,
     /// What the grantee does.
-    pub(crate) operation: Operation,
+    operation: Operation,
 }
 
 /// A caller whose token and proof were checked. The proof is remembered with the first thing that is committed.
@@ -232,11 +232,9 @@ impl Gateway {
         let mut asked = query.clone();
         asked.request_id = Some(request_id.clone());
         draft.input_hash = Some(Hash::of_canonical(&asked)?);
-        let cost = budget::cost(unsent.got_before() as u64);
-        let basis = Basis { seen, shown: unsent.shown().to_vec(), operation: Operation::Query };
-        let (receipt, keys) = self.commit_answer(caller, grant, draft, cost, basis).await?;
+        let bytes = self.send(caller, seen, Operation::Query, draft, unsent).await?;
         metrics::counter!("oap_queries_total").increment(1);
-        Ok(Some(respond(unsent, &receipt, keys.current())?))
+        Ok(Some(bytes))
     }
 
     /// What the receipt of any answer from a view says.
@@ -255,24 +253,42 @@ impl Gateway {
         draft
     }
 
+    /// Makes the receipt of an answer durable, and lets the answer out with it.
+    ///
+    /// # Errors
+    /// [`Error::Overtaken`] when something changed since the answer was made; [`Error::Refused`] with a receipt.
+    pub(crate) async fn send<T: Body>(
+        self: &Arc<Self>,
+        caller: &Caller,
+        seen: Arc<BuiltView>,
+        operation: Operation,
+        receipt: Draft,
+        unsent: Unsent<T>,
+    ) -> Result<Vec<u8>, Error> {
+        let cost = budget::cost(unsent.got_before() as u64);
+        let basis = Basis { seen, shown: unsent.shown().to_vec(), operation };
+        let (receipt, keys) = self.commit_answer(caller, receipt, cost, basis).await?;
+        Ok(respond(unsent, &receipt, keys.current())?)
+    }
+
     /// Makes the receipt durable, together with what it says: that the grant was in force, what was disclosed for the
     /// first time, and that the proof is used up. Everything that the answer rests on is read again here: the grant and
     /// those that it was made from, what the owner owes, every item that is shown, and what may still be disclosed.
     ///
     /// # Errors
     /// [`Error::Overtaken`] when something changed since the answer was made; [`Error::Refused`] with a receipt.
-    pub(crate) async fn commit_answer(
+    async fn commit_answer(
         self: &Arc<Self>,
         caller: &Caller,
-        grant: &VerifiedGrant,
         receipt: Draft,
         cost: u64,
         basis: Basis,
     ) -> Result<(Stored<Receipt>, Arc<Keyring>), Error> {
         let action = receipt.action;
+        let grant = basis.seen.view.grant().clone();
         let chain = chain_of(&grant.grant().granter.scope);
         let shelved = self.grant_book.chain(grant.hash());
-        let (authenticated, proof, grant) = (caller.authenticated.clone(), caller.proof, grant.clone());
+        let (authenticated, proof) = (caller.authenticated.clone(), caller.proof);
         let committed = self
             .record(move |w| {
                 let standing = w.standing(shelved)?;
@@ -323,10 +339,7 @@ impl Gateway {
         let unsent = vector(&seen.view, &before, item).ok_or(Error::NotFound)?;
         let mut draft = self.answer_draft(Action::Vector, &seen, &unsent);
         draft.rules = ["grant.active", "grant.embedding_access"].map(str::to_owned).to_vec();
-        let cost = budget::cost(unsent.got_before() as u64);
-        let basis = Basis { seen, shown: unsent.shown().to_vec(), operation: Operation::Query };
-        let (receipt, keys) = self.commit_answer(caller, grant, draft, cost, basis).await?;
-        Ok(respond(unsent, &receipt, keys.current())?)
+        self.send(caller, seen, Operation::Query, draft, unsent).await
     }
 
     fn seal_cursor(&self, at: Position, grant: &VerifiedGrant, binding: Hash) -> Result<String, Error> {
