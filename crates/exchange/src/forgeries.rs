@@ -87,7 +87,9 @@ struct OtherAnswers;
 /// ```
 /// # use oap_exchange::respond::{Durable, Items, RespondError, Unsent, respond};
 /// # use oap_identity::Signer;
+/// # use oap_memory::Receipt;
 /// fn leave(answer: Unsent<Items>, receipt: &impl Durable, signer: &Signer) -> Result<Vec<u8>, RespondError> {
+///     let told: &Receipt = receipt.receipt();
 ///     respond(answer, receipt, signer)
 /// }
 /// ```
@@ -108,7 +110,17 @@ struct OtherAnswers;
 ///     respond(answer, receipt, signer)
 /// }
 /// ```
-/// Nobody but this room can say of a receipt that it is durable whatever became of it:
+/// A type of one's own can say that its receipt is durable:
+/// ```
+/// # use oap_memory::Receipt;
+/// struct Kept(Receipt);
+/// impl oap_exchange::Durable for Kept {
+///     fn receipt(&self) -> &Receipt {
+///         &self.0
+///     }
+/// }
+/// ```
+/// Nobody but this room can say it of every receipt, whatever became of it:
 /// ```compile_fail,E0117
 /// # use oap_memory::Receipt;
 /// impl oap_exchange::Durable for Receipt {
@@ -117,7 +129,14 @@ struct OtherAnswers;
 ///     }
 /// }
 /// ```
-/// Nor make an answer of anything else:
+/// Nobody makes an answer of anything else:
+/// ```
+/// # use oap_exchange::respond::Unsent;
+/// # use oap_identity::Hash;
+/// fn hash(unsent: &Unsent<&str>) -> Hash {
+///     unsent.output_hash()
+/// }
+/// ```
 /// ```compile_fail,E0451
 /// # use oap_exchange::respond::Unsent;
 /// # use oap_identity::Hash;
