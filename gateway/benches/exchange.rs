@@ -19,6 +19,7 @@ use oap_grants::verify::Presented;
 use oap_grants::{Operation, dpop};
 use oap_identity::Random;
 use oap_identity::random::Seeded;
+use oap_memory::receipt::Action;
 use oap_store::{Engine, EngineKind, FileVault, Master, Raw, Space, Store, Table};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -263,7 +264,7 @@ async fn run() {
         let presented =
             Presented { authorization: &[authorization.as_str()], dpop: &[proof.as_str()], request: target };
         let caller = gateway.caller(&presented).unwrap();
-        let verified = gateway.judge(&caller, Operation::Query, "memory.query").await;
+        let verified = gateway.judge(&caller, Operation::Query, Action::Query).await;
         times.push(start.elapsed());
         verified.unwrap();
     }

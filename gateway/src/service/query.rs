@@ -238,12 +238,7 @@ impl Gateway {
     }
 
     /// What the receipt of any answer from a view says.
-    pub(crate) fn answer_draft<T>(
-        &self,
-        action: Action,
-        seen: &BuiltView,
-        unsent: &Unsent<T>,
-    ) -> Draft {
+    pub(crate) fn answer_draft<T>(&self, action: Action, seen: &BuiltView, unsent: &Unsent<T>) -> Draft {
         let grant = seen.view.grant();
         let mut draft = self.draft(action, grant.grant().grantee.as_str());
         draft.more = facts(grant.grant(), grant.hash(), &grant.ancestors());
