@@ -7,7 +7,7 @@ use crate::state::commits::{Draft, Writing, chain_of};
 use crate::state::gateway::Gateway;
 use crate::state::grant_book::{GrantEntry, GrantKey};
 use crate::state::schema::{BRIDGES, CONSENTS, CONTEXTS, DECISIONS, OBLIGATIONS, WITHDRAWN};
-use crate::state::views::BuiltView;
+use crate::state::views::{BuiltView, Owed};
 use oap_exchange::bridge::{Bridge, SignedBridge};
 use oap_exchange::ccc::Ccc;
 use oap_exchange::gate::{Obligations, Report, Rule};
@@ -180,16 +180,6 @@ impl Writing<'_, '_> {
         self.receipt(&chain_of(scope), draft)?;
         Ok(())
     }
-}
-
-/// What the gates before a grant's items rest on.
-pub(crate) struct Owed {
-    /// How often it had changed.
-    pub(crate) count: u64,
-    /// Contexts, bridges, lists.
-    pub(crate) obligations: Obligations,
-    /// Whether the owner consented to the grant.
-    pub(crate) consented: bool,
 }
 
 /// How often contexts, bridges or consent changed.

@@ -6,13 +6,12 @@
 //! again where its receipt is written.
 
 use crate::error::{Corrupt, Error};
-use crate::service::gates::Owed;
 use crate::state::gateway::{Gateway, blocking};
 use crate::state::grant_book::GrantKey;
 use crate::state::schema::{self, LINKS, RECEIPTS};
 use lru::LruCache;
 use oap_exchange::allowance::Allowance;
-use oap_exchange::gate::Report;
+use oap_exchange::gate::{Obligations, Report};
 use oap_exchange::{Model, Preview, Query, Setting, Vector, View, ViewError};
 use oap_grants::{Grant, VerifiedGrant};
 use oap_identity::{Hash, ItemId, Timestamp};
@@ -47,6 +46,16 @@ pub struct BuiltView {
     pub at: Timestamp,
     /// What the owner owed then: goes up with every change of a context or a bridge.
     pub obligations: u64,
+}
+
+/// What the gates before a grant's items rest on.
+pub(crate) struct Owed {
+    /// How often it had changed.
+    pub(crate) count: u64,
+    /// Contexts, bridges, lists.
+    pub(crate) obligations: Obligations,
+    /// Whether the owner consented to the grant.
+    pub(crate) consented: bool,
 }
 
 struct Entry {
