@@ -1,10 +1,13 @@
 //! What moving house costs, with the real program on a store on disk: `cargo bench -p oap-gateway --bench migration`.
 //!
-//! Conversations of LoCoMo (`OAP_LOCOMO`, or beside the project in `shared/data/locomo-dev`; else those of
-//! `examples/exports`) are written again and again under new names until there are `OAP_TURNS` turns (100,000). Then:
+//! Conversations of LoCoMo (`OAP_LOCOMO`, or `data/locomo-dev` of `OAP_SHARED`, `../shared`; else the one of `examples/demo`: the output
+//! says which) are written again and again under new names until there are `OAP_TURNS` turns (100,000). Then:
 //! import, export, verification of the bundle, import into a second house. Memory is the peak of the process.
 
 #![expect(clippy::disallowed_methods, reason = "a benchmark measures time")]
+
+#[path = "../../crates/identity/tests/support/beside.rs"]
+mod beside;
 
 use serde_json::{Value, json};
 use std::io::Write;
@@ -49,13 +52,14 @@ fn run(home: &Path, arguments: &[&str]) -> Took {
 
 /// A list of conversations with so many turns.
 fn source(path: &Path, turns: usize) {
-    let beside = concat!(env!("CARGO_MANIFEST_DIR"), "/../../shared/data/locomo-dev");
-    let folder = std::env::var_os("OAP_LOCOMO").map_or_else(|| PathBuf::from(beside), PathBuf::from);
+    let folder = std::env::var_os("OAP_LOCOMO").map(PathBuf::from);
+    let folder = folder.unwrap_or_else(|| beside::place("data/locomo-dev"));
     let own = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/demo/conversation.json");
     let mut files: Vec<PathBuf> = std::fs::read_dir(&folder)
         .map(|entries| entries.map(|entry| entry.unwrap().path()).collect())
         .unwrap_or_else(|_| vec![PathBuf::from(own)]);
     files.sort();
+    println!("{} conversation(s): {}, ...", files.len(), files[0].display());
     let conversations: Vec<Value> =
         files.iter().map(|path| serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()).collect();
     let mut file = std::io::BufWriter::new(std::fs::File::create(path).unwrap());

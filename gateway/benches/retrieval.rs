@@ -2,10 +2,12 @@
 //!
 //! One item a turn, the question is the query, the score is the share of a question's evidence turns among the
 //! first k items of the answer; adversarial questions (category 5) are left out. The whole way is taken: capture,
-//! grant, token, query. The conversations are in `OAP_LOCOMO`, or beside the project in `shared/data/locomo-dev`;
+//! grant, token, query. The conversations are in `OAP_LOCOMO`, or in `data/locomo-dev` of `OAP_SHARED` (`../shared`);
 //! their licence keeps them out of it. With `--features local-model` and `OAP_MODEL_DIR` the ranking is fused with
 //! that of a sentence-transformer.
 
+#[path = "../../crates/identity/tests/support/beside.rs"]
+mod beside;
 #[path = "../tests/common/mod.rs"]
 mod common;
 
@@ -19,11 +21,11 @@ use std::path::PathBuf;
 const AT: [usize; 4] = [1, 5, 10, 20];
 
 fn main() {
-    let beside = concat!(env!("CARGO_MANIFEST_DIR"), "/../../shared/data/locomo-dev");
-    let folder = std::env::var_os("OAP_LOCOMO").map_or_else(|| PathBuf::from(beside), PathBuf::from);
+    let folder = std::env::var_os("OAP_LOCOMO").map(PathBuf::from);
+    let folder = folder.unwrap_or_else(|| beside::place("data/locomo-dev"));
     let Ok(entries) = std::fs::read_dir(&folder) else {
-        println!("no conversations in {}: set OAP_LOCOMO", folder.display());
-        return;
+        eprintln!("not measured: no conversations in {}; set OAP_LOCOMO", folder.display());
+        std::process::exit(1);
     };
     let mut files: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
     files.sort();

@@ -1,6 +1,8 @@
 //! The two gates before projection (RFC 0006, OAP-CORE 18.3), through the whole gateway.
 
 mod common;
+#[path = "common/protocol_schemas.rs"]
+mod protocol_schemas;
 
 use common::*;
 use oap_exchange::ccc::SanctionsList;
@@ -8,6 +10,7 @@ use oap_exchange::gate::Sanctions;
 use oap_gateway::Config;
 use oap_identity::random::Seeded;
 use oap_store::Store;
+use protocol_schemas::compare as validate;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,16 +30,6 @@ async fn set_context(world: &World, mut more: Value) {
     }
     validate("oap-ccc.schema.json", &more);
     world.owner("POST", "/oap/owner/contexts", Some(&more)).await.ok();
-}
-
-fn validate(schema: &str, value: &Value) {
-    let path = format!("{}/../../shared/schemas/{schema}", env!("CARGO_MANIFEST_DIR"));
-    // The schemas are beside the project where it is developed.
-    let Ok(text) = std::fs::read_to_string(path) else { return };
-    let schema: Value = serde_json::from_str(&text).unwrap();
-    let validator = jsonschema::options().should_validate_formats(true).build(&schema).unwrap();
-    let wrong: Vec<String> = validator.iter_errors(value).map(|e| e.to_string()).collect();
-    assert!(wrong.is_empty(), "{wrong:?}: {value}");
 }
 
 fn nda(more: Value) -> Value {

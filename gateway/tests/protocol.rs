@@ -1,6 +1,8 @@
 //! The documents and endpoints of OAP-CORE: published documents, invoke, discover, incident, schemas.
 
 mod common;
+#[path = "common/protocol_schemas.rs"]
+mod protocol_schemas;
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD as B64};
 use common::*;
@@ -8,36 +10,9 @@ use oap_identity::json as strict;
 use oap_manifest::check;
 use oap_memory::answer::envelope_bytes;
 use oap_memory::receipt;
+use protocol_schemas::compare as valid;
 use serde_json::{Value, json};
-use std::path::Path;
 use std::time::Duration;
-
-fn schema(name: &str) -> Option<jsonschema::Validator> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/schemas");
-    let read =
-        |name: &str| -> Value { serde_json::from_slice(&std::fs::read(path.join(name)).unwrap()).unwrap() };
-    if !path.is_dir() {
-        eprintln!("skipped: {} is not there", path.display());
-        return None;
-    }
-    let mut registry = jsonschema::Registry::new();
-    let others = ["oap-action.schema.json", "oap-commerce-primitive.schema.json"].map(read);
-    for other in &others {
-        registry = registry.add(other["$id"].as_str().unwrap(), other).unwrap();
-    }
-    let registry = registry.prepare().unwrap();
-    let options = jsonschema::options().with_registry(&registry).should_validate_formats(true);
-    Some(options.build(&read(name)).unwrap())
-}
-
-#[track_caller]
-fn valid(name: &str, value: &Value) {
-    if let Some(validator) = schema(name) {
-        let errors: Vec<String> =
-            validator.iter_errors(value).map(|e| format!("{}: {e}", e.instance_path())).collect();
-        assert_eq!(errors, [""; 0], "{name}: {value}");
-    }
-}
 
 #[tokio::test]
 async fn published_documents_hold_together() {

@@ -1,5 +1,5 @@
-//! What realistic exports showed of the importers: each loss with the smallest input that showed it
-//! (`../shared/data/import-findings.md`). Those that need a gateway are in `gateway/tests/import_findings.rs`.
+//! What realistic exports showed of the importers: each loss with the smallest input that showed it.
+//! Those that need a gateway are in `gateway/tests/import_findings.rs`.
 
 mod reading;
 

@@ -1,4 +1,7 @@
-//! Public vectors, read from `../shared/vectors` (its README names the source and licence of each).
+//! Public vectors: their values in `tests/vectors`, whose README names the source and licence of each.
+
+#[path = "support/beside.rs"]
+mod beside;
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD as B64};
 use oap_identity::document::DidDocument;
@@ -7,21 +10,15 @@ use oap_identity::resolve::{GuardedWeb, Resolver, WebPolicy};
 use oap_identity::signed::{SignedError, UnverifiedJwt, UnverifiedSignature, sign_document, sign_jwt};
 use oap_identity::{Clock, Did, Signer, Timestamp, VerificationKey, json};
 use serde_json::{Value, json};
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The folder of vectors; `None` (and a note) where the project stands without `../shared`.
-fn vectors() -> Option<PathBuf> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/vectors");
-    if !path.is_dir() {
-        eprintln!("skipped: {} is not there", path.display());
-        return None;
-    }
-    Some(path)
+/// The values of a file of `tests/vectors`.
+fn vectors(name: &str) -> Vec<Value> {
+    serde_json::from_slice(&std::fs::read(beside::own(name)).unwrap()).unwrap()
 }
 
-fn read_json(path: &Path) -> Value {
-    serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
+fn text<'a>(vector: &'a Value, member: &str) -> &'a str {
+    vector[member].as_str().unwrap()
 }
 
 fn hex(text: &str) -> Vec<u8> {
@@ -30,37 +27,30 @@ fn hex(text: &str) -> Vec<u8> {
 
 #[test]
 fn jcs_examples_of_rfc_8785() {
-    let Some(vectors) = vectors() else { return };
-    let mut seen = 0;
-    for entry in std::fs::read_dir(vectors.join("jcs/input")).unwrap() {
-        let input = entry.unwrap().path();
-        let name = input.file_stem().unwrap().to_str().unwrap();
-        let value = json::parse(&std::fs::read(&input).unwrap()).unwrap();
+    let vectors = vectors("jcs.json");
+    for vector in &vectors {
+        let value = json::parse(text(vector, "input").as_bytes()).unwrap();
         let canonical = json::canonical(&value).unwrap();
-        let output = std::fs::read(vectors.join(format!("jcs/output/{name}.json"))).unwrap();
-        assert_eq!(canonical, output, "{name}");
-        let outhex = std::fs::read_to_string(vectors.join(format!("jcs/outhex/{name}.txt"))).unwrap();
-        assert_eq!(canonical, hex(&outhex.split_whitespace().collect::<String>()), "{name}");
-        assert_eq!(json::canonical(&json::parse(&canonical).unwrap()).unwrap(), canonical, "{name}");
-        seen += 1;
+        assert_eq!(canonical, hex(text(vector, "canonical")), "{}", vector["number"]);
+        assert_eq!(
+            json::canonical(&json::parse(&canonical).unwrap()).unwrap(),
+            canonical,
+            "{}",
+            vector["number"]
+        );
     }
-    assert!(seen >= 6);
+    assert_eq!(vectors.len(), 6);
 }
 
 #[test]
 fn wycheproof_ed25519() {
-    let Some(vectors) = vectors() else { return };
-    let file = read_json(&vectors.join("wycheproof/ed25519_test.json"));
     let (mut valid, mut invalid) = (0, 0);
-    for group in file["testGroups"].as_array().unwrap() {
-        let key = PublicKey::from_bytes(&hex(group["publicKey"]["pk"].as_str().unwrap()));
-        for test in group["tests"].as_array().unwrap() {
-            let message = hex(test["msg"].as_str().unwrap());
-            let signature = hex(test["sig"].as_str().unwrap());
-            let verified = key.is_ok_and(|key| key.verify(&message, &signature).is_ok());
-            assert_eq!(verified, test["result"] == "valid", "{} {}", test["tcId"], test["comment"]);
-            if verified { valid += 1 } else { invalid += 1 }
-        }
+    for vector in vectors("ed25519.json") {
+        let key = PublicKey::from_bytes(&hex(text(&vector, "key")));
+        let (message, signature) = (hex(text(&vector, "message")), hex(text(&vector, "signature")));
+        let verified = key.is_ok_and(|key| key.verify(&message, &signature).is_ok());
+        assert_eq!(verified, vector["valid"], "{}", vector["number"]);
+        if verified { valid += 1 } else { invalid += 1 }
     }
     assert_eq!((valid, invalid), (88, 63));
 }
@@ -68,17 +58,11 @@ fn wycheproof_ed25519() {
 /// None of Wycheproof's JWS groups is EdDSA, so each of its tokens, the valid ones too, must be refused.
 #[test]
 fn wycheproof_jws_other_algorithms_are_refused() {
-    let Some(vectors) = vectors() else { return };
-    let file = read_json(&vectors.join("wycheproof/json_web_signature_test.json"));
-    let mut seen = 0;
-    for group in file["testGroups"].as_array().unwrap() {
-        for test in group["tests"].as_array().unwrap() {
-            let Some(jws) = test["jws"].as_str() else { continue };
-            assert!(UnverifiedJwt::parse(jws, "JWT").is_err(), "{}", test["comment"]);
-            seen += 1;
-        }
+    let tokens = vectors("jws.json");
+    for (number, jws) in tokens.iter().enumerate() {
+        assert!(UnverifiedJwt::parse(jws.as_str().unwrap(), "JWT").is_err(), "{number}");
     }
-    assert!(seen > 300, "{seen}");
+    assert!(tokens.len() > 300, "{}", tokens.len());
 }
 
 fn signer() -> Signer {
@@ -225,18 +209,17 @@ fn rustls_provider() {
 
 #[tokio::test]
 async fn did_key_vectors() {
-    let Some(vectors) = vectors() else { return };
-    let file = read_json(&vectors.join("did/did_key_ed25519_x25519.json"));
     let resolver = offline();
-    for (did, case) in file.as_object().unwrap() {
-        let seed = hex(case["seed"].as_str().unwrap());
+    let vectors = vectors("did-key.json");
+    for vector in &vectors {
+        let seed = hex(text(vector, "seed"));
         let signer = Signer::did_key(seed.as_slice().try_into().unwrap()).unwrap();
-        assert_eq!(signer.did().as_str(), did);
+        assert_eq!(signer.did().as_str(), text(vector, "did"));
         let document = resolver.resolve(signer.did()).await.unwrap();
         assert_eq!(document.keys(), [key(&signer)]);
-        let id = case["verificationKeyPair"]["id"].as_str().unwrap();
-        assert_eq!(id.rsplit('#').next(), Some(signer.kid().fragment()));
+        assert_eq!(signer.kid().fragment(), text(vector, "key"));
     }
+    assert_eq!(vectors.len(), 5);
 }
 
 #[tokio::test]
@@ -257,34 +240,104 @@ async fn did_key_refuses_other_keys_and_nonsense() {
 
 #[test]
 fn did_web_vectors() {
-    let Some(vectors) = vectors() else { return };
-    let file = read_json(&vectors.join("did/did_web_resolve.json"));
-    for case in file["vectors"].as_array().unwrap() {
-        let did: Result<Did, _> = case["input"]["didUri"].as_str().unwrap().parse();
-        let served = case["input"]["mockServer"].as_object().and_then(|m| m.iter().next());
+    let vectors = vectors("did-web.json");
+    for vector in &vectors {
+        let did: Result<Did, _> = text(vector, "did").parse();
         let resolved = did.ok().and_then(|did| {
-            let (url, body) = served?;
-            assert_eq!(did.document_url()?.as_str(), url, "{}", case["description"]);
-            DidDocument::parse(body.to_string().as_bytes(), &did).ok()
+            let url = vector["served_at"].as_str()?;
+            assert_eq!(did.document_url()?.as_str(), url);
+            DidDocument::parse(vector["document"].to_string().as_bytes(), &did).ok()
         });
-        let expected = case["output"]["didDocument"]["id"].as_str();
-        assert_eq!(resolved.as_ref().map(|d| d.id().as_str()), expected, "{}", case["description"]);
+        assert_eq!(resolved.is_some(), vector["resolves"], "{}", vector["did"]);
+        assert!(resolved.is_none_or(|document| document.id().as_str() == text(vector, "did")));
     }
+    assert_eq!(vectors.len(), 6);
 }
 
 /// atproto's lists: every DID of a form that we take must pass, and nothing that it calls invalid may pass.
 #[test]
 fn did_syntax() {
-    let Some(vectors) = vectors() else { return };
-    let lines = |name: &str| {
-        let text = std::fs::read_to_string(vectors.join("did").join(name)).unwrap();
-        text.lines().filter(|l| !l.is_empty() && !l.starts_with('#')).map(str::to_owned).collect::<Vec<_>>()
-    };
-    for text in lines("did_syntax_valid.txt").iter().filter(|t| t.len() <= 512) {
-        assert!(text.parse::<Did>().is_ok(), "{text}");
+    let vectors = vectors("did-syntax.json");
+    for vector in &vectors {
+        let did = text(vector, "text");
+        // DID Core allows digits in a method's name; atproto does not. DIDs here have a length.
+        let valid = vector["valid"] == true && did.len() <= 512 || did == "did:m123:val";
+        assert_eq!(did.parse::<Did>().is_ok(), valid, "{did}");
     }
-    for text in lines("did_syntax_invalid.txt") {
-        // DID Core allows digits in a method's name; atproto does not.
-        assert_eq!(text.parse::<Did>().is_ok(), text == "did:m123:val", "{text}");
+    assert!(vectors.len() > 30, "{}", vectors.len());
+}
+
+// --- where the sources are at hand: our values are theirs ---
+
+#[test]
+#[ignore = "needs the public vectors (OAP_SHARED or ../shared): vectors/jcs"]
+fn the_values_of_jcs_are_those_of_their_source() {
+    let names = ["arrays", "french", "structures", "unicode", "values", "weird"];
+    let read = |path: String| String::from_utf8(beside::read(&path)).unwrap();
+    let made = names.into_iter().enumerate().map(|(number, name)| {
+        let canonical: String = read(format!("vectors/jcs/outhex/{name}.txt")).split_whitespace().collect();
+        assert_eq!(hex(&canonical), beside::read(&format!("vectors/jcs/output/{name}.json")), "{name}");
+        json!({"number": number, "input": read(format!("vectors/jcs/input/{name}.json")), "canonical": canonical})
+    });
+    beside::same_as_source("jcs.json", &made.collect::<Vec<_>>());
+    let all = std::fs::read_dir(beside::place("vectors/jcs/input")).unwrap().count();
+    assert_eq!(all, names.len(), "another case than those that are named");
+}
+
+/// The elements of a member of every group's tests, with their group.
+fn of_groups(file: &Value) -> Vec<(&Value, &Value)> {
+    let groups = file["testGroups"].as_array().unwrap();
+    groups
+        .iter()
+        .flat_map(|group| group["tests"].as_array().unwrap().iter().map(move |test| (group, test)))
+        .collect()
+}
+
+#[test]
+#[ignore = "needs the public vectors (OAP_SHARED or ../shared): vectors/wycheproof"]
+fn the_values_of_wycheproof_are_those_of_their_source() {
+    let file = beside::json("vectors/wycheproof/ed25519_test.json");
+    let made = of_groups(&file).into_iter().map(|(group, test)| {
+        json!({
+            "number": test["tcId"], "key": group["publicKey"]["pk"], "message": test["msg"],
+            "signature": test["sig"], "valid": test["result"] == "valid",
+        })
+    });
+    beside::same_as_source("ed25519.json", &made.collect::<Vec<_>>());
+    let file = beside::json("vectors/wycheproof/json_web_signature_test.json");
+    let mut tokens: Vec<Value> =
+        of_groups(&file).into_iter().map(|(_, test)| test["jws"].clone()).filter(Value::is_string).collect();
+    tokens.sort_by(|a, b| a.as_str().cmp(&b.as_str()));
+    tokens.dedup();
+    beside::same_as_source("jws.json", &tokens);
+}
+
+#[test]
+#[ignore = "needs the public vectors (OAP_SHARED or ../shared): vectors/did"]
+fn the_values_of_dids_are_those_of_their_source() {
+    let file = beside::json("vectors/did/did_key_ed25519_x25519.json");
+    let made = file.as_object().unwrap().iter().map(|(did, case)| {
+        let key = case["verificationKeyPair"]["id"].as_str().and_then(|id| id.rsplit('#').next());
+        json!({"did": did, "seed": case["seed"], "key": key})
+    });
+    beside::same_as_source("did-key.json", &made.collect::<Vec<_>>());
+
+    let file = beside::json("vectors/did/did_web_resolve.json");
+    let made = file["vectors"].as_array().unwrap().iter().map(|case| {
+        let served = case["input"]["mockServer"].as_object().and_then(|served| served.iter().next());
+        let resolves = case["output"]["didDocument"]["id"].is_string();
+        json!({
+            "did": case["input"]["didUri"], "served_at": served.map(|(url, _)| url),
+            "document": served.map(|(_, document)| document), "resolves": resolves,
+        })
+    });
+    beside::same_as_source("did-web.json", &made.collect::<Vec<_>>());
+
+    let mut made = Vec::new();
+    for (name, valid) in [("did_syntax_valid.txt", true), ("did_syntax_invalid.txt", false)] {
+        let list = String::from_utf8(beside::read(&format!("vectors/did/{name}"))).unwrap();
+        let lines = list.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+        made.extend(lines.map(|did| json!({"text": did, "valid": valid})));
     }
+    beside::same_as_source("did-syntax.json", &made);
 }

@@ -1,4 +1,4 @@
-//! Entries of OpenIntent RFC-0015 (`../../../shared/reference`): a list, `{"entries": [...]}`, or one object a line.
+//! Entries of OpenIntent RFC-0015: a list, `{"entries": [...]}`, or one object a line.
 
 use super::{Draft, File, Format, Importer, Likeness, Looks, Reach, Sink, json, skipped, text, time};
 use serde_json::{Map, Value, json};
