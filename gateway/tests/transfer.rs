@@ -697,7 +697,7 @@ fn golden_bundles() {
     assert_eq!(read("cut.jsonl"), (0, Err(BundleError::Cut)));
     assert_eq!(read("changed.jsonl"), (1, Err(BundleError::Changed("another hash"))));
 
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/bundle-v1.schema.json");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../schemas/bundle-line.schema.json");
     let schema: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
     let validator = jsonschema::validator_for(&schema).unwrap();
     for bytes in golden("whole.jsonl") {

@@ -8,6 +8,7 @@ mod common;
 mod formula;
 mod maker;
 mod page;
+mod schemas;
 
 use formula::Blocks;
 use oap_exchange::bridge::SignedBridge;
