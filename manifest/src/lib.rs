@@ -2,6 +2,35 @@
 //!
 //! The memory manifest is signed. The tool manifest cannot be (its schema is closed), so the memory manifest
 //! names it by hash; [`check`] verifies that all four documents say the same.
+//!
+//! ```
+//! use oap_identity::document::{self, DidDocument};
+//! use oap_identity::{AgreementKey, Signer, VerificationKey};
+//! use oap_manifest::{Publication, check, memory, tool};
+//! use oap_memory::Profile;
+//!
+//! const ORIGIN: &str = "https://user.example";
+//! let signer = Signer::from_seed("did:web:user.example#key-1".parse()?, &[7; 32])?;
+//! let profiles = Profile::built_in();
+//! let publication = Publication {
+//!     principal: signer.did(), origin: ORIGIN, public_scopes: &[], profiles: &profiles,
+//!     max_items: 10_000, max_duration_days: 180, belief_threshold: 0.5.try_into()?, retention_days: 30,
+//!     publisher: "Alice", contact_email: "alice@user.example", jurisdiction: "DE", version: "0.1.0",
+//!     now: "2026-05-01T12:00:00Z".parse()?,
+//!     embedding: None, memorization_audit: None, conformance: None, suite: false,
+//! };
+//! let tool = tool::build(&publication);
+//! let memory = memory::build(&publication, &tool, &signer)?;
+//!
+//! // A stranger has the DID document, and checks that all three say the same.
+//! let key = VerificationKey::new(signer.kid().clone(), *signer.public());
+//! let did = document::publish(signer.did(), &[key], &AgreementKey::from_secret([2; 32]), ORIGIN);
+//! let did = DidDocument::parse(did.to_string().as_bytes(), signer.did())?;
+//! assert_eq!(check::memory(&memory, &did, ORIGIN)?.query, "https://user.example/oap/memory/query");
+//! check::tool(&tool, &memory, &did)?;
+//! assert!(check::memory(&memory, &did, "https://other.example").is_err(), "a copy on another host");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 #![warn(clippy::unwrap_used)]
 

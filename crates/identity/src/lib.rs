@@ -3,6 +3,30 @@
 //!
 //! Nothing here reads a clock or a random source: both come in as arguments ([`Clock`], [`Random`]).
 //! The one part that talks to the network is [`resolve`], behind `ssi`'s resolver trait.
+//!
+//! ```
+//! use oap_identity::signed::{UnverifiedSignature, sign_document};
+//! use oap_identity::{Signer, Timestamp, VerificationKey};
+//! use serde_json::json;
+//!
+//! // A principal signs a document. The seed of its key comes from the caller.
+//! let signer = Signer::from_seed("did:web:user.example#key-1".parse()?, &[7; 32])?;
+//! let mut document = json!({"purpose": "Website redesign", "max_items": 5});
+//! sign_document(&mut document, &signer)?;
+//!
+//! // A reader learns which key it names, and nothing else before that key has verified it.
+//! let signature = UnverifiedSignature::of(&document)?;
+//! assert_eq!(signature.kid(), signer.kid());
+//! let key = VerificationKey::new(signer.kid().clone(), *signer.public());
+//! let signed_at: Timestamp = "2026-05-01T12:00:00Z".parse()?;
+//! signature.verify(&key, signed_at)?;
+//!
+//! // A key that was retired by then does not count, and neither does a document that was changed.
+//! assert!(signature.verify(&key.clone().retired(signed_at), signed_at).is_err());
+//! document["max_items"] = json!(500);
+//! assert!(UnverifiedSignature::of(&document)?.verify(&key, signed_at).is_err());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 #![warn(clippy::unwrap_used)]
 

@@ -11,6 +11,42 @@
 //! - [`filter`], [`text`]: what a grant selects, and the words that are matched
 //! - [`answer`], [`evidence`], [`deletion`], [`form`], [`unchecked`]: what the receiver checks, and what it does not
 //! - [`bundle`]: what changes house
+//!
+//! ```
+//! use oap_identity::random::Seeded;
+//! use oap_identity::{DidDocument, ItemId, ReceiptId, ScopeId, Signer, Timestamp, VerificationKey};
+//! use oap_memory::chain::Event;
+//! use oap_memory::commitment::{self, Committed, Place};
+//! use oap_memory::detect::{People, segments};
+//! use oap_memory::item::{Body, Defaults};
+//! use oap_memory::project::project;
+//! use oap_memory::{Profile, TrustLevel};
+//! use serde_json::json;
+//!
+//! // An item is read, its text cut at personal data, and all of it committed to in one SD-JWT.
+//! let (random, now) = (Seeded::new(1), "2026-05-01T12:00:00Z".parse::<Timestamp>()?);
+//! let owner = Signer::from_seed("did:web:user.example#key-1".parse()?, &[7; 32])?;
+//! let scope: ScopeId = "personal".parse()?;
+//! let item = json!({"kind": "fact", "content": {"text": "Tea at nine, write to ann@b.example"}});
+//! let body = Body::parse(&item, &Defaults { principal: owner.did(), scope: &scope, now })?;
+//! let (item_id, receipt) = (ItemId::new(now, &random), ReceiptId::new(now, &random));
+//! let place = Place { item_id, seq: 0, event: Event::Capture, at: now, prev: None, receipt };
+//! let text = segments(body.text.as_deref().unwrap_or_default(), &People::none());
+//! let committed = Committed::sign(&body, &text, &place, &owner, &random)?;
+//!
+//! // A grantee at trust level 2 is shown a part of it ...
+//! let profiles = Profile::built_in();
+//! let profile = profiles.iter().find(|p| p.name() == "oap.profile.projection.memory.v1").ok_or("no profile")?;
+//! let shown = project(&committed, profile, TrustLevel::try_from(2)?, false)?;
+//! assert_eq!(shown.item()["content"]["text"], "Tea at nine, write to [email]");
+//!
+//! // ... which is provably what the owner captured.
+//! let key = VerificationKey::new(owner.kid().clone(), *owner.public());
+//! let document = DidDocument::new(owner.did().clone(), vec![key]);
+//! let claims = commitment::verify(&shown.sd_jwt(&committed), &document)?;
+//! assert_eq!(claims.commitment(), committed.commitment());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 #![warn(clippy::unwrap_used)]
 

@@ -8,6 +8,37 @@
 //!   what makes deletion real on a store that only ever appends.
 //!
 //! Every value is sealed with XChaCha20-Poly1305, bound to its table and key.
+//!
+//! ```
+//! use oap_identity::random::Seeded;
+//! use oap_store::{Store, StoreError, Table};
+//! use std::sync::Arc;
+//!
+//! const ITEMS: Table = Table(2);
+//!
+//! # let runtime = tokio::runtime::Runtime::new().unwrap();
+//! # runtime.block_on(async {
+//! let store = Store::in_memory(Arc::new(Seeded::new(1)))?;
+//! // A value under a key of its own, in a slot of the vault: all of the transaction or nothing.
+//! let written = store.transact(|tx| {
+//!     let slot = tx.new_slot()?;
+//!     tx.put_in(slot, ITEMS, b"tea", b"at nine")?;
+//!     Ok::<_, StoreError>(slot)
+//! });
+//! let slot = written.await?;
+//! assert_eq!(store.get(ITEMS, b"tea")?.as_deref(), Some(&b"at nine"[..]));
+//!
+//! // Erased: the slot is overwritten, and what the engine still has of the value is noise.
+//! let erased = store.transact(move |tx| {
+//!     tx.delete(ITEMS, b"tea");
+//!     tx.wipe(slot);
+//!     Ok::<_, StoreError>(())
+//! });
+//! erased.await?;
+//! assert_eq!(store.get(ITEMS, b"tea")?, None);
+//! # Ok::<(), StoreError>(())
+//! # }).unwrap();
+//! ```
 
 #![warn(clippy::unwrap_used)]
 
