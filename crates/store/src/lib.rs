@@ -10,33 +10,38 @@
 //! Every value is sealed with XChaCha20-Poly1305, bound to its table and key.
 //!
 //! ```
+//! use oap_identity::ItemId;
 //! use oap_identity::random::Seeded;
 //! use oap_store::{Store, StoreError, Table};
 //! use std::sync::Arc;
 //!
-//! const ITEMS: Table = Table(2);
+//! /// What items say, by item.
+//! const TEXTS: Table<ItemId, String> = Table::new(2);
 //!
 //! # let runtime = tokio::runtime::Runtime::new().unwrap();
 //! # runtime.block_on(async {
-//! let store = Store::in_memory(Arc::new(Seeded::new(1)))?;
+//! let random = Arc::new(Seeded::new(1));
+//! let item = ItemId::new("2026-05-01T12:00:00Z".parse()?, &*random);
+//! let store = Store::in_memory(random)?;
+//!
 //! // A value under a key of its own, in a slot of the vault: all of the transaction or nothing.
-//! let written = store.transact(|tx| {
+//! let written = store.transact(move |tx| {
 //!     let slot = tx.new_slot()?;
-//!     tx.put_in(slot, ITEMS, b"tea", b"at nine")?;
+//!     TEXTS.put_in(tx, slot, &item, &"Tea at nine".to_owned())?;
 //!     Ok::<_, StoreError>(slot)
 //! });
 //! let slot = written.await?;
-//! assert_eq!(store.get(ITEMS, b"tea")?.as_deref(), Some(&b"at nine"[..]));
+//! assert_eq!(TEXTS.get(&store, &item)?.as_deref(), Some("Tea at nine"));
 //!
 //! // Erased: the slot is overwritten, and what the engine still has of the value is noise.
 //! let erased = store.transact(move |tx| {
-//!     tx.delete(ITEMS, b"tea");
+//!     TEXTS.delete(tx, &item);
 //!     tx.wipe(slot);
 //!     Ok::<_, StoreError>(())
 //! });
 //! erased.await?;
-//! assert_eq!(store.get(ITEMS, b"tea")?, None);
-//! # Ok::<(), StoreError>(())
+//! assert_eq!(TEXTS.get(&store, &item)?, None);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! # }).unwrap();
 //! ```
 
