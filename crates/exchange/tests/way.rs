@@ -120,16 +120,6 @@ fn one_type_says_that_a_receipt_is_durable() {
     assert_eq!(found, ["impl Durable for Stored<Receipt> {"]);
 }
 
-/// Pure: neither a store nor a runtime is within reach.
-#[test]
-fn the_rooms_below() {
-    let manifest = include_str!("../Cargo.toml");
-    let (_, dependencies) = manifest.split_once("[dependencies]\n").unwrap();
-    let names = dependencies.lines().take_while(|line| !line.is_empty());
-    let names: Vec<&str> = names.filter_map(|line| line.split_once('.').map(|(name, _)| name)).collect();
-    assert_eq!(names, ["oap-grants", "oap-identity", "oap-memory", "serde", "serde_json", "thiserror"]);
-}
-
 #[test]
 fn a_preview_shows_what_the_view_shows() {
     let (owner, profiles) = (Owner::new(1), Profile::built_in());
