@@ -44,6 +44,7 @@
 
 #![warn(clippy::unwrap_used)]
 
+pub mod api;
 pub mod cli;
 pub mod client;
 pub mod embedding;

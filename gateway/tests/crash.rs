@@ -23,11 +23,7 @@ async fn owner(home: &Home) -> OwnerClient {
 type Acknowledged = Arc<Mutex<BTreeMap<String, u64>>>;
 
 /// Writes, corrects and erases until the server is gone. Returns the ids whose erasure was acknowledged.
-async fn write(
-    mut owner: OwnerClient,
-    done: Acknowledged,
-    tell: tokio::sync::mpsc::Sender<()>,
-) -> Vec<String> {
+async fn write(owner: OwnerClient, done: Acknowledged, tell: tokio::sync::mpsc::Sender<()>) -> Vec<String> {
     let mut erased = Vec::new();
     for number in 0_u64.. {
         let item = json!({"kind": "fact", "content": {"text": format!("note {number}")}, "labels": ["load"]});

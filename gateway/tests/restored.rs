@@ -188,7 +188,7 @@ async fn bridges_and_consents_stay_taken_back() {
     let none = std::collections::BTreeMap::new();
     let connect = || OwnerClient::connect(home::Home::new(owner.home()), &none, Caller::default());
     let post = async |path: &str, body: Value| {
-        let mut client = connect().await.unwrap();
+        let client = connect().await.unwrap();
         client.call("POST", path, &[], Some(&body)).await.unwrap()
     };
     let draft = json!({"from_scope": "work", "to_scope": "personal", "data_categories": ["m"], "valid_until": "2099-01-01T00:00:00Z"});

@@ -83,7 +83,7 @@ fn a_soak() {
 async fn run(home: &Home, server: u32, time: Duration) -> Vec<Sample> {
     let scene = scene(home);
     let latencies: Arc<Mutex<Vec<f64>>> = Arc::default();
-    let mut owner = owner(home).await;
+    let owner = owner(home).await;
     for number in 1..=GRANTEES {
         let grantee = Signer::did_key(&[number; 32]).unwrap();
         let draft = json!({
@@ -149,7 +149,7 @@ fn rss(process: u32) -> f64 {
 }
 
 /// Captures, and deletes what is too much.
-async fn write(mut owner: OwnerClient) {
+async fn write(owner: OwnerClient) {
     let mut kept = VecDeque::new();
     for number in 0_u64.. {
         let item =

@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 pub const MAX_PURPOSE: usize = 1000;
 
 /// The ground under which data is disclosed (OAP-CORE 17.1, RFC 0007 section 3.1).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LawfulBasis {
     /// The owner agreed.
@@ -57,7 +57,9 @@ impl LawfulBasis {
 }
 
 /// What a grantee may do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum Operation {
     /// Ask.
@@ -69,7 +71,7 @@ pub enum Operation {
 }
 
 /// How far a grant may be passed on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Delegable {
     /// How many grants may hang below this one, 1 to 5.
@@ -77,7 +79,7 @@ pub struct Delegable {
 }
 
 /// How much may be asked.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Budget {
     /// Most queries.
@@ -89,7 +91,7 @@ pub struct Budget {
 }
 
 /// Where the grant's state is published (Token Status List).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StatusRef {
     /// The place in the list.
@@ -97,7 +99,7 @@ pub struct StatusRef {
 }
 
 /// A place in a status list.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StatusIndex {
     /// The bit.
@@ -123,7 +125,7 @@ fn stranger() -> TrustLevel {
 }
 
 /// A grant, without its signature. Unknown members make it invalid.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Grant {
     /// 1.

@@ -9,7 +9,8 @@ use oap_identity::{Did, DidDocument, GrantId, Hash, Kid, Timestamp};
 use std::sync::Arc;
 
 /// Where a grant stands (protocol section 5).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum GrantState {
     /// Not yet in force.
     Draft,

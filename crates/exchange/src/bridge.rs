@@ -12,7 +12,7 @@ use serde_json::Value;
 pub const MAX_CATEGORIES: usize = 64;
 
 /// What a bridge says.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Bridge {
     /// The bridge.

@@ -42,6 +42,7 @@ pub mod limits;
 pub mod method;
 pub mod random;
 pub mod resolve;
+mod schema;
 pub mod signed;
 pub mod time;
 

@@ -18,7 +18,7 @@ pub const FORMAT: &str = "oap-memory-bundle/1";
 pub const MAX_LINE: usize = 16 << 20;
 
 /// What a bundle holds.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Counts {
     /// Items.
@@ -30,7 +30,7 @@ pub struct Counts {
 }
 
 /// The first line.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Header {
     /// [`FORMAT`].
@@ -53,7 +53,7 @@ pub struct Header {
 }
 
 /// What a projected bundle shows.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Projection {
     /// The grant.
@@ -67,7 +67,7 @@ pub struct Projection {
 }
 
 /// An item with everything that proves it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ItemLine {
     /// The item in its wire form, with `integrity`.
@@ -81,7 +81,7 @@ pub struct ItemLine {
 }
 
 /// The last line.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Trailer {
     /// The bundle.

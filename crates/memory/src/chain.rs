@@ -135,7 +135,7 @@ crate::reasons! {
 pub const MAX_LINKS: usize = 10_000;
 
 /// One entry of an item's chain.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Link {
     /// The item.

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 pub const MAX_LIST: usize = 256;
 
 /// A grant's filter.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Filter {
     /// Only of these scopes. A grant without it means the scope of its granter.

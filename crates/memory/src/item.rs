@@ -65,7 +65,7 @@ macro_rules! closed_enum {
         $(#[$doc])*
         #[derive(
             Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
-            strum::Display, strum::EnumString, strum::IntoStaticStr, strum::VariantArray, strum::VariantNames,
+            schemars::JsonSchema,             strum::Display, strum::EnumString, strum::IntoStaticStr, strum::VariantArray, strum::VariantNames,
         )]
         #[strum(parse_err_ty = String, parse_err_fn = Self::unknown)]
         pub enum $name {
@@ -123,9 +123,9 @@ closed_enum! {
 }
 
 /// Confidence in an item, 0 to 1.
-#[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(try_from = "f64", into = "f64")]
-pub struct Confidence(f64);
+pub struct Confidence(#[schemars(range(min = 0, max = 1))] f64);
 
 impl Confidence {
     /// Certain.

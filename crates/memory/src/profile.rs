@@ -32,9 +32,11 @@ use std::collections::BTreeSet;
 
 /// How far a grantee is trusted: 0 stranger, 1 acquaintance, 2 known, 3 trusted, 4 inner circle (RFC 0007
 /// section 3.2).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(try_from = "u8", into = "u8")]
-pub struct TrustLevel(u8);
+pub struct TrustLevel(#[schemars(range(min = 0, max = 4))] u8);
 
 impl TrustLevel {
     /// 0, the level of whoever is not known better.

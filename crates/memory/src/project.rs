@@ -112,7 +112,7 @@ fn shows_span(text: &TextRule, full: &Value, disclosure: &Disclosure) -> bool {
 }
 
 /// What one rule of a profile did to an item.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 pub struct Explained {
     /// The level that adds the rule.
     pub level: u8,

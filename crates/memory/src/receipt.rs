@@ -61,7 +61,7 @@ closed_enum! {
 
 /// A decision in a receipt: the one open place of its schema, where trust level, profile, lawful basis, grant
 /// and scope go (protocol section 12).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Decision {
     /// The decision.
     pub id: DecisionId,
@@ -75,7 +75,7 @@ pub struct Decision {
 }
 
 /// A signature of a receipt.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReceiptSignature {
     /// The key: `<did>#<key>`.
@@ -87,7 +87,7 @@ pub struct ReceiptSignature {
 }
 
 /// A receipt of `oap-receipt.schema.json`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Receipt {
     /// The receipt.
     pub receipt_id: ReceiptId,

@@ -44,7 +44,7 @@ closed_enum! {
 }
 
 /// What a record has beside the item's own members. Never on the wire of section 4.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Meta {
     /// The agent that wrote it.
     pub author: Did,

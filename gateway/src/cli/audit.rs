@@ -3,9 +3,12 @@
 use super::reference::GrantRef;
 use super::when::{self, When};
 use super::{CliError, Global, ids, output, values};
+use crate::api::audit as api;
+use crate::api::audit::{AuditQuery, Memorization, MemorizationStatus, Receipts};
+use crate::api::gates::ShowDecision;
+use crate::client::ClientError;
 use crate::service::prefix::ItemPrefix;
 use oap_identity::{DecisionId, Did};
-use serde_json::{Value, json};
 
 /// Read and verify the audit log
 #[derive(clap::Args)]
@@ -33,7 +36,7 @@ pub(super) struct Audit {
     item: Option<ItemPrefix>,
     /// Only of this chain: a scope, or @anonymous
     #[arg(long)]
-    chain: Option<String>,
+    chain: Option<values::ChainName>,
     /// At most so many
     #[arg(long, default_value_t = 50)]
     limit: usize,
@@ -55,92 +58,89 @@ enum AuditCommand {
 
 impl Audit {
     pub(super) async fn run(self, global: &Global) -> Result<(), CliError> {
-        let mut owner = global.owner().await?;
-        if let Some(AuditCommand::Decision { id }) = &self.command {
-            let answer = owner.call("GET", &format!("/oap/owner/decisions/{id}"), &[], None).await?;
-            output::print(global.json, &answer, |a| output::text(a, "/explanation_for_principal"));
-            return Ok(());
-        }
-        if let Some(AuditCommand::Memorization) = self.command {
-            let answer = owner.call("POST", "/oap/owner/audit/memorization", &[], Some(&json!({}))).await?;
-            output::print(global.json, &answer, memorization);
-            let passed = answer["status"] == "passed";
-            return if passed {
-                Ok(())
-            } else {
-                Err(CliError::Proof("an artefact exposes canaries".to_owned()))
-            };
-        }
-        if let Some(AuditCommand::Verify) = self.command {
-            let answer = owner.call("GET", "/oap/owner/audit/verify", &[], None).await;
-            let answer = answer.map_err(|error| match error {
-                crate::client::ClientError::Refused { status: 500, .. } => {
-                    CliError::Proof("a chain is broken; the server's log names it".to_owned())
-                }
-                error => error.into(),
-            })?;
-            output::print(global.json, &answer, |a| {
-                let chains = a["chains"].as_array().cloned().unwrap_or_default();
-                let rows = chains.iter().map(|chain| {
-                    ["/chain", "/length", "/at", "/tip"].iter().map(|p| output::text(chain, p)).collect()
+        let owner = global.owner().await?;
+        match self.command {
+            Some(AuditCommand::Decision { id }) => {
+                let record = owner.get::<ShowDecision>(id, &()).await?;
+                output::print(global.json, &record, |record| record.explanation_for_principal.clone());
+                return Ok(());
+            }
+            Some(AuditCommand::Memorization) => {
+                let report = owner.send::<api::AuditMemorization>((), &()).await?;
+                output::print(global.json, &report, |report| memorization(report));
+                return match report.status {
+                    MemorizationStatus::Passed => Ok(()),
+                    MemorizationStatus::Failed => {
+                        Err(CliError::Proof("an artefact exposes canaries".to_owned()))
+                    }
+                };
+            }
+            Some(AuditCommand::Verify) => {
+                let answer = owner.get::<api::VerifyAudit>((), &()).await;
+                let answer = answer.map_err(|error| match error {
+                    ClientError::Refused { status: 500, .. } => {
+                        CliError::Proof("a chain is broken; the server's log names it".to_owned())
+                    }
+                    error => error.into(),
+                })?;
+                output::print(global.json, &answer, |answer| {
+                    let rows = answer.chains.iter().map(|chain| {
+                        let (length, at) = (chain.length.to_string(), chain.at.to_string());
+                        vec![chain.chain.clone(), length, at, output::or_none(chain.tip)]
+                    });
+                    output::table(&["chain", "entries", "last", "tip"], rows) + "\nEvery chain holds."
                 });
-                output::table(&["chain", "entries", "last", "tip"], rows) + "\nEvery chain holds."
-            });
-            return Ok(());
+                return Ok(());
+            }
+            None => {}
         }
         let item = match &self.item {
             Some(item) => Some(ids::one(&owner, item).await?),
             None => None,
         };
         let grant = match &self.grant {
-            Some(grant) => Some(grant.resolve(&mut owner).await?),
+            Some(grant) => Some(grant.resolve(&owner).await?),
             None => None,
         };
-        let query: Vec<(&str, String)> = [
-            ("since", self.since.map(|since| since.since(when::now()).to_string())),
-            ("grantee", self.grantee.map(|did| did.to_string())),
-            ("grant_id", grant.map(|id| id.to_string())),
-            ("item_id", item),
-            ("chain", self.chain),
-            ("limit", Some(self.limit.to_string())),
-        ]
-        .into_iter()
-        .filter_map(|(name, value)| Some((name, value?)))
-        .collect();
-        let answer = owner.call("GET", "/oap/audit", &query, None).await?;
-        output::print(global.json, &answer, table);
+        let query = AuditQuery {
+            since: self.since.map(|since| since.since(when::now())),
+            grantee: self.grantee.map(|did| did.to_string()),
+            grant_id: grant,
+            item_id: item,
+            chain: self.chain.map(|chain| chain.to_string()),
+            limit: Some(self.limit),
+            ..AuditQuery::default()
+        };
+        output::print(global.json, &owner.get::<api::Audit>((), &query).await?, table);
         Ok(())
     }
 }
 
-fn memorization(report: &Value) -> String {
-    let artefacts = report["artefacts"].as_array().cloned().unwrap_or_default();
-    let rows = artefacts.iter().map(|artefact| {
-        let members = [
-            "/artefact",
-            "/profile",
-            "/trust_level",
-            "/canaries",
-            "/mean_exposure_bits",
-            "/bound_bits",
-            "/passed",
-        ];
-        members.iter().map(|p| output::text(artefact, p)).collect()
+fn memorization(report: &Memorization) -> String {
+    let rows = report.artefacts.iter().map(|artefact| {
+        vec![
+            artefact.artefact.clone(),
+            artefact.profile.clone(),
+            artefact.trust_level.get().to_string(),
+            artefact.canaries.to_string(),
+            artefact.mean_exposure_bits.to_string(),
+            artefact.bound_bits.to_string(),
+            artefact.passed.to_string(),
+        ]
     });
     let header = ["artefact", "profile", "level", "canaries", "mean exposure", "at most", "passed"];
-    format!("{}\n{}; declared in the manifest", output::table(&header, rows), output::text(report, "/status"))
+    format!("{}\n{}; declared in the manifest", output::table(&header, rows), report.status.as_str())
 }
 
-pub(super) fn table(answer: &Value) -> String {
-    let receipts = answer["receipts"].as_array().cloned().unwrap_or_default();
-    let rows = receipts.iter().map(|receipt| {
+pub(super) fn table(answer: &Receipts) -> String {
+    let rows = answer.receipts.iter().map(|receipt| {
         vec![
-            output::text(receipt, "/timestamp"),
-            output::text(receipt, "/action_id"),
-            output::text(receipt, "/policy_decisions/0/outcome"),
-            output::text(receipt, "/agent_did"),
-            receipt["provenance_tags_out"].as_array().map_or(0, Vec::len).to_string(),
-            output::text(receipt, "/receipt_id"),
+            receipt.timestamp.to_string(),
+            receipt.action_id.clone().unwrap_or_default(),
+            output::or_none(receipt.policy_decisions.first().map(|decision| decision.outcome)),
+            receipt.agent_did.clone(),
+            receipt.provenance_tags_out.len().to_string(),
+            receipt.receipt_id.to_string(),
         ]
     });
     output::table(&["time", "action", "outcome", "agent", "items", "receipt"], rows)

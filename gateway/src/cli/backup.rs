@@ -1,13 +1,15 @@
 //! `oap-memory backup`, `restore` and `doctor`
 
 use super::{CliError, Global, output};
+use crate::api::health as api;
+use crate::api::health::{BackupRequest, Finding};
 use crate::client::ClientError;
 use crate::service::outlook;
 use crate::service::restored::Unknown;
 use crate::system::clock::SystemClock;
 use crate::system::config::Config;
 use crate::system::restore::{self, Restored};
-use serde_json::{Value, json};
+use serde_json::json;
 use std::path::{Path, PathBuf};
 
 /// Copy everything while the gateway serves
@@ -29,9 +31,8 @@ fn failed(path: &Path) -> impl Fn(std::io::Error) -> CliError + '_ {
 impl Backup {
     pub(super) async fn run(self, global: &Global) -> Result<(), CliError> {
         let folder = std::path::absolute(&self.folder).map_err(failed(&self.folder))?;
-        let mut owner = global.owner().await?;
-        let body = json!({"folder": folder});
-        let answer = owner.call("POST", "/oap/owner/backup", &[], Some(&body)).await;
+        let owner = global.owner().await?;
+        let answer = owner.send::<api::Backup>((), &BackupRequest { folder: folder.clone() }).await;
         let answer = answer.map_err(|error| match error {
             ClientError::Refused { own: true, status: 400, message, .. } => {
                 let why = message.strip_prefix("folder: ").unwrap_or(&message);
@@ -41,12 +42,7 @@ impl Backup {
         })?;
         restore::copy(global.home().path(), &folder)?;
         output::print(global.json, &answer, |a| {
-            format!(
-                "{} items in {}\n{}",
-                output::text(a, "/items"),
-                folder.display(),
-                output::text(a, "/store")
-            )
+            format!("{} items in {}\n{}", a.items, folder.display(), a.store)
         });
         Ok(())
     }
@@ -85,9 +81,10 @@ impl Restore {
         };
         let Restored { backup, replayed, findings } = what.run(&home, &mut |_| {}).await?;
         let sound = findings.iter().all(|finding| finding.wrong.is_empty());
+        let items = backup.items.saturating_sub(replayed.erased);
         let done = json!({
             "home": home.path(), "principal": backup.principal, "backup_of": backup.at,
-            "items": backup.items.saturating_sub(replayed.erased), "erased_again": replayed.erased,
+            "items": items, "erased_again": replayed.erased,
             "revoked_again": {
                 "grants": replayed.grants, "bridges": replayed.bridges, "consents": replayed.consents,
                 "keys": replayed.keys,
@@ -97,10 +94,10 @@ impl Restore {
         for warning in &replayed.warnings {
             eprintln!("oap-memory: WARNING: {warning}");
         }
-        output::print(global.json, &done, |done| {
+        output::print(global.json, &done, |_| {
             format!(
                 "{} items of {} as of {}, {} erased again, {} grant(s), {} bridge(s), {} consent(s) and {} key(s) revoked again\n{}",
-                output::text(done, "/items"),
+                items,
                 backup.principal,
                 backup.at,
                 replayed.erased,
@@ -108,7 +105,7 @@ impl Restore {
                 replayed.bridges,
                 replayed.consents,
                 replayed.keys,
-                report(done)
+                report(&findings)
             )
         });
         if sound { Ok(()) } else { Err(CliError::Proof("the restored gateway is not sound".to_owned())) }
@@ -129,39 +126,32 @@ impl Doctor {
     pub(super) async fn run(self, global: &Global) -> Result<(), CliError> {
         let home = global.home();
         let config = Config::load(home.path(), &global.flags())?;
-        let mut answer = global.owner().await?.call("GET", "/oap/owner/doctor", &[], None).await?;
-        let beside = outlook::of_home(&config, &home, &SystemClock);
-        if let Some(findings) = answer["findings"].as_array_mut() {
-            findings.extend(beside.iter().map(|finding| json!(finding)));
-        }
-        output::print(global.json, &answer, report);
-        let findings = answer["findings"].as_array().cloned().unwrap_or_default();
-        let wrong = findings.iter().filter(|f| f["wrong"].as_array().is_some_and(|w| !w.is_empty())).count();
-        match wrong {
-            0 => Ok(()),
-            _ => Err(CliError::Proof("something is wrong with this gateway; see above".to_owned())),
+        let mut answer = global.owner().await?.get::<api::Doctor>((), &()).await?;
+        answer.findings.extend(outlook::of_home(&config, &home, &SystemClock));
+        output::print(global.json, &answer, |answer| report(&answer.findings));
+        if answer.findings.iter().all(|finding| finding.wrong.is_empty()) {
+            Ok(())
+        } else {
+            Err(CliError::Proof("something is wrong with this gateway; see above".to_owned()))
         }
     }
 }
 
-fn report(answer: &Value) -> String {
+fn report(findings: &[Finding]) -> String {
     let mut text = String::new();
-    for finding in answer["findings"].as_array().into_iter().flatten() {
-        let wrong = finding["wrong"].as_array().cloned().unwrap_or_default();
-        let soon = finding["soon"].as_array().cloned().unwrap_or_default();
+    for Finding { part, looked_at, wrong, soon, fix, note } in findings {
         let state = match (wrong.is_empty(), soon.is_empty()) {
             (false, _) => "WRONG",
             (true, false) => "soon",
             (true, true) => "well",
         };
-        let note = finding["note"].as_str().map(|note| format!(", {note}")).unwrap_or_default();
-        let part = output::text(finding, "/part");
-        text.push_str(&format!("{state:<6} {part} ({}{note})\n", finding["looked_at"]));
-        for line in wrong.iter().chain(&soon) {
-            text.push_str(&format!("       {}\n", line.as_str().unwrap_or_default()));
+        let note = note.as_ref().map(|note| format!(", {note}")).unwrap_or_default();
+        text.push_str(&format!("{state:<6} {part} ({looked_at}{note})\n"));
+        for line in wrong.iter().chain(soon) {
+            text.push_str(&format!("       {line}\n"));
         }
         if state != "well" {
-            text.push_str(&format!("       to do: {}\n", output::text(finding, "/fix")));
+            text.push_str(&format!("       to do: {fix}\n"));
         }
     }
     text

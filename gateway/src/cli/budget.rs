@@ -2,8 +2,9 @@
 
 use super::reference::GrantRef;
 use super::{CliError, Global, output, values};
+use crate::api::budgets as api;
+use crate::api::budgets::Refill;
 use oap_identity::Did;
-use serde_json::json;
 
 /// See and refill what grantees may still ask
 #[derive(clap::Subcommand)]
@@ -30,27 +31,30 @@ pub(super) enum Budget {
 
 impl Budget {
     pub(super) async fn run(self, global: &Global) -> Result<(), CliError> {
-        let mut owner = global.owner().await?;
+        let owner = global.owner().await?;
         match self {
             Self::List => {
-                let answer = owner.call("GET", "/oap/owner/budgets", &[], None).await?;
-                output::print(global.json, &answer, |a| {
-                    let accounts = a["accounts"].as_array().cloned().unwrap_or_default();
-                    let rows = accounts.iter().map(|account| {
-                        ["/grantee", "/queries", "/epsilon_spent", "/epsilon_limit"]
-                            .map(|member| output::text(account, member))
-                            .to_vec()
+                let answer = owner.get::<api::ListBudgets>((), &()).await?;
+                output::print(global.json, &answer, |answer| {
+                    let rows = answer.accounts.iter().map(|account| {
+                        vec![
+                            account.grantee.to_string(),
+                            account.queries.to_string(),
+                            account.epsilon_spent.to_string(),
+                            account.epsilon_limit.to_string(),
+                        ]
                     });
                     output::table(&["grantee", "answers", "spent", "of"], rows)
                 });
             }
             Self::Refill { grantee, grant } => {
-                let mut body = json!({"grantee": grantee});
-                if let Some(grant) = grant {
-                    body["grant"] = json!(grant.resolve(&mut owner).await?);
-                }
-                let answer = owner.call("POST", "/oap/owner/budgets/refill", &[], Some(&body)).await?;
-                output::print(global.json, &answer, |_| format!("{grantee} may ask again"));
+                let grant = match grant {
+                    Some(grant) => Some(grant.resolve(&owner).await?),
+                    None => None,
+                };
+                let refill = Refill { grantee, grant };
+                let answer = owner.send::<api::RefillBudget>((), &refill).await?;
+                output::print(global.json, &answer, |_| format!("{} may ask again", refill.grantee));
             }
         }
         Ok(())

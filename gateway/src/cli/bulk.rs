@@ -1,11 +1,16 @@
 //! `oap-memory item relabel`, `item retract`: of one item, or of many by selectors.
 
-use super::selectors::{Act, Asking, Selectors, confirmed, ids as ids_of, select};
+use super::selectors::{Act, Asking, Selectors, confirmed, select};
 use super::{CliError, Global, ids, output, values};
+use crate::api::items::{RelabelItem, Relabelling, RetractItem};
+use crate::api::selections::{
+    BulkRelabel, BulkRetract, Changed, NewLabels, RelabelItems, RetractItems, Selection,
+};
+use crate::client::ClientError;
 use crate::client::owner::OwnerClient;
 use crate::service::bulk::MAX_BULK;
 use crate::service::prefix::ItemPrefix;
-use serde_json::{Value, json};
+use oap_identity::ItemId;
 
 /// Change the labels of an item, or of many
 #[derive(clap::Args)]
@@ -75,10 +80,10 @@ pub(super) struct Retract {
 impl Relabel {
     pub(super) async fn run(self, global: &Global) -> Result<(), CliError> {
         let labels = match (&self.labels, &self.add, &self.remove) {
-            _ if self.clear => json!({"set": []}),
-            (set, _, _) if !set.is_empty() => json!({"set": set}),
+            _ if self.clear => NewLabels { set: Some(Vec::new()), ..NewLabels::default() },
+            (set, _, _) if !set.is_empty() => NewLabels { set: Some(set.clone()), ..NewLabels::default() },
             (_, add, remove) if !add.is_empty() || !remove.is_empty() => {
-                json!({"add": add, "remove": remove})
+                NewLabels { set: None, add: add.clone(), remove: remove.clone() }
             }
             _ => {
                 let fix = "say the labels with --label, or --add and --remove; --clear takes all away";
@@ -117,7 +122,7 @@ impl Retract {
 struct Many<'a> {
     act: Act,
     /// The labels, of a relabelling.
-    labels: Option<Value>,
+    labels: Option<NewLabels>,
     ids: &'a [ItemPrefix],
     with: &'a [String],
     selectors: &'a Selectors,
@@ -132,80 +137,76 @@ impl Many<'_> {
         if by_selector {
             self.asking.check()?;
         }
-        let given: Vec<String> = self.ids.iter().map(ToString::to_string).collect();
-        self.selectors.selection(&given, self.with, self.all)?;
-        let mut owner = global.owner().await?;
+        self.selectors.check(self.ids, self.with, self.all)?;
+        let owner = global.owner().await?;
         let named = ids::all(&owner, self.ids).await?;
-        let selection = self.selectors.selection(&named, self.with, self.all)?;
+        let selection = self.selectors.selection(named.clone(), self.with, self.all);
         if !by_selector && !self.asking.dry_run {
             if let [id] = named.as_slice() {
-                return self.one(global, &mut owner, id).await;
+                return self.one(global, &owner, *id).await;
             }
-            return self.change(global, &mut owner, &selection, &named).await;
+            return self.change(global, &owner, &selection, &named).await;
         }
-        let selected = select(&mut owner, &selection, self.act).await?;
+        let selected = select(&owner, &selection, self.act).await?;
         if !self.asking.goes_on(global, self.act, &selected)? {
             return Ok(());
         }
-        self.change(global, &mut owner, &selection, &ids_of(&selected)).await
+        self.change(global, &owner, &selection, &selected.items).await
     }
 
     /// One item: what is wrong with it is said.
-    async fn one(&self, global: &Global, owner: &mut OwnerClient, id: &str) -> Result<(), CliError> {
-        let (event, body) = match (&self.act, &self.labels) {
-            (Act::Relabel, Some(labels)) if labels["set"].is_array() => {
-                ("relabel", json!({"labels": labels["set"]}))
+    async fn one(&self, global: &Global, owner: &OwnerClient, id: ItemId) -> Result<(), CliError> {
+        let written = match &self.labels {
+            None => owner.send::<RetractItem>(id, &()).await?,
+            Some(NewLabels { set: Some(labels), .. }) => {
+                owner.send::<RelabelItem>(id, &Relabelling { labels: labels.clone() }).await?
             }
-            (Act::Relabel, _) => {
-                return self.change(global, owner, &json!({}), std::slice::from_ref(&id.to_owned())).await;
-            }
-            _ => ("retract", json!({})),
+            Some(_) => return self.change(global, owner, &Selection::default(), &[id]).await,
         };
-        let path = format!("/oap/owner/items/{id}/{event}");
-        super::item::done(global, &owner.call("POST", &path, &[], Some(&body)).await?);
+        super::item::done(global, &written);
         Ok(())
+    }
+
+    /// One transaction's items.
+    async fn some(&self, owner: &OwnerClient, selection: Selection) -> Result<Changed, ClientError> {
+        match self.labels.clone() {
+            Some(labels) => owner.send::<RelabelItems>((), &BulkRelabel { selection, labels }).await,
+            None => owner.send::<RetractItems>((), &BulkRetract { selection }).await,
+        }
     }
 
     /// The items that were shown, one transaction after the other.
     async fn change(
         &self,
         global: &Global,
-        owner: &mut OwnerClient,
-        selection: &Value,
-        items: &[String],
+        owner: &OwnerClient,
+        selection: &Selection,
+        items: &[ItemId],
     ) -> Result<(), CliError> {
-        let (mut changed, mut left) = (Vec::new(), 0);
+        let mut done = Changed { changed: Vec::new(), left: 0 };
         for some in items.chunks(MAX_BULK) {
-            let mut body = json!({"selection": confirmed(selection, some)});
-            let path = if let Some(labels) = &self.labels {
-                body["labels"] = labels.clone();
-                "/oap/owner/items/relabel"
-            } else {
-                "/oap/owner/items/retract"
-            };
-            let answer = owner.call("POST", path, &[], Some(&body)).await.inspect_err(|_| {
-                if !changed.is_empty() && !global.json {
+            let answer = self.some(owner, confirmed(selection, some)).await.inspect_err(|_| {
+                if !done.changed.is_empty() && !global.json {
                     let of = items.len();
                     eprintln!(
                         "oap-memory: stopped after {} of {of} items; the same command goes on",
-                        changed.len()
+                        done.changed.len()
                     );
                 }
             })?;
-            changed.extend(answer["changed"].as_array().cloned().unwrap_or_default());
-            left += answer["left"].as_u64().unwrap_or(0);
+            done.changed.extend(answer.changed);
+            done.left += answer.left;
             if items.len() > MAX_BULK && !global.json {
-                eprintln!("{} of {} items", changed.len() as u64 + left, items.len());
+                eprintln!("{} of {} items", done.changed.len() + done.left, items.len());
             }
         }
-        let done = json!({"changed": changed, "left": left});
-        output::print(global.json, &done, |_| {
+        output::print(global.json, &done, |done| {
             let what = if self.labels.is_some() { "relabelled" } else { "retracted" };
-            let rest = match left {
+            let rest = match done.left {
                 0 => String::new(),
                 n => format!("; {n} left alone: so already, not current, or changed meanwhile"),
             };
-            format!("{} item(s) {what}{rest}", changed.len())
+            format!("{} item(s) {what}{rest}", done.changed.len())
         });
         Ok(())
     }

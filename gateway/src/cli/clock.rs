@@ -1,6 +1,7 @@
 //! `oap-memory clock`
 
 use super::{CliError, Global, output};
+use crate::api::health::{AcceptClock, ShowClock};
 
 /// See whether the clock is believed, and accept it
 #[derive(clap::Subcommand)]
@@ -21,17 +22,17 @@ pub(super) enum Clock {
 
 impl Clock {
     pub(super) async fn run(self, global: &Global) -> Result<(), CliError> {
-        let mut owner = global.owner().await?;
+        let owner = global.owner().await?;
         let answer = match self {
-            Self::Show => owner.call("GET", "/oap/owner/clock", &[], None).await?,
-            Self::Accept => owner.call("POST", "/oap/owner/clock/accept", &[], None).await?,
+            Self::Show => owner.get::<ShowClock>((), &()).await?,
+            Self::Accept => owner.send::<AcceptClock>((), &()).await?,
         };
-        output::print(global.json, &answer, |a| {
+        output::print(global.json, &answer, |clock| {
             format!(
                 "{}\nthe clock says       {}\nlatest time known    {}",
-                output::text(a, "/standing"),
-                output::text(a, "/clock"),
-                output::text(a, "/mark")
+                clock.standing.as_str(),
+                clock.clock,
+                clock.mark
             )
         });
         Ok(())

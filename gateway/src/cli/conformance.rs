@@ -3,6 +3,8 @@
 use super::probe::Http;
 use super::trust::resolved;
 use super::{CliError, Global, output};
+use crate::api::standing as api;
+use crate::api::standing::AttestRequest;
 use crate::system::clock::{SystemClock, SystemRandom};
 use crate::system::config::Config;
 use oap_conformance::probe::{self, Limits};
@@ -74,15 +76,15 @@ impl Conformance {
         match self {
             Self::Attest(attest) => {
                 let report = attest.report.as_deref().map(output::read_json).transpose()?;
-                let body = json!({"levels": attest.level, "report": report});
-                let receipt = global.owner().await?.post("/oap/owner/attest", &body).await?;
+                let request = AttestRequest { levels: attest.level, report };
+                let receipt = global.owner().await?.send::<api::Attest>((), &request).await?;
                 output::print(global.json, &receipt, output::pretty);
                 Ok(())
             }
             Self::Verify(verify) => verify.run(global).await,
             Self::Witness { receipt } => {
                 let receipt = output::read_json(&receipt)?;
-                let signed = global.owner().await?.post("/oap/owner/witness", &receipt).await?;
+                let signed = global.owner().await?.send::<api::Witness>((), &receipt).await?;
                 output::print(global.json, &signed, output::pretty);
                 Ok(())
             }

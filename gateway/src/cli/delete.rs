@@ -1,12 +1,18 @@
 //! `oap-memory delete`
 
 use super::output::OutFile;
-use super::selectors::{Act, Asking, Selectors, confirmed, ids as ids_of, select};
+use super::selectors::{Act, Asking, Selectors, confirmed, select};
 use super::{CliError, Global, ids, output, values};
+use crate::api::Document;
+use crate::api::deletion as api;
+use crate::api::deletion::{CascadeReport, Deleted, DeletionNote};
+use crate::api::selections::{SelectItems, SelectQuery, Selected, Selection};
 use crate::client::owner::OwnerClient;
 use crate::service::deletion::MAX_DELETED;
 use crate::service::prefix::ItemPrefix;
-use serde_json::{Value, json};
+use oap_identity::ItemId;
+use serde::Serialize;
+use serde_json::json;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
@@ -67,71 +73,81 @@ impl Delete {
     pub(super) async fn run(self, global: &Global) -> Result<(), CliError> {
         self.asking.check()?;
         // What is wrong with the selectors is said before anything is opened.
-        let named: Vec<String> = self.item.iter().map(ToString::to_string).collect();
-        self.selectors.selection(&named, &self.label, self.all)?;
+        self.selectors.check(&self.item, &self.label, self.all)?;
         let file = self.receipt.as_deref().map(OutFile::create).transpose()?;
-        let mut owner = global.owner().await?;
+        let owner = global.owner().await?;
         let items = ids::all(&owner, &self.item).await?;
-        let selection = self.selectors.selection(&items, &self.label, self.all)?;
-        let selected = select(&mut owner, &selection, Act::Delete).await?;
+        let selection = self.selectors.selection(items, &self.label, self.all);
+        let selected = select(&owner, &selection, Act::Delete).await?;
         if !self.asking.goes_on(global, Act::Delete, &selected)? {
             return Ok(());
         }
-        let mut done = delete(global, &mut owner, &selection, ids_of(&selected)).await?;
-        if self.label.is_empty() && self.selectors.is_empty() && !self.all {
-            done["came_since"] = json!(0);
-        } else {
-            done["came_since"] = json!(came_since(&mut owner, &selection, &selected).await?);
+        let mut done = delete(global, &owner, &selection, &selected.items).await?;
+        if !(self.label.is_empty() && self.selectors.is_empty()) || self.all {
+            done.came_since = came_since(&owner, &selection, &selected).await?;
         }
         if let Some(file) = file {
-            let receipts = &done["deletion_receipts"];
-            let kept =
-                if receipts.as_array().is_some_and(|all| all.len() == 1) { &receipts[0] } else { receipts };
-            file.write((output::pretty(kept) + "\n").as_bytes())?;
+            let kept = match done.deletion_receipts.as_slice() {
+                [one] => json!(one),
+                several => json!(several),
+            };
+            file.write((output::pretty(&kept) + "\n").as_bytes())?;
         }
         output::print(global.json, &done, summary);
         Ok(())
     }
 }
 
+/// What a deletion did, in as many requests as it took.
+#[derive(Serialize)]
+struct Done {
+    deletion_receipt: Document<DeletionNote>,
+    deletion_receipts: Vec<Document<DeletionNote>>,
+    cascade_report: CascadeReport,
+    /// How many were deleted by others or had changed by then.
+    gone_or_changed: usize,
+    /// How many match that did not when they were counted.
+    came_since: usize,
+}
+
 /// Deletes what was confirmed, in as few transactions as the gateway's limit allows; each has a receipt of its own.
 async fn delete(
     global: &Global,
-    owner: &mut OwnerClient,
-    selection: &Value,
-    items: Vec<String>,
-) -> Result<Value, CliError> {
+    owner: &OwnerClient,
+    selection: &Selection,
+    items: &[ItemId],
+) -> Result<Done, CliError> {
     let mut receipts = Vec::new();
-    let mut report = json!({"erased": [], "derived": [], "grants_shrunk": [], "held": [], "not_found": []});
-    let mut open: BTreeSet<String> = items.iter().cloned().collect();
+    let mut all = CascadeReport::default();
+    let mut open: BTreeSet<ItemId> = items.iter().copied().collect();
     for some in items.chunks(MAX_DELETED) {
         loop {
             // What followed an item of a former request is gone already.
-            let left: Vec<String> = some.iter().filter(|id| open.contains(*id)).cloned().collect();
+            let left: Vec<ItemId> = some.iter().filter(|id| open.contains(id)).copied().collect();
             if left.is_empty() {
                 break;
             }
-            let answer =
-                owner.call("POST", "/oap/data/delete", &[], Some(&confirmed(selection, &left))).await;
-            let answer = match answer {
+            let answer = owner.send::<api::Delete>((), &confirmed(selection, &left)).await;
+            let Deleted { deletion_receipt, cascade_report: report } = match answer {
                 // Deleted or changed since it was counted.
                 Err(error) if error.is_gone() => break,
                 answer => answer?,
             };
-            receipts.push(answer["deletion_receipt"].clone());
-            for (member, all) in report.as_object_mut().into_iter().flatten() {
-                for id in answer["cascade_report"][member].as_array().into_iter().flatten() {
-                    if let Some(id) = id.as_str() {
-                        open.remove(id);
-                    }
-                    if let Some(all) = all.as_array_mut()
-                        && (member != "grants_shrunk" || !all.contains(id))
-                    {
-                        all.push(id.clone());
-                    }
+            receipts.push(deletion_receipt);
+            for id in report.erased.iter().chain(&report.derived).chain(&report.held).chain(&report.not_found)
+            {
+                open.remove(id);
+            }
+            all.erased.extend(report.erased);
+            all.derived.extend(report.derived);
+            all.held.extend(report.held);
+            all.not_found.extend(report.not_found);
+            for grant in report.grants_shrunk {
+                if !all.grants_shrunk.contains(&grant) {
+                    all.grants_shrunk.push(grant);
                 }
             }
-            if answer["cascade_report"]["remaining"] == 0 {
+            if report.remaining == 0 {
                 break;
             }
         }
@@ -139,51 +155,48 @@ async fn delete(
             eprintln!("{} of {} items", items.len() - open.len(), items.len());
         }
     }
-    let gone = report["not_found"].as_array().map_or(0, Vec::len) + open.len();
-    if receipts.is_empty() {
-        return Err(CliError::Other(
-            "nothing matched any more: it was deleted or changed meanwhile".to_owned(),
-        ));
-    }
-    report["remaining"] = json!(0);
-    Ok(json!({
-        "deletion_receipt": receipts.first(), "deletion_receipts": receipts, "cascade_report": report,
-        "gone_or_changed": gone,
-    }))
+    let first = receipts.first().cloned().ok_or_else(|| {
+        CliError::Other("nothing matched any more: it was deleted or changed meanwhile".to_owned())
+    })?;
+    Ok(Done {
+        deletion_receipt: first,
+        deletion_receipts: receipts,
+        gone_or_changed: all.not_found.len() + open.len(),
+        cascade_report: all,
+        came_since: 0,
+    })
 }
 
 /// How many items match that were not there, or did not match, when they were counted.
-async fn came_since(owner: &mut OwnerClient, selection: &Value, selected: &Value) -> Result<usize, CliError> {
-    let body = json!({"selection": selection});
-    let now = owner.call("POST", "/oap/owner/items/select", &[], Some(&body)).await?;
-    let known: BTreeSet<String> = ids_of(selected).into_iter().collect();
-    Ok(ids_of(&now).iter().filter(|id| !known.contains(*id)).count())
+async fn came_since(
+    owner: &OwnerClient,
+    selection: &Selection,
+    selected: &Selected,
+) -> Result<usize, CliError> {
+    let query = SelectQuery { selection: selection.clone(), current: false };
+    let now = owner.send::<SelectItems>((), &query).await?;
+    let known: BTreeSet<ItemId> = selected.items.iter().copied().collect();
+    Ok(now.items.iter().filter(|id| !known.contains(id)).count())
 }
 
-fn summary(done: &Value) -> String {
-    let count = |member: &str| done["cascade_report"][member].as_array().map_or(0, Vec::len);
+fn summary(done: &Done) -> String {
+    let report = &done.cascade_report;
     let mut text = format!(
         "{} item(s) erased, {} made from them; {} grant(s) shrank",
-        count("erased"),
-        count("derived"),
-        count("grants_shrunk")
+        report.erased.len(),
+        report.derived.len(),
+        report.grants_shrunk.len()
     );
-    let mut note = |number: u64, what: &str| {
+    let mut note = |number: usize, what: &str| {
         if number > 0 {
             text.push_str(&format!("\n{number} {what}"));
         }
     };
-    note(count("held") as u64, "under a legal hold: out of every view, erased when it ends");
-    note(
-        done["gone_or_changed"].as_u64().unwrap_or(0),
-        "were deleted by others or had changed by then: left as they are",
-    );
-    note(
-        done["came_since"].as_u64().unwrap_or(0),
-        "more match since they were counted: still here, ask again",
-    );
-    for receipt in done["deletion_receipts"].as_array().into_iter().flatten() {
-        text.push_str(&format!("\n{}", output::text(receipt, "/receipt_id")));
+    note(report.held.len(), "under a legal hold: out of every view, erased when it ends");
+    note(done.gone_or_changed, "were deleted by others or had changed by then: left as they are");
+    note(done.came_since, "more match since they were counted: still here, ask again");
+    for receipt in &done.deletion_receipts {
+        text.push_str(&format!("\n{}", receipt.receipt_id));
     }
     text
 }

@@ -7,6 +7,8 @@ mod proofs;
 mod screen;
 
 use super::{CliError, Global, output};
+use crate::api::grants::{IssueGrant, Issuing, RevokeGrant};
+use crate::api::items::{NewItems, WriteItems};
 use crate::client::ClientError;
 use crate::client::asker::Asker;
 use crate::client::grantee::{Remote, Session};
@@ -16,7 +18,7 @@ use crate::system::home::{HomeError, web_policy};
 use crate::system::tls::Authority;
 use house::House;
 use oap_formats::import::locomo;
-use oap_identity::Clock;
+use oap_identity::{Clock, GrantId, ItemId};
 use screen::Screen;
 use serde_json::{Value, json};
 use std::path::Path;
@@ -89,8 +91,8 @@ async fn tell(folder: &Path, alice: &mut House, screen: Screen) -> Result<Value,
     let conversation: Value = serde_json::from_str(CONVERSATION).map_err(other)?;
     let turns = locomo::items(&conversation, &["conversation"]);
     let held: Vec<Value> = notes.iter().chain(&turns).cloned().collect();
-    let written = alice.owner.call("POST", "/oap/owner/items", &[], Some(&json!({"items": held}))).await?;
-    let ids = written["items"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let written = alice.owner.send::<WriteItems>((), &NewItems { items: held }).await?.items;
+    let ids: Vec<ItemId> = written.iter().map(|item| item.item_id).collect();
     screen.text(&format!(
         "{} notes about her work and her life, and {} turns of a conversation. They are sealed in a gateway of her own.",
         notes.len(),
@@ -100,14 +102,15 @@ async fn tell(folder: &Path, alice: &mut House, screen: Screen) -> Result<Value,
     screen.title("2. She lets a contractor see what is about the new website");
     let key_file = folder.join("my.key");
     let signer = keyfile::create(&key_file, None, &SystemRandom).map_err(ClientError::from)?;
-    let draft = json!({
+    let draft = serde_json::from_value(json!({
         "grantee": signer.did(), "purpose": "Brief the contractor on the website redesign project.",
         "filter": {"labels_any": ["website_redesign"]}, "max_items": 500,
         "expires_at": SystemClock.now().plus(Duration::from_secs(30 * 86_400)),
         "redaction_profile": "oap.profile.projection.contact.v1", "trust_level": 2,
-    });
-    let issued = alice.owner.call("POST", "/oap/owner/grants", &[], Some(&draft)).await?;
-    let grant = &issued["grant"];
+    }));
+    let draft = draft.map_err(other)?;
+    let issued = alice.owner.ask::<IssueGrant>(&(), &Issuing::default(), &draft).await?;
+    let grant = issued.grant.whole();
     output::write(&folder.join("grant.json"), &output::pretty(grant))?;
     screen.text(
         "She signs a grant: for this contractor alone, for 30 days, only notes with the label website_redesign, personal \
@@ -119,7 +122,7 @@ async fn tell(folder: &Path, alice: &mut House, screen: Screen) -> Result<Value,
     let session = remote.exchange(&mut asker, grant, &[]).await?;
     let all = session.query(&mut asker, &json!({"max_results": 100})).await?;
     output::write(&folder.join("answer.json"), &output::pretty(&all.answer))?;
-    let shown = side_by_side(&notes, ids, turns.len(), &all.answer, screen);
+    let shown = side_by_side(&notes, &ids, turns.len(), &all.answer, screen);
 
     screen.title("3. The contractor asks for more");
     let mut rows = Vec::new();
@@ -139,7 +142,7 @@ async fn tell(folder: &Path, alice: &mut House, screen: Screen) -> Result<Value,
     );
 
     screen.title("4. Alice takes the grant back");
-    let refused = take_back(alice, grant, &session, &mut asker).await?;
+    let refused = take_back(alice, issued.grant.grant_id, &session, &mut asker).await?;
     screen.text(&format!("The contractor asks again, and is told: {refused}"));
 
     screen.title("In one line");
@@ -154,7 +157,7 @@ async fn tell(folder: &Path, alice: &mut House, screen: Screen) -> Result<Value,
     screen.commands(COMMANDS);
 
     screen.title("Part two, for those who want it exact: the proofs");
-    let first = ids.first().map_or(&Value::Null, |item| &item["item_id"]);
+    let first = ids.first().copied().ok_or_else(|| other("nothing was written"))?;
     let proved = proofs::tell(alice, &all.answer, first, screen).await?;
     Ok(json!({
         "captured": shown.held, "shown": shown.seen, "hidden_places": shown.hidden, "asked_for_more": CURIOUS.len(),
@@ -173,12 +176,12 @@ async fn remote(alice: &House, grant: &Value) -> Result<Remote, CliError> {
 }
 
 /// Prints what Alice holds beside what the contractor got.
-fn side_by_side(notes: &[Value], ids: &[Value], turns: usize, answer: &Value, screen: Screen) -> Shown {
+fn side_by_side(notes: &[Value], ids: &[ItemId], turns: usize, answer: &Value, screen: Screen) -> Shown {
     let seen = answer["items"].as_array().map(Vec::as_slice).unwrap_or_default();
     let mut hidden = 0;
     let mut rows = Vec::new();
     for (note, id) in notes.iter().zip(ids) {
-        let right = seen.iter().find(|item| item["item_id"] == id["item_id"]).map(screen::plain);
+        let right = seen.iter().find(|item| item["item_id"] == json!(id)).map(screen::plain);
         hidden += right.as_deref().map_or(0, screen::marks);
         rows.push([screen::plain(note), right.unwrap_or_else(|| "-".to_owned())]);
     }
@@ -190,12 +193,11 @@ fn side_by_side(notes: &[Value], ids: &[Value], turns: usize, answer: &Value, sc
 /// Revokes the grant; what the contractor is told then.
 async fn take_back(
     alice: &mut House,
-    grant: &Value,
+    grant: GrantId,
     session: &Session<'_>,
     asker: &mut Asker,
 ) -> Result<String, CliError> {
-    let path = format!("/oap/owner/grants/{}/revoke", output::text(grant, "/grant_id"));
-    alice.owner.call("POST", &path, &[], Some(&json!({}))).await?;
+    alice.owner.send::<RevokeGrant>(grant, &()).await?;
     match session.query(asker, &json!({"max_results": 100})).await {
         Err(ClientError::Refused { status: 403, message, .. }) => Ok(message),
         Err(error) => Err(error.into()),

@@ -2,12 +2,14 @@
 
 use super::when::{self, When};
 use super::{CliError, Global, output, values};
+use crate::api::transfer as api;
+use crate::api::transfer::{ExportSelection, PageHead, PageRequest, Part};
 use crate::system::bundle_file::BundleWriter;
 use crate::system::files;
 use indicatif::{ProgressBar, ProgressStyle};
 use oap_formats::export::{Form, Index, Layout};
 use oap_identity::ScopeId;
-use oap_memory::bundle::{self, Header, Line, Tally};
+use oap_memory::bundle::{self, Line, Tally};
 use oap_memory::item::Kind;
 use serde_json::{Value, json};
 use std::io::{self, BufWriter, Write};
@@ -77,46 +79,47 @@ impl Export {
         }
     }
 
-    fn selection(&self) -> Value {
+    fn selection(&self) -> ExportSelection {
         let now = when::now();
-        json!({
-            "scopes": self.scope, "labels": self.label, "kinds": self.kind,
-            "captured_after": self.since.map(|since| since.since(now)),
-            "captured_before": self.until.map(|until| until.until(now)),
-        })
+        ExportSelection {
+            scopes: self.scope.clone(),
+            labels: self.label.clone(),
+            kinds: self.kind.clone(),
+            captured_after: self.since.map(|since| since.since(now)),
+            captured_before: self.until.map(|until| until.until(now)),
+        }
     }
 
     async fn bundle(self, global: &Global) -> Result<(), CliError> {
         let failed = |e: io::Error| CliError::File(self.path.clone(), e.to_string());
         let selection = self.selection();
         let owner = global.owner().await?;
-        let header = owner.post("/oap/owner/export/header", &selection).await?;
-        let header: Header = oap_identity::json::from_value(header).map_err(odd)?;
+        let header = owner.send::<api::ExportHeader>((), &selection).await?;
         let progress = bar(header.items);
         let mut writer = BundleWriter::create(&self.path, self.zstd, &self.to).map_err(failed)?;
         let mut tally = Tally::default();
         let (bundle_id, selected) = (header.bundle_id, header.items);
         put(&mut writer, &mut tally, &Line::Header(header)).map_err(failed)?;
         let mut held_back = 0;
-        let mut parts = vec!["items"];
-        parts.extend(self.grants.then_some("grants"));
-        parts.extend(self.receipts.then_some("receipts"));
+        let mut parts = vec![Part::Items];
+        parts.extend(self.grants.then_some(Part::Grants));
+        parts.extend(self.receipts.then_some(Part::Receipts));
         for part in parts {
-            let mut after = Value::Null;
+            let mut after = None;
             loop {
-                let body = json!({"part": part, "selection": selection, "after": after});
-                let page = owner.call_for_bytes("/oap/owner/export/page", &body).await?;
+                let request = PageRequest { part, selection: selection.clone(), after };
+                let page = owner.bytes::<api::ExportPage>((), &request).await?;
                 let (next, held, lines) = split(&page)?;
                 held_back += held;
                 for line in lines {
                     let parsed = kind_of(part);
                     tally.add(&parsed, line);
-                    progress.inc(u64::from(part == "items"));
+                    progress.inc(u64::from(part == Part::Items));
                 }
                 writer.write(rest(&page)).map_err(failed)?;
-                match next {
-                    Value::Null => break,
-                    next => after = next,
+                after = next;
+                if after.is_none() {
+                    break;
                 }
             }
         }
@@ -126,8 +129,7 @@ impl Export {
             let why = "items changed while they were exported: export again";
             return Err(CliError::Other(why.to_owned()));
         }
-        let body = serde_json::to_value(&trailer).map_err(odd)?;
-        let sealed = owner.post("/oap/owner/export/seal", &body).await?;
+        let sealed = owner.send::<api::ExportSeal>((), &trailer).await?;
         writer.write(&oap_identity::json::canonical(&sealed).map_err(odd)?).map_err(failed)?;
         writer.write(b"\n").map_err(failed)?;
         writer.finish().map_err(failed)?;
@@ -149,10 +151,10 @@ impl Export {
         let owner = global.owner().await?;
         let mut out = Output::create(&self.path, form).map_err(failed)?;
         let progress = bar(0);
-        let (mut after, mut held_back) = (Value::Null, 0);
+        let (mut after, mut held_back) = (None, 0);
         loop {
-            let body = json!({"part": "items", "selection": selection, "after": after});
-            let page = owner.call_for_bytes("/oap/owner/export/page", &body).await?;
+            let request = PageRequest { part: Part::Items, selection: selection.clone(), after };
+            let page = owner.bytes::<api::ExportPage>((), &request).await?;
             let (next, held, lines) = split(&page)?;
             held_back += held;
             for line in lines {
@@ -165,9 +167,9 @@ impl Export {
                     progress.inc(1);
                 }
             }
-            match next {
-                Value::Null => break,
-                next => after = next,
+            after = next;
+            if after.is_none() {
+                break;
             }
         }
         let count = out.finish().map_err(failed)?;
@@ -200,11 +202,11 @@ fn put(writer: &mut BundleWriter, tally: &mut Tally, line: &Line) -> io::Result<
 }
 
 /// A line of that part, for counting: the gateway wrote it.
-fn kind_of(part: &str) -> Line {
+fn kind_of(part: Part) -> Line {
     match part {
-        "grants" => Line::Grant { grant: Value::Null },
-        "receipts" => Line::Receipt { receipt: Value::Null },
-        _ => {
+        Part::Grants => Line::Grant { grant: Value::Null },
+        Part::Receipts => Line::Receipt { receipt: Value::Null },
+        Part::Items => {
             Line::Item(Box::new(bundle::ItemLine { item: Value::Null, record: None, superseded: Vec::new() }))
         }
     }
@@ -226,11 +228,11 @@ fn left_out(held_back: u64) -> String {
 }
 
 /// Where the next page begins, how many items of this one were held back, and its lines.
-fn split(page: &[u8]) -> Result<(Value, u64, impl Iterator<Item = &[u8]>), CliError> {
+fn split(page: &[u8]) -> Result<(Option<String>, u64, impl Iterator<Item = &[u8]>), CliError> {
     let lines = rest(page);
-    let cursor: Value = serde_json::from_slice(&page[..page.len() - lines.len()]).map_err(odd)?;
+    let head: PageHead = serde_json::from_slice(&page[..page.len() - lines.len()]).map_err(odd)?;
     let lines = lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
-    Ok((cursor["next"].clone(), cursor["held_back"].as_u64().unwrap_or(0), lines))
+    Ok((head.next, head.held_back, lines))
 }
 
 /// A file that is being written, and what it will be called.

@@ -2,8 +2,9 @@
 
 use super::when::{self, When};
 use super::{CliError, Global, output, values};
+use crate::api::gates as api;
+use crate::api::gates::{BridgeDraft, Bridges};
 use oap_identity::{BridgeId, ScopeId};
-use serde_json::{Value, json};
 use std::path::PathBuf;
 
 /// Say what a scope owes to others: embargoes, NDAs, walls, secrecy
@@ -36,19 +37,17 @@ impl Ccc {
         match self {
             Self::Set { file } => {
                 let document = output::read_json(&file)?;
-                let mut owner = global.owner().await?;
-                let answer = owner.call("POST", "/oap/owner/contexts", &[], Some(&document)).await?;
+                let answer = global.owner().await?.send::<api::SetContext>((), &document).await?;
                 output::print(global.json, &answer, |_| "the context holds from now on".to_owned());
             }
             Self::Show => {
-                let answer = global.owner().await?.call("GET", "/oap/owner/contexts", &[], None).await?;
+                let answer = global.owner().await?.get::<api::ListContexts>((), &()).await?;
                 output::print(global.json, &answer, |a| {
-                    serde_json::to_string_pretty(&a["contexts"]).unwrap_or_default()
+                    serde_json::to_string_pretty(&a.contexts).unwrap_or_default()
                 });
             }
             Self::Remove { scope } => {
-                let path = format!("/oap/owner/contexts/{scope}/remove");
-                let answer = global.owner().await?.call("POST", &path, &[], Some(&json!({}))).await?;
+                let answer = global.owner().await?.send::<api::RemoveContext>(scope.clone(), &()).await?;
                 output::print(global.json, &answer, |_| format!("{scope} has no context now"));
             }
         }
@@ -91,23 +90,24 @@ impl Bridge {
     pub(super) async fn run(self, global: &Global) -> Result<(), CliError> {
         match self {
             Self::Issue { from, to, category, until } => {
-                let until = until.ends(when::now());
-                let draft = json!({
-                    "from_scope": from, "to_scope": to, "data_categories": category, "valid_until": until,
-                });
-                let answer =
-                    global.owner().await?.call("POST", "/oap/owner/bridges", &[], Some(&draft)).await?;
-                output::print(global.json, &answer, |a| {
-                    format!("{} leads from {from} to {to} until {until}", output::text(a, "/bridge_id"))
+                let draft = BridgeDraft {
+                    from_scope: from,
+                    to_scope: to,
+                    data_categories: category,
+                    valid_until: until.ends(when::now()),
+                };
+                let answer = global.owner().await?.send::<api::IssueBridge>((), &draft).await?;
+                output::print(global.json, &answer, |bridge| {
+                    let BridgeDraft { from_scope: from, to_scope: to, valid_until: until, .. } = &draft;
+                    format!("{} leads from {from} to {to} until {until}", bridge.bridge_id)
                 });
             }
             Self::List => {
-                let answer = global.owner().await?.call("GET", "/oap/owner/bridges", &[], None).await?;
+                let answer = global.owner().await?.get::<api::ListBridges>((), &()).await?;
                 output::print(global.json, &answer, table);
             }
             Self::Revoke { id } => {
-                let path = format!("/oap/owner/bridges/{id}/revoke");
-                let answer = global.owner().await?.call("POST", &path, &[], Some(&json!({}))).await?;
+                let answer = global.owner().await?.send::<api::RevokeBridge>(id, &()).await?;
                 output::print(global.json, &answer, |_| format!("{id} is revoked"));
             }
         }
@@ -115,16 +115,17 @@ impl Bridge {
     }
 }
 
-pub(super) fn table(answer: &Value) -> String {
-    let bridges = answer["bridges"].as_array().cloned().unwrap_or_default();
-    let rows = bridges.iter().map(|bridge| {
-        let mut row: Vec<String> = ["/bridge/bridge_id", "/state", "/bridge/from_scope", "/bridge/to_scope"]
-            .map(|member| output::text(bridge, member))
-            .to_vec();
-        let categories = bridge["bridge"]["data_categories"].as_array().cloned().unwrap_or_default();
-        row.push(categories.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(", "));
-        row.push(output::text(bridge, "/bridge/valid_until"));
-        row
+pub(super) fn table(answer: &Bridges) -> String {
+    let rows = answer.bridges.iter().map(|info| {
+        let bridge = &info.bridge;
+        vec![
+            bridge.bridge_id.to_string(),
+            info.state.to_string(),
+            bridge.from_scope.to_string(),
+            bridge.to_scope.to_string(),
+            bridge.data_categories.join(", "),
+            bridge.valid_until.to_string(),
+        ]
     });
     output::table(&["bridge", "state", "from", "to", "categories", "until"], rows)
 }

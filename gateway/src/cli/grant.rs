@@ -8,12 +8,16 @@ use super::output::OutFile;
 use super::reference::GrantRef;
 use super::when::{self, Span};
 use super::{CliError, Global, output, screen, values};
+use crate::api::grants as api;
+use crate::api::grants::{Consent, GrantInfo, GrantList, Issuing, Preview};
 use crate::client::ClientError;
 use crate::client::owner::OwnerClient;
 use crate::system::address::is_loopback;
 use crate::system::config::Config;
+use oap_grants::GrantState;
 use oap_identity::{Did, GrantId, Timestamp};
-use serde_json::{Value, json};
+use serde::Serialize;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use terms::{Asked, Terms};
 use url::Url;
@@ -138,11 +142,10 @@ impl Grant {
     pub(super) async fn run(self, global: &Global) -> Result<(), CliError> {
         match self {
             Self::Preview(asked) => {
-                let draft = json!(asked.read()?.grant);
-                let mut owner = global.owner().await?;
-                let answer = owner.call("POST", "/oap/owner/grants/preview", &[], Some(&draft)).await;
-                let answer = answer.map_err(|error| asked.refused(error))?;
-                output::print(global.json, &answer, preview);
+                let draft = asked.read()?.grant;
+                let owner = global.owner().await?;
+                let answer = owner.send::<api::PreviewGrant>((), &draft).await;
+                output::print(global.json, &answer.map_err(|error| asked.refused(error))?, preview);
             }
             Self::Issue { asked, out, offline } => issue(global, &asked, out, offline).await?,
             Self::Draft { terms, out } => {
@@ -151,45 +154,40 @@ impl Grant {
             }
             Self::Edit { id, out } => {
                 let (_, info) = read(global, &id).await?;
-                if info["delegated"] == true {
+                if info.delegated {
                     let why = "a grantee passed this grant on: its own granter alone can issue another";
                     return Err(CliError::Usage(why.to_owned()));
                 }
-                write_draft(global, &draft::File::of(&info["grant"])?, out)?;
+                write_draft(global, &draft::File::of(&info.grant), out)?;
             }
             Self::List { to, active, expiring } => {
-                let mut owner = global.owner().await?;
-                let mut answer = owner.call("GET", "/oap/owner/grants", &[], None).await?;
+                let mut answer = global.owner().await?.get::<api::ListGrants>((), &()).await?;
                 let until = expiring.map(|Span(span)| when::now().plus(span));
-                if let Some(grants) = answer["grants"].as_array_mut() {
-                    grants.retain(|info| listed(info, to.as_ref(), active, until));
-                }
+                answer.grants.retain(|info| listed(info, to.as_ref(), active, until));
                 output::print(global.json, &answer, table);
             }
             Self::Show { id, out } => {
                 let out = out.map(|path| Ok::<_, CliError>((OutFile::create(&path)?, path))).transpose()?;
                 let (id, info) = read(global, &id).await?;
                 if let Some((file, path)) = out {
-                    file.write((output::pretty(&info["grant"]) + "\n").as_bytes())?;
+                    file.write((output::pretty(&info.grant) + "\n").as_bytes())?;
                     output::print(global.json, &info, |_| format!("{id} written to {}", path.display()));
                     return Ok(());
                 }
-                let words = words::shown(&info, when::now())?;
-                output::print(global.json, &info, |_| words);
+                output::print(global.json, &info, |info| words::shown(info, when::now()));
             }
             Self::Consent { id, withdraw } => {
-                let mut owner = global.owner().await?;
-                let id = id.resolve(&mut owner).await?;
-                let path = format!("/oap/owner/grants/{id}/consent");
-                let answer = owner.call("POST", &path, &[], Some(&json!({"given": !withdraw}))).await?;
+                let owner = global.owner().await?;
+                let id = id.resolve(&owner).await?;
+                let answer = owner.send::<api::ConsentToGrant>(id, &Consent { given: !withdraw }).await?;
                 output::print(global.json, &answer, |_| {
                     format!("consent to {id} {}", if withdraw { "withdrawn" } else { "given" })
                 });
             }
             Self::Revoke { id } => {
-                let mut owner = global.owner().await?;
-                let id = id.resolve(&mut owner).await?;
-                let answer = revoke(&mut owner, id).await?;
+                let owner = global.owner().await?;
+                let id = id.resolve(&owner).await?;
+                let answer = owner.send::<api::RevokeGrant>(id, &()).await?;
                 output::print(global.json, &answer, |_| format!("{id} revoked"));
             }
         }
@@ -197,14 +195,10 @@ impl Grant {
     }
 }
 
-async fn read(global: &Global, id: &GrantRef) -> Result<(GrantId, Value), CliError> {
-    let mut owner = global.owner().await?;
-    let id = id.resolve(&mut owner).await?;
-    Ok((id, owner.call("GET", &format!("/oap/owner/grants/{id}"), &[], None).await?))
-}
-
-async fn revoke(owner: &mut OwnerClient, id: GrantId) -> Result<Value, ClientError> {
-    owner.call("POST", &format!("/oap/owner/grants/{id}/revoke"), &[], Some(&json!({}))).await
+async fn read(global: &Global, id: &GrantRef) -> Result<(GrantId, GrantInfo), CliError> {
+    let owner = global.owner().await?;
+    let id = id.resolve(&owner).await?;
+    Ok((id, owner.get::<api::ShowGrant>(id, &()).await?))
 }
 
 fn write_draft(global: &Global, draft: &draft::File, out: PathBuf) -> Result<(), CliError> {
@@ -225,15 +219,14 @@ async fn issue(global: &Global, asked: &Asked, out: Option<PathBuf>, offline: bo
     let draft::File { grant, supersedes } = asked.read()?;
     let config = Config::load(global.home().path(), &global.flags())?;
     let out = out.map(|path| Ok::<_, CliError>((OutFile::create(&path)?, path))).transpose()?;
-    let query = [("offline", offline.to_string())];
-    let mut owner = global.owner().await?;
+    let owner = global.owner().await?;
     if let Some(old) = supersedes {
-        replaceable(&mut owner, old).await?;
+        replaceable(&owner, old).await?;
     }
-    let answer = owner.call("POST", "/oap/owner/grants", &query, Some(&json!(grant))).await;
-    let mut answer = answer.map_err(|error| asked.refused(error))?;
-    let id = output::text(&answer, "/grant/grant_id");
-    let document = output::pretty(&answer["grant"]);
+    let answer = owner.ask::<api::IssueGrant>(&(), &Issuing { offline }, &grant).await;
+    let info = answer.map_err(|error| asked.refused(error))?;
+    let id = info.grant.grant_id;
+    let document = output::pretty(&info.grant);
     let mut told = match out {
         Some((file, path)) => {
             // The disk may be full by now.
@@ -243,14 +236,14 @@ async fn issue(global: &Global, asked: &Asked, out: Option<PathBuf>, offline: bo
                     "{id} is issued and not written: {e}; `grant show {id} --out FILE` writes it{kept}"
                 ))
             })?;
-            let place = place(&answer["grant"]);
-            format!("{id} written to {}; it leads to {place}", path.display())
+            format!("{id} written to {}; it leads to {}", path.display(), place(&info.grant))
         }
         None => document,
     };
-    warn(&config, &answer["grant"]);
+    warn(&config, &info.grant);
+    let mut superseded = None;
     if let Some(old) = supersedes {
-        match revoke(&mut owner, old).await {
+        match owner.send::<api::RevokeGrant>(old, &()).await {
             Ok(_) => told.push_str(&format!("\n{old} revoked")),
             // Revoked meanwhile.
             Err(ClientError::Refused { status: 409, .. }) => {}
@@ -260,38 +253,46 @@ async fn issue(global: &Global, asked: &Asked, out: Option<PathBuf>, offline: bo
                 )));
             }
         }
-        answer["superseded"] = json!(old);
+        superseded = Some(old);
     }
-    output::print(global.json, &answer, |_| told);
+    output::print(global.json, &Issued { info, superseded }, |_| told);
     Ok(())
 }
 
+/// A grant that was issued, and the one whose place it took.
+#[derive(Serialize)]
+struct Issued {
+    #[serde(flatten)]
+    info: GrantInfo,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    superseded: Option<GrantId>,
+}
+
 /// That a grant's place can be taken: that of one which ended was taken already, or is nobody's.
-async fn replaceable(owner: &mut OwnerClient, old: GrantId) -> Result<(), CliError> {
-    let info = owner.call("GET", &format!("/oap/owner/grants/{old}"), &[], None).await?;
-    match info["state"].as_str() {
+async fn replaceable(owner: &OwnerClient, old: GrantId) -> Result<(), CliError> {
+    match owner.get::<api::ShowGrant>(old, &()).await?.state {
         // One that has not begun yet is a draft.
-        Some("active" | "draft") => Ok(()),
+        GrantState::Active | GrantState::Draft => Ok(()),
         state => Err(CliError::Other(format!(
             "nothing is issued: {old}, whose place the draft takes, is {}; take `supersedes` out of the draft to issue a \
              further grant",
-            state.unwrap_or("not in force")
+            state.as_str()
         ))),
     }
 }
 
 /// The origin of the gateway that a grant names.
-fn place(grant: &Value) -> String {
-    let uri = output::text(grant, "/status/status_list/uri");
+fn place(grant: &oap_grants::Grant) -> String {
+    let uri = grant.status.as_ref().map(|status| status.status_list.uri.clone()).unwrap_or_default();
     Url::parse(&uri).map(|url| url.origin().ascii_serialization()).unwrap_or(uri)
 }
 
 /// Warns of a grant that leads a grantee to their own machine. A did:web says in its document where its gateway is; the grant of a
 /// did:key is all that says it.
-fn warn(config: &Config, grant: &Value) {
+fn warn(config: &Config, grant: &oap_grants::Grant) {
     let place = place(grant);
     let own_machine = Url::parse(&place).is_ok_and(|url| is_loopback(&url));
-    if own_machine && config.origin.is_none() && output::text(grant, "/granter").starts_with("did:key:") {
+    if own_machine && config.origin.is_none() && grant.granter.principal.as_str().starts_with("did:key:") {
         eprintln!(
             "oap-memory: WARNING: the grant leads to {place}, which is this machine alone, and a grant never changes: set \
              `origin` (or `listen`, for another port) in config.toml first, and issue it again"
@@ -300,73 +301,66 @@ fn warn(config: &Config, grant: &Value) {
 }
 
 /// Whether a grant is asked for.
-fn listed(info: &Value, to: Option<&Did>, active: bool, until: Option<Timestamp>) -> bool {
-    let end = || output::text(info, "/grant/expires_at").parse::<Timestamp>().ok();
-    to.is_none_or(|to| info["grant"]["grantee"] == to.as_str())
-        && (!(active || until.is_some()) || info["state"] == "active")
-        && until.is_none_or(|until| end().is_some_and(|end| end <= until))
+fn listed(info: &GrantInfo, to: Option<&Did>, active: bool, until: Option<Timestamp>) -> bool {
+    to.is_none_or(|to| info.grant.grantee == *to)
+        && (!(active || until.is_some()) || info.state == GrantState::Active)
+        && until.is_none_or(|until| info.grant.expires_at <= until)
 }
 
-pub(super) fn table(answer: &Value) -> String {
-    let grants = answer["grants"].as_array().cloned().unwrap_or_default();
-    let rows = grants.iter().map(|info| {
+pub(super) fn table(answer: &GrantList) -> String {
+    let rows = answer.grants.iter().map(|info| {
+        let grant = &info.grant;
+        let level = grant.trust_level.get();
         vec![
-            output::text(info, "/grant/grant_id"),
-            output::text(info, "/state"),
-            output::text(info, "/grant/expires_at"),
-            output::text(info, "/grant/grantee"),
-            match output::text(info, "/grant/redaction_profile").replace(oap_memory::profile::NAME_PREFIX, "")
-            {
-                usual if usual == "memory.v1" => output::text(info, "/grant/trust_level"),
-                other => format!("{} {other}", output::text(info, "/grant/trust_level")),
+            grant.grant_id.to_string(),
+            info.state.as_str().to_owned(),
+            grant.expires_at.to_string(),
+            grant.grantee.to_string(),
+            match grant.redaction_profile.replace(oap_memory::profile::NAME_PREFIX, "") {
+                usual if usual == "memory.v1" => level.to_string(),
+                other => format!("{level} {other}"),
             },
-            format!("{}/{}", output::text(info, "/disclosed"), output::text(info, "/grant/max_items")),
-            output::text(info, "/grant/purpose"),
+            format!("{}/{}", info.disclosed, grant.max_items),
+            grant.purpose.clone(),
         ]
     });
     output::table(&["grant", "state", "until", "grantee", "level", "items", "purpose"], rows)
 }
 
 /// What a preview shows to people. Also the demonstration's.
-pub(super) fn preview(answer: &Value) -> String {
+pub(super) fn preview(answer: &Preview) -> String {
+    fn counts<N: ToString>(counts: &BTreeMap<String, N>) -> Vec<Vec<String>> {
+        counts.iter().map(|(name, n)| vec![name.clone(), n.to_string()]).collect()
+    }
     let mut text = format!(
         "{} items selected, at most {} distinct ones ever disclosed\n",
-        output::text(answer, "/selected"),
-        output::text(answer, "/max_items")
+        answer.selected, answer.max_items
     );
-    let counts = |pointer: &str| {
-        let counts = answer.pointer(pointer).and_then(Value::as_object).cloned().unwrap_or_default();
-        counts.iter().map(|(name, n)| vec![name.clone(), n.to_string()]).collect::<Vec<_>>()
-    };
-    let kinds = counts("/kinds");
-    if !kinds.is_empty() {
-        text.push_str(&output::table(&["kind", "items"], kinds));
+    if !answer.kinds.is_empty() {
+        text.push_str(&output::table(&["kind", "items"], counts(&answer.kinds)));
         text.push('\n');
     }
-    let items = answer["items"].as_array().cloned().unwrap_or_default();
-    let rows = items.iter().take(20).map(|item| {
-        let visible = &item["visible"];
+    let rows = answer.items.iter().take(20).map(|item| {
+        let visible = &item.visible;
         vec![
             output::text(visible, "/item_id"),
             output::text(visible, "/kind"),
             screen::line(&output::gist(visible)),
-            item["hidden"].as_array().map_or(0, Vec::len).to_string(),
+            item.hidden.len().to_string(),
         ]
     });
     text.push_str(&output::wrapped(&["item", "kind", "what they would see", "hidden"], rows));
-    if items.len() > 20 {
-        text.push_str(&format!("\n… and {} more (--json shows them)", items.len() - 20));
+    if answer.items.len() > 20 {
+        text.push_str(&format!("\n… and {} more (--json shows them)", answer.items.len() - 20));
     }
-    if answer["withheld"].as_u64().is_some_and(|n| n > 0) {
-        let line =
-            format!("\n\n{} more items are withheld by the gates\n", output::text(answer, "/withheld"));
-        text.push_str(&line);
-        text.push_str(&output::table(&["rule", "items"], counts("/rules")));
+    if answer.withheld > 0 {
+        text.push_str(&format!("\n\n{} more items are withheld by the gates\n", answer.withheld));
+        text.push_str(&output::table(&["rule", "items"], counts(&answer.rules)));
     }
     text.push_str("\nhidden from them\n");
-    text.push_str(&output::table(&["member", "in items"], counts("/hidden")));
-    for warning in answer["warnings"].as_array().into_iter().flatten() {
-        text.push_str(&format!("\nnote: {}", warning.as_str().unwrap_or_default()));
+    text.push_str(&output::table(&["member", "in items"], counts(&answer.hidden)));
+    for warning in &answer.warnings {
+        text.push_str(&format!("\nnote: {warning}"));
     }
     text
 }

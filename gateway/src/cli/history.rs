@@ -1,56 +1,54 @@
 //! `oap-memory item show --history`
 
 use super::{output, who};
-use serde_json::Value;
+use crate::api::disclosures::{History, Kept};
 
 /// The versions of an item, what each changed, and to whom which was shown.
-pub(super) fn people(answer: &Value) -> String {
-    let mut text = format!("{} ({})\n", output::text(answer, "/item_id"), output::text(answer, "/status"));
-    for event in answer["events"].as_array().into_iter().flatten() {
-        let member = |member: &str| output::text(event, member);
+pub(super) fn people(answer: &History) -> String {
+    let mut text = format!("{} ({})\n", answer.item_id, answer.status);
+    for event in &answer.events {
         text.push_str(&format!(
             "\n{}  version {}  {}\n    by {}\n",
-            member("/at"),
-            member("/version"),
-            member("/event"),
-            member("/actor")
+            event.at, event.version, event.event, event.actor
         ));
-        if event["content"] == "not kept any more" {
+        if event.content == Some(Kept::Gone) {
             text.push_str("    what it said is not kept any more\n");
         }
-        let changes = &event["changes"];
-        for (sign, member) in [('+', "labels_added"), ('-', "labels_removed"), ('~', "other")] {
-            let names = texts(&changes[member]);
-            if !names.is_empty() {
-                let what = if sign == '~' { "changed" } else { "label" };
-                text.push_str(&format!("    {sign} {what} {}\n", names.join(" ")));
-            }
+        let Some(changes) = &event.changes else { continue };
+        let names = [
+            ("+ label", &changes.labels_added),
+            ("- label", &changes.labels_removed),
+            ("~ changed", &changes.other),
+        ];
+        for (what, names) in names.into_iter().filter(|(_, names)| !names.is_empty()) {
+            let names: Vec<&str> = names.iter().map(String::as_str).collect();
+            text.push_str(&format!("    {what} {}\n", names.join(" ")));
         }
-        for (sign, member) in [('-', "/text/before"), ('+', "/text/after")] {
-            if let Some(says) = changes.pointer(member).and_then(Value::as_str) {
+        let says = changes.text.iter().flat_map(|text| [('-', &text.before), ('+', &text.after)]);
+        for (sign, says) in says {
+            if let Some(says) = says {
                 text.push_str(&format!("    {sign} {}\n", output::short(says, 72)));
             }
         }
     }
-    let disclosed = answer["disclosed"].as_array().cloned().unwrap_or_default();
-    if disclosed.is_empty() {
+    if answer.disclosed.is_empty() {
         text.push_str("\nnever shown to anybody");
     } else {
-        let rows = disclosed.iter().map(|line| {
-            let mut row =
-                ["/grantee", "/version", "/times", "/first", "/last"].map(|m| output::text(line, m)).to_vec();
-            row.push(who::seen_at(line));
-            row
+        let rows = answer.disclosed.iter().map(|shown| {
+            vec![
+                shown.grantee.to_string(),
+                output::or_none(shown.version),
+                shown.times.to_string(),
+                shown.first.to_string(),
+                shown.last.to_string(),
+                who::seen_at(&shown.seen_at),
+            ]
         });
         text.push('\n');
         text.push_str(&output::table(&["shown to", "version", "times", "first", "last", "level"], rows));
     }
-    if answer["complete"] == false {
+    if !answer.complete {
         text.push_str("\nonly the newest receipts were looked at");
     }
     output::fitted(&text)
-}
-
-fn texts(list: &Value) -> Vec<&str> {
-    list.as_array().into_iter().flatten().filter_map(Value::as_str).collect()
 }

@@ -2,9 +2,9 @@
 
 use super::when::{self, When};
 use super::{CliError, Global, ids, output, values};
-use crate::service::holds::HoldReason;
+use crate::api::holds as api;
+use crate::api::holds::{HoldReason, HoldRequest, Holds, Release};
 use crate::service::prefix::ItemPrefix;
-use serde_json::{Value, json};
 
 /// Legal holds: the one reason for which deletion waits
 #[derive(clap::Subcommand)]
@@ -43,33 +43,32 @@ impl Hold {
         match self {
             Self::Set { items, reason, until } => {
                 let until = until.ends(when::now());
-                let mut owner = global.owner().await?;
-                let items = ids::all(&owner, &items).await?;
-                let body = json!({"items": items, "reason": reason, "until": until});
-                let answer = owner.call("POST", "/oap/owner/holds", &[], Some(&body)).await?;
+                let owner = global.owner().await?;
+                let request = HoldRequest { items: ids::all(&owner, &items).await?, reason, until };
+                let answer = owner.send::<api::SetHolds>((), &request).await?;
                 output::print(global.json, &answer, |_| {
-                    format!("{} item(s) held until {until}", items.len())
+                    format!("{} item(s) held until {until}", request.items.len())
                 });
             }
             Self::List => {
-                let answer = global.owner().await?.call("GET", "/oap/owner/holds", &[], None).await?;
+                let answer = global.owner().await?.get::<api::ListHolds>((), &()).await?;
                 output::print(global.json, &answer, table);
             }
             Self::Release { items } => {
-                let mut owner = global.owner().await?;
-                let body = json!({"items": ids::all(&owner, &items).await?});
-                let path = "/oap/owner/holds/release";
-                let answer = owner.call("POST", path, &[], Some(&body)).await?;
-                output::print(global.json, &answer, |_| format!("{} hold(s) ended", items.len()));
+                let owner = global.owner().await?;
+                let release = Release { items: ids::all(&owner, &items).await? };
+                let answer = owner.send::<api::ReleaseHolds>((), &release).await?;
+                output::print(global.json, &answer, |_| format!("{} hold(s) ended", release.items.len()));
             }
         }
         Ok(())
     }
 }
 
-pub(super) fn table(answer: &Value) -> String {
-    let holds = answer["holds"].as_array().cloned().unwrap_or_default();
-    let members = ["/item_id", "/reason", "/until", "/erase_after"];
-    let rows = holds.iter().map(|hold| members.map(|m| output::text(hold, m)).to_vec());
+pub(super) fn table(answer: &Holds) -> String {
+    let rows = answer.holds.iter().map(|hold| {
+        let (reason, until) = (hold.reason.as_str().to_owned(), hold.until.to_string());
+        vec![hold.item_id.to_string(), reason, until, hold.erase_after.to_string()]
+    });
     output::table(&["item", "reason", "until", "then erased"], rows)
 }

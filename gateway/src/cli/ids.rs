@@ -1,40 +1,44 @@
 //! Items by the beginning of their ids. The gateway finds them; nothing is listed to the client.
 
 use super::CliError;
+use crate::api::selections::{ResolveItems, ResolveQuery, Resolved};
 use crate::client::owner::OwnerClient;
 use crate::service::prefix::{ItemPrefix, MAX_PREFIXES};
-use serde_json::{Value, json};
+use oap_identity::ItemId;
+use std::collections::BTreeMap;
 
 /// The whole id of an item that is there, or of an erased one where none is.
-pub(super) async fn one(owner: &OwnerClient, id: &ItemPrefix) -> Result<String, CliError> {
+pub(super) async fn one(owner: &OwnerClient, id: &ItemPrefix) -> Result<ItemId, CliError> {
     let mut found = all(owner, std::slice::from_ref(id)).await?;
     found.pop().ok_or_else(|| nobody(&id.to_string(), false))
 }
 
 /// The whole ids of items, in the order given.
-pub(super) async fn all(owner: &OwnerClient, ids: &[ItemPrefix]) -> Result<Vec<String>, CliError> {
+pub(super) async fn all(owner: &OwnerClient, ids: &[ItemPrefix]) -> Result<Vec<ItemId>, CliError> {
     among(owner, ids, false).await
 }
 
 /// The whole ids of items that were erased.
-pub(super) async fn erased(owner: &OwnerClient, ids: &[ItemPrefix]) -> Result<Vec<String>, CliError> {
+pub(super) async fn erased(owner: &OwnerClient, ids: &[ItemPrefix]) -> Result<Vec<ItemId>, CliError> {
     among(owner, ids, true).await
 }
 
-async fn among(owner: &OwnerClient, ids: &[ItemPrefix], erased: bool) -> Result<Vec<String>, CliError> {
-    let mut whole: Vec<String> = ids.iter().map(ToString::to_string).collect();
+async fn among(owner: &OwnerClient, ids: &[ItemPrefix], erased: bool) -> Result<Vec<ItemId>, CliError> {
     // Of an erased one, a whole id too may be nobody's.
     let asked = |id: &&ItemPrefix| erased || id.whole().is_none();
     let cut: Vec<String> = ids.iter().filter(asked).map(ToString::to_string).collect();
+    let mut found = BTreeMap::new();
     for some in cut.chunks(MAX_PREFIXES) {
-        let body = json!({"ids": some, "erased": erased});
-        let answer = owner.post("/oap/owner/items/resolve", &body).await?;
-        for resolved in answer["resolved"].as_array().into_iter().flatten() {
-            let found = of(resolved, erased)?;
-            whole.iter_mut().filter(|id| **id == resolved["given"]).for_each(|id| id.clone_from(&found));
+        let query = ResolveQuery { ids: some.to_vec(), erased };
+        for resolved in owner.send::<ResolveItems>((), &query).await?.resolved {
+            found.insert(resolved.given.clone(), of(&resolved, erased)?);
         }
     }
-    Ok(whole)
+    let whole = |id: &ItemPrefix| {
+        let given = id.to_string();
+        found.get(&given).copied().or_else(|| id.whole()).ok_or_else(|| nobody(&given, erased))
+    };
+    ids.iter().map(whole).collect()
 }
 
 fn nobody(given: &str, erased: bool) -> CliError {
@@ -43,15 +47,14 @@ fn nobody(given: &str, erased: bool) -> CliError {
 }
 
 /// The one item that a beginning stands for.
-fn of(resolved: &Value, erased: bool) -> Result<String, CliError> {
-    let given = resolved["given"].as_str().unwrap_or_default();
-    let found: Vec<&str> =
-        resolved["found"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-    match found.as_slice() {
+fn of(resolved: &Resolved, erased: bool) -> Result<ItemId, CliError> {
+    let given = &resolved.given;
+    match resolved.found.as_slice() {
         [] => Err(nobody(given, erased)),
-        [one] => Ok((*one).to_owned()),
+        [one] => Ok(*one),
         several => {
-            let more = if resolved["more"] == true { "\n  and more" } else { "" };
+            let more = if resolved.more { "\n  and more" } else { "" };
+            let several: Vec<String> = several.iter().map(ToString::to_string).collect();
             Err(CliError::Usage(format!(
                 "{given}: several items' ids begin so:\n  {}{more}",
                 several.join("\n  ")
@@ -66,12 +69,15 @@ mod tests {
 
     #[test]
     fn one_is_meant_or_it_is_said_who_could_be() {
-        let resolved =
-            |found: &[&str]| of(&json!({"given": "mem_01HX", "found": found, "more": false}), false);
-        assert_eq!(resolved(&["mem_01HX1"]).unwrap(), "mem_01HX1");
+        let (one, other) = (ItemId::from_bytes([1; 16]), ItemId::from_bytes([2; 16]));
+        let resolved = |found: &[ItemId]| {
+            of(&Resolved { given: "mem_01HX".to_owned(), found: found.to_vec(), more: false }, false)
+        };
+        assert_eq!(resolved(&[one]).unwrap(), one);
         assert_eq!(resolved(&[]).unwrap_err().status(), 1);
-        let several = resolved(&["mem_01HX1", "mem_01HX2"]).unwrap_err();
+        let several = resolved(&[one, other]).unwrap_err();
         assert_eq!(several.status(), 2);
-        assert!(several.to_string().contains("mem_01HX1") && several.to_string().contains("mem_01HX2"));
+        let told = several.to_string();
+        assert!(told.contains(&one.to_string()) && told.contains(&other.to_string()));
     }
 }

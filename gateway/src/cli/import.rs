@@ -3,6 +3,9 @@
 use super::trust::{Known, Trust};
 use super::verify::is_bundle;
 use super::{CliError, Global, ids, output, values};
+use crate::api::Endpoint;
+use crate::api::transfer as api;
+use crate::api::transfer::{BundleItems, Fate, Fates, Finish, Migration, Record, Records};
 use crate::client::owner::OwnerClient;
 use crate::service::prefix::{ItemPrefix, PrefixError};
 use crate::system::bundle_file;
@@ -10,8 +13,8 @@ use crate::system::config::Config;
 use indicatif::{ProgressBar, ProgressStyle};
 use oap_formats::import::{FORMATS, Format, Found, Mapping};
 use oap_formats::sources;
-use oap_identity::{Did, ScopeId};
-use oap_memory::bundle::{FORMAT, Header, Line, MAX_LINE, Reader};
+use oap_identity::{Did, ItemId, ScopeId};
+use oap_memory::bundle::{FORMAT, Header, ItemLine, Line, MAX_LINE, Reader};
 use oap_memory::lines::whole_lines;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, VecDeque};
@@ -131,7 +134,7 @@ impl FromStr for Again {
 /// What becomes of a chunk, beside its records.
 struct Asked {
     /// Whole ids.
-    again: Vec<String>,
+    again: Vec<ItemId>,
     again_all: bool,
     dry_run: bool,
 }
@@ -154,13 +157,13 @@ struct Report {
 }
 
 impl Report {
-    fn fate(&mut self, place: &str, fate: &Value) {
-        match fate.as_object().and_then(|f| f.iter().next()).map(|(name, value)| (name.as_str(), value)) {
-            Some(("imported", _)) => self.imported += 1,
-            Some(("updated", _)) => self.updated += 1,
-            Some(("unchanged", _)) => self.unchanged += 1,
-            Some(("deleted", why)) => self.deleted.push(json!({"place": place, "reason": why})),
-            Some((_, reason)) => self.refuse(place, reason.as_str().unwrap_or_default()),
+    fn fate(&mut self, place: &str, fate: Option<&Fate>) {
+        match fate {
+            Some(Fate::Imported(_)) => self.imported += 1,
+            Some(Fate::Updated(_)) => self.updated += 1,
+            Some(Fate::Unchanged(_)) => self.unchanged += 1,
+            Some(Fate::Deleted(why)) => self.deleted.push(json!({"place": place, "reason": why})),
+            Some(Fate::Refused(reason)) => self.refuse(place, reason),
             None => self.refuse(place, "the gateway said nothing of it"),
         }
     }
@@ -200,31 +203,39 @@ impl Report {
     }
 }
 
-type Answering = JoinHandle<Result<Value, CliError>>;
+type Answering = JoinHandle<Result<Fates, CliError>>;
 
 /// Chunks on their way to the gateway.
 struct Sending {
     owner: Arc<OwnerClient>,
-    path: &'static str,
     ahead: VecDeque<(Vec<String>, Answering)>,
     progress: ProgressBar,
 }
 
 impl Sending {
-    fn new(owner: Arc<OwnerClient>, path: &'static str) -> Self {
+    fn new(owner: Arc<OwnerClient>) -> Self {
         let progress = ProgressBar::new_spinner();
         let style = ProgressStyle::with_template("{spinner} {human_pos} records, {per_sec}, {elapsed} {msg}");
         progress.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
         progress.enable_steady_tick(Duration::from_millis(200));
-        Self { owner, path, ahead: VecDeque::new(), progress }
+        Self { owner, ahead: VecDeque::new(), progress }
     }
 
-    async fn send(&mut self, places: Vec<String>, body: Value, report: &mut Report) -> Result<(), CliError> {
+    async fn send<E>(
+        &mut self,
+        places: Vec<String>,
+        body: E::Body,
+        report: &mut Report,
+    ) -> Result<(), CliError>
+    where
+        E: Endpoint<Place = (), Query = (), Answer = Fates>,
+        E::Body: Send + Sync + 'static,
+    {
         while self.ahead.len() >= IN_FLIGHT {
             self.receive(report).await?;
         }
-        let (owner, path) = (self.owner.clone(), self.path);
-        let task = tokio::spawn(async move { Ok(owner.post(path, &body).await?) });
+        let owner = self.owner.clone();
+        let task = tokio::spawn(async move { Ok(owner.send::<E>((), &body).await?) });
         self.ahead.push_back((places, task));
         Ok(())
     }
@@ -233,7 +244,7 @@ impl Sending {
         let Some((places, task)) = self.ahead.pop_front() else { return Ok(()) };
         let answer = task.await.map_err(|e| CliError::Other(e.to_string()))??;
         for (number, place) in places.iter().enumerate() {
-            report.fate(place, &answer["fates"][number]);
+            report.fate(place, answer.fates.get(number));
         }
         self.progress.set_position(report.done());
         Ok(())
@@ -332,7 +343,7 @@ impl Import {
                 })
             })
         };
-        let mut sending = Sending::new(owner, "/oap/owner/import/records");
+        let mut sending = Sending::new(owner);
         let mut chunk = Chunk::default();
         while let Some(told) = found.recv().await {
             // The records of a list are sent together: a chunk ends before a file, or before a record of no list.
@@ -343,7 +354,7 @@ impl Import {
             };
             if may_end && chunk.is_full() {
                 let (places, body) = std::mem::take(&mut chunk).end(&asked);
-                sending.send(places, body, report).await?;
+                sending.send::<api::ImportRecords>(places, body, report).await?;
             }
             match told {
                 FromFiles::File(format) => {
@@ -360,13 +371,13 @@ impl Import {
                     }
                     chunk.size += item.to_string().len();
                     chunk.places.push(record.place);
-                    chunk.records.push(json!({"source": record.source, "group": record.group, "item": item}));
+                    chunk.records.push(Record { source: record.source, group: record.group, item });
                 }
             }
         }
         if !chunk.records.is_empty() {
             let (places, body) = chunk.end(&asked);
-            sending.send(places, body, report).await?;
+            sending.send::<api::ImportRecords>(places, body, report).await?;
         }
         sending.finish(report).await?;
         let read = reading.await.map_err(|e| CliError::Other(e.to_string()))?;
@@ -408,7 +419,7 @@ impl Import {
             .map(|()| bundle)
         });
         let owner = Arc::new(global.owner().await?);
-        let mut sending = Sending::new(owner, "/oap/owner/import/bundle");
+        let mut sending = Sending::new(owner);
         let mut header: Option<(Header, Vec<Value>, Known)> = None;
         let (mut places, mut items, mut size) = (Vec::new(), Vec::new(), 0);
         while let Some((number, bytes, line)) = found.recv().await {
@@ -428,11 +439,11 @@ impl Import {
                         report.samples.push(sample);
                     }
                     places.push(place);
-                    items.push(item);
+                    items.push(*item);
                     size += bytes;
                     if items.len() == CHUNK || size > CHUNK_BYTES {
-                        let body = chunk(head, documents, &std::mem::take(&mut items), self.dry_run);
-                        sending.send(std::mem::take(&mut places), body, report).await?;
+                        let body = chunk(head, documents, std::mem::take(&mut items), self.dry_run);
+                        sending.send::<api::ImportBundle>(std::mem::take(&mut places), body, report).await?;
                         size = 0;
                     }
                 }
@@ -449,8 +460,8 @@ impl Import {
             return Err(CliError::Proof("a bundle begins with its header".to_owned()));
         };
         if !items.is_empty() {
-            let body = chunk(&head, &documents, &items, self.dry_run);
-            sending.send(places, body, report).await?;
+            let body = chunk(&head, &documents, items, self.dry_run);
+            sending.send::<api::ImportBundle>(places, body, report).await?;
         }
         let owner = sending.finish(report).await?;
         let bundle = reading.await.map_err(|e| CliError::Other(e.to_string()))?.map_err(failed)?;
@@ -463,14 +474,18 @@ impl Import {
                 report.bundle =
                     Some(json!({"whole": true, "bundle_id": trailer.bundle_id, "hash": trailer.hash}));
                 if !self.dry_run {
-                    let finish = json!({
-                        "bundle_id": trailer.bundle_id, "principal": head.principal, "hash": trailer.hash,
-                        "counts": trailer.counts, "imported": report.imported + report.updated,
-                        "unchanged": report.unchanged, "refused": report.refused.len(),
-                    });
-                    let answer = owner.post("/oap/owner/import/finish", &finish).await?;
+                    let finish = Finish {
+                        bundle_id: trailer.bundle_id,
+                        principal: head.principal,
+                        hash: trailer.hash,
+                        counts: trailer.counts,
+                        imported: report.imported + report.updated,
+                        unchanged: report.unchanged,
+                        refused: report.refused.len() as u64,
+                    };
+                    let Migration { receipt } = owner.send::<api::ImportFinish>((), &finish).await?;
                     if let Some(bundle) = &mut report.bundle {
-                        bundle["migration_receipt"] = answer["receipt"].clone();
+                        bundle["migration_receipt"] = receipt.into_whole();
                     }
                 }
                 Ok(true)
@@ -500,7 +515,7 @@ impl Import {
 #[derive(Default)]
 struct Chunk {
     places: Vec<String>,
-    records: Vec<Value>,
+    records: Vec<Record>,
     size: usize,
 }
 
@@ -509,11 +524,10 @@ impl Chunk {
         self.records.len() >= CHUNK || self.size > CHUNK_BYTES
     }
 
-    fn end(self, asked: &Asked) -> (Vec<String>, Value) {
+    fn end(self, asked: &Asked) -> (Vec<String>, Records) {
         let Asked { again, again_all, dry_run } = asked;
-        let body =
-            json!({"records": self.records, "again": again, "again_all": again_all, "dry_run": dry_run});
-        (self.places, body)
+        let (again, again_all, dry_run) = (again.clone(), *again_all, *dry_run);
+        (self.places, Records { records: self.records, again, again_all, dry_run })
     }
 }
 
@@ -522,16 +536,14 @@ enum FromFiles {
     Found(Found),
 }
 
-fn chunk(
-    header: &Header,
-    documents: &[Value],
-    items: &[Box<oap_memory::bundle::ItemLine>],
-    dry_run: bool,
-) -> Value {
-    json!({
-        "bundle_id": header.bundle_id, "principal": header.principal, "documents": documents, "items": items,
-        "dry_run": dry_run,
-    })
+fn chunk(header: &Header, documents: &[Value], items: Vec<ItemLine>, dry_run: bool) -> BundleItems {
+    BundleItems {
+        bundle_id: header.bundle_id,
+        principal: header.principal.clone(),
+        documents: documents.to_vec(),
+        items,
+        dry_run,
+    }
 }
 
 fn people(report: &Value) -> String {

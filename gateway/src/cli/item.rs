@@ -4,11 +4,18 @@ use super::bulk::{Relabel, Retract};
 use super::delete::DeleteItems;
 use super::when::{self, When};
 use super::{CliError, Global, history, ids, output, refusal, values};
+use crate::api::disclosures::ItemHistory;
+use crate::api::items as api;
+use crate::api::items::{
+    Correction, ItemPage, ListQuery, NewItems, Resealed, Resealing, WholeItem, Written, WrittenItems,
+};
+use crate::api::{Document, Endpoint};
 use crate::client::owner::OwnerClient;
 use crate::service::prefix::ItemPrefix;
-use oap_identity::{ScopeId, Timestamp};
+use oap_identity::{ItemId, ScopeId, Timestamp};
+use oap_memory::Status;
 use oap_memory::item::{Confidence, Kind, Sensitivity};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::path::PathBuf;
 
 /// Items of one request.
@@ -79,8 +86,8 @@ pub(super) struct Members {
     #[arg(long)]
     text: Option<String>,
     /// What it says for machines: a JSON object
-    #[arg(long, value_name = "JSON")]
-    structured: Option<String>,
+    #[arg(long, value_name = "JSON", value_parser = values::object)]
+    structured: Option<Map<String, Value>>,
     /// Labels; may be given several times
     #[arg(long = "label", value_name = "LABEL", value_parser = values::short)]
     labels: Vec<String>,
@@ -112,12 +119,7 @@ impl Members {
             content["text"] = json!(text);
         }
         if let Some(structured) = &self.structured {
-            let structured = oap_identity::json::parse(structured.as_bytes()).map_err(|e| e.to_string());
-            content["structured"] = structured
-                .and_then(
-                    |value| if value.is_object() { Ok(value) } else { Err("must be a JSON object".into()) },
-                )
-                .map_err(|e| CliError::Usage(format!("--structured: {e}")))?;
+            content["structured"] = json!(structured);
         }
         if content != json!({}) {
             item["content"] = content;
@@ -181,11 +183,11 @@ pub(super) struct List {
     #[arg(long)]
     scope: Option<ScopeId>,
     /// Only about this subject
-    #[arg(long)]
+    #[arg(long, value_parser = values::short)]
     subject: Option<String>,
     /// Only in this state
-    #[arg(long, value_parser = ["current", "retracted"], default_value = "current")]
-    status: String,
+    #[arg(long, value_parser = values::listed(), default_value = "current")]
+    status: Status,
     /// Only older than this item
     #[arg(long, value_name = "ID")]
     before: Option<ItemPrefix>,
@@ -224,11 +226,11 @@ impl Item {
             Self::Relabel(relabel) => relabel.run(global).await,
             Self::Retract(retract) => retract.run(global).await,
             Self::Delete(delete) => delete.run(global).await,
-            other => other.run_with(global, &mut global.owner().await?).await,
+            other => other.run_with(global, &global.owner().await?).await,
         }
     }
 
-    async fn run_with(self, global: &Global, owner: &mut OwnerClient) -> Result<(), CliError> {
+    async fn run_with(self, global: &Global, owner: &OwnerClient) -> Result<(), CliError> {
         match self {
             Self::Add(add) => {
                 let items = add.items()?;
@@ -236,22 +238,21 @@ impl Item {
                     Some(path) => refusal::of_file("--file", path, error),
                     None => error.into(),
                 };
-                let mut written = Vec::new();
+                let mut written = WrittenItems { items: Vec::new() };
                 for batch in items.chunks(BATCH) {
-                    let body = json!({"items": batch});
-                    let answer = owner.call("POST", "/oap/owner/items", &[], Some(&body)).await;
-                    let answer = answer.map_err(refused)?;
-                    written.extend(answer["items"].as_array().cloned().unwrap_or_default());
+                    let batch = NewItems { items: batch.to_vec() };
+                    let answer = owner.send::<api::WriteItems>((), &batch).await.map_err(refused)?;
+                    written.items.extend(answer.items);
                     if items.len() > BATCH {
-                        eprintln!("{} of {} items", written.len(), items.len());
+                        eprintln!("{} of {} items", written.items.len(), items.len());
                     }
                 }
-                output::print(global.json, &json!({"items": written}), |_| {
-                    if written.len() > 20 {
-                        return format!("{} items written", written.len());
+                output::print(global.json, &written, |written| {
+                    if written.items.len() > 20 {
+                        return format!("{} items written", written.items.len());
                     }
                     // Whole ids: those of one second have the same beginning.
-                    let ids = written.iter().map(|item| output::text(item, "/item_id"));
+                    let ids = written.items.iter().map(|item| item.item_id.to_string());
                     ids.collect::<Vec<_>>().join("\n")
                 });
                 Ok(())
@@ -262,78 +263,72 @@ impl Item {
             }
             Self::Show { id, history } => {
                 let id = ids::one(owner, &id).await?;
-                let (of, people): (&str, fn(&Value) -> String) =
-                    if history { ("/history", history::people) } else { ("", show) };
-                let answer = owner.call("GET", &format!("/oap/owner/items/{id}{of}"), &[], None).await?;
-                output::print(global.json, &answer, people);
+                if history {
+                    let answer = owner.get::<ItemHistory>(id, &()).await?;
+                    output::print(global.json, &answer, history::people);
+                } else {
+                    output::print(global.json, &owner.get::<api::ShowItem>(id, &()).await?, show);
+                }
                 Ok(())
             }
             Self::Correct(correct) => correct.run(global, owner).await,
             // Those ask before they open anything.
             Self::Relabel(_) | Self::Retract(_) | Self::Delete(_) => Ok(()),
-            Self::Restore { id } => mark(global, owner, &id, "restore").await,
+            Self::Restore { id } => mark::<api::RestoreItem>(global, owner, &id).await,
             Self::Reseal { ids, all } => reseal(global, owner, ids, all).await,
-            Self::Confirm { id } => mark(global, owner, &id, "confirm").await,
+            Self::Confirm { id } => mark::<api::ConfirmItem>(global, owner, &id).await,
         }
     }
 }
 
-async fn mark(
-    global: &Global,
-    owner: &mut OwnerClient,
-    id: &ItemPrefix,
-    event: &str,
-) -> Result<(), CliError> {
+async fn mark<E>(global: &Global, owner: &OwnerClient, id: &ItemPrefix) -> Result<(), CliError>
+where
+    E: Endpoint<Place = ItemId, Query = (), Body = (), Answer = Written>,
+{
     let id = ids::one(owner, id).await?;
-    let path = format!("/oap/owner/items/{id}/{event}");
-    done(global, &owner.call("POST", &path, &[], Some(&json!({}))).await?);
+    done(global, &owner.send::<E>(id, &()).await?);
     Ok(())
 }
 
 impl Correct {
     /// A text and a structured content say the same thing twice. One that is corrected alone leaves the other behind, and grantees would
     /// be shown both; so the owner says what becomes of it.
-    async fn run(&self, global: &Global, owner: &mut OwnerClient) -> Result<(), CliError> {
-        let mut body = json!({"item": self.members.to_item()?});
+    async fn run(&self, global: &Global, owner: &OwnerClient) -> Result<(), CliError> {
+        let mut item = self.members.to_item()?;
         if self.no_structured {
-            body["item"]["content"]["structured"] = Value::Null;
+            item["content"]["structured"] = Value::Null;
         }
-        if body["item"] == json!({}) {
+        if item == json!({}) {
             let why = "say what to correct: --text, --structured, --label or another member; see `item correct --help`";
             return Err(CliError::Usage(why.to_owned()));
         }
         let id = ids::one(owner, &self.id).await?;
-        let shown = owner.call("GET", &format!("/oap/owner/items/{id}"), &[], None).await?;
-        let seen = shown["item"]["version"].as_u64();
-        if says(&shown["item"], &body["item"]) && self.if_version.is_none_or(|v| Some(v.into()) == seen) {
-            let same = json!({"item_id": id, "version": seen, "changed": false});
+        let shown = owner.get::<api::ShowItem>(id, &()).await?.item;
+        if says(shown.whole(), &item) && self.if_version.is_none_or(|v| Some(v) == shown.version) {
+            let same = json!({"item_id": id, "version": shown.version, "changed": false});
             output::print(global.json, &same, |_| "nothing changed".to_owned());
             return Ok(());
         }
         let (text, structured) = (self.members.text.is_some(), self.members.structured.is_some());
-        let mut version = self.if_version.map(u64::from);
+        let mut version = self.if_version;
         if text != structured && !self.keep_structured && !self.no_structured {
-            let content = &shown["item"]["content"];
-            if text && content["structured"].is_object() {
+            let content = &shown.content;
+            if let Some(kept) = content.structured.as_ref().filter(|_| text) {
                 return Err(CliError::Usage(format!(
                     "the item has structured content, which --text would leave as it is: {}\ncorrect it too with \
                      --structured JSON, take it away with --no-structured, or say --keep-structured if it still fits",
-                    output::short(&content["structured"].to_string(), 200)
+                    output::short(&json!(kept).to_string(), 200)
                 )));
             }
-            if structured && content["text"].is_string() && !global.json {
+            if structured && content.text.is_some() && !global.json {
                 eprintln!(
                     "oap-memory: the text stays as it was; correct it with --text if it does not fit any more"
                 );
             }
             // What was looked at is what is corrected.
-            version = version.or(seen);
+            version = version.or(shown.version);
         }
-        if let Some(version) = version {
-            body["version"] = json!(version);
-        }
-        let path = format!("/oap/owner/items/{id}/correct");
-        done(global, &owner.call("POST", &path, &[], Some(&body)).await?);
+        done(global, &owner.send::<api::CorrectItem>(id, &Correction { item, version }).await?);
         Ok(())
     }
 }
@@ -355,7 +350,7 @@ const PAGE: usize = 500;
 
 async fn reseal(
     global: &Global,
-    owner: &mut OwnerClient,
+    owner: &OwnerClient,
     ids: Vec<ItemPrefix>,
     all: bool,
 ) -> Result<(), CliError> {
@@ -369,9 +364,9 @@ async fn reseal(
         let mut resealed = Vec::new();
         let ids = ids::all(owner, &ids).await?;
         for id in &ids {
-            let path = format!("/oap/owner/items/{id}/reseal");
-            if !owner.call("POST", &path, &[], Some(&json!({}))).await?["resealed"].is_null() {
-                resealed.push(id.clone());
+            let answer = owner.send::<api::ResealItem>(*id, &Resealing::default()).await?;
+            if matches!(answer, Resealed::Done { resealed: Some(_) }) {
+                resealed.push(*id);
             }
         }
         (ids.len(), resealed)
@@ -382,14 +377,13 @@ async fn reseal(
 }
 
 /// Every current item.
-async fn current_items(owner: &mut OwnerClient) -> Result<Vec<String>, CliError> {
-    let (mut ids, mut before) = (Vec::new(), None::<String>);
+async fn current_items(owner: &OwnerClient) -> Result<Vec<ItemId>, CliError> {
+    let (mut ids, mut before) = (Vec::new(), None);
     loop {
-        let mut query = vec![("limit", PAGE.to_string())];
-        query.extend(before.take().map(|id| ("before", id)));
-        let page = owner.call("GET", "/oap/owner/items", &query, None).await?;
-        ids.extend(page["items"].as_array().into_iter().flatten().map(|i| output::text(i, "/item_id")));
-        before = page["next"].as_str().map(str::to_owned);
+        let query = ListQuery { limit: Some(PAGE), before, ..ListQuery::default() };
+        let page = owner.get::<api::ListItems>((), &query).await?;
+        ids.extend(page.items.iter().map(|item| item.item_id));
+        before = page.next;
         if before.is_none() {
             return Ok(ids);
         }
@@ -398,12 +392,12 @@ async fn current_items(owner: &mut OwnerClient) -> Result<Vec<String>, CliError>
 
 /// Reseals every item or, where the text of none would be cut in another way, none: a grantee who saw that some items got
 /// a version more would learn which ones mention a contact. For the same reason their order is a random one.
-async fn reseal_all(owner: &mut OwnerClient, mut ids: Vec<String>) -> Result<Vec<String>, CliError> {
+async fn reseal_all(owner: &OwnerClient, mut ids: Vec<ItemId>) -> Result<Vec<ItemId>, CliError> {
     let mut changes = false;
     for (number, id) in ids.iter().enumerate() {
-        let path = format!("/oap/owner/items/{id}/reseal");
-        match owner.call("POST", &path, &[], Some(&json!({"dry_run": true}))).await {
-            Ok(answer) => changes = answer["would_reseal"] == true,
+        let look = Resealing { dry_run: true, ..Resealing::default() };
+        match owner.send::<api::ResealItem>(*id, &look).await {
+            Ok(answer) => changes = answer == Resealed::Would { would_reseal: true },
             Err(error) if error.is_gone() => {}
             Err(error) => return Err(error.into()),
         }
@@ -418,13 +412,13 @@ async fn reseal_all(owner: &mut OwnerClient, mut ids: Vec<String>) -> Result<Vec
         return Ok(Vec::new());
     }
     let salt: [u8; 32] = oap_identity::random::bytes(&crate::system::clock::SystemRandom);
-    ids.sort_by_cached_key(|id| oap_identity::Hash::of(&[&salt, id.as_bytes()].concat()));
+    ids.sort_by_cached_key(|id| oap_identity::Hash::of(&[&salt, id.to_string().as_bytes()].concat()));
     // One time for the whole job: who sees two of its links learns nothing of how many came between.
     let at = oap_identity::Clock::now(&crate::system::clock::SystemClock);
     let mut resealed = Vec::with_capacity(ids.len());
     for id in ids {
-        let path = format!("/oap/owner/items/{id}/reseal");
-        match owner.call("POST", &path, &[], Some(&json!({"always": true, "at": at}))).await {
+        let always = Resealing { always: true, at: Some(at), ..Resealing::default() };
+        match owner.send::<api::ResealItem>(id, &always).await {
             Ok(_) => resealed.push(id),
             // Erased or taken back meanwhile.
             Err(error) if error.is_gone() => {}
@@ -468,21 +462,19 @@ impl Add {
 }
 
 impl List {
-    fn query(&self) -> Vec<(&'static str, String)> {
-        [
-            ("kind", self.kind.map(|kind| kind.to_string())),
-            ("label", self.label.clone()),
-            ("scope", self.scope.as_ref().map(ToString::to_string)),
-            ("subject", self.subject.clone()),
-            ("status", Some(self.status.clone())),
-        ]
-        .into_iter()
-        .filter_map(|(name, value)| Some((name, value?)))
-        .collect()
+    fn query(&self) -> ListQuery {
+        ListQuery {
+            kind: self.kind,
+            label: self.label.clone(),
+            scope: self.scope.clone(),
+            subject: self.subject.clone(),
+            status: Some(self.status),
+            ..ListQuery::default()
+        }
     }
 
     /// The items, and where to go on.
-    async fn page(&self, owner: &mut OwnerClient) -> Result<Value, CliError> {
+    async fn page(&self, owner: &OwnerClient) -> Result<ItemPage, CliError> {
         let mut before = match &self.before {
             Some(before) => Some(ids::one(owner, before).await?),
             None => None,
@@ -491,72 +483,62 @@ impl List {
         let limit = usize::from(self.limit);
         let now = when::now();
         let (since, until) = (self.since.map(|t| t.since(now)), self.until.map(|t| t.until(now)));
-        let mut found: Vec<Value> = Vec::new();
+        let mut found: Vec<Document<api::Item>> = Vec::new();
         // The gateway lists by the time of writing; the time of capture is another, and may be any.
         loop {
-            let mut query = self.query();
-            query.push(("limit", if timed { PAGE } else { limit }.to_string()));
-            query.extend(before.take().map(|id| ("before", id)));
-            let mut answer = owner.call("GET", "/oap/owner/items", &query, None).await?;
+            let query = ListQuery { limit: Some(if timed { PAGE } else { limit }), before, ..self.query() };
+            let page = owner.get::<api::ListItems>((), &query).await?;
             if !timed {
-                return Ok(answer);
+                return Ok(page);
             }
-            if let Value::Array(items) = answer["items"].take() {
-                found.extend(items.into_iter().filter(|item| captured(item, since, until)));
-            }
-            before = answer["next"].as_str().map(str::to_owned);
+            found.extend(page.items.into_iter().filter(|item| captured(item, since, until)));
+            before = page.next;
             if before.is_none() || found.len() > limit {
                 break;
             }
         }
         let more = found.len() > limit;
         found.truncate(limit);
-        let next = found.last().filter(|_| more).map(|item| output::text(item, "/item_id"));
-        Ok(json!({"items": found, "next": next}))
+        let next = found.last().filter(|_| more).map(|item| item.item_id);
+        Ok(ItemPage { items: found, next })
     }
 }
 
 /// Whether an item was captured in this time: from its beginning, to before its end.
-fn captured(item: &Value, since: Option<Timestamp>, until: Option<Timestamp>) -> bool {
-    let at = output::text(item, "/provenance/captured_at").parse::<Timestamp>();
-    at.is_ok_and(|at| since.is_none_or(|since| at >= since) && until.is_none_or(|until| at < until))
+fn captured(item: &api::Item, since: Option<Timestamp>, until: Option<Timestamp>) -> bool {
+    let at = item.provenance.captured_at;
+    at.is_some_and(|at| since.is_none_or(|since| at >= since) && until.is_none_or(|until| at < until))
 }
 
-pub(super) fn done(global: &Global, written: &Value) {
-    output::print(global.json, written, |w| {
-        format!("{} version {}", output::text(w, "/item_id"), output::text(w, "/version"))
-    });
+pub(super) fn done(global: &Global, written: &Written) {
+    output::print(global.json, written, |w| format!("{} version {}", w.item_id, w.version));
 }
 
-pub(super) fn table(answer: &Value) -> String {
-    let items = answer["items"].as_array().cloned().unwrap_or_default();
-    let rows = items.iter().map(|item| {
+pub(super) fn table(page: &ItemPage) -> String {
+    let rows = page.items.iter().map(|item| {
         vec![
-            output::text(item, "/item_id"),
-            output::text(item, "/kind"),
-            output::text(item, "/scope_id"),
-            item["labels"].as_array().map_or(String::new(), |labels| {
-                labels.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" ")
-            }),
-            output::gist(item),
+            item.item_id.to_string(),
+            output::or_none(item.kind),
+            output::or_none(item.scope_id.as_ref()),
+            item.labels.join(" "),
+            output::says(&item.content),
         ]
     });
     let mut text = output::table(&["item", "kind", "scope", "labels", "content"], rows);
-    if let Some(next) = answer["next"].as_str() {
+    if let Some(next) = page.next {
         text.push_str(&format!("\nmore: --before {next}"));
     }
     text
 }
 
-fn show(answer: &Value) -> String {
-    let mut text = output::pretty(&answer["item"]);
+fn show(answer: &WholeItem) -> String {
+    let mut text = output::pretty(&answer.item);
     text.push_str("\n\nchain\n");
-    let links = answer["chain"].as_array().cloned().unwrap_or_default();
-    let rows = links
-        .iter()
-        .map(|link| ["/seq", "/event", "/at", "/receipt"].iter().map(|p| output::text(link, p)).collect());
+    let rows = answer.chain.iter().map(|link| {
+        vec![link.seq.to_string(), link.event.to_string(), link.at.to_string(), link.receipt.to_string()]
+    });
     text.push_str(&output::table(&["link", "event", "at", "receipt"], rows));
-    let former = answer["superseded"].as_array().map_or(0, Vec::len);
+    let former = answer.superseded.as_ref().map_or(0, Vec::len);
     if former > 0 {
         text.push_str(&format!("\n{former} former version(s) kept; --json shows them"));
     }

@@ -1,12 +1,16 @@
 //! `oap-memory keys`, `oap-memory key`
 
 use super::when::{self, When};
-use super::{CliError, Global, output};
+use super::{CliError, Global, output, values};
+use crate::api::keys as api;
+use crate::api::keys::{Compromise, From, HeldBack, HeldItem, KeyName, SignedAnew};
 use crate::client::keyfile;
 use crate::client::owner::OwnerClient;
+use crate::state::keyring::KeyInfo;
 use crate::system::clock::SystemRandom;
-use oap_identity::{Did, VerificationKey, document};
-use serde_json::{Value, json};
+use oap_identity::{ItemId, VerificationKey, document};
+use serde::Serialize;
+use serde_json::json;
 use std::path::PathBuf;
 
 /// List, rotate and revoke signing keys
@@ -30,7 +34,7 @@ pub(super) enum Keys {
     /// Mark a key as compromised
     Revoke {
         /// The key: its fragment, such as key-1
-        key: String,
+        key: KeyName,
         /// Since when it is not to be trusted; now if absent
         #[arg(long, value_name = "TIME")]
         since: Option<When>,
@@ -42,80 +46,84 @@ pub(super) enum Keys {
 impl Keys {
     pub(super) async fn run(self, global: &Global) -> Result<(), CliError> {
         let mut owner = global.owner().await?;
-        let revokes = matches!(self, Self::Revoke { .. });
-        let mut answer = match self {
+        let (keys, resealed) = match self {
             Self::Reseal => {
-                let done = reseal(&mut owner).await?;
-                output::print(global.json, &done, resealed);
+                output::print(global.json, &reseal(&owner).await?, told);
                 return Ok(());
             }
-            Self::List => owner.call("GET", "/oap/owner/keys", &[], None).await?,
-            Self::Rotate => owner.call("POST", "/oap/owner/keys/rotate", &[], Some(&json!({}))).await?,
+            Self::List => (owner.get::<api::ListKeys>((), &()).await?.keys, None),
+            Self::Rotate => (owner.change_keys::<api::RotateKeys>((), &()).await?, None),
             Self::Revoke { key, since } => {
-                let body = since.map_or(json!({}), |since| json!({"since": since.since(when::now())}));
-                let key = key.trim_start_matches('#').to_owned();
-                owner.call("POST", &format!("/oap/owner/keys/{key}/revoke"), &[], Some(&body)).await?
+                let since = since.map(|since| since.since(when::now()));
+                let keys = owner.change_keys::<api::RevokeKey>(key, &Compromise { since }).await?;
+                (keys, Some(reseal(&owner).await?))
             }
         };
-        // The new token went into the home; it is nobody's to read here.
-        if let Some(members) = answer.as_object_mut() {
-            members.remove("trust_token");
-        }
-        if revokes {
-            answer["resealed"] = reseal(&mut owner).await?;
-        }
-        output::print(global.json, &answer, |answer| {
-            let mut text = table(answer);
-            if revokes {
-                text = format!("{text}\n{}", resealed(&answer["resealed"]));
+        output::print(global.json, &Changed { keys, resealed }, |changed| {
+            let table = table(&changed.keys);
+            match &changed.resealed {
+                Some(resealed) => format!("{table}\n{}", told(resealed)),
+                None => table,
             }
-            text
         });
         Ok(())
     }
+}
+
+/// The keys, and what was signed anew. The new token went into the home; it is nobody's to read here.
+#[derive(Serialize)]
+struct Changed {
+    keys: Vec<KeyInfo>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    resealed: Option<SignedAgain>,
+}
+
+/// What was signed anew.
+#[derive(Serialize)]
+struct SignedAgain {
+    receipts: usize,
+    items: usize,
+    /// What stays held back.
+    left: Vec<ItemId>,
 }
 
 /// Steps after which a job says how far it is.
 const STEP: usize = 500;
 
 /// Signs anew what is the owner's still: receipts first, then item by item. Doing it again does what is left.
-async fn reseal(owner: &mut OwnerClient) -> Result<Value, CliError> {
-    let held = owner.call("GET", "/oap/owner/keys/held-back", &[], None).await?;
-    let (mut receipts, mut from) = (0, json!({}));
+async fn reseal(owner: &OwnerClient) -> Result<SignedAgain, CliError> {
+    let HeldBack { at, items } = owner.get::<api::ListHeldBack>((), &()).await?;
+    let (mut receipts, mut from) = (0, None);
     loop {
-        let answer = owner.call("POST", "/oap/owner/keys/receipts", &[], Some(&from)).await?;
-        let signed = answer["signed"].as_u64().unwrap_or(0);
+        let SignedAnew { signed, next } = owner.send::<api::SignReceiptsAnew>((), &From { from }).await?;
         receipts += signed;
         if signed > 0 {
             eprintln!("{receipts} receipts signed anew");
         }
-        if answer["next"].is_null() {
+        if next.is_none() {
             break;
         }
-        from = json!({"from": answer["next"]});
+        from = next;
     }
-    let items = held["items"].as_array().cloned().unwrap_or_default();
     let (mut resealed, mut left) = (0, Vec::new());
-    for item in &items {
-        let body = json!({"item": item, "at": held["at"]});
-        match owner.call("POST", "/oap/owner/keys/reseal", &[], Some(&body)).await {
-            Ok(answer) => resealed += usize::from(!answer["resealed"].is_null()),
+    for &item in &items {
+        match owner.send::<api::ResealHeldBack>((), &HeldItem { item, at }).await {
+            Ok(answer) => resealed += usize::from(answer.resealed.is_some()),
             // Erased meanwhile, or not written here.
-            Err(error) if error.is_gone() => left.push(item.clone()),
+            Err(error) if error.is_gone() => left.push(item),
             Err(error) => return Err(error.into()),
         }
         if resealed % STEP == 0 && resealed > 0 {
             eprintln!("{resealed} of {} items resealed", items.len());
         }
     }
-    Ok(json!({"receipts": receipts, "items": resealed, "left": left}))
+    Ok(SignedAgain { receipts, items: resealed, left })
 }
 
-fn resealed(done: &Value) -> String {
-    let count = |member: &str| done[member].as_u64().unwrap_or(0);
-    let left = done["left"].as_array().map_or(0, Vec::len);
-    let mut text = format!("{} items resealed, {} receipts signed anew", count("items"), count("receipts"));
-    if left > 0 {
+fn told(done: &SignedAgain) -> String {
+    let mut text = format!("{} items resealed, {} receipts signed anew", done.items, done.receipts);
+    if !done.left.is_empty() {
+        let left = done.left.len();
         text.push_str(&format!("; {left} held back still: `oap-memory doctor` says which"));
     }
     text
@@ -143,7 +151,7 @@ its document, which is printed, is at the address that the command says.")]
         out: PathBuf,
         /// did:key for one that is its own DID, or a did:web whose document you can publish
         #[arg(long, value_name = "DID", default_value = "did:key")]
-        did: String,
+        did: values::NewDid,
     },
 }
 
@@ -151,10 +159,7 @@ impl Key {
     pub(super) fn run(self, global: &Global) -> Result<(), CliError> {
         let Self::New { out, did } = self;
         let usage = |e: String| CliError::Usage(format!("--did: {e}"));
-        let did: Option<Did> = match did.as_str() {
-            "did:key" => None,
-            text => Some(text.parse().map_err(|e: oap_identity::did::DidError| usage(e.to_string()))?),
-        };
+        let did = did.did();
         let signer = keyfile::create(&out, did.as_ref(), &SystemRandom).map_err(|e| match e {
             keyfile::KeyFileError::Method => usage(e.to_string()),
             e => CliError::File(out.clone(), e.to_string()),
@@ -162,9 +167,9 @@ impl Key {
         let key = VerificationKey::new(signer.kid().clone(), *signer.public());
         let document = document::of_keys(signer.did(), &[key]);
         let made = json!({"did": signer.did(), "kid": signer.kid(), "file": out, "document": document});
-        output::print(global.json, &made, |made| match did {
-            None => output::text(made, "/did"),
-            Some(_) => output::pretty(&made["document"]),
+        output::print(global.json, &made, |_| match did {
+            None => signer.did().to_string(),
+            Some(_) => output::pretty(&document),
         });
         if let (false, Some(url)) = (global.json, signer.did().document_url()) {
             eprintln!("publish this document at {url}");
@@ -173,15 +178,18 @@ impl Key {
     }
 }
 
-pub(super) fn table(answer: &Value) -> String {
-    let keys = answer["keys"].as_array().cloned().unwrap_or_default();
+pub(super) fn table(keys: &[KeyInfo]) -> String {
     let rows = keys.iter().map(|key| {
-        let kid = output::text(key, "/kid");
         // The DID is this gateway's own, and `keys revoke` takes the fragment.
-        let mut row = vec![kid.rsplit('#').next().unwrap_or_default().to_owned()];
-        let members = ["/state", "/created_at", "/retired_at", "/revoked_at"];
-        row.extend(members.map(|pointer| output::text(key, pointer)));
-        row
+        let name = key.kid.to_string().rsplit('#').next().unwrap_or_default().to_owned();
+        let made = key.created_at.to_string();
+        vec![
+            name,
+            key.state.to_string(),
+            made,
+            output::or_none(key.retired_at),
+            output::or_none(key.revoked_at),
+        ]
     });
     output::table(&["key", "state", "made", "retired", "compromised"], rows)
 }

@@ -1,23 +1,30 @@
 //! Tables for people, JSON for programs.
 
 use super::{CliError, screen, table};
+use crate::api::items::Content;
 use crate::system::files;
 use comfy_table::{ContentArrangement, Table, presets};
+use serde::Serialize;
 use serde_json::Value;
+use std::fmt::Display;
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// Prints a value as JSON, or what `people` makes of it.
-pub(super) fn print(json: bool, value: &Value, people: impl FnOnce(&Value) -> String) {
+pub(super) fn print<T: Serialize>(json: bool, value: &T, people: impl FnOnce(&T) -> String) {
     let text = if json { pretty(value) } else { screen::plain(&people(value)) };
     // A closed pipe is the reader's way of saying enough.
     let _ = writeln!(std::io::stdout(), "{}", text.trim_end());
 }
 
 /// JSON for people who read JSON; what would act on a terminal stands in it as an escape.
-pub(super) fn pretty(value: &Value) -> String {
-    screen::plain_json(&serde_json::to_string_pretty(value).unwrap_or_default())
+pub(super) fn pretty<T: Serialize>(value: &T) -> String {
+    // As a reader of the document has it: members in the order of their names, numbers in one form.
+    let written = serde_json::to_vec(value).unwrap_or_default();
+    let value = oap_identity::json::parse(&written).or_else(|_| serde_json::from_slice(&written));
+    let value: Value = value.unwrap_or_default();
+    screen::plain_json(&serde_json::to_string_pretty(&value).unwrap_or_default())
 }
 
 /// A list: one line a row, cut to the width of the screen.
@@ -62,18 +69,32 @@ pub(super) fn text(value: &Value, pointer: &str) -> String {
     }
 }
 
+/// A member, empty where there is none.
+pub(super) fn or_none<T: Display>(member: Option<T>) -> String {
+    member.map(|member| member.to_string()).unwrap_or_default()
+}
+
 /// A text in one line of so many columns.
 pub(super) fn short(text: &str, columns: usize) -> String {
     screen::cut(&screen::line(text), columns)
 }
 
-/// What an item says, in one line.
+/// What an item says to a grantee, in one line.
 pub(super) fn gist(item: &Value) -> String {
     let content = &item["content"];
     match content["text"].as_str() {
         Some(text) => text.to_owned(),
         None if content["structured"].is_object() => content["structured"].to_string(),
         None => "(hidden)".to_owned(),
+    }
+}
+
+/// What an item says, in one line, to its owner.
+pub(super) fn says(content: &Content) -> String {
+    match (&content.text, &content.structured) {
+        (Some(text), _) => text.clone(),
+        (None, Some(structured)) => Value::Object(structured.clone()).to_string(),
+        (None, None) => "(hidden)".to_owned(),
     }
 }
 

@@ -213,7 +213,7 @@ impl Setup for Own {
         Box::pin(async move {
             let (path, body) = fixture::request(&command)?;
             let owner = self.0.lock().await;
-            let done = owner.post(&path, &body).await.map_err(|e| e.to_string())?;
+            let done = owner.call("POST", &path, &[], Some(&body)).await.map_err(|e| e.to_string())?;
             Ok(fixture::answer(&command, done))
         })
     }

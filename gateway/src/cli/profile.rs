@@ -1,9 +1,11 @@
 //! `oap-memory profile`
 
 use super::{CliError, Global, ids, output, values};
+use crate::api::items::{ExplainItem, ExplainQuery};
+use crate::api::standing::{LevelInfo, ListProfiles, ProfileInfo};
 use crate::service::prefix::ItemPrefix;
 use oap_memory::{Profile as Document, TrustLevel};
-use serde_json::{Value, json};
+use serde_json::json;
 use std::path::PathBuf;
 
 /// List, check and explain projection profiles
@@ -57,34 +59,33 @@ impl Profile {
                 });
             }
             Self::List => {
-                let answer = global.owner().await?.call("GET", "/oap/owner/profiles", &[], None).await?;
-                output::print(global.json, &answer, |a| {
-                    let profiles = a["profiles"].as_array().cloned().unwrap_or_default();
-                    let row = |p: &Value| {
-                        ["/name", "/entity_type", "/description"].map(|m| output::text(p, m)).to_vec()
-                    };
-                    output::wrapped(&["profile", "entity", "description"], profiles.iter().map(row))
+                let answer = global.owner().await?.get::<ListProfiles>((), &()).await?;
+                output::print(global.json, &answer, |answer| {
+                    let rows = answer.profiles.iter().map(|profile| {
+                        let entity = output::or_none(profile.entity_type.as_ref());
+                        vec![profile.name.clone(), entity, profile.description.clone()]
+                    });
+                    output::wrapped(&["profile", "entity", "description"], rows)
                 });
             }
             Self::Show { name } => {
-                let answer = global.owner().await?.call("GET", "/oap/owner/profiles", &[], None).await?;
-                let profiles = answer["profiles"].as_array().cloned().unwrap_or_default();
-                let profile = profiles.into_iter().find(|p| p["name"] == *name);
+                let profiles = global.owner().await?.get::<ListProfiles>((), &()).await?.profiles;
+                let profile = profiles.into_iter().find(|profile| profile.name == *name);
                 let profile = profile
                     .ok_or_else(|| CliError::Usage(format!("{name}: no such profile; see `profile list`")))?;
                 output::print(global.json, &profile, show);
             }
             Self::Explain { item, profile, level } => {
-                let query = [("profile", profile), ("level", level.get().to_string())];
-                let mut owner = global.owner().await?;
+                let owner = global.owner().await?;
                 let item = ids::one(&owner, &item).await?;
-                let path = format!("/oap/owner/items/{item}/explain");
-                let answer = owner.call("GET", &path, &query, None).await?;
+                let answer = owner.get::<ExplainItem>(item, &ExplainQuery { profile, level }).await?;
                 output::print(global.json, &answer, |a| {
-                    let rules = a["rules"].as_array().cloned().unwrap_or_default();
-                    let row = |r: &Value| ["/level", "/rule", "/effect"].map(|m| output::text(r, m)).to_vec();
-                    let table = output::wrapped(&["level", "rule", "what it did"], rules.iter().map(row));
-                    format!("{table}\n\nwhat is shown\n{}", output::pretty(&a["visible"]))
+                    let rows = a
+                        .rules
+                        .iter()
+                        .map(|rule| vec![rule.level.to_string(), rule.rule.clone(), rule.effect.clone()]);
+                    let table = output::wrapped(&["level", "rule", "what it did"], rows);
+                    format!("{table}\n\nwhat is shown\n{}", output::pretty(&a.visible))
                 });
             }
         }
@@ -92,24 +93,19 @@ impl Profile {
     }
 }
 
-fn show(profile: &Value) -> String {
-    let levels = |of: &Value| {
-        let levels = of.as_array().cloned().unwrap_or_default();
-        let rows = levels.iter().enumerate().map(|(number, level)| {
-            let adds: Vec<&str> =
-                level["adds"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-            vec![number.to_string(), adds.join("\n"), output::text(level, "/text")]
-        });
+fn show(profile: &ProfileInfo) -> String {
+    let levels = |levels: &[LevelInfo]| {
+        let rows = levels
+            .iter()
+            .enumerate()
+            .map(|(number, level)| vec![number.to_string(), level.adds.join("\n"), level.text.clone()]);
         output::wrapped(&["level", "adds", "text"], rows)
     };
-    let mut text = format!("{}\n{}\n", output::text(profile, "/name"), output::text(profile, "/description"));
-    if profile["entity"].is_array() {
-        text.push_str(&format!(
-            "\n{}\n{}\n",
-            output::text(profile, "/entity_type"),
-            levels(&profile["entity"])
-        ));
+    let mut text = format!("{}\n{}\n", profile.name, profile.description);
+    if let Some(entity) = &profile.entity {
+        let of = output::or_none(profile.entity_type.as_ref());
+        text.push_str(&format!("\n{of}\n{}\n", levels(entity)));
         text.push_str("\nany other item\n");
     }
-    text + &levels(&profile["levels"])
+    text + &levels(&profile.levels)
 }

@@ -1,6 +1,7 @@
 //! Grants named by the beginning of their id.
 
-use super::{CliError, output};
+use super::CliError;
+use crate::api::grants::ListGrants;
 use crate::client::owner::OwnerClient;
 use oap_identity::GrantId;
 use std::collections::BTreeSet;
@@ -37,13 +38,12 @@ impl FromStr for GrantRef {
 
 impl GrantRef {
     /// The grant that is meant; grants are listed only where the id is not whole.
-    pub(super) async fn resolve(&self, owner: &mut OwnerClient) -> Result<GrantId, CliError> {
+    pub(super) async fn resolve(&self, owner: &OwnerClient) -> Result<GrantId, CliError> {
         if let Ok(id) = self.0.parse() {
             return Ok(id);
         }
-        let answer = owner.call("GET", "/oap/owner/grants", &[], None).await?;
-        let grants = answer["grants"].as_array().map(Vec::as_slice).unwrap_or_default();
-        self.among(grants.iter().map(|info| output::text(info, "/grant/grant_id")))
+        let grants = owner.get::<ListGrants>((), &()).await?.grants;
+        self.among(grants.iter().map(|info| info.grant.grant_id.to_string()))
     }
 
     fn among(&self, ids: impl Iterator<Item = String>) -> Result<GrantId, CliError> {

@@ -2,11 +2,14 @@
 
 use super::grant::words;
 use super::{audit, gates, grant, hold, item, keys, query, screen, status};
+use crate::state::keyring::KeyInfo;
 use oap_identity::Timestamp;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
 const AGENT: &str = "did:key:z6MkhaXgBZDvotDkL5257faiztiGiC2QtKLGpbnnEGta2doK";
+
+const HASH: &str = "sha256:0000000000000000000000000000000000000000000000000000000000000000";
 
 fn now() -> Timestamp {
     "2026-06-15T12:00:00Z".parse().unwrap()
@@ -32,9 +35,14 @@ fn same(name: &str, text: &str) {
     );
 }
 
+/// An answer, of what stands in it.
+fn read<T: serde::de::DeserializeOwned>(answer: Value) -> T {
+    serde_json::from_value(answer).unwrap()
+}
+
 fn items() -> Value {
     let item = |id: &str, kind: &str, labels: &[&str], text: &str| {
-        json!({"item_id": id, "kind": kind, "scope_id": "personal", "labels": labels, "content": {"text": text},
+        json!({"item_id": id, "status": "current", "kind": kind, "scope_id": "personal", "labels": labels, "content": {"text": text},
             "relevance": 0.5, "epistemic": "belief"})
     };
     json!({"items": [
@@ -55,7 +63,7 @@ fn grant_info(id: &str, state: &str, grantee: &str, more: Value) -> Value {
     for (name, value) in more.as_object().unwrap() {
         grant[name] = value.clone();
     }
-    json!({"grant": grant, "state": state, "disclosed": 12, "revoked_at": null, "delegated": false})
+    json!({"grant": grant, "hash": HASH, "state": state, "disclosed": 12, "revoked_at": null, "delegated": false})
 }
 
 fn grants() -> Value {
@@ -68,40 +76,42 @@ fn grants() -> Value {
 
 #[test]
 fn lists() {
-    same("item-list", &item::table(&items()));
+    same("item-list", &item::table(&read(items())));
     same("query", &query::answer(&items()));
-    same("grant-list", &grant::table(&grants()));
+    same("grant-list", &grant::table(&read(grants())));
     let receipt = |action: &str, agent: &str, id: &str| {
         json!({"timestamp": "2026-06-15T12:00:00.000Z", "action_id": action, "agent_did": agent, "receipt_id": id,
-            "policy_decisions": [{"outcome": "allow_with_conditions"}], "provenance_tags_out": ["a", "b"]})
+            "type": "invocation", "principal_did": "did:web:memory.example.org", "previous_receipt_hash": "genesis",
+            "policy_decisions": [{"id": "pol_01J9V8B7H1ZK4D2A0M9R8F0KQX", "outcome": "allow_with_conditions", "rules": []}], "provenance_tags_out": ["a", "b"]})
     };
     same(
         "audit",
-        &audit::table(&json!({"receipts": [
+        &audit::table(&read(json!({"receipts": [
             receipt("memory.query", AGENT, "urn:oap:receipt:01J9V8B7H1ZK4D2A0M9R8F0KQX"),
             receipt("memory.capture", "did:web:memory.example.org", "urn:oap:receipt:01J9V8B7H1ZK4D2A0M9R8F0KQY"),
-        ]})),
+        ]}))),
     );
     same(
         "keys-list",
-        &keys::table(&json!({"keys": [
-            {"kid": "did:web:memory.example.org#key-2", "state": "current", "created_at": "2026-06-15T12:00:00.000Z"},
-            {"kid": "did:web:memory.example.org#key-1", "state": "compromised", "created_at": "2026-05-15T12:00:00.000Z",
+        &keys::table(&read::<Vec<KeyInfo>>(json!([
+            {"kid": "did:web:memory.example.org#key-2", "thumbprint": "x", "state": "current", "created_at": "2026-06-15T12:00:00.000Z"},
+            {"kid": "did:web:memory.example.org#key-1", "thumbprint": "x", "state": "compromised", "created_at": "2026-05-15T12:00:00.000Z",
                 "retired_at": "2026-06-15T12:00:00.000Z", "revoked_at": "2026-06-01T00:00:00.000Z"},
-        ]})),
+        ]))),
     );
     same(
         "hold-list",
-        &hold::table(&json!({"holds": [
+        &hold::table(&read(json!({"holds": [
             {"item_id": "mem_01J9V8B7H1ZK4D2A0M9R8F0KQX", "reason": "ongoing_dispute", "until": "2027-01-01T23:59:59.000Z", "erase_after": true},
-        ]})),
+        ]}))),
     );
     same(
         "bridge-list",
-        &gates::table(&json!({"bridges": [
-            {"state": "active", "bridge": {"bridge_id": "brg_01J9V8B7H1ZK4D2A0M9R8F0KQX", "from_scope": "work", "to_scope": "personal",
+        &gates::table(&read(json!({"bridges": [
+            {"state": "active", "revoked_at": null, "bridge": {"bridge_id": "brg_01J9V8B7H1ZK4D2A0M9R8F0KQX", "principal": "did:web:memory.example.org",
+                "issued_at": "2026-06-15T12:00:00.000Z", "revocable": true, "from_scope": "work", "to_scope": "personal",
                 "data_categories": ["scheduling", "preference", "fact"], "valid_until": "2026-09-13T12:00:00.000Z"}},
-        ]})),
+        ]}))),
     );
 }
 
@@ -109,7 +119,7 @@ fn lists() {
 fn one_grant() {
     let info =
         grant_info("mgr_01J9V8B7H1ZK4D2A0M9R8F0KQX", "active", "did:web:contractor.example", json!({}));
-    same("grant-show", &words::shown(&info, now()).unwrap());
+    same("grant-show", &words::shown(&read(info), now()));
     let mut much = grant_info(
         "mgr_01J9V8B7H1ZK4D2A0M9R8F0KQX",
         "revoked",
@@ -122,13 +132,13 @@ fn one_grant() {
     );
     much["revoked_at"] = json!("2026-06-10T08:00:00.000Z");
     much["delegated"] = json!(true);
-    same("grant-show-much", &words::shown(&much, now()).unwrap());
+    same("grant-show-much", &words::shown(&read(much), now()));
     let preview = json!({
         "selected": 3, "max_items": 500, "kinds": {"fact": 1, "preference": 2}, "withheld": 1, "rules": {"ccc.embargo": 1},
         "hidden": {"provenance.confidence": 3}, "warnings": ["Some items are withheld by a gate: see the rules."],
         "items": items()["items"].as_array().unwrap().iter().map(|item| json!({"visible": item, "hidden": ["a", "b"]})).collect::<Vec<_>>(),
     });
-    same("grant-preview", &grant::preview(&preview));
+    same("grant-preview", &grant::preview(&read(preview)));
 }
 
 #[test]
@@ -148,12 +158,12 @@ fn the_status() {
             finding("disk", json!(["it is full"]), json!(["100 MiB are free"])),
         ],
     });
-    same("status", &status::screen(&standing, now()));
+    same("status", &status::screen(&read(standing.clone()), now()));
     standing["open_by"] = Value::Null;
     standing["items"] = json!({"kinds": {}, "live": 0, "held": 0, "expired": 0, "retracted": 0});
     standing["grants"] = json!({"states": {"active": 0}, "next": null});
     standing["last_query"] = Value::Null;
     standing["certificate_end"] = Value::Null;
     standing["findings"] = json!([]);
-    same("status-new", &status::screen(&standing, now()));
+    same("status-new", &status::screen(&read(standing.clone()), now()));
 }

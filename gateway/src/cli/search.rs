@@ -2,8 +2,8 @@
 
 use super::selectors::{self, Selectors};
 use super::{CliError, Global, output, values};
+use crate::api::selections::{SearchItems, SearchQuery};
 use oap_memory::Kind;
-use serde_json::json;
 
 /// Search your own memory
 #[derive(clap::Args)]
@@ -35,21 +35,24 @@ impl Search {
         if self.text.trim().is_empty() {
             return Err(CliError::Usage("TEXT: say at least one word".to_owned()));
         }
-        let mut body = json!({"text": self.text, "kinds": self.kind, "limit": self.limit});
+        let mut query = SearchQuery {
+            text: self.text,
+            kinds: self.kind,
+            limit: Some(self.limit.into()),
+            ..SearchQuery::default()
+        };
         if !(self.label.is_empty() && self.selectors.is_empty()) {
-            body["selection"] = self.selectors.selection(&[], &self.label, false)?;
+            query.selection = self.selectors.selection(Vec::new(), &self.label, false);
         }
-        let mut owner = global.owner().await?;
-        let answer = owner.call("POST", "/oap/owner/items/search", &[], Some(&body)).await?;
-        output::print(global.json, &answer, |a| {
-            let items = a["items"].as_array().map(Vec::as_slice).unwrap_or_default();
-            let (shown, matched) = (items.len() as u64, a["matched"].as_u64().unwrap_or(0));
-            match matched {
+        let found = global.owner().await?.send::<SearchItems>((), &query).await?;
+        output::print(global.json, &found, |found| {
+            let shown = found.items.len();
+            match found.matched {
                 0 => "nothing found".to_owned(),
-                _ if matched > shown => {
-                    format!("{}\n{shown} of {matched}; --limit shows more", selectors::table(items))
+                matched if matched > shown => {
+                    format!("{}\n{shown} of {matched}; --limit shows more", selectors::table(&found.items))
                 }
-                _ => selectors::table(items),
+                _ => selectors::table(&found.items),
             }
         });
         Ok(())

@@ -2,9 +2,11 @@
 
 use super::when::{self, When};
 use super::{CliError, Global, output, values};
+use crate::api::items::Brief;
+use crate::api::selections::{SelectItems, SelectQuery, Selected, Selection};
 use crate::client::owner::OwnerClient;
-use oap_identity::ScopeId;
-use serde_json::{Value, json};
+use crate::service::prefix::ItemPrefix;
+use oap_identity::{ItemId, ScopeId};
 use std::io::{IsTerminal, Write};
 
 /// Selectors beside ids and labels.
@@ -37,29 +39,13 @@ impl Selectors {
             && self.until.is_none()
     }
 
-    /// The selection, with these ids and labels; `all` is everything of those times.
-    pub(super) fn selection(
-        &self,
-        items: &[String],
-        labels: &[String],
-        all: bool,
-    ) -> Result<Value, CliError> {
-        let mut selection = json!({
-            "items": items, "labels": labels, "subjects": self.subject, "scopes": self.scope,
-            "provenance_tags": self.provenance, "all": all,
-        });
-        let now = when::now();
-        let times = [
-            ("captured_after", self.since.map(|since| since.since(now))),
-            ("captured_before", self.until.map(|until| until.until(now))),
-        ];
-        for (member, time) in times {
-            if let Some(time) = time {
-                selection[member] = json!(time);
-            }
-        }
-        let names = |member: &str| selection[member].as_array().is_some_and(|values| !values.is_empty());
-        let named = ["items", "labels", "subjects", "scopes", "provenance_tags"].into_iter().any(names);
+    /// That these selectors, with ids and labels or `all`, name something and nothing contradictory.
+    pub(super) fn check(&self, ids: &[ItemPrefix], labels: &[String], all: bool) -> Result<(), CliError> {
+        let named = !(ids.is_empty()
+            && labels.is_empty()
+            && self.subject.is_empty()
+            && self.scope.is_empty()
+            && self.provenance.is_empty());
         if all && named {
             return Err(CliError::Usage(
                 "--all is everything: leave it out, or the other selectors".to_owned(),
@@ -71,7 +57,22 @@ impl Selectors {
                 "say which items: by id or by a selector; --all is everything".to_owned(),
             ));
         }
-        Ok(selection)
+        Ok(())
+    }
+
+    /// The selection, with these ids and labels; `all` is everything of those times.
+    pub(super) fn selection(&self, items: Vec<ItemId>, labels: &[String], all: bool) -> Selection {
+        let now = when::now();
+        Selection {
+            items,
+            labels: labels.to_vec(),
+            subjects: self.subject.clone(),
+            scopes: self.scope.clone(),
+            provenance_tags: self.provenance.clone(),
+            captured_after: self.since.map(|since| since.since(now)),
+            captured_before: self.until.map(|until| until.until(now)),
+            all,
+        }
     }
 }
 
@@ -119,7 +120,7 @@ impl Asking {
     }
 
     /// Shows what is selected, and asks; whether to go on. The dry run ends here.
-    pub(super) fn goes_on(&self, global: &Global, act: Act, selected: &Value) -> Result<bool, CliError> {
+    pub(super) fn goes_on(&self, global: &Global, act: Act, selected: &Selected) -> Result<bool, CliError> {
         if self.dry_run {
             output::print(global.json, selected, |s| format!("{}\nNothing was written.", preview(act, s)));
             return Ok(false);
@@ -139,73 +140,59 @@ impl Asking {
 }
 
 /// What a selection selects. Nothing is an error.
-pub(super) async fn select(owner: &mut OwnerClient, selection: &Value, act: Act) -> Result<Value, CliError> {
-    let body = json!({"selection": selection, "current": !matches!(act, Act::Delete)});
-    let selected = owner.call("POST", "/oap/owner/items/select", &[], Some(&body)).await?;
-    if selected["count"] == 0 {
+pub(super) async fn select(
+    owner: &OwnerClient,
+    selection: &Selection,
+    act: Act,
+) -> Result<Selected, CliError> {
+    let query = SelectQuery { selection: selection.clone(), current: !matches!(act, Act::Delete) };
+    let selected = owner.send::<SelectItems>((), &query).await?;
+    if selected.count == 0 {
         return Err(CliError::Other("nothing matched".to_owned()));
     }
     Ok(selected)
 }
 
-/// The ids that were shown and are to be changed.
-pub(super) fn ids(selected: &Value) -> Vec<String> {
-    let items = selected["items"].as_array().map(Vec::as_slice).unwrap_or_default();
-    items.iter().filter_map(|id| id.as_str().map(str::to_owned)).collect()
-}
-
 /// The same selectors, of those items alone.
-pub(super) fn confirmed(selection: &Value, items: &[String]) -> Value {
-    let mut confirmed = selection.clone();
-    confirmed["items"] = json!(items);
+pub(super) fn confirmed(selection: &Selection, items: &[ItemId]) -> Selection {
     // The ids say it; everything else would contradict them.
-    confirmed["all"] = json!(false);
-    confirmed
+    Selection { items: items.to_vec(), all: false, ..selection.clone() }
 }
 
-fn count(selected: &Value, member: &str) -> u64 {
-    selected[member].as_u64().unwrap_or(0)
-}
-
-fn items(number: u64) -> String {
+fn items(number: usize) -> String {
     if number == 1 { "1 item".to_owned() } else { format!("{number} items") }
 }
 
 /// The items that were selected, and what goes with them.
-fn preview(act: Act, selected: &Value) -> String {
-    let number = count(selected, "count");
-    let mut text = format!("{} would be {}:\n", items(number), act.verb().1);
-    let samples = |text: &mut String, member: &str, of: u64| {
-        let lines = selected[member].as_array().map(Vec::as_slice).unwrap_or_default();
+fn preview(act: Act, selected: &Selected) -> String {
+    let mut text = format!("{} would be {}:\n", items(selected.count), act.verb().1);
+    let samples = |text: &mut String, lines: &[Brief], of: usize| {
         text.push_str(&format!("{}\n", table(lines)));
-        let rest = of.saturating_sub(lines.len() as u64);
+        let rest = of.saturating_sub(lines.len());
         if rest > 0 {
             text.push_str(&format!("and {rest} more\n"));
         }
     };
-    samples(&mut text, "samples", number);
+    samples(&mut text, &selected.samples, selected.count);
     if matches!(act, Act::Delete) {
-        let derived = count(selected, "derived_count");
+        let derived = selected.derived_count;
         if derived > 0 {
             text.push_str(&format!("{} made from them would go too:\n", items(derived)));
-            samples(&mut text, "derived", derived);
+            samples(&mut text, &selected.derived, derived);
         }
-        let held = count(selected, "held_count");
+        let held = selected.held_count;
         if held > 0 {
             text.push_str(&format!(
                 "{} under a legal hold: out of every view, deleted when it ends:\n",
                 items(held)
             ));
-            let holds = selected["held"].as_array().cloned().unwrap_or_default();
-            let row =
-                |hold: &Value| ["/item_id", "/reason", "/until"].map(|m| output::text(hold, m)).to_vec();
-            text.push_str(&format!(
-                "{}\n",
-                output::table(&["item", "reason", "until"], holds.iter().map(row))
-            ));
+            let rows = selected.held.iter().map(|held| {
+                vec![held.item_id.to_string(), held.reason.as_str().to_owned(), held.until.to_string()]
+            });
+            text.push_str(&format!("{}\n", output::table(&["item", "reason", "until"], rows)));
         }
     }
-    let grants = count(selected, "grants_shrunk");
+    let grants = selected.grants_shrunk;
     if grants > 0 && !matches!(act, Act::Relabel) {
         text.push_str(&format!("{grants} active grant(s) show some of it.\n"));
     }
@@ -214,25 +201,19 @@ fn preview(act: Act, selected: &Value) -> String {
 }
 
 /// Items, a line each: id, kind, day, labels, the beginning of what it says.
-pub(super) fn table(items: &[Value]) -> String {
+pub(super) fn table(items: &[Brief]) -> String {
     let rows = items.iter().map(|item| {
-        let says = ["/snippet", "/gist"].map(|member| output::text(item, member)).concat();
-        let day = output::text(item, "/captured_at").chars().take(10).collect();
-        vec![output::text(item, "/item_id"), output::text(item, "/kind"), day, labels(item), says]
+        let says = output::or_none(item.snippet.as_ref().or(item.gist.as_ref()));
+        let day = output::or_none(item.captured_at).chars().take(10).collect();
+        let labels = item.labels.as_deref().unwrap_or_default().join(" ");
+        vec![item.item_id.to_string(), output::or_none(item.kind), day, labels, says]
     });
     output::table(&["item", "kind", "captured", "labels", "content"], rows)
 }
 
-/// The labels of an item.
-pub(super) fn labels(item: &Value) -> String {
-    let labels = item["labels"].as_array().map(Vec::as_slice).unwrap_or_default();
-    labels.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" ")
-}
-
-fn question(act: Act, selected: &Value) -> String {
-    let number = count(selected, "count");
-    let these = format!("{} {}", act.verb().0, items(number));
-    match (act, count(selected, "derived_count")) {
+fn question(act: Act, selected: &Selected) -> String {
+    let these = format!("{} {}", act.verb().0, items(selected.count));
+    match (act, selected.derived_count) {
         (Act::Delete, 0) => format!("{these}? This cannot be undone."),
         (Act::Delete, derived) => format!("{these}, and {derived} made from them? This cannot be undone."),
         _ => format!("{these}?"),
@@ -242,14 +223,25 @@ fn question(act: Act, selected: &Value) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
-    fn selected() -> Value {
-        let line = |n: usize| json!({"item_id": format!("mem_{n}"), "kind": "fact", "captured_at": "2026-05-01T00:00:00Z", "labels": ["a"], "gist": "x"});
-        json!({
+    fn id(n: u8) -> ItemId {
+        ItemId::from_bytes([n; 16])
+    }
+
+    /// An id as a list shows it: cut.
+    fn shown(n: u8) -> String {
+        id(n).to_string().chars().take(16).collect()
+    }
+
+    fn selected() -> Selected {
+        let line = |n: u8| json!({"item_id": id(n), "kind": "fact", "captured_at": "2026-05-01T00:00:00Z", "labels": ["a"], "gist": "x", "status": "current"});
+        serde_json::from_value(json!({
             "count": 7, "items": [], "samples": (0..5).map(line).collect::<Vec<_>>(), "derived_count": 1,
             "derived": [line(8)], "held_count": 1, "grants_shrunk": 2,
-            "held": [{"item_id": "mem_9", "reason": "legal_hold", "until": "2027-01-01T00:00:00Z"}],
-        })
+            "held": [{"item_id": id(9), "reason": "legal_hold", "until": "2027-01-01T00:00:00Z"}],
+        }))
+        .unwrap()
     }
 
     #[test]
@@ -258,7 +250,7 @@ mod tests {
             question(Act::Delete, &selected()),
             "Delete 7 items, and 1 made from them? This cannot be undone."
         );
-        assert_eq!(question(Act::Retract, &json!({"count": 1})), "Retract 1 item?");
+        assert_eq!(question(Act::Retract, &Selected { count: 1, ..selected() }), "Retract 1 item?");
     }
 
     #[test]
@@ -266,22 +258,25 @@ mod tests {
         let text = preview(Act::Delete, &selected());
         for says in [
             "7 items would be deleted",
-            "mem_4  fact  2026-05-01  a       x",
+            &format!("{}  fact  2026-05-01  a       x", shown(4)),
             "and 2 more",
-            "mem_8",
-            "mem_9  legal_hold  2027",
+            &shown(8),
+            &format!("{}  legal_hold  2027", shown(9)),
         ] {
             assert!(text.contains(says), "{says} is not in {text}");
         }
-        assert!(!preview(Act::Retract, &selected()).contains("mem_8"), "a retraction takes nothing along");
+        assert!(
+            !preview(Act::Retract, &selected()).contains(&id(8).to_string()),
+            "a retraction takes nothing along"
+        );
     }
 
     #[test]
     fn confirmed_ids_take_the_place_of_everything() {
-        let all = json!({"items": [], "labels": ["a"], "all": true});
+        let all = Selection { labels: vec!["a".to_owned()], all: true, ..Selection::default() };
         assert_eq!(
-            confirmed(&all, &["mem_1".to_owned()]),
-            json!({"items": ["mem_1"], "labels": ["a"], "all": false})
+            json!(confirmed(&all, &[id(1)])),
+            json!({"items": [id(1)], "labels": ["a"], "all": false})
         );
     }
 }

@@ -2,11 +2,14 @@
 
 use super::grant::words::{left, minute};
 use super::{CliError, Global, output, when};
+use crate::api::health::{self as api, ShowStatus};
 use crate::service::outlook;
 use crate::system::clock::SystemClock;
 use crate::system::config::Config;
+use oap_grants::GrantState;
 use oap_identity::Timestamp;
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
 
 /// Where this gateway stands, on one screen
 #[derive(clap::Args)]
@@ -21,95 +24,95 @@ impl Status {
     pub(super) async fn run(self, global: &Global) -> Result<(), CliError> {
         let home = global.home();
         let config = Config::load(home.path(), &global.flags())?;
-        let mut owner = global.owner().await?;
-        let mut answer = owner.call("GET", "/oap/owner/status", &[], None).await?;
+        let owner = global.owner().await?;
+        let mut status = owner.get::<ShowStatus>((), &()).await?;
         // Whoever has the home open says so in its lock.
         let holder = match owner.is_served() {
             true => home.lock(&global.command)?.err().and_then(|held| held.0),
             false => None,
         };
-        answer["home"] = json!(home.path());
-        answer["open_by"] = json!(holder.map(|holder| json!({"command": holder.command, "pid": holder.pid})));
-        answer["store_bytes"] = json!(outlook::store_bytes(&home));
-        answer["disk_free_bytes"] = json!(outlook::disk_free(home.path()));
-        answer["certificate_end"] = json!(outlook::certificate_end(&config, &home));
-        if let Some(findings) = answer["findings"].as_array_mut() {
-            let beside = outlook::of_home(&config, &home, &SystemClock);
-            findings.extend(beside.iter().map(|finding| json!(finding)));
-        }
+        status.findings.extend(outlook::of_home(&config, &home, &SystemClock));
+        let standing = Standing {
+            status,
+            home: home.path().to_owned(),
+            open_by: holder.map(|holder| OpenBy { command: holder.command, pid: holder.pid }),
+            store_bytes: outlook::store_bytes(&home),
+            disk_free_bytes: outlook::disk_free(home.path()),
+            certificate_end: outlook::certificate_end(&config, &home),
+        };
         let now = when::now();
-        output::print(global.json, &answer, |a| screen(a, now));
+        output::print(global.json, &standing, |standing| screen(standing, now));
         Ok(())
     }
 }
 
-fn time(status: &Value, pointer: &str) -> Option<Timestamp> {
-    status.pointer(pointer)?.as_str()?.parse().ok()
+/// What the gateway says, and what its home does.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Standing {
+    #[serde(flatten)]
+    status: api::Status,
+    home: PathBuf,
+    open_by: Option<OpenBy>,
+    store_bytes: u64,
+    disk_free_bytes: Option<u64>,
+    certificate_end: Option<Timestamp>,
+}
+
+/// The program that has the home open.
+#[derive(Serialize, Deserialize)]
+struct OpenBy {
+    command: String,
+    pid: u32,
 }
 
 /// The screen.
-pub(super) fn screen(status: &Value, now: Timestamp) -> String {
+pub(super) fn screen(standing: &Standing, now: Timestamp) -> String {
+    let status = &standing.status;
     let mut text = String::new();
     let mut say = |name: &str, value: String| text.push_str(&format!("{name:<12} {value}\n"));
-    let part = |pointer: &str| output::text(status, pointer);
-    say("Principal", part("/principal"));
-    say("Home", part("/home"));
+    say("Principal", status.principal.to_string());
+    say("Home", standing.home.display().to_string());
     say(
         "Gateway",
-        match (part("/open_by/command").as_str(), part("/open_by/pid")) {
-            ("", _) => "not serving; commands open the home themselves".to_owned(),
-            ("serve", pid) => format!("serving {} on {} (process {pid})", part("/origin"), part("/listen")),
-            ("unlock", pid) => format!("unlocked for the owner's commands, not serving (process {pid})"),
-            (command, pid) => format!("open by `oap-memory {command}` (process {pid})"),
+        match &standing.open_by {
+            None => "not serving; commands open the home themselves".to_owned(),
+            Some(OpenBy { command, pid }) => match command.as_str() {
+                "serve" => format!("serving {} on {} (process {pid})", status.origin, status.listen),
+                "unlock" => format!("unlocked for the owner's commands, not serving (process {pid})"),
+                command => format!("open by `oap-memory {command}` (process {pid})"),
+            },
         },
     );
-    let kinds = status["items"]["kinds"].as_object();
-    let kinds: Vec<String> =
-        kinds.into_iter().flatten().map(|(kind, n)| format!("{n} {}", kind.replace('_', " "))).collect();
+    let items = &status.items;
+    let kinds = items.kinds.iter().map(|(kind, n)| format!("{n} {}", kind.replace('_', " ")));
+    let kinds: Vec<String> = kinds.collect();
     let of = if kinds.is_empty() { String::new() } else { format!(": {}", kinds.join(", ")) };
-    say("Items", format!("{}{of}", part("/items/live")));
-    let beside = ["held", "expired", "retracted"].map(|name| format!("{} {name}", status["items"][name]));
-    say("", beside.join(", "));
-    say(
-        "Grants",
-        format!(
-            "{} active{}",
-            part("/grants/states/active"),
-            match time(status, "/grants/next/expires_at") {
-                Some(end) => format!(", the next ends {} ({})", minute(end), left(end, now)),
-                None => String::new(),
-            }
-        ),
-    );
+    say("Items", format!("{}{of}", items.live));
+    say("", format!("{} held, {} expired, {} retracted", items.held, items.expired, items.retracted));
+    let active = status.grants.states.get(GrantState::Active.as_str()).copied().unwrap_or_default();
+    let next = status.grants.next.as_ref().map(|next| next.expires_at);
+    let next = next.map(|end| format!(", the next ends {} ({})", minute(end), left(end, now)));
+    say("Grants", format!("{active} active{}", next.unwrap_or_default()));
     say(
         "Last query",
-        match time(status, "/last_query/at") {
-            Some(at) => format!(
-                "{}, {} item(s) to {}",
-                minute(at),
-                part("/last_query/items"),
-                part("/last_query/agent")
-            ),
+        match &status.last_query {
+            Some(last) => format!("{}, {} item(s) to {}", minute(last.at), last.items, last.agent),
             None => "none".to_owned(),
         },
     );
-    let mib = |name: &str| status[name].as_u64().unwrap_or_default() >> 20;
-    say("Disk", format!("{} MiB used, {} MiB free", mib("store_bytes"), mib("disk_free_bytes")));
-    if let Some(end) = time(status, "/certificate_end") {
+    let (used, free) = (standing.store_bytes >> 20, standing.disk_free_bytes.unwrap_or_default() >> 20);
+    say("Disk", format!("{used} MiB used, {free} MiB free"));
+    if let Some(end) = standing.certificate_end {
         say("Certificate", format!("ends {} ({})", minute(end), left(end, now)));
     }
-    for finding in status["findings"].as_array().into_iter().flatten() {
-        let lines = [("WRONG", "wrong"), ("soon", "soon")].map(|(name, member)| {
-            let found = finding[member].as_array().map(Vec::as_slice).unwrap_or_default();
-            found.iter().map(move |line| (name, line.as_str().unwrap_or_default()))
-        });
-        let mut told = false;
-        for (name, line) in lines.into_iter().flatten() {
-            told = true;
-            text.push_str(&format!("{name:<6} {}\n       {line}\n", output::text(finding, "/part")));
+    for finding in &status.findings {
+        let wrong = finding.wrong.iter().map(|line| ("WRONG", line));
+        let soon = finding.soon.iter().map(|line| ("soon", line));
+        for (name, line) in wrong.chain(soon) {
+            text.push_str(&format!("{name:<6} {}\n       {line}\n", finding.part));
         }
-        if told {
-            text.push_str(&format!("       to do: {}\n", output::text(finding, "/fix")));
+        if !(finding.wrong.is_empty() && finding.soon.is_empty()) {
+            text.push_str(&format!("       to do: {}\n", finding.fix));
         }
     }
     text

@@ -5,6 +5,8 @@
 
 use super::when::{Span, WhenError};
 use super::{CliError, Global, output};
+use crate::api::Endpoint;
+use crate::api::lock::{Lock as End, Locked};
 use crate::client::ClientError;
 use crate::http::App;
 use crate::system::config::Config;
@@ -29,8 +31,6 @@ const MAX_TIME: Duration = Duration::from_secs(12 * 3600);
 const MAX_PASSPHRASE: u64 = 4096;
 /// What the process says once it answers.
 const READY: &str = "unlocked";
-/// The route that ends it.
-const END: &str = "/oap/owner/lock";
 
 /// Ask for the passphrase once, and not again for a while
 #[derive(clap::Args)]
@@ -138,9 +138,9 @@ impl Unlock {
         // Whoever may write to the socket may also end the process: no proof is asked for.
         let lock = post(move || async move {
             ending.notify_one();
-            Json(json!({"locked": true}))
+            Json(Locked { locked: true })
         });
-        let router = app.clone().owner_router().route(END, lock);
+        let router = app.clone().owner_router().route(End::PATH, lock);
         let failed =
             |e: std::io::Error| CliError::File(home.file(crate::system::socket::NAME), e.to_string());
         let socket = || OwnerSocket::open_with(home.path(), router.clone());
@@ -163,13 +163,13 @@ impl Unlock {
 impl Lock {
     pub(super) async fn run(self, global: &Global) -> Result<(), CliError> {
         let home = global.home();
-        let done = json!({"locked": true});
+        let done = Locked { locked: true };
         if SocketClient::connect(home.path()).await.map_err(HomeError::from)?.is_none() {
             output::print(global.json, &done, |_| "is locked already".to_owned());
             return Ok(());
         }
-        let mut owner = global.owner().await?;
-        match owner.call("POST", END, &[], Some(&json!({}))).await {
+        let owner = global.owner().await?;
+        match owner.send::<End>((), &()).await {
             Ok(done) => {
                 drop(owner);
                 // Once this returns, the process is gone and its memory with it.

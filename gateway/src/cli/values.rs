@@ -4,18 +4,22 @@
 //! [`When`](super::when::When)) are named as the argument's type; the functions here are for the others. Those with few
 //! values tell them to the help and to completions.
 
-use crate::service::holds::HoldReason;
+use crate::api::holds::HoldReason;
+use crate::state::commits::ANONYMOUS;
 use crate::system::address::is_loopback;
 use clap::builder::{PossibleValue, PossibleValuesParser, StringValueParser, TypedValueParser};
 use clap::{Arg, Command};
 use oap_formats::export::Form;
 use oap_formats::import::Format;
 use oap_grants::LawfulBasis;
-use oap_identity::Did;
-use oap_memory::TrustLevel;
+use oap_identity::{Did, ScopeId};
 use oap_memory::item::{Confidence, Kind, Sensitivity, short_text};
 use oap_memory::profile::NAME_PREFIX;
+use oap_memory::{Status, TrustLevel};
+use serde_json::{Map, Value};
 use std::ffi::OsStr;
+use std::fmt;
+use std::str::FromStr;
 use url::Url;
 
 /// A DID.
@@ -28,6 +32,63 @@ pub(super) fn grantee(text: &str) -> Result<Did, String> {
     let did = did(text)?;
     did.check_method().map_err(|e| e.to_string())?;
     Ok(did)
+}
+
+/// A chain of receipts: a scope's, or that of anonymous calls.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum ChainName {
+    /// Of a scope.
+    Scope(ScopeId),
+    /// Of anonymous calls.
+    Anonymous,
+}
+
+impl FromStr for ChainName {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == ANONYMOUS {
+            return Ok(Self::Anonymous);
+        }
+        let wrong = || format!("must be a scope, or {ANONYMOUS}");
+        text.parse().map(Self::Scope).map_err(|_| wrong())
+    }
+}
+
+impl fmt::Display for ChainName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Scope(scope) => scope.fmt(f),
+            Self::Anonymous => f.write_str(ANONYMOUS),
+        }
+    }
+}
+
+/// The DID of something that is made: `did:key`, whose key is its DID, or one of one's own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum NewDid {
+    /// Made of the key.
+    Key,
+    /// One that has a name.
+    Named(Did),
+}
+
+impl NewDid {
+    /// The DID, where it does not follow from the key.
+    pub(super) fn did(self) -> Option<Did> {
+        match self {
+            Self::Key => None,
+            Self::Named(did) => Some(did),
+        }
+    }
+}
+
+impl FromStr for NewDid {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "did:key" { Ok(Self::Key) } else { did(text).map(Self::Named) }
+    }
 }
 
 /// A label, a subject, a purpose's code: a short text without control characters.
@@ -66,6 +127,19 @@ fn one_of<T: Copy + Send + Sync + 'static>(
     PossibleValuesParser::new(names).try_map(move |text| {
         all.iter().copied().find(|value| name(*value) == text).ok_or("is none of the possible values")
     })
+}
+
+/// A JSON object.
+pub(super) fn object(text: &str) -> Result<Map<String, Value>, String> {
+    match oap_identity::json::parse(text.as_bytes()).map_err(|e| e.to_string())? {
+        Value::Object(members) => Ok(members),
+        _ => Err("must be a JSON object".to_owned()),
+    }
+}
+
+/// A state in which items are listed.
+pub(super) fn listed() -> impl TypedValueParser<Value = Status> {
+    one_of(&[Status::Current, Status::Retracted], Status::as_str)
 }
 
 /// A kind of item.

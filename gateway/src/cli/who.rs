@@ -1,9 +1,12 @@
 //! `oap-memory who`
 
 use super::{CliError, Global, ids, output, values};
+use crate::api::disclosures as api;
+use crate::api::disclosures::{DisclosedAs, Grantee, WhoQuery};
 use crate::service::prefix::ItemPrefix;
 use oap_identity::Did;
-use serde_json::{Value, json};
+use oap_memory::Status;
+use std::collections::BTreeSet;
 
 /// Show what somebody was granted, and everything that they were ever shown
 #[derive(clap::Args)]
@@ -27,12 +30,13 @@ pub(super) struct Who {
 impl Who {
     pub(super) async fn run(self, global: &Global) -> Result<(), CliError> {
         let did = &self.did;
-        let mut owner = global.owner().await?;
-        let mut body = json!({"did": did, "limit": self.limit});
-        if let Some(before) = &self.before {
-            body["before"] = json!(ids::one(&owner, before).await?);
-        }
-        let answer = owner.call("POST", "/oap/owner/who", &[], Some(&body)).await;
+        let owner = global.owner().await?;
+        let before = match &self.before {
+            Some(before) => Some(ids::one(&owner, before).await?),
+            None => None,
+        };
+        let query = WhoQuery { did: did.clone(), before, limit: Some(self.limit.into()) };
+        let answer = owner.send::<api::Who>((), &query).await;
         let answer = answer.map_err(|error| match error {
             error if error.is_gone() => {
                 CliError::Other(format!("{did}: no grant to them, and they never asked"))
@@ -44,65 +48,65 @@ impl Who {
     }
 }
 
-fn people(answer: &Value) -> String {
-    let list = |member: &str| answer[member].as_array().cloned().unwrap_or_default();
-    let number = |member: &str| answer[member].as_u64().unwrap_or(0);
+fn people(answer: &Grantee) -> String {
     let mut text = String::new();
-    let grants = list("grants");
+    let grants = &answer.grants;
     if grants.is_empty() {
         text.push_str("no grant\n");
     } else {
         let rows = grants.iter().map(|grant| {
-            let members = ["/grant_id", "/state", "/expires_at", "/trust_level", "/disclosed", "/purpose"];
-            members.map(|member| output::text(grant, member)).to_vec()
+            vec![
+                grant.grant_id.to_string(),
+                grant.state.as_str().to_owned(),
+                grant.expires_at.to_string(),
+                grant.trust_level.get().to_string(),
+                grant.disclosed.to_string(),
+                grant.purpose.clone(),
+            ]
         });
         text.push_str(&output::table(&["grant", "state", "until", "level", "shown", "purpose"], rows));
-        let rest = number("grants_count").saturating_sub(grants.len() as u64);
+        let rest = answer.grants_count.saturating_sub(grants.len());
         if rest > 0 {
             text.push_str(&format!("\nand {rest} more"));
         }
         text.push('\n');
     }
-    text.push_str(&format!("\n{} item(s) shown in {} queries", number("shown_count"), number("queries")));
-    if let Some(last) = answer["last_query"].as_object() {
-        let at = last.get("at").and_then(Value::as_str).unwrap_or_default();
-        text.push_str(&format!(", the last at {at}"));
+    text.push_str(&format!("\n{} item(s) shown in {} queries", answer.shown_count, answer.queries));
+    if let Some(last) = &answer.last_query {
+        text.push_str(&format!(", the last at {}", last.at));
     }
-    text.push_str(&format!("; {} refusal(s)\n", number("refusals")));
-    let shown = list("shown");
-    if !shown.is_empty() {
-        let rows = shown.iter().map(|item| {
-            let gist = match item["status"].as_str() {
-                Some("erased") => "(erased)".to_owned(),
-                _ => output::short(&output::text(item, "/gist"), 40),
+    text.push_str(&format!("; {} refusal(s)\n", answer.refusals));
+    if !answer.shown.is_empty() {
+        let rows = answer.shown.iter().map(|item| {
+            let gist = match item.status {
+                Status::Erased => "(erased)".to_owned(),
+                _ => output::short(item.gist.as_deref().unwrap_or_default(), 40),
             };
             vec![
-                output::text(item, "/item_id"),
-                output::text(item, "/times"),
-                output::text(item, "/first"),
-                output::text(item, "/last"),
-                seen_at(item),
+                item.item_id.to_string(),
+                item.times.to_string(),
+                item.first.to_string(),
+                item.last.to_string(),
+                seen_at(&item.seen_at),
                 gist,
             ]
         });
         text.push_str(&output::table(&["item", "times", "first", "last", "level", "content"], rows));
     }
-    if let Some(next) = answer["next"].as_str() {
+    if let Some(next) = answer.next {
         text.push_str(&format!("\nmore: --before {next}"));
     }
-    if answer["complete"] == false {
-        text.push_str(&format!("\nonly the newest {} receipts were looked at", number("receipts")));
+    if !answer.complete {
+        text.push_str(&format!("\nonly the newest {} receipts were looked at", answer.receipts));
     }
     text
 }
 
 /// At which level by which profile, such as `2 memory.v1`.
-pub(super) fn seen_at(item: &Value) -> String {
-    let seen = item["seen_at"].as_array().cloned().unwrap_or_default();
-    let one = |seen: &Value| {
-        let profile = output::text(seen, "/profile");
-        let short = profile.strip_prefix(oap_memory::profile::NAME_PREFIX).unwrap_or(&profile);
-        format!("{} {short}", output::text(seen, "/level"))
+pub(super) fn seen_at(seen: &BTreeSet<DisclosedAs>) -> String {
+    let one = |seen: &DisclosedAs| {
+        let short = seen.profile.strip_prefix(oap_memory::profile::NAME_PREFIX).unwrap_or(&seen.profile);
+        format!("{} {short}", seen.level)
     };
     seen.iter().map(one).collect::<Vec<_>>().join(", ")
 }

@@ -2,10 +2,10 @@
 
 use super::ClientError;
 use super::owner::OwnerClient;
+use crate::api::standing::{ProofRequest, Prove};
 use crate::system::clock::{SystemClock, SystemRandom};
 use oap_grants::{dpop, exchange};
 use oap_identity::{Clock, Did, Hash, Signer};
-use serde_json::{Value, json};
 
 /// A grantee that can prove that it is one.
 pub enum Asker {
@@ -32,8 +32,8 @@ impl Asker {
     pub async fn prove(&mut self, endpoint: &str, grant: Hash) -> Result<String, ClientError> {
         match self {
             Self::Home(_, owner) => {
-                let asked = json!({"endpoint": endpoint, "grant_hash": grant});
-                Ok(text(&owner.call("POST", "/oap/owner/prove", &[], Some(&asked)).await?["proof"]))
+                let request = ProofRequest::Grant { endpoint: endpoint.to_owned(), grant_hash: grant };
+                Ok(owner.send::<Prove>((), &request).await?.into_string())
             }
             Self::Key(signer) => {
                 Ok(exchange::prove(signer, endpoint, grant, SystemClock.now(), &SystemRandom)?)
@@ -48,8 +48,9 @@ impl Asker {
     pub async fn dpop(&mut self, url: &str, token: &str) -> Result<String, ClientError> {
         match self {
             Self::Home(_, owner) => {
-                let asked = json!({"method": "POST", "url": url, "token": token});
-                Ok(text(&owner.call("POST", "/oap/owner/prove", &[], Some(&asked)).await?["dpop"]))
+                let (method, url, token) = ("POST".to_owned(), url.to_owned(), token.to_owned());
+                let request = ProofRequest::Request { method, url, token };
+                Ok(owner.send::<Prove>((), &request).await?.into_string())
             }
             Self::Key(signer) => {
                 let target = dpop::Request { method: "POST", url };
@@ -57,8 +58,4 @@ impl Asker {
             }
         }
     }
-}
-
-fn text(value: &Value) -> String {
-    value.as_str().unwrap_or_default().to_owned()
 }

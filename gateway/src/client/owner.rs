@@ -3,7 +3,10 @@
 
 use super::ClientError;
 use super::wire::{self, Allowance, Ask, send};
+use crate::api::keys::ChangedKeys;
+use crate::api::{self, Endpoint};
 use crate::http::App;
+use crate::state::keyring::KeyInfo;
 use crate::system::clock::{SystemClock, SystemRandom};
 use crate::system::config::Config;
 use crate::system::home::{AdminCredential, Home, HomeError, read_certificates};
@@ -97,44 +100,104 @@ impl OwnerClient {
         matches!(self.way, Way::Server(_))
     }
 
-    /// Sends a request and reads the answer. A new trust token in the answer takes the place of the old one.
+    /// Asks what an endpoint says at a place.
     ///
     /// # Errors
     /// [`ClientError`].
-    pub async fn call(
-        &mut self,
-        method: &str,
-        path: &str,
-        query: &[(&str, String)],
-        body: Option<&Value>,
-    ) -> Result<Value, ClientError> {
-        let (url, status, bytes) = self.request(method, path, query, body).await?;
-        let answer = own(&url, status, &bytes)?;
-        if let Some(token) = answer.get("trust_token").and_then(Value::as_str) {
-            self.home.write_token(self.credential.clone(), token)?;
-            self.credential = self.home.admin()?;
-        }
-        Ok(answer)
+    pub async fn get<E: Endpoint<Body = ()>>(
+        &self,
+        place: E::Place,
+        query: &E::Query,
+    ) -> Result<E::Answer, ClientError> {
+        self.ask::<E>(&place, query, &()).await
     }
 
-    /// Sends a request whose answer is no JSON document.
+    /// Has an endpoint do what it does at a place.
     ///
     /// # Errors
     /// [`ClientError`].
-    pub async fn call_for_bytes(&self, path: &str, body: &Value) -> Result<Vec<u8>, ClientError> {
-        let (url, status, bytes) = self.request("POST", path, &[], Some(body)).await?;
+    pub async fn send<E: Endpoint<Query = ()>>(
+        &self,
+        place: E::Place,
+        body: &E::Body,
+    ) -> Result<E::Answer, ClientError> {
+        self.ask::<E>(&place, &(), body).await
+    }
+
+    /// The same, with parameters and a body.
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    pub async fn ask<E: Endpoint>(
+        &self,
+        place: &E::Place,
+        query: &E::Query,
+        body: &E::Body,
+    ) -> Result<E::Answer, ClientError> {
+        let (url, status, bytes) = self.asked::<E>(place, query, body).await?;
+        let answer = own(&url, status, &bytes)?;
+        serde_json::from_value(answer).map_err(|e| ClientError::Malformed(url, e.to_string()))
+    }
+
+    /// Has an endpoint change the keys. The new trust token takes the place of the one that ended.
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    pub async fn change_keys<E: Endpoint<Query = (), Answer = ChangedKeys>>(
+        &mut self,
+        place: E::Place,
+        body: &E::Body,
+    ) -> Result<Vec<KeyInfo>, ClientError> {
+        let ChangedKeys { keys, trust_token } = self.send::<E>(place, body).await?;
+        self.home.write_token(self.credential.clone(), &trust_token)?;
+        self.credential = self.home.admin()?;
+        Ok(keys)
+    }
+
+    /// The bytes of an endpoint's answer, where that is more than a JSON document.
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    pub async fn bytes<E: Endpoint<Query = ()>>(
+        &self,
+        place: E::Place,
+        body: &E::Body,
+    ) -> Result<Vec<u8>, ClientError> {
+        let (url, status, bytes) = self.asked::<E>(&place, &(), body).await?;
         if status != 200 {
             own(&url, status, &bytes)?;
         }
         Ok(bytes)
     }
 
-    /// The same as [`OwnerClient::call`], for requests that change no credential and may overlap.
+    /// The address, the status and the bytes of an endpoint's answer.
+    async fn asked<E: Endpoint>(
+        &self,
+        place: &E::Place,
+        query: &E::Query,
+        body: &E::Body,
+    ) -> Result<(String, u16, Vec<u8>), ClientError> {
+        let path = api::path::<E>(place);
+        let malformed = |e: serde_json::Error| ClientError::Malformed(path.clone(), e.to_string());
+        let query = api::parameters(query).map_err(malformed)?;
+        let query: Vec<(&str, String)> =
+            query.iter().map(|(name, value)| (name.as_str(), value.clone())).collect();
+        let body = serde_json::to_value(body).map_err(malformed)?;
+        self.request(E::METHOD.as_str(), &path, &query, Some(&body).filter(|body| !body.is_null())).await
+    }
+
+    /// Sends a request of which no type says what it is, and reads the answer.
     ///
     /// # Errors
     /// [`ClientError`].
-    pub async fn post(&self, path: &str, body: &Value) -> Result<Value, ClientError> {
-        let (url, status, bytes) = self.request("POST", path, &[], Some(body)).await?;
+    pub async fn call(
+        &self,
+        method: &str,
+        path: &str,
+        query: &[(&str, String)],
+        body: Option<&Value>,
+    ) -> Result<Value, ClientError> {
+        let (url, status, bytes) = self.request(method, path, query, body).await?;
         own(&url, status, &bytes)
     }
 

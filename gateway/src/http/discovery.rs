@@ -3,15 +3,17 @@
 use super::App;
 use super::request::{Incoming, Oap};
 use crate::Error;
+use crate::api::openapi;
 use crate::error::MemberError;
 use axum::extract::State;
-use axum::http::StatusCode;
+use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use oap_manifest::actions::Action;
 use oap_memory::text::{Language, terms};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
+use std::sync::LazyLock;
 
 /// `GET /.well-known/oap-memory.json`
 pub async fn memory(State(app): State<App>) -> Response {
@@ -31,6 +33,12 @@ pub async fn scopes(State(app): State<App>) -> Response {
 /// `GET /.well-known/did.json`
 pub async fn did(State(app): State<App>) -> Response {
     Oap(&app.gateway.published().did).into_response()
+}
+
+/// `GET /oap/openapi.json`: the owner's endpoints, for whoever writes a client. It says nothing of this gateway.
+pub async fn openapi() -> Response {
+    static DOCUMENT: LazyLock<String> = LazyLock::new(|| openapi::document().to_string());
+    ([(header::CONTENT_TYPE, "application/json")], DOCUMENT.as_str()).into_response()
 }
 
 /// `GET /readyz`: whether commits are taken.

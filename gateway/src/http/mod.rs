@@ -13,6 +13,7 @@ pub mod jobs;
 pub mod owner;
 pub mod request;
 
+use crate::api::openapi;
 use crate::http::front::Deadlines;
 use crate::state::gateway::Gateway;
 use crate::state::owner::as_request;
@@ -102,6 +103,7 @@ impl App {
             .route(path::AUDIT, get(owner::audit))
             .route(path::DATA_DELETE, post(owner::delete))
             .nest("/oap/owner", owner::routes())
+            .route(openapi::PATH, get(discovery::openapi))
             .route("/healthz", get(|| async { "ok\n" }))
             .route("/readyz", get(discovery::ready))
             .fallback(not_found)

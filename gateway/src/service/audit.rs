@@ -1,5 +1,6 @@
 //! The audit log and its three audiences (protocol section 8).
 
+pub use crate::api::audit::{AuditQuery, ChainInfo};
 use crate::error::{Corrupt, Error, MemberError};
 use crate::state::commits::{ANONYMOUS, Chain};
 use crate::state::gateway::Gateway;
@@ -7,44 +8,13 @@ use crate::state::jobs::Progress;
 use crate::state::schema::{self, CHAINS, RECEIPT_PLACES, RECEIPTS, RECEIPTS_OF, ReceiptPlace};
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use hmac::{Hmac, Mac};
-use oap_identity::{Did, GrantId, ItemId, ReceiptId, Timestamp};
+use oap_identity::{Did, ItemId, ReceiptId};
 use oap_memory::receipt::{Action, Receipt, ReceiptSignature, VerifiedReceipts, verify_chain};
 use oap_store::Range;
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::Sha256;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-
-/// What to list.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct AuditQuery {
-    /// Only at or after this time.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub since: Option<Timestamp>,
-    /// Only of this agent (owner).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub grantee: Option<String>,
-    /// Only under this grant.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub grant_id: Option<GrantId>,
-    /// Only about this item.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub item_id: Option<ItemId>,
-    /// Only of anonymous calls that claimed this principal (public).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub principal_did: Option<String>,
-    /// At most so many, 1 to 1000; 100 if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub limit: Option<usize>,
-    /// Only of this chain: a scope, or `@anonymous` (owner).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub chain: Option<String>,
-    /// The chain's entries from this number on, oldest first, heads included (owner, with `chain`).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub from: Option<u64>,
-}
 
 impl AuditQuery {
     /// Checks what the types do not.
@@ -74,19 +44,6 @@ impl AuditQuery {
             && self.grant_id.is_none_or(|id| grant() == Some(&id.to_string()))
             && self.item_id.is_none_or(about)
     }
-}
-
-/// A chain and where it ends.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct ChainInfo {
-    /// Its name: a scope, or `@anonymous`.
-    pub chain: String,
-    /// Its entries, heads included.
-    pub length: u64,
-    /// The hash of its last entry.
-    pub tip: Option<oap_identity::Hash>,
-    /// The time of its last entry.
-    pub at: Timestamp,
 }
 
 impl Gateway {

@@ -3,15 +3,15 @@
 //! A backup is a folder with `store.bin` (every pair of the store as it is sealed, each with its lengths), `vault`, and
 //! `backup.json` (what, when, hashes). Nothing in it is readable without the master key, which is not in it.
 
+pub use crate::api::health::BackupInfo;
 use crate::error::{Error, MemberError};
 use crate::state::commits::chain_of;
 use crate::state::gateway::Gateway;
 use crate::state::jobs::Progress;
 use crate::system::files;
-use oap_identity::{Did, Hash, Timestamp};
+use oap_identity::Hash;
 use oap_memory::receipt::Action;
 use oap_store::{Engine, Op, StoreError};
-use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sha2::{Digest, Sha256};
 use std::fs::File;
@@ -27,26 +27,6 @@ const BATCH: usize = 10_000;
 const BATCH_BYTES: usize = 32 << 20;
 /// Longest key and value, in bytes.
 const MAX_PART: u32 = 64 << 20;
-
-/// `backup.json`.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct BackupInfo {
-    /// [`FORMAT`].
-    pub format: String,
-    /// Whose.
-    pub principal: Did,
-    /// When.
-    pub at: Timestamp,
-    /// Items at that time.
-    pub items: usize,
-    /// Pairs in `store.bin`.
-    pub pairs: u64,
-    /// The hash of `store.bin`.
-    pub store: Hash,
-    /// The hash of `vault`.
-    pub vault: Hash,
-}
 
 /// What is written while the snapshot is taken.
 struct Taking {

@@ -13,13 +13,14 @@
 //! learn have a budget each. The sum over all grantees is kept and shown to the owner, and refuses nobody: a grantee
 //! would learn from such a refusal that others had asked.
 
+pub use crate::api::budgets::{Account, Refill};
 use crate::error::{Corrupt, Error};
 use crate::state::commits::{Writing, chain_of};
 use crate::state::gateway::Gateway;
 use crate::state::grant_book::GrantEntry;
 use crate::state::schema::{BUDGETS, SPENT};
 use oap_grants::VerifiedGrant;
-use oap_identity::{Did, GrantId};
+use oap_identity::Did;
 use oap_memory::receipt::Action;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -51,30 +52,6 @@ impl Spent {
         queries.is_some_and(|most| self.queries > most)
             || epsilon.is_some_and(|most| self.micros as f64 > (most * UNIT).round())
     }
-}
-
-/// A grantee's account, as the owner sees it.
-#[derive(Debug, Clone, Serialize)]
-pub struct Account {
-    /// Whose.
-    pub grantee: Did,
-    /// Answers so far.
-    pub queries: u64,
-    /// What they cost.
-    pub epsilon_spent: f64,
-    /// How much they may cost.
-    pub epsilon_limit: f64,
-}
-
-/// What to refill.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Refill {
-    /// The grantee whose account is set back.
-    pub grantee: Did,
-    /// The grant whose own budget is set back too.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub grant: Option<GrantId>,
 }
 
 /// What an answer costs, in millionths of ε, when so many of its items were got before.

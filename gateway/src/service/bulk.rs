@@ -3,6 +3,7 @@
 //! A call names at most [`MAX_BULK`] items, which is one transaction. Beyond that the caller goes on with the next; one that is stopped
 //! between two calls is taken up by asking for the same again, for an item that is already as it should be is left alone.
 
+pub use crate::api::selections::{BulkRelabel, BulkRetract, Changed, NewLabels};
 use crate::error::{Error, MemberError};
 use crate::service::items::{MAX_BATCH, Prepared, merge, whole};
 use crate::service::selection::{Matcher, Selection, Tagged};
@@ -13,28 +14,12 @@ use oap_identity::ItemId;
 use oap_memory::chain::Event;
 use oap_memory::record::Status;
 use oap_store::StoreError;
-use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// Most items of one bulk change.
 pub const MAX_BULK: usize = MAX_BATCH;
-
-/// Which labels items get.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct NewLabels {
-    /// These, in place of those that are there; none removes all.
-    #[serde(default)]
-    pub set: Option<Vec<String>>,
-    /// These too.
-    #[serde(default)]
-    pub add: Vec<String>,
-    /// Without these.
-    #[serde(default)]
-    pub remove: Vec<String>,
-}
 
 impl NewLabels {
     /// The labels of an item that has these, sorted.
@@ -51,33 +36,6 @@ impl NewLabels {
         }
         Ok(())
     }
-}
-
-/// A relabelling of many items.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct BulkRelabel {
-    /// Which items: 1 to [`MAX_BULK`] by id, of those the ones that still fit the other selectors.
-    pub selection: Selection,
-    /// Their labels.
-    pub labels: NewLabels,
-}
-
-/// A retraction of many items.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct BulkRetract {
-    /// Which items: 1 to [`MAX_BULK`] by id, of those the ones that still fit the other selectors.
-    pub selection: Selection,
-}
-
-/// What a bulk change did.
-#[derive(Debug, Clone, Serialize)]
-pub struct Changed {
-    /// The items that have another version or state now.
-    pub changed: Vec<ItemId>,
-    /// How many of the named ones were left alone: as they should be already, not current, or not selected any more.
-    pub left: usize,
 }
 
 impl Changed {

@@ -1,6 +1,7 @@
 //! The gateway's Conformance Receipt: signed from a report of the protocol's suite, published while it is in force
 //! (RFC 0019 section 7).
 
+pub use crate::api::standing::AttestRequest;
 use crate::error::{Conflict, Error};
 use crate::state::commits::{chain_of, until_it_holds};
 use crate::state::gateway::Gateway;
@@ -9,20 +10,8 @@ use oap_conformance::receipt::{Attestation, attest, witness};
 use oap_identity::{Hash, Timestamp, json as strict};
 use oap_memory::receipt::Action;
 use oap_store::Store;
-use serde::Deserialize;
 use serde_json::Value;
 use std::sync::Arc;
-
-/// What is to be attested.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct AttestRequest {
-    /// `L0`, `L1`, `L1-NC`.
-    pub levels: Vec<String>,
-    /// The suite's report; none for a candidate.
-    #[serde(default)]
-    pub report: Option<Value>,
-}
 
 /// The last receipt, whether or not it is in force.
 fn last(store: &Store) -> Result<Option<Value>, Error> {

@@ -1,5 +1,7 @@
 //! Deletion (OAP-CORE 17.3, protocol section 8): content keys are destroyed, links stay.
 
+use crate::api::Document;
+pub use crate::api::deletion::{CascadeReport, Deleted};
 use crate::error::Error;
 use crate::service::doomed::Doomed;
 use crate::service::holds::{Hold, HoldReason};
@@ -7,12 +9,11 @@ use crate::service::selection::Tagged;
 use crate::state::commits::chain_of;
 use crate::state::gateway::Gateway;
 use crate::state::schema;
-use oap_identity::{DeletionId, Hash, ItemId, ScopeId, Timestamp};
+use oap_identity::{DeletionId, Hash, ScopeId, Timestamp};
 use oap_memory::Head;
 use oap_memory::chain::Event;
 use oap_memory::deletion::{Cascade, DeletionReceipt, DeletionScope, Exception, Method, Reason};
 use oap_memory::receipt::{Action, item_tag};
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -22,34 +23,6 @@ pub const MAX_DELETED: usize = 10_000;
 
 /// What to delete.
 pub use crate::service::selection::Selection as DeleteRequest;
-
-/// What a deletion did.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Deleted {
-    /// The receipt of `oap-deletion-receipt.schema.json`, signed.
-    pub deletion_receipt: Value,
-    /// What was erased, and what followed it.
-    pub cascade_report: CascadeReport,
-}
-
-/// What was erased.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub struct CascadeReport {
-    /// The items that the request named.
-    pub erased: Vec<ItemId>,
-    /// The items that were made from them.
-    pub derived: Vec<ItemId>,
-    /// The grants whose slice became smaller.
-    pub grants_shrunk: Vec<oap_identity::GrantId>,
-    /// Items that the request selects, or that follow one, and that are still here: more than one deletion takes; ask again.
-    #[serde(default)]
-    pub remaining: usize,
-    /// Items under a legal hold: taken out of every view now, erased when the hold ends.
-    #[serde(default)]
-    pub held: Vec<ItemId>,
-    /// Named items that were not there: never, or erased before.
-    pub not_found: Vec<ItemId>,
-}
 
 impl Gateway {
     /// Erases items and everything that was made from them. When this returns their keys are overwritten.
@@ -103,7 +76,7 @@ impl Gateway {
         let (deletion_receipt, cascade_report) = stored;
         metrics::counter!("oap_items_erased_total")
             .increment((cascade_report.erased.len() + cascade_report.derived.len()) as u64);
-        Ok(Deleted { deletion_receipt, cascade_report })
+        Ok(Deleted { deletion_receipt: Document::read(deletion_receipt)?, cascade_report })
     }
 
     fn report(&self, doomed: Doomed) -> CascadeReport {

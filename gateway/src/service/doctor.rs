@@ -1,5 +1,6 @@
 //! What is wrong with a gateway, and what to do about it.
 
+pub use crate::api::health::Finding;
 use crate::error::Error;
 use crate::state::clock::{ClockInfo, Standing};
 use crate::state::endorsed::Endorsed;
@@ -12,8 +13,8 @@ use oap_memory::evidence;
 use oap_memory::receipt::Receipt;
 use oap_memory::record::Head;
 use oap_store::Range;
-use serde::Serialize;
 use serde_json::{Value, json};
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -37,24 +38,6 @@ enum ItemFault {
     Length,
 }
 
-/// One thing that was looked at.
-#[derive(Debug, Clone, Serialize)]
-pub struct Finding {
-    /// What.
-    pub part: &'static str,
-    /// How much of it.
-    pub looked_at: usize,
-    /// What is wrong; empty when all is well.
-    pub wrong: Vec<String>,
-    /// What will end or run out soon.
-    pub soon: Vec<String>,
-    /// What to do then.
-    pub fix: &'static str,
-    /// What else is known of it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub note: Option<String>,
-}
-
 impl Gateway {
     /// Looks at everything: store and vault, receipt chains, items with their chains and proofs, indexes.
     ///
@@ -67,7 +50,14 @@ impl Gateway {
             if more > 0 {
                 wrong.push(format!("and {more} more"));
             }
-            Finding { part, looked_at, wrong, soon: Vec::new(), fix, note: None }
+            Finding {
+                part: Cow::Borrowed(part),
+                looked_at,
+                wrong,
+                soon: Vec::new(),
+                fix: Cow::Borrowed(fix),
+                note: None,
+            }
         };
         let heads = self.heads.all();
         progress.expect(heads.len());
@@ -145,11 +135,11 @@ impl Gateway {
     /// Whether the clock is believed.
     pub(crate) fn clock_finding(&self) -> Finding {
         Finding {
-            part: "clock",
+            part: "clock".into(),
             looked_at: 1,
             wrong: self.examine_clock(),
             soon: Vec::new(),
-            fix: "set the system's clock right; where it is right already, `oap-memory clock accept`",
+            fix: "set the system's clock right; where it is right already, `oap-memory clock accept`".into(),
             note: None,
         }
     }

@@ -3,6 +3,7 @@
 //! The owner's bundle is written page by page, so that neither side holds the whole: header, pages of lines, and at
 //! last the trailer, which the gateway signs and leaves a receipt of.
 
+pub use crate::api::transfer::{ExportSelection as Selection, PageRequest, Part};
 use crate::error::{Error, MemberError};
 use crate::service::items::whole;
 use crate::service::query::Caller;
@@ -15,34 +16,17 @@ use data_encoding::HEXLOWER;
 use oap_exchange::bundle::bundle;
 use oap_grants::grant::UnverifiedGrant;
 use oap_grants::{Operation, VerifiedGrant};
-use oap_identity::{BundleId, ItemId, ScopeId, Timestamp};
+use oap_identity::{BundleId, ItemId, ScopeId};
 use oap_memory::bundle::{self, FORMAT, Header, ItemLine, Line, Trailer};
 use oap_memory::receipt::Action;
-use oap_memory::{Head, Kind, Status};
+use oap_memory::{Head, Status};
 use oap_store::{Key, Range};
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// Most lines of a page.
 const MAX_PAGE: usize = 500;
-
-/// What to export: all of it that every named list admits.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Selection {
-    /// Only of these scopes.
-    pub scopes: Vec<ScopeId>,
-    /// Only with one of these labels.
-    pub labels: Vec<String>,
-    /// Only of these kinds.
-    pub kinds: Vec<Kind>,
-    /// Only captured at or after this time.
-    pub captured_after: Option<Timestamp>,
-    /// Only captured before this time.
-    pub captured_before: Option<Timestamp>,
-}
 
 impl Selection {
     /// Whether an item is selected. Items that may not leave are not, whoever asks.
@@ -56,32 +40,6 @@ impl Selection {
             && self.captured_after.is_none_or(|after| head.captured_at >= after)
             && self.captured_before.is_none_or(|before| head.captured_at < before)
     }
-}
-
-/// Which lines of a bundle.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Part {
-    /// Items.
-    Items,
-    /// Grants.
-    Grants,
-    /// Receipts.
-    Receipts,
-}
-
-/// A page to write.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct PageRequest {
-    /// Of which part.
-    pub part: Part,
-    /// Of which items.
-    #[serde(default)]
-    pub selection: Selection,
-    /// Where the page before ended.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub after: Option<String>,
 }
 
 /// Lines, and where they ended; `None` when there are no more.
@@ -168,12 +126,13 @@ impl Gateway {
                 let keys = self.keys();
                 for info in self.grant_list() {
                     // A grant that a compromised key signed is void, and no evidence of anything.
-                    let kid = UnverifiedGrant::parse(info.grant.clone()).and_then(|grant| grant.kid());
+                    let kid =
+                        UnverifiedGrant::parse(info.grant.whole().clone()).and_then(|grant| grant.kid());
                     let key = kid.ok().and_then(|kid| keys.document().key(&kid).cloned());
                     if key.is_some_and(|key| key.revoked_at().is_some()) {
                         continue;
                     }
-                    put(&Line::Grant { grant: info.grant })?;
+                    put(&Line::Grant { grant: info.grant.into_whole() })?;
                 }
             }
             Part::Receipts => {

@@ -1,6 +1,8 @@
 //! What stands before projection: contexts, bridges, consent, and the decisions that came of them (RFC 0006
 //! section 3.6, OAP-CORE 18).
 
+use crate::api::Document;
+pub use crate::api::gates::{BridgeDraft, BridgeInfo};
 use crate::error::{Conflict, Error, MemberError};
 use crate::service::erasures::Withdrawn;
 use crate::state::commits::{Draft, Writing, chain_of};
@@ -18,33 +20,9 @@ use oap_memory::receipt::{Action, Outcome};
 use oap_store::Tx;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-
-/// A bridge as its owner asks for it.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct BridgeDraft {
-    /// Where the items are.
-    pub from_scope: ScopeId,
-    /// The scope of the grants that may show them.
-    pub to_scope: ScopeId,
-    /// The labels and kinds that may pass.
-    pub data_categories: Vec<String>,
-    /// Until when it holds.
-    pub valid_until: Timestamp,
-}
-
-/// A bridge as its owner sees it.
-#[derive(Debug, Clone, Serialize)]
-pub struct BridgeInfo {
-    /// The signed document.
-    pub bridge: Value,
-    /// `active`, `expired` or `revoked`.
-    pub state: &'static str,
-    /// When it was taken back.
-    pub revoked_at: Option<Timestamp>,
-}
 
 /// A bridge as it is stored.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -281,12 +259,12 @@ impl Gateway {
     pub fn bridge_list(&self) -> Result<Vec<BridgeInfo>, Error> {
         let now = self.clock.now();
         let info = |(signed, revoked_at): (SignedBridge, Option<Timestamp>)| BridgeInfo {
-            state: match revoked_at {
+            state: Cow::Borrowed(match revoked_at {
                 Some(_) => "revoked",
                 None if signed.bridge().valid_until <= now => "expired",
                 None => "active",
-            },
-            bridge: signed.document().clone(),
+            }),
+            bridge: Document::of(signed.document().clone(), signed.bridge().clone().into()),
             revoked_at,
         };
         Ok(self.bridges()?.into_iter().map(info).collect())

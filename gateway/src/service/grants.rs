@@ -1,5 +1,7 @@
 //! Grants: previewed, issued, exchanged for tokens, taken back (protocol section 5).
 
+use crate::api::Document;
+pub use crate::api::grants::{GrantDraft, GrantInfo, Preview, PreviewItem};
 use crate::error::{Conflict, Error, MemberError};
 use crate::service::gates::{self, Decided};
 use crate::state::commits::{Writing, chain_of, until_it_holds};
@@ -9,129 +11,22 @@ use crate::state::refusals::Counted;
 use crate::state::schema::{DISCLOSED, GRANTS, PLACES, REVOKED, USAGE};
 use oap_exchange::gate::Report;
 use oap_grants::exchange::{ExchangeRequest, ExchangeResponse, MAX_CHAIN, ProofError, UnverifiedProof};
-use oap_grants::grant::{Budget, Delegable, GrantError, StatusIndex, StatusRef, UnverifiedGrant};
+use oap_grants::grant::{GrantError, StatusIndex, StatusRef, UnverifiedGrant};
 use oap_grants::limits::MAX_BELOW;
 use oap_grants::verify::{DelegationError, Refused, delegate, live};
-use oap_grants::{
-    Grant, GrantBook, GrantRecord, GrantState, LawfulBasis, Operation, Replay, SignedGrant, status, token,
-};
-use oap_identity::{Did, GrantId, Hash, ScopeId, ScopedDid, Timestamp};
+use oap_grants::{Grant, GrantBook, GrantRecord, GrantState, Replay, SignedGrant, status, token};
+use oap_identity::{Did, GrantId, Hash, ScopedDid};
 use oap_manifest::path;
 use oap_memory::item::Kind;
 use oap_memory::receipt::{Action, Outcome};
 use oap_memory::{Filter, TrustLevel};
 use oap_store::StoreError;
-use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// A grant as its owner asks for it; the gateway adds id, granter, times and status.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct GrantDraft {
-    /// Who may see it.
-    pub grantee: Did,
-    /// What for, in words.
-    pub purpose: String,
-    /// What for, in codes.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub purpose_codes: Vec<String>,
-    /// The scope; the default one if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub scope: Option<ScopeId>,
-    /// What is selected.
-    #[serde(default)]
-    pub filter: Filter,
-    /// Most distinct items ever disclosed.
-    pub max_items: u32,
-    /// From when on it holds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub not_before: Option<Timestamp>,
-    /// Until when it holds.
-    pub expires_at: Timestamp,
-    /// The projection profile.
-    pub redaction_profile: String,
-    /// The trust level; 0 if absent.
-    #[serde(default = "stranger")]
-    pub trust_level: TrustLevel,
-    /// The ground.
-    #[serde(default)]
-    pub lawful_basis: LawfulBasis,
-    /// What the grantee may do; queries alone if absent.
-    #[serde(default = "query_only")]
-    pub operations: BTreeSet<Operation>,
-    /// Whether embeddings may be seen.
-    #[serde(default)]
-    pub embedding_access: bool,
-    /// Whether and how far it may be passed on.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub delegable: Option<Delegable>,
-    /// How much may be asked.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub budget: Option<Budget>,
-    /// Whether a plain bearer token is allowed.
-    #[serde(default)]
-    pub bearer: bool,
-}
-
 fn check_method(grantee: &Did) -> Result<(), Error> {
     grantee.check_method().map_err(|e| Error::Member("grantee", MemberError::Method(e)))
-}
-
-fn stranger() -> TrustLevel {
-    TrustLevel::STRANGER
-}
-
-fn query_only() -> BTreeSet<Operation> {
-    BTreeSet::from([Operation::Query])
-}
-
-/// What a grant would show.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Preview {
-    /// How many items it selects.
-    pub selected: usize,
-    /// How many distinct ones it can ever disclose.
-    pub max_items: u32,
-    /// How many of each kind, by the owner's reading.
-    pub kinds: BTreeMap<String, usize>,
-    /// The first of them, as the grantee would see them.
-    pub items: Vec<PreviewItem>,
-    /// How often each member is hidden over all selected items.
-    pub hidden: BTreeMap<String, usize>,
-    /// How many items the filter selects that the gates withhold.
-    pub withheld: u32,
-    /// How many items each rule of the gates fired for.
-    pub rules: BTreeMap<String, u32>,
-    /// What the owner should look at twice.
-    pub warnings: Vec<String>,
-}
-
-/// One item of a preview.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct PreviewItem {
-    /// What the grantee would see, without proof.
-    pub visible: Value,
-    /// The places that they would not see.
-    pub hidden: Vec<String>,
-}
-
-/// A grant as its owner sees it.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct GrantInfo {
-    /// The document.
-    pub grant: Value,
-    /// Its hash.
-    pub hash: Hash,
-    /// `draft`, `active`, `expired` or `revoked`.
-    pub state: String,
-    /// When it was revoked.
-    pub revoked_at: Option<Timestamp>,
-    /// How many distinct items were disclosed.
-    pub disclosed: usize,
-    /// Whether it was delegated by a grantee.
-    pub delegated: bool,
 }
 
 /// Items shown whole in a preview.
@@ -318,9 +213,9 @@ impl Gateway {
     fn info(&self, shelved: &GrantEntry) -> GrantInfo {
         let record = &shelved.record;
         GrantInfo {
-            grant: record.grant.document().clone(),
+            grant: Document::of(record.grant.document().clone(), record.grant.grant().clone().into()),
             hash: record.grant.hash(),
-            state: self.state(record).as_str().to_owned(),
+            state: self.state(record),
             revoked_at: record.revoked_at,
             disclosed: shelved.disclosed(),
             delegated: shelved.delegated,

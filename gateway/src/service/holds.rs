@@ -2,6 +2,7 @@
 //!
 //! A held item whose deletion is asked for is in no view from then on, and is erased when its hold ends.
 
+pub use crate::api::holds::{HoldReason, HoldRequest};
 use crate::error::{Error, MemberError};
 use crate::service::doomed::sources_last;
 use crate::state::commits::{Writing, chain_of};
@@ -16,33 +17,6 @@ use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// Why an item is held (`oap-deletion-receipt.schema.json`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum HoldReason {
-    /// A court or an authority asks for it.
-    LegalHold,
-    /// A law says how long it is kept.
-    RegulatoryRetention,
-    /// It is evidence in a dispute.
-    OngoingDispute,
-}
-
-impl HoldReason {
-    /// Every reason.
-    pub const ALL: &'static [Self] = &[Self::LegalHold, Self::RegulatoryRetention, Self::OngoingDispute];
-
-    /// The text on the wire.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::LegalHold => "legal_hold",
-            Self::RegulatoryRetention => "regulatory_retention",
-            Self::OngoingDispute => "ongoing_dispute",
-        }
-    }
-}
-
 /// A hold.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hold {
@@ -52,18 +26,6 @@ pub struct Hold {
     pub until: Timestamp,
     /// Whether its deletion was asked for meanwhile.
     pub erase_after: bool,
-}
-
-/// What to hold.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct HoldRequest {
-    /// These items.
-    pub items: Vec<ItemId>,
-    /// Why.
-    pub reason: HoldReason,
-    /// Until when.
-    pub until: Timestamp,
 }
 
 impl Gateway {

@@ -7,6 +7,7 @@ mod refusal;
 
 pub use refusal::ImportRefusal;
 
+pub use crate::api::transfer::{Fate, Finish, Record};
 use crate::error::{Error, MemberError};
 use crate::service::former;
 use crate::service::items::{Prepared, merge, whole};
@@ -19,14 +20,14 @@ use crate::state::schema::{self, FOREIGN_RECEIPTS, FORMER, LINKS, TOMBSTONES, VE
 use oap_identity::json::{self, JsonError, canonical};
 use oap_identity::time::MAX_SKEW;
 use oap_identity::{BundleId, Did, DidDocument, Hash, ItemId, ReceiptId, Timestamp};
-use oap_memory::bundle::{Counts, ItemLine};
+use oap_memory::bundle::ItemLine;
 use oap_memory::chain::{Event, Link, VerifiedChain};
 use oap_memory::commitment::{self, Committed};
 use oap_memory::evidence::{self, VerifiedItem};
 use oap_memory::item::Body;
 use oap_memory::receipt::{Action, Receipt};
 use oap_memory::record::{Head, Meta, Status};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -127,66 +128,6 @@ fn around<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, JsonError> {
         let (line, column) = (e.line(), e.column());
         JsonError::Invalid(format!("a chunk that is none: see line {line}, column {column}"))
     })
-}
-
-/// A record of another vendor, as an item.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Record {
-    /// What it is told apart by, over all imports: format, account or file, thread and id; 1 to [`MAX_SOURCE`] bytes.
-    pub source: String,
-    /// Of a record without an id of its own: the list that it stands in; at most [`MAX_SOURCE`] bytes. All records of a
-    /// list are in one chunk, in their order.
-    #[serde(default)]
-    pub group: Option<String>,
-    /// The item, as its owner would write it.
-    pub item: Value,
-}
-
-/// What became of one item or record.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Fate {
-    /// It is here now.
-    Imported(ItemId),
-    /// It was here, and has a version more now.
-    Updated(ItemId),
-    /// It was here.
-    Unchanged(ItemId),
-    /// It is not here, for its owner erased it here; what asks it back. Of records alone.
-    Deleted(String),
-    /// It is not here, and why.
-    Refused(String),
-}
-
-impl Fate {
-    /// The item that is here.
-    const fn item(&self) -> Option<ItemId> {
-        match self {
-            Self::Imported(item) | Self::Updated(item) | Self::Unchanged(item) => Some(*item),
-            Self::Deleted(_) | Self::Refused(_) => None,
-        }
-    }
-}
-
-/// What a finished import is recorded as.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Finish {
-    /// The bundle.
-    pub bundle_id: BundleId,
-    /// Whose memory it was.
-    pub principal: Did,
-    /// The hash in its trailer.
-    pub hash: Hash,
-    /// What it held.
-    pub counts: Counts,
-    /// Items that came in.
-    pub imported: u64,
-    /// Items that were here.
-    pub unchanged: u64,
-    /// Items that were refused.
-    pub refused: u64,
 }
 
 /// A bundle's item whose every proof was checked.

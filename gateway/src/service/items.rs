@@ -2,6 +2,7 @@
 //!
 //! One transaction per user-visible fact: item, link, receipt and indexes are there together or not at all.
 
+pub use crate::api::items::{ExplainQuery, ListQuery, Written};
 use crate::error::{Conflict, Error, MemberError};
 use crate::state::commits::{Draft, Writing, chain_of, until_it_holds};
 use crate::state::gateway::{Gateway, blocking};
@@ -10,7 +11,6 @@ use crate::state::schema::{self, HEADS, HOLDS, LINKS, PEOPLE, SAID, TOMBSTONES, 
 use crate::state::views;
 use oap_identity::json::canonical;
 use oap_identity::{Hash, ItemId, ReceiptId, Timestamp};
-use oap_memory::TrustLevel;
 use oap_memory::chain::{Event, Link};
 use oap_memory::commitment::{self, Committed, Place};
 use oap_memory::detect::segments;
@@ -19,25 +19,11 @@ use oap_memory::project::{explain, project};
 use oap_memory::receipt::item_tag;
 use oap_memory::record::{Head, Meta, Status};
 use oap_store::StoreError;
-use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
 /// Most items of one write.
 pub const MAX_BATCH: usize = 1000;
-
-/// What was made of a written item.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Written {
-    /// The item.
-    pub item_id: ItemId,
-    /// The receipt of the event.
-    pub receipt_id: ReceiptId,
-    /// The commitment now in force.
-    pub commitment: Hash,
-    /// The item's version.
-    pub version: u32,
-}
 
 /// A version that was concealed and signed, and is about to be stored.
 pub(crate) struct Prepared {
@@ -378,43 +364,6 @@ pub(crate) struct InForce {
     last: Link,
     /// The receipt of its capture.
     capture: ReceiptId,
-}
-
-/// What to explain an item with.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ExplainQuery {
-    /// The profile's whole name.
-    pub profile: String,
-    /// The trust level.
-    pub level: TrustLevel,
-}
-
-/// What to list.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ListQuery {
-    /// Only of this kind.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub kind: Option<oap_memory::Kind>,
-    /// Only with this label.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub label: Option<String>,
-    /// Only of this scope.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub scope: Option<oap_identity::ScopeId>,
-    /// Only about this subject.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub subject: Option<String>,
-    /// Only in this state; current ones if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub status: Option<Status>,
-    /// Only older than this item.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub before: Option<ItemId>,
-    /// At most so many, 1 to 1000; 50 if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub limit: Option<usize>,
 }
 
 impl ListQuery {

@@ -1,32 +1,13 @@
 //! The long work that can be asked for as a job. What a job does is what the request of the same name does, without the time that a
 //! request has.
 
+pub use crate::api::jobs::JobRequest;
 use crate::error::Error;
 use crate::state::gateway::{Gateway, blocking};
 use crate::state::jobs::{Job, JobKind, Progress};
 use oap_identity::ItemId;
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use std::path::PathBuf;
 use std::sync::Arc;
-
-/// What is to be done.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(tag = "job", rename_all = "snake_case", deny_unknown_fields)]
-pub enum JobRequest {
-    /// Looks at everything that is stored; its result has `findings`.
-    Doctor {},
-    /// Copies everything into a folder that must not be there; its result is `backup.json`.
-    Backup {
-        /// An absolute path.
-        folder: PathBuf,
-    },
-    /// Verifies every receipt chain; its result has `chains`.
-    VerifyAudit {},
-    /// Signs anew what a compromised key signed and this gateway wrote; its result has `receipts` and `items`, both counts,
-    /// and `left`, the items that stay held back.
-    Reseal {},
-}
 
 impl JobRequest {
     const fn kind(&self) -> JobKind {

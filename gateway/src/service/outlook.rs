@@ -57,11 +57,11 @@ impl Gateway {
         let until = self.clock.now().plus(GRANT_SOON);
         let soon = grants.ends.iter().filter(|(end, _)| *end <= until);
         Finding {
-            part: "active grants",
+            part: "active grants".into(),
             looked_at: grants.ends.len(),
             wrong: Vec::new(),
             soon: soon.map(|(end, id)| format!("{id} ends {end}")).collect(),
-            fix: "issue a new grant to whom still needs one",
+            fix: "issue a new grant to whom still needs one".into(),
             note: None,
         }
     }
@@ -74,22 +74,24 @@ pub fn of_home(config: &Config, home: &Home, clock: &dyn Clock) -> Vec<Finding> 
     if let Some(end) = certificate_end(config, home) {
         let near = end <= clock.now().plus(CERTIFICATE_SOON);
         findings.push(Finding {
-            part: "certificate",
+            part: "certificate".into(),
             looked_at: 1,
             wrong: Vec::new(),
             soon: if near { vec![format!("it ends {end}")] } else { Vec::new() },
-            fix: "renew it and restart the gateway; a self-made one is made anew once tls/ in the home is gone",
+            fix:
+                "renew it and restart the gateway; a self-made one is made anew once tls/ in the home is gone"
+                    .into(),
             note: None,
         });
     }
     if let Some(free) = disk_free(home.path()) {
         let low = free < DISK_LOW;
         findings.push(Finding {
-            part: "disk",
+            part: "disk".into(),
             looked_at: 1,
             wrong: Vec::new(),
             soon: if low { vec![format!("{} MiB are free", free >> 20)] } else { Vec::new() },
-            fix: "make room on the file system of the home, or move the home to a larger one",
+            fix: "make room on the file system of the home, or move the home to a larger one".into(),
             note: None,
         });
     }

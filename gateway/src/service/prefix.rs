@@ -2,12 +2,12 @@
 //!
 //! An id begins with its time: ten characters for the millisecond, then sixteen random ones. Items of one write share the first ten.
 
+pub use crate::api::selections::{ResolveQuery, Resolved};
 use crate::error::{Error, MemberError};
 use crate::state::gateway::Gateway;
 use crate::state::schema::TOMBSTONES;
 use oap_identity::ItemId;
 use oap_store::Range;
-use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
@@ -64,28 +64,6 @@ impl FromStr for ItemPrefix {
         };
         Ok(Self { text: text.to_owned(), first: filled("0")?, last: filled("Z")? })
     }
-}
-
-/// Which items are meant.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ResolveQuery {
-    /// Beginnings of ids, at most [`MAX_PREFIXES`].
-    pub ids: Vec<String>,
-    /// Only items that were erased.
-    #[serde(default)]
-    pub erased: bool,
-}
-
-/// What one beginning stands for.
-#[derive(Debug, Clone, Serialize)]
-pub struct Resolved {
-    /// As it was given.
-    pub given: String,
-    /// The items that begin so, at most [`MAX_CANDIDATES`]: those that are there, or, where none is, those that were erased.
-    pub found: Vec<ItemId>,
-    /// Whether there are more.
-    pub more: bool,
 }
 
 impl Gateway {

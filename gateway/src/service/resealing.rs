@@ -4,6 +4,7 @@
 //! vouches for the links before it. What no receipt in the log knows of was not written here, and stays held back:
 //! whoever had the key could have made it, and it came in with a bundle.
 
+pub use crate::api::keys::{HeldBack, SignedAnew};
 use crate::error::{Conflict, Error, MemberError};
 use crate::service::items::{Prepared, Written};
 use crate::state::commits::{Writing, until_it_holds};
@@ -16,32 +17,12 @@ use oap_memory::chain::{self, Event, Link};
 use oap_memory::receipt::{Receipt, item_tag};
 use oap_memory::record::Status;
 use oap_store::{Key, Range};
-use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// Most receipts that one transaction signs anew.
 pub const MAX_SIGNED: usize = 500;
 /// Most receipts that are looked at for one transaction.
 pub const MAX_LOOKED_AT: usize = 20_000;
-
-/// The items that are held back, and what a job that reseals them goes by.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct HeldBack {
-    /// The time of the job. All its links are dated so: who sees two of them learns nothing of how many came between.
-    pub at: Timestamp,
-    /// The items, in a random order.
-    pub items: Vec<ItemId>,
-}
-
-/// How far the receipts were signed anew.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct SignedAnew {
-    /// How many were.
-    pub signed: usize,
-    /// Where to go on; absent at the end.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub next: Option<String>,
-}
 
 impl Gateway {
     /// The items that are held back, for a compromised key signed something of them and nobody vouches for it.

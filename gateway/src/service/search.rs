@@ -1,17 +1,17 @@
 //! The owner's search of their own memory: everything in the clear, ranked by the words. It changes nothing and leaves no receipt.
 
+pub use crate::api::selections::SearchQuery;
 use crate::error::{Error, MemberError};
 use crate::service::brief::{MAX_GIST, brief, cut};
-use crate::service::selection::{Matcher, Selection};
+use crate::service::selection::Matcher;
 use crate::state::gateway::Gateway;
 use oap_exchange::item::visible_text;
 use oap_exchange::query::MAX_QUERY;
 use oap_exchange::rank::{Document, Index};
 use oap_identity::ItemId;
+use oap_memory::Head;
 use oap_memory::text::{Language, terms};
-use oap_memory::{Head, Kind};
 use oap_store::StoreError;
-use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 
@@ -19,23 +19,6 @@ use std::collections::BTreeSet;
 pub const MAX_FOUND: usize = 1000;
 /// Words that stand before the one that was found.
 const BEFORE: usize = 6;
-
-/// What to search for.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct SearchQuery {
-    /// Words, at most [`MAX_QUERY`] bytes.
-    pub text: String,
-    /// Only of one of these kinds.
-    #[serde(default)]
-    pub kinds: Vec<Kind>,
-    /// Only among these; all current items if nothing is named.
-    #[serde(default)]
-    pub selection: Selection,
-    /// At most so many, 1 to [`MAX_FOUND`]; 20 if absent.
-    #[serde(default)]
-    pub limit: Option<usize>,
-}
 
 impl Gateway {
     /// The items that hold words, the best first; of equals the newest. The index is made of the items that are selected.

@@ -3,6 +3,7 @@
 //! A deletion, a relabelling, a retraction and a search all select by it. What is selected is shown and confirmed first, by id: a
 //! change takes the ids that were confirmed *and* the selectors, so that it touches nothing that came or changed since.
 
+pub use crate::api::selections::{SelectQuery, Selection};
 use crate::error::{Error, MemberError};
 use crate::service::brief::brief;
 use crate::service::doomed::{Heads, sources_last};
@@ -10,48 +11,17 @@ use crate::service::items::whole;
 use crate::state::commits::Writing;
 use crate::state::gateway::{Gateway, blocking};
 use crate::state::schema::{self, VERSIONS};
-use oap_identity::{ItemId, ScopeId, Timestamp};
+use oap_identity::ItemId;
 use oap_memory::commitment::Committed;
 use oap_memory::receipt::item_tag;
 use oap_memory::{Head, Status};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// How many of the selected items, of those made from them and of those held are described before anything is done.
 pub const SAMPLES: usize = 5;
-
-/// Which items. One that fits every selector that is given, and of each selector one of its values.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Selection {
-    /// One of these items.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub items: Vec<ItemId>,
-    /// With one of these labels.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub labels: Vec<String>,
-    /// About one of these subjects.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub subjects: Vec<String>,
-    /// Of one of these scopes.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub scopes: Vec<ScopeId>,
-    /// With one of these provenance tags: `<member>=<value>` of its provenance, such as `imported_from=chatgpt`, or
-    /// `<item_id>@<commitment>` as receipts name it.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub provenance_tags: Vec<String>,
-    /// Captured at or after this time.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub captured_after: Option<Timestamp>,
-    /// Captured before this time.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub captured_before: Option<Timestamp>,
-    /// Everything. Only times may stand beside it.
-    #[serde(default)]
-    pub all: bool,
-}
 
 impl Selection {
     /// Whether no selector but times is given.
@@ -188,17 +158,6 @@ fn is_tagged(id: ItemId, version: &Committed, tags: &[String]) -> bool {
     })
 }
 
-/// What to look up before something is done to it.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct SelectQuery {
-    /// Which items.
-    pub selection: Selection,
-    /// Only current ones: those that can be relabelled or retracted.
-    #[serde(default)]
-    pub current: bool,
-}
-
 /// What a selection selects, and what deleting it would do. Nothing is written.
 #[derive(Debug, Clone, Serialize)]
 pub struct Selected {
@@ -281,6 +240,7 @@ impl Gateway {
 mod tests {
     use super::*;
     use crate::service::doomed::tests::head;
+    use oap_identity::Timestamp;
     use proptest::prelude::*;
 
     fn selection() -> impl Strategy<Value = Selection> {

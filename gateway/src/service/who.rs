@@ -1,5 +1,6 @@
 //! What a grantee has, and what they were ever shown: as the grants and the receipts say.
 
+pub use crate::api::disclosures::{DisclosedAs, Times, WhoQuery};
 use crate::error::Error;
 use crate::service::brief::brief;
 use crate::state::gateway::Gateway;
@@ -7,7 +8,6 @@ use crate::state::schema::{self, RECEIPTS_OF};
 use oap_identity::{Did, ItemId, Timestamp};
 use oap_memory::receipt::{Action, Outcome, Receipt};
 use oap_store::Range;
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,42 +15,6 @@ use std::collections::{BTreeMap, BTreeSet};
 pub const MAX_RECEIPTS: usize = 100_000;
 /// Most items of one page, and most grants.
 pub const MAX_PAGE: usize = 1000;
-
-/// Whom to look up.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct WhoQuery {
-    /// The grantee.
-    pub did: Did,
-    /// Only items older than this one.
-    #[serde(default)]
-    pub before: Option<ItemId>,
-    /// At most so many items and grants, 1 to [`MAX_PAGE`]; 50 if absent.
-    #[serde(default)]
-    pub limit: Option<usize>,
-}
-
-/// How often something was shown.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Times {
-    /// How often.
-    pub times: u64,
-    /// The first time.
-    pub first: Timestamp,
-    /// The last time.
-    pub last: Timestamp,
-    /// At which levels and by which profiles.
-    pub seen_at: BTreeSet<DisclosedAs>,
-}
-
-/// How something was shown.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub struct DisclosedAs {
-    /// The trust level.
-    pub level: u64,
-    /// The profile.
-    pub profile: String,
-}
 
 impl Times {
     /// One time more, or the first.
@@ -129,7 +93,7 @@ impl Gateway {
     pub fn who(&self, wanted: &WhoQuery) -> Result<Value, Error> {
         let limit = wanted.limit.unwrap_or(50).clamp(1, MAX_PAGE);
         let mut grants = self.grant_list();
-        grants.retain(|info| info.grant["grantee"].as_str() == Some(wanted.did.as_str()));
+        grants.retain(|info| info.grant.grantee == wanted.did);
         let mut shown: BTreeMap<ItemId, Times> = BTreeMap::new();
         let (mut queries, mut refusals, mut last_refusal) = (0u64, 0u64, None::<Timestamp>);
         let mut last_query = None::<(Timestamp, Value)>;
@@ -172,10 +136,10 @@ impl Gateway {
             .take(limit)
             .map(|info| {
                 json!({
-                    "grant_id": info.grant["grant_id"], "state": info.state, "expires_at": info.grant["expires_at"],
-                    "revoked_at": info.revoked_at, "purpose": info.grant["purpose"],
-                    "trust_level": info.grant["trust_level"], "profile": info.grant["redaction_profile"],
-                    "max_items": info.grant["max_items"], "disclosed": info.disclosed, "delegated": info.delegated,
+                    "grant_id": info.grant.grant_id, "state": info.state, "expires_at": info.grant.expires_at,
+                    "revoked_at": info.revoked_at, "purpose": info.grant.purpose,
+                    "trust_level": info.grant.trust_level, "profile": info.grant.redaction_profile,
+                    "max_items": info.grant.max_items, "disclosed": info.disclosed, "delegated": info.delegated,
                 })
             })
             .collect();

@@ -4,6 +4,7 @@
 //! mark is the time. A clock that is further behind, or that has leapt ahead, is not believed: time stands still at the mark, grants are not
 //! served and nothing is swept, until the clock is back or the owner accepts it.
 
+pub use crate::api::health::{ClockInfo, Standing};
 use crate::error::Error;
 use crate::state::commits::ANONYMOUS;
 use crate::state::gateway::Gateway;
@@ -12,7 +13,6 @@ use oap_identity::time::MAX_SKEW;
 use oap_identity::{Clock, Timestamp};
 use oap_memory::receipt::Action;
 use oap_store::{Range, Store, Tx};
-use serde::Serialize;
 use serde_json::json;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -25,29 +25,6 @@ pub const MAX_LEAP: Duration = Duration::from_secs(400 * 86_400);
 const KEEP: Duration = Duration::from_secs(1);
 /// How old the kept mark may get while nothing is committed.
 const KEEP_IDLE: Duration = Duration::from_secs(3600);
-
-/// Where the clock stands to the latest time that is known.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Standing {
-    /// Believed.
-    Believed,
-    /// Behind by more than the skew that is forgiven.
-    Behind,
-    /// Ahead by more than [`MAX_LEAP`].
-    Ahead,
-}
-
-/// What the owner is told of the clock.
-#[derive(Debug, Clone, Copy, Serialize)]
-pub struct ClockInfo {
-    /// What the clock says.
-    pub clock: Timestamp,
-    /// The latest time that the gateway acted at.
-    pub mark: Timestamp,
-    /// Whether it is believed.
-    pub standing: Standing,
-}
 
 /// A clock, and the latest time that it was believed at.
 pub struct WatchedClock {

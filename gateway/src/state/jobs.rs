@@ -1,9 +1,9 @@
 //! Long work of the owner's side, done beside the requests: it has an id, says how far it is, can be cancelled, and keeps its result
 //! until others have ended after it. Jobs are in memory: a restart forgets them, and what a job committed stays.
 
+pub use crate::api::jobs::{JobError, JobKind, JobReport, JobState};
 use crate::error::Error;
 use oap_identity::{JobId, Random, Timestamp};
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -49,71 +49,6 @@ impl Progress {
     fn cancel(&self) {
         self.0.cancelled.store(true, Ordering::Relaxed);
     }
-}
-
-/// What a job does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum JobKind {
-    /// Looks at everything that is stored.
-    Doctor,
-    /// Copies everything into a folder.
-    Backup,
-    /// Verifies every receipt chain.
-    VerifyAudit,
-    /// Signs anew what a compromised key signed.
-    Reseal,
-}
-
-/// How a job stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum JobState {
-    /// It is under way.
-    Running,
-    /// It has a result.
-    Done,
-    /// It has an error.
-    Failed,
-    /// It was cancelled before it was done.
-    Cancelled,
-}
-
-/// Why a job failed: as the same request would have been answered.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct JobError {
-    /// The HTTP status.
-    pub status: u16,
-    /// The code of OAP-CORE Appendix B.
-    pub code: String,
-    /// What to do.
-    pub message: String,
-}
-
-/// A job as its owner sees it.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct JobReport {
-    /// The job.
-    pub job_id: JobId,
-    /// What it does.
-    pub job: JobKind,
-    /// How it stands.
-    pub state: JobState,
-    /// Steps done.
-    pub done: u64,
-    /// Steps expected as far as is known by now; 0 while nothing is known.
-    pub expected: u64,
-    /// When it began.
-    pub began: Timestamp,
-    /// When it ended.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ended: Option<Timestamp>,
-    /// What came out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub result: Option<Value>,
-    /// Why nothing did.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub error: Option<JobError>,
 }
 
 /// What came of a job, and when.

@@ -1,5 +1,6 @@
 //! The principal's keys: current, retired, revoked (protocol section 2).
 
+pub use crate::api::keys::KeyInfo;
 use crate::error::{Conflict, Corrupt, Error};
 use crate::service::erasures::KeyState;
 use hmac::{Hmac, Mac};
@@ -8,6 +9,7 @@ use oap_identity::{AgreementKey, Did, Random, Signer, Timestamp, VerificationKey
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::Sha256;
+use std::borrow::Cow;
 use std::sync::Arc;
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
@@ -43,23 +45,6 @@ pub struct Keyring {
     agreement: AgreementKey,
     document: DidDocument,
     verification: Vec<VerificationKey>,
-}
-
-/// A key as `keys list` shows it.
-#[derive(Debug, Clone, Serialize)]
-pub struct KeyInfo {
-    /// The key id.
-    pub kid: String,
-    /// The thumbprint.
-    pub thumbprint: String,
-    /// When it was made.
-    pub created_at: Timestamp,
-    /// When it was retired.
-    pub retired_at: Option<Timestamp>,
-    /// Since when it is compromised.
-    pub revoked_at: Option<Timestamp>,
-    /// `current`, `retired` or `revoked`.
-    pub state: &'static str,
 }
 
 impl StoredKeys {
@@ -275,16 +260,16 @@ impl Keyring {
             .iter()
             .zip(times)
             .map(|(key, created_at)| KeyInfo {
-                kid: key.kid().to_string(),
+                kid: key.kid().clone(),
                 thumbprint: key.public().thumbprint(),
                 created_at,
                 retired_at: key.retired_at(),
                 revoked_at: key.revoked_at(),
-                state: match (key.revoked_at(), key.retired_at()) {
+                state: Cow::Borrowed(match (key.revoked_at(), key.retired_at()) {
                     (Some(_), _) => "revoked",
                     (_, Some(_)) => "retired",
                     _ => "current",
-                },
+                }),
             })
             .collect()
     }

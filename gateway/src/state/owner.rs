@@ -3,6 +3,7 @@
 //! A token is signed by the principal's key in use and bound to an agent's key; rotating the principal's key ends
 //! every token. [`Gateway::owner`] checks a token and its proof, and it alone makes an [`Owner`].
 
+pub use crate::api::permission::{Permission, mark};
 use crate::error::Error;
 use crate::state::gateway::Gateway;
 use crate::state::keyring::Keyring;
@@ -22,30 +23,6 @@ pub const TYP: &str = "oap-trust-token+jwt";
 /// How long the administrator's token lives, in seconds: a year. Every start of the server renews it.
 pub const ADMIN_LIFE: i64 = 365 * 86_400;
 
-/// What a trust token permits; each includes those before it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum Permission {
-    /// Read memory.
-    #[serde(rename = "memory.read")]
-    Read,
-    /// Write memory.
-    #[serde(rename = "memory.write")]
-    Write,
-    /// Grant, revoke, delete, rotate keys, read the audit log.
-    #[serde(rename = "memory.admin")]
-    Admin,
-}
-
-impl Permission {
-    const fn as_str(self) -> &'static str {
-        match self {
-            Self::Read => "memory.read",
-            Self::Write => "memory.write",
-            Self::Admin => "memory.admin",
-        }
-    }
-}
-
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Claims {
     iss: Did,
@@ -57,47 +34,6 @@ struct Claims {
     iat: i64,
     exp: i64,
     cnf: Confirmation,
-}
-
-/// Marks of the permissions that an [`Owner`] was checked for.
-pub mod mark {
-    use super::Permission;
-
-    /// Read memory.
-    #[derive(Debug, Clone, Copy)]
-    pub enum Read {}
-    /// Write memory.
-    #[derive(Debug, Clone, Copy)]
-    pub enum Write {}
-    /// Grant, revoke, delete, rotate keys, read the audit log.
-    #[derive(Debug, Clone, Copy)]
-    pub enum Admin {}
-
-    /// A permission as a type.
-    pub trait Mark: Send + Sync + 'static {
-        /// The permission.
-        const PERMISSION: Permission;
-    }
-
-    impl Mark for Read {
-        const PERMISSION: Permission = Permission::Read;
-    }
-    impl Mark for Write {
-        const PERMISSION: Permission = Permission::Write;
-    }
-    impl Mark for Admin {
-        const PERMISSION: Permission = Permission::Admin;
-    }
-
-    /// That whoever may do the one thing may do the other, too.
-    pub trait Permits<P>: Mark {}
-
-    impl Permits<Read> for Read {}
-    impl Permits<Read> for Write {}
-    impl Permits<Read> for Admin {}
-    impl Permits<Write> for Write {}
-    impl Permits<Write> for Admin {}
-    impl Permits<Admin> for Admin {}
 }
 
 /// One of the owner's agents, whose trust token and proof were checked and permit at least `P`.

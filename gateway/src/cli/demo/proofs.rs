@@ -2,9 +2,10 @@
 
 use super::house::House;
 use super::screen::Screen;
-use super::{CliError, other, output};
+use super::{CliError, other};
+use crate::api::audit::{ChainInfo, VerifyAudit};
 use crate::client::ClientError;
-use oap_identity::DidDocument;
+use oap_identity::{DidDocument, ItemId};
 use oap_memory::evidence;
 use serde_json::{Value, json};
 
@@ -16,20 +17,20 @@ pub(super) struct Proved {
     /// What was changed, and what the check said.
     pub(super) refusals: Vec<[String; 2]>,
     /// The chains of Alice's log.
-    pub(super) chains: Value,
+    pub(super) chains: Vec<ChainInfo>,
 }
 
 /// Tells what holds of an answer, and of one of its items.
 pub(super) async fn tell(
     alice: &mut House,
     answer: &Value,
-    item_id: &Value,
+    item_id: ItemId,
     screen: Screen,
 ) -> Result<Proved, CliError> {
     let items = answer["items"].as_array().map(Vec::as_slice).unwrap_or_default();
     // Items of one moment come in the order of their ids, which are fresh.
     let (one, others): (Vec<&Value>, Vec<&Value>) =
-        items.iter().partition(|item| item["item_id"] == *item_id);
+        items.iter().partition(|item| item["item_id"] == json!(item_id));
     let pair = one.first().copied().zip(others.first().copied());
     let (one, another) = pair.ok_or_else(|| CliError::Proof("the answer lacks a note".to_owned()))?;
     let document = serde_json::to_vec(&alice.gateway.published().did).map_err(other)?;
@@ -42,7 +43,7 @@ pub(super) async fn tell(
         verified.items.len()
     ));
     screen.gap();
-    if let Some(first) = verified.items.iter().find(|item| *item_id == item.item_id.to_string()) {
+    if let Some(first) = verified.items.iter().find(|item| item_id == item.item_id) {
         for line in evidence::explain(first) {
             screen.text(&line);
         }
@@ -54,17 +55,15 @@ pub(super) async fn tell(
     screen.columns(["What was changed", "What the check says"], &refusals);
     screen.gap();
 
-    let chains = alice.owner.call("GET", "/oap/owner/audit/verify", &[], None).await?;
+    let chains = alice.owner.get::<VerifyAudit>((), &()).await?.chains;
     screen.text(
         "Alice's log has a signed receipt of every grant, every answer and every refusal. Each entry names the hash of the \
          one before:",
     );
     screen.gap();
-    let all = chains["chains"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let row =
-        |chain| [format!("the log {}", output::text(chain, "/chain")), "every entry verified".to_owned()];
-    screen.pairs(&all.iter().map(row).collect::<Vec<_>>());
-    Ok(Proved { refusals, chains: chains["chains"].clone() })
+    let row = |chain: &ChainInfo| [format!("the log {}", chain.chain), "every entry verified".to_owned()];
+    screen.pairs(&chains.iter().map(row).collect::<Vec<_>>());
+    Ok(Proved { refusals, chains })
 }
 
 /// Changes one thing at a time, checks the copy, and returns what was changed and what the check says. An item is

@@ -1,29 +1,12 @@
 //! Drafts: what would be signed, as JSON that people edit. A draft gives nobody anything.
 
+use crate::api::grants::GrantDraft;
 use crate::cli::{CliError, output};
-use crate::service::grants::GrantDraft;
+use oap_grants::Grant;
 use oap_identity::GrantId;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use std::path::Path;
 
-/// Members of a grant that its draft has too, under the same names. The gateway makes the others anew.
-const MEMBERS: [&str; 15] = [
-    "grantee",
-    "purpose",
-    "purpose_codes",
-    "filter",
-    "max_items",
-    "not_before",
-    "expires_at",
-    "redaction_profile",
-    "trust_level",
-    "lawful_basis",
-    "operations",
-    "embedding_access",
-    "delegable",
-    "budget",
-    "bearer",
-];
 /// The member that names the grant whose place a draft takes.
 const SUPERSEDES: &str = "supersedes";
 
@@ -51,18 +34,51 @@ impl File {
         Ok(Self { grant: parse(draft).map_err(wrong)?, supersedes })
     }
 
-    /// The draft of a grant that is there, to take its place.
-    pub(super) fn of(grant: &Value) -> Result<Self, CliError> {
-        let odd = |why: String| CliError::Other(format!("the grant: {why}"));
-        let mut members: Map<String, Value> = MEMBERS
-            .into_iter()
-            .filter_map(|name| Some((name.to_owned(), grant.get(name)?.clone())))
-            .collect();
-        if let Some((_, scope)) = output::text(grant, "/granter").rsplit_once('#') {
-            members.insert("scope".to_owned(), json!(scope));
-        }
-        let id = output::text(grant, "/grant_id").parse::<GrantId>().map_err(|e| odd(e.to_string()))?;
-        Ok(Self { grant: parse(Value::Object(members)).map_err(odd)?, supersedes: Some(id) })
+    /// The draft of a grant that is there, to take its place. The gateway makes the members that are left out anew.
+    pub(super) fn of(grant: &Grant) -> Self {
+        let Grant {
+            version: _,
+            grant_id,
+            granter,
+            grantee,
+            purpose,
+            purpose_codes,
+            filter,
+            max_items,
+            issued_at: _,
+            not_before,
+            expires_at,
+            revocable: _,
+            redaction_profile,
+            trust_level,
+            lawful_basis,
+            operations,
+            embedding_access,
+            delegable,
+            parent: _,
+            budget,
+            bearer,
+            status: _,
+        } = grant.clone();
+        let grant = GrantDraft {
+            grantee,
+            purpose,
+            purpose_codes,
+            scope: Some(granter.scope),
+            filter,
+            max_items,
+            not_before,
+            expires_at,
+            redaction_profile,
+            trust_level,
+            lawful_basis,
+            operations,
+            embedding_access,
+            delegable,
+            budget,
+            bearer,
+        };
+        Self { grant, supersedes: Some(grant_id) }
     }
 
     /// The draft as it is written to a file.
@@ -78,7 +94,6 @@ impl File {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use oap_grants::Grant;
 
     fn grant() -> Value {
         json!({
@@ -98,7 +113,7 @@ mod tests {
     fn a_draft_says_all_that_the_grant_said() {
         let whole = grant();
         let typed: Grant = serde_json::from_value(whole.clone()).unwrap();
-        let file = File::of(&whole).unwrap();
+        let file = File::of(&typed);
         let draft = file.json().unwrap();
         for (name, value) in serde_json::to_value(&typed).unwrap().as_object().unwrap() {
             let made = ["version", "grant_id", "granter", "issued_at", "revocable", "parent", "status"];

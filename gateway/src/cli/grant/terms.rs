@@ -1,10 +1,10 @@
 //! What a grant is to say: as flags, or as a draft in a file.
 
 use super::draft;
+use crate::api::grants::GrantDraft;
 use crate::cli::when::{self, When};
 use crate::cli::{CliError, refusal, values};
 use crate::client::ClientError;
-use crate::service::grants::GrantDraft;
 use oap_grants::LawfulBasis;
 use oap_identity::{Did, ScopeId};
 use oap_memory::TrustLevel;

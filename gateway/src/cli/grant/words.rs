@@ -1,13 +1,11 @@
 //! A grant in plain words.
 
 use super::draft::File;
-use crate::cli::{CliError, output};
-use crate::service::grants::GrantDraft;
-use oap_grants::Operation;
+use crate::api::grants::{GrantDraft, GrantInfo};
+use oap_grants::{GrantState, Operation};
 use oap_identity::Timestamp;
 use oap_memory::Filter;
 use oap_memory::profile::NAME_PREFIX;
-use serde_json::Value;
 use std::fmt::Display;
 
 /// What each level of `memory.v1` shows.
@@ -20,28 +18,28 @@ const LEVELS: [&str; 5] = [
 ];
 
 /// A grant as its owner sees it, in sentences.
-pub(in crate::cli) fn shown(info: &Value, now: Timestamp) -> Result<String, CliError> {
-    let draft = File::of(&info["grant"])?.grant;
-    let id = output::text(info, "/grant/grant_id");
-    let state = output::text(info, "/state");
-    let standing = match state.as_str() {
-        "revoked" => format!("was revoked{}", at(" on ", info["revoked_at"].as_str())),
-        "expired" => format!("ended on {}", minute(draft.expires_at)),
-        "draft" => format!("will hold from {} on", draft.not_before.map(minute).unwrap_or_default()),
-        _ => format!("is active until {} ({})", minute(draft.expires_at), left(draft.expires_at, now)),
+pub(in crate::cli) fn shown(info: &GrantInfo, now: Timestamp) -> String {
+    let grant = &info.grant;
+    let standing = match info.state {
+        GrantState::Revoked => format!("was revoked{}", at(" on ", info.revoked_at)),
+        GrantState::Expired => format!("ended on {}", minute(grant.expires_at)),
+        GrantState::Draft => format!("will hold from {} on", at("", grant.not_before)),
+        GrantState::Active => {
+            format!("is active until {} ({})", minute(grant.expires_at), left(grant.expires_at, now))
+        }
     };
-    let mut text = format!("{id}\nIt {standing}.\n\n");
+    let mut text = format!("{}\nIt {standing}.\n\n", grant.grant_id);
     let mut say = |name: &str, value: String| text.push_str(&format!("{name:<9} {value}\n"));
-    for (name, value) in terms(&draft) {
+    for (name, value) in terms(&File::of(grant).grant) {
         say(name, value);
     }
-    say("So far", format!("{} of at most {} distinct items shown", info["disclosed"], draft.max_items));
-    say("Issued", at("", info["grant"]["issued_at"].as_str()));
-    if info["delegated"] == true {
+    say("So far", format!("{} of at most {} distinct items shown", info.disclosed, grant.max_items));
+    say("Issued", minute(grant.issued_at));
+    if info.delegated {
         say("Made by", "a grantee of yours, who passed on what they were given".to_owned());
     }
     text.push_str("\nThe signed document: --json, or --out FILE to hand it over again.");
-    Ok(text)
+    text
 }
 
 /// What a grant allows, line by line.
@@ -116,8 +114,7 @@ pub(in crate::cli) fn minute(at: Timestamp) -> String {
     text + " UTC"
 }
 
-fn at(before: &str, time: Option<&str>) -> String {
-    let time = time.and_then(|text| text.parse().ok());
+fn at(before: &str, time: Option<Timestamp>) -> String {
     time.map(|time| format!("{before}{}", minute(time))).unwrap_or_default()
 }
 

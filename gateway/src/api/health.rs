@@ -1,0 +1,178 @@
+//! Where a gateway stands, what is wrong with it, its clock and its backup.
+
+use super::endpoints;
+use oap_identity::{Did, GrantId, Hash, Timestamp};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+endpoints! {
+    /// Where the gateway stands: counts and ends alone, never content.
+    ShowStatus: GET "/oap/owner/status" needs Admin answers(Status);
+    /// Looks at everything, and says what is wrong and what to do.
+    Doctor: GET "/oap/owner/doctor" needs Admin answers(Findings);
+    /// What the clock says, and the latest time known.
+    ShowClock: GET "/oap/owner/clock" needs Admin answers(ClockInfo);
+    /// Goes by the clock from now on.
+    AcceptClock: POST "/oap/owner/clock/accept" needs Admin answers(ClockInfo);
+    /// Copies everything into a folder of the gateway's machine.
+    Backup: POST "/oap/owner/backup" needs Admin body(BackupRequest) answers(BackupInfo);
+}
+
+/// Where a gateway stands: counts and ends alone, never content.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "GatewayStatus")]
+pub struct Status {
+    /// Whose memory it is.
+    pub principal: Did,
+    /// Where it is reached.
+    pub origin: String,
+    /// Where it listens, while it serves.
+    pub listen: SocketAddr,
+    /// The items.
+    pub items: Items,
+    /// The grants.
+    pub grants: Grants,
+    /// The last query of a grantee, where there was one.
+    pub last_query: Option<LastQuery>,
+    /// What `doctor` would warn of without looking at every item.
+    pub findings: Vec<Finding>,
+}
+
+/// How many items there are.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "ItemCounts")]
+pub struct Items {
+    /// Of each kind, those in force.
+    pub kinds: BTreeMap<String, usize>,
+    /// Those in force, all together.
+    pub live: usize,
+    /// Taken back, until they are erased.
+    pub retracted: usize,
+    /// At the end of their life, until they are erased.
+    pub expired: usize,
+    /// Under a legal hold; they count above too.
+    pub held: usize,
+}
+
+/// How the grants stand.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "GrantCounts")]
+pub struct Grants {
+    /// How many there are in each state.
+    pub states: BTreeMap<String, usize>,
+    /// The active one that ends next.
+    pub next: Option<Ending>,
+}
+
+/// An active grant and its end.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct Ending {
+    /// The grant.
+    pub grant_id: GrantId,
+    /// Its end.
+    pub expires_at: Timestamp,
+}
+
+/// A query, as its receipt has it.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "LatestQuery")]
+pub struct LastQuery {
+    /// When.
+    pub at: Timestamp,
+    /// Who asked.
+    pub agent: String,
+    /// How many items were shown.
+    pub items: usize,
+}
+
+/// What was looked at.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Findings {
+    /// One a part of the gateway.
+    pub findings: Vec<Finding>,
+}
+
+/// One thing that was looked at.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Finding {
+    /// What.
+    pub part: Cow<'static, str>,
+    /// How much of it.
+    pub looked_at: usize,
+    /// What is wrong; empty when all is well.
+    pub wrong: Vec<String>,
+    /// What will end or run out soon.
+    pub soon: Vec<String>,
+    /// What to do then.
+    pub fix: Cow<'static, str>,
+    /// What else is known of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+}
+
+/// Where to write a backup.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BackupRequest {
+    /// The folder: a whole path, of a folder that is not there.
+    pub folder: PathBuf,
+}
+
+/// `backup.json`.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BackupInfo {
+    /// The name and version of its form.
+    pub format: String,
+    /// Whose.
+    pub principal: Did,
+    /// When.
+    pub at: Timestamp,
+    /// Items at that time.
+    pub items: usize,
+    /// Pairs in `store.bin`.
+    pub pairs: u64,
+    /// The hash of `store.bin`.
+    pub store: Hash,
+    /// The hash of `vault`.
+    pub vault: Hash,
+}
+
+/// Where the clock stands to the latest time that is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Standing {
+    /// Believed.
+    Believed,
+    /// Behind by more than the skew that is forgiven.
+    Behind,
+    /// Ahead by more than [`MAX_LEAP`](crate::state::clock::MAX_LEAP).
+    Ahead,
+}
+
+impl Standing {
+    /// The text on the wire.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Believed => "believed",
+            Self::Behind => "behind",
+            Self::Ahead => "ahead",
+        }
+    }
+}
+
+/// What the owner is told of the clock.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
+pub struct ClockInfo {
+    /// What the clock says.
+    pub clock: Timestamp,
+    /// The latest time that the gateway acted at.
+    pub mark: Timestamp,
+    /// Whether it is believed.
+    pub standing: Standing,
+}

@@ -1,0 +1,107 @@
+//! Legal holds.
+
+use super::endpoints;
+use oap_identity::{ItemId, Timestamp};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+endpoints! {
+    /// Every hold.
+    ListHolds: GET "/oap/owner/holds" needs Admin answers(Holds);
+    /// Puts items under a hold.
+    SetHolds: POST "/oap/owner/holds" needs Admin body(HoldRequest) answers(Held);
+    /// Ends holds; what waited for that is erased.
+    ReleaseHolds: POST "/oap/owner/holds/release" needs Admin body(Release) answers(Released);
+}
+
+/// Why an item is held (`oap-deletion-receipt.schema.json`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum HoldReason {
+    /// A court or an authority asks for it.
+    LegalHold,
+    /// A law says how long it is kept.
+    RegulatoryRetention,
+    /// It is evidence in a dispute.
+    OngoingDispute,
+}
+
+impl HoldReason {
+    /// Every reason.
+    pub const ALL: &'static [Self] = &[Self::LegalHold, Self::RegulatoryRetention, Self::OngoingDispute];
+
+    /// The text on the wire.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::LegalHold => "legal_hold",
+            Self::RegulatoryRetention => "regulatory_retention",
+            Self::OngoingDispute => "ongoing_dispute",
+        }
+    }
+}
+
+/// An item under a hold.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct HeldItem {
+    /// The item.
+    pub item_id: ItemId,
+    /// Why it is held.
+    pub reason: HoldReason,
+    /// Until when.
+    pub until: Timestamp,
+}
+
+/// Every hold.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Holds {
+    /// One an item.
+    pub holds: Vec<HoldInfo>,
+}
+
+/// An item under a hold, and what becomes of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct HoldInfo {
+    /// Whether its deletion was asked for meanwhile.
+    pub erase_after: bool,
+    /// The item.
+    pub item_id: ItemId,
+    /// Why it is held.
+    pub reason: HoldReason,
+    /// Until when.
+    pub until: Timestamp,
+}
+
+/// What to hold.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct HoldRequest {
+    /// These items.
+    pub items: Vec<ItemId>,
+    /// Why.
+    pub reason: HoldReason,
+    /// Until when.
+    pub until: Timestamp,
+}
+
+/// How many items were put under a hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Held {
+    /// How many.
+    pub held: usize,
+}
+
+/// Which holds to end.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Release {
+    /// Of these items.
+    pub items: Vec<ItemId>,
+}
+
+/// How many holds ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Released {
+    /// How many.
+    pub released: usize,
+}

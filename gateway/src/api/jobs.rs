@@ -1,0 +1,118 @@
+//! Long work: begun, looked at, waited for, cancelled.
+
+use super::endpoints;
+use oap_identity::{JobId, Timestamp};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::path::PathBuf;
+
+endpoints! {
+    /// The jobs that are under way, and the last ones that ended, without their results.
+    ListJobs: GET "/oap/owner/jobs" needs Admin answers(Jobs);
+    /// Begins a job: what the request of the same name does, without the time that a request has.
+    BeginJob: POST "/oap/owner/jobs" needs Admin body(JobRequest) answers(JobReport) status 202;
+    /// A job, once it ended or the time to wait is over.
+    ShowJob: GET "/oap/owner/jobs/{id}" at(JobId) needs Admin query(Wait) answers(JobReport);
+    /// Cancels a job.
+    CancelJob: POST "/oap/owner/jobs/{id}/cancel" at(JobId) needs Admin answers(JobReport);
+}
+
+/// What is to be done.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "job", rename_all = "snake_case", deny_unknown_fields)]
+pub enum JobRequest {
+    /// Looks at everything that is stored; its result has `findings`.
+    Doctor {},
+    /// Copies everything into a folder that must not be there; its result is `backup.json`.
+    Backup {
+        /// An absolute path.
+        folder: PathBuf,
+    },
+    /// Verifies every receipt chain; its result has `chains`.
+    VerifyAudit {},
+    /// Signs anew what a compromised key signed and this gateway wrote; its result has `receipts` and `items`, both counts,
+    /// and `left`, the items that stay held back.
+    Reseal {},
+}
+
+/// Jobs.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct Jobs {
+    /// The last begun one last.
+    pub jobs: Vec<JobReport>,
+}
+
+/// How long to wait for a job.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Wait {
+    /// Seconds to wait for the end of the job, 0 if absent.
+    #[serde(default)]
+    pub wait: u16,
+}
+
+/// What a job does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum JobKind {
+    /// Looks at everything that is stored.
+    Doctor,
+    /// Copies everything into a folder.
+    Backup,
+    /// Verifies every receipt chain.
+    VerifyAudit,
+    /// Signs anew what a compromised key signed.
+    Reseal,
+}
+
+/// How a job stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum JobState {
+    /// It is under way.
+    Running,
+    /// It has a result.
+    Done,
+    /// It has an error.
+    Failed,
+    /// It was cancelled before it was done.
+    Cancelled,
+}
+
+/// Why a job failed: as the same request would have been answered.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct JobError {
+    /// The HTTP status.
+    pub status: u16,
+    /// The code of OAP-CORE Appendix B.
+    pub code: String,
+    /// What to do.
+    pub message: String,
+}
+
+/// A job as its owner sees it.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct JobReport {
+    /// The job.
+    pub job_id: JobId,
+    /// What it does.
+    pub job: JobKind,
+    /// How it stands.
+    pub state: JobState,
+    /// Steps done.
+    pub done: u64,
+    /// Steps expected as far as is known by now; 0 while nothing is known.
+    pub expected: u64,
+    /// When it began.
+    pub began: Timestamp,
+    /// When it ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended: Option<Timestamp>,
+    /// What came out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<Value>,
+    /// Why nothing did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<JobError>,
+}

@@ -1,0 +1,156 @@
+//! The signing keys, and what is signed anew after one was compromised.
+
+use super::endpoints;
+use super::items::Written;
+use super::place::Place;
+use oap_identity::{ItemId, Kid, Timestamp};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+use std::fmt;
+use std::str::FromStr;
+
+endpoints! {
+    /// The signing keys, newest first.
+    ListKeys: GET "/oap/owner/keys" needs Admin answers(KeyList);
+    /// Puts a new signing key into use. It ends every trust token; the answer has the caller's new one.
+    RotateKeys: POST "/oap/owner/keys/rotate" needs Admin answers(ChangedKeys);
+    /// Marks a key as compromised. It ends every trust token; the answer has the caller's new one.
+    RevokeKey: POST "/oap/owner/keys/{fragment}/revoke" at(KeyName) needs Admin body(Compromise) answers(ChangedKeys);
+    /// The items that are held back, for a compromised key signed something of them.
+    ListHeldBack: GET "/oap/owner/keys/held-back" needs Admin answers(HeldBack);
+    /// Signs an item that is held back anew.
+    ResealHeldBack: POST "/oap/owner/keys/reseal" needs Admin body(HeldItem) answers(ResealedItem);
+    /// Signs receipts anew, a part of them; the answer says where to go on.
+    SignReceiptsAnew: POST "/oap/owner/keys/receipts" needs Admin body(From) answers(SignedAnew);
+}
+
+/// The name of a key: the fragment of its id, such as `key-1`.
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema)]
+pub struct KeyName(#[schemars(regex(pattern = "^[A-Za-z0-9._~-]{1,128}$"))] String);
+
+impl KeyName {
+    /// The fragment.
+    #[must_use]
+    pub fn into_string(self) -> String {
+        self.0
+    }
+}
+
+impl fmt::Display for KeyName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl FromStr for KeyName {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let name = text.trim_start_matches('#');
+        let plain = |c: u8| c.is_ascii_alphanumeric() || matches!(c, b'.' | b'_' | b'~' | b'-');
+        if (1..=128).contains(&name.len()) && name.bytes().all(plain) {
+            Ok(Self(name.to_owned()))
+        } else {
+            Err("must be the name of a key, such as key-1".to_owned())
+        }
+    }
+}
+
+impl Place for KeyName {
+    fn text(&self) -> Option<String> {
+        Some(self.0.clone())
+    }
+
+    fn parse(text: Option<&str>) -> Option<Self> {
+        text?.parse().ok()
+    }
+}
+
+/// A key as `keys list` shows it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct KeyInfo {
+    /// The key id.
+    pub kid: Kid,
+    /// The thumbprint.
+    pub thumbprint: String,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// When it was retired.
+    pub retired_at: Option<Timestamp>,
+    /// Since when it is compromised.
+    pub revoked_at: Option<Timestamp>,
+    /// `current`, `retired` or `revoked`.
+    pub state: Cow<'static, str>,
+}
+
+/// The signing keys.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct KeyList {
+    /// Newest first.
+    pub keys: Vec<KeyInfo>,
+}
+
+/// The signing keys after a change, and the caller's new credential.
+#[derive(Clone, Serialize, Deserialize, JsonSchema)]
+pub struct ChangedKeys {
+    /// Newest first.
+    pub keys: Vec<KeyInfo>,
+    /// The trust token that takes the place of the one that the change ended.
+    pub trust_token: String,
+}
+
+/// How a key is marked as compromised.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Compromise {
+    /// Since when the key is not to be trusted; now if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<Timestamp>,
+}
+
+/// The items that are held back, and what a job that reseals them goes by.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct HeldBack {
+    /// The time of the job. All its links are dated so: who sees two of them learns nothing of how many came between.
+    pub at: Timestamp,
+    /// The items, in a random order.
+    pub items: Vec<ItemId>,
+}
+
+/// An item that is held back, and the time of the job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "HeldBackItem")]
+pub struct HeldItem {
+    /// The item.
+    pub item: ItemId,
+    /// The `at` of what is held back.
+    pub at: Timestamp,
+}
+
+/// An item that was resealed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ResealedItem {
+    /// The new version; null where nothing of it is held back any more.
+    pub resealed: Option<Written>,
+}
+
+/// Where to go on.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct From {
+    /// The `next` of the answer before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
+}
+
+/// How far the receipts were signed anew.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct SignedAnew {
+    /// How many were.
+    pub signed: usize,
+    /// Where to go on; absent at the end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
+}

@@ -1,0 +1,246 @@
+//! The owner's doors: each endpoint is a type that says where it is, who may enter, what goes in and what comes out.
+//!
+//! One file a resource. `http/` serves these types, `client/` and `cli/` call them, and `openapi.json` is made of them.
+
+pub mod audit;
+pub mod budgets;
+pub mod deletion;
+pub mod disclosures;
+pub mod document;
+pub mod gates;
+pub mod grants;
+pub mod health;
+pub mod holds;
+pub mod items;
+pub mod jobs;
+pub mod keys;
+pub mod lock;
+pub mod openapi;
+pub mod permission;
+pub mod place;
+pub mod selections;
+pub mod standing;
+pub mod transfer;
+
+pub use document::Document;
+pub use permission::Permission;
+pub use place::Place;
+
+use axum::http::Method;
+use permission::mark::Mark;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use std::any::TypeId;
+
+/// The media type of bodies and answers that do not name another.
+pub const MEDIA_TYPE: &str = "application/oap+json";
+
+/// One endpoint of the owner's.
+pub trait Endpoint: 'static {
+    /// The operation's name, such as `ListItems`.
+    const NAME: &'static str;
+    /// What it does, as `openapi.json` says it.
+    const ABOUT: &'static str;
+    /// The method.
+    const METHOD: Method;
+    /// The path; the part of it that varies is in braces and is read as [`Endpoint::Place`].
+    const PATH: &'static str;
+    /// The media type of the answer.
+    const MEDIA_TYPE: &'static str = MEDIA_TYPE;
+    /// The status of an answer that is no refusal.
+    const STATUS: u16 = 200;
+    /// The least permission of a trust token.
+    type Needs: Mark;
+    /// The part of the path that varies; `()` for none.
+    type Place: Place;
+    /// The parameters of the address; `()` for none.
+    type Query: Serialize + DeserializeOwned + JsonSchema + 'static;
+    /// The body; `()` for none.
+    type Body: Serialize + DeserializeOwned + JsonSchema + 'static;
+    /// The answer.
+    type Answer: Serialize + DeserializeOwned + JsonSchema;
+}
+
+/// Nothing but that it is done: `{}`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Done {}
+
+/// An endpoint as a row of the table of all.
+#[derive(Clone)]
+pub struct Row {
+    /// [`Endpoint::NAME`].
+    pub name: &'static str,
+    /// [`Endpoint::ABOUT`].
+    pub about: &'static str,
+    /// [`Endpoint::METHOD`].
+    pub method: Method,
+    /// [`Endpoint::PATH`].
+    pub path: &'static str,
+    /// The permission that it needs.
+    pub permission: Permission,
+    /// [`Endpoint::MEDIA_TYPE`].
+    pub media_type: &'static str,
+    /// [`Endpoint::STATUS`].
+    pub status: u16,
+    pub(crate) shapes: fn(&mut SchemaGenerator) -> Shapes,
+}
+
+/// What goes into an endpoint and what comes out; `None` for what it does not have.
+pub(crate) struct Shapes {
+    pub(crate) place: Option<Schema>,
+    /// With its members, not by reference: each is a parameter.
+    pub(crate) query: Option<Schema>,
+    pub(crate) body: Option<Schema>,
+    pub(crate) answer: Schema,
+}
+
+impl Row {
+    /// The row of an endpoint.
+    #[must_use]
+    pub fn of<E: Endpoint>() -> Self {
+        fn is_unit<T: 'static>() -> bool {
+            TypeId::of::<T>() == TypeId::of::<()>()
+        }
+        fn shapes<E: Endpoint>(generator: &mut SchemaGenerator) -> Shapes {
+            Shapes {
+                place: (!is_unit::<E::Place>()).then(|| generator.subschema_for::<E::Place>()),
+                query: (!is_unit::<E::Query>()).then(|| E::Query::json_schema(generator)),
+                body: (!is_unit::<E::Body>()).then(|| generator.subschema_for::<E::Body>()),
+                answer: generator.subschema_for::<E::Answer>(),
+            }
+        }
+        Self {
+            name: E::NAME,
+            about: E::ABOUT.trim_ascii(),
+            method: E::METHOD,
+            path: E::PATH,
+            permission: <E::Needs as Mark>::PERMISSION,
+            media_type: E::MEDIA_TYPE,
+            status: E::STATUS,
+            shapes: shapes::<E>,
+        }
+    }
+}
+
+/// Every endpoint of the owner's, by resource.
+#[must_use]
+pub fn all() -> Vec<Row> {
+    let resources = [
+        items::rows(),
+        selections::rows(),
+        disclosures::rows(),
+        grants::rows(),
+        keys::rows(),
+        budgets::rows(),
+        gates::rows(),
+        holds::rows(),
+        transfer::rows(),
+        deletion::rows(),
+        audit::rows(),
+        health::rows(),
+        jobs::rows(),
+        standing::rows(),
+    ];
+    resources.into_iter().flatten().collect()
+}
+
+/// The path of an endpoint at a place.
+pub fn path<E: Endpoint>(place: &E::Place) -> String {
+    match (E::PATH.split_once('{'), place.text()) {
+        (Some((before, after)), Some(part)) => {
+            let rest = after.split_once('}').map_or("", |(_, rest)| rest);
+            format!("{before}{part}{rest}")
+        }
+        _ => E::PATH.to_owned(),
+    }
+}
+
+/// The parameters of an address; a member that is `null` is left out.
+///
+/// # Errors
+/// What serde says of a value that is no flat object; none in practice.
+pub fn parameters<Q: Serialize>(query: &Q) -> Result<Vec<(String, String)>, serde_json::Error> {
+    let members = match serde_json::to_value(query)? {
+        serde_json::Value::Object(members) => members,
+        _ => serde_json::Map::new(),
+    };
+    let written = members.into_iter().filter_map(|(name, value)| match value {
+        serde_json::Value::Null => None,
+        serde_json::Value::String(text) => Some((name, text)),
+        other => Some((name, other.to_string())),
+    });
+    Ok(written.collect())
+}
+
+/// Endpoints, a type each: `Name: METHOD "path" at(Place) needs Permission query(Query) body(Body) answers(Answer);`. What an endpoint does
+/// not have is left out.
+macro_rules! endpoints {
+    ($(
+        $(#[doc = $doc:literal])+
+        $name:ident: $method:ident $path:literal $(at($place:ty))? needs $permission:ident
+            $(query($query:ty))? $(body($body:ty))? answers($answer:ty)
+            $(as $media:literal)? $(status $status:literal)?;
+    )+) => {
+        $(
+            $(#[doc = $doc])+
+            #[derive(Debug, Clone, Copy)]
+            pub struct $name;
+
+            impl $crate::api::Endpoint for $name {
+                const NAME: &'static str = stringify!($name);
+                const ABOUT: &'static str = concat!($($doc),+);
+                const METHOD: axum::http::Method = axum::http::Method::$method;
+                const PATH: &'static str = $path;
+                $(const MEDIA_TYPE: &'static str = $media;)?
+                $(const STATUS: u16 = $status;)?
+                type Needs = $crate::api::permission::mark::$permission;
+                type Place = $crate::api::or_unit!($($place)?);
+                type Query = $crate::api::or_unit!($($query)?);
+                type Body = $crate::api::or_unit!($($body)?);
+                type Answer = $answer;
+            }
+        )+
+
+        /// The rows of these endpoints.
+        #[must_use]
+        pub fn rows() -> Vec<$crate::api::Row> {
+            vec![$($crate::api::Row::of::<$name>()),+]
+        }
+    };
+}
+
+/// A type, or `()` where there is none.
+macro_rules! or_unit {
+    () => {
+        ()
+    };
+    ($of:ty) => {
+        $of
+    };
+}
+
+use {endpoints, or_unit};
+
+#[cfg(test)]
+mod tests {
+    use super::items::{ListItems, ListQuery, ShowItem};
+    use super::*;
+    use oap_identity::ItemId;
+
+    #[test]
+    fn a_place_stands_where_the_braces_are() {
+        let id = ItemId::from_bytes([0; 16]);
+        assert_eq!(path::<ShowItem>(&id), format!("/oap/owner/items/{id}"));
+        assert_eq!(path::<items::CorrectItem>(&id), format!("/oap/owner/items/{id}/correct"));
+        assert_eq!(path::<ListItems>(&()), "/oap/owner/items");
+    }
+
+    #[test]
+    fn what_is_not_asked_for_is_not_in_the_address() {
+        let query = ListQuery { limit: Some(3), label: Some("a b".to_owned()), ..ListQuery::default() };
+        let pairs = [("label", "a b"), ("limit", "3")].map(|(n, v)| (n.to_owned(), v.to_owned()));
+        assert_eq!(parameters(&query).unwrap(), pairs);
+        assert_eq!(parameters(&()).unwrap(), []);
+    }
+}

@@ -1,0 +1,166 @@
+//! `openapi.json`: every endpoint of the owner's as OpenAPI 3.1, made of the types that serve it.
+
+use super::{Row, Shapes, all};
+use schemars::SchemaGenerator;
+use schemars::generate::SchemaSettings;
+use serde_json::{Map, Value, json};
+
+/// Where the document is served, to anybody.
+pub const PATH: &str = "/oap/openapi.json";
+
+/// Where schemas stand in the document.
+const SCHEMAS: &str = "/components/schemas";
+
+/// The document.
+#[must_use]
+pub fn document() -> Value {
+    let mut settings = SchemaSettings::draft2020_12();
+    settings.definitions_path = SCHEMAS.into();
+    settings.meta_schema = None;
+    let mut generator = settings.into_generator();
+    let mut paths = Map::new();
+    for row in all() {
+        let at = paths.entry(row.path).or_insert_with(|| json!({}));
+        at[row.method.as_str().to_ascii_lowercase()] = operation(&row, &mut generator);
+    }
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "OAP memory gateway: the owner's interface",
+            "version": env!("CARGO_PKG_VERSION"),
+            "description": "What the owner of a memory gateway does with it. Every request has a trust token, bound to an agent's key, and \
+                a proof of possession of that key (protocol section 10).",
+            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        },
+        "servers": [{"url": "/"}],
+        "paths": paths,
+        "components": {
+            "schemas": generator.take_definitions(true),
+            "responses": {"Refused": refused()},
+            "securitySchemes": {
+                "trustToken": {
+                    "type": "apiKey", "in": "header", "name": "Authorization",
+                    "description": "`DPoP ` and a trust token (OAP-CORE 10.1).",
+                },
+                "proof": {
+                    "type": "apiKey", "in": "header", "name": "DPoP",
+                    "description": "A fresh proof of possession for this request (RFC 9449).",
+                },
+            },
+        },
+    })
+}
+
+/// One endpoint.
+fn operation(row: &Row, generator: &mut SchemaGenerator) -> Value {
+    let Shapes { place, query, body, answer } = (row.shapes)(generator);
+    let mut parameters = Vec::new();
+    if let (Some(place), Some(name)) = (place, varies(row.path)) {
+        parameters.push(json!({"name": name, "in": "path", "required": true, "schema": place}));
+    }
+    if let Some(query) = query {
+        let required = query.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
+        for (name, schema) in query.get("properties").and_then(Value::as_object).into_iter().flatten() {
+            let needed = required.iter().any(|required| required == name);
+            parameters.push(json!({"name": name, "in": "query", "required": needed, "schema": schema}));
+        }
+    }
+    let mut operation = json!({
+        "operationId": row.name,
+        "summary": row.about,
+        "security": [{"trustToken": [], "proof": []}],
+        "x-oap-permission": row.permission,
+        "responses": {
+            row.status.to_string(): {"description": "Done.", "content": {row.media_type: {"schema": answer}}},
+            "default": {"$ref": "#/components/responses/Refused"},
+        },
+    });
+    if !parameters.is_empty() {
+        operation["parameters"] = Value::Array(parameters);
+    }
+    if let Some(body) = body {
+        operation["requestBody"] =
+            json!({"required": true, "content": {super::MEDIA_TYPE: {"schema": body}}});
+    }
+    operation
+}
+
+/// The name of the part of a path that varies.
+fn varies(path: &str) -> Option<&str> {
+    let (_, rest) = path.split_once('{')?;
+    Some(rest.split_once('}')?.0)
+}
+
+/// What every refusal is.
+fn refused() -> Value {
+    json!({
+        "description": "Refused; the message names the fix.",
+        "content": {super::MEDIA_TYPE: {"schema": {
+            "type": "object",
+            "required": ["error", "message", "request_id"],
+            "properties": {
+                "error": {"type": "string", "description": "A code of OAP-CORE appendix B."},
+                "message": {"type": "string"},
+                "request_id": {"type": "string", "description": "The request, as it is logged."},
+            },
+        }}},
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    fn references(value: &Value, found: &mut BTreeSet<String>) {
+        match value {
+            Value::Object(members) => {
+                found.extend(members.get("$ref").and_then(Value::as_str).map(str::to_owned));
+                members.values().for_each(|value| references(value, found));
+            }
+            Value::Array(values) => values.iter().for_each(|value| references(value, found)),
+            _ => {}
+        }
+    }
+
+    #[test]
+    fn what_is_referred_to_is_there() {
+        let document = document();
+        let mut found = BTreeSet::new();
+        references(&document, &mut found);
+        assert!(found.len() > 50, "{}", found.len());
+        for reference in found {
+            assert!(document.pointer(reference.trim_start_matches('#')).is_some(), "{reference}");
+        }
+    }
+
+    /// Two types of one name would get a number.
+    #[test]
+    fn each_schema_has_a_name_of_its_own() {
+        let document = document();
+        let schemas = document["components"]["schemas"].as_object().unwrap();
+        let numbered = |name: &&String| name.ends_with(|c: char| c.is_ascii_digit());
+        assert_eq!(schemas.keys().find(numbered), None);
+    }
+
+    #[test]
+    fn each_operation_has_a_name_and_a_place_of_its_own() {
+        let rows = all();
+        let names: BTreeSet<&str> = rows.iter().map(|row| row.name).collect();
+        let places: BTreeSet<(&str, &str)> = rows.iter().map(|row| (row.method.as_str(), row.path)).collect();
+        assert_eq!((names.len(), places.len()), (rows.len(), rows.len()));
+    }
+
+    #[test]
+    fn parameters_of_the_address_are_told_one_by_one() {
+        let document = document();
+        let explain = &document["paths"]["/oap/owner/items/{id}/explain"]["get"]["parameters"];
+        let told: Vec<(&str, &str, bool)> = explain
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|p| (p["name"].as_str().unwrap(), p["in"].as_str().unwrap(), p["required"] == true))
+            .collect();
+        assert_eq!(told, [("id", "path", true), ("level", "query", true), ("profile", "query", true)]);
+    }
+}

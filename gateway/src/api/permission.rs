@@ -1,0 +1,70 @@
+//! What a trust token permits, as a value and as a type.
+
+use serde::{Deserialize, Serialize};
+
+/// What a trust token permits; each includes those before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Permission {
+    /// Read memory.
+    #[serde(rename = "memory.read")]
+    Read,
+    /// Write memory.
+    #[serde(rename = "memory.write")]
+    Write,
+    /// Grant, revoke, delete, rotate keys, read the audit log.
+    #[serde(rename = "memory.admin")]
+    Admin,
+}
+
+impl Permission {
+    /// As a token writes it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Read => "memory.read",
+            Self::Write => "memory.write",
+            Self::Admin => "memory.admin",
+        }
+    }
+}
+
+/// Marks of the permissions that an [`Owner`](crate::state::owner::Owner) was checked for.
+pub mod mark {
+    use super::Permission;
+
+    /// Read memory.
+    #[derive(Debug, Clone, Copy)]
+    pub enum Read {}
+    /// Write memory.
+    #[derive(Debug, Clone, Copy)]
+    pub enum Write {}
+    /// Grant, revoke, delete, rotate keys, read the audit log.
+    #[derive(Debug, Clone, Copy)]
+    pub enum Admin {}
+
+    /// A permission as a type.
+    pub trait Mark: Send + Sync + 'static {
+        /// The permission.
+        const PERMISSION: Permission;
+    }
+
+    impl Mark for Read {
+        const PERMISSION: Permission = Permission::Read;
+    }
+    impl Mark for Write {
+        const PERMISSION: Permission = Permission::Write;
+    }
+    impl Mark for Admin {
+        const PERMISSION: Permission = Permission::Admin;
+    }
+
+    /// That whoever may do the one thing may do the other, too.
+    pub trait Permits<P>: Mark {}
+
+    impl Permits<Read> for Read {}
+    impl Permits<Read> for Write {}
+    impl Permits<Read> for Admin {}
+    impl Permits<Write> for Write {}
+    impl Permits<Write> for Admin {}
+    impl Permits<Admin> for Admin {}
+}
