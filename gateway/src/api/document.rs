@@ -118,8 +118,7 @@ impl<T: JsonSchema> JsonSchema for Signed<T> {
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let mut schema = T::json_schema(generator);
         if let Some(members) = schema.get_mut("properties").and_then(Value::as_object_mut) {
-            let signature =
-                json!({"type": "string", "description": "The signature of the members beside it: a JWS without its payload."});
+            let signature = json!({"type": "string", "description": "The signature of the members beside it: a JWS without its payload."});
             members.insert(SIGNATURE.to_owned(), signature);
         }
         schema
