@@ -85,10 +85,11 @@ fn notes(seed: u64, count: usize) -> Vec<Value> {
 }
 
 async fn fill(world: &World, count: usize) -> Duration {
+    let owner = world.proved().await;
     let start = Instant::now();
     for batch in 0..count.div_ceil(500) {
         let notes = notes(1000 + batch as u64, 500.min(count - batch * 500));
-        world.gateway.capture(&notes).await.unwrap();
+        world.gateway.capture(&owner, &notes).await.unwrap();
     }
     start.elapsed()
 }
@@ -216,9 +217,10 @@ async fn run() {
     row("commit of one small value (sync included)", micros(sync), "the disk");
 
     // Capture.
+    let owner = world.proved().await;
     let start = Instant::now();
     for item in notes(12, 500) {
-        gateway.capture(std::slice::from_ref(&item)).await.unwrap();
+        gateway.capture(&owner, std::slice::from_ref(&item)).await.unwrap();
     }
     let single = 500.0 / start.elapsed().as_secs_f64();
     row("capture, one after the other", format!("{single:.0} items/s"), "a sync and four signatures each");

@@ -5,6 +5,7 @@ use crate::http::front;
 use crate::http::{bodies, discovery, invoke, request};
 use crate::service::audit;
 use crate::state::refusals;
+use crate::system::outgoing;
 use oap_identity::limits::Limit;
 
 const fn row(name: &'static str, value: u64, unit: &'static str, applies_to: &'static str) -> Limit {
@@ -128,8 +129,8 @@ pub const LIMITS: &[Limit] = &[
         "receipts",
         "refusals under one grant, and those made from it, in a minute; beyond it 429 without a receipt",
     ),
-    seconds("client::wire::CONNECT", wire::CONNECT, "our clients: connecting"),
-    seconds("client::wire::SILENCE", wire::SILENCE, "our clients: no byte of an answer"),
+    seconds("system::outgoing::CONNECT", outgoing::CONNECT, "our clients: connecting"),
+    seconds("system::outgoing::SILENCE", outgoing::SILENCE, "our clients: no byte of an answer"),
     seconds("client::wire::WHOLE", wire::WHOLE, "our clients: request and answer"),
     seconds("client::wire::WHOLE_BUNDLE", wire::WHOLE_BUNDLE, "our clients: request and bundle"),
     seconds("client::wire::WHOLE_OWN", wire::WHOLE_OWN, "the owner's client: a call to the own gateway"),

@@ -5,6 +5,7 @@ mod common;
 
 use common::*;
 use oap_gateway::service::deletion::DeleteRequest;
+use oap_gateway::state::owner::{Owner, mark::Admin};
 use oap_identity::ItemId;
 use oap_memory::chain;
 use oap_memory::chain::Event;
@@ -40,28 +41,34 @@ fn act() -> impl Strategy<Value = Act> {
 async fn run(acts: Vec<Act>) -> Result<(), TestCaseError> {
     let world = World::new().await;
     let gateway = &world.gateway;
+    let mut owner = world.proved().await;
     let mut chains: BTreeMap<ItemId, Vec<Value>> = BTreeMap::new();
-    let capture = async || gateway.capture(&[note("words", &[])]).await.unwrap().remove(0).item_id;
-    let mut items = vec![capture().await];
+    let capture = async |owner: &Owner<Admin>| {
+        gateway.capture(owner, &[note("words", &[])]).await.unwrap().remove(0).item_id
+    };
+    let mut items = vec![capture(&owner).await];
     for act in acts {
         // A change that the item's state does not allow is refused, and is part of the property too.
         let item = |number: usize| items[number % items.len()];
         match act {
-            Act::Capture => items.push(capture().await),
+            Act::Capture => items.push(capture(&owner).await),
             Act::Correct(number, text) => {
                 let changes = json!({"content": {"text": text}});
-                let _ = gateway.correct(item(number), changes, None, Event::Correct).await;
+                let _ = gateway.correct(&owner, item(number), changes, None, Event::Correct).await;
             }
             Act::Relabel(number, label) => {
                 let changes = json!({"labels": [label]});
-                let _ = gateway.correct(item(number), changes, None, Event::Relabel).await;
+                let _ = gateway.correct(&owner, item(number), changes, None, Event::Relabel).await;
             }
-            Act::Mark(number, event) => drop(gateway.mark(item(number), event).await),
+            Act::Mark(number, event) => drop(gateway.mark(&owner, item(number), event).await),
             Act::Delete(number) => {
                 let request = DeleteRequest { items: vec![item(number)], ..DeleteRequest::default() };
-                gateway.delete(request).await.unwrap();
+                gateway.delete(&owner, request).await.unwrap();
             }
-            Act::Rotate => drop(gateway.rotate_keys().await.unwrap()),
+            Act::Rotate => {
+                gateway.rotate_keys(&owner).await.unwrap();
+                owner = world.proved().await;
+            }
             Act::Sweep => {
                 world.clock.advance(Duration::from_secs(40 * 86_400));
                 gateway.sweep().await.unwrap();
@@ -69,7 +76,7 @@ async fn run(acts: Vec<Act>) -> Result<(), TestCaseError> {
         }
         let document = world.document();
         for id in &items {
-            let shown = gateway.item(*id).unwrap();
+            let shown = gateway.item(&owner, *id).unwrap();
             let links = shown["chain"].as_array().unwrap().clone();
             let before = chains.entry(*id).or_default();
             prop_assert!(links.starts_with(before), "{id}: links were changed or cut");
@@ -78,7 +85,7 @@ async fn run(acts: Vec<Act>) -> Result<(), TestCaseError> {
             *before = links;
         }
     }
-    let verified = gateway.verify_audit(&Default::default());
+    let verified = gateway.verify_audit(&owner, &Default::default());
     prop_assert!(verified.is_ok(), "{:?}", verified.err());
     Ok(())
 }

@@ -23,6 +23,7 @@ async fn grant_of_a_day(world: &World) -> (Value, String) {
 #[tokio::test]
 async fn a_clock_that_goes_back_revives_no_grant() {
     let (kept, world) = Kept::new().await;
+    let owner = world.proved().await;
     let start = world.now();
     let (grant, _) = grant_of_a_day(&world).await;
     world.clock.advance(DAY + Duration::from_secs(60));
@@ -36,7 +37,7 @@ async fn a_clock_that_goes_back_revives_no_grant() {
         drop(world);
         kept.open_at(start).await
     };
-    assert_eq!(world.gateway.clock_info().standing, Standing::Behind);
+    assert_eq!(world.gateway.clock_info(&owner).standing, Standing::Behind);
     world.exchange(&agent(2), &grant).await.refused(503, "maintenance");
     world.raw("GET", "/oap/memory/status", &[], None).await.refused(503, "maintenance");
     assert!(matches!(world.gateway.sweep().await, Err(Error::Unavailable(_))));
@@ -54,11 +55,12 @@ async fn a_clock_that_goes_back_revives_no_grant() {
 #[tokio::test]
 async fn a_commit_after_the_owners_word_goes_by_it() {
     let (kept, world) = Kept::new().await;
+    let owner = world.proved().await;
     let start = world.now();
     world.clock.advance(30 * DAY);
     world.capture(&[note("by a clock that stood ahead", &[])]).await;
     world.clock.set(start);
-    assert_eq!(world.gateway.clock_info().standing, Standing::Behind);
+    assert_eq!(world.gateway.clock_info(&owner).standing, Standing::Behind);
     let (release, released) = std::sync::mpsc::channel::<()>();
     let holds_the_writer = world.gateway.commit(move |_| {
         released.recv().unwrap();
@@ -66,13 +68,14 @@ async fn a_commit_after_the_owners_word_goes_by_it() {
     });
     let after = world.gateway.commit(|w| Ok(w.now));
     let go = async { release.send(()).unwrap() };
-    let (held, accepted, after, ()) = tokio::join!(holds_the_writer, world.gateway.accept_clock(), after, go);
+    let (held, accepted, after, ()) =
+        tokio::join!(holds_the_writer, world.gateway.accept_clock(&owner), after, go);
     held.unwrap();
     assert_eq!(accepted.unwrap().standing, Standing::Believed);
     assert!(after.unwrap() < start.plus(DAY));
     drop(world);
     let world = kept.open_at(start).await;
-    assert_eq!(world.gateway.clock_info().standing, Standing::Believed);
+    assert_eq!(world.gateway.clock_info(&owner).standing, Standing::Believed);
 }
 
 #[tokio::test]
@@ -91,49 +94,57 @@ async fn a_token_is_not_served_by_a_clock_that_is_not_believed() {
 #[tokio::test]
 async fn a_leap_ahead_erases_nothing_and_dates_nothing() {
     let world = World::new().await;
+    let owner = world.proved().await;
     let start = world.now();
     let ids = world.capture(&[note("taken back", &[])]).await;
     world.owner("POST", &format!("/oap/owner/items/{}/retract", ids[0]), Some(&json!({}))).await.ok();
     world.clock.set(start.plus(10 * YEAR));
-    assert_eq!(world.gateway.clock_info().standing, Standing::Ahead);
+    assert_eq!(world.gateway.clock_info(&owner).standing, Standing::Ahead);
     assert!(matches!(world.gateway.sweep().await, Err(Error::Unavailable(_))));
-    world.gateway.capture(&[note("written meanwhile", &[])]).await.unwrap();
-    assert!(matches!(world.gateway.revoke_key("key-1".into(), None).await, Err(Error::Unavailable(_))));
-    for chain in world.gateway.chain_list().unwrap() {
+    world.gateway.capture(&owner, &[note("written meanwhile", &[])]).await.unwrap();
+    assert!(matches!(
+        world.gateway.revoke_key(&owner, "key-1".into(), None).await,
+        Err(Error::Unavailable(_))
+    ));
+    for chain in world.gateway.chain_list(&owner).unwrap() {
         assert!(chain.at <= start, "{chain:?}");
     }
     world.clock.set(start.plus(DAY));
     world.gateway.sweep().await.unwrap();
-    let keys = world.gateway.revoke_key("key-1".into(), None).await.unwrap();
-    let revoked = keys.iter().find_map(|key| key.revoked_at).unwrap();
+    let keys = world.gateway.revoke_key(&owner, "key-1".into(), None).await.unwrap();
+    let revoked = keys.keys.iter().find_map(|key| key.revoked_at).unwrap();
     assert!(revoked <= start.plus(DAY).plus(Duration::from_secs(1)), "{revoked}");
-    assert!(world.gateway.item(ids[0].parse().unwrap()).unwrap()["item"]["content"].is_object());
+    assert!(world.gateway.item(&owner, ids[0].parse().unwrap()).unwrap()["item"]["content"].is_object());
 }
 
 /// A clock that was believed and wrong: the owner sets it right, every chain says so, and what follows is dated by the clock.
 #[tokio::test]
 async fn a_receipt_from_a_wrong_clock_dates_nothing_after_it() {
     let (kept, world) = Kept::new().await;
+    let owner = world.proved().await;
     let start = world.now();
     world.clock.set(start.plus(YEAR));
-    world.gateway.capture(&[note("a year ahead", &[])]).await.unwrap();
+    world.gateway.capture(&owner, &[note("a year ahead", &[])]).await.unwrap();
     let world = {
         drop(world);
         kept.open_at(start.plus(DAY)).await
     };
-    assert!(matches!(world.gateway.revoke_key("key-1".into(), None).await, Err(Error::Unavailable(_))));
+    assert!(matches!(
+        world.gateway.revoke_key(&owner, "key-1".into(), None).await,
+        Err(Error::Unavailable(_))
+    ));
     let info = world.owner("POST", "/oap/owner/clock/accept", None).await.ok();
     assert_eq!(info["standing"], "believed");
-    world.gateway.verify_audit(&Default::default()).unwrap();
-    let said = world.gateway.audit_owner(&Default::default()).unwrap();
+    world.gateway.verify_audit(&owner, &Default::default()).unwrap();
+    let said = world.gateway.audit_owner(&owner, &Default::default()).unwrap();
     let said: Vec<_> = said
         .iter()
         .filter(|r| r.action_id.as_deref() == Some(oap_memory::receipt::Action::ClockAccept.as_str()))
         .collect();
     assert_eq!(said.len(), 2, "the anonymous chain's and the scope's");
     assert_eq!(said[0].policy_decisions[0].more["to"], json!(start.plus(DAY)));
-    let keys = world.gateway.revoke_key("key-1".into(), None).await.unwrap();
-    let revoked = keys.iter().find_map(|key| key.revoked_at).unwrap();
+    let keys = world.gateway.revoke_key(&owner, "key-1".into(), None).await.unwrap();
+    let revoked = keys.keys.iter().find_map(|key| key.revoked_at).unwrap();
     assert!(revoked < start.plus(2 * DAY), "{revoked}");
     // And it is so after the next start.
     let now = world.now();
@@ -141,7 +152,7 @@ async fn a_receipt_from_a_wrong_clock_dates_nothing_after_it() {
         drop(world);
         kept.open_at(now).await
     };
-    assert_eq!(world.gateway.clock_info().standing, Standing::Believed);
+    assert_eq!(world.gateway.clock_info(&owner).standing, Standing::Believed);
     let (_, token) = grant_of_a_day(&world).await;
     world.query(&agent(2), &token, &json!({})).await.ok();
 }
@@ -150,10 +161,11 @@ async fn a_receipt_from_a_wrong_clock_dates_nothing_after_it() {
 #[tokio::test]
 async fn receipts_do_not_go_back_by_themselves() {
     let world = World::new().await;
+    let owner = world.proved().await;
     let start = world.now();
     world.clock.advance(DAY);
-    world.gateway.capture(&[note("a day later", &[])]).await.unwrap();
+    world.gateway.capture(&owner, &[note("a day later", &[])]).await.unwrap();
     world.clock.set(start);
-    world.gateway.capture(&[note("and back", &[])]).await.unwrap();
-    world.gateway.verify_audit(&Default::default()).unwrap();
+    world.gateway.capture(&owner, &[note("and back", &[])]).await.unwrap();
+    world.gateway.verify_audit(&owner, &Default::default()).unwrap();
 }

@@ -13,7 +13,7 @@ use std::time::Duration;
 async fn seen(world: &World) -> Value {
     // Grants of the compromised key are void: this one is new, and so is the key that signs it.
     let draft = serde_json::from_value(world.draft(&agent(2))).unwrap();
-    let grant = world.gateway.issue(draft).await.unwrap().document().clone();
+    let grant = world.gateway.issue(&world.proved().await, draft).await.unwrap().document().clone();
     let token = world.token(&agent(2), &grant).await;
     let answer = world.query(&agent(2), &token, &json!({})).await.ok();
     evidence::answer(&answer, &world.document()).unwrap();
@@ -28,10 +28,11 @@ async fn owner(world: &World, method: &str, path: &str, body: Option<&Value>) ->
 }
 
 /// What `doctor` finds wrong.
-fn wrong(world: &World) -> Vec<String> {
+async fn wrong(world: &World) -> Vec<String> {
+    let owner = world.proved().await;
     world
         .gateway
-        .examine(&Default::default())
+        .examine(&owner, &Default::default())
         .unwrap()
         .into_iter()
         .flat_map(|finding| finding.wrong)
@@ -68,9 +69,9 @@ async fn what_is_the_owners_still_is_resealed_and_served_again() {
     owner(&world, "POST", &event(&early[0], "confirm"), Some(&json!({}))).await.ok();
     owner(&world, "POST", &event(&late[2], "retract"), Some(&json!({}))).await.ok();
     world.clock.advance(Duration::from_secs(60));
-    world.gateway.revoke_key("key-1".into(), Some(since)).await.unwrap();
+    world.gateway.revoke_key(&world.proved().await, "key-1".into(), Some(since)).await.unwrap();
     assert!(texts(&seen(&world).await).is_empty());
-    assert!(!wrong(&world).is_empty());
+    assert!(!wrong(&world).await.is_empty());
 
     world.clock.advance(Duration::from_secs(60));
     assert!(reseal(&world).await.is_empty());
@@ -80,7 +81,7 @@ async fn what_is_the_owners_still_is_resealed_and_served_again() {
     let mut shown = texts(&answer);
     shown.sort();
     assert_eq!(shown, ["no tea", "tea at night", "tea at noon", "tea in the morning"]);
-    assert_eq!(wrong(&world), Vec::<String>::new());
+    assert_eq!(wrong(&world).await, Vec::<String>::new());
     // All links of the job bear one time, and nothing is held back still.
     let items = answer["items"].as_array().unwrap();
     let reseals = items.iter().flat_map(|item| item["integrity"]["chain"].as_array().unwrap());
@@ -93,11 +94,11 @@ async fn what_is_the_owners_still_is_resealed_and_served_again() {
 
     // The new key is compromised too: a reseal by it vouches for nothing, and the next one does.
     let since = world.now();
-    world.gateway.revoke_key("key-2".into(), Some(since)).await.unwrap();
+    world.gateway.revoke_key(&world.proved().await, "key-2".into(), Some(since)).await.unwrap();
     assert!(texts(&seen(&world).await).is_empty());
     assert!(reseal(&world).await.is_empty());
     assert_eq!(texts(&seen(&world).await).len(), 4);
-    assert_eq!(wrong(&world), Vec::<String>::new());
+    assert_eq!(wrong(&world).await, Vec::<String>::new());
 }
 
 /// Whoever had the key made an item in the owner's name, and had the owner take it in with a bundle. Nothing that the
@@ -137,12 +138,13 @@ async fn what_the_thief_made_is_not_laundered() {
     assert_eq!(seen(&world).await["items"].as_array().unwrap().len(), 2);
 
     world.clock.advance(Duration::from_secs(60));
-    world.gateway.revoke_key("key-1".into(), Some(since)).await.unwrap();
+    world.gateway.revoke_key(&world.proved().await, "key-1".into(), Some(since)).await.unwrap();
     assert_eq!(reseal(&world).await, forged);
     let path = format!("/oap/owner/items/{}/reseal", forged[0]);
     owner(&world, "POST", &path, Some(&json!({"always": true}))).await.refused(409, "conflict");
     assert_eq!(ids(&seen(&world).await), own);
-    let held: Vec<String> = wrong(&world).into_iter().filter(|line| line.contains("compromised")).collect();
+    let held: Vec<String> =
+        wrong(&world).await.into_iter().filter(|line| line.contains("compromised")).collect();
     assert!(held.iter().all(|line| line.starts_with(&forged[0])) && !held.is_empty(), "{held:?}");
 }
 
@@ -155,9 +157,9 @@ async fn what_a_compromised_key_signed_later_is_held_back_and_the_rest_is_served
     world.clock.advance(Duration::from_secs(60));
     let late = world.capture(&[note("tea at night", &["a"])]).await;
     world.clock.advance(Duration::from_secs(60));
-    world.gateway.revoke_key("key-1".into(), Some(since)).await.unwrap();
+    world.gateway.revoke_key(&world.proved().await, "key-1".into(), Some(since)).await.unwrap();
     assert_eq!(texts(&seen(&world).await), ["tea in the morning"]);
-    let findings = world.gateway.examine(&Default::default()).unwrap();
+    let findings = world.gateway.examine(&world.proved().await, &Default::default()).unwrap();
     let found = findings.iter().find(|finding| finding.part == "signatures of compromised keys").unwrap();
     assert_eq!(found.wrong.len(), 1);
     assert!(found.wrong[0].starts_with(&late[0]));
@@ -168,14 +170,14 @@ async fn resealing_always_gives_a_version_that_says_the_same() {
     let world = World::new().await;
     let ids = world.capture(&[note("nobody is named here", &["a"])]).await;
     let item = ids[0].parse().unwrap();
-    assert!(!world.gateway.would_reseal(item).await.unwrap());
-    assert!(world.gateway.reseal(item, false, None).await.unwrap().is_none());
+    assert!(!world.gateway.would_reseal(&world.proved().await, item).await.unwrap());
+    assert!(world.gateway.reseal(&world.proved().await, item, false, None).await.unwrap().is_none());
     let path = format!("/oap/owner/items/{}/reseal", ids[0]);
     let dry = owner(&world, "POST", &path, Some(&json!({"dry_run": true}))).await.ok();
     assert_eq!(dry["would_reseal"], false);
     let always = owner(&world, "POST", &path, Some(&json!({"always": true}))).await.ok();
     assert_eq!(always["resealed"]["version"], 2);
-    let shown = world.gateway.item(item).unwrap();
+    let shown = world.gateway.item(&world.proved().await, item).unwrap();
     assert_eq!(shown["item"]["content"]["text"], "nobody is named here");
 }
 
@@ -190,12 +192,12 @@ async fn a_job_that_reseals_all_has_one_time() {
         world.clock.advance(Duration::from_secs(7));
         let body = json!({"always": true, "at": began});
         owner(&world, "POST", &format!("/oap/owner/items/{id}/reseal"), Some(&body)).await.ok();
-        let chain = world.gateway.item(id.parse().unwrap()).unwrap()["chain"].clone();
+        let chain = world.gateway.item(&world.proved().await, id.parse().unwrap()).unwrap()["chain"].clone();
         assert_eq!(chain[1]["at"], json!(began));
     }
     let later = json!({"always": true, "at": world.now().plus(Duration::from_secs(9))});
     owner(&world, "POST", &format!("/oap/owner/items/{}/reseal", ids[0]), Some(&later)).await.ok();
-    let chain = world.gateway.item(ids[0].parse().unwrap()).unwrap()["chain"].clone();
+    let chain = world.gateway.item(&world.proved().await, ids[0].parse().unwrap()).unwrap()["chain"].clone();
     assert_eq!(chain[2]["at"], json!(world.now()));
 }
 
@@ -209,7 +211,7 @@ async fn an_own_bundle_leaves_out_what_is_held_back() {
     world.clock.advance(Duration::from_secs(60));
     world.capture(&[note("tea at night", &["a"])]).await;
     world.clock.advance(Duration::from_secs(60));
-    world.gateway.revoke_key("key-1".into(), Some(since)).await.unwrap();
+    world.gateway.revoke_key(&world.proved().await, "key-1".into(), Some(since)).await.unwrap();
     let header = owner(&world, "POST", "/oap/owner/export/header", Some(&json!({}))).await.ok();
     assert_eq!(header["items"], 1);
     let page = owner(&world, "POST", "/oap/owner/export/page", Some(&json!({"part": "items"}))).await;

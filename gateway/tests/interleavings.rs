@@ -10,10 +10,13 @@ mod common;
 
 use common::*;
 use oap_gateway::Error;
+use oap_gateway::service::conformance::AttestRequest;
 use oap_gateway::service::deletion::DeleteRequest;
 use oap_gateway::service::export::{PageRequest, Part, Selection};
+use oap_gateway::service::grants::GrantDraft;
 use oap_gateway::service::holds::{HoldReason, HoldRequest};
 use oap_gateway::service::import::{Record, RecordChunk};
+use oap_gateway::state::owner::{Owner, mark::Admin};
 use oap_grants::grant::UnverifiedGrant;
 use oap_identity::signed::sign_document;
 use oap_identity::{GrantId, Hash, ItemId, Signer, Timestamp};
@@ -162,6 +165,8 @@ fn child_of(parent: &Value, delegator: &Signer, grantee: &Signer, id: GrantId) -
 
 struct Play {
     world: World,
+    /// The owner, proved when the last history began.
+    owner: Owner<Admin>,
     dice: Dice,
     /// Commitments of versions whose labels keep them out of every grant.
     out: BTreeSet<String>,
@@ -191,6 +196,7 @@ impl Play {
     async fn new(seed: u64) -> Self {
         let world = World::with(seed, oap_gateway::system::config::Config::default()).await;
         let play = Self {
+            owner: world.proved().await,
             world,
             dice: Dice(seed),
             out: BTreeSet::new(),
@@ -201,13 +207,15 @@ impl Play {
             step: Duration::from_millis(if seed.is_multiple_of(3) { 700 } else { 2 }),
         };
         if seed.is_multiple_of(4) {
-            play.world.gateway.set_context(asking()).await.unwrap();
+            play.world.gateway.set_context(&play.owner, asking()).await.unwrap();
         }
         play
     }
 
     /// Grants, tokens and items for the next history.
     async fn stage(&mut self) -> Stage {
+        self.owner = self.world.proved().await;
+        let owner = self.owner.clone();
         let world = &self.world;
         let texts =
             ["green tea in the morning", "coffee after lunch", "call Anna about the garden", "tea for two"];
@@ -219,7 +227,7 @@ impl Play {
                 })
             })
             .collect();
-        let written = world.gateway.capture(&items).await.unwrap();
+        let written = world.gateway.capture(&owner, &items).await.unwrap();
         let items: Vec<String> = written.iter().map(|w| w.item_id.to_string()).collect();
         let mut draft = world.draft(&agent(2));
         draft["filter"] = json!({"labels_any": ["shared"]});
@@ -247,10 +255,10 @@ impl Play {
         for grant in [&child, &second] {
             self.grants.insert(Hash::of_canonical(grant).unwrap().to_string(), grant.clone());
         }
-        if self.world.gateway.contexts().unwrap().len() == 1 {
+        if self.world.gateway.context_list(&owner).unwrap().len() == 1 {
             for grant in [&root, &other] {
                 let id = grant["grant_id"].as_str().unwrap().parse().unwrap();
-                self.world.gateway.consent(id, true).await.unwrap();
+                self.world.gateway.consent(&owner, id, true).await.unwrap();
             }
         }
         let world = &self.world;
@@ -269,7 +277,7 @@ impl Play {
 
     async fn issue(&mut self, draft: &Value) -> Value {
         let draft = serde_json::from_value(draft.clone()).unwrap();
-        let grant = self.world.gateway.issue(draft).await.unwrap();
+        let grant = self.world.gateway.issue(&self.owner, draft).await.unwrap();
         self.grants.insert(grant.hash().to_string(), grant.document().clone());
         grant.document().clone()
     }
@@ -281,8 +289,11 @@ impl Play {
         // Often the same item.
         let picks: Vec<usize> = ops.iter().map(|_| dice.roll(stage.items.len()) / 2).collect();
         let done = {
-            let running: Vec<Running> =
-                ops.iter().zip(&picks).map(|(op, pick)| start(&self.world, &stage, *op, *pick)).collect();
+            let running: Vec<Running> = ops
+                .iter()
+                .zip(&picks)
+                .map(|(op, pick)| start(&self.world, &self.owner, &stage, *op, *pick))
+                .collect();
             schedule(&self.world, &mut dice, running, self.step)
         };
         for (op, done) in ops.iter().zip(done) {
@@ -310,7 +321,7 @@ impl Play {
                     self.out.insert(written["commitment"].as_str().unwrap().to_owned());
                 }
                 if op == Op::RevokeKey {
-                    let keys = written.as_array().unwrap();
+                    let keys = written["keys"].as_array().unwrap();
                     let current = keys.iter().find(|key| key["state"] == "current").unwrap();
                     let made_way = |key: &&Value| key["revoked_at"] == current["created_at"];
                     let number = |key: &Value| number_of(&key["kid"]);
@@ -371,7 +382,7 @@ impl Play {
             }
         }
         for (item, receipts) in events {
-            let shown = self.world.gateway.item(item.parse().unwrap()).unwrap();
+            let shown = self.world.gateway.item(&self.owner, item.parse().unwrap()).unwrap();
             let links = shown["chain"].as_array().unwrap().iter();
             let named: BTreeSet<String> = links
                 .map(|link| link["receipt"].as_str().unwrap().rsplit([':', '_']).next().unwrap().to_owned())
@@ -386,7 +397,7 @@ impl Play {
         let mut after = None;
         loop {
             let request = PageRequest { part: Part::Receipts, selection: Selection::default(), after };
-            let page = self.world.gateway.export_page(&request).unwrap();
+            let page = self.world.gateway.export_page(&self.owner, &request).unwrap();
             for line in page.lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
                 let line: Value = serde_json::from_slice(line).unwrap();
                 receipts.push(line["receipt"].clone());
@@ -543,7 +554,13 @@ impl Model<'_> {
     }
 }
 
-fn start<'a>(world: &'a World, stage: &'a Stage, op: Op, pick: usize) -> Running<'a> {
+fn start<'a>(
+    world: &'a World,
+    proved: &'a Owner<Admin>,
+    stage: &'a Stage,
+    op: Op,
+    pick: usize,
+) -> Running<'a> {
     let gateway = &world.gateway;
     let item = || stage.items[pick].clone();
     let id = move || stage.items[pick].parse::<ItemId>().unwrap();
@@ -551,24 +568,35 @@ fn start<'a>(world: &'a World, stage: &'a Stage, op: Op, pick: usize) -> Running
     let query = move |who: u8, token: &'a str, query: Value| -> Running<'a> {
         Box::pin(async move { Done::Answered(world.query(&agent(who), token, &query).await) })
     };
+    // Asked again with another credential where a change of keys ended the one before.
     macro_rules! owner {
-        ($work:expr) => {
-            Box::pin(
-                async move { Done::Owner($work.await.map(|value| serde_json::to_value(value).unwrap())) },
-            )
+        (|$owner:ident| $work:expr) => {
+            Box::pin(async move {
+                let mut proved = proved.clone();
+                loop {
+                    let $owner = &proved;
+                    match $work.await {
+                        Err(Error::Owner(_)) => proved = world.proved().await,
+                        done => {
+                            break Done::Owner(done.map(|value| serde_json::to_value(value).unwrap()));
+                        }
+                    }
+                }
+            })
         };
     }
-    let mark = |event| -> Running<'a> { owner!(gateway.mark(id(), event)) };
-    let correct =
-        |changes: Value, event| -> Running<'a> { owner!(gateway.correct(id(), changes, None, event)) };
+    let mark = |event| -> Running<'a> { owner!(|owner| gateway.mark(owner, id(), event)) };
+    let correct = |changes: Value, event| -> Running<'a> {
+        owner!(|owner| gateway.correct(owner, id(), changes.clone(), None, event))
+    };
     match op {
-        Op::SetContext => owner!(gateway.set_context(asking())),
-        Op::RemoveContext => owner!(gateway.remove_context("personal".parse().unwrap())),
+        Op::SetContext => owner!(|owner| gateway.set_context(owner, asking())),
+        Op::RemoveContext => owner!(|owner| gateway.remove_context(owner, "personal".parse().unwrap())),
         Op::Attest => {
-            let request = serde_json::from_value(json!({"levels": ["L0"]})).unwrap();
-            owner!(gateway.attest(request))
+            let request: AttestRequest = serde_json::from_value(json!({"levels": ["L0"]})).unwrap();
+            owner!(|owner| gateway.attest(owner, request.clone()))
         }
-        Op::AcceptClock => owner!(gateway.accept_clock()),
+        Op::AcceptClock => owner!(|owner| gateway.accept_clock(owner)),
         Op::QueryRoot => query(2, &stage.tokens[0], json!({"query": "tea"})),
         Op::QueryChild => query(3, &stage.tokens[1], json!({"query": "coffee garden"})),
         Op::QueryOther => query(5, &stage.tokens[2], json!({})),
@@ -598,38 +626,38 @@ fn start<'a>(world: &'a World, stage: &'a Stage, op: Op, pick: usize) -> Running
                 Done::Answered(world.as_agent(&agent(5), &stage.tokens[2], "GET", &path, None).await)
             })
         }
-        Op::Capture => Box::pin(async move {
+        Op::Capture => {
             let items = [note("tea with milk", &["shared"])];
-            Done::Owner(gateway.capture(&items).await.map(|w| json!(w)))
-        }),
-        Op::CaptureContact => Box::pin(async move {
+            owner!(|owner| gateway.capture(owner, &items))
+        }
+        Op::CaptureContact => {
             let items = [json!({
                 "kind": "fact", "labels": ["people"],
                 "content": {"structured": {
                     "entity_type": "oap.entity.contact", "names": {"given": "Anna", "family": "Schmidt"},
                 }},
             })];
-            Done::Owner(gateway.capture(&items).await.map(|w| json!(w)))
-        }),
+            owner!(|owner| gateway.capture(owner, &items))
+        }
         Op::Correct => correct(json!({"content": {"text": "green tea, now with lemon"}}), Event::Correct),
         Op::RelabelOut => correct(json!({"labels": ["kept"]}), Event::Relabel),
         Op::RelabelIn => correct(json!({"labels": ["shared", "again"]}), Event::Relabel),
         Op::Retract => mark(Event::Retract),
         Op::Restore => mark(Event::Restore),
         Op::Confirm => mark(Event::Confirm),
-        Op::Reseal => owner!(gateway.reseal(id(), pick == 0, None)),
+        Op::Reseal => owner!(|owner| gateway.reseal(owner, id(), pick == 0, None)),
         Op::Delete => {
             let request = DeleteRequest { items: vec![id()], ..DeleteRequest::default() };
-            owner!(gateway.delete(request))
+            owner!(|owner| gateway.delete(owner, request.clone()))
         }
         Op::DeleteLabel => {
             let request = DeleteRequest { labels: vec!["again".into()], ..DeleteRequest::default() };
-            owner!(gateway.delete(request))
+            owner!(|owner| gateway.delete(owner, request.clone()))
         }
         Op::Hold => {
             let until = world.now().plus(Duration::from_secs(86_400));
             let request = HoldRequest { items: vec![id()], reason: HoldReason::LegalHold, until };
-            owner!(gateway.hold(request))
+            owner!(|owner| gateway.hold(owner, request.clone()))
         }
         Op::Sweep => Box::pin(async move { Done::Owner(gateway.sweep().await.map(|_| Value::Null)) }),
         Op::Import => {
@@ -637,37 +665,39 @@ fn start<'a>(world: &'a World, stage: &'a Stage, op: Op, pick: usize) -> Running
             let records =
                 vec![Ok(Record { source: "test/1".into(), group: None, item: note(&text, &["shared"]) })];
             let chunk = RecordChunk { records, again: Vec::new(), again_all: false, dry_run: false };
-            owner!(gateway.import_records(chunk))
+            owner!(|owner| gateway.import_records(owner, chunk.clone()))
         }
         Op::Revoke => {
             let id = grant_id(&stage.root);
-            owner!(gateway.revoke(id))
+            owner!(|owner| gateway.revoke(owner, id))
         }
         Op::RevokeChild => {
             let id = grant_id(&stage.child);
-            owner!(gateway.revoke(id))
+            owner!(|owner| gateway.revoke(owner, id))
         }
         Op::Issue => {
-            let draft = serde_json::from_value(world.draft(&agent(7))).unwrap();
-            Box::pin(async move { Done::Owner(gateway.issue(draft).await.map(|g| g.document().clone())) })
+            let draft: GrantDraft = serde_json::from_value(world.draft(&agent(7))).unwrap();
+            owner!(|owner| async {
+                gateway.issue(owner, draft.clone()).await.map(|signed| signed.document().clone())
+            })
         }
-        Op::Rotate => owner!(gateway.rotate_keys()),
+        Op::Rotate => owner!(|owner| gateway.rotate_keys(owner)),
         Op::RevokeKey => {
             let fragment = gateway.keys().current().kid().fragment().to_owned();
-            owner!(gateway.revoke_key(fragment, None))
+            owner!(|owner| gateway.revoke_key(owner, fragment.clone(), None))
         }
         Op::Consent | Op::Withdraw => {
             let id = grant_id(&stage.other);
-            owner!(gateway.consent(id, op == Op::Consent))
+            owner!(|owner| gateway.consent(owner, id, op == Op::Consent))
         }
-        Op::Refill => Box::pin(async move {
+        Op::Refill => {
             let refill =
                 oap_gateway::service::budget::Refill { grantee: agent(2).did().clone(), grant: None };
-            Done::Owner(gateway.refill(refill).await.map(|()| Value::Null))
-        }),
+            owner!(|owner| gateway.refill(owner, refill.clone()))
+        }
         Op::Preview => {
-            let draft = serde_json::from_value(world.draft(&agent(7))).unwrap();
-            Box::pin(async move { Done::Owner(gateway.preview(draft).await.map(|_| Value::Null)) })
+            let draft: GrantDraft = serde_json::from_value(world.draft(&agent(7))).unwrap();
+            owner!(|owner| async { gateway.preview(owner, draft.clone()).await.map(|_| Value::Null) })
         }
         Op::Status => {
             Box::pin(async move { Done::Answered(world.raw("GET", "/oap/memory/status", &[], None).await) })
@@ -756,7 +786,7 @@ fn every_receipt_is_right_where_it_stands() {
             let checked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| play.check()));
             assert!(checked.is_ok(), "history {number}: {ops:?}");
         }
-        assert!(!play.world.gateway.verify_audit(&Default::default()).unwrap().is_empty());
+        assert!(!play.world.gateway.verify_audit(&play.owner, &Default::default()).unwrap().is_empty());
         play.check_links();
     }
 }

@@ -75,10 +75,11 @@ async fn a_backup_that_is_cancelled_leaves_nothing_behind() {
         )
         .unwrap();
     progress.cancel_all();
-    let cancelled = world.gateway.backup(place.clone(), &job.progress()).await;
+    let owner = world.proved().await;
+    let cancelled = world.gateway.backup(&owner, place.clone(), &job.progress()).await;
     assert!(matches!(cancelled, Err(oap_gateway::Error::Cancelled)));
     assert!(!place.exists());
-    let doctor = world.gateway.examine(&job.progress());
+    let doctor = world.gateway.examine(&owner, &job.progress());
     assert!(matches!(doctor, Err(oap_gateway::Error::Cancelled)), "{doctor:?}");
 }
 

@@ -8,6 +8,9 @@ use common::*;
 use oap_gateway::Gateway;
 use oap_gateway::service::deletion::{DeleteRequest, Deleted};
 use oap_gateway::service::holds::{HoldReason, HoldRequest};
+use oap_gateway::service::jobs::JobRequest;
+use oap_gateway::state::jobs::{JobError, JobState};
+use oap_gateway::state::owner::{Owner, mark::Admin};
 use oap_gateway::state::schema::{self, HEADS};
 use oap_identity::ItemId;
 use oap_memory::chain::Event;
@@ -50,11 +53,12 @@ fn parsed(ids: &[String]) -> Vec<ItemId> {
 }
 
 async fn delete(
-    gateway: &Arc<Gateway>,
+    world: &World,
+    owner: &Owner<Admin>,
     request: DeleteRequest,
 ) -> JoinHandle<Result<Deleted, oap_gateway::Error>> {
-    let gateway = gateway.clone();
-    queued(async move { gateway.delete(request).await }).await
+    let (gateway, owner) = (world.gateway.clone(), owner.clone());
+    queued(async move { gateway.delete(&owner, request).await }).await
 }
 
 async fn events(world: &World, id: &str) -> Vec<String> {
@@ -70,13 +74,14 @@ async fn status(world: &World, id: &str) -> Value {
 #[tokio::test]
 async fn two_deletions_of_the_same_items_both_succeed() {
     let world = World::new().await;
+    let owner = world.proved().await;
     let items: Vec<Value> =
         (0..30).map(|n| note(&format!("n{n}"), &[if n < 20 { "x" } else { "y" }])).collect();
     let ids = world.capture(&items).await;
     let go = held_up(&world.gateway).await;
     let first =
-        delete(&world.gateway, DeleteRequest { labels: vec!["x".into()], ..Default::default() }).await;
-    let second = delete(&world.gateway, DeleteRequest { items: parsed(&ids), ..Default::default() }).await;
+        delete(&world, &owner, DeleteRequest { labels: vec!["x".into()], ..Default::default() }).await;
+    let second = delete(&world, &owner, DeleteRequest { items: parsed(&ids), ..Default::default() }).await;
     go.send(()).unwrap();
     let (first, second) = (first.await.unwrap().unwrap(), second.await.unwrap().unwrap());
     let (a, b) = (first.cascade_report, second.cascade_report);
@@ -87,12 +92,13 @@ async fn two_deletions_of_the_same_items_both_succeed() {
     for id in &ids {
         assert_eq!(events(&world, id).await, ["capture", "erase"]);
     }
-    world.gateway.verify_audit(&Default::default()).unwrap();
+    world.gateway.verify_audit(&owner, &Default::default()).unwrap();
 }
 
 #[tokio::test]
 async fn what_was_made_from_an_item_meanwhile_follows_it() {
     let world = World::new().await;
+    let owner = world.proved().await;
     let ids = world.capture(&[note("source", &[]), note("made of it soon", &[])]).await;
     let go = held_up(&world.gateway).await;
     let (gateway, source, made) = (world.gateway.clone(), parsed(&ids)[0], parsed(&ids)[1]);
@@ -107,7 +113,7 @@ async fn what_was_made_from_an_item_meanwhile_follows_it() {
     };
     let derive = queued(derive).await;
     let request = DeleteRequest { items: parsed(&ids[..1]), ..Default::default() };
-    let deletion = delete(&world.gateway, request).await;
+    let deletion = delete(&world, &owner, request).await;
     go.send(()).unwrap();
     derive.await.unwrap().unwrap();
     let report = deletion.await.unwrap().unwrap().cascade_report;
@@ -123,11 +129,13 @@ fn hold(ids: &[String], world: &World, days: u32) -> HoldRequest {
 #[tokio::test]
 async fn a_hold_and_a_deletion_at_once() {
     let world = World::new().await;
+    let owner = world.proved().await;
     let ids = world.capture(&[note("evidence", &["all"]), note("the rest", &["all"])]).await;
     let go = held_up(&world.gateway).await;
     let (gateway, request) = (world.gateway.clone(), hold(&ids[..1], &world, 10));
-    let held = queued(async move { gateway.hold(request).await }).await;
-    let deletion = delete(&world.gateway, DeleteRequest { all: true, ..Default::default() }).await;
+    let by = owner.clone();
+    let held = queued(async move { gateway.hold(&by, request).await }).await;
+    let deletion = delete(&world, &owner, DeleteRequest { all: true, ..Default::default() }).await;
     go.send(()).unwrap();
     held.await.unwrap().unwrap();
     let done = deletion.await.unwrap().unwrap();
@@ -143,9 +151,10 @@ async fn a_hold_and_a_deletion_at_once() {
 
     let ids = world.capture(&[note("more", &["all"])]).await;
     let go = held_up(&world.gateway).await;
-    let deletion = delete(&world.gateway, DeleteRequest { items: parsed(&ids), ..Default::default() }).await;
+    let deletion = delete(&world, &owner, DeleteRequest { items: parsed(&ids), ..Default::default() }).await;
     let (gateway, request) = (world.gateway.clone(), hold(&ids, &world, 10));
-    let held = queued(async move { gateway.hold(request).await }).await;
+    let by = owner.clone();
+    let held = queued(async move { gateway.hold(&by, request).await }).await;
     go.send(()).unwrap();
     assert_eq!(deletion.await.unwrap().unwrap().cascade_report.erased, parsed(&ids));
     assert!(matches!(held.await.unwrap(), Err(oap_gateway::Error::NotFound)));
@@ -154,6 +163,7 @@ async fn a_hold_and_a_deletion_at_once() {
 #[tokio::test]
 async fn a_sweep_takes_only_what_is_due_when_it_erases() {
     let world = World::new().await;
+    let owner = world.proved().await;
     let ids = world.capture(&[note("put back", &[]), note("held now", &[]), note("due", &[])]).await;
     for id in &ids {
         world.owner("POST", &format!("/oap/owner/items/{id}/retract"), Some(&json!({}))).await.ok();
@@ -161,9 +171,11 @@ async fn a_sweep_takes_only_what_is_due_when_it_erases() {
     world.clock.advance(31 * DAY);
     let go = held_up(&world.gateway).await;
     let (gateway, back) = (world.gateway.clone(), ids[0].parse().unwrap());
-    let restore = queued(async move { gateway.mark(back, Event::Restore).await }).await;
+    let by = owner.clone();
+    let restore = queued(async move { gateway.mark(&by, back, Event::Restore).await }).await;
     let (gateway, now_held) = (world.gateway.clone(), hold(&ids[1..2], &world, 60));
-    let held = queued(async move { gateway.hold(now_held).await }).await;
+    let by = owner.clone();
+    let held = queued(async move { gateway.hold(&by, now_held).await }).await;
     let gateway = world.gateway.clone();
     let sweep = queued(async move { gateway.sweep().await }).await;
     go.send(()).unwrap();
@@ -179,14 +191,16 @@ async fn a_sweep_takes_only_what_is_due_when_it_erases() {
 #[tokio::test]
 async fn a_sweep_does_not_end_a_hold_that_was_set_anew() {
     let world = World::new().await;
+    let owner = world.proved().await;
     let ids = world.capture(&[note("held on", &[])]).await;
-    world.gateway.hold(hold(&ids, &world, 31)).await.unwrap();
+    world.gateway.hold(&owner, hold(&ids, &world, 31)).await.unwrap();
     let request = DeleteRequest { items: parsed(&ids), ..Default::default() };
-    delete(&world.gateway, request).await.await.unwrap().unwrap();
+    delete(&world, &owner, request).await.await.unwrap().unwrap();
     world.clock.advance(31 * DAY);
     let go = held_up(&world.gateway).await;
     let (gateway, longer) = (world.gateway.clone(), hold(&ids, &world, 60));
-    let longer = queued(async move { gateway.hold(longer).await }).await;
+    let by = owner.clone();
+    let longer = queued(async move { gateway.hold(&by, longer).await }).await;
     let gateway = world.gateway.clone();
     let sweep = queued(async move { gateway.sweep().await }).await;
     go.send(()).unwrap();
@@ -199,9 +213,10 @@ async fn a_sweep_does_not_end_a_hold_that_was_set_anew() {
 #[tokio::test]
 async fn what_follows_a_held_item_goes_when_its_hold_ends() {
     let world = World::new().await;
+    let owner = world.proved().await;
     let ids = world.capture(&[note("held", &[])]).await;
-    world.gateway.hold(hold(&ids, &world, 1)).await.unwrap();
-    delete(&world.gateway, DeleteRequest { items: parsed(&ids), ..Default::default() })
+    world.gateway.hold(&owner, hold(&ids, &world, 1)).await.unwrap();
+    delete(&world, &owner, DeleteRequest { items: parsed(&ids), ..Default::default() })
         .await
         .await
         .unwrap()
@@ -225,13 +240,15 @@ fn two_corrections_at_once_lose_nothing() {
     let runtime = runtime.enable_all().max_blocking_threads(1).build().unwrap();
     runtime.block_on(async {
         let world = World::new().await;
+        let owner = world.proved().await;
         let ids = world.capture(&[note("before", &["old"])]).await;
         let id = parsed(&ids)[0];
         let go = held_up(&world.gateway).await;
         let mut corrections = Vec::new();
         for changes in [json!({"labels": ["new"]}), json!({"content": {"text": "after"}})] {
             let gateway = world.gateway.clone();
-            let correction = async move { gateway.correct(id, changes, None, Event::Correct).await };
+            let by = owner.clone();
+            let correction = async move { gateway.correct(&by, id, changes, None, Event::Correct).await };
             corrections.push(queued(correction).await);
         }
         tokio::task::spawn_blocking(|| ()).await.unwrap();
@@ -259,10 +276,12 @@ async fn a_rotation_ends_the_credentials_of_requests_under_way() {
         ("/oap/data/delete", json!({"all": true})),
     ] {
         let world = World::new().await;
+        let owner = world.proved().await;
         let keys = world.gateway.keys().list().len();
         let go = held_up(&world.gateway).await;
         let gateway = world.gateway.clone();
-        let rotated = queued(async move { gateway.rotate_keys().await }).await;
+        let by = owner.clone();
+        let rotated = queued(async move { gateway.rotate_keys(&by).await }).await;
         let release = async {
             for _ in 0..20 {
                 tokio::task::yield_now().await;
@@ -272,9 +291,34 @@ async fn a_rotation_ends_the_credentials_of_requests_under_way() {
         let (answer, ()) = tokio::join!(world.owner("POST", path, Some(&body)), release);
         answer.refused(401, "auth_required");
         rotated.await.unwrap().unwrap();
-        let found = (world.gateway.grant_list().len(), world.gateway.keys().list().len());
+        let found = (world.gateway.grant_list(&owner).len(), world.gateway.keys().list().len());
         assert_eq!(found, (0, keys + 1), "{path}");
     }
+}
+
+/// So does what a task of its own commits for the owner, whenever it does.
+#[tokio::test]
+async fn a_rotation_ends_what_tasks_do_for_the_owner() {
+    let world = World::new().await;
+    let owner = world.proved().await;
+    world.gateway.rotate_keys(&world.proved().await).await.unwrap();
+    let (gateway, by) = (world.gateway.clone(), owner.clone());
+    let captured = tokio::spawn(async move { gateway.capture(&by, &[note("planted", &[])]).await });
+    assert!(matches!(captured.await.unwrap(), Err(oap_gateway::Error::Owner(_))));
+    let (items, _) = world.gateway.list(&owner, &Default::default()).unwrap();
+    assert!(items.is_empty());
+    let place = tempfile::tempdir().unwrap();
+    let copy = JobRequest::Backup { folder: place.path().join("copy") };
+    let job = world.gateway.start_job(&owner, copy).unwrap();
+    job.wait().await;
+    let report = job.report(|error| {
+        assert!(matches!(error, oap_gateway::Error::Owner(_)), "{error}");
+        JobError { status: 401, code: String::new(), message: String::new() }
+    });
+    assert_eq!(report.state, JobState::Failed);
+    assert!(!place.path().join("copy").exists());
+    let owner = world.proved().await;
+    world.gateway.capture(&owner, &[note("meant", &[])]).await.unwrap();
 }
 
 /// What stops an answer stops it until its receipt is recorded: a revoked key, and the grant's end.
@@ -282,6 +326,7 @@ async fn a_rotation_ends_the_credentials_of_requests_under_way() {
 async fn a_revoked_key_and_an_end_stop_answers_under_way() {
     for revokes in [true, false] {
         let world = World::new().await;
+        let owner = world.proved().await;
         world.capture(&[note("tea", &[])]).await;
         let mut draft = world.draft(&agent(2));
         draft["expires_at"] = json!(world.now().plus(DAY));
@@ -291,7 +336,8 @@ async fn a_revoked_key_and_an_end_stop_answers_under_way() {
         let mut revoked = None;
         if revokes {
             let gateway = world.gateway.clone();
-            revoked = Some(queued(async move { gateway.revoke_key("key-1".into(), None).await }).await);
+            let by = owner.clone();
+            revoked = Some(queued(async move { gateway.revoke_key(&by, "key-1".into(), None).await }).await);
         }
         let (grantee, query) = (agent(2), json!({}));
         let release = async {
@@ -315,13 +361,16 @@ async fn a_revoked_key_and_an_end_stop_answers_under_way() {
 #[tokio::test]
 async fn an_attestation_publishes_no_key_that_was_rotated_meanwhile() {
     let world = World::new().await;
+    let owner = world.proved().await;
     let go = held_up(&world.gateway).await;
     let gateway = world.gateway.clone();
-    let rotated = queued(async move { gateway.rotate_keys().await }).await;
+    let by = owner.clone();
+    let rotated = queued(async move { gateway.rotate_keys(&by).await }).await;
     let body = json!({"levels": ["L0"]});
     let request = serde_json::from_value(body).unwrap();
     let gateway = world.gateway.clone();
-    let attested = queued(async move { gateway.attest(request).await }).await;
+    let by = owner.clone();
+    let attested = queued(async move { gateway.attest(&by, request).await }).await;
     go.send(()).unwrap();
     rotated.await.unwrap().unwrap();
     let receipt = attested.await.unwrap().unwrap();

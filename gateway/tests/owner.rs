@@ -4,7 +4,8 @@ mod common;
 
 use common::*;
 use oap_gateway::Config;
-use oap_gateway::service::owner::Permission;
+use oap_gateway::api::Permission;
+use oap_gateway::api::routes::{Access, ROUTES};
 use oap_identity::{DidDocument, Signer};
 use oap_memory::{evidence, receipt};
 use serde_json::{Value, json};
@@ -187,48 +188,54 @@ async fn a_revoked_key_voids_its_grants() {
 
 // --- credentials ---
 
+const PERMISSIONS: [Permission; 3] = [Permission::Read, Permission::Write, Permission::Admin];
+
 #[tokio::test]
-async fn every_owner_route_asks_for_the_owner() {
+async fn every_route_lets_in_whom_its_row_names() {
     let world = World::new().await;
     let grant = world.issue(&world.draft(&agent(2))).await;
     let access = world.token(&agent(2), &grant).await;
-    let routes = [
-        ("GET", "/oap/owner/items"),
-        ("POST", "/oap/owner/items"),
-        ("GET", "/oap/owner/items/mem_01HX2QFXR0Q4S8T9V3W7X2Y0Z1"),
-        ("POST", "/oap/owner/items/mem_01HX2QFXR0Q4S8T9V3W7X2Y0Z1/retract"),
-        ("POST", "/oap/owner/items/resolve"),
-        ("POST", "/oap/owner/items/search"),
-        ("POST", "/oap/owner/items/select"),
-        ("POST", "/oap/owner/items/relabel"),
-        ("POST", "/oap/owner/items/retract"),
-        ("GET", "/oap/owner/items/mem_01HX2QFXR0Q4S8T9V3W7X2Y0Z1/history"),
-        ("POST", "/oap/owner/who"),
-        ("GET", "/oap/owner/grants"),
-        ("POST", "/oap/owner/grants"),
-        ("POST", "/oap/owner/grants/preview"),
-        ("GET", "/oap/owner/grants/mgr_01HX2QFXR0Q4S8T9V3W7X2Y0Z1"),
-        ("POST", "/oap/owner/grants/mgr_01HX2QFXR0Q4S8T9V3W7X2Y0Z1/revoke"),
-        ("GET", "/oap/owner/keys"),
-        ("POST", "/oap/owner/keys/rotate"),
-        ("POST", "/oap/owner/keys/key-1/revoke"),
-        ("GET", "/oap/owner/keys/held-back"),
-        ("POST", "/oap/owner/keys/reseal"),
-        ("POST", "/oap/owner/keys/receipts"),
-        ("POST", "/oap/owner/prove"),
-        ("POST", "/oap/owner/incidents"),
-        ("GET", "/oap/owner/audit/chains"),
-        ("GET", "/oap/owner/audit/verify"),
-        ("GET", "/oap/owner/status"),
-        ("POST", "/oap/data/delete"),
-    ];
-    for (method, path) in routes {
+    let token = |permission| world.gateway.trust_token(&agent(5), permission).unwrap();
+    for route in ROUTES {
+        let (method, path) = (route.method.as_str(), &route.at("x"));
         let body = (method == "POST").then(|| json!({}));
-        world.raw(method, path, &[], body.as_ref()).await.refused(401, "auth_required");
-        // A grantee's token is no trust token.
-        let answer = world.as_agent(&agent(2), &access, method, path, body.as_ref()).await;
-        answer.refused(401, "auth_required");
+        let bare = async || world.raw(method, path, &[], body.as_ref()).await;
+        let granted = async || world.as_agent(&agent(2), &access, method, path, body.as_ref()).await;
+        let trusted = async |permission| {
+            world.as_agent(&agent(5), &token(permission), method, path, body.as_ref()).await
+        };
+        match route.permission {
+            Access::Owner(needed) => {
+                bare().await.refused(401, "auth_required");
+                // A grantee's token is no trust token.
+                granted().await.refused(401, "auth_required");
+                for permission in PERMISSIONS.into_iter().filter(|permission| *permission < needed) {
+                    trusted(permission).await.refused(403, "policy_block");
+                }
+                // What the row says is enough; nothing is above the administrator.
+                if needed < Permission::Admin {
+                    let answer = trusted(needed).await;
+                    assert!(![401, 403].contains(&answer.status.as_u16()), "{route:?}: {}", answer.body);
+                }
+            }
+            Access::Grantee => {
+                bare().await.refused(401, "auth_required");
+                // The owner is no grantee.
+                for permission in PERMISSIONS {
+                    let refused = trusted(permission).await;
+                    assert!([401, 403].contains(&refused.status.as_u16()), "{route:?}: {}", refused.body);
+                }
+                let answer = granted().await;
+                assert_ne!(answer.status, 401, "{route:?}: {}", answer.body);
+            }
+            Access::Public => {
+                let answer = bare().await;
+                assert!(![401, 403].contains(&answer.status.as_u16()), "{route:?}: {}", answer.body);
+            }
+            Access::Socket => drop(bare().await.refused(404, "not_found")),
+        }
     }
+    world.owner("GET", "/oap/owner/nothing", None).await.refused(404, "not_found");
 }
 
 #[tokio::test]

@@ -129,10 +129,13 @@ async fn a_whole_house_moves_and_every_proof_with_it() {
     let fates = import(&b, &first).await;
     assert_eq!(count(&fates, "imported"), 3, "{fates:?}");
     // Importing again changes nothing.
-    let before = b.gateway.chain_list().unwrap().iter().map(|c| c.length).sum::<u64>();
+    let before = b.gateway.chain_list(&b.proved().await).unwrap().iter().map(|c| c.length).sum::<u64>();
     assert_eq!(count(&import(&b, &first).await, "unchanged"), 3);
-    assert_eq!(b.gateway.chain_list().unwrap().iter().map(|c| c.length).sum::<u64>(), before);
-    b.gateway.verify_audit(&Default::default()).unwrap();
+    assert_eq!(
+        b.gateway.chain_list(&b.proved().await).unwrap().iter().map(|c| c.length).sum::<u64>(),
+        before
+    );
+    b.gateway.verify_audit(&b.proved().await, &Default::default()).unwrap();
 
     // Every chain is the former one and a `migrate` link of the new house.
     let second = bundle(&b).await;
@@ -418,7 +421,7 @@ async fn a_migration_has_its_receipt() {
         (&json!("memory.migrate"), &trailer["hash"])
     );
     assert!(decision["chain_head"]["tip"].is_string());
-    b.gateway.verify_audit(&Default::default()).unwrap();
+    b.gateway.verify_audit(&b.proved().await, &Default::default()).unwrap();
 }
 
 #[tokio::test]
@@ -484,7 +487,9 @@ async fn records_are_imported_once_corrected_and_never_brought_back() {
     let fates = records(&world, batch.clone(), false).await;
     assert_eq!((count(&fates, "imported"), count(&fates, "refused")), (2, 1));
     assert!(fates[2]["refused"].as_str().unwrap().contains("content"), "{fates:?}");
-    let length = |world: &World| world.gateway.chain_list().unwrap().iter().map(|c| c.length).sum::<u64>();
+    let owner = world.proved().await;
+    let length =
+        |world: &World| world.gateway.chain_list(&owner).unwrap().iter().map(|c| c.length).sum::<u64>();
     let before = length(&world);
     assert_eq!(count(&records(&world, batch, false).await, "unchanged"), 2);
     assert_eq!(length(&world), before);
@@ -595,7 +600,7 @@ async fn sources_of_the_former_form_are_brought_into_this_one() {
     world.owner("POST", "/oap/data/delete", Some(&json!({"items": [ids[0]]}))).await.ok();
     let fates = records(&world, again, false).await;
     assert!(fates[0]["deleted"].as_str().unwrap().contains("erased here"));
-    world.gateway.verify_audit(&Default::default()).unwrap();
+    world.gateway.verify_audit(&world.proved().await, &Default::default()).unwrap();
 }
 
 /// A grantee's bundle has the documents of those former houses that signed something in it, and no other.

@@ -322,8 +322,8 @@ async fn rotated(making: &mut Making) {
     assert!(held["items"].as_array().unwrap().iter().any(|item| *item == late[0]));
     let body = json!({"item": late[0], "at": held["at"]});
     owner("POST", "/oap/owner/keys/reseal", Some(&body)).await.ok();
-    let draft = serde_json::from_value(making.world.draft(&agent(GRANTEE))).unwrap();
-    let grant = making.world.gateway.issue(draft).await.unwrap().document().clone();
+    let draft = making.world.draft(&agent(GRANTEE));
+    let grant = owner("POST", "/oap/owner/grants", Some(&draft)).await.ok()["grant"].clone();
     let token = making.world.token(&agent(GRANTEE), &grant).await;
     let query = json!({"labels_any": ["late"]});
     let answer = making.world.query(&agent(GRANTEE), &token, &query).await.ok();

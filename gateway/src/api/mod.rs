@@ -18,6 +18,7 @@ pub mod lock;
 pub mod openapi;
 pub mod permission;
 pub mod place;
+pub mod routes;
 pub mod selections;
 pub mod standing;
 pub mod transfer;

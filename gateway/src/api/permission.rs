@@ -42,8 +42,16 @@ pub mod mark {
     #[derive(Debug, Clone, Copy)]
     pub enum Admin {}
 
+    mod sealed {
+        /// Nobody else says what permits what.
+        pub trait Sealed {}
+        impl Sealed for super::Read {}
+        impl Sealed for super::Write {}
+        impl Sealed for super::Admin {}
+    }
+
     /// A permission as a type.
-    pub trait Mark: Send + Sync + 'static {
+    pub trait Mark: sealed::Sealed + Clone + Send + Sync + 'static {
         /// The permission.
         const PERMISSION: Permission;
     }

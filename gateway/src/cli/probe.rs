@@ -3,11 +3,12 @@
 use super::output::OutFile;
 use super::{CliError, Global, output, values};
 use crate::client::fixture;
-use crate::client::owner::{OwnerClient, http_client, http_client_builder};
+use crate::client::owner::OwnerClient;
 use crate::client::wire;
 use crate::system::clock::{SystemClock, SystemRandom};
 use crate::system::config::Config;
 use crate::system::home::{Home, HomeError};
+use crate::system::outgoing::{http_client, http_client_builder};
 use oap_conformance::probe::context::Pending;
 use oap_conformance::probe::{self, Forbidden, Limits, Outcome, Reply, Request, Setup, Wire, requirements};
 use oap_identity::random::Seeded;

@@ -3,9 +3,9 @@
 use super::grant::words::{left, minute};
 use super::{CliError, Global, output, when};
 use crate::api::health::{self as api, ShowStatus};
-use crate::service::outlook;
 use crate::system::clock::SystemClock;
 use crate::system::config::Config;
+use crate::system::outlook;
 use oap_grants::GrantState;
 use oap_identity::Timestamp;
 use serde::{Deserialize, Serialize};

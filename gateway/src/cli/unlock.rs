@@ -5,7 +5,6 @@
 
 use super::when::{Span, WhenError};
 use super::{CliError, Global, output};
-use crate::api::Endpoint;
 use crate::api::lock::{Lock as End, Locked};
 use crate::client::ClientError;
 use crate::http::App;
@@ -13,8 +12,6 @@ use crate::system::config::Config;
 use crate::system::home::{self, HomeError, master};
 use crate::system::serve;
 use crate::system::socket::{OwnerSocket, SocketClient};
-use axum::Json;
-use axum::routing::post;
 use oap_store::Master;
 use serde_json::json;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -134,13 +131,7 @@ impl Unlock {
         home.renew_admin(&gateway)?;
         let app = App::new(gateway.clone());
         let end = Arc::new(Notify::new());
-        let ending = end.clone();
-        // Whoever may write to the socket may also end the process: no proof is asked for.
-        let lock = post(move || async move {
-            ending.notify_one();
-            Json(Locked { locked: true })
-        });
-        let router = app.clone().owner_router().route(End::PATH, lock);
+        let router = app.clone().with_lock(end.clone()).owner_router();
         let failed =
             |e: std::io::Error| CliError::File(home.file(crate::system::socket::NAME), e.to_string());
         let socket = || OwnerSocket::open_with(home.path(), router.clone());

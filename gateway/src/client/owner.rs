@@ -9,7 +9,7 @@ use crate::http::App;
 use crate::state::keyring::KeyInfo;
 use crate::system::clock::{SystemClock, SystemRandom};
 use crate::system::config::Config;
-use crate::system::home::{AdminCredential, Home, HomeError, read_certificates};
+use crate::system::home::{AdminCredential, Home, HomeError};
 use crate::system::lock::{Held, HomeLock, PATIENCE, Wait};
 use crate::system::socket::SocketClient;
 use axum::Router;
@@ -234,7 +234,7 @@ impl OwnerClient {
                     .header(header::AUTHORIZATION, authorization)
                     .header("DPoP", proof);
                 if body.is_some() {
-                    request = request.header(header::CONTENT_TYPE, crate::http::request::MEDIA_TYPE);
+                    request = request.header(header::CONTENT_TYPE, api::MEDIA_TYPE);
                 }
                 let malformed = |e: String| ClientError::Malformed(url.clone(), e);
                 let request = request
@@ -267,34 +267,4 @@ fn own(from: &str, status: u16, body: &[u8]) -> Result<Value, ClientError> {
         }
         error => error,
     })
-}
-
-/// A client that trusts the system's authorities, the configured one, and the home's own certificate.
-///
-/// # Errors
-/// [`HomeError`].
-pub fn http_client(config: &Config, home: &Home) -> Result<reqwest::Client, HomeError> {
-    Ok(http_client_builder(config, home)?.build()?)
-}
-
-/// The same, to be narrowed down.
-///
-/// # Errors
-/// [`HomeError`].
-pub fn http_client_builder(config: &Config, home: &Home) -> Result<reqwest::ClientBuilder, HomeError> {
-    let mut authorities = Vec::new();
-    let own = config.tls_cert.clone().unwrap_or_else(|| home.file(crate::system::tls::SELF_MADE));
-    for path in config.trust_ca.iter().chain([&own]) {
-        if path.exists() {
-            for der in read_certificates(path)? {
-                authorities.push(reqwest::Certificate::from_der(&der)?);
-            }
-        }
-    }
-    Ok(reqwest::Client::builder()
-        .no_proxy()
-        .redirect(reqwest::redirect::Policy::none())
-        .connect_timeout(wire::CONNECT)
-        .read_timeout(wire::SILENCE)
-        .tls_certs_merge(authorities))
 }

@@ -3,10 +3,6 @@
 use super::ClientError;
 use std::time::Duration;
 
-/// Time to connect, TLS included.
-pub const CONNECT: Duration = Duration::from_secs(10);
-/// Time without a byte of the answer.
-pub const SILENCE: Duration = Duration::from_secs(45);
 /// Time for request and answer together.
 pub const WHOLE: Duration = Duration::from_secs(120);
 /// Time for a call of the owner's to the own gateway: a copy of everything may take as long as it does.
@@ -73,7 +69,7 @@ pub async fn send(
         request = request.header("DPoP", ask.proof);
     }
     if let Some(body) = ask.body {
-        request = request.header("Content-Type", crate::http::request::MEDIA_TYPE).body(body);
+        request = request.header("Content-Type", crate::api::MEDIA_TYPE).body(body);
     }
     let response = request.send().await.map_err(unreachable)?;
     let status = response.status().as_u16();

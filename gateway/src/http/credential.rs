@@ -5,7 +5,7 @@ use super::request::{Incoming, Sender, presented, target, values};
 use crate::Error;
 use crate::service::query::Caller;
 use crate::state::gateway::Gateway;
-use crate::state::owner::{Owner, mark::Mark};
+use crate::state::owner::{Acting, Owner, mark::Mark};
 use crate::state::refusals::Counted;
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
@@ -22,8 +22,8 @@ impl<P: Mark> FromRequestParts<App> for Owner<P> {
         let target = dpop::Request { method: &method, url: &url };
         let (authorization, proofs) =
             (values(&parts.headers, "authorization"), values(&parts.headers, "dpop"));
-        let owner = app.gateway.owner(&authorization, &proofs, target).await?;
-        parts.extensions.insert(Sender::Owner);
+        let owner = app.gateway.owner::<P>(&authorization, &proofs, target).await?;
+        parts.extensions.insert(Sender::Owner(Acting::from(&owner)));
         Ok(owner)
     }
 }

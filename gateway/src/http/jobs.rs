@@ -8,11 +8,9 @@ use crate::service::jobs::JobRequest;
 use crate::state::jobs::{Job, JobError, JobReport};
 use crate::state::owner::Owner;
 use crate::state::owner::mark::Admin;
-use axum::Router;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
 use oap_identity::JobId;
 use serde::Deserialize;
 use serde_json::json;
@@ -20,14 +18,6 @@ use std::time::Duration;
 
 /// Longest time that one request waits for the end of a job: well within the time of a request.
 pub const MAX_WAIT: Duration = Duration::from_secs(20);
-
-/// The routes below `/oap/owner`.
-pub fn routes() -> Router<App> {
-    Router::new()
-        .route("/jobs", get(list).post(begin))
-        .route("/jobs/{id}", get(show))
-        .route("/jobs/{id}/cancel", post(cancel))
-}
 
 fn report(job: &Job) -> JobReport {
     job.report(|error| {
@@ -41,15 +31,19 @@ fn job_id(text: &str) -> Result<JobId, Error> {
     text.parse().map_err(|_| Error::NotFound)
 }
 
-async fn list(_: Owner<Admin>, State(app): State<App>) -> Result<Response, Error> {
+pub(super) async fn list(owner: Owner<Admin>, State(app): State<App>) -> Result<Response, Error> {
     let jobs: Vec<JobReport> =
-        app.gateway.jobs.list().iter().map(|job| JobReport { result: None, ..report(job) }).collect();
+        app.gateway.jobs(&owner).list().iter().map(|job| JobReport { result: None, ..report(job) }).collect();
     Ok(Oap(json!({"jobs": jobs})).into_response())
 }
 
-async fn begin(_: Owner<Admin>, State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
+pub(super) async fn begin(
+    owner: Owner<Admin>,
+    State(app): State<App>,
+    mut request: Incoming,
+) -> Result<Response, Error> {
     let wanted: JobRequest = request.json_as().await?;
-    let job = app.gateway.start_job(wanted)?;
+    let job = app.gateway.start_job(&owner, wanted)?;
     Ok((StatusCode::ACCEPTED, Oap(json!(report(&job)))).into_response())
 }
 
@@ -61,13 +55,13 @@ struct Wait {
     wait: u16,
 }
 
-async fn show(
-    _: Owner<Admin>,
+pub(super) async fn show(
+    owner: Owner<Admin>,
     State(app): State<App>,
     Path(id): Path<String>,
     request: Incoming,
 ) -> Result<Response, Error> {
-    let job = app.gateway.jobs.get(job_id(&id)?)?;
+    let job = app.gateway.jobs(&owner).get(job_id(&id)?)?;
     let Wait { wait } = request.query()?;
     let most = Duration::from_secs(u64::from(wait)).min(MAX_WAIT);
     // Over or not, it is told how the job stands.
@@ -75,7 +69,11 @@ async fn show(
     Ok(Oap(json!(report(&job))).into_response())
 }
 
-async fn cancel(_: Owner<Admin>, State(app): State<App>, Path(id): Path<String>) -> Result<Response, Error> {
-    let job = app.gateway.jobs.cancel(job_id(&id)?)?;
+pub(super) async fn cancel(
+    owner: Owner<Admin>,
+    State(app): State<App>,
+    Path(id): Path<String>,
+) -> Result<Response, Error> {
+    let job = app.gateway.jobs(&owner).cancel(job_id(&id)?)?;
     Ok(Oap(json!(report(&job))).into_response())
 }

@@ -8,20 +8,17 @@ pub mod exchange;
 pub mod forwarded;
 pub mod front;
 pub mod invoke;
-mod items;
 pub mod jobs;
-pub mod owner;
+mod owner;
 pub mod request;
+mod routes;
 
-use crate::api::openapi;
 use crate::http::front::Deadlines;
 use crate::state::gateway::Gateway;
-use crate::state::owner::as_request;
 use axum::extract::{DefaultBodyLimit, State};
 use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::middleware;
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
 use axum::{Json, Router};
 use bodies::Bodies;
 use governor::clock::DefaultClock;
@@ -35,6 +32,7 @@ use std::net::IpAddr;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::Notify;
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::timeout::TimeoutLayer;
 
@@ -46,6 +44,8 @@ pub struct App {
     deadlines: Deadlines,
     bodies: Bodies,
     anonymous: Arc<RateLimiter<IpAddr, DashMapStateStore<IpAddr>, DefaultClock>>,
+    /// Told when the owner ends the process over its socket; `None` where that is not what ends it.
+    lock: Option<Arc<Notify>>,
 }
 
 impl App {
@@ -60,7 +60,7 @@ impl App {
     pub fn within(gateway: Arc<Gateway>, deadlines: Deadlines) -> Self {
         let rpm = NonZeroU32::new(gateway.config.anonymous_rpm).unwrap_or(NonZeroU32::MIN);
         let anonymous = Arc::new(RateLimiter::keyed(Quota::per_minute(rpm)));
-        Self { gateway, deadlines, bodies: Bodies::default(), anonymous }
+        Self { gateway, deadlines, bodies: Bodies::default(), anonymous, lock: None }
     }
 
     /// Forgets the addresses that have not called lately.
@@ -69,45 +69,26 @@ impl App {
         self.anonymous.shrink_to_fit();
     }
 
-    /// Every route of the gateway.
+    /// The same, whose owner's socket can end the process: `lock` is told.
+    #[must_use]
+    pub fn with_lock(self, lock: Arc<Notify>) -> Self {
+        Self { lock: Some(lock), ..self }
+    }
+
+    /// Every route of the gateway that everybody can reach.
     pub fn router(self) -> Router {
-        let routes = Router::new()
-            .route(path::MEMORY_MANIFEST, get(discovery::memory))
-            .route(path::TOOL_MANIFEST, get(discovery::tool))
-            .route(path::SCOPES, get(discovery::scopes))
-            .route(path::DID, get(discovery::did))
-            .route(path::QUERY, post(exchange::query))
-            .route(path::GRANT, post(exchange::grant))
-            .route("/oap/memory/grant/{id}", get(exchange::grant_state))
-            .route(path::EXPORT, post(exchange::export))
-            .route("/oap/memory/vec/{id}", get(exchange::vector))
-            .route(path::ACK, post(exchange::ack))
-            .route(path::STATUS, get(exchange::status))
-            .route(path::INVOKE, post(invoke::invoke))
-            .route(path::DISCOVER, post(discovery::discover))
-            .route(path::INCIDENT, get(discovery::incidents))
-            .route(path::CONFORMANCE, get(discovery::conformance))
-            .route(path::RECEIPT_VERIFY, post(discovery::receipt_verify));
         let timeout = self.deadlines.request;
-        self.finished(routes, Some(timeout))
+        self.finished(routes::public(), Some(timeout))
     }
 
-    /// The owner's routes alone, for the owner's own socket: a copy of everything may take as long as it does.
+    /// The routes of the owner's own socket: a copy of everything may take as long as it does.
     pub fn owner_router(self) -> Router {
-        self.finished(Router::new(), None)
+        self.finished(routes::socket(), None)
     }
 
-    /// These routes and the owner's, each answer made in time, named, logged and written out.
+    /// These routes, each answer made in time, named, logged and written out.
     fn finished(self, routes: Router<Self>, timeout: Option<Duration>) -> Router {
-        let routes = routes
-            .route(path::AUDIT, get(owner::audit))
-            .route(path::DATA_DELETE, post(owner::delete))
-            .nest("/oap/owner", owner::routes())
-            .route(openapi::PATH, get(discovery::openapi))
-            .route("/healthz", get(|| async { "ok\n" }))
-            .route("/readyz", get(discovery::ready))
-            .fallback(not_found)
-            .layer(CatchPanicLayer::custom(panicked));
+        let routes = routes.fallback(not_found).layer(CatchPanicLayer::custom(panicked));
         let late = |time| TimeoutLayer::with_status_code(StatusCode::GATEWAY_TIMEOUT, time);
         let routes = match timeout {
             Some(time) => routes.layer(late(time)),
@@ -154,7 +135,7 @@ async fn finish(
     let well_known = route.starts_with("/.well-known/");
     let unread = request::Unread::of(request.body());
     request.extensions_mut().insert(unread.clone());
-    let mut response = as_request(next.run(request)).await;
+    let mut response = next.run(request).await;
     let refusal = response.extensions_mut().remove::<error::Refusal>();
     if let Some(refusal) = refusal.or_else(|| error::Refusal::of_bare(&response)) {
         let owner = route.starts_with("/oap/owner/") || route == path::DATA_DELETE;
@@ -194,6 +175,7 @@ mod tests {
     use super::*;
     use axum::body::Body;
     use axum::http::Request;
+    use axum::routing::get;
     use tower::ServiceExt;
 
     /// A panic in a handler is an answer of that request, and says nothing of what panicked.

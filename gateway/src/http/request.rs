@@ -9,9 +9,9 @@ use crate::Error;
 use crate::error::{Corrupt, MemberError};
 use crate::http::front::{Seat, network};
 use crate::state::gateway::blocking;
-use crate::state::owner::{Owner, acts_under, mark::Mark, still_owner};
+use crate::state::owner::{Acting, Owner, mark::Mark};
 use axum::body::{Body, Bytes, HttpBody};
-use axum::extract::{ConnectInfo, FromRequest, FromRequestParts, OriginalUri, Request};
+use axum::extract::{ConnectInfo, FromRequest, FromRequestParts, Request};
 use axum::http::{HeaderMap, header, request::Parts};
 use axum::response::{IntoResponse, Response};
 use oap_grants::dpop;
@@ -25,8 +25,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The media type in and out; `application/json` is accepted.
-pub const MEDIA_TYPE: &str = "application/oap+json";
+pub use crate::api::MEDIA_TYPE;
 
 /// Largest body of a caller whose credential was not checked, in bytes. A larger one is answered 413.
 pub const MAX_ANONYMOUS_BODY: usize = 128 << 10;
@@ -50,14 +49,14 @@ impl Unread {
 }
 
 /// Who sends a request, as far as that was checked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(super) enum Sender {
     /// Nobody yet.
     Anonymous,
     /// A grantee with a token and its proof.
     Grantee,
     /// One of the owner's agents with a trust token and its proof.
-    Owner,
+    Owner(Acting),
 }
 
 /// A request whose body is not read yet.
@@ -79,7 +78,7 @@ impl FromRequest<App> for Incoming {
         let name = parts.extensions.get::<RequestName>().map(|name| name.0.clone());
         let name = name.ok_or(Corrupt::NoRequestName)?;
         // A credential that was asked for before the body was checked before it.
-        let sender = parts.extensions.get().copied().unwrap_or(Sender::Anonymous);
+        let sender = parts.extensions.get().cloned().unwrap_or(Sender::Anonymous);
         Ok(Self { app: app.clone(), parts, body: Some(body), name, sender, held: None })
     }
 }
@@ -117,14 +116,14 @@ impl Incoming {
     }
 
     /// Says that the sender's token was checked.
-    pub(super) const fn sent_by(&mut self, sender: Sender) {
+    pub(super) fn sent_by(&mut self, sender: Sender) {
         self.sender = sender;
     }
 
     /// Checks that the owner sends it, where that depends on what else the head says.
     pub(super) async fn owner<P: Mark>(&mut self) -> Result<Owner<P>, Error> {
         let owner = Owner::from_request_parts(&mut self.parts, &self.app).await?;
-        self.sender = Sender::Owner;
+        self.sender = Sender::Owner(Acting::from(&owner));
         Ok(owner)
     }
 
@@ -132,11 +131,11 @@ impl Incoming {
     fn limit(&self) -> usize {
         let configured = self.app.gateway.config.max_body_bytes;
         let path = self.parts.uri.path();
-        let import = path.starts_with("/oap/owner/import/") || path.starts_with("/import/");
+        let import = path.starts_with("/oap/owner/import/");
         match self.sender {
             Sender::Anonymous => configured.min(MAX_ANONYMOUS_BODY),
-            Sender::Owner if import => configured.max(MAX_IMPORT),
-            Sender::Grantee | Sender::Owner => configured,
+            Sender::Owner(_) if import => configured.max(MAX_IMPORT),
+            Sender::Grantee | Sender::Owner(_) => configured,
         }
     }
 
@@ -145,7 +144,10 @@ impl Incoming {
         self.check_media_type()?;
         let limit = self.limit();
         let body = self.body.take().ok_or(Corrupt::BodyReadTwice)?;
-        let payer = if self.sender == Sender::Anonymous { Payer::Anonymous } else { Payer::Known };
+        let payer = match self.sender {
+            Sender::Anonymous => Payer::Anonymous,
+            Sender::Grantee | Sender::Owner(_) => Payer::Known,
+        };
         let held = self.held.insert(self.app.bodies.begin(payer));
         // Whoever is not known and does not send what was announced holds no place that another wants.
         let seat = self.parts.extensions.get::<Seat>().filter(|_| payer == Payer::Anonymous).cloned();
@@ -156,8 +158,10 @@ impl Incoming {
         if let Some(unread) = self.parts.extensions.get::<Unread>() {
             unread.0.store(false, Ordering::Relaxed);
         }
-        // It may have taken long: what the head had may have ended.
-        still_owner(acts_under().as_ref(), &self.app.gateway.keys())?;
+        if let Sender::Owner(acting) = &self.sender {
+            // It may have taken long: what the head had may have ended.
+            acting.still_may(&self.app.gateway.keys())?;
+        }
         Ok(body)
     }
 
@@ -247,9 +251,7 @@ async fn aside<T: Send + 'static>(
 
 /// The method and the address as the gateway publishes it, whatever the caller's `Host` says.
 pub(super) fn target(parts: &Parts, app: &App) -> (String, String) {
-    // Nested routers see the rest of the path; the proof is for the whole of it.
-    let original = parts.extensions.get::<OriginalUri>().map_or(&parts.uri, |uri| &uri.0);
-    (parts.method.to_string(), app.gateway.url(original.path()))
+    (parts.method.to_string(), app.gateway.url(parts.uri.path()))
 }
 
 /// The values of a header.

@@ -8,6 +8,8 @@ use crate::error::{Error, MemberError};
 use crate::state::commits::chain_of;
 use crate::state::gateway::Gateway;
 use crate::state::jobs::Progress;
+use crate::state::owner::Owner;
+use crate::state::owner::mark::{Admin, Permits};
 use crate::system::files;
 use oap_identity::Hash;
 use oap_memory::receipt::Action;
@@ -56,13 +58,18 @@ impl Gateway {
     ///
     /// # Errors
     /// [`Error::Member`] for a folder that is there or cannot be made; [`Error::Store`]; [`Error::Cancelled`].
-    pub async fn backup(self: &Arc<Self>, folder: PathBuf, progress: &Progress) -> Result<BackupInfo, Error> {
+    pub async fn backup(
+        self: &Arc<Self>,
+        owner: &Owner<impl Permits<Admin>>,
+        folder: PathBuf,
+        progress: &Progress,
+    ) -> Result<BackupInfo, Error> {
         let refused = |e: io::Error| Error::Member("folder", e.into());
         if !folder.is_absolute() {
             return Err(Error::Member("folder", MemberError::RelativePath));
         }
         std::fs::DirBuilder::new().mode(0o700).create(&folder).map_err(refused)?;
-        let written = self.back_up_into(&folder, progress).await;
+        let written = self.back_up_into(owner, &folder, progress).await;
         if written.is_err() {
             // Half of one would stand in the way of the next.
             let _ = std::fs::remove_dir_all(&folder);
@@ -70,7 +77,12 @@ impl Gateway {
         written
     }
 
-    async fn back_up_into(self: &Arc<Self>, folder: &Path, progress: &Progress) -> Result<BackupInfo, Error> {
+    async fn back_up_into(
+        self: &Arc<Self>,
+        owner: &Owner<impl Permits<Admin>>,
+        folder: &Path,
+        progress: &Progress,
+    ) -> Result<BackupInfo, Error> {
         let refused = |e: io::Error| Error::Member("folder", e.into());
         let file =
             BufWriter::with_capacity(1 << 20, files::create(&folder.join("store.bin")).map_err(refused)?);
@@ -103,7 +115,7 @@ impl Gateway {
         let mut file = files::create(&folder.join("backup.json")).map_err(refused)?;
         file.write_all(&text).and_then(|()| file.sync_all()).map_err(refused)?;
         let (gateway, hash) = (self.clone(), info.store);
-        self.commit(move |w| {
+        self.commit_as(owner, move |w| {
             // A full disk is when one makes a backup.
             w.tx.use_reserve();
             let mut draft = gateway.draft(Action::Backup, gateway.principal.as_str());

@@ -18,11 +18,13 @@ use crate::error::{Corrupt, Error};
 use crate::state::commits::{Writing, chain_of};
 use crate::state::gateway::Gateway;
 use crate::state::grant_book::GrantEntry;
+use crate::state::owner::Owner;
+use crate::state::owner::mark::{Admin, Permits};
 use crate::state::schema::{BUDGETS, SPENT};
+use crate::state::spent::{Spent, UNIT};
 use oap_grants::VerifiedGrant;
 use oap_identity::Did;
 use oap_memory::receipt::Action;
-use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -31,28 +33,6 @@ use std::sync::Arc;
 const BASE: u64 = 10_000;
 /// Items of an answer that were got before, for which it costs [`BASE`] once more.
 const OVERLAP: u64 = 10;
-/// Millionths.
-const UNIT: f64 = 1e6;
-
-/// What was spent.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Spent {
-    /// Answers.
-    pub queries: u64,
-    /// Millionths of ε.
-    pub micros: u64,
-}
-
-impl Spent {
-    fn plus(self, cost: u64) -> Self {
-        Self { queries: self.queries + 1, micros: self.micros.saturating_add(cost) }
-    }
-
-    fn exceeds(self, queries: Option<u64>, epsilon: Option<f64>) -> bool {
-        queries.is_some_and(|most| self.queries > most)
-            || epsilon.is_some_and(|most| self.micros as f64 > (most * UNIT).round())
-    }
-}
 
 /// What an answer costs, in millionths of ε, when so many of its items were got before.
 #[must_use]
@@ -124,7 +104,7 @@ impl Gateway {
     ///
     /// # Errors
     /// [`Error::Store`], [`Error::Corrupt`].
-    pub fn accounts(&self) -> Result<Vec<Account>, Error> {
+    pub fn accounts(&self, _: &Owner<impl Permits<Admin>>) -> Result<Vec<Account>, Error> {
         let mut accounts = Vec::new();
         for row in BUDGETS.scan(&self.store) {
             let (_, (grantee, spent)) = row?;
@@ -143,10 +123,14 @@ impl Gateway {
     ///
     /// # Errors
     /// [`Error::NotFound`] for a grant that is not there.
-    pub async fn refill(self: &Arc<Self>, refill: Refill) -> Result<(), Error> {
+    pub async fn refill(
+        self: &Arc<Self>,
+        owner: &Owner<impl Permits<Admin>>,
+        refill: Refill,
+    ) -> Result<(), Error> {
         let grant = refill.grant.map(|id| self.grant_book.one(id)).transpose()?;
         let gateway = self.clone();
-        self.commit(move |w| {
+        self.commit_as(owner, move |w| {
             BUDGETS.delete(w.tx, &account_key(&refill.grantee));
             let mut draft = gateway.draft(Action::Refill, gateway.principal.as_str());
             draft.rules = vec!["principal".to_owned()];

@@ -9,6 +9,8 @@ use crate::service::items::{MAX_BATCH, Prepared, merge, whole};
 use crate::service::selection::{Matcher, Selection, Tagged};
 use crate::state::commits::until_it_holds;
 use crate::state::gateway::{Gateway, blocking};
+use crate::state::owner::Owner;
+use crate::state::owner::mark::{Permits, Write};
 use crate::state::schema;
 use oap_identity::ItemId;
 use oap_memory::chain::Event;
@@ -58,21 +60,29 @@ impl Gateway {
     ///
     /// # Errors
     /// [`Error::Member`], [`Error::Item`] for labels that an item cannot have.
-    pub async fn relabel_all(self: &Arc<Self>, what: BulkRelabel) -> Result<Changed, Error> {
+    pub async fn relabel_all(
+        self: &Arc<Self>,
+        owner: &Owner<impl Permits<Write>>,
+        what: BulkRelabel,
+    ) -> Result<Changed, Error> {
         check(&what.selection)?;
         what.labels.check()?;
         let what = Arc::new(what);
-        let changed = until_it_holds(|| self.relabel_once(what.clone())).await?;
+        let changed = until_it_holds(|| self.relabel_once(owner, what.clone())).await?;
         Ok(Changed::of(&what.selection, changed))
     }
 
-    async fn relabel_once(self: &Arc<Self>, what: Arc<BulkRelabel>) -> Result<Vec<ItemId>, Error> {
+    async fn relabel_once(
+        self: &Arc<Self>,
+        owner: &Owner<impl Permits<Write>>,
+        what: Arc<BulkRelabel>,
+    ) -> Result<Vec<ItemId>, Error> {
         let gateway = self.clone();
         let prepared = blocking(move || gateway.prepare_relabelled(&what)).await?;
         if prepared.is_empty() {
             return Ok(Vec::new());
         }
-        let stored = self.commit(move |w| {
+        let stored = self.commit_as(owner, move |w| {
             let mut changed = Vec::with_capacity(prepared.len());
             for version in prepared {
                 match w.store_version(version, Event::Relabel) {
@@ -118,12 +128,16 @@ impl Gateway {
     ///
     /// # Errors
     /// [`Error::Member`].
-    pub async fn retract_all(self: &Arc<Self>, what: BulkRetract) -> Result<Changed, Error> {
+    pub async fn retract_all(
+        self: &Arc<Self>,
+        owner: &Owner<impl Permits<Write>>,
+        what: BulkRetract,
+    ) -> Result<Changed, Error> {
         check(&what.selection)?;
         let tagged = Tagged::look(self, &what.selection).await?;
         let selection = what.selection.clone();
         let changed = self
-            .commit(move |w| {
+            .commit_as(owner, move |w| {
                 let matcher = Matcher::new(&selection);
                 let mut changed = Vec::new();
                 for item in matcher.items() {

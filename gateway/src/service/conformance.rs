@@ -5,30 +5,15 @@ pub use crate::api::standing::AttestRequest;
 use crate::error::{Conflict, Error};
 use crate::state::commits::{chain_of, until_it_holds};
 use crate::state::gateway::Gateway;
+use crate::state::owner::Owner;
+use crate::state::owner::mark::{Admin, Permits};
+use crate::state::published::{conformance_in_force, last_conformance};
 use crate::state::schema::CONFORMANCE;
 use oap_conformance::receipt::{Attestation, attest, witness};
-use oap_identity::{Hash, Timestamp, json as strict};
+use oap_identity::{Hash, json as strict};
 use oap_memory::receipt::Action;
-use oap_store::Store;
 use serde_json::Value;
 use std::sync::Arc;
-
-/// The last receipt, whether or not it is in force.
-fn last(store: &Store) -> Result<Option<Value>, Error> {
-    Ok(CONFORMANCE.get(store)?.map(|bytes| strict::parse(&bytes)).transpose()?)
-}
-
-fn end(receipt: &Value) -> Option<Timestamp> {
-    receipt["validity"]["not_after"].as_str().and_then(|end| end.parse().ok())
-}
-
-/// The last receipt, while it is in force.
-///
-/// # Errors
-/// [`Error::Store`], [`Error::Json`].
-pub fn in_force(store: &Store, now: Timestamp) -> Result<Option<Value>, Error> {
-    Ok(last(store)?.filter(|receipt| end(receipt).is_some_and(|end| now < end)))
-}
 
 impl Gateway {
     /// The receipt as it is published.
@@ -36,7 +21,7 @@ impl Gateway {
     /// # Errors
     /// [`Error::NotFound`] without one, or when its time is over.
     pub fn conformance(&self) -> Result<Value, Error> {
-        in_force(&self.store, self.clock.now())?.ok_or(Error::NotFound)
+        conformance_in_force(&self.store, self.clock.now())?.ok_or(Error::NotFound)
     }
 
     /// Another's receipt with this gateway's signature as a witness (RFC 0019 section 7.1). That it was checked, and the suite
@@ -44,7 +29,7 @@ impl Gateway {
     ///
     /// # Errors
     /// [`Error::Member`] for what is no receipt; [`Error::Conflict`] for one's own.
-    pub fn witness(&self, mut receipt: Value) -> Result<Value, Error> {
+    pub fn witness(&self, _: &Owner<impl Permits<Admin>>, mut receipt: Value) -> Result<Value, Error> {
         if receipt["implementation"]["did"] == self.principal.as_str() {
             return Err(Error::Conflict(Conflict::OwnReceipt));
         }
@@ -58,13 +43,22 @@ impl Gateway {
     ///
     /// # Errors
     /// [`Error::Attest`]: a level whose probes did not all run and pass is not attested.
-    pub async fn attest(self: &Arc<Self>, request: AttestRequest) -> Result<Value, Error> {
-        until_it_holds(|| self.attest_once(&request)).await
+    pub async fn attest(
+        self: &Arc<Self>,
+        owner: &Owner<impl Permits<Admin>>,
+        request: AttestRequest,
+    ) -> Result<Value, Error> {
+        until_it_holds(|| self.attest_once(owner, &request)).await
     }
 
-    async fn attest_once(self: &Arc<Self>, request: &AttestRequest) -> Result<Value, Error> {
+    async fn attest_once(
+        self: &Arc<Self>,
+        owner: &Owner<impl Permits<Admin>>,
+        request: &AttestRequest,
+    ) -> Result<Value, Error> {
         let keys = self.keys();
-        let previous = last(&self.store)?.map(|receipt| Hash::of_canonical(&receipt)).transpose()?;
+        let previous =
+            last_conformance(&self.store)?.map(|receipt| Hash::of_canonical(&receipt)).transpose()?;
         let attestation = Attestation {
             target: &self.origin,
             version: env!("CARGO_PKG_VERSION"),
@@ -77,7 +71,7 @@ impl Gateway {
         let bytes = strict::canonical(&receipt)?;
         let gateway = self.clone();
         let signed_by = keys.current().kid().clone();
-        self.commit(move |w| {
+        self.commit_as(owner, move |w| {
             if *w.keys.current().kid() != signed_by {
                 return Err(Error::Overtaken);
             }

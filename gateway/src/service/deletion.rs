@@ -8,6 +8,8 @@ use crate::service::holds::{Hold, HoldReason};
 use crate::service::selection::Tagged;
 use crate::state::commits::chain_of;
 use crate::state::gateway::Gateway;
+use crate::state::owner::Owner;
+use crate::state::owner::mark::{Admin, Permits};
 use crate::state::schema;
 use oap_identity::{DeletionId, Hash, ScopeId, Timestamp};
 use oap_memory::Head;
@@ -33,13 +35,17 @@ impl Gateway {
     /// # Errors
     /// [`Error::Member`] for a request that names nothing; [`Error::NothingMatched`] where nothing is selected and no named item is
     /// gone: nothing is signed or recorded then.
-    pub async fn delete(self: &Arc<Self>, request: DeleteRequest) -> Result<Deleted, Error> {
+    pub async fn delete(
+        self: &Arc<Self>,
+        owner: &Owner<impl Permits<Admin>>,
+        request: DeleteRequest,
+    ) -> Result<Deleted, Error> {
         let received = self.clock.now();
         request.check()?;
         let tagged = Tagged::look(self, &request).await?;
         let gateway = self.clone();
         let stored = self
-            .commit(move |w| {
+            .commit_as(owner, move |w| {
                 w.tx.use_reserve();
                 let doomed = w.doomed(&request, &tagged)?;
                 if doomed.is_empty() {

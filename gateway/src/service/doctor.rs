@@ -6,7 +6,9 @@ use crate::state::clock::{ClockInfo, Standing};
 use crate::state::endorsed::Endorsed;
 use crate::state::gateway::Gateway;
 use crate::state::jobs::Progress;
-use crate::state::schema::{FORMER, LINKS, RECEIPT_PLACES, RECEIPTS, TOMBSTONES, VERSIONS};
+use crate::state::owner::Owner;
+use crate::state::owner::mark::{Admin, Permits};
+use crate::state::schema::{LINKS, RECEIPT_PLACES, RECEIPTS, TOMBSTONES, VERSIONS};
 use crate::state::views;
 use oap_identity::{Did, DidDocument, ItemId};
 use oap_memory::evidence;
@@ -43,7 +45,19 @@ impl Gateway {
     ///
     /// # Errors
     /// [`Error::Store`] when the store cannot be read at all; [`Error::Cancelled`].
-    pub fn examine(&self, progress: &Progress) -> Result<Vec<Finding>, Error> {
+    pub fn examine(
+        &self,
+        _: &Owner<impl Permits<Admin>>,
+        progress: &Progress,
+    ) -> Result<Vec<Finding>, Error> {
+        self.findings(progress)
+    }
+
+    /// The same, for a restore.
+    ///
+    /// # Errors
+    /// As [`Gateway::examine`].
+    pub(crate) fn findings(&self, progress: &Progress) -> Result<Vec<Finding>, Error> {
         let finding = |part, looked_at, mut wrong: Vec<String>, fix| {
             let more = wrong.len().saturating_sub(TOLD);
             wrong.truncate(TOLD);
@@ -62,7 +76,7 @@ impl Gateway {
         let heads = self.heads.all();
         progress.expect(heads.len());
         let (proofs, versions) = self.examine_items(&heads, progress)?;
-        let chains = match self.verify_audit(progress) {
+        let chains = match self.verified_chains(progress) {
             Err(Error::Cancelled) => return Err(Error::Cancelled),
             Ok(chains) => (chains.len(), Vec::new()),
             Err(error) => (0, vec![error.to_string()]),
@@ -145,7 +159,7 @@ impl Gateway {
     }
 
     fn examine_clock(&self) -> Vec<String> {
-        let ClockInfo { clock, mark, standing } = self.clock_info();
+        let ClockInfo { clock, mark, standing } = self.clock.info();
         let how = match standing {
             Standing::Believed => return Vec::new(),
             Standing::Behind => "behind",
@@ -182,30 +196,6 @@ impl Gateway {
             }
         }
         Ok((wrong, (seen, stray)))
-    }
-
-    /// The documents of all who signed what is kept here, parsed: its own, and those of former houses.
-    pub(crate) fn houses(&self) -> Result<BTreeMap<Did, Arc<DidDocument>>, Error> {
-        let mut known: BTreeMap<Did, Arc<DidDocument>> = BTreeMap::new();
-        for row in FORMER.scan(&self.store) {
-            let (_, raw) = row?;
-            let document = oap_identity::json::parse(&raw)?;
-            if let Some(did) = document["id"].as_str().and_then(|did| did.parse::<Did>().ok())
-                && let Ok(parsed) = DidDocument::parse(&raw, &did)
-            {
-                known.insert(did, Arc::new(parsed));
-            }
-        }
-        known.insert(self.principal.clone(), Arc::new(self.keys().document().clone()));
-        Ok(known)
-    }
-
-    /// What of them counts, by what is known of their keys here.
-    ///
-    /// # Errors
-    /// [`Error::Store`], [`Error::Corrupt`].
-    pub(crate) fn endorsed(&self) -> Result<Endorsed, Error> {
-        Ok(Endorsed::by(self.houses()?))
     }
 
     fn examine_item(&self, head: &Head, known: &BTreeMap<Did, Arc<DidDocument>>) -> Result<(), ItemFault> {

@@ -10,6 +10,8 @@ use crate::service::query::Caller;
 use crate::state::commits::{chain_of, until_it_holds};
 use crate::state::endorsed::Endorsed;
 use crate::state::gateway::{Gateway, blocking};
+use crate::state::owner::Owner;
+use crate::state::owner::mark::{Admin, Permits};
 use crate::state::schema::{self, RECEIPTS, ReceiptPlace};
 use crate::state::views;
 use data_encoding::HEXLOWER;
@@ -57,7 +59,11 @@ impl Gateway {
     ///
     /// # Errors
     /// [`Error::Store`].
-    pub fn export_header(&self, selection: &Selection) -> Result<Header, Error> {
+    pub fn export_header(
+        &self,
+        _: &Owner<impl Permits<Admin>>,
+        selection: &Selection,
+    ) -> Result<Header, Error> {
         let heads = self.heads.all();
         let endorsed = self.endorsed()?;
         let stands = |head: &Head| {
@@ -92,7 +98,11 @@ impl Gateway {
     ///
     /// # Errors
     /// [`Error::Member`] for a cursor that is none, [`Error::Store`], [`Error::Corrupt`].
-    pub fn export_page(&self, request: &PageRequest) -> Result<Page, Error> {
+    pub fn export_page(
+        &self,
+        owner: &Owner<impl Permits<Admin>>,
+        request: &PageRequest,
+    ) -> Result<Page, Error> {
         let mut page = Page { lines: Vec::new(), next: None, held_back: 0 };
         let mut lines = Vec::new();
         let mut put = |line: &Line| -> Result<(), Error> {
@@ -124,7 +134,7 @@ impl Gateway {
             }
             Part::Grants => {
                 let keys = self.keys();
-                for info in self.grant_list() {
+                for info in self.grant_list(owner) {
                     // A grant that a compromised key signed is void, and no evidence of anything.
                     let kid =
                         UnverifiedGrant::parse(info.grant.whole().clone()).and_then(|grant| grant.kid());
@@ -185,10 +195,14 @@ impl Gateway {
     ///
     /// # Errors
     /// [`Error::Signed`], [`Error::Store`].
-    pub async fn export_seal(self: &Arc<Self>, trailer: Trailer) -> Result<Line, Error> {
+    pub async fn export_seal(
+        self: &Arc<Self>,
+        owner: &Owner<impl Permits<Admin>>,
+        trailer: Trailer,
+    ) -> Result<Line, Error> {
         let gateway = self.clone();
         let stored = self
-            .commit(move |w| {
+            .commit_as(owner, move |w| {
                 let agent = gateway.principal.as_str();
                 let mut draft = gateway.draft(Action::Export, agent);
                 draft.rules = vec!["principal".to_owned()];

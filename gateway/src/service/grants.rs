@@ -3,18 +3,21 @@
 use crate::api::Document;
 pub use crate::api::grants::{GrantDraft, GrantInfo, Preview, PreviewItem};
 use crate::error::{Conflict, Error, MemberError};
-use crate::service::gates::{self, Decided};
+use crate::service::gates::Decided;
 use crate::state::commits::{Writing, chain_of, until_it_holds};
 use crate::state::gateway::{Gateway, blocking};
 use crate::state::grant_book::{GrantEntry, StoredGrant, Usage};
+use crate::state::obligations;
+use crate::state::owner::Owner;
+use crate::state::owner::mark::{Admin, Permits};
 use crate::state::refusals::Counted;
-use crate::state::schema::{DISCLOSED, GRANTS, PLACES, REVOKED, USAGE};
+use crate::state::schema::{GRANTS, PLACES, REVOKED, USAGE};
 use oap_exchange::gate::Report;
-use oap_grants::exchange::{ExchangeRequest, ExchangeResponse, MAX_CHAIN, ProofError, UnverifiedProof};
+use oap_grants::exchange::{ExchangeRequest, ExchangeResponse, MAX_CHAIN, UnverifiedProof};
 use oap_grants::grant::{GrantError, StatusIndex, StatusRef, UnverifiedGrant};
 use oap_grants::limits::MAX_BELOW;
 use oap_grants::verify::{DelegationError, Refused, delegate, live};
-use oap_grants::{Grant, GrantBook, GrantRecord, GrantState, Replay, SignedGrant, status, token};
+use oap_grants::{Grant, GrantBook, GrantRecord, GrantState, SignedGrant, status, token};
 use oap_identity::{Did, GrantId, Hash, ScopedDid};
 use oap_manifest::path;
 use oap_memory::item::Kind;
@@ -37,19 +40,27 @@ impl Gateway {
     ///
     /// # Errors
     /// [`Error::Limit`], naming the member.
-    pub async fn issue(self: &Arc<Self>, draft: GrantDraft) -> Result<SignedGrant, Error> {
-        let issued = until_it_holds(|| self.issue_once(draft.clone())).await?;
+    pub async fn issue(
+        self: &Arc<Self>,
+        owner: &Owner<impl Permits<Admin>>,
+        draft: GrantDraft,
+    ) -> Result<SignedGrant, Error> {
+        let issued = until_it_holds(|| self.issue_once(owner, draft.clone())).await?;
         metrics::counter!("oap_grants_issued_total").increment(1);
         Ok(issued)
     }
 
-    async fn issue_once(self: &Arc<Self>, draft: GrantDraft) -> Result<SignedGrant, Error> {
+    async fn issue_once(
+        self: &Arc<Self>,
+        owner: &Owner<impl Permits<Admin>>,
+        draft: GrantDraft,
+    ) -> Result<SignedGrant, Error> {
         let (obligations, grant) = self.grant_of(draft)?;
         let gateway = self.clone();
         let stored = self
-            .commit(move |w| {
+            .commit_as(owner, move |w| {
                 // The bridges to the scopes that it names.
-                if gates::obligations(w.tx)? != obligations {
+                if obligations::obligations(w.tx)? != obligations {
                     return Err(Error::Overtaken);
                 }
                 let mut grant = grant;
@@ -74,7 +85,11 @@ impl Gateway {
     ///
     /// # Errors
     /// [`Error::Limit`], naming the member.
-    pub async fn preview(self: &Arc<Self>, draft: GrantDraft) -> Result<Preview, Error> {
+    pub async fn preview(
+        self: &Arc<Self>,
+        _: &Owner<impl Permits<Admin>>,
+        draft: GrantDraft,
+    ) -> Result<Preview, Error> {
         let (_, grant) = self.grant_of(draft)?;
         let gateway = self.clone();
         blocking(move || gateway.preview_of(&grant)).await
@@ -114,7 +129,7 @@ impl Gateway {
     ///
     /// # Errors
     /// [`Error::Member`]: what failed, and how to issue the grant all the same.
-    pub async fn resolve_grantee(&self, grantee: &Did) -> Result<(), Error> {
+    pub async fn resolve_grantee(&self, _: &Owner<impl Permits<Admin>>, grantee: &Did) -> Result<(), Error> {
         check_method(grantee)?;
         let met = self.document(grantee).await;
         met.map(drop).map_err(|e| Error::Member("grantee", MemberError::Unresolved(Box::new(e))))
@@ -162,13 +177,17 @@ impl Gateway {
     ///
     /// # Errors
     /// [`Error::NotFound`]; [`Error::Conflict`] when it was taken back before.
-    pub async fn revoke(self: &Arc<Self>, id: GrantId) -> Result<GrantInfo, Error> {
+    pub async fn revoke(
+        self: &Arc<Self>,
+        owner: &Owner<impl Permits<Admin>>,
+        id: GrantId,
+    ) -> Result<GrantInfo, Error> {
         let found = self.grant_book.by_id(id);
         if found.is_empty() {
             return Err(Error::NotFound);
         }
         let gateway = self.clone();
-        self.commit(move |w| {
+        self.commit_as(owner, move |w| {
             w.tx.use_reserve();
             let mut taken_back = 0;
             for GrantEntry { record, key, .. } in found {
@@ -193,20 +212,20 @@ impl Gateway {
         })
         .await?;
         metrics::counter!("oap_grants_revoked_total").increment(1);
-        self.grant_info(id)
+        self.grant_info(owner, id)
     }
 
     /// A grant as its owner sees it.
     ///
     /// # Errors
     /// [`Error::NotFound`].
-    pub fn grant_info(&self, id: GrantId) -> Result<GrantInfo, Error> {
+    pub fn grant_info(&self, _: &Owner<impl Permits<Admin>>, id: GrantId) -> Result<GrantInfo, Error> {
         self.grant_book.by_id(id).first().map(|shelved| self.info(shelved)).ok_or(Error::NotFound)
     }
 
     /// Every grant, newest first.
     #[must_use]
-    pub fn grant_list(&self) -> Vec<GrantInfo> {
+    pub fn grant_list(&self, _: &Owner<impl Permits<Admin>>) -> Vec<GrantInfo> {
         self.grant_book.all().iter().rev().map(|shelved| self.info(shelved)).collect()
     }
 
@@ -263,30 +282,6 @@ impl Gateway {
             }
         }
         Err(Error::NotFound)
-    }
-
-    /// Remembers a proof, in memory and in the store.
-    pub(crate) async fn use_proof(self: &Arc<Self>, key: [u8; 32]) -> Result<(), Error> {
-        if !self.used_proofs.first_use(key, self.clock.now()) {
-            return Err(ProofError::Replayed.into());
-        }
-        self.remember_proof(key).await
-    }
-
-    /// The same for the owner, who reads and erases on a full disk, too: from the reserve, and in memory alone when even that
-    /// is used up.
-    pub(crate) async fn use_owner_proof(self: &Arc<Self>, key: [u8; 32]) -> Result<(), Error> {
-        if !self.used_proofs.first_use(key, self.clock.now()) {
-            return Err(ProofError::Replayed.into());
-        }
-        let kept = self.remember_owner_proof(key).await;
-        match kept {
-            Err(Error::Store(StoreError::Full { missing })) => {
-                tracing::warn!(missing, "the disk is full: the owner's proof is remembered until a restart");
-                Ok(())
-            }
-            kept => kept,
-        }
     }
 
     /// Exchanges a grant for a token (protocol section 5.1), accepting delegated grants on the way. Nothing of a
@@ -471,56 +466,6 @@ impl Gateway {
         let address = self.url(path::STATUS);
         Ok(status::publish(revoked, &address, self.keys().current(), self.clock.now())?)
     }
-
-    /// Counts what grants that are stored already have used, and notes their places in the status list: for stores in
-    /// which an earlier version kept neither.
-    ///
-    /// # Errors
-    /// [`Error::Store`], [`Error::Corrupt`].
-    pub(crate) async fn count_grants(self: &Arc<Self>) -> Result<(), Error> {
-        let mut uncounted = Vec::new();
-        for shelved in self.grant_book.all() {
-            if USAGE.get(&self.store, &shelved.key)?.is_none() {
-                uncounted.push(shelved);
-            }
-        }
-        if uncounted.is_empty() {
-            return Ok(());
-        }
-        let gateway = self.clone();
-        self.commit(move |w| {
-            for shelved in &uncounted {
-                if !USAGE.contains(w.tx, &shelved.key)? {
-                    USAGE.put(w.tx, &shelved.key, &Usage::default())?;
-                }
-                if let (false, Some(place)) = (shelved.delegated, place(&shelved.record)) {
-                    PLACES.put(w.tx, &place, &shelved.key)?;
-                }
-            }
-            for shelved in &uncounted {
-                let chain = gateway.grant_book.chain(shelved.record.grant.hash());
-                for above in chain.iter().skip(1) {
-                    let mut usage = w.usage(above.key)?;
-                    usage.below += 1;
-                    USAGE.put(w.tx, &above.key, &usage)?;
-                }
-                for above in &chain {
-                    let mut usage = w.usage(above.key)?;
-                    for item in shelved.items() {
-                        let place = (above.key, item);
-                        if above.key == shelved.key || !DISCLOSED.contains(w.tx, &place)? {
-                            DISCLOSED.put(w.tx, &place, &())?;
-                            usage.disclosed += 1;
-                        }
-                    }
-                    USAGE.put(w.tx, &above.key, &usage)?;
-                }
-            }
-            Ok(())
-        })
-        .await?;
-        self.grant_book.reload(&self.store)
-    }
 }
 
 impl Writing<'_, '_> {
@@ -599,10 +544,6 @@ impl Writing<'_, '_> {
 /// The grant is none that the gateway issued, nor one that was made from such a one.
 fn unknown_grant() -> Error {
     GrantError::Malformed("the grant is not known here".to_owned()).into()
-}
-
-fn place(record: &GrantRecord) -> Option<u32> {
-    record.grant.grant().status.as_ref().map(|status| status.status_list.idx)
 }
 
 /// What receipts say of a grant (protocol section 12).

@@ -4,6 +4,8 @@ use crate::error::Error;
 use crate::service::items::whole;
 use crate::service::who::{MAX_RECEIPTS, Times};
 use crate::state::gateway::Gateway;
+use crate::state::owner::Owner;
+use crate::state::owner::mark::{Admin, Permits};
 use crate::state::{schema, views};
 use oap_identity::{Did, ItemId};
 use oap_memory::chain::Link;
@@ -18,7 +20,7 @@ impl Gateway {
     ///
     /// # Errors
     /// [`Error::NotFound`] for an item that never was; [`Error::Store`], [`Error::Corrupt`].
-    pub fn history(&self, item: ItemId) -> Result<Value, Error> {
+    pub fn history(&self, _: &Owner<impl Permits<Admin>>, item: ItemId) -> Result<Value, Error> {
         let links: Vec<Link> = views::links(&self.store, item)?
             .into_iter()
             .map(|link| Ok(serde_json::from_value(link)?))

@@ -7,33 +7,32 @@ use crate::error::{Error, MemberError};
 use crate::service::doomed::sources_last;
 use crate::state::commits::{Writing, chain_of};
 use crate::state::gateway::Gateway;
+pub use crate::state::holds::Hold;
+use crate::state::owner::Owner;
+use crate::state::owner::mark::{Admin, Permits};
 use crate::state::schema::{self, HEADS, HOLDS};
-use oap_identity::{ItemId, Timestamp};
+use oap_identity::ItemId;
 use oap_memory::chain::Event;
 use oap_memory::receipt::Action;
 use oap_memory::record::Status;
-use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-
-/// A hold.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Hold {
-    /// Why.
-    pub reason: HoldReason,
-    /// Until when.
-    pub until: Timestamp,
-    /// Whether its deletion was asked for meanwhile.
-    pub erase_after: bool,
-}
 
 impl Gateway {
     /// Every hold.
     ///
     /// # Errors
     /// [`Error::Store`], [`Error::Corrupt`].
-    pub fn holds(&self) -> Result<BTreeMap<ItemId, Hold>, Error> {
+    pub fn hold_list(&self, _: &Owner<impl Permits<Admin>>) -> Result<BTreeMap<ItemId, Hold>, Error> {
+        self.holds()
+    }
+
+    /// Every hold, as last committed.
+    ///
+    /// # Errors
+    /// [`Error::Store`], [`Error::Corrupt`].
+    pub(crate) fn holds(&self) -> Result<BTreeMap<ItemId, Hold>, Error> {
         HOLDS.scan(&self.store).map(|row| Ok(row?)).collect()
     }
 
@@ -41,12 +40,16 @@ impl Gateway {
     ///
     /// # Errors
     /// [`Error::Member`] for a hold that has ended; [`Error::NotFound`] for an item that is not there.
-    pub async fn hold(self: &Arc<Self>, request: HoldRequest) -> Result<usize, Error> {
+    pub async fn hold(
+        self: &Arc<Self>,
+        owner: &Owner<impl Permits<Admin>>,
+        request: HoldRequest,
+    ) -> Result<usize, Error> {
         if request.items.is_empty() {
             return Err(Error::Member("items", MemberError::NoItems));
         }
         let count = request.items.len();
-        self.commit(move |w| {
+        self.commit_as(owner, move |w| {
             if request.until <= w.now {
                 return Err(Error::Member("until", MemberError::Passed));
             }
@@ -77,9 +80,13 @@ impl Gateway {
     ///
     /// # Errors
     /// [`Error::NotFound`] for an item that is not held.
-    pub async fn release(self: &Arc<Self>, items: Vec<ItemId>) -> Result<usize, Error> {
+    pub async fn release(
+        self: &Arc<Self>,
+        owner: &Owner<impl Permits<Admin>>,
+        items: Vec<ItemId>,
+    ) -> Result<usize, Error> {
         let count = items.len();
-        self.commit(move |w| {
+        self.commit_as(owner, move |w| {
             let mut doomed = BTreeSet::new();
             for item in items {
                 let hold = w.hold_of(item)?.ok_or(Error::NotFound)?;

@@ -12,11 +12,13 @@ use crate::error::{Error, MemberError};
 use crate::service::former;
 use crate::service::items::{Prepared, merge, whole};
 use crate::service::lists::{Edits, Row};
-use crate::service::sources::{Said, Tag};
 use crate::state::commits::{Writing, chain_of, until_it_holds};
 use crate::state::gateway::{Gateway, blocking};
 use crate::state::heads::Contacts;
+use crate::state::owner::Owner;
+use crate::state::owner::mark::{Admin, Permits};
 use crate::state::schema::{self, FOREIGN_RECEIPTS, FORMER, LINKS, TOMBSTONES, VERSIONS};
+use crate::state::sources::{Said, Tag};
 use oap_identity::json::{self, JsonError, canonical};
 use oap_identity::time::MAX_SKEW;
 use oap_identity::{BundleId, Did, DidDocument, Hash, ItemId, ReceiptId, Timestamp};
@@ -225,17 +227,24 @@ impl Gateway {
     /// Takes in a chunk of a bundle.
     ///
     /// # Errors
-    /// [`Error::Member`] for a chunk that is none, or whose documents contradict what is known of a former house;
-    /// [`Error::Store`]. What is wrong with one item refuses that item.
-    pub async fn import_bundle(self: &Arc<Self>, chunk: BundleChunk) -> Result<Vec<Fate>, Error> {
+    /// [`Error::Member`] for a chunk that is none; [`Error::Store`]. What is wrong with one item refuses that item.
+    pub async fn import_bundle(
+        self: &Arc<Self>,
+        owner: &Owner<impl Permits<Admin>>,
+        chunk: BundleChunk,
+    ) -> Result<Vec<Fate>, Error> {
         if chunk.items.is_empty() || chunk.items.len() > MAX_CHUNK {
             return Err(Error::Member("items", MemberError::Number { most: MAX_CHUNK, of: "items" }));
         }
         let chunk = Arc::new(chunk);
-        until_it_holds(|| self.import_bundle_once(&chunk)).await
+        until_it_holds(|| self.import_bundle_once(owner, &chunk)).await
     }
 
-    async fn import_bundle_once(self: &Arc<Self>, chunk: &Arc<BundleChunk>) -> Result<Vec<Fate>, Error> {
+    async fn import_bundle_once(
+        self: &Arc<Self>,
+        owner: &Owner<impl Permits<Admin>>,
+        chunk: &Arc<BundleChunk>,
+    ) -> Result<Vec<Fate>, Error> {
         let former = self.former_after(chunk)?;
         let mut known = former
             .iter()
@@ -257,7 +266,7 @@ impl Gateway {
         let arrived = blocking(check).await?;
         let chunk = chunk.clone();
         let stored = self
-            .commit(move |w| {
+            .commit_as(owner, move |w| {
                 let BundleChunk { bundle_id, principal, dry_run, .. } = &*chunk;
                 w.take_former(&former, principal, *dry_run)?;
                 let mut fates = Vec::with_capacity(arrived.len());
@@ -333,10 +342,14 @@ impl Gateway {
     ///
     /// # Errors
     /// [`Error::Store`].
-    pub async fn import_finish(self: &Arc<Self>, finish: Finish) -> Result<Receipt, Error> {
+    pub async fn import_finish(
+        self: &Arc<Self>,
+        owner: &Owner<impl Permits<Admin>>,
+        finish: Finish,
+    ) -> Result<Receipt, Error> {
         let gateway = self.clone();
         let (receipt, ()) = self
-            .record(move |w| {
+            .record_as(owner, move |w| {
                 let chain = chain_of(&gateway.config.default_scope);
                 let head = w.chain(&chain)?;
                 let agent = gateway.principal.as_str();
@@ -363,7 +376,11 @@ impl Gateway {
     ///
     /// # Errors
     /// [`Error::Member`] for a chunk that is none; [`Error::Store`]. What is wrong with one record refuses that record.
-    pub async fn import_records(self: &Arc<Self>, chunk: RecordChunk) -> Result<Vec<Fate>, Error> {
+    pub async fn import_records(
+        self: &Arc<Self>,
+        owner: &Owner<impl Permits<Admin>>,
+        chunk: RecordChunk,
+    ) -> Result<Vec<Fate>, Error> {
         if chunk.records.is_empty() || chunk.records.len() > MAX_CHUNK {
             return Err(Error::Member("records", MemberError::Number { most: MAX_CHUNK, of: "records" }));
         }
@@ -399,7 +416,7 @@ impl Gateway {
                 is_last: place == last,
                 dry_run,
             });
-            let done = until_it_holds(|| self.import_turn(turn.clone())).await?;
+            let done = until_it_holds(|| self.import_turn(owner, turn.clone())).await?;
             for (number, fate) in turn.numbers.iter().zip(done) {
                 became[*number] = fate.item();
                 fates[places[*number]] = Some(fate);
@@ -409,12 +426,16 @@ impl Gateway {
     }
 
     /// Takes in the records of a turn with one transaction.
-    async fn import_turn(self: &Arc<Self>, turn: Arc<Turn>) -> Result<Vec<Fate>, Error> {
+    async fn import_turn(
+        self: &Arc<Self>,
+        owner: &Owner<impl Permits<Admin>>,
+        turn: Arc<Turn>,
+    ) -> Result<Vec<Fate>, Error> {
         let (gateway, taken) = (self.clone(), turn.clone());
         let prepare = move || gateway.prepare_turn(&taken);
         let (edits, lists, prepared) = blocking(prepare).await?;
         let stored = self
-            .commit(move |w| {
+            .commit_as(owner, move |w| {
                 w.still_listed(&edits)?;
                 let mut fates = Vec::with_capacity(prepared.len());
                 for record in prepared {

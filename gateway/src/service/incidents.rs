@@ -3,6 +3,8 @@
 use crate::error::Error;
 use crate::state::commits::ANONYMOUS;
 use crate::state::gateway::Gateway;
+use crate::state::owner::Owner;
+use crate::state::owner::mark::{Admin, Permits};
 use crate::state::schema::INCIDENTS;
 use oap_identity::ids::IncidentId;
 use oap_identity::{Did, Hash, Timestamp};
@@ -54,7 +56,11 @@ impl Gateway {
     ///
     /// # Errors
     /// [`Error::Member`], naming the member.
-    pub async fn report_incident(self: &Arc<Self>, report: Value) -> Result<Value, Error> {
+    pub async fn report_incident(
+        self: &Arc<Self>,
+        owner: &Owner<impl Permits<Admin>>,
+        report: Value,
+    ) -> Result<Value, Error> {
         let mut report: Report =
             oap_identity::json::from_value(report).map_err(|e| Error::Member("incident", e.into()))?;
         if report.scope.is_null() {
@@ -71,7 +77,7 @@ impl Gateway {
         draft.rules = vec!["principal".to_owned()];
         draft.output_hash = Some(Hash::of_canonical(&published)?);
         let stored = self
-            .commit(move |w| {
+            .commit_as(owner, move |w| {
                 w.receipt(ANONYMOUS, draft)?;
                 INCIDENTS.put(w.tx, &id, &published.to_string().into_bytes())?;
                 Ok(published)

@@ -7,6 +7,8 @@ use crate::error::{Conflict, Error, MemberError};
 use crate::state::commits::{Draft, Writing, chain_of, until_it_holds};
 use crate::state::gateway::{Gateway, blocking};
 use crate::state::heads::Contacts;
+use crate::state::owner::mark::{Permits, Read, Write};
+use crate::state::owner::{Acting, Owner};
 use crate::state::schema::{self, HEADS, HOLDS, LINKS, PEOPLE, SAID, TOMBSTONES, VERSIONS};
 use crate::state::views;
 use oap_identity::json::canonical;
@@ -41,19 +43,39 @@ impl Gateway {
     ///
     /// # Errors
     /// [`Error::Item`] naming the member of the first item that is refused.
-    pub async fn capture(self: &Arc<Self>, items: &[Value]) -> Result<Vec<Written>, Error> {
+    pub async fn capture(
+        self: &Arc<Self>,
+        owner: &Owner<impl Permits<Write>>,
+        items: &[Value],
+    ) -> Result<Vec<Written>, Error> {
+        self.capture_for(owner.into(), items).await
+    }
+
+    /// The same, for whoever acts.
+    ///
+    /// # Errors
+    /// As [`Gateway::capture`].
+    pub(crate) async fn capture_for(
+        self: &Arc<Self>,
+        acting: Acting,
+        items: &[Value],
+    ) -> Result<Vec<Written>, Error> {
         if items.is_empty() || items.len() > MAX_BATCH {
             return Err(Error::Member("items", MemberError::Number { most: MAX_BATCH, of: "items" }));
         }
         let now = self.clock.now();
         let bodies = items.iter().map(|item| self.parse_item(item, now)).collect::<Result<Vec<_>, _>>()?;
         let bodies = Arc::new(bodies);
-        let stored = until_it_holds(|| self.capture_once(bodies.clone())).await?;
+        let stored = until_it_holds(|| self.capture_once(&acting, bodies.clone())).await?;
         metrics::counter!("oap_items_captured_total").increment(stored.len() as u64);
         Ok(stored)
     }
 
-    async fn capture_once(self: &Arc<Self>, bodies: Arc<Vec<Body>>) -> Result<Vec<Written>, Error> {
+    async fn capture_once(
+        self: &Arc<Self>,
+        acting: &Acting,
+        bodies: Arc<Vec<Body>>,
+    ) -> Result<Vec<Written>, Error> {
         let gateway = self.clone();
         let prepared = blocking(move || {
             // Contacts of the same write are people of its texts already.
@@ -65,7 +87,7 @@ impl Gateway {
         });
         let prepared = prepared.await?;
         let stored = self
-            .commit(move |w| {
+            .commit_for(acting.clone(), move |w| {
                 prepared.into_iter().map(|item| w.store_capture(item)).collect::<Result<Vec<_>, _>>()
             })
             .await?;
@@ -79,6 +101,7 @@ impl Gateway {
     /// [`Error::NotFound`], [`Error::Item`], [`Error::Conflict`] when `version` is not the one in force.
     pub async fn correct(
         self: &Arc<Self>,
+        owner: &Owner<impl Permits<Write>>,
         item: ItemId,
         changes: Value,
         version: Option<u32>,
@@ -87,7 +110,7 @@ impl Gateway {
         let changes = Arc::new(changes);
         until_it_holds(|| {
             let changes = changes.clone();
-            self.rewrite(item, event, None, move |gateway, before| {
+            self.rewrite(owner, item, event, None, move |gateway, before| {
                 if version.is_some_and(|version| version != before.head.version_seq + 1) {
                     return Err(Error::Conflict(Conflict::NewerVersion));
                 }
@@ -112,12 +135,13 @@ impl Gateway {
     /// [`Error::NotFound`]; [`Error::Conflict`] when the item is not current, or its chain does not hold.
     pub async fn reseal(
         self: &Arc<Self>,
+        owner: &Owner<impl Permits<Write>>,
         item: ItemId,
         always: bool,
         at: Option<Timestamp>,
     ) -> Result<Option<Written>, Error> {
         until_it_holds(|| {
-            self.rewrite(item, Event::Reseal, at, move |gateway, before| {
+            self.rewrite(owner, item, Event::Reseal, at, move |gateway, before| {
                 // A reseal vouches for what a compromised key signed: never for what was not written here.
                 gateway.wrote(item)?;
                 let (body, changes) = gateway.cut_anew(before)?;
@@ -131,7 +155,11 @@ impl Gateway {
     ///
     /// # Errors
     /// [`Error::NotFound`], [`Error::Store`], [`Error::Corrupt`].
-    pub async fn would_reseal(self: &Arc<Self>, item: ItemId) -> Result<bool, Error> {
+    pub async fn would_reseal(
+        self: &Arc<Self>,
+        _: &Owner<impl Permits<Write>>,
+        item: ItemId,
+    ) -> Result<bool, Error> {
         let gateway = self.clone();
         blocking(move || {
             let before = gateway.in_force(item)?;
@@ -152,6 +180,7 @@ impl Gateway {
     /// stored where the item is still what it was.
     async fn rewrite(
         self: &Arc<Self>,
+        owner: &Owner<impl Permits<Write>>,
         item: ItemId,
         event: Event,
         at: Option<Timestamp>,
@@ -175,7 +204,7 @@ impl Gateway {
             Ok::<_, Error>(Some(prepared))
         });
         let Some(prepared) = prepared.await? else { return Ok(None) };
-        let stored = self.commit(move |w| w.store_version(prepared, event).map(Some)).await?;
+        let stored = self.commit_as(owner, move |w| w.store_version(prepared, event).map(Some)).await?;
         Ok(stored)
     }
 
@@ -205,15 +234,20 @@ impl Gateway {
     ///
     /// # Errors
     /// [`Error::NotFound`]; [`Error::Conflict`] when the item is not in a state for it.
-    pub async fn mark(self: &Arc<Self>, item: ItemId, event: Event) -> Result<Written, Error> {
-        Ok(self.commit(move |w| w.mark(item, event)).await?)
+    pub async fn mark(
+        self: &Arc<Self>,
+        owner: &Owner<impl Permits<Write>>,
+        item: ItemId,
+        event: Event,
+    ) -> Result<Written, Error> {
+        Ok(self.commit_as(owner, move |w| w.mark(item, event)).await?)
     }
 
     /// An item as its owner sees it: wire form, record, chain.
     ///
     /// # Errors
     /// [`Error::NotFound`]; an erased item has its chain alone.
-    pub fn item(&self, item: ItemId) -> Result<Value, Error> {
+    pub fn item(&self, _: &Owner<impl Permits<Read>>, item: ItemId) -> Result<Value, Error> {
         let chain = views::links(&self.store, item)?;
         if chain.is_empty() {
             return Err(Error::NotFound);
@@ -241,7 +275,12 @@ impl Gateway {
     ///
     /// # Errors
     /// [`Error::NotFound`] for an item that is not there, [`Error::Limit`] for an unknown profile.
-    pub fn explain(&self, item: ItemId, wanted: &ExplainQuery) -> Result<Value, Error> {
+    pub fn explain(
+        &self,
+        _: &Owner<impl Permits<Read>>,
+        item: ItemId,
+        wanted: &ExplainQuery,
+    ) -> Result<Value, Error> {
         let head = self.heads.get(item).ok_or(Error::NotFound)?;
         let unknown = || oap_grants::limits::LimitError::UnknownProfile(wanted.profile.clone());
         let profile = self.profile(&wanted.profile).ok_or_else(unknown)?;
@@ -269,7 +308,11 @@ impl Gateway {
     ///
     /// # Errors
     /// [`Error::Store`], [`Error::Corrupt`].
-    pub fn list(&self, wanted: &ListQuery) -> Result<(Vec<Value>, Option<ItemId>), Error> {
+    pub fn list(
+        &self,
+        _: &Owner<impl Permits<Read>>,
+        wanted: &ListQuery,
+    ) -> Result<(Vec<Value>, Option<ItemId>), Error> {
         let limit = wanted.limit.unwrap_or(50).clamp(1, 1000);
         let mut heads = self.heads.all();
         heads.retain(|head| wanted.admits(head));
@@ -414,14 +457,6 @@ impl Writing<'_, '_> {
         let holds =
             prepared.committed.is_signed_by(self.keys.current().kid()) && prepared.contacts == contacts;
         if holds { Ok(()) } else { Err(Error::Overtaken) }
-    }
-
-    /// Counts a change of the owner's contacts, and has the heads take them over.
-    pub(crate) fn count_contacts(&mut self) -> Result<(), Error> {
-        let count = PEOPLE.count(self.tx)?;
-        let gateway = self.gateway.clone();
-        self.tx.on_commit(move || gateway.heads.contacts_changed(count + 1));
-        Ok(())
     }
 
     /// Stores a new item.

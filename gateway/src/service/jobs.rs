@@ -4,7 +4,9 @@
 pub use crate::api::jobs::JobRequest;
 use crate::error::Error;
 use crate::state::gateway::{Gateway, blocking};
-use crate::state::jobs::{Job, JobKind, Progress};
+use crate::state::jobs::{Job, JobKind, Jobs, Progress};
+use crate::state::owner::Owner;
+use crate::state::owner::mark::{Admin, Permits};
 use oap_identity::ItemId;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -21,14 +23,25 @@ impl JobRequest {
 }
 
 impl Gateway {
-    /// Begins a job and leaves it to itself.
+    /// The jobs.
+    #[must_use]
+    pub fn jobs(&self, _: &Owner<impl Permits<Admin>>) -> &Jobs {
+        &self.jobs
+    }
+
+    /// Begins a job and leaves it to itself. What it commits is committed while the owner's credential holds.
     ///
     /// # Errors
     /// [`Error::JobRuns`], [`Error::ManyJobs`].
-    pub fn start_job(self: &Arc<Self>, request: JobRequest) -> Result<Arc<Job>, Error> {
+    pub fn start_job(
+        self: &Arc<Self>,
+        owner: &Owner<impl Permits<Admin>>,
+        request: JobRequest,
+    ) -> Result<Arc<Job>, Error> {
         let job = self.jobs.begin(request.kind(), self.clock.now(), &*self.random)?;
-        let (gateway, begun, progress) = (self.clone(), job.clone(), job.progress());
-        let work = tokio::spawn(async move { gateway.work(request, progress).await });
+        let (gateway, owner, progress) = (self.clone(), owner.clone(), job.progress());
+        let work = tokio::spawn(async move { gateway.work(owner, request, progress).await });
+        let begun = job.clone();
         let gateway = self.clone();
         tokio::spawn(async move {
             let outcome = work.await.unwrap_or(Err(Error::Panicked));
@@ -40,27 +53,36 @@ impl Gateway {
         Ok(job)
     }
 
-    async fn work(self: Arc<Self>, request: JobRequest, progress: Progress) -> Result<Value, Error> {
+    async fn work(
+        self: Arc<Self>,
+        owner: Owner<impl Permits<Admin>>,
+        request: JobRequest,
+        progress: Progress,
+    ) -> Result<Value, Error> {
         match request {
             JobRequest::Doctor {} => {
-                let findings = blocking(move || self.examine(&progress)).await?;
+                let findings = blocking(move || self.examine(&owner, &progress)).await?;
                 Ok(json!({"findings": findings}))
             }
-            JobRequest::Backup { folder } => Ok(json!(self.backup(folder, &progress).await?)),
+            JobRequest::Backup { folder } => Ok(json!(self.backup(&owner, folder, &progress).await?)),
             JobRequest::VerifyAudit {} => {
-                let verified = blocking(move || self.verify_audit(&progress)).await?;
+                let verified = blocking(move || self.verify_audit(&owner, &progress)).await?;
                 let chain = |(chain, v): (String, oap_memory::receipt::VerifiedReceipts)| json!({"chain": chain, "length": v.length, "tip": v.tip, "at": v.at});
                 Ok(json!({"chains": verified.into_iter().map(chain).collect::<Vec<Value>>()}))
             }
-            JobRequest::Reseal {} => self.reseal_all_held(&progress).await,
+            JobRequest::Reseal {} => self.reseal_all_held(&owner, &progress).await,
         }
     }
 
     /// Signs receipts anew, then reseals the items that are held back.
-    async fn reseal_all_held(self: &Arc<Self>, progress: &Progress) -> Result<Value, Error> {
+    async fn reseal_all_held(
+        self: &Arc<Self>,
+        owner: &Owner<impl Permits<Admin>>,
+        progress: &Progress,
+    ) -> Result<Value, Error> {
         let (mut receipts, mut from) = (0, None);
         loop {
-            let signed = self.sign_receipts_anew(from).await?;
+            let signed = self.sign_receipts_anew(owner, from).await?;
             receipts += signed.signed;
             progress.step()?;
             from = signed.next;
@@ -68,11 +90,11 @@ impl Gateway {
                 break;
             }
         }
-        let held = self.held_back().await?;
+        let held = self.held_back(owner).await?;
         progress.expect(held.items.len());
         let (mut items, mut left): (usize, Vec<ItemId>) = (0, Vec::new());
         for item in held.items {
-            match self.reseal_held(item, held.at).await {
+            match self.reseal_held(owner, item, held.at).await {
                 Ok(written) => items += usize::from(written.is_some()),
                 // Erased meanwhile, or not written here.
                 Err(Error::NotFound | Error::Conflict(_)) => left.push(item),

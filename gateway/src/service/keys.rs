@@ -4,30 +4,47 @@ use crate::error::Error;
 use crate::state::commits::{ANONYMOUS, Writing};
 use crate::state::gateway::Gateway;
 use crate::state::keyring::{KeyInfo, Keyring};
-use crate::state::owner::act_under;
+use crate::state::owner::Owner;
+use crate::state::owner::mark::{Admin, Permits};
 use crate::state::schema::{CHAINS, KEYS};
 use oap_identity::Timestamp;
 use oap_memory::receipt::Action;
 use oap_store::Range;
+use serde::Serialize;
 use std::sync::Arc;
 use std::time::Duration;
 
+/// What a change of keys leaves: the agent's own trust token has ended, and this is its successor.
+#[derive(Debug, Clone, Serialize)]
+pub struct KeysChanged {
+    /// The keys, newest first.
+    pub keys: Vec<KeyInfo>,
+    /// The agent's trust token, signed by the key now in use.
+    pub trust_token: String,
+}
+
 impl Gateway {
+    /// Every key, newest first.
+    #[must_use]
+    pub fn key_list(&self, _: &Owner<impl Permits<Admin>>) -> Vec<KeyInfo> {
+        self.keys().list()
+    }
+
     /// Puts a new signing key into use; the former stays to verify what it signed.
     ///
     /// # Errors
     /// [`Error::Conflict`] for a did:key.
-    pub async fn rotate_keys(self: &Arc<Self>) -> Result<Vec<KeyInfo>, Error> {
-        let stored = self
-            .commit(move |w| {
-                let at = w.after_everything()?;
-                let keys = w.keys.rotated(at, &*w.gateway.random)?;
-                Ok((w.change_keys(keys, Action::RotateKey)?, w.keys.current().kid().clone()))
-            })
-            .await?;
-        let (list, key) = stored;
-        act_under(&key);
-        Ok(list)
+    pub async fn rotate_keys(
+        self: &Arc<Self>,
+        owner: &Owner<impl Permits<Admin>>,
+    ) -> Result<KeysChanged, Error> {
+        let by = owner.clone();
+        let changed = self.commit_as(owner, move |w| {
+            let at = w.after_everything()?;
+            let keys = w.keys.rotated(at, &*w.gateway.random)?;
+            w.change_keys_for(&by, keys, Action::RotateKey)
+        });
+        changed.await
     }
 
     /// Marks a key as compromised since a time. Every grant that it signed is void at once.
@@ -36,25 +53,39 @@ impl Gateway {
     /// [`Error::NotFound`] for an unknown key; [`Error::Conflict`] for a did:key in use.
     pub async fn revoke_key(
         self: &Arc<Self>,
+        owner: &Owner<impl Permits<Admin>>,
         fragment: String,
         since: Option<Timestamp>,
-    ) -> Result<Vec<KeyInfo>, Error> {
-        let stored = self
-            .commit(move |w| {
-                w.tx.use_reserve();
-                let at = w.after_everything()?;
-                let since = since.unwrap_or(at).min(at);
-                let keys = w.keys.revoked(&fragment, since, at, &*w.gateway.random)?;
-                Ok((w.change_keys(keys, Action::RevokeKey)?, w.keys.current().kid().clone()))
-            })
-            .await?;
-        let (list, key) = stored;
-        act_under(&key);
-        Ok(list)
+    ) -> Result<KeysChanged, Error> {
+        let by = owner.clone();
+        let changed = self.commit_as(owner, move |w| {
+            let keys = w.compromised(&fragment, since)?;
+            w.change_keys_for(&by, keys, Action::RevokeKey)
+        });
+        changed.await
     }
 }
 
 impl Writing<'_, '_> {
+    /// The keys once one is known as compromised since a time.
+    pub(crate) fn compromised(&mut self, fragment: &str, since: Option<Timestamp>) -> Result<Keyring, Error> {
+        self.tx.use_reserve();
+        let at = self.after_everything()?;
+        let since = since.unwrap_or(at).min(at);
+        self.keys.revoked(fragment, since, at, &*self.gateway.random)
+    }
+
+    /// Changes the keys for an agent, whose token ends with that: its successor is signed by the key that is in use then.
+    fn change_keys_for<P>(
+        &mut self,
+        owner: &Owner<P>,
+        keys: Keyring,
+        action: Action,
+    ) -> Result<KeysChanged, Error> {
+        let keys = self.change_keys(keys, action)?;
+        Ok(KeysChanged { trust_token: self.gateway.renew_token(owner, &self.keys)?, keys })
+    }
+
     /// A time later than that of anything that was signed.
     pub(crate) fn after_everything(&mut self) -> Result<Timestamp, Error> {
         self.gateway.clock.believe()?;

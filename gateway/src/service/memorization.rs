@@ -15,6 +15,8 @@ use crate::error::Error;
 use crate::state::commits::chain_of;
 use crate::state::gateway::{Gateway, Parts};
 use crate::state::keyring::StoredKeys;
+use crate::state::owner::mark::{Admin, Permits};
+use crate::state::owner::{Acting, Owner};
 use crate::state::schema::MEMORIZATION;
 use crate::system::config::Config;
 use data_encoding::HEXLOWER;
@@ -122,21 +124,15 @@ impl Artefact {
     }
 }
 
-/// The result of the last audit, as the manifest declares it.
-///
-/// # Errors
-/// [`Error::Store`], [`Error::Json`].
-pub fn last(store: &Store) -> Result<Option<Value>, Error> {
-    let stored = MEMORIZATION.get(store)?;
-    Ok(stored.map(|bytes| oap_identity::json::parse(&bytes)).transpose()?)
-}
-
 impl Gateway {
     /// Runs the audit, stores its result and declares it in the manifest; the whole report.
     ///
     /// # Errors
     /// [`Error::Unavailable`] when the model of embeddings is out of reach: half an audit declares nothing.
-    pub async fn audit_memorization(self: &Arc<Self>) -> Result<Value, Error> {
+    pub async fn audit_memorization(
+        self: &Arc<Self>,
+        owner: &Owner<impl Permits<Admin>>,
+    ) -> Result<Value, Error> {
         let random = &*self.random;
         let canaries: Vec<Canary> =
             CLASSES.iter().flat_map(|class| NAMES.map(|name| Canary::new(*class, name, random))).collect();
@@ -144,7 +140,7 @@ impl Gateway {
         for canary in &canaries {
             let text = canary.sentence(&canary.values[0]);
             let item = json!({"kind": "fact", "content": {"text": text}, "labels": [canary.label()]});
-            scratch.capture(&[item]).await?;
+            scratch.capture_for(Acting::House, &[item]).await?;
         }
         let mut artefacts = Vec::new();
         for profile in &self.profiles {
@@ -158,7 +154,7 @@ impl Gateway {
                 }
             }
         }
-        self.declare(artefacts).await
+        self.declare(owner, artefacts).await
     }
 
     /// A gateway in memory with this one's profiles; it answers nobody.
@@ -245,7 +241,11 @@ impl Gateway {
         }
     }
 
-    async fn declare(self: &Arc<Self>, artefacts: Vec<Value>) -> Result<Value, Error> {
+    async fn declare(
+        self: &Arc<Self>,
+        owner: &Owner<impl Permits<Admin>>,
+        artefacts: Vec<Value>,
+    ) -> Result<Value, Error> {
         let passed = artefacts.iter().all(|artefact| artefact["passed"] == true);
         let worst: BTreeMap<&str, f64> = artefacts.iter().fold(BTreeMap::new(), |mut worst, artefact| {
             let bits = artefact["mean_exposure_bits"].as_f64().unwrap_or(f64::MAX);
@@ -266,7 +266,7 @@ impl Gateway {
         });
         let bytes = oap_identity::json::canonical(&declared)?;
         let gateway = self.clone();
-        self.commit(move |w| {
+        self.commit_as(owner, move |w| {
             MEMORIZATION.put(w.tx, &bytes)?;
             let publishing = gateway.clone();
             w.tx.on_commit(move || publishing.publish());

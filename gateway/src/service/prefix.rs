@@ -5,6 +5,8 @@
 pub use crate::api::selections::{ResolveQuery, Resolved};
 use crate::error::{Error, MemberError};
 use crate::state::gateway::Gateway;
+use crate::state::owner::Owner;
+use crate::state::owner::mark::{Permits, Read};
 use crate::state::schema::TOMBSTONES;
 use oap_identity::ItemId;
 use oap_store::Range;
@@ -71,7 +73,11 @@ impl Gateway {
     ///
     /// # Errors
     /// [`Error::Member`] for what is no beginning of an id.
-    pub fn resolve(&self, wanted: &ResolveQuery) -> Result<Vec<Resolved>, Error> {
+    pub fn resolve(
+        &self,
+        _: &Owner<impl Permits<Read>>,
+        wanted: &ResolveQuery,
+    ) -> Result<Vec<Resolved>, Error> {
         if wanted.ids.len() > MAX_PREFIXES {
             return Err(Error::Member("ids", MemberError::AtMost(MAX_PREFIXES)));
         }

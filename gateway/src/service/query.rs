@@ -3,11 +3,12 @@
 
 use crate::error::Error;
 use crate::service::budget;
-use crate::service::gates::{self, Decided};
+use crate::service::gates::Decided;
 use crate::service::grants::facts;
 use crate::state::commits::{Draft, Stored, Writing, chain_of, until_it_holds};
 use crate::state::gateway::Gateway;
 use crate::state::keyring::Keyring;
+use crate::state::obligations;
 use crate::state::refusals::Counted;
 use crate::state::replay::REMEMBERED;
 use crate::state::schema::{LINKS, PROOFS};
@@ -374,7 +375,7 @@ impl Writing<'_, '_> {
     /// That what an answer was made of is still so: no gate has changed, nothing that it shows has another link by
     /// now (every change of an item is one), and nothing has ended.
     fn still_so(&self, basis: &Basis) -> Result<(), Error> {
-        if gates::obligations(self.tx)? != basis.seen.obligations {
+        if obligations::obligations(self.tx)? != basis.seen.obligations {
             return Err(Error::Overtaken);
         }
         if basis.seen.view.ends().is_some_and(|end| end <= self.now) {

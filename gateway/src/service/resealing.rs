@@ -9,6 +9,8 @@ use crate::error::{Conflict, Error, MemberError};
 use crate::service::items::{Prepared, Written};
 use crate::state::commits::{Writing, until_it_holds};
 use crate::state::gateway::{Gateway, blocking};
+use crate::state::owner::Owner;
+use crate::state::owner::mark::{Admin, Permits};
 use crate::state::schema::{RECEIPT_PLACES, RECEIPTS, ReceiptPlace};
 use crate::state::views;
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
@@ -29,7 +31,7 @@ impl Gateway {
     ///
     /// # Errors
     /// [`Error::Store`].
-    pub async fn held_back(self: &Arc<Self>) -> Result<HeldBack, Error> {
+    pub async fn held_back(self: &Arc<Self>, _: &Owner<impl Permits<Admin>>) -> Result<HeldBack, Error> {
         let gateway = self.clone();
         let look = move || {
             let endorsed = gateway.endorsed()?;
@@ -54,6 +56,7 @@ impl Gateway {
     /// [`Error::NotFound`]; [`Error::Conflict`] when something of it was not written by this gateway.
     pub async fn reseal_held(
         self: &Arc<Self>,
+        owner: &Owner<impl Permits<Admin>>,
         item: ItemId,
         at: Timestamp,
     ) -> Result<Option<Written>, Error> {
@@ -62,7 +65,8 @@ impl Gateway {
             let Some(prepared) = blocking(move || gateway.prepare_vouching(item, at)).await? else {
                 return Ok(None);
             };
-            let stored = self.commit(move |w| w.store_version(prepared, Event::Reseal).map(Some)).await?;
+            let stored =
+                self.commit_as(owner, move |w| w.store_version(prepared, Event::Reseal).map(Some)).await?;
             Ok(stored)
         })
         .await
@@ -132,7 +136,11 @@ impl Gateway {
     ///
     /// # Errors
     /// [`Error::Member`] for a place that is none; [`Error::Store`].
-    pub async fn sign_receipts_anew(self: &Arc<Self>, from: Option<String>) -> Result<SignedAnew, Error> {
+    pub async fn sign_receipts_anew(
+        self: &Arc<Self>,
+        owner: &Owner<impl Permits<Admin>>,
+        from: Option<String>,
+    ) -> Result<SignedAnew, Error> {
         let place = |from: String| ReceiptPlace::from_key(&URL_SAFE_NO_PAD.decode(from).ok()?);
         let unknown = || Error::Member("from", MemberError::NotNext);
         let from = from.map(|from| place(from).ok_or_else(unknown)).transpose()?;
@@ -140,7 +148,7 @@ impl Gateway {
         let (places, next) = blocking(move || gateway.signed_too_late(from)).await?;
         let mut signed = 0;
         if !places.is_empty() {
-            signed = self.commit(move |w| w.sign_anew(&places)).await?;
+            signed = self.commit_as(owner, move |w| w.sign_anew(&places)).await?;
         }
         Ok(SignedAnew { signed, next: next.map(|place| URL_SAFE_NO_PAD.encode(place.to_key())) })
     }

@@ -1,9 +1,9 @@
 //! What a restored backup is told of the time since: erased again, revoked again, and said in every receipt chain.
 
 use crate::error::Error;
-use crate::service::erasures::{ChainEnd, KeyState, Listed};
 use crate::service::grants::facts;
 use crate::state::commits::chain_of;
+use crate::state::erasures::{ChainEnd, KeyState, Listed};
 use crate::state::gateway::Gateway;
 use crate::state::grant_book::{GrantEntry, GrantKey};
 use crate::state::schema::{self, BRIDGES, CONSENTS, GRANTS, REVOKED};
@@ -257,7 +257,12 @@ impl Gateway {
                 warnings.push(format!("the key {} was revoked, and a did:key has no other", key.fragment));
                 continue;
             }
-            self.revoke_key(key.fragment.clone(), Some(since)).await?;
+            let fragment = key.fragment.clone();
+            self.commit(move |w| {
+                let keys = w.compromised(&fragment, Some(since))?;
+                w.change_keys(keys, Action::RevokeKey)
+            })
+            .await?;
             revoked += 1;
         }
         Ok(revoked)

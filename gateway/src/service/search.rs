@@ -5,6 +5,8 @@ use crate::error::{Error, MemberError};
 use crate::service::brief::{MAX_GIST, brief, cut};
 use crate::service::selection::Matcher;
 use crate::state::gateway::Gateway;
+use crate::state::owner::Owner;
+use crate::state::owner::mark::{Permits, Read};
 use oap_exchange::item::visible_text;
 use oap_exchange::query::MAX_QUERY;
 use oap_exchange::rank::{Document, Index};
@@ -25,7 +27,7 @@ impl Gateway {
     ///
     /// # Errors
     /// [`Error::Member`], [`Error::Store`], [`Error::Corrupt`].
-    pub fn search(&self, wanted: &SearchQuery) -> Result<Value, Error> {
+    pub fn search(&self, _: &Owner<impl Permits<Read>>, wanted: &SearchQuery) -> Result<Value, Error> {
         if wanted.text.trim().is_empty() || wanted.text.len() > MAX_QUERY {
             return Err(Error::Member("text", MemberError::Words(MAX_QUERY)));
         }

@@ -10,6 +10,8 @@ use crate::service::doomed::{Heads, sources_last};
 use crate::service::items::whole;
 use crate::state::commits::Writing;
 use crate::state::gateway::{Gateway, blocking};
+use crate::state::owner::Owner;
+use crate::state::owner::mark::{Admin, Permits};
 use crate::state::schema::{self, VERSIONS};
 use oap_identity::ItemId;
 use oap_memory::commitment::Committed;
@@ -184,7 +186,7 @@ impl Gateway {
     ///
     /// # Errors
     /// [`Error::Member`] for a selection that names nothing.
-    pub fn select(&self, wanted: &SelectQuery) -> Result<Selected, Error> {
+    pub fn select(&self, _: &Owner<impl Permits<Admin>>, wanted: &SelectQuery) -> Result<Selected, Error> {
         wanted.selection.check()?;
         let matcher = Matcher::new(&wanted.selection);
         let heads: Heads = self.heads.all().into_iter().map(|head| (head.item_id, head)).collect();

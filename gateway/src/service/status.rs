@@ -3,6 +3,8 @@
 pub use crate::api::health::{Ending, Grants, Items, LastQuery, Status};
 use crate::error::Error;
 use crate::state::gateway::Gateway;
+use crate::state::owner::Owner;
+use crate::state::owner::mark::{Admin, Permits};
 use oap_memory::record::Status as ItemStatus;
 
 impl Gateway {
@@ -10,7 +12,7 @@ impl Gateway {
     ///
     /// # Errors
     /// [`Error::Store`], [`Error::Corrupt`].
-    pub fn status(&self) -> Result<Status, Error> {
+    pub fn status(&self, _: &Owner<impl Permits<Admin>>) -> Result<Status, Error> {
         let now = self.clock.now();
         let mut items = Items { held: self.holds()?.len(), ..Items::default() };
         for head in self.heads.all() {

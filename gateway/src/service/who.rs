@@ -4,6 +4,8 @@ pub use crate::api::disclosures::{DisclosedAs, Times, WhoQuery};
 use crate::error::Error;
 use crate::service::brief::brief;
 use crate::state::gateway::Gateway;
+use crate::state::owner::Owner;
+use crate::state::owner::mark::{Admin, Permits};
 use crate::state::schema::{self, RECEIPTS_OF};
 use oap_identity::{Did, ItemId, Timestamp};
 use oap_memory::receipt::{Action, Outcome, Receipt};
@@ -90,9 +92,9 @@ impl Gateway {
     ///
     /// # Errors
     /// [`Error::NothingMatched`] for somebody who has no grant and never asked.
-    pub fn who(&self, wanted: &WhoQuery) -> Result<Value, Error> {
+    pub fn who(&self, owner: &Owner<impl Permits<Admin>>, wanted: &WhoQuery) -> Result<Value, Error> {
         let limit = wanted.limit.unwrap_or(50).clamp(1, MAX_PAGE);
-        let mut grants = self.grant_list();
+        let mut grants = self.grant_list(owner);
         grants.retain(|info| info.grant.grantee == wanted.did);
         let mut shown: BTreeMap<ItemId, Times> = BTreeMap::new();
         let (mut queries, mut refusals, mut last_refusal) = (0u64, 0u64, None::<Timestamp>);

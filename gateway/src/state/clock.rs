@@ -8,6 +8,8 @@ pub use crate::api::health::{ClockInfo, Standing};
 use crate::error::Error;
 use crate::state::commits::ANONYMOUS;
 use crate::state::gateway::Gateway;
+use crate::state::owner::Owner;
+use crate::state::owner::mark::{Admin, Permits};
 use crate::state::schema::{CHAINS, CLOCK};
 use oap_identity::time::MAX_SKEW;
 use oap_identity::{Clock, Timestamp};
@@ -144,7 +146,7 @@ impl Clock for WatchedClock {
 impl Gateway {
     /// What the owner is told of the clock.
     #[must_use]
-    pub fn clock_info(&self) -> ClockInfo {
+    pub fn clock_info(&self, _: &Owner<impl Permits<Admin>>) -> ClockInfo {
         self.clock.info()
     }
 
@@ -153,8 +155,11 @@ impl Gateway {
     ///
     /// # Errors
     /// [`Error::Store`].
-    pub async fn accept_clock(self: &Arc<Self>) -> Result<ClockInfo, Error> {
-        self.commit(|w| {
+    pub async fn accept_clock(
+        self: &Arc<Self>,
+        owner: &Owner<impl Permits<Admin>>,
+    ) -> Result<ClockInfo, Error> {
+        self.commit_as(owner, |w| {
             let gateway = w.gateway.clone();
             let ClockInfo { clock, mark, .. } = gateway.clock.info();
             w.now = clock;
@@ -178,7 +183,7 @@ impl Gateway {
         })
         .await?;
         self.views.clear();
-        Ok(self.clock_info())
+        Ok(self.clock.info())
     }
 
     /// Takes the clock as it is without a word: what a restore does, whose own entry in every chain has its time.
@@ -189,7 +194,7 @@ impl Gateway {
             watched.adopt(w.tx, w.now)
         })
         .await?;
-        Ok(self.clock_info())
+        Ok(self.clock.info())
     }
 }
 

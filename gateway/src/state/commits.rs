@@ -1,12 +1,12 @@
 //! Receipts: appended to their chain in the transaction that they attest to (protocol section 8).
 
 use crate::error::{Corrupt, Error};
-use crate::service::erasures::Ended;
-use crate::service::sources::Tag;
+use crate::state::erasures::Ended;
 use crate::state::gateway::Gateway;
 use crate::state::keyring::Keyring;
-use crate::state::owner;
+use crate::state::owner::{Acting, Owner};
 use crate::state::schema::{CHAIN_COUNT, CHAINS, KEYS, RECEIPT_PLACES, RECEIPTS, RECEIPTS_OF, agent};
+use crate::state::sources::Tag;
 use oap_exchange::Durable;
 use oap_identity::json::canonical;
 use oap_identity::{DecisionId, Hash, ItemId, ReceiptId, ScopeId, Timestamp};
@@ -118,7 +118,8 @@ impl Gateway {
         }
     }
 
-    /// Runs a transaction; what it returns is durable when it is returned.
+    /// Runs a transaction of the house itself, or of somebody whose standing it reads again; what it returns is durable when
+    /// it is returned. What the owner asks for is committed by [`Gateway::commit_as`].
     ///
     /// What a receipt rests on is read again inside, through [`Writing::tx`]: what is in memory can be behind by the
     /// transactions that are not durable yet. One that finds itself overtaken returns [`Error::Overtaken`], and its
@@ -130,11 +131,31 @@ impl Gateway {
         self: &Arc<Self>,
         run: impl FnOnce(&mut Writing) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Error> {
-        let (gateway, under) = (self.clone(), owner::acts_under());
+        self.commit_for(Acting::House, run).await
+    }
+
+    /// The same for the owner: whether the credential still holds is judged in the transaction.
+    ///
+    /// # Errors
+    /// As [`Gateway::commit`]; [`Error::Owner`] where a rotation ended the credential.
+    pub async fn commit_as<P, T: Send + 'static>(
+        self: &Arc<Self>,
+        owner: &Owner<P>,
+        run: impl FnOnce(&mut Writing) -> Result<T, Error> + Send + 'static,
+    ) -> Result<T, Error> {
+        self.commit_for(owner.into(), run).await
+    }
+
+    pub(crate) async fn commit_for<T: Send + 'static>(
+        self: &Arc<Self>,
+        acting: Acting,
+        run: impl FnOnce(&mut Writing) -> Result<T, Error> + Send + 'static,
+    ) -> Result<T, Error> {
+        let gateway = self.clone();
         let transaction = move |tx: &mut Tx| {
             let now = gateway.clock.now_in(tx)?;
             let keys = gateway.keys_in(tx)?;
-            owner::still_owner(under.as_ref(), &keys)?;
+            acting.still_may(&keys)?;
             let mut writing = Writing {
                 tx,
                 gateway: &gateway,
@@ -169,8 +190,32 @@ impl Gateway {
         + Send
         + 'static,
     ) -> Result<(Stored<Receipt>, T), Error> {
+        self.record_for(Acting::House, run).await
+    }
+
+    /// The same for the owner, as [`Gateway::commit_as`].
+    ///
+    /// # Errors
+    /// As [`Gateway::commit_as`].
+    pub async fn record_as<P, T: Send + 'static>(
+        self: &Arc<Self>,
+        owner: &Owner<P>,
+        run: impl for<'tx> FnOnce(&mut Writing<'_, 'tx>) -> Result<(Appended<'tx, Receipt>, T), Error>
+        + Send
+        + 'static,
+    ) -> Result<(Stored<Receipt>, T), Error> {
+        self.record_for(owner.into(), run).await
+    }
+
+    async fn record_for<T: Send + 'static>(
+        self: &Arc<Self>,
+        acting: Acting,
+        run: impl for<'tx> FnOnce(&mut Writing<'_, 'tx>) -> Result<(Appended<'tx, Receipt>, T), Error>
+        + Send
+        + 'static,
+    ) -> Result<(Stored<Receipt>, T), Error> {
         let (receipt, more) = self
-            .commit(move |w| {
+            .commit_for(acting, move |w| {
                 let (appended, more) = run(w)?;
                 Ok((appended.value, more))
             })

@@ -1,6 +1,9 @@
 //! Items that no grantee could verify, because a key that signed something of them was compromised before it did, and no
 //! `reseal` vouches for that: they are held back from every view, and `doctor` lists them.
 
+use crate::error::Error;
+use crate::state::gateway::Gateway;
+use crate::state::schema::FORMER;
 use oap_identity::signed::UnverifiedSignature;
 use oap_identity::{Did, DidDocument, Documents, Kid, Timestamp};
 use oap_memory::chain::{self, Link};
@@ -90,6 +93,32 @@ impl Endorsed {
     pub(crate) fn counts(&self, kid: &Kid, at: Timestamp) -> bool {
         let Some(house) = self.houses.document(kid.did()) else { return true };
         house.key(kid).is_some_and(|key| key.usable_at(at).is_ok())
+    }
+}
+
+impl Gateway {
+    /// The documents of all who signed what is kept here, parsed: its own, and those of former houses.
+    pub(crate) fn houses(&self) -> Result<BTreeMap<Did, Arc<DidDocument>>, Error> {
+        let mut known: BTreeMap<Did, Arc<DidDocument>> = BTreeMap::new();
+        for row in FORMER.scan(&self.store) {
+            let (_, raw) = row?;
+            let document = oap_identity::json::parse(&raw)?;
+            if let Some(did) = document["id"].as_str().and_then(|did| did.parse::<Did>().ok())
+                && let Ok(parsed) = DidDocument::parse(&raw, &did)
+            {
+                known.insert(did, Arc::new(parsed));
+            }
+        }
+        known.insert(self.principal.clone(), Arc::new(self.keys().document().clone()));
+        Ok(known)
+    }
+
+    /// What of them counts, by what is known of their keys here.
+    ///
+    /// # Errors
+    /// [`Error::Store`], [`Error::Corrupt`].
+    pub(crate) fn endorsed(&self) -> Result<Endorsed, Error> {
+        Ok(Endorsed::by(self.houses()?))
     }
 }
 

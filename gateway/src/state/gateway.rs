@@ -1,29 +1,29 @@
 //! A principal's running gateway: what its services share.
 
+pub use crate::state::published::Published;
+
 use crate::embedding::{EmbeddingModel, Embeddings};
 use crate::error::{Conflict, Corrupt, Error};
-use crate::service::erasures::Erasures;
-use crate::service::sources::Sources;
-use crate::service::{conformance, memorization};
 use crate::state::clock::WatchedClock;
 use crate::state::commits::ANONYMOUS;
+use crate::state::erasures::Erasures;
 use crate::state::grant_book::StoredGrants;
 use crate::state::heads::Heads;
 use crate::state::jobs::Jobs;
 use crate::state::keyring::{Keyring, StoredKeys};
+use crate::state::published::{conformance_in_force, last_memorization_audit, publish};
 use crate::state::refusals::Refusals;
 use crate::state::replay::UsedProofs;
 use crate::state::schema::{CHAINS, KEYS};
+use crate::state::sources::Sources;
 use crate::state::views::Views;
-use crate::system::config::{Config, ToolManifest};
+use crate::system::config::Config;
 use arc_swap::ArcSwap;
 use oap_exchange::gate::Sanctions;
 use oap_identity::resolve::Resolver;
 use oap_identity::{Clock, Did, DidDocument, Random};
-use oap_manifest::{Publication, memory, scopes, tool};
 use oap_memory::Profile;
 use oap_store::Store;
-use serde_json::Value;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -75,18 +75,6 @@ pub struct Gateway {
     published: ArcSwap<Published>,
 }
 
-/// The published documents, as they are served.
-pub struct Published {
-    /// `oap-memory.json`.
-    pub memory: Value,
-    /// `oap-tool.json`.
-    pub tool: Value,
-    /// `oap-scopes.json`.
-    pub scopes: Value,
-    /// `did.json`.
-    pub did: Value,
-}
-
 impl Gateway {
     /// Puts the keys of a new principal into an empty store.
     ///
@@ -127,8 +115,8 @@ impl Gateway {
         let erasures = erasures.map(|path| Erasures::open(&path, &keys, clock.now())).transpose()?;
         let (erasures, listed) = erasures.unzip();
         let embeddings = embeddings.map(Embeddings::new);
-        let audit = memorization::last(&store)?;
-        let conformance = conformance::in_force(&store, clock.now())?;
+        let audit = last_memorization_audit(&store)?;
+        let conformance = conformance_in_force(&store, clock.now())?;
         let published = publish(
             &config,
             &principal,
@@ -270,8 +258,8 @@ impl Gateway {
             &self.origin,
             &self.profiles,
             self.embeddings.as_ref(),
-            memorization::last(&self.store)?,
-            conformance::in_force(&self.store, self.clock.now())?,
+            last_memorization_audit(&self.store)?,
+            conformance_in_force(&self.store, self.clock.now())?,
             keys,
             &*self.clock,
         )
@@ -286,45 +274,4 @@ pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Error> {
     tokio::task::spawn_blocking(work).await.unwrap_or(Err(Error::Panicked))
-}
-
-#[expect(clippy::too_many_arguments, reason = "everything that is published")]
-fn publish(
-    config: &Config,
-    principal: &Did,
-    origin: &str,
-    profiles: &[Profile],
-    embeddings: Option<&Embeddings>,
-    memorization_audit: Option<Value>,
-    conformance: Option<Value>,
-    keys: &Keyring,
-    clock: &dyn Clock,
-) -> Result<Published, Error> {
-    let contact_email = config.contact_email();
-    let publication = Publication {
-        principal,
-        origin,
-        public_scopes: &config.public_scopes,
-        max_items: config.max_grant_items,
-        max_duration_days: config.max_grant_days,
-        belief_threshold: config.belief_threshold,
-        profiles,
-        embedding: embeddings.map(|e| (e.model().name(), e.model().dimensions())),
-        memorization_audit,
-        conformance,
-        publisher: &config.publisher,
-        contact_email: &contact_email,
-        jurisdiction: &config.jurisdiction,
-        retention_days: config.retention_days,
-        suite: config.tool_manifest == ToolManifest::Suite,
-        version: env!("CARGO_PKG_VERSION"),
-        now: clock.now(),
-    };
-    let tool = tool::build(&publication);
-    Ok(Published {
-        memory: memory::build(&publication, &tool, keys.current())?,
-        scopes: scopes::build(&publication, keys.current())?,
-        did: keys.did_json(origin),
-        tool,
-    })
 }

@@ -1,6 +1,7 @@
 //! What selection needs of every item, in memory.
 
 use crate::error::Error;
+use crate::state::commits::Writing;
 use crate::state::schema::{HEADS, PEOPLE};
 use oap_identity::ItemId;
 use oap_memory::Head;
@@ -132,5 +133,15 @@ impl Heads {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+}
+
+impl Writing<'_, '_> {
+    /// Counts a change of the owner's contacts, and has the heads take them over.
+    pub(crate) fn count_contacts(&mut self) -> Result<(), Error> {
+        let count = PEOPLE.count(self.tx)?;
+        let gateway = self.gateway.clone();
+        self.tx.on_commit(move || gateway.heads.contacts_changed(count + 1));
+        Ok(())
     }
 }

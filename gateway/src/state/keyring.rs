@@ -2,7 +2,7 @@
 
 pub use crate::api::keys::KeyInfo;
 use crate::error::{Conflict, Corrupt, Error};
-use crate::service::erasures::KeyState;
+use crate::state::erasures::KeyState;
 use hmac::{Hmac, Mac};
 use oap_identity::document::{self, DidDocument};
 use oap_identity::{AgreementKey, Did, Random, Signer, Timestamp, VerificationKey};

@@ -7,14 +7,13 @@ pub use crate::api::permission::{Permission, mark};
 use crate::error::Error;
 use crate::state::gateway::Gateway;
 use crate::state::keyring::Keyring;
-use mark::{Admin, Mark};
+use mark::Mark;
 use oap_grants::dpop::{self, Request};
 use oap_grants::token::Confirmation;
 use oap_grants::verify::Presented;
 use oap_identity::signed::{UnverifiedJwt, sign_jwt};
 use oap_identity::{Did, Kid, Signer, random};
 use serde::{Deserialize, Serialize};
-use std::cell::RefCell;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -37,44 +36,46 @@ struct Claims {
 }
 
 /// One of the owner's agents, whose trust token and proof were checked and permit at least `P`.
+///
+/// What it commits is committed only while the key that signed the token is the one in use ([`Gateway::commit_as`]), whatever
+/// task commits it.
 #[derive(Debug, Clone)]
 pub struct Owner<P> {
     agent: Did,
     jkt: String,
     permissions: Vec<Permission>,
+    /// The key that signed the token.
+    key: Kid,
     permits: PhantomData<fn() -> P>,
 }
 
-tokio::task_local! {
-    /// The key that signed the credential of the owner's request that is being answered.
-    static ACTS_UNDER: RefCell<Option<Kid>>;
+/// For whom a transaction is made.
+#[derive(Debug, Clone)]
+pub(crate) enum Acting {
+    /// The house itself: its sweeps, its start, a restore; and whoever's standing the transaction reads again by itself, as
+    /// a grantee's.
+    House,
+    /// The owner, by a credential that this key signed.
+    Owner(Kid),
 }
 
-/// Answers a request. Once the owner's credential was checked in it, whatever it commits is committed only while the key that
-/// signed the credential is the one in use: a rotation ends every credential, those of requests under way with them.
-pub(crate) async fn as_request<T>(answering: impl Future<Output = T>) -> T {
-    ACTS_UNDER.scope(RefCell::new(None), answering).await
+impl Acting {
+    /// That the credential that it acts by, where there is one, is signed by the key in use: a rotation ends every
+    /// credential, those of requests under way with them.
+    ///
+    /// # Errors
+    /// [`Error::Owner`].
+    pub(crate) fn still_may(&self, keys: &Keyring) -> Result<(), Error> {
+        match self {
+            Self::Owner(key) if key != keys.current().kid() => Err(Error::Owner(ENDED)),
+            _ => Ok(()),
+        }
+    }
 }
 
-/// The key under whose credential the running request acts; `None` where it is not the owner's.
-pub(crate) fn acts_under() -> Option<Kid> {
-    ACTS_UNDER.try_with(|key| key.borrow().clone()).ok().flatten()
-}
-
-/// What a request goes on under: the key that it put into use itself, for instance.
-pub(crate) fn act_under(key: &Kid) {
-    // Elsewhere than in a request there is no credential.
-    let _ = ACTS_UNDER.try_with(|under| *under.borrow_mut() = Some(key.clone()));
-}
-
-/// That the credential of the running request, where it has one, is signed by the key in use.
-///
-/// # Errors
-/// [`Error::Owner`].
-pub(crate) fn still_owner(under: Option<&Kid>, keys: &Keyring) -> Result<(), Error> {
-    match under {
-        Some(key) if key != keys.current().kid() => Err(Error::Owner(ENDED)),
-        _ => Ok(()),
+impl<P> From<&Owner<P>> for Acting {
+    fn from(owner: &Owner<P>) -> Self {
+        Self::Owner(owner.key.clone())
     }
 }
 
@@ -97,14 +98,12 @@ impl Gateway {
         self.token_by(agent.did(), &agent.public().thumbprint(), vec![permission], &self.keys())
     }
 
-    /// Makes a trust token for an agent that changed the keys, by the key that its request put into use.
+    /// Makes the successor of an agent's trust token, signed by the key in use of `keys`.
     ///
     /// # Errors
-    /// [`Error::Owner`] when the keys were changed again since.
-    pub fn renew_token(&self, owner: &Owner<Admin>) -> Result<String, Error> {
-        let keys = self.keys();
-        still_owner(acts_under().as_ref(), &keys)?;
-        self.token_by(&owner.agent, &owner.jkt, owner.permissions.clone(), &keys)
+    /// [`Error::Signed`]; none in practice.
+    pub(crate) fn renew_token<P>(&self, owner: &Owner<P>, keys: &Keyring) -> Result<String, Error> {
+        self.token_by(&owner.agent, &owner.jkt, owner.permissions.clone(), keys)
     }
 
     fn token_by(
@@ -165,13 +164,8 @@ impl Gateway {
         if claims.scope.iter().all(|permission| *permission < P::PERMISSION) {
             return Err(Error::Permission(P::PERMISSION.as_str()));
         }
-        act_under(&key);
-        Ok(Owner {
-            agent: claims.agent,
-            jkt: claims.cnf.jkt,
-            permissions: claims.scope,
-            permits: PhantomData,
-        })
+        let Claims { agent, scope: permissions, cnf: Confirmation { jkt }, .. } = claims;
+        Ok(Owner { agent, jkt, permissions, key, permits: PhantomData })
     }
 
     fn check_trust_token(&self, token: &str) -> Result<(Claims, Kid), Error> {

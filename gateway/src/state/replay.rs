@@ -4,8 +4,9 @@ use crate::error::Error;
 use crate::state::gateway::Gateway;
 use crate::state::schema::PROOFS;
 use oap_grants::Replay;
+use oap_grants::exchange::ProofError;
 use oap_identity::Timestamp;
-use oap_store::Store;
+use oap_store::{Store, StoreError};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -41,6 +42,30 @@ impl UsedProofs {
 }
 
 impl Gateway {
+    /// Remembers a proof, in memory and in the store.
+    pub(crate) async fn use_proof(self: &Arc<Self>, key: [u8; 32]) -> Result<(), Error> {
+        if !self.used_proofs.first_use(key, self.clock.now()) {
+            return Err(ProofError::Replayed.into());
+        }
+        self.remember_proof(key).await
+    }
+
+    /// The same for the owner, who reads and erases on a full disk, too: from the reserve, and in memory alone when even that
+    /// is used up.
+    pub(crate) async fn use_owner_proof(self: &Arc<Self>, key: [u8; 32]) -> Result<(), Error> {
+        if !self.used_proofs.first_use(key, self.clock.now()) {
+            return Err(ProofError::Replayed.into());
+        }
+        let kept = self.remember_owner_proof(key).await;
+        match kept {
+            Err(Error::Store(StoreError::Full { missing })) => {
+                tracing::warn!(missing, "the disk is full: the owner's proof is remembered until a restart");
+                Ok(())
+            }
+            kept => kept,
+        }
+    }
+
     /// Remembers in the store that a proof was used.
     ///
     /// # Errors

@@ -1,12 +1,13 @@
 //! What is where in the store.
 
 use crate::error::Error;
-use crate::service::budget::Spent;
-use crate::service::gates::{Decided, StoredBridge};
-use crate::service::holds::Hold;
-use crate::service::sources::{Said, Tag};
 use crate::state::commits::Chain;
+use crate::state::decided::Decided;
 use crate::state::grant_book::{GrantKey, StoredGrant, Usage};
+use crate::state::holds::Hold;
+use crate::state::obligations::StoredBridge;
+use crate::state::sources::{Said, Tag};
+use crate::state::spent::Spent;
 use oap_identity::ids::IncidentId;
 use oap_identity::{BridgeId, DecisionId, Did, Hash, ItemId, ReceiptId, ScopeId, Timestamp};
 use oap_memory::commitment::Committed;
@@ -124,8 +125,8 @@ pub fn head(tx: &Tx, item: ItemId) -> Result<(Slot, Head), Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::service::holds::HoldReason;
-    use crate::service::sources::SourceTag;
+    use crate::api::holds::HoldReason;
+    use crate::state::sources::SourceTag;
     use oap_identity::random::Seeded;
     use std::collections::BTreeMap;
     use std::sync::Arc;

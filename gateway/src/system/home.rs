@@ -16,9 +16,9 @@
 //! | `sanctions/` | sanctions lists | owner |
 //! | `profiles/` | projection profiles of the owner's own | owner |
 
+use crate::api::Permission;
 use crate::embedding::{EmbeddingModel, RemoteModel};
 use crate::error::{Corrupt, Error};
-use crate::service::owner::Permission;
 use crate::state::gateway::{Gateway, Parts};
 use crate::state::keyring::StoredKeys;
 use crate::system::clock::{SystemClock, SystemRandom};
@@ -369,7 +369,7 @@ impl Home {
             }
             None => None,
         };
-        let client = crate::client::owner::http_client(config, self)?;
+        let client = crate::system::outgoing::http_client(config, self)?;
         Ok(Some(Box::new(RemoteModel::new(config, url.clone(), key, client)?)))
     }
 

@@ -7,6 +7,8 @@ pub mod config;
 pub mod files;
 pub mod home;
 pub mod lock;
+pub mod outgoing;
+pub mod outlook;
 pub mod panics;
 pub mod prometheus;
 pub mod restore;

@@ -1,8 +1,8 @@
 //! What the gateway tells Prometheus, and what each of it means.
 
-use crate::service::outlook;
 use crate::state::gateway::Gateway;
 use crate::system::home::Home;
+use crate::system::outlook;
 use axum::Router;
 use axum::routing::get;
 use metrics::{Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge};

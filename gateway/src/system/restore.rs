@@ -6,9 +6,9 @@
 
 use crate::service::backup::{self, BackupError, BackupInfo};
 use crate::service::doctor::Finding;
-use crate::service::erasures::{self, ListError, Listed};
 use crate::service::restored::{Replayed, Unknown};
 use crate::state::clock::Standing;
+use crate::state::erasures::{self, ListError, Listed};
 use crate::state::gateway::Gateway;
 use crate::state::jobs::Progress;
 use crate::system::config::Config;
@@ -181,7 +181,7 @@ impl Restore<'_> {
         told(Step::Opened);
         // A backup may be old: whoever restores it sees the clock. One that is behind what is known stays unbelieved.
         let known = listed.at.unwrap_or(info.at).max(info.at);
-        let mut clock = gateway.clock_info();
+        let mut clock = gateway.clock.info();
         if clock.standing == Standing::Ahead && clock.clock >= known {
             clock = gateway.go_by_clock().await?;
         }
@@ -192,7 +192,7 @@ impl Restore<'_> {
                 clock.clock
             ));
         }
-        let findings = gateway.examine(&Progress::default())?;
+        let findings = gateway.findings(&Progress::default())?;
         home.renew_admin(&gateway)?;
         drop(gateway);
         told(Step::Replayed);

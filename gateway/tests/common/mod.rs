@@ -10,10 +10,11 @@ use axum::http::{Request, StatusCode};
 use oap_exchange::gate::Sanctions;
 use oap_gateway::embedding::EmbeddingModel;
 use oap_gateway::http::App;
-use oap_gateway::service::owner::Permission;
 use oap_gateway::state::keyring::StoredKeys;
+use oap_gateway::state::owner::mark::Admin;
+use oap_gateway::state::owner::{Owner, Permission};
 use oap_gateway::system::config::Config;
-use oap_gateway::{Gateway, Parts};
+use oap_gateway::{Error, Gateway, Parts};
 use oap_grants::{dpop, exchange};
 use oap_identity::random::Seeded;
 use oap_identity::resolve::{GuardedWeb, Resolver, WebPolicy};
@@ -283,6 +284,21 @@ impl World {
     /// A request of the owner.
     pub async fn owner(&self, method: &str, path: &str, body: Option<&Value>) -> Answer {
         self.as_agent(&self.admin, &self.token, method, path, body).await
+    }
+
+    /// The owner, proved to the gateway's services: by the key that is in use now.
+    pub async fn proved(&self) -> Owner<Admin> {
+        loop {
+            let token = self.gateway.trust_token(&self.admin, Permission::Admin).unwrap();
+            let url = format!("{}/oap/owner", self.origin);
+            let target = dpop::Request { method: "POST", url: &url };
+            let proof = dpop::prove(&self.admin, target, &token, self.now(), &self.fresh()).unwrap();
+            match self.gateway.owner(&[format!("DPoP {token}")], &[proof], target).await {
+                // The key was changed meanwhile.
+                Err(Error::Owner(_)) => {}
+                proved => return proved.unwrap(),
+            }
+        }
     }
 
     pub async fn as_agent(

@@ -2,9 +2,10 @@
 
 use crate::common::*;
 use axum::body::{Body, Bytes, HttpBody};
-use axum::http::{Request, header};
+use axum::http::{Method, Request, header};
 use hyper::body::Frame;
 use oap_exchange::query::MAX_CURSOR;
+use oap_gateway::api::routes::{Access, ROUTES, Route};
 use oap_gateway::http::discovery::MAX_INTENT;
 use oap_gateway::http::request::MAX_ANONYMOUS_BODY;
 use oap_grants::limits::MAX_PURPOSE_CODE;
@@ -40,39 +41,14 @@ impl HttpBody for Watched {
 #[tokio::test]
 async fn no_body_is_read_before_the_credential_is_checked() {
     let world = World::new().await;
-    let paths = [
-        "/oap/owner/items",
-        "/oap/owner/items/mem_01J00000000000000000000000/correct",
-        "/oap/owner/grants",
-        "/oap/owner/grants/preview",
-        "/oap/owner/grants/mgr_01J00000000000000000000000/consent",
-        "/oap/owner/keys/key-1/revoke",
-        "/oap/owner/keys/reseal",
-        "/oap/owner/keys/receipts",
-        "/oap/owner/budgets/refill",
-        "/oap/owner/contexts",
-        "/oap/owner/bridges",
-        "/oap/owner/export/header",
-        "/oap/owner/export/page",
-        "/oap/owner/export/seal",
-        "/oap/owner/import/bundle",
-        "/oap/owner/import/records",
-        "/oap/owner/import/finish",
-        "/oap/owner/holds",
-        "/oap/owner/holds/release",
-        "/oap/owner/backup",
-        "/oap/owner/prove",
-        "/oap/owner/attest",
-        "/oap/owner/witness",
-        "/oap/owner/incidents",
-        "/oap/data/delete",
-        "/oap/memory/query",
-        "/oap/memory/export",
-    ];
-    for path in paths {
+    let asks = |route: &&Route| {
+        let by_credential = matches!(route.permission, Access::Grantee | Access::Owner(_));
+        by_credential && route.method == Method::POST
+    };
+    for path in ROUTES.iter().filter(asks).map(|route| route.at("x")) {
         for credential in [None, Some("DPoP eyJhbGciOiJFZERTQSJ9.e30.c2ln"), Some("Bearer x")] {
             let read = Arc::new(AtomicBool::new(false));
-            let mut request = Request::post(path).header(header::CONTENT_TYPE, "application/json");
+            let mut request = Request::post(&path).header(header::CONTENT_TYPE, "application/json");
             if let Some(credential) = credential {
                 request = request.header(header::AUTHORIZATION, credential);
             }

@@ -1,10 +1,11 @@
 //! A gateway on loopback that is thrown away.
 
 use super::{CliError, other, output};
-use crate::client::owner::{Caller, OwnerClient, http_client_builder};
+use crate::client::owner::{Caller, OwnerClient};
 use crate::state::gateway::Gateway;
 use crate::system::config::Config;
 use crate::system::home::{Home, Init};
+use crate::system::outgoing::http_client_builder;
 use crate::system::serve;
 use crate::system::tls::Authority;
 use oap_identity::Did;

@@ -8,7 +8,7 @@
 //! A line of version 1 is `{"at", "items", "previous", "signature"}`; such a list is read, and written anew when a gateway opens it.
 
 use crate::error::{Corrupt, Error};
-use crate::service::audit::ChainInfo;
+use crate::state::commits::Chain;
 use crate::state::gateway::Gateway;
 use crate::state::grant_book::GrantKey;
 use crate::state::keyring::Keyring;
@@ -72,8 +72,8 @@ pub struct ChainEnd {
     pub tip: Option<Hash>,
 }
 
-impl From<ChainInfo> for ChainEnd {
-    fn from(ChainInfo { chain, length, tip, .. }: ChainInfo) -> Self {
+impl From<(String, Chain)> for ChainEnd {
+    fn from((chain, Chain { length, tip, .. }): (String, Chain)) -> Self {
         Self { chain, length, tip }
     }
 }
@@ -460,7 +460,7 @@ impl Gateway {
 
     fn tell(&self, ended: Ended, at: Timestamp) {
         let Some(erasures) = &self.erasures else { return };
-        let chains = self.chain_list().unwrap_or_default().into_iter().map(ChainEnd::from).collect();
+        let chains = self.chains().unwrap_or_default().into_iter().map(ChainEnd::from).collect();
         if let Err(error) = erasures.add(ended, &self.keys(), chains, at, self.store.space()) {
             tracing::error!(%error, "the list of erasures cannot be written");
         }

@@ -1,0 +1,92 @@
+//! Signing keys, and what a compromised one leaves to do.
+
+use crate::Error;
+use crate::http::App;
+use crate::http::request::{Incoming, Oap};
+use crate::state::owner::Owner;
+use crate::state::owner::mark::Admin;
+use axum::extract::{Path, State};
+use axum::response::{IntoResponse, Response};
+use oap_identity::{ItemId, Timestamp};
+use serde::Deserialize;
+use serde_json::json;
+
+pub(in crate::http) async fn list_keys(
+    owner: Owner<Admin>,
+    State(app): State<App>,
+) -> Result<Response, Error> {
+    Ok(Oap(json!({"keys": app.gateway.key_list(&owner)})).into_response())
+}
+
+pub(in crate::http) async fn rotate_keys(
+    owner: Owner<Admin>,
+    State(app): State<App>,
+) -> Result<Response, Error> {
+    Ok(Oap(app.gateway.rotate_keys(&owner).await?).into_response())
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Compromise {
+    /// Since when the key is not to be trusted; now if absent.
+    #[serde(default)]
+    since: Option<Timestamp>,
+}
+
+pub(in crate::http) async fn revoke_key(
+    owner: Owner<Admin>,
+    State(app): State<App>,
+    Path(fragment): Path<String>,
+    mut request: Incoming,
+) -> Result<Response, Error> {
+    let Compromise { since } = request.json_as().await?;
+    Ok(Oap(app.gateway.revoke_key(&owner, fragment, since).await?).into_response())
+}
+
+pub(in crate::http) async fn held_back(
+    owner: Owner<Admin>,
+    State(app): State<App>,
+) -> Result<Response, Error> {
+    Ok(Oap(app.gateway.held_back(&owner).await?).into_response())
+}
+
+/// An item that is held back, and the time of the job.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Held {
+    item: ItemId,
+    at: Timestamp,
+}
+
+pub(in crate::http) async fn reseal_held(
+    owner: Owner<Admin>,
+    State(app): State<App>,
+    mut request: Incoming,
+) -> Result<Response, Error> {
+    let Held { item, at } = request.json_as().await?;
+    Ok(Oap(json!({"resealed": app.gateway.reseal_held(&owner, item, at).await?})).into_response())
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct From {
+    /// The `next` of the answer before.
+    from: Option<String>,
+}
+
+pub(in crate::http) async fn sign_receipts_anew(
+    owner: Owner<Admin>,
+    State(app): State<App>,
+    mut request: Incoming,
+) -> Result<Response, Error> {
+    let From { from } = request.json_as().await?;
+    Ok(Oap(app.gateway.sign_receipts_anew(&owner, from).await?).into_response())
+}
+
+pub(in crate::http) async fn prove(
+    owner: Owner<Admin>,
+    State(app): State<App>,
+    mut request: Incoming,
+) -> Result<Response, Error> {
+    Ok(Oap(app.gateway.prove(&owner, request.json_as().await?)?).into_response())
+}

@@ -1,0 +1,109 @@
+//! What the owner owes others, as it is stored: contexts, bridges and consents, and the gates that are made of them (RFC 0006
+//! section 3.6).
+
+use crate::error::Error;
+use crate::state::commits::Writing;
+use crate::state::erasures::Withdrawn;
+use crate::state::gateway::Gateway;
+use crate::state::grant_book::GrantKey;
+use crate::state::schema::{BRIDGES, CONSENTS, CONTEXTS, OBLIGATIONS, WITHDRAWN};
+use crate::state::views::Owed;
+use oap_exchange::bridge::SignedBridge;
+use oap_exchange::ccc::Ccc;
+use oap_exchange::gate::Obligations;
+use oap_grants::Grant;
+use oap_identity::{GrantId, ScopeId, Timestamp};
+use oap_store::Tx;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// A bridge as it is stored.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct StoredBridge {
+    /// The document.
+    pub(crate) document: String,
+    /// When it was taken back.
+    pub(crate) revoked_at: Option<Timestamp>,
+}
+
+/// How often contexts, bridges or consent changed.
+///
+/// # Errors
+/// [`Error::Store`], [`Error::Corrupt`].
+pub fn obligations(tx: &Tx) -> Result<u64, Error> {
+    Ok(OBLIGATIONS.get(tx)?)
+}
+
+impl Writing<'_, '_> {
+    /// Takes a consent back.
+    pub(crate) fn withdraw(&mut self, grant: GrantId) -> Result<(), Error> {
+        let key = GrantKey::named(grant);
+        CONSENTS.delete(self.tx, &key);
+        WITHDRAWN.put(self.tx, &key, &self.now)?;
+        self.ended.consents.push(Withdrawn { grant, at: self.now });
+        Ok(())
+    }
+
+    /// Says that what the owner owes has changed: every view is built anew, and no answer from an older one leaves.
+    pub(crate) fn obligations_changed(&mut self) -> Result<(), Error> {
+        OBLIGATIONS.count(self.tx)?;
+        let gateway = self.gateway.clone();
+        self.tx.on_commit(move || gateway.views.clear());
+        Ok(())
+    }
+}
+
+impl Gateway {
+    /// How often contexts, bridges or consent changed, as last committed.
+    pub(crate) fn owed_now(&self) -> Result<u64, Error> {
+        Ok(OBLIGATIONS.get(&self.store)?)
+    }
+
+    /// What the owner owes of a grant's items.
+    pub(crate) fn obligations(&self, grant: &Grant) -> Result<Owed, Error> {
+        // The count first: a change meanwhile makes it too low, never too high.
+        let count = self.owed_now()?;
+        let consented = CONSENTS.get(&self.store, &GrantKey::of(grant))?.is_some();
+        let bridges = self.bridges()?;
+        let obligations = Obligations {
+            contexts: self.contexts()?.into_iter().map(|(scope, (ccc, _))| (scope, ccc)).collect(),
+            bridges: bridges
+                .into_iter()
+                .filter(|(_, at)| at.is_none())
+                .map(|(b, _)| b.bridge().clone())
+                .collect(),
+            sanctions: self.sanctions.clone(),
+        };
+        Ok(Owed { count, obligations, consented })
+    }
+
+    /// The context of every scope that has one, with the document, as last committed.
+    ///
+    /// # Errors
+    /// [`Error::Store`], [`Error::Corrupt`].
+    pub(crate) fn contexts(&self) -> Result<BTreeMap<ScopeId, (Ccc, Value)>, Error> {
+        let mut contexts = BTreeMap::new();
+        for row in CONTEXTS.scan(&self.store) {
+            let (scope, bytes) = row?;
+            let document = oap_identity::json::parse(&bytes)?;
+            contexts.insert(scope, (Ccc::parse(document.clone())?, document));
+        }
+        Ok(contexts)
+    }
+
+    /// Bridges whose signature holds, oldest first, and when each was taken back.
+    pub(crate) fn bridges(&self) -> Result<Vec<(SignedBridge, Option<Timestamp>)>, Error> {
+        let keys = self.keys();
+        let mut bridges = Vec::new();
+        for row in BRIDGES.scan(&self.store) {
+            let (_, stored) = row?;
+            let document = oap_identity::json::parse(stored.document.as_bytes())?;
+            // One whose key was revoked carries nothing any more.
+            if let Ok(bridge) = SignedBridge::verify(document, keys.document()) {
+                bridges.push((bridge, stored.revoked_at));
+            }
+        }
+        Ok(bridges)
+    }
+}
