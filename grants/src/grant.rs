@@ -1,8 +1,9 @@
 //! The grant as a document (RFC 0010 section 3.4 with the additions of protocol section 5).
 
-use oap_identity::signed::{SignedError, UnverifiedSignature, sign_document};
+use oap_identity::UnverifiedDocument;
+use oap_identity::signed::{SignedError, sign_document};
 use oap_identity::{
-    Did, DidDocument, GrantId, Hash, Kid, ScopeId, ScopedDid, Signer, Timestamp, json, json::JsonError,
+    Did, DidDocument, GrantId, Hash, Kid, ScopeId, ScopedDid, Signer, Timestamp, json::JsonError,
 };
 use oap_memory::{Filter, TrustLevel};
 use serde::{Deserialize, Serialize};
@@ -228,10 +229,7 @@ pub enum GrantError {
 
 /// A grant document as received, not verified.
 #[derive(Debug, Clone)]
-pub struct UnverifiedGrant {
-    document: Value,
-    grant: Grant,
-}
+pub struct UnverifiedGrant(UnverifiedDocument<Grant>);
 
 impl UnverifiedGrant {
     /// Reads a signed grant.
@@ -239,21 +237,18 @@ impl UnverifiedGrant {
     /// # Errors
     /// [`GrantError::Malformed`], [`GrantError::Version`].
     pub fn parse(document: Value) -> Result<Self, GrantError> {
-        let mut unsigned = document.clone();
-        if let Some(members) = unsigned.as_object_mut() {
-            members.remove("signature");
-        }
-        let grant: Grant = json::from_value(unsigned).map_err(|e| GrantError::Malformed(e.to_string()))?;
-        if grant.version != 1 {
+        let parsed = UnverifiedDocument::<Grant>::parse(document);
+        let parsed = parsed.map_err(|e| GrantError::Malformed(e.to_string()))?;
+        if parsed.unverified().version != 1 {
             return Err(GrantError::Version);
         }
-        Ok(Self { document, grant })
+        Ok(Self(parsed))
     }
 
     /// The grant that is claimed.
     #[must_use]
     pub const fn unverified(&self) -> &Grant {
-        &self.grant
+        self.0.unverified()
     }
 
     /// The key that the signature names.
@@ -261,7 +256,7 @@ impl UnverifiedGrant {
     /// # Errors
     /// [`GrantError::Signature`] when it names none.
     pub fn kid(&self) -> Result<Kid, GrantError> {
-        Ok(UnverifiedSignature::of(&self.document)?.kid().clone())
+        Ok(self.0.kid()?)
     }
 
     /// Checks the signature against its signer's document, as of a time of signing that the caller trusts: for a
@@ -270,8 +265,7 @@ impl UnverifiedGrant {
     /// # Errors
     /// [`GrantError::Signer`] when the document is not the signer's, [`GrantError::Signature`].
     pub fn verify(self, signer: &DidDocument, signed_at: Timestamp) -> Result<SignedGrant, GrantError> {
-        let signature = UnverifiedSignature::of(&self.document)?;
-        let kid = signature.kid().clone();
+        let kid = self.0.kid()?;
         if kid.did() != signer.id() {
             return Err(GrantError::Signer { expected: signer.id().clone(), found: kid.did().clone() });
         }
@@ -280,9 +274,9 @@ impl UnverifiedGrant {
         if let Some(at) = key.revoked_at() {
             return Err(SignedError::Revoked(at).into());
         }
-        signature.verify(key, signed_at)?;
-        let hash = Hash::of_canonical(&self.document)?;
-        Ok(SignedGrant { document: self.document, grant: self.grant, kid, hash })
+        let (document, grant) = self.0.verify(signer, signed_at)?;
+        let hash = Hash::of_canonical(&document)?;
+        Ok(SignedGrant { document, grant, kid, hash })
     }
 }
 

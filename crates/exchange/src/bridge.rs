@@ -1,8 +1,9 @@
 //! Cross Scope Bridges (RFC 0006 section 3.6): the owner's signed word that some of one scope may be shown under
 //! another.
 
-use oap_identity::json::{self, JsonError};
-use oap_identity::signed::{SignedError, UnverifiedSignature, sign_document};
+use oap_identity::UnverifiedDocument;
+use oap_identity::json::JsonError;
+use oap_identity::signed::{SignedError, sign_document};
 use oap_identity::{BridgeId, Did, DidDocument, ScopeId, Signer, Timestamp};
 use oap_memory::Head;
 use serde::{Deserialize, Serialize};
@@ -87,18 +88,14 @@ impl SignedBridge {
     /// # Errors
     /// [`BridgeError`].
     pub fn verify(document: Value, principal: &DidDocument) -> Result<Self, BridgeError> {
-        let mut unsigned = document.clone();
-        if let Some(members) = unsigned.as_object_mut() {
-            members.remove("signature");
-        }
-        let bridge: Bridge = json::from_value(unsigned)?;
-        check(&bridge)?;
-        let signature = UnverifiedSignature::of(&document)?;
-        if bridge.principal != *principal.id() || signature.kid().did() != principal.id() {
+        let parsed = UnverifiedDocument::<Bridge>::parse(document)?;
+        let claimed = parsed.unverified();
+        check(claimed)?;
+        if claimed.principal != *principal.id() || parsed.kid()?.did() != principal.id() {
             return Err(BridgeError::Principal);
         }
-        let key = principal.key(signature.kid()).ok_or(SignedError::OtherKey)?;
-        signature.verify(key, bridge.issued_at)?;
+        let issued_at = claimed.issued_at;
+        let (document, bridge) = parsed.verify(principal, issued_at)?;
         Ok(Self { bridge, document })
     }
 

@@ -4,7 +4,7 @@ use crate::item::ViewItem;
 use crate::view::View;
 use oap_identity::json::{JsonError, canonical_text};
 use oap_identity::signed::SignedError;
-use oap_identity::{Hash, ItemId, RequestId, Signer};
+use oap_identity::{DetachedSignature, Hash, ItemId, RequestId, Signer};
 use oap_memory::TrustLevel;
 use oap_memory::receipt::{Receipt, item_tag};
 use serde_json::json;
@@ -165,8 +165,7 @@ impl sealed::Signed for Items {
         let (request, response) = (&frame.request_id, &frame.response_id);
         frame_json.push_str(&format!(r#","request_id":"{request}","response_id":"{response}""#));
         let signed = format!("{{{frame_json}}}");
-        let signature = json!({"alg": "EdDSA", "kid": signer.kid(), "value": signer.sign(signed.as_bytes())});
-        let signature = canonical_text(&signature)?;
+        let signature = canonical_text(&DetachedSignature::sign(signed.as_bytes(), signer))?;
         Ok(format!(r#"{{"items":{items},{frame_json},"signature":{signature}}}"#).into_bytes())
     }
 }

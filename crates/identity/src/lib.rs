@@ -30,6 +30,7 @@
 
 #![warn(clippy::unwrap_used)]
 
+pub mod detached;
 pub mod did;
 pub mod document;
 pub mod hash;
@@ -45,7 +46,9 @@ pub mod resolve;
 mod schema;
 pub mod signed;
 pub mod time;
+pub mod unverified;
 
+pub use detached::DetachedSignature;
 pub use did::{Did, Kid, ScopeId, ScopedDid};
 pub use document::{DidDocument, Documents, VerificationKey};
 pub use hash::Hash;
@@ -53,3 +56,4 @@ pub use ids::{BridgeId, BundleId, DecisionId, DeletionId, GrantId, ItemId, JobId
 pub use key::{AgreementKey, Signer};
 pub use random::Random;
 pub use time::{Clock, Timestamp};
+pub use unverified::UnverifiedDocument;

@@ -5,8 +5,9 @@
 
 use crate::profile::TrustLevel;
 use crate::record::Meta;
+use oap_identity::UnverifiedDocument;
 use oap_identity::json::{self, JsonError};
-use oap_identity::signed::{SignedError, UnverifiedSignature, sign_document};
+use oap_identity::signed::{SignedError, sign_document};
 use oap_identity::{BundleId, Did, Documents, GrantId, Hash, ScopeId, Signer, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -282,17 +283,13 @@ impl Reader {
     pub fn finish(self, documents: &dyn Documents) -> Result<Trailer, BundleError> {
         let header = self.header.ok_or(BundleError::Header)?;
         let document = self.trailer.ok_or(BundleError::Cut)?;
-        let signature = UnverifiedSignature::of(&document)?;
-        let mut members = document.clone();
-        if let Some(members) = members.as_object_mut() {
-            members.remove("signature");
-        }
-        let trailer: Trailer = json::from_value(members)?;
-        if trailer.bundle_id != header.bundle_id || *signature.kid().did() != header.principal {
+        let parsed = UnverifiedDocument::<Trailer>::parse(document)?;
+        let (claimed, kid) = (parsed.unverified(), parsed.kid()?);
+        if claimed.bundle_id != header.bundle_id || *kid.did() != header.principal {
             return Err(BundleError::OtherBundle);
         }
-        let key = documents.key_of(signature.kid()).ok_or(SignedError::OtherKey)?;
-        signature.verify(key, trailer.finished_at)?;
+        let finished_at = claimed.finished_at;
+        let (_, trailer) = parsed.verify(documents, finished_at)?;
         let found = self.tally.trailer(trailer.bundle_id, trailer.finished_at);
         if header.items != found.counts.items && found.counts == trailer.counts {
             return Err(BundleError::HeaderCount(header.items, found.counts.items));

@@ -6,11 +6,12 @@
 
 use crate::receipt::read_tag;
 use crate::unchecked::Unchecked;
-use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use oap_identity::json::{self, JsonError};
 use oap_identity::signed::SignedError;
 use oap_identity::time::MAX_SKEW;
-use oap_identity::{DeletionId, Did, Documents, GrantId, Hash, ItemId, Kid, ScopeId, Signer, Timestamp};
+use oap_identity::{
+    DeletionId, DetachedSignature, Did, Documents, GrantId, Hash, ItemId, ScopeId, Signer, Timestamp,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -114,14 +115,6 @@ pub struct Exception {
     pub retention_until: String,
 }
 
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Signature {
-    alg: String,
-    kid: Kid,
-    value: String,
-}
-
 crate::reasons! {
     /// Why a Deletion Receipt was refused.
     DeletionError {
@@ -182,8 +175,8 @@ impl DeletionReceipt {
     /// When it has no canonical form.
     pub fn sign(&self, signer: &Signer) -> Result<Value, JsonError> {
         let mut document = serde_json::to_value(self).map_err(|e| JsonError::NotCanonical(e.to_string()))?;
-        let value = signer.sign(&json::canonical(&document)?);
-        document["signature"] = serde_json::json!({"alg": "EdDSA", "kid": signer.kid(), "value": value});
+        let signature = DetachedSignature::sign(&json::canonical(&document)?, signer);
+        document["signature"] = serde_json::json!(signature);
         Ok(document)
     }
 }
@@ -208,7 +201,7 @@ pub fn verify(
     let bytes = json::canonical(&unsigned)?;
     let receipt: DeletionReceipt =
         json::from_value(unsigned).map_err(|e| DeletionError::Malformed(e.to_string()))?;
-    let signature: Signature =
+    let signature: DetachedSignature =
         json::from_value(signature.unwrap_or_default()).map_err(|_| DeletionError::Unsigned)?;
     if receipt.tool_did != receipt.principal_did {
         return Err(DeletionError::Tool);
@@ -216,13 +209,7 @@ pub fn verify(
     if *signature.kid.did() != receipt.tool_did {
         return Err(DeletionError::Signer);
     }
-    if signature.alg != "EdDSA" {
-        return Err(DeletionError::Signature(SignedError::Algorithm));
-    }
-    let key = documents.key_of(&signature.kid).ok_or(DeletionError::Signature(SignedError::OtherKey))?;
-    let value = URL_SAFE_NO_PAD.decode(&signature.value);
-    let value = value.map_err(|_| DeletionError::Signature(SignedError::Malformed))?;
-    key.verify(&bytes, &value, receipt.completed_at).map_err(DeletionError::Signature)?;
+    signature.verify(&bytes, documents, receipt.completed_at).map_err(DeletionError::Signature)?;
     if receipt.completed_at < receipt.request_received_at {
         return Err(DeletionError::Times);
     }

@@ -14,9 +14,8 @@ use crate::state::commits::ANONYMOUS;
 use crate::state::gateway::Gateway;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
-use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use oap_identity::time::MAX_SKEW;
-use oap_identity::{Did, Hash, Kid, RequestId, Timestamp, json as strict};
+use oap_identity::{DetachedSignature, Did, Hash, Kid, RequestId, Timestamp, json as strict};
 use oap_manifest::actions::Action;
 use oap_memory::answer::envelope_bytes;
 use oap_memory::receipt;
@@ -124,8 +123,7 @@ fn seal(gateway: &Gateway, mut body: Value, request_id: &RequestId) -> Result<Ve
     body["timestamp"] = json!(now);
     let keys = gateway.keys();
     let signer = keys.current();
-    let value = signer.sign(&envelope_bytes(&body)?);
-    body["signature"] = json!({"alg": "EdDSA", "kid": signer.kid(), "value": value});
+    body["signature"] = json!(DetachedSignature::sign(&envelope_bytes(&body)?, signer));
     Ok(strict::canonical(&body)?)
 }
 
@@ -227,18 +225,18 @@ async fn verify(
     lookup: Lookup,
 ) -> Result<Option<Did>, Error> {
     let Ok(kid) = envelope.signature.kid.parse::<Kid>() else { return Ok(None) };
-    if *kid.did() != envelope.agent_did || envelope.signature.alg != "EdDSA" {
+    let Signature { alg, value, .. } = envelope.signature.clone();
+    let signature = DetachedSignature { alg, kid, value };
+    if *signature.kid.did() != envelope.agent_did || !signature.is_eddsa() {
         return Ok(None);
     }
     let signer = match lookup {
-        Lookup::AtHand => gateway.document_at_hand(kid.did()).await,
-        Lookup::Fetched => gateway.document(kid.did()).await.ok(),
+        Lookup::AtHand => gateway.document_at_hand(signature.kid.did()).await,
+        Lookup::Fetched => gateway.document(signature.kid.did()).await.ok(),
     };
     let Some(signer) = signer else { return Ok(None) };
-    let refused = || Error::Owner("the envelope's signature does not verify with the key that it names");
-    let key = signer.key(&kid).ok_or_else(refused)?;
-    let value = URL_SAFE_NO_PAD.decode(&envelope.signature.value).map_err(|_| refused())?;
-    key.verify(&envelope_bytes(document)?, &value, gateway.clock.now()).map_err(|_| refused())?;
+    let refused = |_| Error::Owner("the envelope's signature does not verify with the key that it names");
+    signature.verify(&envelope_bytes(document)?, &signer, gateway.clock.now()).map_err(refused)?;
     Ok(Some(envelope.agent_did.clone()))
 }
 

@@ -17,8 +17,8 @@ use crate::system::files;
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use hmac::{Hmac, Mac};
 use oap_identity::json::{self, canonical};
-use oap_identity::signed::{SignedError, UnverifiedSignature};
-use oap_identity::{BridgeId, DidDocument, GrantId, Hash, ItemId, Timestamp};
+use oap_identity::signed::SignedError;
+use oap_identity::{BridgeId, DidDocument, Documents, GrantId, Hash, ItemId, Timestamp, UnverifiedDocument};
 use oap_memory::lines::lines;
 use oap_memory::receipt::GENESIS;
 use oap_store::{Range, Space};
@@ -288,11 +288,11 @@ fn check(line: &[u8], listed: &mut Listed, mac_key: &[u8; 32], owner: &DidDocume
         if signature.is_none() || listed.since.is_some() {
             return Err(LineError::NoMac);
         }
-        let entry: FormerEntry = json::from_value(members)?;
-        follows(&entry.previous)?;
-        let signature = UnverifiedSignature::of(&document)?;
-        let key = owner.key(signature.kid()).ok_or(LineError::UnknownKey)?;
-        signature.verify(key, entry.at)?;
+        let parsed = UnverifiedDocument::<FormerEntry>::parse(document)?;
+        follows(&parsed.unverified().previous)?;
+        owner.key_of(&parsed.kid()?).ok_or(LineError::UnknownKey)?;
+        let at = parsed.unverified().at;
+        let (_, entry) = parsed.verify(owner, at)?;
         listed.items.extend(entry.items);
         listed.at = Some(entry.at);
         listed.is_former = true;

@@ -6,10 +6,11 @@ use crate::profile::TrustLevel;
 use crate::receipt::{self, Action, Receipt, item_tag};
 use crate::record::Status;
 use crate::unchecked::Unchecked;
-use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use oap_identity::signed::SignedError;
 use oap_identity::time::MAX_SKEW;
-use oap_identity::{Did, Documents, GrantId, Hash, ItemId, Kid, RequestId, ScopeId, Timestamp, json};
+use oap_identity::{
+    DetachedSignature, Did, Documents, GrantId, Hash, ItemId, RequestId, ScopeId, Timestamp, json,
+};
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -146,7 +147,7 @@ struct Envelope {
     #[serde(rename = "next_cursor")]
     _next_cursor: Option<String>,
     receipt: Value,
-    signature: Signature,
+    signature: DetachedSignature,
 }
 
 #[derive(Deserialize)]
@@ -157,14 +158,6 @@ struct Projection {
     #[serde(rename = "redacted_field_count")]
     _redacted_field_count: u32,
     lawful_basis: String,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Signature {
-    alg: String,
-    kid: Kid,
-    value: String,
 }
 
 /// Checks a whole answer: the gateway's signature, its receipt, that the receipt covers exactly these items under this
@@ -220,21 +213,15 @@ pub fn answer(answer: &Value, documents: &dyn Documents) -> Result<VerifiedAnswe
 
 fn check_signature(
     answer: &Value,
-    signature: &Signature,
+    signature: &DetachedSignature,
     documents: &dyn Documents,
     receipt: &Receipt,
 ) -> Result<Option<Timestamp>, EvidenceError> {
-    let refused = |e: SignedError| EvidenceError::from(AnswerError::Signature(e));
-    if signature.alg != "EdDSA" {
-        return Err(refused(SignedError::Algorithm));
-    }
     if *signature.kid.did() != receipt.principal_did {
         return Err(AnswerError::Signer.into());
     }
-    let value = URL_SAFE_NO_PAD.decode(&signature.value).map_err(|_| refused(SignedError::Malformed))?;
-    let key = documents.key_of(&signature.kid).ok_or_else(|| refused(SignedError::OtherKey))?;
-    key.verify(&answer_bytes(answer)?, &value, receipt.timestamp).map_err(refused)?;
-    Ok(key.revoked_at())
+    let verified = signature.verify(&answer_bytes(answer)?, documents, receipt.timestamp);
+    Ok(verified.map_err(AnswerError::Signature)?.revoked_at())
 }
 
 /// What the receipt of an answer says beside what every receipt of a query does. A refusal's covers no items.
