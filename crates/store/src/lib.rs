@@ -52,7 +52,7 @@ mod engine;
 mod error;
 mod key;
 mod memory;
-mod seal;
+pub mod seal;
 mod space;
 mod store;
 mod table;

@@ -7,6 +7,7 @@ pub(crate) mod brief;
 pub mod budget;
 pub mod bulk;
 pub mod conformance;
+pub(crate) mod cursor;
 pub mod deletion;
 pub mod doctor;
 pub(crate) mod doomed;

@@ -13,17 +13,14 @@ use crate::state::refusals::Counted;
 use crate::state::replay::REMEMBERED;
 use crate::state::schema::{LINKS, PROOFS};
 use crate::state::views::BuiltView;
-use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
-use chacha20poly1305::aead::{Aead, KeyInit, Payload};
-use chacha20poly1305::{XChaCha20Poly1305, XNonce};
 use oap_exchange::Query;
-use oap_exchange::answer::{Position, Rank, answer};
+use oap_exchange::answer::{Position, answer};
 use oap_exchange::respond::{Body, Frame, Shown, Unsent, respond, vector};
 use oap_grants::dpop::DpopError;
 use oap_grants::token::TokenError;
 use oap_grants::verify::{Authenticated, Presented, Refused, Unauthenticated, authenticate, verify};
 use oap_grants::{GrantBook, Operation, Replay, VerifiedGrant, limits};
-use oap_identity::{Did, Hash, ItemId, RequestId, Timestamp, random};
+use oap_identity::{Did, Hash, ItemId, RequestId, Timestamp};
 use oap_memory::receipt::{Action, Receipt};
 use serde_json::json;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -66,9 +63,9 @@ impl Caller {
 
 /// Notes the proof that is presented: whether it was used before is asked once its sender is known.
 #[derive(Default)]
-struct Noting(Mutex<Option<[u8; 32]>>);
+struct DeferredReplay(Mutex<Option<[u8; 32]>>);
 
-impl Replay for Noting {
+impl Replay for DeferredReplay {
     fn first_use(&self, key: [u8; 32], _: Timestamp) -> bool {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(key);
         true
@@ -91,15 +88,15 @@ impl Gateway {
     /// # Errors
     /// [`Error::Unauthenticated`]; [`Error::RateLimited`] after too many requests that failed.
     pub fn caller(&self, presented: &Presented) -> Result<Caller, Error> {
-        let noting = Noting::default();
+        let deferred = DeferredReplay::default();
         let keys = self.keys();
         let now = self.clock.now();
-        let authenticated = authenticate(presented, keys.document(), &self.origin, &noting, now)?;
+        let authenticated = authenticate(presented, keys.document(), &self.origin, &deferred, now)?;
         let first = self.grant_book.first(authenticated.grant_hash());
         if !self.refusals.has_room(Counted::Failed, first, now) {
             return Err(Error::RateLimited);
         }
-        let proof = noting.0.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let proof = deferred.0.into_inner().unwrap_or_else(PoisonError::into_inner);
         if proof.is_some_and(|key| !self.used_proofs.first_use(key, now)) {
             return Err(Unauthenticated::Dpop(DpopError::Replayed).into());
         }
@@ -337,38 +334,6 @@ impl Gateway {
         draft.rules = ["grant.active", "grant.embedding_access"].map(str::to_owned).to_vec();
         self.send(caller, seen, Operation::Query, draft, unsent).await
     }
-
-    fn seal_cursor(&self, at: Position, grant: &VerifiedGrant, binding: Hash) -> Result<String, Error> {
-        let nonce: [u8; 24] = random::bytes(&*self.random);
-        let (kind, rank) = match at.rank {
-            Rank::Score(score) => (0u8, i64::from(score.to_bits())),
-            Rank::Captured(time) => (1, time.millis()),
-        };
-        let plain = [&[kind], rank.to_be_bytes().as_slice(), &at.item.to_bytes()].concat();
-        let keys = self.keys();
-        let sealed = XChaCha20Poly1305::new(keys.cursor_key().into())
-            .encrypt(XNonce::from_slice(&nonce), Payload { msg: &plain, aad: &bound(grant, binding) })
-            .map_err(|_| Error::Cursor)?;
-        Ok(URL_SAFE_NO_PAD.encode([nonce.as_slice(), &sealed].concat()))
-    }
-
-    fn open_cursor(&self, cursor: &str, grant: &VerifiedGrant, binding: Hash) -> Result<Position, Error> {
-        let sealed = URL_SAFE_NO_PAD.decode(cursor).map_err(|_| Error::Cursor)?;
-        let (nonce, sealed) = sealed.split_at_checked(24).ok_or(Error::Cursor)?;
-        let keys = self.keys();
-        let plain = XChaCha20Poly1305::new(keys.cursor_key().into())
-            .decrypt(XNonce::from_slice(nonce), Payload { msg: sealed, aad: &bound(grant, binding) })
-            .map_err(|_| Error::Cursor)?;
-        let (kind, rest) = plain.split_first().ok_or(Error::Cursor)?;
-        let (rank, item) = rest.split_first_chunk::<8>().ok_or(Error::Cursor)?;
-        let rank = i64::from_be_bytes(*rank);
-        let item = item.first_chunk::<16>().ok_or(Error::Cursor)?;
-        let rank = match kind {
-            0 => Rank::Score(f32::from_bits(u32::try_from(rank).map_err(|_| Error::Cursor)?)),
-            _ => Rank::Captured(Timestamp::from_millis(rank)),
-        };
-        Ok(Position { rank, item: ItemId::from_bytes(*item) })
-    }
 }
 
 impl Writing<'_, '_> {
@@ -389,9 +354,4 @@ impl Writing<'_, '_> {
         }
         Ok(())
     }
-}
-
-/// What a cursor belongs to: one grant, one query.
-fn bound(grant: &VerifiedGrant, binding: Hash) -> Vec<u8> {
-    [b"cursor".as_slice(), grant.hash().as_bytes(), binding.as_bytes()].concat()
 }
