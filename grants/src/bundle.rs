@@ -149,11 +149,7 @@ impl<'a> UnverifiedBundle<'a> {
     }
 
     fn check(&mut self, line: Option<&[u8]>) -> Result<(), LineError> {
-        let Some(line) = line else {
-            self.reader.skip();
-            return Err(BundleError::TooLong.into());
-        };
-        let line = self.reader.read_line(line)?;
+        let line = self.reader.take(line)?;
         let header = self.reader.header().ok_or(BundleError::Header)?.clone();
         match line {
             Line::Header(header) => {

@@ -3,6 +3,7 @@
 //! A header, then items with everything that proves them, grants and receipts where they were asked for, and a signed
 //! trailer with the hash of all lines before it.
 
+use crate::lines::whole_lines;
 use crate::profile::TrustLevel;
 use crate::record::Meta;
 use oap_identity::UnverifiedDocument;
@@ -12,6 +13,8 @@ use oap_identity::{BundleId, Did, Documents, GrantId, Hash, ScopeId, Signer, Tim
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
+use std::io::{self, Read};
+use std::ops::ControlFlow;
 
 /// The format that is written and read here.
 pub const FORMAT: &str = "oap-memory-bundle/1";
@@ -265,9 +268,33 @@ impl Reader {
         Ok(line)
     }
 
-    /// Goes on past a line that was too long to be read.
-    pub fn skip(&mut self) {
-        self.tally.skip(b"");
+    /// Reads a line as [`whole_lines`] gives it: `None` is one that was too long to be kept.
+    ///
+    /// # Errors
+    /// [`BundleError`].
+    pub fn take(&mut self, line: Option<&[u8]>) -> Result<Line, BundleError> {
+        match line {
+            Some(line) => self.read_line(line),
+            None => {
+                self.tally.skip(b"");
+                Err(BundleError::TooLong)
+            }
+        }
+    }
+
+    /// Reads all lines of a file. `take` gets the number of each, its bytes, and what it says; a break ends the reading.
+    ///
+    /// # Errors
+    /// What the reader of the file says.
+    pub fn read_all(
+        file: impl Read,
+        mut take: impl FnMut(usize, usize, Result<Line, BundleError>) -> ControlFlow<()>,
+    ) -> io::Result<Self> {
+        let mut bundle = Self::default();
+        whole_lines(file, MAX_LINE, |number, line| {
+            take(number, line.map_or(0, <[u8]>::len), bundle.take(line))
+        })?;
+        Ok(bundle)
     }
 
     /// The header, once it was read.

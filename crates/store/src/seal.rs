@@ -12,12 +12,7 @@ pub const OVERHEAD: usize = 24 + 16;
 ///
 /// # Errors
 /// [`EngineError::TooLarge`] beyond 256 GiB.
-pub fn seal(
-    key: &[u8; 32],
-    place: &[u8],
-    plain: &[u8],
-    random: &dyn Random,
-) -> Result<Vec<u8>, StoreError> {
+pub fn seal(key: &[u8; 32], place: &[u8], plain: &[u8], random: &dyn Random) -> Result<Vec<u8>, StoreError> {
     let nonce: [u8; 24] = random::bytes(random);
     let sealed = XChaCha20Poly1305::new(key.into())
         .encrypt(XNonce::from_slice(&nonce), Payload { msg: plain, aad: place })

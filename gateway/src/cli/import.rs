@@ -14,8 +14,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use oap_formats::import::{FORMATS, Format, Found, Mapping};
 use oap_formats::sources;
 use oap_identity::{Did, ItemId, ScopeId};
-use oap_memory::bundle::{FORMAT, Header, ItemLine, Line, MAX_LINE, Reader};
-use oap_memory::lines::whole_lines;
+use oap_memory::bundle::{FORMAT, Header, ItemLine, Line, Reader};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::ControlFlow;
@@ -401,22 +400,10 @@ impl Import {
         let reader = bundle_file::open(path, self.identity.as_deref()).map_err(failed)?;
         let (send, mut found) = mpsc::channel(4 * CHUNK);
         let reading = tokio::task::spawn_blocking(move || {
-            let mut bundle = Reader::default();
-            whole_lines(reader, MAX_LINE, |number, line| {
-                let read = match line {
-                    Some(line) => bundle.read_line(line).map_err(|e| e.to_string()),
-                    None => {
-                        bundle.skip();
-                        Err("the line is too long".to_owned())
-                    }
-                };
-                let size = line.map_or(0, <[u8]>::len);
-                match send.blocking_send((number, size, read)) {
-                    Ok(()) => ControlFlow::Continue(()),
-                    Err(_) => ControlFlow::Break(()),
-                }
+            Reader::read_all(reader, |number, size, read| match send.blocking_send((number, size, read)) {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(_) => ControlFlow::Break(()),
             })
-            .map(|()| bundle)
         });
         let owner = Arc::new(global.owner().await?);
         let mut sending = Sending::new(owner);
@@ -425,7 +412,7 @@ impl Import {
         while let Some((number, bytes, line)) = found.recv().await {
             let place = format!("line {number}");
             match (line, &header) {
-                (Err(reason), _) => report.refuse(&place, &reason),
+                (Err(reason), _) => report.refuse(&place, &reason.to_string()),
                 (Ok(Line::Header(found)), None) => {
                     self.check_header(global, &found)?;
                     let (documents, known) = self.trust.documents(global, &found).await?;

@@ -267,15 +267,16 @@ pub(super) fn is_bundle(path: &Path, identity: Option<&Path>) -> Result<bool, Cl
 }
 
 fn header(reader: impl std::io::Read) -> Result<Header, CliError> {
-    let mut header = Err("it is empty".to_owned());
-    let read = whole_lines(reader, MAX_LINE, |_, line| {
-        header = Reader::default().read_line(line.unwrap_or_default()).map_err(|e| e.to_string());
+    let mut first = None;
+    let read = Reader::read_all(reader, |_, _, line| {
+        first = Some(line);
         ControlFlow::Break(())
     });
     read.map_err(|e| CliError::Other(e.to_string()))?;
-    match header {
-        Ok(Line::Header(header)) => Ok(header),
-        Ok(_) => Err(CliError::Proof("a bundle begins with its header".to_owned())),
-        Err(error) => Err(CliError::Proof(error)),
+    match first {
+        Some(Ok(Line::Header(header))) => Ok(header),
+        Some(Ok(_)) => Err(CliError::Proof("a bundle begins with its header".to_owned())),
+        Some(Err(error)) => Err(CliError::Proof(error.to_string())),
+        None => Err(CliError::Proof("it is empty".to_owned())),
     }
 }

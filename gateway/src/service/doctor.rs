@@ -2,6 +2,7 @@
 
 pub use crate::api::health::Finding;
 use crate::error::Error;
+use crate::service::items::proved;
 use crate::state::clock::{ClockInfo, Standing};
 use crate::state::endorsed::Endorsed;
 use crate::state::gateway::Gateway;
@@ -15,7 +16,7 @@ use oap_memory::evidence;
 use oap_memory::receipt::Receipt;
 use oap_memory::record::Head;
 use oap_store::Range;
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -200,21 +201,9 @@ impl Gateway {
 
     fn examine_item(&self, head: &Head, known: &BTreeMap<Did, Arc<DidDocument>>) -> Result<(), ItemFault> {
         let whole = views::load(&self.store, head)?;
-        let all = whole.committed.disclosures().iter();
-        let mut item = crate::service::items::whole(&whole.committed)?;
-        item.insert("status".to_owned(), json!(head.status));
-        let parse = |text: &String| serde_json::from_str::<Value>(text).map_err(Error::from);
-        let chain: Vec<Value> = whole.chain.iter().map(parse).collect::<Result<_, _>>()?;
-        let length = chain.len();
-        item.insert(
-            "integrity".to_owned(),
-            json!({
-                "sd_jwt": whole.committed.present(all), "chain": chain,
-                "capture_receipt": parse(&whole.capture_receipt)?,
-            }),
-        );
+        let item = proved(&whole, head.status)?;
         evidence::item(&Value::Object(item), known)?;
-        if head.seq as usize + 1 != length {
+        if head.seq as usize + 1 != whole.chain.len() {
             return Err(ItemFault::Length);
         }
         Ok(())

@@ -5,7 +5,7 @@
 
 pub use crate::api::transfer::{ExportSelection as Selection, PageRequest, Part};
 use crate::error::{Error, MemberError};
-use crate::service::items::whole;
+use crate::service::items::proved;
 use crate::service::query::Caller;
 use crate::state::commits::{chain_of, until_it_holds};
 use crate::state::endorsed::Endorsed;
@@ -166,19 +166,7 @@ impl Gateway {
         if !endorsed.stands(&whole_item) {
             return Ok(None);
         }
-        let mut item = whole(&whole_item.committed)?;
-        item.insert("status".to_owned(), json!(head.status));
-        let chain: Vec<Value> = whole_item
-            .chain
-            .iter()
-            .map(|link| Ok(serde_json::from_str(link)?))
-            .collect::<Result<_, Error>>()?;
-        let capture: Value = serde_json::from_str(&whole_item.capture_receipt)?;
-        let all = whole_item.committed.disclosures().iter();
-        item.insert(
-            "integrity".to_owned(),
-            json!({"sd_jwt": whole_item.committed.present(all), "chain": chain, "capture_receipt": capture}),
-        );
+        let item = proved(&whole_item, head.status)?;
         let mut superseded = Vec::new();
         // Nobody vouches for a replaced version that a compromised key signed: its reader would refuse it.
         let doubtful = endorsed.doubtful(&whole_item.chain);

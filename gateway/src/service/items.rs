@@ -19,7 +19,7 @@ use oap_memory::detect::segments;
 use oap_memory::item::{Body, Defaults};
 use oap_memory::project::{explain, project};
 use oap_memory::receipt::item_tag;
-use oap_memory::record::{Head, Meta, Status};
+use oap_memory::record::{Head, Meta, Status, Whole};
 use oap_store::StoreError;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
@@ -423,6 +423,21 @@ impl ListQuery {
 /// A version with everything shown.
 pub(crate) fn whole(committed: &Committed) -> Result<Map<String, Value>, Error> {
     Ok(commitment::wire(&committed.claims(committed.disclosures().iter())?)?)
+}
+
+/// An item with everything shown and everything that proves it, as bundles carry it.
+pub(crate) fn proved(whole_item: &Whole, status: Status) -> Result<Map<String, Value>, Error> {
+    let mut item = whole(&whole_item.committed)?;
+    let chain: Vec<Value> =
+        whole_item.chain.iter().map(|link| serde_json::from_str(link)).collect::<Result<_, _>>()?;
+    let capture: Value = serde_json::from_str(&whole_item.capture_receipt)?;
+    let all = whole_item.committed.disclosures().iter();
+    item.insert("status".to_owned(), json!(status));
+    item.insert(
+        "integrity".to_owned(),
+        json!({"sd_jwt": whole_item.committed.present(all), "chain": chain, "capture_receipt": capture}),
+    );
+    Ok(item)
 }
 
 /// An item with some members replaced, in the form in which items are written. Of `content` and `provenance` the
