@@ -202,9 +202,8 @@ pub struct Defaults<'a> {
     pub now: Timestamp,
 }
 
-const MEMBERS: [&str; 20] = [
-    "item_id",
-    "owner_did",
+/// The members of an item that its owner writes: what a projection shows or hides.
+pub(crate) const CONCEALED: [&str; 13] = [
     "scope_id",
     "kind",
     "subject_entity_id",
@@ -213,17 +212,16 @@ const MEMBERS: [&str; 20] = [
     "provenance",
     "labels",
     "ttl_days",
-    "exportable",
-    "extensions",
-    "version",
-    "updated_at",
     "expires_at",
+    "exportable",
     "sensitivity",
-    "embedding_ref",
     "derived_from",
-    "status",
-    "integrity",
+    "extensions",
 ];
+/// The members of an item that the gateway alone makes.
+const MADE: [&str; 6] = ["item_id", "version", "updated_at", "status", "integrity", "embedding_ref"];
+/// The member that says whose an item is.
+const OWNER: &str = "owner_did";
 
 /// Writes down how many take part in a calendar event, where the event does not say: RFC 0007's table shows the
 /// number at a level that shows none of the participants, and only what was committed to can be shown.
@@ -252,10 +250,13 @@ impl Body {
     /// [`ItemError`], naming the member.
     pub fn parse(item: &Value, defaults: &Defaults) -> Result<Self, ItemError> {
         let Value::Object(members) = item else { return member("item", "must be an object") };
-        if let Some(name) = members.keys().find(|k| !MEMBERS.contains(&k.as_str())) {
+        if let Some(name) = members.keys().find(|name| {
+            let name = name.as_str();
+            !CONCEALED.contains(&name) && !MADE.contains(&name) && name != OWNER
+        }) {
             return Err(ItemError::Unknown(name.clone()));
         }
-        for made in ["item_id", "version", "updated_at", "status", "integrity", "embedding_ref"] {
+        for made in MADE {
             if members.contains_key(made) {
                 return Err(ItemError::Made(made));
             }
@@ -265,7 +266,7 @@ impl Body {
                 return member(name, format!("an item is nested at most {} levels deep", size::MAX_DEPTH));
             }
         }
-        if members.get("owner_did").is_some_and(|owner| owner != defaults.principal.as_str()) {
+        if members.get(OWNER).is_some_and(|owner| owner != defaults.principal.as_str()) {
             return Err(ItemError::OtherOwner(defaults.principal.clone()));
         }
         let content = object(members, "content")?;

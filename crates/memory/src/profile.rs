@@ -24,6 +24,7 @@
 //! `a[x=1,y=true]` those elements whose members have these values, `*` everything.
 
 use crate::detect::SpanClass;
+use crate::item::CONCEALED;
 use crate::tree::{Path, Step};
 use oap_identity::{Hash, json};
 use serde::{Deserialize, Serialize};
@@ -219,23 +220,6 @@ enum FieldStep {
     Elements(Vec<(String, String)>),
 }
 
-/// The members that an item can have at its root; a path begins with one of them.
-const ROOTS: [&str; 13] = [
-    "scope_id",
-    "kind",
-    "subject_entity_id",
-    "content",
-    "embedding",
-    "provenance",
-    "labels",
-    "ttl_days",
-    "expires_at",
-    "exportable",
-    "sensitivity",
-    "derived_from",
-    "extensions",
-];
-
 impl FieldPath {
     fn parse(text: &str) -> Result<Self, &'static str> {
         let mut steps = Vec::new();
@@ -254,7 +238,8 @@ impl FieldPath {
                 }
             }
             match &steps[0] {
-                FieldStep::Member(root) if ROOTS.contains(&root.as_str()) => {}
+                // A path begins with a member that an item can have at its root.
+                FieldStep::Member(root) if CONCEALED.contains(&root.as_str()) => {}
                 _ => return Err("items have no such member"),
             }
             if text == "content" || text.starts_with("content.text") {
