@@ -324,7 +324,7 @@ impl Import {
             again_all: self.again.iter().any(|again| matches!(again, Again::All)),
             dry_run: self.dry_run,
         };
-        let (send, mut found) = mpsc::channel::<FromFiles>(4 * CHUNK);
+        let (send, mut found) = mpsc::channel::<FileEvent>(4 * CHUNK);
         let reading = {
             let path = path.to_owned();
             tokio::task::spawn_blocking(move || {
@@ -332,10 +332,10 @@ impl Import {
                     sources::Source { path: &path, format, mapping: &mapping, name: name.as_deref() };
                 let other = send.clone();
                 let mut told = |format: Format| {
-                    let _ = other.blocking_send(FromFiles::File(format));
+                    let _ = other.blocking_send(FileEvent::File(format));
                 };
                 sources::read(&source, &mut told, &mut |found| match send
-                    .blocking_send(FromFiles::Found(found))
+                    .blocking_send(FileEvent::Found(found))
                 {
                     Ok(()) => ControlFlow::Continue(()),
                     Err(_) => ControlFlow::Break(()),
@@ -347,23 +347,23 @@ impl Import {
         while let Some(told) = found.recv().await {
             // The records of a list are sent together: a chunk ends before a file, or before a record of no list.
             let may_end = match &told {
-                FromFiles::File(_) => true,
-                FromFiles::Found(Found::Record(record)) => record.group.is_none(),
-                FromFiles::Found(_) => false,
+                FileEvent::File(_) => true,
+                FileEvent::Found(Found::Record(record)) => record.group.is_none(),
+                FileEvent::Found(_) => false,
             };
             if may_end && chunk.is_full() {
                 let (places, body) = std::mem::take(&mut chunk).end(&asked);
                 sending.send::<api::ImportRecords>(places, body, report).await?;
             }
             match told {
-                FromFiles::File(format) => {
+                FileEvent::File(format) => {
                     if !report.formats.iter().any(|known| known == format.as_str()) {
                         report.formats.push(format.as_str().to_owned());
                     }
                 }
-                FromFiles::Found(Found::Skipped { place, reason }) => report.skip(&place, reason),
-                FromFiles::Found(Found::Refused { place, reason }) => report.refuse(&place, &reason),
-                FromFiles::Found(Found::Record(record)) => {
+                FileEvent::Found(Found::Skipped { place, reason }) => report.skip(&place, reason),
+                FileEvent::Found(Found::Refused { place, reason }) => report.refuse(&place, &reason),
+                FileEvent::Found(Found::Record(record)) => {
                     let item = self.dressed(record.item);
                     if report.samples.len() < SAMPLES {
                         report.samples.push(item.clone());
@@ -518,7 +518,7 @@ impl Chunk {
     }
 }
 
-enum FromFiles {
+enum FileEvent {
     File(Format),
     Found(Found),
 }

@@ -140,7 +140,7 @@ impl Gateway {
     fn grant_of(&self, draft: GrantDraft) -> Result<(u64, Grant), Error> {
         check_method(&draft.grantee)?;
         let now = self.clock.now();
-        let obligations = self.owed_now()?;
+        let obligations = self.obligations_now()?;
         let scope = draft.scope.unwrap_or_else(|| self.config.default_scope.clone());
         let grant = Grant {
             version: 1,

@@ -14,12 +14,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 #[derive(Debug, Default)]
 pub struct Heads {
     heads: RwLock<BTreeMap<ItemId, Arc<Head>>>,
-    people: Mutex<Known>,
+    people: Mutex<PeopleCache>,
 }
 
 /// The contacts' people, made when they are asked for: never on the writer's thread, which tells of a change.
 #[derive(Debug, Default)]
-struct Known {
+struct PeopleCache {
     changes: u64,
     made: Option<Arc<Contacts>>,
 }
@@ -49,7 +49,7 @@ impl Heads {
             }
         }
         let changes = PEOPLE.get(store)?;
-        let people = Mutex::new(Known { changes, made: None });
+        let people = Mutex::new(PeopleCache { changes, made: None });
         Ok(Self { heads: RwLock::new(heads), people })
     }
 
@@ -86,7 +86,7 @@ impl Heads {
     pub fn people(&self) -> Arc<Contacts> {
         // The count first: a change meanwhile makes it too low, never too high.
         let changes = {
-            let known = self.known();
+            let known = self.cached();
             if let Some(made) = &known.made {
                 return made.clone();
             }
@@ -95,14 +95,14 @@ impl Heads {
         let heads = self.all();
         let words = heads.iter().flat_map(|head| &head.people).map(String::as_str);
         let made = Arc::new(Contacts { changes, people: Arc::new(People::new(words)) });
-        let mut known = self.known();
+        let mut known = self.cached();
         if known.changes == changes {
             known.made = Some(made.clone());
         }
         made
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
+    fn cached(&self) -> MutexGuard<'_, PeopleCache> {
         self.people.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -120,7 +120,7 @@ impl Heads {
 
     /// Forgets the people that were made, once the contacts have changed so often.
     pub fn contacts_changed(&self, changes: u64) {
-        *self.known() = Known { changes, made: None };
+        *self.cached() = PeopleCache { changes, made: None };
     }
 
     /// How many items there are.
