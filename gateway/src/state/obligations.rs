@@ -56,14 +56,14 @@ impl Writing<'_, '_> {
 
 impl Gateway {
     /// How often contexts, bridges or consent changed, as last committed.
-    pub(crate) fn owed_now(&self) -> Result<u64, Error> {
+    pub(crate) fn obligations_now(&self) -> Result<u64, Error> {
         Ok(OBLIGATIONS.get(&self.store)?)
     }
 
     /// What the owner owes of a grant's items.
     pub(crate) fn obligations(&self, grant: &Grant) -> Result<Owed, Error> {
         // The count first: a change meanwhile makes it too low, never too high.
-        let count = self.owed_now()?;
+        let count = self.obligations_now()?;
         let consented = CONSENTS.get(&self.store, &GrantKey::of(grant))?.is_some();
         let bridges = self.bridges()?;
         let obligations = Obligations {
