@@ -3,7 +3,7 @@
 
     conformance/rogues/checks.py [--list | --every N]
 
-`--every N` takes every Nth check alone: what CI has the time for.
+`--every N` takes every Nth check alone, for a first look. Nothing runs this by itself: `.ci/run` has not the time.
 
 Works on a copy under target/rogues. There every check becomes one that an environment variable turns off, so that one build
 serves for all of them; the product has no such switch (docs/decisions.md). A check is
@@ -27,7 +27,7 @@ from run import COPY, ROOT, copy
 
 FILES = """crates/memory/src/evidence/item.rs crates/memory/src/evidence/answer.rs crates/memory/src/evidence/mod.rs crates/memory/src/chain.rs crates/memory/src/vouch.rs
 crates/memory/src/receipt.rs crates/memory/src/receipt/content.rs crates/memory/src/form.rs crates/memory/src/sd_jwt.rs crates/memory/src/commitment.rs crates/memory/src/deletion.rs crates/memory/src/bundle.rs
-grants/src/evidence.rs grants/src/bundle.rs grants/src/grant.rs grants/src/limits.rs grants/src/attenuate.rs grants/src/status.rs
+crates/memory/src/filter.rs grants/src/evidence.rs grants/src/bundle.rs grants/src/grant.rs grants/src/limits.rs grants/src/attenuate.rs grants/src/status.rs
 crates/identity/src/signed.rs crates/identity/src/document.rs""".split()
 SWITCH = """
 /// Whether a check is made: all but the one that OAP_REMOVED numbers.
@@ -187,7 +187,7 @@ def mutate():
             checks[number] = (name, what)
             new = change(number)
             # Within the crate that has the switch.
-            edits.append((start, end, new.replace("oap_identity::on", "crate::on") if name.startswith("identity") else new))
+            edits.append((start, end, new.replace("oap_identity::on", "crate::on") if name.startswith("crates/identity/") else new))
         for start, end, new in reversed(edits):
             text = text[:start] + new + text[end:]
         path.write_text(text)

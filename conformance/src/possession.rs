@@ -73,11 +73,13 @@ pub fn of_answer(
 ) -> Result<Possession, Unsound> {
     let verified = evidence::answer(answer, documents)?.proved()?;
     let (principal, at) = (verified.receipt.principal_did.clone(), verified.receipt.timestamp);
-    let (signed, delegation) = if ancestors.is_empty() {
-        (verify_grant(grant, &principal, documents, at)?, Vec::new())
+    let (signed, delegation, own_agent) = if ancestors.is_empty() {
+        let signed = verify_grant(grant, &principal, documents, at)?;
+        let own_agent = signed.grant().grantee == principal;
+        (signed, Vec::new(), own_agent)
     } else {
         let terms = terms::grant(grant, ancestors, documents, at)?;
-        (terms.grant, terms.ancestors)
+        (terms.grant, terms.ancestors, terms.own_agent)
     };
     let terms = signed.grant();
     if terms.granter.principal != principal {
@@ -104,7 +106,7 @@ pub fn of_answer(
     }
     let items = answer["items"].as_array().map(Vec::as_slice).unwrap_or_default();
     for (item, verified) in items.iter().zip(&verified.items) {
-        admits(terms, item).map_err(|why| Unsound::Filter(verified.item_id, why))?;
+        admits(terms, own_agent, item).map_err(|why| Unsound::Filter(verified.item_id, why))?;
     }
     let items = verified.items.iter().map(|item| item.item_id).collect();
     Ok(Possession { answer: verified, items })

@@ -4,14 +4,15 @@ use crate::evidence::{self, TermsError};
 use crate::grant::UnverifiedGrant;
 use oap_identity::json::JsonError;
 use oap_identity::time::MAX_SKEW;
-use oap_identity::{Did, Documents, GrantId, Hash, ItemId, Timestamp};
+use oap_identity::{Did, Documents, GrantId, Hash, ItemId, ReceiptId, Timestamp};
 use oap_memory::bundle::{BundleError, Counts, Header, ItemLine, Line, Reader, Trailer};
 use oap_memory::evidence::{EvidenceError, VerifiedItem};
-use oap_memory::receipt::{ReceiptError, UnverifiedChain};
+use oap_memory::receipt::{Action, Receipt, ReceiptError, UnverifiedChain, item_tag};
 use oap_memory::record::Status;
 use oap_memory::unchecked::Unchecked;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 oap_memory::reasons! {
     /// Why a bundle, or a line of it, was refused.
@@ -49,6 +50,15 @@ oap_memory::reasons! {
         /// A receipt of another.
         #[error("a receipt of another principal")]
         Principal = "bundle.receipt_principal",
+        /// A link that another receipt of the bundle speaks against.
+        #[error("item {0}: a link names a receipt that is about something else")]
+        LinkReceipt(ItemId) = "bundle.link_receipt",
+        /// A chain of receipts twice.
+        #[error("the chain of receipts {0} appears twice")]
+        RepeatedChain(String) = "bundle.repeated_chain",
+        /// An item that changed after the bundle was finished.
+        #[error("item {0}: its last link is later than finished_at")]
+        Late(ItemId) = "bundle.late",
         /// From the future.
         #[error("{0} is in the future")]
         Future(&'static str) = "bundle.future",
@@ -101,7 +111,15 @@ pub struct UnverifiedBundle<'a> {
     delegated: Vec<Value>,
     names: BTreeSet<GrantId>,
     receipts: Option<UnverifiedChain>,
-    chains: u64,
+    chains: BTreeSet<String>,
+    /// The receipts that the principal's links name, with what they must be about: action and tag.
+    named: BTreeMap<(ReceiptId, ItemId, usize), (Action, String)>,
+    /// The receipts that came along: action, and the tag of those that are about one version of an item.
+    told: BTreeMap<ReceiptId, (String, String)>,
+    /// Later links of other houses, whose receipts are not the principal's.
+    foreign: usize,
+    /// The last link of all, the skew of other houses' clocks taken off.
+    latest: Option<(Timestamp, ItemId)>,
     records: u64,
     agents: u64,
     wrong: u64,
@@ -122,7 +140,11 @@ impl<'a> UnverifiedBundle<'a> {
             delegated: Vec::new(),
             names: BTreeSet::new(),
             receipts: None,
-            chains: 0,
+            chains: BTreeSet::new(),
+            named: BTreeMap::new(),
+            told: BTreeMap::new(),
+            foreign: 0,
+            latest: None,
             records: 0,
             agents: 0,
             wrong: 0,
@@ -206,10 +228,41 @@ impl<'a> UnverifiedBundle<'a> {
                 return Err(LineError::RepeatedVersion(id));
             }
         }
+        self.links(&item, header);
         self.records += u64::from(line.record.is_some());
         self.unchecked
             .extend(item.unchecked.into_iter().filter(|what| !matches!(what, Unchecked::LinkReceipts(_))));
         Ok(())
+    }
+
+    /// Notes which receipts the links of an item name, and when the last one was made.
+    fn links(&mut self, item: &VerifiedItem, header: &Header) {
+        // One house has one clock; only the links of a former house are of another.
+        let skew = if item.chain.moves().next().is_some() { MAX_SKEW } else { Duration::ZERO };
+        let last = (item.chain.last().at.minus(skew), item.item_id);
+        self.latest = Some(self.latest.map_or(last, |latest| latest.max(last)));
+        for (number, link) in item.chain.links().iter().enumerate() {
+            if link.actor == header.principal {
+                let about = (Action::from(link.event), item_tag(item.item_id, link.commitment));
+                self.named.insert((link.receipt, item.item_id, number), about);
+            } else {
+                self.foreign += usize::from(number > 0);
+            }
+        }
+    }
+
+    /// How many later links name a receipt that did not come along; those that did are about the link.
+    fn link_receipts(&self) -> Result<usize, LineError> {
+        let mut missing = self.foreign;
+        for ((receipt, item, number), (action, tag)) in &self.named {
+            let told = self.told.get(receipt);
+            if told.is_some_and(|told| (told.0.as_str(), &told.1) != (action.as_str(), tag)) {
+                return Err(LineError::LinkReceipt(*item));
+            }
+            // The first link's receipt stands beside it.
+            missing += usize::from(told.is_none() && *number > 0);
+        }
+        Ok(missing)
     }
 
     fn grant(&mut self, document: Value, header: &Header) -> Result<(), LineError> {
@@ -251,6 +304,9 @@ impl<'a> UnverifiedBundle<'a> {
         if verified.receipt.timestamp > self.now.plus(MAX_SKEW) {
             return Err(LineError::Future("timestamp"));
         }
+        let Receipt { receipt_id, action_id, mut provenance_tags_out, .. } = verified.receipt;
+        let tag = if provenance_tags_out.len() == 1 { provenance_tags_out.pop() } else { None };
+        self.told.insert(receipt_id, (action_id.unwrap_or_default(), tag.unwrap_or_default()));
         let (agents, others): (Vec<_>, Vec<_>) =
             verified.unchecked.into_iter().partition(|what| matches!(what, Unchecked::Agents(_)));
         self.agents += agents.len() as u64;
@@ -260,8 +316,11 @@ impl<'a> UnverifiedBundle<'a> {
 
     fn end_chain(&mut self) -> Result<(), LineError> {
         if let Some(chain) = self.receipts.take() {
-            chain.finish()?;
-            self.chains += 1;
+            let chain = chain.finish()?.chain;
+            if self.chains.contains(&chain) {
+                return Err(LineError::RepeatedChain(chain));
+            }
+            self.chains.insert(chain);
         }
         Ok(())
     }
@@ -283,7 +342,7 @@ impl<'a> UnverifiedBundle<'a> {
         Ok(())
     }
 
-    /// Checks the whole: that nothing is missing, and that every line held.
+    /// Checks the whole: that no line is missing, that every line held, and that receipts and links agree.
     ///
     /// # Errors
     /// [`LineError`].
@@ -292,6 +351,8 @@ impl<'a> UnverifiedBundle<'a> {
         let delegated: Result<(), LineError> =
             self.delegated.iter().try_for_each(|document| self.delegated(document));
         let header = self.reader.header().cloned();
+        self.unchecked.extend(self.reader.dated(self.documents));
+        let receipts = self.link_receipts();
         let trailer = self.reader.finish(self.documents)?;
         if trailer.finished_at > self.now.plus(MAX_SKEW) {
             return Err(LineError::Future("finished_at"));
@@ -301,14 +362,29 @@ impl<'a> UnverifiedBundle<'a> {
         if self.wrong > 0 {
             return Err(LineError::Lines(self.wrong));
         }
+        if let Some((at, item)) = self.latest
+            && at > trailer.finished_at
+        {
+            return Err(LineError::Late(item));
+        }
         let header = header.ok_or(BundleError::Header)?;
+        let missing = receipts?;
+        if missing > 0 {
+            self.unchecked.insert(Unchecked::LinkReceipts(missing));
+        }
+        if let Some(projected) = &header.projected {
+            self.unchecked.insert(Unchecked::Grant(projected.grant_id));
+            self.unchecked.insert(Unchecked::State(projected.grant_id));
+            self.unchecked.insert(Unchecked::Projection(projected.profile.clone()));
+        }
         if self.records > 0 {
             self.unchecked.insert(Unchecked::Records(self.records));
         }
         if self.agents > 0 {
             self.unchecked.insert(Unchecked::Agents(self.agents));
         }
-        Ok(VerifiedBundle { header, trailer, chains: self.chains, unchecked: self.unchecked })
+        let chains = self.chains.len() as u64;
+        Ok(VerifiedBundle { header, trailer, chains, unchecked: self.unchecked })
     }
 }
 

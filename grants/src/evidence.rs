@@ -7,7 +7,8 @@ use crate::limits::{LimitError, MAX_DEPTH, check_sound};
 use oap_identity::time::MAX_SKEW;
 use oap_identity::{Did, Documents, Hash, ItemId, ScopeId, Timestamp};
 use oap_memory::evidence::VerifiedAnswer;
-use oap_memory::item::{Confidence, Kind};
+use oap_memory::filter::Shown;
+use oap_memory::item::Confidence;
 use oap_memory::profile::Profile;
 use oap_memory::unchecked::Unchecked;
 use serde_json::Value;
@@ -85,6 +86,8 @@ pub struct VerifiedTerms {
     pub grant: SignedGrant,
     /// The hashes of the grants that it was made from, first one first.
     pub ancestors: Vec<Hash>,
+    /// Whether the grantee is the granter's own agent, and nobody else stands between.
+    pub own_agent: bool,
     /// What was not checked.
     pub unchecked: Vec<Unchecked>,
 }
@@ -111,17 +114,18 @@ pub fn grant(
         return Err(TermsError::Depth);
     }
     let mut above: Option<SignedGrant> = None;
-    let mut hashes = Vec::new();
+    let (mut hashes, mut own_agent) = (Vec::new(), true);
     for document in ancestors.iter().chain([document]) {
         let signed = step(document, above.as_ref(), documents, now)?;
         if let Some(above) = &above {
             hashes.push(above.hash());
         }
+        own_agent &= signed.grant().grantee == signed.grant().granter.principal;
         above = Some(signed);
     }
     let grant = above.ok_or(TermsError::NoParent)?;
     let state = Unchecked::State(grant.grant().grant_id);
-    Ok(VerifiedTerms { grant, ancestors: hashes, unchecked: vec![state] })
+    Ok(VerifiedTerms { grant, ancestors: hashes, own_agent, unchecked: vec![state] })
 }
 
 fn step(
@@ -209,65 +213,32 @@ pub fn under(
         if !grant.embedding_access && verified.outside.contains(&"embedding_ref") {
             return Err(TermsError::Embedding(verified.item_id));
         }
-        admits(grant, item).map_err(|why| TermsError::Filter(verified.item_id, why))?;
+        admits(grant, terms.own_agent, item).map_err(|why| TermsError::Filter(verified.item_id, why))?;
     }
     Ok(unchecked)
 }
 
-/// Whether a filter admits an item as far as the item is visible: a member that is hidden decides nothing.
+/// Whether the grant's filter admits an item as far as the item is visible, for a grantee who is the granter's own agent or
+/// not: a member that is hidden decides nothing.
 ///
 /// # Errors
 /// What speaks against it.
-pub fn admits(grant: &Grant, item: &Value) -> Result<(), &'static str> {
-    let filter = &grant.filter;
-    let kind = item["kind"].as_str().and_then(|kind| kind.parse::<Kind>().ok());
-    if let (Some(kinds), Some(kind)) = (&filter.kinds, kind)
-        && !kinds.contains(&kind)
-    {
-        return Err("its kind");
-    }
-    if let Some(labels) = item["labels"].as_array() {
-        let has = |label: &String| labels.iter().any(|l| l == label.as_str());
-        if filter.labels_any.as_ref().is_some_and(|any| !any.iter().any(has)) {
-            return Err("its labels, of which it has none");
-        }
-        if filter.labels_all.as_ref().is_some_and(|all| !all.iter().all(has)) {
-            return Err("its labels, of which it lacks one");
-        }
-        if filter.exclude_labels.as_ref().is_some_and(|out| out.iter().any(has)) {
-            return Err("its labels, of which one is excluded");
-        }
-    }
-    if let Some(scope) = item["scope_id"].as_str() {
-        let fits = match &filter.scopes {
-            Some(scopes) => scopes.iter().any(|s| s.as_str() == scope),
-            None => grant.granter.scope.as_str() == scope,
-        };
-        if !fits {
-            return Err("its scope");
-        }
-    }
-    if let (Some(subjects), Some(subject)) = (&filter.subject_entity_ids, item["subject_entity_id"].as_str())
-        && !subjects.iter().any(|s| s == subject)
-    {
-        return Err("its subject");
-    }
+pub fn admits(grant: &Grant, own_agent: bool, item: &Value) -> Result<(), &'static str> {
+    let labels = item["labels"].as_array().map(|labels| {
+        labels.iter().filter_map(|label| label.as_str().map(str::to_owned)).collect::<Vec<_>>()
+    });
     let provenance = &item["provenance"];
-    if let Some(at) = provenance["captured_at"].as_str().and_then(|at| at.parse::<Timestamp>().ok()) {
-        if filter.captured_after.is_some_and(|after| at < after) {
-            return Err("its time, which is too early");
-        }
-        if filter.captured_before.is_some_and(|before| at >= before) {
-            return Err("its time, which is too late");
-        }
-    }
-    let confidence = provenance["confidence"].as_f64().and_then(|c| Confidence::try_from(c).ok());
-    if let (Some(least), Some(confidence)) = (filter.min_confidence, confidence)
-        && confidence < least
-    {
-        return Err("its confidence");
-    }
-    Ok(())
+    let shown = Shown {
+        scope_id: item["scope_id"].as_str(),
+        kind: item["kind"].as_str().and_then(|kind| kind.parse().ok()),
+        subject_entity_id: item["subject_entity_id"].as_str().map(Some),
+        labels: labels.as_deref(),
+        captured_at: provenance["captured_at"].as_str().and_then(|at| at.parse().ok()),
+        confidence: provenance["confidence"].as_f64().and_then(|c| Confidence::try_from(c).ok()),
+        sensitivity: item["sensitivity"].as_str().and_then(|sensitivity| sensitivity.parse().ok()),
+        exportable: item["exportable"].as_bool(),
+    };
+    grant.filter.check(&shown, &grant.granter.scope, own_agent)
 }
 
 /// The stable names of the checks of grants and bundles.

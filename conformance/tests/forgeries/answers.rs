@@ -13,6 +13,7 @@ pub fn forge(table: &mut Table) {
     receipts(table);
     items(table);
     envelopes(table);
+    expired(table);
     grants(table);
 }
 
@@ -336,6 +337,38 @@ fn envelopes(table: &mut Table) {
     }
 }
 
+/// States another value of a member of the item of one link that has an end.
+fn restate(answer: &mut Value, member: &str, value: &Value, signer: &Signer) {
+    let items = answer["items"].as_array_mut().unwrap();
+    let item = items.iter_mut().find(|item| item["expires_at"].is_string()).unwrap();
+    *item = recommitted(item, signer, |opened| opened.change(member, |d| d[2] = value.clone()));
+    item[member] = value.clone();
+}
+
+/// Items whose time was over.
+fn expired(table: &mut Table) {
+    let keys = table.fixture.world.gateway.keys();
+    let (owner, answer) = (keys.current(), table.fixture.answer.clone());
+    let at = answer["receipt"]["timestamp"].clone();
+    let ended = with(&answer, |a| {
+        restate(a, "expires_at", &at, owner);
+        seal(a, owner);
+    });
+    table.refused(By::Owner, "an item that ended as it was answered with", &["answer.expired"], Answer(ended));
+    let lived = with(&answer, |a| {
+        restate(a, "ttl_days", &json!(0), owner);
+        let items = a["items"].as_array_mut().unwrap();
+        let item = items.iter_mut().find(|item| item["expires_at"].is_string()).unwrap();
+        let mut opened = open(item);
+        opened.disclosures.retain(|disclosure| disclosure[1] != "expires_at");
+        item["integrity"]["sd_jwt"] = json!(opened.text(owner));
+        remove(item, "", "expires_at");
+        seal(a, owner);
+    });
+    let name = "an item whose days were over, and whose end is hidden";
+    table.refused(By::Owner, name, &["answer.expired"], Answer(lived));
+}
+
 /// A genuine answer under another grant than it was given under.
 fn grants(table: &mut Table) {
     let keys = table.fixture.world.gateway.keys();
@@ -401,9 +434,27 @@ fn grants(table: &mut Table) {
         ("of earlier items", json!({"captured_before": "2026-04-01T00:00:00.000Z"})),
         ("of surer items", json!({"min_confidence": 0.9})),
         ("of another subject", json!({"subject_entity_ids": ["ent_bob"]})),
+        ("of other sensitivities", json!({"sensitivities": ["public"]})),
+        ("of no labels at all", json!({"labels_all": []})),
+        ("of no subjects at all", json!({"subject_entity_ids": []})),
     ] {
         sealed(name, "grant.filter", &|g| g["filter"] = filter.clone());
     }
+    // An item that is other than it was, and the filter that does not admit it.
+    let mut shown = |name: &str, filter: Value, member: &str, value: Value| {
+        let grant = signed(owner, &|g| g["filter"] = filter.clone());
+        let hash = oap_identity::Hash::of_canonical(&grant).unwrap();
+        let changed = with(&answer, |a| {
+            restate(a, member, &value, owner);
+            set(&mut a["receipt"], "/policy_decisions/0/grant_hash", json!(hash));
+            seal(a, owner);
+        });
+        table.refused(By::Owner, name, &["grant.filter"], Under(changed, grant));
+    };
+    let case = json!({"labels_any": ["case"]});
+    shown("of a restricted item, which it does not name", case.clone(), "sensitivity", json!("restricted"));
+    shown("of less sensitive items", json!({"sensitivities": ["internal"]}), "sensitivity", json!("public"));
+    shown("of an item that must not leave", case, "exportable", json!(false));
     for (name, check, member, value) in [
         ("of another scope, says the receipt", "grant.scope", "scope_id", json!("work")),
         (

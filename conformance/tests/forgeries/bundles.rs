@@ -2,15 +2,18 @@
 
 use crate::forge::*;
 use crate::items::leaves;
+use crate::reseals;
 use crate::table::{By, Document::Bundle, Table};
 use oap_identity::json as strict;
 use serde_json::{Value, json};
+use std::time::Duration;
 
 pub fn forge(table: &mut Table) {
     lines(table);
     headers(table);
     items(table);
     others(table);
+    agreements(table);
     wholes(table);
 }
 
@@ -279,6 +282,67 @@ fn others(table: &mut Table) {
             l.push(json!({"type": "receipt", "receipt": own}));
         },
     );
+}
+
+/// Receipts and links against each other, what a projected bundle leaves open, and whose trailer it is.
+fn agreements(table: &mut Table) {
+    let fixture = table.fixture;
+    let keys = fixture.world.gateway.keys();
+    let (owner, base) = (keys.current(), fixture.bundle.clone());
+    let one = base.iter().position(|l| l["type"] == "item" && l["item"]["labels"][1] == "tea").unwrap();
+    let genuine = Bundle(sealed(fixture, &base)).judge(&fixture.reader).unwrap();
+    assert!(!genuine.contains(&"unchecked.link_receipts"), "{genuine:?}");
+
+    let unknown = json!("urn:oap:receipt:01KQHPHXG0FN6AMW9YQM51XCBZ");
+    let linked = |receipt: &Value, at: &Value| {
+        let mut lines = base.clone();
+        let item = &mut lines[one]["item"];
+        *item = and_then(item, "confirm", owner);
+        item["integrity"]["chain"][1]["receipt"] = receipt.clone();
+        item["integrity"]["chain"][1]["at"] = at.clone();
+        relink(item, 1, owner);
+        Bundle(sealed(fixture, &lines))
+    };
+    let first = base[one]["item"]["integrity"]["chain"][0].clone();
+    let name = "item: a link whose receipt is not there";
+    table.named(By::Owner, name, "unchecked.link_receipts", linked(&unknown, &first["at"]));
+    let name = "item: a link that names the receipt of another event";
+    table.refused(By::Owner, name, &["bundle.link_receipt"], linked(&first["receipt"], &first["at"]));
+    let other = base.iter().find(|l| l["receipt"]["action_id"] == "memory.confirm").unwrap();
+    let name = "item: a link that names the receipt of another item";
+    let other = linked(&other["receipt"]["receipt_id"], &first["at"]);
+    table.refused(By::Owner, name, &["bundle.link_receipt"], other);
+    let after = json!(fixture.now().plus(Duration::from_millis(1)));
+    let name = "item: changed after the bundle was finished";
+    table.refused(By::Owner, name, &["bundle.late"], linked(&unknown, &after));
+
+    let bare: Vec<Value> = base.iter().filter(|line| line["type"] != "receipt").cloned().collect();
+    let name = "without receipts";
+    table.named(By::Owner, name, "unchecked.link_receipts", Bundle(sealed(fixture, &bare)));
+    let mut twice = base.clone();
+    let chain = base.iter().position(|line| line["receipt"]["action_id"] == "memory.boot").unwrap();
+    twice.extend_from_slice(&base[chain..chain + 2]);
+    let name = "receipts: a chain twice, the second time its beginning";
+    table.refused(By::Owner, name, &["bundle.repeated_chain"], Bundle(sealed(fixture, &twice)));
+
+    let mut shown = vec![base[0].clone(), base[one].clone()];
+    shown[0]["items"] = json!(1);
+    shown[0]["projected"] = json!({
+        "grant_id": "mgr_01HX2QFXR0Q4S8T9V3W7X2Y0Z1", "profile": "p", "trust_level": 4, "grantee": "did:web:b.example",
+    });
+    remove(&mut shown[1], "", "record");
+    for what in ["unchecked.grant", "unchecked.projection", "unchecked.state"] {
+        let name = format!("projected, and its grant is not there: {what}");
+        table.named(By::Owner, name, what, Bundle(sealed(fixture, &shown)));
+    }
+
+    let mut robbed = base[0].clone();
+    robbed["principal"] = json!(reseals::HOUSE);
+    robbed["items"] = json!(0);
+    let line = strict::canonical(&robbed).unwrap();
+    let backdated = sealed_by(fixture, &[line], &reseals::key(3));
+    let name = "trailer: by a key that was compromised later";
+    table.named(By::Owner, name, "unchecked.dated_by_compromised_key", Bundle(backdated));
 }
 
 /// The trailer and the order of lines.

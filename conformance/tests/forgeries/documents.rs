@@ -3,6 +3,7 @@
 use crate::fixture::other_hash;
 use crate::forge::*;
 use crate::items::{leaves, other};
+use crate::reseals;
 use crate::table::{By, Document, Table};
 use oap_grants::status;
 use oap_identity::signed::sign_jwt;
@@ -195,6 +196,18 @@ fn deletions(table: &mut Table) {
     }
     let forged = with(&deletion, |d| sign_deletion(d, &table.fixture.mallory));
     table.refused(By::Mallory, "signed by another", &["deletion.signer"], Document::Deletion(forged));
+    let backdated = with(&deletion, |d| {
+        for member in ["principal_did", "tool_did"] {
+            d[member] = json!(reseals::HOUSE);
+        }
+        sign_deletion(d, &reseals::key(3));
+    });
+    table.named(
+        By::Owner,
+        "by a key that was compromised later",
+        "unchecked.dated_by_compromised_key",
+        Document::Deletion(backdated),
+    );
     let more = with(&deletion, |d| d["signature"]["note"] = json!("x"));
     table.refused(By::Nobody, "a member more in signature", &["deletion.unsigned"], Document::Deletion(more));
     let bare = with(&deletion, |d| remove(d, "", "signature"));

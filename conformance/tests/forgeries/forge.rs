@@ -43,6 +43,19 @@ pub fn sign_receipt(receipt: &mut Value, signer: &Signer) {
     receipt["signatures"] = json!([{"by": signer.kid(), "alg": "EdDSA", "value": value}]);
 }
 
+/// Chains entries of receipts anew: hashes and signatures.
+pub fn rechain(entries: &mut [Value], signer: &Signer) {
+    for number in 0..entries.len() {
+        if number > 0 {
+            let mut before = entries[number - 1].clone();
+            remove(&mut before, "", "signatures");
+            entries[number]["previous_receipt_hash"] =
+                json!(Hash::of(&strict::canonical(&before).unwrap()));
+        }
+        sign_receipt(&mut entries[number], signer);
+    }
+}
+
 /// Signs a Deletion Receipt anew.
 pub fn sign_deletion(receipt: &mut Value, signer: &Signer) {
     receipt.as_object_mut().unwrap().remove("signature");
@@ -115,7 +128,11 @@ pub fn sealed(fixture: &Fixture, lines: &[Value]) -> Vec<u8> {
 
 /// The same of lines as they are to stand.
 pub fn sealed_raw(fixture: &Fixture, lines: &[Vec<u8>]) -> Vec<u8> {
-    let keys = fixture.world.gateway.keys();
+    sealed_by(fixture, lines, fixture.world.gateway.keys().current())
+}
+
+/// The same with another's trailer.
+pub fn sealed_by(fixture: &Fixture, lines: &[Vec<u8>], signer: &Signer) -> Vec<u8> {
     let id = fixture.bundle[0]["bundle_id"].as_str().unwrap().parse().unwrap();
     let mut tally = Tally::default();
     let mut bytes = Vec::new();
@@ -136,7 +153,7 @@ pub fn sealed_raw(fixture: &Fixture, lines: &[Vec<u8>]) -> Vec<u8> {
         bytes.extend_from_slice(line);
         bytes.push(b'\n');
     }
-    let trailer = tally.trailer(id, fixture.now()).sign(keys.current()).unwrap();
+    let trailer = tally.trailer(id, fixture.now()).sign(signer).unwrap();
     bytes.extend(oap_memory::bundle::write(&trailer).unwrap());
     bytes.push(b'\n');
     bytes

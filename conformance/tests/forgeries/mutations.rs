@@ -4,7 +4,7 @@
 
 use crate::fixture::{Fixture, Reader};
 use crate::forge::{remove, seal, sealed};
-use crate::receipts::one_of_each;
+use crate::receipts::one_of_every;
 use crate::table::Document;
 use oap_identity::json as strict;
 use serde_json::{Value, json};
@@ -108,7 +108,7 @@ async fn no_byte_can_be_changed() {
             Box::new(|bytes| String::from_utf8(bytes.to_vec()).ok().map(Document::List)),
         ),
     ];
-    for receipt in one_of_each(&fixture.log) {
+    for receipt in one_of_every(&fixture) {
         let name = format!("receipt of {}", receipt["action_id"].as_str().unwrap());
         documents.push((name, canonical(&receipt), json(Document::Receipt)));
     }

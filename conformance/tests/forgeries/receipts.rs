@@ -1,10 +1,11 @@
 //! Receipts by themselves, and chains of them.
 
-use crate::fixture::other_hash;
+use crate::fixture::{Fixture, other_hash};
 use crate::forge::*;
 use crate::items::{leaves, other};
 use crate::table::{By, Document::Receipt, Document::Receipts, Table};
 use oap_identity::Signer;
+use oap_memory::receipt::{Action, Covers};
 use serde_json::{Value, json};
 
 pub fn forge(table: &mut Table) {
@@ -21,6 +22,34 @@ pub fn one_of_each(log: &[Value]) -> Vec<Value> {
         .filter(|receipt| seen.insert(receipt["action_id"].as_str().unwrap().to_owned()))
         .cloned()
         .collect()
+}
+
+/// One receipt of each action: those of the log, and of what is not in it as the table of actions has it.
+pub fn one_of_every(fixture: &Fixture) -> Vec<Value> {
+    let mut all = one_of_each(&fixture.log);
+    let capture = all.iter().find(|receipt| receipt["action_id"] == "memory.capture").unwrap().clone();
+    let missing: Vec<Action> = Action::ALL
+        .iter()
+        .copied()
+        .filter(|action| all.iter().all(|receipt| receipt["action_id"] != action.as_str()))
+        .collect();
+    let keys = fixture.world.gateway.keys();
+    for action in missing {
+        let mut receipt = capture.clone();
+        receipt["action_id"] = json!(action.as_str());
+        receipt["type"] = json!(action.kind());
+        if action.covers() != Covers::Version {
+            remove(&mut receipt, "", "provenance_tags_out");
+            remove(&mut receipt, "", "output_hash");
+        }
+        if matches!(action.covers(), Covers::Document | Covers::Disclosure) {
+            receipt["output_hash"] = json!(other_hash());
+        }
+        sign_receipt(&mut receipt, keys.current());
+        all.push(receipt);
+    }
+    assert_eq!(all.len(), Action::ALL.len());
+    all
 }
 
 /// Every leaf of one receipt of each kind, changed by whoever carries it.
@@ -263,6 +292,12 @@ fn signatures(table: &mut Table) {
         sign_receipt(r, owner);
     });
     table.refused(By::Owner, "from the future", &["receipt.future"], Receipt(future));
+    let more = with(&query, |r| {
+        r["zkp"] = json!("x");
+        r["cost"] = json!(7);
+        sign_receipt(r, owner);
+    });
+    table.named(By::Owner, "with members that nobody writes", "unchecked.members", Receipt(more));
     for (name, member, value) in [
         ("an outcome of no kind", "/policy_decisions/0/outcome", json!("perhaps")),
         ("a decision that is no decision", "/policy_decisions/0/id", json!("7")),
@@ -306,6 +341,22 @@ fn chains(table: &mut Table) {
         let last = l.len() - 1;
         set(&mut l[last], "/policy_decisions/0/chain", json!("did:web:user.example#work"));
         sign_receipt(&mut l[last], owner);
+    });
+    put(By::Owner, "that does not begin with its boot entry", "receipt.boot", &|l| {
+        l[0]["action_id"] = json!("memory.exchange");
+        rechain(l, owner);
+    });
+    put(By::Owner, "heads that name no chain", "receipt.head", &|l| {
+        for head in l.iter_mut().skip(1).step_by(2) {
+            remove(head, "/policy_decisions/0", "chain");
+        }
+        rechain(l, owner);
+    });
+    put(By::Owner, "heads whose chain is a number", "receipt.head", &|l| {
+        for head in l.iter_mut().skip(1).step_by(2) {
+            set(head, "/policy_decisions/0/chain", json!(7));
+        }
+        rechain(l, owner);
     });
     put(By::Owner, "a head of another type", "receipt.type", &|l| {
         let last = l.len() - 1;

@@ -5,7 +5,7 @@ use crate::table::{By, Document::Item, Table};
 use oap_identity::{Did, DidDocument, Hash, Signer, VerificationKey};
 use serde_json::{Value, json};
 
-const HOUSE: &str = "did:web:robbed.example";
+pub const HOUSE: &str = "did:web:robbed.example";
 /// The capture, and since when `key-1` is compromised: it was stolen just before.
 const STOLEN: &str = "2026-05-01T12:00:00.000Z";
 const RETIRED: &str = "2026-05-01T12:00:03.000Z";
@@ -13,7 +13,7 @@ const RESEALED: &str = "2026-05-01T12:00:04.000Z";
 const BEFORE: &str = "2026-05-01T11:59:00.000Z";
 
 /// The stolen one, the one in force, and one that was compromised later.
-fn key(number: u8) -> Signer {
+pub fn key(number: u8) -> Signer {
     let kid = format!("{HOUSE}#key-{number}").parse().unwrap();
     Signer::from_seed(kid, &[100 + number; 32]).unwrap()
 }

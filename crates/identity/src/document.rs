@@ -173,6 +173,13 @@ impl DidDocument {
         self.keys.iter().find(|k| k.kid() == kid)
     }
 
+    /// Whether another document has the same keys in the same states, in whatever order.
+    #[must_use]
+    pub fn has_keys_of(&self, other: &Self) -> bool {
+        self.keys.len() == other.keys.len()
+            && self.keys.iter().all(|key| other.key(key.kid()).is_some_and(|known| known == key))
+    }
+
     /// The endpoint of the first service of that type.
     #[must_use]
     pub fn service(&self, kind: &str) -> Option<&str> {

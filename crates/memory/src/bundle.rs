@@ -6,6 +6,7 @@
 use crate::lines::whole_lines;
 use crate::profile::TrustLevel;
 use crate::record::Meta;
+use crate::unchecked::Unchecked;
 use oap_identity::UnverifiedDocument;
 use oap_identity::json::{self, JsonError};
 use oap_identity::signed::{SignedError, sign_document};
@@ -301,6 +302,14 @@ impl Reader {
     #[must_use]
     pub const fn header(&self) -> Option<&Header> {
         self.header.as_ref()
+    }
+
+    /// What of the trailer counts only because it is dated before its key was compromised.
+    #[must_use]
+    pub fn dated(&self, documents: &dyn Documents) -> Option<Unchecked> {
+        let signature = UnverifiedSignature::of(self.trailer.as_ref()?).ok()?;
+        let since = documents.key_of(signature.kid())?.revoked_at()?;
+        Some(Unchecked::DatedByCompromisedKey { kid: signature.kid().clone(), since })
     }
 
     /// Checks the whole against its trailer.

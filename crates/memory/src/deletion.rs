@@ -218,7 +218,10 @@ pub fn verify(
     }
     check_scope(&receipt)?;
     let hash = Hash::of_canonical(document)?;
-    Ok(VerifiedDeletion { receipt, hash, unchecked: vec![Unchecked::Absence] })
+    let mut unchecked = vec![Unchecked::Absence];
+    let since = key.revoked_at();
+    unchecked.extend(since.map(|since| Unchecked::DatedByCompromisedKey { kid: signature.kid, since }));
+    Ok(VerifiedDeletion { receipt, hash, unchecked })
 }
 
 fn check_scope(receipt: &DeletionReceipt) -> Result<(), DeletionError> {

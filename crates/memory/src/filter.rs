@@ -48,6 +48,52 @@ pub struct Filter {
     pub sensitivities: Option<Vec<Sensitivity>>,
 }
 
+/// What is known of an item that a filter is asked about. What is hidden is `None`, and decides nothing, but that an empty
+/// list admits nothing.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Shown<'a> {
+    /// Its scope.
+    pub scope_id: Option<&'a str>,
+    /// Its kind.
+    pub kind: Option<Kind>,
+    /// Its subject; `Some(None)` where it has none.
+    pub subject_entity_id: Option<Option<&'a str>>,
+    /// Its labels.
+    pub labels: Option<&'a [String]>,
+    /// When it became known.
+    pub captured_at: Option<Timestamp>,
+    /// How sure the owner is.
+    pub confidence: Option<Confidence>,
+    /// How much harm disclosure would do.
+    pub sensitivity: Option<Sensitivity>,
+    /// Whether it may leave.
+    pub exportable: Option<bool>,
+}
+
+impl<'a> Shown<'a> {
+    /// The whole item.
+    fn of(head: &'a Head) -> Self {
+        Self {
+            scope_id: Some(head.scope_id.as_str()),
+            kind: Some(head.kind),
+            subject_entity_id: Some(head.subject_entity_id.as_deref()),
+            labels: Some(&head.labels),
+            captured_at: Some(head.captured_at),
+            confidence: Some(head.confidence),
+            sensitivity: Some(head.sensitivity),
+            exportable: Some(head.exportable),
+        }
+    }
+}
+
+/// Whether a list is there and lacks a member; of a hidden one, whether it lacks everything.
+fn lacks<T, M>(list: &Option<Vec<T>>, member: Option<M>, has: impl Fn(&[T], M) -> bool) -> bool {
+    list.as_ref().is_some_and(|list| match member {
+        Some(member) => !has(list, member),
+        None => list.is_empty(),
+    })
+}
+
 impl Filter {
     /// Whether the filter admits an item, for a grantee who is one of the owner's own agents or not.
     ///
@@ -55,41 +101,68 @@ impl Filter {
     /// confirmation or are not shared; `restricted` ones unless named; to others, ones that may not leave.
     #[must_use]
     pub fn admits(&self, head: &Head, default_scope: &ScopeId, own_agent: bool, now: Timestamp) -> bool {
-        self.admits_standing(head, own_agent, now)
-            && match &self.scopes {
-                Some(scopes) => scopes.contains(&head.scope_id),
-                None => head.scope_id == *default_scope,
-            }
-            && self.kinds.as_ref().is_none_or(|kinds| kinds.contains(&head.kind))
-            && self.subject_entity_ids.as_ref().is_none_or(|subjects| {
-                head.subject_entity_id.as_ref().is_some_and(|subject| subjects.contains(subject))
-            })
-            && self.admits_labels(&head.labels)
-            && self.captured_after.is_none_or(|after| head.captured_at >= after)
-            && self.captured_before.is_none_or(|before| head.captured_at < before)
-            && self.min_confidence.is_none_or(|least| head.confidence >= least)
-    }
-
-    fn admits_standing(&self, head: &Head, own_agent: bool, now: Timestamp) -> bool {
-        let sensitivity = match &self.sensitivities {
-            Some(named) => named.contains(&head.sensitivity),
-            None => head.sensitivity != Sensitivity::Restricted,
-        };
         head.is_live(now)
             && head.meta.tier != Tier::Working
             && head.meta.visibility == Visibility::Shared
             && !head.meta.needs_verification
-            && (head.exportable || own_agent)
-            && sensitivity
+            && self.check(&Shown::of(head), default_scope, own_agent).is_ok()
     }
 
-    fn admits_labels(&self, labels: &[String]) -> bool {
-        self.labels_any.as_ref().is_none_or(|any| any.iter().any(|l| labels.contains(l)))
-            && self
-                .labels_all
-                .as_ref()
-                .is_none_or(|all| !all.is_empty() && all.iter().all(|l| labels.contains(l)))
-            && self.exclude_labels.as_ref().is_none_or(|out| !out.iter().any(|l| labels.contains(l)))
+    /// Whether the filter admits what is known of an item: the gateway asks of whole items, a receiver of what it sees.
+    ///
+    /// # Errors
+    /// What speaks against it.
+    pub fn check(
+        &self,
+        shown: &Shown<'_>,
+        default_scope: &ScopeId,
+        own_agent: bool,
+    ) -> Result<(), &'static str> {
+        if lacks(&self.kinds, shown.kind, |kinds, kind| kinds.contains(&kind)) {
+            return Err("its kind");
+        }
+        if lacks(&self.labels_any, shown.labels, |any, labels| any.iter().any(|l| labels.contains(l))) {
+            return Err("its labels, of which it has none");
+        }
+        if lacks(&self.labels_all, shown.labels, |all, labels| {
+            !all.is_empty() && all.iter().all(|l| labels.contains(l))
+        }) {
+            return Err("its labels, of which it lacks one");
+        }
+        let excluded = |label: &String| self.exclude_labels.as_ref().is_some_and(|out| out.contains(label));
+        if shown.labels.is_some_and(|labels| labels.iter().any(excluded)) {
+            return Err("its labels, of which one is excluded");
+        }
+        let own_scope = |scope: &str| self.scopes.is_some() || scope == default_scope.as_str();
+        if lacks(&self.scopes, shown.scope_id, |all, scope| all.iter().any(|s| s.as_str() == scope))
+            || !shown.scope_id.is_none_or(own_scope)
+        {
+            return Err("its scope");
+        }
+        if lacks(&self.subject_entity_ids, shown.subject_entity_id, |all, subject| {
+            subject.is_some_and(|subject| all.iter().any(|s| s == subject))
+        }) {
+            return Err("its subject");
+        }
+        if shown.captured_at.is_some_and(|at| self.captured_after.is_some_and(|after| at < after)) {
+            return Err("its time, which is too early");
+        }
+        if shown.captured_at.is_some_and(|at| self.captured_before.is_some_and(|before| at >= before)) {
+            return Err("its time, which is too late");
+        }
+        if shown.confidence.is_some_and(|sure| self.min_confidence.is_some_and(|least| sure < least)) {
+            return Err("its confidence");
+        }
+        if lacks(&self.sensitivities, shown.sensitivity, |all, sensitivity| all.contains(&sensitivity)) {
+            return Err("its sensitivity");
+        }
+        if self.sensitivities.is_none() && shown.sensitivity == Some(Sensitivity::Restricted) {
+            return Err("its sensitivity, which is restricted and not named");
+        }
+        if shown.exportable == Some(false) && !own_agent {
+            return Err("exportable, which is false");
+        }
+        Ok(())
     }
 
     /// The name of a list that is longer than [`MAX_LIST`], or has an entry longer than a label or subject can be, if
@@ -113,5 +186,44 @@ impl Filter {
         .into_iter()
         .find(|(_, length)| *length > MAX_LIST)
         .map(|(name, _)| name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(filter: serde_json::Value, shown: &Shown<'_>) -> Result<(), &'static str> {
+        let filter: Filter = serde_json::from_value(filter).unwrap();
+        filter.check(shown, &"personal".parse().unwrap(), false)
+    }
+
+    #[test]
+    fn what_is_hidden_decides_nothing_and_an_empty_list_admits_nothing() {
+        let hidden = Shown::default();
+        let lists = ["kinds", "labels_any", "labels_all", "scopes", "subject_entity_ids", "sensitivities"];
+        for list in lists {
+            assert!(check(serde_json::json!({list: []}), &hidden).is_err(), "{list}");
+        }
+        let filled = serde_json::json!({
+            "kinds": ["fact"], "labels_any": ["a"], "labels_all": ["a"], "exclude_labels": ["b"], "scopes": ["work"],
+            "subject_entity_ids": ["ent_ann"], "sensitivities": ["public"], "min_confidence": 0.5,
+            "captured_after": "2026-05-01T00:00:00.000Z", "captured_before": "2026-05-02T00:00:00.000Z",
+        });
+        assert_eq!(check(filled, &hidden), Ok(()));
+        assert_eq!(check(serde_json::json!({"exclude_labels": []}), &hidden), Ok(()));
+    }
+
+    #[test]
+    fn what_may_not_leave_and_restricted_items_need_more_than_an_empty_filter() {
+        let restricted = Shown { sensitivity: Some(Sensitivity::Restricted), ..Shown::default() };
+        assert!(check(serde_json::json!({}), &restricted).is_err());
+        assert!(check(serde_json::json!({"sensitivities": ["public"]}), &restricted).is_err());
+        assert_eq!(check(serde_json::json!({"sensitivities": ["restricted"]}), &restricted), Ok(()));
+        let kept = Shown { exportable: Some(false), ..Shown::default() };
+        assert!(check(serde_json::json!({}), &kept).is_err());
+        assert_eq!(Filter::default().check(&kept, &"personal".parse().unwrap(), true), Ok(()));
+        let bare = Shown { subject_entity_id: Some(None), ..Shown::default() };
+        assert!(check(serde_json::json!({"subject_entity_ids": ["ent_ann"]}), &bare).is_err());
     }
 }

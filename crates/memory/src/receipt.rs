@@ -167,8 +167,11 @@ crate::reasons! {
         /// A countersignature that does not count.
         #[error("receipt {0}: the countersignature: {1}")]
         Countersignature(usize, SignedError) = "receipt.countersignature",
-        /// Receipts and heads do not take turns, or a head says another length.
-        #[error("receipt {0}: every receipt is followed by a head that says the length")]
+        /// A chain that begins with something else.
+        #[error("receipt {0}: a chain begins with memory.boot")]
+        Boot(usize) = "receipt.boot",
+        /// Receipts and heads do not take turns, or a head names no chain or another length.
+        #[error("receipt {0}: every receipt is followed by a head that says the chain and its length")]
         Head(usize) = "receipt.head",
         /// The chain does not end with a head.
         #[error("the chain does not end with a head: its tail was cut")]
@@ -326,6 +329,19 @@ const MEMBERS: [&str; 24] = [
     "anchors",
     "signatures",
 ];
+/// Members that no gateway of this protocol writes, and whose content is not judged.
+const UNJUDGED: [&str; 10] = [
+    "action_version",
+    "model_version",
+    "cost",
+    "provenance_tags_in",
+    "consumption_proof",
+    "citations",
+    "commerce_primitive",
+    "irreversibility",
+    "escalation",
+    "zkp",
+];
 /// Most signatures of a receipt that are read: the principal's and the agent's.
 const MAX_SIGNATURES: usize = 2;
 
@@ -416,6 +432,10 @@ fn verify_at(
         unchecked.push(Unchecked::Agents(1));
     }
     unchecked.extend(content::check(&receipt, index)?);
+    let unjudged: Vec<&str> = UNJUDGED.into_iter().filter(|name| value.get(name).is_some()).collect();
+    if !unjudged.is_empty() {
+        unchecked.push(Unchecked::Members { receipt: receipt.receipt_id, members: unjudged.join(", ") });
+    }
     if let Some(anchors) = value.get("anchors") {
         check_anchors(anchors).ok_or(ReceiptError::Anchors(index))?;
         unchecked.push(Unchecked::Anchors(receipt.receipt_id));
@@ -459,6 +479,8 @@ fn check_anchors(anchors: &Value) -> Option<()> {
 /// A chain whose every entry was checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VerifiedReceipts {
+    /// Its name, as its heads say it.
+    pub chain: String,
     /// Entries, heads included.
     pub length: u64,
     /// The hash of the last entry, which is a head.
@@ -487,7 +509,7 @@ pub fn verify_chain(
 pub struct UnverifiedChain {
     index: usize,
     principal: Option<Did>,
-    name: Option<Value>,
+    name: Option<String>,
     state: Option<VerifiedReceipts>,
 }
 
@@ -512,6 +534,9 @@ impl UnverifiedChain {
         if receipt.previous_receipt_hash != previous {
             return Err(ReceiptError::Broken(index));
         }
+        if index == 0 && receipt.action_id.as_deref() != Some(Action::Boot.as_str()) {
+            return Err(ReceiptError::Boot(index));
+        }
         // By that one the owner sets the clock right.
         let is_corrected = receipt.action_id.as_deref() == Some(Action::ClockAccept.as_str());
         if self.state.as_ref().is_some_and(|before| before.at > receipt.timestamp) && !is_corrected {
@@ -522,14 +547,18 @@ impl UnverifiedChain {
             return Err(ReceiptError::Head(index));
         }
         if head.is_some() {
-            let chain = receipt.policy_decisions.first().and_then(|d| d.more.get("chain")).cloned();
-            if self.name.is_some() && self.name != chain {
+            let chain = receipt.policy_decisions.first().and_then(|d| d.more.get("chain")?.as_str());
+            let chain = chain.ok_or(ReceiptError::Head(index))?;
+            if *self.name.get_or_insert_with(|| chain.to_owned()) != chain {
                 return Err(ReceiptError::OtherChain(index));
             }
-            self.name = chain;
         }
-        self.state =
-            Some(VerifiedReceipts { length: index as u64 + 1, tip: verified.hash, at: receipt.timestamp });
+        self.state = Some(VerifiedReceipts {
+            chain: String::new(),
+            length: index as u64 + 1,
+            tip: verified.hash,
+            at: receipt.timestamp,
+        });
         self.index += 1;
         Ok(verified)
     }
@@ -540,7 +569,9 @@ impl UnverifiedChain {
     /// [`ReceiptError::Cut`].
     pub fn finish(self) -> Result<VerifiedReceipts, ReceiptError> {
         match self.state {
-            Some(verified) if verified.length % 2 == 0 => Ok(verified),
+            Some(verified) if verified.length % 2 == 0 => {
+                Ok(VerifiedReceipts { chain: self.name.unwrap_or_default(), ..verified })
+            }
             // A chain has its boot entry at least.
             Some(_) | None => Err(ReceiptError::Cut),
         }

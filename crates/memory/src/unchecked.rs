@@ -42,6 +42,14 @@ pub enum Unchecked {
         "who asked, in {0} receipt(s): the agent has not signed, the gateway alone says that it was this one"
     )]
     Agents(u64),
+    /// Members of a receipt that no gateway of this protocol writes.
+    #[error("{members} of {receipt}: signed with the rest, and what they say is judged by nobody here")]
+    Members {
+        /// The receipt.
+        receipt: ReceiptId,
+        /// Their names.
+        members: String,
+    },
     /// The action of a receipt, which is not known here.
     #[error("what {0} says beside its signature: its action is not known here")]
     Action(ReceiptId),
@@ -59,7 +67,7 @@ pub enum Unchecked {
     #[error("input_hash: the query is not part of the document")]
     Query,
     /// The grant that a receipt names.
-    #[error("grant {0}: it is not at hand; give it with --grant")]
+    #[error("grant {0}: it is not at hand; that of an answer is given with --grant")]
     Grant(GrantId),
     /// What the profile of an answer hid.
     #[error(
@@ -97,6 +105,7 @@ impl Unchecked {
             Self::Anchors(_) => "unchecked.anchors",
             Self::Countersignature { .. } => "unchecked.countersignature",
             Self::Agents(_) => "unchecked.agent",
+            Self::Members { .. } => "unchecked.members",
             Self::Action(_) => "unchecked.action",
             Self::DatedByCompromisedKey { .. } => "unchecked.dated_by_compromised_key",
             Self::Query => "unchecked.query",

@@ -12,6 +12,7 @@ use oap_memory::evidence::{VerifiedAnswer, VerifiedItem, explain};
 use oap_memory::receipt::VerifiedReceipt;
 use oap_memory::unchecked::Unchecked;
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 
 /// A report of a document that holds.
 fn report(what: &str, says: Vec<String>, unchecked: &[Unchecked]) -> Value {
@@ -113,7 +114,10 @@ pub(super) fn bundle(bundle: &VerifiedBundle) -> Value {
     if bundle.chains > 0 {
         says.push(format!("The receipts are {} chain(s), each from genesis to a head.", bundle.chains));
     }
-    says.push("Every signature, disclosure, chain and receipt holds, and nothing is missing.".to_owned());
+    says.push(
+        "Every signature, disclosure, chain and receipt in it holds, and no line that its trailer counts is missing."
+            .to_owned(),
+    );
     let mut report = report("bundle", says, &[]);
     report["unchecked"] = listed(&bundle.unchecked);
     report
@@ -166,7 +170,25 @@ pub(super) fn receipt(verified: &VerifiedReceipt) -> Value {
     report
 }
 
-pub(super) fn deletion(verified: &VerifiedDeletion) -> Value {
+/// Deletion Receipts, and the names of what stands beside them in the document.
+pub(super) fn deletions(verified: &[VerifiedDeletion], outside: Vec<String>) -> Value {
+    let mut all: Vec<Value> = verified.iter().map(deletion).collect();
+    let mut report = if all.len() == 1 {
+        all.remove(0)
+    } else {
+        let says = all.iter().flat_map(|one| one["says"].as_array().cloned().unwrap_or_default());
+        let says = says.map(|said| output::text(&said, "")).collect();
+        let unchecked: BTreeSet<&Unchecked> = verified.iter().flat_map(|one| &one.unchecked).collect();
+        let mut report = report("deletion_receipts", says, &[]);
+        report["unchecked"] = listed(unchecked);
+        report["receipts"] = json!(all);
+        report
+    };
+    report["outside"] = json!(outside);
+    report
+}
+
+fn deletion(verified: &VerifiedDeletion) -> Value {
     let receipt = &verified.receipt;
     let cascade = &receipt.scope.cascade;
     let says = vec![
@@ -217,7 +239,11 @@ pub(super) enum Compared {
     Given,
 }
 
-pub(super) fn did_document(document: &DidDocument, compared: Option<Compared>) -> Value {
+pub(super) fn did_document(
+    document: &DidDocument,
+    compared: Option<Compared>,
+    outside: Vec<String>,
+) -> Value {
     let mut says = vec![format!("{} has {} signing key(s).", document.id(), document.keys().len())];
     for key in document.keys() {
         let state = match (key.revoked_at(), key.retired_at()) {
@@ -238,7 +264,10 @@ pub(super) fn did_document(document: &DidDocument, compared: Option<Compared>) -
         None => {}
     }
     let unchecked = [Unchecked::Document];
-    report("did_document", says, if compared == Some(Compared::Published) { &[] } else { &unchecked })
+    let unchecked: &[Unchecked] = if compared == Some(Compared::Published) { &[] } else { &unchecked };
+    let mut report = report("did_document", says, unchecked);
+    report["outside"] = json!(outside);
+    report
 }
 
 /// The report in words.
@@ -262,6 +291,9 @@ pub(super) fn text(report: &Value) -> String {
         for what in list(&item["unchecked"]) {
             lines.push(format!("  not checked: {}", output::text(&what, "/what")));
         }
+    }
+    if report["outside"].as_array().is_some_and(|outside| !outside.is_empty()) {
+        lines.push(format!("outside the proof: {}", names(&report["outside"])));
     }
     for what in list(&report["unchecked"]) {
         lines.push(format!("not checked: {}", output::text(&what, "/what")));

@@ -82,6 +82,7 @@ fn named(value: &Value, pointer: &str) -> Option<Did> {
 impl Verify {
     pub(super) async fn run(self, global: &Global) -> Result<(), CliError> {
         if self.file != Path::new("-") && is_bundle(&self.file, self.identity.as_deref())? {
+            self.uses(&[], "a bundle")?;
             return self.bundle(global).await;
         }
         let bytes = output::read(&self.file)?;
@@ -89,9 +90,14 @@ impl Verify {
         let report = if bytes.trim_ascii_start().starts_with(b"{") {
             let document = oap_identity::json::parse(&bytes).map_err(refused)?;
             self.document(global, &document, now).await?
+        } else if bytes.trim_ascii_start().starts_with(b"[") {
+            let document = oap_identity::json::parse(&bytes).map_err(refused)?;
+            let receipts: Vec<&Value> = document.as_array().into_iter().flatten().collect();
+            self.deletions(global, &receipts, Vec::new(), now).await?
         } else if bytes.trim_ascii().is_empty() {
             return Err(refused("the document is empty"));
         } else {
+            self.uses(&[], "a status list")?;
             let text = String::from_utf8_lossy(&bytes).trim().to_owned();
             proved::status_list(&self.list(global, &text, now).await?)
         };
@@ -104,10 +110,16 @@ impl Verify {
     }
 
     async fn document(&self, global: &Global, value: &Value, now: Timestamp) -> Result<Value, CliError> {
-        // What `delete` answers has the receipt inside.
-        let value = value.get("deletion_receipt").unwrap_or(value);
         let has = |member: &str| value.get(member).is_some();
+        if has("deletion_receipt") || has("deletion_receipts") {
+            // What `delete` answers has the receipts inside.
+            let (receipts, outside) = inside(value)?;
+            return self.deletions(global, &receipts, outside, now).await;
+        }
         if has("items") && has("response_id") {
+            if self.grant.is_none() {
+                self.uses(&[], "an answer alone: it names its grant, and the grant its place in the list; add --grant")?;
+            }
             let mut known = self.known(global, signers(value)).await?;
             optional(global, &mut known, countersigners(value)).await?;
             let answer = evidence::answer(value, &known).map_err(refused)?;
@@ -122,30 +134,28 @@ impl Verify {
             }
             let revoked = match &under {
                 Some(terms) => self.revoked(global, terms, now).await?,
-                None if self.status_list.is_some() => {
-                    let why = "--status-list: an answer names its grant, and the grant its place in the list; add --grant";
-                    return Err(CliError::Usage(why.to_owned()));
-                }
                 None => None,
             };
             Ok(proved::answer(&answer, under.as_ref(), revoked))
         } else if has("item_id") {
+            self.uses(&[], "an item")?;
             let mut known = self.known(global, signers(value)).await?;
             optional(global, &mut known, countersigners(value)).await?;
             let item = evidence::item(value, &known).and_then(VerifiedItem::proved);
             let item: Result<_, EvidenceError> = item.and_then(|item| item.as_of(now));
             Ok(proved::item(&item.map_err(refused)?))
         } else if deletion::is_deletion(value) {
-            let principals = named(value, "/tool_did").into_iter().collect();
-            let known = self.known(global, principals).await?;
-            Ok(proved::deletion(&deletion::verify(value, &known, now).map_err(refused)?))
+            self.deletions(global, &[value], Vec::new(), now).await
         } else if has("grant_id") && has("granter") {
+            self.uses(&["--chain", "--status-list"], "a grant")?;
             let terms = self.terms(global, value, now).await?;
             let revoked = self.revoked(global, &terms, now).await?;
             Ok(proved::grant(&terms, revoked))
         } else if has("verificationMethod") {
+            self.uses(&[], "a DID document")?;
             self.did_document(global, value).await
         } else if has("receipt_id") {
+            self.uses(&[], "a receipt")?;
             let mut known = self.known(global, named(value, "/principal_did").into_iter().collect()).await?;
             optional(global, &mut known, countersigners(value)).await?;
             let receipt = receipt::verify(value, &known).and_then(|receipt| receipt.as_of(now));
@@ -154,6 +164,38 @@ impl Verify {
             let why = "it is no answer, item, bundle, grant, receipt, Deletion Receipt, status list or DID document";
             Err(refused(why))
         }
+    }
+
+    /// Refuses a flag that this kind of document has no use for.
+    fn uses(&self, flags: &[&str], of: &str) -> Result<(), CliError> {
+        let given = [
+            ("--grant", self.grant.is_some()),
+            ("--chain", !self.chain.is_empty()),
+            ("--status-list", self.status_list.is_some()),
+        ];
+        match given.iter().find(|(flag, given)| *given && !flags.contains(flag)) {
+            Some((flag, _)) => Err(CliError::Usage(format!("{flag}: nothing is compared with it for {of}"))),
+            None => Ok(()),
+        }
+    }
+
+    /// Deletion Receipts, each by itself, and the names of the members that stand beside them.
+    async fn deletions(
+        &self,
+        global: &Global,
+        receipts: &[&Value],
+        outside: Vec<String>,
+        now: Timestamp,
+    ) -> Result<Value, CliError> {
+        self.uses(&[], "a Deletion Receipt")?;
+        if receipts.is_empty() || !receipts.iter().all(|receipt| deletion::is_deletion(receipt)) {
+            return Err(refused("a list of documents must be one of Deletion Receipts"));
+        }
+        let principals = receipts.iter().filter_map(|receipt| named(receipt, "/tool_did")).collect();
+        let known = self.known(global, principals).await?;
+        let verify = |receipt: &&Value| deletion::verify(receipt, &known, now).map_err(refused);
+        let verified = receipts.iter().map(verify).collect::<Result<Vec<_>, _>>()?;
+        Ok(proved::deletions(&verified, outside))
     }
 
     /// A grant with those that it was made from.
@@ -200,7 +242,7 @@ impl Verify {
         let other = known.as_ref().and_then(|known| known.get(&did));
         let is_it = |path: &PathBuf| output::read_json(path).is_ok_and(|given| given["id"] == did.as_str());
         let given = self.trust.did_document.iter().any(is_it);
-        if other.is_some_and(|other| other.keys() != document.keys()) {
+        if other.is_some_and(|other| !other.has_keys_of(&document)) {
             return Err(refused(if given {
                 "the document given with --did-document has other keys, or other states of them"
             } else {
@@ -208,7 +250,7 @@ impl Verify {
             }));
         }
         let compared = if given { proved::Compared::Given } else { proved::Compared::Published };
-        Ok(proved::did_document(&document, other.map(|_| compared)))
+        Ok(proved::did_document(&document, other.map(|_| compared), beside_keys(value, &document)))
     }
 
     async fn bundle(&self, global: &Global) -> Result<(), CliError> {
@@ -256,6 +298,33 @@ impl Verify {
         });
         whole.map(drop).map_err(|why| CliError::Proof(format!("the bundle as a whole: {why}")))
     }
+}
+
+/// The Deletion Receipts in what `delete` answers, each once, and the names of the members beside them.
+fn inside(value: &Value) -> Result<(Vec<&Value>, Vec<String>), CliError> {
+    let mut receipts: Vec<&Value> = match value.get("deletion_receipts") {
+        None => Vec::new(),
+        Some(Value::Array(all)) => all.iter().collect(),
+        Some(_) => return Err(refused("deletion_receipts: must be a list")),
+    };
+    let first = value.get("deletion_receipt").filter(|first| !receipts.contains(first));
+    receipts.extend(first);
+    let members = value.as_object().into_iter().flat_map(|members| members.keys());
+    let outside = members.filter(|name| !["deletion_receipt", "deletion_receipts"].contains(&name.as_str()));
+    Ok((receipts, outside.cloned().collect()))
+}
+
+/// The members of a DID document that are compared with nothing: all but its id and its signing keys.
+fn beside_keys(value: &Value, document: &DidDocument) -> Vec<String> {
+    let known =
+        ["id", "type", "controller", "publicKeyJwk", "publicKeyMultibase", "expires", "revoked"];
+    let is_known = |method: &Value| {
+        method.as_object().is_some_and(|method| method.keys().all(|name| known.contains(&name.as_str())))
+    };
+    let methods = value["verificationMethod"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let only_keys = methods.len() == document.keys().len() && methods.iter().all(is_known);
+    let members = value.as_object().into_iter().flat_map(|members| members.keys());
+    members.filter(|name| *name != "id" && !(only_keys && *name == "verificationMethod")).cloned().collect()
 }
 
 /// Whether a file is a bundle.

@@ -61,6 +61,9 @@ crate::reasons! {
         /// An item that is not current.
         #[error("item {0} is {1}: only current items are disclosed")]
         NotCurrent(ItemId, Status) = "answer.not_current",
+        /// An item whose time was over.
+        #[error("item {0}: its time was over when it was answered with: expires_at, or captured_at and ttl_days")]
+        Expired(ItemId) = "answer.expired",
         /// An item that is younger than the answer.
         #[error("item {0} is younger than the answer")]
         Younger(ItemId) = "answer.younger",
@@ -267,6 +270,9 @@ fn check_item(item: &VerifiedItem, receipt: &Receipt) -> Result<(), EvidenceErro
     let skew = if item.chain.moves().next().is_some() { MAX_SKEW } else { Duration::ZERO };
     if item.chain.last().at > receipt.timestamp.plus(skew) {
         return Err(AnswerError::Younger(item.item_id).into());
+    }
+    if item.end_of_life().is_some_and(|end| end <= receipt.timestamp) {
+        return Err(AnswerError::Expired(item.item_id).into());
     }
     Ok(())
 }

@@ -13,6 +13,7 @@ use oap_identity::time::MAX_SKEW;
 use oap_identity::{Did, Documents, ItemId, Timestamp, json};
 use serde::Deserialize;
 use serde_json::{Map, Value};
+use std::time::Duration;
 
 crate::reasons! {
     /// Why a receipt is not the capture receipt of a chain.
@@ -78,6 +79,18 @@ impl VerifiedItem {
     /// [`EvidenceError::Unproved`].
     pub fn proved(self) -> Result<Self, EvidenceError> {
         if self.claims.is_some() { Ok(self) } else { Err(EvidenceError::Unproved) }
+    }
+
+    /// From when on the item is in no view, as far as that is shown: `expires_at`, else `captured_at` and `ttl_days`.
+    #[must_use]
+    pub fn end_of_life(&self) -> Option<Timestamp> {
+        let claims = self.claims.as_ref()?.claims();
+        let time = |value: Option<&Value>| value?.as_str()?.parse::<Timestamp>().ok();
+        time(claims.get("expires_at")).or_else(|| {
+            let days = claims.get("ttl_days")?.as_u64()?;
+            let captured = time(claims.get("provenance")?.get("captured_at"))?;
+            Some(captured.plus(Duration::from_secs(days.saturating_mul(86_400))))
+        })
     }
 
     /// The same item, where nothing in it is later than that time, 5 minutes of skew aside.
