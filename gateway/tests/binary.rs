@@ -184,6 +184,13 @@ fn verify_takes_every_kind_of_document() {
     );
     let keys = verify(&document, &[]).json();
     assert_eq!(keys["what"], "did_document");
+    // Of a DID document the keys are compared, and nothing else.
+    let mut elsewhere = read(&document);
+    elsewhere["service"][0]["serviceEndpoint"] = json!("https://mallory.example/oap/invoke");
+    let keys = verify(&part("elsewhere.json", &elsewhere), &[]).json();
+    let outside = keys["outside"].as_array().unwrap();
+    assert!(outside.contains(&json!("service")) && outside.contains(&json!("keyAgreement")), "{outside:?}");
+    assert!(!outside.contains(&json!("verificationMethod")), "{outside:?}");
     // Text says the same.
     let text = grantee.run(&["verify", &saved, "--did-document", &document]).ok();
     for said in [
@@ -219,10 +226,57 @@ fn verify_takes_every_kind_of_document() {
     assert!(!names.contains(&"unchecked.profile".to_owned()), "{names:?}");
     assert!(unchecked(&verify(&saved, &[]).json()).contains(&"unchecked.state".to_owned()));
     verify(&saved, &["--status-list", &saved]).failed(2, "--grant");
+    // What is given and not used is a mistake, and named.
+    verify(&saved, &["--chain", &grant]).failed(2, "--chain");
+    verify(&grant, &["--grant", &grant]).failed(2, "--grant");
+    for file in ["item.json", "receipt.json"] {
+        verify(&grantee.path(file), &["--grant", &grant]).failed(2, "--grant");
+        verify(&grantee.path(file), &["--status-list", &grant]).failed(2, "--status-list");
+    }
+    verify(&document, &["--chain", &grant]).failed(2, "--chain");
+    let bundle = granter.path("memory.bundle");
+    granter.run(&["export", &bundle]).ok();
+    verify(&bundle, &["--grant", &grant]).failed(2, "--grant");
+    verify(&bundle, &[]).json();
     // Someone else's grant around a genuine answer.
     let other = issue(&granter, "did:web:other.example", "other.json", &["--label", "food", "--offline"]);
     let other = part("other.json", &other);
     verify(&saved, &["--grant", &other]).failed(4, "the grant names");
+}
+
+#[test]
+fn verify_takes_what_delete_prints_and_keeps() {
+    let (granter, _server, grantee) = pair();
+    let delete = |label: &str| {
+        granter.run(&["item", "add", "--kind", "fact", "--text", label, "--label", label]).ok();
+        granter.run(&["--json", "delete", "--label", label, "--yes"]).json()
+    };
+    let (first, second) = (delete("tea"), delete("coffee"));
+    let document = granter.home().join("did.json").to_string_lossy().into_owned();
+    let path = grantee.path("deleted.json");
+    let verify = |value: &Value| {
+        write(&path, value);
+        grantee.run(&["--json", "verify", &path, "--did-document", &document])
+    };
+    // What stands beside the receipt is nobody's word.
+    let mut forged = first.clone();
+    forged["cascade_report"]["grants_shrunk"] = json!(["mgr_01HX2QFXR0Q4S8T9V3W7X2Y0Z1"]);
+    let said = verify(&forged).json();
+    assert_eq!(said["what"], "deletion_receipt");
+    assert!(said["outside"].as_array().unwrap().contains(&json!("cascade_report")), "{said}");
+    let text = grantee.run(&["verify", &path, "--did-document", &document]).ok();
+    assert!(text.contains("outside the proof: came_since, cascade_report"), "{text}");
+    // Every receipt counts, in what `delete` prints and in the list that it keeps.
+    let receipts = json!([first["deletion_receipt"], second["deletion_receipt"]]);
+    let said = verify(&receipts).json();
+    assert_eq!((&said["what"], said["receipts"].as_array().unwrap().len()), (&json!("deletion_receipts"), 2));
+    let mut wrong = receipts.clone();
+    wrong[1]["completed_at"] = json!("2020-01-01T00:00:00.000Z");
+    verify(&wrong).failed(4, "signature");
+    forged["deletion_receipts"] = wrong;
+    verify(&forged).failed(4, "signature");
+    verify(&json!([first["deletion_receipt"], {"a": 1}])).failed(4, "Deletion Receipts");
+    verify(&json!([])).failed(4, "Deletion Receipts");
 }
 
 #[test]

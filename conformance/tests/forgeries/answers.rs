@@ -354,7 +354,12 @@ fn expired(table: &mut Table) {
         restate(a, "expires_at", &at, owner);
         seal(a, owner);
     });
-    table.refused(By::Owner, "an item that ended as it was answered with", &["answer.expired"], Answer(ended));
+    table.refused(
+        By::Owner,
+        "an item that ended as it was answered with",
+        &["answer.expired"],
+        Answer(ended),
+    );
     let lived = with(&answer, |a| {
         restate(a, "ttl_days", &json!(0), owner);
         let items = a["items"].as_array_mut().unwrap();

@@ -49,8 +49,7 @@ pub fn rechain(entries: &mut [Value], signer: &Signer) {
         if number > 0 {
             let mut before = entries[number - 1].clone();
             remove(&mut before, "", "signatures");
-            entries[number]["previous_receipt_hash"] =
-                json!(Hash::of(&strict::canonical(&before).unwrap()));
+            entries[number]["previous_receipt_hash"] = json!(Hash::of(&strict::canonical(&before).unwrap()));
         }
         sign_receipt(&mut entries[number], signer);
     }

@@ -317,3 +317,26 @@ pub fn publish(id: &Did, keys: &[VerificationKey], agreement: &AgreementKey, ori
 fn service(id: &Did, kind: &str, url: &str) -> Value {
     json!({"id": format!("{id}#{kind}"), "type": kind, "serviceEndpoint": url})
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Signer;
+
+    #[test]
+    fn keys_are_compared_by_id_and_not_by_order() {
+        let key = |number: u8| {
+            let kid = format!("did:web:user.example#key-{number}").parse().unwrap();
+            let signer = Signer::from_seed(kid, &[number; 32]).unwrap();
+            VerificationKey::new(signer.kid().clone(), *signer.public())
+        };
+        let document = |keys| DidDocument::new("did:web:user.example".parse().unwrap(), keys);
+        let both = document(vec![key(1), key(2)]);
+        assert!(both.has_keys_of(&document(vec![key(2), key(1)])));
+        let revoked = key(2).revoked("2026-05-01T00:00:00.000Z".parse().unwrap());
+        for other in [vec![key(1)], vec![key(1), key(3)], vec![key(1), key(2), key(3)], vec![key(1), revoked]]
+        {
+            assert!(!both.has_keys_of(&document(other.clone())) && !document(other).has_keys_of(&both));
+        }
+    }
+}

@@ -118,7 +118,10 @@ impl Verify {
         }
         if has("items") && has("response_id") {
             if self.grant.is_none() {
-                self.uses(&[], "an answer alone: it names its grant, and the grant its place in the list; add --grant")?;
+                self.uses(
+                    &[],
+                    "an answer alone: it names its grant, and the grant its place in the list; add --grant",
+                )?;
             }
             let mut known = self.known(global, signers(value)).await?;
             optional(global, &mut known, countersigners(value)).await?;
@@ -316,8 +319,7 @@ fn inside(value: &Value) -> Result<(Vec<&Value>, Vec<String>), CliError> {
 
 /// The members of a DID document that are compared with nothing: all but its id and its signing keys.
 fn beside_keys(value: &Value, document: &DidDocument) -> Vec<String> {
-    let known =
-        ["id", "type", "controller", "publicKeyJwk", "publicKeyMultibase", "expires", "revoked"];
+    let known = ["id", "type", "controller", "publicKeyJwk", "publicKeyMultibase", "expires", "revoked"];
     let is_known = |method: &Value| {
         method.as_object().is_some_and(|method| method.keys().all(|name| known.contains(&name.as_str())))
     };

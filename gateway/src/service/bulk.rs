@@ -101,6 +101,8 @@ impl Gateway {
     fn prepare_relabelled(&self, what: &BulkRelabel) -> Result<Vec<Prepared>, Error> {
         let matcher = Matcher::new(&what.selection);
         let contacts = self.heads.people();
+        // All links bear one time: the time between two would tell how many others were changed.
+        let now = self.clock.now();
         let mut prepared = Vec::new();
         for item in matcher.items() {
             let before = match self.in_force(*item) {
@@ -118,8 +120,8 @@ impl Gateway {
                 continue;
             }
             let merged = merge(&whole(&before.committed)?, &json!({"labels": labels}))?;
-            let body = self.parse_item(&merged, self.clock.now())?;
-            prepared.push(self.prepare_version(&before, body, Event::Relabel, &contacts)?);
+            let body = self.parse_item(&merged, now)?;
+            prepared.push(self.prepare_version_at(&before, body, Event::Relabel, &contacts, now)?);
         }
         Ok(prepared)
     }
