@@ -9,7 +9,7 @@ use crate::record::Meta;
 use crate::unchecked::Unchecked;
 use oap_identity::UnverifiedDocument;
 use oap_identity::json::{self, JsonError};
-use oap_identity::signed::{SignedError, sign_document};
+use oap_identity::signed::{SignedError, UnverifiedSignature, sign_document};
 use oap_identity::{BundleId, Did, Documents, GrantId, Hash, ScopeId, Signer, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

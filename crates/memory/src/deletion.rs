@@ -219,7 +219,7 @@ pub fn verify(
     check_scope(&receipt)?;
     let hash = Hash::of_canonical(document)?;
     let mut unchecked = vec![Unchecked::Absence];
-    let since = key.revoked_at();
+    let since = documents.key_of(&signature.kid).and_then(|key| key.revoked_at());
     unchecked.extend(since.map(|since| Unchecked::DatedByCompromisedKey { kid: signature.kid, since }));
     Ok(VerifiedDeletion { receipt, hash, unchecked })
 }
