@@ -373,7 +373,10 @@ async fn an_attestation_publishes_no_key_that_was_rotated_meanwhile() {
     let attested = queued(async move { gateway.attest(&by, request).await }).await;
     go.send(()).unwrap();
     rotated.await.unwrap().unwrap();
-    let receipt = attested.await.unwrap().unwrap();
+    // The rotation ended the credential: the owner asks again, with a fresh one.
+    assert!(matches!(attested.await.unwrap(), Err(Error::Owner(_))));
+    let request = serde_json::from_value(json!({"levels": ["L0"]})).unwrap();
+    let receipt = world.gateway.attest(&world.proved().await, request).await.unwrap();
     let keys = world.gateway.keys();
     let kid = keys.current().kid().to_string();
     assert!(world.gateway.published().did.to_string().contains(&kid));

@@ -456,7 +456,7 @@ fn grants(table: &mut Table) {
         });
         table.refused(By::Owner, name, &["grant.filter"], Under(changed, grant));
     };
-    let case = json!({"labels_any": ["case"]});
+    let case = json!({"labels_any": ["case", "other"]});
     shown("of a restricted item, which it does not name", case.clone(), "sensitivity", json!("restricted"));
     shown("of less sensitive items", json!({"sensitivities": ["internal"]}), "sensitivity", json!("public"));
     shown("of an item that must not leave", case, "exportable", json!(false));

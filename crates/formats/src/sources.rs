@@ -58,11 +58,14 @@ pub fn read(source: &Source, told: OnFormat, sink: import::Sink) -> io::Result<(
     one(source, &origins, &name, reader, told, sink).map(drop)
 }
 
+/// A reader whose first bytes were looked at, with them still before it.
+pub type Peeked<R> = Chain<Cursor<Vec<u8>>, R>;
+
 /// The first bytes of a reader, and the reader with them still before it.
 ///
 /// # Errors
 /// What the reader says.
-pub fn peek<R: Read>(mut reader: R, most: usize) -> io::Result<(Vec<u8>, Chain<Cursor<Vec<u8>>, R>)> {
+pub fn peek<R: Read>(mut reader: R, most: usize) -> io::Result<(Vec<u8>, Peeked<R>)> {
     let mut head = Vec::new();
     (&mut reader).take(most as u64).read_to_end(&mut head)?;
     Ok((head.clone(), Cursor::new(head).chain(reader)))

@@ -83,7 +83,8 @@ impl App {
 
     /// The routes of the owner's own socket: a copy of everything may take as long as it does.
     pub fn owner_router(self) -> Router {
-        self.finished(routes::socket(), None)
+        let routes = routes::socket(self.lock.is_some());
+        self.finished(routes, None)
     }
 
     /// These routes, each answer made in time, named, logged and written out.

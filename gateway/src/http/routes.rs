@@ -14,10 +14,11 @@ pub(super) fn public() -> Router<App> {
     router(|route| route.permission != Access::Socket)
 }
 
-/// The routes of the owner's own socket.
-pub(super) fn socket() -> Router<App> {
+/// The routes of the owner's own socket; with `lock`, whoever may write to it may also end the process.
+pub(super) fn socket(lock: bool) -> Router<App> {
     router(|route| match route.permission {
-        Access::Owner(_) | Access::Socket => true,
+        Access::Owner(_) => true,
+        Access::Socket => lock,
         Access::Public => matches!(route.name, Name::Audit | Name::OpenApi | Name::Healthy | Name::Ready),
         Access::Grantee => false,
     })

@@ -94,7 +94,7 @@ impl Gateway {
             }
             Ok(changed)
         });
-        Ok(stored.await?)
+        stored.await
     }
 
     /// The versions with other labels, of those items whose labels are not so already.

@@ -240,7 +240,7 @@ impl Gateway {
         item: ItemId,
         event: Event,
     ) -> Result<Written, Error> {
-        Ok(self.commit_as(owner, move |w| w.mark(item, event)).await?)
+        self.commit_as(owner, move |w| w.mark(item, event)).await
     }
 
     /// An item as its owner sees it: wire form, record, chain.
