@@ -374,7 +374,7 @@ async fn an_attestation_publishes_no_key_that_was_rotated_meanwhile() {
     go.send(()).unwrap();
     rotated.await.unwrap().unwrap();
     // The rotation ended the credential: the owner asks again, with a fresh one.
-    assert!(matches!(attested.await.unwrap(), Err(Error::Owner(_))));
+    assert!(matches!(attested.await.unwrap(), Err(oap_gateway::Error::Owner(_))));
     let request = serde_json::from_value(json!({"levels": ["L0"]})).unwrap();
     let receipt = world.gateway.attest(&world.proved().await, request).await.unwrap();
     let keys = world.gateway.keys();

@@ -60,7 +60,7 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
 fn floor(path: &str) -> Option<usize> {
     let is_in =
         |room: &&str| path == *room || path.strip_prefix(*room).is_some_and(|rest| rest.starts_with('/'));
-    FLOORS.iter().position(|(_, rooms)| rooms.iter().any(|room| is_in(room)))
+    FLOORS.iter().position(|(_, rooms)| rooms.iter().any(&is_in))
 }
 
 /// The paths after `crate::` in a text without its tests, as far as they name modules: `a::{b, c::D}` is `a/b` and `a/c`.
