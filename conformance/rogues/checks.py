@@ -28,7 +28,7 @@ from run import COPY, ROOT, copy
 FILES = """crates/memory/src/evidence/item.rs crates/memory/src/evidence/answer.rs crates/memory/src/evidence/mod.rs crates/memory/src/chain.rs crates/memory/src/vouch.rs
 crates/memory/src/receipt.rs crates/memory/src/receipt/content.rs crates/memory/src/form.rs crates/memory/src/sd_jwt.rs crates/memory/src/commitment.rs crates/memory/src/deletion.rs crates/memory/src/bundle.rs
 crates/memory/src/filter.rs grants/src/evidence.rs grants/src/bundle.rs grants/src/grant.rs grants/src/limits.rs grants/src/attenuate.rs grants/src/status.rs
-crates/identity/src/signed.rs crates/identity/src/document.rs""".split()
+crates/identity/src/signed.rs crates/identity/src/detached.rs crates/identity/src/unverified.rs crates/identity/src/document.rs""".split()
 SWITCH = """
 /// Whether a check is made: all but the one that OAP_REMOVED numbers.
 #[doc(hidden)]
@@ -41,9 +41,14 @@ pub fn on(check: u32) -> bool {
 # Checks of another shape: file, text, the text with ON for whether the check is made.
 EXPRESSIONS = [
     (
-        "crates/memory/src/evidence/answer.rs",
-        "key.verify(&answer_bytes(answer)?, &value, receipt.timestamp).map_err(refused)",
-        "if ON { key.verify(&answer_bytes(answer)?, &value, receipt.timestamp).map_err(refused) } else { Ok(()) }",
+        "crates/identity/src/detached.rs",
+        "key.verify(bytes, &value, signed_at)?;",
+        "if ON { key.verify(bytes, &value, signed_at)? }",
+    ),
+    (
+        "crates/identity/src/unverified.rs",
+        "signature.verify(key, signed_at)?;",
+        "if ON { signature.verify(key, signed_at)? }",
     ),
     (
         "crates/memory/src/chain.rs",
