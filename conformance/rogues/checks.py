@@ -3,7 +3,7 @@
 
     conformance/rogues/checks.py [--list | --every N]
 
-`--every N` takes every Nth check alone, for a first look. Nothing runs this by itself: `.ci/run` has not the time.
+`--every N` takes every Nth check alone, for a first look. `.ci/run` takes them all.
 
 Works on a copy under target/rogues. There every check becomes one that an environment variable turns off, so that one build
 serves for all of them; the product has no such switch (docs/decisions.md). A check is
@@ -100,6 +100,7 @@ EQUIVALENT = {
     ("crates/memory/src/bundle.rs", "bytes.len() > MAX_LINE"): f"{BOUND}; {BOUND_TEST}",
     ("grants/src/evidence.rs", "ancestors.len() > usize::from(MAX_DEPTH)"): "each step must be less deep than the one before, which cannot go on that long",
     ("grants/src/bundle.rs", "ancestors.len() > usize::from(crate::limits::MAX_DEPTH)"): "each step must be less deep than the one before, which cannot go on that long",
+    ("grants/src/bundle.rs", 'line.item["exportable"] == false'): "the grant's filter refuses it, too, where the grant came along",
     ("grants/src/bundle.rs", "late"): "created_at is not later than finished_at, and that is not in the future",
     ("grants/src/bundle.rs", "self.wrong > 0"): "whoever reads line by line was told at the line",
     ("grants/src/grant.rs", "kid.did() != signer.id()"): "the signer's document has no key of another DID",
