@@ -4,6 +4,7 @@
 //! - [`possession`]: probe P1 (A.3) on the evidence of one grantee: for every item, the grant, the receipt, the chain
 //! - [`receipt`]: Conformance Receipts, made of a report of the protocol's suite and checked (RFC 0019 section 7)
 //! - [`probe`]: probes of a gateway over HTTP, and the report of a run
+//! - [`world`]: items, grants and queries made from a seed, with a word of its own in every place
 //!
 //! Uses what any grantee has: documents, answers, receipts. Never a store, never the gateway's own code.
 //!
@@ -32,3 +33,4 @@ pub mod epistemic;
 pub mod possession;
 pub mod probe;
 pub mod receipt;
+pub mod world;
