@@ -3,6 +3,7 @@
 //! - [`epistemic`]: appendix A as finite Kripke models: what a grantee knows, believes and possesses, before and after
 //! - [`possession`]: probe P1 (A.3) on the evidence of one grantee: for every item, the grant, the receipt, the chain
 //! - [`receipt`]: Conformance Receipts, made of a report of the protocol's suite and checked (RFC 0019 section 7)
+//! - [`model`]: what a gateway must answer in any world, and the rules that say so
 //! - [`probe`]: probes of a gateway over HTTP, and the report of a run
 //! - [`world`]: items, grants and queries made from a seed, with a word of its own in every place
 //!
@@ -30,6 +31,7 @@
 #![warn(clippy::unwrap_used)]
 
 pub mod epistemic;
+pub mod model;
 pub mod possession;
 pub mod probe;
 pub mod receipt;

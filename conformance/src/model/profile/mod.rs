@@ -1,0 +1,3 @@
+//! Profiles: the tables of the protocol, and the owner's own documents.
+
+pub mod table;
