@@ -8,7 +8,8 @@ use serde_json::{Map, Value};
 
 /// The claims in the clear, all of them required.
 pub const CLEAR: [&str; 7] = ["iss", "iat", "item_id", "seq", "event", "prev", "receipt"];
-/// The claims that are concealed; there are no others.
+/// The claims that are concealed; there are no others. They are the members of an item that its owner writes: what a projection shows
+/// or hides.
 pub const CONCEALED: [&str; 13] = [
     "scope_id",
     "kind",

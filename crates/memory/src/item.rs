@@ -1,5 +1,6 @@
 //! The memory item (RFC 0010 section 3.2, protocol section 4): reading it strictly from the wire.
 
+use crate::form::CONCEALED;
 use crate::size;
 use oap_identity::json::quoted;
 use oap_identity::{Did, ItemId, ReceiptId, ScopeId, Timestamp};
@@ -202,22 +203,6 @@ pub struct Defaults<'a> {
     pub now: Timestamp,
 }
 
-/// The members of an item that its owner writes: what a projection shows or hides.
-pub(crate) const CONCEALED: [&str; 13] = [
-    "scope_id",
-    "kind",
-    "subject_entity_id",
-    "content",
-    "embedding",
-    "provenance",
-    "labels",
-    "ttl_days",
-    "expires_at",
-    "exportable",
-    "sensitivity",
-    "derived_from",
-    "extensions",
-];
 /// The members of an item that the gateway alone makes.
 const MADE: [&str; 6] = ["item_id", "version", "updated_at", "status", "integrity", "embedding_ref"];
 /// The member that says whose an item is.

@@ -24,7 +24,7 @@
 //! `a[x=1,y=true]` those elements whose members have these values, `*` everything.
 
 use crate::detect::SpanClass;
-use crate::item::CONCEALED;
+use crate::form::CONCEALED;
 use crate::tree::{Path, Step};
 use oap_identity::{Hash, json};
 use serde::{Deserialize, Serialize};

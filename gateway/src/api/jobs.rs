@@ -39,7 +39,7 @@ pub enum JobRequest {
 /// Jobs.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct Jobs {
-    /// The last begun one last.
+    /// The last begun one first.
     pub jobs: Vec<JobReport>,
 }
 

@@ -1,6 +1,11 @@
 //! Every route of the gateway: the router is built of this list, and tests walk it.
 
-use super::{Permission, openapi};
+use super::lock::Lock;
+use super::permission::mark::Mark;
+use super::{
+    Endpoint, Permission, audit, budgets, deletion, disclosures, gates, grants, health, holds, items, jobs,
+    keys, openapi, selections, standing, transfer,
+};
 use axum::http::Method;
 use oap_manifest::path;
 
@@ -40,23 +45,32 @@ impl Route {
 }
 
 macro_rules! routes {
-    ($($name:ident: $method:ident $path:expr, $access:expr;)+) => {
+    (
+        $($name:ident: $method:ident $path:expr, $access:expr;)+
+        owner { $($owned:ident: $endpoint:ty;)+ }
+    ) => {
         /// The name of a route.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
         #[allow(missing_docs, reason = "the list of routes says what each is")]
         pub enum Name {
             $($name,)+
+            $($owned,)+
         }
 
         /// Every route.
         pub const ROUTES: &[Route] = &[
             $(Route { name: Name::$name, method: Method::$method, path: $path, permission: $access },)+
+            $(Route {
+                name: Name::$owned,
+                method: <$endpoint as Endpoint>::METHOD,
+                path: <$endpoint as Endpoint>::PATH,
+                permission: Access::Owner(<<$endpoint as Endpoint>::Needs as Mark>::PERMISSION),
+            },)+
         ];
     };
 }
 
-use Access::{Grantee, Owner, Public, Socket};
-use Permission::{Admin, Read, Write};
+use Access::{Grantee, Public, Socket};
 
 routes! {
     MemoryManifest: GET path::MEMORY_MANIFEST, Public;
@@ -80,88 +94,105 @@ routes! {
     Healthy: GET "/healthz", Public;
     Ready: GET "/readyz", Public;
 
-    ListItems: GET "/oap/owner/items", Owner(Read);
-    WriteItems: POST "/oap/owner/items", Owner(Write);
-    ShowItem: GET "/oap/owner/items/{id}", Owner(Read);
-    ExplainItem: GET "/oap/owner/items/{id}/explain", Owner(Read);
-    CorrectItem: POST "/oap/owner/items/{id}/correct", Owner(Write);
-    RelabelItem: POST "/oap/owner/items/{id}/relabel", Owner(Write);
-    RetractItem: POST "/oap/owner/items/{id}/retract", Owner(Write);
-    RestoreItem: POST "/oap/owner/items/{id}/restore", Owner(Write);
-    ConfirmItem: POST "/oap/owner/items/{id}/confirm", Owner(Write);
-    ResealItem: POST "/oap/owner/items/{id}/reseal", Owner(Write);
+    Lock: POST <Lock as Endpoint>::PATH, Socket;
 
-    ResolveItems: POST "/oap/owner/items/resolve", Owner(Read);
-    SearchItems: POST "/oap/owner/items/search", Owner(Read);
-    SelectItems: POST "/oap/owner/items/select", Owner(Admin);
-    RelabelItems: POST "/oap/owner/items/relabel", Owner(Write);
-    RetractItems: POST "/oap/owner/items/retract", Owner(Write);
+    owner {
+        ListItems: items::ListItems;
+        WriteItems: items::WriteItems;
+        ShowItem: items::ShowItem;
+        ExplainItem: items::ExplainItem;
+        CorrectItem: items::CorrectItem;
+        RelabelItem: items::RelabelItem;
+        RetractItem: items::RetractItem;
+        RestoreItem: items::RestoreItem;
+        ConfirmItem: items::ConfirmItem;
+        ResealItem: items::ResealItem;
 
-    ItemHistory: GET "/oap/owner/items/{id}/history", Owner(Admin);
-    Who: POST "/oap/owner/who", Owner(Admin);
-    Decision: GET "/oap/owner/decisions/{id}", Owner(Admin);
+        ResolveItems: selections::ResolveItems;
+        SearchItems: selections::SearchItems;
+        SelectItems: selections::SelectItems;
+        RelabelItems: selections::RelabelItems;
+        RetractItems: selections::RetractItems;
 
-    Delete: POST path::DATA_DELETE, Owner(Admin);
-    ListHolds: GET "/oap/owner/holds", Owner(Admin);
-    SetHold: POST "/oap/owner/holds", Owner(Admin);
-    ReleaseHolds: POST "/oap/owner/holds/release", Owner(Admin);
+        ItemHistory: disclosures::ItemHistory;
+        Who: disclosures::Who;
+        Decision: gates::ShowDecision;
 
-    ListProfiles: GET "/oap/owner/profiles", Owner(Read);
-    ListGrants: GET "/oap/owner/grants", Owner(Admin);
-    IssueGrant: POST "/oap/owner/grants", Owner(Admin);
-    PreviewGrant: POST "/oap/owner/grants/preview", Owner(Admin);
-    ShowGrant: GET "/oap/owner/grants/{id}", Owner(Admin);
-    RevokeGrant: POST "/oap/owner/grants/{id}/revoke", Owner(Admin);
-    Consent: POST "/oap/owner/grants/{id}/consent", Owner(Admin);
-    ListBudgets: GET "/oap/owner/budgets", Owner(Admin);
-    RefillBudget: POST "/oap/owner/budgets/refill", Owner(Admin);
+        Delete: deletion::Delete;
+        ListHolds: holds::ListHolds;
+        SetHold: holds::SetHolds;
+        ReleaseHolds: holds::ReleaseHolds;
 
-    ListContexts: GET "/oap/owner/contexts", Owner(Admin);
-    SetContext: POST "/oap/owner/contexts", Owner(Admin);
-    RemoveContext: POST "/oap/owner/contexts/{scope}/remove", Owner(Admin);
-    ListBridges: GET "/oap/owner/bridges", Owner(Admin);
-    IssueBridge: POST "/oap/owner/bridges", Owner(Admin);
-    RevokeBridge: POST "/oap/owner/bridges/{id}/revoke", Owner(Admin);
+        ListProfiles: standing::ListProfiles;
+        ListGrants: grants::ListGrants;
+        IssueGrant: grants::IssueGrant;
+        PreviewGrant: grants::PreviewGrant;
+        ShowGrant: grants::ShowGrant;
+        RevokeGrant: grants::RevokeGrant;
+        Consent: grants::ConsentToGrant;
+        ListBudgets: budgets::ListBudgets;
+        RefillBudget: budgets::RefillBudget;
 
-    ListKeys: GET "/oap/owner/keys", Owner(Admin);
-    RotateKeys: POST "/oap/owner/keys/rotate", Owner(Admin);
-    RevokeKey: POST "/oap/owner/keys/{fragment}/revoke", Owner(Admin);
-    HeldBack: GET "/oap/owner/keys/held-back", Owner(Admin);
-    ResealHeld: POST "/oap/owner/keys/reseal", Owner(Admin);
-    SignReceiptsAnew: POST "/oap/owner/keys/receipts", Owner(Admin);
-    Prove: POST "/oap/owner/prove", Owner(Admin);
+        ListContexts: gates::ListContexts;
+        SetContext: gates::SetContext;
+        RemoveContext: gates::RemoveContext;
+        ListBridges: gates::ListBridges;
+        IssueBridge: gates::IssueBridge;
+        RevokeBridge: gates::RevokeBridge;
 
-    ExportHeader: POST "/oap/owner/export/header", Owner(Admin);
-    ExportPage: POST "/oap/owner/export/page", Owner(Admin);
-    ExportSeal: POST "/oap/owner/export/seal", Owner(Admin);
-    ImportBundle: POST "/oap/owner/import/bundle", Owner(Admin);
-    ImportRecords: POST "/oap/owner/import/records", Owner(Admin);
-    ImportFinish: POST "/oap/owner/import/finish", Owner(Admin);
-    Backup: POST "/oap/owner/backup", Owner(Admin);
+        ListKeys: keys::ListKeys;
+        RotateKeys: keys::RotateKeys;
+        RevokeKey: keys::RevokeKey;
+        HeldBack: keys::ListHeldBack;
+        ResealHeld: keys::ResealHeldBack;
+        SignReceiptsAnew: keys::SignReceiptsAnew;
+        Prove: standing::Prove;
 
-    ListChains: GET "/oap/owner/audit/chains", Owner(Admin);
-    VerifyAudit: GET "/oap/owner/audit/verify", Owner(Admin);
-    AuditMemorization: POST "/oap/owner/audit/memorization", Owner(Admin);
-    ReportIncident: POST "/oap/owner/incidents", Owner(Admin);
+        ExportHeader: transfer::ExportHeader;
+        ExportPage: transfer::ExportPage;
+        ExportSeal: transfer::ExportSeal;
+        ImportBundle: transfer::ImportBundle;
+        ImportRecords: transfer::ImportRecords;
+        ImportFinish: transfer::ImportFinish;
+        Backup: health::Backup;
 
-    ListJobs: GET "/oap/owner/jobs", Owner(Admin);
-    BeginJob: POST "/oap/owner/jobs", Owner(Admin);
-    ShowJob: GET "/oap/owner/jobs/{id}", Owner(Admin);
-    CancelJob: POST "/oap/owner/jobs/{id}/cancel", Owner(Admin);
+        ListChains: audit::ListChains;
+        VerifyAudit: audit::VerifyAudit;
+        AuditMemorization: audit::AuditMemorization;
+        ReportIncident: standing::ReportIncident;
 
-    Status: GET "/oap/owner/status", Owner(Admin);
-    Doctor: GET "/oap/owner/doctor", Owner(Admin);
-    Clock: GET "/oap/owner/clock", Owner(Admin);
-    AcceptClock: POST "/oap/owner/clock/accept", Owner(Admin);
-    Attest: POST "/oap/owner/attest", Owner(Admin);
-    Witness: POST "/oap/owner/witness", Owner(Admin);
-    Lock: POST "/oap/owner/lock", Socket;
+        ListJobs: jobs::ListJobs;
+        BeginJob: jobs::BeginJob;
+        ShowJob: jobs::ShowJob;
+        CancelJob: jobs::CancelJob;
+
+        Status: health::ShowStatus;
+        Doctor: health::Doctor;
+        Clock: health::ShowClock;
+        AcceptClock: health::AcceptClock;
+        Attest: standing::Attest;
+        Witness: standing::Witness;
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::Access::Owner;
+    use super::Permission::Write;
     use super::*;
     use std::collections::BTreeSet;
+
+    /// An endpoint that no route serves would be in openapi.json, and nowhere else.
+    #[test]
+    fn every_endpoint_has_its_route() {
+        for row in crate::api::all() {
+            let route = ROUTES.iter().find(|route| (&route.method, route.path) == (&row.method, row.path));
+            let permission = route.unwrap_or_else(|| panic!("{}", row.name)).permission;
+            // Grantees and strangers read the log, too, each what concerns them.
+            let expected = if row.name == "Audit" { Public } else { Owner(row.permission) };
+            assert_eq!(permission, expected, "{}", row.name);
+        }
+    }
 
     #[test]
     fn a_route_is_there_once_and_is_read_or_written() {
