@@ -15,6 +15,7 @@ use axum::routing::post;
 use common::*;
 use oap_gateway::Config;
 use oap_gateway::http::App;
+use oap_gateway::service::{Exchange, Items};
 use oap_grants::verify::Presented;
 use oap_grants::{Operation, dpop};
 use oap_identity::Random;
@@ -89,7 +90,7 @@ async fn fill(world: &World, count: usize) -> Duration {
     let start = Instant::now();
     for batch in 0..count.div_ceil(500) {
         let notes = notes(1000 + batch as u64, 500.min(count - batch * 500));
-        world.gateway.capture(&owner, &notes).await.unwrap();
+        Items(&world.gateway).capture(&owner, &notes).await.unwrap();
     }
     start.elapsed()
 }
@@ -220,7 +221,7 @@ async fn run() {
     let owner = world.proved().await;
     let start = Instant::now();
     for item in notes(12, 500) {
-        gateway.capture(&owner, std::slice::from_ref(&item)).await.unwrap();
+        Items(gateway).capture(&owner, std::slice::from_ref(&item)).await.unwrap();
     }
     let single = 500.0 / start.elapsed().as_secs_f64();
     row("capture, one after the other", format!("{single:.0} items/s"), "a sync and four signatures each");
@@ -265,8 +266,8 @@ async fn run() {
         let start = Instant::now();
         let presented =
             Presented { authorization: &[authorization.as_str()], dpop: &[proof.as_str()], request: target };
-        let caller = gateway.caller(&presented).unwrap();
-        let verified = gateway.judge(&caller, Operation::Query, Action::Query).await;
+        let caller = Exchange(gateway).caller(&presented).unwrap();
+        let verified = Exchange(gateway).judge(&caller, Operation::Query, Action::Query).await;
         times.push(start.elapsed());
         verified.unwrap();
     }

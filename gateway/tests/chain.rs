@@ -5,6 +5,7 @@ mod common;
 
 use common::*;
 use oap_gateway::service::deletion::DeleteRequest;
+use oap_gateway::service::{Audit, Deletions, Items, Keys};
 use oap_gateway::state::owner::{Owner, mark::Admin};
 use oap_identity::ItemId;
 use oap_memory::chain;
@@ -44,7 +45,7 @@ async fn run(acts: Vec<Act>) -> Result<(), TestCaseError> {
     let mut owner = world.proved().await;
     let mut chains: BTreeMap<ItemId, Vec<Value>> = BTreeMap::new();
     let capture = async |owner: &Owner<Admin>| {
-        gateway.capture(owner, &[note("words", &[])]).await.unwrap().remove(0).item_id
+        Items(gateway).capture(owner, &[note("words", &[])]).await.unwrap().remove(0).item_id
     };
     let mut items = vec![capture(&owner).await];
     for act in acts {
@@ -54,29 +55,29 @@ async fn run(acts: Vec<Act>) -> Result<(), TestCaseError> {
             Act::Capture => items.push(capture(&owner).await),
             Act::Correct(number, text) => {
                 let changes = json!({"content": {"text": text}});
-                let _ = gateway.correct(&owner, item(number), changes, None, Event::Correct).await;
+                let _ = Items(gateway).correct(&owner, item(number), changes, None, Event::Correct).await;
             }
             Act::Relabel(number, label) => {
                 let changes = json!({"labels": [label]});
-                let _ = gateway.correct(&owner, item(number), changes, None, Event::Relabel).await;
+                let _ = Items(gateway).correct(&owner, item(number), changes, None, Event::Relabel).await;
             }
-            Act::Mark(number, event) => drop(gateway.mark(&owner, item(number), event).await),
+            Act::Mark(number, event) => drop(Items(gateway).mark(&owner, item(number), event).await),
             Act::Delete(number) => {
                 let request = DeleteRequest { items: vec![item(number)], ..DeleteRequest::default() };
-                gateway.delete(&owner, request).await.unwrap();
+                Deletions(gateway).delete(&owner, request).await.unwrap();
             }
             Act::Rotate => {
-                gateway.rotate_keys(&owner).await.unwrap();
+                Keys(gateway).rotate_keys(&owner).await.unwrap();
                 owner = world.proved().await;
             }
             Act::Sweep => {
                 world.clock.advance(Duration::from_secs(40 * 86_400));
-                gateway.sweep().await.unwrap();
+                Deletions(gateway).sweep().await.unwrap();
             }
         }
         let document = world.document();
         for id in &items {
-            let shown = gateway.item(&owner, *id).unwrap();
+            let shown = Items(gateway).item(&owner, *id).unwrap();
             let links = shown["chain"].as_array().unwrap().clone();
             let before = chains.entry(*id).or_default();
             prop_assert!(links.starts_with(before), "{id}: links were changed or cut");
@@ -85,7 +86,7 @@ async fn run(acts: Vec<Act>) -> Result<(), TestCaseError> {
             *before = links;
         }
     }
-    let verified = gateway.verify_audit(&owner, &Default::default());
+    let verified = Audit(gateway).verify_audit(&owner, &Default::default());
     prop_assert!(verified.is_ok(), "{:?}", verified.err());
     Ok(())
 }

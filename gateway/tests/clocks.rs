@@ -4,6 +4,7 @@ mod common;
 
 use common::*;
 use oap_gateway::Error;
+use oap_gateway::service::{Audit, Deletions, Items, Keys};
 use oap_gateway::state::clock::Standing;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -40,14 +41,14 @@ async fn a_clock_that_goes_back_revives_no_grant() {
     assert_eq!(world.gateway.clock_info(&owner).standing, Standing::Behind);
     world.exchange(&agent(2), &grant).await.refused(503, "maintenance");
     world.raw("GET", "/oap/memory/status", &[], None).await.refused(503, "maintenance");
-    assert!(matches!(world.gateway.sweep().await, Err(Error::Unavailable(_))));
+    assert!(matches!(Deletions(&world.gateway).sweep().await, Err(Error::Unavailable(_))));
     let findings = world.owner("GET", "/oap/owner/doctor", None).await.ok()["findings"].clone();
     let clock = findings.as_array().unwrap().iter().find(|f| f["part"] == "clock").unwrap().clone();
     assert!(clock["wrong"][0].as_str().unwrap().contains("behind"), "{clock}");
     // Right again.
     world.clock.set(start.plus(2 * DAY));
     world.exchange(&agent(2), &grant).await.refused(403, "policy_block");
-    world.gateway.sweep().await.unwrap();
+    Deletions(&world.gateway).sweep().await.unwrap();
 }
 
 /// What waits in the same batch as the owner's word goes by the time that the owner said, and does not put the former one
@@ -100,21 +101,23 @@ async fn a_leap_ahead_erases_nothing_and_dates_nothing() {
     world.owner("POST", &format!("/oap/owner/items/{}/retract", ids[0]), Some(&json!({}))).await.ok();
     world.clock.set(start.plus(10 * YEAR));
     assert_eq!(world.gateway.clock_info(&owner).standing, Standing::Ahead);
-    assert!(matches!(world.gateway.sweep().await, Err(Error::Unavailable(_))));
-    world.gateway.capture(&owner, &[note("written meanwhile", &[])]).await.unwrap();
+    assert!(matches!(Deletions(&world.gateway).sweep().await, Err(Error::Unavailable(_))));
+    Items(&world.gateway).capture(&owner, &[note("written meanwhile", &[])]).await.unwrap();
     assert!(matches!(
-        world.gateway.revoke_key(&owner, "key-1".into(), None).await,
+        Keys(&world.gateway).revoke_key(&owner, "key-1".into(), None).await,
         Err(Error::Unavailable(_))
     ));
-    for chain in world.gateway.chain_list(&owner).unwrap() {
+    for chain in Audit(&world.gateway).chain_list(&owner).unwrap() {
         assert!(chain.at <= start, "{chain:?}");
     }
     world.clock.set(start.plus(DAY));
-    world.gateway.sweep().await.unwrap();
-    let keys = world.gateway.revoke_key(&owner, "key-1".into(), None).await.unwrap();
+    Deletions(&world.gateway).sweep().await.unwrap();
+    let keys = Keys(&world.gateway).revoke_key(&owner, "key-1".into(), None).await.unwrap();
     let revoked = keys.keys.iter().find_map(|key| key.revoked_at).unwrap();
     assert!(revoked <= start.plus(DAY).plus(Duration::from_secs(1)), "{revoked}");
-    assert!(world.gateway.item(&owner, ids[0].parse().unwrap()).unwrap()["item"]["content"].is_object());
+    assert!(
+        Items(&world.gateway).item(&owner, ids[0].parse().unwrap()).unwrap()["item"]["content"].is_object()
+    );
 }
 
 /// A clock that was believed and wrong: the owner sets it right, every chain says so, and what follows is dated by the clock.
@@ -124,26 +127,26 @@ async fn a_receipt_from_a_wrong_clock_dates_nothing_after_it() {
     let owner = world.proved().await;
     let start = world.now();
     world.clock.set(start.plus(YEAR));
-    world.gateway.capture(&owner, &[note("a year ahead", &[])]).await.unwrap();
+    Items(&world.gateway).capture(&owner, &[note("a year ahead", &[])]).await.unwrap();
     let world = {
         drop(world);
         kept.open_at(start.plus(DAY)).await
     };
     assert!(matches!(
-        world.gateway.revoke_key(&owner, "key-1".into(), None).await,
+        Keys(&world.gateway).revoke_key(&owner, "key-1".into(), None).await,
         Err(Error::Unavailable(_))
     ));
     let info = world.owner("POST", "/oap/owner/clock/accept", None).await.ok();
     assert_eq!(info["standing"], "believed");
-    world.gateway.verify_audit(&owner, &Default::default()).unwrap();
-    let said = world.gateway.audit_owner(&owner, &Default::default()).unwrap();
+    Audit(&world.gateway).verify_audit(&owner, &Default::default()).unwrap();
+    let said = Audit(&world.gateway).audit_owner(&owner, &Default::default()).unwrap();
     let said: Vec<_> = said
         .iter()
         .filter(|r| r.action_id.as_deref() == Some(oap_memory::receipt::Action::ClockAccept.as_str()))
         .collect();
     assert_eq!(said.len(), 2, "the anonymous chain's and the scope's");
     assert_eq!(said[0].policy_decisions[0].more["to"], json!(start.plus(DAY)));
-    let keys = world.gateway.revoke_key(&owner, "key-1".into(), None).await.unwrap();
+    let keys = Keys(&world.gateway).revoke_key(&owner, "key-1".into(), None).await.unwrap();
     let revoked = keys.keys.iter().find_map(|key| key.revoked_at).unwrap();
     assert!(revoked < start.plus(2 * DAY), "{revoked}");
     // And it is so after the next start.
@@ -164,8 +167,8 @@ async fn receipts_do_not_go_back_by_themselves() {
     let owner = world.proved().await;
     let start = world.now();
     world.clock.advance(DAY);
-    world.gateway.capture(&owner, &[note("a day later", &[])]).await.unwrap();
+    Items(&world.gateway).capture(&owner, &[note("a day later", &[])]).await.unwrap();
     world.clock.set(start);
-    world.gateway.capture(&owner, &[note("and back", &[])]).await.unwrap();
-    world.gateway.verify_audit(&owner, &Default::default()).unwrap();
+    Items(&world.gateway).capture(&owner, &[note("and back", &[])]).await.unwrap();
+    Audit(&world.gateway).verify_audit(&owner, &Default::default()).unwrap();
 }

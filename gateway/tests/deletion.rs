@@ -8,6 +8,7 @@ mod protocol_schemas;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 use common::*;
+use oap_gateway::service::Deletions;
 use program::Home;
 use serde_json::{Value, json};
 use std::path::Path;
@@ -119,10 +120,10 @@ async fn a_legal_hold_is_a_stated_exception() {
     );
     // Neither expiry nor retention erases it, the end of the hold does.
     world.clock.advance(9 * DAY);
-    world.gateway.sweep().await.unwrap();
+    Deletions(&world.gateway).sweep().await.unwrap();
     world.owner("GET", &format!("/oap/owner/items/{}", ids[0]), None).await.ok();
     world.clock.advance(DAY);
-    world.gateway.sweep().await.unwrap();
+    Deletions(&world.gateway).sweep().await.unwrap();
     let shown = world.owner("GET", &format!("/oap/owner/items/{}", ids[0]), None).await.ok();
     assert_eq!(shown["item"]["status"], "erased");
     assert_eq!(world.owner("GET", "/oap/owner/holds", None).await.ok()["holds"], json!([]));

@@ -4,6 +4,7 @@ mod common;
 
 use common::*;
 use oap_gateway::service::owner::Permission;
+use oap_gateway::service::{Grants, Health, Items, Keys};
 use oap_identity::{Signer, json as strict};
 use oap_memory::evidence;
 use serde_json::{Value, json};
@@ -13,7 +14,7 @@ use std::time::Duration;
 async fn seen(world: &World) -> Value {
     // Grants of the compromised key are void: this one is new, and so is the key that signs it.
     let draft = serde_json::from_value(world.draft(&agent(2))).unwrap();
-    let grant = world.gateway.issue(&world.proved().await, draft).await.unwrap().document().clone();
+    let grant = Grants(&world.gateway).issue(&world.proved().await, draft).await.unwrap().document().clone();
     let token = world.token(&agent(2), &grant).await;
     let answer = world.query(&agent(2), &token, &json!({})).await.ok();
     evidence::answer(&answer, &world.document()).unwrap();
@@ -30,8 +31,7 @@ async fn owner(world: &World, method: &str, path: &str, body: Option<&Value>) ->
 /// What `doctor` finds wrong.
 async fn wrong(world: &World) -> Vec<String> {
     let owner = world.proved().await;
-    world
-        .gateway
+    Health(&world.gateway)
         .examine(&owner, &Default::default())
         .unwrap()
         .into_iter()
@@ -69,7 +69,7 @@ async fn what_is_the_owners_still_is_resealed_and_served_again() {
     owner(&world, "POST", &event(&early[0], "confirm"), Some(&json!({}))).await.ok();
     owner(&world, "POST", &event(&late[2], "retract"), Some(&json!({}))).await.ok();
     world.clock.advance(Duration::from_secs(60));
-    world.gateway.revoke_key(&world.proved().await, "key-1".into(), Some(since)).await.unwrap();
+    Keys(&world.gateway).revoke_key(&world.proved().await, "key-1".into(), Some(since)).await.unwrap();
     assert!(texts(&seen(&world).await).is_empty());
     assert!(!wrong(&world).await.is_empty());
 
@@ -94,7 +94,7 @@ async fn what_is_the_owners_still_is_resealed_and_served_again() {
 
     // The new key is compromised too: a reseal by it vouches for nothing, and the next one does.
     let since = world.now();
-    world.gateway.revoke_key(&world.proved().await, "key-2".into(), Some(since)).await.unwrap();
+    Keys(&world.gateway).revoke_key(&world.proved().await, "key-2".into(), Some(since)).await.unwrap();
     assert!(texts(&seen(&world).await).is_empty());
     assert!(reseal(&world).await.is_empty());
     assert_eq!(texts(&seen(&world).await).len(), 4);
@@ -138,7 +138,7 @@ async fn what_the_thief_made_is_not_laundered() {
     assert_eq!(seen(&world).await["items"].as_array().unwrap().len(), 2);
 
     world.clock.advance(Duration::from_secs(60));
-    world.gateway.revoke_key(&world.proved().await, "key-1".into(), Some(since)).await.unwrap();
+    Keys(&world.gateway).revoke_key(&world.proved().await, "key-1".into(), Some(since)).await.unwrap();
     assert_eq!(reseal(&world).await, forged);
     let path = format!("/oap/owner/items/{}/reseal", forged[0]);
     owner(&world, "POST", &path, Some(&json!({"always": true}))).await.refused(409, "conflict");
@@ -157,9 +157,9 @@ async fn what_a_compromised_key_signed_later_is_held_back_and_the_rest_is_served
     world.clock.advance(Duration::from_secs(60));
     let late = world.capture(&[note("tea at night", &["a"])]).await;
     world.clock.advance(Duration::from_secs(60));
-    world.gateway.revoke_key(&world.proved().await, "key-1".into(), Some(since)).await.unwrap();
+    Keys(&world.gateway).revoke_key(&world.proved().await, "key-1".into(), Some(since)).await.unwrap();
     assert_eq!(texts(&seen(&world).await), ["tea in the morning"]);
-    let findings = world.gateway.examine(&world.proved().await, &Default::default()).unwrap();
+    let findings = Health(&world.gateway).examine(&world.proved().await, &Default::default()).unwrap();
     let found = findings.iter().find(|finding| finding.part == "signatures of compromised keys").unwrap();
     assert_eq!(found.wrong.len(), 1);
     assert!(found.wrong[0].starts_with(&late[0]));
@@ -170,14 +170,14 @@ async fn resealing_always_gives_a_version_that_says_the_same() {
     let world = World::new().await;
     let ids = world.capture(&[note("nobody is named here", &["a"])]).await;
     let item = ids[0].parse().unwrap();
-    assert!(!world.gateway.would_reseal(&world.proved().await, item).await.unwrap());
-    assert!(world.gateway.reseal(&world.proved().await, item, false, None).await.unwrap().is_none());
+    assert!(!Items(&world.gateway).would_reseal(&world.proved().await, item).await.unwrap());
+    assert!(Items(&world.gateway).reseal(&world.proved().await, item, false, None).await.unwrap().is_none());
     let path = format!("/oap/owner/items/{}/reseal", ids[0]);
     let dry = owner(&world, "POST", &path, Some(&json!({"dry_run": true}))).await.ok();
     assert_eq!(dry["would_reseal"], false);
     let always = owner(&world, "POST", &path, Some(&json!({"always": true}))).await.ok();
     assert_eq!(always["resealed"]["version"], 2);
-    let shown = world.gateway.item(&world.proved().await, item).unwrap();
+    let shown = Items(&world.gateway).item(&world.proved().await, item).unwrap();
     assert_eq!(shown["item"]["content"]["text"], "nobody is named here");
 }
 
@@ -192,12 +192,14 @@ async fn a_job_that_reseals_all_has_one_time() {
         world.clock.advance(Duration::from_secs(7));
         let body = json!({"always": true, "at": began});
         owner(&world, "POST", &format!("/oap/owner/items/{id}/reseal"), Some(&body)).await.ok();
-        let chain = world.gateway.item(&world.proved().await, id.parse().unwrap()).unwrap()["chain"].clone();
+        let chain =
+            Items(&world.gateway).item(&world.proved().await, id.parse().unwrap()).unwrap()["chain"].clone();
         assert_eq!(chain[1]["at"], json!(began));
     }
     let later = json!({"always": true, "at": world.now().plus(Duration::from_secs(9))});
     owner(&world, "POST", &format!("/oap/owner/items/{}/reseal", ids[0]), Some(&later)).await.ok();
-    let chain = world.gateway.item(&world.proved().await, ids[0].parse().unwrap()).unwrap()["chain"].clone();
+    let chain =
+        Items(&world.gateway).item(&world.proved().await, ids[0].parse().unwrap()).unwrap()["chain"].clone();
     assert_eq!(chain[2]["at"], json!(world.now()));
 }
 
@@ -211,7 +213,7 @@ async fn an_own_bundle_leaves_out_what_is_held_back() {
     world.clock.advance(Duration::from_secs(60));
     world.capture(&[note("tea at night", &["a"])]).await;
     world.clock.advance(Duration::from_secs(60));
-    world.gateway.revoke_key(&world.proved().await, "key-1".into(), Some(since)).await.unwrap();
+    Keys(&world.gateway).revoke_key(&world.proved().await, "key-1".into(), Some(since)).await.unwrap();
     let header = owner(&world, "POST", "/oap/owner/export/header", Some(&json!({}))).await.ok();
     assert_eq!(header["items"], 1);
     let page = owner(&world, "POST", "/oap/owner/export/page", Some(&json!({"part": "items"}))).await;

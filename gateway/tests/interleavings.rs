@@ -16,6 +16,9 @@ use oap_gateway::service::export::{PageRequest, Part, Selection};
 use oap_gateway::service::grants::GrantDraft;
 use oap_gateway::service::holds::{HoldReason, HoldRequest};
 use oap_gateway::service::import::{Record, RecordChunk};
+use oap_gateway::service::{
+    Attestations, Audit, Budgets, Deletions, Exports, Gates, Grants, Imports, Items, Keys,
+};
 use oap_gateway::state::owner::{Owner, mark::Admin};
 use oap_grants::grant::UnverifiedGrant;
 use oap_identity::signed::sign_document;
@@ -207,7 +210,7 @@ impl Play {
             step: Duration::from_millis(if seed.is_multiple_of(3) { 700 } else { 2 }),
         };
         if seed.is_multiple_of(4) {
-            play.world.gateway.set_context(&play.owner, asking()).await.unwrap();
+            Gates(&play.world.gateway).set_context(&play.owner, asking()).await.unwrap();
         }
         play
     }
@@ -227,7 +230,7 @@ impl Play {
                 })
             })
             .collect();
-        let written = world.gateway.capture(&owner, &items).await.unwrap();
+        let written = Items(&world.gateway).capture(&owner, &items).await.unwrap();
         let items: Vec<String> = written.iter().map(|w| w.item_id.to_string()).collect();
         let mut draft = world.draft(&agent(2));
         draft["filter"] = json!({"labels_any": ["shared"]});
@@ -255,10 +258,10 @@ impl Play {
         for grant in [&child, &second] {
             self.grants.insert(Hash::of_canonical(grant).unwrap().to_string(), grant.clone());
         }
-        if self.world.gateway.context_list(&owner).unwrap().len() == 1 {
+        if Gates(&self.world.gateway).context_list(&owner).unwrap().len() == 1 {
             for grant in [&root, &other] {
                 let id = grant["grant_id"].as_str().unwrap().parse().unwrap();
-                self.world.gateway.consent(&owner, id, true).await.unwrap();
+                Gates(&self.world.gateway).consent(&owner, id, true).await.unwrap();
             }
         }
         let world = &self.world;
@@ -277,7 +280,7 @@ impl Play {
 
     async fn issue(&mut self, draft: &Value) -> Value {
         let draft = serde_json::from_value(draft.clone()).unwrap();
-        let grant = self.world.gateway.issue(&self.owner, draft).await.unwrap();
+        let grant = Grants(&self.world.gateway).issue(&self.owner, draft).await.unwrap();
         self.grants.insert(grant.hash().to_string(), grant.document().clone());
         grant.document().clone()
     }
@@ -382,7 +385,7 @@ impl Play {
             }
         }
         for (item, receipts) in events {
-            let shown = self.world.gateway.item(&self.owner, item.parse().unwrap()).unwrap();
+            let shown = Items(&self.world.gateway).item(&self.owner, item.parse().unwrap()).unwrap();
             let links = shown["chain"].as_array().unwrap().iter();
             let named: BTreeSet<String> = links
                 .map(|link| link["receipt"].as_str().unwrap().rsplit([':', '_']).next().unwrap().to_owned())
@@ -397,7 +400,7 @@ impl Play {
         let mut after = None;
         loop {
             let request = PageRequest { part: Part::Receipts, selection: Selection::default(), after };
-            let page = self.world.gateway.export_page(&self.owner, &request).unwrap();
+            let page = Exports(&self.world.gateway).export_page(&self.owner, &request).unwrap();
             for line in page.lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
                 let line: Value = serde_json::from_slice(line).unwrap();
                 receipts.push(line["receipt"].clone());
@@ -585,16 +588,18 @@ fn start<'a>(
             })
         };
     }
-    let mark = |event| -> Running<'a> { owner!(|owner| gateway.mark(owner, id(), event)) };
+    let mark = |event| -> Running<'a> { owner!(|owner| Items(gateway).mark(owner, id(), event)) };
     let correct = |changes: Value, event| -> Running<'a> {
-        owner!(|owner| gateway.correct(owner, id(), changes.clone(), None, event))
+        owner!(|owner| Items(gateway).correct(owner, id(), changes.clone(), None, event))
     };
     match op {
-        Op::SetContext => owner!(|owner| gateway.set_context(owner, asking())),
-        Op::RemoveContext => owner!(|owner| gateway.remove_context(owner, "personal".parse().unwrap())),
+        Op::SetContext => owner!(|owner| Gates(gateway).set_context(owner, asking())),
+        Op::RemoveContext => {
+            owner!(|owner| Gates(gateway).remove_context(owner, "personal".parse().unwrap()))
+        }
         Op::Attest => {
             let request: AttestRequest = serde_json::from_value(json!({"levels": ["L0"]})).unwrap();
-            owner!(|owner| gateway.attest(owner, request.clone()))
+            owner!(|owner| Attestations(gateway).attest(owner, request.clone()))
         }
         Op::AcceptClock => owner!(|owner| gateway.accept_clock(owner)),
         Op::QueryRoot => query(2, &stage.tokens[0], json!({"query": "tea"})),
@@ -628,7 +633,7 @@ fn start<'a>(
         }
         Op::Capture => {
             let items = [note("tea with milk", &["shared"])];
-            owner!(|owner| gateway.capture(owner, &items))
+            owner!(|owner| Items(gateway).capture(owner, &items))
         }
         Op::CaptureContact => {
             let items = [json!({
@@ -637,7 +642,7 @@ fn start<'a>(
                     "entity_type": "oap.entity.contact", "names": {"given": "Anna", "family": "Schmidt"},
                 }},
             })];
-            owner!(|owner| gateway.capture(owner, &items))
+            owner!(|owner| Items(gateway).capture(owner, &items))
         }
         Op::Correct => correct(json!({"content": {"text": "green tea, now with lemon"}}), Event::Correct),
         Op::RelabelOut => correct(json!({"labels": ["kept"]}), Event::Relabel),
@@ -645,59 +650,61 @@ fn start<'a>(
         Op::Retract => mark(Event::Retract),
         Op::Restore => mark(Event::Restore),
         Op::Confirm => mark(Event::Confirm),
-        Op::Reseal => owner!(|owner| gateway.reseal(owner, id(), pick == 0, None)),
+        Op::Reseal => owner!(|owner| Items(gateway).reseal(owner, id(), pick == 0, None)),
         Op::Delete => {
             let request = DeleteRequest { items: vec![id()], ..DeleteRequest::default() };
-            owner!(|owner| gateway.delete(owner, request.clone()))
+            owner!(|owner| Deletions(gateway).delete(owner, request.clone()))
         }
         Op::DeleteLabel => {
             let request = DeleteRequest { labels: vec!["again".into()], ..DeleteRequest::default() };
-            owner!(|owner| gateway.delete(owner, request.clone()))
+            owner!(|owner| Deletions(gateway).delete(owner, request.clone()))
         }
         Op::Hold => {
             let until = world.now().plus(Duration::from_secs(86_400));
             let request = HoldRequest { items: vec![id()], reason: HoldReason::LegalHold, until };
-            owner!(|owner| gateway.hold(owner, request.clone()))
+            owner!(|owner| Deletions(gateway).hold(owner, request.clone()))
         }
-        Op::Sweep => Box::pin(async move { Done::Owner(gateway.sweep().await.map(|_| Value::Null)) }),
+        Op::Sweep => {
+            Box::pin(async move { Done::Owner(Deletions(gateway).sweep().await.map(|_| Value::Null)) })
+        }
         Op::Import => {
             let text = format!("imported {pick}");
             let records =
                 vec![Ok(Record { source: "test/1".into(), group: None, item: note(&text, &["shared"]) })];
             let chunk = RecordChunk { records, again: Vec::new(), again_all: false, dry_run: false };
-            owner!(|owner| gateway.import_records(owner, chunk.clone()))
+            owner!(|owner| Imports(gateway).import_records(owner, chunk.clone()))
         }
         Op::Revoke => {
             let id = grant_id(&stage.root);
-            owner!(|owner| gateway.revoke(owner, id))
+            owner!(|owner| Grants(gateway).revoke(owner, id))
         }
         Op::RevokeChild => {
             let id = grant_id(&stage.child);
-            owner!(|owner| gateway.revoke(owner, id))
+            owner!(|owner| Grants(gateway).revoke(owner, id))
         }
         Op::Issue => {
             let draft: GrantDraft = serde_json::from_value(world.draft(&agent(7))).unwrap();
             owner!(|owner| async {
-                gateway.issue(owner, draft.clone()).await.map(|signed| signed.document().clone())
+                Grants(gateway).issue(owner, draft.clone()).await.map(|signed| signed.document().clone())
             })
         }
-        Op::Rotate => owner!(|owner| gateway.rotate_keys(owner)),
+        Op::Rotate => owner!(|owner| Keys(gateway).rotate_keys(owner)),
         Op::RevokeKey => {
             let fragment = gateway.keys().current().kid().fragment().to_owned();
-            owner!(|owner| gateway.revoke_key(owner, fragment.clone(), None))
+            owner!(|owner| Keys(gateway).revoke_key(owner, fragment.clone(), None))
         }
         Op::Consent | Op::Withdraw => {
             let id = grant_id(&stage.other);
-            owner!(|owner| gateway.consent(owner, id, op == Op::Consent))
+            owner!(|owner| Gates(gateway).consent(owner, id, op == Op::Consent))
         }
         Op::Refill => {
             let refill =
                 oap_gateway::service::budget::Refill { grantee: agent(2).did().clone(), grant: None };
-            owner!(|owner| gateway.refill(owner, refill.clone()))
+            owner!(|owner| Budgets(gateway).refill(owner, refill.clone()))
         }
         Op::Preview => {
             let draft: GrantDraft = serde_json::from_value(world.draft(&agent(7))).unwrap();
-            owner!(|owner| async { gateway.preview(owner, draft.clone()).await.map(|_| Value::Null) })
+            owner!(|owner| async { Grants(gateway).preview(owner, draft.clone()).await.map(|_| Value::Null) })
         }
         Op::Status => {
             Box::pin(async move { Done::Answered(world.raw("GET", "/oap/memory/status", &[], None).await) })
@@ -786,7 +793,9 @@ fn every_receipt_is_right_where_it_stands() {
             let checked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| play.check()));
             assert!(checked.is_ok(), "history {number}: {ops:?}");
         }
-        assert!(!play.world.gateway.verify_audit(&play.owner, &Default::default()).unwrap().is_empty());
+        assert!(
+            !Audit(&play.world.gateway).verify_audit(&play.owner, &Default::default()).unwrap().is_empty()
+        );
         play.check_links();
     }
 }

@@ -3,6 +3,7 @@
 mod common;
 
 use common::*;
+use oap_gateway::service::{Backups, Health};
 use serde_json::{Value, json};
 
 const JOBS: &str = "/oap/owner/jobs";
@@ -76,10 +77,10 @@ async fn a_backup_that_is_cancelled_leaves_nothing_behind() {
         .unwrap();
     progress.cancel_all();
     let owner = world.proved().await;
-    let cancelled = world.gateway.backup(&owner, place.clone(), &job.progress()).await;
+    let cancelled = Backups(&world.gateway).backup(&owner, place.clone(), &job.progress()).await;
     assert!(matches!(cancelled, Err(oap_gateway::Error::Cancelled)));
     assert!(!place.exists());
-    let doctor = world.gateway.examine(&owner, &job.progress());
+    let doctor = Health(&world.gateway).examine(&owner, &job.progress());
     assert!(matches!(doctor, Err(oap_gateway::Error::Cancelled)), "{doctor:?}");
 }
 

@@ -9,6 +9,7 @@ use oap_gateway::Gateway;
 use oap_gateway::service::deletion::{DeleteRequest, Deleted};
 use oap_gateway::service::holds::{HoldReason, HoldRequest};
 use oap_gateway::service::jobs::JobRequest;
+use oap_gateway::service::{Attestations, Audit, Deletions, Grants, Items, Keys, LongWork};
 use oap_gateway::state::jobs::{JobError, JobState};
 use oap_gateway::state::owner::{Owner, mark::Admin};
 use oap_gateway::state::schema::{self, HEADS};
@@ -58,7 +59,7 @@ async fn delete(
     request: DeleteRequest,
 ) -> JoinHandle<Result<Deleted, oap_gateway::Error>> {
     let (gateway, owner) = (world.gateway.clone(), owner.clone());
-    queued(async move { gateway.delete(&owner, request).await }).await
+    queued(async move { Deletions(&gateway).delete(&owner, request).await }).await
 }
 
 async fn events(world: &World, id: &str) -> Vec<String> {
@@ -92,7 +93,7 @@ async fn two_deletions_of_the_same_items_both_succeed() {
     for id in &ids {
         assert_eq!(events(&world, id).await, ["capture", "erase"]);
     }
-    world.gateway.verify_audit(&owner, &Default::default()).unwrap();
+    Audit(&world.gateway).verify_audit(&owner, &Default::default()).unwrap();
 }
 
 #[tokio::test]
@@ -134,7 +135,7 @@ async fn a_hold_and_a_deletion_at_once() {
     let go = held_up(&world.gateway).await;
     let (gateway, request) = (world.gateway.clone(), hold(&ids[..1], &world, 10));
     let by = owner.clone();
-    let held = queued(async move { gateway.hold(&by, request).await }).await;
+    let held = queued(async move { Deletions(&gateway).hold(&by, request).await }).await;
     let deletion = delete(&world, &owner, DeleteRequest { all: true, ..Default::default() }).await;
     go.send(()).unwrap();
     held.await.unwrap().unwrap();
@@ -154,7 +155,7 @@ async fn a_hold_and_a_deletion_at_once() {
     let deletion = delete(&world, &owner, DeleteRequest { items: parsed(&ids), ..Default::default() }).await;
     let (gateway, request) = (world.gateway.clone(), hold(&ids, &world, 10));
     let by = owner.clone();
-    let held = queued(async move { gateway.hold(&by, request).await }).await;
+    let held = queued(async move { Deletions(&gateway).hold(&by, request).await }).await;
     go.send(()).unwrap();
     assert_eq!(deletion.await.unwrap().unwrap().cascade_report.erased, parsed(&ids));
     assert!(matches!(held.await.unwrap(), Err(oap_gateway::Error::NotFound)));
@@ -172,12 +173,12 @@ async fn a_sweep_takes_only_what_is_due_when_it_erases() {
     let go = held_up(&world.gateway).await;
     let (gateway, back) = (world.gateway.clone(), ids[0].parse().unwrap());
     let by = owner.clone();
-    let restore = queued(async move { gateway.mark(&by, back, Event::Restore).await }).await;
+    let restore = queued(async move { Items(&gateway).mark(&by, back, Event::Restore).await }).await;
     let (gateway, now_held) = (world.gateway.clone(), hold(&ids[1..2], &world, 60));
     let by = owner.clone();
-    let held = queued(async move { gateway.hold(&by, now_held).await }).await;
+    let held = queued(async move { Deletions(&gateway).hold(&by, now_held).await }).await;
     let gateway = world.gateway.clone();
-    let sweep = queued(async move { gateway.sweep().await }).await;
+    let sweep = queued(async move { Deletions(&gateway).sweep().await }).await;
     go.send(()).unwrap();
     restore.await.unwrap().unwrap();
     held.await.unwrap().unwrap();
@@ -193,16 +194,16 @@ async fn a_sweep_does_not_end_a_hold_that_was_set_anew() {
     let world = World::new().await;
     let owner = world.proved().await;
     let ids = world.capture(&[note("held on", &[])]).await;
-    world.gateway.hold(&owner, hold(&ids, &world, 31)).await.unwrap();
+    Deletions(&world.gateway).hold(&owner, hold(&ids, &world, 31)).await.unwrap();
     let request = DeleteRequest { items: parsed(&ids), ..Default::default() };
     delete(&world, &owner, request).await.await.unwrap().unwrap();
     world.clock.advance(31 * DAY);
     let go = held_up(&world.gateway).await;
     let (gateway, longer) = (world.gateway.clone(), hold(&ids, &world, 60));
     let by = owner.clone();
-    let longer = queued(async move { gateway.hold(&by, longer).await }).await;
+    let longer = queued(async move { Deletions(&gateway).hold(&by, longer).await }).await;
     let gateway = world.gateway.clone();
-    let sweep = queued(async move { gateway.sweep().await }).await;
+    let sweep = queued(async move { Deletions(&gateway).sweep().await }).await;
     go.send(()).unwrap();
     longer.await.unwrap().unwrap();
     sweep.await.unwrap().unwrap();
@@ -215,7 +216,7 @@ async fn what_follows_a_held_item_goes_when_its_hold_ends() {
     let world = World::new().await;
     let owner = world.proved().await;
     let ids = world.capture(&[note("held", &[])]).await;
-    world.gateway.hold(&owner, hold(&ids, &world, 1)).await.unwrap();
+    Deletions(&world.gateway).hold(&owner, hold(&ids, &world, 1)).await.unwrap();
     delete(&world, &owner, DeleteRequest { items: parsed(&ids), ..Default::default() })
         .await
         .await
@@ -225,7 +226,7 @@ async fn what_follows_a_held_item_goes_when_its_hold_ends() {
     made["derived_from"] = json!([ids[0]]);
     let made = world.capture(&[made]).await;
     world.clock.advance(DAY);
-    world.gateway.sweep().await.unwrap();
+    Deletions(&world.gateway).sweep().await.unwrap();
     assert_eq!(
         (status(&world, &ids[0]).await, status(&world, &made[0]).await),
         (json!("erased"), json!("erased"))
@@ -248,7 +249,8 @@ fn two_corrections_at_once_lose_nothing() {
         for changes in [json!({"labels": ["new"]}), json!({"content": {"text": "after"}})] {
             let gateway = world.gateway.clone();
             let by = owner.clone();
-            let correction = async move { gateway.correct(&by, id, changes, None, Event::Correct).await };
+            let correction =
+                async move { Items(&gateway).correct(&by, id, changes, None, Event::Correct).await };
             corrections.push(queued(correction).await);
         }
         tokio::task::spawn_blocking(|| ()).await.unwrap();
@@ -281,7 +283,7 @@ async fn a_rotation_ends_the_credentials_of_requests_under_way() {
         let go = held_up(&world.gateway).await;
         let gateway = world.gateway.clone();
         let by = owner.clone();
-        let rotated = queued(async move { gateway.rotate_keys(&by).await }).await;
+        let rotated = queued(async move { Keys(&gateway).rotate_keys(&by).await }).await;
         let release = async {
             for _ in 0..20 {
                 tokio::task::yield_now().await;
@@ -291,7 +293,7 @@ async fn a_rotation_ends_the_credentials_of_requests_under_way() {
         let (answer, ()) = tokio::join!(world.owner("POST", path, Some(&body)), release);
         answer.refused(401, "auth_required");
         rotated.await.unwrap().unwrap();
-        let found = (world.gateway.grant_list(&owner).len(), world.gateway.keys().list().len());
+        let found = (Grants(&world.gateway).grant_list(&owner).len(), world.gateway.keys().list().len());
         assert_eq!(found, (0, keys + 1), "{path}");
     }
 }
@@ -301,15 +303,15 @@ async fn a_rotation_ends_the_credentials_of_requests_under_way() {
 async fn a_rotation_ends_what_tasks_do_for_the_owner() {
     let world = World::new().await;
     let owner = world.proved().await;
-    world.gateway.rotate_keys(&world.proved().await).await.unwrap();
+    Keys(&world.gateway).rotate_keys(&world.proved().await).await.unwrap();
     let (gateway, by) = (world.gateway.clone(), owner.clone());
-    let captured = tokio::spawn(async move { gateway.capture(&by, &[note("planted", &[])]).await });
+    let captured = tokio::spawn(async move { Items(&gateway).capture(&by, &[note("planted", &[])]).await });
     assert!(matches!(captured.await.unwrap(), Err(oap_gateway::Error::Owner(_))));
-    let (items, _) = world.gateway.list(&owner, &Default::default()).unwrap();
+    let (items, _) = Items(&world.gateway).list(&owner, &Default::default()).unwrap();
     assert!(items.is_empty());
     let place = tempfile::tempdir().unwrap();
     let copy = JobRequest::Backup { folder: place.path().join("copy") };
-    let job = world.gateway.start_job(&owner, copy).unwrap();
+    let job = LongWork(&world.gateway).start_job(&owner, copy).unwrap();
     job.wait().await;
     let report = job.report(|error| {
         assert!(matches!(error, oap_gateway::Error::Owner(_)), "{error}");
@@ -318,7 +320,7 @@ async fn a_rotation_ends_what_tasks_do_for_the_owner() {
     assert_eq!(report.state, JobState::Failed);
     assert!(!place.path().join("copy").exists());
     let owner = world.proved().await;
-    world.gateway.capture(&owner, &[note("meant", &[])]).await.unwrap();
+    Items(&world.gateway).capture(&owner, &[note("meant", &[])]).await.unwrap();
 }
 
 /// What stops an answer stops it until its receipt is recorded: a revoked key, and the grant's end.
@@ -337,7 +339,8 @@ async fn a_revoked_key_and_an_end_stop_answers_under_way() {
         if revokes {
             let gateway = world.gateway.clone();
             let by = owner.clone();
-            revoked = Some(queued(async move { gateway.revoke_key(&by, "key-1".into(), None).await }).await);
+            revoked =
+                Some(queued(async move { Keys(&gateway).revoke_key(&by, "key-1".into(), None).await }).await);
         }
         let (grantee, query) = (agent(2), json!({}));
         let release = async {
@@ -365,18 +368,18 @@ async fn an_attestation_publishes_no_key_that_was_rotated_meanwhile() {
     let go = held_up(&world.gateway).await;
     let gateway = world.gateway.clone();
     let by = owner.clone();
-    let rotated = queued(async move { gateway.rotate_keys(&by).await }).await;
+    let rotated = queued(async move { Keys(&gateway).rotate_keys(&by).await }).await;
     let body = json!({"levels": ["L0"]});
     let request = serde_json::from_value(body).unwrap();
     let gateway = world.gateway.clone();
     let by = owner.clone();
-    let attested = queued(async move { gateway.attest(&by, request).await }).await;
+    let attested = queued(async move { Attestations(&gateway).attest(&by, request).await }).await;
     go.send(()).unwrap();
     rotated.await.unwrap().unwrap();
     // The rotation ended the credential: the owner asks again, with a fresh one.
     assert!(matches!(attested.await.unwrap(), Err(oap_gateway::Error::Owner(_))));
     let request = serde_json::from_value(json!({"levels": ["L0"]})).unwrap();
-    let receipt = world.gateway.attest(&world.proved().await, request).await.unwrap();
+    let receipt = Attestations(&world.gateway).attest(&world.proved().await, request).await.unwrap();
     let keys = world.gateway.keys();
     let kid = keys.current().kid().to_string();
     assert!(world.gateway.published().did.to_string().contains(&kid));

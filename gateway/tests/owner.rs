@@ -6,6 +6,7 @@ use common::*;
 use oap_gateway::Config;
 use oap_gateway::api::Permission;
 use oap_gateway::api::routes::{Access, ROUTES};
+use oap_gateway::service::Deletions;
 use oap_identity::{DidDocument, Signer};
 use oap_memory::{evidence, receipt};
 use serde_json::{Value, json};
@@ -115,16 +116,16 @@ async fn retention_erases_what_was_taken_back_and_replaced() {
     event(&world, &ids[1], "correct", json!({"item": {"content": {"text": "second version"}}})).await.ok();
     event(&world, &ids[2], "correct", json!({"item": {"ttl_days": 1}})).await.ok();
     world.clock.advance(DAY);
-    let swept = world.gateway.sweep().await.unwrap();
+    let swept = Deletions(&world.gateway).sweep().await.unwrap();
     assert_eq!((swept.expired, swept.erased, swept.trimmed), (1, 0, 0));
     let gone = show(&world, &ids[2]).await;
     assert_eq!(gone["item"], json!({"item_id": ids[2], "status": "erased"}));
     assert_eq!(events(&gone), ["capture", "correct", "expire"]);
     world.clock.advance(29 * DAY);
-    let swept = world.gateway.sweep().await.unwrap();
+    let swept = Deletions(&world.gateway).sweep().await.unwrap();
     assert_eq!((swept.expired, swept.erased, swept.trimmed), (0, 1, 1));
     assert_eq!(show(&world, &ids[1]).await["superseded"], json!([]));
-    assert_eq!(world.gateway.sweep().await.unwrap().erased, 0);
+    assert_eq!(Deletions(&world.gateway).sweep().await.unwrap().erased, 0);
     world.owner("GET", "/oap/owner/audit/verify", None).await.ok();
 }
 

@@ -5,6 +5,7 @@ mod common;
 use common::*;
 use oap_gateway::Config;
 use oap_gateway::embedding::EmbeddingModel;
+use oap_gateway::service::Audit;
 use oap_identity::json::canonical;
 use oap_identity::random::Seeded;
 use oap_identity::{Did, DidDocument, Hash};
@@ -129,13 +130,14 @@ async fn a_whole_house_moves_and_every_proof_with_it() {
     let fates = import(&b, &first).await;
     assert_eq!(count(&fates, "imported"), 3, "{fates:?}");
     // Importing again changes nothing.
-    let before = b.gateway.chain_list(&b.proved().await).unwrap().iter().map(|c| c.length).sum::<u64>();
+    let before =
+        Audit(&b.gateway).chain_list(&b.proved().await).unwrap().iter().map(|c| c.length).sum::<u64>();
     assert_eq!(count(&import(&b, &first).await, "unchanged"), 3);
     assert_eq!(
-        b.gateway.chain_list(&b.proved().await).unwrap().iter().map(|c| c.length).sum::<u64>(),
+        Audit(&b.gateway).chain_list(&b.proved().await).unwrap().iter().map(|c| c.length).sum::<u64>(),
         before
     );
-    b.gateway.verify_audit(&b.proved().await, &Default::default()).unwrap();
+    Audit(&b.gateway).verify_audit(&b.proved().await, &Default::default()).unwrap();
 
     // Every chain is the former one and a `migrate` link of the new house.
     let second = bundle(&b).await;
@@ -421,7 +423,7 @@ async fn a_migration_has_its_receipt() {
         (&json!("memory.migrate"), &trailer["hash"])
     );
     assert!(decision["chain_head"]["tip"].is_string());
-    b.gateway.verify_audit(&b.proved().await, &Default::default()).unwrap();
+    Audit(&b.gateway).verify_audit(&b.proved().await, &Default::default()).unwrap();
 }
 
 #[tokio::test]
@@ -488,8 +490,9 @@ async fn records_are_imported_once_corrected_and_never_brought_back() {
     assert_eq!((count(&fates, "imported"), count(&fates, "refused")), (2, 1));
     assert!(fates[2]["refused"].as_str().unwrap().contains("content"), "{fates:?}");
     let owner = world.proved().await;
-    let length =
-        |world: &World| world.gateway.chain_list(&owner).unwrap().iter().map(|c| c.length).sum::<u64>();
+    let length = |world: &World| {
+        Audit(&world.gateway).chain_list(&owner).unwrap().iter().map(|c| c.length).sum::<u64>()
+    };
     let before = length(&world);
     assert_eq!(count(&records(&world, batch, false).await, "unchanged"), 2);
     assert_eq!(length(&world), before);
@@ -600,7 +603,7 @@ async fn sources_of_the_former_form_are_brought_into_this_one() {
     world.owner("POST", "/oap/data/delete", Some(&json!({"items": [ids[0]]}))).await.ok();
     let fates = records(&world, again, false).await;
     assert!(fates[0]["deleted"].as_str().unwrap().contains("erased here"));
-    world.gateway.verify_audit(&world.proved().await, &Default::default()).unwrap();
+    Audit(&world.gateway).verify_audit(&world.proved().await, &Default::default()).unwrap();
 }
 
 /// A grantee's bundle has the documents of those former houses that signed something in it, and no other.

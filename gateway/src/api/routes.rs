@@ -46,7 +46,7 @@ impl Route {
 
 macro_rules! routes {
     (
-        $($name:ident: $method:ident $path:expr, $access:expr;)+
+        others { $($name:ident: $method:ident $path:expr, $access:expr;)+ }
         owner { $($owned:ident: $endpoint:ty;)+ }
     ) => {
         /// The name of a route.
@@ -73,28 +73,30 @@ macro_rules! routes {
 use Access::{Grantee, Public, Socket};
 
 routes! {
-    MemoryManifest: GET path::MEMORY_MANIFEST, Public;
-    ToolManifest: GET path::TOOL_MANIFEST, Public;
-    Scopes: GET path::SCOPES, Public;
-    Did: GET path::DID, Public;
-    Query: POST path::QUERY, Grantee;
-    Exchange: POST path::GRANT, Public;
-    GrantState: GET "/oap/memory/grant/{id}", Public;
-    ExportView: POST path::EXPORT, Grantee;
-    Vector: GET "/oap/memory/vec/{id}", Grantee;
-    Ack: POST path::ACK, Public;
-    StatusList: GET path::STATUS, Public;
-    Invoke: POST path::INVOKE, Public;
-    Discover: POST path::DISCOVER, Public;
-    Incidents: GET path::INCIDENT, Public;
-    Conformance: GET path::CONFORMANCE, Public;
-    ReceiptVerify: POST path::RECEIPT_VERIFY, Public;
-    Audit: GET path::AUDIT, Public;
-    OpenApi: GET openapi::PATH, Public;
-    Healthy: GET "/healthz", Public;
-    Ready: GET "/readyz", Public;
+    others {
+        MemoryManifest: GET path::MEMORY_MANIFEST, Public;
+        ToolManifest: GET path::TOOL_MANIFEST, Public;
+        Scopes: GET path::SCOPES, Public;
+        Did: GET path::DID, Public;
+        Query: POST path::QUERY, Grantee;
+        Exchange: POST path::GRANT, Public;
+        GrantState: GET "/oap/memory/grant/{id}", Public;
+        ExportView: POST path::EXPORT, Grantee;
+        Vector: GET "/oap/memory/vec/{id}", Grantee;
+        Ack: POST path::ACK, Public;
+        StatusList: GET path::STATUS, Public;
+        Invoke: POST path::INVOKE, Public;
+        Discover: POST path::DISCOVER, Public;
+        Incidents: GET path::INCIDENT, Public;
+        Conformance: GET path::CONFORMANCE, Public;
+        ReceiptVerify: POST path::RECEIPT_VERIFY, Public;
+        Audit: GET path::AUDIT, Public;
+        OpenApi: GET openapi::PATH, Public;
+        Healthy: GET "/healthz", Public;
+        Ready: GET "/readyz", Public;
 
-    Lock: POST <Lock as Endpoint>::PATH, Socket;
+        Lock: POST <Lock as Endpoint>::PATH, Socket;
+    }
 
     owner {
         ListItems: items::ListItems;

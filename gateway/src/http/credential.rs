@@ -3,6 +3,7 @@
 use super::App;
 use super::request::{Incoming, Sender, presented, target, values};
 use crate::Error;
+use crate::service::Exchange;
 use crate::service::query::Caller;
 use crate::state::gateway::Gateway;
 use crate::state::owner::{Acting, Owner, mark::Mark};
@@ -35,7 +36,7 @@ pub(super) async fn as_grantee<T>(
     work: impl AsyncFnOnce(&mut Incoming, &Caller) -> Result<T, Error>,
 ) -> Result<T, Error> {
     let app = request.app().clone();
-    let caller = presented(request, |presented| app.gateway.caller(presented))?;
+    let caller = presented(request, |presented| Exchange(&app.gateway).caller(presented))?;
     request.sent_by(Sender::Grantee);
     let mut unanswered =
         Unanswered { gateway: app.gateway.clone(), proof: caller.proof(), first: Some(caller.first()) };

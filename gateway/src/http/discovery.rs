@@ -5,6 +5,7 @@ use super::request::{Incoming, Oap};
 use crate::Error;
 use crate::api::openapi;
 use crate::error::MemberError;
+use crate::service::{Attestations, Audit, Incidents};
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -92,17 +93,17 @@ fn words(text: &str) -> BTreeSet<String> {
 /// `GET /oap/incident`: the reports that the owner published (OAP-CORE 22.2).
 pub async fn incidents(State(app): State<App>, request: Incoming) -> Result<Response, Error> {
     request.rate_limit()?;
-    Ok(Oap(json!({"incidents": app.gateway.incidents()?})).into_response())
+    Ok(Oap(json!({"incidents": Incidents(&app.gateway).incidents()?})).into_response())
 }
 
 /// `POST /oap/receipt/verify`: whether a receipt that somebody holds is one of this gateway's.
 pub async fn receipt_verify(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
     request.rate_limit()?;
-    let id = app.gateway.verify_receipt(&request.json().await?)?;
+    let id = Audit(&app.gateway).verify_receipt(&request.json().await?)?;
     Ok(Oap(json!({"receipt_id": id, "valid": true})).into_response())
 }
 
 /// `GET /oap-conformance-receipt.json`: while one is in force.
 pub async fn conformance(State(app): State<App>) -> Result<Response, Error> {
-    Ok(Oap(app.gateway.conformance()?).into_response())
+    Ok(Oap(Attestations(&app.gateway).conformance()?).into_response())
 }

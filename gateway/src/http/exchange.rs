@@ -4,6 +4,7 @@ use super::App;
 use super::credential::as_grantee;
 use super::request::{Incoming, Oap, oap_bytes};
 use crate::Error;
+use crate::service::{Audit, Exchange, Exports, Grants};
 use crate::state::gateway::blocking;
 use axum::extract::{Path, State};
 use axum::http::header;
@@ -22,7 +23,7 @@ pub async fn query(State(app): State<App>, mut request: Incoming) -> Result<Resp
     let answer = as_grantee(&mut request, async |request, caller| {
         let mut query: Query = request.json_as().await?;
         query.request_id.get_or_insert_with(|| request.name().clone());
-        app.gateway.query(caller, query).await
+        Exchange(&app.gateway).query(caller, query).await
     });
     answer.await.map(oap_bytes)
 }
@@ -35,7 +36,7 @@ pub async fn vector(
 ) -> Result<Response, Error> {
     let bytes = as_grantee(&mut request, async |_, caller| {
         let id = id.parse().map_err(|_| Error::NotFound)?;
-        app.gateway.vector(caller, id).await
+        Exchange(&app.gateway).vector(caller, id).await
     });
     let bytes = bytes.await?;
     Ok(([(header::CONTENT_TYPE, "application/octet-stream")], bytes).into_response())
@@ -43,7 +44,8 @@ pub async fn vector(
 
 /// `POST /oap/memory/export`: the grantee's whole view as a bundle, for grants with `operations: ["export"]`.
 pub async fn export(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
-    let bytes = as_grantee(&mut request, async |_, caller| app.gateway.export_view(caller).await).await?;
+    let bytes =
+        as_grantee(&mut request, async |_, caller| Exports(&app.gateway).export_view(caller).await).await?;
     Ok(([(header::CONTENT_TYPE, "application/jsonl")], bytes).into_response())
 }
 
@@ -51,7 +53,7 @@ pub async fn export(State(app): State<App>, mut request: Incoming) -> Result<Res
 pub async fn grant(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
     request.rate_limit()?;
     let body: ExchangeRequest = request.json_as().await?;
-    let answer = app.gateway.exchange(body, &app.gateway.url(path::GRANT)).await?;
+    let answer = Grants(&app.gateway).exchange(body, &app.gateway.url(path::GRANT)).await?;
     Ok(Oap(answer).into_response())
 }
 
@@ -67,14 +69,14 @@ pub async fn grant_state(
     let authorization = request.header("authorization");
     let [authorization] = authorization.as_slice() else { return Err(Error::NotFound) };
     let proof = authorization.strip_prefix("OAP-Proof ").ok_or(Error::NotFound)?;
-    let state = app.gateway.grant_state(id, proof.trim()).await?;
+    let state = Grants(&app.gateway).grant_state(id, proof.trim()).await?;
     Ok(Oap(json!({"grant_id": id, "state": state.as_str()})).into_response())
 }
 
 /// `GET /oap/memory/status`: the Token Status List of all grants.
 pub async fn status(State(app): State<App>, request: Incoming) -> Result<Response, Error> {
     request.rate_limit()?;
-    let list = blocking(move || app.gateway.status_list()).await?;
+    let list = blocking(move || Grants(&app.gateway).status_list()).await?;
     Ok(([(header::CONTENT_TYPE, format!("application/{}", status::TYP))], list).into_response())
 }
 
@@ -89,6 +91,6 @@ struct Ack {
 pub async fn ack(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
     request.rate_limit()?;
     let ack: Ack = request.json_as().await?;
-    let receipt = app.gateway.countersign(ack.receipt_id, ack.signature).await?;
+    let receipt = Audit(&app.gateway).countersign(ack.receipt_id, ack.signature).await?;
     Ok(Oap(json!({"receipt": receipt})).into_response())
 }

@@ -10,6 +10,7 @@ use super::error::Refusal;
 use super::request::{Incoming, oap_bytes};
 use crate::Error;
 use crate::error::MemberError;
+use crate::service::{Audit, Exchange, Grants};
 use crate::state::commits::ANONYMOUS;
 use crate::state::gateway::Gateway;
 use axum::extract::State;
@@ -146,7 +147,7 @@ async fn run(
                 verify(&app.gateway, &envelope, document, Lookup::Fetched).await?;
                 let mut query: oap_exchange::Query = input(&envelope)?;
                 query.request_id.get_or_insert_with(|| envelope.request_id.clone());
-                app.gateway.query(caller, query).await
+                Exchange(&app.gateway).query(caller, query).await
             });
             let answer = strict::parse(&answer.await?)?;
             let receipt = answer["receipt"]["receipt_id"].as_str().unwrap_or_default().to_owned();
@@ -155,7 +156,7 @@ async fn run(
         Action::Grant => {
             verify(&app.gateway, &envelope, document, Lookup::AtHand).await?;
             let (_, endpoint) = request.target();
-            let answer = app.gateway.exchange(input(&envelope)?, &endpoint).await?;
+            let answer = Grants(&app.gateway).exchange(input(&envelope)?, &endpoint).await?;
             let receipt = answer.receipt_id.clone();
             Ok((serde_json::to_value(answer)?, receipt))
         }
@@ -259,11 +260,11 @@ async fn describe(
     // An asserted DID that nobody proved is not written down: its keyed hash is.
     let agent = match &signed_by {
         Some(agent) => agent.to_string(),
-        None => gateway.pseudonym(envelope.agent_did.as_str()),
+        None => Audit(gateway).pseudonym(envelope.agent_did.as_str()),
     };
     let mut draft = gateway.draft(receipt::Action::Describe, &agent);
     draft.rules = vec!["anonymous.free_read".to_owned()];
-    let claimed = gateway.pseudonym(envelope.principal_did.as_str());
+    let claimed = Audit(gateway).pseudonym(envelope.principal_did.as_str());
     draft.more.insert("asserted_principal".to_owned(), json!(claimed));
     draft.output_hash = Some(Hash::of_canonical(&output)?);
     let (receipt, ()) = gateway.record(move |w| Ok((w.receipt(ANONYMOUS, draft)?, ()))).await?;

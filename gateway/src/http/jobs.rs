@@ -4,6 +4,7 @@ use super::App;
 use super::error::Refusal;
 use super::request::{Incoming, Oap};
 use crate::Error;
+use crate::service::LongWork;
 use crate::service::jobs::JobRequest;
 use crate::state::jobs::{Job, JobError, JobReport};
 use crate::state::owner::Owner;
@@ -32,8 +33,12 @@ fn job_id(text: &str) -> Result<JobId, Error> {
 }
 
 pub(super) async fn list(owner: Owner<Admin>, State(app): State<App>) -> Result<Response, Error> {
-    let jobs: Vec<JobReport> =
-        app.gateway.jobs(&owner).list().iter().map(|job| JobReport { result: None, ..report(job) }).collect();
+    let jobs: Vec<JobReport> = LongWork(&app.gateway)
+        .jobs(&owner)
+        .list()
+        .iter()
+        .map(|job| JobReport { result: None, ..report(job) })
+        .collect();
     Ok(Oap(json!({"jobs": jobs})).into_response())
 }
 
@@ -43,7 +48,7 @@ pub(super) async fn begin(
     mut request: Incoming,
 ) -> Result<Response, Error> {
     let wanted: JobRequest = request.json_as().await?;
-    let job = app.gateway.start_job(&owner, wanted)?;
+    let job = LongWork(&app.gateway).start_job(&owner, wanted)?;
     Ok((StatusCode::ACCEPTED, Oap(json!(report(&job)))).into_response())
 }
 
@@ -61,7 +66,7 @@ pub(super) async fn show(
     Path(id): Path<String>,
     request: Incoming,
 ) -> Result<Response, Error> {
-    let job = app.gateway.jobs(&owner).get(job_id(&id)?)?;
+    let job = LongWork(&app.gateway).jobs(&owner).get(job_id(&id)?)?;
     let Wait { wait } = request.query()?;
     let most = Duration::from_secs(u64::from(wait)).min(MAX_WAIT);
     // Over or not, it is told how the job stands.
@@ -74,6 +79,6 @@ pub(super) async fn cancel(
     State(app): State<App>,
     Path(id): Path<String>,
 ) -> Result<Response, Error> {
-    let job = app.gateway.jobs(&owner).cancel(job_id(&id)?)?;
+    let job = LongWork(&app.gateway).jobs(&owner).cancel(job_id(&id)?)?;
     Ok(Oap(json!(report(&job))).into_response())
 }

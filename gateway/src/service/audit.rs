@@ -2,8 +2,8 @@
 
 pub use crate::api::audit::{AuditQuery, ChainInfo};
 use crate::error::{Corrupt, Error, MemberError};
+use crate::service::Audit;
 use crate::state::commits::{ANONYMOUS, Chain};
-use crate::state::gateway::Gateway;
 use crate::state::jobs::Progress;
 use crate::state::owner::Owner;
 use crate::state::owner::mark::{Admin, Permits};
@@ -16,7 +16,6 @@ use oap_store::Range;
 use serde_json::Value;
 use sha2::Sha256;
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 impl AuditQuery {
     /// Checks what the types do not.
@@ -48,13 +47,13 @@ impl AuditQuery {
     }
 }
 
-impl Gateway {
+impl Audit<'_> {
     /// What the owner sees: everything, newest first; or one chain's entries in order, with its heads.
     ///
     /// # Errors
     /// [`Error::NotFound`] for an unknown chain.
     pub fn audit_owner(
-        &self,
+        self,
         _: &Owner<impl Permits<Admin>>,
         query: &AuditQuery,
     ) -> Result<Vec<Receipt>, Error> {
@@ -64,7 +63,7 @@ impl Gateway {
             return self.entries(&chain, from).take(query.limit()).collect();
         }
         let mut found = Vec::new();
-        for (name, chain) in self.chains()? {
+        for (name, chain) in self.0.chains()? {
             if query.chain.as_ref().is_some_and(|wanted| *wanted != name) {
                 continue;
             }
@@ -94,9 +93,9 @@ impl Gateway {
     ///
     /// # Errors
     /// [`Error::Store`], [`Error::Corrupt`].
-    pub fn last_query(&self) -> Result<Option<Receipt>, Error> {
+    pub fn last_query(self) -> Result<Option<Receipt>, Error> {
         let mut last: Option<Receipt> = None;
-        for (_, chain) in self.chains()?.into_iter().filter(|(name, _)| name != ANONYMOUS) {
+        for (_, chain) in self.0.chains()?.into_iter().filter(|(name, _)| name != ANONYMOUS) {
             for receipt in self.newest(&chain).take(MAX_LOOKED_AT) {
                 let receipt = receipt?;
                 if last.as_ref().is_some_and(|last| last.timestamp >= receipt.timestamp) {
@@ -115,11 +114,11 @@ impl Gateway {
     ///
     /// # Errors
     /// [`Error::Store`], [`Error::Corrupt`].
-    pub fn audit_grantee(&self, grantee: &Did, query: &AuditQuery) -> Result<Vec<Receipt>, Error> {
+    pub fn audit_grantee(self, grantee: &Did, query: &AuditQuery) -> Result<Vec<Receipt>, Error> {
         query.check()?;
         let mut found = Vec::new();
         let of = Range::under(&schema::agent(grantee.as_str())).descending();
-        for key in RECEIPTS_OF.keys(&self.store, of).take(MAX_LOOKED_AT) {
+        for key in RECEIPTS_OF.keys(&self.0.store, of).take(MAX_LOOKED_AT) {
             let (_, place) = key?;
             let receipt = self.receipt_at(place)?;
             if receipt.agent_did == grantee.as_str() && query.admits(&receipt) {
@@ -137,9 +136,9 @@ impl Gateway {
     ///
     /// # Errors
     /// [`Error::Store`], [`Error::Corrupt`].
-    pub fn audit_public(&self, query: &AuditQuery) -> Result<Vec<Receipt>, Error> {
+    pub fn audit_public(self, query: &AuditQuery) -> Result<Vec<Receipt>, Error> {
         query.check()?;
-        let chain = CHAINS.get(&self.store, &ANONYMOUS.to_owned())?.ok_or(Error::NotFound)?;
+        let chain = CHAINS.get(&self.0.store, &ANONYMOUS.to_owned())?.ok_or(Error::NotFound)?;
         let claimed = query.principal_did.as_ref().map(|did| self.pseudonym(did));
         let mut found = Vec::new();
         for receipt in self.newest(&chain).take(MAX_PUBLIC.min(query.limit())) {
@@ -162,8 +161,8 @@ impl Gateway {
     ///
     /// # Errors
     /// [`Error::NotFound`].
-    pub fn receipt(&self, id: ReceiptId) -> Result<Receipt, Error> {
-        let place = RECEIPT_PLACES.get(&self.store, &id)?.ok_or(Error::NotFound)?;
+    pub fn receipt(self, id: ReceiptId) -> Result<Receipt, Error> {
+        let place = RECEIPT_PLACES.get(&self.0.store, &id)?.ok_or(Error::NotFound)?;
         self.receipt_at(place)
     }
 
@@ -172,7 +171,7 @@ impl Gateway {
     ///
     /// # Errors
     /// [`Error::Member`] for what is no receipt; [`Error::NotFound`].
-    pub fn verify_receipt(&self, given: &Value) -> Result<ReceiptId, Error> {
+    pub fn verify_receipt(self, given: &Value) -> Result<ReceiptId, Error> {
         let parsed = given["receipt_id"].as_str().and_then(|id| id.parse::<ReceiptId>().ok());
         let id = parsed.ok_or_else(|| Error::Member("receipt_id", MemberError::NoReceiptId))?;
         let signatures = given["signatures"].as_array().filter(|signatures| !signatures.is_empty());
@@ -191,20 +190,17 @@ impl Gateway {
     ///
     /// # Errors
     /// [`Error::NotFound`] for an unknown receipt, another's, or a signature that does not verify: the same answer.
-    pub async fn countersign(
-        self: &Arc<Self>,
-        id: ReceiptId,
-        signature: ReceiptSignature,
-    ) -> Result<Receipt, Error> {
+    pub async fn countersign(self, id: ReceiptId, signature: ReceiptSignature) -> Result<Receipt, Error> {
         let receipt = self.receipt(id)?;
         if receipt.agent_did != signature.by.did().as_str() || signature.alg != "EdDSA" {
             return Err(Error::NotFound);
         }
-        let grantee = self.document(signature.by.did()).await.map_err(|_| Error::NotFound)?;
+        let grantee = self.0.document(signature.by.did()).await.map_err(|_| Error::NotFound)?;
         let key = grantee.key(&signature.by).ok_or(Error::NotFound)?;
         let value = URL_SAFE_NO_PAD.decode(&signature.value).map_err(|_| Error::NotFound)?;
-        key.verify(&receipt.signed_bytes()?, &value, self.clock.now()).map_err(|_| Error::NotFound)?;
+        key.verify(&receipt.signed_bytes()?, &value, self.0.clock.now()).map_err(|_| Error::NotFound)?;
         let stored = self
+            .0
             .commit(move |w| {
                 let place = RECEIPT_PLACES.get(w.tx, &id)?.ok_or(Error::NotFound)?;
                 let bytes = RECEIPTS.get(w.tx, &place)?.ok_or(Error::NotFound)?;
@@ -224,7 +220,7 @@ impl Gateway {
     /// # Errors
     /// [`Error::Corrupt`], naming the chain and the entry; [`Error::Cancelled`].
     pub fn verify_audit(
-        &self,
+        self,
         _: &Owner<impl Permits<Admin>>,
         progress: &Progress,
     ) -> Result<BTreeMap<String, VerifiedReceipts>, Error> {
@@ -234,14 +230,14 @@ impl Gateway {
     /// The same, for whoever looks the house over.
     ///
     /// # Errors
-    /// As [`Gateway::verify_audit`].
+    /// As [`Audit::verify_audit`].
     pub(crate) fn verified_chains(
-        &self,
+        self,
         progress: &Progress,
     ) -> Result<BTreeMap<String, VerifiedReceipts>, Error> {
-        let keys = self.keys();
+        let keys = self.0.keys();
         let mut verified = BTreeMap::new();
-        let chains = self.chains()?;
+        let chains = self.0.chains()?;
         for (_, chain) in &chains {
             progress.expect(usize::try_from(chain.length).unwrap_or(usize::MAX));
         }
@@ -272,49 +268,49 @@ impl Gateway {
     ///
     /// # Errors
     /// [`Error::Store`], [`Error::Corrupt`].
-    pub fn chain_list(&self, _: &Owner<impl Permits<Admin>>) -> Result<Vec<ChainInfo>, Error> {
+    pub fn chain_list(self, _: &Owner<impl Permits<Admin>>) -> Result<Vec<ChainInfo>, Error> {
         let info = |(chain, state): (String, Chain)| ChainInfo {
             chain,
             length: state.length,
             tip: state.tip,
             at: state.at,
         };
-        Ok(self.chains()?.into_iter().map(info).collect())
+        Ok(self.0.chains()?.into_iter().map(info).collect())
     }
 
     /// The keyed hash under which an asserted, unproven DID is written down.
     #[must_use]
-    pub fn pseudonym(&self, did: &str) -> String {
-        let keys = self.keys();
+    pub fn pseudonym(self, did: &str) -> String {
+        let keys = self.0.keys();
         let mut mac = <Hmac<Sha256> as Mac>::new_from_slice(keys.pseudonym_key())
             .unwrap_or_else(|_| unreachable!("HMAC takes a key of any length"));
         mac.update(did.as_bytes());
         format!("hmac-sha256:{}", URL_SAFE_NO_PAD.encode(mac.finalize().into_bytes()))
     }
 
-    fn chain(&self, name: &str) -> Result<(String, Chain), Error> {
+    fn chain(self, name: &str) -> Result<(String, Chain), Error> {
         let name = name.to_owned();
-        let found = CHAINS.get(&self.store, &name)?;
+        let found = CHAINS.get(&self.0.store, &name)?;
         found.map(|chain| (name, chain)).ok_or(Error::NotFound)
     }
 
     /// The entries of a chain from a number on, heads included.
-    fn entries(&self, chain: &Chain, from: u64) -> impl Iterator<Item = Result<Receipt, Error>> {
+    fn entries(self, chain: &Chain, from: u64) -> impl Iterator<Item = Result<Receipt, Error>> {
         let range = Range::under(&chain.index).from(&(chain.index, from));
-        let pairs = RECEIPTS.range(&self.store, range);
+        let pairs = RECEIPTS.range(&self.0.store, range);
         pairs.map(|pair| Ok(serde_json::from_slice(&pair?.1)?))
     }
 
     /// The receipts of a chain, newest first, heads left out.
-    fn newest(&self, chain: &Chain) -> impl Iterator<Item = Result<Receipt, Error>> {
-        let pairs = RECEIPTS.range(&self.store, Range::under(&chain.index).descending());
+    fn newest(self, chain: &Chain) -> impl Iterator<Item = Result<Receipt, Error>> {
+        let pairs = RECEIPTS.range(&self.0.store, Range::under(&chain.index).descending());
         pairs.map(|pair| Ok(serde_json::from_slice(&pair?.1)?)).filter(|entry: &Result<Receipt, Error>| {
             entry.as_ref().map_or(true, |receipt| receipt.head_length().is_none())
         })
     }
 
-    pub(crate) fn receipt_at(&self, place: ReceiptPlace) -> Result<Receipt, Error> {
-        let bytes = RECEIPTS.get(&self.store, &place)?.ok_or(Error::NotFound)?;
+    pub(crate) fn receipt_at(self, place: ReceiptPlace) -> Result<Receipt, Error> {
+        let bytes = RECEIPTS.get(&self.0.store, &place)?.ok_or(Error::NotFound)?;
         Ok(serde_json::from_slice(&bytes)?)
     }
 }

@@ -5,8 +5,8 @@
 
 pub use crate::api::health::BackupInfo;
 use crate::error::{Error, MemberError};
+use crate::service::Backups;
 use crate::state::commits::chain_of;
-use crate::state::gateway::Gateway;
 use crate::state::jobs::Progress;
 use crate::state::owner::Owner;
 use crate::state::owner::mark::{Admin, Permits};
@@ -20,7 +20,6 @@ use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 /// The form that is written and read here.
 pub const FORMAT: &str = "oap-memory-backup/1";
@@ -53,13 +52,13 @@ impl Taking {
     }
 }
 
-impl Gateway {
+impl Backups<'_> {
     /// Writes a backup into a folder that must not be there. Reading goes on meanwhile; writing waits.
     ///
     /// # Errors
     /// [`Error::Member`] for a folder that is there or cannot be made; [`Error::Store`]; [`Error::Cancelled`].
     pub async fn backup(
-        self: &Arc<Self>,
+        self,
         owner: &Owner<impl Permits<Admin>>,
         folder: PathBuf,
         progress: &Progress,
@@ -78,7 +77,7 @@ impl Gateway {
     }
 
     async fn back_up_into(
-        self: &Arc<Self>,
+        self,
         owner: &Owner<impl Permits<Admin>>,
         folder: &Path,
         progress: &Progress,
@@ -92,7 +91,7 @@ impl Gateway {
             told.step().map_err(|cancelled| io::Error::other(cancelled.to_string()))?;
             taking.pair(key, value)
         };
-        let taken = self.store.snapshot(taking, pair).await;
+        let taken = self.0.store.snapshot(taking, pair).await;
         if progress.is_cancelled() {
             return Err(Error::Cancelled);
         }
@@ -103,9 +102,9 @@ impl Gateway {
         kept.write_all(&vault).and_then(|()| kept.sync_all()).map_err(refused)?;
         let info = BackupInfo {
             format: FORMAT.to_owned(),
-            principal: self.principal.clone(),
-            at: self.clock.now(),
-            items: self.heads.len(),
+            principal: self.0.principal.clone(),
+            at: self.0.clock.now(),
+            items: self.0.heads.len(),
             pairs: taking.pairs,
             store: Hash::from_bytes(taking.hash.finalize().into()),
             vault: Hash::of(&vault),
@@ -114,20 +113,21 @@ impl Gateway {
         let text = serde_json::to_vec_pretty(&info)?;
         let mut file = files::create(&folder.join("backup.json")).map_err(refused)?;
         file.write_all(&text).and_then(|()| file.sync_all()).map_err(refused)?;
-        let (gateway, hash) = (self.clone(), info.store);
-        self.commit_as(owner, move |w| {
-            // A full disk is when one makes a backup.
-            w.tx.use_reserve();
-            let mut draft = gateway.draft(Action::Backup, gateway.principal.as_str());
-            draft.rules = vec!["principal".to_owned()];
-            draft.more.insert("pairs".to_owned(), json!(taking.pairs));
-            draft.output_hash = Some(hash);
-            w.receipt(&chain_of(&gateway.config.default_scope), draft)?;
-            Ok(())
-        })
-        .await?;
+        let (gateway, hash) = (self.0.clone(), info.store);
+        self.0
+            .commit_as(owner, move |w| {
+                // A full disk is when one makes a backup.
+                w.tx.use_reserve();
+                let mut draft = gateway.draft(Action::Backup, gateway.principal.as_str());
+                draft.rules = vec!["principal".to_owned()];
+                draft.more.insert("pairs".to_owned(), json!(taking.pairs));
+                draft.output_hash = Some(hash);
+                w.receipt(&chain_of(&gateway.config.default_scope), draft)?;
+                Ok(())
+            })
+            .await?;
         // So that the list is never older than the backup.
-        self.tell_chains();
+        self.0.tell_chains();
         Ok(info)
     }
 }

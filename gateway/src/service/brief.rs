@@ -1,10 +1,12 @@
 //! An item in one line, for its owner.
 
 use crate::error::Error;
+use crate::service::Items;
 use crate::state::gateway::Gateway;
 use oap_memory::Head;
 use oap_store::StoreError;
 use serde_json::{Value, json};
+use std::sync::Arc;
 
 /// Longest beginning of what an item says, in characters.
 pub const MAX_GIST: usize = 160;
@@ -13,12 +15,12 @@ pub const MAX_GIST: usize = 160;
 ///
 /// # Errors
 /// [`Error::Store`], [`Error::Corrupt`].
-pub(crate) fn brief(gateway: &Gateway, head: &Head) -> Result<Value, Error> {
+pub(crate) fn brief(gateway: &Arc<Gateway>, head: &Head) -> Result<Value, Error> {
     let mut line = json!({
         "item_id": head.item_id, "kind": head.kind, "status": head.status, "captured_at": head.captured_at,
         "labels": head.labels,
     });
-    match gateway.owner_item(head) {
+    match Items(gateway).owner_item(head) {
         Ok(item) => line["gist"] = Value::String(gist(&item)),
         Err(Error::NotFound | Error::Store(StoreError::Erased)) => {}
         Err(error) => return Err(error),

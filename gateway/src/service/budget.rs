@@ -15,8 +15,8 @@
 
 pub use crate::api::budgets::{Account, Refill};
 use crate::error::{Corrupt, Error};
+use crate::service::Budgets;
 use crate::state::commits::{Writing, chain_of};
-use crate::state::gateway::Gateway;
 use crate::state::grant_book::GrantEntry;
 use crate::state::owner::Owner;
 use crate::state::owner::mark::{Admin, Permits};
@@ -27,7 +27,6 @@ use oap_identity::Did;
 use oap_memory::receipt::Action;
 use serde_json::json;
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 /// The cost of an answer, in millionths of ε: 0.01.
 const BASE: u64 = 10_000;
@@ -77,22 +76,22 @@ fn account_key(grantee: &Did) -> [u8; 16] {
     crate::state::schema::agent(grantee.as_str())
 }
 
-impl Gateway {
+impl Budgets<'_> {
     /// Whether not even the cheapest answer under a grant can be paid for, as far as is known: nothing is computed then. The
     /// transaction that records an answer decides.
     ///
     /// # Errors
     /// [`Error::Store`], [`Error::Corrupt`].
-    pub(crate) fn is_spent(&self, grant: &VerifiedGrant) -> Result<bool, Error> {
+    pub(crate) fn is_spent(self, grant: &VerifiedGrant) -> Result<bool, Error> {
         for grantee in grant.grantees() {
-            let spent = spent_in(BUDGETS.get(&self.store, &account_key(grantee))?).plus(cost(0));
-            if spent.exceeds(None, Some(self.config.epsilon_per_grantee)) {
+            let spent = spent_in(BUDGETS.get(&self.0.store, &account_key(grantee))?).plus(cost(0));
+            if spent.exceeds(None, Some(self.0.config.epsilon_per_grantee)) {
                 return Ok(true);
             }
         }
         for signed in grant.chain() {
             let Some(budget) = &signed.grant().budget else { continue };
-            let spent = spent_in(SPENT.get(&self.store, &signed.hash())?).plus(cost(0));
+            let spent = spent_in(SPENT.get(&self.0.store, &signed.hash())?).plus(cost(0));
             if spent.exceeds(budget.queries, budget.epsilon) {
                 return Ok(true);
             }
@@ -104,15 +103,15 @@ impl Gateway {
     ///
     /// # Errors
     /// [`Error::Store`], [`Error::Corrupt`].
-    pub fn accounts(&self, _: &Owner<impl Permits<Admin>>) -> Result<Vec<Account>, Error> {
+    pub fn accounts(self, _: &Owner<impl Permits<Admin>>) -> Result<Vec<Account>, Error> {
         let mut accounts = Vec::new();
-        for row in BUDGETS.scan(&self.store) {
+        for row in BUDGETS.scan(&self.0.store) {
             let (_, (grantee, spent)) = row?;
             accounts.push(Account {
                 grantee: grantee.parse().map_err(|_| Corrupt::Account)?,
                 queries: spent.queries,
                 epsilon_spent: spent.micros as f64 / UNIT,
-                epsilon_limit: self.config.epsilon_per_grantee,
+                epsilon_limit: self.0.config.epsilon_per_grantee,
             });
         }
         accounts.sort_by(|a, b| a.grantee.cmp(&b.grantee));
@@ -123,26 +122,23 @@ impl Gateway {
     ///
     /// # Errors
     /// [`Error::NotFound`] for a grant that is not there.
-    pub async fn refill(
-        self: &Arc<Self>,
-        owner: &Owner<impl Permits<Admin>>,
-        refill: Refill,
-    ) -> Result<(), Error> {
-        let grant = refill.grant.map(|id| self.grant_book.one(id)).transpose()?;
-        let gateway = self.clone();
-        self.commit_as(owner, move |w| {
-            BUDGETS.delete(w.tx, &account_key(&refill.grantee));
-            let mut draft = gateway.draft(Action::Refill, gateway.principal.as_str());
-            draft.rules = vec!["principal".to_owned()];
-            draft.more.insert("grantee".to_owned(), json!(refill.grantee));
-            if let Some(GrantEntry { record, .. }) = grant {
-                SPENT.delete(w.tx, &record.grant.hash());
-                draft.more.insert("consumed_grant_id".to_owned(), json!(record.grant.grant().grant_id));
-            }
-            w.receipt(&chain_of(&gateway.config.default_scope), draft)?;
-            Ok(())
-        })
-        .await?;
+    pub async fn refill(self, owner: &Owner<impl Permits<Admin>>, refill: Refill) -> Result<(), Error> {
+        let grant = refill.grant.map(|id| self.0.grant_book.one(id)).transpose()?;
+        let gateway = self.0.clone();
+        self.0
+            .commit_as(owner, move |w| {
+                BUDGETS.delete(w.tx, &account_key(&refill.grantee));
+                let mut draft = gateway.draft(Action::Refill, gateway.principal.as_str());
+                draft.rules = vec!["principal".to_owned()];
+                draft.more.insert("grantee".to_owned(), json!(refill.grantee));
+                if let Some(GrantEntry { record, .. }) = grant {
+                    SPENT.delete(w.tx, &record.grant.hash());
+                    draft.more.insert("consumed_grant_id".to_owned(), json!(record.grant.grant().grant_id));
+                }
+                w.receipt(&chain_of(&gateway.config.default_scope), draft)?;
+                Ok(())
+            })
+            .await?;
         Ok(())
     }
 }

@@ -7,8 +7,9 @@ pub use crate::api::selections::{BulkRelabel, BulkRetract, Changed, NewLabels};
 use crate::error::{Error, MemberError};
 use crate::service::items::{MAX_BATCH, Prepared, merge, whole};
 use crate::service::selection::{Matcher, Selection, Tagged};
+use crate::service::{Items, Selections};
 use crate::state::commits::until_it_holds;
-use crate::state::gateway::{Gateway, blocking};
+use crate::state::gateway::blocking;
 use crate::state::owner::Owner;
 use crate::state::owner::mark::{Permits, Write};
 use crate::state::schema;
@@ -55,13 +56,13 @@ fn check(selection: &Selection) -> Result<(), Error> {
     Ok(())
 }
 
-impl Gateway {
+impl Selections<'_> {
     /// Gives items other labels, all or none.
     ///
     /// # Errors
     /// [`Error::Member`], [`Error::Item`] for labels that an item cannot have.
     pub async fn relabel_all(
-        self: &Arc<Self>,
+        self,
         owner: &Owner<impl Permits<Write>>,
         what: BulkRelabel,
     ) -> Result<Changed, Error> {
@@ -73,16 +74,16 @@ impl Gateway {
     }
 
     async fn relabel_once(
-        self: &Arc<Self>,
+        self,
         owner: &Owner<impl Permits<Write>>,
         what: Arc<BulkRelabel>,
     ) -> Result<Vec<ItemId>, Error> {
-        let gateway = self.clone();
-        let prepared = blocking(move || gateway.prepare_relabelled(&what)).await?;
+        let gateway = self.0.clone();
+        let prepared = blocking(move || Selections(&gateway).prepare_relabelled(&what)).await?;
         if prepared.is_empty() {
             return Ok(Vec::new());
         }
-        let stored = self.commit_as(owner, move |w| {
+        let stored = self.0.commit_as(owner, move |w| {
             let mut changed = Vec::with_capacity(prepared.len());
             for version in prepared {
                 match w.store_version(version, Event::Relabel) {
@@ -98,14 +99,14 @@ impl Gateway {
     }
 
     /// The versions with other labels, of those items whose labels are not so already.
-    fn prepare_relabelled(&self, what: &BulkRelabel) -> Result<Vec<Prepared>, Error> {
+    fn prepare_relabelled(self, what: &BulkRelabel) -> Result<Vec<Prepared>, Error> {
         let matcher = Matcher::new(&what.selection);
-        let contacts = self.heads.people();
+        let contacts = self.0.heads.people();
         // All links bear one time: the time between two would tell how many others were changed.
-        let now = self.clock.now();
+        let now = self.0.clock.now();
         let mut prepared = Vec::new();
         for item in matcher.items() {
-            let before = match self.in_force(*item) {
+            let before = match Items(self.0).in_force(*item) {
                 Ok(before) => before,
                 Err(Error::NotFound | Error::Store(StoreError::Erased)) => continue,
                 Err(error) => return Err(error),
@@ -120,8 +121,8 @@ impl Gateway {
                 continue;
             }
             let merged = merge(&whole(&before.committed)?, &json!({"labels": labels}))?;
-            let body = self.parse_item(&merged, now)?;
-            prepared.push(self.prepare_version_at(&before, body, Event::Relabel, &contacts, now)?);
+            let body = Items(self.0).parse_item(&merged, now)?;
+            prepared.push(Items(self.0).prepare_version_at(&before, body, Event::Relabel, &contacts, now)?);
         }
         Ok(prepared)
     }
@@ -131,14 +132,15 @@ impl Gateway {
     /// # Errors
     /// [`Error::Member`].
     pub async fn retract_all(
-        self: &Arc<Self>,
+        self,
         owner: &Owner<impl Permits<Write>>,
         what: BulkRetract,
     ) -> Result<Changed, Error> {
         check(&what.selection)?;
-        let tagged = Tagged::look(self, &what.selection).await?;
+        let tagged = Tagged::look(self.0, &what.selection).await?;
         let selection = what.selection.clone();
         let changed = self
+            .0
             .commit_as(owner, move |w| {
                 let matcher = Matcher::new(&selection);
                 let mut changed = Vec::new();

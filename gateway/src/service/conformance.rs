@@ -3,8 +3,8 @@
 
 pub use crate::api::standing::AttestRequest;
 use crate::error::{Conflict, Error};
+use crate::service::Attestations;
 use crate::state::commits::{chain_of, until_it_holds};
-use crate::state::gateway::Gateway;
 use crate::state::owner::Owner;
 use crate::state::owner::mark::{Admin, Permits};
 use crate::state::published::{conformance_in_force, last_conformance};
@@ -13,15 +13,14 @@ use oap_conformance::receipt::{Attestation, attest, witness};
 use oap_identity::{Hash, json as strict};
 use oap_memory::receipt::Action;
 use serde_json::Value;
-use std::sync::Arc;
 
-impl Gateway {
+impl Attestations<'_> {
     /// The receipt as it is published.
     ///
     /// # Errors
     /// [`Error::NotFound`] without one, or when its time is over.
-    pub fn conformance(&self) -> Result<Value, Error> {
-        conformance_in_force(&self.store, self.clock.now())?.ok_or(Error::NotFound)
+    pub fn conformance(self) -> Result<Value, Error> {
+        conformance_in_force(&self.0.store, self.0.clock.now())?.ok_or(Error::NotFound)
     }
 
     /// Another's receipt with this gateway's signature as a witness (RFC 0019 section 7.1). That it was checked, and the suite
@@ -29,12 +28,12 @@ impl Gateway {
     ///
     /// # Errors
     /// [`Error::Member`] for what is no receipt; [`Error::Conflict`] for one's own.
-    pub fn witness(&self, _: &Owner<impl Permits<Admin>>, mut receipt: Value) -> Result<Value, Error> {
-        if receipt["implementation"]["did"] == self.principal.as_str() {
+    pub fn witness(self, _: &Owner<impl Permits<Admin>>, mut receipt: Value) -> Result<Value, Error> {
+        if receipt["implementation"]["did"] == self.0.principal.as_str() {
             return Err(Error::Conflict(Conflict::OwnReceipt));
         }
-        let uri = format!("{}{}", self.origin, oap_manifest::path::CONFORMANCE);
-        witness(&mut receipt, self.keys().current(), &uri, self.clock.now())
+        let uri = format!("{}{}", self.0.origin, oap_manifest::path::CONFORMANCE);
+        witness(&mut receipt, self.0.keys().current(), &uri, self.0.clock.now())
             .map_err(|e| Error::Member("receipt", e.into()))?;
         Ok(receipt)
     }
@@ -44,7 +43,7 @@ impl Gateway {
     /// # Errors
     /// [`Error::Attest`]: a level whose probes did not all run and pass is not attested.
     pub async fn attest(
-        self: &Arc<Self>,
+        self,
         owner: &Owner<impl Permits<Admin>>,
         request: AttestRequest,
     ) -> Result<Value, Error> {
@@ -52,39 +51,40 @@ impl Gateway {
     }
 
     async fn attest_once(
-        self: &Arc<Self>,
+        self,
         owner: &Owner<impl Permits<Admin>>,
         request: &AttestRequest,
     ) -> Result<Value, Error> {
-        let keys = self.keys();
+        let keys = self.0.keys();
         let previous =
-            last_conformance(&self.store)?.map(|receipt| Hash::of_canonical(&receipt)).transpose()?;
+            last_conformance(&self.0.store)?.map(|receipt| Hash::of_canonical(&receipt)).transpose()?;
         let attestation = Attestation {
-            target: &self.origin,
+            target: &self.0.origin,
             version: env!("CARGO_PKG_VERSION"),
-            manifest: Hash::of_canonical(&self.published().tool)?,
+            manifest: Hash::of_canonical(&self.0.published().tool)?,
             levels: &request.levels,
             report: request.report.as_ref(),
             previous,
         };
-        let receipt = attest(&attestation, keys.current(), self.clock.now(), &*self.random)?;
+        let receipt = attest(&attestation, keys.current(), self.0.clock.now(), &*self.0.random)?;
         let bytes = strict::canonical(&receipt)?;
-        let gateway = self.clone();
+        let gateway = self.0.clone();
         let signed_by = keys.current().kid().clone();
-        self.commit_as(owner, move |w| {
-            if *w.keys.current().kid() != signed_by {
-                return Err(Error::Overtaken);
-            }
-            CONFORMANCE.put(w.tx, &bytes)?;
-            let publishing = gateway.clone();
-            w.tx.on_commit(move || publishing.publish());
-            let mut draft = gateway.draft(Action::Attest, gateway.principal.as_str());
-            draft.rules = vec!["principal".to_owned()];
-            draft.output_hash = Some(Hash::of(&bytes));
-            w.receipt(&chain_of(&gateway.config.default_scope), draft)?;
-            Ok(())
-        })
-        .await?;
+        self.0
+            .commit_as(owner, move |w| {
+                if *w.keys.current().kid() != signed_by {
+                    return Err(Error::Overtaken);
+                }
+                CONFORMANCE.put(w.tx, &bytes)?;
+                let publishing = gateway.clone();
+                w.tx.on_commit(move || publishing.publish());
+                let mut draft = gateway.draft(Action::Attest, gateway.principal.as_str());
+                draft.rules = vec!["principal".to_owned()];
+                draft.output_hash = Some(Hash::of(&bytes));
+                w.receipt(&chain_of(&gateway.config.default_scope), draft)?;
+                Ok(())
+            })
+            .await?;
         Ok(receipt)
     }
 }

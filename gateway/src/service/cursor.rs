@@ -1,20 +1,20 @@
 //! Where an answer goes on: sealed, so that it tells nothing, and bound to one grant and one query.
 
 use crate::error::Error;
-use crate::state::gateway::Gateway;
+use crate::service::Exchange;
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use oap_exchange::answer::{Position, Rank};
 use oap_grants::VerifiedGrant;
 use oap_identity::{Hash, ItemId, Timestamp};
 use oap_store::seal;
 
-impl Gateway {
+impl Exchange<'_> {
     /// The cursor of a place in the answers to a query.
     ///
     /// # Errors
     /// None in practice.
     pub(crate) fn seal_cursor(
-        &self,
+        self,
         at: Position,
         grant: &VerifiedGrant,
         binding: Hash,
@@ -24,8 +24,8 @@ impl Gateway {
             Rank::Captured(time) => (1, time.millis()),
         };
         let plain = [&[kind], rank.to_be_bytes().as_slice(), &at.item.to_bytes()].concat();
-        let keys = self.keys();
-        let sealed = seal::seal(keys.cursor_key(), &bound(grant, binding), &plain, &*self.random)?;
+        let keys = self.0.keys();
+        let sealed = seal::seal(keys.cursor_key(), &bound(grant, binding), &plain, &*self.0.random)?;
         Ok(URL_SAFE_NO_PAD.encode(sealed))
     }
 
@@ -34,13 +34,13 @@ impl Gateway {
     /// # Errors
     /// [`Error::Cursor`] for one of another grant or query, or none.
     pub(crate) fn open_cursor(
-        &self,
+        self,
         cursor: &str,
         grant: &VerifiedGrant,
         binding: Hash,
     ) -> Result<Position, Error> {
         let sealed = URL_SAFE_NO_PAD.decode(cursor).map_err(|_| Error::Cursor)?;
-        let keys = self.keys();
+        let keys = self.0.keys();
         let plain = seal::open(keys.cursor_key(), &bound(grant, binding), &sealed);
         let plain = plain.map_err(|_| Error::Cursor)?;
         let (kind, rest) = plain.split_first().ok_or(Error::Cursor)?;

@@ -3,11 +3,11 @@
 use crate::api::Document;
 pub use crate::api::deletion::{CascadeReport, Deleted};
 use crate::error::Error;
+use crate::service::Deletions;
 use crate::service::doomed::Doomed;
 use crate::service::holds::{Hold, HoldReason};
 use crate::service::selection::Tagged;
 use crate::state::commits::chain_of;
-use crate::state::gateway::Gateway;
 use crate::state::owner::Owner;
 use crate::state::owner::mark::{Admin, Permits};
 use crate::state::schema;
@@ -26,7 +26,7 @@ pub const MAX_DELETED: usize = 10_000;
 /// What to delete.
 pub use crate::service::selection::Selection as DeleteRequest;
 
-impl Gateway {
+impl Deletions<'_> {
     /// Erases items and everything that was made from them. When this returns their keys are overwritten.
     ///
     /// What is erased is selected in the transaction that erases it; an item that another deletion took meanwhile counts as gone.
@@ -36,15 +36,16 @@ impl Gateway {
     /// [`Error::Member`] for a request that names nothing; [`Error::NothingMatched`] where nothing is selected and no named item is
     /// gone: nothing is signed or recorded then.
     pub async fn delete(
-        self: &Arc<Self>,
+        self,
         owner: &Owner<impl Permits<Admin>>,
         request: DeleteRequest,
     ) -> Result<Deleted, Error> {
-        let received = self.clock.now();
+        let received = self.0.clock.now();
         request.check()?;
-        let tagged = Tagged::look(self, &request).await?;
-        let gateway = self.clone();
+        let tagged = Tagged::look(self.0, &request).await?;
+        let gateway = self.0.clone();
         let stored = self
+            .0
             .commit_as(owner, move |w| {
                 w.tx.use_reserve();
                 let doomed = w.doomed(&request, &tagged)?;
@@ -62,7 +63,7 @@ impl Gateway {
                     w.await_end(*item)?;
                 }
                 let held: Vec<Hold> = doomed.held.values().cloned().collect();
-                let report = gateway.report(doomed);
+                let report = Deletions(&gateway).report(doomed);
                 let receipt = deletion_receipt(w, received, &request, gone, &report, &held)?;
                 let hash = Hash::of_canonical(&receipt)?;
                 if by_scope.is_empty() {
@@ -85,7 +86,7 @@ impl Gateway {
         Ok(Deleted { deletion_receipt: Document::read(deletion_receipt)?, cascade_report })
     }
 
-    fn report(&self, doomed: Doomed) -> CascadeReport {
+    fn report(self, doomed: Doomed) -> CascadeReport {
         CascadeReport {
             grants_shrunk: self.shrunk(&doomed.heads),
             erased: doomed.erased.into_iter().collect(),
@@ -97,17 +98,18 @@ impl Gateway {
     }
 
     /// The active grants that admit one of the items.
-    pub(crate) fn shrunk(&self, heads: &[Arc<Head>]) -> Vec<oap_identity::GrantId> {
-        let now = self.clock.now();
-        let keys = self.keys();
-        self.grant_book
+    pub(crate) fn shrunk(self, heads: &[Arc<Head>]) -> Vec<oap_identity::GrantId> {
+        let now = self.0.clock.now();
+        let keys = self.0.keys();
+        self.0
+            .grant_book
             .all()
             .iter()
             .map(|shelved| &shelved.record)
             .filter(|record| {
                 record.state(keys.document(), now) == oap_grants::GrantState::Active && {
                     let grant = record.grant.grant();
-                    let own_agent = grant.grantee == self.principal;
+                    let own_agent = grant.grantee == self.0.principal;
                     heads.iter().any(|head| grant.filter.admits(head, &grant.granter.scope, own_agent, now))
                 }
             })

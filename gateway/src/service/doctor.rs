@@ -3,9 +3,9 @@
 pub use crate::api::health::Finding;
 use crate::error::Error;
 use crate::service::items::proved;
+use crate::service::{Audit, Grants, Health};
 use crate::state::clock::{ClockInfo, Standing};
 use crate::state::endorsed::Endorsed;
-use crate::state::gateway::Gateway;
 use crate::state::jobs::Progress;
 use crate::state::owner::Owner;
 use crate::state::owner::mark::{Admin, Permits};
@@ -41,24 +41,20 @@ enum ItemFault {
     Length,
 }
 
-impl Gateway {
+impl Health<'_> {
     /// Looks at everything: store and vault, receipt chains, items with their chains and proofs, indexes.
     ///
     /// # Errors
     /// [`Error::Store`] when the store cannot be read at all; [`Error::Cancelled`].
-    pub fn examine(
-        &self,
-        _: &Owner<impl Permits<Admin>>,
-        progress: &Progress,
-    ) -> Result<Vec<Finding>, Error> {
+    pub fn examine(self, _: &Owner<impl Permits<Admin>>, progress: &Progress) -> Result<Vec<Finding>, Error> {
         self.findings(progress)
     }
 
     /// The same, for a restore.
     ///
     /// # Errors
-    /// As [`Gateway::examine`].
-    pub(crate) fn findings(&self, progress: &Progress) -> Result<Vec<Finding>, Error> {
+    /// As [`Health::examine`].
+    pub(crate) fn findings(self, progress: &Progress) -> Result<Vec<Finding>, Error> {
         let finding = |part, looked_at, mut wrong: Vec<String>, fix| {
             let more = wrong.len().saturating_sub(TOLD);
             wrong.truncate(TOLD);
@@ -74,10 +70,10 @@ impl Gateway {
                 note: None,
             }
         };
-        let heads = self.heads.all();
+        let heads = self.0.heads.all();
         progress.expect(heads.len());
         let (proofs, versions) = self.examine_items(&heads, progress)?;
-        let chains = match self.verified_chains(progress) {
+        let chains = match Audit(self.0).verified_chains(progress) {
             Err(Error::Cancelled) => return Err(Error::Cancelled),
             Ok(chains) => (chains.len(), Vec::new()),
             Err(error) => (0, vec![error.to_string()]),
@@ -87,7 +83,7 @@ impl Gateway {
             finding(
                 "store and vault",
                 1,
-                self.store.examine()?,
+                self.0.store.examine()?,
                 "values or keys were changed from outside or lost: restore the last backup with the list of erasures",
             ),
             finding(
@@ -106,7 +102,7 @@ impl Gateway {
             finding(
                 "signatures of compromised keys",
                 heads.len(),
-                self.examine_endorsed(&heads, &self.endorsed()?),
+                self.examine_endorsed(&heads, &self.0.endorsed()?),
                 "no grantee could verify these items, so that they are in no view: `oap-memory keys reseal`; for what it leaves \
                  nobody here can vouch, as this gateway did not write it or another house signed it: look at it, add what \
                  is yours anew, and delete it",
@@ -124,22 +120,22 @@ impl Gateway {
                 "the index does not fit the log: restore the last backup, or report it as a fault of this program",
             ),
             self.clock_finding(),
-            self.grants_finding(),
+            Grants(self.0).grants_finding(),
         ];
         if let Some(store) = findings.first_mut() {
-            store.note = Some(format!("engine {}", self.store.engine()));
+            store.note = Some(format!("engine {}", self.0.store.engine()));
         }
         Ok(findings)
     }
 
     /// Items that are held back from every view, for a compromised key signed something of them.
-    fn examine_endorsed(&self, heads: &[Arc<Head>], endorsed: &Endorsed) -> Vec<String> {
+    fn examine_endorsed(self, heads: &[Arc<Head>], endorsed: &Endorsed) -> Vec<String> {
         if endorsed.are_all() {
             return Vec::new();
         }
         // What cannot be read is told of with the items.
         let held_back =
-            |head: &&Arc<Head>| views::load(&self.store, head).is_ok_and(|whole| !endorsed.stands(&whole));
+            |head: &&Arc<Head>| views::load(&self.0.store, head).is_ok_and(|whole| !endorsed.stands(&whole));
         heads
             .iter()
             .filter(held_back)
@@ -148,7 +144,7 @@ impl Gateway {
     }
 
     /// Whether the clock is believed.
-    pub(crate) fn clock_finding(&self) -> Finding {
+    pub(crate) fn clock_finding(self) -> Finding {
         Finding {
             part: "clock".into(),
             looked_at: 1,
@@ -159,8 +155,8 @@ impl Gateway {
         }
     }
 
-    fn examine_clock(&self) -> Vec<String> {
-        let ClockInfo { clock, mark, standing } = self.clock.info();
+    fn examine_clock(self) -> Vec<String> {
+        let ClockInfo { clock, mark, standing } = self.0.clock.info();
         let how = match standing {
             Standing::Believed => return Vec::new(),
             Standing::Behind => "behind",
@@ -171,12 +167,8 @@ impl Gateway {
         )]
     }
 
-    fn examine_items(
-        &self,
-        heads: &[Arc<Head>],
-        progress: &Progress,
-    ) -> Result<(Vec<String>, Looked), Error> {
-        let known = self.houses()?;
+    fn examine_items(self, heads: &[Arc<Head>], progress: &Progress) -> Result<(Vec<String>, Looked), Error> {
+        let known = self.0.houses()?;
         let mut wrong = Vec::new();
         let mut expected: BTreeSet<(ItemId, u32)> = BTreeSet::new();
         for head in heads {
@@ -188,7 +180,7 @@ impl Gateway {
             }
         }
         let (mut seen, mut stray) = (0, Vec::new());
-        for key in VERSIONS.keys(&self.store, Range::all()) {
+        for key in VERSIONS.keys(&self.0.store, Range::all()) {
             seen += 1;
             match key {
                 Ok(key) if !expected.contains(&key) => stray.push(key.0.to_string()),
@@ -199,8 +191,8 @@ impl Gateway {
         Ok((wrong, (seen, stray)))
     }
 
-    fn examine_item(&self, head: &Head, known: &BTreeMap<Did, Arc<DidDocument>>) -> Result<(), ItemFault> {
-        let whole = views::load(&self.store, head)?;
+    fn examine_item(self, head: &Head, known: &BTreeMap<Did, Arc<DidDocument>>) -> Result<(), ItemFault> {
+        let whole = views::load(&self.0.store, head)?;
         let item = proved(&whole, head.status)?;
         evidence::item(&Value::Object(item), known)?;
         if head.seq as usize + 1 != whole.chain.len() {
@@ -209,24 +201,24 @@ impl Gateway {
         Ok(())
     }
 
-    fn examine_receipts(&self) -> Result<Looked, Error> {
+    fn examine_receipts(self) -> Result<Looked, Error> {
         let (mut seen, mut wrong) = (0, Vec::new());
-        for row in RECEIPT_PLACES.scan(&self.store) {
+        for row in RECEIPT_PLACES.scan(&self.0.store) {
             let (id, place) = row?;
             seen += 1;
-            let fits = RECEIPTS.get(&self.store, &place).ok().flatten().is_some_and(|bytes| {
+            let fits = RECEIPTS.get(&self.0.store, &place).ok().flatten().is_some_and(|bytes| {
                 serde_json::from_slice::<Receipt>(&bytes).is_ok_and(|receipt| receipt.receipt_id == id)
             });
             if !fits {
                 wrong.push("a receipt is not where the index says".to_owned());
             }
         }
-        for item in TOMBSTONES.keys(&self.store, Range::all()) {
+        for item in TOMBSTONES.keys(&self.0.store, Range::all()) {
             let item = item?;
-            if self.heads.get(item).is_some() {
+            if self.0.heads.get(item).is_some() {
                 wrong.push(format!("{item} is erased and here"));
             }
-            if LINKS.keys(&self.store, Range::under(&item)).next().is_none() {
+            if LINKS.keys(&self.0.store, Range::under(&item)).next().is_none() {
                 wrong.push(format!("{item} is erased and its chain is gone"));
             }
         }

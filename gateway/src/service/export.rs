@@ -7,9 +7,10 @@ pub use crate::api::transfer::{ExportSelection as Selection, PageRequest, Part};
 use crate::error::{Error, MemberError};
 use crate::service::items::proved;
 use crate::service::query::Caller;
+use crate::service::{Exchange, Exports, Grants};
 use crate::state::commits::{chain_of, until_it_holds};
 use crate::state::endorsed::Endorsed;
-use crate::state::gateway::{Gateway, blocking};
+use crate::state::gateway::blocking;
 use crate::state::owner::Owner;
 use crate::state::owner::mark::{Admin, Permits};
 use crate::state::schema::{self, RECEIPTS, ReceiptPlace};
@@ -54,29 +55,29 @@ pub struct Page {
     pub held_back: u64,
 }
 
-impl Gateway {
+impl Exports<'_> {
     /// The header of a bundle that is about to be written.
     ///
     /// # Errors
     /// [`Error::Store`].
     pub fn export_header(
-        &self,
+        self,
         _: &Owner<impl Permits<Admin>>,
         selection: &Selection,
     ) -> Result<Header, Error> {
-        let heads = self.heads.all();
-        let endorsed = self.endorsed()?;
+        let heads = self.0.heads.all();
+        let endorsed = self.0.endorsed()?;
         let stands = |head: &Head| {
-            endorsed.are_all() || views::load(&self.store, head).is_ok_and(|whole| endorsed.stands(&whole))
+            endorsed.are_all() || views::load(&self.0.store, head).is_ok_and(|whole| endorsed.stands(&whole))
         };
         let selected: Vec<&Arc<Head>> =
             heads.iter().filter(|head| selection.admits(head) && stands(head)).collect();
         let scopes: BTreeSet<ScopeId> = selected.iter().map(|head| head.scope_id.clone()).collect();
-        let now = self.clock.now();
+        let now = self.0.clock.now();
         Ok(Header {
             format: FORMAT.to_owned(),
-            bundle_id: BundleId::new(now, &*self.random),
-            principal: self.principal.clone(),
+            bundle_id: BundleId::new(now, &*self.0.random),
+            principal: self.0.principal.clone(),
             scopes: scopes.into_iter().collect(),
             created_at: now,
             items: selected.len() as u64,
@@ -86,9 +87,9 @@ impl Gateway {
     }
 
     /// The documents that verify what this gateway holds: its own, and those of former houses.
-    fn known_documents(&self) -> Result<Vec<Value>, Error> {
-        let mut documents = vec![self.published().did.clone()];
-        for pair in schema::FORMER.scan(&self.store) {
+    fn known_documents(self) -> Result<Vec<Value>, Error> {
+        let mut documents = vec![self.0.published().did.clone()];
+        for pair in schema::FORMER.scan(&self.0.store) {
             documents.push(oap_identity::json::parse(&pair?.1)?);
         }
         Ok(documents)
@@ -99,7 +100,7 @@ impl Gateway {
     /// # Errors
     /// [`Error::Member`] for a cursor that is none, [`Error::Store`], [`Error::Corrupt`].
     pub fn export_page(
-        &self,
+        self,
         owner: &Owner<impl Permits<Admin>>,
         request: &PageRequest,
     ) -> Result<Page, Error> {
@@ -114,10 +115,10 @@ impl Gateway {
             Part::Items => {
                 let after = request.after.as_ref().map(|after| after.parse::<ItemId>());
                 let after = after.transpose().map_err(|_| cursor())?;
-                let heads = self.heads.all();
+                let heads = self.0.heads.all();
                 let rest = heads.iter().filter(|head| after.is_none_or(|after| head.item_id > after));
                 let mut rest = rest.filter(|head| request.selection.admits(head));
-                let endorsed = self.endorsed()?;
+                let endorsed = self.0.endorsed()?;
                 let mut last = None;
                 for head in rest.by_ref().take(MAX_PAGE) {
                     last = Some(head.item_id);
@@ -133,8 +134,8 @@ impl Gateway {
                 page.next = rest.next().and(last).map(|item| item.to_string());
             }
             Part::Grants => {
-                let keys = self.keys();
-                for info in self.grant_list(owner) {
+                let keys = self.0.keys();
+                for info in Grants(self.0).grant_list(owner) {
                     // A grant that a compromised key signed is void, and no evidence of anything.
                     let kid =
                         UnverifiedGrant::parse(info.grant.whole().clone()).and_then(|grant| grant.kid());
@@ -148,7 +149,7 @@ impl Gateway {
             Part::Receipts => {
                 let from = request.after.as_ref().map(|after| place(after)).transpose()?;
                 let range = from.map_or_else(Range::all, |from| Range::all().from(&from));
-                let mut rest = RECEIPTS.range(&self.store, range);
+                let mut rest = RECEIPTS.range(&self.0.store, range);
                 for pair in rest.by_ref().take(MAX_PAGE) {
                     put(&Line::Receipt { receipt: oap_identity::json::parse(&pair?.1)? })?;
                 }
@@ -161,8 +162,8 @@ impl Gateway {
         Ok(page)
     }
 
-    fn item_line(&self, head: &Head, endorsed: &Endorsed) -> Result<Option<Line>, Error> {
-        let whole_item = views::load(&self.store, head)?;
+    fn item_line(self, head: &Head, endorsed: &Endorsed) -> Result<Option<Line>, Error> {
+        let whole_item = views::load(&self.0.store, head)?;
         if !endorsed.stands(&whole_item) {
             return Ok(None);
         }
@@ -171,7 +172,7 @@ impl Gateway {
         // Nobody vouches for a replaced version that a compromised key signed: its reader would refuse it.
         let doubtful = endorsed.doubtful(&whole_item.chain);
         for (seq, _) in head.replaced.iter().filter(|(seq, _)| !doubtful.iter().any(|l| l.seq == *seq)) {
-            if let Ok(version) = schema::version(&self.store, head.item_id, *seq) {
+            if let Ok(version) = schema::version(&self.0.store, head.item_id, *seq) {
                 superseded.push(version.present(version.disclosures().iter()));
             }
         }
@@ -184,12 +185,13 @@ impl Gateway {
     /// # Errors
     /// [`Error::Signed`], [`Error::Store`].
     pub async fn export_seal(
-        self: &Arc<Self>,
+        self,
         owner: &Owner<impl Permits<Admin>>,
         trailer: Trailer,
     ) -> Result<Line, Error> {
-        let gateway = self.clone();
+        let gateway = self.0.clone();
         let stored = self
+            .0
             .commit_as(owner, move |w| {
                 let agent = gateway.principal.as_str();
                 let mut draft = gateway.draft(Action::Export, agent);
@@ -209,33 +211,34 @@ impl Gateway {
     ///
     /// # Errors
     /// [`Error::Refused`] with a receipt.
-    pub async fn export_view(self: &Arc<Self>, caller: &Caller) -> Result<Vec<u8>, Error> {
-        let grant = self.judge(caller, Operation::Export, Action::Export).await?;
-        self.profile(&grant.grant().redaction_profile).ok_or(Error::NotFound)?;
-        self.not_spent(caller, &grant, Action::Export).await?;
-        let disclosing = self.grant_book.disclosing(grant.hash());
+    pub async fn export_view(self, caller: &Caller) -> Result<Vec<u8>, Error> {
+        let grant = Exchange(self.0).judge(caller, Operation::Export, Action::Export).await?;
+        self.0.profile(&grant.grant().redaction_profile).ok_or(Error::NotFound)?;
+        Exchange(self.0).not_spent(caller, &grant, Action::Export).await?;
+        let disclosing = self.0.grant_book.disclosing(grant.hash());
         let one_by_one = disclosing.lock_owned().await;
-        let (gateway, caller) = (self.clone(), caller.clone());
+        let (gateway, caller) = (self.0.clone(), caller.clone());
         // A task of its own, that a request which is given up does not end: the next one waits for it.
         let exported = tokio::spawn(async move {
             let _one_by_one = one_by_one;
-            until_it_holds(|| gateway.export_once(&caller, &grant)).await
+            until_it_holds(|| Exports(&gateway).export_once(&caller, &grant)).await
         });
         exported.await.unwrap_or(Err(Error::Panicked))
     }
 
-    async fn export_once(self: &Arc<Self>, caller: &Caller, grant: &VerifiedGrant) -> Result<Vec<u8>, Error> {
-        let before = self.grant_book.allowance(grant.hash());
-        let seen = self.view(grant, false, &before).await?;
-        let (gateway, from) = (self.clone(), seen.clone());
-        let now = self.clock.now();
-        let bundle_id = BundleId::new(now, &*self.random);
-        let write = move || Ok(bundle(&from.view, &before, bundle_id, gateway.known_documents()?, now)?);
+    async fn export_once(self, caller: &Caller, grant: &VerifiedGrant) -> Result<Vec<u8>, Error> {
+        let before = self.0.grant_book.allowance(grant.hash());
+        let seen = self.0.view(grant, false, &before).await?;
+        let (gateway, from) = (self.0.clone(), seen.clone());
+        let now = self.0.clock.now();
+        let bundle_id = BundleId::new(now, &*self.0.random);
+        let write =
+            move || Ok(bundle(&from.view, &before, bundle_id, Exports(&gateway).known_documents()?, now)?);
         let unsent = blocking(write).await?;
-        let mut draft = self.answer_draft(Action::Export, &seen, &unsent);
+        let mut draft = Exchange(self.0).answer_draft(Action::Export, &seen, &unsent);
         draft.rules = ["grant.active", "grant.operation", "projection.profile"].map(str::to_owned).to_vec();
         draft.more.insert("bundle_id".to_owned(), json!(bundle_id));
-        self.send(caller, seen, Operation::Export, draft, unsent).await
+        Exchange(self.0).send(caller, seen, Operation::Export, draft, unsent).await
     }
 }
 

@@ -4,9 +4,9 @@
 use crate::api::Document;
 pub use crate::api::gates::{BridgeDraft, BridgeInfo};
 use crate::error::{Conflict, Error, MemberError};
+use crate::service::Gates;
 use crate::state::commits::{Draft, Writing, chain_of};
 pub use crate::state::decided::Decided;
-use crate::state::gateway::Gateway;
 use crate::state::grant_book::GrantEntry;
 use crate::state::obligations::StoredBridge;
 use crate::state::owner::Owner;
@@ -19,7 +19,6 @@ use oap_memory::Filter;
 use oap_memory::receipt::Action;
 use serde_json::Value;
 use std::borrow::Cow;
-use std::sync::Arc;
 
 impl Writing<'_, '_> {
     /// Stores what was decided.
@@ -45,32 +44,29 @@ impl Writing<'_, '_> {
     }
 }
 
-impl Gateway {
+impl Gates<'_> {
     /// The document of every scope's context.
     ///
     /// # Errors
     /// [`Error::Store`], [`Error::Corrupt`].
-    pub fn context_list(&self, _: &Owner<impl Permits<Admin>>) -> Result<Vec<Value>, Error> {
-        Ok(self.contexts()?.into_values().map(|(_, document)| document).collect())
+    pub fn context_list(self, _: &Owner<impl Permits<Admin>>) -> Result<Vec<Value>, Error> {
+        Ok(self.0.contexts()?.into_values().map(|(_, document)| document).collect())
     }
 
     /// Sets the context of the scope that it names.
     ///
     /// # Errors
     /// [`Error::Ccc`].
-    pub async fn set_context(
-        self: &Arc<Self>,
-        owner: &Owner<impl Permits<Admin>>,
-        document: Value,
-    ) -> Result<(), Error> {
+    pub async fn set_context(self, owner: &Owner<impl Permits<Admin>>, document: Value) -> Result<(), Error> {
         let ccc = Ccc::parse(document.clone())?;
         let bytes = oap_identity::json::canonical(&document)?;
-        self.commit_as(owner, move |w| {
-            CONTEXTS.put(w.tx, &ccc.scope_id, &bytes)?;
-            w.obligations_changed()?;
-            w.owner_receipt(Action::Ccc, &ccc.scope_id, Hash::of(&bytes))
-        })
-        .await?;
+        self.0
+            .commit_as(owner, move |w| {
+                CONTEXTS.put(w.tx, &ccc.scope_id, &bytes)?;
+                w.obligations_changed()?;
+                w.owner_receipt(Action::Ccc, &ccc.scope_id, Hash::of(&bytes))
+            })
+            .await?;
         Ok(())
     }
 
@@ -79,17 +75,18 @@ impl Gateway {
     /// # Errors
     /// [`Error::NotFound`].
     pub async fn remove_context(
-        self: &Arc<Self>,
+        self,
         owner: &Owner<impl Permits<Admin>>,
         scope: ScopeId,
     ) -> Result<(), Error> {
-        self.commit_as(owner, move |w| {
-            let was = CONTEXTS.get(w.tx, &scope)?.ok_or(Error::NotFound)?;
-            CONTEXTS.delete(w.tx, &scope);
-            w.obligations_changed()?;
-            w.owner_receipt(Action::CccRemove, &scope, Hash::of(&was))
-        })
-        .await?;
+        self.0
+            .commit_as(owner, move |w| {
+                let was = CONTEXTS.get(w.tx, &scope)?.ok_or(Error::NotFound)?;
+                CONTEXTS.delete(w.tx, &scope);
+                w.obligations_changed()?;
+                w.owner_receipt(Action::CccRemove, &scope, Hash::of(&was))
+            })
+            .await?;
         Ok(())
     }
 
@@ -97,8 +94,8 @@ impl Gateway {
     ///
     /// # Errors
     /// [`Error::Store`], [`Error::Corrupt`].
-    pub fn bridge_list(&self, _: &Owner<impl Permits<Admin>>) -> Result<Vec<BridgeInfo>, Error> {
-        let now = self.clock.now();
+    pub fn bridge_list(self, _: &Owner<impl Permits<Admin>>) -> Result<Vec<BridgeInfo>, Error> {
+        let now = self.0.clock.now();
         let info = |(signed, revoked_at): (SignedBridge, Option<Timestamp>)| BridgeInfo {
             state: Cow::Borrowed(match revoked_at {
                 Some(_) => "revoked",
@@ -108,7 +105,7 @@ impl Gateway {
             bridge: Document::of(signed.document().clone(), signed.bridge().clone().into()),
             revoked_at,
         };
-        Ok(self.bridges()?.into_iter().map(info).collect())
+        Ok(self.0.bridges()?.into_iter().map(info).collect())
     }
 
     /// Signs and stores a bridge.
@@ -116,17 +113,17 @@ impl Gateway {
     /// # Errors
     /// [`Error::Bridge`]; [`Error::Conflict`] from a privileged scope.
     pub async fn issue_bridge(
-        self: &Arc<Self>,
+        self,
         owner: &Owner<impl Permits<Admin>>,
         draft: BridgeDraft,
     ) -> Result<Value, Error> {
-        if self.contexts()?.get(&draft.from_scope).is_some_and(|(ccc, _)| ccc.is_privileged()) {
+        if self.0.contexts()?.get(&draft.from_scope).is_some_and(|(ccc, _)| ccc.is_privileged()) {
             return Err(Error::Conflict(Conflict::PrivilegedScope));
         }
-        let now = self.clock.now();
+        let now = self.0.clock.now();
         let bridge = Bridge {
-            bridge_id: BridgeId::new(now, &*self.random),
-            principal: self.principal.clone(),
+            bridge_id: BridgeId::new(now, &*self.0.random),
+            principal: self.0.principal.clone(),
             from_scope: draft.from_scope,
             to_scope: draft.to_scope,
             data_categories: draft.data_categories,
@@ -135,6 +132,7 @@ impl Gateway {
             revocable: true,
         };
         let stored = self
+            .0
             .commit_as(owner, move |w| {
                 let (id, scope) = (bridge.bridge_id, bridge.from_scope.clone());
                 let signed = SignedBridge::sign(bridge, w.keys.current())?;
@@ -153,24 +151,21 @@ impl Gateway {
     ///
     /// # Errors
     /// [`Error::NotFound`]; [`Error::Conflict`] when it was taken back before.
-    pub async fn revoke_bridge(
-        self: &Arc<Self>,
-        owner: &Owner<impl Permits<Admin>>,
-        id: BridgeId,
-    ) -> Result<(), Error> {
-        self.commit_as(owner, move |w| {
-            let mut stored = BRIDGES.get(w.tx, &id)?.ok_or(Error::NotFound)?;
-            if stored.revoked_at.replace(w.now).is_some() {
-                return Err(Error::Conflict(Conflict::BridgeRevoked));
-            }
-            BRIDGES.put(w.tx, &id, &stored)?;
-            w.ended.bridges.push(id);
-            w.obligations_changed()?;
-            let document = oap_identity::json::parse(stored.document.as_bytes())?;
-            let scope: ScopeId = oap_identity::json::from_value(document["from_scope"].clone())?;
-            w.owner_receipt(Action::BridgeRevoke, &scope, Hash::of_canonical(&document)?)
-        })
-        .await?;
+    pub async fn revoke_bridge(self, owner: &Owner<impl Permits<Admin>>, id: BridgeId) -> Result<(), Error> {
+        self.0
+            .commit_as(owner, move |w| {
+                let mut stored = BRIDGES.get(w.tx, &id)?.ok_or(Error::NotFound)?;
+                if stored.revoked_at.replace(w.now).is_some() {
+                    return Err(Error::Conflict(Conflict::BridgeRevoked));
+                }
+                BRIDGES.put(w.tx, &id, &stored)?;
+                w.ended.bridges.push(id);
+                w.obligations_changed()?;
+                let document = oap_identity::json::parse(stored.document.as_bytes())?;
+                let scope: ScopeId = oap_identity::json::from_value(document["from_scope"].clone())?;
+                w.owner_receipt(Action::BridgeRevoke, &scope, Hash::of_canonical(&document)?)
+            })
+            .await?;
         Ok(())
     }
 
@@ -179,29 +174,30 @@ impl Gateway {
     /// # Errors
     /// [`Error::NotFound`].
     pub async fn consent(
-        self: &Arc<Self>,
+        self,
         owner: &Owner<impl Permits<Admin>>,
         id: GrantId,
         given: bool,
     ) -> Result<(), Error> {
-        let GrantEntry { record, key, .. } = self.grant_book.one(id)?;
-        self.commit_as(owner, move |w| {
-            if given {
-                CONSENTS.put(w.tx, &key, &w.now)?;
-            } else {
-                w.withdraw(key.id())?;
-            }
-            w.obligations_changed()?;
-            let action = if given { Action::Consent } else { Action::ConsentWithdraw };
-            w.owner_receipt(action, &record.grant.grant().granter.scope, record.grant.hash())
-        })
-        .await?;
+        let GrantEntry { record, key, .. } = self.0.grant_book.one(id)?;
+        self.0
+            .commit_as(owner, move |w| {
+                if given {
+                    CONSENTS.put(w.tx, &key, &w.now)?;
+                } else {
+                    w.withdraw(key.id())?;
+                }
+                w.obligations_changed()?;
+                let action = if given { Action::Consent } else { Action::ConsentWithdraw };
+                w.owner_receipt(action, &record.grant.grant().granter.scope, record.grant.hash())
+            })
+            .await?;
         Ok(())
     }
 
     /// That the items of every scope that a filter names can reach the grant's scope at all (RFC 0006 section 5.1).
-    pub(crate) fn check_scopes(&self, filter: &Filter, to: &ScopeId, now: Timestamp) -> Result<(), Error> {
-        let bridges = self.bridges()?;
+    pub(crate) fn check_scopes(self, filter: &Filter, to: &ScopeId, now: Timestamp) -> Result<(), Error> {
+        let bridges = self.0.bridges()?;
         for scope in filter.scopes.iter().flatten().filter(|scope| *scope != to) {
             let bridged = bridges.iter().any(|(signed, revoked_at)| {
                 let bridge = signed.bridge();
@@ -219,8 +215,8 @@ impl Gateway {
     ///
     /// # Errors
     /// [`Error::NotFound`].
-    pub fn decision(&self, _: &Owner<impl Permits<Admin>>, id: DecisionId) -> Result<Value, Error> {
-        let decided = DECISIONS.get(&self.store, &id)?.ok_or(Error::NotFound)?;
+    pub fn decision(self, _: &Owner<impl Permits<Admin>>, id: DecisionId) -> Result<Value, Error> {
+        let decided = DECISIONS.get(&self.0.store, &id)?.ok_or(Error::NotFound)?;
         Ok(decided.record(id))
     }
 }

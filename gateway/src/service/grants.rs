@@ -4,8 +4,9 @@ use crate::api::Document;
 pub use crate::api::grants::{GrantDraft, GrantInfo, Preview, PreviewItem};
 use crate::error::{Conflict, Error, MemberError};
 use crate::service::gates::Decided;
+use crate::service::{Gates, Grants, Items};
 use crate::state::commits::{Writing, chain_of, until_it_holds};
-use crate::state::gateway::{Gateway, blocking};
+use crate::state::gateway::blocking;
 use crate::state::grant_book::{GrantEntry, StoredGrant, Usage};
 use crate::state::obligations;
 use crate::state::owner::Owner;
@@ -35,13 +36,13 @@ fn check_method(grantee: &Did) -> Result<(), Error> {
 /// Items shown whole in a preview.
 const PREVIEWED: usize = 100;
 
-impl Gateway {
+impl Grants<'_> {
     /// Signs and stores a grant.
     ///
     /// # Errors
     /// [`Error::Limit`], naming the member.
     pub async fn issue(
-        self: &Arc<Self>,
+        self,
         owner: &Owner<impl Permits<Admin>>,
         draft: GrantDraft,
     ) -> Result<SignedGrant, Error> {
@@ -51,13 +52,14 @@ impl Gateway {
     }
 
     async fn issue_once(
-        self: &Arc<Self>,
+        self,
         owner: &Owner<impl Permits<Admin>>,
         draft: GrantDraft,
     ) -> Result<SignedGrant, Error> {
         let (obligations, grant) = self.grant_of(draft)?;
-        let gateway = self.clone();
+        let gateway = self.0.clone();
         let stored = self
+            .0
             .commit_as(owner, move |w| {
                 // The bridges to the scopes that it names.
                 if obligations::obligations(w.tx)? != obligations {
@@ -85,19 +87,15 @@ impl Gateway {
     ///
     /// # Errors
     /// [`Error::Limit`], naming the member.
-    pub async fn preview(
-        self: &Arc<Self>,
-        _: &Owner<impl Permits<Admin>>,
-        draft: GrantDraft,
-    ) -> Result<Preview, Error> {
+    pub async fn preview(self, _: &Owner<impl Permits<Admin>>, draft: GrantDraft) -> Result<Preview, Error> {
         let (_, grant) = self.grant_of(draft)?;
-        let gateway = self.clone();
-        blocking(move || gateway.preview_of(&grant)).await
+        let gateway = self.0.clone();
+        blocking(move || Grants(&gateway).preview_of(&grant)).await
     }
 
-    fn preview_of(&self, grant: &Grant) -> Result<Preview, Error> {
-        let own_agent = grant.grantee == self.principal;
-        let (shown, report) = self.would_show(grant)?;
+    fn preview_of(self, grant: &Grant) -> Result<Preview, Error> {
+        let own_agent = grant.grantee == self.0.principal;
+        let (shown, report) = self.0.would_show(grant)?;
         let mut preview = Preview {
             selected: shown.items().len(),
             max_items: grant.max_items,
@@ -109,10 +107,10 @@ impl Gateway {
             warnings: Vec::new(),
         };
         for item in shown.items().iter().rev() {
-            let Some(head) = self.heads.get(item.id()) else { continue };
+            let Some(head) = self.0.heads.get(item.id()) else { continue };
             *preview.kinds.entry(head.kind.as_str().to_owned()).or_default() += 1;
             let visible = item.visible()?;
-            let hidden = hidden_places(&self.owner_item(&head)?, &visible);
+            let hidden = hidden_places(&Items(self.0).owner_item(&head)?, &visible);
             for place in &hidden {
                 *preview.hidden.entry(place.clone()).or_default() += 1;
             }
@@ -129,23 +127,23 @@ impl Gateway {
     ///
     /// # Errors
     /// [`Error::Member`]: what failed, and how to issue the grant all the same.
-    pub async fn resolve_grantee(&self, _: &Owner<impl Permits<Admin>>, grantee: &Did) -> Result<(), Error> {
+    pub async fn resolve_grantee(self, _: &Owner<impl Permits<Admin>>, grantee: &Did) -> Result<(), Error> {
         check_method(grantee)?;
-        let met = self.document(grantee).await;
+        let met = self.0.document(grantee).await;
         met.map(drop).map_err(|e| Error::Member("grantee", MemberError::Unresolved(Box::new(e))))
     }
 
     /// The grant that a draft asks for, without its place in the status list; and how often what the owner owes had
     /// changed when its scopes were looked at.
-    fn grant_of(&self, draft: GrantDraft) -> Result<(u64, Grant), Error> {
+    fn grant_of(self, draft: GrantDraft) -> Result<(u64, Grant), Error> {
         check_method(&draft.grantee)?;
-        let now = self.clock.now();
-        let obligations = self.obligations_now()?;
-        let scope = draft.scope.unwrap_or_else(|| self.config.default_scope.clone());
+        let now = self.0.clock.now();
+        let obligations = self.0.obligations_now()?;
+        let scope = draft.scope.unwrap_or_else(|| self.0.config.default_scope.clone());
         let grant = Grant {
             version: 1,
-            grant_id: GrantId::new(now, &*self.random),
-            granter: ScopedDid { principal: self.principal.clone(), scope },
+            grant_id: GrantId::new(now, &*self.0.random),
+            granter: ScopedDid { principal: self.0.principal.clone(), scope },
             grantee: draft.grantee,
             purpose: draft.purpose,
             purpose_codes: draft.purpose_codes,
@@ -166,9 +164,9 @@ impl Gateway {
             bearer: draft.bearer,
             status: None,
         };
-        let profile = self.profile(&grant.redaction_profile);
-        self.config.limits().check(&grant, &self.principal, profile, now)?;
-        self.check_scopes(&grant.filter, &grant.granter.scope, now)?;
+        let profile = self.0.profile(&grant.redaction_profile);
+        self.0.config.limits().check(&grant, &self.0.principal, profile, now)?;
+        Gates(self.0).check_scopes(&grant.filter, &grant.granter.scope, now)?;
         Ok((obligations, grant))
     }
 
@@ -177,40 +175,37 @@ impl Gateway {
     ///
     /// # Errors
     /// [`Error::NotFound`]; [`Error::Conflict`] when it was taken back before.
-    pub async fn revoke(
-        self: &Arc<Self>,
-        owner: &Owner<impl Permits<Admin>>,
-        id: GrantId,
-    ) -> Result<GrantInfo, Error> {
-        let found = self.grant_book.by_id(id);
+    pub async fn revoke(self, owner: &Owner<impl Permits<Admin>>, id: GrantId) -> Result<GrantInfo, Error> {
+        let found = self.0.grant_book.by_id(id);
         if found.is_empty() {
             return Err(Error::NotFound);
         }
-        let gateway = self.clone();
-        self.commit_as(owner, move |w| {
-            w.tx.use_reserve();
-            let mut taken_back = 0;
-            for GrantEntry { record, key, .. } in found {
-                if REVOKED.contains(w.tx, &key)? {
-                    continue;
+        let gateway = self.0.clone();
+        self.0
+            .commit_as(owner, move |w| {
+                w.tx.use_reserve();
+                let mut taken_back = 0;
+                for GrantEntry { record, key, .. } in found {
+                    if REVOKED.contains(w.tx, &key)? {
+                        continue;
+                    }
+                    taken_back += 1;
+                    let grant = record.grant.grant();
+                    let mut receipt = gateway.draft(Action::Revoke, gateway.principal.as_str());
+                    receipt.rules = vec!["principal".to_owned()];
+                    receipt.more = facts(grant, record.grant.hash(), &[]);
+                    w.receipt(&chain_of(&grant.granter.scope), receipt)?;
+                    REVOKED.put(w.tx, &key, &w.now)?;
+                    w.ended.grants.push(key.id());
+                    let (now, gateway) = (w.now, gateway.clone());
+                    w.tx.on_commit(move || gateway.grant_book.revoke(key, now));
                 }
-                taken_back += 1;
-                let grant = record.grant.grant();
-                let mut receipt = gateway.draft(Action::Revoke, gateway.principal.as_str());
-                receipt.rules = vec!["principal".to_owned()];
-                receipt.more = facts(grant, record.grant.hash(), &[]);
-                w.receipt(&chain_of(&grant.granter.scope), receipt)?;
-                REVOKED.put(w.tx, &key, &w.now)?;
-                w.ended.grants.push(key.id());
-                let (now, gateway) = (w.now, gateway.clone());
-                w.tx.on_commit(move || gateway.grant_book.revoke(key, now));
-            }
-            if taken_back == 0 {
-                return Err(Error::Conflict(Conflict::GrantRevoked));
-            }
-            Ok(())
-        })
-        .await?;
+                if taken_back == 0 {
+                    return Err(Error::Conflict(Conflict::GrantRevoked));
+                }
+                Ok(())
+            })
+            .await?;
         metrics::counter!("oap_grants_revoked_total").increment(1);
         self.grant_info(owner, id)
     }
@@ -219,17 +214,17 @@ impl Gateway {
     ///
     /// # Errors
     /// [`Error::NotFound`].
-    pub fn grant_info(&self, _: &Owner<impl Permits<Admin>>, id: GrantId) -> Result<GrantInfo, Error> {
-        self.grant_book.by_id(id).first().map(|shelved| self.info(shelved)).ok_or(Error::NotFound)
+    pub fn grant_info(self, _: &Owner<impl Permits<Admin>>, id: GrantId) -> Result<GrantInfo, Error> {
+        self.0.grant_book.by_id(id).first().map(|shelved| self.info(shelved)).ok_or(Error::NotFound)
     }
 
     /// Every grant, newest first.
     #[must_use]
-    pub fn grant_list(&self, _: &Owner<impl Permits<Admin>>) -> Vec<GrantInfo> {
-        self.grant_book.all().iter().rev().map(|shelved| self.info(shelved)).collect()
+    pub fn grant_list(self, _: &Owner<impl Permits<Admin>>) -> Vec<GrantInfo> {
+        self.0.grant_book.all().iter().rev().map(|shelved| self.info(shelved)).collect()
     }
 
-    fn info(&self, shelved: &GrantEntry) -> GrantInfo {
+    fn info(self, shelved: &GrantEntry) -> GrantInfo {
         let record = &shelved.record;
         GrantInfo {
             grant: Document::of(record.grant.document().clone(), record.grant.grant().clone().into()),
@@ -242,8 +237,8 @@ impl Gateway {
     }
 
     /// Where a grant stands, with everything that it was made from.
-    pub(crate) fn state(&self, record: &GrantRecord) -> GrantState {
-        match live(record, &self.grant_book, self.keys().document(), self.clock.now()) {
+    pub(crate) fn state(self, record: &GrantRecord) -> GrantState {
+        match live(record, &self.0.grant_book, self.0.keys().document(), self.0.clock.now()) {
             Ok(_) => GrantState::Active,
             Err(Refused::Inactive(state) | Refused::Ancestor(state)) => state,
             Err(_) => GrantState::Revoked,
@@ -254,30 +249,30 @@ impl Gateway {
     ///
     /// # Errors
     /// [`Error::NotFound`] for an unknown grant and for a stranger: the same answer.
-    pub async fn grant_state(self: &Arc<Self>, id: GrantId, proof: &str) -> Result<GrantState, Error> {
-        self.clock.believe()?;
-        let address = format!("{}/{id}", self.url(path::GRANT));
+    pub async fn grant_state(self, id: GrantId, proof: &str) -> Result<GrantState, Error> {
+        self.0.clock.believe()?;
+        let address = format!("{}/{id}", self.0.url(path::GRANT));
         let unverified = UnverifiedProof::parse(proof).map_err(|_| Error::NotFound)?;
-        let found = self.grant_book.by_id(id);
+        let found = self.0.grant_book.by_id(id);
         // Nothing is fetched for a stranger: only for one who says what the grantee would say.
-        let asked_at = self.clock.now();
+        let asked_at = self.0.clock.now();
         let theirs = |shelved: &GrantEntry| {
             let grant = &shelved.record.grant;
             unverified.plausible(&grant.grant().grantee, &address, grant.hash(), asked_at).is_ok()
         };
         let found: Vec<GrantEntry> = found.into_iter().filter(theirs).collect();
         let grantee = &found.first().ok_or(Error::NotFound)?.record.grant.grant().grantee;
-        let grantee = self.document(grantee).await.map_err(|_| Error::NotFound)?;
-        let now = self.clock.now();
+        let grantee = self.0.document(grantee).await.map_err(|_| Error::NotFound)?;
+        let now = self.0.clock.now();
         for GrantEntry { record, .. } in &found {
             if let Ok(proof) = unverified.verify(&grantee, &address, record.grant.hash(), now) {
-                self.use_proof(proof.replay_key).await.map_err(|error| match error {
+                self.0.use_proof(proof.replay_key).await.map_err(|error| match error {
                     // No room for the proof: what is said of the grant must not depend on it.
                     full @ Error::Store(StoreError::Full { .. }) => full,
                     _ => Error::NotFound,
                 })?;
                 // What was found before the document was fetched may have been taken back since.
-                let record = self.grant_book.by_hash(record.grant.hash()).ok_or(Error::NotFound)?;
+                let record = self.0.grant_book.by_hash(record.grant.hash()).ok_or(Error::NotFound)?;
                 return Ok(self.state(&record));
             }
         }
@@ -291,12 +286,8 @@ impl Gateway {
     /// # Errors
     /// [`Error::Grant`], [`Error::Delegation`], [`Error::Proof`], [`Error::Resolve`]; [`Error::Refused`] with a
     /// receipt when the grant is not in force.
-    pub async fn exchange(
-        self: &Arc<Self>,
-        request: ExchangeRequest,
-        endpoint: &str,
-    ) -> Result<ExchangeResponse, Error> {
-        self.clock.believe()?;
+    pub async fn exchange(self, request: ExchangeRequest, endpoint: &str) -> Result<ExchangeResponse, Error> {
+        self.0.clock.believe()?;
         let proof = UnverifiedProof::parse(&request.proof)?;
         let hash = Hash::of_canonical(&request.grant)?;
         let (mut chain, unknown) = self.presented(request.grant, request.chain)?;
@@ -307,26 +298,26 @@ impl Gateway {
             (None, None) => return Err(unknown_grant()),
         };
         // What costs nothing comes before what a stranger can have fetched.
-        proof.plausible(&grantee, endpoint, hash, self.clock.now())?;
+        proof.plausible(&grantee, endpoint, hash, self.0.clock.now())?;
         let mut delegated = Vec::with_capacity(unknown.len());
         for child in unknown {
             let parent = chain.first().ok_or_else(unknown_grant)?.record.grant.clone();
-            let delegator = self.document(&parent.grant().grantee).await?;
+            let delegator = self.0.document(&parent.grant().grantee).await?;
             let signer = child.kid()?;
-            let child = delegate(&parent, child, &delegator, &self.config.limits(), self.clock.now())?;
+            let child = delegate(&parent, child, &delegator, &self.0.config.limits(), self.0.clock.now())?;
             let signer = *delegator.key(&signer).ok_or(Error::NotFound)?.public().as_bytes();
             let child = GrantEntry::new(Arc::new(child), true, None);
             delegated.push((child.clone(), signer));
             chain.insert(0, child);
         }
-        let grantee = self.document(&grantee).await?;
+        let grantee = self.0.document(&grantee).await?;
         let grant = chain.first().ok_or_else(unknown_grant)?.record.grant.clone();
-        let proof = proof.verify(&grantee, endpoint, grant.hash(), self.clock.now())?;
+        let proof = proof.verify(&grantee, endpoint, grant.hash(), self.0.clock.now())?;
         let first = chain.last().map_or(hash, |shelved| shelved.record.grant.hash());
-        if !self.refusals.admit(Counted::Exchange, first, self.clock.now()) {
+        if !self.0.refusals.admit(Counted::Exchange, first, self.0.clock.now()) {
             return Err(Error::RateLimited);
         }
-        self.use_proof(proof.replay_key).await?;
+        self.0.use_proof(proof.replay_key).await?;
         let exchanged = self.exchange_once(chain.clone(), delegated, proof.jkt).await;
         let (response, accepted) = match exchanged {
             Err(Error::Judged(refused)) => {
@@ -344,7 +335,7 @@ impl Gateway {
     /// A grant and those that it was made from: what is known here, and what is not yet, in the order in which they
     /// were made. Nothing of the unknown ones is checked.
     fn presented(
-        &self,
+        self,
         grant: Value,
         above: Vec<Value>,
     ) -> Result<(Vec<GrantEntry>, Vec<UnverifiedGrant>), Error> {
@@ -352,13 +343,13 @@ impl Gateway {
             return Err(Error::Member("chain", MemberError::TooMany { most: MAX_CHAIN - 1, of: "grants" }));
         }
         let hash = Hash::of_canonical(&grant)?;
-        let mut known = self.grant_book.chain(hash);
+        let mut known = self.0.grant_book.chain(hash);
         let mut unknown = Vec::new();
         if !known.is_empty() {
             return Ok((known, unknown));
         }
         for document in above.into_iter().chain([grant]) {
-            let chain = self.grant_book.chain(Hash::of_canonical(&document)?);
+            let chain = self.0.grant_book.chain(Hash::of_canonical(&document)?);
             if !chain.is_empty() {
                 known = chain;
                 unknown.clear();
@@ -368,7 +359,7 @@ impl Gateway {
             // A grant without parent that is not in the grant book was never issued here, whatever its signature says.
             let parent = child.unverified().parent.ok_or_else(unknown_grant)?;
             if known.is_empty() && unknown.is_empty() {
-                known = self.grant_book.chain(parent);
+                known = self.0.grant_book.chain(parent);
             }
             unknown.push(child);
         }
@@ -378,13 +369,14 @@ impl Gateway {
     /// Stores the delegated grants that are new, and makes the token, with one transaction in which the whole chain is
     /// judged again. How many were new comes along.
     async fn exchange_once(
-        self: &Arc<Self>,
+        self,
         chain: Vec<GrantEntry>,
         delegated: Vec<(GrantEntry, [u8; 32])>,
         jkt: String,
     ) -> Result<(ExchangeResponse, u64), Error> {
-        let gateway = self.clone();
+        let gateway = self.0.clone();
         let stored = self
+            .0
             .commit(move |w| {
                 let (mut chain, mut accepted) = (chain, 0);
                 for (child, signer) in delegated {
@@ -425,29 +417,30 @@ impl Gateway {
 
     /// Records that a valid credential was refused, counted under the first grant of its chain; the error to answer with.
     pub(crate) async fn refuse(
-        self: &Arc<Self>,
+        self,
         record: &GrantRecord,
         first: Hash,
         action: Action,
         refused: Refused,
     ) -> Result<Error, Error> {
         let grant = record.grant.grant();
-        if !self.refusals.admit(Counted::Refusal, first, self.clock.now()) {
+        if !self.0.refusals.admit(Counted::Refusal, first, self.0.clock.now()) {
             return Ok(Error::RateLimited);
         }
-        let mut receipt = self.draft(action, grant.grantee.as_str());
+        let mut receipt = self.0.draft(action, grant.grantee.as_str());
         receipt.outcome = Outcome::Block;
         receipt.rules = vec![rule(&refused).to_owned()];
         receipt.more = facts(grant, record.grant.hash(), &[]);
         let decision = receipt.decision;
         let chain = chain_of(&grant.granter.scope);
-        let decided = Decided::refused(rule(&refused), grant, self.clock.now());
-        self.commit(move |w| {
-            w.decided(decision, &decided)?;
-            w.receipt(&chain, receipt)?;
-            Ok(())
-        })
-        .await?;
+        let decided = Decided::refused(rule(&refused), grant, self.0.clock.now());
+        self.0
+            .commit(move |w| {
+                w.decided(decision, &decided)?;
+                w.receipt(&chain, receipt)?;
+                Ok(())
+            })
+            .await?;
         metrics::counter!("oap_refusals_total", "rule" => rule(&refused)).increment(1);
         Ok(Error::Refused(refused, decision))
     }
@@ -456,15 +449,15 @@ impl Gateway {
     ///
     /// # Errors
     /// [`Error::Signed`]; none in practice.
-    pub fn status_list(&self) -> Result<String, Error> {
-        self.clock.believe()?;
-        let all = self.grant_book.all();
+    pub fn status_list(self) -> Result<String, Error> {
+        self.0.clock.believe()?;
+        let all = self.0.grant_book.all();
         let revoked = all
             .iter()
             .filter(|shelved| self.state(&shelved.record) == GrantState::Revoked)
             .filter_map(|shelved| shelved.place);
-        let address = self.url(path::STATUS);
-        Ok(status::publish(revoked, &address, self.keys().current(), self.clock.now())?)
+        let address = self.0.url(path::STATUS);
+        Ok(status::publish(revoked, &address, self.0.keys().current(), self.0.clock.now())?)
     }
 }
 

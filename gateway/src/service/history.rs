@@ -3,7 +3,7 @@
 use crate::error::Error;
 use crate::service::items::whole;
 use crate::service::who::{MAX_RECEIPTS, Times};
-use crate::state::gateway::Gateway;
+use crate::service::{Audit, Items};
 use crate::state::owner::Owner;
 use crate::state::owner::mark::{Admin, Permits};
 use crate::state::{schema, views};
@@ -14,14 +14,14 @@ use oap_store::StoreError;
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
-impl Gateway {
+impl Items<'_> {
     /// The links of an item with what each changed, oldest first, and its disclosures by version and grantee. Of content that is not kept
     /// any more it is said that it is not.
     ///
     /// # Errors
     /// [`Error::NotFound`] for an item that never was; [`Error::Store`], [`Error::Corrupt`].
-    pub fn history(&self, _: &Owner<impl Permits<Admin>>, item: ItemId) -> Result<Value, Error> {
-        let links: Vec<Link> = views::links(&self.store, item)?
+    pub fn history(self, _: &Owner<impl Permits<Admin>>, item: ItemId) -> Result<Value, Error> {
+        let links: Vec<Link> = views::links(&self.0.store, item)?
             .into_iter()
             .map(|link| Ok(serde_json::from_value(link)?))
             .collect::<Result<_, Error>>()?;
@@ -46,7 +46,7 @@ impl Gateway {
             event["version"] = json!(version);
             events.push(event);
         }
-        let status = self.heads.get(item).map_or(Status::Erased, |head| head.status);
+        let status = self.0.heads.get(item).map_or(Status::Erased, |head| head.status);
         let (disclosed, complete) = self.disclosures(item, &links)?;
         Ok(json!({
             "item_id": item, "status": status, "events": events, "disclosed": disclosed, "complete": complete,
@@ -54,8 +54,8 @@ impl Gateway {
     }
 
     /// What a version said; `None` where it is not kept.
-    fn version_said(&self, item: ItemId, seq: u32) -> Result<Option<Map<String, Value>>, Error> {
-        match schema::version(&self.store, item, seq) {
+    fn version_said(self, item: ItemId, seq: u32) -> Result<Option<Map<String, Value>>, Error> {
+        match schema::version(&self.0.store, item, seq) {
             Ok(committed) => Ok(Some(whole(&committed)?)),
             Err(Error::NotFound | Error::Store(StoreError::Erased)) => Ok(None),
             Err(error) => Err(error),
@@ -63,13 +63,14 @@ impl Gateway {
     }
 
     /// To whom which version was shown, and whether all receipts were looked at.
-    fn disclosures(&self, item: ItemId, links: &[Link]) -> Result<(Vec<Value>, bool), Error> {
+    fn disclosures(self, item: ItemId, links: &[Link]) -> Result<(Vec<Value>, bool), Error> {
         let versions: BTreeMap<String, u32> = links
             .iter()
             .filter(|link| link.event.commits())
             .map(|link| (link.commitment.to_string(), link.seq.saturating_add(1)))
             .collect();
         let grantees: BTreeSet<Did> = self
+            .0
             .grant_book
             .all()
             .iter()
@@ -79,7 +80,7 @@ impl Gateway {
         let (mut found, mut room, mut complete) = (Vec::new(), MAX_RECEIPTS, true);
         for grantee in grantees {
             let mut shown: BTreeMap<Option<u32>, Times> = BTreeMap::new();
-            complete &= self.asked_by(&grantee, &mut room, |asked| {
+            complete &= Audit(self.0).asked_by(&grantee, &mut room, |asked| {
                 for (_, commitment) in asked.shown().filter(|(shown, _)| *shown == item) {
                     let version = versions.get(commitment).copied();
                     let known = shown.remove(&version);

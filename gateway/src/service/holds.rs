@@ -4,9 +4,9 @@
 
 pub use crate::api::holds::{HoldReason, HoldRequest};
 use crate::error::{Error, MemberError};
+use crate::service::Deletions;
 use crate::service::doomed::sources_last;
 use crate::state::commits::{Writing, chain_of};
-use crate::state::gateway::Gateway;
 pub use crate::state::holds::Hold;
 use crate::state::owner::Owner;
 use crate::state::owner::mark::{Admin, Permits};
@@ -19,12 +19,12 @@ use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-impl Gateway {
+impl Deletions<'_> {
     /// Every hold.
     ///
     /// # Errors
     /// [`Error::Store`], [`Error::Corrupt`].
-    pub fn hold_list(&self, _: &Owner<impl Permits<Admin>>) -> Result<BTreeMap<ItemId, Hold>, Error> {
+    pub fn hold_list(self, _: &Owner<impl Permits<Admin>>) -> Result<BTreeMap<ItemId, Hold>, Error> {
         self.holds()
     }
 
@@ -32,8 +32,8 @@ impl Gateway {
     ///
     /// # Errors
     /// [`Error::Store`], [`Error::Corrupt`].
-    pub(crate) fn holds(&self) -> Result<BTreeMap<ItemId, Hold>, Error> {
-        HOLDS.scan(&self.store).map(|row| Ok(row?)).collect()
+    pub(crate) fn holds(self) -> Result<BTreeMap<ItemId, Hold>, Error> {
+        HOLDS.scan(&self.0.store).map(|row| Ok(row?)).collect()
     }
 
     /// Puts items under a hold, all or none.
@@ -41,7 +41,7 @@ impl Gateway {
     /// # Errors
     /// [`Error::Member`] for a hold that has ended; [`Error::NotFound`] for an item that is not there.
     pub async fn hold(
-        self: &Arc<Self>,
+        self,
         owner: &Owner<impl Permits<Admin>>,
         request: HoldRequest,
     ) -> Result<usize, Error> {
@@ -49,30 +49,31 @@ impl Gateway {
             return Err(Error::Member("items", MemberError::NoItems));
         }
         let count = request.items.len();
-        self.commit_as(owner, move |w| {
-            if request.until <= w.now {
-                return Err(Error::Member("until", MemberError::Passed));
-            }
-            for item in &request.items {
-                let (_, head) = schema::head(w.tx, *item)?;
-                let before = w.hold_of(*item)?;
-                let hold = Hold {
-                    reason: request.reason,
-                    until: request.until,
-                    erase_after: before.is_some_and(|hold| hold.erase_after),
-                };
-                HOLDS.put(w.tx, item, &hold)?;
-                let gateway = w.gateway;
-                let mut draft = gateway.draft(Action::Hold, gateway.principal.as_str());
-                draft.rules = vec!["principal".to_owned()];
-                draft.more.insert("reason".to_owned(), json!(hold.reason));
-                draft.more.insert("until".to_owned(), json!(hold.until));
-                draft.more.insert("item_id".to_owned(), json!(item));
-                w.receipt(&chain_of(&head.scope_id), draft)?;
-            }
-            Ok(())
-        })
-        .await?;
+        self.0
+            .commit_as(owner, move |w| {
+                if request.until <= w.now {
+                    return Err(Error::Member("until", MemberError::Passed));
+                }
+                for item in &request.items {
+                    let (_, head) = schema::head(w.tx, *item)?;
+                    let before = w.hold_of(*item)?;
+                    let hold = Hold {
+                        reason: request.reason,
+                        until: request.until,
+                        erase_after: before.is_some_and(|hold| hold.erase_after),
+                    };
+                    HOLDS.put(w.tx, item, &hold)?;
+                    let gateway = w.gateway;
+                    let mut draft = gateway.draft(Action::Hold, gateway.principal.as_str());
+                    draft.rules = vec!["principal".to_owned()];
+                    draft.more.insert("reason".to_owned(), json!(hold.reason));
+                    draft.more.insert("until".to_owned(), json!(hold.until));
+                    draft.more.insert("item_id".to_owned(), json!(item));
+                    w.receipt(&chain_of(&head.scope_id), draft)?;
+                }
+                Ok(())
+            })
+            .await?;
         Ok(count)
     }
 
@@ -81,31 +82,33 @@ impl Gateway {
     /// # Errors
     /// [`Error::NotFound`] for an item that is not held.
     pub async fn release(
-        self: &Arc<Self>,
+        self,
         owner: &Owner<impl Permits<Admin>>,
         items: Vec<ItemId>,
     ) -> Result<usize, Error> {
         let count = items.len();
-        self.commit_as(owner, move |w| {
-            let mut doomed = BTreeSet::new();
-            for item in items {
-                let hold = w.hold_of(item)?.ok_or(Error::NotFound)?;
-                HOLDS.delete(w.tx, &item);
-                doomed.extend(hold.erase_after.then_some(item));
-            }
-            w.erase_with_what_follows(&doomed)
-        })
-        .await?;
+        self.0
+            .commit_as(owner, move |w| {
+                let mut doomed = BTreeSet::new();
+                for item in items {
+                    let hold = w.hold_of(item)?.ok_or(Error::NotFound)?;
+                    HOLDS.delete(w.tx, &item);
+                    doomed.extend(hold.erase_after.then_some(item));
+                }
+                w.erase_with_what_follows(&doomed)
+            })
+            .await?;
         Ok(count)
     }
 
     /// Ends the holds whose time is over; how many.
-    pub(crate) async fn end_holds(self: &Arc<Self>) -> Result<usize, Error> {
-        let now = self.clock.now();
+    pub(crate) async fn end_holds(self) -> Result<usize, Error> {
+        let now = self.0.clock.now();
         if !self.holds()?.values().any(|hold| hold.until <= now) {
             return Ok(0);
         }
         let ended = self
+            .0
             .commit(move |w| {
                 let mut holds = w.holds()?;
                 // One that was set anew meanwhile goes on.
@@ -133,7 +136,7 @@ impl Writing<'_, '_> {
 
     /// Every hold at this point.
     pub(crate) fn holds(&self) -> Result<BTreeMap<ItemId, Hold>, Error> {
-        let mut holds = self.gateway.holds()?;
+        let mut holds = Deletions(self.gateway).holds()?;
         for item in HOLDS.written(self.tx) {
             match self.hold_of(item)? {
                 Some(hold) => holds.insert(item, hold),

@@ -5,6 +5,7 @@
 
 mod refusal;
 
+use crate::service::{Grants, Imports, Items};
 pub use refusal::ImportRefusal;
 
 pub use crate::api::transfer::{Fate, Finish, Record};
@@ -13,7 +14,7 @@ use crate::service::former;
 use crate::service::items::{Prepared, merge, whole};
 use crate::service::lists::{Edits, Row};
 use crate::state::commits::{Writing, chain_of, until_it_holds};
-use crate::state::gateway::{Gateway, blocking};
+use crate::state::gateway::blocking;
 use crate::state::heads::Contacts;
 use crate::state::owner::Owner;
 use crate::state::owner::mark::{Admin, Permits};
@@ -223,13 +224,13 @@ fn former_after(before: Option<Vec<u8>>, brought: &Value, is_its_own: bool) -> R
     }
 }
 
-impl Gateway {
+impl Imports<'_> {
     /// Takes in a chunk of a bundle.
     ///
     /// # Errors
     /// [`Error::Member`] for a chunk that is none; [`Error::Store`]. What is wrong with one item refuses that item.
     pub async fn import_bundle(
-        self: &Arc<Self>,
+        self,
         owner: &Owner<impl Permits<Admin>>,
         chunk: BundleChunk,
     ) -> Result<Vec<Fate>, Error> {
@@ -241,7 +242,7 @@ impl Gateway {
     }
 
     async fn import_bundle_once(
-        self: &Arc<Self>,
+        self,
         owner: &Owner<impl Permits<Admin>>,
         chunk: &Arc<BundleChunk>,
     ) -> Result<Vec<Fate>, Error> {
@@ -251,14 +252,14 @@ impl Gateway {
             .map(|(did, document)| Ok((did.clone(), Arc::new(former::read(document, did)?))))
             .collect::<Result<Known, Error>>()?;
         // What this gateway signed is checked with its own keys, whatever a bundle says they are.
-        known.insert(self.principal.clone(), Arc::new(self.keys().document().clone()));
+        known.insert(self.0.principal.clone(), Arc::new(self.0.keys().document().clone()));
         let check = {
-            let (gateway, chunk) = (self.clone(), chunk.clone());
+            let (gateway, chunk) = (self.0.clone(), chunk.clone());
             move || {
                 let now = gateway.clock.now();
                 let arrive = |line: &Result<ItemLine, JsonError>| {
                     let line = line.as_ref().map_err(|error| ImportRefusal::Json(error.clone()))?;
-                    gateway.arrive(line, &chunk.principal, &known, now)
+                    Imports(&gateway).arrive(line, &chunk.principal, &known, now)
                 };
                 Ok(chunk.items.iter().map(arrive).collect::<Vec<_>>())
             }
@@ -266,6 +267,7 @@ impl Gateway {
         let arrived = blocking(check).await?;
         let chunk = chunk.clone();
         let stored = self
+            .0
             .commit_as(owner, move |w| {
                 let BundleChunk { bundle_id, principal, dry_run, .. } = &*chunk;
                 w.take_former(&former, principal, *dry_run)?;
@@ -283,14 +285,14 @@ impl Gateway {
     }
 
     /// What is known of each former house with what a bundle says of it.
-    fn former_after(&self, chunk: &BundleChunk) -> Result<BTreeMap<Did, Value>, Error> {
+    fn former_after(self, chunk: &BundleChunk) -> Result<BTreeMap<Did, Value>, Error> {
         let mut former = BTreeMap::new();
         for document in &chunk.documents {
             let did = former::did_of(document)?;
-            if did == self.principal {
+            if did == self.0.principal {
                 continue;
             }
-            let before = FORMER.get(&self.store, &did)?;
+            let before = FORMER.get(&self.0.store, &did)?;
             let after = former_after(before, document, did == chunk.principal)?;
             if former.insert(did, after).is_some() {
                 return Err(Error::Member("documents", MemberError::Twice));
@@ -301,7 +303,7 @@ impl Gateway {
 
     /// Checks one item of a bundle; why it is refused otherwise.
     fn arrive(
-        &self,
+        self,
         line: &ItemLine,
         principal: &Did,
         known: &Known,
@@ -318,7 +320,7 @@ impl Gateway {
         let body = self.body_of(&current, now)?;
         let links = verified.chain.links().to_vec();
         let superseded = superseded(&line.superseded, &links, known)?;
-        let head = head_of(&verified.chain, &body, &superseded, line.record.clone(), &self.principal, now);
+        let head = head_of(&verified.chain, &body, &superseded, line.record.clone(), &self.0.principal, now);
         let capture = &line.item["integrity"]["capture_receipt"];
         let written = line.item["integrity"]["chain"].as_array().map(Vec::as_slice).unwrap_or_default();
         Ok(Arrived {
@@ -333,8 +335,8 @@ impl Gateway {
     }
 
     /// What a version says, as this gateway would read it.
-    pub(crate) fn body_of(&self, committed: &Committed, now: Timestamp) -> Result<Body, Error> {
-        self.parse_item(&merge(&whole(committed)?, &json!({}))?, now)
+    pub(crate) fn body_of(self, committed: &Committed, now: Timestamp) -> Result<Body, Error> {
+        Items(self.0).parse_item(&merge(&whole(committed)?, &json!({}))?, now)
     }
 
     /// Records a finished import: the Migration Receipt (RFC 0023 section 3.6), which cites the export and names the
@@ -343,12 +345,13 @@ impl Gateway {
     /// # Errors
     /// [`Error::Store`].
     pub async fn import_finish(
-        self: &Arc<Self>,
+        self,
         owner: &Owner<impl Permits<Admin>>,
         finish: Finish,
     ) -> Result<Receipt, Error> {
-        let gateway = self.clone();
+        let gateway = self.0.clone();
         let (receipt, ()) = self
+            .0
             .record_as(owner, move |w| {
                 let chain = chain_of(&gateway.config.default_scope);
                 let head = w.chain(&chain)?;
@@ -377,7 +380,7 @@ impl Gateway {
     /// # Errors
     /// [`Error::Member`] for a chunk that is none; [`Error::Store`]. What is wrong with one record refuses that record.
     pub async fn import_records(
-        self: &Arc<Self>,
+        self,
         owner: &Owner<impl Permits<Admin>>,
         chunk: RecordChunk,
     ) -> Result<Vec<Fate>, Error> {
@@ -427,14 +430,15 @@ impl Gateway {
 
     /// Takes in the records of a turn with one transaction.
     async fn import_turn(
-        self: &Arc<Self>,
+        self,
         owner: &Owner<impl Permits<Admin>>,
         turn: Arc<Turn>,
     ) -> Result<Vec<Fate>, Error> {
-        let (gateway, taken) = (self.clone(), turn.clone());
-        let prepare = move || gateway.prepare_turn(&taken);
+        let (gateway, taken) = (self.0.clone(), turn.clone());
+        let prepare = move || Imports(&gateway).prepare_turn(&taken);
         let (edits, lists, prepared) = blocking(prepare).await?;
         let stored = self
+            .0
             .commit_as(owner, move |w| {
                 w.still_listed(&edits)?;
                 let mut fates = Vec::with_capacity(prepared.len());
@@ -461,9 +465,9 @@ impl Gateway {
 
     /// What is to become of the records of a turn, as things stand; with the lists that this rests on, and the list of each
     /// record of the chunk.
-    fn prepare_turn(&self, turn: &Turn) -> Result<PreparedTurn, Error> {
-        let now = self.clock.now();
-        let list_of = |record: &Record| record.group.as_deref().map(|group| self.list_tag(group));
+    fn prepare_turn(self, turn: &Turn) -> Result<PreparedTurn, Error> {
+        let now = self.0.clock.now();
+        let list_of = |record: &Record| record.group.as_deref().map(|group| self.0.list_tag(group));
         let lists: Vec<Option<Tag>> = turn.records.iter().map(list_of).collect();
         let mut looked = Vec::with_capacity(turn.numbers.len());
         for record in turn.numbers.iter().filter_map(|number| turn.records.get(*number)) {
@@ -476,12 +480,12 @@ impl Gateway {
         let mut edits = if turn.is_first {
             let lists: Vec<Option<Tag>> =
                 turn.numbers.iter().map(|number| lists.get(*number).copied().flatten()).collect();
-            self.find_edits(&looked, &lists)?
+            Grants(self.0).find_edits(&looked, &lists)?
         } else {
             Edits::default()
         };
         let words: Vec<String> = looked.iter().flatten().flat_map(|record| record.body.people()).collect();
-        let contacts = self.heads.people_and(&words);
+        let contacts = self.0.heads.people_and(&words);
         let mut prepared = Vec::with_capacity(looked.len());
         for (place, record) in looked.into_iter().enumerate() {
             prepared.push(match record {
@@ -495,17 +499,17 @@ impl Gateway {
     }
 
     /// What is known of a record.
-    fn look_up(&self, record: &Record, body: Body) -> Result<Looked, Error> {
-        let source = self.source_tag(&record.source);
+    fn look_up(self, record: &Record, body: Body) -> Result<Looked, Error> {
+        let source = self.0.source_tag(&record.source);
         let said = Said { source, says: Hash::of_canonical(&record.item)? };
-        let known = self.known_source(&source)?;
-        let erased = if known.is_none() { self.was_erased(&source)? } else { None };
+        let known = self.0.known_source(&source)?;
+        let erased = if known.is_none() { self.0.was_erased(&source)? } else { None };
         Ok(Looked { said, known, erased, body })
     }
 
     /// What is to become of a record, as things stand: signed already, where it is to be written.
     fn prepare_record(
-        &self,
+        self,
         record: Looked,
         edits: Option<(ItemId, Said)>,
         turn: &Turn,
@@ -523,9 +527,9 @@ impl Gateway {
                 })
             }
             (None, _) if turn.dry_run => ToDo::WouldCapture,
-            (None, _) => ToDo::Capture(self.prepare_capture(body, contacts, now)?),
+            (None, _) => ToDo::Capture(Items(self.0).prepare_capture(body, contacts, now)?),
             (Some((_, before)), _) if before.says == said.says => ToDo::Nothing,
-            (Some((item, _)), _) => match self.in_force(item) {
+            (Some((item, _)), _) => match Items(self.0).in_force(item) {
                 Err(Error::NotFound) => ToDo::Refuse(ImportRefusal::ErasedRecord(item)),
                 Err(error) => return Err(error),
                 Ok(before) if before.head.status != Status::Current => ToDo::Refuse(ImportRefusal::Retracted),
@@ -533,20 +537,22 @@ impl Gateway {
                     ToDo::Refuse(ImportRefusal::OtherScope)
                 }
                 Ok(_) if turn.dry_run => ToDo::WouldCorrect,
-                Ok(before) => ToDo::Correct(self.prepare_version(&before, body, Event::Correct, contacts)?),
+                Ok(before) => {
+                    ToDo::Correct(Items(self.0).prepare_version(&before, body, Event::Correct, contacts)?)
+                }
             },
         };
         Ok(PreparedRecord { said, known, edits, erased, dry_run: turn.dry_run, to_do })
     }
 
-    fn record_body(&self, record: &Record, now: Timestamp) -> Result<Body, ImportRefusal> {
+    fn record_body(self, record: &Record, now: Timestamp) -> Result<Body, ImportRefusal> {
         if record.source.is_empty() || record.source.len() > MAX_SOURCE {
             return Err(ImportRefusal::Source);
         }
         if record.group.as_ref().is_some_and(|group| group.len() > MAX_SOURCE) {
             return Err(ImportRefusal::Group);
         }
-        let body = self.parse_item(&record.item, now)?;
+        let body = Items(self.0).parse_item(&record.item, now)?;
         if body.captured_at > now.plus(MAX_SKEW) {
             return Err(ImportRefusal::Future);
         }

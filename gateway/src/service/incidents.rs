@@ -1,8 +1,8 @@
 //! Incident reports (OAP-CORE 22.2): what the owner publishes when something went wrong.
 
 use crate::error::Error;
+use crate::service::Incidents;
 use crate::state::commits::ANONYMOUS;
-use crate::state::gateway::Gateway;
 use crate::state::owner::Owner;
 use crate::state::owner::mark::{Admin, Permits};
 use crate::state::schema::INCIDENTS;
@@ -12,7 +12,6 @@ use oap_memory::receipt::Action;
 use oap_store::Range;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use std::sync::Arc;
 
 /// A report of `oap-incident.schema.json`, without the members that the gateway adds.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -51,13 +50,13 @@ enum IncidentStatus {
     PostMortemPublished,
 }
 
-impl Gateway {
+impl Incidents<'_> {
     /// Publishes a report.
     ///
     /// # Errors
     /// [`Error::Member`], naming the member.
     pub async fn report_incident(
-        self: &Arc<Self>,
+        self,
         owner: &Owner<impl Permits<Admin>>,
         report: Value,
     ) -> Result<Value, Error> {
@@ -66,17 +65,18 @@ impl Gateway {
         if report.scope.is_null() {
             report.scope = json!({});
         }
-        let now = self.clock.now();
-        let id = IncidentId::new(now, &*self.random);
-        let tool: &Did = &self.principal;
+        let now = self.0.clock.now();
+        let id = IncidentId::new(now, &*self.0.random);
+        let tool: &Did = &self.0.principal;
         let mut published = serde_json::to_value(report)?;
         published["incident_id"] = json!(id);
         published["tool_did"] = json!(tool);
         published["disclosed_at"] = json!(now);
-        let mut draft = self.draft(Action::Incident, tool.as_str());
+        let mut draft = self.0.draft(Action::Incident, tool.as_str());
         draft.rules = vec!["principal".to_owned()];
         draft.output_hash = Some(Hash::of_canonical(&published)?);
         let stored = self
+            .0
             .commit_as(owner, move |w| {
                 w.receipt(ANONYMOUS, draft)?;
                 INCIDENTS.put(w.tx, &id, &published.to_string().into_bytes())?;
@@ -90,8 +90,8 @@ impl Gateway {
     ///
     /// # Errors
     /// [`Error::Store`], [`Error::Corrupt`].
-    pub fn incidents(&self) -> Result<Vec<Value>, Error> {
-        let rows = INCIDENTS.range(&self.store, Range::all().descending());
+    pub fn incidents(self) -> Result<Vec<Value>, Error> {
+        let rows = INCIDENTS.range(&self.0.store, Range::all().descending());
         rows.map(|row| Ok(serde_json::from_slice(&row?.1)?)).collect()
     }
 }

@@ -4,6 +4,7 @@
 
 pub use crate::api::items::{ExplainQuery, ListQuery, Written};
 use crate::error::{Conflict, Error, MemberError};
+use crate::service::{Imports, Items, Keys};
 use crate::state::commits::{Draft, Writing, chain_of, until_it_holds};
 use crate::state::gateway::{Gateway, blocking};
 use crate::state::heads::Contacts;
@@ -37,14 +38,14 @@ pub(crate) struct Prepared {
     contacts: u64,
 }
 
-impl Gateway {
+impl Items<'_> {
     /// Writes new items, all or none. The receipts are one per item: a receipt for a batch would tell a grantee
     /// about its neighbours.
     ///
     /// # Errors
     /// [`Error::Item`] naming the member of the first item that is refused.
     pub async fn capture(
-        self: &Arc<Self>,
+        self,
         owner: &Owner<impl Permits<Write>>,
         items: &[Value],
     ) -> Result<Vec<Written>, Error> {
@@ -54,16 +55,12 @@ impl Gateway {
     /// The same, for whoever acts.
     ///
     /// # Errors
-    /// As [`Gateway::capture`].
-    pub(crate) async fn capture_for(
-        self: &Arc<Self>,
-        acting: Acting,
-        items: &[Value],
-    ) -> Result<Vec<Written>, Error> {
+    /// As [`Items::capture`].
+    pub(crate) async fn capture_for(self, acting: Acting, items: &[Value]) -> Result<Vec<Written>, Error> {
         if items.is_empty() || items.len() > MAX_BATCH {
             return Err(Error::Member("items", MemberError::Number { most: MAX_BATCH, of: "items" }));
         }
-        let now = self.clock.now();
+        let now = self.0.clock.now();
         let bodies = items.iter().map(|item| self.parse_item(item, now)).collect::<Result<Vec<_>, _>>()?;
         let bodies = Arc::new(bodies);
         let stored = until_it_holds(|| self.capture_once(&acting, bodies.clone())).await?;
@@ -71,22 +68,19 @@ impl Gateway {
         Ok(stored)
     }
 
-    async fn capture_once(
-        self: &Arc<Self>,
-        acting: &Acting,
-        bodies: Arc<Vec<Body>>,
-    ) -> Result<Vec<Written>, Error> {
-        let gateway = self.clone();
+    async fn capture_once(self, acting: &Acting, bodies: Arc<Vec<Body>>) -> Result<Vec<Written>, Error> {
+        let gateway = self.0.clone();
         let prepared = blocking(move || {
             // Contacts of the same write are people of its texts already.
             let words: Vec<String> = bodies.iter().flat_map(Body::people).collect();
             let contacts = gateway.heads.people_and(&words);
             let now = gateway.clock.now();
-            let prepare = |body: &Body| gateway.prepare_capture(body.clone(), &contacts, now);
+            let prepare = |body: &Body| Items(&gateway).prepare_capture(body.clone(), &contacts, now);
             bodies.iter().map(prepare).collect::<Result<Vec<_>, _>>()
         });
         let prepared = prepared.await?;
         let stored = self
+            .0
             .commit_for(acting.clone(), move |w| {
                 prepared.into_iter().map(|item| w.store_capture(item)).collect::<Result<Vec<_>, _>>()
             })
@@ -100,7 +94,7 @@ impl Gateway {
     /// # Errors
     /// [`Error::NotFound`], [`Error::Item`], [`Error::Conflict`] when `version` is not the one in force.
     pub async fn correct(
-        self: &Arc<Self>,
+        self,
         owner: &Owner<impl Permits<Write>>,
         item: ItemId,
         changes: Value,
@@ -115,7 +109,7 @@ impl Gateway {
                     return Err(Error::Conflict(Conflict::NewerVersion));
                 }
                 let merged = merge(&whole(&before.committed)?, &changes)?;
-                let body = gateway.parse_item(&merged, gateway.clock.now())?;
+                let body = Items(gateway).parse_item(&merged, gateway.clock.now())?;
                 if body.scope_id != before.head.scope_id {
                     return Err(Error::Member("scope_id", MemberError::OtherScope));
                 }
@@ -134,7 +128,7 @@ impl Gateway {
     /// # Errors
     /// [`Error::NotFound`]; [`Error::Conflict`] when the item is not current, or its chain does not hold.
     pub async fn reseal(
-        self: &Arc<Self>,
+        self,
         owner: &Owner<impl Permits<Write>>,
         item: ItemId,
         always: bool,
@@ -143,8 +137,8 @@ impl Gateway {
         until_it_holds(|| {
             self.rewrite(owner, item, Event::Reseal, at, move |gateway, before| {
                 // A reseal vouches for what a compromised key signed: never for what was not written here.
-                gateway.wrote(item)?;
-                let (body, changes) = gateway.cut_anew(before)?;
+                Keys(gateway).wrote(item)?;
+                let (body, changes) = Items(gateway).cut_anew(before)?;
                 Ok((always || changes).then_some(body))
             })
         })
@@ -155,23 +149,19 @@ impl Gateway {
     ///
     /// # Errors
     /// [`Error::NotFound`], [`Error::Store`], [`Error::Corrupt`].
-    pub async fn would_reseal(
-        self: &Arc<Self>,
-        _: &Owner<impl Permits<Write>>,
-        item: ItemId,
-    ) -> Result<bool, Error> {
-        let gateway = self.clone();
+    pub async fn would_reseal(self, _: &Owner<impl Permits<Write>>, item: ItemId) -> Result<bool, Error> {
+        let gateway = self.0.clone();
         blocking(move || {
-            let before = gateway.in_force(item)?;
-            Ok(before.head.status == Status::Current && gateway.cut_anew(&before)?.1)
+            let before = Items(&gateway).in_force(item)?;
+            Ok(before.head.status == Status::Current && Items(&gateway).cut_anew(&before)?.1)
         })
         .await
     }
 
     /// What an item says, and whether its text would be cut in another way today.
-    pub(crate) fn cut_anew(&self, before: &InForce) -> Result<(Body, bool), Error> {
-        let body = self.body_of(&before.committed, self.clock.now())?;
-        let cut = segments(body.text.as_deref().unwrap_or_default(), &self.heads.people().people);
+    pub(crate) fn cut_anew(self, before: &InForce) -> Result<(Body, bool), Error> {
+        let body = Imports(self.0).body_of(&before.committed, self.0.clock.now())?;
+        let cut = segments(body.text.as_deref().unwrap_or_default(), &self.0.heads.people().people);
         let changes = !before.committed.is_cut_as(&cut)?;
         Ok((body, changes))
     }
@@ -179,16 +169,16 @@ impl Gateway {
     /// Gives a current item another version, which `change` makes of the one in force: prepared beside the writer, and
     /// stored where the item is still what it was.
     async fn rewrite(
-        self: &Arc<Self>,
+        self,
         owner: &Owner<impl Permits<Write>>,
         item: ItemId,
         event: Event,
         at: Option<Timestamp>,
-        change: impl FnOnce(&Self, &InForce) -> Result<Option<Body>, Error> + Send + 'static,
+        change: impl FnOnce(&Arc<Gateway>, &InForce) -> Result<Option<Body>, Error> + Send + 'static,
     ) -> Result<Option<Written>, Error> {
-        let gateway = self.clone();
+        let gateway = self.0.clone();
         let prepared = blocking(move || {
-            let before = gateway.in_force(item)?;
+            let before = Items(&gateway).in_force(item)?;
             if before.head.status != Status::Current {
                 return Err(Error::Conflict(Conflict::NotCurrent));
             }
@@ -197,14 +187,14 @@ impl Gateway {
             let Some(body) = body else { return Ok(None) };
             let now = gateway.clock.now();
             let at = at.map_or(now, |at| at.min(now));
-            let prepared = gateway.prepare_version_at(&before, body, event, &contacts, at)?;
+            let prepared = Items(&gateway).prepare_version_at(&before, body, event, &contacts, at)?;
             if event == Event::Reseal {
-                gateway.holds_with(item, &prepared.link)?;
+                Keys(&gateway).holds_with(item, &prepared.link)?;
             }
             Ok::<_, Error>(Some(prepared))
         });
         let Some(prepared) = prepared.await? else { return Ok(None) };
-        let stored = self.commit_as(owner, move |w| w.store_version(prepared, event).map(Some)).await?;
+        let stored = self.0.commit_as(owner, move |w| w.store_version(prepared, event).map(Some)).await?;
         Ok(stored)
     }
 
@@ -212,18 +202,18 @@ impl Gateway {
     ///
     /// # Errors
     /// [`Error::NotFound`], [`Error::Store`], [`Error::Corrupt`].
-    pub(crate) fn in_force(&self, item: ItemId) -> Result<InForce, Error> {
+    pub(crate) fn in_force(self, item: ItemId) -> Result<InForce, Error> {
         fn found<V>(value: Result<Option<V>, StoreError>) -> Result<V, Error> {
             match value {
                 Err(StoreError::Erased) => Err(Error::NotFound),
                 value => value?.ok_or(Error::NotFound),
             }
         }
-        let head = found(HEADS.get(&self.store, &item))?;
+        let head = found(HEADS.get(&self.0.store, &item))?;
         let link =
-            |seq| Ok::<Link, Error>(serde_json::from_slice(&found(LINKS.get(&self.store, &(item, seq)))?)?);
+            |seq| Ok::<Link, Error>(serde_json::from_slice(&found(LINKS.get(&self.0.store, &(item, seq)))?)?);
         Ok(InForce {
-            committed: found(VERSIONS.get(&self.store, &(item, head.version_seq)))?,
+            committed: found(VERSIONS.get(&self.0.store, &(item, head.version_seq)))?,
             last: link(head.seq)?,
             capture: link(0)?.receipt,
             head,
@@ -235,29 +225,29 @@ impl Gateway {
     /// # Errors
     /// [`Error::NotFound`]; [`Error::Conflict`] when the item is not in a state for it.
     pub async fn mark(
-        self: &Arc<Self>,
+        self,
         owner: &Owner<impl Permits<Write>>,
         item: ItemId,
         event: Event,
     ) -> Result<Written, Error> {
-        self.commit_as(owner, move |w| w.mark(item, event)).await
+        self.0.commit_as(owner, move |w| w.mark(item, event)).await
     }
 
     /// An item as its owner sees it: wire form, record, chain.
     ///
     /// # Errors
     /// [`Error::NotFound`]; an erased item has its chain alone.
-    pub fn item(&self, _: &Owner<impl Permits<Read>>, item: ItemId) -> Result<Value, Error> {
-        let chain = views::links(&self.store, item)?;
+    pub fn item(self, _: &Owner<impl Permits<Read>>, item: ItemId) -> Result<Value, Error> {
+        let chain = views::links(&self.0.store, item)?;
         if chain.is_empty() {
             return Err(Error::NotFound);
         }
-        let Some(head) = self.heads.get(item) else {
+        let Some(head) = self.0.heads.get(item) else {
             return Ok(json!({"item": {"item_id": item, "status": Status::Erased}, "chain": chain}));
         };
         let mut versions = Vec::new();
         for (seq, _) in &head.replaced {
-            if let Ok(committed) = schema::version(&self.store, item, *seq) {
+            if let Ok(committed) = schema::version(&self.0.store, item, *seq) {
                 let mut version = whole(&committed)?;
                 version.insert("status".into(), json!(Status::Superseded));
                 versions.push(Value::Object(version));
@@ -276,15 +266,15 @@ impl Gateway {
     /// # Errors
     /// [`Error::NotFound`] for an item that is not there, [`Error::Limit`] for an unknown profile.
     pub fn explain(
-        &self,
+        self,
         _: &Owner<impl Permits<Read>>,
         item: ItemId,
         wanted: &ExplainQuery,
     ) -> Result<Value, Error> {
-        let head = self.heads.get(item).ok_or(Error::NotFound)?;
+        let head = self.0.heads.get(item).ok_or(Error::NotFound)?;
         let unknown = || oap_grants::limits::LimitError::UnknownProfile(wanted.profile.clone());
-        let profile = self.profile(&wanted.profile).ok_or_else(unknown)?;
-        let committed = schema::version(&self.store, item, head.version_seq)?;
+        let profile = self.0.profile(&wanted.profile).ok_or_else(unknown)?;
+        let committed = schema::version(&self.0.store, item, head.version_seq)?;
         let shown = project(&committed, profile, wanted.level, false)?;
         Ok(json!({
             "item_id": item, "profile": profile.name(), "level": wanted.level,
@@ -296,8 +286,8 @@ impl Gateway {
     ///
     /// # Errors
     /// [`Error::NotFound`], [`Error::Corrupt`].
-    pub fn owner_item(&self, head: &Head) -> Result<Value, Error> {
-        let committed = schema::version(&self.store, head.item_id, head.version_seq)?;
+    pub fn owner_item(self, head: &Head) -> Result<Value, Error> {
+        let committed = schema::version(&self.0.store, head.item_id, head.version_seq)?;
         let mut item = whole(&committed)?;
         item.insert("status".into(), json!(head.status));
         item.insert("version".into(), json!(head.version_seq + 1));
@@ -309,12 +299,12 @@ impl Gateway {
     /// # Errors
     /// [`Error::Store`], [`Error::Corrupt`].
     pub fn list(
-        &self,
+        self,
         _: &Owner<impl Permits<Read>>,
         wanted: &ListQuery,
     ) -> Result<(Vec<Value>, Option<ItemId>), Error> {
         let limit = wanted.limit.unwrap_or(50).clamp(1, 1000);
-        let mut heads = self.heads.all();
+        let mut heads = self.0.heads.all();
         heads.retain(|head| wanted.admits(head));
         heads.reverse();
         let next = heads.get(limit - 1).map(|head| head.item_id).filter(|_| heads.len() > limit);
@@ -322,36 +312,36 @@ impl Gateway {
         Ok((items, next))
     }
 
-    pub(crate) fn parse_item(&self, item: &Value, now: Timestamp) -> Result<Body, Error> {
-        let defaults = Defaults { principal: &self.principal, scope: &self.config.default_scope, now };
+    pub(crate) fn parse_item(self, item: &Value, now: Timestamp) -> Result<Body, Error> {
+        let defaults = Defaults { principal: &self.0.principal, scope: &self.0.config.default_scope, now };
         Ok(Body::parse(item, &defaults)?)
     }
 
     pub(crate) fn prepare_capture(
-        &self,
+        self,
         body: Body,
         contacts: &Contacts,
         now: Timestamp,
     ) -> Result<Prepared, Error> {
-        let receipt = ReceiptId::new(now, &*self.random);
-        let item_id = ItemId::new(now, &*self.random);
+        let receipt = ReceiptId::new(now, &*self.0.random);
+        let item_id = ItemId::new(now, &*self.0.random);
         let place = Place { item_id, seq: 0, event: Event::Capture, at: now, prev: None, receipt };
         self.prepare(body, &place, receipt, contacts)
     }
 
     pub(crate) fn prepare_version(
-        &self,
+        self,
         before: &InForce,
         body: Body,
         event: Event,
         contacts: &Contacts,
     ) -> Result<Prepared, Error> {
-        self.prepare_version_at(before, body, event, contacts, self.clock.now())
+        self.prepare_version_at(before, body, event, contacts, self.0.clock.now())
     }
 
     /// The same, dated at that time: one that is not later than now.
     pub(crate) fn prepare_version_at(
-        &self,
+        self,
         before: &InForce,
         body: Body,
         event: Event,
@@ -367,26 +357,26 @@ impl Gateway {
             prev: Some(last.hash()?),
             receipt: before.capture,
         };
-        self.prepare(body, &place, ReceiptId::new(now, &*self.random), contacts)
+        self.prepare(body, &place, ReceiptId::new(now, &*self.0.random), contacts)
     }
 
     /// Conceals and signs a version, and the link that will name its receipt.
     fn prepare(
-        &self,
+        self,
         body: Body,
         place: &Place,
         receipt: ReceiptId,
         contacts: &Contacts,
     ) -> Result<Prepared, Error> {
         let cut = segments(body.text.as_deref().unwrap_or_default(), &contacts.people);
-        let keys = self.keys();
-        let committed = Committed::sign(&body, &cut, place, keys.current(), &*self.random)?;
+        let keys = self.0.keys();
+        let committed = Committed::sign(&body, &cut, place, keys.current(), &*self.0.random)?;
         let link = Link {
             item_id: place.item_id,
             seq: place.seq,
             event: place.event,
             at: place.at,
-            actor: self.principal.clone(),
+            actor: self.0.principal.clone(),
             commitment: committed.commitment(),
             prev: Link::write_prev(place.prev),
             receipt,

@@ -3,7 +3,8 @@
 
 pub use crate::api::jobs::JobRequest;
 use crate::error::Error;
-use crate::state::gateway::{Gateway, blocking};
+use crate::service::{Audit, Backups, Health, Keys, LongWork};
+use crate::state::gateway::blocking;
 use crate::state::jobs::{Job, JobKind, Jobs, Progress};
 use crate::state::owner::Owner;
 use crate::state::owner::mark::{Admin, Permits};
@@ -22,11 +23,11 @@ impl JobRequest {
     }
 }
 
-impl Gateway {
+impl<'a> LongWork<'a> {
     /// The jobs.
     #[must_use]
-    pub fn jobs(&self, _: &Owner<impl Permits<Admin>>) -> &Jobs {
-        &self.jobs
+    pub fn jobs(self, _: &Owner<impl Permits<Admin>>) -> &'a Jobs {
+        &self.0.jobs
     }
 
     /// Begins a job and leaves it to itself. What it commits is committed while the owner's credential holds.
@@ -34,15 +35,15 @@ impl Gateway {
     /// # Errors
     /// [`Error::JobRuns`], [`Error::ManyJobs`].
     pub fn start_job(
-        self: &Arc<Self>,
+        self,
         owner: &Owner<impl Permits<Admin>>,
         request: JobRequest,
     ) -> Result<Arc<Job>, Error> {
-        let job = self.jobs.begin(request.kind(), self.clock.now(), &*self.random)?;
-        let (gateway, owner, progress) = (self.clone(), owner.clone(), job.progress());
-        let work = tokio::spawn(async move { gateway.work(owner, request, progress).await });
+        let job = self.0.jobs.begin(request.kind(), self.0.clock.now(), &*self.0.random)?;
+        let (gateway, owner, progress) = (self.0.clone(), owner.clone(), job.progress());
+        let work = tokio::spawn(async move { LongWork(&gateway).work(owner, request, progress).await });
         let begun = job.clone();
-        let gateway = self.clone();
+        let gateway = self.0.clone();
         tokio::spawn(async move {
             let outcome = work.await.unwrap_or(Err(Error::Panicked));
             if let Err(error) = &outcome {
@@ -54,19 +55,23 @@ impl Gateway {
     }
 
     async fn work(
-        self: Arc<Self>,
+        self,
         owner: Owner<impl Permits<Admin>>,
         request: JobRequest,
         progress: Progress,
     ) -> Result<Value, Error> {
         match request {
             JobRequest::Doctor {} => {
-                let findings = blocking(move || self.examine(&owner, &progress)).await?;
+                let gateway = self.0.clone();
+                let findings = blocking(move || Health(&gateway).examine(&owner, &progress)).await?;
                 Ok(json!({"findings": findings}))
             }
-            JobRequest::Backup { folder } => Ok(json!(self.backup(&owner, folder, &progress).await?)),
+            JobRequest::Backup { folder } => {
+                Ok(json!(Backups(self.0).backup(&owner, folder, &progress).await?))
+            }
             JobRequest::VerifyAudit {} => {
-                let verified = blocking(move || self.verify_audit(&owner, &progress)).await?;
+                let gateway = self.0.clone();
+                let verified = blocking(move || Audit(&gateway).verify_audit(&owner, &progress)).await?;
                 let chain = |(chain, v): (String, oap_memory::receipt::VerifiedReceipts)| json!({"chain": chain, "length": v.length, "tip": v.tip, "at": v.at});
                 Ok(json!({"chains": verified.into_iter().map(chain).collect::<Vec<Value>>()}))
             }
@@ -76,13 +81,13 @@ impl Gateway {
 
     /// Signs receipts anew, then reseals the items that are held back.
     async fn reseal_all_held(
-        self: &Arc<Self>,
+        self,
         owner: &Owner<impl Permits<Admin>>,
         progress: &Progress,
     ) -> Result<Value, Error> {
         let (mut receipts, mut from) = (0, None);
         loop {
-            let signed = self.sign_receipts_anew(owner, from).await?;
+            let signed = Keys(self.0).sign_receipts_anew(owner, from).await?;
             receipts += signed.signed;
             progress.step()?;
             from = signed.next;
@@ -90,11 +95,11 @@ impl Gateway {
                 break;
             }
         }
-        let held = self.held_back(owner).await?;
+        let held = Keys(self.0).held_back(owner).await?;
         progress.expect(held.items.len());
         let (mut items, mut left): (usize, Vec<ItemId>) = (0, Vec::new());
         for item in held.items {
-            match self.reseal_held(owner, item, held.at).await {
+            match Keys(self.0).reseal_held(owner, item, held.at).await {
                 Ok(written) => items += usize::from(written.is_some()),
                 // Erased meanwhile, or not written here.
                 Err(Error::NotFound | Error::Conflict(_)) => left.push(item),

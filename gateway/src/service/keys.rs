@@ -1,8 +1,8 @@
 //! Keys: rotated, revoked (protocol section 2).
 
 use crate::error::Error;
+use crate::service::Keys;
 use crate::state::commits::{ANONYMOUS, Writing};
-use crate::state::gateway::Gateway;
 use crate::state::keyring::{KeyInfo, Keyring};
 use crate::state::owner::Owner;
 use crate::state::owner::mark::{Admin, Permits};
@@ -23,23 +23,20 @@ pub struct KeysChanged {
     pub trust_token: String,
 }
 
-impl Gateway {
+impl Keys<'_> {
     /// Every key, newest first.
     #[must_use]
-    pub fn key_list(&self, _: &Owner<impl Permits<Admin>>) -> Vec<KeyInfo> {
-        self.keys().list()
+    pub fn key_list(self, _: &Owner<impl Permits<Admin>>) -> Vec<KeyInfo> {
+        self.0.keys().list()
     }
 
     /// Puts a new signing key into use; the former stays to verify what it signed.
     ///
     /// # Errors
     /// [`Error::Conflict`] for a did:key.
-    pub async fn rotate_keys(
-        self: &Arc<Self>,
-        owner: &Owner<impl Permits<Admin>>,
-    ) -> Result<KeysChanged, Error> {
+    pub async fn rotate_keys(self, owner: &Owner<impl Permits<Admin>>) -> Result<KeysChanged, Error> {
         let by = owner.clone();
-        let changed = self.commit_as(owner, move |w| {
+        let changed = self.0.commit_as(owner, move |w| {
             let at = w.after_everything()?;
             let keys = w.keys.rotated(at, &*w.gateway.random)?;
             w.change_keys_for(&by, keys, Action::RotateKey)
@@ -52,13 +49,13 @@ impl Gateway {
     /// # Errors
     /// [`Error::NotFound`] for an unknown key; [`Error::Conflict`] for a did:key in use.
     pub async fn revoke_key(
-        self: &Arc<Self>,
+        self,
         owner: &Owner<impl Permits<Admin>>,
         fragment: String,
         since: Option<Timestamp>,
     ) -> Result<KeysChanged, Error> {
         let by = owner.clone();
-        let changed = self.commit_as(owner, move |w| {
+        let changed = self.0.commit_as(owner, move |w| {
             let keys = w.compromised(&fragment, since)?;
             w.change_keys_for(&by, keys, Action::RevokeKey)
         });

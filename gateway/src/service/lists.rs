@@ -8,8 +8,8 @@ use crate::error::Error;
 use crate::service::align::{self, Incoming};
 use crate::service::import::{ImportRefusal, Looked};
 use crate::service::items::whole;
+use crate::service::{Grants, Items};
 use crate::state::commits::Writing;
-use crate::state::gateway::Gateway;
 use crate::state::schema::LISTS;
 use crate::state::sources::{Said, Tag};
 use oap_identity::ItemId;
@@ -28,12 +28,12 @@ pub(crate) struct Edits {
     pub(crate) of: BTreeMap<usize, (ItemId, Said)>,
 }
 
-impl Gateway {
+impl Grants<'_> {
     /// Finds the new records that are edits of items which stood in the same list before and do not any more. An item is
     /// taken for one record at most, and never from a record that it still is; a record of where something was erased is
     /// no edit, because it may be what was erased.
     pub(crate) fn find_edits(
-        &self,
+        self,
         records: &[Result<Looked, ImportRefusal>],
         lists: &[Option<Tag>],
     ) -> Result<Edits, Error> {
@@ -47,14 +47,14 @@ impl Gateway {
             records.iter().flatten().filter_map(|record| Some(record.known?.0)).collect();
         let mut edits = Edits::default();
         for (list, places) in by_list {
-            let row = LISTS.get(&self.store, &list)?;
+            let row = LISTS.get(&self.0.store, &list)?;
             let former = row.clone().unwrap_or_default();
             edits.rows.push((list, row));
             if former.is_empty() {
                 continue;
             }
             let current =
-                |item: ItemId| self.heads.get(item).is_some_and(|head| head.status == Status::Current);
+                |item: ItemId| self.0.heads.get(item).is_some_and(|head| head.status == Status::Current);
             let listed: Vec<(ItemId, bool)> =
                 former.into_iter().map(|item| (item, current(item) && !taken.contains(&item))).collect();
             let incoming: Vec<Incoming> = places
@@ -66,7 +66,7 @@ impl Gateway {
                 })
                 .collect();
             let item_text = |item: ItemId| {
-                let whole = self.in_force(item).ok().and_then(|found| whole(&found.committed).ok());
+                let whole = Items(self.0).in_force(item).ok().and_then(|found| whole(&found.committed).ok());
                 let text = whole.as_ref().and_then(|whole| whole.get("content")?.get("text")?.as_str());
                 text.unwrap_or_default().to_owned()
             };
@@ -75,7 +75,7 @@ impl Gateway {
                 found.and_then(|record| record.body.text.clone()).unwrap_or_default()
             };
             for (place, item) in align::edits(&listed, &incoming, item_text, text) {
-                if let Some(said) = self.said(item)?
+                if let Some(said) = self.0.said(item)?
                     && taken.insert(item)
                 {
                     edits.of.insert(place, (item, said));

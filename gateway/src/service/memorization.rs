@@ -12,6 +12,7 @@
 
 use crate::embedding::Embeddings;
 use crate::error::Error;
+use crate::service::{Items, Memorization};
 use crate::state::commits::chain_of;
 use crate::state::gateway::{Gateway, Parts};
 use crate::state::keyring::StoredKeys;
@@ -124,26 +125,23 @@ impl Artefact {
     }
 }
 
-impl Gateway {
+impl Memorization<'_> {
     /// Runs the audit, stores its result and declares it in the manifest; the whole report.
     ///
     /// # Errors
     /// [`Error::Unavailable`] when the model of embeddings is out of reach: half an audit declares nothing.
-    pub async fn audit_memorization(
-        self: &Arc<Self>,
-        owner: &Owner<impl Permits<Admin>>,
-    ) -> Result<Value, Error> {
-        let random = &*self.random;
+    pub async fn audit_memorization(self, owner: &Owner<impl Permits<Admin>>) -> Result<Value, Error> {
+        let random = &*self.0.random;
         let canaries: Vec<Canary> =
             CLASSES.iter().flat_map(|class| NAMES.map(|name| Canary::new(*class, name, random))).collect();
         let scratch = self.scratch().await?;
         for canary in &canaries {
             let text = canary.sentence(&canary.values[0]);
             let item = json!({"kind": "fact", "content": {"text": text}, "labels": [canary.label()]});
-            scratch.capture_for(Acting::House, &[item]).await?;
+            Items(&scratch).capture_for(Acting::House, &[item]).await?;
         }
         let mut artefacts = Vec::new();
-        for profile in &self.profiles {
+        for profile in &self.0.profiles {
             for level in TrustLevel::all().filter(|level| *level >= profile.minimum_level()) {
                 let text = profile.general_table().text(level);
                 let hidden: Vec<&Canary> =
@@ -158,18 +156,18 @@ impl Gateway {
     }
 
     /// A gateway in memory with this one's profiles; it answers nobody.
-    async fn scratch(&self) -> Result<Arc<Self>, Error> {
-        let store = Store::in_memory(self.random.clone())?;
-        Self::init(&store, &StoredKeys::generate(&*self.random, self.clock.now())).await?;
+    async fn scratch(self) -> Result<Arc<Gateway>, Error> {
+        let store = Store::in_memory(self.0.random.clone())?;
+        Gateway::init(&store, &StoredKeys::generate(&*self.0.random, self.0.clock.now())).await?;
         // Boxed: a gateway that opens another one.
-        Box::pin(Self::open(Parts {
-            config: Config { did: Some(self.principal.clone()), ..Config::default() },
-            principal: self.principal.clone(),
+        Box::pin(Gateway::open(Parts {
+            config: Config { did: Some(self.0.principal.clone()), ..Config::default() },
+            principal: self.0.principal.clone(),
             store,
-            clock: self.clock.clone(),
-            random: self.random.clone(),
-            resolver: self.resolver.clone(),
-            profiles: self.profiles.clone(),
+            clock: self.0.clock.clone(),
+            random: self.0.random.clone(),
+            resolver: self.0.resolver.clone(),
+            profiles: self.0.profiles.clone(),
             sanctions: BTreeMap::new(),
             embeddings: None,
             erasures: None,
@@ -178,24 +176,24 @@ impl Gateway {
     }
 
     async fn expose(
-        &self,
-        scratch: &Arc<Self>,
+        self,
+        scratch: &Arc<Gateway>,
         profile: &Profile,
         level: TrustLevel,
         canaries: &[&Canary],
     ) -> Result<BTreeMap<&'static str, Artefact>, Error> {
-        let grant = scratch.open_grant(profile, level);
+        let grant = Memorization(scratch).open_grant(profile, level);
         let (shown, _) = scratch.would_show(&grant)?;
         let mut found: BTreeMap<&'static str, Artefact> = BTreeMap::new();
         let mut note = |artefact, exposure| found.entry(artefact).or_default().0.push(exposure);
         for canary in canaries {
-            let text = visible_text(&scratch.catalog_item(&canary.label())?, &shown)?;
+            let text = visible_text(&Memorization(scratch).catalog_item(&canary.label())?, &shown)?;
             let scores: Vec<f64> =
                 canary.values.iter().map(|v| f64::from(u8::from(text.contains(v.as_str())))).collect();
             note("detector_output", exposure(&scores));
             let scores = canary.values.iter().map(|value| shown.matching(value) as f64);
             note("index", exposure(&scores.collect::<Vec<_>>()));
-            if let Some(embeddings) = self.embeddings.as_ref().filter(|_| !text.is_empty()) {
+            if let Some(embeddings) = self.0.embeddings.as_ref().filter(|_| !text.is_empty()) {
                 note("embeddings", exposure(&nearness(embeddings, canary, text).await?));
             }
         }
@@ -203,23 +201,23 @@ impl Gateway {
     }
 
     /// The item with a label.
-    fn catalog_item(&self, label: &str) -> Result<oap_identity::ItemId, Error> {
-        let heads = self.heads.all();
+    fn catalog_item(self, label: &str) -> Result<oap_identity::ItemId, Error> {
+        let heads = self.0.heads.all();
         let head = heads.iter().find(|head| head.labels.iter().any(|l| l == label));
         head.map(|head| head.item_id).ok_or(Error::NotFound)
     }
 
     /// A grant over everything; never signed.
-    fn open_grant(&self, profile: &Profile, level: TrustLevel) -> Grant {
-        let now = self.clock.now();
+    fn open_grant(self, profile: &Profile, level: TrustLevel) -> Grant {
+        let now = self.0.clock.now();
         Grant {
             version: 1,
-            grant_id: GrantId::new(now, &*self.random),
+            grant_id: GrantId::new(now, &*self.0.random),
             granter: ScopedDid {
-                principal: self.principal.clone(),
-                scope: self.config.default_scope.clone(),
+                principal: self.0.principal.clone(),
+                scope: self.0.config.default_scope.clone(),
             },
-            grantee: self.principal.clone(),
+            grantee: self.0.principal.clone(),
             purpose: "memorization audit".to_owned(),
             purpose_codes: Vec::new(),
             filter: Filter::default(),
@@ -242,7 +240,7 @@ impl Gateway {
     }
 
     async fn declare(
-        self: &Arc<Self>,
+        self,
         owner: &Owner<impl Permits<Admin>>,
         artefacts: Vec<Value>,
     ) -> Result<Value, Error> {
@@ -255,28 +253,29 @@ impl Gateway {
         });
         let declared = json!({
             "status": if passed { "passed" } else { "failed" },
-            "performed_at": self.clock.now(),
+            "performed_at": self.0.clock.now(),
             "method": "canary exposure (Carlini et al. 2019)",
             "canaries": CLASSES.len() * CANARIES,
             "candidates": CANDIDATES,
             "worst_mean_exposure_bits": worst,
             "exposure_of_the_unseen_bits": (CHANCE * 1000.0).round() / 1000.0,
-            "model": self.embeddings.as_ref().map(|e| e.model().name()),
+            "model": self.0.embeddings.as_ref().map(|e| e.model().name()),
             "summaries": "none are made",
         });
         let bytes = oap_identity::json::canonical(&declared)?;
-        let gateway = self.clone();
-        self.commit_as(owner, move |w| {
-            MEMORIZATION.put(w.tx, &bytes)?;
-            let publishing = gateway.clone();
-            w.tx.on_commit(move || publishing.publish());
-            let mut draft = gateway.draft(Action::AuditMemorization, gateway.principal.as_str());
-            draft.rules = vec!["principal".to_owned()];
-            draft.output_hash = Some(Hash::of(&bytes));
-            w.receipt(&chain_of(&gateway.config.default_scope), draft)?;
-            Ok(())
-        })
-        .await?;
+        let gateway = self.0.clone();
+        self.0
+            .commit_as(owner, move |w| {
+                MEMORIZATION.put(w.tx, &bytes)?;
+                let publishing = gateway.clone();
+                w.tx.on_commit(move || publishing.publish());
+                let mut draft = gateway.draft(Action::AuditMemorization, gateway.principal.as_str());
+                draft.rules = vec!["principal".to_owned()];
+                draft.output_hash = Some(Hash::of(&bytes));
+                w.receipt(&chain_of(&gateway.config.default_scope), draft)?;
+                Ok(())
+            })
+            .await?;
         let mut report = declared;
         report["artefacts"] = json!(artefacts);
         Ok(report)

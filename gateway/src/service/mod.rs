@@ -37,3 +37,54 @@ pub mod sweep;
 pub mod who;
 
 pub use crate::state::owner;
+
+use crate::state::gateway::Gateway;
+use std::sync::Arc;
+
+/// Each service is a view of the gateway's state, and nothing else: what it does stands in the files of this folder.
+macro_rules! services {
+    ($($(#[$doc:meta])+ $name:ident;)+) => {
+        $(
+            $(#[$doc])+
+            #[derive(Clone, Copy)]
+            pub struct $name<'a>(pub &'a Arc<Gateway>);
+        )+
+    };
+}
+
+services! {
+    /// Items: written, read, corrected, taken back, put back, found.
+    Items;
+    /// Changes of many items at once.
+    Selections;
+    /// What is deleted, held, and swept when it is due.
+    Deletions;
+    /// Grants: issued, exchanged, listed, revoked.
+    Grants;
+    /// What grants have used up, and refills.
+    Budgets;
+    /// Confidentiality contexts and bridges.
+    Gates;
+    /// The grantee's side: queries, vectors, refusals.
+    Exchange;
+    /// The audit log: the owner's, a grantee's, the public's.
+    Audit;
+    /// Measurements of what a model would give away.
+    Memorization;
+    /// Incidents and their reports.
+    Incidents;
+    /// Bundles written.
+    Exports;
+    /// Bundles and other programs' records taken in.
+    Imports;
+    /// Keys: rotated, revoked, what is signed anew after it.
+    Keys;
+    /// Conformance Receipts.
+    Attestations;
+    /// Whether the gateway is well.
+    Health;
+    /// Copies of the home.
+    Backups;
+    /// Work that outlasts a request.
+    LongWork;
+}

@@ -1,7 +1,7 @@
 //! Which grants end soon: for `doctor`, which warns, and for metrics.
 
+use crate::service::Grants;
 use crate::service::doctor::Finding;
-use crate::state::gateway::Gateway;
 use oap_grants::GrantState;
 use oap_identity::{GrantId, Timestamp};
 use std::collections::BTreeMap;
@@ -16,20 +16,20 @@ const STATES: [GrantState; 4] =
 
 /// How the grants of a gateway stand.
 #[derive(Debug, Clone, Default)]
-pub struct Grants {
+pub struct Outlook {
     /// How many there are in each state, every state named.
     pub states: BTreeMap<&'static str, usize>,
     /// The ends of the active ones, earliest first.
     pub ends: Vec<(Timestamp, GrantId)>,
 }
 
-impl Gateway {
+impl Grants<'_> {
     /// How the grants stand.
     #[must_use]
-    pub fn grants_outlook(&self) -> Grants {
-        let mut grants = Grants::default();
+    pub fn grants_outlook(self) -> Outlook {
+        let mut grants = Outlook::default();
         grants.states.extend(STATES.map(|state| (state.as_str(), 0)));
-        for shelved in self.grant_book.all() {
+        for shelved in self.0.grant_book.all() {
             let state = self.state(&shelved.record);
             *grants.states.entry(state.as_str()).or_default() += 1;
             if state == GrantState::Active {
@@ -42,9 +42,9 @@ impl Gateway {
     }
 
     /// A warning of each grant that ends soon.
-    pub(crate) fn grants_finding(&self) -> Finding {
+    pub(crate) fn grants_finding(self) -> Finding {
         let grants = self.grants_outlook();
-        let until = self.clock.now().plus(GRANT_SOON);
+        let until = self.0.clock.now().plus(GRANT_SOON);
         let soon = grants.ends.iter().filter(|(end, _)| *end <= until);
         Finding {
             part: "active grants".into(),

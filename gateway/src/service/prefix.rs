@@ -4,7 +4,7 @@
 
 pub use crate::api::selections::{ResolveQuery, Resolved};
 use crate::error::{Error, MemberError};
-use crate::state::gateway::Gateway;
+use crate::service::Items;
 use crate::state::owner::Owner;
 use crate::state::owner::mark::{Permits, Read};
 use crate::state::schema::TOMBSTONES;
@@ -68,13 +68,13 @@ impl FromStr for ItemPrefix {
     }
 }
 
-impl Gateway {
+impl Items<'_> {
     /// Which items ids begin so.
     ///
     /// # Errors
     /// [`Error::Member`] for what is no beginning of an id.
     pub fn resolve(
-        &self,
+        self,
         _: &Owner<impl Permits<Read>>,
         wanted: &ResolveQuery,
     ) -> Result<Vec<Resolved>, Error> {
@@ -86,7 +86,7 @@ impl Gateway {
                 given.parse().map_err(|e: PrefixError| Error::Member("ids", e.into()))?;
             let mut found = Vec::new();
             if !wanted.erased {
-                found = self.heads.between(prefix.first, prefix.last, MAX_CANDIDATES + 1);
+                found = self.0.heads.between(prefix.first, prefix.last, MAX_CANDIDATES + 1);
             }
             if found.is_empty() {
                 found = self.erased_between(&prefix)?;
@@ -98,9 +98,9 @@ impl Gateway {
         wanted.ids.iter().map(resolve).collect()
     }
 
-    fn erased_between(&self, prefix: &ItemPrefix) -> Result<Vec<ItemId>, Error> {
+    fn erased_between(self, prefix: &ItemPrefix) -> Result<Vec<ItemId>, Error> {
         let mut found = Vec::new();
-        for item in TOMBSTONES.keys(&self.store, Range::all().from(&prefix.first)) {
+        for item in TOMBSTONES.keys(&self.0.store, Range::all().from(&prefix.first)) {
             let item = item?;
             if item > prefix.last || found.len() > MAX_CANDIDATES {
                 break;

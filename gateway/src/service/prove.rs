@@ -1,7 +1,7 @@
 //! What the principal proves as a grantee of somebody else.
 
 use crate::error::Error;
-use crate::state::gateway::Gateway;
+use crate::service::Keys;
 use crate::state::owner::Owner;
 use crate::state::owner::mark::{Admin, Permits};
 use oap_grants::{dpop, exchange};
@@ -31,13 +31,13 @@ pub enum Prove {
     },
 }
 
-impl Gateway {
+impl Keys<'_> {
     /// Signs a proof with the key in use: `proof` or `dpop`.
     ///
     /// # Errors
     /// [`Error::Signed`]; none in practice.
-    pub fn prove(&self, _: &Owner<impl Permits<Admin>>, what: Prove) -> Result<Value, Error> {
-        let (keys, now, random) = (self.keys(), self.clock.now(), &*self.random);
+    pub fn prove(self, _: &Owner<impl Permits<Admin>>, what: Prove) -> Result<Value, Error> {
+        let (keys, now, random) = (self.0.keys(), self.0.clock.now(), &*self.0.random);
         Ok(match what {
             Prove::Grant { endpoint, grant_hash } => {
                 json!({"proof": exchange::prove(keys.current(), &endpoint, grant_hash, now, random)?})

@@ -5,8 +5,8 @@ use crate::error::Error;
 use crate::service::budget;
 use crate::service::gates::Decided;
 use crate::service::grants::facts;
+use crate::service::{Budgets, Exchange, Grants};
 use crate::state::commits::{Draft, Stored, Writing, chain_of, until_it_holds};
-use crate::state::gateway::Gateway;
 use crate::state::keyring::Keyring;
 use crate::state::obligations;
 use crate::state::refusals::Counted;
@@ -82,22 +82,22 @@ struct Question<'a> {
     request_id: &'a RequestId,
 }
 
-impl Gateway {
+impl Exchange<'_> {
     /// Who presents a token: the first step.
     ///
     /// # Errors
     /// [`Error::Unauthenticated`]; [`Error::RateLimited`] after too many requests that failed.
-    pub fn caller(&self, presented: &Presented) -> Result<Caller, Error> {
+    pub fn caller(self, presented: &Presented) -> Result<Caller, Error> {
         let deferred = DeferredReplay::default();
-        let keys = self.keys();
-        let now = self.clock.now();
-        let authenticated = authenticate(presented, keys.document(), &self.origin, &deferred, now)?;
-        let first = self.grant_book.first(authenticated.grant_hash());
-        if !self.refusals.has_room(Counted::Failed, first, now) {
+        let keys = self.0.keys();
+        let now = self.0.clock.now();
+        let authenticated = authenticate(presented, keys.document(), &self.0.origin, &deferred, now)?;
+        let first = self.0.grant_book.first(authenticated.grant_hash());
+        if !self.0.refusals.has_room(Counted::Failed, first, now) {
             return Err(Error::RateLimited);
         }
         let proof = deferred.0.into_inner().unwrap_or_else(PoisonError::into_inner);
-        if proof.is_some_and(|key| !self.used_proofs.first_use(key, now)) {
+        if proof.is_some_and(|key| !self.0.used_proofs.first_use(key, now)) {
             return Err(Unauthenticated::Dpop(DpopError::Replayed).into());
         }
         Ok(Caller { authenticated, first, proof })
@@ -108,14 +108,14 @@ impl Gateway {
     /// # Errors
     /// [`Error::Refused`].
     pub async fn judge(
-        self: &Arc<Self>,
+        self,
         caller: &Caller,
         operation: Operation,
         action: Action,
     ) -> Result<VerifiedGrant, Error> {
-        self.clock.believe()?;
-        let (keys, now) = (self.keys(), self.clock.now());
-        match verify(&caller.authenticated, operation, &self.grant_book, keys.document(), now) {
+        self.0.clock.believe()?;
+        let (keys, now) = (self.0.keys(), self.0.clock.now());
+        match verify(&caller.authenticated, operation, &self.0.grant_book, keys.document(), now) {
             Ok(grant) => Ok(grant),
             Err(refused) => Err(self.refuse_caller(caller, action, refused).await?),
         }
@@ -123,29 +123,24 @@ impl Gateway {
 
     /// Refuses a caller who cannot pay for any answer, before one is computed.
     pub(crate) async fn not_spent(
-        self: &Arc<Self>,
+        self,
         caller: &Caller,
         grant: &VerifiedGrant,
         action: Action,
     ) -> Result<(), Error> {
-        if self.is_spent(grant)? {
+        if Budgets(self.0).is_spent(grant)? {
             return Err(self.refuse_caller(caller, action, Refused::Budget).await?);
         }
         Ok(())
     }
 
     /// Records the refusal of a caller; the error to answer with.
-    async fn refuse_caller(
-        self: &Arc<Self>,
-        caller: &Caller,
-        action: Action,
-        refused: Refused,
-    ) -> Result<Error, Error> {
+    async fn refuse_caller(self, caller: &Caller, action: Action, refused: Refused) -> Result<Error, Error> {
         if refused == Refused::Token {
             return Ok(Unauthenticated::Token(TokenError::Expired).into());
         }
-        match self.grant_book.by_hash(caller.authenticated.grant_hash()) {
-            Some(record) => self.refuse(&record, caller.first, action, refused).await,
+        match self.0.grant_book.by_hash(caller.authenticated.grant_hash()) {
+            Some(record) => Grants(self.0).refuse(&record, caller.first, action, refused).await,
             // The grant was never here: the token is none of ours, whatever its signature says.
             None => Ok(Unauthenticated::NoToken.into()),
         }
@@ -155,9 +150,9 @@ impl Gateway {
     ///
     /// # Errors
     /// [`Error::Store`].
-    pub async fn keep_proof(self: &Arc<Self>, caller: &Caller) -> Result<(), Error> {
+    pub async fn keep_proof(self, caller: &Caller) -> Result<(), Error> {
         if let Some(key) = caller.proof {
-            self.remember_proof(key).await?;
+            self.0.remember_proof(key).await?;
         }
         Ok(())
     }
@@ -166,7 +161,7 @@ impl Gateway {
     ///
     /// # Errors
     /// [`Error::Query`], [`Error::Cursor`]; [`Error::Refused`] with a receipt.
-    pub async fn query(self: &Arc<Self>, caller: &Caller, query: Query) -> Result<Vec<u8>, Error> {
+    pub async fn query(self, caller: &Caller, query: Query) -> Result<Vec<u8>, Error> {
         query.check()?;
         let grant = self.judge(caller, Operation::Query, Action::Query).await?;
         if let Err(refused) = self.allowed(&grant, &query) {
@@ -176,22 +171,22 @@ impl Gateway {
         let binding = query.binding()?;
         let after = query.cursor.as_deref().map(|c| self.open_cursor(c, &grant, binding)).transpose()?;
         let asked_as = query.request_id.clone();
-        let request_id = asked_as.unwrap_or_else(|| RequestId::new(self.clock.now(), &*self.random));
+        let request_id = asked_as.unwrap_or_else(|| RequestId::new(self.0.clock.now(), &*self.0.random));
         let question = Question { caller, grant: &grant, query: &query, after, request_id: &request_id };
         until_it_holds(|| self.answer_once(&question)).await
     }
 
-    async fn answer_once(self: &Arc<Self>, question: &Question<'_>) -> Result<Vec<u8>, Error> {
+    async fn answer_once(self, question: &Question<'_>) -> Result<Vec<u8>, Error> {
         if let Some(answered) = self.try_answer(question, false).await? {
             return Ok(answered);
         }
-        let disclosing = self.grant_book.disclosing(question.grant.hash());
+        let disclosing = self.0.grant_book.disclosing(question.grant.hash());
         let _one_by_one = disclosing.lock().await;
         self.try_answer(question, true).await?.ok_or(Error::Overtaken)
     }
 
     /// What the grant says of this query, beyond its state.
-    fn allowed(&self, grant: &VerifiedGrant, query: &Query) -> Result<(), Refused> {
+    fn allowed(self, grant: &VerifiedGrant, query: &Query) -> Result<(), Refused> {
         let grant = grant.grant();
         if query.include_embeddings && !grant.embedding_access {
             return Err(Refused::Embeddings);
@@ -200,25 +195,21 @@ impl Gateway {
         if query.purpose.as_ref().is_some_and(|purpose| !fits(purpose)) {
             return Err(Refused::Purpose);
         }
-        limits::check_profile(grant, self.profile(&grant.redaction_profile))?;
+        limits::check_profile(grant, self.0.profile(&grant.redaction_profile))?;
         Ok(())
     }
 
     /// The answer; `None` when it would disclose items for the first time and may not.
-    async fn try_answer(
-        self: &Arc<Self>,
-        question: &Question<'_>,
-        may_disclose: bool,
-    ) -> Result<Option<Vec<u8>>, Error> {
+    async fn try_answer(self, question: &Question<'_>, may_disclose: bool) -> Result<Option<Vec<u8>>, Error> {
         let Question { caller, grant, query, after, request_id } = *question;
-        let before = self.grant_book.allowance(grant.hash());
-        let seen = self.view(grant, query.include_embeddings, &before).await?;
-        let meaning = self.meaning(&seen, grant.grant(), query).await;
+        let before = self.0.grant_book.allowance(grant.hash());
+        let seen = self.0.view(grant, query.include_embeddings, &before).await?;
+        let meaning = self.0.meaning(&seen, grant.grant(), query).await;
         let answer = answer(&seen.view, &before, query, meaning.as_ref(), after);
         if !answer.newly_disclosed().is_empty() && !may_disclose {
             return Ok(None);
         }
-        let response_id = RequestId::new(self.clock.now(), &*self.random);
+        let response_id = RequestId::new(self.0.clock.now(), &*self.0.random);
         let next =
             answer.next().map(|position| self.seal_cursor(position, grant, query.binding()?)).transpose()?;
         let unsent = answer.write(Frame { request_id: request_id.clone(), response_id, next_cursor: next });
@@ -236,9 +227,9 @@ impl Gateway {
     }
 
     /// What the receipt of any answer from a view says.
-    pub(crate) fn answer_draft<T>(&self, action: Action, seen: &BuiltView, unsent: &Unsent<T>) -> Draft {
+    pub(crate) fn answer_draft<T>(self, action: Action, seen: &BuiltView, unsent: &Unsent<T>) -> Draft {
         let grant = seen.view.grant();
-        let mut draft = self.draft(action, grant.grant().grantee.as_str());
+        let mut draft = self.0.draft(action, grant.grant().grantee.as_str());
         draft.more = facts(grant.grant(), grant.hash(), &grant.ancestors());
         draft.more.insert("profile_hash".to_owned(), json!(seen.view.profile_hash()));
         draft.output_hash = Some(unsent.output_hash());
@@ -251,7 +242,7 @@ impl Gateway {
     /// # Errors
     /// [`Error::Overtaken`] when something changed since the answer was made; [`Error::Refused`] with a receipt.
     pub(crate) async fn send<T: Body>(
-        self: &Arc<Self>,
+        self,
         caller: &Caller,
         seen: Arc<BuiltView>,
         operation: Operation,
@@ -271,7 +262,7 @@ impl Gateway {
     /// # Errors
     /// [`Error::Overtaken`] when something changed since the answer was made; [`Error::Refused`] with a receipt.
     async fn commit_answer(
-        self: &Arc<Self>,
+        self,
         caller: &Caller,
         receipt: Draft,
         cost: u64,
@@ -280,9 +271,10 @@ impl Gateway {
         let action = receipt.action;
         let grant = basis.seen.view.grant().clone();
         let chain = chain_of(&grant.grant().granter.scope);
-        let shelved = self.grant_book.chain(grant.hash());
+        let shelved = self.0.grant_book.chain(grant.hash());
         let (authenticated, proof) = (caller.authenticated.clone(), caller.proof);
         let committed = self
+            .0
             .record(move |w| {
                 let standing = w.standing(shelved)?;
                 verify(&authenticated, basis.operation, &standing, w.keys.document(), w.now)
@@ -312,23 +304,23 @@ impl Gateway {
     ///
     /// # Errors
     /// [`Error::Refused`] without the right to embeddings; [`Error::NotFound`].
-    pub async fn vector(self: &Arc<Self>, caller: &Caller, item: ItemId) -> Result<Vec<u8>, Error> {
+    pub async fn vector(self, caller: &Caller, item: ItemId) -> Result<Vec<u8>, Error> {
         let grant = self.judge(caller, Operation::Query, Action::Vector).await?;
         if !grant.grant().embedding_access {
             return Err(self.refuse_caller(caller, Action::Vector, Refused::Embeddings).await?);
         }
-        self.profile(&grant.grant().redaction_profile).ok_or(Error::NotFound)?;
+        self.0.profile(&grant.grant().redaction_profile).ok_or(Error::NotFound)?;
         until_it_holds(|| self.vector_once(caller, &grant, item)).await
     }
 
     async fn vector_once(
-        self: &Arc<Self>,
+        self,
         caller: &Caller,
         grant: &VerifiedGrant,
         item: ItemId,
     ) -> Result<Vec<u8>, Error> {
-        let before = self.grant_book.allowance(grant.hash());
-        let seen = self.view(grant, true, &before).await?;
+        let before = self.0.grant_book.allowance(grant.hash());
+        let seen = self.0.view(grant, true, &before).await?;
         let unsent = vector(&seen.view, &before, item).ok_or(Error::NotFound)?;
         let mut draft = self.answer_draft(Action::Vector, &seen, &unsent);
         draft.rules = ["grant.active", "grant.embedding_access"].map(str::to_owned).to_vec();

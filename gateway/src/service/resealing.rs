@@ -7,8 +7,9 @@
 pub use crate::api::keys::{HeldBack, SignedAnew};
 use crate::error::{Conflict, Error, MemberError};
 use crate::service::items::{Prepared, Written};
+use crate::service::{Items, Keys};
 use crate::state::commits::{Writing, until_it_holds};
-use crate::state::gateway::{Gateway, blocking};
+use crate::state::gateway::blocking;
 use crate::state::owner::Owner;
 use crate::state::owner::mark::{Admin, Permits};
 use crate::state::schema::{RECEIPT_PLACES, RECEIPTS, ReceiptPlace};
@@ -19,20 +20,19 @@ use oap_memory::chain::{self, Event, Link};
 use oap_memory::receipt::{Receipt, item_tag};
 use oap_memory::record::Status;
 use oap_store::{Key, Range};
-use std::sync::Arc;
 
 /// Most receipts that one transaction signs anew.
 pub const MAX_SIGNED: usize = 500;
 /// Most receipts that are looked at for one transaction.
 pub const MAX_LOOKED_AT: usize = 20_000;
 
-impl Gateway {
+impl Keys<'_> {
     /// The items that are held back, for a compromised key signed something of them and nobody vouches for it.
     ///
     /// # Errors
     /// [`Error::Store`].
-    pub async fn held_back(self: &Arc<Self>, _: &Owner<impl Permits<Admin>>) -> Result<HeldBack, Error> {
-        let gateway = self.clone();
+    pub async fn held_back(self, _: &Owner<impl Permits<Admin>>) -> Result<HeldBack, Error> {
+        let gateway = self.0.clone();
         let look = move || {
             let endorsed = gateway.endorsed()?;
             let mut items = Vec::new();
@@ -55,27 +55,27 @@ impl Gateway {
     /// # Errors
     /// [`Error::NotFound`]; [`Error::Conflict`] when something of it was not written by this gateway.
     pub async fn reseal_held(
-        self: &Arc<Self>,
+        self,
         owner: &Owner<impl Permits<Admin>>,
         item: ItemId,
         at: Timestamp,
     ) -> Result<Option<Written>, Error> {
         until_it_holds(|| async {
-            let gateway = self.clone();
-            let Some(prepared) = blocking(move || gateway.prepare_vouching(item, at)).await? else {
+            let gateway = self.0.clone();
+            let Some(prepared) = blocking(move || Keys(&gateway).prepare_vouching(item, at)).await? else {
                 return Ok(None);
             };
             let stored =
-                self.commit_as(owner, move |w| w.store_version(prepared, Event::Reseal).map(Some)).await?;
+                self.0.commit_as(owner, move |w| w.store_version(prepared, Event::Reseal).map(Some)).await?;
             Ok(stored)
         })
         .await
     }
 
-    fn prepare_vouching(&self, item: ItemId, at: Timestamp) -> Result<Option<Prepared>, Error> {
-        let before = self.in_force(item)?;
-        let whole = views::load(&self.store, &before.head)?;
-        let endorsed = self.endorsed()?;
+    fn prepare_vouching(self, item: ItemId, at: Timestamp) -> Result<Option<Prepared>, Error> {
+        let before = Items(self.0).in_force(item)?;
+        let whole = views::load(&self.0.store, &before.head)?;
+        let endorsed = self.0.endorsed()?;
         if endorsed.stands(&whole) {
             return Ok(None);
         }
@@ -86,10 +86,10 @@ impl Gateway {
             return Err(Error::Conflict(Conflict::NeitherCurrentNorRetracted));
         }
         self.wrote(item)?;
-        let contacts = self.heads.people();
-        let (body, _) = self.cut_anew(&before)?;
-        let at = at.min(self.clock.now());
-        let prepared = self.prepare_version_at(&before, body, Event::Reseal, &contacts, at)?;
+        let contacts = self.0.heads.people();
+        let (body, _) = Items(self.0).cut_anew(&before)?;
+        let at = at.min(self.0.clock.now());
+        let prepared = Items(self.0).prepare_version_at(&before, body, Event::Reseal, &contacts, at)?;
         self.holds_with(item, &prepared.link)?;
         Ok(Some(prepared))
     }
@@ -98,10 +98,10 @@ impl Gateway {
     ///
     /// # Errors
     /// [`Error::Conflict`] where it does not; [`Error::Store`].
-    pub(crate) fn holds_with(&self, item: ItemId, link: &Link) -> Result<(), Error> {
-        let mut links = views::links(&self.store, item)?;
+    pub(crate) fn holds_with(self, item: ItemId, link: &Link) -> Result<(), Error> {
+        let mut links = views::links(&self.0.store, item)?;
         links.push(serde_json::to_value(link)?);
-        let held = chain::verify(&links, &self.houses()?);
+        let held = chain::verify(&links, &self.0.houses()?);
         held.map(drop).map_err(|_| Error::Conflict(Conflict::BrokenChain))
     }
 
@@ -109,10 +109,10 @@ impl Gateway {
     ///
     /// # Errors
     /// [`Error::Conflict`] where it did not; [`Error::Store`].
-    pub(crate) fn wrote(&self, item: ItemId) -> Result<(), Error> {
+    pub(crate) fn wrote(self, item: ItemId) -> Result<(), Error> {
         // What another house signed, its own reseal vouches for, or nothing.
-        let doubtful = self.endorsed()?.doubtful(&views::stored_links(&self.store, item)?);
-        for link in doubtful.iter().filter(|link| link.actor == self.principal) {
+        let doubtful = self.0.endorsed()?.doubtful(&views::stored_links(&self.0.store, item)?);
+        for link in doubtful.iter().filter(|link| link.actor == self.0.principal) {
             if !self.recorded(link)? {
                 return Err(Error::Conflict(Conflict::UnrecordedLink));
             }
@@ -121,11 +121,11 @@ impl Gateway {
     }
 
     /// Whether the receipt of a link is in the log, and is of this link.
-    fn recorded(&self, link: &Link) -> Result<bool, Error> {
-        let Some(place) = RECEIPT_PLACES.get(&self.store, &link.receipt)? else {
+    fn recorded(self, link: &Link) -> Result<bool, Error> {
+        let Some(place) = RECEIPT_PLACES.get(&self.0.store, &link.receipt)? else {
             return Ok(false);
         };
-        let Some(bytes) = RECEIPTS.get(&self.store, &place)? else { return Ok(false) };
+        let Some(bytes) = RECEIPTS.get(&self.0.store, &place)? else { return Ok(false) };
         let receipt: Receipt = serde_json::from_slice(&bytes)?;
         Ok(receipt.action_id.as_deref() == Some(&format!("memory.{}", link.event))
             && receipt.output_hash == Some(link.commitment)
@@ -137,34 +137,34 @@ impl Gateway {
     /// # Errors
     /// [`Error::Member`] for a place that is none; [`Error::Store`].
     pub async fn sign_receipts_anew(
-        self: &Arc<Self>,
+        self,
         owner: &Owner<impl Permits<Admin>>,
         from: Option<String>,
     ) -> Result<SignedAnew, Error> {
         let place = |from: String| ReceiptPlace::from_key(&URL_SAFE_NO_PAD.decode(from).ok()?);
         let unknown = || Error::Member("from", MemberError::NotNext);
         let from = from.map(|from| place(from).ok_or_else(unknown)).transpose()?;
-        let gateway = self.clone();
-        let (places, next) = blocking(move || gateway.signed_too_late(from)).await?;
+        let gateway = self.0.clone();
+        let (places, next) = blocking(move || Keys(&gateway).signed_too_late(from)).await?;
         let mut signed = 0;
         if !places.is_empty() {
-            signed = self.commit_as(owner, move |w| w.sign_anew(&places)).await?;
+            signed = self.0.commit_as(owner, move |w| w.sign_anew(&places)).await?;
         }
         Ok(SignedAnew { signed, next: next.map(|place| URL_SAFE_NO_PAD.encode(place.to_key())) })
     }
 
     /// The places of receipts whose signature does not count, and where to go on.
     fn signed_too_late(
-        &self,
+        self,
         from: Option<ReceiptPlace>,
     ) -> Result<(Vec<ReceiptPlace>, Option<ReceiptPlace>), Error> {
-        let endorsed = self.endorsed()?;
+        let endorsed = self.0.endorsed()?;
         let mut places = Vec::new();
         if endorsed.are_all() {
             return Ok((places, None));
         }
         let range = from.map_or_else(Range::all, |from| Range::all().from(&from));
-        for (number, pair) in RECEIPTS.range(&self.store, range).enumerate() {
+        for (number, pair) in RECEIPTS.range(&self.0.store, range).enumerate() {
             let (place, bytes) = pair?;
             if number == MAX_LOOKED_AT || places.len() == MAX_SIGNED {
                 return Ok((places, Some(place)));

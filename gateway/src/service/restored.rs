@@ -1,10 +1,10 @@
 //! What a restored backup is told of the time since: erased again, revoked again, and said in every receipt chain.
 
 use crate::error::Error;
+use crate::service::Imports;
 use crate::service::grants::facts;
 use crate::state::commits::chain_of;
 use crate::state::erasures::{ChainEnd, KeyState, Listed};
-use crate::state::gateway::Gateway;
 use crate::state::grant_book::{GrantEntry, GrantKey};
 use crate::state::schema::{self, BRIDGES, CONSENTS, GRANTS, REVOKED};
 use oap_identity::{BridgeId, GrantId, Hash, ItemId, ScopeId, Timestamp};
@@ -13,7 +13,6 @@ use oap_memory::receipt::Action;
 use serde::Serialize;
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 /// Ids that one transaction takes.
 const BATCH: usize = 500;
@@ -46,14 +45,14 @@ pub enum Unknown {
     Keep,
 }
 
-impl Gateway {
+impl Imports<'_> {
     /// Ends here what a list says was ended since a backup, and says in every receipt chain that it was restored. Doing it again does
     /// nothing more but for that.
     ///
     /// # Errors
     /// [`Error::Store`], [`Error::Corrupt`].
     pub async fn replay(
-        self: &Arc<Self>,
+        self,
         listed: &Listed,
         backup_at: Timestamp,
         unknown: Unknown,
@@ -91,7 +90,7 @@ impl Gateway {
         }
         let mut grants: BTreeSet<GrantId> = listed.grants.clone();
         if revoke_all {
-            grants.extend(self.grant_book.all().iter().map(|shelved| shelved.key.id()));
+            grants.extend(self.0.grant_book.all().iter().map(|shelved| shelved.key.id()));
         }
         for batch in grants.into_iter().collect::<Vec<_>>().chunks(BATCH) {
             done.grants += self.revoke_again(batch.to_vec()).await?;
@@ -100,12 +99,13 @@ impl Gateway {
         let drop_consents = unknown == Unknown::Revoke && are_consents_unknown;
         done.consents = self.take_back_consents(listed.clone(), drop_consents).await?;
         done.chains = self.declare_restored(listed, backup_at).await?;
-        self.views.clear();
+        self.0.views.clear();
         Ok(done)
     }
 
-    async fn erase_again(self: &Arc<Self>, items: Vec<ItemId>) -> Result<usize, Error> {
+    async fn erase_again(self, items: Vec<ItemId>) -> Result<usize, Error> {
         let erased = self
+            .0
             .commit(move |w| {
                 let mut erased = 0;
                 for item in items {
@@ -125,14 +125,15 @@ impl Gateway {
     }
 
     /// Every grant by the name that the list has for it.
-    fn shelved_by_id(&self) -> BTreeMap<GrantId, GrantEntry> {
-        self.grant_book.all().into_iter().map(|shelved| (shelved.key.id(), shelved)).collect()
+    fn shelved_by_id(self) -> BTreeMap<GrantId, GrantEntry> {
+        self.0.grant_book.all().into_iter().map(|shelved| (shelved.key.id(), shelved)).collect()
     }
 
-    async fn revoke_again(self: &Arc<Self>, grants: Vec<GrantId>) -> Result<usize, Error> {
-        let gateway = self.clone();
+    async fn revoke_again(self, grants: Vec<GrantId>) -> Result<usize, Error> {
+        let gateway = self.0.clone();
         let known = self.shelved_by_id();
         let revoked = self
+            .0
             .commit(move |w| {
                 let mut revoked = 0;
                 for id in grants {
@@ -164,13 +165,10 @@ impl Gateway {
         Ok(revoked)
     }
 
-    async fn take_back_bridges(
-        self: &Arc<Self>,
-        listed: BTreeSet<BridgeId>,
-        all: bool,
-    ) -> Result<usize, Error> {
-        let gateway = self.clone();
+    async fn take_back_bridges(self, listed: BTreeSet<BridgeId>, all: bool) -> Result<usize, Error> {
+        let gateway = self.0.clone();
         let ended = self
+            .0
             .commit(move |w| {
                 let mut ended = 0;
                 for row in BRIDGES.scan(&gateway.store) {
@@ -195,10 +193,11 @@ impl Gateway {
         Ok(ended)
     }
 
-    async fn take_back_consents(self: &Arc<Self>, listed: Listed, all: bool) -> Result<usize, Error> {
-        let gateway = self.clone();
+    async fn take_back_consents(self, listed: Listed, all: bool) -> Result<usize, Error> {
+        let gateway = self.0.clone();
         let known = self.shelved_by_id();
         let ended = self
+            .0
             .commit(move |w| {
                 let mut ended = 0;
                 for row in CONSENTS.scan(&gateway.store) {
@@ -225,23 +224,20 @@ impl Gateway {
 
     /// Revokes the keys that were revoked since. Where a newer key than the backup has was in use, its secret is lost: a fresh one under a
     /// name that none of them had takes its place.
-    async fn end_keys(
-        self: &Arc<Self>,
-        listed: &[KeyState],
-        warnings: &mut Vec<String>,
-    ) -> Result<usize, Error> {
-        let here = self.keys().states();
+    async fn end_keys(self, listed: &[KeyState], warnings: &mut Vec<String>) -> Result<usize, Error> {
+        let here = self.0.keys().states();
         let mut revoked = 0;
         let knows = |fragment: &str| here.iter().any(|key| key.fragment == fragment);
-        let revocable = self.principal.method() != "key";
+        let revocable = self.0.principal.method() != "key";
         if revocable && listed.iter().any(|key| !knows(&key.fragment)) {
             let known = listed.to_vec();
-            self.commit(move |w| {
-                let at = w.after_everything()?;
-                let keys = w.keys.rotated_past(&known, at, &*w.gateway.random)?;
-                w.change_keys(keys, Action::RotateKey)
-            })
-            .await?;
+            self.0
+                .commit(move |w| {
+                    let at = w.after_everything()?;
+                    let keys = w.keys.rotated_past(&known, at, &*w.gateway.random)?;
+                    w.change_keys(keys, Action::RotateKey)
+                })
+                .await?;
             warnings.push(
                 "a signing key that is newer than the backup is lost: a fresh one was put in its place, and what the lost one signed \
                  can be checked with an older DID document alone"
@@ -258,24 +254,22 @@ impl Gateway {
                 continue;
             }
             let fragment = key.fragment.clone();
-            self.commit(move |w| {
-                let keys = w.compromised(&fragment, Some(since))?;
-                w.change_keys(keys, Action::RevokeKey)
-            })
-            .await?;
+            self.0
+                .commit(move |w| {
+                    let keys = w.compromised(&fragment, Some(since))?;
+                    w.change_keys(keys, Action::RevokeKey)
+                })
+                .await?;
             revoked += 1;
         }
         Ok(revoked)
     }
 
     /// Says in every chain from where it goes on, and how far it is known to have come: another entry at the same place is no secret then.
-    async fn declare_restored(
-        self: &Arc<Self>,
-        listed: &Listed,
-        backup_at: Timestamp,
-    ) -> Result<usize, Error> {
-        let (gateway, known) = (self.clone(), listed.chains.clone());
+    async fn declare_restored(self, listed: &Listed, backup_at: Timestamp) -> Result<usize, Error> {
+        let (gateway, known) = (self.0.clone(), listed.chains.clone());
         let said = self
+            .0
             .commit(move |w| {
                 let mut names: BTreeSet<String> = w.chain_names()?.into_iter().collect();
                 let here = names.clone();

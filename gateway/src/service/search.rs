@@ -2,9 +2,9 @@
 
 pub use crate::api::selections::SearchQuery;
 use crate::error::{Error, MemberError};
+use crate::service::Items;
 use crate::service::brief::{MAX_GIST, brief, cut};
 use crate::service::selection::Matcher;
-use crate::state::gateway::Gateway;
 use crate::state::owner::Owner;
 use crate::state::owner::mark::{Permits, Read};
 use oap_exchange::item::visible_text;
@@ -22,18 +22,18 @@ pub const MAX_FOUND: usize = 1000;
 /// Words that stand before the one that was found.
 const BEFORE: usize = 6;
 
-impl Gateway {
+impl Items<'_> {
     /// The items that hold words, the best first; of equals the newest. The index is made of the items that are selected.
     ///
     /// # Errors
     /// [`Error::Member`], [`Error::Store`], [`Error::Corrupt`].
-    pub fn search(&self, _: &Owner<impl Permits<Read>>, wanted: &SearchQuery) -> Result<Value, Error> {
+    pub fn search(self, _: &Owner<impl Permits<Read>>, wanted: &SearchQuery) -> Result<Value, Error> {
         if wanted.text.trim().is_empty() || wanted.text.len() > MAX_QUERY {
             return Err(Error::Member("text", MemberError::Words(MAX_QUERY)));
         }
-        let language: Language = self.config.language.into();
-        let (matcher, now) = (Matcher::new(&wanted.selection), self.clock.now());
-        let mut heads = self.heads.all();
+        let language: Language = self.0.config.language.into();
+        let (matcher, now) = (Matcher::new(&wanted.selection), self.0.clock.now());
+        let mut heads = self.0.heads.all();
         heads.retain(|head| {
             head.is_live(now)
                 && (wanted.kinds.is_empty() || wanted.kinds.contains(&head.kind))
@@ -41,7 +41,7 @@ impl Gateway {
         });
         let (mut found, mut texts) = (Vec::new(), Vec::new());
         for head in heads {
-            let version = match crate::state::schema::version(&self.store, head.item_id, head.version_seq) {
+            let version = match crate::state::schema::version(&self.0.store, head.item_id, head.version_seq) {
                 Ok(version) => version,
                 // Erased since its head was read.
                 Err(Error::NotFound | Error::Store(StoreError::Erased)) => continue,
@@ -71,7 +71,7 @@ impl Gateway {
         let mut items = Vec::with_capacity(ranked.len());
         for (_, _, number) in ranked {
             let (Some(head), Some(text)) = (found.get(number), texts.get(number)) else { continue };
-            let mut line = brief(self, head)?;
+            let mut line = brief(self.0, head)?;
             let shown = snippet(&self.content_of(head, text)?, &asked, language);
             if let Some(members) = line.as_object_mut() {
                 members.remove("gist");
@@ -83,7 +83,7 @@ impl Gateway {
     }
 
     /// What an item says, without its labels and subject, which stand beside it; everything where it was erased meanwhile.
-    fn content_of(&self, head: &Head, everything: &str) -> Result<String, Error> {
+    fn content_of(self, head: &Head, everything: &str) -> Result<String, Error> {
         match self.owner_item(head) {
             Ok(mut item) => {
                 Ok(visible_text(&Map::from_iter([("content".to_owned(), item["content"].take())])))

@@ -8,6 +8,7 @@ use crate::error::{Error, MemberError};
 use crate::service::brief::brief;
 use crate::service::doomed::{Heads, sources_last};
 use crate::service::items::whole;
+use crate::service::{Deletions, Selections};
 use crate::state::commits::Writing;
 use crate::state::gateway::{Gateway, blocking};
 use crate::state::owner::Owner;
@@ -181,15 +182,15 @@ pub struct Selected {
     pub grants_shrunk: usize,
 }
 
-impl Gateway {
+impl Selections<'_> {
     /// What a selection selects at the moment.
     ///
     /// # Errors
     /// [`Error::Member`] for a selection that names nothing.
-    pub fn select(&self, _: &Owner<impl Permits<Admin>>, wanted: &SelectQuery) -> Result<Selected, Error> {
+    pub fn select(self, _: &Owner<impl Permits<Admin>>, wanted: &SelectQuery) -> Result<Selected, Error> {
         wanted.selection.check()?;
         let matcher = Matcher::new(&wanted.selection);
-        let heads: Heads = self.heads.all().into_iter().map(|head| (head.item_id, head)).collect();
+        let heads: Heads = self.0.heads.all().into_iter().map(|head| (head.item_id, head)).collect();
         let mut chosen = BTreeSet::new();
         for head in heads.values().filter(|head| matcher.admits(head)) {
             if (!wanted.current || head.status == Status::Current) && self.has_tags(head, &matcher)? {
@@ -198,7 +199,7 @@ impl Gateway {
         }
         let taken: BTreeSet<ItemId> = sources_last(&chosen, &heads).into_iter().collect();
         let derived: Vec<ItemId> = taken.difference(&chosen).copied().collect();
-        let mut holds = self.holds()?;
+        let mut holds = Deletions(self.0).holds()?;
         holds.retain(|item, _| taken.contains(item));
         let all: Vec<Arc<Head>> = taken.iter().filter_map(|item| heads.get(item).cloned()).collect();
         let describe = |items: Vec<ItemId>| -> Result<Vec<Value>, Error> {
@@ -207,7 +208,7 @@ impl Gateway {
                 .rev()
                 .take(SAMPLES)
                 .filter_map(|item| heads.get(item))
-                .map(|h| brief(self, h))
+                .map(|h| brief(self.0, h))
                 .collect()
         };
         let held = holds.iter().take(SAMPLES);
@@ -220,16 +221,16 @@ impl Gateway {
             held: held
                 .map(|(item, hold)| json!({"item_id": item, "reason": hold.reason, "until": hold.until}))
                 .collect(),
-            grants_shrunk: self.shrunk(&all).len(),
+            grants_shrunk: Deletions(self.0).shrunk(&all).len(),
             items: chosen.into_iter().collect(),
         })
     }
 
-    fn has_tags(&self, head: &Head, matcher: &Matcher) -> Result<bool, Error> {
+    fn has_tags(self, head: &Head, matcher: &Matcher) -> Result<bool, Error> {
         if !matcher.asks_for_tags() {
             return Ok(true);
         }
-        match schema::version(&self.store, head.item_id, head.version_seq) {
+        match schema::version(&self.0.store, head.item_id, head.version_seq) {
             Ok(version) => Ok(matcher.admits_version(head.item_id, &version)),
             // Erased since its head was read.
             Err(Error::NotFound | Error::Store(oap_store::StoreError::Erased)) => Ok(false),

@@ -1,21 +1,22 @@
 //! Where a gateway stands, on one screen.
 
-pub use crate::api::health::{Ending, Grants, Items, LastQuery, Status};
+use crate::api::health;
+pub use crate::api::health::{Ending, LastQuery, Status};
 use crate::error::Error;
-use crate::state::gateway::Gateway;
+use crate::service::{Audit, Deletions, Grants, Health};
 use crate::state::owner::Owner;
 use crate::state::owner::mark::{Admin, Permits};
 use oap_memory::record::Status as ItemStatus;
 
-impl Gateway {
+impl Health<'_> {
     /// Where the gateway stands.
     ///
     /// # Errors
     /// [`Error::Store`], [`Error::Corrupt`].
-    pub fn status(&self, _: &Owner<impl Permits<Admin>>) -> Result<Status, Error> {
-        let now = self.clock.now();
-        let mut items = Items { held: self.holds()?.len(), ..Items::default() };
-        for head in self.heads.all() {
+    pub fn status(self, _: &Owner<impl Permits<Admin>>) -> Result<Status, Error> {
+        let now = self.0.clock.now();
+        let mut items = health::Items { held: Deletions(self.0).holds()?.len(), ..health::Items::default() };
+        for head in self.0.heads.all() {
             if head.is_live(now) {
                 *items.kinds.entry(head.kind.as_str().to_owned()).or_default() += 1;
                 items.live += 1;
@@ -25,27 +26,27 @@ impl Gateway {
                 items.retracted += 1;
             }
         }
-        let grants = self.grants_outlook();
+        let grants = Grants(self.0).grants_outlook();
         let next = grants
             .ends
             .first()
             .map(|(expires_at, grant_id)| Ending { grant_id: *grant_id, expires_at: *expires_at });
-        let last_query = self.last_query()?.map(|receipt| LastQuery {
+        let last_query = Audit(self.0).last_query()?.map(|receipt| LastQuery {
             at: receipt.timestamp,
             items: receipt.provenance_tags_out.len(),
             agent: receipt.agent_did,
         });
         Ok(Status {
-            principal: self.principal.clone(),
-            origin: self.origin().to_owned(),
-            listen: self.config.listen,
+            principal: self.0.principal.clone(),
+            origin: self.0.origin().to_owned(),
+            listen: self.0.config.listen,
             items,
-            grants: Grants {
+            grants: health::Grants {
                 states: grants.states.into_iter().map(|(state, n)| (state.to_owned(), n)).collect(),
                 next,
             },
             last_query,
-            findings: vec![self.clock_finding(), self.grants_finding()],
+            findings: vec![self.clock_finding(), Grants(self.0).grants_finding()],
         })
     }
 }

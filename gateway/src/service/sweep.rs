@@ -2,7 +2,7 @@
 //! time, used proofs are forgotten.
 
 use crate::error::Error;
-use crate::state::gateway::Gateway;
+use crate::service::Deletions;
 use crate::state::schema::{self, HEADS, PROOFS};
 use oap_identity::{ItemId, Timestamp};
 use oap_memory::chain::Event;
@@ -30,21 +30,21 @@ pub struct Swept {
     pub proofs: usize,
 }
 
-impl Gateway {
+impl Deletions<'_> {
     /// Sweeps once.
     ///
     /// # Errors
     /// [`Error::Store`], [`Error::Corrupt`].
-    pub async fn sweep(self: &Arc<Self>) -> Result<Swept, Error> {
+    pub async fn sweep(self) -> Result<Swept, Error> {
         // What is due by a clock that is not believed may not be due at all.
-        self.clock.believe()?;
-        let now = self.clock.now();
-        let kept = Duration::from_secs(u64::from(self.config.retention_days) * 86_400);
+        self.0.clock.believe()?;
+        let now = self.0.clock.now();
+        let kept = Duration::from_secs(u64::from(self.0.config.retention_days) * 86_400);
         let mut swept = Swept::default();
         self.end_holds().await?;
         let holds = self.holds()?;
         let heads: Vec<Arc<Head>> =
-            self.heads.all().into_iter().filter(|head| !holds.contains_key(&head.item_id)).collect();
+            self.0.heads.all().into_iter().filter(|head| !holds.contains_key(&head.item_id)).collect();
         let has_expired = |head: &Head, now| head.end_of_life.is_some_and(|end| end <= now);
         let is_over = move |head: &Head, now| {
             head.status == Status::Retracted && head.ended_at.is_some_and(|at| at.plus(kept) <= now)
@@ -62,39 +62,41 @@ impl Gateway {
             swept.trimmed += self.trim_versions(batch.to_vec(), kept).await?;
         }
         self.keep_watch().await?;
-        let proofs = self.used_proofs.forget(now);
+        let proofs = self.0.used_proofs.forget(now);
         swept.proofs = proofs.len();
         for batch in proofs.chunks(BATCH) {
             let batch = batch.to_vec();
-            self.commit(move |w| {
-                batch.iter().for_each(|key| PROOFS.delete(w.tx, key));
-                Ok(())
-            })
-            .await?;
+            self.0
+                .commit(move |w| {
+                    batch.iter().for_each(|key| PROOFS.delete(w.tx, key));
+                    Ok(())
+                })
+                .await?;
         }
         Ok(swept)
     }
 
     /// Keeps the clock's mark and the ends of the receipt chains from growing old while nothing else keeps them.
-    async fn keep_watch(self: &Arc<Self>) -> Result<(), Error> {
-        if self.clock.is_kept_old() {
-            self.commit(|_| Ok(())).await?;
+    async fn keep_watch(self) -> Result<(), Error> {
+        if self.0.clock.is_kept_old() {
+            self.0.commit(|_| Ok(())).await?;
         }
-        let told = self.erasures.as_ref().and_then(|list| list.told_at());
-        if told.is_none_or(|at| at.plus(TELL_CHAINS) <= self.clock.now()) {
-            self.tell_chains();
+        let told = self.0.erasures.as_ref().and_then(|list| list.told_at());
+        if told.is_none_or(|at| at.plus(TELL_CHAINS) <= self.0.clock.now()) {
+            self.0.tell_chains();
         }
         Ok(())
     }
 
     /// Erases those of the items that are due when they are erased: not corrected, restored, held or erased meanwhile.
     async fn erase_all(
-        self: &Arc<Self>,
+        self,
         items: Vec<ItemId>,
         event: Event,
         is_due: impl Fn(&Head, Timestamp) -> bool + Send + 'static,
     ) -> Result<usize, Error> {
         let erased = self
+            .0
             .commit(move |w| {
                 let mut erased = 0;
                 for item in items {
@@ -114,8 +116,9 @@ impl Gateway {
         Ok(erased)
     }
 
-    async fn trim_versions(self: &Arc<Self>, items: Vec<ItemId>, kept: Duration) -> Result<usize, Error> {
+    async fn trim_versions(self, items: Vec<ItemId>, kept: Duration) -> Result<usize, Error> {
         let trimmed = self
+            .0
             .commit(move |w| {
                 let mut trimmed = 0;
                 for item in items {

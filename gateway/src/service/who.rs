@@ -3,7 +3,7 @@
 pub use crate::api::disclosures::{DisclosedAs, Times, WhoQuery};
 use crate::error::Error;
 use crate::service::brief::brief;
-use crate::state::gateway::Gateway;
+use crate::service::{Audit, Grants};
 use crate::state::owner::Owner;
 use crate::state::owner::mark::{Admin, Permits};
 use crate::state::schema::{self, RECEIPTS_OF};
@@ -63,19 +63,19 @@ impl Asked {
     }
 }
 
-impl Gateway {
+impl Audit<'_> {
     /// Reads what a grantee asked, newest first within each chain, at most `room` receipts; whether that was all.
     ///
     /// # Errors
     /// [`Error::Store`], [`Error::Corrupt`].
     pub(crate) fn asked_by(
-        &self,
+        self,
         grantee: &Did,
         room: &mut usize,
         mut take: impl FnMut(&Asked),
     ) -> Result<bool, Error> {
         let of = Range::under(&schema::agent(grantee.as_str())).descending();
-        for key in RECEIPTS_OF.keys(&self.store, of) {
+        for key in RECEIPTS_OF.keys(&self.0.store, of) {
             let (_, place) = key?;
             let Some(left) = room.checked_sub(1) else { return Ok(false) };
             *room = left;
@@ -92,9 +92,9 @@ impl Gateway {
     ///
     /// # Errors
     /// [`Error::NothingMatched`] for somebody who has no grant and never asked.
-    pub fn who(&self, owner: &Owner<impl Permits<Admin>>, wanted: &WhoQuery) -> Result<Value, Error> {
+    pub fn who(self, owner: &Owner<impl Permits<Admin>>, wanted: &WhoQuery) -> Result<Value, Error> {
         let limit = wanted.limit.unwrap_or(50).clamp(1, MAX_PAGE);
-        let mut grants = self.grant_list(owner);
+        let mut grants = Grants(self.0).grant_list(owner);
         grants.retain(|info| info.grant.grantee == wanted.did);
         let mut shown: BTreeMap<ItemId, Times> = BTreeMap::new();
         let (mut queries, mut refusals, mut last_refusal) = (0u64, 0u64, None::<Timestamp>);
@@ -153,9 +153,9 @@ impl Gateway {
         }))
     }
 
-    fn shown_line(&self, item: ItemId, times: &Times) -> Result<Value, Error> {
-        let mut line = match self.heads.get(item) {
-            Some(head) => brief(self, &head)?,
+    fn shown_line(self, item: ItemId, times: &Times) -> Result<Value, Error> {
+        let mut line = match self.0.heads.get(item) {
+            Some(head) => brief(self.0, &head)?,
             None => json!({"item_id": item, "status": oap_memory::Status::Erased}),
         };
         line["times"] = json!(times.times);

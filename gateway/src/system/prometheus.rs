@@ -1,5 +1,6 @@
 //! What the gateway tells Prometheus, and what each of it means.
 
+use crate::service::Grants;
 use crate::state::gateway::Gateway;
 use crate::system::home::Home;
 use crate::system::outlook;
@@ -60,10 +61,10 @@ fn describe() {
 }
 
 /// Sets the gauges to what is now.
-fn measure(gateway: &Gateway, home: &Home) {
+fn measure(gateway: &Arc<Gateway>, home: &Home) {
     let seconds = |time: oap_identity::Timestamp| time.millis() as f64 / 1000.0;
     gauge!("oap_items").set(gateway.heads.len() as f64);
-    let grants = gateway.grants_outlook();
+    let grants = Grants(gateway).grants_outlook();
     for (state, count) in &grants.states {
         gauge!("oap_grants", "state" => *state).set(*count as f64);
     }

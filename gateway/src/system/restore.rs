@@ -7,6 +7,7 @@
 use crate::service::backup::{self, BackupError, BackupInfo};
 use crate::service::doctor::Finding;
 use crate::service::restored::{Replayed, Unknown};
+use crate::service::{Health, Imports};
 use crate::state::clock::Standing;
 use crate::state::erasures::{self, ListError, Listed};
 use crate::state::gateway::Gateway;
@@ -185,14 +186,14 @@ impl Restore<'_> {
         if clock.standing == Standing::Ahead && clock.clock >= known {
             clock = gateway.go_by_clock().await?;
         }
-        let mut replayed = gateway.replay(&listed, info.at, self.unknown).await?;
+        let mut replayed = Imports(&gateway).replay(&listed, info.at, self.unknown).await?;
         if clock.clock.plus(oap_identity::time::MAX_SKEW) < known {
             replayed.warnings.push(format!(
                 "the clock says {} and the backup or the list is of {known}: set the clock right",
                 clock.clock
             ));
         }
-        let findings = gateway.findings(&Progress::default())?;
+        let findings = Health(&gateway).findings(&Progress::default())?;
         home.renew_admin(&gateway)?;
         drop(gateway);
         told(Step::Replayed);

@@ -2,6 +2,7 @@
 
 use crate::http::App;
 use crate::http::front::{Connections, Deadlines, Front};
+use crate::service::Deletions;
 use crate::service::sweep::INTERVAL;
 use crate::state::gateway::Gateway;
 use crate::system::home::{Home, HomeError};
@@ -69,7 +70,7 @@ pub(crate) async fn sweep(gateway: Arc<Gateway>, app: App) {
     loop {
         ticks.tick().await;
         app.forget_addresses();
-        match gateway.sweep().await {
+        match Deletions(&gateway).sweep().await {
             Ok(swept) => tracing::debug!(?swept, "swept"),
             Err(error) => tracing::error!(%error, "sweeping failed"),
         }

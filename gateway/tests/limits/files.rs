@@ -1,5 +1,6 @@
 //! Everything in a home is its owner's alone, whatever the umask is.
 
+use oap_gateway::service::Deletions;
 use oap_gateway::system::home::{Home, Init};
 use std::collections::BTreeMap;
 use std::fs::Permissions;
@@ -29,6 +30,6 @@ async fn a_home_is_private_and_a_loose_one_is_tightened() {
     std::fs::set_permissions(home.path(), Permissions::from_mode(0o755)).unwrap();
     let gateway = home.open(&BTreeMap::new()).await.unwrap();
     oap_gateway::system::tls::server(&oap_gateway::Config::default(), &home).unwrap();
-    gateway.sweep().await.unwrap();
+    Deletions(&gateway).sweep().await.unwrap();
     check(home.path());
 }

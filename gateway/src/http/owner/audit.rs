@@ -5,6 +5,7 @@ use crate::http::App;
 use crate::http::credential::as_grantee;
 use crate::http::request::{Incoming, Oap, presented};
 use crate::service::audit::AuditQuery;
+use crate::service::{Audit, Exchange, Incidents, Memorization};
 use crate::state::gateway::{Gateway, blocking};
 use crate::state::jobs::Progress;
 use crate::state::owner::Owner;
@@ -21,18 +22,18 @@ pub(in crate::http) async fn audit(State(app): State<App>, mut request: Incoming
     let credential = !request.header("authorization").is_empty();
     let receipts = if !credential {
         request.rate_limit()?;
-        app.gateway.audit_public(&query)?
+        Audit(&app.gateway).audit_public(&query)?
     } else if presented(&request, Gateway::presents_trust_token) {
         let owner = request.owner::<Admin>().await?;
-        app.gateway.audit_owner(&owner, &query)?
+        Audit(&app.gateway).audit_owner(&owner, &query)?
     } else {
         as_grantee(&mut request, async |_, caller| {
             if !app.gateway.refusals.admit(Counted::Audit, caller.first(), app.gateway.clock.now()) {
                 return Err(Error::RateLimited);
             }
-            app.gateway.keep_proof(caller).await?;
+            Exchange(&app.gateway).keep_proof(caller).await?;
             let (gateway, grantee) = (app.gateway.clone(), caller.grantee().clone());
-            blocking(move || gateway.audit_grantee(&grantee, &query)).await
+            blocking(move || Audit(&gateway).audit_grantee(&grantee, &query)).await
         })
         .await?
     };
@@ -43,7 +44,7 @@ pub(in crate::http) async fn list_chains(
     owner: Owner<Admin>,
     State(app): State<App>,
 ) -> Result<Response, Error> {
-    Ok(Oap(json!({"chains": app.gateway.chain_list(&owner)?})).into_response())
+    Ok(Oap(json!({"chains": Audit(&app.gateway).chain_list(&owner)?})).into_response())
 }
 
 pub(in crate::http) async fn verify_audit(
@@ -51,7 +52,7 @@ pub(in crate::http) async fn verify_audit(
     State(app): State<App>,
 ) -> Result<Response, Error> {
     let gateway = app.gateway.clone();
-    let verified = blocking(move || gateway.verify_audit(&owner, &Progress::default())).await?;
+    let verified = blocking(move || Audit(&gateway).verify_audit(&owner, &Progress::default())).await?;
     let chains: Vec<Value> = verified
         .into_iter()
         .map(|(chain, v)| json!({"chain": chain, "length": v.length, "tip": v.tip, "at": v.at}))
@@ -63,7 +64,7 @@ pub(in crate::http) async fn audit_memorization(
     owner: Owner<Admin>,
     State(app): State<App>,
 ) -> Result<Response, Error> {
-    Ok(Oap(app.gateway.audit_memorization(&owner).await?).into_response())
+    Ok(Oap(Memorization(&app.gateway).audit_memorization(&owner).await?).into_response())
 }
 
 pub(in crate::http) async fn report_incident(
@@ -71,5 +72,5 @@ pub(in crate::http) async fn report_incident(
     State(app): State<App>,
     mut request: Incoming,
 ) -> Result<Response, Error> {
-    Ok(Oap(app.gateway.report_incident(&owner, request.json().await?).await?).into_response())
+    Ok(Oap(Incidents(&app.gateway).report_incident(&owner, request.json().await?).await?).into_response())
 }

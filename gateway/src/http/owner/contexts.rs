@@ -3,6 +3,7 @@
 use crate::Error;
 use crate::http::App;
 use crate::http::request::{Incoming, Oap};
+use crate::service::Gates;
 use crate::state::owner::Owner;
 use crate::state::owner::mark::Admin;
 use axum::extract::{Path, State};
@@ -13,7 +14,7 @@ pub(in crate::http) async fn list_contexts(
     owner: Owner<Admin>,
     State(app): State<App>,
 ) -> Result<Response, Error> {
-    let contexts = app.gateway.context_list(&owner)?;
+    let contexts = Gates(&app.gateway).context_list(&owner)?;
     Ok(Oap(json!({"contexts": contexts})).into_response())
 }
 
@@ -22,7 +23,7 @@ pub(in crate::http) async fn set_context(
     State(app): State<App>,
     mut request: Incoming,
 ) -> Result<Response, Error> {
-    app.gateway.set_context(&owner, request.json().await?).await?;
+    Gates(&app.gateway).set_context(&owner, request.json().await?).await?;
     Ok(Oap(json!({})).into_response())
 }
 
@@ -31,7 +32,7 @@ pub(in crate::http) async fn remove_context(
     State(app): State<App>,
     Path(scope): Path<String>,
 ) -> Result<Response, Error> {
-    app.gateway.remove_context(&owner, scope.parse().map_err(|_| Error::NotFound)?).await?;
+    Gates(&app.gateway).remove_context(&owner, scope.parse().map_err(|_| Error::NotFound)?).await?;
     Ok(Oap(json!({})).into_response())
 }
 
@@ -39,7 +40,7 @@ pub(in crate::http) async fn list_bridges(
     owner: Owner<Admin>,
     State(app): State<App>,
 ) -> Result<Response, Error> {
-    Ok(Oap(json!({"bridges": app.gateway.bridge_list(&owner)?})).into_response())
+    Ok(Oap(json!({"bridges": Gates(&app.gateway).bridge_list(&owner)?})).into_response())
 }
 
 pub(in crate::http) async fn issue_bridge(
@@ -47,7 +48,7 @@ pub(in crate::http) async fn issue_bridge(
     State(app): State<App>,
     mut request: Incoming,
 ) -> Result<Response, Error> {
-    Ok(Oap(app.gateway.issue_bridge(&owner, request.json_as().await?).await?).into_response())
+    Ok(Oap(Gates(&app.gateway).issue_bridge(&owner, request.json_as().await?).await?).into_response())
 }
 
 pub(in crate::http) async fn revoke_bridge(
@@ -55,6 +56,6 @@ pub(in crate::http) async fn revoke_bridge(
     State(app): State<App>,
     Path(id): Path<String>,
 ) -> Result<Response, Error> {
-    app.gateway.revoke_bridge(&owner, id.parse().map_err(|_| Error::NotFound)?).await?;
+    Gates(&app.gateway).revoke_bridge(&owner, id.parse().map_err(|_| Error::NotFound)?).await?;
     Ok(Oap(json!({})).into_response())
 }

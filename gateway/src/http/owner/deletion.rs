@@ -3,6 +3,7 @@
 use crate::Error;
 use crate::http::App;
 use crate::http::request::{Incoming, Oap};
+use crate::service::Deletions;
 use crate::service::deletion::DeleteRequest;
 use crate::state::owner::Owner;
 use crate::state::owner::mark::Admin;
@@ -19,15 +20,15 @@ pub(in crate::http) async fn delete(
     mut request: Incoming,
 ) -> Result<Response, Error> {
     let what: DeleteRequest = request.json_as().await?;
-    Ok(Oap(app.gateway.delete(&owner, what).await?).into_response())
+    Ok(Oap(Deletions(&app.gateway).delete(&owner, what).await?).into_response())
 }
 
 pub(in crate::http) async fn list_holds(
     owner: Owner<Admin>,
     State(app): State<App>,
 ) -> Result<Response, Error> {
-    let holds: Vec<Value> = app
-        .gateway
+    let holds: Vec<Value> = Deletions(&app
+        .gateway)
         .hold_list(&owner)?
         .into_iter()
         .map(|(item, hold)| {
@@ -42,7 +43,8 @@ pub(in crate::http) async fn set_hold(
     State(app): State<App>,
     mut request: Incoming,
 ) -> Result<Response, Error> {
-    Ok(Oap(json!({"held": app.gateway.hold(&owner, request.json_as().await?).await?})).into_response())
+    Ok(Oap(json!({"held": Deletions(&app.gateway).hold(&owner, request.json_as().await?).await?}))
+        .into_response())
 }
 
 #[derive(Deserialize)]
@@ -57,5 +59,5 @@ pub(in crate::http) async fn release_holds(
     mut request: Incoming,
 ) -> Result<Response, Error> {
     let Release { items } = request.json_as().await?;
-    Ok(Oap(json!({"released": app.gateway.release(&owner, items).await?})).into_response())
+    Ok(Oap(json!({"released": Deletions(&app.gateway).release(&owner, items).await?})).into_response())
 }

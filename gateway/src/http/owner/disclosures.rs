@@ -3,6 +3,7 @@
 use crate::Error;
 use crate::http::App;
 use crate::http::request::{Incoming, Oap};
+use crate::service::{Audit, Gates, Items};
 use crate::state::gateway::blocking;
 use crate::state::owner::Owner;
 use crate::state::owner::mark::Admin;
@@ -16,7 +17,7 @@ pub(in crate::http) async fn history(
 ) -> Result<Response, Error> {
     let item = id.parse().map_err(|_| Error::NotFound)?;
     let gateway = app.gateway.clone();
-    Ok(Oap(blocking(move || gateway.history(&owner, item)).await?).into_response())
+    Ok(Oap(blocking(move || Items(&gateway).history(&owner, item)).await?).into_response())
 }
 
 pub(in crate::http) async fn who(
@@ -25,7 +26,7 @@ pub(in crate::http) async fn who(
     mut request: Incoming,
 ) -> Result<Response, Error> {
     let (gateway, wanted) = (app.gateway.clone(), request.json_as().await?);
-    Ok(Oap(blocking(move || gateway.who(&owner, &wanted)).await?).into_response())
+    Ok(Oap(blocking(move || Audit(&gateway).who(&owner, &wanted)).await?).into_response())
 }
 
 pub(in crate::http) async fn decision(
@@ -33,5 +34,5 @@ pub(in crate::http) async fn decision(
     State(app): State<App>,
     Path(id): Path<String>,
 ) -> Result<Response, Error> {
-    Ok(Oap(app.gateway.decision(&owner, id.parse().map_err(|_| Error::NotFound)?)?).into_response())
+    Ok(Oap(Gates(&app.gateway).decision(&owner, id.parse().map_err(|_| Error::NotFound)?)?).into_response())
 }

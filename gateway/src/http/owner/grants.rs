@@ -4,6 +4,7 @@ use crate::Error;
 use crate::http::App;
 use crate::http::request::{Incoming, Oap};
 use crate::service::grants::GrantDraft;
+use crate::service::{Budgets, Gates, Grants};
 use crate::state::owner::Owner;
 use crate::state::owner::mark::{Admin, Read};
 use axum::extract::{Path, State};
@@ -23,7 +24,7 @@ pub(in crate::http) async fn preview_grant(
     mut request: Incoming,
 ) -> Result<Response, Error> {
     let draft: GrantDraft = request.json_as().await?;
-    Ok(Oap(app.gateway.preview(&owner, draft).await?).into_response())
+    Ok(Oap(Grants(&app.gateway).preview(&owner, draft).await?).into_response())
 }
 
 #[derive(Deserialize)]
@@ -42,17 +43,17 @@ pub(in crate::http) async fn issue_grant(
     let Issuing { offline } = request.query()?;
     let draft: GrantDraft = request.json_as().await?;
     if !offline {
-        app.gateway.resolve_grantee(&owner, &draft.grantee).await?;
+        Grants(&app.gateway).resolve_grantee(&owner, &draft.grantee).await?;
     }
-    let signed = app.gateway.issue(&owner, draft).await?;
-    Ok(Oap(app.gateway.grant_info(&owner, signed.grant().grant_id)?).into_response())
+    let signed = Grants(&app.gateway).issue(&owner, draft).await?;
+    Ok(Oap(Grants(&app.gateway).grant_info(&owner, signed.grant().grant_id)?).into_response())
 }
 
 pub(in crate::http) async fn list_grants(
     owner: Owner<Admin>,
     State(app): State<App>,
 ) -> Result<Response, Error> {
-    Ok(Oap(json!({"grants": app.gateway.grant_list(&owner)})).into_response())
+    Ok(Oap(json!({"grants": Grants(&app.gateway).grant_list(&owner)})).into_response())
 }
 
 pub(in crate::http) async fn show_grant(
@@ -60,7 +61,7 @@ pub(in crate::http) async fn show_grant(
     State(app): State<App>,
     Path(id): Path<String>,
 ) -> Result<Response, Error> {
-    Ok(Oap(app.gateway.grant_info(&owner, grant_id(&id)?)?).into_response())
+    Ok(Oap(Grants(&app.gateway).grant_info(&owner, grant_id(&id)?)?).into_response())
 }
 
 pub(in crate::http) async fn revoke_grant(
@@ -68,7 +69,7 @@ pub(in crate::http) async fn revoke_grant(
     State(app): State<App>,
     Path(id): Path<String>,
 ) -> Result<Response, Error> {
-    Ok(Oap(app.gateway.revoke(&owner, grant_id(&id)?).await?).into_response())
+    Ok(Oap(Grants(&app.gateway).revoke(&owner, grant_id(&id)?).await?).into_response())
 }
 
 #[derive(Deserialize)]
@@ -84,7 +85,7 @@ pub(in crate::http) async fn consent(
     mut request: Incoming,
 ) -> Result<Response, Error> {
     let Consent { given } = request.json_as().await?;
-    app.gateway.consent(&owner, grant_id(&id)?, given).await?;
+    Gates(&app.gateway).consent(&owner, grant_id(&id)?, given).await?;
     Ok(Oap(json!({})).into_response())
 }
 
@@ -92,7 +93,7 @@ pub(in crate::http) async fn list_budgets(
     owner: Owner<Admin>,
     State(app): State<App>,
 ) -> Result<Response, Error> {
-    let accounts = app.gateway.accounts(&owner)?;
+    let accounts = Budgets(&app.gateway).accounts(&owner)?;
     let spent: f64 = accounts.iter().map(|account| account.epsilon_spent).sum();
     Ok(Oap(json!({"accounts": accounts, "epsilon_spent": spent})).into_response())
 }
@@ -102,7 +103,7 @@ pub(in crate::http) async fn refill_budget(
     State(app): State<App>,
     mut request: Incoming,
 ) -> Result<Response, Error> {
-    app.gateway.refill(&owner, request.json_as().await?).await?;
+    Budgets(&app.gateway).refill(&owner, request.json_as().await?).await?;
     Ok(Oap(json!({})).into_response())
 }
 

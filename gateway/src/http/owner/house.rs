@@ -4,6 +4,7 @@ use crate::Error;
 use crate::http::App;
 use crate::http::request::{Incoming, Oap};
 use crate::service::conformance::AttestRequest;
+use crate::service::{Attestations, Health};
 use crate::state::gateway::blocking;
 use crate::state::jobs::Progress;
 use crate::state::owner::Owner;
@@ -14,12 +15,12 @@ use serde_json::json;
 
 pub(in crate::http) async fn status(owner: Owner<Admin>, State(app): State<App>) -> Result<Response, Error> {
     let gateway = app.gateway.clone();
-    Ok(Oap(json!(blocking(move || gateway.status(&owner)).await?)).into_response())
+    Ok(Oap(json!(blocking(move || Health(&gateway).status(&owner)).await?)).into_response())
 }
 
 pub(in crate::http) async fn doctor(owner: Owner<Admin>, State(app): State<App>) -> Result<Response, Error> {
     let gateway = app.gateway.clone();
-    let findings = blocking(move || gateway.examine(&owner, &Progress::default())).await?;
+    let findings = blocking(move || Health(&gateway).examine(&owner, &Progress::default())).await?;
     Ok(Oap(json!({"findings": findings})).into_response())
 }
 
@@ -40,7 +41,7 @@ pub(in crate::http) async fn attest(
     mut request: Incoming,
 ) -> Result<Response, Error> {
     let what: AttestRequest = request.json_as().await?;
-    Ok(Oap(app.gateway.attest(&owner, what).await?).into_response())
+    Ok(Oap(Attestations(&app.gateway).attest(&owner, what).await?).into_response())
 }
 
 pub(in crate::http) async fn witness(
@@ -48,7 +49,7 @@ pub(in crate::http) async fn witness(
     State(app): State<App>,
     mut request: Incoming,
 ) -> Result<Response, Error> {
-    Ok(Oap(app.gateway.witness(&owner, request.json().await?)?).into_response())
+    Ok(Oap(Attestations(&app.gateway).witness(&owner, request.json().await?)?).into_response())
 }
 
 /// Ends the process that has the home open. Whoever may write to the socket may do that: no proof is asked for.

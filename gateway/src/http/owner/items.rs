@@ -4,6 +4,7 @@ use crate::Error;
 use crate::error::MemberError;
 use crate::http::App;
 use crate::http::request::{Incoming, Oap};
+use crate::service::Items;
 use crate::service::items::ListQuery;
 use crate::state::owner::Owner;
 use crate::state::owner::mark::{Read, Write};
@@ -29,7 +30,7 @@ pub(in crate::http) async fn write_items(
         Some(_) => return Err(Error::Member("items", MemberError::NotArray)),
         None => vec![body],
     };
-    let written = app.gateway.capture(&owner, &items).await?;
+    let written = Items(&app.gateway).capture(&owner, &items).await?;
     Ok(Oap(json!({"items": written})).into_response())
 }
 
@@ -39,7 +40,7 @@ pub(in crate::http) async fn list_items(
     request: Incoming,
 ) -> Result<Response, Error> {
     let wanted: ListQuery = request.query()?;
-    let (items, next) = app.gateway.list(&owner, &wanted)?;
+    let (items, next) = Items(&app.gateway).list(&owner, &wanted)?;
     Ok(Oap(json!({"items": items, "next": next})).into_response())
 }
 
@@ -48,7 +49,7 @@ pub(in crate::http) async fn read_item(
     State(app): State<App>,
     Path(id): Path<String>,
 ) -> Result<Response, Error> {
-    Ok(Oap(app.gateway.item(&owner, item_id(&id)?)?).into_response())
+    Ok(Oap(Items(&app.gateway).item(&owner, item_id(&id)?)?).into_response())
 }
 
 pub(in crate::http) async fn explain_item(
@@ -57,7 +58,7 @@ pub(in crate::http) async fn explain_item(
     Path(id): Path<String>,
     request: Incoming,
 ) -> Result<Response, Error> {
-    Ok(Oap(app.gateway.explain(&owner, item_id(&id)?, &request.query()?)?).into_response())
+    Ok(Oap(Items(&app.gateway).explain(&owner, item_id(&id)?, &request.query()?)?).into_response())
 }
 
 #[derive(Deserialize)]
@@ -94,7 +95,7 @@ pub(in crate::http) async fn correct_item(
 ) -> Result<Response, Error> {
     let id = item_id(&id)?;
     let Correction { item, version } = request.json_as().await?;
-    Ok(Oap(app.gateway.correct(&owner, id, item, version, Event::Correct).await?).into_response())
+    Ok(Oap(Items(&app.gateway).correct(&owner, id, item, version, Event::Correct).await?).into_response())
 }
 
 pub(in crate::http) async fn relabel_item(
@@ -106,7 +107,7 @@ pub(in crate::http) async fn relabel_item(
     let id = item_id(&id)?;
     let Relabelling { labels } = request.json_as().await?;
     let changes = json!({"labels": labels});
-    Ok(Oap(app.gateway.correct(&owner, id, changes, None, Event::Relabel).await?).into_response())
+    Ok(Oap(Items(&app.gateway).correct(&owner, id, changes, None, Event::Relabel).await?).into_response())
 }
 
 pub(in crate::http) async fn retract_item(
@@ -114,7 +115,7 @@ pub(in crate::http) async fn retract_item(
     State(app): State<App>,
     Path(id): Path<String>,
 ) -> Result<Response, Error> {
-    Ok(Oap(app.gateway.mark(&owner, item_id(&id)?, Event::Retract).await?).into_response())
+    Ok(Oap(Items(&app.gateway).mark(&owner, item_id(&id)?, Event::Retract).await?).into_response())
 }
 
 pub(in crate::http) async fn restore_item(
@@ -122,7 +123,7 @@ pub(in crate::http) async fn restore_item(
     State(app): State<App>,
     Path(id): Path<String>,
 ) -> Result<Response, Error> {
-    Ok(Oap(app.gateway.mark(&owner, item_id(&id)?, Event::Restore).await?).into_response())
+    Ok(Oap(Items(&app.gateway).mark(&owner, item_id(&id)?, Event::Restore).await?).into_response())
 }
 
 pub(in crate::http) async fn confirm_item(
@@ -130,7 +131,7 @@ pub(in crate::http) async fn confirm_item(
     State(app): State<App>,
     Path(id): Path<String>,
 ) -> Result<Response, Error> {
-    Ok(Oap(app.gateway.mark(&owner, item_id(&id)?, Event::Confirm).await?).into_response())
+    Ok(Oap(Items(&app.gateway).mark(&owner, item_id(&id)?, Event::Confirm).await?).into_response())
 }
 
 pub(in crate::http) async fn reseal_item(
@@ -142,9 +143,9 @@ pub(in crate::http) async fn reseal_item(
     let id = item_id(&id)?;
     let Resealing { dry_run, always, at } = request.json_as().await?;
     let answer = if dry_run {
-        json!({"would_reseal": app.gateway.would_reseal(&owner, id).await?})
+        json!({"would_reseal": Items(&app.gateway).would_reseal(&owner, id).await?})
     } else {
-        json!({"resealed": app.gateway.reseal(&owner, id, always, at).await?})
+        json!({"resealed": Items(&app.gateway).reseal(&owner, id, always, at).await?})
     };
     Ok(Oap(answer).into_response())
 }

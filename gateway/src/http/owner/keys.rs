@@ -3,6 +3,7 @@
 use crate::Error;
 use crate::http::App;
 use crate::http::request::{Incoming, Oap};
+use crate::service::Keys;
 use crate::state::owner::Owner;
 use crate::state::owner::mark::Admin;
 use axum::extract::{Path, State};
@@ -15,14 +16,14 @@ pub(in crate::http) async fn list_keys(
     owner: Owner<Admin>,
     State(app): State<App>,
 ) -> Result<Response, Error> {
-    Ok(Oap(json!({"keys": app.gateway.key_list(&owner)})).into_response())
+    Ok(Oap(json!({"keys": Keys(&app.gateway).key_list(&owner)})).into_response())
 }
 
 pub(in crate::http) async fn rotate_keys(
     owner: Owner<Admin>,
     State(app): State<App>,
 ) -> Result<Response, Error> {
-    Ok(Oap(app.gateway.rotate_keys(&owner).await?).into_response())
+    Ok(Oap(Keys(&app.gateway).rotate_keys(&owner).await?).into_response())
 }
 
 #[derive(Default, Deserialize)]
@@ -40,14 +41,14 @@ pub(in crate::http) async fn revoke_key(
     mut request: Incoming,
 ) -> Result<Response, Error> {
     let Compromise { since } = request.json_as().await?;
-    Ok(Oap(app.gateway.revoke_key(&owner, fragment, since).await?).into_response())
+    Ok(Oap(Keys(&app.gateway).revoke_key(&owner, fragment, since).await?).into_response())
 }
 
 pub(in crate::http) async fn held_back(
     owner: Owner<Admin>,
     State(app): State<App>,
 ) -> Result<Response, Error> {
-    Ok(Oap(app.gateway.held_back(&owner).await?).into_response())
+    Ok(Oap(Keys(&app.gateway).held_back(&owner).await?).into_response())
 }
 
 /// An item that is held back, and the time of the job.
@@ -64,7 +65,7 @@ pub(in crate::http) async fn reseal_held(
     mut request: Incoming,
 ) -> Result<Response, Error> {
     let Held { item, at } = request.json_as().await?;
-    Ok(Oap(json!({"resealed": app.gateway.reseal_held(&owner, item, at).await?})).into_response())
+    Ok(Oap(json!({"resealed": Keys(&app.gateway).reseal_held(&owner, item, at).await?})).into_response())
 }
 
 #[derive(Default, Deserialize)]
@@ -80,7 +81,7 @@ pub(in crate::http) async fn sign_receipts_anew(
     mut request: Incoming,
 ) -> Result<Response, Error> {
     let From { from } = request.json_as().await?;
-    Ok(Oap(app.gateway.sign_receipts_anew(&owner, from).await?).into_response())
+    Ok(Oap(Keys(&app.gateway).sign_receipts_anew(&owner, from).await?).into_response())
 }
 
 pub(in crate::http) async fn prove(
@@ -88,5 +89,5 @@ pub(in crate::http) async fn prove(
     State(app): State<App>,
     mut request: Incoming,
 ) -> Result<Response, Error> {
-    Ok(Oap(app.gateway.prove(&owner, request.json_as().await?)?).into_response())
+    Ok(Oap(Keys(&app.gateway).prove(&owner, request.json_as().await?)?).into_response())
 }

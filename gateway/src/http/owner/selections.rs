@@ -3,6 +3,7 @@
 use crate::Error;
 use crate::http::App;
 use crate::http::request::{Incoming, Oap};
+use crate::service::{Items, Selections};
 use crate::state::gateway::blocking;
 use crate::state::owner::Owner;
 use crate::state::owner::mark::{Admin, Read, Write};
@@ -16,7 +17,7 @@ pub(in crate::http) async fn resolve(
     mut request: Incoming,
 ) -> Result<Response, Error> {
     let (gateway, wanted) = (app.gateway.clone(), request.json_as().await?);
-    let resolved = blocking(move || gateway.resolve(&owner, &wanted)).await?;
+    let resolved = blocking(move || Items(&gateway).resolve(&owner, &wanted)).await?;
     Ok(Oap(json!({"resolved": resolved})).into_response())
 }
 
@@ -26,7 +27,7 @@ pub(in crate::http) async fn search(
     mut request: Incoming,
 ) -> Result<Response, Error> {
     let (gateway, wanted) = (app.gateway.clone(), request.json_as().await?);
-    Ok(Oap(blocking(move || gateway.search(&owner, &wanted)).await?).into_response())
+    Ok(Oap(blocking(move || Items(&gateway).search(&owner, &wanted)).await?).into_response())
 }
 
 /// What a change would take: it names holds and counts grants, so it is the administrator's.
@@ -36,7 +37,7 @@ pub(in crate::http) async fn select(
     mut request: Incoming,
 ) -> Result<Response, Error> {
     let (gateway, wanted) = (app.gateway.clone(), request.json_as().await?);
-    Ok(Oap(blocking(move || gateway.select(&owner, &wanted)).await?).into_response())
+    Ok(Oap(blocking(move || Selections(&gateway).select(&owner, &wanted)).await?).into_response())
 }
 
 pub(in crate::http) async fn relabel(
@@ -44,7 +45,7 @@ pub(in crate::http) async fn relabel(
     State(app): State<App>,
     mut request: Incoming,
 ) -> Result<Response, Error> {
-    Ok(Oap(app.gateway.relabel_all(&owner, request.json_as().await?).await?).into_response())
+    Ok(Oap(Selections(&app.gateway).relabel_all(&owner, request.json_as().await?).await?).into_response())
 }
 
 pub(in crate::http) async fn retract(
@@ -52,5 +53,5 @@ pub(in crate::http) async fn retract(
     State(app): State<App>,
     mut request: Incoming,
 ) -> Result<Response, Error> {
-    Ok(Oap(app.gateway.retract_all(&owner, request.json_as().await?).await?).into_response())
+    Ok(Oap(Selections(&app.gateway).retract_all(&owner, request.json_as().await?).await?).into_response())
 }

@@ -4,6 +4,7 @@ use crate::Error;
 use crate::http::App;
 use crate::http::request::{Incoming, Oap};
 use crate::service::import::{BundleChunk, RecordChunk};
+use crate::service::{Backups, Exports, Imports};
 use crate::state::gateway::blocking;
 use crate::state::jobs::Progress;
 use crate::state::owner::Owner;
@@ -19,7 +20,7 @@ pub(in crate::http) async fn export_header(
     State(app): State<App>,
     mut request: Incoming,
 ) -> Result<Response, Error> {
-    Ok(Oap(app.gateway.export_header(&owner, &request.json_as().await?)?).into_response())
+    Ok(Oap(Exports(&app.gateway).export_header(&owner, &request.json_as().await?)?).into_response())
 }
 
 /// The cursor of the next page, and how many items were held back, as a JSON line; then the page's lines.
@@ -29,7 +30,7 @@ pub(in crate::http) async fn export_page(
     mut request: Incoming,
 ) -> Result<Response, Error> {
     let (gateway, wanted) = (app.gateway.clone(), request.json_as().await?);
-    let page = blocking(move || gateway.export_page(&owner, &wanted)).await?;
+    let page = blocking(move || Exports(&gateway).export_page(&owner, &wanted)).await?;
     let mut bytes = json!({"next": page.next, "held_back": page.held_back}).to_string().into_bytes();
     bytes.push(b'\n');
     bytes.extend(page.lines);
@@ -41,7 +42,7 @@ pub(in crate::http) async fn export_seal(
     State(app): State<App>,
     mut request: Incoming,
 ) -> Result<Response, Error> {
-    Ok(Oap(app.gateway.export_seal(&owner, request.json_as().await?).await?).into_response())
+    Ok(Oap(Exports(&app.gateway).export_seal(&owner, request.json_as().await?).await?).into_response())
 }
 
 pub(in crate::http) async fn import_bundle(
@@ -50,7 +51,7 @@ pub(in crate::http) async fn import_bundle(
     mut request: Incoming,
 ) -> Result<Response, Error> {
     let chunk = request.json_with(|body| Ok(BundleChunk::parse(body)?)).await?;
-    Ok(Oap(json!({"fates": app.gateway.import_bundle(&owner, chunk).await?})).into_response())
+    Ok(Oap(json!({"fates": Imports(&app.gateway).import_bundle(&owner, chunk).await?})).into_response())
 }
 
 pub(in crate::http) async fn import_records(
@@ -59,7 +60,7 @@ pub(in crate::http) async fn import_records(
     mut request: Incoming,
 ) -> Result<Response, Error> {
     let chunk = request.json_with(|body| Ok(RecordChunk::parse(body)?)).await?;
-    Ok(Oap(json!({"fates": app.gateway.import_records(&owner, chunk).await?})).into_response())
+    Ok(Oap(json!({"fates": Imports(&app.gateway).import_records(&owner, chunk).await?})).into_response())
 }
 
 pub(in crate::http) async fn import_finish(
@@ -67,7 +68,7 @@ pub(in crate::http) async fn import_finish(
     State(app): State<App>,
     mut request: Incoming,
 ) -> Result<Response, Error> {
-    Ok(Oap(json!({"receipt": app.gateway.import_finish(&owner, request.json_as().await?).await?}))
+    Ok(Oap(json!({"receipt": Imports(&app.gateway).import_finish(&owner, request.json_as().await?).await?}))
         .into_response())
 }
 
@@ -83,5 +84,5 @@ pub(in crate::http) async fn backup(
     mut request: Incoming,
 ) -> Result<Response, Error> {
     let Backup { folder } = request.json_as().await?;
-    Ok(Oap(app.gateway.backup(&owner, folder, &Progress::default()).await?).into_response())
+    Ok(Oap(Backups(&app.gateway).backup(&owner, folder, &Progress::default()).await?).into_response())
 }
