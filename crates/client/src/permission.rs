@@ -28,7 +28,7 @@ impl Permission {
     }
 }
 
-/// Marks of the permissions that an [`Owner`](crate::state::owner::Owner) was checked for.
+/// Marks of the permissions that an endpoint needs, and that an owner's credential was checked for.
 pub mod mark {
     use super::Permission;
 
