@@ -1,22 +1,130 @@
 //! What was answered so far: what `max_items`, budgets and cursors count.
 
 use super::Model;
+use super::grant::Grant;
+use super::query::Query;
+use super::rule::Refusal;
+use oap_identity::{Hash, Timestamp};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
+
+/// What an answer costs, in millionths of ε (protocol section 6).
+const BASE: u64 = 10_000;
+/// What each item adds that the grantee got before, in millionths of ε.
+const AGAIN: u64 = 1_000;
+/// What a grantee may spend over all grants, in millionths of ε, before its owner refills.
+const PER_GRANTEE: u64 = 100_000_000;
 
 /// What was disclosed so far, under which grant and to whom. The caller notes every answer, in the order in which they came.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Disclosed {
-    /// By grant: the distinct items.
-    pub(super) items: BTreeMap<String, BTreeSet<String>>,
+    /// By hash of the grant: the distinct items.
+    items: BTreeMap<String, BTreeSet<String>>,
+    /// By hash of the grant: queries, and millionths of ε.
+    grants: BTreeMap<String, (u64, u64)>,
+    /// By grantee: millionths of ε.
+    grantees: BTreeMap<String, u64>,
+    /// By cursor, as it came.
+    pub(super) cursors: BTreeMap<String, Walk>,
+    /// By profile and level: `redacted_field_count`.
+    pub(super) redacted: BTreeMap<(String, u8), u64>,
+}
+
+/// What was answered up to a cursor.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Walk {
+    pub grant: String,
+    pub binding: String,
+    /// The last item, and the capture time that it was shown with.
+    pub last: (Timestamp, String),
+    pub shown: BTreeSet<String>,
+    /// What the view was at the first page.
+    pub view: Hash,
 }
 
 impl Disclosed {
-    /// Notes the answer to a query under a grant, as it came.
+    /// Notes the answer to a query under a grant, as it came. The model is as it was when it was answered.
     pub fn answered(&mut self, model: &Model, grant_id: &str, query: &Value, answer: &Value) {
-        let _ = (model, query);
+        let chain = model.chain(grant_id);
+        let (Some(grant), Ok(query)) = (chain.first(), Query::read(query)) else { return };
         let items = answer["items"].as_array().map(Vec::as_slice).unwrap_or_default();
-        let ids = items.iter().filter_map(|item| item["item_id"].as_str().map(str::to_owned));
-        self.items.entry(grant_id.to_owned()).or_default().extend(ids);
+        let count = &answer["projection_applied"]["redacted_field_count"];
+        if let Some(count) = count.as_u64() {
+            self.redacted.entry((grant.profile.clone(), grant.level)).or_insert(count);
+        }
+        self.note(&chain, items);
+        let at = super::item::time(&answer["receipt"]["timestamp"]).unwrap_or(Timestamp::from_millis(0));
+        if let (Some(cursor), Some(last)) = (answer["next_cursor"].as_str(), items.last()) {
+            let before = query.cursor.as_ref().and_then(|cursor| self.cursors.get(cursor));
+            let shown = items.iter().filter_map(id);
+            let captured = super::item::time(&last["provenance"]["captured_at"]);
+            let walk = Walk {
+                grant: grant.hash.clone(),
+                binding: query.binding(),
+                last: (captured.unwrap_or(Timestamp::from_millis(0)), id(last).unwrap_or_default()),
+                shown: before.iter().flat_map(|walk| walk.shown.clone()).chain(shown).collect(),
+                view: before.map_or_else(|| model.fingerprint(&chain, at), |walk| walk.view),
+            };
+            self.cursors.insert(cursor.to_owned(), walk);
+        }
     }
+
+    /// Notes the lines of an export under a grant, as they came.
+    pub fn exported(&mut self, model: &Model, grant_id: &str, lines: &[Value]) {
+        let items: Vec<Value> =
+            lines.iter().filter(|line| line["type"] == "item").map(|line| line["item"].clone()).collect();
+        self.note(&model.chain(grant_id), &items);
+    }
+
+    fn note(&mut self, chain: &[&Grant], items: &[Value]) {
+        let ids: BTreeSet<String> = items.iter().filter_map(id).collect();
+        let got = ids.iter().filter(|id| self.had(chain, id)).count();
+        let cost = cost(got);
+        for grant in chain {
+            self.items.entry(grant.hash.clone()).or_default().extend(ids.iter().cloned());
+            let spent = self.grants.entry(grant.hash.clone()).or_default();
+            *spent = (spent.0 + 1, spent.1 + cost);
+        }
+        for grantee in chain.iter().map(|grant| grant.grantee.clone()).collect::<BTreeSet<_>>() {
+            *self.grantees.entry(grantee).or_default() += cost;
+        }
+    }
+
+    /// The distinct items that were disclosed under a grant.
+    pub(super) fn under(&self, grant: &Grant) -> BTreeSet<String> {
+        self.items.get(&grant.hash).cloned().unwrap_or_default()
+    }
+
+    /// Whether an item was disclosed before, under every grant of a chain.
+    pub(super) fn had(&self, chain: &[&Grant], id: &str) -> bool {
+        chain.iter().all(|grant| self.items.get(&grant.hash).is_some_and(|items| items.contains(id)))
+    }
+
+    /// What refuses an answer that holds so many items that were had before.
+    pub(super) fn spent(&self, chain: &[&Grant], got: usize) -> Option<Refusal> {
+        let cost = cost(got);
+        for (above, grant) in chain.iter().enumerate() {
+            let (queries, epsilon) = self.grants.get(&grant.hash).copied().unwrap_or_default();
+            let refusal = |own: Refusal| if above == 0 { own } else { Refusal::BudgetAbove };
+            if grant.queries.is_some_and(|most| queries >= most) {
+                return Some(refusal(Refusal::BudgetQueries));
+            }
+            if grant.epsilon.is_some_and(|most| (epsilon + cost) as f64 > (most * 1_000_000.0).round()) {
+                return Some(refusal(Refusal::BudgetEpsilon));
+            }
+            let account = self.grantees.get(&grant.grantee).copied().unwrap_or_default();
+            if account + cost > PER_GRANTEE {
+                return Some(refusal(Refusal::BudgetEpsilon));
+            }
+        }
+        None
+    }
+}
+
+const fn cost(got: usize) -> u64 {
+    BASE + AGAIN * got as u64
+}
+
+fn id(item: &Value) -> Option<String> {
+    item["item_id"].as_str().map(str::to_owned)
 }

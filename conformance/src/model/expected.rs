@@ -53,6 +53,8 @@ pub struct ExpectedAnswer {
     pub more: Option<bool>,
     /// Most items in it.
     pub most: usize,
+    /// Of the grant and each grant above it: the items that were disclosed under it, and how many others may be.
+    pub rooms: Vec<(BTreeSet<String>, usize)>,
     /// The events of each item's chain, from its capture on (protocol section 4.2).
     pub chain: BTreeMap<String, Vec<&'static str>>,
     /// Whether each item has its SD-JWT.

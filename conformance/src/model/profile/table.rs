@@ -127,6 +127,19 @@ impl Table {
         })
     }
 
+    /// The hash of a built-in profile's document (bytes 5.1).
+    #[must_use]
+    pub fn hash(profile: &str) -> Option<&'static str> {
+        Some(match profile.strip_prefix("oap.profile.projection.")? {
+            "memory.v1" => "sha256:fa9ad0c6d5a140b95fb48904495fd103811913ad5412fe1971eeb0a9dba337d6",
+            "full.v1" => "sha256:f2e3870b35e6d074b92fc1803315a5312fe46b10536600ed7e26f0c9e5ffd77e",
+            "contact.v1" => "sha256:c38b8b314c01c753c738eafd2a52d98a9f9f5007b762d9a47a76ffe6ebc7cf03",
+            "calendar_event.v1" => "sha256:d0b9e506175ae81452fb9c5b0040c90a68a62b14a3415ad170627b873ebab6f4",
+            "task.v1" => "sha256:f963a26740848c3eb002766c4d65c4b52244614c9248672ea4fe3cd22529dd79",
+            _ => return None,
+        })
+    }
+
     const fn is_general(self) -> bool {
         matches!(self, Self::Memory | Self::ContactOther | Self::CalendarOther | Self::TaskOther)
     }

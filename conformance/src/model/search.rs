@@ -1,0 +1,113 @@
+//! Which items a question must find, and which it may: ranking is bounded by what it must not do (protocol section 6).
+//!
+//! How words are brought to a common form is the gateway's own. So a long word that stands by itself in what is shown must find the item, and
+//! an item of which no word resembles one of the question must not be found, unless vectors say otherwise.
+
+use super::view::Seen;
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+/// A word of so many characters is none that a gateway takes for meaningless, such as "where".
+const LONG: usize = 9;
+/// Words with so many first characters in common may have one stem.
+const STEM: usize = 3;
+/// Turns of a conversation this close together may be matched in their context, give or take.
+const CONVERSATION: Duration = Duration::from_secs(60 * 60);
+
+/// Whether an item may be found, and whether it must be.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Found {
+    pub may: BTreeSet<String>,
+    pub must: BTreeSet<String>,
+}
+
+/// What a question finds among items. With a model of embeddings anything may be near.
+pub(super) fn find(question: &str, items: &[&Seen], embeddings: bool) -> Found {
+    let asked = words(question);
+    let whole: BTreeSet<String> = alone(question).filter(|word| word.chars().count() >= LONG).collect();
+    let resembles = |seen: &&&Seen| {
+        let has = words(&seen.text);
+        asked.iter().any(|asked| has.iter().any(|word| alike(asked, word)))
+    };
+    let near: Vec<&&Seen> = items.iter().filter(resembles).collect();
+    let turn = |seen: &Seen| seen.shown("kind") == Some("conversation_turn");
+    let in_context = |seen: &Seen| {
+        turn(seen)
+            && near.iter().any(|other| {
+                let (a, b) = (seen.captured.min(other.captured), seen.captured.max(other.captured));
+                turn(other) && b <= a.plus(CONVERSATION)
+            })
+    };
+    let may = items
+        .iter()
+        .filter(|seen| embeddings || in_context(seen) || near.iter().any(|other| other.id == seen.id));
+    let must = items.iter().filter(|seen| alone(&seen.text).any(|word| whole.contains(&word)));
+    Found { may: may.map(|seen| seen.id.clone()).collect(), must: must.map(|seen| seen.id.clone()).collect() }
+}
+
+/// The words of a text, however they are separated.
+fn words(text: &str) -> BTreeSet<String> {
+    let lower = text.to_lowercase();
+    lower.split(|c: char| !c.is_alphanumeric()).filter(|w| !w.is_empty()).map(str::to_owned).collect()
+}
+
+/// The words of ASCII letters that stand by themselves, between spaces or at an end, maybe before a full stop or comma.
+fn alone(text: &str) -> impl Iterator<Item = String> {
+    text.split_whitespace()
+        .map(|word| word.trim_end_matches(['.', ',', ';', '!', '?']))
+        .filter(|word| !word.is_empty() && word.bytes().all(|c| c.is_ascii_alphabetic()))
+        .map(str::to_ascii_lowercase)
+}
+
+fn alike(a: &str, b: &str) -> bool {
+    let common = a.chars().zip(b.chars()).take_while(|(a, b)| a == b).count();
+    a == b || common >= STEM
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use oap_identity::Timestamp;
+    use serde_json::json;
+    use std::collections::BTreeMap;
+
+    fn seen(id: &str, kind: &str, text: &str, at: i64) -> Seen {
+        Seen {
+            id: id.to_owned(),
+            item: json!({"kind": kind}),
+            free: BTreeMap::new(),
+            chain: Vec::new(),
+            captured: Timestamp::from_seconds(at),
+            clocked: false,
+            text: text.to_owned(),
+            exportable: true,
+        }
+    }
+
+    #[test]
+    fn a_long_word_that_is_shown_must_find_and_a_strange_one_must_not() {
+        let a = seen("a", "fact", "met the cartographer.\n", 0);
+        let b = seen("b", "fact", "cartography\n", 0);
+        let c = seen("c", "fact", "tea\n", 0);
+        let all = [&a, &b, &c];
+        let found = find("Cartographer", &all, false);
+        assert_eq!(found.must, ["a".to_owned()].into());
+        assert_eq!(found.may, ["a".to_owned(), "b".to_owned()].into());
+        assert_eq!(find("zeppelins", &all, false), Found::default());
+        assert_eq!(find("zeppelins", &all, true).may.len(), 3);
+        assert!(find("tea", &all, false).must.is_empty(), "short words may carry no meaning");
+    }
+
+    #[test]
+    fn turns_are_matched_in_their_context() {
+        let (a, b) = (
+            seen("a", "conversation_turn", "holidaymaking", 0),
+            seen("b", "conversation_turn", "Lisbon", 60),
+        );
+        let far = seen("c", "conversation_turn", "Porto", 90_000);
+        assert_eq!(
+            find("holidaymaking", &[&a, &b, &far], false).may,
+            ["a".to_owned(), "b".to_owned()].into()
+        );
+    }
+}
