@@ -206,6 +206,7 @@ impl Model {
         ExpectedAnswer {
             items: in_page.iter().map(|seen| (seen.id.clone(), seen.leaves())).collect(),
             certain: page.certain,
+            at_end: page.at_end,
             free: in_page.iter().map(|seen| (seen.id.clone(), seen.free.clone())).collect(),
             order: page.order,
             more: page.more,

@@ -46,15 +46,17 @@ impl Disclosed {
     /// Notes the answer to a query under a grant, as it came. The model is as it was when it was answered.
     pub fn answered(&mut self, model: &Model, grant_id: &str, query: &Value, answer: &Value) {
         let chain = model.chain(grant_id);
-        let (Some(grant), Ok(query)) = (chain.first(), Query::read(query)) else { return };
         let items = answer["items"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let Some(grant) = chain.first() else { return };
         let count = &answer["projection_applied"]["redacted_field_count"];
         if let Some(count) = count.as_u64() {
             self.redacted.entry((grant.profile.clone(), grant.level)).or_insert(count);
         }
         self.note(&chain, items);
         let at = super::item::time(&answer["receipt"]["timestamp"]).unwrap_or(Timestamp::from_millis(0));
-        if let (Some(cursor), Some(last)) = (answer["next_cursor"].as_str(), items.last()) {
+        if let (Some(cursor), Some(last), Ok(query)) =
+            (answer["next_cursor"].as_str(), items.last(), Query::read(query))
+        {
             let before = query.cursor.as_ref().and_then(|cursor| self.cursors.get(cursor));
             let shown = items.iter().filter_map(id);
             let captured = super::item::time(&last["provenance"]["captured_at"]);

@@ -45,6 +45,8 @@ pub struct ExpectedAnswer {
     pub items: BTreeMap<String, Leaves>,
     /// Those of `items` that must be in it: all, unless ranking leaves it open.
     pub certain: BTreeSet<String>,
+    /// Those that must be in it where it says that there is no more: pages together are the whole.
+    pub at_end: BTreeSet<String>,
     /// Leaves that are shown with a value that the model cannot know.
     pub free: BTreeMap<String, BTreeMap<String, Form>>,
     /// The order: groups one after the other, any order within one. Empty where the order follows from `relevance` alone.

@@ -16,6 +16,8 @@ pub(super) struct Page {
     pub items: BTreeSet<String>,
     /// Those that must be.
     pub certain: BTreeSet<String>,
+    /// Those that must be in it where there is no more.
+    pub at_end: BTreeSet<String>,
     pub order: Vec<Vec<String>>,
     pub more: Option<bool>,
     pub most: usize,
@@ -117,6 +119,7 @@ impl Candidates<'_> {
         }
         page.got = Some(got);
         page.certain.clone_from(&page.items);
+        page.at_end.clone_from(&page.items);
         page.rules.push(match (page.more, page.items.len() == self.limit) {
             (Some(true), _) => Paged::Full,
             (_, true) => Paged::Exact,
@@ -157,7 +160,8 @@ impl Candidates<'_> {
         let exact = everything && free && found.must == found.may && !self.moved;
         Page {
             got: exact.then(|| found.may.iter().filter(had).count()),
-            certain: if everything && !self.moved { sure } else { BTreeSet::new() },
+            certain: if everything && !self.moved { sure.clone() } else { BTreeSet::new() },
+            at_end: if self.moved { BTreeSet::new() } else { sure },
             items: found.may.clone(),
             order: Vec::new(),
             more,

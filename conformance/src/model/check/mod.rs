@@ -119,7 +119,15 @@ impl ExpectedAnswer {
         match (self.more, answer["next_cursor"].is_string()) {
             (Some(true), false) => found.add("/next_cursor", "is null, and there is more"),
             (Some(false), true) => found.add("/next_cursor", "leads on, and there is no more"),
-            _ => {}
+            (_, true) => {}
+            (_, false) => {
+                let ids: BTreeSet<&str> = items.iter().map(|item| text(&item["item_id"])).collect();
+                for id in
+                    self.at_end.iter().filter(|id| !ids.contains(id.as_str()) && !self.certain.contains(*id))
+                {
+                    found.add(id, "is in none of the pages");
+                }
+            }
         }
         self.projection_differs(&answer["projection_applied"], &mut found);
         self.receipt_differs(answer, &mut found);
