@@ -126,6 +126,12 @@ impl Model {
         self.limits.days.map(|days| begins.plus(Duration::from_secs(days.saturating_mul(86_400))))
     }
 
+    /// The lowest level at which a grant may name a profile.
+    fn least_level(&self, profile: Option<&str>) -> u64 {
+        let own = self.profiles.iter().find(|own| Some(own.name.as_str()) == profile);
+        if profile == Some(FULL.0) { FULL.1 } else { own.map_or(0, |own| own.minimum_level()) }
+    }
+
     /// The conditions that a draft breaks.
     fn broken(&self, draft: &Value, issued: Timestamp, now: Timestamp) -> Vec<Granting> {
         let begins = time(&draft["not_before"]).unwrap_or(issued);
@@ -150,7 +156,7 @@ impl Model {
             (ends.is_none_or(|end| end <= now || end <= begins), Granting::Ended),
             (ends.zip(self.longest(begins)).is_some_and(|(end, most)| end > most), Granting::DurationAbove),
             (self.limits.profiles.as_ref().is_some_and(|known| !named(known)), Granting::UnknownProfile),
-            (profile == Some(FULL.0) && level < FULL.1, Granting::ProfileLevel),
+            (level < self.least_level(profile), Granting::ProfileLevel),
             (draft["revocable"] == false, Granting::Irrevocable),
             (draft["operations"].as_array().is_some_and(Vec::is_empty), Granting::NoOperations),
             (purpose == 0, Granting::PurposeEmpty),

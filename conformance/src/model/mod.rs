@@ -36,6 +36,7 @@ mod disclosed;
 mod expected;
 mod export;
 mod filter;
+mod gates;
 mod grant;
 mod granting;
 mod item;
@@ -54,6 +55,7 @@ pub use rule::Rule;
 
 use crate::world::Planted;
 use coverage::Decided;
+use gates::Gates;
 use grant::Grant;
 use granting::Limits;
 use item::{Item, State};
@@ -96,6 +98,7 @@ pub struct Model {
     profiles: Vec<Document>,
     items: BTreeMap<String, Item>,
     grants: BTreeMap<String, Grant>,
+    gates: Gates,
     decided: Decided,
 }
 
@@ -113,6 +116,7 @@ impl Model {
             profiles: profiles.iter().filter_map(|text| Document::read(&text.0)).collect(),
             items: BTreeMap::new(),
             grants: BTreeMap::new(),
+            gates: Gates::default(),
             decided: Decided::default(),
         }
     }
@@ -231,6 +235,33 @@ impl Model {
         if let Some(grant) = self.grants.get_mut(grant_id) {
             grant.revoked.get_or_insert(at);
         }
+    }
+
+    /// The owner set the confidentiality context of a scope (`oap-ccc.schema.json`).
+    pub fn context(&mut self, context: &Value) {
+        let scope = context["scope_id"].as_str().unwrap_or_default().to_owned();
+        self.gates.contexts.insert(scope, context.clone());
+    }
+
+    /// The owner removed the context of a scope.
+    pub fn context_removed(&mut self, scope: &str) {
+        self.gates.contexts.remove(scope);
+    }
+
+    /// The owner signed a Cross Scope Bridge: the document.
+    pub fn bridged(&mut self, bridge: &Value) {
+        let id = bridge["bridge_id"].as_str().unwrap_or_default().to_owned();
+        self.gates.bridges.insert(id, bridge.clone());
+    }
+
+    /// The owner took a bridge back.
+    pub fn unbridged(&mut self, bridge_id: &str) {
+        self.gates.bridges.remove(bridge_id);
+    }
+
+    /// The owner consented to a grant.
+    pub fn consented(&mut self, grant_id: &str) {
+        self.gates.consented.insert(grant_id.to_owned());
     }
 
     /// A grant and those that it was made from, its first one last. Empty where one of them is not known.

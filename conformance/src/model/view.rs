@@ -4,8 +4,9 @@
 use super::Model;
 use super::expected::{Form, Leaves};
 use super::filter::Verdict;
+use super::gates::To;
 use super::grant::Grant;
-use super::item::{Item, State};
+use super::item::{Item, State, Version};
 use super::profile;
 use super::rule::{Asked, Epistemic, List, Reach, Rule, Standing, Written};
 use crate::world::leaves;
@@ -76,18 +77,20 @@ impl Model {
         // Of several rules that say the same, one is against it.
         let one = if lives { rules.len() } else { 1 };
         verdicts.extend(rules.into_iter().rev().take(one).map(|rule| standing(rule, lives)));
-        let mut reach = |reach, lets| verdicts.push((Rule::Reach(reach), lets));
         let own_scope = version.text("/scope_id") == Some(grant.scope.as_str());
+        let mut in_scope = own_scope;
         match grant.filter.list(List::Scopes) {
-            None if own_scope => reach(Reach::DefaultScope, true),
-            None => reach(Reach::OtherScope, false),
-            Some(named)
-                if !own_scope && named.iter().any(|s| Some(s.as_str()) == version.text("/scope_id")) =>
-            {
-                reach(Reach::NoBridge, false);
-            }
-            Some(_) => {}
+            None if own_scope => verdicts.push((Rule::Reach(Reach::DefaultScope), true)),
+            None => verdicts.push((Rule::Reach(Reach::OtherScope), false)),
+            Some(named) => in_scope = named.iter().any(|s| Some(s.as_str()) == version.text("/scope_id")),
         }
+        // Items of scopes that are not meant come before no gate.
+        if in_scope {
+            let anonymous = is_anonymous(grant, version);
+            let to = To { chain, owner: self.principal.as_str(), at, anonymous };
+            verdicts.extend(self.gates.judge(version, &to));
+        }
+        let mut reach = |reach, lets| verdicts.push((Rule::Reach(reach), lets));
         if version.text("/sensitivity") == Some("restricted") {
             match grant.filter.list(List::Sensitivities) {
                 None => reach(Reach::RestrictedUnnamed, false),
@@ -178,6 +181,12 @@ impl Model {
             (_, false) => "possession",
         }
     }
+}
+
+/// Whether what a grant shows of an item identifies nobody: no structured content, no personal span, no subject.
+fn is_anonymous(grant: &Grant, version: &Version) -> bool {
+    let subject = grant.level >= 1 && version.text("/subject_entity_id").is_some();
+    grant.profile == "oap.profile.projection.memory.v1" && grant.level <= 2 && !subject
 }
 
 /// Everything visible as text: text, labels, subject, leaves of the structured content (protocol section 0).

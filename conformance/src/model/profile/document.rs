@@ -24,6 +24,11 @@ impl Document {
         Some(Self { name: toml["name"].as_str()?.to_owned(), hash, toml })
     }
 
+    /// The lowest level at which a grant may name it.
+    pub fn minimum_level(&self) -> u64 {
+        self.toml["minimum_level"].as_u64().unwrap_or(0)
+    }
+
     /// The levels that an item falls under.
     fn levels(&self, version: &Version) -> &[Value] {
         let entity = &self.toml["entity"];

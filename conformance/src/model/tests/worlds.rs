@@ -1,96 +1,6 @@
+//! Small worlds, one rule each.
+
 use super::*;
-use crate::world::Span;
-
-const ITEM: &str = "mem_01KQHPHXG033Z5VBP3YV0FF0F3";
-
-fn at(text: &str) -> Timestamp {
-    text.parse().unwrap()
-}
-
-/// The documents of `docs/bytes.md`, by the name of their block.
-fn block(name: &str) -> Value {
-    let page = include_str!("../../../docs/bytes.md");
-    let start = format!("```json {name}\n");
-    let rest = page.split_once(&start).unwrap_or_else(|| panic!("no block {name}")).1;
-    serde_json::from_str(rest.split_once("\n```").unwrap().0).unwrap()
-}
-
-/// The owner of `docs/bytes.md`: an item that was captured, then corrected, and a grant at level 2.
-fn owner() -> Model {
-    let manifest = json!({"belief_threshold": 0.5, "embedding_profiles": []});
-    let mut model = Model::new("did:web:user.example".parse().unwrap(), &manifest, Vec::new());
-    let draft = json!({"kind": "fact", "content": {"text": "Tea"}, "labels": ["tea", "home"],
-        "provenance": {"captured_at": "2026-05-01T12:00:00.000Z"}});
-    model.captured(ITEM, &draft, at("2026-05-01T12:00:00.000Z"), &Planted::default());
-    let span = Span { class: "email".into(), start: 21, end: 34, text: "ann@b.example".into() };
-    let planted = Planted { spans: [("/content/text".to_owned(), vec![span])].into(), ..Planted::default() };
-    let changes = json!({"content": {"text": "Tea at ten, write to ann@b.example"}});
-    model.corrected(ITEM, &changes, at("2026-05-01T12:00:01.000Z"), &planted);
-    model.granted(&block("grant"));
-    model
-}
-
-fn bytes_answer() -> (Model, String, Expected) {
-    let model = owner();
-    let id = block("grant")["grant_id"].as_str().unwrap().to_owned();
-    let expected = model.query(&id, &block("query"), at("2026-05-01T12:00:04.000Z"), &Disclosed::default());
-    (model, id, expected)
-}
-
-#[test]
-fn the_answer_of_bytes_md_is_what_the_model_expects() {
-    let (_, _, expected) = bytes_answer();
-    let differences = expected.differences(200, &block("answer"));
-    // "tea" is too short a word to be sure of; it may be found.
-    assert!(differences.is_empty(), "{differences:#?}");
-}
-
-#[test]
-fn every_leaf_of_the_answer_of_bytes_md_matters() {
-    let (_, _, expected) = bytes_answer();
-    let good = block("answer");
-    // The values that are fresh or signed, which another check looks at.
-    let fresh = ["/signature", "/next_cursor", "/response_id", "/receipt/receipt_id", "/receipt/timestamp"];
-    let more = [
-        "/receipt/previous_receipt_hash",
-        "/receipt/signatures",
-        "/receipt/tool_did",
-        "/receipt/policy_decisions/0/id",
-        "/receipt/policy_decisions/0/rules",
-        "/receipt/policy_decisions/0/outcome",
-        "/projection_applied/redacted_field_count",
-    ];
-    let mut looked = 0;
-    for pointer in crate::world::leaves(&good).keys() {
-        let integrity = pointer.starts_with("/items/0/integrity") && !pointer.ends_with("/event");
-        if integrity || fresh.iter().chain(&more).any(|free| pointer.starts_with(free)) {
-            continue;
-        }
-        let mut bad = good.clone();
-        *bad.pointer_mut(pointer).unwrap() = json!("spoilt");
-        assert!(!expected.differences(200, &bad).is_empty(), "{pointer}");
-        looked += 1;
-    }
-    assert!(looked > 25, "{looked}");
-    let mut more = good.clone();
-    more["items"][0]["content"]["text"] = json!("Tea at ten, write to ann@b.example");
-    assert!(!expected.differences(200, &more).is_empty());
-    let mut more = good;
-    more["items"][0]["sensitivity"] = json!("internal");
-    assert!(!expected.differences(200, &more).is_empty());
-}
-
-#[test]
-fn the_bundle_of_bytes_md_is_what_the_model_expects() {
-    let page = include_str!("../../../docs/bytes.md");
-    let bundle = page.split_once("```jsonl bundle\n").unwrap().1.split_once("\n```").unwrap().0;
-    let lines: Vec<Value> = bundle.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let (model, id, _) = bytes_answer();
-    let expected = model.export(&id, at("2026-05-01T12:00:06.000Z"), &Disclosed::default());
-    let differences = expected.differences(200, &lines);
-    assert!(differences.is_empty(), "{differences:#?}");
-    assert!(!expected.differences(200, &lines[..1]).is_empty());
-}
 
 /// A model with one item at level 1, and its grant.
 fn small(grant: Value, item: Value) -> (Model, Timestamp) {
@@ -245,26 +155,51 @@ fn a_rule_is_noted_where_it_alone_decides() {
     assert_eq!(model.decided()[&kinds], 1);
 }
 
-/// The model knows the bytes and nothing of the product's rooms: a mistake of theirs would be its own.
 #[test]
-fn the_model_stands_apart_from_the_products_rooms() {
-    fn sources(folder: &std::path::Path, found: &mut Vec<std::path::PathBuf>) {
-        for entry in std::fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() { sources(&path, found) } else { found.push(path) }
+fn gates_stand_before_items_of_other_scopes_and_of_what_is_owed() {
+    let bridge = json!({"bridge_id": "brg_1", "from_scope": "work", "to_scope": "personal", "data_categories": ["l"],
+        "issued_at": "2026-04-01T00:00:00.000Z", "valid_until": "2026-05-02T00:00:00.000Z"});
+    let grant = json!({"filter": {"scopes": ["personal", "work"]}, "trust_level": 1});
+    let item = json!({"scope_id": "work", "labels": ["l"], "subject_entity_id": "ent_ann"});
+    let seen = |context: Value, bridge: Option<&Value>, now: &str, consent: bool| {
+        let (mut model, _) = small(grant.clone(), item.clone());
+        model.context(&context);
+        bridge.iter().for_each(|bridge| model.bridged(bridge));
+        if consent {
+            model.consented("mgr_1");
         }
+        items(&model, &json!({}), at(now)).len()
+    };
+    let none = json!({"scope_id": "none"});
+    let day = "2026-05-01T12:00:00Z";
+    assert_eq!(seen(none.clone(), None, day, false), 0);
+    assert_eq!(seen(none.clone(), Some(&bridge), day, false), 1);
+    assert_eq!(seen(none, Some(&bridge), "2026-05-02T00:00:00Z", false), 0);
+    let nda = |kind: &str, party: &str, until: &str| json!({"type": kind, "counterparties": [party], "valid_from": "2026-01-01", "valid_until": until});
+    for (context, plain, consented) in [
+        (json!({"embargo_list": ["did:web:b.example"]}), 0, 0),
+        (json!({"embargo_list": ["did:web:c.example"]}), 1, 1),
+        (json!({"professional_codes": ["x"]}), 0, 1),
+        (json!({"regulatory_classification": "trade_secret"}), 0, 1),
+        (json!({"regulatory_classification": "banking_secrecy"}), 0, 0),
+        (json!({"active_ndas": [nda("mutual", "did:web:c.example", "2026-05-01")]}), 0, 0),
+        (json!({"active_ndas": [nda("mutual", "did:web:b.example", "2026-05-01")]}), 1, 1),
+        (json!({"active_ndas": [nda("mutual", "did:web:c.example", "2026-04-30")]}), 1, 1),
+        (json!({"active_ndas": [nda("one_way_outbound", "did:web:c.example", "2026-05-01")]}), 1, 1),
+        (json!({"chinese_walls": [{"between": ["work", "did:web:b.example"]}]}), 0, 0),
+        (json!({"insider_lists": [{"issuer": "ent_ann"}]}), 0, 1),
+        (json!({"insider_lists": [{"issuer": "ent_bob"}]}), 1, 1),
+    ] {
+        let mut context = context;
+        context["scope_id"] = json!("work");
+        assert_eq!(seen(context.clone(), Some(&bridge), day, false), plain, "{context}");
+        assert_eq!(seen(context.clone(), Some(&bridge), day, true), consented, "{context}");
     }
-    let mut files = Vec::new();
-    sources(&std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/model"), &mut files);
-    assert!(files.len() > 20, "{}", files.len());
-    let rooms = ["memory", "grants", "exchange", "store", "manifest", "client", "gateway", "formats"];
-    for file in files {
-        let text = std::fs::read_to_string(&file).unwrap();
-        let named = rooms.into_iter().find(|room| text.contains(&format!("oap_{room}")));
-        assert_eq!(named, None, "{}", file.display());
-        for path in text.lines().filter_map(|line| line.trim_start().strip_prefix("use crate::")) {
-            let ours = path.starts_with("model::") || path.starts_with("world::");
-            assert!(ours, "{}: {path}", file.display());
-        }
+    let health = json!({"scope_id": "personal", "regulatory_classification": "medical_confidentiality"});
+    for (level, subject, expected) in [(0, "ent_ann", 1), (1, "ent_ann", 0), (2, "", 1), (3, "", 0)] {
+        let item = if subject.is_empty() { json!({}) } else { json!({"subject_entity_id": subject}) };
+        let (mut model, now) = small(json!({"trust_level": level}), item);
+        model.context(&health);
+        assert_eq!(items(&model, &json!({}), now).len(), expected, "{level} {subject}");
     }
 }

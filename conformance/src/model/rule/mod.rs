@@ -1,0 +1,130 @@
+//! The rules of the model, each of which can decide something: what a run has to have exercised.
+
+mod items;
+mod requests;
+
+pub use items::*;
+pub use requests::*;
+
+use super::profile::table::Cell;
+use std::fmt;
+
+/// An enum without values of its own, all of whose variants are listed and have a text.
+macro_rules! closed {
+    ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $text:literal),+ $(,)? }) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum $name {
+            $(#[doc = $text] $(#[$vdoc])* $variant),+
+        }
+
+        impl $name {
+            /// Every one.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
+
+            /// What it says.
+            #[must_use]
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $text),+ }
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+    };
+}
+pub(crate) use closed;
+
+/// A rule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Rule {
+    /// A list of the grant's filter, and its case.
+    Filter(List, ListCase),
+    /// A bound of the grant's filter, and its case.
+    FilterBound(Bound, BoundCase),
+    /// Whether the grant reaches an item.
+    Reach(Reach),
+    /// What a gate says.
+    Gate(Gate),
+    /// Where an item stands.
+    Standing(Standing),
+    /// What the gateway wrote into an item.
+    Written(Written),
+    /// A cell of a profile's table.
+    Cell(Cell),
+    /// A condition of a profile.
+    Condition(Condition),
+    /// Where a span stood that a level hides or shows.
+    SpanPlace(SpanPlace),
+    /// What is said of the attitude.
+    Epistemic(Epistemic),
+    /// A member of the query.
+    Asked(Asked),
+    /// A page.
+    Paged(Paged),
+    /// A refusal.
+    Refusal(Refusal),
+    /// A condition on a grant.
+    Granting(Granting),
+    /// What stands beside the items.
+    Beside(Beside),
+}
+
+impl Rule {
+    /// Whether it needs a context, a bridge or the owner's consent: not every owner's side can set them.
+    #[must_use]
+    pub const fn is_of_gates(self) -> bool {
+        matches!(self, Self::Gate(_))
+    }
+
+    /// Every rule.
+    #[must_use]
+    pub fn all() -> Vec<Self> {
+        let mut all = Vec::new();
+        for list in List::ALL {
+            all.extend(list.cases().into_iter().map(|case| Self::Filter(*list, case)));
+        }
+        for bound in Bound::ALL {
+            all.extend(BoundCase::ALL.iter().map(|case| Self::FilterBound(*bound, *case)));
+        }
+        all.extend(Reach::ALL.iter().copied().map(Self::Reach));
+        all.extend(Gate::ALL.iter().copied().map(Self::Gate));
+        all.extend(Standing::ALL.iter().copied().map(Self::Standing));
+        all.extend(Written::ALL.iter().copied().map(Self::Written));
+        all.extend(Cell::all().into_iter().map(Self::Cell));
+        all.extend(Condition::ALL.iter().copied().map(Self::Condition));
+        all.extend(SpanPlace::ALL.iter().copied().map(Self::SpanPlace));
+        all.extend(Epistemic::ALL.iter().copied().map(Self::Epistemic));
+        all.extend(Asked::ALL.iter().copied().map(Self::Asked));
+        all.extend(Paged::ALL.iter().copied().map(Self::Paged));
+        all.extend(Refusal::ALL.iter().copied().map(Self::Refusal));
+        all.extend(Granting::ALL.iter().copied().map(Self::Granting));
+        all.extend(Beside::ALL.iter().copied().map(Self::Beside));
+        all
+    }
+}
+
+impl fmt::Display for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Filter(list, case) => write!(f, "filter.{list}: {case}"),
+            Self::FilterBound(bound, case) => write!(f, "filter.{bound}: {case}"),
+            Self::Reach(reach) => write!(f, "reach: {reach}"),
+            Self::Gate(gate) => write!(f, "gate: {gate}"),
+            Self::Standing(standing) => write!(f, "item: {standing}"),
+            Self::Written(written) => write!(f, "item: {written}"),
+            Self::Cell(cell) => write!(f, "projection: {cell}"),
+            Self::Condition(condition) => write!(f, "projection: {condition}"),
+            Self::SpanPlace(place) => write!(f, "span: {place}"),
+            Self::Epistemic(epistemic) => write!(f, "epistemic: {epistemic}"),
+            Self::Asked(asked) => write!(f, "query: {asked}"),
+            Self::Paged(paged) => write!(f, "page: {paged}"),
+            Self::Refusal(refusal) => write!(f, "refused: {refusal}"),
+            Self::Granting(granting) => write!(f, "granting: {granting}"),
+            Self::Beside(beside) => write!(f, "answer: {beside}"),
+        }
+    }
+}
