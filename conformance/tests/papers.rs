@@ -139,6 +139,27 @@ fn drawn(page: &str) -> BTreeMap<String, BTreeSet<String>> {
     .collect()
 }
 
+/// Requests to others have one door: no room but `identity` has an HTTP client, and there one module makes them.
+#[test]
+fn requests_to_others_have_one_door() {
+    const CLIENT: &str = "reqwest";
+    let door = "crates/identity/src/outgoing/";
+    let named = |text: &str| text.contains(CLIENT);
+    let sources =
+        files(&[".rs"]).into_iter().filter(|(path, text)| named(text) && !path.ends_with("papers.rs"));
+    let sources: Vec<String> = sources.map(|(path, _)| path).collect();
+    let outside: Vec<&String> = sources.iter().filter(|path| !path.starts_with(door)).collect();
+    assert!(outside.is_empty(), "{outside:?} make requests: see {door}");
+    assert!(!sources.is_empty(), "nobody makes requests");
+    let rooms = files(&["Cargo.toml"]).into_iter().filter(|(_, text)| {
+        let manifest: toml::Table = text.parse().unwrap();
+        let tables =
+            ["dependencies", "dev-dependencies", "build-dependencies"].map(|name| manifest.get(name));
+        tables.into_iter().flatten().any(|table| table.get(CLIENT).is_some())
+    });
+    assert_eq!(rooms.map(|(path, _)| path).collect::<Vec<_>>(), ["crates/identity/Cargo.toml"]);
+}
+
 /// The rooms and the arrows between them are those of the workspace.
 #[test]
 fn the_rooms_are_as_drawn() {

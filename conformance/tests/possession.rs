@@ -6,8 +6,8 @@ mod common;
 mod support;
 
 use common::*;
+use oap_client::grantee::CheckedAnswer;
 use oap_conformance::possession::{Unsound, of_all, of_answer};
-use oap_gateway::client::grantee::CheckedAnswer;
 use serde_json::{Value, json};
 
 struct Held {

@@ -1,11 +1,9 @@
 //! The bounds of this room, as rows that `docs/limits.md` is generated from.
 
-use crate::client::{grantee, wire};
 use crate::http::front;
 use crate::http::{bodies, discovery, invoke, request};
 use crate::service::audit;
 use crate::state::refusals;
-use crate::system::outgoing;
 use oap_identity::limits::Limit;
 
 const fn row(name: &'static str, value: u64, unit: &'static str, applies_to: &'static str) -> Limit {
@@ -128,18 +126,5 @@ pub const LIMITS: &[Limit] = &[
         refusals::MAX_REFUSALS as u64,
         "receipts",
         "refusals under one grant, and those made from it, in a minute; beyond it 429 without a receipt",
-    ),
-    seconds("system::outgoing::CONNECT", outgoing::CONNECT, "our clients: connecting"),
-    seconds("system::outgoing::SILENCE", outgoing::SILENCE, "our clients: no byte of an answer"),
-    seconds("client::wire::WHOLE", wire::WHOLE, "our clients: request and answer"),
-    seconds("client::wire::WHOLE_BUNDLE", wire::WHOLE_BUNDLE, "our clients: request and bundle"),
-    seconds("client::wire::WHOLE_OWN", wire::WHOLE_OWN, "the owner's client: a call to the own gateway"),
-    bytes("client::wire::MAX_ANSWER", wire::MAX_ANSWER, "our clients: an answer"),
-    bytes("client::wire::MAX_BUNDLE", wire::MAX_BUNDLE, "our clients: a bundle"),
-    count(
-        "client::grantee::MAX_SIGNERS",
-        grantee::MAX_SIGNERS,
-        "DIDs",
-        "our clients: signers that an answer names; its own signature is checked before any is resolved",
     ),
 ];

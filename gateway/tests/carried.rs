@@ -5,13 +5,22 @@ mod program;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use oap_client::prover::{Pending, SigningKey};
+use oap_client::{ClientError, KeyProver, Prover, Remote, locate};
+use oap_gateway::system::clock::{SystemClock, SystemRandom};
 use oap_grants::grant::{Grant, SignedGrant, StatusIndex, StatusRef};
-use oap_identity::{Hash, Signer};
+use oap_identity::jwk::PublicKey;
+use oap_identity::outgoing::{Outgoing, WebPolicy};
+use oap_identity::resolve::{GuardedWeb, Resolver};
+use oap_identity::{Clock, Hash, Kid, Signer};
 use program::*;
+use rustls::pki_types::{CertificateDer, pem::PemObject};
 use serde_json::{Value, json};
 use std::io::ErrorKind;
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
+use std::sync::Arc;
+use tokio::sync::{mpsc, oneshot};
 
 /// A granter that serves, with a note, and a grantee that has a key in an empty folder.
 struct World {
@@ -273,4 +282,70 @@ impl Trap {
         let came = self.0.accept();
         assert!(came.as_ref().is_err_and(|e| e.kind() == ErrorKind::WouldBlock), "{case}: {came:?}");
     }
+}
+
+/// A message to be signed, and the way back.
+type Wanted = (Vec<u8>, oneshot::Sender<[u8; 64]>);
+
+/// A key that an agent holds, who hands out signatures and nothing else.
+struct Held {
+    kid: Kid,
+    public: PublicKey,
+    agent: mpsc::Sender<Wanted>,
+}
+
+impl SigningKey for Held {
+    fn kid(&self) -> &Kid {
+        &self.kid
+    }
+
+    fn public(&self) -> &PublicKey {
+        &self.public
+    }
+
+    fn sign<'a>(&'a self, message: &'a [u8]) -> Pending<'a, [u8; 64]> {
+        Box::pin(async move {
+            let (back, signature) = oneshot::channel();
+            let gone = || ClientError::Prover("the agent is gone".into());
+            self.agent.send((message.to_vec(), back)).await.map_err(|_| gone())?;
+            signature.await.map_err(|_| gone())
+        })
+    }
+}
+
+/// One signature for the exchange and one for each query; without the agent nothing is asked.
+#[tokio::test]
+async fn a_key_may_live_with_an_agent() {
+    oap_gateway::system::tls::install();
+    let world = world(Home::web());
+    let key = Signer::did_key(&[9; 32]).unwrap();
+    let (agent, mut wanted) = mpsc::channel::<Wanted>(1);
+    let held = Held { kid: key.kid().clone(), public: *key.public(), agent };
+    let clock = Arc::new(SystemClock);
+    let grantee = KeyProver::new(held, clock.clone(), Arc::new(SystemRandom));
+    let agent = tokio::spawn(async move {
+        for _ in 0..2 {
+            let (message, back) = wanted.recv().await.unwrap();
+            back.send(key.signature(&message)).unwrap();
+        }
+    });
+
+    let grant = read(world.issue(grantee.did().as_str(), &[]));
+    let authority = CertificateDer::from_pem_file(world.granter.home().join("tls/cert.pem")).unwrap();
+    let policy = WebPolicy::AllowLocal;
+    let web = GuardedWeb::new(policy, &[authority.to_vec()]).unwrap();
+    let resolver = Arc::new(Resolver::new(web, clock.clone()));
+    let client = Outgoing::default().trusting([&*authority]).unwrap().held_to(policy).client().unwrap();
+    let origin = locate::origin(&grant, &[], &resolver, policy, clock.now()).await.unwrap();
+    let granter = locate::granter(&grant).unwrap();
+    let remote = Remote::discover(client, resolver, clock, origin.as_str(), &granter).await.unwrap();
+    let session = remote.exchange(&grantee, &grant, &[]).await.unwrap();
+    let query = json!({"query": "tea"});
+    let checked = session.query(&grantee, &query).await.unwrap();
+    assert_eq!(checked.verified.items.len(), 1);
+
+    agent.await.unwrap();
+    let asked = world.asked();
+    assert!(matches!(session.query(&grantee, &query).await, Err(ClientError::Prover(_))));
+    assert_eq!(world.asked(), asked);
 }

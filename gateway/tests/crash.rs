@@ -4,7 +4,7 @@
 
 mod program;
 
-use oap_gateway::client::owner::{Caller, OwnerClient};
+use oap_gateway::client::{Caller, HomeClient};
 use oap_gateway::system::clock::SystemRandom;
 use oap_gateway::system::home;
 use oap_identity::Random;
@@ -15,15 +15,15 @@ use std::sync::{Arc, Mutex};
 
 const WRITERS: usize = 4;
 
-async fn owner(home: &Home) -> OwnerClient {
-    OwnerClient::connect(home::Home::new(home.home()), &BTreeMap::new(), Caller::default()).await.unwrap()
+async fn owner(home: &Home) -> HomeClient {
+    HomeClient::connect(home::Home::new(home.home()), &BTreeMap::new(), Caller::default()).await.unwrap()
 }
 
 /// What the gateway acknowledged: item and the version that it has at least.
 type Acknowledged = Arc<Mutex<BTreeMap<String, u64>>>;
 
 /// Writes, corrects and erases until the server is gone. Returns the ids whose erasure was acknowledged.
-async fn write(owner: OwnerClient, done: Acknowledged, tell: tokio::sync::mpsc::Sender<()>) -> Vec<String> {
+async fn write(owner: HomeClient, done: Acknowledged, tell: tokio::sync::mpsc::Sender<()>) -> Vec<String> {
     let mut erased = Vec::new();
     for number in 0_u64.. {
         let item = json!({"kind": "fact", "content": {"text": format!("note {number}")}, "labels": ["load"]});
@@ -98,7 +98,7 @@ fn what_was_acknowledged_survives_kill_9() {
         });
         runtime.block_on(async {
             let mut owner = owner(&home).await;
-            let call = async |owner: &mut OwnerClient, path: &str| -> Value {
+            let call = async |owner: &mut HomeClient, path: &str| -> Value {
                 owner
                     .call("GET", path, &[], None)
                     .await

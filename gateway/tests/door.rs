@@ -2,10 +2,10 @@
 
 mod program;
 
-use oap_gateway::client::ClientError;
-use oap_gateway::client::owner::{Caller, OwnerClient};
+use oap_gateway::client::{Caller, HomeClient};
 use oap_gateway::system::home::{self, HomeError};
 use oap_gateway::system::lock::{Held, Holder, HomeLock};
+use oap_identity::outgoing::{Allowance, Request};
 use program::*;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -74,7 +74,9 @@ fn the_socket_has_the_owners_side_alone_and_asks_for_the_credential() {
         oap_gateway::system::tls::install();
         let client = oap_gateway::system::socket::SocketClient::connect(&home.home()).await.unwrap().unwrap();
         let status = async |path: &str| {
-            client.http().get(format!("http://localhost{path}")).send().await.unwrap().status().as_u16()
+            let url = format!("http://localhost{path}");
+            let allowed = Allowance { bytes: 1 << 20, time: Duration::from_secs(60) };
+            client.http().send(Request::get(&url), allowed).await.unwrap().status.as_u16()
         };
         assert_eq!(status("/healthz").await, 200);
         assert_eq!(status("/oap/owner/items").await, 401);
@@ -120,12 +122,12 @@ async fn whoever_waits_in_vain_is_told_for_whom() {
     oap_gateway::system::tls::install();
     let connect = async || {
         let caller = Caller { patience: Duration::ZERO, ..Caller::default() };
-        OwnerClient::connect(home::Home::new(home.home()), &BTreeMap::new(), caller).await
+        HomeClient::connect(home::Home::new(home.home()), &BTreeMap::new(), caller).await
     };
     let refused = connect().await.err().unwrap();
     let holder = Holder { pid: std::process::id(), command: "import".to_owned() };
     match &refused {
-        ClientError::Home(HomeError::Held(Held(Some(found)))) => assert_eq!(*found, holder),
+        HomeError::Held(Held(Some(found))) => assert_eq!(*found, holder),
         other => panic!("{other}"),
     }
     let text = refused.to_string();

@@ -8,6 +8,7 @@ use common::*;
 use oap_exchange::Vector;
 use oap_gateway::Config;
 use oap_gateway::embedding::{Embedding, EmbeddingError, EmbeddingModel, RemoteModel};
+use oap_identity::outgoing::{HttpClient, Outgoing};
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -192,6 +193,10 @@ async fn endpoint(answer: impl Fn(Value) -> Value + Clone + Send + Sync + 'stati
     format!("http://{address}/v1/embeddings").parse().unwrap()
 }
 
+fn client() -> HttpClient {
+    Outgoing::default().client().unwrap()
+}
+
 fn remote(url: url::Url) -> RemoteModel {
     oap_gateway::system::tls::install();
     let config = Config {
@@ -199,7 +204,7 @@ fn remote(url: url::Url) -> RemoteModel {
         embedding_dimensions: Some(4),
         ..Config::default()
     };
-    RemoteModel::new(&config, url, None, reqwest::Client::new()).unwrap()
+    RemoteModel::new(&config, url, None, client()).unwrap()
 }
 
 #[tokio::test]
@@ -264,7 +269,7 @@ fn an_endpoint_is_https_or_on_loopback() {
         ("http://127.0.0.1.evil.example/v1", false),
         ("ftp://127.0.0.1/", false),
     ] {
-        let model = RemoteModel::new(&config, url.parse().unwrap(), None, reqwest::Client::new());
+        let model = RemoteModel::new(&config, url.parse().unwrap(), None, client());
         assert_eq!(model.is_ok(), allowed, "{url}");
     }
 }

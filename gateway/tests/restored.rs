@@ -2,7 +2,7 @@
 
 mod program;
 
-use oap_gateway::client::owner::{Caller, OwnerClient};
+use oap_gateway::client::{Caller, HomeClient};
 use oap_gateway::service::restored::Unknown;
 use oap_gateway::system::home;
 use oap_gateway::system::restore::{Restore, Step};
@@ -186,7 +186,7 @@ async fn bridges_and_consents_stay_taken_back() {
     add(&owner, "kept");
     let (a, b) = (grant(&owner, "consent withdrawn"), grant(&owner, "consent given"));
     let none = std::collections::BTreeMap::new();
-    let connect = || OwnerClient::connect(home::Home::new(owner.home()), &none, Caller::default());
+    let connect = || HomeClient::connect(home::Home::new(owner.home()), &none, Caller::default());
     let post = async |path: &str, body: Value| {
         let client = connect().await.unwrap();
         client.call("POST", path, &[], Some(&body)).await.unwrap()

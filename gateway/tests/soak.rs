@@ -6,11 +6,12 @@
 
 mod program;
 
-use oap_gateway::client::owner::{Caller, OwnerClient};
-use oap_gateway::client::wire::{Allowance, Ask, send};
+use oap_client::wire::{ANSWER, Ask, BUNDLE, send};
+use oap_gateway::client::{Caller, HomeClient};
 use oap_gateway::system::clock::{SystemClock, SystemRandom};
 use oap_gateway::system::home;
 use oap_grants::{dpop, exchange};
+use oap_identity::outgoing::{HttpClient, Outgoing};
 use oap_identity::{Clock, Hash, Signer};
 use program::*;
 use rustls::pki_types::{CertificateDer, ServerName, pem::PemObject};
@@ -39,7 +40,7 @@ const RENEW: Duration = Duration::from_secs(300);
 struct Scene {
     address: String,
     origin: String,
-    client: reqwest::Client,
+    client: HttpClient,
     tls: TlsConnector,
 }
 
@@ -128,17 +129,16 @@ fn scene(home: &Home) -> Scene {
     let mut roots = rustls::RootCertStore::empty();
     roots.add(der.clone()).unwrap();
     let config = rustls::ClientConfig::builder().with_root_certificates(roots).with_no_client_auth();
-    let trusted = reqwest::Certificate::from_der(&der).unwrap();
     Scene {
         address: format!("127.0.0.1:{}", home.port),
         origin: home.origin(),
-        client: reqwest::Client::builder().no_proxy().tls_certs_merge([trusted]).build().unwrap(),
+        client: Outgoing::default().trusting([&*der]).unwrap().client().unwrap(),
         tls: TlsConnector::from(Arc::new(config)),
     }
 }
 
-async fn owner(home: &Home) -> OwnerClient {
-    OwnerClient::connect(home::Home::new(home.home()), &BTreeMap::new(), Caller::default()).await.unwrap()
+async fn owner(home: &Home) -> HomeClient {
+    HomeClient::connect(home::Home::new(home.home()), &BTreeMap::new(), Caller::default()).await.unwrap()
 }
 
 /// MiB in memory.
@@ -149,7 +149,7 @@ fn rss(process: u32) -> f64 {
 }
 
 /// Captures, and deletes what is too much.
-async fn write(owner: OwnerClient) {
+async fn write(owner: HomeClient) {
     let mut kept = VecDeque::new();
     for number in 0_u64.. {
         let item =
@@ -197,7 +197,7 @@ async fn token(scene: &Scene, grantee: &Signer, grant: &Value) -> Option<String>
     let proof = exchange::prove(grantee, &url, hash, SystemClock.now(), &SystemRandom).unwrap();
     let body = json!({"grant": grant, "proof": proof}).to_string();
     let ask = Ask { method: "POST", url: &url, body: Some(body), ..Ask::default() };
-    let (_, bytes) = send(&scene.client, ask, Allowance::ANSWER).await.ok()?;
+    let (_, bytes) = send(&scene.client, ask, ANSWER).await.ok()?;
     let answer: Value = serde_json::from_slice(&bytes).ok()?;
     answer["memory_grant_jwt"].as_str().map(str::to_owned)
 }
@@ -209,7 +209,7 @@ async fn ask(scene: &Scene, grantee: &Signer, token: &str, path: &str, body: &Va
     let authorization = format!("DPoP {token}");
     let body = Some(body.to_string());
     let ask = Ask { method: "POST", url: &url, authorization: &authorization, proof: &proof, body };
-    send(&scene.client, ask, Allowance::BUNDLE).await.ok().map(|(status, _)| status)
+    send(&scene.client, ask, BUNDLE).await.ok().map(|(status, _)| status)
 }
 
 /// One way of misbehaving, again and again.

@@ -5,7 +5,7 @@ use crate::freshness::Freshness;
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use oap_identity::jwk::PublicKey;
 use oap_identity::random::{self, Random};
-use oap_identity::signed::{SignedError, UnverifiedJwt, sign_jwt_with_jwk};
+use oap_identity::signed::{SignedError, UnsignedJwt, UnverifiedJwt};
 use oap_identity::{Signer, Timestamp};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -140,6 +140,20 @@ pub fn prove(
     now: Timestamp,
     random: &dyn Random,
 ) -> Result<String, SignedError> {
+    Ok(unsigned(signer.public(), request, token, now, random)?.signed_by(signer))
+}
+
+/// The same for a key that signs elsewhere.
+///
+/// # Errors
+/// [`SignedError`] when the claims are not JSON.
+pub fn unsigned(
+    key: &PublicKey,
+    request: Request,
+    token: &str,
+    now: Timestamp,
+    random: &dyn Random,
+) -> Result<UnsignedJwt, SignedError> {
     let claims = ProofClaims {
         jti: URL_SAFE_NO_PAD.encode(random::bytes::<16>(random)),
         htm: request.method.to_owned(),
@@ -148,5 +162,5 @@ pub fn prove(
         ath: Some(hash(token)),
         nonce: None,
     };
-    sign_jwt_with_jwk(signer, TYP, &claims)
+    UnsignedJwt::with_jwk(key, TYP, &claims)
 }

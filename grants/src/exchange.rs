@@ -3,7 +3,7 @@
 use crate::freshness::Freshness;
 use crate::grant::StatusRef;
 use oap_identity::random::{self, Random};
-use oap_identity::signed::{SignedError, UnverifiedJwt, sign_jwt};
+use oap_identity::signed::{SignedError, UnsignedJwt, UnverifiedJwt};
 use oap_identity::{Did, DidDocument, Hash, Kid, Signer, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -202,14 +202,28 @@ pub fn prove(
     now: Timestamp,
     random: &dyn Random,
 ) -> Result<String, SignedError> {
+    Ok(unsigned(signer.kid(), endpoint, grant, now, random)?.signed_by(signer))
+}
+
+/// The same for a key that signs elsewhere.
+///
+/// # Errors
+/// [`SignedError`] when the claims are not JSON.
+pub fn unsigned(
+    kid: &Kid,
+    endpoint: &str,
+    grant: Hash,
+    now: Timestamp,
+    random: &dyn Random,
+) -> Result<UnsignedJwt, SignedError> {
     let claims = ProofClaims {
-        iss: signer.did().clone(),
-        sub: signer.did().clone(),
+        iss: kid.did().clone(),
+        sub: kid.did().clone(),
         aud: endpoint.to_owned(),
         jti: Hash::of(&random::bytes::<16>(random)).to_string()[7..39].to_owned(),
         iat: now.seconds(),
         exp: now.seconds() + MAX_LIFE,
         grant_hash: Some(grant),
     };
-    sign_jwt(signer, TYP, &claims)
+    UnsignedJwt::with_kid(kid, TYP, &claims)
 }

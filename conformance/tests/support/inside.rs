@@ -3,7 +3,7 @@
 use crate::common::*;
 use axum::body::Body;
 use oap_conformance::probe::{self, Forbidden, Limits, Reply, Request, Setup, Wire, context::Pending};
-use oap_gateway::client::fixture;
+use oap_gateway::cli::fixture;
 use oap_identity::random::Seeded;
 use serde_json::Value;
 use std::time::Duration;

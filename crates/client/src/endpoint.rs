@@ -2,7 +2,7 @@
 
 use crate::permission::mark::Mark;
 use crate::place::Place;
-use reqwest::Method;
+use oap_identity::outgoing::Method;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;

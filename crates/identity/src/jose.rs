@@ -4,12 +4,11 @@
 //! HMAC with a public key, or any other confusion fails before a key is looked at. It verifies strictly
 //! (no small-order keys, one encoding per signature), the same way as every other signature here.
 
-use ed25519_dalek::pkcs8::DecodePrivateKey;
-use ed25519_dalek::{Signature, SigningKey, VerifyingKey};
+use ed25519_dalek::{Signature, VerifyingKey};
 use jsonwebtoken::crypto::{CryptoProvider, JwtSigner, JwtVerifier, KeyUtils};
 use jsonwebtoken::errors::{ErrorKind, Result};
 use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey};
-use signature::{Error, Signer, Verifier};
+use signature::{Error, Verifier};
 use std::sync::Once;
 
 /// Makes EdDSA the algorithm of `jsonwebtoken` in this process. Cheap to call again.
@@ -23,10 +22,9 @@ pub(crate) fn install() {
     });
 }
 
-fn signer_factory(algorithm: &Algorithm, key: &EncodingKey) -> Result<Box<dyn JwtSigner>> {
-    eddsa(algorithm)?;
-    let key = SigningKey::from_pkcs8_der(key.as_bytes()).map_err(|_| ErrorKind::InvalidEddsaKey)?;
-    Ok(Box::new(Signs(key)))
+/// Keys that sign are never the library's: see [`crate::signed::UnsignedJwt`].
+fn signer_factory(_: &Algorithm, _: &EncodingKey) -> Result<Box<dyn JwtSigner>> {
+    Err(ErrorKind::InvalidAlgorithm.into())
 }
 
 fn verifier_factory(algorithm: &Algorithm, key: &DecodingKey) -> Result<Box<dyn JwtVerifier>> {
@@ -40,20 +38,6 @@ fn eddsa(algorithm: &Algorithm) -> Result<()> {
     match algorithm {
         Algorithm::EdDSA => Ok(()),
         _ => Err(ErrorKind::InvalidAlgorithm.into()),
-    }
-}
-
-struct Signs(SigningKey);
-
-impl Signer<Vec<u8>> for Signs {
-    fn try_sign(&self, message: &[u8]) -> std::result::Result<Vec<u8>, Error> {
-        Ok(self.0.sign(message).to_bytes().to_vec())
-    }
-}
-
-impl JwtSigner for Signs {
-    fn algorithm(&self) -> Algorithm {
-        Algorithm::EdDSA
     }
 }
 

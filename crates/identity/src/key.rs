@@ -5,9 +5,7 @@ use crate::jwk::{KeyError, PublicKey};
 use crate::random::{self, Random};
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use did_method_key::DIDKey;
-use ed25519_dalek::pkcs8::EncodePrivateKey;
 use ed25519_dalek::{Signer as _, SigningKey};
-use jsonwebtoken::EncodingKey;
 use serde_json::{Value, json};
 use ssi_jwk::JWK;
 use x25519_dalek::StaticSecret;
@@ -20,7 +18,6 @@ pub struct Signer {
     kid: Kid,
     secret: SigningKey,
     public: PublicKey,
-    jwt: EncodingKey,
 }
 
 impl Signer {
@@ -29,11 +26,9 @@ impl Signer {
     /// # Errors
     /// [`KeyError::NotEd25519`] for a seed without a usable key (none is known).
     pub fn from_seed(kid: Kid, seed: &[u8; 32]) -> Result<Self, KeyError> {
-        crate::jose::install();
         let secret = SigningKey::from_bytes(seed);
         let public = PublicKey::from_bytes(secret.verifying_key().as_bytes())?;
-        let der = secret.to_pkcs8_der().map_err(|_| KeyError::NotEd25519)?;
-        Ok(Self { kid, jwt: EncodingKey::from_ed_der(der.as_bytes()), secret, public })
+        Ok(Self { kid, secret, public })
     }
 
     /// A key that is its own DID: `did:key:z…#z…`.
@@ -72,11 +67,13 @@ impl Signer {
     /// Signs bytes; base64url of the 64 bytes.
     #[must_use]
     pub fn sign(&self, message: &[u8]) -> String {
-        URL_SAFE_NO_PAD.encode(self.secret.sign(message).to_bytes())
+        URL_SAFE_NO_PAD.encode(self.signature(message))
     }
 
-    pub(crate) const fn encoding_key(&self) -> &EncodingKey {
-        &self.jwt
+    /// Signs bytes; the 64 bytes.
+    #[must_use]
+    pub fn signature(&self, message: &[u8]) -> [u8; 64] {
+        self.secret.sign(message).to_bytes()
     }
 }
 

@@ -2,7 +2,7 @@
 //! identifiers (protocol sections 1 and 2).
 //!
 //! Nothing here reads a clock or a random source: both come in as arguments ([`Clock`], [`Random`]).
-//! The one part that talks to the network is [`resolve`], behind `ssi`'s resolver trait.
+//! The one part that talks to the network is [`outgoing`]; [`resolve`] fetches DID documents with it, behind `ssi`'s resolver trait.
 //!
 //! ```
 //! use oap_identity::signed::{UnverifiedSignature, sign_document};
@@ -41,6 +41,8 @@ pub mod jwk;
 pub mod key;
 pub mod limits;
 pub mod method;
+pub mod origin;
+pub mod outgoing;
 pub mod random;
 pub mod resolve;
 mod schema;

@@ -3,7 +3,7 @@
 //! Every room has one table. A row refers to the constant that the code enforces, so that the page cannot say
 //! something else.
 
-use crate::{did, json, resolve, signed};
+use crate::{did, json, outgoing, resolve, signed};
 
 /// One bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,5 +50,17 @@ pub const LIMITS: &[Limit] = &[
         value: resolve::web::MAX_DOCUMENT as u64,
         unit: "bytes",
         applies_to: "a DID document from the network",
+    },
+    Limit {
+        name: "outgoing::CONNECT",
+        value: outgoing::CONNECT.as_secs(),
+        unit: "seconds",
+        applies_to: "our clients: connecting",
+    },
+    Limit {
+        name: "outgoing::SILENCE",
+        value: outgoing::SILENCE.as_secs(),
+        unit: "seconds",
+        applies_to: "our clients: no byte of an answer",
     },
 ];

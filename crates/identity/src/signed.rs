@@ -164,16 +164,67 @@ fn kid(members: &Value) -> Result<Kid, SignedError> {
     members["kid"].as_str().and_then(|kid| kid.parse().ok()).ok_or(SignedError::Kid)
 }
 
+/// A JWT that lacks its signature: for a key that signs elsewhere.
+#[derive(Debug, Clone)]
+pub struct UnsignedJwt(String);
+
+impl UnsignedJwt {
+    /// Claims of that `typ`, to be signed with the key of that id.
+    ///
+    /// # Errors
+    /// [`SignedError::Claims`] when the claims are not JSON.
+    pub fn with_kid<C: Serialize>(kid: &Kid, typ: &'static str, claims: &C) -> Result<Self, SignedError> {
+        let mut header = Header::new(Algorithm::EdDSA);
+        header.typ = Some(typ.to_owned());
+        header.kid = Some(kid.to_string());
+        Self::of(&header, claims)
+    }
+
+    /// The same with the public key itself in the header, as DPoP has it (RFC 9449 section 4.2).
+    ///
+    /// # Errors
+    /// [`SignedError::Claims`] when the claims are not JSON.
+    pub fn with_jwk<C: Serialize>(
+        key: &PublicKey,
+        typ: &'static str,
+        claims: &C,
+    ) -> Result<Self, SignedError> {
+        Self::of(&json!({"alg": "EdDSA", "jwk": key.jwk(), "typ": typ}), claims)
+    }
+
+    fn of<H: Serialize, C: Serialize>(header: &H, claims: &C) -> Result<Self, SignedError> {
+        let invalid = |e: serde_json::Error| SignedError::Claims(e.to_string());
+        let header = URL_SAFE_NO_PAD.encode(serde_json::to_vec(header).map_err(invalid)?);
+        let claims = URL_SAFE_NO_PAD.encode(serde_json::to_vec(claims).map_err(invalid)?);
+        Ok(Self(format!("{header}.{claims}")))
+    }
+
+    /// What is to be signed.
+    #[must_use]
+    pub const fn message(&self) -> &[u8] {
+        self.0.as_bytes()
+    }
+
+    /// The JWT with the signature of its message.
+    #[must_use]
+    pub fn signed(self, signature: &[u8; 64]) -> String {
+        format!("{}.{}", self.0, URL_SAFE_NO_PAD.encode(signature))
+    }
+
+    /// The JWT, signed with a key that is here.
+    #[must_use]
+    pub fn signed_by(self, signer: &Signer) -> String {
+        let signature = signer.signature(self.message());
+        self.signed(&signature)
+    }
+}
+
 /// Signs claims as a JWT of that `typ`, with the signer's `kid`.
 ///
 /// # Errors
 /// [`SignedError::Claims`] when the claims are not JSON.
 pub fn sign_jwt<C: Serialize>(signer: &Signer, typ: &'static str, claims: &C) -> Result<String, SignedError> {
-    let mut header = Header::new(Algorithm::EdDSA);
-    header.typ = Some(typ.to_owned());
-    header.kid = Some(signer.kid().to_string());
-    jsonwebtoken::encode(&header, claims, signer.encoding_key())
-        .map_err(|e| SignedError::Claims(e.to_string()))
+    Ok(UnsignedJwt::with_kid(signer.kid(), typ, claims)?.signed_by(signer))
 }
 
 /// Signs claims as a JWT whose header carries the public key itself, as DPoP has it (RFC 9449 section 4.2).
@@ -185,11 +236,7 @@ pub fn sign_jwt_with_jwk<C: Serialize>(
     typ: &'static str,
     claims: &C,
 ) -> Result<String, SignedError> {
-    let header = json!({"alg": "EdDSA", "jwk": signer.public().jwk(), "typ": typ}).to_string();
-    let claims = serde_json::to_vec(claims).map_err(|e| SignedError::Claims(e.to_string()))?;
-    let input = format!("{}.{}", URL_SAFE_NO_PAD.encode(header), URL_SAFE_NO_PAD.encode(claims));
-    let signature = signer.sign(input.as_bytes());
-    Ok(format!("{input}.{signature}"))
+    Ok(UnsignedJwt::with_jwk(signer.public(), typ, claims)?.signed_by(signer))
 }
 
 /// A JWT, read but not checked.

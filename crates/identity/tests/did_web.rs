@@ -1,5 +1,6 @@
 //! The guarded did:web client against hosts that misbehave (protocol section 2).
 
+use oap_identity::outgoing::{Allowance, Outgoing, Request};
 use oap_identity::resolve::{GuardedWeb, ResolveError, Resolver, WebPolicy};
 use oap_identity::{Clock, Did, Signer, Timestamp};
 use std::sync::Arc;
@@ -101,9 +102,9 @@ async fn a_guarded_client_does_not_look_inside() {
     listener.set_nonblocking(true).unwrap();
     let url = format!("https://localhost:{}/", listener.local_addr().unwrap().port());
     let ask = async |policy: WebPolicy| {
-        let client = policy.guard(reqwest::Client::builder().no_proxy()).build().unwrap();
-        let ask = client.get(&url).timeout(std::time::Duration::from_millis(500)).send();
-        assert!(ask.await.is_err());
+        let client = Outgoing::default().held_to(policy).client().unwrap();
+        let allowed = Allowance { bytes: 0, time: std::time::Duration::from_millis(500) };
+        assert!(client.send(Request::get(&url), allowed).await.is_err());
         listener.accept().is_ok()
     };
     assert!(!ask(WebPolicy::Public).await);

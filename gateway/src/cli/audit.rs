@@ -6,8 +6,8 @@ use super::{CliError, Global, ids, output, values};
 use crate::api::audit as api;
 use crate::api::audit::{AuditQuery, Memorization, MemorizationStatus, Receipts};
 use crate::api::gates::ShowDecision;
-use crate::client::ClientError;
 use crate::service::prefix::ItemPrefix;
+use oap_client::ClientError;
 use oap_identity::{DecisionId, Did};
 
 /// Read and verify the audit log

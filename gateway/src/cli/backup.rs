@@ -3,12 +3,12 @@
 use super::{CliError, Global, output};
 use crate::api::health as api;
 use crate::api::health::{BackupRequest, Finding};
-use crate::client::ClientError;
 use crate::service::restored::Unknown;
 use crate::system::clock::SystemClock;
 use crate::system::config::Config;
 use crate::system::outlook;
 use crate::system::restore::{self, Restored};
+use oap_client::ClientError;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 

@@ -6,10 +6,10 @@ use crate::api::items::{RelabelItem, Relabelling, RetractItem};
 use crate::api::selections::{
     BulkRelabel, BulkRetract, Changed, NewLabels, RelabelItems, RetractItems, Selection,
 };
-use crate::client::ClientError;
-use crate::client::owner::OwnerClient;
 use crate::service::bulk::MAX_BULK;
 use crate::service::prefix::ItemPrefix;
+use oap_client::ClientError;
+use oap_client::OwnerClient;
 use oap_identity::ItemId;
 
 /// Change the labels of an item, or of many

@@ -9,14 +9,13 @@ mod screen;
 use super::{CliError, Global, output};
 use crate::api::grants::{IssueGrant, Issuing, RevokeGrant};
 use crate::api::items::{NewItems, WriteItems};
-use crate::client::ClientError;
-use crate::client::asker::Asker;
-use crate::client::grantee::{Remote, Session};
-use crate::client::{keyfile, place};
 use crate::system::clock::{SystemClock, SystemRandom};
 use crate::system::home::{HomeError, web_policy};
 use crate::system::tls::Authority;
 use house::House;
+use oap_client::ClientError;
+use oap_client::grantee::{Remote, Session};
+use oap_client::{KeyProver, Prover, keyfile, locate};
 use oap_formats::import::locomo;
 use oap_identity::{Clock, GrantId, ItemId};
 use screen::Screen;
@@ -117,17 +116,17 @@ async fn tell(folder: &Path, alice: &mut House, screen: Screen) -> Result<Value,
          details hidden. The contractor asks with it, and gets the right side of this:",
     );
     screen.gap();
-    let mut asker = Asker::Key(Box::new(signer));
+    let contractor = KeyProver::new(signer, Arc::new(SystemClock), Arc::new(SystemRandom));
     let remote = remote(alice, grant).await?;
-    let session = remote.exchange(&mut asker, grant, &[]).await?;
-    let all = session.query(&mut asker, &json!({"max_results": 100})).await?;
+    let session = remote.exchange(&contractor, grant, &[]).await?;
+    let all = session.query(&contractor, &json!({"max_results": 100})).await?;
     output::write(&folder.join("answer.json"), &output::pretty(&all.answer))?;
     let shown = side_by_side(&notes, &ids, turns.len(), &all.answer, screen);
 
     screen.title("3. The contractor asks for more");
     let mut rows = Vec::new();
     for (what, words) in CURIOUS {
-        let answer = session.query(&mut asker, &json!({"query": words, "max_results": 100})).await?.answer;
+        let answer = session.query(&contractor, &json!({"query": words, "max_results": 100})).await?.answer;
         let leaked = answer.to_string().contains(words);
         let found = answer["items"].as_array().map_or(0, Vec::len);
         if leaked || found > 0 {
@@ -142,7 +141,7 @@ async fn tell(folder: &Path, alice: &mut House, screen: Screen) -> Result<Value,
     );
 
     screen.title("4. Alice takes the grant back");
-    let refused = take_back(alice, issued.grant.grant_id, &session, &mut asker).await?;
+    let refused = take_back(alice, issued.grant.grant_id, &session, &contractor).await?;
     screen.text(&format!("The contractor asks again, and is told: {refused}"));
 
     screen.title("In one line");
@@ -170,9 +169,10 @@ async fn remote(alice: &House, grant: &Value) -> Result<Remote, CliError> {
     let config = alice.config()?;
     let resolver = Arc::new(crate::system::home::resolver(&config, Arc::new(SystemClock))?);
     let policy = web_policy(&config);
-    let origin = place::of(grant, &[], &resolver, policy).await?;
-    let client = policy.guard(alice.client(&config)?).build().map_err(HomeError::from)?;
-    Ok(Remote::discover(client, resolver, origin.as_str(), &place::granter(grant)?).await?)
+    let origin = locate::origin(grant, &[], &resolver, policy, SystemClock.now()).await?;
+    let client = alice.outgoing(&config)?.held_to(policy).client().map_err(HomeError::from)?;
+    let granter = locate::granter(grant)?;
+    Ok(Remote::discover(client, resolver, Arc::new(SystemClock), origin.as_str(), &granter).await?)
 }
 
 /// Prints what Alice holds beside what the contractor got.
@@ -195,10 +195,10 @@ async fn take_back(
     alice: &mut House,
     grant: GrantId,
     session: &Session<'_>,
-    asker: &mut Asker,
+    contractor: &dyn Prover,
 ) -> Result<String, CliError> {
     alice.owner.send::<RevokeGrant>(grant, &()).await?;
-    match session.query(asker, &json!({"max_results": 100})).await {
+    match session.query(contractor, &json!({"max_results": 100})).await {
         Err(ClientError::Refused { status: 403, message, .. }) => Ok(message),
         Err(error) => Err(error.into()),
         Ok(_) => Err(CliError::Proof("a revoked grant was answered".to_owned())),

@@ -2,8 +2,8 @@
 
 use super::CliError;
 use crate::api::selections::{ResolveItems, ResolveQuery, Resolved};
-use crate::client::owner::OwnerClient;
 use crate::service::prefix::{ItemPrefix, MAX_PREFIXES};
+use oap_client::OwnerClient;
 use oap_identity::ItemId;
 use std::collections::BTreeMap;
 

@@ -6,7 +6,7 @@ use super::{CliError, Global, ids, output, values};
 use crate::api::Endpoint;
 use crate::api::transfer as api;
 use crate::api::transfer::{BundleItems, Fate, Fates, Finish, Migration, Record, Records};
-use crate::client::owner::OwnerClient;
+use crate::client::HomeClient;
 use crate::service::prefix::{ItemPrefix, PrefixError};
 use crate::system::bundle_file;
 use crate::system::config::Config;
@@ -206,13 +206,13 @@ type Answering = JoinHandle<Result<Fates, CliError>>;
 
 /// Chunks on their way to the gateway.
 struct Sending {
-    owner: Arc<OwnerClient>,
+    owner: Arc<HomeClient>,
     ahead: VecDeque<(Vec<String>, Answering)>,
     progress: ProgressBar,
 }
 
 impl Sending {
-    fn new(owner: Arc<OwnerClient>) -> Self {
+    fn new(owner: Arc<HomeClient>) -> Self {
         let progress = ProgressBar::new_spinner();
         let style = ProgressStyle::with_template("{spinner} {human_pos} records, {per_sec}, {elapsed} {msg}");
         progress.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
@@ -249,7 +249,7 @@ impl Sending {
         Ok(())
     }
 
-    async fn finish(mut self, report: &mut Report) -> Result<Arc<OwnerClient>, CliError> {
+    async fn finish(mut self, report: &mut Report) -> Result<Arc<HomeClient>, CliError> {
         while !self.ahead.is_empty() {
             self.receive(report).await?;
         }

@@ -10,8 +10,8 @@ use crate::api::items::{
     Correction, ItemPage, ListQuery, NewItems, Resealed, Resealing, WholeItem, Written, WrittenItems,
 };
 use crate::api::{Document, Endpoint};
-use crate::client::owner::OwnerClient;
 use crate::service::prefix::ItemPrefix;
+use oap_client::OwnerClient;
 use oap_identity::{ItemId, ScopeId, Timestamp};
 use oap_memory::Status;
 use oap_memory::item::{Confidence, Kind, Sensitivity};
@@ -226,7 +226,7 @@ impl Item {
             Self::Relabel(relabel) => relabel.run(global).await,
             Self::Retract(retract) => retract.run(global).await,
             Self::Delete(delete) => delete.run(global).await,
-            other => other.run_with(global, &global.owner().await?).await,
+            other => other.run_with(global, &*global.owner().await?).await,
         }
     }
 

@@ -2,12 +2,14 @@
 
 use super::when::{self, When};
 use super::{CliError, Global, output, values};
+use crate::api::Endpoint;
 use crate::api::keys as api;
-use crate::api::keys::{Compromise, From, HeldBack, HeldItem, KeyName, SignedAnew};
-use crate::client::keyfile;
-use crate::client::owner::OwnerClient;
+use crate::api::keys::{ChangedKeys, Compromise, From, HeldBack, HeldItem, KeyName, SignedAnew};
+use crate::client::HomeClient;
 use crate::state::keyring::KeyInfo;
 use crate::system::clock::SystemRandom;
+use oap_client::OwnerClient;
+use oap_client::keyfile;
 use oap_identity::{ItemId, VerificationKey, document};
 use serde::Serialize;
 use serde_json::json;
@@ -52,10 +54,10 @@ impl Keys {
                 return Ok(());
             }
             Self::List => (owner.get::<api::ListKeys>((), &()).await?.keys, None),
-            Self::Rotate => (owner.change_keys::<api::RotateKeys>((), &()).await?, None),
+            Self::Rotate => (change::<api::RotateKeys>(&mut owner, (), &()).await?, None),
             Self::Revoke { key, since } => {
                 let since = since.map(|since| since.since(when::now()));
-                let keys = owner.change_keys::<api::RevokeKey>(key, &Compromise { since }).await?;
+                let keys = change::<api::RevokeKey>(&mut owner, key, &Compromise { since }).await?;
                 (keys, Some(reseal(&owner).await?))
             }
         };
@@ -68,6 +70,17 @@ impl Keys {
         });
         Ok(())
     }
+}
+
+/// Has an endpoint change the keys. The new trust token takes the place of the one that ended.
+async fn change<E: Endpoint<Query = (), Answer = ChangedKeys>>(
+    owner: &mut HomeClient,
+    place: E::Place,
+    body: &E::Body,
+) -> Result<Vec<KeyInfo>, CliError> {
+    let ChangedKeys { keys, trust_token } = owner.send::<E>(place, body).await?;
+    owner.keep_token(&trust_token)?;
+    Ok(keys)
 }
 
 /// The keys, and what was signed anew. The new token went into the home; it is nobody's to read here.

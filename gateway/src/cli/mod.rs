@@ -12,6 +12,7 @@ mod delete;
 mod demo;
 mod examples;
 mod export;
+pub mod fixture;
 mod gates;
 mod grant;
 mod help;
@@ -46,13 +47,13 @@ mod verify;
 mod when;
 mod who;
 
-use crate::client::ClientError;
-use crate::client::owner::{Caller, OwnerClient};
+use crate::client::{Caller, HomeClient};
 use crate::system::config::ConfigError;
 use crate::system::home::{Home, HomeError};
 use crate::system::lock::{Held, HomeLock, PATIENCE, Wait};
 use crate::system::restore::RestoreError;
 use clap::{ArgMatches, Args, FromArgMatches, Parser, Subcommand};
+use oap_client::ClientError;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -282,10 +283,10 @@ impl Global {
         flags
     }
 
-    async fn owner(&self) -> Result<OwnerClient, CliError> {
+    async fn owner(&self) -> Result<HomeClient, CliError> {
         let word = |held: &Held| self.waiting(held);
         let caller = Caller { command: &self.command, patience: PATIENCE, word: &word };
-        Ok(OwnerClient::connect(self.home(), &self.flags(), caller).await?)
+        Ok(HomeClient::connect(self.home(), &self.flags(), caller).await?)
     }
 
     fn waiting(&self, held: &Held) {

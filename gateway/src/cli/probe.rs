@@ -1,16 +1,17 @@
 //! `oap-memory probe`
 
+use super::fixture;
 use super::output::OutFile;
 use super::{CliError, Global, output, values};
-use crate::client::fixture;
-use crate::client::owner::OwnerClient;
-use crate::client::wire;
+use crate::client::HomeClient;
 use crate::system::clock::{SystemClock, SystemRandom};
 use crate::system::config::Config;
 use crate::system::home::{Home, HomeError};
-use crate::system::outgoing::{http_client, http_client_builder};
+use crate::system::outgoing;
+use oap_client::wire;
 use oap_conformance::probe::context::Pending;
 use oap_conformance::probe::{self, Forbidden, Limits, Outcome, Reply, Request, Setup, Wire, requirements};
+use oap_identity::outgoing::{Allowance, HttpClient, Method, Request as Outgoing, SendError};
 use oap_identity::random::Seeded;
 use oap_identity::{Random, random};
 use serde_json::{Value, json};
@@ -20,8 +21,8 @@ use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 use std::sync::Mutex;
 use std::time::Duration;
 
-/// Longest time for one request.
-const TIMEOUT: Duration = Duration::from_secs(20);
+/// What one request may take.
+const ALLOWED: Allowance = Allowance { bytes: wire::MAX_ANSWER, time: Duration::from_secs(20) };
 
 /// Check whether a gateway does what RFC 0010 says
 #[derive(clap::Args)]
@@ -72,7 +73,7 @@ impl Probe {
         let config = Config::load(home.path(), &global.flags())?;
         let wire = Http::to(&origin, &config, &home)?;
         let owner = match self.own {
-            true => Some(Own(tokio::sync::Mutex::new(global.owner().await?))),
+            true => Some(Own(global.owner().await?)),
             false => None,
         };
         let program = self.setup.as_ref().map(Program::start).transpose()?;
@@ -134,37 +135,32 @@ fn list(global: &Global) {
 
 /// A gateway over HTTP.
 pub(super) struct Http {
-    client: reqwest::Client,
-    old_tls: reqwest::Client,
+    client: HttpClient,
+    old_tls: HttpClient,
     origin: String,
 }
 
 impl Http {
     pub(super) fn to(origin: &str, config: &Config, home: &Home) -> Result<Self, CliError> {
-        let old = http_client_builder(config, home)?.tls_version_max(reqwest::tls::Version::TLS_1_2);
+        let outgoing = outgoing::of_home(config, home)?;
         Ok(Self {
-            client: http_client(config, home)?,
-            old_tls: old.build().map_err(HomeError::from)?,
+            client: outgoing.clone().client().map_err(HomeError::from)?,
+            old_tls: outgoing.old_tls().client().map_err(HomeError::from)?,
             origin: origin.to_owned(),
         })
     }
 }
 
-async fn ask(client: &reqwest::Client, origin: &str, request: Request) -> Result<Reply, String> {
+async fn ask(client: &HttpClient, origin: &str, request: Request) -> Result<Reply, String> {
     let url = format!("{origin}{}", request.path);
-    let method = reqwest::Method::from_bytes(request.method.as_bytes()).map_err(|e| e.to_string())?;
-    let mut made = client.request(method, url).timeout(TIMEOUT);
-    for (name, value) in request.headers {
-        made = made.header(name, value);
-    }
-    if let Some(body) = request.body {
-        made = made.body(body);
-    }
-    let failed = |e: reqwest::Error| e.without_url().to_string();
-    let response = made.send().await.map_err(failed)?;
-    let status = response.status().as_u16();
-    let body = wire::body(response, wire::MAX_ANSWER).await.map_err(failed)?;
-    Ok(Reply { status, bytes: body.ok_or("an answer larger than any gateway's")? })
+    let method = Method::from_bytes(request.method.as_bytes()).map_err(|e| e.to_string())?;
+    let headers = request.headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    let request = Outgoing { method, url: &url, headers, body: request.body };
+    let answer = client.send(request, ALLOWED).await.map_err(|e| match e {
+        SendError::TooLarge(_) => "an answer larger than any gateway's".to_owned(),
+        e => e.to_string(),
+    })?;
+    Ok(Reply { status: answer.status.as_u16(), bytes: answer.body })
 }
 
 impl Wire for Http {
@@ -207,14 +203,13 @@ fn is_loopback(origin: &str) -> bool {
 }
 
 /// The owner's side of a gateway of one's own.
-struct Own(tokio::sync::Mutex<OwnerClient>);
+struct Own(HomeClient);
 
 impl Setup for Own {
     fn call(&self, command: Value) -> Pending<'_, Value> {
         Box::pin(async move {
             let (path, body) = fixture::request(&command)?;
-            let owner = self.0.lock().await;
-            let done = owner.call("POST", &path, &[], Some(&body)).await.map_err(|e| e.to_string())?;
+            let done = self.0.call("POST", &path, &[], Some(&body)).await.map_err(|e| e.to_string())?;
             Ok(fixture::answer(&command, done))
         })
     }

@@ -2,13 +2,13 @@
 
 use super::output::OutFile;
 use super::{CliError, Global, output, values};
-use crate::client::asker::Asker;
-use crate::client::grantee::Remote;
-use crate::client::{ClientError, keyfile, place};
-use crate::system::clock::SystemClock;
+use crate::client::HomeProver;
+use crate::system::clock::{SystemClock, SystemRandom};
 use crate::system::config::Config;
 use crate::system::home::{HomeError, resolver, web_policy};
-use crate::system::outgoing::{http_client, http_client_builder};
+use crate::system::outgoing;
+use oap_client::{ClientError, KeyProver, Prover, Remote, keyfile, locate};
+use oap_identity::Clock;
 use oap_memory::item::Kind;
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -70,27 +70,29 @@ impl Query {
         let home = global.home();
         let config = Config::load(home.path(), &global.flags())?;
         let grant = output::read_json_of("--grant", &self.grant)?;
-        let granter = place::granter(&grant)
+        let granter = locate::granter(&grant)
             .map_err(|_| CliError::Usage(format!("--grant: {}: is no grant", self.grant.display())))?;
         let chain = self.chain.iter().map(|path| output::read_json_of("--chain", path));
         let chain = chain.collect::<Result<Vec<_>, _>>()?;
         let file = self.export.as_ref().or(self.save.as_ref());
         let file = file.map(|path| OutFile::create(path)).transpose()?;
-        let mut asker = self.asker(global, &config, &grant).await?;
-        let resolver = Arc::new(resolver(&config, Arc::new(SystemClock))?);
-        let remote = match url {
-            Some(url) => Remote::discover(http_client(&config, &home)?, resolver, &url, &granter).await?,
+        let prover = self.prover(global, &config, &grant).await?;
+        let clock = Arc::new(SystemClock);
+        let resolver = Arc::new(resolver(&config, clock.clone())?);
+        let mut outgoing = outgoing::of_home(&config, &home)?;
+        let origin = match url {
+            Some(url) => url,
             None => {
                 let policy = web_policy(&config);
-                let origin = place::of(&grant, &chain, &resolver, policy).await?;
-                let client = policy.guard(http_client_builder(&config, &home)?);
-                let client = client.build().map_err(HomeError::from)?;
-                Remote::discover(client, resolver, origin.as_str(), &granter).await?
+                outgoing = outgoing.held_to(policy);
+                locate::origin(&grant, &chain, &resolver, policy, clock.now()).await?.to_string()
             }
         };
-        let session = remote.exchange(&mut asker, &grant, &chain).await?;
+        let client = outgoing.client().map_err(HomeError::from)?;
+        let remote = Remote::discover(client, resolver, clock, &origin, &granter).await?;
+        let session = remote.exchange(&*prover, &grant, &chain).await?;
         if let Some(path) = &self.export {
-            let bytes = session.export(&mut asker).await?;
+            let bytes = session.export(&*prover).await?;
             if let Some(file) = file {
                 file.write(&bytes)?;
             }
@@ -105,7 +107,7 @@ impl Query {
             });
             return Ok(());
         }
-        let checked = session.query(&mut asker, &self.body(question)).await?;
+        let checked = session.query(&*prover, &self.body(question)).await?;
         if let Some(file) = file {
             file.write((output::pretty(&checked.answer) + "\n").as_bytes())?;
         }
@@ -143,13 +145,18 @@ impl Query {
     }
 
     /// Who asks: the key of --key, or the keys of the home.
-    async fn asker(&self, global: &Global, config: &Config, grant: &Value) -> Result<Asker, CliError> {
+    async fn prover(
+        &self,
+        global: &Global,
+        config: &Config,
+        grant: &Value,
+    ) -> Result<Box<dyn Prover>, CliError> {
         let home = global.home();
         let Some(path) = &self.key else {
             let grantee = config.principal(home.path()).map_err(|e| {
                 CliError::Other(format!("{e}; or ask with --key FILE, a key of `oap-memory key new`"))
             })?;
-            return Ok(Asker::Home(grantee, Box::new(global.owner().await?)));
+            return Ok(Box::new(HomeProver::new(grantee, global.owner().await?)));
         };
         let signer = keyfile::read(path).map_err(ClientError::from)?;
         if grant["grantee"] != signer.did().as_str() {
@@ -159,7 +166,7 @@ impl Query {
                 "--key: is of {whose}, and the grant is made out to {to:?}"
             )));
         }
-        Ok(Asker::Key(Box::new(signer)))
+        Ok(Box::new(KeyProver::new(signer, Arc::new(SystemClock), Arc::new(SystemRandom))))
     }
 
     fn body(&self, question: &str) -> Value {

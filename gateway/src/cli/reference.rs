@@ -2,7 +2,7 @@
 
 use super::CliError;
 use crate::api::grants::ListGrants;
-use crate::client::owner::OwnerClient;
+use oap_client::OwnerClient;
 use oap_identity::GrantId;
 use std::collections::BTreeSet;
 use std::str::FromStr;

@@ -1,7 +1,7 @@
 //! What one's own gateway refuses, in the words of the command line: wrong input is status 2 and names the flag.
 
 use super::CliError;
-use crate::client::ClientError;
+use oap_client::ClientError;
 
 /// Members of the owner's requests, and the flags that they were typed as.
 const FLAGS: [(&str, &str); 15] = [

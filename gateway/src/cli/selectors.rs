@@ -4,8 +4,8 @@ use super::when::{self, When};
 use super::{CliError, Global, output, values};
 use crate::api::items::Brief;
 use crate::api::selections::{SelectItems, SelectQuery, Selected, Selection};
-use crate::client::owner::OwnerClient;
 use crate::service::prefix::ItemPrefix;
+use oap_client::OwnerClient;
 use oap_identity::{ItemId, ScopeId};
 use std::io::{IsTerminal, Write};
 

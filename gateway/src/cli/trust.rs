@@ -100,7 +100,7 @@ pub(super) async fn resolved(
     let resolver = resolver(&config, Arc::new(crate::system::clock::SystemClock))?;
     for did in dids {
         if let Entry::Vacant(place) = known.entry(did) {
-            let document = resolver.resolve(place.key()).await.map_err(crate::client::ClientError::from)?;
+            let document = resolver.resolve(place.key()).await.map_err(oap_client::ClientError::from)?;
             place.insert(document);
         }
     }

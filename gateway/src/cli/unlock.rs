@@ -6,12 +6,12 @@
 use super::when::{Span, WhenError};
 use super::{CliError, Global, output};
 use crate::api::lock::{Lock as End, Locked};
-use crate::client::ClientError;
 use crate::http::App;
 use crate::system::config::Config;
 use crate::system::home::{self, HomeError, master};
 use crate::system::serve;
 use crate::system::socket::{OwnerSocket, SocketClient};
+use oap_client::ClientError;
 use oap_store::Master;
 use serde_json::json;
 use std::io::{BufRead, BufReader, Read, Write};

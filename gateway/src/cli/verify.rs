@@ -2,9 +2,9 @@
 
 use super::trust::{Known, Trust, optional, resolved};
 use super::{CliError, Global, output, proved};
-use crate::client::grantee::{countersigners, signers};
 use crate::system::bundle_file;
 use crate::system::clock::SystemClock;
+use oap_client::grantee::{countersigners, signers};
 use oap_formats::sources::peek;
 use oap_grants::bundle::UnverifiedBundle;
 use oap_grants::evidence::{self as terms, VerifiedTerms};

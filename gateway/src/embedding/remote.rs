@@ -3,6 +3,7 @@
 use super::{Embedding, EmbeddingError, EmbeddingModel};
 use crate::system::config::{Config, ConfigError};
 use oap_exchange::Vector;
+use oap_identity::outgoing::{self, Allowance, HttpClient, Method, SendError};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 use url::Url;
@@ -10,16 +11,14 @@ use zeroize::Zeroizing;
 
 /// Texts in one request.
 const BATCH: usize = 64;
-/// Longest time for one request.
-const TIMEOUT: Duration = Duration::from_secs(20);
 /// Characters of a text that are sent; models take no more than some thousands of tokens.
 const MAX_CHARS: usize = 8_000;
-/// Largest answer, in bytes.
-const MAX_ANSWER: usize = 32 << 20;
+/// What one request may take.
+const ALLOWED: Allowance = Allowance { bytes: 32 << 20, time: Duration::from_secs(20) };
 
 /// A model behind an endpoint.
 pub struct RemoteModel {
-    client: reqwest::Client,
+    client: HttpClient,
     url: Url,
     key: Option<Zeroizing<String>>,
     name: String,
@@ -45,7 +44,7 @@ struct Entry {
 }
 
 impl RemoteModel {
-    /// The model that a configuration names, called through a client that follows no redirects.
+    /// The model that a configuration names, called through this client.
     ///
     /// # Errors
     /// [`ConfigError::Contradiction`] for an address that is not https, loopback excepted.
@@ -53,7 +52,7 @@ impl RemoteModel {
         config: &Config,
         url: Url,
         key: Option<Zeroizing<String>>,
-        client: reqwest::Client,
+        client: HttpClient,
     ) -> Result<Self, ConfigError> {
         let loopback = match url.host() {
             Some(url::Host::Ipv4(ip)) => ip.is_loopback(),
@@ -74,22 +73,22 @@ impl RemoteModel {
     }
 
     async fn batch(&self, texts: &[String]) -> Result<Vec<Vector>, EmbeddingError> {
-        let failed = |e: reqwest::Error| EmbeddingError::Endpoint(e.without_url().to_string());
+        let failed = |e: &dyn std::fmt::Display| EmbeddingError::Endpoint(e.to_string());
         let body = Request { model: &self.name, input: texts, encoding_format: "float" };
-        let mut request = self.client.post(self.url.clone()).timeout(TIMEOUT).json(&body);
-        if let Some(key) = &self.key {
-            request = request.bearer_auth(&**key);
+        let body = serde_json::to_vec(&body).map_err(|e| failed(&e))?;
+        let key = self.key.as_ref().map(|key| Zeroizing::new(format!("Bearer {}", **key)));
+        let key = key.as_ref().map(|key| ("Authorization", key.as_str()));
+        let headers = [("Content-Type", "application/json")].into_iter().chain(key).collect();
+        let request =
+            outgoing::Request { method: Method::POST, url: self.url.as_str(), headers, body: Some(body) };
+        let answer = self.client.send(request, ALLOWED).await.map_err(|e| match e {
+            SendError::TooLarge(_) => EmbeddingError::Answer("too much"),
+            e => failed(&e),
+        })?;
+        if answer.status.is_client_error() || answer.status.is_server_error() {
+            return Err(failed(&format_args!("it answered {}", answer.status)));
         }
-        let mut response =
-            request.send().await.and_then(reqwest::Response::error_for_status).map_err(failed)?;
-        let mut bytes = Vec::new();
-        while let Some(chunk) = response.chunk().await.map_err(failed)? {
-            if bytes.len() + chunk.len() > MAX_ANSWER {
-                return Err(EmbeddingError::Answer("too much"));
-            }
-            bytes.extend_from_slice(&chunk);
-        }
-        let answer: Answer = serde_json::from_slice(&bytes)
+        let answer: Answer = serde_json::from_slice(&answer.body)
             .map_err(|_| EmbeddingError::Answer("something else than vectors"))?;
         let mut vectors = vec![None; texts.len()];
         for entry in answer.data {

@@ -28,6 +28,7 @@ use crate::system::lock::{Held, HomeLock};
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use oap_exchange::ccc::SanctionsList;
 use oap_exchange::gate::Sanctions;
+use oap_identity::outgoing::OutgoingError;
 use oap_identity::resolve::{GuardedWeb, Resolver, WebPolicy};
 use oap_identity::{Clock, Did, Signer};
 use oap_memory::Profile;
@@ -94,7 +95,7 @@ pub enum HomeError {
     Gateway(#[from] Error),
     /// The client for outgoing requests.
     #[error("the client for outgoing requests: {0}")]
-    Client(#[from] reqwest::Error),
+    Client(#[from] OutgoingError),
 }
 
 impl HomeError {
@@ -369,7 +370,7 @@ impl Home {
             }
             None => None,
         };
-        let client = crate::system::outgoing::http_client(config, self)?;
+        let client = crate::system::outgoing::of_home(config, self)?.client()?;
         Ok(Some(Box::new(RemoteModel::new(config, url.clone(), key, client)?)))
     }
 

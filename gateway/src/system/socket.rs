@@ -5,6 +5,7 @@
 
 use crate::http::App;
 use axum::Router;
+use oap_identity::outgoing::{HttpClient, OutgoingError};
 use std::fs::{File, Permissions};
 use std::io;
 use std::os::fd::AsRawFd;
@@ -99,7 +100,7 @@ impl Drop for OwnerSocket {
 
 /// A client of the gateway that has a home open.
 pub struct SocketClient {
-    http: reqwest::Client,
+    http: HttpClient,
     _place: Place,
 }
 
@@ -108,22 +109,18 @@ impl SocketClient {
     ///
     /// # Errors
     /// When no client can be built.
-    pub async fn connect(home: &Path) -> Result<Option<Self>, reqwest::Error> {
+    pub async fn connect(home: &Path) -> Result<Option<Self>, OutgoingError> {
         let Ok(place) = Place::of(home, NAME) else { return Ok(None) };
         if UnixStream::connect(&place.path).await.is_err() {
             return Ok(None);
         }
-        let http = reqwest::Client::builder()
-            .no_proxy()
-            .redirect(reqwest::redirect::Policy::none())
-            .unix_socket(place.path.clone())
-            .build()?;
+        let http = HttpClient::of_socket(&place.path)?;
         Ok(Some(Self { http, _place: place }))
     }
 
     /// The HTTP client; the host of an address does not matter to it.
     #[must_use]
-    pub const fn http(&self) -> &reqwest::Client {
+    pub const fn http(&self) -> &HttpClient {
         &self.http
     }
 }
@@ -132,11 +129,13 @@ impl SocketClient {
 mod tests {
     use super::*;
     use axum::routing::get;
+    use oap_identity::outgoing::{Allowance, Request};
 
     async fn ask(home: &Path) -> String {
         let client = SocketClient::connect(home).await.unwrap().unwrap();
-        let answer = client.http().get("http://localhost/who").send().await.unwrap();
-        answer.text().await.unwrap()
+        let allowed = Allowance { bytes: 100, time: Duration::from_secs(60) };
+        let answer = client.http().send(Request::get("http://localhost/who"), allowed).await.unwrap();
+        String::from_utf8(answer.body).unwrap()
     }
 
     fn router(name: &'static str) -> Router {

@@ -2,9 +2,10 @@
 
 use crate::common::*;
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
-use oap_gateway::client::ClientError;
-use oap_gateway::client::grantee::{MAX_SIGNERS, named_signers};
-use oap_gateway::client::wire::{Allowance, Ask, send};
+use oap_client::ClientError;
+use oap_client::grantee::{MAX_SIGNERS, named_signers};
+use oap_client::wire::{Ask, send};
+use oap_identity::outgoing::{Allowance, Outgoing};
 use oap_memory::answer::{answer_bytes, output_hash};
 use serde_json::{Value, json};
 use std::io::{Read, Write};
@@ -26,7 +27,7 @@ fn server(then: impl FnOnce(std::net::TcpStream) + Send + 'static) -> String {
 
 async fn ask(url: &str, allowed: Allowance) -> Result<(u16, Vec<u8>), ClientError> {
     oap_gateway::system::tls::install();
-    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    let client = Outgoing::default().client().unwrap();
     send(&client, Ask { method: "GET", url, ..Ask::default() }, allowed).await
 }
 

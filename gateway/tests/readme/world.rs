@@ -1,7 +1,10 @@
 //! A gateway that serves, a contractor that serves, the files that the texts name, and a copy of all that for every text.
 
 use crate::program::{BINARY, Server, free_port};
+use oap_client::wire::ANSWER;
 use oap_gateway::system::tls::Authority;
+use oap_identity::outgoing::{Outgoing, Request};
+use rustls::pki_types::{CertificateDer, pem::PemObject};
 use std::fs;
 use std::io::Write;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -197,10 +200,10 @@ cp .oap-memory/did.json "{made}/did.json"
 /// What an address gives.
 fn fetched(authority: &str, url: &str) -> String {
     oap_gateway::system::tls::install();
-    let authority = reqwest::Certificate::from_pem(authority.as_bytes()).unwrap();
-    let client = reqwest::Client::builder().no_proxy().tls_certs_merge([authority]).build().unwrap();
-    let fetch = async { client.get(url).send().await.unwrap().text().await.unwrap() };
-    tokio::runtime::Runtime::new().unwrap().block_on(fetch)
+    let authority = CertificateDer::from_pem_slice(authority.as_bytes()).unwrap();
+    let client = Outgoing::default().trusting([&*authority]).unwrap().client().unwrap();
+    let fetch = async { client.send(Request::get(url), ANSWER).await.unwrap().body };
+    String::from_utf8(tokio::runtime::Runtime::new().unwrap().block_on(fetch)).unwrap()
 }
 
 /// Not every receipt has a Decision Record.

@@ -1,9 +1,11 @@
 //! From a DID to its document, behind `ssi`'s resolver trait (protocol section 2).
 //!
-//! did:key is pure. did:web is an outbound request that a stranger chose: see [`web`].
+//! did:key is pure. did:web is a request that a stranger chose: see [`web`] and [`crate::outgoing`].
 
 mod cache;
 pub mod web;
+
+pub use crate::outgoing::WebPolicy;
 
 use crate::did::Did;
 use crate::document::{DidDocument, DocumentError};
@@ -13,7 +15,7 @@ use did_method_key::DIDKey;
 use ssi_dids_core::resolution::{Error as SsiError, Options};
 use ssi_dids_core::{DID, DIDResolver};
 use std::sync::Arc;
-pub use web::{GuardedWeb, WebPolicy};
+pub use web::GuardedWeb;
 
 /// Why a DID gave no document.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

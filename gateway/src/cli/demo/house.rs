@@ -1,14 +1,15 @@
 //! A gateway on loopback that is thrown away.
 
 use super::{CliError, other, output};
-use crate::client::owner::{Caller, OwnerClient};
+use crate::client::{Caller, HomeClient};
 use crate::state::gateway::Gateway;
 use crate::system::config::Config;
 use crate::system::home::{Home, Init};
-use crate::system::outgoing::http_client_builder;
+use crate::system::outgoing;
 use crate::system::serve;
 use crate::system::tls::Authority;
 use oap_identity::Did;
+use oap_identity::outgoing::Outgoing;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::net::TcpListener;
@@ -21,7 +22,7 @@ use tokio::task::JoinHandle;
 pub(super) struct House {
     pub(super) did: Did,
     pub(super) gateway: Arc<Gateway>,
-    pub(super) owner: OwnerClient,
+    pub(super) owner: HomeClient,
     home: Home,
     stop: Option<oneshot::Sender<()>>,
     server: JoinHandle<()>,
@@ -58,7 +59,7 @@ impl House {
             }
         });
         // The store is open in this process: the client goes over the socket in the home, as every command does.
-        let owner = OwnerClient::connect(home.clone(), &BTreeMap::new(), Caller::default()).await?;
+        let owner = HomeClient::connect(home.clone(), &BTreeMap::new(), Caller::default()).await?;
         Ok(Self { did, gateway, owner, home, stop: Some(stop), server })
     }
 
@@ -66,9 +67,9 @@ impl House {
         Ok(Config::load(self.home.path(), &BTreeMap::new())?)
     }
 
-    /// A client that trusts the throw-away authority.
-    pub(super) fn client(&self, config: &Config) -> Result<reqwest::ClientBuilder, CliError> {
-        Ok(http_client_builder(config, &self.home)?)
+    /// Requests that trust the throw-away authority.
+    pub(super) fn outgoing(&self, config: &Config) -> Result<Outgoing, CliError> {
+        Ok(outgoing::of_home(config, &self.home)?)
     }
 
     pub(super) async fn stop(&mut self) {

@@ -4,7 +4,7 @@ use super::house::House;
 use super::screen::Screen;
 use super::{CliError, other};
 use crate::api::audit::{ChainInfo, VerifyAudit};
-use crate::client::ClientError;
+use oap_client::ClientError;
 use oap_identity::{DidDocument, ItemId};
 use oap_memory::evidence;
 use serde_json::{Value, json};

@@ -4,7 +4,7 @@ use super::draft;
 use crate::api::grants::GrantDraft;
 use crate::cli::when::{self, When};
 use crate::cli::{CliError, refusal, values};
-use crate::client::ClientError;
+use oap_client::ClientError;
 use oap_grants::LawfulBasis;
 use oap_identity::{Did, ScopeId};
 use oap_memory::TrustLevel;

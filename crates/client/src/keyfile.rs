@@ -2,12 +2,13 @@
 //!
 //! The file is a private JWK (RFC 8037): `{"kty":"OKP","crv":"Ed25519","x":…,"d":…,"kid":"<DID>#<fragment>"}`.
 
-use crate::system::files;
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use oap_identity::jwk::KeyError;
 use oap_identity::{Did, Kid, Random, Signer};
 use serde::{Deserialize, Serialize};
+use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use zeroize::Zeroizing;
 
@@ -39,7 +40,7 @@ pub enum KeyFileError {
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct File {
+struct Jwk {
     kty: String,
     crv: String,
     kid: Kid,
@@ -60,15 +61,15 @@ pub fn create(path: &Path, did: Option<&Did>, random: &dyn Random) -> Result<Sig
         }
         Some(_) => return Err(KeyFileError::Method),
     };
-    let file = File {
+    let jwk = Jwk {
         kty: "OKP".to_owned(),
         crv: "Ed25519".to_owned(),
         kid: signer.kid().clone(),
         x: URL_SAFE_NO_PAD.encode(signer.public().as_bytes()),
         d: Zeroizing::new(URL_SAFE_NO_PAD.encode(*seed)),
     };
-    let text = Zeroizing::new(serde_json::to_string_pretty(&file).map_err(io::Error::other)? + "\n");
-    let mut made = files::create(path).map_err(|e| match e.kind() {
+    let text = Zeroizing::new(serde_json::to_string_pretty(&jwk).map_err(io::Error::other)? + "\n");
+    let mut made = private(path).map_err(|e| match e.kind() {
         io::ErrorKind::AlreadyExists => KeyFileError::Exists,
         _ => e.into(),
     })?;
@@ -81,21 +82,26 @@ pub fn create(path: &Path, did: Option<&Did>, random: &dyn Random) -> Result<Sig
     Ok(signer)
 }
 
+/// A file for its owner alone under a name that is still free: never through a link.
+fn private(path: &Path) -> io::Result<File> {
+    OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)
+}
+
 /// Reads a key file.
 ///
 /// # Errors
 /// [`KeyFileError`].
 pub fn read(path: &Path) -> Result<Signer, KeyFileError> {
     let text = Zeroizing::new(std::fs::read(path)?);
-    let file: File = serde_json::from_slice(&text).map_err(|_| KeyFileError::Form)?;
-    if file.kty != "OKP" || file.crv != "Ed25519" {
+    let jwk: Jwk = serde_json::from_slice(&text).map_err(|_| KeyFileError::Form)?;
+    if jwk.kty != "OKP" || jwk.crv != "Ed25519" {
         return Err(KeyFileError::Form);
     }
-    let seed = URL_SAFE_NO_PAD.decode(&*file.d).map(Zeroizing::new).map_err(|_| KeyFileError::Form)?;
+    let seed = URL_SAFE_NO_PAD.decode(&*jwk.d).map(Zeroizing::new).map_err(|_| KeyFileError::Form)?;
     let seed: Zeroizing<[u8; 32]> =
         Zeroizing::new(seed.as_slice().try_into().map_err(|_| KeyFileError::Form)?);
-    let signer = Signer::from_seed(file.kid, &seed)?;
-    if URL_SAFE_NO_PAD.encode(signer.public().as_bytes()) != file.x {
+    let signer = Signer::from_seed(jwk.kid, &seed)?;
+    if URL_SAFE_NO_PAD.encode(signer.public().as_bytes()) != jwk.x {
         return Err(KeyFileError::Contradiction("x"));
     }
     if signer.did().method() == "key" && *signer.kid() != *Signer::did_key(&seed)?.kid() {
@@ -107,38 +113,40 @@ pub fn read(path: &Path) -> Result<Signer, KeyFileError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::system::clock::SystemRandom;
+    use oap_identity::random::Seeded;
     use std::os::unix::fs::MetadataExt;
 
     #[test]
     fn a_key_is_private_never_overwritten_and_read_again() {
         let folder = tempfile::tempdir().unwrap();
+        let random = Seeded::new(1);
         let path = folder.path().join("a.key");
-        let made = create(&path, None, &SystemRandom).unwrap();
+        let made = create(&path, None, &random).unwrap();
         assert_eq!(std::fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
         assert_eq!(read(&path).unwrap().kid(), made.kid());
-        assert!(matches!(create(&path, None, &SystemRandom), Err(KeyFileError::Exists)));
+        assert!(matches!(create(&path, None, &random), Err(KeyFileError::Exists)));
         assert_eq!(read(&path).unwrap().kid(), made.kid());
         let link = folder.path().join("link");
         std::os::unix::fs::symlink(folder.path().join("elsewhere"), &link).unwrap();
-        assert!(matches!(create(&link, None, &SystemRandom), Err(KeyFileError::Exists)));
+        assert!(matches!(create(&link, None, &random), Err(KeyFileError::Exists)));
 
         let web = folder.path().join("web.key");
         let did: Did = "did:web:contractor.example".parse().unwrap();
-        create(&web, Some(&did), &SystemRandom).unwrap();
+        create(&web, Some(&did), &random).unwrap();
         assert_eq!(read(&web).unwrap().kid().to_string(), "did:web:contractor.example#key-1");
         let other: Did = "did:plc:abc".parse().unwrap();
         let path = folder.path().join("none");
-        assert!(matches!(create(&path, Some(&other), &SystemRandom), Err(KeyFileError::Method)));
+        assert!(matches!(create(&path, Some(&other), &random), Err(KeyFileError::Method)));
         assert!(!path.exists());
     }
 
     #[test]
     fn a_file_that_contradicts_itself_is_no_key() {
         let folder = tempfile::tempdir().unwrap();
+        let random = Seeded::new(1);
         let (one, two) = (folder.path().join("one"), folder.path().join("two"));
-        create(&one, None, &SystemRandom).unwrap();
-        create(&two, None, &SystemRandom).unwrap();
+        create(&one, None, &random).unwrap();
+        create(&two, None, &random).unwrap();
         let value =
             |path| serde_json::from_slice::<serde_json::Value>(&std::fs::read(path).unwrap()).unwrap();
         for member in ["x", "d", "kid", "kty", "crv"] {

@@ -4,17 +4,18 @@
 //! Then the granter's DID document says where their gateway is (`OAPMemoryExchange`, protocol section 2). A did:key has no
 //! such entry: there the place of the grant's state says it, `status.status_list.uri`, which the granter signed. Whoever
 //! signed is a stranger all the same: see [`WebPolicy::allows`]. And what answers there must be signed by the granter:
-//! see [`Remote::discover`](super::grantee::Remote::discover).
+//! see [`Remote::discover`](crate::grantee::Remote::discover).
 
-use super::ClientError;
-use super::grantee::verified_terms;
-use crate::system::address::Origin;
+use crate::error::ClientError;
+use crate::grantee::verified_terms;
 use oap_grants::evidence::TermsError;
 use oap_grants::exchange::MAX_CHAIN;
 use oap_grants::grant::UnverifiedGrant;
 use oap_identity::document::MEMORY_EXCHANGE;
-use oap_identity::resolve::{Resolver, WebPolicy};
-use oap_identity::{Did, DidDocument, ScopedDid};
+use oap_identity::origin::Origin;
+use oap_identity::outgoing::WebPolicy;
+use oap_identity::resolve::Resolver;
+use oap_identity::{Did, DidDocument, ScopedDid, Timestamp};
 use oap_manifest::path;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -35,11 +36,12 @@ pub fn granter(grant: &Value) -> Result<Did, ClientError> {
 /// # Errors
 /// [`ClientError::Terms`] for a grant that does not hold, [`ClientError::Resolve`], [`ClientError::NoPlace`],
 /// [`ClientError::NotPublic`].
-pub async fn of(
+pub async fn origin(
     grant: &Value,
     chain: &[Value],
     resolver: &Resolver,
     policy: WebPolicy,
+    now: Timestamp,
 ) -> Result<Origin, ClientError> {
     if chain.len() >= MAX_CHAIN {
         return Err(TermsError::Depth.into());
@@ -48,7 +50,7 @@ pub async fn of(
     let principal = granter(first)?;
     let document = resolver.resolve(&principal).await?;
     let known = BTreeMap::from([(principal, document.clone())]);
-    verified_terms(grant, chain, known, resolver).await?;
+    verified_terms(grant, chain, known, resolver, now).await?;
     let origin = published(&document).or_else(|| signed(first)).ok_or(ClientError::NoPlace)?;
     let public = Url::parse(origin.as_str()).is_ok_and(|url| policy.allows(&url));
     if public { Ok(origin) } else { Err(ClientError::NotPublic(origin.to_string())) }

@@ -1,15 +1,15 @@
 //! The grantee's client: discovers a gateway, exchanges a grant, queries, and checks every answer before it is
 //! believed.
 
-use super::asker::Asker;
-use super::wire::{Allowance, Ask, send};
-use super::{ClientError, read};
-use crate::system::clock::SystemClock;
+use crate::error::{ClientError, read};
+use crate::prover::{Claim, Prover};
+use crate::wire::{ANSWER, Ask, BUNDLE, send};
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use oap_exchange::Query;
 use oap_grants::evidence::VerifiedTerms;
 use oap_grants::exchange::{ExchangeRequest, ExchangeResponse};
-use oap_identity::json::canonical;
+use oap_identity::json::{JsonError, canonical};
+use oap_identity::outgoing::{Allowance, HttpClient};
 use oap_identity::resolve::Resolver;
 use oap_identity::signed::SignedError;
 use oap_identity::{Clock, Did, DidDocument, Documents, Hash, Kid, Timestamp};
@@ -28,10 +28,11 @@ pub const MAX_SIGNERS: usize = 16;
 
 /// A gateway whose documents were fetched and checked.
 pub struct Remote {
-    client: reqwest::Client,
+    client: HttpClient,
     endpoints: Endpoints,
     document: Arc<DidDocument>,
     resolver: Arc<Resolver>,
+    clock: Arc<dyn Clock>,
 }
 
 impl Remote {
@@ -40,8 +41,9 @@ impl Remote {
     /// # Errors
     /// [`ClientError`]; [`ClientError::OtherGateway`] for somebody else's.
     pub async fn discover(
-        client: reqwest::Client,
+        client: HttpClient,
         resolver: Arc<Resolver>,
+        clock: Arc<dyn Clock>,
         origin: &str,
         granter: &Did,
     ) -> Result<Self, ClientError> {
@@ -57,7 +59,7 @@ impl Remote {
         let document = resolver.resolve(&principal).await?;
         let endpoints = check::memory(&manifest, &document, origin)
             .map_err(|e| ClientError::Manifest(origin.to_owned(), e))?;
-        Ok(Self { client, endpoints, document, resolver })
+        Ok(Self { client, endpoints, document, resolver, clock })
     }
 
     /// Whose gateway it is.
@@ -92,32 +94,33 @@ impl Remote {
     /// [`ClientError`].
     pub async fn exchange(
         &self,
-        asker: &mut Asker,
+        prover: &dyn Prover,
         grant: &Value,
         chain: &[Value],
     ) -> Result<Session<'_>, ClientError> {
         let hash = Hash::of_canonical(grant)
             .map_err(|e| ClientError::Malformed("the grant".to_owned(), e.to_string()))?;
-        let proof = asker.prove(&self.endpoints.grant, hash).await?;
+        let proof = prover.prove(Claim::Control { endpoint: &self.endpoints.grant, grant: hash }).await?;
         let request = ExchangeRequest { grant: grant.clone(), chain: chain.to_vec(), proof };
-        let body = serde_json::to_string(&request).map_err(crate::Error::from)?;
+        let body = serde_json::to_string(&request).map_err(|e| JsonError::Invalid(e.to_string()))?;
         let ask = Ask { method: "POST", url: &self.endpoints.grant, body: Some(body), ..Ask::default() };
-        let (status, bytes) = send(&self.client, ask, Allowance::ANSWER).await?;
+        let (status, bytes) = send(&self.client, ask, ANSWER).await?;
         let answer = read(&self.endpoints.grant, status, &bytes)?;
-        let token: ExchangeResponse = oap_identity::json::from_value(answer).map_err(crate::Error::from)?;
+        let token: ExchangeResponse = oap_identity::json::from_value(answer)?;
         // The gateway takes it; whether it is what its answers can be held against is the grantee's own question.
         let known = BTreeMap::from([(self.principal().clone(), self.document.clone())]);
-        let terms = verified_terms(grant, chain, known, &self.resolver).await?;
+        let terms = verified_terms(grant, chain, known, &self.resolver, self.clock.now()).await?;
         Ok(Session { remote: self, token, terms })
     }
 }
 
 /// A grant, verified with those that it was made from; the granter's document is known, the delegators' are resolved.
-pub(super) async fn verified_terms(
+pub(crate) async fn verified_terms(
     grant: &Value,
     chain: &[Value],
     mut known: BTreeMap<Did, Arc<DidDocument>>,
     resolver: &Resolver,
+    now: Timestamp,
 ) -> Result<VerifiedTerms, ClientError> {
     for above in chain {
         let delegator = above["grantee"].as_str().and_then(|did| did.parse().ok());
@@ -126,7 +129,7 @@ pub(super) async fn verified_terms(
             place.insert(document);
         }
     }
-    Ok(oap_grants::evidence::grant(grant, chain, &known, SystemClock.now())?)
+    Ok(oap_grants::evidence::grant(grant, chain, &known, now)?)
 }
 
 /// A token in use.
@@ -166,9 +169,9 @@ impl CheckedAnswer {
         self.verified = self.verified.as_of(now)?;
         let items = self.answer["items"].as_array().map(Vec::as_slice).unwrap_or_default();
         oap_grants::evidence::under(&self.verified, items, terms)?;
-        let mut asked: Query = oap_identity::json::from_value(query.clone()).map_err(crate::Error::from)?;
+        let mut asked: Query = oap_identity::json::from_value(query.clone())?;
         asked.request_id = self.answer["request_id"].as_str().and_then(|id| id.parse().ok());
-        let hash = Hash::of_canonical(&asked).map_err(crate::Error::from)?;
+        let hash = Hash::of_canonical(&asked)?;
         if self.verified.receipt.input_hash != Some(hash) {
             return Err(ClientError::Mismatch("its receipt is of another query"));
         }
@@ -189,21 +192,21 @@ impl Session<'_> {
     ///
     /// # Errors
     /// [`ClientError`]; [`ClientError::Evidence`] when a proof does not hold.
-    pub async fn query(&self, asker: &mut Asker, query: &Value) -> Result<CheckedAnswer, ClientError> {
+    pub async fn query(&self, prover: &dyn Prover, query: &Value) -> Result<CheckedAnswer, ClientError> {
         let url = &self.remote.endpoints.query;
-        let (status, bytes) = self.post(asker, url, query.to_string(), Allowance::ANSWER).await?;
+        let (status, bytes) = self.post(prover, url, query.to_string(), ANSWER).await?;
         let answer = read(&self.remote.endpoints.query, status, &bytes)?;
         let documents = self.remote.documents(&answer).await?;
-        CheckedAnswer::of(answer, &documents, asker.did())?.to(query, &self.terms, SystemClock.now())
+        CheckedAnswer::of(answer, &documents, prover.did())?.to(query, &self.terms, self.remote.clock.now())
     }
 
     /// The grantee's whole view as a bundle, for grants that allow exports. It is checked by who reads it.
     ///
     /// # Errors
     /// [`ClientError`].
-    pub async fn export(&self, asker: &mut Asker) -> Result<Vec<u8>, ClientError> {
+    pub async fn export(&self, prover: &dyn Prover) -> Result<Vec<u8>, ClientError> {
         let url = &self.remote.endpoints.export;
-        let (status, bytes) = self.post(asker, url, "{}".to_owned(), Allowance::BUNDLE).await?;
+        let (status, bytes) = self.post(prover, url, "{}".to_owned(), BUNDLE).await?;
         if status != 200 {
             read(url, status, &bytes)?;
         }
@@ -212,14 +215,14 @@ impl Session<'_> {
 
     async fn post(
         &self,
-        asker: &mut Asker,
+        prover: &dyn Prover,
         url: &str,
         body: String,
         allowed: Allowance,
     ) -> Result<(u16, Vec<u8>), ClientError> {
         let token = &self.token.memory_grant_jwt;
         let (authorization, proof) = if self.token.token_type == "DPoP" {
-            (format!("DPoP {token}"), asker.dpop(url, token).await?)
+            (format!("DPoP {token}"), prover.prove(Claim::Possession { method: "POST", url, token }).await?)
         } else {
             (format!("Bearer {token}"), String::new())
         };
@@ -290,9 +293,9 @@ pub fn signers(value: &Value) -> BTreeSet<Did> {
     named.filter_map(|did| did.as_str()?.parse().ok()).collect()
 }
 
-async fn fetch(client: &reqwest::Client, url: &str) -> Result<Value, ClientError> {
+async fn fetch(client: &HttpClient, url: &str) -> Result<Value, ClientError> {
     let ask = Ask { method: "GET", url, ..Ask::default() };
-    let (status, bytes) = send(client, ask, Allowance::ANSWER).await?;
+    let (status, bytes) = send(client, ask, ANSWER).await?;
     read(url, status, &bytes).map_err(|error| match error {
         ClientError::Refused { own, status, code, message } => {
             ClientError::Refused { own, status, code, message: format!("{url}: {message}") }
