@@ -33,14 +33,12 @@ const TOOL: &str = "oap-tool.json";
 
 /// Where a gateway takes requests, from a manifest that was checked. Only [`memory`] makes one.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs, reason = "each is named after what is asked for there")]
 pub struct Endpoints {
-    /// The principal.
     pub principal: Did,
-    /// Queries.
     pub query: String,
     /// From grant to token.
     pub grant: String,
-    /// Bundles.
     pub export: String,
     /// The status list, where published.
     pub revocation: Option<String>,

@@ -45,38 +45,28 @@ use oap_memory::{Confidence, Profile};
 use serde_json::Value;
 
 /// The paths of a gateway's endpoints.
+#[allow(missing_docs, reason = "a path says what is there")]
 pub mod path {
-    /// The memory manifest.
     pub const MEMORY_MANIFEST: &str = "/.well-known/oap-memory.json";
-    /// The tool manifest.
     pub const TOOL_MANIFEST: &str = "/.well-known/oap-tool.json";
-    /// The scope manifest.
     pub const SCOPES: &str = "/.well-known/oap-scopes.json";
-    /// The DID document.
     pub const DID: &str = "/.well-known/did.json";
-    /// Queries.
     pub const QUERY: &str = "/oap/memory/query";
     /// From grant to token; the state of a grant below it.
     pub const GRANT: &str = "/oap/memory/grant";
-    /// Bundles.
     pub const EXPORT: &str = "/oap/memory/export";
     /// Vectors, by item.
     pub const VECTORS: &str = "/oap/memory/vec/";
     /// The grantee's countersignature.
     pub const ACK: &str = "/oap/memory/ack";
-    /// The status list.
     pub const STATUS: &str = "/oap/memory/status";
-    /// Actions.
     pub const INVOKE: &str = "/oap/invoke";
-    /// Receipts.
     pub const AUDIT: &str = "/oap/audit";
-    /// Deletion.
     pub const DATA_DELETE: &str = "/oap/data/delete";
     /// The Conformance Receipt, where the protocol's suite looks for it.
     pub const CONFORMANCE: &str = "/oap-conformance-receipt.json";
     /// Whether a receipt is one of this gateway's.
     pub const RECEIPT_VERIFY: &str = "/oap/receipt/verify";
-    /// Incident reports.
     pub const INCIDENT: &str = "/oap/incident";
     /// Actions by intent.
     pub const DISCOVER: &str = "/oap/discover";

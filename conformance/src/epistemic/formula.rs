@@ -7,9 +7,9 @@ use super::model::{Agent, Model, Proposition};
 pub enum Formula {
     /// An atom.
     Holds(Proposition),
-    /// Not.
+    /// True where the other is not.
     Not(Box<Formula>),
-    /// Both.
+    /// True where both are.
     And(Box<Formula>, Box<Formula>),
     /// An agent knows: true at every world that it considers possible.
     Knows(Agent, Box<Formula>),
@@ -30,7 +30,7 @@ impl Formula {
         Self::Holds(proposition.to_owned())
     }
 
-    /// Not.
+    /// The formula that is true where this one is not.
     #[must_use]
     pub fn negated(self) -> Self {
         Self::Not(Box::new(self))

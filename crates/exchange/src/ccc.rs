@@ -10,7 +10,7 @@ use std::time::Duration;
 closed_enum! {
     /// Whom an NDA binds.
     NdaType {
-        /// Both.
+        /// Both sides.
         Mutual = "mutual",
         /// The owner, who received something.
         OneWayInbound = "one_way_inbound",
@@ -21,28 +21,18 @@ closed_enum! {
 
 closed_enum! {
     /// The privilege or secrecy under which a scope stands.
+    #[allow(missing_docs, reason = "the names are those of OAP-CORE 18.2")]
     Classification {
-        /// None.
         None = "none",
-        /// Lawyers.
         AttorneyClientPrivileged = "attorney_client_privileged",
-        /// Health.
         MedicalConfidentiality = "medical_confidentiality",
-        /// Tax advisors.
         TaxAdvisorConfidentiality = "tax_advisor_confidentiality",
-        /// Auditors.
         AuditorConfidentiality = "auditor_confidentiality",
-        /// Banks.
         BankingSecrecy = "banking_secrecy",
-        /// The press.
         JournalistSourceProtection = "journalist_source_protection",
-        /// The clergy.
         ConfessionalSeal = "confessional_seal",
-        /// Therapists.
         TherapeuticPrivilege = "therapeutic_privilege",
-        /// States.
         DiplomaticClassified = "diplomatic_classified",
-        /// Firms.
         TradeSecret = "trade_secret",
     }
 }
@@ -137,7 +127,6 @@ pub struct NonCompete {
     pub ex_employer: String,
     /// Its last day.
     pub valid_until: Day,
-    /// Where.
     #[serde(rename = "scope")]
     _scope: String,
     /// The labels that it concerns; everything if absent.
@@ -147,7 +136,7 @@ pub struct NonCompete {
 /// A promise not to solicit somebody's people.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct NonSolicit {
-    /// Whose.
+    /// Whose people.
     pub subject_did: Option<String>,
     /// Its last day; for ever if absent.
     pub valid_until: Option<Day>,
@@ -158,7 +147,6 @@ pub struct NonSolicit {
 pub struct ChineseWall {
     /// The sides.
     pub between: Vec<String>,
-    /// Why.
     #[serde(rename = "reason")]
     _reason: String,
 }
@@ -175,24 +163,21 @@ pub struct InsiderList {
 /// The context of one scope. [`Ccc::parse`] alone makes one.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[allow(missing_docs, reason = "the names are those of OAP-CORE 18.2")]
 pub struct Ccc {
     #[serde(rename = "ccc_version")]
     version: String,
     /// Of which scope.
     pub scope_id: ScopeId,
-    /// Non-disclosure agreements.
     #[serde(default)]
     pub active_ndas: Vec<Nda>,
-    /// Non-competes.
     #[serde(default)]
     pub non_competes: Vec<NonCompete>,
-    /// Non-solicitations.
     #[serde(default)]
     pub non_solicits: Vec<NonSolicit>,
     /// DIDs that get nothing.
     #[serde(default)]
     pub embargo_list: Vec<String>,
-    /// Walls.
     #[serde(default)]
     pub chinese_walls: Vec<ChineseWall>,
     /// Professional codes that restrict disclosure.
@@ -204,13 +189,11 @@ pub struct Ccc {
     /// The privilege or secrecy.
     #[serde(default)]
     pub regulatory_classification: Option<Classification>,
-    /// Inside knowledge.
     #[serde(default)]
     pub insider_lists: Vec<InsiderList>,
     /// The lists to screen against.
     #[serde(default)]
     pub sanctions_screening: Vec<SanctionsList>,
-    /// An export control classification.
     #[serde(default)]
     pub export_control_classification: Option<String>,
     /// What may come in from other scopes: the labels.

@@ -68,10 +68,10 @@ pub enum StoreError {
 /// Two are equal when they say the same: what the system and the databases report cannot be compared otherwise.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum EngineError {
-    /// redb.
+    #[allow(missing_docs, reason = "named after the engine")]
     #[error("{0}")]
     Redb(Arc<redb::Error>),
-    /// sled.
+    #[allow(missing_docs, reason = "named after the engine")]
     #[error("{0}")]
     Sled(sled::Error),
     /// A file of the database, or the folder that it is in.

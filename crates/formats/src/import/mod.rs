@@ -77,23 +77,14 @@ pub struct Record {
 
 /// What a reader finds.
 #[derive(Debug, Clone, PartialEq)]
+#[allow(missing_docs, reason = "where it stands and why, as the fields are named")]
 pub enum Found {
     /// A memory.
     Record(Box<Record>),
     /// Something that is left out on purpose.
-    Skipped {
-        /// Where.
-        place: String,
-        /// Why.
-        reason: String,
-    },
+    Skipped { place: String, reason: String },
     /// Something that cannot be read.
-    Refused {
-        /// Where.
-        place: String,
-        /// Why.
-        reason: String,
-    },
+    Refused { place: String, reason: String },
 }
 
 /// Takes what is found, one after the other; [`ControlFlow::Break`] ends the reading.
