@@ -14,8 +14,8 @@ use std::sync::Arc;
 /// What somebody else is at work on.
 pub type Pending<'a, T> = Pin<Box<dyn Future<Output = Result<T, ClientError>> + Send + 'a>>;
 
-/// What is to be proved.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What is to be proved. It does not print: it may hold a token.
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Claim<'a> {
     /// Control of the DID, to the grant endpoint of a gateway (protocol section 5.1).
     Control {

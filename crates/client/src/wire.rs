@@ -23,8 +23,8 @@ pub const OWN: Allowance = Allowance { bytes: MAX_BUNDLE, time: WHOLE_OWN };
 /// What a bundle may take.
 pub const BUNDLE: Allowance = Allowance { bytes: MAX_BUNDLE, time: WHOLE_BUNDLE };
 
-/// A request.
-#[derive(Debug, Default)]
+/// A request. It does not print: it holds a credential.
+#[derive(Default)]
 pub struct Ask<'a> {
     /// Its method.
     pub method: &'a str,

@@ -95,8 +95,8 @@ pub struct Allowance {
     pub time: Duration,
 }
 
-/// A request.
-#[derive(Debug, Clone)]
+/// A request. It does not print: a header may be a credential.
+#[derive(Clone)]
 pub struct Request<'a> {
     /// Its method.
     pub method: Method,
