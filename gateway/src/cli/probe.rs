@@ -11,7 +11,7 @@ use crate::system::outgoing;
 use oap_client::wire;
 use oap_conformance::probe::context::Pending;
 use oap_conformance::probe::{self, Forbidden, Limits, Outcome, Reply, Request, Setup, Wire, requirements};
-use oap_identity::outgoing::{Allowance, HttpClient, Method, Request as Outgoing, SendError};
+use oap_identity::outgoing::{Allowance, HttpClient, Method, Request as HttpRequest, SendError};
 use oap_identity::random::Seeded;
 use oap_identity::{Random, random};
 use serde_json::{Value, json};
@@ -155,7 +155,7 @@ async fn ask(client: &HttpClient, origin: &str, request: Request) -> Result<Repl
     let url = format!("{origin}{}", request.path);
     let method = Method::from_bytes(request.method.as_bytes()).map_err(|e| e.to_string())?;
     let headers = request.headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
-    let request = Outgoing { method, url: &url, headers, body: request.body };
+    let request = HttpRequest { method, url: &url, headers, body: request.body };
     let answer = client.send(request, ALLOWED).await.map_err(|e| match e {
         SendError::TooLarge(_) => "an answer larger than any gateway's".to_owned(),
         e => e.to_string(),
