@@ -1,63 +1,21 @@
 //! The program on a disk that is full: nothing hangs, the owner is told how much is missing, what was acknowledged is there,
 //! deleting and revoking go on, a server starts and ends, and a disk that grew takes everything.
 //!
-//! The disk is a tmpfs. Where none can be mounted the test says by its name that it was ignored; with `OAP_FULL_DISK=must`
-//! that is a failure. The two hundred levels are in `crates/store/tests/full_disk.rs`.
+//! The disk is a tmpfs, see `mount`. The two hundred levels are in `crates/store/tests/full_disk.rs`.
 
+#[path = "../../crates/store/tests/mount/mod.rs"]
+mod mount;
 mod program;
 
+use mount::{Mount, on_a_disk};
 use program::*;
 use serde_json::Value;
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
 const NAME: &str = "the_program_on_full_disks";
 /// Longest time of a command, in seconds.
 const LONGEST: &str = "60";
-
-/// A tmpfs that goes with the value.
-struct Mount(PathBuf);
-
-impl Mount {
-    fn new(bytes: u64) -> Option<Self> {
-        let folder = tempfile::tempdir().unwrap().keep();
-        let size = format!("size={bytes}");
-        let done = Command::new("mount").args(["-t", "tmpfs", "-o", &size, "tmpfs"]).arg(&folder).output();
-        let mount = Self(folder);
-        done.is_ok_and(|done| done.status.success()).then_some(mount)
-    }
-
-    fn grow(&self, bytes: u64) {
-        let size = format!("remount,size={bytes}");
-        assert!(Command::new("mount").args(["-o", &size]).arg(&self.0).status().unwrap().success());
-    }
-
-    /// Leaves so many bytes free.
-    fn leave(&self, bytes: u64) {
-        let path = self.0.join("ballast");
-        let ballast = File::options().create(true).append(true).open(&path).unwrap();
-        let free = Command::new("stat").args(["-f", "-c", "%a %S"]).arg(&path).output().unwrap().stdout;
-        let free: u64 =
-            String::from_utf8(free).unwrap().split_whitespace().map(|n| n.parse::<u64>().unwrap()).product();
-        let length = ballast.metadata().unwrap().len();
-        if free > bytes {
-            let more = format!("{}", free - bytes);
-            let done =
-                Command::new("fallocate").args(["-o", &length.to_string(), "-l", &more]).arg(&path).status();
-            assert!(done.unwrap().success());
-        } else {
-            ballast.set_len(length.saturating_sub(bytes - free)).unwrap();
-        }
-    }
-}
-
-impl Drop for Mount {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg(&self.0).output();
-        let _ = std::fs::remove_dir(&self.0);
-    }
-}
 
 /// A home on a disk. Every command ends, or is ended.
 struct OnDisk<'a> {
@@ -152,25 +110,11 @@ fn level(round: u64, key: &Path) {
 }
 
 fn main() -> ExitCode {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    if arguments.iter().any(|a| a == "--list") {
-        println!("{NAME}: test");
-        return ExitCode::SUCCESS;
-    }
-    let mut filters = arguments.iter().filter(|a| !a.starts_with('-')).peekable();
-    if filters.peek().is_some() && !filters.any(|filter| NAME.contains(filter.as_str())) {
-        return ExitCode::SUCCESS;
-    }
-    if Mount::new(1 << 20).is_none() {
-        println!("test {NAME} ... ignored, a tmpfs cannot be mounted here");
-        println!("\ntest result: ok. 0 passed; 0 failed; 1 ignored");
-        let must = std::env::var("OAP_FULL_DISK").is_ok_and(|v| v == "must");
-        return if must { ExitCode::FAILURE } else { ExitCode::SUCCESS };
-    }
-    let keys = tempfile::tempdir().unwrap();
-    for round in 0..3 {
-        level(round, &keys.path().join(round.to_string()));
-    }
-    println!("test {NAME} ... ok");
-    ExitCode::SUCCESS
+    on_a_disk(NAME, || {
+        let keys = tempfile::tempdir().unwrap();
+        for round in 0..3 {
+            level(round, &keys.path().join(round.to_string()));
+        }
+        String::new()
+    })
 }

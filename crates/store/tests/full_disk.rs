@@ -1,48 +1,25 @@
 //! Two hundred disks that fill up, each at a random level, in random ways and in the midst of random work: what was acknowledged
 //! is there, what was refused is not, a full disk is read and erased from, and one that grew takes everything.
 //!
-//! Each is a tmpfs, which takes the right to mount. Where that is missing the test says that it was ignored, by its name;
-//! with `OAP_FULL_DISK=must` that is a failure. `OAP_FULL_DISK_LEVELS` sets the number of levels (200), `OAP_FULL_DISK_SEED` the
+//! Each is a tmpfs, see `mount`. `OAP_FULL_DISK_LEVELS` sets the number of levels (200), `OAP_FULL_DISK_SEED` the
 //! first seed, `OAP_FULL_DISK_ENGINE=sled` shows why sled is not the default.
 
+mod mount;
+
+use mount::{Mount, on_a_disk};
 use oap_identity::random::Seeded;
 use oap_identity::{Random, random};
 use oap_store::{Disk, EngineKind, FileVault, Master, Raw, Slot, Space, Store, StoreError, Table};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, ExitCode};
 use std::sync::Arc;
 
 const NAME: &str = "two_hundred_disks_that_fill_up";
 const ITEMS: Table<Vec<u8>, Vec<u8>, Raw> = Table::new(9);
 const PLAIN: Table<Vec<u8>, Vec<u8>, Raw> = Table::new(10);
-
-/// A tmpfs that goes with the value.
-struct Mount(PathBuf);
-
-impl Mount {
-    fn new(bytes: u64) -> Option<Self> {
-        let folder = tempfile::tempdir().unwrap().keep();
-        let size = format!("size={bytes}");
-        let done = Command::new("mount").args(["-t", "tmpfs", "-o", &size, "tmpfs"]).arg(&folder).output();
-        let mount = Self(folder);
-        done.is_ok_and(|done| done.status.success()).then_some(mount)
-    }
-
-    fn grow(&self, bytes: u64) {
-        let size = format!("remount,size={bytes}");
-        assert!(Command::new("mount").args(["-o", &size]).arg(&self.0).status().unwrap().success());
-    }
-}
-
-impl Drop for Mount {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg(&self.0).output();
-        let _ = std::fs::remove_dir(&self.0);
-    }
-}
 
 /// A disk that says that there is room when there is none: as if somebody else filled it after every check.
 #[derive(Debug)]
@@ -273,33 +250,21 @@ fn number(name: &str, otherwise: u64) -> u64 {
     std::env::var(name).ok().and_then(|n| n.parse().ok()).unwrap_or(otherwise)
 }
 
-/// The harness is our own, because whether the test can run is known only here.
 fn main() -> ExitCode {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    if arguments.iter().any(|a| a == "--list") {
-        println!("{NAME}: test");
-        return ExitCode::SUCCESS;
-    }
-    let mut filters = arguments.iter().filter(|a| !a.starts_with('-')).peekable();
-    if filters.peek().is_some() && !filters.any(|filter| NAME.contains(filter.as_str())) {
-        return ExitCode::SUCCESS;
-    }
-    if Mount::new(1 << 20).is_none() {
-        println!("test {NAME} ... ignored, a tmpfs cannot be mounted here");
-        println!("\ntest result: ok. 0 passed; 0 failed; 1 ignored");
-        let must = std::env::var("OAP_FULL_DISK").is_ok_and(|v| v == "must");
-        return if must { ExitCode::FAILURE } else { ExitCode::SUCCESS };
-    }
-    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-    let scratch = Mount::new(256 << 20).unwrap();
-    let (levels, first) = (number("OAP_FULL_DISK_LEVELS", 200), number("OAP_FULL_DISK_SEED", 1));
-    let (mut refused, mut erased) = (0, 0);
-    for seed in first..first + levels {
-        let (r, e) = runtime.block_on(level(seed, &scratch.0));
-        refused += r;
-        erased += e;
-    }
-    println!("test {NAME} ... ok ({levels} levels, {refused} refusals, {erased} erasures on full disks)");
-    assert!(levels < 50 || (refused > levels as usize && erased > levels as usize), "too little was tried");
-    ExitCode::SUCCESS
+    on_a_disk(NAME, || {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let scratch = Mount::new(256 << 20).unwrap();
+        let (levels, first) = (number("OAP_FULL_DISK_LEVELS", 200), number("OAP_FULL_DISK_SEED", 1));
+        let (mut refused, mut erased) = (0, 0);
+        for seed in first..first + levels {
+            let (r, e) = runtime.block_on(level(seed, &scratch.0));
+            refused += r;
+            erased += e;
+        }
+        assert!(
+            levels < 50 || (refused > levels as usize && erased > levels as usize),
+            "too little was tried"
+        );
+        format!(" ({levels} levels, {refused} refusals, {erased} erasures on full disks)")
+    })
 }

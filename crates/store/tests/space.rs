@@ -14,12 +14,12 @@ const ROOM: u64 = 10_000;
 
 /// A disk of 16 MiB, whose reserve is then the smallest. `left` is what is free and in the reserve together.
 #[derive(Debug, Clone)]
-struct Told {
+struct FakeDisk {
     left: Arc<AtomicU64>,
     held: Arc<AtomicU64>,
 }
 
-impl Told {
+impl FakeDisk {
     fn new(left: u64) -> Self {
         Self { left: Arc::new(left.into()), held: Arc::default() }
     }
@@ -28,7 +28,7 @@ impl Told {
     }
 }
 
-impl Disk for Told {
+impl Disk for FakeDisk {
     fn total(&self) -> io::Result<u64> {
         Ok(16 << 20)
     }
@@ -48,9 +48,9 @@ impl Disk for Told {
 }
 
 /// Notes how much the reserve held while each batch was written.
-struct Noting(MemoryEngine, Told, Arc<Mutex<Vec<u64>>>);
+struct Watched(MemoryEngine, FakeDisk, Arc<Mutex<Vec<u64>>>);
 
-impl Engine for Noting {
+impl Engine for Watched {
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
         self.0.get(key)
     }
@@ -71,9 +71,9 @@ impl Engine for Noting {
     }
 }
 
-fn open(disk: &Told) -> (Store, Arc<Mutex<Vec<u64>>>) {
+fn open(disk: &FakeDisk) -> (Store, Arc<Mutex<Vec<u64>>>) {
     let noted = Arc::default();
-    let engine = Noting(MemoryEngine::default(), disk.clone(), Arc::clone(&noted));
+    let engine = Watched(MemoryEngine::default(), disk.clone(), Arc::clone(&noted));
     let vault = FileVault::in_memory(&Seeded::new(1)).unwrap();
     let space = Space::on(disk.clone()).unwrap();
     (Store::open_in(space, engine, vault, Arc::new(Seeded::new(2))).unwrap(), noted)
@@ -82,12 +82,12 @@ fn open(disk: &Told) -> (Store, Arc<Mutex<Vec<u64>>>) {
 #[tokio::test]
 async fn a_transaction_is_admitted_with_the_reserve_beside_it_and_refused_to_the_byte() {
     let enough = MIN_RESERVE + BESIDE + ROOM;
-    let disk = Told::new(enough);
+    let disk = FakeDisk::new(enough);
     let (store, _) = open(&disk);
     assert_eq!(disk.held(), MIN_RESERVE, "the reserve is filled when the store opens");
     store.transact(|tx| ITEMS.put(tx, &b"a".to_vec(), &b"1".to_vec())).await.unwrap();
     for missing in [1, 5_000, enough] {
-        let disk = Told::new(enough - missing);
+        let disk = FakeDisk::new(enough - missing);
         let (store, _) = open(&disk);
         let refused = store.transact(|tx| ITEMS.put(tx, &b"a".to_vec(), &b"1".to_vec())).await;
         assert_eq!(refused, Err(StoreError::Full { missing }));
@@ -104,7 +104,7 @@ async fn a_transaction_is_admitted_with_the_reserve_beside_it_and_refused_to_the
 
 #[tokio::test]
 async fn an_erasure_has_the_reserve_and_gives_back_what_is_left() {
-    let disk = Told::new(MIN_RESERVE + BESIDE + ROOM);
+    let disk = FakeDisk::new(MIN_RESERVE + BESIDE + ROOM);
     let (store, noted) = open(&disk);
     let slot = store
         .transact(|tx| {
@@ -133,7 +133,7 @@ async fn an_erasure_has_the_reserve_and_gives_back_what_is_left() {
 /// Two transactions of one batch do not share the same free bytes.
 #[tokio::test]
 async fn a_batch_is_counted_as_a_whole() {
-    let disk = Told::new(MIN_RESERVE + BESIDE + 2 * ROOM);
+    let disk = FakeDisk::new(MIN_RESERVE + BESIDE + 2 * ROOM);
     let (store, _) = open(&disk);
     let store = Arc::new(store);
     let (go, wait) = std::sync::mpsc::channel::<()>();
@@ -180,7 +180,7 @@ fn futures_poll<T>(future: std::pin::Pin<&mut impl Future<Output = T>>) -> Optio
 
 #[test]
 fn what_must_be_finished_is_tried_once_more_with_the_reserve_given_back() {
-    let disk = Told::new(2 * MIN_RESERVE);
+    let disk = FakeDisk::new(2 * MIN_RESERVE);
     let space = Space::on(disk.clone()).unwrap();
     space.refill();
     assert_eq!(disk.held(), MIN_RESERVE);
