@@ -71,7 +71,6 @@ closed! {
     Reach {
         Admitted = "everything lets it through",
         RestrictedUnnamed = "restricted, and sensitivities is absent: not admitted",
-        RestrictedNotListed = "restricted, and sensitivities does not name it: not admitted",
         RestrictedNamed = "restricted, and sensitivities names it: admitted",
         NotExportable = "exportable is false, to another than the owner: not admitted",
         NotExportableToOwner = "exportable is false, to the owner: admitted",

@@ -94,21 +94,49 @@ fn the_bundle_of_bytes_md_is_what_the_model_expects() {
     assert!(!expected.differences(200, &lines[..1]).is_empty());
 }
 
-/// The model knows the bytes and nothing of the product's rooms: a mistake of theirs would be its own.
-#[test]
-fn the_model_stands_apart_from_the_products_rooms() {
-    fn sources(folder: &std::path::Path, found: &mut Vec<std::path::PathBuf>) {
-        for entry in std::fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() { sources(&path, found) } else { found.push(path) }
-        }
+fn sources(folder: &std::path::Path, found: &mut Vec<std::path::PathBuf>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() { sources(&path, found) } else { found.push(path) }
     }
+}
+
+fn model_sources() -> Vec<(std::path::PathBuf, String)> {
     let mut files = Vec::new();
     sources(&std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/model"), &mut files);
     assert!(files.len() > 20, "{}", files.len());
+    files.into_iter().map(|file| (file.clone(), std::fs::read_to_string(file).unwrap())).collect()
+}
+
+/// A rule that nothing notes would never be exercised.
+#[test]
+fn every_rule_is_noted_somewhere() {
+    let is_code =
+        |file: &std::path::Path| !["rule", "test"].iter().any(|part| file.to_str().unwrap().contains(part));
+    let all = model_sources();
+    let code: String = all.iter().filter(|(file, _)| is_code(file)).map(|(_, text)| text.as_str()).collect();
+    let (mut name, mut looked) = (String::new(), 0);
+    for (_, text) in
+        all.iter().filter(|(file, _)| file.ends_with("rule/items.rs") || file.ends_with("rule/requests.rs"))
+    {
+        for line in text.lines() {
+            if let Some(found) = line.strip_prefix("    ").and_then(|line| line.strip_suffix(" {")) {
+                name = found.to_owned();
+            } else if let Some((variant, _)) = line.trim().split_once(" = \"") {
+                looked += 1;
+                let by_text = ["SpanClass", "List", "Bound"].contains(&name.as_str());
+                assert!(by_text || code.contains(&format!("{name}::{variant}")), "{name}::{variant}");
+            }
+        }
+    }
+    assert!(looked > 150, "{looked}");
+}
+
+/// The model knows the bytes and nothing of the product's rooms: a mistake of theirs would be its own.
+#[test]
+fn the_model_stands_apart_from_the_products_rooms() {
     let rooms = ["memory", "grants", "exchange", "store", "manifest", "client", "gateway", "formats"];
-    for file in files {
-        let text = std::fs::read_to_string(&file).unwrap();
+    for (file, text) in model_sources() {
         let named = rooms.into_iter().find(|room| text.contains(&format!("oap_{room}")));
         assert_eq!(named, None, "{}", file.display());
         for path in text.lines().filter_map(|line| line.trim_start().strip_prefix("use crate::")) {
