@@ -175,7 +175,7 @@ impl Model {
             let whole = self.items.get(&seen.id).map(|item| item.version.whole.to_string());
             !found.may.contains(&seen.id) && whole.is_some_and(|whole| whole.contains(query.text.trim()))
         };
-        if admitted.iter().any(|seen| hidden(seen)) {
+        if admitted.iter().any(hidden) {
             self.decided.note(Rule::Asked(Asked::WordHidden));
         }
     }

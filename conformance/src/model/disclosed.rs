@@ -26,6 +26,8 @@ pub struct Disclosed {
     grantees: BTreeMap<String, u64>,
     /// By cursor, as it came.
     pub(super) cursors: BTreeMap<String, Walk>,
+    /// The receipts of the answers.
+    pub(super) receipts: Vec<Value>,
     /// By profile and level: `redacted_field_count`.
     pub(super) redacted: BTreeMap<(String, u8), u64>,
 }
@@ -53,6 +55,9 @@ impl Disclosed {
             self.redacted.entry((grant.profile.clone(), grant.level)).or_insert(count);
         }
         self.note(&chain, items);
+        if answer["receipt"]["receipt_id"].is_string() {
+            self.receipts.push(answer["receipt"].clone());
+        }
         let at = super::item::time(&answer["receipt"]["timestamp"]).unwrap_or(Timestamp::from_millis(0));
         if let (Some(cursor), Some(last), Ok(query)) =
             (answer["next_cursor"].as_str(), items.last(), Query::read(query))

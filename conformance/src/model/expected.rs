@@ -116,6 +116,14 @@ pub enum ExpectedExport {
 pub struct ExpectedAudit {
     /// The only `agent_did` that may be in it; `None`: anybody's.
     pub agent: Option<String>,
+    /// The only grant that may be in it; `None`: any.
+    pub grant: Option<String>,
+    /// The item that each receipt must name; `None`: any or none.
+    pub item: Option<String>,
+    /// From when on.
+    pub since: Option<Timestamp>,
+    /// Receipts that must be in it, by their ids, unless it is full.
+    pub must: BTreeSet<String>,
     /// Ids of grants that may be named; `None`: any.
     pub grants: Option<BTreeSet<String>>,
     /// Ids of items that may be named; `None`: any.

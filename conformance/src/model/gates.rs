@@ -84,9 +84,9 @@ impl Gates {
         };
         let bridges: Vec<&Value> = self.bridges.values().filter(leads).collect();
         let carries = |bridge: &&Value| covers(&bridge["data_categories"], version);
-        fired.push(if bridges.iter().filter(|b| live(b)).any(|b| carries(&b)) {
+        fired.push(if bridges.iter().filter(|b| live(b)).any(carries) {
             (Gate::Bridge, true)
-        } else if bridges.iter().any(|bridge| carries(&bridge)) {
+        } else if bridges.iter().any(carries) {
             (Gate::BridgeEnded, false)
         } else if !bridges.is_empty() {
             (Gate::BridgeOfOthers, false)

@@ -177,26 +177,22 @@ impl ExpectedAudit {
         let mut before: Option<&str> = None;
         for (number, receipt) in receipts.iter().enumerate() {
             let at = format!("/receipts/{number}");
-            if self.agent.as_ref().is_some_and(|agent| *agent != text(&receipt["agent_did"])) {
-                found.add(&at, format!("is of {}", receipt["agent_did"]));
-            }
-            let grant = receipt.pointer("/policy_decisions/0/consumed_grant_id").and_then(Value::as_str);
-            if let (Some(grants), Some(grant)) = (&self.grants, grant)
-                && !grants.contains(grant)
-            {
-                found.add(&at, format!("names the grant {grant}"));
-            }
-            let tags = list(&receipt["provenance_tags_out"]).iter().filter_map(Value::as_str);
-            for item in tags.filter_map(|tag| tag.split('@').next()) {
-                if self.items.as_ref().is_some_and(|items| !items.contains(item)) {
-                    found.add(&at, format!("names the item {item}"));
-                }
+            if !self.admits(receipt) {
+                let (agent, tags) = (&receipt["agent_did"], &receipt["provenance_tags_out"]);
+                found.add(
+                    &at,
+                    format!("is not for this reader, or was not asked for: of {agent}, names {tags}"),
+                );
             }
             let time = text(&receipt["timestamp"]);
             if before.is_some_and(|before| if self.newest_first { before < time } else { before > time }) {
                 found.add(&at, "is out of order");
             }
             before = Some(time);
+        }
+        let listed: BTreeSet<&str> = receipts.iter().map(|receipt| text(&receipt["receipt_id"])).collect();
+        for id in self.must.iter().filter(|id| receipts.len() < self.most && !listed.contains(id.as_str())) {
+            found.add("/receipts", format!("lacks {id}"));
         }
         found.0
     }

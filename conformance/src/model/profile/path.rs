@@ -67,7 +67,8 @@ fn fits(element: &Value, selector: &str) -> bool {
 pub(super) fn reads(value: &Value, wanted: &str) -> bool {
     match value {
         Value::String(text) => text == wanted,
-        Value::Bool(_) | Value::Number(_) => value.to_string() == wanted,
+        Value::Bool(is) => wanted == if *is { "true" } else { "false" },
+        Value::Number(number) => wanted == number.as_str(),
         _ => false,
     }
 }

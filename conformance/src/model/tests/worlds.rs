@@ -203,3 +203,32 @@ fn gates_stand_before_items_of_other_scopes_and_of_what_is_owed() {
         assert_eq!(items(&model, &json!({}), now).len(), expected, "{level} {subject}");
     }
 }
+
+#[test]
+fn each_audience_of_the_audit_log_sees_its_own() {
+    let (model, _, expected) = bytes_answer();
+    let answer = block("answer");
+    assert!(expected.answer().is_some());
+    let mut spent = Disclosed::default();
+    let id = block("grant")["grant_id"].as_str().unwrap().to_owned();
+    spent.answered(&model, &id, &block("query"), &answer);
+    let (query, capture) = (answer["receipt"].clone(), block("receipt-capture"));
+    let grantee = query["agent_did"].as_str().unwrap();
+    let listing = |receipts: &[&Value]| json!({"receipts": receipts});
+    let wrong = |reader, asked: Value, listing: Value| {
+        model.audit_where(reader, &asked, &spent).differences(&listing).len()
+    };
+    assert_eq!(wrong(Reader::Grantee(grantee), json!({}), listing(&[&query])), 0);
+    assert_eq!(wrong(Reader::Grantee(grantee), json!({}), listing(&[])), 1, "it must be there");
+    assert_eq!(wrong(Reader::Grantee(grantee), json!({}), listing(&[&query, &capture])), 1);
+    assert_eq!(
+        wrong(Reader::Grantee(grantee), json!({"since": "2026-05-01T12:00:04.001Z"}), listing(&[&query])),
+        1
+    );
+    assert_eq!(wrong(Reader::Grantee(grantee), json!({"grantee": "did:web:c.example"}), listing(&[])), 0);
+    assert_eq!(wrong(Reader::Grantee(grantee), json!({"item_id": "mem_other"}), listing(&[])), 0);
+    assert_eq!(wrong(Reader::Owner, json!({}), listing(&[&query, &capture])), 0);
+    assert_eq!(wrong(Reader::Owner, json!({"item_id": ITEM, "limit": 1}), listing(&[&query])), 0);
+    assert_eq!(wrong(Reader::Nobody, json!({}), listing(&[&query])), 1);
+    assert_eq!(wrong(Reader::Nobody, json!({}), listing(&[&block("receipt-describe")])), 0);
+}
