@@ -142,6 +142,7 @@ closed! {
         ChildMinConfidence = "a child with a lower filter.min_confidence",
         ChildSensitivities = "a child with other filter.sensitivities",
         ChildStatus = "a child with a status of its own",
+        ChildShape = "a child that lacks a member, or has one of another form",
         ChildParent = "a child whose parent is not the grant above",
     }
 }

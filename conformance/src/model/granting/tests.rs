@@ -1,5 +1,8 @@
 use super::*;
+use oap_identity::Hash;
 use serde_json::json;
+
+const FIRST: &str = "mgr_01KQHPHZEGM1WM4B469VB76N6E";
 
 fn at(text: &str) -> Timestamp {
     text.parse().unwrap()
@@ -22,6 +25,7 @@ fn draft() -> Value {
     json!({
         "grantee": "did:web:b.example", "purpose": "testing", "filter": {}, "max_items": 5, "trust_level": 2,
         "redaction_profile": "oap.profile.projection.memory.v1", "expires_at": "2026-05-11T00:00:00.000Z",
+        "signature": "x",
     })
 }
 
@@ -69,7 +73,7 @@ fn a_child_is_within_its_parent_member_by_member() {
     let parent = with(
         draft(),
         &json!({
-            "grant_id": "mgr_1", "granter": "did:web:user.example#personal", "issued_at": "2026-05-01T00:00:00.000Z",
+            "grant_id": FIRST, "granter": "did:web:user.example#personal", "issued_at": "2026-05-01T00:00:00.000Z",
             "delegable": {"max_depth": 2}, "purpose_codes": ["a", "b"], "budget": {"queries": 5},
             "filter": {"kinds": ["fact"], "labels_all": ["l"], "exclude_labels": [], "min_confidence": 0.5,
                 "captured_after": "2026-01-01T00:00:00.000Z"},
@@ -80,7 +84,7 @@ fn a_child_is_within_its_parent_member_by_member() {
     let child = with(
         parent.clone(),
         &json!({
-            "grant_id": "mgr_2", "parent": model.grants["mgr_1"].hash, "delegable": {"max_depth": 1},
+            "grant_id": "mgr_01KQHPHZEGM1WM4B469VB76N6F", "parent": model.grants[FIRST].hash, "delegable": {"max_depth": 1},
         }),
     );
     for (more, expected) in [
@@ -108,7 +112,7 @@ fn a_child_is_within_its_parent_member_by_member() {
         (filter(json!({"captured_after": "2025-01-01T00:00:00.000Z"})), Some(Granting::ChildCapturedAfter)),
         (filter(json!({"sensitivities": ["restricted"]})), Some(Granting::ChildSensitivities)),
         (filter(json!({"scopes": ["work"]})), Some(Granting::ChildScopes)),
-        (json!({"parent": "sha256:0"}), Some(Granting::ChildParent)),
+        (json!({"parent": Hash::of(b"").to_string()}), Some(Granting::ChildParent)),
     ] {
         let judged = model.delegates(&with(child.clone(), &more), now);
         assert_eq!(judged.err(), expected.map(Rule::Granting), "{more}");
@@ -118,7 +122,79 @@ fn a_child_is_within_its_parent_member_by_member() {
     nothing["filter"] = json!({"labels_all": []});
     model.granted(&nothing);
     let mut child = child;
-    child["parent"] = json!(model.grants["mgr_1"].hash);
+    child["parent"] = json!(model.grants[FIRST].hash);
     child["filter"] = json!({"labels_all": ["l"]});
     assert_eq!(model.delegates(&child, now).err(), Some(Rule::Granting(Granting::ChildLabelsAll)));
+}
+
+fn cases(text: &str) -> Value {
+    serde_json::from_str(text).unwrap()
+}
+
+/// Grants whose signature holds and whose content does not.
+#[test]
+fn the_portable_cases_of_grants_agree() {
+    let cases = cases(include_str!("../../../cases/grants-signed-anew.json"));
+    let cases = cases["cases"].as_array().unwrap();
+    // What a signature tells, and members that a draft may not have, are told elsewhere.
+    for case in cases.iter().filter(|case| case["id"] != "granter-another") {
+        let grant = &case["input"];
+        let mut broken = Vec::new();
+        if shape::is_grant(grant) {
+            let issued = time(&grant["issued_at"]).unwrap();
+            broken = Model::new("did:web:user.example".parse().unwrap(), &json!({}), Vec::new())
+                .broken(grant, issued, issued);
+        } else {
+            broken.push(Granting::ChildShape);
+        }
+        assert_eq!(json!(broken.is_empty()), case["valid"], "{}: {broken:?}", case["id"]);
+    }
+    assert!(cases.len() > 20);
+}
+
+/// The input of a case: its base with a JSON Patch of `add`, `remove` and `replace`.
+fn patched(base: &Value, patch: &Value) -> Value {
+    let mut document = base.clone();
+    for step in patch.as_array().unwrap() {
+        let (above, last) = step["path"].as_str().unwrap().rsplit_once('/').unwrap();
+        match document.pointer_mut(above).unwrap() {
+            Value::Object(members) if step["op"] == "remove" => drop(members.remove(last)),
+            Value::Object(members) => drop(members.insert(last.to_owned(), step["value"].clone())),
+            Value::Array(elements) => {
+                let n = last.parse().unwrap();
+                match step["op"].as_str().unwrap() {
+                    "add" => elements.insert(n, step["value"].clone()),
+                    "remove" => drop(elements.remove(n)),
+                    _ => elements[n] = step["value"].clone(),
+                }
+            }
+            other => panic!("{other}"),
+        }
+    }
+    document
+}
+
+/// Grants that were made from others, signatures aside.
+#[test]
+fn the_portable_cases_of_delegations_agree() {
+    let file = cases(include_str!("../../../cases/proof-delegations.json"));
+    let now = at(file["now"].as_str().unwrap());
+    let (mut held, mut broken) = (0, 0);
+    for case in file["cases"].as_array().unwrap().iter().filter(|case| case["check"] != "grant.document") {
+        let input = patched(&file["bases"][case["base"].as_str().unwrap()], &case["patch"]);
+        let mut model = Model::new("did:web:user.example".parse().unwrap(), &json!({}), Vec::new());
+        let mut all: Vec<&Value> = input["ancestors"].as_array().into_iter().flatten().collect();
+        all.push(&input["grant"]);
+        let mut stands = all[0]["parent"].is_null();
+        model.granted(all[0]);
+        for pair in all.windows(2) {
+            // Each is made from the one above it, and from no other.
+            let above = Grant::read(pair[0]);
+            stands &= pair[1]["parent"] == above.hash && model.delegates(pair[1], now).is_ok();
+            model.granted(pair[1]);
+        }
+        assert_eq!(json!(stands), case["valid"], "{}", case["id"]);
+        if stands { held += 1 } else { broken += 1 }
+    }
+    assert!(held > 5 && broken > 30, "{held} {broken}");
 }

@@ -1,5 +1,7 @@
 //! Which grants may be issued, and which may be made from another (protocol sections 5 and 5.2).
 
+mod shape;
+
 use super::Model;
 use super::filter::Filter;
 use super::grant::{Grant, texts};
@@ -78,6 +80,9 @@ impl Model {
     /// # Errors
     /// The condition that is broken: the exchange is refused with 400, or with 403 where a grant above is not in force.
     pub fn delegates(&self, child: &Value, at: Timestamp) -> Result<Rule, Rule> {
+        if !shape::is_grant(child) {
+            return self.judged(vec![Granting::ChildShape], Vec::new);
+        }
         let parent = self.grants.values().find(|grant| child["parent"] == grant.hash);
         let Some(parent) = parent else { return self.judged(vec![Granting::ChildParent], Vec::new) };
         if let Some(refusal) =
@@ -257,5 +262,4 @@ fn all_in(some: &[String], all: &[String]) -> bool {
 }
 
 #[cfg(test)]
-#[path = "granting_tests.rs"]
 mod tests;
