@@ -30,6 +30,14 @@ _BORN = r"(?:born(?: on)?|birth ?da(?:y|te)|date of birth|d\.?o\.?b\.?|geboren(?
 _STREET = (
     r"(?:street|st\.|road|rd\.|avenue|ave\.?|lane|drive|boulevard|blvd\.?|way|square|court|place|terrace|close)"
 )
+_STRASSE = (
+    r"(?:stra(?:ss|ß)e|str\.|weg|allee|platz|gasse|ring|ufer|damm) \d{1,4}(?: ?[a-z]\b)?"
+    r"(?:,? \d{5} (?-i:[A-ZÄÖÜ])\w+)?"
+)
+_NAMED = (
+    r"\b(?:pass(?:word|wd|wort|phrase)|pwd|secret|api[ _-]?key|access[ _-]?key|token|pin)(?: is| ist)?"
+    r"\s*[:=]\s*(?P<span>[^\s,;]{4,})"
+)
 _PATTERNS: tuple[tuple[str, str], ...] = (
     ("url_credentials", r"[a-z][a-z0-9+.-]*://[^\s/@:]+:[^\s/@]+@[^\s<>\"']*[^\s<>\"'.,;:!?)\]]"),
     ("url_credentials", r"https?://[^\s?#]+\?[^\s]*(?:token|key|secret|password|sig|signature)=[^\s<>\"']+"),
@@ -37,8 +45,7 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
     ("secret", r"\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*"),
     ("secret", r"(?-i:\b(?:AKIA|ASIA)[A-Z0-9]{16}\b)"),
     ("secret", r"\b(?:gh[pousr]_|github_pat_|glpat-|xox[abprs]-|sk-|sk_live_|sk_test_|rk_live_|AIza|npm_|hf_)[\w-]{16,}"),
-    ("secret", r"\b(?:pass(?:word|wd|wort|phrase)|pwd|secret|api[ _-]?key|access[ _-]?key|token|pin)(?: is| ist)?"
-               r"\s*[:=]\s*(?P<span>[^\s,;]{4,})"),
+    ("secret", _NAMED),
     ("iban", r"\b[a-z]{2}\d{2}(?: ?[a-z0-9]{4}){2,7}(?: ?[a-z0-9]{1,4})?\b"),
     ("card", r"(?<![\w+.-])\d(?:[ -]?\d){12,18}(?![\w-])"),
     ("national_id", r"(?<![\w-])\d{3}-\d{2}-\d{4}(?![\w-])"),
@@ -58,10 +65,8 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
     ("date_of_birth", rf"\b{_BORN}\b[^\n\d]{{0,24}}?(?P<span>{_DATE})"),
     ("date_of_birth", rf"(?P<span>{_DATE}) ?\((?:date of birth|birthday|dob)\)"),
     ("street_address", rf"\b\d{{1,5}}[a-z]? (?-i:[A-ZÄÖÜ][\w'.-]*)(?: (?-i:[A-ZÄÖÜ])[\w'.-]*){{0,3}} {_STREET}(?!\w)"),
-    ("street_address", r"(?-i:\b[A-ZÄÖÜ])[\w.-]*(?:stra(?:ss|ß)e|str\.|weg|allee|platz|gasse|ring|ufer|damm) \d{1,4}(?: ?[a-z]\b)?"
-                       r"(?:,? \d{5} (?-i:[A-ZÄÖÜ])\w+)?"),
-    ("street_address", r"(?-i:\b[A-ZÄÖÜ])[\w-]+ (?:stra(?:ss|ß)e|str\.|weg|allee|platz|gasse|ring|ufer|damm) \d{1,4}(?: ?[a-z]\b)?"
-                       r"(?:,? \d{5} (?-i:[A-ZÄÖÜ])\w+)?"),
+    ("street_address", rf"(?-i:\b[A-ZÄÖÜ])[\w.-]*{_STRASSE}"),
+    ("street_address", rf"(?-i:\b[A-ZÄÖÜ])[\w-]+ {_STRASSE}"),
 )  # fmt: skip
 _COMPILED = [(cls, re.compile(pattern, re.IGNORECASE | re.DOTALL)) for cls, pattern in _PATTERNS]
 

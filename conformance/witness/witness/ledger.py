@@ -33,12 +33,16 @@ class Ledger:
         self.newest: list[dict[str, Any]] = []
         self.anonymous: deque[dict[str, Any]] = deque(maxlen=100)
 
+    def fresh_id(self) -> str:
+        return _PREFIX + ulid(self._clock.now())
+
     def _append(self, chain: str, action: str, decision: dict[str, Any], **said: Any) -> dict[str, Any]:
         now = self._clock.now()
+        receipt_id = said.pop("receipt_id", None) or self.fresh_id()
         tip, length = self._tips.get(chain, ("genesis", 0))
         kind = "consent" if action in _CONSENT else "deletion" if action in _DELETION else "invocation"
         receipt = {
-            "receipt_id": _PREFIX + ulid(now),
+            "receipt_id": receipt_id,
             "type": kind,
             "timestamp": write_time(now),
             "principal_did": self._signer.did,
