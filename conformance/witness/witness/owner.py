@@ -1,0 +1,154 @@
+"""The owner's side for a suite of probes (docs/probes.md, "The owner's side"), and erasure (docs/protocol.md section 8)."""
+
+from typing import Any
+
+from .canon import Malformed, jcs, sha256
+from .grants import Grant, check_form
+from .house import House
+from .items import DAY, DEFAULT_SCOPE, need
+from .keys import Invalid, key_of_did
+from .moments import read_time, ulid, write_time
+from .profiles import allows
+from .view import view
+
+_DRAFT = {
+    "grantee", "purpose", "filter", "max_items", "expires_at", "redaction_profile", "trust_level", "not_before",
+    "operations", "purpose_codes", "lawful_basis", "embedding_access", "bearer", "delegable", "budget",
+}  # fmt: skip
+
+
+def issue(house: House, draft: Any) -> dict[str, Any]:
+    """Signs a grant. Nothing goes beyond what the manifest declares (section 5)."""
+    need(isinstance(draft, dict) and not set(draft) - _DRAFT, "draft", "no unknown member")
+    now = house.clock.now()
+    place = house.fresh_place()
+    document: dict[str, Any] = {
+        "version": 1,
+        "grant_id": "mgr_" + ulid(now),
+        "granter": f"{house.did}#{DEFAULT_SCOPE}",
+        "issued_at": write_time(now),
+        "revocable": True,
+        "trust_level": 0,
+        "lawful_basis": "consent",
+        "operations": ["query"],
+        "embedding_access": False,
+        "bearer": False,
+        "status": {"status_list": {"idx": place, "uri": f"{house.origin}/oap/memory/status"}},
+        **draft,
+    }
+    for holder in (document, document.get("filter")):
+        for name in ("expires_at", "not_before", "captured_after", "captured_before"):
+            if isinstance(holder, dict) and name in holder:
+                holder[name] = write_time(read_time(holder[name]))
+    document["signature"] = house.signer.detached(document)
+    check_form(document)
+    grant = Grant(document, place=place)
+    need(document["max_items"] <= house.max_items, "max_items", "at most what the manifest declares")
+    need(grant.expires_at > max(now, grant.not_before), "expires_at", "after it begins")
+    need(grant.expires_at <= now + house.max_days * DAY, "expires_at", "within what the manifest declares")
+    need(allows(grant.profile, grant.trust_level), "redaction_profile", "one that is named and allows the level")
+    scopes = grant.filter.get("scopes", [grant.scope])
+    need(set(scopes) <= {grant.scope}, "filter.scopes", "the scope of granter, for there is no bridge")
+    key_of_did(grant.grantee)
+    house.keep(grant)
+    house.ledger.write(
+        house.shelf.chain_of(grant.scope), "memory.grant", {**grant.decision(), "rules": ["principal"]},
+        output_hash=grant.hash,
+    )  # fmt: skip
+    return {"grant": document}
+
+
+def revoke(house: House, grant_id: str) -> dict[str, Any]:
+    """Takes effect before the next answer leaves; what was made from it is revoked with it."""
+    grants = house.named(grant_id)
+    need(grants != [], "grant_id", "a grant that is known here")
+    for grant in grants:
+        grant.revoked = True
+        decision = {**grant.decision(), "rules": ["principal"]}
+        house.ledger.write(house.shelf.chain_of(grant.scope), "memory.revoke", decision)
+    return {}
+
+
+def _derived(house: House, named: list[str]) -> list[str]:
+    """What was made from them, and from that, follows."""
+    gone, found = set(named), []
+    changed = True
+    while changed:
+        changed = False
+        for item in house.shelf.items.values():
+            if item.status == "current" and item.item_id not in gone and gone & set(item.claims.get("derived_from", ())):
+                gone.add(item.item_id)
+                found.append(item.item_id)
+                changed = True
+    return sorted(found)
+
+
+def delete(house: House, item_ids: Any) -> dict[str, Any]:
+    """Erases items and what was derived from them, and says so in a signed Deletion Receipt."""
+    need(isinstance(item_ids, list) and item_ids != [], "item_ids", "a list of one at least")
+    received = write_time(house.clock.now())
+    known = [one for one in dict.fromkeys(item_ids) if one in house.shelf.items]
+    need(known != [], "item_ids", "items of this memory")
+    named = sorted(one for one in known if house.shelf.items[one].status == "current")
+    derived = _derived(house, named)
+    gone = [house.shelf.items[one] for one in [*named, *derived]]
+    before = {one.hash: {item.item_id for item in view(house, one)} for one in house.grants.values()}
+    tags = sorted(item.tag for item in gone)
+    for item in gone:
+        house.shelf.end(item, "erase")
+    ids = {item.item_id for item in gone}
+    shrunk = sorted({house.grants[name].grant_id for name, held in before.items() if held & ids})
+    receipt: dict[str, Any] = {
+        "receipt_id": "urn:oap:deletion:" + ulid(house.clock.now()),
+        "tool_did": house.did,
+        "principal_did": house.did,
+        "request_received_at": received,
+        "completed_at": write_time(house.clock.now()),
+        "method": "cryptographic_erasure",
+        "scope": {
+            "items": tags,
+            "data_classes": ["memory_item"],
+            "provenance_tags": [],
+            "subprocessors_propagated_to": [],
+            "cascade": {
+                "named": named,
+                "derived": derived,
+                "held": [],
+                "not_found": sorted(set(item_ids) - set(named)),
+                "grants_shrunk": shrunk,
+                "remaining": 0,
+            },
+        },
+    }
+    receipt["signature"] = house.signer.envelope(receipt)
+    house.ledger.write(
+        house.shelf.chain_of(DEFAULT_SCOPE),
+        "memory.delete",
+        {"deletion_receipt": receipt["receipt_id"], "rules": ["principal"]},
+        output_hash=sha256(jcs(receipt)),
+    )
+    return {"deletion_receipt": receipt}
+
+
+def command(house: House, said: Any) -> dict[str, Any]:
+    """One command of the fixture protocol. `{"error": "why"}` where it is refused."""
+    try:
+        need(isinstance(said, dict), "command", "an object")
+        with house.lock:
+            house.shelf.sweep()
+            match said.get("do"):
+                case "capture":
+                    need(isinstance(said.get("items"), list), "items", "a list")
+                    return {"item_ids": house.shelf.capture(said["items"])}
+                case "grant":
+                    return issue(house, said.get("draft"))
+                case "revoke":
+                    return revoke(house, str(said.get("grant_id")))
+                case "correct":
+                    house.shelf.correct(str(said.get("item_id")), said.get("item", {}))
+                    return {}
+                case "delete":
+                    return delete(house, said.get("item_ids"))
+        return {"error": "do: capture, grant, revoke, correct or delete"}
+    except (Malformed, Invalid) as error:
+        return {"error": str(error)}
