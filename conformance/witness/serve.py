@@ -40,7 +40,8 @@ def main() -> None:
     parser.add_argument("--key", help="its key (PEM)")
     given = parser.parse_args()
 
-    origin = f"https://localhost:{given.port}" if given.cert else f"http://127.0.0.1:{given.port}"
+    host = "localhost" if given.cert or given.did == "web" else "127.0.0.1"
+    origin = f"{'https' if given.cert else 'http'}://{host}:{given.port}"
     did = f"did:web:{origin.partition('//')[2].replace(':', '%3A')}" if given.did == "web" else None
     house = House(origin, Signer.new(did))
     server = Server(("127.0.0.1", given.port), Gateway(house))

@@ -120,7 +120,7 @@ def read(text: bytes | str) -> Any:
         value = json.loads(
             words, object_pairs_hook=_members, parse_int=_whole, parse_float=_double, parse_constant=_constant
         )
-        _judge(value, [max(FREE_VALUES, FREE_VALUES + len(words.encode()) // BYTES_PER_VALUE)], 0)
+        _judge(value, [1 + FREE_VALUES + len(words.encode()) // BYTES_PER_VALUE], 0)
     except Malformed:
         raise
     except (ValueError, RecursionError) as error:

@@ -3,11 +3,11 @@
 from typing import Any
 
 from .canon import Malformed
-from .grants import MAX_BELOW, MAX_DEPTH, Grant, check_child, check_form
+from .grants import MAX_BELOW, MAX_DEPTH, Grant, check_form, check_line
 from .house import MAX_EXCHANGES, House, refuse
 from .items import need
-from .keys import Invalid, check_detached
-from .moments import read_time
+from .keys import Invalid
+from .moments import SKEW, read_time
 from .tokens import check_proof, make_token, proof_name
 
 
@@ -20,24 +20,16 @@ def _known(house: House, document: Any) -> Grant:
     return grant
 
 
-def _child(house: House, document: dict[str, Any], above: list[Any]) -> Grant:
+def _child(house: House, document: dict[str, Any], above: Any) -> Grant:
     """A delegated grant, judged against each that it was made from. It is not stored yet."""
     need(isinstance(above, list) and 1 <= len(above) <= MAX_DEPTH, "chain", "the grants above, 1 to 5")
-    line = [_known(house, above[0])]
-    for one in [*above[1:], document]:
-        check_form(one)
-        grant = Grant(one, parents=list(line))
-        parent = line[-1]
-        try:
-            check_detached(one, house.documents, parent.grantee, read_time(one["issued_at"]))
-        except Invalid:
-            refuse("invalid_input", "signature: the delegator's")
-        check_child(grant, parent)
-        known = house.grants.get(grant.hash)
-        same = [g for g in house.named(grant.grant_id) if g.parents and g.parents[-1].hash == parent.hash]
-        need(known is not None or not same, "grant_id", "one that this parent's children do not have yet")
-        line.append(known or grant)
-    return line[-1]
+    first = _known(house, above[0])
+    line = check_line([first, *map(Grant, [*above[1:], document])], house.documents)
+    for place, grant in enumerate(line[1:], 1):
+        parent = line[place - 1]
+        same = [one for one in house.named(grant.grant_id) if one.parents and one.parents[-1].hash == parent.hash]
+        need(grant.hash in house.grants or not same, "grant_id", "one that this parent's children do not have yet")
+    return house.grants.get(line[-1].hash, line[-1])
 
 
 def _take_in(house: House, grant: Grant) -> list[Grant]:
@@ -66,15 +58,16 @@ def exchange(house: House, body: Any, address: str) -> dict[str, Any]:
     document, above = body["grant"], body.get("chain")
     check_form(document)
     now = house.clock.now()
+    need(read_time(document["issued_at"]) <= now + SKEW * 1000, "issued_at", "not in the future")
     if "parent" in document:
         grant = _child(house, document, above)
     else:
         need(above is None or above == [], "chain", "absent: the grant is a first one")
         grant = _known(house, document)
-    if not house.windows.take("exchange", grant.line[0].hash, MAX_EXCHANGES, now):
-        refuse("rate_limited", "too many exchanges of this grant")
     try:
-        x = check_proof(body["proof"], grant.grantee, address, grant.hash, now // 1000)
+        x = check_proof(body["proof"], house.documents, grant.grantee, address, grant.hash, now // 1000)
+        if not house.windows.take("exchange", grant.line[0].hash, MAX_EXCHANGES, now):
+            refuse("rate_limited", "too many exchanges of this grant")
         house.used.take(grant.grantee, proof_name(body["proof"]), now // 1000)
     except Malformed as error:
         raise Invalid("the proof does not hold") from error
@@ -113,7 +106,7 @@ def state(house: House, grant_id: str, authorization: list[str], address: str) -
             scheme, _, proof = authorization[0].partition(" ")
             if scheme.lower() != "oap-proof":
                 break
-            check_proof(proof.strip(), grant.grantee, address, grant.hash, now // 1000)
+            check_proof(proof.strip(), house.documents, grant.grantee, address, grant.hash, now // 1000)
             house.used.take(grant.grantee, proof_name(proof.strip()), now // 1000)
         except (Invalid, Malformed):
             continue

@@ -8,7 +8,7 @@ from typing import Any
 from .canon import Malformed, jcs, sha256
 from .items import KINDS, SENSITIVITIES, Item, is_number, need
 from .keys import Documents, Invalid, check_detached, is_did, is_scope
-from .moments import is_id, read_time
+from .moments import SKEW, is_id, read_time
 
 BASES = ("consent", "contract", "legal_obligation", "vital_interests", "public_task", "legitimate_interests")
 OPERATIONS = ("query", "export", "subscribe")
@@ -42,9 +42,8 @@ def check_filter(given: Any) -> None:
     need(set(given.get("sensitivities", ())) <= set(SENSITIVITIES), "filter.sensitivities", "sensitivities")
     need(all(map(is_scope, given.get("scopes", ()))), "filter.scopes", "scopes")
     need(is_number(given.get("min_confidence", 0), 0, 1), "filter.min_confidence", "0 to 1")
-    for name in _TIMES:
-        if name in given:
-            read_time(given[name])
+    times = [read_time(given[name]) for name in _TIMES if name in given]
+    need(len(times) < 2 or times[0] < times[1], "filter.captured_before", "after captured_after")
 
 
 def _check_small(grant: dict[str, Any]) -> None:
@@ -88,23 +87,24 @@ def check_form(grant: Any) -> None:
     did, _, scope = str(grant["granter"]).partition("#")
     need(is_did(did) and is_scope(scope), "granter", "a DID and a scope")
     need(is_did(grant["grantee"]), "grantee", "a DID")
-    need(isinstance(grant["purpose"], str) and 1 <= len(grant["purpose"]) <= 1000, "purpose", "1 to 1000 characters")
+    need(isinstance(grant["purpose"], str) and 1 <= len(grant["purpose"].strip()) <= 1000, "purpose", "1 to 1000 characters")
     need(is_number(grant["max_items"], 1, 2**53, True), "max_items", "a whole number of one at least")
     profile = grant["redaction_profile"]
     need(isinstance(profile, str) and bool(_PROFILE.fullmatch(profile)), "redaction_profile", "a name of a profile")
     check_filter(grant["filter"])
     _check_small(grant)
-    for name in ("issued_at", "expires_at", "not_before"):
-        if name in grant:
-            read_time(grant[name])
+    begins = read_time(grant.get("not_before", grant["issued_at"]))
+    need(max(begins, read_time(grant["issued_at"])) < read_time(grant["expires_at"]), "expires_at", "after it begins")
 
 
-def check_grant(grant: Any, documents: Documents) -> None:
-    """Refuses a grant that its granter did not sign as it stands."""
+def check_grant(grant: Any, documents: Documents, now: int | None = None) -> None:
+    """Refuses a first grant that its granter did not sign as it stands."""
     try:
         check_form(grant)
+        need("parent" not in grant, "parent", "absent in a first grant")
+        need(now is None or read_time(grant["issued_at"]) <= now + SKEW * 1000, "issued_at", "not in the future")
         granter = grant["granter"].partition("#")[0]
-        check_detached(grant, documents, granter, read_time(grant["issued_at"]))
+        check_detached(grant, documents, granter, read_time(grant["issued_at"]), voids=True)
     except Malformed as error:
         raise Invalid(str(error)) from error
 
@@ -239,10 +239,8 @@ def _narrower_filter(child: dict[str, Any], parent: dict[str, Any], scope: str) 
     theirs, own = parent.get("sensitivities", open_ones), child.get("sensitivities", open_ones)
     need(set(own) <= set(theirs), "filter.sensitivities", "within the parent's")
     if "labels_all" in parent:
-        own_all = set(child.get("labels_all", ()))
-        empty = child.get("labels_all") == [] or (parent["labels_all"] == [] and not own_all)
-        holds = "labels_all" in child and (empty or (parent["labels_all"] != [] and set(parent["labels_all"]) <= own_all))
-        need(holds, "filter.labels_all", "within the parent's")
+        holds = set(parent["labels_all"]) <= set(child.get("labels_all", ()))
+        need(holds and (parent["labels_all"] != [] or child.get("labels_all") == []), "filter.labels_all", "within the parent's")
     excluded = set(parent.get("exclude_labels", ()))
     need(excluded <= set(child.get("exclude_labels", ())), "filter.exclude_labels", "within the parent's")
     if "captured_after" in parent:
@@ -280,3 +278,20 @@ def check_child(child: Grant, parent: Grant) -> None:
         deeper = own["delegable"]["max_depth"] < above["delegable"]["max_depth"]
         need(deeper, "delegable.max_depth", "smaller than the parent's")
     _narrower_filter(child.filter, parent.filter, child.scope)
+
+
+def check_line(line: list[Grant], documents: Documents) -> list[Grant]:
+    """A first grant and those that were made from it, one from the other, each signed by the delegator."""
+    need(1 <= len(line) <= MAX_DEPTH + 1, "chain", "at most five below the first one")
+    need("parent" not in line[0].document, "chain", "the first grant first")
+    for place, grant in enumerate(line[1:], 1):
+        check_form(grant.document)
+        parent = line[place - 1]
+        try:
+            at = read_time(grant.document["issued_at"])
+            check_detached(grant.document, documents, parent.grantee, at, voids=True)
+        except Invalid as error:
+            raise Malformed("signature: the delegator's") from error
+        check_child(grant, parent)
+        grant.parents = line[:place]
+    return line

@@ -82,7 +82,7 @@ class House:
         self.clock = Clock()
         self.ledger = Ledger(signer, self.clock)
         self.shelf = Shelf(signer, self.clock, self.ledger)
-        self.documents = Documents()
+        self.documents = Documents()  # and the own one, once it is published
         self.used = Used()
         self.cursors = Cursors()
         self.windows = Windows()

@@ -95,8 +95,11 @@ class Documents:
     def __init__(self, *documents: dict[str, Any]) -> None:
         self._known = {document["id"]: document for document in documents}
 
-    def key(self, kid: str, at: int) -> str:
-        """The key of a `kid` that is in force at a time, which the signed thing states (section 2)."""
+    def key(self, kid: str, at: int, voids: bool = False) -> str:
+        """The key of a `kid` that is in force at a time, which the signed thing states (section 2).
+
+        A key that bears `revoked` voids some of what it signed, whatever time that states: grants.
+        """
         did = kid.partition("#")[0]
         if did not in self._known:
             if kid != f"{did}#{did.removeprefix('did:key:')}":
@@ -104,6 +107,8 @@ class Documents:
             return key_of_did(did)
         for method in self._known[did]["verificationMethod"]:
             if method["id"] == kid and method["publicKeyJwk"].get("crv") == "Ed25519":
+                if voids and "revoked" in method:
+                    raise Invalid("the key is compromised")
                 for end in ("expires", "revoked"):
                     if end in method and at >= read_time(method[end]):
                         raise Invalid("the key had ended")
@@ -157,7 +162,9 @@ def header_of(text: str) -> dict[str, Any]:
     return header
 
 
-def check_detached(document: dict[str, Any], documents: Documents, signer: str, at: int, *without: str) -> None:
+def check_detached(
+    document: dict[str, Any], documents: Documents, signer: str, at: int, voids: bool = False
+) -> None:
     """Refuses a document whose detached signature is not by a key of the signer in force at that time."""
     try:
         head, payload, value = str(document.get("signature")).split(".")
@@ -165,8 +172,8 @@ def check_detached(document: dict[str, Any], documents: Documents, signer: str, 
         kid = header.get("kid")
         if payload or not isinstance(kid, str) or kid.partition("#")[0] != signer:
             raise Invalid("the signature is not the signer's")
-        message = f"{head}.{b64(jcs(document, 'signature', *without))}".encode()
-        if not verify(documents.key(kid, at), message, value):
+        message = f"{head}.{b64(jcs(document, 'signature'))}".encode()
+        if not verify(documents.key(kid, at, voids), message, value):
             raise Invalid("the signature does not verify")
     except (Malformed, ValueError) as error:
         raise Invalid("the signature does not hold") from error

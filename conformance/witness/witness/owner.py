@@ -49,7 +49,8 @@ def issue(house: House, draft: Any) -> dict[str, Any]:
     need(allows(grant.profile, grant.trust_level), "redaction_profile", "one that is named and allows the level")
     scopes = grant.filter.get("scopes", [grant.scope])
     need(set(scopes) <= {grant.scope}, "filter.scopes", "the scope of granter, for there is no bridge")
-    key_of_did(grant.grantee)
+    if grant.grantee != house.did:
+        key_of_did(grant.grantee)
     house.keep(grant)
     house.ledger.write(
         house.shelf.chain_of(grant.scope), "memory.grant", {**grant.decision(), "rules": ["principal"]},

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from .canon import b64, digest
 from .grants import Grant
-from .keys import Invalid, Jwt, Signer, key_of_did, thumbprint
+from .keys import Documents, Invalid, Jwt, Signer, thumbprint
 from .moments import SKEW
 
 PROOF = "oap-grant-proof+jwt"
@@ -44,13 +44,13 @@ def _jti(jwt: Jwt) -> str:
     return jti
 
 
-def check_proof(text: object, grantee: str, address: str, grant_hash: str, now: int) -> str:
+def check_proof(text: object, documents: Documents, grantee: str, address: str, grant_hash: str, now: int) -> str:
     """Control of the grantee's DID, shown for this address: the key that signed, by its `x`."""
     jwt = Jwt.read(text, PROOF)
     claims, kid = jwt.claims, str(jwt.header.get("kid"))
     if claims.get("iss") != grantee or claims.get("sub") != grantee:
         raise Invalid("iss and sub must be the grantee")
-    if kid != f"{grantee}#{grantee.removeprefix('did:key:')}":
+    if kid.partition("#")[0] != grantee:
         raise Invalid("the key is not the grantee's")
     if claims.get("aud") != address:
         raise Invalid("aud must be this address")
@@ -62,7 +62,7 @@ def check_proof(text: object, grantee: str, address: str, grant_hash: str, now: 
     if "nbf" in claims and jwt.seconds("nbf") > now + SKEW:
         raise Invalid("the proof is not fresh")
     _jti(jwt)
-    x = key_of_did(grantee)
+    x = documents.key(kid, now * 1000)
     jwt.signed_by(x)
     return x
 

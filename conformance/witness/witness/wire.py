@@ -1,5 +1,6 @@
 """HTTP/1.1: routes, bodies, media types, errors (docs/protocol.md section 1)."""
 
+import contextlib
 import re
 import sys
 import traceback
@@ -12,7 +13,7 @@ from . import answer, audit, exchange, invoke, published
 from .canon import Malformed, jcs, read
 from .grants import Grant
 from .house import MAX_FAILED, House, Refused, refuse
-from .keys import Invalid
+from .keys import Documents, Invalid
 from .moments import is_id, is_request_id, ulid
 from .tokens import Request, check_token
 
@@ -31,6 +32,7 @@ class Gateway:
     def __init__(self, house: House) -> None:
         self.house = house
         self.published = published.Published(house)
+        house.documents = Documents(published.did_document(house))
         self._documents: dict[str, Callable[[], Any]] = {
             "/.well-known/oap-memory.json": lambda: self.published.memory_manifest,
             "/.well-known/oap-tool.json": lambda: published.tool_manifest(house),
@@ -258,7 +260,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def _send(self, e: Exchange, status: int, data: bytes, media: str) -> None:
         if not self._taken:
-            self.close_connection = True
+            self._drain()
         self.send_response_only(status)
         self.send_header("Content-Type", media)
         self.send_header("Content-Length", str(len(data)))
@@ -273,6 +275,13 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         if self.command != "HEAD":
             self.wfile.write(data)
+
+    def _drain(self) -> None:
+        """A body that nobody took: a little of it is read, so that the caller sees the answer."""
+        self.close_connection = True
+        self.connection.settimeout(1)
+        with contextlib.suppress(OSError, Refused):
+            self.rfile.read(min(self._length() or 0, 4 * BODY))
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("do_"):
