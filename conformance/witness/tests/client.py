@@ -49,7 +49,7 @@ class Served:
         said = dict(answer.getheaders())
         wire.close()
         kind = said.get("Content-Type", "")
-        return answer.status, json.loads(text) if kind == "application/oap+json" else text, said
+        return answer.status, json.loads(text) if text and kind == "application/oap+json" else text, said
 
 
 class Grantee:

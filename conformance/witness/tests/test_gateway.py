@@ -263,7 +263,7 @@ class Others(Case):
         parent = self.begin(max_items=2, delegable={"max_depth": 1})
         self.refused(third.exchange(self.grantee.delegate(parent, third, max_items=3), [parent]), 400, "invalid_input")
         child = self.grantee.delegate(parent, third)
-        self.refused(third.exchange(child), 400, "invalid_input")
+        self.refused(third.exchange(child, [child]), 400, "invalid_input")
         status, said = third.exchange(child, [parent])
         self.assertEqual(status, 200, said)
         self.assertIn("status", said)

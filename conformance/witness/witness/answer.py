@@ -40,6 +40,8 @@ def read_query(body: Any, request_id: str) -> dict[str, Any]:
     for name, most in (("cursor", 256), ("purpose", 64)):
         need(isinstance(asked.get(name, ""), str), name, "a text")
         need(len(asked.get(name, "").encode()) <= most, name, f"at most {most} bytes")
+    if "max_results" in asked:
+        asked["max_results"] = int(asked["max_results"])
     return asked
 
 

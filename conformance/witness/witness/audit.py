@@ -15,8 +15,9 @@ _FILTERS = {"since", "grantee", "grant_id", "item_id", "limit", "principal_did",
 
 
 def _asked(query: str) -> dict[str, str]:
-    pairs = [pair for pair in parse_qsl(query, keep_blank_values=True) if pair[0] in _FILTERS]
+    pairs = parse_qsl(query, keep_blank_values=True)
     asked = dict(pairs)
+    need(not set(asked) - _FILTERS, "query", "no unknown member")
     need(len(asked) == len(pairs), "query", "each member once")
     limit = asked.get("limit", "100")
     need(limit.isascii() and limit.isdecimal() and 1 <= int(limit[:5]) <= 1000, "limit", "1 to 1000")
@@ -77,15 +78,20 @@ def ack(house: House, body: Any) -> dict[str, Any]:
     agent = signature["by"].partition("#")[0]
     if receipt is None or receipt["agent_did"] != agent or agent == house.did:
         refuse("not_found", "no such receipt")
-    x = house.documents.key(signature["by"], read_time(receipt["timestamp"]))
+    try:
+        x = house.documents.key(signature["by"], read_time(receipt["timestamp"]))
+    except Invalid:
+        x = ""
     if signature["alg"] != "EdDSA" or not verify(x, receipt_bytes(receipt), signature["value"]):
-        raise Invalid("the signature does not verify")
+        # The same answer as for no receipt: who cannot sign for it does not learn that it is there.
+        refuse("not_found", "no such receipt")
     receipt["signatures"] = [receipt["signatures"][0], signature]
     return {"receipt": receipt}
 
 
 def ours(house: House, receipt: Any) -> dict[str, Any]:
     """`POST /oap/receipt/verify`."""
+    need(isinstance(receipt, dict) and {"receipt_id", "signatures"} <= set(receipt), "body", "a receipt")
     if not house.ledger.is_ours(receipt):
         refuse("not_found", "no such receipt")
     return {"receipt_id": receipt["receipt_id"], "valid": True}

@@ -17,26 +17,27 @@ CLASSES = (
 FREE_SPANS = 32
 BYTES_PER_SPAN = 96
 # Where spans overlap the class that fewer levels show wins.
-_RANK = ("mixed", "url_credentials", "secret", "third_party", *CLASSES[2:10])
+_RANK = (
+    "mixed", "url_credentials", "secret", "third_party", "iban", "card", "national_id", "email", "ip", "date_of_birth",
+    "street_address", "phone",
+)  # fmt: skip
 
 _MONTH = (
     r"(?:jan|feb|m[aä]r|apr|ma[iy]|jun|jul|aug|sep|o[ck]t|nov|de[cz])[a-zä]*\.?"  # English and German
 )
 _DATE = (
     rf"(?:\d{{4}}-\d{{2}}-\d{{2}}|\d{{1,2}}[./-]\d{{1,2}}[./-]\d{{2,4}}|\d{{1,2}}(?:st|nd|rd|th)?\.?(?: of)? {_MONTH},? \d{{4}}"
-    rf"|{_MONTH} \d{{1,2}}(?:st|nd|rd|th)?,? \d{{4}})"
+    rf"|{_MONTH} \d{{1,2}}(?:st|nd|rd|th)?,? \d{{4}}|\d{{1,2}}(?:st|nd|rd|th)?\.?(?: of)? {_MONTH}\b|{_MONTH} \d{{1,2}}\b)"
 )
 _BORN = r"(?:born(?: on)?|birth ?da(?:y|te)|date of birth|d\.?o\.?b\.?|geboren(?: am)?|geburtsdatum|geburtstag)"
 _STREET = (
     r"(?:street|st\.|road|rd\.|avenue|ave\.?|lane|drive|boulevard|blvd\.?|way|square|court|place|terrace|close)"
 )
-_STRASSE = (
-    r"(?:stra(?:ss|ß)e|str\.|weg|allee|platz|gasse|ring|ufer|damm) \d{1,4}(?: ?[a-z]\b)?"
-    r"(?:,? \d{5} (?-i:[A-ZÄÖÜ])\w+)?"
-)
+_TOWN = r"(?: (?-i:[NS][EW]?|[EW])\b)?(?:,? (?:\d{5} )?(?-i:[A-ZÄÖÜ])\w+)?"
+_STRASSE = rf"(?:stra(?:ss|ß)e|str\.|weg|allee|platz|markt|gasse|ring|ufer|damm) \d{{1,4}}(?: ?[a-z]\b)?{_TOWN}"
 _NAMED = (
     r"\b(?:pass(?:word|wd|wort|phrase)|pwd|secret|api[ _-]?key|access[ _-]?key|token|pin)(?: is| ist)?"
-    r"\s*[:=]\s*(?P<span>[^\s,;]{4,})"
+    r"(?:\s*[:=]|(?<= is)|(?<= ist))\s*(?P<span>[^\s,;]{4,})"
 )
 _PATTERNS: tuple[tuple[str, str], ...] = (
     ("url_credentials", r"[a-z][a-z0-9+.-]*://[^\s/@:]+:[^\s/@]+@[^\s<>\"']*[^\s<>\"'.,;:!?)\]]"),
@@ -52,11 +53,11 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
     ("national_id", r"(?<![\w.])756\.\d{4}\.\d{4}\.\d{2}(?![\w])"),
     ("national_id", r"\b(?-i:[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z]) ?\d{2} ?\d{2} ?\d{2} ?(?-i:[A-D])\b"),
     ("national_id", r"\b(?-i:[A-Z]{6}\d{2}[A-EHLMPRST]\d{2}[A-Z]\d{3}[A-Z])\b"),
-    ("national_id", r"\b[12]\d{2}(?:0[1-9]|1[0-2])(?:\d{2}|2[AB])\d{6}(?: ?\d{2})?\b"),
+    ("national_id", r"(?<![\w+])[12] ?\d{2} ?(?:0[1-9]|1[0-2]) ?(?:\d{2}|2[AB]) ?\d{3} ?\d{3}(?: ?\d{2})?\b"),
     ("national_id", r"(?<![\w-])\d{8}-?(?-i:[A-HJ-NP-TV-Z])\b"),
     ("national_id", r"(?<![\w+./-])\d{2} ?\d{3} ?\d{3} ?\d{3}(?![\w.-])"),
     ("email", r"[\w.!#$%&'*+/=?^`{|}~-]+@(?:[\w](?:[\w-]*[\w])?\.)+[^\W\d_]{2,}"),
-    ("ip", r"(?<![\w.])\d{1,3}(?:\.\d{1,3}){3}(?![\w]|\.\d)"),
+    ("ip", r"(?<![\w.])(?<!version )\d{1,3}(?:\.\d{1,3}){3}(?![\w]|\.\d)"),
     ("ip", r"(?<![\w:.])[0-9a-f]{0,4}(?::[0-9a-f]{0,4}){2,7}(?:\d{1,3}(?:\.\d{1,3}){3})?(?![\w:])"),
     ("phone", r"(?<![\w+])(?:\+|00)[1-9](?:[ ()./-]{0,2}\d){6,14}(?![\w])"),
     ("phone", r"(?<![\w+.,-])\(?0[1-9]\d{0,4}\)?[ /-]{1,3}\d(?:[ /-]?\d){4,10}(?![\w])"),
@@ -64,7 +65,7 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
     ("phone", r"(?<![\w+.-])\(?[2-9]\d{2}\)?[ .-]{1,2}\d{3}[ .-]\d{4}(?![\w])"),
     ("date_of_birth", rf"\b{_BORN}\b[^\n\d]{{0,24}}?(?P<span>{_DATE})"),
     ("date_of_birth", rf"(?P<span>{_DATE}) ?\((?:date of birth|birthday|dob)\)"),
-    ("street_address", rf"\b\d{{1,5}}[a-z]? (?-i:[A-ZÄÖÜ][\w'.-]*)(?: (?-i:[A-ZÄÖÜ])[\w'.-]*){{0,3}} {_STREET}(?!\w)"),
+    ("street_address", rf"\b\d{{1,5}}[a-z]? (?-i:[A-ZÄÖÜ][\w'.-]*)(?: (?-i:[A-ZÄÖÜ])[\w'.-]*){{0,3}} {_STREET}(?!\w){_TOWN}"),
     ("street_address", rf"(?-i:\b[A-ZÄÖÜ])[\w.-]*{_STRASSE}"),
     ("street_address", rf"(?-i:\b[A-ZÄÖÜ])[\w-]+ {_STRASSE}"),
 )  # fmt: skip
@@ -187,7 +188,7 @@ class Contacts:
             for match in self._pattern.finditer(plain):
                 yield Span(match.start(), match.end(), "third_party")
         if self._numbers:
-            for match in re.finditer(r"\+?\(?\d(?:[ ()./-]{0,3}\d){6,}", plain):
+            for match in re.finditer(r"(?<![\w+])\+?\(?\d(?:[ ()./-]{0,3}\d){6,}(?!\w)", plain):
                 if self._knows(_digits(match.group())):
                     yield Span(match.start(), match.end(), "third_party")
 

@@ -22,7 +22,11 @@ def _known(house: House, document: Any) -> Grant:
 
 def _child(house: House, document: dict[str, Any], above: Any) -> Grant:
     """A delegated grant, judged against each that it was made from. It is not stored yet."""
-    need(isinstance(above, list) and 1 <= len(above) <= MAX_DEPTH, "chain", "the grants above, 1 to 5")
+    need(isinstance(above, list) and len(above) <= MAX_DEPTH, "chain", "the grants above, 1 to 5")
+    parent = house.grants.get(document["parent"])
+    if not above and parent:
+        above = [one.document for one in parent.line]
+    need(above != [], "chain", "the grants above, 1 to 5")
     first = _known(house, above[0])
     line = check_line([first, *map(Grant, [*above[1:], document])], house.documents)
     for place, grant in enumerate(line[1:], 1):
@@ -55,14 +59,14 @@ def exchange(house: House, body: Any, address: str) -> dict[str, Any]:
     """`POST /oap/memory/grant`."""
     need(isinstance(body, dict) and not set(body) - {"grant", "chain", "proof"}, "body", "grant, chain, proof")
     need("grant" in body and isinstance(body.get("proof"), str), "body", "grant and proof")
-    document, above = body["grant"], body.get("chain")
+    document, above = body["grant"], body.get("chain", [])
     check_form(document)
     now = house.clock.now()
     need(read_time(document["issued_at"]) <= now + SKEW * 1000, "issued_at", "not in the future")
     if "parent" in document:
         grant = _child(house, document, above)
     else:
-        need(above is None or above == [], "chain", "absent: the grant is a first one")
+        need(above == [], "chain", "absent: the grant is a first one")
         grant = _known(house, document)
     try:
         x = check_proof(body["proof"], house.documents, grant.grantee, address, grant.hash, now // 1000)

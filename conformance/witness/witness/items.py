@@ -26,8 +26,9 @@ def need(holds: bool, member: str, must: str) -> None:
 
 
 def is_number(value: Any, low: float, high: float, whole: bool = False) -> bool:
-    kinds = (int,) if whole else (int, float)
-    return isinstance(value, kinds) and not isinstance(value, bool) and low <= value <= high
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return False
+    return low <= value <= high and (not whole or float(value).is_integer())
 
 
 def _parts(value: Any, depth: int) -> int:

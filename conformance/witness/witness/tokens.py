@@ -44,6 +44,14 @@ def _jti(jwt: Jwt) -> str:
     return jti
 
 
+def _in_force(jwt: Jwt, now: int) -> None:
+    """`exp` and `nbf` of RFC 7519, where they are there."""
+    if "exp" in jwt.claims and jwt.seconds("exp") + SKEW < now:
+        raise Invalid("exp is over")
+    if "nbf" in jwt.claims and jwt.seconds("nbf") > now + SKEW:
+        raise Invalid("nbf is not yet")
+
+
 def check_proof(text: object, documents: Documents, grantee: str, address: str, grant_hash: str, now: int) -> str:
     """Control of the grantee's DID, shown for this address: the key that signed, by its `x`."""
     jwt = Jwt.read(text, PROOF)
@@ -59,8 +67,7 @@ def check_proof(text: object, documents: Documents, grantee: str, address: str, 
     iat, exp = jwt.seconds("iat"), jwt.seconds("exp")
     if not iat < exp <= iat + PROOF_LIFE or iat > now + SKEW or exp + SKEW < now:
         raise Invalid("the proof is not fresh")
-    if "nbf" in claims and jwt.seconds("nbf") > now + SKEW:
-        raise Invalid("the proof is not fresh")
+    _in_force(jwt, now)
     _jti(jwt)
     x = documents.key(kid, now * 1000)
     jwt.signed_by(x)
@@ -114,7 +121,7 @@ def check_token(request: Request, signer: Signer, origin: str, now: int) -> tupl
     if not token.seconds("nbf") <= now < token.seconds("exp"):
         raise Invalid("the token does not hold now")
     if "cnf" not in claims:
-        if scheme.lower() != "bearer" or request.dpop:
+        if scheme.lower() != "bearer":
             raise Invalid("the token is sent as Bearer")
         return token, None
     if scheme.lower() != "dpop":
@@ -152,8 +159,9 @@ def check_dpop(request: Request, token: Jwt, now: int) -> str:
         raise Invalid("the proof is for another request")
     if proof.claims.get("ath") != digest(token.text):
         raise Invalid("the proof is for another token")
-    if abs(now - proof.seconds("iat")) > SKEW:
-        raise Invalid("the proof is not fresh")
+    if abs(now - proof.seconds("iat")) > SKEW or "nonce" in proof.claims:
+        raise Invalid("the proof is not fresh, or has a nonce")
+    _in_force(proof, now)
     return f"{x} {_jti(proof)}"
 
 

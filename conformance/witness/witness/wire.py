@@ -7,7 +7,6 @@ import traceback
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
-from urllib.parse import urlsplit
 
 from . import answer, audit, exchange, invoke, published
 from .canon import Malformed, jcs, read
@@ -152,8 +151,9 @@ class Exchange:
     def __init__(self, handler: "Handler") -> None:
         self._handler = handler
         self.method = handler.command
-        split = urlsplit(handler.path)
-        self.path, self.query = split.path, split.query
+        # As it was sent: the library folds slashes. The absolute form of RFC 9112 is read too.
+        target = re.sub(r"^https?://[^/?#]*", "", handler.requestline.split()[1])
+        self.path, _, self.query = target.partition("?")
         self.address = handler.server.gateway.house.origin + self.path
         given = handler.headers.get("OAP-Request-Id")
         self.request_id = given if is_request_id(given) else ulid(handler.server.gateway.house.clock.now())
