@@ -49,9 +49,9 @@ def permit(house: House, grant: Grant, operation: str) -> None:
     """The grant with all above it, and the operation (403)."""
     action = f"memory.{operation}"
     if grant.state(house.clock.now()) != "active":
-        house.block(grant, action, "policy_block", "the grant is not in force")
+        house.block(grant, action, "grant.active", "policy_block", "the grant is not in force")
     if operation not in grant.operations:
-        house.block(grant, action, "policy_block", "the grant does not permit this operation")
+        house.block(grant, action, "grant.operation", "policy_block", "the grant does not permit this operation")
 
 
 def _condition(asked: dict[str, Any], visible: dict[str, Any]) -> bool:
@@ -89,12 +89,12 @@ def query(house: House, grant: Grant, asked: dict[str, Any]) -> dict[str, Any]:
     """`POST /oap/memory/query`, judged in the order of section 6."""
     permit(house, grant, "query")
     if asked["include_embeddings"] and not grant.embedding_access:
-        house.block(grant, "memory.query", "policy_block", "include_embeddings: the grant does not permit it")
+        house.block(grant, "memory.query", "grant.embedding_access", "policy_block", "include_embeddings: not permitted")
     codes = grant.document.get("purpose_codes")
     if codes and "purpose" in asked and asked["purpose"] not in codes:
-        house.block(grant, "memory.query", "policy_block", "purpose: one of the grant's")
+        house.block(grant, "memory.query", "grant.purpose", "policy_block", "purpose: one of the grant's")
     if not affords(house, grant, 1):
-        house.block(grant, "memory.query", "budget_exhausted", "the budget is spent")
+        house.block(grant, "memory.query", "grant.budget", "budget_exhausted", "the budget is spent")
     listed, bound = _ordered(house, grant, asked), _bound_to(grant, asked)
     if "cursor" in asked:
         key, last = house.cursors.open(bound, asked["cursor"])
@@ -103,7 +103,7 @@ def query(house: House, grant: Grant, asked: dict[str, Any]) -> dict[str, Any]:
     chosen = [item for _, item, _ in page]
     price = cost(grant, chosen)
     if not affords(house, grant, price):
-        house.block(grant, "memory.query", "budget_exhausted", "the budget is spent")
+        house.block(grant, "memory.query", "grant.budget", "budget_exhausted", "the budget is spent")
     charge(house, grant, chosen, price)
     items = [
         {**rendered(house, grant, item, asked["integrity"], asked["include_embeddings"]), "relevance": relevance}
@@ -169,7 +169,7 @@ def export(house: House, grant: Grant) -> bytes:
     """`POST /oap/memory/export`: header, the items of the whole view by id, a signed trailer."""
     permit(house, grant, "export")
     if not affords(house, grant, 1):
-        house.block(grant, "memory.export", "budget_exhausted", "the budget is spent")
+        house.block(grant, "memory.export", "grant.budget", "budget_exhausted", "the budget is spent")
     room, chosen = Room(grant), []
     for item in sorted(view(house, grant), key=lambda one: one.item_id):
         if item.claims["exportable"] and room.admits(item):
@@ -177,7 +177,7 @@ def export(house: House, grant: Grant) -> bytes:
             room.add(item)
     price = cost(grant, chosen)
     if not affords(house, grant, price):
-        house.block(grant, "memory.export", "budget_exhausted", "the budget is spent")
+        house.block(grant, "memory.export", "grant.budget", "budget_exhausted", "the budget is spent")
     charge(house, grant, chosen, price)
     now = house.clock.now()
     bundle_id = "bdl_" + ulid(now)

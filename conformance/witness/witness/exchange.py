@@ -77,7 +77,7 @@ def exchange(house: House, body: Any, address: str) -> dict[str, Any]:
         raise Invalid("the proof does not hold") from error
     state = grant.state(now)
     if state != "active":
-        house.block(grant, "memory.exchange", "policy_block", "the grant is not in force")
+        house.block(grant, "memory.exchange", "grant.active", "policy_block", "the grant is not in force")
     if grant.hash not in house.grants:
         _take_in(house, grant)
         grant = house.grants[grant.hash]

@@ -114,9 +114,9 @@ class House:
         """A DID that was asserted and not proved is stored as a keyed hash (section 12)."""
         return "hmac-sha256:" + b64(hmac.digest(self._secret, did.encode(), hashlib.sha256))
 
-    def block(self, grant: Grant, action: str, code: str, message: str) -> NoReturn:
+    def block(self, grant: Grant, action: str, rule: str, code: str, message: str) -> NoReturn:
         """What the grant or a budget refuses leaves a receipt, at most 30 a minute."""
         if self.windows.take("refusal", grant.line[0].hash, MAX_REFUSALS, self.clock.now()):
-            decision = {**grant.decision(), "outcome": "block", "rules": ["grant"]}
+            decision = {**grant.decision(), "outcome": "block", "rules": [rule]}
             self.ledger.write(self.shelf.chain_of(grant.scope), action, decision, agent_did=grant.grantee)
         raise Refused(code, message)

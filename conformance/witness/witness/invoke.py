@@ -8,7 +8,7 @@ from .house import MAX_ANONYMOUS, House, refuse
 from .items import need
 from .keys import Invalid, is_did, verify
 from .ledger import ANONYMOUS
-from .moments import is_request_id, read_time, ulid, write_time
+from .moments import SKEW, is_request_id, read_time, ulid, write_time
 from .published import declared, tool_manifest
 
 _REQUIRED = {
@@ -33,11 +33,11 @@ def action_of(body: Any) -> str:
     return name
 
 
-def check_envelope(body: dict[str, Any]) -> None:
+def check_envelope(body: dict[str, Any], now: int) -> None:
     need(_REQUIRED <= set(body) <= _REQUIRED | _OPTIONAL, "envelope", "the members of its schema")
     need(body["oap_version"] == "1.0", "oap_version", "1.0")
     need(is_request_id(body["request_id"]), "request_id", "26 characters of Crockford's alphabet")
-    read_time(body["timestamp"])
+    need(abs(read_time(body["timestamp"]) - now) <= SKEW * 1000, "timestamp", "now, by five minutes")
     for name in ("principal_did", "agent_did"):
         need(is_did(body[name]), name, "a DID")
     context = body["context"]

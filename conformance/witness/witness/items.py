@@ -1,5 +1,6 @@
 """Items as their owner writes them, and their chains (docs/protocol.md sections 4 and 4.2)."""
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 from .canon import Malformed, jcs, sha256
 from .commit import CONCEALED, Commitment, commit
 from .detect import Contacts, Span, detect
-from .keys import Signer, is_scope
+from .keys import Signer, is_did, is_scope
 from .ledger import Ledger, short
 from .moments import Clock, is_id, read_time, ulid, write_time
 
@@ -15,6 +16,7 @@ KINDS = ("fact", "preference", "conversation_turn", "summary", "observation", "d
 SENSITIVITIES = ("public", "internal", "confidential", "restricted")
 DEFAULT_SCOPE = "personal"
 DAY = 86_400_000
+_DOMAIN = re.compile(r"[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+")
 _MAX_DEPTH = 48
 _MAX_PARTS = 1792
 _BYTES = {"structured": 65536, "provenance": 16384, "embedding": 16384, "extensions": 16384}
@@ -55,7 +57,7 @@ def _content(content: Any) -> None:
     need(bool(content.get("text") or content.get("structured")), "content", "text or structured, one of them at least")
     if "text" in content:
         text = content["text"]
-        need(isinstance(text, str) and 1 <= len(text.encode()) <= 65536, "content.text", "1 to 65536 bytes")
+        need(isinstance(text, str) and len(text.encode()) <= 65536, "content.text", "at most 65536 bytes")
     if "structured" in content:
         _object(content["structured"], "structured")
 
@@ -91,8 +93,11 @@ def written(given: Any, owner: str, now: int) -> dict[str, Any]:
     for member in ("embedding", "extensions"):
         if member in item:
             _object(item[member], member)
+    names = item.get("extensions", ())
+    need(all(is_did(name) or _DOMAIN.fullmatch(name) for name in names), "extensions", "by DID or reverse domain")
     need(_parts({n: v for n, v in item.items() if n != "content"}, 1) <= _MAX_PARTS, "item", "fewer members")
     need(_parts(item["content"], 2) <= _MAX_PARTS, "content", "fewer members")
+    item["content"] = {name: value for name, value in item["content"].items() if value != ""}
     provenance = {"confidence": 1, **item.get("provenance", {})}
     captured = read_time(provenance["captured_at"]) if "captured_at" in provenance else now
     item["provenance"] = {**provenance, "captured_at": write_time(captured)}

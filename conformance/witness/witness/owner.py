@@ -45,7 +45,7 @@ def issue(house: House, draft: Any) -> dict[str, Any]:
     grant = Grant(document, place=place)
     need(document["max_items"] <= house.max_items, "max_items", "at most what the manifest declares")
     need(grant.expires_at > max(now, grant.not_before), "expires_at", "after it begins")
-    need(grant.expires_at <= now + house.max_days * DAY, "expires_at", "within what the manifest declares")
+    need(grant.expires_at <= grant.not_before + house.max_days * DAY, "expires_at", "within what the manifest declares")
     need(allows(grant.profile, grant.trust_level), "redaction_profile", "one that is named and allows the level")
     scopes = grant.filter.get("scopes", [grant.scope])
     need(set(scopes) <= {grant.scope}, "filter.scopes", "the scope of granter, for there is no bridge")

@@ -129,7 +129,7 @@ class Gateway:
     def _invoke(self, e: "Exchange") -> Reply:
         body = e.json()
         action = invoke.action_of(body)
-        invoke.check_envelope(body)
+        invoke.check_envelope(body, self.house.clock.now())
         if action == "memory_describe":
             return _json(self._locked(invoke.describe, body))
         invoke.caller_of(self.house, body)
