@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Serves the witness on loopback, with a socket for the owner's side.
 
-    serve.py PORT OWNER_SOCKET [--did web] [--cert FILE --key FILE]
+    serve.py PORT OWNER_SOCKET [--did web] [--tls FILE]
 """
 
 import argparse
@@ -9,13 +9,13 @@ import contextlib
 import json
 import os
 import socketserver
-import ssl
 import sys
 import threading
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from witness.certificate import context
 from witness.house import House
 from witness.keys import Signer
 from witness.owner import command
@@ -36,20 +36,12 @@ def main() -> None:
     parser.add_argument("port", type=int)
     parser.add_argument("owner", help="path of the owner's socket")
     parser.add_argument("--did", choices=("key", "web"), default="key", help="the principal's DID")
-    parser.add_argument("--cert", help="a certificate for localhost (PEM), for TLS")
-    parser.add_argument("--key", help="its key (PEM)")
+    parser.add_argument("--tls", metavar="FILE", help="serve TLS as localhost; who shall trust it finds the authority there")
     given = parser.parse_args()
 
-    host = "localhost" if given.cert or given.did == "web" else "127.0.0.1"
-    origin = f"{'https' if given.cert else 'http'}://{host}:{given.port}"
-    did = f"did:web:{origin.partition('//')[2].replace(':', '%3A')}" if given.did == "web" else None
-    house = House(origin, Signer.new(did))
-    server = Server(("127.0.0.1", given.port), Gateway(house))
-    if given.cert:
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.minimum_version = ssl.TLSVersion.TLSv1_3
-        context.load_cert_chain(given.cert, given.key)
-        server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
+    host = "localhost" if given.tls or given.did == "web" else "127.0.0.1"
+    did = f"did:web:{host}%3A{given.port}" if given.did == "web" else None
+    house = House(f"{'https' if given.tls else 'http'}://{host}:{given.port}", Signer.new(did))
 
     with contextlib.suppress(FileNotFoundError):
         os.unlink(given.owner)
@@ -58,6 +50,12 @@ def main() -> None:
     owner.daemon_threads = True
     owner.house = house  # type: ignore[attr-defined]
     threading.Thread(target=owner.serve_forever, daemon=True).start()
+
+    tls = context(given.tls) if given.tls else None
+    server = Server(("127.0.0.1", given.port), Gateway(house))
+    if tls:
+        # The handshake is the work of the thread that answers.
+        server.socket = tls.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
     server.serve_forever()
 
 

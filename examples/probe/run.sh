@@ -1,6 +1,7 @@
 #!/bin/sh
-# Probing: our own gateway, which must pass, and a tiny one in Python (tiny.py), which must not. Runs offline on loopback, in a
-# folder of its own, which it removes.
+# Probing: our own gateway, which must pass; the witness in Python, written by others from the pages alone, which must pass too; and a
+# tiny one (tiny.py), which must not. Runs offline on loopback, in a folder of its own, which it removes. The witness needs a Python
+# with `cryptography` (WITNESS_PYTHON, or python3) and is left out without one.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 oap=${OAP_MEMORY:-}
@@ -27,6 +28,20 @@ port=$(free_port)
 servers=$!
 listens "$port"
 "$oap" --home "$work/own" --allow-local-dids probe "https://localhost:$port" --own
+
+python=${WITNESS_PYTHON:-python3}
+if "$python" -c 'import cryptography' 2>/dev/null; then
+    say "the witness, with a setup program"
+    port=$(free_port)
+    witness=$here/../../conformance/witness
+    "$python" "$witness/serve.py" "$port" "$work/owner.sock" --tls "$work/witness.pem" &
+    servers="$servers $!"
+    listens "$port"
+    WITNESS_OWNER="$work/owner.sock" "$oap" --home "$work/own" probe "https://localhost:$port" --trust-ca "$work/witness.pem" \
+        --setup "$witness/setup.py"
+else
+    say "the witness: left out, $python has no cryptography"
+fi
 
 say "the tiny one, with a setup program"
 port=$(free_port)
