@@ -40,8 +40,8 @@ _NAMED = (
     r"(?:\s*[:=]|(?<= is)|(?<= ist))\s*(?P<span>[^\s,;]{4,})"
 )
 _PATTERNS: tuple[tuple[str, str], ...] = (
-    ("url_credentials", r"[a-z][a-z0-9+.-]*://[^\s/@:]+:[^\s/@]+@[^\s<>\"']*[^\s<>\"'.,;:!?)\]]"),
-    ("url_credentials", r"https?://[^\s?#]+\?[^\s]*(?:token|key|secret|password|sig|signature)=[^\s<>\"']+"),
+    ("url_credentials", r"[a-z][a-z0-9+.-]{0,30}://[^\s/@:]{1,256}:[^\s/@]{1,256}@[^\s<>\"']*[^\s<>\"'.,;:!?)\]]"),
+    ("url_credentials", r"https?://[^\s?#]{1,512}\?[^\s]{0,512}?(?:token|key|secret|password|sig|signature)=[^\s<>\"']+"),
     ("secret", r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)"),
     ("secret", r"\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*"),
     ("secret", r"(?-i:\b(?:AKIA|ASIA)[A-Z0-9]{16}\b)"),
@@ -56,7 +56,7 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
     ("national_id", r"(?<![\w+])[12] ?\d{2} ?(?:0[1-9]|1[0-2]) ?(?:\d{2}|2[AB]) ?\d{3} ?\d{3}(?: ?\d{2})?\b"),
     ("national_id", r"(?<![\w-])\d{8}-?(?-i:[A-HJ-NP-TV-Z])\b"),
     ("national_id", r"(?<![\w+./-])\d{2} ?\d{3} ?\d{3} ?\d{3}(?![\w.-])"),
-    ("email", r"[\w.!#$%&'*+/=?^`{|}~-]+@(?:[\w](?:[\w-]*[\w])?\.)+[^\W\d_]{2,}"),
+    ("email", r"[\w.!#$%&'*+/=?^`{|}~-]{1,64}@(?:\w(?:[\w-]{0,61}\w)?\.)+[^\W\d_]{2,}"),
     ("ip", r"(?<![\w.])(?<!version )\d{1,3}(?:\.\d{1,3}){3}(?![\w]|\.\d)"),
     ("ip", r"(?<![\w:.])[0-9a-f]{0,4}(?::[0-9a-f]{0,4}){2,7}(?:\d{1,3}(?:\.\d{1,3}){3})?(?![\w:])"),
     ("phone", r"(?<![\w+])(?:\+|00)[1-9](?:[ ()./-]{0,2}\d){6,14}(?![\w])"),
@@ -66,8 +66,8 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
     ("date_of_birth", rf"\b{_BORN}\b[^\n\d]{{0,24}}?(?P<span>{_DATE})"),
     ("date_of_birth", rf"(?P<span>{_DATE}) ?\((?:date of birth|birthday|dob)\)"),
     ("street_address", rf"\b\d{{1,5}}[a-z]? (?-i:[A-ZÄÖÜ][\w'.-]*)(?: (?-i:[A-ZÄÖÜ])[\w'.-]*){{0,3}} {_STREET}(?!\w){_TOWN}"),
-    ("street_address", rf"(?-i:\b[A-ZÄÖÜ])[\w.-]*{_STRASSE}"),
-    ("street_address", rf"(?-i:\b[A-ZÄÖÜ])[\w-]+ {_STRASSE}"),
+    ("street_address", rf"(?-i:\b[A-ZÄÖÜ])[\w.-]{{0,40}}{_STRASSE}"),
+    ("street_address", rf"(?-i:\b[A-ZÄÖÜ])[\w-]{{1,40}} {_STRASSE}"),
 )  # fmt: skip
 _COMPILED = [(cls, re.compile(pattern, re.IGNORECASE | re.DOTALL)) for cls, pattern in _PATTERNS]
 
@@ -210,12 +210,15 @@ def _merge(found: list[Span]) -> list[Span]:
 
 def _join(spans: list[Span], most: int) -> list[Span]:
     """In a text with very many, those nearest to each other become one; of several classes it is `mixed`."""
-    while len(spans) > most:
-        gap = min(range(len(spans) - 1), key=lambda n: spans[n + 1].start - spans[n].end)
-        left, right = spans[gap], spans[gap + 1]
-        one = Span(left.start, right.end, left.cls if left.cls == right.cls else "mixed")
-        spans = [*spans[:gap], one, *spans[gap + 2 :]]
-    return spans
+    gaps = sorted(range(1, len(spans)), key=lambda n: spans[n].start - spans[n - 1].end)
+    closed = set(gaps[: max(0, len(spans) - most)])
+    out: list[Span] = []
+    for place, span in enumerate(spans):
+        if place in closed:
+            last = out.pop()
+            span = Span(last.start, span.end, last.cls if last.cls == span.cls else "mixed")
+        out.append(span)
+    return out
 
 
 def detect(text: str, contacts: Contacts | None = None) -> list[Span]:

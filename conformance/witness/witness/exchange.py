@@ -28,7 +28,10 @@ def _child(house: House, document: dict[str, Any], above: Any) -> Grant:
         above = [one.document for one in parent.line]
     need(above != [], "chain", "the grants above, 1 to 5")
     first = _known(house, above[0])
-    line = check_line([first, *map(Grant, [*above[1:], document])], house.documents)
+    below = [*above[1:], document]
+    for one in below:
+        check_form(one)
+    line = check_line([first, *(house.grants.get(Grant(one).hash, Grant(one)) for one in below)], house.documents)
     for place, grant in enumerate(line[1:], 1):
         parent = line[place - 1]
         same = [one for one in house.named(grant.grant_id) if one.parents and one.parents[-1].hash == parent.hash]

@@ -1,9 +1,11 @@
 """Times, the clock and identifiers (docs/protocol.md section 1)."""
 
+import contextlib
 import re
 import secrets
 import threading
 import time
+from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from .canon import Malformed
@@ -39,8 +41,22 @@ class Clock:
     def __init__(self) -> None:
         self._last = 0
         self._lock = threading.Lock()
+        self._held = threading.local()
+
+    @contextlib.contextmanager
+    def instant(self) -> Iterator[None]:
+        """What this thread does meanwhile happens at one time: no item of an answer ends before its receipt."""
+        self._held.now = None
+        self._held.now = self.now()
+        try:
+            yield
+        finally:
+            self._held.now = None
 
     def now(self) -> int:
+        held = getattr(self._held, "now", None)
+        if held is not None:
+            return held
         with self._lock:
             self._last = max(self._last, time.time_ns() // 1_000_000)
             return self._last

@@ -7,7 +7,7 @@ from .grants import Grant, check_form
 from .house import House
 from .items import DAY, DEFAULT_SCOPE, need
 from .keys import Invalid, key_of_did
-from .moments import read_time, ulid, write_time
+from .moments import is_id, read_time, ulid, write_time
 from .profiles import allows
 from .view import view
 
@@ -87,6 +87,7 @@ def _derived(house: House, named: list[str]) -> list[str]:
 def delete(house: House, item_ids: Any) -> dict[str, Any]:
     """Erases items and what was derived from them, and says so in a signed Deletion Receipt."""
     need(isinstance(item_ids, list) and item_ids != [], "item_ids", "a list of one at least")
+    need(all(is_id("mem_", one) for one in item_ids), "item_ids", "ids of items")
     received = write_time(house.clock.now())
     known = [one for one in dict.fromkeys(item_ids) if one in house.shelf.items]
     need(known != [], "item_ids", "items of this memory")
@@ -135,7 +136,7 @@ def command(house: House, said: Any) -> dict[str, Any]:
     """One command of the fixture protocol. `{"error": "why"}` where it is refused."""
     try:
         need(isinstance(said, dict), "command", "an object")
-        with house.lock:
+        with house.lock, house.clock.instant():
             house.shelf.sweep()
             match said.get("do"):
                 case "capture":

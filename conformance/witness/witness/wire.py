@@ -56,7 +56,7 @@ class Gateway:
         }
 
     def _locked(self, what: Callable[..., Any], *given: Any) -> Any:
-        with self.house.lock:
+        with self.house.lock, self.house.clock.instant():
             self.house.shelf.sweep()
             return what(self.house, *given)
 
