@@ -38,6 +38,12 @@ class Spans(unittest.TestCase):
             with self.subTest(cls):
                 self.assertEqual(self.found(text), [(cls, text)])
                 self.assertEqual(self.found(f"see {text} there"), [(cls, text)])
+        card = "4111 1111 1111 1111"
+        for beside in ("192.0.2.7", "078-05-1120", "12 Main Street", "+49 30 901820", card):
+            for text in (f"{card} {beside}", f"{beside} {card}"):
+                with self.subTest(text):
+                    shown = detect(text)
+                    self.assertGreaterEqual(sum(span.end - span.start for span in shown), len(text) - 1)
         self.assertEqual(self.found("born on 12 March 1980"), [("date_of_birth", "12 March 1980")])
         self.assertEqual(self.found("at 10:30 on 2026-05-01, 42 times"), [])
 
