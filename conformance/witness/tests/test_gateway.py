@@ -242,7 +242,7 @@ class Refusals(Case):
         self.assertEqual([self.grantee.query()[0] for _ in range(2)], [200, 200])
         self.refused(self.grantee.query(), 429, "budget_exhausted")
         self.capture(*(fact(f"tea {n}") for n in range(10)))
-        self.begin(budget={"epsilon": 0.03})
+        self.begin(budget={"epsilon": 0.035})
         self.assertEqual([self.grantee.query()[0] for _ in range(2)], [200, 200])
         self.refused(self.grantee.query(), 429, "budget_exhausted")
 

@@ -10,7 +10,7 @@ from .moments import is_request_id, ulid, write_time
 from .profiles import HASHES, redacted_field_count
 from .published import did_document
 from .rank import scores, text_of
-from .view import Room, affords, charge, cost, rendered, seen, view
+from .view import COST, Room, affords, charge, cost, rendered, seen, view
 
 MAX_ANSWER = 16_777_216
 _MEMBERS = {
@@ -93,7 +93,7 @@ def query(house: House, grant: Grant, asked: dict[str, Any]) -> dict[str, Any]:
     codes = grant.document.get("purpose_codes")
     if codes and "purpose" in asked and asked["purpose"] not in codes:
         house.block(grant, "memory.query", "grant.purpose", "policy_block", "purpose: one of the grant's")
-    if not affords(house, grant, 1):
+    if not affords(house, grant, COST):
         house.block(grant, "memory.query", "grant.budget", "budget_exhausted", "the budget is spent")
     listed, bound = _ordered(house, grant, asked), _bound_to(grant, asked)
     if "cursor" in asked:
@@ -168,7 +168,7 @@ def _sealed(
 def export(house: House, grant: Grant) -> bytes:
     """`POST /oap/memory/export`: header, the items of the whole view by id, a signed trailer."""
     permit(house, grant, "export")
-    if not affords(house, grant, 1):
+    if not affords(house, grant, COST):
         house.block(grant, "memory.export", "grant.budget", "budget_exhausted", "the budget is spent")
     room, chosen = Room(grant), []
     for item in sorted(view(house, grant), key=lambda one: one.item_id):

@@ -33,7 +33,7 @@ _BORN = r"(?:born(?: on)?|birth ?da(?:y|te)|date of birth|d\.?o\.?b\.?|geboren(?
 _STREET = (
     r"(?:street|st\.|road|rd\.|avenue|ave\.?|lane|drive|boulevard|blvd\.?|way|square|court|place|terrace|close)"
 )
-_TOWN = r"(?: (?-i:[NS][EW]?|[EW])\b)?(?:,? (?:\d{5} )?(?-i:[A-ZÄÖÜ])\w+)?"
+_TOWN = r"(?: (?-i:[NS][EW]?|[EW])\b)?(?:(?:, (?:\d{5} )?| \d{5} )(?-i:[A-ZÄÖÜ])\w+)?"
 _STRASSE = rf"(?:stra(?:ss|ß)e|str\.|weg|allee|platz|markt|gasse|ring|ufer|damm) \d{{1,4}}(?: ?[a-z]\b)?{_TOWN}"
 _NAMED = (
     r"\b(?:pass(?:word|wd|wort|phrase)|pwd|secret|api[ _-]?key|access[ _-]?key|token|pin)(?: is| ist)?"

@@ -8,6 +8,8 @@ from .house import House
 from .items import Item
 from .profiles import shows, visible
 
+COST = 10
+
 
 def view(house: House, grant: Grant) -> list[Item]:
     """The items that the grant and all above it admit. Once `max_items` were disclosed, only those."""
@@ -76,19 +78,22 @@ class Room:
 
 
 def cost(grant: Grant, chosen: list[Item]) -> int:
-    """Hundredths of an ε: one, and one more for each ten items that the grantee got before under the grant."""
-    return 1 + sum(item.item_id in grant.disclosed for item in chosen) // 10
+    """Thousandths of an ε: ten, and as much again for each ten items that the grantee got before under the grant.
+
+    The page does not say what one such item costs: a tenth of what ten do.
+    """
+    return COST + sum(item.item_id in grant.disclosed for item in chosen)
 
 
 def affords(house: House, grant: Grant, price: int) -> bool:
     """Whether grant, those above it, and everybody through whose hands it came can pay."""
-    if any(house.accounts[who] + price > house.epsilon_per_grantee * 100 for who in {g.grantee for g in grant.line}):
+    if any(house.accounts[who] + price > house.epsilon_per_grantee * 1000 for who in {g.grantee for g in grant.line}):
         return False
     for one in grant.line:
         budget = one.document.get("budget", {})
         if "queries" in budget and one.queries >= budget["queries"]:
             return False
-        if "epsilon" in budget and one.spent + price > Decimal(str(budget["epsilon"])) * 100:
+        if "epsilon" in budget and one.spent + price > Decimal(str(budget["epsilon"])) * 1000:
             return False
     return True
 
