@@ -237,7 +237,6 @@ class Handler(BaseHTTPRequestHandler):
         status = 200
         try:
             if sum(len(name) + len(value) + 4 for name, value in self.headers.items()) > _MAX_HEAD:
-                self.close_connection = True
                 self.send_error(431)
                 return
             data, media = gateway.reply(e)
@@ -275,6 +274,19 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         if self.command != "HEAD":
             self.wfile.write(data)
+
+    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
+        """What the library refuses before there is a request has the same body."""
+        self.close_connection, self.request_version = True, "HTTP/1.1"
+        data = jcs({"error": "invalid_input", "message": "no request that can be read", "request_id": ulid(self.server.gateway.house.clock.now())})
+        self.send_response_only(code)
+        self.send_header("Content-Type", _OAP)
+        self.send_header("Content-Length", str(len(data)))
+        self.send_header("X-Content-Type-Options", "nosniff")
+        self.send_header("Cache-Control", "no-store")
+        self.send_header("Connection", "close")
+        self.end_headers()
+        self.wfile.write(data)
 
     def _drain(self) -> None:
         """A body that nobody took: a little of it is read, so that the caller sees the answer."""
