@@ -65,7 +65,8 @@ def _action(name: str, summary: str) -> dict[str, Any]:
         "rate_limit": {"rpm": 600, "concurrent": 8},
         "data_classes_in": [],
         "data_classes_out": ["memory_item"] if name == "memory_query" else [],
-        "examples": [],
+        "examples": [{"input": {}, "output": {}}],
+        "idempotency_window_seconds": 0,
         "cost": {"type": "free"},
     }
 
