@@ -23,7 +23,7 @@ fn the_document_is_written_down() {
 #[tokio::test]
 async fn anybody_may_read_it() {
     let world = World::new().await;
-    let served = world.raw("GET", openapi::PATH, &[], None).await.ok();
+    let served = world.raw("GET", oap_manifest::path::OPENAPI, &[], None).await.ok();
     assert_eq!(served, openapi::document());
 }
 
