@@ -1,9 +1,9 @@
 //! The router, built of the list of routes: one without a handler, or a handler without a route, does not compile.
 
+use super::door::{Door, door, door_importing, door_reading, door_with_lines};
 use super::owner::{
     audit, contexts, deletion, disclosures, grants, house, items, keys, selections, transfer,
 };
-use super::door::{Door, door, door_importing, door_reading, door_with_lines};
 use super::{App, discovery, exchange, invoke, jobs};
 use crate::api::routes::{Access, Name, ROUTES, Route, endpoint};
 use crate::service::import::{BundleChunk, RecordChunk};

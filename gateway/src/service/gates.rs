@@ -217,7 +217,11 @@ impl Gates<'_> {
     ///
     /// # Errors
     /// [`Error::NotFound`].
-    pub fn decision(self, _: &Owner<impl Permits<Admin>>, id: DecisionId) -> Result<Document<DecisionRecord>, Error> {
+    pub fn decision(
+        self,
+        _: &Owner<impl Permits<Admin>>,
+        id: DecisionId,
+    ) -> Result<Document<DecisionRecord>, Error> {
         let decided = DECISIONS.get(&self.0.store, &id)?.ok_or(Error::NotFound)?;
         Ok(Document::read(decided.record(id))?)
     }

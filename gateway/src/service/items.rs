@@ -3,8 +3,8 @@
 //! One transaction per user-visible fact: item, link, receipt and indexes are there together or not at all.
 
 use crate::api::Document;
-use crate::api::items::{Explanation, Item, ItemPage, WholeItem};
 pub use crate::api::items::{ExplainQuery, ListQuery, Written};
+use crate::api::items::{Explanation, Item, ItemPage, WholeItem};
 use crate::error::{Conflict, Error, MemberError};
 use crate::service::{Imports, Items, Keys};
 use crate::state::commits::{Draft, Writing, chain_of, until_it_holds};
@@ -305,11 +305,7 @@ impl Items<'_> {
     ///
     /// # Errors
     /// [`Error::Store`], [`Error::Corrupt`].
-    pub fn list(
-        self,
-        _: &Owner<impl Permits<Read>>,
-        wanted: &ListQuery,
-    ) -> Result<ItemPage, Error> {
+    pub fn list(self, _: &Owner<impl Permits<Read>>, wanted: &ListQuery) -> Result<ItemPage, Error> {
         let limit = wanted.limit.unwrap_or(50).clamp(1, 1000);
         let mut heads = self.0.heads.all();
         heads.retain(|head| wanted.admits(head));

@@ -1,7 +1,7 @@
 //! What a grantee has, and what they were ever shown: as the grants and the receipts say.
 
-use crate::api::disclosures::{GrantLine, Grantee, LastQuery, ShownItem};
 pub use crate::api::disclosures::{DisclosedAs, Times, WhoQuery};
+use crate::api::disclosures::{GrantLine, Grantee, LastQuery, ShownItem};
 use crate::api::grants::GrantInfo;
 use crate::api::items::Brief;
 use crate::error::Error;

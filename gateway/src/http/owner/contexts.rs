@@ -2,7 +2,8 @@
 
 use crate::api::Done;
 use crate::api::gates::{
-    Bridges, Contexts, IssueBridge, ListBridges, ListContexts, RemoveContext, RevokeBridge, SetContext, ShowDecision,
+    Bridges, Contexts, IssueBridge, ListBridges, ListContexts, RemoveContext, RevokeBridge, SetContext,
+    ShowDecision,
 };
 use crate::http::door::{Answer, Call};
 use crate::service::Gates;

@@ -2,8 +2,8 @@
 
 use crate::Error;
 use crate::api::items::{
-    ConfirmItem, CorrectItem, Correction, ExplainItem, ListItems, NewItems, RelabelItem, Relabelling, ResealItem,
-    Resealed, Resealing, RestoreItem, RetractItem, ShowItem, WriteItems, WrittenItems,
+    ConfirmItem, CorrectItem, Correction, ExplainItem, ListItems, NewItems, RelabelItem, Relabelling,
+    ResealItem, Resealed, Resealing, RestoreItem, RetractItem, ShowItem, WriteItems, WrittenItems,
 };
 use crate::error::MemberError;
 use crate::http::door::{Answer, Call};

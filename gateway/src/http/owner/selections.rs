@@ -8,7 +8,8 @@ use crate::service::{Items, Selections};
 use crate::state::gateway::blocking;
 
 pub(in crate::http) async fn resolve(call: Call<ResolveItems>) -> Answer<ResolveItems> {
-    blocking(move || Ok(ResolvedItems { resolved: Items(&call.gateway).resolve(&call.owner, &call.body)? })).await
+    blocking(move || Ok(ResolvedItems { resolved: Items(&call.gateway).resolve(&call.owner, &call.body)? }))
+        .await
 }
 
 pub(in crate::http) async fn search(call: Call<SearchItems>) -> Answer<SearchItems> {
