@@ -130,10 +130,7 @@ async fn answers_are_as_it_says() {
     walk.get::<audit::VerifyAudit>().await;
     walk.post::<audit::AuditMemorization>(json!({})).await;
 
-    let context = json!({
-        "ccc_version": "1.0", "scope_id": "work", "nda_graph": [], "chinese_walls": [],
-        "regulatory_classification": "none", "embargoes": [], "sanctions_screening": [],
-    });
+    let context = json!({"ccc_version": "1.0", "scope_id": "work"});
     walk.post::<gates::SetContext>(context).await;
     walk.get::<gates::ListContexts>().await;
     walk.at::<gates::RemoveContext>("work".parse().unwrap(), json!({})).await;
