@@ -78,7 +78,7 @@ async fn run(acts: Vec<Act>) -> Result<(), TestCaseError> {
         let document = world.document();
         for id in &items {
             let shown = Items(gateway).item(&owner, *id).unwrap();
-            let links = shown["chain"].as_array().unwrap().clone();
+            let links: Vec<_> = shown.chain.into_iter().map(|link| link.into_whole()).collect();
             let before = chains.entry(*id).or_default();
             prop_assert!(links.starts_with(before), "{id}: links were changed or cut");
             let verified = chain::verify(&links, &document);

@@ -178,7 +178,7 @@ async fn resealing_always_gives_a_version_that_says_the_same() {
     let always = owner(&world, "POST", &path, Some(&json!({"always": true}))).await.ok();
     assert_eq!(always["resealed"]["version"], 2);
     let shown = Items(&world.gateway).item(&world.proved().await, item).unwrap();
-    assert_eq!(shown["item"]["content"]["text"], "nobody is named here");
+    assert_eq!(shown.item.content.text.as_deref(), Some("nobody is named here"));
 }
 
 /// Who sees two links of a bulk job learns nothing of how many came between; nor does a time ahead of the clock count.
@@ -192,15 +192,13 @@ async fn a_job_that_reseals_all_has_one_time() {
         world.clock.advance(Duration::from_secs(7));
         let body = json!({"always": true, "at": began});
         owner(&world, "POST", &format!("/oap/owner/items/{id}/reseal"), Some(&body)).await.ok();
-        let chain =
-            Items(&world.gateway).item(&world.proved().await, id.parse().unwrap()).unwrap()["chain"].clone();
-        assert_eq!(chain[1]["at"], json!(began));
+        let shown = Items(&world.gateway).item(&world.proved().await, id.parse().unwrap()).unwrap();
+        assert_eq!(shown.chain[1].at, began);
     }
     let later = json!({"always": true, "at": world.now().plus(Duration::from_secs(9))});
     owner(&world, "POST", &format!("/oap/owner/items/{}/reseal", ids[0]), Some(&later)).await.ok();
-    let chain =
-        Items(&world.gateway).item(&world.proved().await, ids[0].parse().unwrap()).unwrap()["chain"].clone();
-    assert_eq!(chain[2]["at"], json!(world.now()));
+    let shown = Items(&world.gateway).item(&world.proved().await, ids[0].parse().unwrap()).unwrap();
+    assert_eq!(shown.chain[2].at, world.now());
 }
 
 /// What its reader would refuse is not in a bundle, and the header counts without it.

@@ -386,9 +386,11 @@ impl Play {
         }
         for (item, receipts) in events {
             let shown = Items(&self.world.gateway).item(&self.owner, item.parse().unwrap()).unwrap();
-            let links = shown["chain"].as_array().unwrap().iter();
-            let named: BTreeSet<String> = links
-                .map(|link| link["receipt"].as_str().unwrap().rsplit([':', '_']).next().unwrap().to_owned())
+            let named: BTreeSet<String> = shown
+                .chain
+                .iter()
+                .map(|link| link.whole()["receipt"].as_str().unwrap())
+                .map(|receipt| receipt.rsplit([':', '_']).next().unwrap().to_owned())
                 .collect();
             assert_eq!(named, receipts, "{item}: links and receipts differ");
         }
@@ -405,7 +407,7 @@ impl Play {
                 let line: Value = serde_json::from_slice(line).unwrap();
                 receipts.push(line["receipt"].clone());
             }
-            after = page.next;
+            after = page.head.next;
             if after.is_none() {
                 return receipts;
             }

@@ -3,7 +3,11 @@
 mod common;
 
 use common::*;
-use oap_gateway::api::{all, openapi};
+use oap_gateway::api::{
+    Endpoint, all, audit, budgets, deletion, disclosures, gates, grants, health, holds, items, jobs, keys,
+    openapi, path, selections, standing, transfer,
+};
+use oap_identity::{GrantId, Hash, ItemId, JobId};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
@@ -23,91 +27,197 @@ fn the_document_is_written_down() {
 #[tokio::test]
 async fn anybody_may_read_it() {
     let world = World::new().await;
-    let served = world.raw("GET", openapi::PATH, &[], None).await.ok();
+    let served = world.raw("GET", oap_manifest::path::OPENAPI, &[], None).await.ok();
     assert_eq!(served, openapi::document());
 }
 
-/// That an answer is as the document says.
-#[track_caller]
-fn fits(document: &Value, method: &str, path: &str, answer: &Value) {
-    let content = &document["paths"][path][method]["responses"]["200"]["content"];
-    let mut schema = content["application/oap+json"]["schema"].clone();
-    assert!(schema.is_object(), "{method} {path} is not there");
-    schema["components"] = document["components"].clone();
-    let validator = jsonschema::draft202012::new(&schema).unwrap();
-    let wrong: Vec<String> =
-        validator.iter_errors(answer).map(|e| format!("{}: {e}", e.instance_path())).collect();
-    assert_eq!(wrong, [""; 0], "{method} {path}");
+/// Asks an endpoint, and sees that its answer is what the document says: status, media type, shape.
+struct Walk {
+    world: World,
+    document: Value,
+    seen: BTreeSet<&'static str>,
 }
 
-/// Every GET of the owner's, and the writes that make something to get.
+impl Walk {
+    async fn ask<E: Endpoint>(&mut self, place: E::Place, parameters: &str, body: Option<Value>) -> Value {
+        let path = format!("{}{parameters}", path::<E>(&place));
+        let answer = self.world.owner(E::METHOD.as_str(), &path, body.as_ref()).await;
+        let said = (answer.status.as_u16(), answer.media_type.as_deref());
+        assert_eq!(said, (E::STATUS, Some(E::MEDIA_TYPE)), "{}: {}", E::NAME, answer.body);
+        let operation = &self.document["paths"][E::PATH][E::METHOD.as_str().to_ascii_lowercase()];
+        let content = &operation["responses"][E::STATUS.to_string()]["content"];
+        let mut schema = content[E::MEDIA_TYPE]["schema"].clone();
+        assert!(schema.is_object(), "{} is not there", E::NAME);
+        schema["components"] = self.document["components"].clone();
+        let validator = jsonschema::draft202012::new(&schema).unwrap();
+        // Of lines, the first is the answer.
+        let first = answer.bytes.split(|byte| *byte == b'\n').next().unwrap();
+        let answer: Value = serde_json::from_slice(first).unwrap();
+        let wrong: Vec<String> =
+            validator.iter_errors(&answer).map(|e| format!("{}: {e}", e.instance_path())).collect();
+        assert_eq!(wrong, [""; 0], "{}: {answer}", E::NAME);
+        // What the owner's client makes of it.
+        serde_json::from_value::<E::Answer>(answer.clone()).unwrap_or_else(|e| panic!("{}: {e}", E::NAME));
+        self.seen.insert(E::NAME);
+        answer
+    }
+
+    async fn get<E: Endpoint<Place = ()>>(&mut self) -> Value {
+        self.ask::<E>((), "", None).await
+    }
+
+    async fn post<E: Endpoint<Place = ()>>(&mut self, body: Value) -> Value {
+        self.ask::<E>((), "", Some(body)).await
+    }
+
+    async fn at<E: Endpoint>(&mut self, place: E::Place, body: Value) -> Value {
+        self.ask::<E>(place, "", Some(body)).await
+    }
+}
+
+/// Every endpoint of the owner's, asked once at least.
 #[tokio::test]
 async fn answers_are_as_it_says() {
     let world = World::new().await;
-    let document = openapi::document();
+    let mut walk = Walk { world, document: openapi::document(), seen: BTreeSet::new() };
+    let late = "2099-01-01T00:00:00Z";
+
     let mut item = note("The site goes live on 1 June", &["website"]);
     item["content"]["structured"] = json!({"day": 1.5});
-    let items = world.owner("POST", "/oap/owner/items", Some(&json!({"items": [item]}))).await.ok();
-    fits(&document, "post", "/oap/owner/items", &items);
-    let item = items["items"][0]["item_id"].as_str().unwrap().to_owned();
-    let change = json!({"item": {"content": {"text": "8 June"}}});
-    let written = world.owner("POST", &format!("/oap/owner/items/{item}/correct"), Some(&change)).await.ok();
-    fits(&document, "post", "/oap/owner/items/{id}/correct", &written);
-    let grant = world.issue(&world.draft(&agent(2))).await["grant_id"].as_str().unwrap().to_owned();
-    world.ask(&agent(2), &world.draft(&agent(2)), &json!({})).await;
-    let bridge = json!({"from_scope": "work", "to_scope": "personal", "data_categories": ["fact"],
-        "valid_until": "2099-01-01T00:00:00Z"});
-    let signed = world.owner("POST", "/oap/owner/bridges", Some(&bridge)).await.ok();
-    fits(&document, "post", "/oap/owner/bridges", &signed);
-    let hold = json!({"items": [item], "reason": "legal_hold", "until": "2099-01-01T00:00:00Z"});
-    let held = world.owner("POST", "/oap/owner/holds", Some(&hold)).await.ok();
-    fits(&document, "post", "/oap/owner/holds", &held);
-    for (path, body) in [
-        ("/oap/owner/grants/preview", world.draft(&agent(3))),
-        ("/oap/owner/items/search", json!({"text": "June"})),
-        ("/oap/owner/items/select", json!({"selection": {"all": true}})),
-        ("/oap/owner/items/resolve", json!({"ids": [&item[..10]]})),
-        ("/oap/owner/who", json!({"did": agent(2).did()})),
-        ("/oap/owner/export/header", json!({})),
-        ("/oap/owner/keys/receipts", json!({})),
-    ] {
-        let answer = world.owner("POST", path, Some(&body)).await.ok();
-        fits(&document, "post", path, &answer);
-    }
-    let receipts = world.owner("GET", "/oap/audit", None).await.ok();
-    fits(&document, "get", "/oap/audit", &receipts);
-    let decided = |receipt: &Value| receipt["policy_decisions"][0]["id"].as_str().map(str::to_owned);
+    let written = walk.post::<items::WriteItems>(json!({"items": [item, note("Tea", &["tea"])]})).await;
+    let item: ItemId = written["items"][0]["item_id"].as_str().unwrap().parse().unwrap();
+    let other: ItemId = written["items"][1]["item_id"].as_str().unwrap().parse().unwrap();
+    walk.at::<items::CorrectItem>(item, json!({"item": {"content": {"text": "8 June"}}})).await;
+    walk.at::<items::RelabelItem>(item, json!({"labels": ["website", "dates"]})).await;
+    walk.at::<items::ConfirmItem>(item, json!({})).await;
+    walk.at::<items::RetractItem>(other, json!({})).await;
+    walk.at::<items::RestoreItem>(other, json!({})).await;
+    walk.at::<items::ResealItem>(item, json!({"dry_run": true})).await;
+    walk.at::<items::ResealItem>(item, json!({"always": true})).await;
+    walk.at::<items::ResealItem>(item, json!({})).await;
+
+    let grant = walk.world.issue(&walk.world.draft(&agent(2))).await;
+    let grant: GrantId = grant["grant_id"].as_str().unwrap().parse().unwrap();
+    let draft = walk.world.draft(&agent(2));
+    walk.world.ask(&agent(2), &draft, &json!({})).await;
+    walk.ask::<grants::IssueGrant>((), "?offline=true", Some(draft.clone())).await;
+    walk.post::<grants::PreviewGrant>(draft).await;
+    walk.get::<grants::ListGrants>().await;
+    walk.ask::<grants::ShowGrant>(grant, "", None).await;
+    walk.at::<grants::ConsentToGrant>(grant, json!({"given": true})).await;
+    walk.get::<budgets::ListBudgets>().await;
+    walk.post::<budgets::RefillBudget>(json!({"grantee": agent(2).did(), "grant": grant})).await;
+    walk.get::<standing::ListProfiles>().await;
+
+    walk.get::<items::ListItems>().await;
+    walk.ask::<items::ListItems>((), "?limit=1", None).await;
+    walk.ask::<items::ShowItem>(item, "", None).await;
+    walk.ask::<items::ExplainItem>(item, "?profile=oap.profile.projection.memory.v1&level=2", None).await;
+    walk.ask::<disclosures::ItemHistory>(item, "", None).await;
+    walk.post::<disclosures::Who>(json!({"did": agent(2).did()})).await;
+    walk.post::<selections::ResolveItems>(json!({"ids": [&item.to_string()[..10]]})).await;
+    walk.post::<selections::SearchItems>(json!({"text": "June"})).await;
+    let named = json!({"items": [other]});
+    let labels = json!({"selection": named, "labels": {"add": ["x"]}});
+    walk.post::<selections::RelabelItems>(labels).await;
+    walk.post::<selections::RetractItems>(json!({"selection": named})).await;
+
+    let receipts = walk.get::<audit::Audit>().await;
     let asked = receipts["receipts"].as_array().unwrap().iter().find(|r| r["action_id"] == "memory.query");
-    let decision = decided(asked.unwrap()).unwrap();
+    let decision = asked.unwrap()["policy_decisions"][0]["id"].as_str().unwrap().parse().unwrap();
+    walk.ask::<gates::ShowDecision>(decision, "", None).await;
+    walk.get::<audit::ListChains>().await;
+    walk.get::<audit::VerifyAudit>().await;
+    walk.post::<audit::AuditMemorization>(json!({})).await;
 
-    let begun = world.owner("POST", "/oap/owner/jobs", Some(&json!({"job": "doctor"}))).await.body;
-    let job = begun["job_id"].as_str().unwrap().to_owned();
+    let context = json!({"ccc_version": "1.0", "scope_id": "work"});
+    walk.post::<gates::SetContext>(context).await;
+    walk.get::<gates::ListContexts>().await;
+    walk.at::<gates::RemoveContext>("work".parse().unwrap(), json!({})).await;
+    let bridge = json!({
+        "from_scope": "work", "to_scope": "personal", "data_categories": ["fact"], "valid_until": late,
+    });
+    let bridge = walk.post::<gates::IssueBridge>(bridge).await;
+    walk.get::<gates::ListBridges>().await;
+    let bridge = bridge["bridge_id"].as_str().unwrap().parse().unwrap();
+    walk.at::<gates::RevokeBridge>(bridge, json!({})).await;
+    walk.get::<gates::ListBridges>().await;
 
-    let mut seen = BTreeSet::new();
-    for row in all().into_iter().filter(|row| row.method == "GET") {
-        let part = match row.path.split_once('{').map(|(before, _)| before) {
-            Some("/oap/owner/items/") => &item,
-            Some("/oap/owner/grants/") => &grant,
-            Some("/oap/owner/decisions/") => &decision,
-            Some("/oap/owner/jobs/") => &job,
-            Some(other) => panic!("what is at {other}?"),
-            None => "",
-        };
-        let mut path = row.path.replace("{id}", part);
-        if row.name == "ExplainItem" {
-            path.push_str("?profile=oap.profile.projection.memory.v1&level=2");
-        }
-        let answer = world.owner("GET", &path, None).await.ok();
-        fits(&document, "get", row.path, &answer);
-        seen.insert(row.path);
+    let held = json!({"items": [item], "reason": "legal_hold", "until": late});
+    walk.post::<holds::SetHolds>(held).await;
+    walk.get::<holds::ListHolds>().await;
+    walk.post::<selections::SelectItems>(json!({"selection": {"all": true}})).await;
+    walk.post::<holds::ReleaseHolds>(json!({"items": [item]})).await;
+
+    let header = walk.post::<transfer::ExportHeader>(json!({})).await;
+    for part in ["items", "grants", "receipts"] {
+        walk.post::<transfer::ExportPage>(json!({"part": part})).await;
     }
-    assert!(seen.len() > 15, "{seen:?}");
+    let counts = json!({"items": 1, "grants": 0, "receipts": 0});
+    let (bundle, hash) = (&header["bundle_id"], Hash::of(b"x"));
+    let trailer = json!({
+        "bundle_id": bundle, "counts": counts, "lines": 2, "hash": hash, "finished_at": walk.world.now(),
+    });
+    walk.post::<transfer::ExportSeal>(trailer).await;
+    let line = json!({"item": {"item_id": item, "integrity": {}}});
+    let chunk = json!({
+        "bundle_id": bundle, "principal": PRINCIPAL, "documents": header["documents"], "items": [line],
+    });
+    walk.post::<transfer::ImportBundle>(chunk).await;
+    let records = json!({"records": [{"source": "s", "item": note("Brought", &[])}, {"source": 1}]});
+    walk.post::<transfer::ImportRecords>(records).await;
+    let finish = json!({
+        "bundle_id": bundle, "principal": PRINCIPAL, "hash": hash, "counts": counts,
+        "imported": 1, "unchanged": 0, "refused": 0,
+    });
+    walk.post::<transfer::ImportFinish>(finish).await;
+
+    let copies = tempfile::tempdir().unwrap();
+    walk.post::<health::Backup>(json!({"folder": copies.path().join("copy")})).await;
+    let begun = walk.post::<jobs::BeginJob>(json!({"job": "doctor"})).await;
+    let job: JobId = begun["job_id"].as_str().unwrap().parse().unwrap();
+    walk.ask::<jobs::ShowJob>(job, "?wait=20", None).await;
+    walk.get::<jobs::ListJobs>().await;
+    walk.ask::<jobs::CancelJob>(job, "", None).await;
+    walk.get::<health::ShowStatus>().await;
+    walk.get::<health::Doctor>().await;
+    walk.get::<health::ShowClock>().await;
+    walk.post::<health::AcceptClock>(json!({})).await;
+
+    let mut attested = walk.post::<standing::Attest>(json!({"levels": ["L0"]})).await;
+    attested["implementation"]["did"] = json!("did:web:other.example");
+    walk.post::<standing::Witness>(attested).await;
+    let incident = json!({
+        "detected_at": walk.world.now(), "severity": "low", "root_cause": "x", "mitigation": "x", "status": "open",
+    });
+    walk.post::<standing::ReportIncident>(incident).await;
+    walk.post::<standing::Prove>(json!({"endpoint": "https://other.example/g", "grant_hash": hash})).await;
+    let request = json!({"method": "POST", "url": "https://other.example/q", "token": "t"});
+    walk.post::<standing::Prove>(request).await;
+
+    walk.at::<grants::RevokeGrant>(grant, json!({})).await;
+    walk.post::<deletion::Delete>(json!({"items": [other]})).await;
+    walk.ask::<items::ShowItem>(other, "", None).await;
+    walk.ask::<disclosures::ItemHistory>(other, "", None).await;
+
+    walk.get::<keys::ListKeys>().await;
+    let changed = walk.post::<keys::RotateKeys>(json!({})).await;
+    walk.world.token = changed["trust_token"].as_str().unwrap().to_owned();
+    let changed = walk.at::<keys::RevokeKey>("key-1".parse().unwrap(), json!({})).await;
+    walk.world.token = changed["trust_token"].as_str().unwrap().to_owned();
+    walk.get::<keys::ListHeldBack>().await;
+    walk.post::<keys::ResealHeldBack>(json!({"item": item, "at": walk.world.now()})).await;
+    walk.post::<keys::SignReceiptsAnew>(json!({})).await;
+
+    let unasked: Vec<&str> =
+        all().iter().map(|row| row.name).filter(|name| !walk.seen.contains(name)).collect();
+    assert_eq!(unasked, [""; 0]);
 }
 
 /// Where the owner's endpoints are is said once: by their types.
 #[test]
 fn no_other_room_writes_an_owners_path() {
-    let mut folders: Vec<_> = ["cli", "client"]
+    let mut folders: Vec<_> = ["cli", "client", "http", "service", "state", "system"]
         .map(|room| std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src").join(room))
         .into();
     let mut looked_at = 0;

@@ -307,8 +307,8 @@ async fn a_rotation_ends_what_tasks_do_for_the_owner() {
     let (gateway, by) = (world.gateway.clone(), owner.clone());
     let captured = tokio::spawn(async move { Items(&gateway).capture(&by, &[note("planted", &[])]).await });
     assert!(matches!(captured.await.unwrap(), Err(oap_gateway::Error::Owner(_))));
-    let (items, _) = Items(&world.gateway).list(&owner, &Default::default()).unwrap();
-    assert!(items.is_empty());
+    let page = Items(&world.gateway).list(&owner, &Default::default()).unwrap();
+    assert!(page.items.is_empty());
     let place = tempfile::tempdir().unwrap();
     let copy = JobRequest::Backup { folder: place.path().join("copy") };
     let job = LongWork(&world.gateway).start_job(&owner, copy).unwrap();

@@ -67,6 +67,8 @@ pub mod path {
     pub const CONFORMANCE: &str = "/oap-conformance-receipt.json";
     /// Whether a receipt is one of this gateway's.
     pub const RECEIPT_VERIFY: &str = "/oap/receipt/verify";
+    /// The owner's endpoints, for whoever writes a client.
+    pub const OPENAPI: &str = "/oap/openapi.json";
     pub const INCIDENT: &str = "/oap/incident";
     /// Actions by intent.
     pub const DISCOVER: &str = "/oap/discover";

@@ -5,9 +5,6 @@ use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
-/// Where the document is served, to anybody.
-pub const PATH: &str = "/oap/openapi.json";
-
 /// Where schemas stand in the document.
 const SCHEMAS: &str = "/components/schemas";
 

@@ -4,7 +4,7 @@ use super::lock::Lock;
 use super::permission::mark::Mark;
 use super::{
     Endpoint, Permission, audit, budgets, deletion, disclosures, gates, grants, health, holds, items, jobs,
-    keys, openapi, selections, standing, transfer,
+    keys, selections, standing, transfer,
 };
 use axum::http::Method;
 use oap_manifest::path;
@@ -36,6 +36,12 @@ pub struct Route {
 }
 
 impl Route {
+    /// Whether nobody but the owner calls it.
+    #[must_use]
+    pub const fn is_the_owners(&self) -> bool {
+        matches!(self.permission, Access::Owner(_) | Socket)
+    }
+
     /// Its path with a text in place of each part that varies.
     #[must_use]
     pub fn at(&self, part: &str) -> String {
@@ -55,6 +61,14 @@ macro_rules! routes {
         pub enum Name {
             $($name,)+
             $($owned,)+
+        }
+
+        /// The endpoints of the owner's, each by the name of its route.
+        #[allow(missing_docs, reason = "the list of routes says what each is")]
+        pub mod endpoint {
+            #[allow(clippy::wildcard_imports, reason = "the endpoints stand in the list as they do above")]
+            use super::*;
+            $(pub type $owned = $endpoint;)+
         }
 
         /// Every route.
@@ -91,7 +105,7 @@ routes! {
         Conformance: GET path::CONFORMANCE, Public;
         ReceiptVerify: POST path::RECEIPT_VERIFY, Public;
         Audit: GET path::AUDIT, Public;
-        OpenApi: GET openapi::PATH, Public;
+        OpenApi: GET path::OPENAPI, Public;
         Healthy: GET "/healthz", Public;
         Ready: GET "/readyz", Public;
 

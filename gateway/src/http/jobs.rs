@@ -1,20 +1,10 @@
 //! The owner's jobs: begun, looked at, waited for, cancelled.
 
-use super::App;
+use super::door::{Answer, Call};
 use super::error::Refusal;
-use super::request::{Incoming, Oap};
-use crate::Error;
+use crate::api::jobs::{BeginJob, CancelJob, Jobs, ListJobs, ShowJob};
 use crate::service::LongWork;
-use crate::service::jobs::JobRequest;
 use crate::state::jobs::{Job, JobError, JobReport};
-use crate::state::owner::Owner;
-use crate::state::owner::mark::Admin;
-use axum::extract::{Path, State};
-use axum::http::StatusCode;
-use axum::response::{IntoResponse, Response};
-use oap_identity::JobId;
-use serde::Deserialize;
-use serde_json::json;
 use std::time::Duration;
 
 /// Longest time that one request waits for the end of a job: well within the time of a request.
@@ -28,57 +18,23 @@ fn report(job: &Job) -> JobReport {
     })
 }
 
-fn job_id(text: &str) -> Result<JobId, Error> {
-    text.parse().map_err(|_| Error::NotFound)
+pub(super) async fn list(call: Call<ListJobs>) -> Answer<ListJobs> {
+    let jobs = LongWork(&call.gateway).jobs(&call.owner).list();
+    Ok(Jobs { jobs: jobs.iter().map(|job| JobReport { result: None, ..report(job) }).collect() })
 }
 
-pub(super) async fn list(owner: Owner<Admin>, State(app): State<App>) -> Result<Response, Error> {
-    let jobs: Vec<JobReport> = LongWork(&app.gateway)
-        .jobs(&owner)
-        .list()
-        .iter()
-        .map(|job| JobReport { result: None, ..report(job) })
-        .collect();
-    Ok(Oap(json!({"jobs": jobs})).into_response())
+pub(super) async fn begin(call: Call<BeginJob>) -> Answer<BeginJob> {
+    Ok(report(&*LongWork(&call.gateway).start_job(&call.owner, call.body)?))
 }
 
-pub(super) async fn begin(
-    owner: Owner<Admin>,
-    State(app): State<App>,
-    mut request: Incoming,
-) -> Result<Response, Error> {
-    let wanted: JobRequest = request.json_as().await?;
-    let job = LongWork(&app.gateway).start_job(&owner, wanted)?;
-    Ok((StatusCode::ACCEPTED, Oap(json!(report(&job)))).into_response())
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Wait {
-    /// Seconds to wait for the end of the job, 0 if absent.
-    #[serde(default)]
-    wait: u16,
-}
-
-pub(super) async fn show(
-    owner: Owner<Admin>,
-    State(app): State<App>,
-    Path(id): Path<String>,
-    request: Incoming,
-) -> Result<Response, Error> {
-    let job = LongWork(&app.gateway).jobs(&owner).get(job_id(&id)?)?;
-    let Wait { wait } = request.query()?;
-    let most = Duration::from_secs(u64::from(wait)).min(MAX_WAIT);
+pub(super) async fn show(call: Call<ShowJob>) -> Answer<ShowJob> {
+    let job = LongWork(&call.gateway).jobs(&call.owner).get(call.place)?;
+    let most = Duration::from_secs(u64::from(call.query.wait)).min(MAX_WAIT);
     // Over or not, it is told how the job stands.
     drop(tokio::time::timeout(most, job.wait()).await);
-    Ok(Oap(json!(report(&job))).into_response())
+    Ok(report(&job))
 }
 
-pub(super) async fn cancel(
-    owner: Owner<Admin>,
-    State(app): State<App>,
-    Path(id): Path<String>,
-) -> Result<Response, Error> {
-    let job = LongWork(&app.gateway).jobs(&owner).cancel(job_id(&id)?)?;
-    Ok(Oap(json!(report(&job))).into_response())
+pub(super) async fn cancel(call: Call<CancelJob>) -> Answer<CancelJob> {
+    Ok(report(&*LongWork(&call.gateway).jobs(&call.owner).cancel(call.place)?))
 }

@@ -3,6 +3,7 @@
 pub mod bodies;
 mod credential;
 pub mod discovery;
+mod door;
 pub mod error;
 pub mod exchange;
 pub mod forwarded;
@@ -13,6 +14,7 @@ mod owner;
 pub mod request;
 mod routes;
 
+use crate::api::routes::ROUTES;
 use crate::http::front::Deadlines;
 use crate::state::gateway::Gateway;
 use axum::extract::{DefaultBodyLimit, State};
@@ -25,7 +27,6 @@ use governor::clock::DefaultClock;
 use governor::state::keyed::DashMapStateStore;
 use governor::{Quota, RateLimiter};
 use oap_identity::RequestId;
-use oap_manifest::path;
 use serde_json::json;
 use std::any::Any;
 use std::net::IpAddr;
@@ -139,7 +140,7 @@ async fn finish(
     let mut response = next.run(request).await;
     let refusal = response.extensions_mut().remove::<error::Refusal>();
     if let Some(refusal) = refusal.or_else(|| error::Refusal::of_bare(&response)) {
-        let owner = route.starts_with("/oap/owner/") || route == path::DATA_DELETE;
+        let owner = ROUTES.iter().any(|listed| listed.path == route && listed.is_the_owners());
         let message = refusal.for_owner.filter(|_| owner).unwrap_or(refusal.message);
         let body = json!({"error": refusal.code, "message": message, "request_id": name});
         let headers = std::mem::take(response.headers_mut());

@@ -11,7 +11,7 @@ use crate::http::front::{Seat, network};
 use crate::state::gateway::blocking;
 use crate::state::owner::{Acting, Owner, mark::Mark};
 use axum::body::{Body, Bytes, HttpBody};
-use axum::extract::{ConnectInfo, FromRequest, FromRequestParts, Request};
+use axum::extract::{ConnectInfo, FromRequest, FromRequestParts, Path, Request};
 use axum::http::{HeaderMap, header, request::Parts};
 use axum::response::{IntoResponse, Response};
 use oap_grants::dpop;
@@ -68,6 +68,8 @@ pub struct Incoming {
     sender: Sender,
     /// What the body takes of the memory for bodies, until the request is done.
     held: Option<Held>,
+    /// Whether the body is a chunk of an import.
+    is_import: bool,
 }
 
 impl FromRequest<App> for Incoming {
@@ -79,7 +81,7 @@ impl FromRequest<App> for Incoming {
         let name = name.ok_or(Corrupt::NoRequestName)?;
         // A credential that was asked for before the body was checked before it.
         let sender = parts.extensions.get().cloned().unwrap_or(Sender::Anonymous);
-        Ok(Self { app: app.clone(), parts, body: Some(body), name, sender, held: None })
+        Ok(Self { app: app.clone(), parts, body: Some(body), name, sender, held: None, is_import: false })
     }
 }
 
@@ -115,6 +117,20 @@ impl Incoming {
         aside(body, parse).await
     }
 
+    /// Says that the body is a chunk of an import: [`MAX_IMPORT`] is its bound, where the sender is the owner.
+    pub(super) const fn takes_an_import(&mut self) {
+        self.is_import = true;
+    }
+
+    /// The part of the path that varies.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] for what is no text.
+    pub(super) async fn place(&mut self) -> Result<String, Error> {
+        let found = Path::<String>::from_request_parts(&mut self.parts, &self.app).await;
+        found.map(|Path(part)| part).map_err(|_| Error::NotFound)
+    }
+
     /// Says that the sender's token was checked.
     pub(super) fn sent_by(&mut self, sender: Sender) {
         self.sender = sender;
@@ -130,11 +146,9 @@ impl Incoming {
     /// Most bytes of the body.
     fn limit(&self) -> usize {
         let configured = self.app.gateway.config.max_body_bytes;
-        let path = self.parts.uri.path();
-        let import = path.starts_with("/oap/owner/import/");
         match self.sender {
             Sender::Anonymous => configured.min(MAX_ANONYMOUS_BODY),
-            Sender::Owner(_) if import => configured.max(MAX_IMPORT),
+            Sender::Owner(_) if self.is_import => configured.max(MAX_IMPORT),
             Sender::Grantee | Sender::Owner(_) => configured,
         }
     }

@@ -1,10 +1,12 @@
 //! The router, built of the list of routes: one without a handler, or a handler without a route, does not compile.
 
+use super::door::{Door, door, door_importing, door_reading, door_with_lines};
 use super::owner::{
     audit, contexts, deletion, disclosures, grants, house, items, keys, selections, transfer,
 };
 use super::{App, discovery, exchange, invoke, jobs};
-use crate::api::routes::{Access, Name, ROUTES, Route};
+use crate::api::routes::{Access, Name, ROUTES, Route, endpoint};
+use crate::service::import::{BundleChunk, RecordChunk};
 use axum::Router;
 use axum::http::Method;
 use axum::routing::{MethodFilter, MethodRouter, on};
@@ -29,95 +31,119 @@ fn router(has: impl Fn(&Route) -> bool) -> Router<App> {
     routes.fold(Router::new(), |router, route| router.route(route.path, handler(route)))
 }
 
-#[rustfmt::skip]
+/// One handler a route. Of the owner's, it is a handler of the route's own endpoint, or does not compile.
+macro_rules! handlers {
+    ($route:ident: others { $($name:ident => $handler:expr;)+ } owner { $($owned:ident => $door:expr;)+ }) => {{
+        let by = if $route.method == Method::POST { MethodFilter::POST } else { MethodFilter::GET };
+        match $route.name {
+            $(Name::$name => on(by, $handler),)+
+            $(Name::$owned => Door::<endpoint::$owned>::into_router($door),)+
+        }
+    }};
+}
+
 fn handler(route: &Route) -> MethodRouter<App> {
-    let by = if route.method == Method::POST { MethodFilter::POST } else { MethodFilter::GET };
-    match route.name {
-        Name::MemoryManifest => on(by, discovery::memory),
-        Name::ToolManifest => on(by, discovery::tool),
-        Name::Scopes => on(by, discovery::scopes),
-        Name::Did => on(by, discovery::did),
-        Name::Query => on(by, exchange::query),
-        Name::Exchange => on(by, exchange::grant),
-        Name::GrantState => on(by, exchange::grant_state),
-        Name::ExportView => on(by, exchange::export),
-        Name::Vector => on(by, exchange::vector),
-        Name::Ack => on(by, exchange::ack),
-        Name::StatusList => on(by, exchange::status),
-        Name::Invoke => on(by, invoke::invoke),
-        Name::Discover => on(by, discovery::discover),
-        Name::Incidents => on(by, discovery::incidents),
-        Name::Conformance => on(by, discovery::conformance),
-        Name::ReceiptVerify => on(by, discovery::receipt_verify),
-        Name::Audit => on(by, audit::audit),
-        Name::OpenApi => on(by, discovery::openapi),
-        Name::Healthy => on(by, async || "ok\n"),
-        Name::Ready => on(by, discovery::ready),
-        Name::ListItems => on(by, items::list_items),
-        Name::WriteItems => on(by, items::write_items),
-        Name::ShowItem => on(by, items::read_item),
-        Name::ExplainItem => on(by, items::explain_item),
-        Name::CorrectItem => on(by, items::correct_item),
-        Name::RelabelItem => on(by, items::relabel_item),
-        Name::RetractItem => on(by, items::retract_item),
-        Name::RestoreItem => on(by, items::restore_item),
-        Name::ConfirmItem => on(by, items::confirm_item),
-        Name::ResealItem => on(by, items::reseal_item),
-        Name::ResolveItems => on(by, selections::resolve),
-        Name::SearchItems => on(by, selections::search),
-        Name::SelectItems => on(by, selections::select),
-        Name::RelabelItems => on(by, selections::relabel),
-        Name::RetractItems => on(by, selections::retract),
-        Name::ItemHistory => on(by, disclosures::history),
-        Name::Who => on(by, disclosures::who),
-        Name::Decision => on(by, disclosures::decision),
-        Name::Delete => on(by, deletion::delete),
-        Name::ListHolds => on(by, deletion::list_holds),
-        Name::SetHold => on(by, deletion::set_hold),
-        Name::ReleaseHolds => on(by, deletion::release_holds),
-        Name::ListProfiles => on(by, grants::list_profiles),
-        Name::ListGrants => on(by, grants::list_grants),
-        Name::IssueGrant => on(by, grants::issue_grant),
-        Name::PreviewGrant => on(by, grants::preview_grant),
-        Name::ShowGrant => on(by, grants::show_grant),
-        Name::RevokeGrant => on(by, grants::revoke_grant),
-        Name::Consent => on(by, grants::consent),
-        Name::ListBudgets => on(by, grants::list_budgets),
-        Name::RefillBudget => on(by, grants::refill_budget),
-        Name::ListContexts => on(by, contexts::list_contexts),
-        Name::SetContext => on(by, contexts::set_context),
-        Name::RemoveContext => on(by, contexts::remove_context),
-        Name::ListBridges => on(by, contexts::list_bridges),
-        Name::IssueBridge => on(by, contexts::issue_bridge),
-        Name::RevokeBridge => on(by, contexts::revoke_bridge),
-        Name::ListKeys => on(by, keys::list_keys),
-        Name::RotateKeys => on(by, keys::rotate_keys),
-        Name::RevokeKey => on(by, keys::revoke_key),
-        Name::HeldBack => on(by, keys::held_back),
-        Name::ResealHeld => on(by, keys::reseal_held),
-        Name::SignReceiptsAnew => on(by, keys::sign_receipts_anew),
-        Name::Prove => on(by, keys::prove),
-        Name::ExportHeader => on(by, transfer::export_header),
-        Name::ExportPage => on(by, transfer::export_page),
-        Name::ExportSeal => on(by, transfer::export_seal),
-        Name::ImportBundle => on(by, transfer::import_bundle),
-        Name::ImportRecords => on(by, transfer::import_records),
-        Name::ImportFinish => on(by, transfer::import_finish),
-        Name::Backup => on(by, transfer::backup),
-        Name::ListChains => on(by, audit::list_chains),
-        Name::VerifyAudit => on(by, audit::verify_audit),
-        Name::AuditMemorization => on(by, audit::audit_memorization),
-        Name::ReportIncident => on(by, audit::report_incident),
-        Name::ListJobs => on(by, jobs::list),
-        Name::BeginJob => on(by, jobs::begin),
-        Name::ShowJob => on(by, jobs::show),
-        Name::CancelJob => on(by, jobs::cancel),
-        Name::Status => on(by, house::status),
-        Name::Doctor => on(by, house::doctor),
-        Name::Clock => on(by, house::clock),
-        Name::AcceptClock => on(by, house::accept_clock),
-        Name::Attest => on(by, house::attest),
-        Name::Witness => on(by, house::witness),
-        Name::Lock => on(by, house::lock),
+    handlers! {
+        route:
+        others {
+            MemoryManifest => discovery::memory;
+            ToolManifest => discovery::tool;
+            Scopes => discovery::scopes;
+            Did => discovery::did;
+            Query => exchange::query;
+            Exchange => exchange::grant;
+            GrantState => exchange::grant_state;
+            ExportView => exchange::export;
+            Vector => exchange::vector;
+            Ack => exchange::ack;
+            StatusList => exchange::status;
+            Invoke => invoke::invoke;
+            Discover => discovery::discover;
+            Incidents => discovery::incidents;
+            Conformance => discovery::conformance;
+            ReceiptVerify => discovery::receipt_verify;
+            Audit => audit::audit;
+            OpenApi => discovery::openapi;
+            Healthy => async || "ok\n";
+            Ready => discovery::ready;
+            Lock => house::lock;
+        }
+        owner {
+            ListItems => door(items::list);
+            WriteItems => door_reading(items::new_items, items::write);
+            ShowItem => door(items::show);
+            ExplainItem => door(items::explain);
+            CorrectItem => door(items::correct);
+            RelabelItem => door(items::relabel);
+            RetractItem => door(items::retract);
+            RestoreItem => door(items::restore);
+            ConfirmItem => door(items::confirm);
+            ResealItem => door(items::reseal);
+
+            ResolveItems => door(selections::resolve);
+            SearchItems => door(selections::search);
+            SelectItems => door(selections::select);
+            RelabelItems => door(selections::relabel);
+            RetractItems => door(selections::retract);
+
+            ItemHistory => door(disclosures::history);
+            Who => door(disclosures::who);
+            Decision => door(contexts::decision);
+
+            Delete => door(deletion::delete);
+            ListHolds => door(deletion::list_holds);
+            SetHold => door(deletion::set_holds);
+            ReleaseHolds => door(deletion::release_holds);
+
+            ListProfiles => door(grants::list_profiles);
+            ListGrants => door(grants::list);
+            IssueGrant => door(grants::issue);
+            PreviewGrant => door(grants::preview);
+            ShowGrant => door(grants::show);
+            RevokeGrant => door(grants::revoke);
+            Consent => door(grants::consent);
+            ListBudgets => door(grants::list_budgets);
+            RefillBudget => door(grants::refill_budget);
+
+            ListContexts => door(contexts::list);
+            SetContext => door(contexts::set);
+            RemoveContext => door(contexts::remove);
+            ListBridges => door(contexts::list_bridges);
+            IssueBridge => door(contexts::issue_bridge);
+            RevokeBridge => door(contexts::revoke_bridge);
+
+            ListKeys => door(keys::list);
+            RotateKeys => door(keys::rotate);
+            RevokeKey => door(keys::revoke);
+            HeldBack => door(keys::held_back);
+            ResealHeld => door(keys::reseal_held);
+            SignReceiptsAnew => door(keys::sign_receipts_anew);
+            Prove => door(keys::prove);
+
+            ExportHeader => door(transfer::export_header);
+            ExportPage => door_with_lines(transfer::export_page);
+            ExportSeal => door(transfer::export_seal);
+            ImportBundle => door_importing(|body| Ok(BundleChunk::parse(body)?), transfer::import_bundle);
+            ImportRecords => door_importing(|body| Ok(RecordChunk::parse(body)?), transfer::import_records);
+            ImportFinish => door(transfer::import_finish);
+            Backup => door(house::backup);
+
+            ListChains => door(audit::list_chains);
+            VerifyAudit => door(audit::verify);
+            AuditMemorization => door(audit::memorization);
+            ReportIncident => door(house::report_incident);
+
+            ListJobs => door(jobs::list);
+            BeginJob => door(jobs::begin);
+            ShowJob => door(jobs::show);
+            CancelJob => door(jobs::cancel);
+
+            Status => door(house::status);
+            Doctor => door(house::doctor);
+            Clock => door(house::clock);
+            AcceptClock => door(house::accept_clock);
+            Attest => door(house::attest);
+            Witness => door(house::witness);
+        }
     }
 }

@@ -1,5 +1,7 @@
 //! The audit log and its three audiences (protocol section 8).
 
+use crate::api::Document;
+use crate::api::audit::Receipts;
 pub use crate::api::audit::{AuditQuery, ChainInfo};
 use crate::error::{Corrupt, Error, MemberError};
 use crate::service::Audit;
@@ -44,6 +46,17 @@ impl AuditQuery {
             && self.grantee.as_ref().is_none_or(|grantee| receipt.agent_did == *grantee)
             && self.grant_id.is_none_or(|id| grant() == Some(&id.to_string()))
             && self.item_id.is_none_or(about)
+    }
+}
+
+impl Receipts {
+    /// Receipts as they are answered.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] for one that has no JSON form; none in practice.
+    pub(crate) fn of(receipts: Vec<Receipt>) -> Result<Self, Error> {
+        let document = |receipt| Ok(Document::of(serde_json::to_value(&receipt)?, receipt));
+        Ok(Self { receipts: receipts.into_iter().map(document).collect::<Result<_, Error>>()? })
     }
 }
 
@@ -223,8 +236,14 @@ impl Audit<'_> {
         self,
         _: &Owner<impl Permits<Admin>>,
         progress: &Progress,
-    ) -> Result<BTreeMap<String, VerifiedReceipts>, Error> {
-        self.verified_chains(progress)
+    ) -> Result<Vec<ChainInfo>, Error> {
+        let info = |(chain, verified): (String, VerifiedReceipts)| ChainInfo {
+            chain,
+            length: verified.length,
+            tip: Some(verified.tip),
+            at: verified.at,
+        };
+        Ok(self.verified_chains(progress)?.into_iter().map(info).collect())
     }
 
     /// The same, for whoever looks the house over.

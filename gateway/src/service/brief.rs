@@ -1,11 +1,13 @@
 //! An item in one line, for its owner.
 
+use crate::api::items::Brief;
 use crate::error::Error;
 use crate::service::Items;
 use crate::state::gateway::Gateway;
-use oap_memory::Head;
+use oap_identity::ItemId;
+use oap_memory::{Head, Status};
 use oap_store::StoreError;
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::sync::Arc;
 
 /// Longest beginning of what an item says, in characters.
@@ -15,17 +17,36 @@ pub const MAX_GIST: usize = 160;
 ///
 /// # Errors
 /// [`Error::Store`], [`Error::Corrupt`].
-pub(crate) fn brief(gateway: &Arc<Gateway>, head: &Head) -> Result<Value, Error> {
-    let mut line = json!({
-        "item_id": head.item_id, "kind": head.kind, "status": head.status, "captured_at": head.captured_at,
-        "labels": head.labels,
-    });
-    match Items(gateway).owner_item(head) {
-        Ok(item) => line["gist"] = Value::String(gist(&item)),
-        Err(Error::NotFound | Error::Store(StoreError::Erased)) => {}
+pub(crate) fn brief(gateway: &Arc<Gateway>, head: &Head) -> Result<Brief, Error> {
+    let gist = match Items(gateway).owner_item(head) {
+        Ok(item) => Some(gist(&item)),
+        Err(Error::NotFound | Error::Store(StoreError::Erased)) => None,
         Err(error) => return Err(error),
+    };
+    Ok(Brief {
+        captured_at: Some(head.captured_at),
+        gist,
+        item_id: head.item_id,
+        kind: Some(head.kind),
+        labels: Some(head.labels.clone()),
+        snippet: None,
+        status: head.status,
+    })
+}
+
+impl Brief {
+    /// An item that was erased.
+    pub(crate) const fn erased(item_id: ItemId) -> Self {
+        Self {
+            captured_at: None,
+            gist: None,
+            item_id,
+            kind: None,
+            labels: None,
+            snippet: None,
+            status: Status::Erased,
+        }
     }
-    Ok(line)
 }
 
 /// The beginning of what an item says: of its text, else of its structured content.

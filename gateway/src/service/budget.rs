@@ -13,7 +13,7 @@
 //! learn have a budget each. The sum over all grantees is kept and shown to the owner, and refuses nobody: a grantee
 //! would learn from such a refusal that others had asked.
 
-pub use crate::api::budgets::{Account, Refill};
+pub use crate::api::budgets::{Account, Accounts, Refill};
 use crate::error::{Corrupt, Error};
 use crate::service::Budgets;
 use crate::state::commits::{Writing, chain_of};
@@ -99,11 +99,11 @@ impl Budgets<'_> {
         Ok(false)
     }
 
-    /// The accounts of all grantees who have asked.
+    /// The accounts of all grantees who have asked, and what they spent together.
     ///
     /// # Errors
     /// [`Error::Store`], [`Error::Corrupt`].
-    pub fn accounts(self, _: &Owner<impl Permits<Admin>>) -> Result<Vec<Account>, Error> {
+    pub fn accounts(self, _: &Owner<impl Permits<Admin>>) -> Result<Accounts, Error> {
         let mut accounts = Vec::new();
         for row in BUDGETS.scan(&self.0.store) {
             let (_, (grantee, spent)) = row?;
@@ -115,7 +115,8 @@ impl Budgets<'_> {
             });
         }
         accounts.sort_by(|a, b| a.grantee.cmp(&b.grantee));
-        Ok(accounts)
+        let epsilon_spent = accounts.iter().map(|account| account.epsilon_spent).sum();
+        Ok(Accounts { accounts, epsilon_spent })
     }
 
     /// Sets an account back, with a receipt.

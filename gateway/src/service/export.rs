@@ -3,7 +3,7 @@
 //! The owner's bundle is written page by page, so that neither side holds the whole: header, pages of lines, and at
 //! last the trailer, which the gateway signs and leaves a receipt of.
 
-pub use crate::api::transfer::{ExportSelection as Selection, PageRequest, Part};
+pub use crate::api::transfer::{ExportSelection as Selection, PageHead, PageRequest, Part};
 use crate::error::{Error, MemberError};
 use crate::service::items::proved;
 use crate::service::query::Caller;
@@ -45,14 +45,12 @@ impl Selection {
     }
 }
 
-/// Lines, and where they ended; `None` when there are no more.
+/// Lines, and where they ended.
 pub struct Page {
+    /// Where the next page begins, and how many items were left out.
+    pub head: PageHead,
     /// Lines in canonical form, each with its line feed.
     pub lines: Vec<u8>,
-    /// Where the next page begins.
-    pub next: Option<String>,
-    /// Items that were left out: a compromised key signed something of them, and nobody vouches for it.
-    pub held_back: u64,
 }
 
 impl Exports<'_> {
@@ -104,7 +102,7 @@ impl Exports<'_> {
         owner: &Owner<impl Permits<Admin>>,
         request: &PageRequest,
     ) -> Result<Page, Error> {
-        let mut page = Page { lines: Vec::new(), next: None, held_back: 0 };
+        let mut page = PageHead { held_back: 0, next: None };
         let mut lines = Vec::new();
         let mut put = |line: &Line| -> Result<(), Error> {
             lines.extend(bundle::write(line)?);
@@ -158,8 +156,7 @@ impl Exports<'_> {
                 }
             }
         }
-        page.lines = lines;
-        Ok(page)
+        Ok(Page { head: page, lines })
     }
 
     fn item_line(self, head: &Head, endorsed: &Endorsed) -> Result<Option<Line>, Error> {

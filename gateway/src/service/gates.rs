@@ -2,6 +2,8 @@
 //! section 3.6, OAP-CORE 18).
 
 use crate::api::Document;
+use crate::api::document::Signed;
+use crate::api::gates::DecisionRecord;
 pub use crate::api::gates::{BridgeDraft, BridgeInfo};
 use crate::error::{Conflict, Error, MemberError};
 use crate::service::Gates;
@@ -116,7 +118,7 @@ impl Gates<'_> {
         self,
         owner: &Owner<impl Permits<Admin>>,
         draft: BridgeDraft,
-    ) -> Result<Value, Error> {
+    ) -> Result<Document<Signed<Bridge>>, Error> {
         if self.0.contexts()?.get(&draft.from_scope).is_some_and(|(ccc, _)| ccc.is_privileged()) {
             return Err(Error::Conflict(Conflict::PrivilegedScope));
         }
@@ -141,7 +143,7 @@ impl Gates<'_> {
                 BRIDGES.put(w.tx, &id, &stored)?;
                 w.obligations_changed()?;
                 w.owner_receipt(Action::Bridge, &scope, Hash::of_canonical(&document)?)?;
-                Ok(document)
+                Ok(Document::of(document, signed.bridge().clone().into()))
             })
             .await?;
         Ok(stored)
@@ -215,8 +217,12 @@ impl Gates<'_> {
     ///
     /// # Errors
     /// [`Error::NotFound`].
-    pub fn decision(self, _: &Owner<impl Permits<Admin>>, id: DecisionId) -> Result<Value, Error> {
+    pub fn decision(
+        self,
+        _: &Owner<impl Permits<Admin>>,
+        id: DecisionId,
+    ) -> Result<Document<DecisionRecord>, Error> {
         let decided = DECISIONS.get(&self.0.store, &id)?.ok_or(Error::NotFound)?;
-        Ok(decided.record(id))
+        Ok(Document::read(decided.record(id))?)
     }
 }

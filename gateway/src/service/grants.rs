@@ -2,6 +2,7 @@
 
 use crate::api::Document;
 pub use crate::api::grants::{GrantDraft, GrantInfo, Preview, PreviewItem};
+use crate::api::standing::ProfileInfo;
 use crate::error::{Conflict, Error, MemberError};
 use crate::service::gates::Decided;
 use crate::service::{Gates, Grants, Items};
@@ -10,7 +11,7 @@ use crate::state::gateway::blocking;
 use crate::state::grant_book::{GrantEntry, StoredGrant, Usage};
 use crate::state::obligations;
 use crate::state::owner::Owner;
-use crate::state::owner::mark::{Admin, Permits};
+use crate::state::owner::mark::{Admin, Permits, Read};
 use crate::state::refusals::Counted;
 use crate::state::schema::{GRANTS, PLACES, REVOKED, USAGE};
 use oap_exchange::gate::Report;
@@ -222,6 +223,12 @@ impl Grants<'_> {
     #[must_use]
     pub fn grant_list(self, _: &Owner<impl Permits<Admin>>) -> Vec<GrantInfo> {
         self.0.grant_book.all().iter().rev().map(|shelved| self.info(shelved)).collect()
+    }
+
+    /// The projection profiles that grants can name.
+    #[must_use]
+    pub fn profile_list(self, _: &Owner<impl Permits<Read>>) -> Vec<ProfileInfo> {
+        self.0.profiles().iter().map(ProfileInfo::of).collect()
     }
 
     fn info(self, shelved: &GrantEntry) -> GrantInfo {

@@ -1,5 +1,6 @@
 //! An item's history for its owner: each version with what it changed, and to whom which version was shown.
 
+use crate::api::disclosures::{Changes, History, HistoryEvent, Kept, ShownTo, TextChange};
 use crate::error::Error;
 use crate::service::items::whole;
 use crate::service::who::{MAX_RECEIPTS, Times};
@@ -11,7 +12,7 @@ use oap_identity::{Did, ItemId};
 use oap_memory::chain::Link;
 use oap_memory::record::Status;
 use oap_store::StoreError;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
 impl Items<'_> {
@@ -20,7 +21,7 @@ impl Items<'_> {
     ///
     /// # Errors
     /// [`Error::NotFound`] for an item that never was; [`Error::Store`], [`Error::Corrupt`].
-    pub fn history(self, _: &Owner<impl Permits<Admin>>, item: ItemId) -> Result<Value, Error> {
+    pub fn history(self, _: &Owner<impl Permits<Admin>>, item: ItemId) -> Result<History, Error> {
         let links: Vec<Link> = views::links(&self.0.store, item)?
             .into_iter()
             .map(|link| Ok(serde_json::from_value(link)?))
@@ -31,26 +32,28 @@ impl Items<'_> {
         let mut events = Vec::with_capacity(links.len());
         let (mut before, mut version) = (None::<Map<String, Value>>, 0);
         for link in &links {
-            let mut event = json!({
-                "seq": link.seq, "event": link.event, "at": link.at, "actor": link.actor, "receipt": link.receipt,
-            });
+            let (mut changed, mut content) = (None, None);
             if link.event.commits() {
                 version = link.seq.saturating_add(1);
                 let says = self.version_said(item, link.seq)?;
-                event["content"] = json!(if says.is_some() { "kept" } else { "not kept any more" });
-                if let Some((former, says)) = before.as_ref().zip(says.as_ref()) {
-                    event["changes"] = changes(former, says);
-                }
+                content = Some(if says.is_some() { Kept::Kept } else { Kept::Gone });
+                changed = before.as_ref().zip(says.as_ref()).map(|(former, says)| changes(former, says));
                 before = says;
             }
-            event["version"] = json!(version);
-            events.push(event);
+            events.push(HistoryEvent {
+                actor: link.actor.clone(),
+                at: link.at,
+                changes: changed,
+                content,
+                event: link.event,
+                receipt: link.receipt,
+                seq: link.seq,
+                version,
+            });
         }
         let status = self.0.heads.get(item).map_or(Status::Erased, |head| head.status);
         let (disclosed, complete) = self.disclosures(item, &links)?;
-        Ok(json!({
-            "item_id": item, "status": status, "events": events, "disclosed": disclosed, "complete": complete,
-        }))
+        Ok(History { complete, disclosed, events, item_id: item, status })
     }
 
     /// What a version said; `None` where it is not kept.
@@ -63,7 +66,7 @@ impl Items<'_> {
     }
 
     /// To whom which version was shown, and whether all receipts were looked at.
-    fn disclosures(self, item: ItemId, links: &[Link]) -> Result<(Vec<Value>, bool), Error> {
+    fn disclosures(self, item: ItemId, links: &[Link]) -> Result<(Vec<ShownTo>, bool), Error> {
         let versions: BTreeMap<String, u32> = links
             .iter()
             .filter(|link| link.event.commits())
@@ -88,10 +91,8 @@ impl Items<'_> {
                 }
             })?;
             for (version, times) in shown {
-                found.push(json!({
-                    "grantee": grantee, "version": version, "times": times.times, "first": times.first,
-                    "last": times.last, "seen_at": times.seen_at,
-                }));
+                let Times { times, first, last, seen_at } = times;
+                found.push(ShownTo { first, grantee: grantee.clone(), last, seen_at, times, version });
             }
         }
         Ok((found, complete))
@@ -99,7 +100,7 @@ impl Items<'_> {
 }
 
 /// What one version changed of another: labels that came and went, the text before and after, the names of other members.
-fn changes(before: &Map<String, Value>, after: &Map<String, Value>) -> Value {
+fn changes(before: &Map<String, Value>, after: &Map<String, Value>) -> Changes {
     let labels = |of: &Map<String, Value>| -> BTreeSet<String> {
         let labels = of.get("labels").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
         labels.iter().filter_map(|label| label.as_str().map(str::to_owned)).collect()
@@ -108,14 +109,10 @@ fn changes(before: &Map<String, Value>, after: &Map<String, Value>) -> Value {
         of.get(member).and_then(Value::as_object).cloned().unwrap_or_default()
     };
     let (had, has) = (labels(before), labels(after));
-    let mut changed = json!({
-        "labels_added": has.difference(&had).collect::<Vec<_>>(),
-        "labels_removed": had.difference(&has).collect::<Vec<_>>(),
-    });
     let (said, says) = (inner(before, "content"), inner(after, "content"));
-    if said.get("text") != says.get("text") {
-        changed["text"] = json!({"before": said.get("text"), "after": says.get("text")});
-    }
+    let text = |of: &Map<String, Value>| of.get("text").and_then(Value::as_str).map(str::to_owned);
+    let text = (said.get("text") != says.get("text"))
+        .then(|| TextChange { after: text(&says), before: text(&said) });
     let mut others = BTreeSet::new();
     // Made with each version, and no change that anybody made.
     let made = |path: &str| ["version", "provenance.source_receipt"].contains(&path);
@@ -131,13 +128,18 @@ fn changes(before: &Map<String, Value>, after: &Map<String, Value>) -> Value {
     differ("", before, after);
     differ("content", &said, &says);
     differ("provenance", &inner(before, "provenance"), &inner(after, "provenance"));
-    changed["other"] = json!(others);
-    changed
+    Changes {
+        labels_added: has.difference(&had).cloned().collect(),
+        labels_removed: had.difference(&has).cloned().collect(),
+        other: others,
+        text,
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
     #[test]
     fn changes_name_what_changed_and_nothing_else() {
@@ -151,13 +153,13 @@ mod tests {
             "provenance": {"confidence": 0.5, "source_receipt": "r"}, "ttl_days": 3,
         }));
         assert_eq!(
-            changes(&before, &after),
+            json!(changes(&before, &after)),
             json!({
                 "labels_added": ["c"], "labels_removed": ["a"], "text": {"before": "x", "after": "y"},
                 "other": ["content.structured", "provenance.confidence", "ttl_days"],
             })
         );
         let none = json!({"labels_added": [], "labels_removed": [], "other": []});
-        assert_eq!(changes(&before, &before), none);
+        assert_eq!(json!(changes(&before, &before)), none);
     }
 }

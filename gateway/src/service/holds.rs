@@ -2,6 +2,7 @@
 //!
 //! A held item whose deletion is asked for is in no view from then on, and is erased when its hold ends.
 
+use crate::api::holds::HoldInfo;
 pub use crate::api::holds::{HoldReason, HoldRequest};
 use crate::error::{Error, MemberError};
 use crate::service::Deletions;
@@ -24,8 +25,14 @@ impl Deletions<'_> {
     ///
     /// # Errors
     /// [`Error::Store`], [`Error::Corrupt`].
-    pub fn hold_list(self, _: &Owner<impl Permits<Admin>>) -> Result<BTreeMap<ItemId, Hold>, Error> {
-        self.holds()
+    pub fn hold_list(self, _: &Owner<impl Permits<Admin>>) -> Result<Vec<HoldInfo>, Error> {
+        let info = |(item_id, hold): (ItemId, Hold)| HoldInfo {
+            erase_after: hold.erase_after,
+            item_id,
+            reason: hold.reason,
+            until: hold.until,
+        };
+        Ok(self.holds()?.into_iter().map(info).collect())
     }
 
     /// Every hold, as last committed.

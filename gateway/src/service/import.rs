@@ -8,7 +8,8 @@ mod refusal;
 use crate::service::{Grants, Imports, Items};
 pub use refusal::ImportRefusal;
 
-pub use crate::api::transfer::{Fate, Finish, Record};
+use crate::api::Document;
+pub use crate::api::transfer::{Fate, Finish, Migration, Record};
 use crate::error::{Error, MemberError};
 use crate::service::former;
 use crate::service::items::{Prepared, merge, whole};
@@ -28,7 +29,7 @@ use oap_memory::chain::{Event, Link, VerifiedChain};
 use oap_memory::commitment::{self, Committed};
 use oap_memory::evidence::{self, VerifiedItem};
 use oap_memory::item::Body;
-use oap_memory::receipt::{Action, Receipt};
+use oap_memory::receipt::Action;
 use oap_memory::record::{Head, Meta, Status};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -348,7 +349,7 @@ impl Imports<'_> {
         self,
         owner: &Owner<impl Permits<Admin>>,
         finish: Finish,
-    ) -> Result<Receipt, Error> {
+    ) -> Result<Migration, Error> {
         let gateway = self.0.clone();
         let (receipt, ()) = self
             .0
@@ -372,7 +373,8 @@ impl Imports<'_> {
                 Ok((w.receipt(&chain, draft)?, ()))
             })
             .await?;
-        Ok(receipt.into_inner())
+        let receipt = receipt.into_inner();
+        Ok(Migration { receipt: Document::of(serde_json::to_value(&receipt)?, receipt) })
     }
 
     /// Takes in a chunk of records. A record that was imported before and says something else by now corrects its item.

@@ -2,7 +2,9 @@
 //!
 //! One transaction per user-visible fact: item, link, receipt and indexes are there together or not at all.
 
+use crate::api::Document;
 pub use crate::api::items::{ExplainQuery, ListQuery, Written};
+use crate::api::items::{Explanation, Item, ItemPage, WholeItem};
 use crate::error::{Conflict, Error, MemberError};
 use crate::service::{Imports, Items, Keys};
 use crate::state::commits::{Draft, Writing, chain_of, until_it_holds};
@@ -237,13 +239,15 @@ impl Items<'_> {
     ///
     /// # Errors
     /// [`Error::NotFound`]; an erased item has its chain alone.
-    pub fn item(self, _: &Owner<impl Permits<Read>>, item: ItemId) -> Result<Value, Error> {
-        let chain = views::links(&self.0.store, item)?;
-        if chain.is_empty() {
+    pub fn item(self, _: &Owner<impl Permits<Read>>, item: ItemId) -> Result<WholeItem, Error> {
+        let links = views::links(&self.0.store, item)?;
+        if links.is_empty() {
             return Err(Error::NotFound);
         }
+        let chain = links.into_iter().map(Document::read).collect::<Result<_, _>>()?;
         let Some(head) = self.0.heads.get(item) else {
-            return Ok(json!({"item": {"item_id": item, "status": Status::Erased}, "chain": chain}));
+            let item = Document::read(json!({"item_id": item, "status": Status::Erased}))?;
+            return Ok(WholeItem { chain, item, record: None, superseded: None });
         };
         let mut versions = Vec::new();
         for (seq, _) in &head.replaced {
@@ -253,12 +257,12 @@ impl Items<'_> {
                 versions.push(Value::Object(version));
             }
         }
-        Ok(json!({
-            "item": self.owner_item(&head)?,
-            "record": head.meta,
-            "chain": chain,
-            "superseded": versions,
-        }))
+        Ok(WholeItem {
+            chain,
+            item: Document::read(self.owner_item(&head)?)?,
+            record: Some(Document::of(serde_json::to_value(&head.meta)?, head.meta.clone())),
+            superseded: Some(versions),
+        })
     }
 
     /// What each rule of a profile does to an item at a level.
@@ -270,16 +274,19 @@ impl Items<'_> {
         _: &Owner<impl Permits<Read>>,
         item: ItemId,
         wanted: &ExplainQuery,
-    ) -> Result<Value, Error> {
+    ) -> Result<Explanation, Error> {
         let head = self.0.heads.get(item).ok_or(Error::NotFound)?;
         let unknown = || oap_grants::limits::LimitError::UnknownProfile(wanted.profile.clone());
         let profile = self.0.profile(&wanted.profile).ok_or_else(unknown)?;
         let committed = schema::version(&self.0.store, item, head.version_seq)?;
         let shown = project(&committed, profile, wanted.level, false)?;
-        Ok(json!({
-            "item_id": item, "profile": profile.name(), "level": wanted.level,
-            "rules": explain(&committed, profile, wanted.level)?, "visible": shown.item(),
-        }))
+        Ok(Explanation {
+            item_id: item,
+            level: wanted.level,
+            profile: profile.name().to_owned(),
+            rules: explain(&committed, profile, wanted.level)?,
+            visible: serde_json::to_value(shown.item())?,
+        })
     }
 
     /// The wire form of an item with everything shown.
@@ -298,18 +305,15 @@ impl Items<'_> {
     ///
     /// # Errors
     /// [`Error::Store`], [`Error::Corrupt`].
-    pub fn list(
-        self,
-        _: &Owner<impl Permits<Read>>,
-        wanted: &ListQuery,
-    ) -> Result<(Vec<Value>, Option<ItemId>), Error> {
+    pub fn list(self, _: &Owner<impl Permits<Read>>, wanted: &ListQuery) -> Result<ItemPage, Error> {
         let limit = wanted.limit.unwrap_or(50).clamp(1, 1000);
         let mut heads = self.0.heads.all();
         heads.retain(|head| wanted.admits(head));
         heads.reverse();
         let next = heads.get(limit - 1).map(|head| head.item_id).filter(|_| heads.len() > limit);
-        let items = heads.iter().take(limit).map(|head| self.owner_item(head)).collect::<Result<_, _>>()?;
-        Ok((items, next))
+        let read = |head: &Arc<Head>| Ok(Document::<Item>::read(self.owner_item(head)?)?);
+        let items = heads.iter().take(limit).map(read).collect::<Result<_, Error>>()?;
+        Ok(ItemPage { items, next })
     }
 
     pub(crate) fn parse_item(self, item: &Value, now: Timestamp) -> Result<Body, Error> {

@@ -71,9 +71,8 @@ impl<'a> LongWork<'a> {
             }
             JobRequest::VerifyAudit {} => {
                 let gateway = self.0.clone();
-                let verified = blocking(move || Audit(&gateway).verify_audit(&owner, &progress)).await?;
-                let chain = |(chain, v): (String, oap_memory::receipt::VerifiedReceipts)| json!({"chain": chain, "length": v.length, "tip": v.tip, "at": v.at});
-                Ok(json!({"chains": verified.into_iter().map(chain).collect::<Vec<Value>>()}))
+                let chains = blocking(move || Audit(&gateway).verify_audit(&owner, &progress)).await?;
+                Ok(json!({"chains": chains}))
             }
             JobRequest::Reseal {} => self.reseal_all_held(&owner, &progress).await,
         }

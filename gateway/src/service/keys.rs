@@ -1,5 +1,6 @@
 //! Keys: rotated, revoked (protocol section 2).
 
+pub use crate::api::keys::ChangedKeys;
 use crate::error::Error;
 use crate::service::Keys;
 use crate::state::commits::{ANONYMOUS, Writing};
@@ -10,18 +11,8 @@ use crate::state::schema::{CHAINS, KEYS};
 use oap_identity::Timestamp;
 use oap_memory::receipt::Action;
 use oap_store::Range;
-use serde::Serialize;
 use std::sync::Arc;
 use std::time::Duration;
-
-/// What a change of keys leaves: the agent's own trust token has ended, and this is its successor.
-#[derive(Debug, Clone, Serialize)]
-pub struct KeysChanged {
-    /// The keys, newest first.
-    pub keys: Vec<KeyInfo>,
-    /// The agent's trust token, signed by the key now in use.
-    pub trust_token: String,
-}
 
 impl Keys<'_> {
     /// Every key, newest first.
@@ -34,7 +25,7 @@ impl Keys<'_> {
     ///
     /// # Errors
     /// [`Error::Conflict`] for a did:key.
-    pub async fn rotate_keys(self, owner: &Owner<impl Permits<Admin>>) -> Result<KeysChanged, Error> {
+    pub async fn rotate_keys(self, owner: &Owner<impl Permits<Admin>>) -> Result<ChangedKeys, Error> {
         let by = owner.clone();
         let changed = self.0.commit_as(owner, move |w| {
             let at = w.after_everything()?;
@@ -53,7 +44,7 @@ impl Keys<'_> {
         owner: &Owner<impl Permits<Admin>>,
         fragment: String,
         since: Option<Timestamp>,
-    ) -> Result<KeysChanged, Error> {
+    ) -> Result<ChangedKeys, Error> {
         let by = owner.clone();
         let changed = self.0.commit_as(owner, move |w| {
             let keys = w.compromised(&fragment, since)?;
@@ -78,9 +69,9 @@ impl Writing<'_, '_> {
         owner: &Owner<P>,
         keys: Keyring,
         action: Action,
-    ) -> Result<KeysChanged, Error> {
+    ) -> Result<ChangedKeys, Error> {
         let keys = self.change_keys(keys, action)?;
-        Ok(KeysChanged { trust_token: self.gateway.renew_token(owner, &self.keys)?, keys })
+        Ok(ChangedKeys { trust_token: self.gateway.renew_token(owner, &self.keys)?, keys })
     }
 
     /// A time later than that of anything that was signed.

@@ -10,6 +10,8 @@
 //! The artefacts: the projected text with spans hidden (*detector output*), the index that queries are matched
 //! with, and the embeddings where a model is set up. This gateway makes no summaries.
 
+use crate::api::Document;
+use crate::api::audit::Memorization as Report;
 use crate::embedding::Embeddings;
 use crate::error::Error;
 use crate::service::{Items, Memorization};
@@ -130,7 +132,10 @@ impl Memorization<'_> {
     ///
     /// # Errors
     /// [`Error::Unavailable`] when the model of embeddings is out of reach: half an audit declares nothing.
-    pub async fn audit_memorization(self, owner: &Owner<impl Permits<Admin>>) -> Result<Value, Error> {
+    pub async fn audit_memorization(
+        self,
+        owner: &Owner<impl Permits<Admin>>,
+    ) -> Result<Document<Report>, Error> {
         let random = &*self.0.random;
         let canaries: Vec<Canary> =
             CLASSES.iter().flat_map(|class| NAMES.map(|name| Canary::new(*class, name, random))).collect();
@@ -152,7 +157,7 @@ impl Memorization<'_> {
                 }
             }
         }
-        self.declare(owner, artefacts).await
+        Ok(Document::read(self.declare(owner, artefacts).await?)?)
     }
 
     /// A gateway in memory with this one's profiles; it answers nobody.

@@ -26,6 +26,7 @@ pub(crate) mod lists;
 pub mod memorization;
 pub(crate) mod outlook;
 pub mod prefix;
+mod profiles;
 pub mod prove;
 pub mod query;
 pub mod resealing;

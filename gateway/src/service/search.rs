@@ -1,5 +1,7 @@
 //! The owner's search of their own memory: everything in the clear, ranked by the words. It changes nothing and leaves no receipt.
 
+use crate::api::items::Brief;
+use crate::api::selections::FoundItems;
 pub use crate::api::selections::SearchQuery;
 use crate::error::{Error, MemberError};
 use crate::service::Items;
@@ -14,7 +16,7 @@ use oap_identity::ItemId;
 use oap_memory::Head;
 use oap_memory::text::{Language, terms};
 use oap_store::StoreError;
-use serde_json::{Map, Value, json};
+use serde_json::Map;
 use std::collections::BTreeSet;
 
 /// Most items that are found, whatever is asked for.
@@ -27,7 +29,7 @@ impl Items<'_> {
     ///
     /// # Errors
     /// [`Error::Member`], [`Error::Store`], [`Error::Corrupt`].
-    pub fn search(self, _: &Owner<impl Permits<Read>>, wanted: &SearchQuery) -> Result<Value, Error> {
+    pub fn search(self, _: &Owner<impl Permits<Read>>, wanted: &SearchQuery) -> Result<FoundItems, Error> {
         if wanted.text.trim().is_empty() || wanted.text.len() > MAX_QUERY {
             return Err(Error::Member("text", MemberError::Words(MAX_QUERY)));
         }
@@ -71,15 +73,10 @@ impl Items<'_> {
         let mut items = Vec::with_capacity(ranked.len());
         for (_, _, number) in ranked {
             let (Some(head), Some(text)) = (found.get(number), texts.get(number)) else { continue };
-            let mut line = brief(self.0, head)?;
-            let shown = snippet(&self.content_of(head, text)?, &asked, language);
-            if let Some(members) = line.as_object_mut() {
-                members.remove("gist");
-                members.insert("snippet".to_owned(), Value::String(shown));
-            }
-            items.push(line);
+            let snippet = Some(snippet(&self.content_of(head, text)?, &asked, language));
+            items.push(Brief { gist: None, snippet, ..brief(self.0, head)? });
         }
-        Ok(json!({"matched": matched, "items": items}))
+        Ok(FoundItems { items, matched })
     }
 
     /// What an item says, without its labels and subject, which stand beside it; everything where it was erased meanwhile.

@@ -3,7 +3,9 @@
 //! A deletion, a relabelling, a retraction and a search all select by it. What is selected is shown and confirmed first, by id: a
 //! change takes the ids that were confirmed *and* the selectors, so that it touches nothing that came or changed since.
 
-pub use crate::api::selections::{SelectQuery, Selection};
+use crate::api::holds::HeldItem;
+use crate::api::items::Brief;
+pub use crate::api::selections::{SelectQuery, Selected, Selection};
 use crate::error::{Error, MemberError};
 use crate::service::brief::brief;
 use crate::service::doomed::{Heads, sources_last};
@@ -18,8 +20,7 @@ use oap_identity::ItemId;
 use oap_memory::commitment::Committed;
 use oap_memory::receipt::item_tag;
 use oap_memory::{Head, Status};
-use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -161,27 +162,6 @@ fn is_tagged(id: ItemId, version: &Committed, tags: &[String]) -> bool {
     })
 }
 
-/// What a selection selects, and what deleting it would do. Nothing is written.
-#[derive(Debug, Clone, Serialize)]
-pub struct Selected {
-    /// How many items.
-    pub count: usize,
-    /// Their ids, oldest first: what a change is to name.
-    pub items: Vec<ItemId>,
-    /// At most [`SAMPLES`] of them, newest first: id, kind, time, labels, the beginning of what they say.
-    pub samples: Vec<Value>,
-    /// How many others were made from them: a deletion takes them along.
-    pub derived_count: usize,
-    /// At most [`SAMPLES`] of those.
-    pub derived: Vec<Value>,
-    /// How many of both are under a legal hold: a deletion takes them out of every view, and erases them when it ends.
-    pub held_count: usize,
-    /// At most [`SAMPLES`] of those, with reason and end.
-    pub held: Vec<Value>,
-    /// How many active grants show one of them.
-    pub grants_shrunk: usize,
-}
-
 impl Selections<'_> {
     /// What a selection selects at the moment.
     ///
@@ -202,7 +182,7 @@ impl Selections<'_> {
         let mut holds = Deletions(self.0).holds()?;
         holds.retain(|item, _| taken.contains(item));
         let all: Vec<Arc<Head>> = taken.iter().filter_map(|item| heads.get(item).cloned()).collect();
-        let describe = |items: Vec<ItemId>| -> Result<Vec<Value>, Error> {
+        let describe = |items: Vec<ItemId>| -> Result<Vec<Brief>, Error> {
             items
                 .iter()
                 .rev()
@@ -219,7 +199,7 @@ impl Selections<'_> {
             derived: describe(derived)?,
             held_count: holds.len(),
             held: held
-                .map(|(item, hold)| json!({"item_id": item, "reason": hold.reason, "until": hold.until}))
+                .map(|(item, hold)| HeldItem { item_id: *item, reason: hold.reason, until: hold.until })
                 .collect(),
             grants_shrunk: Deletions(self.0).shrunk(&all).len(),
             items: chosen.into_iter().collect(),

@@ -1,6 +1,9 @@
 //! What a grantee has, and what they were ever shown: as the grants and the receipts say.
 
 pub use crate::api::disclosures::{DisclosedAs, Times, WhoQuery};
+use crate::api::disclosures::{GrantLine, Grantee, LastQuery, ShownItem};
+use crate::api::grants::GrantInfo;
+use crate::api::items::Brief;
 use crate::error::Error;
 use crate::service::brief::brief;
 use crate::service::{Audit, Grants};
@@ -10,7 +13,7 @@ use crate::state::schema::{self, RECEIPTS_OF};
 use oap_identity::{Did, ItemId, Timestamp};
 use oap_memory::receipt::{Action, Outcome, Receipt};
 use oap_store::Range;
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Most receipts that one question looks at; the answer says whether it has seen all.
@@ -27,6 +30,23 @@ impl Times {
         times.last = times.last.max(at);
         times.seen_at.extend(seen);
         times
+    }
+}
+
+impl GrantLine {
+    fn of(info: &GrantInfo) -> Self {
+        Self {
+            delegated: info.delegated,
+            disclosed: info.disclosed,
+            expires_at: info.grant.expires_at,
+            grant_id: info.grant.grant_id,
+            max_items: info.grant.max_items,
+            profile: info.grant.redaction_profile.clone(),
+            purpose: info.grant.purpose.clone(),
+            revoked_at: info.revoked_at,
+            state: info.state,
+            trust_level: info.grant.trust_level,
+        }
     }
 }
 
@@ -92,13 +112,13 @@ impl Audit<'_> {
     ///
     /// # Errors
     /// [`Error::NothingMatched`] for somebody who has no grant and never asked.
-    pub fn who(self, owner: &Owner<impl Permits<Admin>>, wanted: &WhoQuery) -> Result<Value, Error> {
+    pub fn who(self, owner: &Owner<impl Permits<Admin>>, wanted: &WhoQuery) -> Result<Grantee, Error> {
         let limit = wanted.limit.unwrap_or(50).clamp(1, MAX_PAGE);
         let mut grants = Grants(self.0).grant_list(owner);
         grants.retain(|info| info.grant.grantee == wanted.did);
         let mut shown: BTreeMap<ItemId, Times> = BTreeMap::new();
         let (mut queries, mut refusals, mut last_refusal) = (0u64, 0u64, None::<Timestamp>);
-        let mut last_query = None::<(Timestamp, Value)>;
+        let mut last_query = None::<LastQuery>;
         let mut room = MAX_RECEIPTS;
         let complete = self.asked_by(&wanted.did, &mut room, |asked| {
             let at = asked.receipt.timestamp;
@@ -109,13 +129,14 @@ impl Audit<'_> {
             }
             if asked.receipt.action_id.as_deref() == Some(Action::Query.as_str()) {
                 queries += 1;
-                if last_query.as_ref().is_none_or(|(last, _)| *last < at) {
-                    let what = json!({
-                        "at": at, "receipt_id": asked.receipt.receipt_id,
-                        "grant_id": asked.fact("consumed_grant_id"),
-                        "items": asked.receipt.provenance_tags_out.len(),
+                if last_query.as_ref().is_none_or(|last| last.at < at) {
+                    let grant_id = asked.fact("consumed_grant_id").and_then(Value::as_str);
+                    last_query = Some(LastQuery {
+                        at,
+                        grant_id: grant_id.and_then(|id| id.parse().ok()),
+                        items: asked.receipt.provenance_tags_out.len(),
+                        receipt_id: asked.receipt.receipt_id,
                     });
-                    last_query = Some((at, what));
                 }
             }
             for (item, _) in asked.shown() {
@@ -131,37 +152,29 @@ impl Audit<'_> {
             shown.iter().rev().filter(|(item, _)| wanted.before.is_none_or(|before| **item < before));
         let items = page.by_ref().take(limit).map(|(item, times)| self.shown_line(*item, times));
         let items = items.collect::<Result<Vec<_>, _>>()?;
-        let next = page.next().and(items.last()).map(|last| last["item_id"].clone());
-        let grants_count = grants.len();
-        let grants: Vec<Value> = grants
-            .into_iter()
-            .take(limit)
-            .map(|info| {
-                json!({
-                    "grant_id": info.grant.grant_id, "state": info.state, "expires_at": info.grant.expires_at,
-                    "revoked_at": info.revoked_at, "purpose": info.grant.purpose,
-                    "trust_level": info.grant.trust_level, "profile": info.grant.redaction_profile,
-                    "max_items": info.grant.max_items, "disclosed": info.disclosed, "delegated": info.delegated,
-                })
-            })
-            .collect();
-        Ok(json!({
-            "did": wanted.did, "grants": grants, "grants_count": grants_count, "queries": queries,
-            "last_query": last_query.map(|(_, what)| what), "refusals": refusals, "last_refusal": last_refusal,
-            "shown": items, "shown_count": count, "next": next, "complete": complete,
-            "receipts": MAX_RECEIPTS - room,
-        }))
+        let next = page.next().and(items.last()).map(|last| last.item_id);
+        Ok(Grantee {
+            complete,
+            did: wanted.did.clone(),
+            grants_count: grants.len(),
+            grants: grants.iter().take(limit).map(GrantLine::of).collect(),
+            last_query,
+            last_refusal,
+            next,
+            queries,
+            receipts: MAX_RECEIPTS - room,
+            refusals,
+            shown: items,
+            shown_count: count,
+        })
     }
 
-    fn shown_line(self, item: ItemId, times: &Times) -> Result<Value, Error> {
-        let mut line = match self.0.heads.get(item) {
+    fn shown_line(self, item: ItemId, times: &Times) -> Result<ShownItem, Error> {
+        let Brief { captured_at, gist, kind, labels, status, .. } = match self.0.heads.get(item) {
             Some(head) => brief(self.0, &head)?,
-            None => json!({"item_id": item, "status": oap_memory::Status::Erased}),
+            None => Brief::erased(item),
         };
-        line["times"] = json!(times.times);
-        line["first"] = json!(times.first);
-        line["last"] = json!(times.last);
-        line["seen_at"] = json!(times.seen_at);
-        Ok(line)
+        let Times { times, first, last, seen_at } = times.clone();
+        Ok(ShownItem { captured_at, first, gist, item_id: item, kind, labels, last, seen_at, status, times })
     }
 }

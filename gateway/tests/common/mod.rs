@@ -69,7 +69,7 @@ pub struct World {
     pub clock: Arc<TestClock>,
     origin: String,
     admin: Signer,
-    token: String,
+    pub token: String,
     proofs: AtomicU64,
 }
 
@@ -121,6 +121,7 @@ impl Kept {
 pub struct Answer {
     pub status: StatusCode,
     pub connection: Option<String>,
+    pub media_type: Option<String>,
     pub body: Value,
     pub bytes: Vec<u8>,
 }
@@ -255,11 +256,12 @@ impl World {
 
     pub async fn send(&self, request: Request<Body>) -> Answer {
         let response = self.router.clone().oneshot(request).await.unwrap();
-        let status = response.status();
-        let connection = response.headers().get("connection").map(|v| v.to_str().unwrap().to_owned());
-        let bytes = axum::body::to_bytes(response.into_body(), 1 << 30).await.unwrap().to_vec();
+        let (head, body) = response.into_parts();
+        let header = |name: &str| head.headers.get(name).map(|v| v.to_str().unwrap().to_owned());
+        let (connection, media_type) = (header("connection"), header("content-type"));
+        let bytes = axum::body::to_bytes(body, 1 << 30).await.unwrap().to_vec();
         let body = strict::parse(&bytes).unwrap_or(Value::Null);
-        Answer { status, connection, body, bytes }
+        Answer { status: head.status, connection, media_type, body, bytes }
     }
 
     /// A request with these headers.

@@ -1,23 +1,24 @@
-//! The audit log, the audit of memorization, and incidents.
+//! The audit log, and the audit of memorization.
 
 use crate::Error;
+use crate::api::audit::{AuditMemorization, AuditQuery, Chains, ListChains, Receipts, VerifyAudit};
 use crate::http::App;
 use crate::http::credential::as_grantee;
+use crate::http::door::{Answer, Call};
 use crate::http::request::{Incoming, Oap, presented};
-use crate::service::audit::AuditQuery;
-use crate::service::{Audit, Exchange, Incidents, Memorization};
+use crate::service::{Audit, Exchange, Memorization};
 use crate::state::gateway::{Gateway, blocking};
 use crate::state::jobs::Progress;
-use crate::state::owner::Owner;
 use crate::state::owner::mark::Admin;
 use crate::state::refusals::Counted;
 use axum::extract::State;
-use axum::response::{IntoResponse, Response};
-use serde_json::{Value, json};
 
 /// `GET /oap/audit`: the owner sees everything, a grantee the receipts that name it, anybody else those of
 /// anonymous calls (protocol section 8).
-pub(in crate::http) async fn audit(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
+pub(in crate::http) async fn audit(
+    State(app): State<App>,
+    mut request: Incoming,
+) -> Result<Oap<Receipts>, Error> {
     let query: AuditQuery = request.query()?;
     let credential = !request.header("authorization").is_empty();
     let receipts = if !credential {
@@ -37,40 +38,18 @@ pub(in crate::http) async fn audit(State(app): State<App>, mut request: Incoming
         })
         .await?
     };
-    Ok(Oap(json!({"receipts": receipts})).into_response())
+    Ok(Oap(Receipts::of(receipts)?))
 }
 
-pub(in crate::http) async fn list_chains(
-    owner: Owner<Admin>,
-    State(app): State<App>,
-) -> Result<Response, Error> {
-    Ok(Oap(json!({"chains": Audit(&app.gateway).chain_list(&owner)?})).into_response())
+pub(in crate::http) async fn list_chains(call: Call<ListChains>) -> Answer<ListChains> {
+    Ok(Chains { chains: Audit(&call.gateway).chain_list(&call.owner)? })
 }
 
-pub(in crate::http) async fn verify_audit(
-    owner: Owner<Admin>,
-    State(app): State<App>,
-) -> Result<Response, Error> {
-    let gateway = app.gateway.clone();
-    let verified = blocking(move || Audit(&gateway).verify_audit(&owner, &Progress::default())).await?;
-    let chains: Vec<Value> = verified
-        .into_iter()
-        .map(|(chain, v)| json!({"chain": chain, "length": v.length, "tip": v.tip, "at": v.at}))
-        .collect();
-    Ok(Oap(json!({"chains": chains})).into_response())
+pub(in crate::http) async fn verify(call: Call<VerifyAudit>) -> Answer<VerifyAudit> {
+    let verify = move || Audit(&call.gateway).verify_audit(&call.owner, &Progress::default());
+    Ok(Chains { chains: blocking(verify).await? })
 }
 
-pub(in crate::http) async fn audit_memorization(
-    owner: Owner<Admin>,
-    State(app): State<App>,
-) -> Result<Response, Error> {
-    Ok(Oap(Memorization(&app.gateway).audit_memorization(&owner).await?).into_response())
-}
-
-pub(in crate::http) async fn report_incident(
-    owner: Owner<Admin>,
-    State(app): State<App>,
-    mut request: Incoming,
-) -> Result<Response, Error> {
-    Ok(Oap(Incidents(&app.gateway).report_incident(&owner, request.json().await?).await?).into_response())
+pub(in crate::http) async fn memorization(call: Call<AuditMemorization>) -> Answer<AuditMemorization> {
+    Memorization(&call.gateway).audit_memorization(&call.owner).await
 }

@@ -1,61 +1,37 @@
-//! Client Confidentiality Contexts, and the bridges between scopes.
+//! Client Confidentiality Contexts, the bridges between scopes, and what was decided by them.
 
-use crate::Error;
-use crate::http::App;
-use crate::http::request::{Incoming, Oap};
+use crate::api::Done;
+use crate::api::gates::{
+    Bridges, Contexts, IssueBridge, ListBridges, ListContexts, RemoveContext, RevokeBridge, SetContext,
+    ShowDecision,
+};
+use crate::http::door::{Answer, Call};
 use crate::service::Gates;
-use crate::state::owner::Owner;
-use crate::state::owner::mark::Admin;
-use axum::extract::{Path, State};
-use axum::response::{IntoResponse, Response};
-use serde_json::json;
 
-pub(in crate::http) async fn list_contexts(
-    owner: Owner<Admin>,
-    State(app): State<App>,
-) -> Result<Response, Error> {
-    let contexts = Gates(&app.gateway).context_list(&owner)?;
-    Ok(Oap(json!({"contexts": contexts})).into_response())
+pub(in crate::http) async fn list(call: Call<ListContexts>) -> Answer<ListContexts> {
+    Ok(Contexts { contexts: Gates(&call.gateway).context_list(&call.owner)? })
 }
 
-pub(in crate::http) async fn set_context(
-    owner: Owner<Admin>,
-    State(app): State<App>,
-    mut request: Incoming,
-) -> Result<Response, Error> {
-    Gates(&app.gateway).set_context(&owner, request.json().await?).await?;
-    Ok(Oap(json!({})).into_response())
+pub(in crate::http) async fn set(call: Call<SetContext>) -> Answer<SetContext> {
+    Gates(&call.gateway).set_context(&call.owner, call.body).await.map(|()| Done {})
 }
 
-pub(in crate::http) async fn remove_context(
-    owner: Owner<Admin>,
-    State(app): State<App>,
-    Path(scope): Path<String>,
-) -> Result<Response, Error> {
-    Gates(&app.gateway).remove_context(&owner, scope.parse().map_err(|_| Error::NotFound)?).await?;
-    Ok(Oap(json!({})).into_response())
+pub(in crate::http) async fn remove(call: Call<RemoveContext>) -> Answer<RemoveContext> {
+    Gates(&call.gateway).remove_context(&call.owner, call.place).await.map(|()| Done {})
 }
 
-pub(in crate::http) async fn list_bridges(
-    owner: Owner<Admin>,
-    State(app): State<App>,
-) -> Result<Response, Error> {
-    Ok(Oap(json!({"bridges": Gates(&app.gateway).bridge_list(&owner)?})).into_response())
+pub(in crate::http) async fn list_bridges(call: Call<ListBridges>) -> Answer<ListBridges> {
+    Ok(Bridges { bridges: Gates(&call.gateway).bridge_list(&call.owner)? })
 }
 
-pub(in crate::http) async fn issue_bridge(
-    owner: Owner<Admin>,
-    State(app): State<App>,
-    mut request: Incoming,
-) -> Result<Response, Error> {
-    Ok(Oap(Gates(&app.gateway).issue_bridge(&owner, request.json_as().await?).await?).into_response())
+pub(in crate::http) async fn issue_bridge(call: Call<IssueBridge>) -> Answer<IssueBridge> {
+    Gates(&call.gateway).issue_bridge(&call.owner, call.body).await
 }
 
-pub(in crate::http) async fn revoke_bridge(
-    owner: Owner<Admin>,
-    State(app): State<App>,
-    Path(id): Path<String>,
-) -> Result<Response, Error> {
-    Gates(&app.gateway).revoke_bridge(&owner, id.parse().map_err(|_| Error::NotFound)?).await?;
-    Ok(Oap(json!({})).into_response())
+pub(in crate::http) async fn revoke_bridge(call: Call<RevokeBridge>) -> Answer<RevokeBridge> {
+    Gates(&call.gateway).revoke_bridge(&call.owner, call.place).await.map(|()| Done {})
+}
+
+pub(in crate::http) async fn decision(call: Call<ShowDecision>) -> Answer<ShowDecision> {
+    Gates(&call.gateway).decision(&call.owner, call.place)
 }

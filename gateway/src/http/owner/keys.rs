@@ -1,93 +1,37 @@
-//! Signing keys, and what a compromised one leaves to do.
+//! Signing keys, what a compromised one leaves to do, and proofs by the key in use.
 
-use crate::Error;
-use crate::http::App;
-use crate::http::request::{Incoming, Oap};
+use crate::api::keys::{
+    KeyList, ListHeldBack, ListKeys, ResealHeldBack, ResealedItem, RevokeKey, RotateKeys, SignReceiptsAnew,
+};
+use crate::api::standing::Prove;
+use crate::http::door::{Answer, Call};
 use crate::service::Keys;
-use crate::state::owner::Owner;
-use crate::state::owner::mark::Admin;
-use axum::extract::{Path, State};
-use axum::response::{IntoResponse, Response};
-use oap_identity::{ItemId, Timestamp};
-use serde::Deserialize;
-use serde_json::json;
 
-pub(in crate::http) async fn list_keys(
-    owner: Owner<Admin>,
-    State(app): State<App>,
-) -> Result<Response, Error> {
-    Ok(Oap(json!({"keys": Keys(&app.gateway).key_list(&owner)})).into_response())
+pub(in crate::http) async fn list(call: Call<ListKeys>) -> Answer<ListKeys> {
+    Ok(KeyList { keys: Keys(&call.gateway).key_list(&call.owner) })
 }
 
-pub(in crate::http) async fn rotate_keys(
-    owner: Owner<Admin>,
-    State(app): State<App>,
-) -> Result<Response, Error> {
-    Ok(Oap(Keys(&app.gateway).rotate_keys(&owner).await?).into_response())
+pub(in crate::http) async fn rotate(call: Call<RotateKeys>) -> Answer<RotateKeys> {
+    Keys(&call.gateway).rotate_keys(&call.owner).await
 }
 
-#[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Compromise {
-    /// Since when the key is not to be trusted; now if absent.
-    #[serde(default)]
-    since: Option<Timestamp>,
+pub(in crate::http) async fn revoke(call: Call<RevokeKey>) -> Answer<RevokeKey> {
+    Keys(&call.gateway).revoke_key(&call.owner, call.place.into_string(), call.body.since).await
 }
 
-pub(in crate::http) async fn revoke_key(
-    owner: Owner<Admin>,
-    State(app): State<App>,
-    Path(fragment): Path<String>,
-    mut request: Incoming,
-) -> Result<Response, Error> {
-    let Compromise { since } = request.json_as().await?;
-    Ok(Oap(Keys(&app.gateway).revoke_key(&owner, fragment, since).await?).into_response())
+pub(in crate::http) async fn held_back(call: Call<ListHeldBack>) -> Answer<ListHeldBack> {
+    Keys(&call.gateway).held_back(&call.owner).await
 }
 
-pub(in crate::http) async fn held_back(
-    owner: Owner<Admin>,
-    State(app): State<App>,
-) -> Result<Response, Error> {
-    Ok(Oap(Keys(&app.gateway).held_back(&owner).await?).into_response())
+pub(in crate::http) async fn reseal_held(call: Call<ResealHeldBack>) -> Answer<ResealHeldBack> {
+    let resealed = Keys(&call.gateway).reseal_held(&call.owner, call.body.item, call.body.at).await?;
+    Ok(ResealedItem { resealed })
 }
 
-/// An item that is held back, and the time of the job.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Held {
-    item: ItemId,
-    at: Timestamp,
+pub(in crate::http) async fn sign_receipts_anew(call: Call<SignReceiptsAnew>) -> Answer<SignReceiptsAnew> {
+    Keys(&call.gateway).sign_receipts_anew(&call.owner, call.body.from).await
 }
 
-pub(in crate::http) async fn reseal_held(
-    owner: Owner<Admin>,
-    State(app): State<App>,
-    mut request: Incoming,
-) -> Result<Response, Error> {
-    let Held { item, at } = request.json_as().await?;
-    Ok(Oap(json!({"resealed": Keys(&app.gateway).reseal_held(&owner, item, at).await?})).into_response())
-}
-
-#[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct From {
-    /// The `next` of the answer before.
-    from: Option<String>,
-}
-
-pub(in crate::http) async fn sign_receipts_anew(
-    owner: Owner<Admin>,
-    State(app): State<App>,
-    mut request: Incoming,
-) -> Result<Response, Error> {
-    let From { from } = request.json_as().await?;
-    Ok(Oap(Keys(&app.gateway).sign_receipts_anew(&owner, from).await?).into_response())
-}
-
-pub(in crate::http) async fn prove(
-    owner: Owner<Admin>,
-    State(app): State<App>,
-    mut request: Incoming,
-) -> Result<Response, Error> {
-    Ok(Oap(Keys(&app.gateway).prove(&owner, request.json_as().await?)?).into_response())
+pub(in crate::http) async fn prove(call: Call<Prove>) -> Answer<Prove> {
+    Keys(&call.gateway).prove(&call.owner, call.body)
 }

@@ -1,5 +1,5 @@
-//! The owner's side, a file a resource. Every handler takes the [`Owner`](crate::state::owner::Owner), which is made of a trust token
-//! and its DPoP proof (protocol section 10), before it sees a body.
+//! The owner's side, a file a resource. Every handler takes a [`Call`](super::door::Call) of its endpoint, whose sender was proved by a
+//! trust token and its DPoP proof (protocol section 10) before the body was read.
 
 pub(super) mod audit;
 pub(super) mod contexts;

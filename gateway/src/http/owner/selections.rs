@@ -1,57 +1,30 @@
 //! Many items at once: found, counted, changed.
 
-use crate::Error;
-use crate::http::App;
-use crate::http::request::{Incoming, Oap};
+use crate::api::selections::{
+    RelabelItems, ResolveItems, ResolvedItems, RetractItems, SearchItems, SelectItems,
+};
+use crate::http::door::{Answer, Call};
 use crate::service::{Items, Selections};
 use crate::state::gateway::blocking;
-use crate::state::owner::Owner;
-use crate::state::owner::mark::{Admin, Read, Write};
-use axum::extract::State;
-use axum::response::{IntoResponse, Response};
-use serde_json::json;
 
-pub(in crate::http) async fn resolve(
-    owner: Owner<Read>,
-    State(app): State<App>,
-    mut request: Incoming,
-) -> Result<Response, Error> {
-    let (gateway, wanted) = (app.gateway.clone(), request.json_as().await?);
-    let resolved = blocking(move || Items(&gateway).resolve(&owner, &wanted)).await?;
-    Ok(Oap(json!({"resolved": resolved})).into_response())
+pub(in crate::http) async fn resolve(call: Call<ResolveItems>) -> Answer<ResolveItems> {
+    blocking(move || Ok(ResolvedItems { resolved: Items(&call.gateway).resolve(&call.owner, &call.body)? }))
+        .await
 }
 
-pub(in crate::http) async fn search(
-    owner: Owner<Read>,
-    State(app): State<App>,
-    mut request: Incoming,
-) -> Result<Response, Error> {
-    let (gateway, wanted) = (app.gateway.clone(), request.json_as().await?);
-    Ok(Oap(blocking(move || Items(&gateway).search(&owner, &wanted)).await?).into_response())
+pub(in crate::http) async fn search(call: Call<SearchItems>) -> Answer<SearchItems> {
+    blocking(move || Items(&call.gateway).search(&call.owner, &call.body)).await
 }
 
 /// What a change would take: it names holds and counts grants, so it is the administrator's.
-pub(in crate::http) async fn select(
-    owner: Owner<Admin>,
-    State(app): State<App>,
-    mut request: Incoming,
-) -> Result<Response, Error> {
-    let (gateway, wanted) = (app.gateway.clone(), request.json_as().await?);
-    Ok(Oap(blocking(move || Selections(&gateway).select(&owner, &wanted)).await?).into_response())
+pub(in crate::http) async fn select(call: Call<SelectItems>) -> Answer<SelectItems> {
+    blocking(move || Selections(&call.gateway).select(&call.owner, &call.body)).await
 }
 
-pub(in crate::http) async fn relabel(
-    owner: Owner<Write>,
-    State(app): State<App>,
-    mut request: Incoming,
-) -> Result<Response, Error> {
-    Ok(Oap(Selections(&app.gateway).relabel_all(&owner, request.json_as().await?).await?).into_response())
+pub(in crate::http) async fn relabel(call: Call<RelabelItems>) -> Answer<RelabelItems> {
+    Selections(&call.gateway).relabel_all(&call.owner, call.body).await
 }
 
-pub(in crate::http) async fn retract(
-    owner: Owner<Write>,
-    State(app): State<App>,
-    mut request: Incoming,
-) -> Result<Response, Error> {
-    Ok(Oap(Selections(&app.gateway).retract_all(&owner, request.json_as().await?).await?).into_response())
+pub(in crate::http) async fn retract(call: Call<RetractItems>) -> Answer<RetractItems> {
+    Selections(&call.gateway).retract_all(&call.owner, call.body).await
 }
