@@ -69,7 +69,6 @@ async fn answers_are_as_it_says() {
         ("/oap/owner/items/resolve", json!({"ids": [&item[..10]]})),
         ("/oap/owner/who", json!({"did": agent(2).did()})),
         ("/oap/owner/export/header", json!({})),
-        ("/oap/owner/keys/receipts", json!({})),
     ] {
         let answer = world.owner("POST", path, Some(&body)).await.ok();
         fits(&document, "post", path, &answer);

@@ -7,13 +7,12 @@ use crate::http::request::{Incoming, Oap, presented};
 use crate::service::audit::AuditQuery;
 use crate::service::{Audit, Exchange, Incidents, Memorization};
 use crate::state::gateway::{Gateway, blocking};
-use crate::state::jobs::Progress;
 use crate::state::owner::Owner;
 use crate::state::owner::mark::Admin;
 use crate::state::refusals::Counted;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
-use serde_json::{Value, json};
+use serde_json::json;
 
 /// `GET /oap/audit`: the owner sees everything, a grantee the receipts that name it, anybody else those of
 /// anonymous calls (protocol section 8).
@@ -45,19 +44,6 @@ pub(in crate::http) async fn list_chains(
     State(app): State<App>,
 ) -> Result<Response, Error> {
     Ok(Oap(json!({"chains": Audit(&app.gateway).chain_list(&owner)?})).into_response())
-}
-
-pub(in crate::http) async fn verify_audit(
-    owner: Owner<Admin>,
-    State(app): State<App>,
-) -> Result<Response, Error> {
-    let gateway = app.gateway.clone();
-    let verified = blocking(move || Audit(&gateway).verify_audit(&owner, &Progress::default())).await?;
-    let chains: Vec<Value> = verified
-        .into_iter()
-        .map(|(chain, v)| json!({"chain": chain, "length": v.length, "tip": v.tip, "at": v.at}))
-        .collect();
-    Ok(Oap(json!({"chains": chains})).into_response())
 }
 
 pub(in crate::http) async fn audit_memorization(

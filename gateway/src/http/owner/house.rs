@@ -6,7 +6,6 @@ use crate::http::request::{Incoming, Oap};
 use crate::service::conformance::AttestRequest;
 use crate::service::{Attestations, Health};
 use crate::state::gateway::blocking;
-use crate::state::jobs::Progress;
 use crate::state::owner::Owner;
 use crate::state::owner::mark::Admin;
 use axum::extract::State;
@@ -16,12 +15,6 @@ use serde_json::json;
 pub(in crate::http) async fn status(owner: Owner<Admin>, State(app): State<App>) -> Result<Response, Error> {
     let gateway = app.gateway.clone();
     Ok(Oap(json!(blocking(move || Health(&gateway).status(&owner)).await?)).into_response())
-}
-
-pub(in crate::http) async fn doctor(owner: Owner<Admin>, State(app): State<App>) -> Result<Response, Error> {
-    let gateway = app.gateway.clone();
-    let findings = blocking(move || Health(&gateway).examine(&owner, &Progress::default())).await?;
-    Ok(Oap(json!({"findings": findings})).into_response())
 }
 
 pub(in crate::http) async fn clock(owner: Owner<Admin>, State(app): State<App>) -> Result<Response, Error> {

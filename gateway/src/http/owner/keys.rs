@@ -1,4 +1,4 @@
-//! Signing keys, and what a compromised one leaves to do.
+//! Signing keys.
 
 use crate::Error;
 use crate::http::App;
@@ -8,7 +8,7 @@ use crate::state::owner::Owner;
 use crate::state::owner::mark::Admin;
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Response};
-use oap_identity::{ItemId, Timestamp};
+use oap_identity::Timestamp;
 use serde::Deserialize;
 use serde_json::json;
 
@@ -42,46 +42,6 @@ pub(in crate::http) async fn revoke_key(
 ) -> Result<Response, Error> {
     let Compromise { since } = request.json_as().await?;
     Ok(Oap(Keys(&app.gateway).revoke_key(&owner, fragment, since).await?).into_response())
-}
-
-pub(in crate::http) async fn held_back(
-    owner: Owner<Admin>,
-    State(app): State<App>,
-) -> Result<Response, Error> {
-    Ok(Oap(Keys(&app.gateway).held_back(&owner).await?).into_response())
-}
-
-/// An item that is held back, and the time of the job.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Held {
-    item: ItemId,
-    at: Timestamp,
-}
-
-pub(in crate::http) async fn reseal_held(
-    owner: Owner<Admin>,
-    State(app): State<App>,
-    mut request: Incoming,
-) -> Result<Response, Error> {
-    let Held { item, at } = request.json_as().await?;
-    Ok(Oap(json!({"resealed": Keys(&app.gateway).reseal_held(&owner, item, at).await?})).into_response())
-}
-
-#[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct From {
-    /// The `next` of the answer before.
-    from: Option<String>,
-}
-
-pub(in crate::http) async fn sign_receipts_anew(
-    owner: Owner<Admin>,
-    State(app): State<App>,
-    mut request: Incoming,
-) -> Result<Response, Error> {
-    let From { from } = request.json_as().await?;
-    Ok(Oap(Keys(&app.gateway).sign_receipts_anew(&owner, from).await?).into_response())
 }
 
 pub(in crate::http) async fn prove(

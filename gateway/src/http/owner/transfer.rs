@@ -1,18 +1,16 @@
-//! What is carried out and in: bundles, records, backups.
+//! What is carried out and in: bundles, records.
 
 use crate::Error;
 use crate::http::App;
 use crate::http::request::{Incoming, Oap};
 use crate::service::import::{BundleChunk, RecordChunk};
-use crate::service::{Backups, Exports, Imports};
+use crate::service::{Exports, Imports};
 use crate::state::gateway::blocking;
-use crate::state::jobs::Progress;
 use crate::state::owner::Owner;
 use crate::state::owner::mark::Admin;
 use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
-use serde::Deserialize;
 use serde_json::json;
 
 pub(in crate::http) async fn export_header(
@@ -70,19 +68,4 @@ pub(in crate::http) async fn import_finish(
 ) -> Result<Response, Error> {
     Ok(Oap(json!({"receipt": Imports(&app.gateway).import_finish(&owner, request.json_as().await?).await?}))
         .into_response())
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Backup {
-    folder: std::path::PathBuf,
-}
-
-pub(in crate::http) async fn backup(
-    owner: Owner<Admin>,
-    State(app): State<App>,
-    mut request: Incoming,
-) -> Result<Response, Error> {
-    let Backup { folder } = request.json_as().await?;
-    Ok(Oap(Backups(&app.gateway).backup(&owner, folder, &Progress::default()).await?).into_response())
 }
