@@ -36,16 +36,21 @@ impl fmt::Display for KeyName {
     }
 }
 
-impl FromStr for KeyName {
-    type Err = String;
+/// Not the name of a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("must be the name of a key, such as key-1")]
+pub struct NotKeyName;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+impl FromStr for KeyName {
+    type Err = NotKeyName;
+
+    fn from_str(text: &str) -> Result<Self, NotKeyName> {
         let name = text.trim_start_matches('#');
         let plain = |c: u8| c.is_ascii_alphanumeric() || matches!(c, b'.' | b'_' | b'~' | b'-');
         if (1..=128).contains(&name.len()) && name.bytes().all(plain) {
             Ok(Self(name.to_owned()))
         } else {
-            Err("must be the name of a key, such as key-1".to_owned())
+            Err(NotKeyName)
         }
     }
 }
