@@ -268,3 +268,29 @@ fn a_second_job_of_a_kind_is_refused_and_the_first_can_be_cancelled_by_its_name(
     assert_eq!((ran.status, &told["status"]), (1, &json!(1)), "{told}");
     assert!(told["error"].as_str().unwrap().contains("was cancelled"), "{told}");
 }
+
+/// Beyond the thirty seconds of a request: `OAP_ITEMS=140000 cargo test --release --workspace --test jobs -- --ignored --nocapture`
+#[test]
+#[ignore = "makes 140,000 items (OAP_ITEMS): minutes"]
+fn many_items_are_looked_at_and_seen() {
+    let items: usize = std::env::var("OAP_ITEMS").ok().and_then(|n| n.parse().ok()).unwrap_or(140_000);
+    let home = program::Home::web();
+    let lines = (0..items).map(|n| format!("{{\"id\": \"{n}\", \"text\": \"Note {n} of many\"}}\n"));
+    std::fs::write(home.path("items.jsonl"), lines.collect::<String>()).unwrap();
+    let _server = home.serve(&[]);
+    let timed = |what: &str, arguments: &[&str]| {
+        let began = tokio::time::Instant::now();
+        let said = home.run(arguments).ok();
+        println!("{what}: {:.1} s", began.elapsed().as_secs_f64());
+        said
+    };
+    timed("import", &["import", &home.path("items.jsonl"), "--as", "many"]);
+    assert!(timed("doctor", &["doctor"]).contains(&format!("items and their proofs ({items})")));
+    let (key, grant) = (home.path("my.key"), home.path("grant.json"));
+    let grantee = home.run(&["key", "new", "--out", &key]).ok();
+    let terms = ["--purpose", "Many", "--until", "1d", "--trust-level", "2", "--out", &grant];
+    home.run(&[&["grant", "issue", "--to", grantee.trim()], &terms[..]].concat()).ok();
+    let certificate = home.home().join("tls/cert.pem");
+    let ask = ["query", "--key", &key, "--grant", &grant, "--allow-local-dids", "--trust-ca"];
+    timed("first view", &[&ask[..], &[&certificate.to_string_lossy(), "note"]].concat());
+}
