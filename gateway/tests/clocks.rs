@@ -42,7 +42,7 @@ async fn a_clock_that_goes_back_revives_no_grant() {
     world.exchange(&agent(2), &grant).await.refused(503, "maintenance");
     world.raw("GET", "/oap/memory/status", &[], None).await.refused(503, "maintenance");
     assert!(matches!(Deletions(&world.gateway).sweep().await, Err(Error::Unavailable(_))));
-    let findings = world.owner("GET", "/oap/owner/doctor", None).await.ok()["findings"].clone();
+    let findings = world.job(&json!({"job": "doctor"})).await["findings"].clone();
     let clock = findings.as_array().unwrap().iter().find(|f| f["part"] == "clock").unwrap().clone();
     assert!(clock["wrong"][0].as_str().unwrap().contains("behind"), "{clock}");
     // Right again.

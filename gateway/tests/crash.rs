@@ -128,7 +128,11 @@ fn what_was_acknowledged_survives_kill_9() {
             for id in &erased {
                 assert!(!left.contains(id), "round {round}: {id} was erased and is back");
             }
-            call(&mut owner, "/oap/owner/audit/verify").await;
+            let request = serde_json::json!({"job": "verify_audit"});
+            let begun = owner.call("POST", "/oap/owner/jobs", &[], Some(&request)).await.unwrap();
+            let job = format!("/oap/owner/jobs/{}", begun["job_id"].as_str().unwrap());
+            let ended = owner.call("GET", &job, &[("wait", "20".to_owned())], None).await.unwrap();
+            assert_eq!(ended["state"], "done", "round {round}: {ended}");
             // A view loads and opens every item in it.
             let preview = owner.call("POST", "/oap/owner/grants/preview", &[], Some(&draft)).await.unwrap();
             assert_eq!(preview["selected"].as_u64().unwrap() as usize, left.len(), "round {round}");

@@ -174,7 +174,7 @@ async fn the_doctor_finds_nothing_where_nothing_is_wrong() {
     let world = World::new().await;
     let ids = world.capture(&[note("one", &[]), note("two", &[])]).await;
     delete(&world, json!({"items": [ids[0]]})).await;
-    let findings = world.owner("GET", "/oap/owner/doctor", None).await.ok()["findings"].clone();
+    let findings = world.job(&json!({"job": "doctor"})).await["findings"].clone();
     for finding in findings.as_array().unwrap() {
         assert_eq!(finding["wrong"], json!([]), "{finding}");
     }

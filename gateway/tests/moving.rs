@@ -125,7 +125,7 @@ fn bundles_compressed_encrypted_and_forged() {
     let sealed = a.path("memory.bundle");
     a.run(&["export", &sealed, "--zstd", "--to", &recipient, "--receipts", "--grants"]).ok();
     a.run(&["export", &sealed]).failed(2, "--force");
-    a.run(&["export", &a.path("x"), "--to", "age1nonsense"]).failed(1, "age1nonsense");
+    a.run(&["export", &a.path("x"), "--to", "age1nonsense"]).failed(2, "--to: must be an age recipient");
     assert!(std::fs::read(&sealed).unwrap().starts_with(b"age-encryption.org"));
     a.run(&["verify", &sealed]).failed(1, "encrypted");
     let verified = a.run(&["--json", "verify", &sealed, "--identity", &key]).json();

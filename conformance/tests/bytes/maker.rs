@@ -6,6 +6,7 @@ use super::page::pretty;
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD as B64};
 use oap_exchange::Query;
 use oap_gateway::Gateway;
+use oap_gateway::service::Keys;
 use oap_gateway::state::keyring::StoredKeys;
 use oap_gateway::system::config::Config;
 use oap_grants::grant::{Grant, SignedGrant};
@@ -316,12 +317,13 @@ async fn rotated(making: &mut Making) {
     making.json("did-document-rotated", &did);
     making.tick();
     let owner = |method, path, body| making.world.as_agent(&admin, token, method, path, body);
-    let held = owner("GET", "/oap/owner/keys/held-back", None).await.ok();
-    let all = json!({});
-    owner("POST", "/oap/owner/keys/receipts", Some(&all)).await.ok();
-    assert!(held["items"].as_array().unwrap().iter().any(|item| *item == late[0]));
-    let body = json!({"item": late[0], "at": held["at"]});
-    owner("POST", "/oap/owner/keys/reseal", Some(&body)).await.ok();
+    // As the job does it.
+    let (keys, proved) = (Keys(&making.world.gateway), making.world.proved().await);
+    let held = keys.held_back(&proved).await.unwrap();
+    keys.sign_receipts_anew(&proved, None).await.unwrap();
+    let late = late[0].parse().unwrap();
+    assert!(held.items.contains(&late));
+    keys.reseal_held(&proved, late, held.at).await.unwrap();
     let draft = making.world.draft(&agent(GRANTEE));
     let grant = owner("POST", "/oap/owner/grants", Some(&draft)).await.ok()["grant"].clone();
     let token = making.world.token(&agent(GRANTEE), &grant).await;

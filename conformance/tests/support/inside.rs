@@ -36,7 +36,7 @@ impl Wire for Inside<'_> {
 impl Setup for Inside<'_> {
     fn call(&self, command: Value) -> Pending<'_, Value> {
         Box::pin(async move {
-            let (path, body) = fixture::request(&command)?;
+            let (path, body) = fixture::request(&command).map_err(|e| e.to_string())?;
             let answer = self.0.owner("POST", &path, Some(&body)).await;
             if answer.status != 200 {
                 return Err(answer.body["message"].to_string());

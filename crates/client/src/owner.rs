@@ -10,7 +10,7 @@ use url::Url;
 use zeroize::Zeroizing;
 
 /// How the ids in the addresses of the owner's requests begin.
-const NAMED: [&str; 3] = ["mem_", "mgr_", "pol_"];
+const NAMED: [&str; 4] = ["mem_", "mgr_", "pol_", "job_"];
 
 /// The way that a request of the owner's takes to the gateway.
 pub trait Way: Send + Sync {

@@ -196,7 +196,7 @@ fn locomo_and_openintent() {
 
 #[test]
 fn tables_with_a_mapping() {
-    let mapping = Mapping::parse("text=body,captured_at=when,id=uuid").unwrap();
+    let mapping = "text=body,captured_at=when,id=uuid".parse::<Mapping>().unwrap();
     let found = read_as(Format::Csv, "notes.csv", &bytes("table/notes.csv"), &mapping);
     assert_eq!(texts(&found), ["Flour, rye, 5 kg", "Oven service"]);
     assert_eq!(found.records[0].item["labels"], serde_json::json!(["csv", "stock", "flour"]));
@@ -205,7 +205,7 @@ fn tables_with_a_mapping() {
     assert_eq!(found.refused.len(), 1);
     assert!(found.refused[0].1.contains("yesterday"));
     for wrong in ["body", "colour=body"] {
-        assert!(Mapping::parse(wrong).is_err(), "{wrong}");
+        assert!(wrong.parse::<Mapping>().is_err(), "{wrong}");
     }
     let found = read("table/notes.jsonl");
     assert_eq!(texts(&found), ["Closed on Mondays", "No id here"]);

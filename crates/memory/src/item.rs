@@ -1,5 +1,9 @@
 //! The memory item (RFC 0010 section 3.2, protocol section 4): reading it strictly from the wire.
 
+mod expected;
+
+pub use expected::{Expected, NotConfidence, NotOneOf, NotShort};
+
 use crate::form::CONCEALED;
 use crate::size;
 use oap_identity::json::quoted;
@@ -42,7 +46,7 @@ pub enum ItemError {
         /// The member's path.
         member: String,
         /// What it must be.
-        expected: String,
+        expected: Expected,
     },
     /// Neither text nor structured content.
     #[error("content: needs text or structured")]
@@ -55,8 +59,8 @@ pub enum ItemError {
     Made(&'static str),
 }
 
-fn member<T>(member: impl Into<String>, expected: impl Into<String>) -> Result<T, ItemError> {
-    Err(ItemError::Member { member: member.into(), expected: expected.into() })
+fn member<T>(member: impl Into<String>, expected: Expected) -> Result<T, ItemError> {
+    Err(ItemError::Member { member: member.into(), expected })
 }
 
 #[doc(hidden)]
@@ -68,7 +72,7 @@ macro_rules! closed_enum {
             Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
             schemars::JsonSchema,             strum::Display, strum::EnumString, strum::IntoStaticStr, strum::VariantArray, strum::VariantNames,
         )]
-        #[strum(parse_err_ty = String, parse_err_fn = Self::unknown)]
+        #[strum(parse_err_ty = $crate::item::NotOneOf, parse_err_fn = Self::unknown)]
         pub enum $name {
             $($(#[$vdoc])* #[serde(rename = $text)] #[strum(serialize = $text)] $variant),+
         }
@@ -83,8 +87,8 @@ macro_rules! closed_enum {
                 self.into()
             }
 
-            fn unknown(_: &str) -> String {
-                format!("must be one of {}", <Self as strum::VariantNames>::VARIANTS.join(", "))
+            fn unknown(_: &str) -> $crate::item::NotOneOf {
+                $crate::item::NotOneOf(<Self as strum::VariantNames>::VARIANTS)
             }
         }
     };
@@ -142,10 +146,10 @@ impl Confidence {
 impl Eq for Confidence {}
 
 impl TryFrom<f64> for Confidence {
-    type Error = String;
-    fn try_from(value: f64) -> Result<Self, String> {
+    type Error = NotConfidence;
+    fn try_from(value: f64) -> Result<Self, NotConfidence> {
         // `-0.0` and `0` are one value on the wire.
-        if (0.0..=1.0).contains(&value) { Ok(Self(value + 0.0)) } else { Err("must be from 0 to 1".into()) }
+        if (0.0..=1.0).contains(&value) { Ok(Self(value + 0.0)) } else { Err(NotConfidence) }
     }
 }
 
@@ -234,7 +238,7 @@ impl Body {
     /// # Errors
     /// [`ItemError`], naming the member.
     pub fn parse(item: &Value, defaults: &Defaults) -> Result<Self, ItemError> {
-        let Value::Object(members) = item else { return member("item", "must be an object") };
+        let Value::Object(members) = item else { return member("item", Expected::Object) };
         if let Some(name) = members.keys().find(|name| {
             let name = name.as_str();
             !CONCEALED.contains(&name) && !MADE.contains(&name) && name != OWNER
@@ -248,7 +252,7 @@ impl Body {
         }
         for (name, value) in members {
             if 1 + size::depth(value) > size::MAX_DEPTH {
-                return member(name, format!("an item is nested at most {} levels deep", size::MAX_DEPTH));
+                return member(name, Expected::Depth);
             }
         }
         if members.get(OWNER).is_some_and(|owner| owner != defaults.principal.as_str()) {
@@ -274,7 +278,7 @@ impl Body {
         open_object(&provenance, "provenance", MAX_PROVENANCE)?;
         let embedding = optional(members, "embedding", "embedding", |v| match v {
             Value::Object(map) => Ok(map.clone()),
-            _ => Err("must be an object".into()),
+            _ => Err(Expected::Object),
         })?;
         if let Some(embedding) = &embedding {
             open_object(embedding, "embedding", MAX_EMBEDDING)?;
@@ -283,7 +287,7 @@ impl Body {
             scope_id: optional(members, "scope_id", "scope_id", parsed)?
                 .unwrap_or_else(|| defaults.scope.clone()),
             kind: match members.get("kind") {
-                None => return member("kind", "is required"),
+                None => return member("kind", Expected::Required),
                 Some(kind) => read(kind, "kind", parsed)?,
             },
             subject_entity_id: optional(members, "subject_entity_id", "subject_entity_id", short)?,
@@ -388,14 +392,14 @@ fn object(members: &Map<String, Value>, name: &str) -> Result<Map<String, Value>
     match members.get(name) {
         None => Ok(Map::new()),
         Some(Value::Object(map)) => Ok(map.clone()),
-        Some(_) => member(name, "must be an object"),
+        Some(_) => member(name, Expected::Object),
     }
 }
 
 fn read<T>(
     value: &Value,
     path: &str,
-    reader: impl FnOnce(&Value) -> Result<T, String>,
+    reader: impl FnOnce(&Value) -> Result<T, Expected>,
 ) -> Result<T, ItemError> {
     reader(value).or_else(|expected| member(path, expected))
 }
@@ -404,7 +408,7 @@ fn optional<T>(
     members: &Map<String, Value>,
     name: &str,
     path: &str,
-    reader: impl FnOnce(&Value) -> Result<T, String>,
+    reader: impl FnOnce(&Value) -> Result<T, Expected>,
 ) -> Result<Option<T>, ItemError> {
     match members.get(name) {
         None | Some(Value::Null) => Ok(None),
@@ -412,71 +416,71 @@ fn optional<T>(
     }
 }
 
-fn text_of(max: usize) -> impl FnOnce(&Value) -> Result<String, String> {
+fn text_of(max: usize) -> impl FnOnce(&Value) -> Result<String, Expected> {
     move |value| match value.as_str() {
         Some(text) if text.len() <= max => Ok(text.to_owned()),
-        Some(_) => Err(format!("at most {max} bytes")),
-        None => Err("must be text".into()),
+        Some(_) => Err(Expected::Bytes(max)),
+        None => Err(Expected::Text),
     }
 }
 
-fn short(value: &Value) -> Result<String, String> {
+fn short(value: &Value) -> Result<String, Expected> {
     // What is no text is no short one.
-    short_text(value.as_str().unwrap_or_default())
+    Ok(short_text(value.as_str().unwrap_or_default())?)
 }
 
 /// A label, subject or other short text: 1 to [`MAX_SHORT`] characters, none of them a control character.
 ///
 /// # Errors
-/// What it must be.
-pub fn short_text(text: &str) -> Result<String, String> {
+/// [`NotShort`].
+pub fn short_text(text: &str) -> Result<String, NotShort> {
     if (1..=MAX_SHORT).contains(&text.chars().count()) && !text.contains(char::is_control) {
         Ok(text.to_owned())
     } else {
-        Err(format!("must be text of 1 to {MAX_SHORT} characters, none of them a control character"))
+        Err(NotShort)
     }
 }
 
-fn parsed<T: std::str::FromStr<Err: std::fmt::Display>>(value: &Value) -> Result<T, String> {
-    value.as_str().ok_or("must be text")?.parse().map_err(|e: T::Err| e.to_string())
+fn parsed<T: std::str::FromStr<Err: Into<Expected>>>(value: &Value) -> Result<T, Expected> {
+    value.as_str().ok_or(Expected::Text)?.parse().map_err(T::Err::into)
 }
 
-fn time(value: &Value) -> Result<Timestamp, String> {
+fn time(value: &Value) -> Result<Timestamp, Expected> {
     parsed(value)
 }
 
-fn boolean(value: &Value) -> Result<bool, String> {
-    value.as_bool().ok_or_else(|| "must be true or false".into())
+fn boolean(value: &Value) -> Result<bool, Expected> {
+    value.as_bool().ok_or(Expected::Boolean)
 }
 
-fn confidence(value: &Value) -> Result<Confidence, String> {
-    value.as_f64().ok_or("must be a number")?.try_into()
+fn confidence(value: &Value) -> Result<Confidence, Expected> {
+    Ok(value.as_f64().ok_or(Expected::Number)?.try_into()?)
 }
 
-fn ttl_days(value: &Value) -> Result<u32, String> {
+fn ttl_days(value: &Value) -> Result<u32, Expected> {
     match value.as_u64().and_then(|days| u32::try_from(days).ok()) {
         Some(days) if (1..=MAX_TTL_DAYS).contains(&days) => Ok(days),
-        _ => Err(format!("must be a whole number from 1 to {MAX_TTL_DAYS}")),
+        _ => Err(Expected::Days),
     }
 }
 
 /// Labels as a set: sorted, each once. Their order never says anything, also not about hidden ones.
-fn labels(value: &Value) -> Result<Vec<String>, String> {
-    let array = value.as_array().ok_or("must be an array of text")?;
+fn labels(value: &Value) -> Result<Vec<String>, Expected> {
+    let array = value.as_array().ok_or(Expected::Texts)?;
     let mut labels = array.iter().map(short).collect::<Result<Vec<_>, _>>()?;
     labels.sort_unstable();
     labels.dedup();
-    if labels.len() > MAX_LABELS { Err(format!("at most {MAX_LABELS} labels")) } else { Ok(labels) }
+    if labels.len() > MAX_LABELS { Err(Expected::Labels) } else { Ok(labels) }
 }
 
-fn ids(value: &Value) -> Result<Vec<ItemId>, String> {
-    let array = value.as_array().ok_or("must be an array of item ids")?;
+fn ids(value: &Value) -> Result<Vec<ItemId>, Expected> {
+    let array = value.as_array().ok_or(Expected::ItemIds)?;
     let ids = array.iter().map(parsed).collect::<Result<Vec<_>, _>>()?;
-    if ids.len() > MAX_DERIVED { Err(format!("at most {MAX_DERIVED} item ids")) } else { Ok(ids) }
+    if ids.len() > MAX_DERIVED { Err(Expected::Sources) } else { Ok(ids) }
 }
 
-fn structured(value: &Value) -> Result<Map<String, Value>, String> {
-    let Value::Object(map) = value else { return Err("must be an object".into()) };
+fn structured(value: &Value) -> Result<Map<String, Value>, Expected> {
+    let Value::Object(map) = value else { return Err(Expected::Object) };
     let mut map = map.clone();
     count_participants(&mut map);
     fits(&map, MAX_STRUCTURED)?;
@@ -488,34 +492,34 @@ fn structured(value: &Value) -> Result<Map<String, Value>, String> {
 }
 
 /// The shape of `oap.entity.contact` (RFC 0005 section 3.4), as far as projection relies on it.
-fn contact(map: &Map<String, Value>) -> Result<(), String> {
+fn contact(map: &Map<String, Value>) -> Result<(), Expected> {
     if map.get("names").is_some_and(|names| !names.is_object()) {
-        return Err("names of a contact must be an object".into());
+        return Err(Expected::ContactNames);
     }
     for list in ["channels", "affiliations"] {
         let objects = |v: &Value| v.as_array().is_some_and(|a| a.iter().all(Value::is_object));
         if map.get(list).is_some_and(|v| !objects(v)) {
-            return Err(format!("{list} of a contact must be an array of objects"));
+            return Err(Expected::ContactList(list));
         }
     }
     Ok(())
 }
 
-fn extensions(value: &Value) -> Result<Map<String, Value>, String> {
-    let Value::Object(map) = value else { return Err("must be an object".into()) };
+fn extensions(value: &Value) -> Result<Map<String, Value>, Expected> {
+    let Value::Object(map) = value else { return Err(Expected::Object) };
     fits(map, MAX_EXTENSIONS)?;
     let owned = |name: &String| name.parse::<Did>().is_ok() || (name.contains('.') && !name.contains(' '));
     if map.keys().any(|name| !owned(name)) {
-        return Err("each name must be a DID or a reverse domain".to_owned());
+        return Err(Expected::ExtensionName);
     }
     claim_names(value)?;
     Ok(map.clone())
 }
 
 /// Whether the JSON of an object has at most so many bytes.
-fn fits(map: &Map<String, Value>, most: usize) -> Result<(), String> {
-    let json = serde_json::to_vec(map).map_err(|e| e.to_string())?;
-    if json.len() <= most { Ok(()) } else { Err(format!("at most {most} bytes")) }
+fn fits(map: &Map<String, Value>, most: usize) -> Result<(), Expected> {
+    let fits = serde_json::to_vec(map).is_ok_and(|json| json.len() <= most);
+    if fits { Ok(()) } else { Err(Expected::Bytes(most)) }
 }
 
 /// An object whose members others define.
@@ -526,7 +530,7 @@ fn open_object(map: &Map<String, Value>, path: &str, most: usize) -> Result<(), 
 }
 
 /// No member may be named like the machinery of an SD-JWT (RFC 9901 section 4.1).
-fn claim_names(value: &Value) -> Result<(), String> {
+fn claim_names(value: &Value) -> Result<(), Expected> {
     match value {
         Value::Object(map) => {
             map.iter().try_for_each(|(name, value)| claim_name(name).and_then(|()| claim_names(value)))
@@ -536,9 +540,9 @@ fn claim_names(value: &Value) -> Result<(), String> {
     }
 }
 
-fn claim_name(name: &str) -> Result<(), String> {
+fn claim_name(name: &str) -> Result<(), Expected> {
     match name {
-        "_sd" | "..." | "_sd_alg" => Err(format!("the member name {name:?} is reserved")),
+        "_sd" | "..." | "_sd_alg" => Err(Expected::Reserved(name.to_owned())),
         _ => Ok(()),
     }
 }

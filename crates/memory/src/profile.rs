@@ -25,6 +25,7 @@
 
 use crate::detect::SpanClass;
 use crate::form::CONCEALED;
+use crate::item::NotOneOf;
 use crate::tree::{Path, Step};
 use oap_identity::{Hash, json};
 use serde::{Deserialize, Serialize};
@@ -63,10 +64,15 @@ impl TrustLevel {
     }
 }
 
+/// Not a trust level.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a trust level is 0 to 4")]
+pub struct NotTrustLevel;
+
 impl TryFrom<u8> for TrustLevel {
-    type Error = String;
-    fn try_from(level: u8) -> Result<Self, String> {
-        if level <= 4 { Ok(Self(level)) } else { Err("a trust level is 0 to 4".into()) }
+    type Error = NotTrustLevel;
+    fn try_from(level: u8) -> Result<Self, NotTrustLevel> {
+        if level <= 4 { Ok(Self(level)) } else { Err(NotTrustLevel) }
     }
 }
 
@@ -114,7 +120,7 @@ pub enum ProfileError {
         /// The line.
         line: usize,
         /// What is wrong with it.
-        why: String,
+        why: TextRuleError,
     },
     /// A level that shows less text than the one below.
     #[error("line {line}: level {level} shows less text than level {}", level - 1)]
@@ -133,6 +139,26 @@ pub enum ProfileError {
     /// Two profiles of one name.
     #[error("a profile named {0:?} is already there")]
     Duplicate(String),
+}
+
+/// What is wrong with a text rule.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum TextRuleError {
+    /// A table without spans.
+    #[error("no spans")]
+    NoSpans,
+    /// A class of spans that is no text.
+    #[error("a class is text")]
+    NotText,
+    /// No class of spans.
+    #[error(transparent)]
+    Class(#[from] NotOneOf),
+    /// The class of what a joined span is.
+    #[error("text = \"full\" shows mixed spans")]
+    Mixed,
+    /// Something else, as TOML has it.
+    #[error("not {0}")]
+    Other(String),
 }
 
 /// Whether and how an item's text is shown.
@@ -705,19 +731,19 @@ fn table(levels: &[toml::Spanned<LevelToml>], name: &str, text: &str) -> Result<
     Ok(Table(read))
 }
 
-fn text_rule(value: &toml::Value) -> Result<TextRule, String> {
+fn text_rule(value: &toml::Value) -> Result<TextRule, TextRuleError> {
     match value {
         toml::Value::String(text) if text == "hidden" => Ok(TextRule::Hidden),
         toml::Value::String(text) if text == "full" => Ok(TextRule::Full),
         toml::Value::Table(table) if table.len() == 1 => {
-            let spans = table.get("spans").and_then(toml::Value::as_array).ok_or("no spans")?;
-            let class = |v: &toml::Value| match v.as_str().ok_or("a class is text")?.parse()? {
-                SpanClass::Mixed => Err(r#"text = "full" shows mixed spans"#.to_owned()),
+            let spans = table.get("spans").and_then(toml::Value::as_array).ok_or(TextRuleError::NoSpans)?;
+            let class = |v: &toml::Value| match v.as_str().ok_or(TextRuleError::NotText)?.parse()? {
+                SpanClass::Mixed => Err(TextRuleError::Mixed),
                 class => Ok(class),
             };
             Ok(TextRule::Spans(spans.iter().map(class).collect::<Result<_, _>>()?))
         }
-        other => Err(format!("not {other}")),
+        other => Err(TextRuleError::Other(other.to_string())),
     }
 }
 

@@ -6,7 +6,7 @@
 //! document that an item stands in can be read.
 
 use crate::detect::max_spans;
-use crate::item::{ItemError, MAX_TEXT};
+use crate::item::{Expected, ItemError, MAX_TEXT};
 use crate::sd_jwt::{DECOY_STEP, MAX_DISCLOSURES};
 use oap_identity::json;
 use serde_json::Value;
@@ -69,17 +69,15 @@ pub(crate) fn check(members: &[(&'static str, Value)]) -> Result<(), ItemError> 
     let mut whole = Size::default();
     sizes.iter().for_each(|size| whole += *size);
     let largest = sizes.iter().zip(members).max_by_key(|(size, _)| size.committed);
-    let refuse = |expected: String| {
+    let refuse = |expected: Expected| {
         let member = largest.map_or("item", |(_, (place, _))| *place).to_owned();
         Err(ItemError::Member { member, expected })
     };
     if whole.parts > MAX_PARTS {
-        return refuse(format!("an item has at most {MAX_PARTS} members and elements; write lists as text"));
+        return refuse(Expected::Parts);
     }
     if whole.committed > (PARTS_FREE + PARTS_RATIO * whole.json).min(MAX_PARTS_BYTES) {
-        return refuse(
-            "too many small or deeply nested members for its size; write lists as text".to_owned(),
-        );
+        return refuse(Expected::SmallParts);
     }
     Ok(())
 }

@@ -12,8 +12,6 @@ endpoints! {
     Audit: GET "/oap/audit" needs Admin query(AuditQuery) answers(Receipts);
     /// The chains of receipts, and where each ends.
     ListChains: GET "/oap/owner/audit/chains" needs Admin answers(Chains);
-    /// Verifies every receipt of every chain.
-    VerifyAudit: GET "/oap/owner/audit/verify" needs Admin answers(Chains);
     /// Plants canaries in a throw-away copy, and measures what the derived artefacts tell of them.
     AuditMemorization: POST "/oap/owner/audit/memorization" needs Admin answers(Document<Memorization>);
 }
@@ -56,14 +54,14 @@ pub struct Receipts {
 }
 
 /// Chains of receipts.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Chains {
     /// One a scope, and one of anonymous calls.
     pub chains: Vec<ChainInfo>,
 }
 
 /// A chain and where it ends.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ChainInfo {
     /// Its name: a scope, or `@anonymous`.
     pub chain: String,

@@ -1,4 +1,4 @@
-//! Where a gateway stands, what is wrong with it, its clock and its backup.
+//! Where a gateway stands, what is wrong with it, its clock; what a backup says of itself.
 
 use super::endpoints;
 use oap_identity::{Did, GrantId, Hash, Timestamp};
@@ -7,19 +7,14 @@ use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::path::PathBuf;
 
 endpoints! {
     /// Where the gateway stands: counts and ends alone, never content.
     ShowStatus: GET "/oap/owner/status" needs Admin answers(Status);
-    /// Looks at everything, and says what is wrong and what to do.
-    Doctor: GET "/oap/owner/doctor" needs Admin answers(Findings);
     /// What the clock says, and the latest time known.
     ShowClock: GET "/oap/owner/clock" needs Admin answers(ClockInfo);
     /// Goes by the clock from now on.
     AcceptClock: POST "/oap/owner/clock/accept" needs Admin answers(ClockInfo);
-    /// Copies everything into a folder of the gateway's machine.
-    Backup: POST "/oap/owner/backup" needs Admin body(BackupRequest) answers(BackupInfo);
 }
 
 /// Where a gateway stands: counts and ends alone, never content.
@@ -114,16 +109,8 @@ pub struct Finding {
     pub note: Option<String>,
 }
 
-/// Where to write a backup.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct BackupRequest {
-    /// The folder: a whole path, of a folder that is not there.
-    pub folder: PathBuf,
-}
-
 /// `backup.json`.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BackupInfo {
     /// The name and version of its form.

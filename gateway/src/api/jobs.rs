@@ -1,16 +1,18 @@
 //! Long work: begun, looked at, waited for, cancelled.
 
+use super::audit::Chains;
 use super::endpoints;
+use super::health::{BackupInfo, Findings};
+use super::keys::SignedAgain;
 use oap_identity::{JobId, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use std::path::PathBuf;
 
 endpoints! {
     /// The jobs that are under way, and the last ones that ended, without their results.
     ListJobs: GET "/oap/owner/jobs" needs Admin answers(Jobs);
-    /// Begins a job: what the request of the same name does, without the time that a request has.
+    /// Begins a job: work that takes longer than a request may.
     BeginJob: POST "/oap/owner/jobs" needs Admin body(JobRequest) answers(JobReport) status 202;
     /// A job, once it ended or the time to wait is over.
     ShowJob: GET "/oap/owner/jobs/{id}" at(JobId) needs Admin query(Wait) answers(JobReport);
@@ -22,18 +24,31 @@ endpoints! {
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "job", rename_all = "snake_case", deny_unknown_fields)]
 pub enum JobRequest {
-    /// Looks at everything that is stored; its result has `findings`.
+    /// Looks at everything that is stored, and says what is wrong and what to do.
     Doctor {},
-    /// Copies everything into a folder that must not be there; its result is `backup.json`.
+    /// Copies everything into a folder of the gateway's machine that must not be there.
     Backup {
         /// An absolute path.
         folder: PathBuf,
     },
-    /// Verifies every receipt chain; its result has `chains`.
+    /// Verifies every receipt of every chain.
     VerifyAudit {},
-    /// Signs anew what a compromised key signed and this gateway wrote; its result has `receipts` and `items`, both counts,
-    /// and `left`, the items that stay held back.
+    /// Signs anew what a compromised key signed and this gateway wrote.
     Reseal {},
+}
+
+/// What came out of a job, by what it does.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum JobResult {
+    /// What was looked at.
+    Doctor(Findings),
+    /// `backup.json`.
+    Backup(BackupInfo),
+    /// The chains, each of which holds.
+    VerifyAudit(Chains),
+    /// What was signed anew.
+    Reseal(SignedAgain),
 }
 
 /// Jobs.
@@ -53,8 +68,9 @@ pub struct Wait {
 }
 
 /// What a job does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, strum::IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum JobKind {
     /// Looks at everything that is stored.
     Doctor,
@@ -67,8 +83,9 @@ pub enum JobKind {
 }
 
 /// How a job stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, strum::IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum JobState {
     /// It is under way.
     Running,
@@ -80,7 +97,7 @@ pub enum JobState {
     Cancelled,
 }
 
-/// Why a job failed: as the same request would have been answered.
+/// Why a job failed: as a request would have been answered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct JobError {
     /// The HTTP status.
@@ -111,7 +128,7 @@ pub struct JobReport {
     pub ended: Option<Timestamp>,
     /// What came out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub result: Option<Value>,
+    pub result: Option<JobResult>,
     /// Why nothing did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<JobError>,

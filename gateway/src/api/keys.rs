@@ -1,7 +1,6 @@
-//! The signing keys, and what is signed anew after one was compromised.
+//! The signing keys.
 
 use super::endpoints;
-use super::items::Written;
 use super::place::Place;
 use oap_identity::{ItemId, Kid, Timestamp};
 use schemars::JsonSchema;
@@ -17,12 +16,6 @@ endpoints! {
     RotateKeys: POST "/oap/owner/keys/rotate" needs Admin answers(ChangedKeys);
     /// Marks a key as compromised. It ends every trust token; the answer has the caller's new one.
     RevokeKey: POST "/oap/owner/keys/{fragment}/revoke" at(KeyName) needs Admin body(Compromise) answers(ChangedKeys);
-    /// The items that are held back, for a compromised key signed something of them.
-    ListHeldBack: GET "/oap/owner/keys/held-back" needs Admin answers(HeldBack);
-    /// Signs an item that is held back anew.
-    ResealHeldBack: POST "/oap/owner/keys/reseal" needs Admin body(HeldItem) answers(ResealedItem);
-    /// Signs receipts anew, a part of them; the answer says where to go on.
-    SignReceiptsAnew: POST "/oap/owner/keys/receipts" needs Admin body(From) answers(SignedAnew);
 }
 
 /// The name of a key: the fragment of its id, such as `key-1`.
@@ -43,16 +36,21 @@ impl fmt::Display for KeyName {
     }
 }
 
-impl FromStr for KeyName {
-    type Err = String;
+/// Not the name of a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("must be the name of a key, such as key-1")]
+pub struct NotKeyName;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+impl FromStr for KeyName {
+    type Err = NotKeyName;
+
+    fn from_str(text: &str) -> Result<Self, NotKeyName> {
         let name = text.trim_start_matches('#');
         let plain = |c: u8| c.is_ascii_alphanumeric() || matches!(c, b'.' | b'_' | b'~' | b'-');
         if (1..=128).contains(&name.len()) && name.bytes().all(plain) {
             Ok(Self(name.to_owned()))
         } else {
-            Err("must be the name of a key, such as key-1".to_owned())
+            Err(NotKeyName)
         }
     }
 }
@@ -109,48 +107,13 @@ pub struct Compromise {
     pub since: Option<Timestamp>,
 }
 
-/// The items that are held back, and what a job that reseals them goes by.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-pub struct HeldBack {
-    /// The time of the job. All its links are dated so: who sees two of them learns nothing of how many came between.
-    pub at: Timestamp,
-    /// The items, in a random order.
-    pub items: Vec<ItemId>,
-}
-
-/// An item that is held back, and the time of the job.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[schemars(rename = "HeldBackItem")]
-pub struct HeldItem {
-    /// The item.
-    pub item: ItemId,
-    /// The `at` of what is held back.
-    pub at: Timestamp,
-}
-
-/// An item that was resealed.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct ResealedItem {
-    /// The new version; null where nothing of it is held back any more.
-    pub resealed: Option<Written>,
-}
-
-/// Where to go on.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct From {
-    /// The `next` of the answer before.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub from: Option<String>,
-}
-
-/// How far the receipts were signed anew.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-pub struct SignedAnew {
-    /// How many were.
-    pub signed: usize,
-    /// Where to go on; absent at the end.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub next: Option<String>,
+/// What a job signed anew.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SignedAgain {
+    /// How many receipts.
+    pub receipts: usize,
+    /// How many items.
+    pub items: usize,
+    /// The items that stay held back.
+    pub left: Vec<ItemId>,
 }

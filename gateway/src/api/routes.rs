@@ -111,7 +111,6 @@ routes! {
 
         Lock: POST <Lock as Endpoint>::PATH, Socket;
     }
-
     owner {
         ListItems: items::ListItems;
         WriteItems: items::WriteItems;
@@ -159,9 +158,6 @@ routes! {
         ListKeys: keys::ListKeys;
         RotateKeys: keys::RotateKeys;
         RevokeKey: keys::RevokeKey;
-        HeldBack: keys::ListHeldBack;
-        ResealHeld: keys::ResealHeldBack;
-        SignReceiptsAnew: keys::SignReceiptsAnew;
         Prove: standing::Prove;
 
         ExportHeader: transfer::ExportHeader;
@@ -170,10 +166,8 @@ routes! {
         ImportBundle: transfer::ImportBundle;
         ImportRecords: transfer::ImportRecords;
         ImportFinish: transfer::ImportFinish;
-        Backup: health::Backup;
 
         ListChains: audit::ListChains;
-        VerifyAudit: audit::VerifyAudit;
         AuditMemorization: audit::AuditMemorization;
         ReportIncident: standing::ReportIncident;
 
@@ -183,7 +177,6 @@ routes! {
         CancelJob: jobs::CancelJob;
 
         Status: health::ShowStatus;
-        Doctor: health::Doctor;
         Clock: health::ShowClock;
         AcceptClock: health::AcceptClock;
         Attest: standing::Attest;

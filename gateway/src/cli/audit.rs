@@ -1,11 +1,13 @@
 //! `oap-memory audit`
 
+use super::job::{JobStopped, follow};
 use super::reference::GrantRef;
 use super::when::{self, When};
-use super::{CliError, Global, ids, output, values};
+use super::{CliError, Global, ids, job, output, values};
 use crate::api::audit as api;
-use crate::api::audit::{AuditQuery, Memorization, MemorizationStatus, Receipts};
+use crate::api::audit::{AuditQuery, Chains, Memorization, MemorizationStatus, Receipts};
 use crate::api::gates::ShowDecision;
+use crate::api::jobs::JobRequest;
 use crate::service::prefix::ItemPrefix;
 use oap_client::ClientError;
 use oap_identity::{DecisionId, Did};
@@ -76,20 +78,15 @@ impl Audit {
                 };
             }
             Some(AuditCommand::Verify) => {
-                let answer = owner.get::<api::VerifyAudit>((), &()).await;
-                let answer = answer.map_err(|error| match error {
-                    ClientError::Refused { status: 500, .. } => {
+                let request = JobRequest::VerifyAudit {};
+                let answer = follow(&owner, global.json, &request, job::verify_audit).await;
+                let answer = answer.map_err(|stopped| match stopped {
+                    JobStopped::Client(ClientError::Refused { status: 500, .. }) => {
                         CliError::Proof("a chain is broken; the server's log names it".to_owned())
                     }
-                    error => error.into(),
+                    stopped => stopped.into(),
                 })?;
-                output::print(global.json, &answer, |answer| {
-                    let rows = answer.chains.iter().map(|chain| {
-                        let (length, at) = (chain.length.to_string(), chain.at.to_string());
-                        vec![chain.chain.clone(), length, at, output::or_none(chain.tip)]
-                    });
-                    output::table(&["chain", "entries", "last", "tip"], rows) + "\nEvery chain holds."
-                });
+                output::print(global.json, &answer, chains);
                 return Ok(());
             }
             None => {}
@@ -114,6 +111,15 @@ impl Audit {
         output::print(global.json, &owner.get::<api::Audit>((), &query).await?, table);
         Ok(())
     }
+}
+
+/// Chains that were verified.
+pub(super) fn chains(verified: &Chains) -> String {
+    let rows = verified.chains.iter().map(|chain| {
+        let (length, at) = (chain.length.to_string(), chain.at.to_string());
+        vec![chain.chain.clone(), length, at, output::or_none(chain.tip)]
+    });
+    output::table(&["chain", "entries", "last", "tip"], rows) + "\nEvery chain holds."
 }
 
 fn memorization(report: &Memorization) -> String {

@@ -1,8 +1,9 @@
 //! `oap-memory backup`, `restore` and `doctor`
 
-use super::{CliError, Global, output};
-use crate::api::health as api;
-use crate::api::health::{BackupRequest, Finding};
+use super::job::{JobStopped, follow};
+use super::{CliError, Global, job, output};
+use crate::api::health::Finding;
+use crate::api::jobs::JobRequest;
 use crate::service::restored::Unknown;
 use crate::system::clock::SystemClock;
 use crate::system::config::Config;
@@ -18,7 +19,7 @@ use std::path::{Path, PathBuf};
   oap-memory backup /backup/2026-11-21
 
 The folder must not be there. It holds the store as it is sealed, the vault, configuration and credential, and nothing that is
-readable without the master key, which is not in it: keep that elsewhere. Writing waits while the copy is made.")]
+readable without the master key, which is not in it: keep that elsewhere. Writing waits while the copy is made. Ctrl-C cancels it, and the folder is gone again.")]
 pub(super) struct Backup {
     /// The folder to make
     folder: PathBuf,
@@ -32,13 +33,14 @@ impl Backup {
     pub(super) async fn run(self, global: &Global) -> Result<(), CliError> {
         let folder = std::path::absolute(&self.folder).map_err(failed(&self.folder))?;
         let owner = global.owner().await?;
-        let answer = owner.send::<api::Backup>((), &BackupRequest { folder: folder.clone() }).await;
-        let answer = answer.map_err(|error| match error {
-            ClientError::Refused { own: true, status: 400, message, .. } => {
+        let request = JobRequest::Backup { folder: folder.clone() };
+        let answer = follow(&owner, global.json, &request, job::backup).await;
+        let answer = answer.map_err(|stopped| match stopped {
+            JobStopped::Client(ClientError::Refused { own: true, status: 400, message, .. }) => {
                 let why = message.strip_prefix("folder: ").unwrap_or(&message);
                 CliError::File(self.folder.clone(), why.to_owned())
             }
-            error => error.into(),
+            stopped => stopped.into(),
         })?;
         restore::copy(global.home().path(), &folder)?;
         output::print(global.json, &answer, |a| {
@@ -126,7 +128,8 @@ impl Doctor {
     pub(super) async fn run(self, global: &Global) -> Result<(), CliError> {
         let home = global.home();
         let config = Config::load(home.path(), &global.flags())?;
-        let mut answer = global.owner().await?.get::<api::Doctor>((), &()).await?;
+        let owner = global.owner().await?;
+        let mut answer = follow(&owner, global.json, &JobRequest::Doctor {}, job::doctor).await?;
         answer.findings.extend(outlook::of_home(&config, &home, &SystemClock));
         output::print(global.json, &answer, |answer| report(&answer.findings));
         if answer.findings.iter().all(|finding| finding.wrong.is_empty()) {
@@ -137,7 +140,7 @@ impl Doctor {
     }
 }
 
-fn report(findings: &[Finding]) -> String {
+pub(super) fn report(findings: &[Finding]) -> String {
     let mut text = String::new();
     for Finding { part, looked_at, wrong, soon, fix, note } in findings {
         let state = match (wrong.is_empty(), soon.is_empty()) {

@@ -55,8 +55,8 @@ pub(super) struct Export {
     #[arg(long)]
     zstd: bool,
     /// Encrypt to this age recipient; may be given several times
-    #[arg(long, value_name = "age1…")]
-    to: Vec<String>,
+    #[arg(long, value_name = "age1…", value_parser = values::recipient)]
+    to: Vec<age::x25519::Recipient>,
     /// Another form than the bundle
     #[arg(long = "as", value_name = "FORM", value_parser = values::export_form())]
     form: Option<Form>,

@@ -7,6 +7,7 @@ use crate::api::Endpoint;
 use crate::api::transfer as api;
 use crate::api::transfer::{BundleItems, Fate, Fates, Finish, Migration, Record, Records};
 use crate::client::HomeClient;
+use crate::error::Error;
 use crate::service::prefix::{ItemPrefix, PrefixError};
 use crate::system::bundle_file;
 use crate::system::config::Config;
@@ -32,8 +33,6 @@ const CHUNK_BYTES: usize = 4 << 20;
 const IN_FLIGHT: usize = 3;
 /// Places of what was left out that are told.
 const PLACES: usize = 10_000;
-/// Longest name of an origin, in bytes.
-const MAX_NAME: usize = 128;
 /// Samples that a dry run shows.
 const SAMPLES: usize = 5;
 /// Places of what stays deleted that are told to people.
@@ -79,9 +78,9 @@ pub(super) struct Import {
     label: Vec<String>,
     /// Of tables: which column is which member, such as text=body,label=tags
     #[arg(long, value_name = "MEMBER=COLUMN,…")]
-    map: Option<String>,
+    map: Option<Mapping>,
     /// What you call the account, vault or table that it comes from: one name, one origin
-    #[arg(long = "as", value_name = "NAME")]
+    #[arg(long = "as", value_name = "NAME", value_parser = values::origin_name)]
     name: Option<String>,
     /// Bring back what this item was, which you deleted here, by its id or the beginning of it; may be given several times.
     /// `all` brings back everything in it that you deleted here
@@ -119,14 +118,19 @@ impl Again {
     }
 }
 
-impl FromStr for Again {
-    type Err = String;
+/// Neither everything nor an item.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}, or \"all\"")]
+struct AgainError(PrefixError);
 
-    fn from_str(text: &str) -> Result<Self, String> {
+impl FromStr for Again {
+    type Err = AgainError;
+
+    fn from_str(text: &str) -> Result<Self, AgainError> {
         if text == "all" {
             return Ok(Self::All);
         }
-        text.parse().map(Self::Item).map_err(|e: PrefixError| format!("{e}, or \"all\""))
+        text.parse().map(Self::Item).map_err(AgainError)
     }
 }
 
@@ -202,6 +206,11 @@ impl Report {
     }
 }
 
+/// What work of its own task came to.
+async fn joined<T>(work: JoinHandle<T>) -> Result<T, CliError> {
+    work.await.map_err(|_| CliError::Home(Error::Panicked.into()))
+}
+
 type Answering = JoinHandle<Result<Fates, CliError>>;
 
 /// Chunks on their way to the gateway.
@@ -241,7 +250,7 @@ impl Sending {
 
     async fn receive(&mut self, report: &mut Report) -> Result<(), CliError> {
         let Some((places, task)) = self.ahead.pop_front() else { return Ok(()) };
-        let answer = task.await.map_err(|e| CliError::Other(e.to_string()))??;
+        let answer = joined(task).await??;
         for (number, place) in places.iter().enumerate() {
             report.fate(place, answer.fates.get(number));
         }
@@ -310,13 +319,8 @@ impl Import {
 
     async fn records(&self, global: &Global, path: &Path, report: &mut Report) -> Result<(), CliError> {
         let format = self.from;
-        let mapping = Mapping::parse(self.map.as_deref().unwrap_or_default()).map_err(CliError::Usage)?;
+        let mapping = self.map.clone().unwrap_or_default();
         let name = self.name.clone();
-        if name.as_ref().is_some_and(|n| n.is_empty() || n.len() > MAX_NAME || n.contains(char::is_control)) {
-            return Err(CliError::Usage(format!(
-                "--as: must be 1 to {MAX_NAME} bytes without control characters"
-            )));
-        }
         let owner = Arc::new(global.owner().await?);
         let again: Vec<ItemPrefix> = self.again.iter().filter_map(Again::item).cloned().collect();
         let asked = Asked {
@@ -379,7 +383,7 @@ impl Import {
             sending.send::<api::ImportRecords>(places, body, report).await?;
         }
         sending.finish(report).await?;
-        let read = reading.await.map_err(|e| CliError::Other(e.to_string()))?;
+        let read = joined(reading).await?;
         read.map_err(|e| CliError::File(path.to_owned(), e.to_string()))
     }
 
@@ -451,7 +455,7 @@ impl Import {
             sending.send::<api::ImportBundle>(places, body, report).await?;
         }
         let owner = sending.finish(report).await?;
-        let bundle = reading.await.map_err(|e| CliError::Other(e.to_string()))?.map_err(failed)?;
+        let bundle = joined(reading).await?.map_err(failed)?;
         match bundle.finish(&known) {
             Err(why) => {
                 report.bundle = Some(json!({"whole": false, "why": why.to_string()}));

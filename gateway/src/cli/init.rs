@@ -50,14 +50,25 @@ enum Principal {
     Web(Did),
 }
 
-fn principal(text: &str) -> Result<Principal, String> {
+/// Why a text is nobody that a gateway can be made for.
+#[derive(Debug, thiserror::Error)]
+enum PrincipalError {
+    /// Not a DID of a method that works here.
+    #[error(transparent)]
+    Did(#[from] values::ValueError),
+    /// A DID that cannot be published.
+    #[error("must be did:web:HOST, or did:key for a fresh key")]
+    Method,
+}
+
+fn principal(text: &str) -> Result<Principal, PrincipalError> {
     if text == "did:key" {
         return Ok(Principal::Fresh);
     }
     let did = values::grantee(text)?;
     match did.method() {
         "web" => Ok(Principal::Web(did)),
-        _ => Err("must be did:web:HOST, or did:key for a fresh key".to_owned()),
+        _ => Err(PrincipalError::Method),
     }
 }
 

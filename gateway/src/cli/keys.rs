@@ -1,16 +1,18 @@
 //! `oap-memory keys`, `oap-memory key`
 
+use super::job::follow;
 use super::when::{self, When};
-use super::{CliError, Global, output, values};
+use super::{CliError, Global, job, output, values};
 use crate::api::Endpoint;
+use crate::api::jobs::JobRequest;
 use crate::api::keys as api;
-use crate::api::keys::{ChangedKeys, Compromise, From, HeldBack, HeldItem, KeyName, SignedAnew};
+use crate::api::keys::{ChangedKeys, Compromise, KeyName, SignedAgain};
 use crate::client::HomeClient;
 use crate::state::keyring::KeyInfo;
 use crate::system::clock::SystemRandom;
 use oap_client::OwnerClient;
 use oap_client::keyfile;
-use oap_identity::{ItemId, VerificationKey, document};
+use oap_identity::{VerificationKey, document};
 use serde::Serialize;
 use serde_json::json;
 use std::path::PathBuf;
@@ -50,7 +52,7 @@ impl Keys {
         let mut owner = global.owner().await?;
         let (keys, resealed) = match self {
             Self::Reseal => {
-                output::print(global.json, &reseal(&owner).await?, told);
+                output::print(global.json, &reseal(&owner, global.json).await?, told);
                 return Ok(());
             }
             Self::List => (owner.get::<api::ListKeys>((), &()).await?.keys, None),
@@ -58,7 +60,7 @@ impl Keys {
             Self::Revoke { key, since } => {
                 let since = since.map(|since| since.since(when::now()));
                 let keys = change::<api::RevokeKey>(&mut owner, key, &Compromise { since }).await?;
-                (keys, Some(reseal(&owner).await?))
+                (keys, Some(reseal(&owner, global.json).await?))
             }
         };
         output::print(global.json, &Changed { keys, resealed }, |changed| {
@@ -91,49 +93,12 @@ struct Changed {
     resealed: Option<SignedAgain>,
 }
 
-/// What was signed anew.
-#[derive(Serialize)]
-struct SignedAgain {
-    receipts: usize,
-    items: usize,
-    /// What stays held back.
-    left: Vec<ItemId>,
+/// Signs anew what is the owner's still. Doing it again does what is left.
+async fn reseal(owner: &OwnerClient, quiet: bool) -> Result<SignedAgain, CliError> {
+    Ok(follow(owner, quiet, &JobRequest::Reseal {}, job::reseal).await?)
 }
 
-/// Steps after which a job says how far it is.
-const STEP: usize = 500;
-
-/// Signs anew what is the owner's still: receipts first, then item by item. Doing it again does what is left.
-async fn reseal(owner: &OwnerClient) -> Result<SignedAgain, CliError> {
-    let HeldBack { at, items } = owner.get::<api::ListHeldBack>((), &()).await?;
-    let (mut receipts, mut from) = (0, None);
-    loop {
-        let SignedAnew { signed, next } = owner.send::<api::SignReceiptsAnew>((), &From { from }).await?;
-        receipts += signed;
-        if signed > 0 {
-            eprintln!("{receipts} receipts signed anew");
-        }
-        if next.is_none() {
-            break;
-        }
-        from = next;
-    }
-    let (mut resealed, mut left) = (0, Vec::new());
-    for &item in &items {
-        match owner.send::<api::ResealHeldBack>((), &HeldItem { item, at }).await {
-            Ok(answer) => resealed += usize::from(answer.resealed.is_some()),
-            // Erased meanwhile, or not written here.
-            Err(error) if error.is_gone() => left.push(item),
-            Err(error) => return Err(error.into()),
-        }
-        if resealed % STEP == 0 && resealed > 0 {
-            eprintln!("{resealed} of {} items resealed", items.len());
-        }
-    }
-    Ok(SignedAgain { receipts, items: resealed, left })
-}
-
-fn told(done: &SignedAgain) -> String {
+pub(super) fn told(done: &SignedAgain) -> String {
     let mut text = format!("{} items resealed, {} receipts signed anew", done.items, done.receipts);
     if !done.left.is_empty() {
         let left = done.left.len();

@@ -22,6 +22,7 @@ mod ids;
 mod import;
 mod init;
 mod item;
+mod job;
 mod keys;
 mod man;
 mod output;
@@ -168,6 +169,9 @@ enum Command {
     Doctor(backup::Doctor),
     /// Where this gateway stands, on one screen
     Status(status::Status),
+    /// Look at long work of a running gateway, and cancel it
+    #[command(subcommand)]
+    Job(job::Job),
     /// See whether the clock is believed, and accept it
     #[command(subcommand)]
     Clock(clock::Clock),
@@ -217,6 +221,9 @@ enum CliError {
     /// A file of the caller's.
     #[error("{0}: {1}")]
     File(PathBuf, String),
+    /// A job without a result.
+    #[error(transparent)]
+    Job(job::JobStopped),
     /// Everything else.
     #[error("{0}")]
     Other(String),
@@ -382,6 +389,7 @@ async fn run(cli: Cli) -> Result<(), CliError> {
         Command::Restore(command) => command.run(&global).await,
         Command::Doctor(command) => command.run(&global).await,
         Command::Status(command) => command.run(&global).await,
+        Command::Job(command) => command.run(&global).await,
         Command::Clock(command) => command.run(&global).await,
         Command::Config(command) => command.run(&global),
         Command::Demo(command) => command.run(&global).await,

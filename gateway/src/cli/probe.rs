@@ -208,7 +208,7 @@ struct Own(HomeClient);
 impl Setup for Own {
     fn call(&self, command: Value) -> Pending<'_, Value> {
         Box::pin(async move {
-            let (path, body) = fixture::request(&command)?;
+            let (path, body) = fixture::request(&command).map_err(|e| e.to_string())?;
             let done = self.0.call("POST", &path, &[], Some(&body)).await.map_err(|e| e.to_string())?;
             Ok(fixture::answer(&command, done))
         })

@@ -48,13 +48,13 @@ pub(super) struct Query {
     #[arg(long, value_parser = values::short)]
     label: Vec<String>,
     /// The purpose, one of the codes that the grant names
-    #[arg(long, value_name = "CODE")]
+    #[arg(long, value_name = "CODE", value_parser = values::purpose_code)]
     purpose: Option<String>,
     /// Ask for embeddings
     #[arg(long)]
     include_embeddings: bool,
     /// Go on where an answer ended
-    #[arg(long)]
+    #[arg(long, value_parser = values::cursor)]
     cursor: Option<String>,
     /// Fetch everything that the grant shows as a bundle instead; the grant must allow exports
     #[arg(long, value_name = "FILE")]

@@ -1,37 +1,65 @@
-//! Grants named by the beginning of their id.
+//! Grants and jobs named by the beginning of their id.
 
 use super::CliError;
 use crate::api::grants::ListGrants;
+use crate::api::jobs::ListJobs;
 use oap_client::OwnerClient;
-use oap_identity::GrantId;
+use oap_identity::{GrantId, JobId};
 use std::collections::BTreeSet;
+use std::marker::PhantomData;
 use std::str::FromStr;
 
-/// Candidates that are told when a beginning fits several grants.
+/// Candidates that are told when a beginning fits several.
 const TOLD: usize = 10;
-const PREFIX: &str = "mgr_";
 /// Characters of a ULID.
 const ULID: usize = 26;
 
-/// A grant: its id, or a beginning of it that no other grant has.
+/// An id that can be named by its beginning.
+pub(super) trait Named: FromStr + Clone + Send + Sync + 'static {
+    /// How it begins.
+    const PREFIX: &'static str;
+    /// Whose id it is.
+    const OF: &'static str;
+}
+
+impl Named for GrantId {
+    const PREFIX: &'static str = "mgr_";
+    const OF: &'static str = "grant";
+}
+
+impl Named for JobId {
+    const PREFIX: &'static str = "job_";
+    const OF: &'static str = "job";
+}
+
+/// An id, or a beginning of it that no other one has.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct GrantRef(String);
+pub(super) struct Reference<T>(String, PhantomData<T>);
 
-/// The text is no beginning of a grant's id.
+/// A grant.
+pub(super) type GrantRef = Reference<GrantId>;
+/// A job.
+pub(super) type JobRef = Reference<JobId>;
+
+/// The text is no beginning of such an id.
 #[derive(Debug, thiserror::Error)]
-#[error("must be a grant's id, or the beginning of one, such as mgr_01J9V8B7")]
-pub(super) struct GrantRefError;
+#[error("must be a {of}'s id, or the beginning of one, such as {prefix}01J9V8B7")]
+pub(super) struct ReferenceError {
+    of: &'static str,
+    prefix: &'static str,
+}
 
-impl FromStr for GrantRef {
-    type Err = GrantRefError;
-    fn from_str(text: &str) -> Result<Self, GrantRefError> {
-        let rest = text.strip_prefix(PREFIX).unwrap_or(text).to_ascii_uppercase();
+impl<T: Named> FromStr for Reference<T> {
+    type Err = ReferenceError;
+
+    fn from_str(text: &str) -> Result<Self, ReferenceError> {
+        let rest = text.strip_prefix(T::PREFIX).unwrap_or(text).to_ascii_uppercase();
         // Crockford's alphabet has no I, L, O and U.
         let fits = |c: u8| c.is_ascii_alphanumeric() && !matches!(c, b'I' | b'L' | b'O' | b'U');
         if (1..=ULID).contains(&rest.len()) && rest.bytes().all(fits) {
-            Ok(Self(format!("{PREFIX}{rest}")))
+            Ok(Self(format!("{}{rest}", T::PREFIX), PhantomData))
         } else {
-            Err(GrantRefError)
+            Err(ReferenceError { of: T::OF, prefix: T::PREFIX })
         }
     }
 }
@@ -39,25 +67,43 @@ impl FromStr for GrantRef {
 impl GrantRef {
     /// The grant that is meant; grants are listed only where the id is not whole.
     pub(super) async fn resolve(&self, owner: &OwnerClient) -> Result<GrantId, CliError> {
-        if let Ok(id) = self.0.parse() {
+        if let Some(id) = self.whole() {
             return Ok(id);
         }
         let grants = owner.get::<ListGrants>((), &()).await?.grants;
         self.among(grants.iter().map(|info| info.grant.grant_id.to_string()))
     }
+}
 
-    fn among(&self, ids: impl Iterator<Item = String>) -> Result<GrantId, CliError> {
-        let found: BTreeSet<String> = ids.filter(|id| id.starts_with(&self.0)).collect();
+impl JobRef {
+    /// The job that is meant; jobs are listed only where the id is not whole.
+    pub(super) async fn resolve(&self, owner: &OwnerClient) -> Result<JobId, CliError> {
+        if let Some(id) = self.whole() {
+            return Ok(id);
+        }
+        let jobs = owner.get::<ListJobs>((), &()).await?.jobs;
+        self.among(jobs.iter().map(|job| job.job_id.to_string()))
+    }
+}
+
+impl<T: Named> Reference<T> {
+    fn whole(&self) -> Option<T> {
+        self.0.parse().ok()
+    }
+
+    fn among(&self, ids: impl Iterator<Item = String>) -> Result<T, CliError> {
+        let (text, of) = (&self.0, T::OF);
+        let found: BTreeSet<String> = ids.filter(|id| id.starts_with(text)).collect();
         match (found.len(), found.first().and_then(|id| id.parse().ok())) {
             (1, Some(id)) => Ok(id),
-            (0, _) => Err(CliError::Other(format!("no grant's id begins with {}; see `grant list`", self.0))),
+            (0, _) => Err(CliError::Other(format!("no {of}'s id begins with {text}; see `{of} list`"))),
             (count, _) => {
                 let mut told: Vec<String> = found.into_iter().take(TOLD).collect();
                 if count > TOLD {
                     told.push(format!("and {} more", count - TOLD));
                 }
                 let told = told.join(", ");
-                Err(CliError::Usage(format!("{} is the beginning of {count} grants' ids: {told}", self.0)))
+                Err(CliError::Usage(format!("{text} is the beginning of {count} {of}s' ids: {told}")))
             }
         }
     }

@@ -19,7 +19,7 @@ pub(super) struct Selectors {
     #[arg(long)]
     scope: Vec<ScopeId>,
     /// Items with this provenance tag, such as imported_from=chatgpt
-    #[arg(long, value_name = "NAME=VALUE")]
+    #[arg(long, value_name = "NAME=VALUE", value_parser = values::tag)]
     provenance: Vec<String>,
     /// Items captured at or after this time
     #[arg(long, value_name = "TIME")]

@@ -20,7 +20,7 @@ const NARROWEST_OF_ALL: usize = 3;
 const MINUTE: usize = 16;
 const DAY: usize = 10;
 /// The prefixes of ids, as they stand in tables.
-const IDS: [&str; 6] = ["mem_", "mgr_", "brg_", "pol_", "rec_", "inc_"];
+const IDS: [&str; 7] = ["mem_", "mgr_", "brg_", "pol_", "rec_", "inc_", "job_"];
 /// How receipts are written out, and in short.
 const RECEIPT: [&str; 2] = ["urn:oap:receipt:", "rec_"];
 

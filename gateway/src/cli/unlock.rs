@@ -54,9 +54,20 @@ pub(super) struct Unlock {
   oap-memory lock")]
 pub(super) struct Lock {}
 
-fn time(text: &str) -> Result<Duration, String> {
-    let Span(time) = text.parse().map_err(|e: WhenError| e.to_string())?;
-    if time.is_zero() || time > MAX_TIME { Err("at most 12h, and not nothing".to_owned()) } else { Ok(time) }
+/// Why a text is no time that a home stays open.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+enum TimeError {
+    /// Not a span.
+    #[error(transparent)]
+    Span(#[from] WhenError),
+    /// Too short, or too long.
+    #[error("at most 12h, and not nothing")]
+    Bounds,
+}
+
+fn time(text: &str) -> Result<Duration, TimeError> {
+    let Span(time) = text.parse()?;
+    if time.is_zero() || time > MAX_TIME { Err(TimeError::Bounds) } else { Ok(time) }
 }
 
 impl Unlock {

@@ -7,14 +7,20 @@
 use crate::api::holds::HoldReason;
 use crate::state::commits::ANONYMOUS;
 use crate::system::address::is_loopback;
+use age::x25519::Recipient;
 use clap::builder::{PossibleValue, PossibleValuesParser, StringValueParser, TypedValueParser};
 use clap::{Arg, Command};
+use oap_exchange::query::MAX_CURSOR;
 use oap_formats::export::Form;
 use oap_formats::import::Format;
 use oap_grants::LawfulBasis;
-use oap_identity::{Did, ScopeId};
-use oap_memory::item::{Confidence, Kind, Sensitivity, short_text};
-use oap_memory::profile::NAME_PREFIX;
+use oap_grants::limits::MAX_PURPOSE_CODE;
+use oap_identity::did::DidError;
+use oap_identity::json::JsonError;
+use oap_identity::method::MethodError;
+use oap_identity::{Did, ItemId, ScopeId};
+use oap_memory::item::{Confidence, Kind, NotConfidence, NotShort, Sensitivity, short_text};
+use oap_memory::profile::{NAME_PREFIX, NotTrustLevel};
 use oap_memory::{Status, TrustLevel};
 use serde_json::{Map, Value};
 use std::ffi::OsStr;
@@ -22,15 +28,96 @@ use std::fmt;
 use std::str::FromStr;
 use url::Url;
 
+/// Longest name of an origin, in bytes.
+const MAX_NAME: usize = 128;
+
+/// Why a text is not the value that a flag takes. It is told after the flag's name.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(super) enum ValueError {
+    /// Not a DID.
+    #[error(transparent)]
+    Did(#[from] DidError),
+    /// A DID whose document cannot be found here.
+    #[error(transparent)]
+    Method(#[from] MethodError),
+    /// Not a chain of receipts.
+    #[error("must be a scope, or {ANONYMOUS}")]
+    Chain,
+    /// Not where a gateway is.
+    #[error("must be a URL such as https://memory.example or https://localhost:8443")]
+    Url,
+    /// Another machine without TLS.
+    #[error("must be https:// (http:// is for this machine alone)")]
+    PlainHttp,
+    /// Not a number.
+    #[error("must be a number from 0 to 1")]
+    Number,
+    /// A number that is no confidence.
+    #[error(transparent)]
+    Confidence(#[from] NotConfidence),
+    /// Not JSON.
+    #[error(transparent)]
+    Json(#[from] JsonError),
+    /// JSON of another sort.
+    #[error("must be a JSON object")]
+    Object,
+    /// Not a provenance tag.
+    #[error("must be NAME=VALUE, such as imported_from=chatgpt")]
+    Tag,
+    /// Not the name of an origin.
+    #[error("must be 1 to {MAX_NAME} bytes without control characters")]
+    Name,
+    /// Not somebody to encrypt to.
+    #[error("must be an age recipient, age1…: {0}")]
+    Recipient(&'static str),
+    /// Not a cursor.
+    #[error("must be what an answer says after --cursor, at most {MAX_CURSOR} bytes")]
+    Cursor,
+    /// Not a code of a purpose.
+    #[error("must be a code of 1 to {MAX_PURPOSE_CODE} characters a-z 0-9 _ . -")]
+    PurposeCode,
+}
+
 /// A DID.
-pub(super) fn did(text: &str) -> Result<Did, String> {
-    text.parse().map_err(|e: oap_identity::did::DidError| e.to_string())
+pub(super) fn did(text: &str) -> Result<Did, DidError> {
+    text.parse()
+}
+
+/// A provenance tag: a member of an item's provenance and its value, or the tag of a version, `mem_…@sha256:…`.
+pub(super) fn tag(text: &str) -> Result<String, ValueError> {
+    let member = text.split_once('=').is_some_and(|(name, _)| !name.is_empty());
+    let version = text.split_once('@').is_some_and(|(item, _)| item.parse::<ItemId>().is_ok());
+    if member || version { Ok(text.to_owned()) } else { Err(ValueError::Tag) }
+}
+
+/// What somebody calls the account, vault or table that an import comes from.
+pub(super) fn origin_name(text: &str) -> Result<String, ValueError> {
+    let fits = (1..=MAX_NAME).contains(&text.len()) && !text.contains(char::is_control);
+    if fits { Ok(text.to_owned()) } else { Err(ValueError::Name) }
+}
+
+/// Somebody to encrypt to.
+pub(super) fn recipient(text: &str) -> Result<Recipient, ValueError> {
+    text.parse().map_err(ValueError::Recipient)
+}
+
+/// Where an answer of some gateway ended. Its form is that gateway's.
+pub(super) fn cursor(text: &str) -> Result<String, ValueError> {
+    let fits = (1..=MAX_CURSOR).contains(&text.len()) && text.bytes().all(|c| c.is_ascii_graphic());
+    if fits { Ok(text.to_owned()) } else { Err(ValueError::Cursor) }
+}
+
+/// The code of a purpose.
+pub(super) fn purpose_code(text: &str) -> Result<String, ValueError> {
+    let plain = |c: u8| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, b'_' | b'.' | b'-');
+    let fits = (1..=MAX_PURPOSE_CODE).contains(&text.len()) && text.bytes().all(plain);
+    if fits { Ok(text.to_owned()) } else { Err(ValueError::PurposeCode) }
 }
 
 /// A DID that a grant can be made out to: one whose document can be found here.
-pub(super) fn grantee(text: &str) -> Result<Did, String> {
+pub(super) fn grantee(text: &str) -> Result<Did, ValueError> {
     let did = did(text)?;
-    did.check_method().map_err(|e| e.to_string())?;
+    did.check_method()?;
     Ok(did)
 }
 
@@ -44,14 +131,13 @@ pub(super) enum ChainName {
 }
 
 impl FromStr for ChainName {
-    type Err = String;
+    type Err = ValueError;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, ValueError> {
         if text == ANONYMOUS {
             return Ok(Self::Anonymous);
         }
-        let wrong = || format!("must be a scope, or {ANONYMOUS}");
-        text.parse().map(Self::Scope).map_err(|_| wrong())
+        text.parse().map(Self::Scope).map_err(|_| ValueError::Chain)
     }
 }
 
@@ -84,38 +170,37 @@ impl NewDid {
 }
 
 impl FromStr for NewDid {
-    type Err = String;
+    type Err = DidError;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, DidError> {
         if text == "did:key" { Ok(Self::Key) } else { did(text).map(Self::Named) }
     }
 }
 
 /// A label, a subject, a purpose's code: a short text without control characters.
-pub(super) fn short(text: &str) -> Result<String, String> {
+pub(super) fn short(text: &str) -> Result<String, NotShort> {
     short_text(text)
 }
 
 /// Where a gateway is: https, or http on this machine. Without a slash at its end.
-pub(super) fn url(text: &str) -> Result<String, String> {
-    let wrong = || "must be a URL such as https://memory.example or https://localhost:8443".to_owned();
-    let url = Url::parse(text).map_err(|_| wrong())?;
+pub(super) fn url(text: &str) -> Result<String, ValueError> {
+    let url = Url::parse(text).map_err(|_| ValueError::Url)?;
     if url.host().is_none() || url.query().is_some() || url.fragment().is_some() || !url.username().is_empty()
     {
-        return Err(wrong());
+        return Err(ValueError::Url);
     }
     match url.scheme() {
         "https" => Ok(text.trim_end_matches('/').to_owned()),
         "http" if is_loopback(&url) => Ok(text.trim_end_matches('/').to_owned()),
-        "http" => Err("must be https:// (http:// is for this machine alone)".to_owned()),
-        _ => Err(wrong()),
+        "http" => Err(ValueError::PlainHttp),
+        _ => Err(ValueError::Url),
     }
 }
 
 /// How sure, 0 to 1.
-pub(super) fn confidence(text: &str) -> Result<Confidence, String> {
-    let number: f64 = text.parse().map_err(|_| "must be a number from 0 to 1".to_owned())?;
-    Confidence::try_from(number)
+pub(super) fn confidence(text: &str) -> Result<Confidence, ValueError> {
+    let number: f64 = text.parse().map_err(|_| ValueError::Number)?;
+    Ok(Confidence::try_from(number)?)
 }
 
 /// One of few values.
@@ -130,10 +215,10 @@ fn one_of<T: Copy + Send + Sync + 'static>(
 }
 
 /// A JSON object.
-pub(super) fn object(text: &str) -> Result<Map<String, Value>, String> {
-    match oap_identity::json::parse(text.as_bytes()).map_err(|e| e.to_string())? {
+pub(super) fn object(text: &str) -> Result<Map<String, Value>, ValueError> {
+    match oap_identity::json::parse(text.as_bytes())? {
         Value::Object(members) => Ok(members),
-        _ => Err("must be a JSON object".to_owned()),
+        _ => Err(ValueError::Object),
     }
 }
 
@@ -179,7 +264,7 @@ const LEVELS: [&str; 5] = ["0", "1", "2", "3", "4"];
 pub(super) fn level() -> impl TypedValueParser<Value = TrustLevel> {
     let levels = TrustLevel::all().zip(LEVELS).map(|(l, number)| PossibleValue::new(number).help(l.name()));
     PossibleValuesParser::new(levels).try_map(|text| {
-        let number: u8 = text.parse().map_err(|_| "a trust level is 0 to 4".to_owned())?;
+        let number: u8 = text.parse().map_err(|_| NotTrustLevel)?;
         TrustLevel::try_from(number)
     })
 }
@@ -197,7 +282,11 @@ impl TypedValueParser for ProfileName {
     fn parse_ref(&self, command: &Command, arg: Option<&Arg>, value: &OsStr) -> Result<String, clap::Error> {
         let named = |text: String| {
             let text = short_text(&text)?;
-            Ok::<_, String>(if text.starts_with(NAME_PREFIX) { text } else { format!("{NAME_PREFIX}{text}") })
+            Ok::<_, NotShort>(if text.starts_with(NAME_PREFIX) {
+                text
+            } else {
+                format!("{NAME_PREFIX}{text}")
+            })
         };
         StringValueParser::new().try_map(named).parse_ref(command, arg, value)
     }
@@ -224,8 +313,20 @@ mod tests {
             "https://a.example?x",
             "",
         ] {
-            assert!(url(text).unwrap_err().starts_with("must be"), "{text}");
+            assert!(url(text).unwrap_err().to_string().starts_with("must be"), "{text}");
         }
+    }
+
+    #[test]
+    fn names_tags_codes_and_cursors_have_a_form() {
+        assert!(tag("imported_from=chatgpt").is_ok() && tag("origin=").is_ok());
+        assert!(tag(&format!("{}@sha256:x", ItemId::from_bytes([1; 16]))).is_ok());
+        assert!([tag("chatgpt"), tag("=x"), tag("mem_1@x")].iter().all(Result::is_err));
+        assert!(origin_name("second account").is_ok() && purpose_code("web.design-2").is_ok());
+        assert!(origin_name("").is_err() && origin_name("a\n").is_err());
+        assert!(purpose_code("Web").is_err() && purpose_code(&"a".repeat(MAX_PURPOSE_CODE + 1)).is_err());
+        assert!(cursor("a.b/c=").is_ok() && cursor("a b").is_err() && cursor("").is_err());
+        assert!(recipient("age1x").unwrap_err().to_string().starts_with("must be an age recipient"));
     }
 
     #[test]

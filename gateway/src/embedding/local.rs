@@ -94,7 +94,7 @@ impl EmbeddingModel for LocalModel {
                 let batches = texts.chunks(BATCH).map(|batch| model.batch(batch));
                 Ok(batches.collect::<Result<Vec<_>, _>>()?.concat())
             });
-            work.await.map_err(other)?
+            work.await.unwrap_or(Err(EmbeddingError::Panicked))
         })
     }
 }

@@ -35,6 +35,9 @@ pub enum EmbeddingError {
     /// The model in the directory.
     #[error("the embedding model: {0}")]
     Model(String),
+    /// The model's work panicked.
+    #[error("the embedding model: its work failed inside the program")]
+    Panicked,
 }
 
 /// Vectors that are on their way.

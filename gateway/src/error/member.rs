@@ -113,9 +113,6 @@ pub enum MemberError {
     /// A folder or file that cannot be written.
     #[error(transparent)]
     File(#[from] io::Error),
-    /// Not what an answer before ended with.
-    #[error("must be the `next` of the answer before")]
-    NotNext,
     /// Not what a page ended with.
     #[error("not where a page ended")]
     NotPageEnd,

@@ -115,9 +115,6 @@ fn handler(route: &Route) -> MethodRouter<App> {
             ListKeys => door(keys::list);
             RotateKeys => door(keys::rotate);
             RevokeKey => door(keys::revoke);
-            HeldBack => door(keys::held_back);
-            ResealHeld => door(keys::reseal_held);
-            SignReceiptsAnew => door(keys::sign_receipts_anew);
             Prove => door(keys::prove);
 
             ExportHeader => door(transfer::export_header);
@@ -126,10 +123,8 @@ fn handler(route: &Route) -> MethodRouter<App> {
             ImportBundle => door_importing(|body| Ok(BundleChunk::parse(body)?), transfer::import_bundle);
             ImportRecords => door_importing(|body| Ok(RecordChunk::parse(body)?), transfer::import_records);
             ImportFinish => door(transfer::import_finish);
-            Backup => door(house::backup);
 
             ListChains => door(audit::list_chains);
-            VerifyAudit => door(audit::verify);
             AuditMemorization => door(audit::memorization);
             ReportIncident => door(house::report_incident);
 
@@ -139,7 +134,6 @@ fn handler(route: &Route) -> MethodRouter<App> {
             CancelJob => door(jobs::cancel);
 
             Status => door(house::status);
-            Doctor => door(house::doctor);
             Clock => door(house::clock);
             AcceptClock => door(house::accept_clock);
             Attest => door(house::attest);

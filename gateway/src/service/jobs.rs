@@ -1,7 +1,10 @@
-//! The long work that can be asked for as a job. What a job does is what the request of the same name does, without the time that a
-//! request has.
+//! The long work that can be asked for as a job: it takes longer than a request may.
 
+use crate::api::audit::Chains;
+use crate::api::health::Findings;
 pub use crate::api::jobs::JobRequest;
+use crate::api::jobs::JobResult;
+use crate::api::keys::SignedAgain;
 use crate::error::Error;
 use crate::service::{Audit, Backups, Health, Keys, LongWork};
 use crate::state::gateway::blocking;
@@ -9,7 +12,6 @@ use crate::state::jobs::{Job, JobKind, Jobs, Progress};
 use crate::state::owner::Owner;
 use crate::state::owner::mark::{Admin, Permits};
 use oap_identity::ItemId;
-use serde_json::{Value, json};
 use std::sync::Arc;
 
 impl JobRequest {
@@ -59,22 +61,22 @@ impl<'a> LongWork<'a> {
         owner: Owner<impl Permits<Admin>>,
         request: JobRequest,
         progress: Progress,
-    ) -> Result<Value, Error> {
+    ) -> Result<JobResult, Error> {
         match request {
             JobRequest::Doctor {} => {
                 let gateway = self.0.clone();
                 let findings = blocking(move || Health(&gateway).examine(&owner, &progress)).await?;
-                Ok(json!({"findings": findings}))
+                Ok(JobResult::Doctor(Findings { findings }))
             }
             JobRequest::Backup { folder } => {
-                Ok(json!(Backups(self.0).backup(&owner, folder, &progress).await?))
+                Ok(JobResult::Backup(Backups(self.0).backup(&owner, folder, &progress).await?))
             }
             JobRequest::VerifyAudit {} => {
                 let gateway = self.0.clone();
                 let chains = blocking(move || Audit(&gateway).verify_audit(&owner, &progress)).await?;
-                Ok(json!({"chains": chains}))
+                Ok(JobResult::VerifyAudit(Chains { chains }))
             }
-            JobRequest::Reseal {} => self.reseal_all_held(&owner, &progress).await,
+            JobRequest::Reseal {} => Ok(JobResult::Reseal(self.reseal_all_held(&owner, &progress).await?)),
         }
     }
 
@@ -83,7 +85,7 @@ impl<'a> LongWork<'a> {
         self,
         owner: &Owner<impl Permits<Admin>>,
         progress: &Progress,
-    ) -> Result<Value, Error> {
+    ) -> Result<SignedAgain, Error> {
         let (mut receipts, mut from) = (0, None);
         loop {
             let signed = Keys(self.0).sign_receipts_anew(owner, from).await?;
@@ -106,6 +108,6 @@ impl<'a> LongWork<'a> {
             }
             progress.step()?;
         }
-        Ok(json!({"receipts": receipts, "items": items, "left": left}))
+        Ok(SignedAgain { receipts, items, left })
     }
 }

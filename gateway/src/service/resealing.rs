@@ -4,8 +4,7 @@
 //! vouches for the links before it. What no receipt in the log knows of was not written here, and stays held back:
 //! whoever had the key could have made it, and it came in with a bundle.
 
-pub use crate::api::keys::{HeldBack, SignedAnew};
-use crate::error::{Conflict, Error, MemberError};
+use crate::error::{Conflict, Error};
 use crate::service::items::{Prepared, Written};
 use crate::service::{Items, Keys};
 use crate::state::commits::{Writing, until_it_holds};
@@ -19,12 +18,30 @@ use oap_identity::{Hash, ItemId, Timestamp, json, random};
 use oap_memory::chain::{self, Event, Link};
 use oap_memory::receipt::{Receipt, item_tag};
 use oap_memory::record::Status;
-use oap_store::{Key, Range};
+use oap_store::Range;
 
 /// Most receipts that one transaction signs anew.
 pub const MAX_SIGNED: usize = 500;
 /// Most receipts that are looked at for one transaction.
 pub const MAX_LOOKED_AT: usize = 20_000;
+
+/// The items that are held back, and what a job that reseals them goes by.
+#[derive(Debug)]
+pub struct HeldBack {
+    /// The time of the job. All its links are dated so: who sees two of them learns nothing of how many came between.
+    pub at: Timestamp,
+    /// The items, in a random order.
+    pub items: Vec<ItemId>,
+}
+
+/// How far the receipts were signed anew.
+#[derive(Debug)]
+pub struct SignedAnew {
+    /// How many were.
+    pub signed: usize,
+    /// Where to go on; `None` at the end.
+    pub next: Option<ReceiptPlace>,
+}
 
 impl Keys<'_> {
     /// The items that are held back, for a compromised key signed something of them and nobody vouches for it.
@@ -135,22 +152,19 @@ impl Keys<'_> {
     /// Signs the receipts anew that a compromised key signed too late, from a place on: some of them.
     ///
     /// # Errors
-    /// [`Error::Member`] for a place that is none; [`Error::Store`].
+    /// [`Error::Store`].
     pub async fn sign_receipts_anew(
         self,
         owner: &Owner<impl Permits<Admin>>,
-        from: Option<String>,
+        from: Option<ReceiptPlace>,
     ) -> Result<SignedAnew, Error> {
-        let place = |from: String| ReceiptPlace::from_key(&URL_SAFE_NO_PAD.decode(from).ok()?);
-        let unknown = || Error::Member("from", MemberError::NotNext);
-        let from = from.map(|from| place(from).ok_or_else(unknown)).transpose()?;
         let gateway = self.0.clone();
         let (places, next) = blocking(move || Keys(&gateway).signed_too_late(from)).await?;
         let mut signed = 0;
         if !places.is_empty() {
             signed = self.0.commit_as(owner, move |w| w.sign_anew(&places)).await?;
         }
-        Ok(SignedAnew { signed, next: next.map(|place| URL_SAFE_NO_PAD.encode(place.to_key())) })
+        Ok(SignedAnew { signed, next })
     }
 
     /// The places of receipts whose signature does not count, and where to go on.

@@ -1,10 +1,9 @@
 //! Long work of the owner's side, done beside the requests: it has an id, says how far it is, can be cancelled, and keeps its result
 //! until others have ended after it. Jobs are in memory: a restart forgets them, and what a job committed stays.
 
-pub use crate::api::jobs::{JobError, JobKind, JobReport, JobState};
+pub use crate::api::jobs::{JobError, JobKind, JobReport, JobResult, JobState};
 use crate::error::Error;
 use oap_identity::{JobId, Random, Timestamp};
-use serde_json::Value;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
@@ -55,7 +54,7 @@ impl Progress {
 #[derive(Debug)]
 struct Ended {
     at: Timestamp,
-    outcome: Result<Value, Error>,
+    outcome: Result<JobResult, Error>,
 }
 
 /// One job.
@@ -76,7 +75,7 @@ impl Job {
     }
 
     /// Keeps what came out.
-    pub fn end(&self, outcome: Result<Value, Error>, at: Timestamp) {
+    pub fn end(&self, outcome: Result<JobResult, Error>, at: Timestamp) {
         self.ended.send_replace(Some(Ended { at, outcome }));
     }
 
@@ -182,11 +181,16 @@ impl Jobs {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::api::health::Findings;
     use crate::system::clock::SystemRandom;
-    use serde_json::json;
 
     fn begin(jobs: &Jobs, kind: JobKind, at: i64) -> Result<Arc<Job>, Error> {
         jobs.begin(kind, Timestamp::from_millis(at), &SystemRandom)
+    }
+
+    /// What a doctor said who found nothing to look at.
+    fn nothing() -> JobResult {
+        JobResult::Doctor(Findings { findings: Vec::new() })
     }
 
     fn explained(error: &Error) -> JobError {
@@ -199,7 +203,7 @@ mod tests {
         let first = begin(&jobs, JobKind::Doctor, 1).unwrap();
         assert!(matches!(begin(&jobs, JobKind::Doctor, 2), Err(Error::JobRuns(id)) if id == first.id));
         assert!(begin(&jobs, JobKind::Backup, 2).is_ok());
-        first.end(Ok(json!({})), Timestamp::from_millis(3));
+        first.end(Ok(nothing()), Timestamp::from_millis(3));
         assert!(begin(&jobs, JobKind::Doctor, 4).is_ok());
         assert_eq!(jobs.list().len(), 3);
     }
@@ -214,7 +218,7 @@ mod tests {
         assert_eq!(job.report(explained).state, JobState::Running);
         let stopped = job.progress().step();
         assert!(matches!(stopped, Err(Error::Cancelled)));
-        job.end(stopped.map(|()| json!({})), Timestamp::from_millis(2));
+        job.end(stopped.map(|()| nothing()), Timestamp::from_millis(2));
         let report = job.report(explained);
         assert_eq!((report.state, report.done, report.expected), (JobState::Cancelled, 2, 7));
     }
@@ -242,10 +246,10 @@ mod tests {
             let job = job.clone();
             async move { job.wait().await }
         });
-        job.end(Ok(json!({"sound": true})), Timestamp::from_millis(9));
+        job.end(Ok(nothing()), Timestamp::from_millis(9));
         waits.await.unwrap();
         job.wait().await;
         let report = job.report(explained);
-        assert_eq!((report.state, report.result), (JobState::Done, Some(json!({"sound": true}))));
+        assert_eq!((report.state, report.result), (JobState::Done, Some(nothing())));
     }
 }

@@ -6,7 +6,6 @@ use oap_formats::sources::peek;
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 
 const AGE: &[u8] = b"age-encryption.org/v1";
 const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
@@ -81,16 +80,11 @@ impl BundleWriter {
     /// Begins a file, readable by its owner alone.
     ///
     /// # Errors
-    /// What the system says; for a recipient that is none, which.
-    pub fn create(path: &Path, compress: bool, recipients: &[String]) -> io::Result<Self> {
+    /// What the system says.
+    pub fn create(path: &Path, compress: bool, recipients: &[x25519::Recipient]) -> io::Result<Self> {
         let file = files::begin(path)?;
         let mut writer: Box<dyn End> = Box::new(Plain(BufWriter::with_capacity(1 << 20, file)));
         if !recipients.is_empty() {
-            let recipients = recipients.iter().map(|text| {
-                x25519::Recipient::from_str(text)
-                    .map_err(|e| io::Error::new(io::ErrorKind::InvalidInput, format!("{text:?}: {e}")))
-            });
-            let recipients: Vec<x25519::Recipient> = recipients.collect::<Result<_, _>>()?;
             let all = recipients.iter().map(|recipient| recipient as &dyn age::Recipient);
             let encryptor = age::Encryptor::with_recipients(all).map_err(io::Error::other)?;
             writer = Box::new(Age(encryptor.wrap_output(writer)?));

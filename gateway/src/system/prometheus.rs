@@ -1,7 +1,7 @@
 //! What the gateway tells Prometheus, and what each of it means.
 
 use crate::service::Grants;
-use crate::state::gateway::Gateway;
+use crate::state::gateway::{Gateway, blocking};
 use crate::system::home::Home;
 use crate::system::outlook;
 use axum::Router;
@@ -93,7 +93,7 @@ pub async fn serve(
     let answer = move || {
         let (recorder, gateway, home) = (recorder.clone(), gateway.clone(), home.clone());
         async move {
-            let measured = tokio::task::spawn_blocking(move || measure(&gateway, &home)).await;
+            let measured = blocking(move || Ok(measure(&gateway, &home))).await;
             if let Err(error) = measured {
                 tracing::error!(%error, "measuring failed");
             }

@@ -303,6 +303,26 @@ impl World {
         }
     }
 
+    /// What comes out of a job of the owner's.
+    pub async fn job(&self, job: &Value) -> Value {
+        self.job_as(&self.admin, &self.token, job).await
+    }
+
+    /// That every receipt of every chain holds.
+    pub async fn chains_hold(&self) {
+        self.job(&json!({"job": "verify_audit"})).await;
+    }
+
+    /// What comes out of a job that an agent of the owner's begins.
+    pub async fn job_as(&self, agent: &Signer, token: &str, job: &Value) -> Value {
+        let begun = self.as_agent(agent, token, "POST", "/oap/owner/jobs", Some(job)).await;
+        assert_eq!(begun.status, StatusCode::ACCEPTED, "{}", begun.body);
+        let path = format!("/oap/owner/jobs/{}?wait=20", begun.body["job_id"].as_str().unwrap());
+        let report = self.as_agent(agent, token, "GET", &path, None).await.ok();
+        assert_eq!(report["state"], "done", "{report}");
+        report["result"].clone()
+    }
+
     pub async fn as_agent(
         &self,
         agent: &Signer,

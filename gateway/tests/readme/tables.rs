@@ -89,6 +89,7 @@ const STANDS_FOR: &[(&str, &str)] = &[
     ("mgr_01…", "$(a-grant)"),
     ("mgr_...", "$(a-grant)"),
     ("mgr_…", "$(a-grant)"),
+    ("job_01...", "$(a-job)"),
     ("brg_01...", "$(a-bridge)"),
     ("brg_…", "$(a-bridge)"),
     ("pol_01...", "$(a-decision)"),

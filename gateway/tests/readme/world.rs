@@ -19,6 +19,13 @@ const PATIENCE: &str = "120";
 const HOME: &str = ".oap-memory";
 /// Texts whose reader has nothing yet: they begin with `init`, or with a key.
 const FROM_NOTHING: &[&str] = &["README.md", "oap-memory --help", "oap-memory init --help"];
+/// Texts whose home is the one that is served.
+const SERVED: &[&str] = &[
+    "oap-memory probe --help",
+    "oap-memory job --help",
+    "oap-memory job show --help",
+    "oap-memory job cancel --help",
+];
 /// Texts whose home is the contractor's.
 const CONTRACTORS: &[&str] = &["oap-memory query --help"];
 /// What is done before the first command of a text.
@@ -213,6 +220,12 @@ for id in $(oap-memory --json audit | grep -o 'pol_[0-9A-Z]\{26\}'); do
 done
 "#;
 
+/// One that a command began and followed to its end.
+const A_JOB: &str = r#"#!/bin/sh
+oap-memory audit verify >/dev/null
+oap-memory --json job list | grep -o 'job_[0-9A-Z]\{26\}' | head -n 1
+"#;
+
 /// Names that print an id of the home: `mem_01...` of a text is `$(an-item)`.
 fn names(bin: &Path) {
     fs::create_dir(bin).unwrap();
@@ -231,6 +244,7 @@ fn names(bin: &Path) {
         &bin.join("an-item"),
         "#!/bin/sh\n[ -s an-item.txt ] || some-item > an-item.txt\ncat an-item.txt\n",
     );
+    program(&bin.join("a-job"), A_JOB);
     program(&bin.join("a-decision"), A_DECISION);
     program(&bin.join("my-did"), "#!/bin/sh\nsed -n 's/.*\"kid\": \"\\(did:[^#]*\\)#.*/\\1/p' my.key\n");
 }
@@ -325,7 +339,7 @@ impl<'a> Place<'a> {
         if !nobody {
             copy(&from("made"), &folder);
         }
-        if name == "oap-memory probe --help" {
+        if SERVED.contains(&name) {
             symlink(from("owner").join(HOME), folder.join(HOME)).unwrap();
         } else if CONTRACTORS.contains(&name) {
             copy(&from("contractors-home"), &folder.join(HOME));

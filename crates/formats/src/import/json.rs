@@ -12,11 +12,22 @@ use std::io::BufReader;
 use std::ops::ControlFlow;
 
 /// What takes elements: the list that they stand in (empty for the document itself), their number, and the element.
-type Take<'a> = &'a mut dyn FnMut(&str, usize, Result<Value, String>) -> ControlFlow<()>;
+type Take<'a> = &'a mut dyn FnMut(&str, usize, Result<Value, ElementError>) -> ControlFlow<()>;
+
+/// Why an element is left out.
+#[derive(Debug, thiserror::Error)]
+enum ElementError {
+    /// More values than texts of its length are read with.
+    #[error("too many values for its length")]
+    ManyValues,
+    /// Not JSON.
+    #[error(transparent)]
+    Json(#[from] serde_json::Error),
+}
 
 /// Calls `take` for each element of the document if it is an array; if it is an object, for each element of the members
 /// that are arrays and named in `lists`, and for the object itself without them, last.
-fn elements(file: &mut File, lists: &[&str], take: Take) -> Result<(), String> {
+fn elements(file: &mut File, lists: &[&str], take: Take) -> Result<(), serde_json::Error> {
     let mut stopped = false;
     let left = Cell::new(MAX_ELEMENT);
     let bytes = Bounded::new(&mut *file.bytes, MAX_ELEMENT, &left);
@@ -25,8 +36,8 @@ fn elements(file: &mut File, lists: &[&str], take: Take) -> Result<(), String> {
     let read = seed.deserialize(&mut reader);
     match read {
         _ if stopped => Ok(()),
-        Ok(()) => reader.end().map_err(|e| e.to_string()),
-        Err(error) => Err(error.to_string()),
+        Ok(()) => reader.end(),
+        Err(error) => Err(error),
     }
 }
 
@@ -40,7 +51,7 @@ pub(super) fn each(
     let name = file.name.to_owned();
     let read = elements(&mut file, lists, &mut |list, number, value| match value {
         Ok(value) => take(list, number, value, sink),
-        Err(reason) => sink(refused(format!("{name}[{number}]"), reason)),
+        Err(reason) => sink(refused(format!("{name}[{number}]"), reason.to_string())),
     });
     if let Err(reason) = read {
         let _ = sink(refused(name, format!("{reason}; what came before it was read")));
@@ -65,12 +76,12 @@ impl Walk<'_> {
 }
 
 /// An element, of no more values than its length allows.
-fn value(raw: &RawValue) -> Result<Value, String> {
+fn value(raw: &RawValue) -> Result<Value, ElementError> {
     let text = raw.get();
     if nodes(text) > max_nodes(text.len()) {
-        return Err("too many values for its length".to_owned());
+        return Err(ElementError::ManyValues);
     }
-    serde_json::from_str(text).map_err(|e| e.to_string())
+    Ok(serde_json::from_str(text)?)
 }
 
 /// At least as many as a JSON text has values.

@@ -31,7 +31,7 @@ pub use formats::{FORMATS, Format, Importer};
 pub use looks::{Likeness, Looks, left_out, recognise};
 pub(crate) use origin::names_account;
 pub use origin::{MAX_ACCOUNT_FILE, Origin, Reach, account};
-pub use table::Mapping;
+pub use table::{Mapping, MappingError};
 
 use draft::Draft;
 use serde_json::Value;

@@ -4,6 +4,7 @@ use super::{Draft, Reach, Sink, refused, skipped, time};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
+use std::str::FromStr;
 
 pub(super) const ABOUT: &str = "columns become members as the mapping says (text, kind, label, subject, captured_at, confidence, \
     scope, id); columns that it does not name become structured content; commas, semicolons, tabs or bars separate columns; without an id a row is told apart by what it says";
@@ -24,25 +25,35 @@ const MEMBERS: [(&str, &[&str]); 8] = [
     ("id", &["id", "uuid"]),
 ];
 
-impl Mapping {
-    /// Reads `text=body,label=tags`.
-    ///
-    /// # Errors
-    /// What is wrong with it.
-    pub fn parse(text: &str) -> Result<Self, String> {
+/// Why a text is no mapping.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum MappingError {
+    /// A part without `=`.
+    #[error("{0:?}: is no member=column")]
+    Pair(String),
+    /// No member that a column can stand for.
+    #[error("{0:?}: must be one of {list}", list = MEMBERS.map(|(known, _)| known).join(", "))]
+    Member(String),
+}
+
+/// Reads `text=body,label=tags`.
+impl FromStr for Mapping {
+    type Err = MappingError;
+
+    fn from_str(text: &str) -> Result<Self, MappingError> {
         let mut mapping = BTreeMap::new();
         for pair in text.split(',').filter(|pair| !pair.trim().is_empty()) {
-            let (member, column) =
-                pair.split_once('=').ok_or_else(|| format!("{pair:?}: is no member=column"))?;
+            let (member, column) = pair.split_once('=').ok_or_else(|| MappingError::Pair(pair.to_owned()))?;
             if !MEMBERS.iter().any(|(known, _)| *known == member.trim()) {
-                let known: Vec<&str> = MEMBERS.iter().map(|(known, _)| *known).collect();
-                return Err(format!("{member:?}: must be one of {}", known.join(", ")));
+                return Err(MappingError::Member(member.to_owned()));
             }
             mapping.insert(member.trim().to_owned(), column.trim().to_owned());
         }
         Ok(Self(mapping))
     }
+}
 
+impl Mapping {
     /// The column for a member in a row.
     fn column<'a>(&'a self, member: &str, row: &Map<String, Value>) -> Option<&'a str> {
         if let Some(column) = self.0.get(member) {

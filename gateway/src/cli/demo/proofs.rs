@@ -3,10 +3,12 @@
 use super::house::House;
 use super::screen::Screen;
 use super::{CliError, other};
-use crate::api::audit::{ChainInfo, VerifyAudit};
+use crate::api::audit::ChainInfo;
+use crate::api::jobs::JobRequest;
+use crate::cli::job::{self, follow};
 use oap_client::ClientError;
 use oap_identity::{DidDocument, ItemId};
-use oap_memory::evidence;
+use oap_memory::evidence::{self, EvidenceError};
 use serde_json::{Value, json};
 
 /// A receipt that is not there.
@@ -55,7 +57,9 @@ pub(super) async fn tell(
     screen.columns(["What was changed", "What the check says"], &refusals);
     screen.gap();
 
-    let chains = alice.owner.get::<VerifyAudit>((), &()).await?.chains;
+    let request = JobRequest::VerifyAudit {};
+    let verified = follow(&alice.owner, screen.quiet, &request, job::verify_audit).await?;
+    let chains = verified.chains;
     screen.text(
         "Alice's log has a signed receipt of every grant, every answer and every refusal. Each entry names the hash of the \
          one before:",
@@ -74,24 +78,24 @@ fn tampered(
     owner_key: &DidDocument,
 ) -> Result<Vec<[String; 2]>, CliError> {
     let mut refusals = Vec::new();
-    let mut refused = |what: &str, result: Result<(), String>| match result {
+    let mut refused = |what: &str, result: Result<(), EvidenceError>| match result {
         Ok(()) => Err(CliError::Proof(format!("{what}: was accepted"))),
         Err(refusal) => {
-            refusals.push([what.to_owned(), refusal]);
+            refusals.push([what.to_owned(), refusal.to_string()]);
             Ok(())
         }
     };
     let whole = |change: &dyn Fn(&mut Value)| {
         let mut copy = answer.clone();
         change(&mut copy);
-        evidence::answer(&copy, owner_key).map(drop).map_err(|e| e.to_string())
+        evidence::answer(&copy, owner_key).map(drop)
     };
     refused("an item left out", whole(&|copy| drop(copy["items"].as_array_mut().map(|i| i.pop()))))?;
     refused("another receipt id", whole(&|copy| copy["receipt"]["receipt_id"] = json!(EXAMPLE_RECEIPT)))?;
     let item = |change: &dyn Fn(&mut Value)| {
         let mut copy = one.clone();
         change(&mut copy);
-        evidence::item(&copy, owner_key).map(drop).map_err(|e| e.to_string())
+        evidence::item(&copy, owner_key).map(drop)
     };
     refused(
         "another confidence in what it shows",

@@ -4,6 +4,7 @@ use crate::api::grants::GrantDraft;
 use crate::cli::{CliError, output};
 use oap_grants::Grant;
 use oap_identity::GrantId;
+use oap_identity::json::JsonError;
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -19,8 +20,8 @@ pub(in crate::cli) struct File {
 }
 
 /// A draft from its JSON; the message names the member.
-pub(super) fn parse(draft: Value) -> Result<GrantDraft, String> {
-    oap_identity::json::from_value(draft).map_err(|e| e.to_string())
+pub(super) fn parse(draft: Value) -> Result<GrantDraft, JsonError> {
+    oap_identity::json::from_value(draft)
 }
 
 impl File {
@@ -31,7 +32,7 @@ impl File {
         let supersedes = draft.as_object_mut().and_then(|members| members.remove(SUPERSEDES));
         let supersedes = supersedes.map(|id| id.as_str().unwrap_or_default().parse::<GrantId>()).transpose();
         let supersedes = supersedes.map_err(|e| wrong(format!("{SUPERSEDES}: {e}")))?;
-        Ok(Self { grant: parse(draft).map_err(wrong)?, supersedes })
+        Ok(Self { grant: parse(draft).map_err(|e| wrong(e.to_string()))?, supersedes })
     }
 
     /// The draft of a grant that is there, to take its place. The gateway makes the members that are left out anew.

@@ -23,7 +23,7 @@ pub(in crate::cli) struct Terms {
     #[arg(long)]
     purpose: Option<String>,
     /// What for, in a code; may be given several times
-    #[arg(long, value_name = "CODE")]
+    #[arg(long, value_name = "CODE", value_parser = values::purpose_code)]
     purpose_code: Vec<String>,
     /// The scope; the default one if absent
     #[arg(long)]
@@ -143,7 +143,7 @@ impl Terms {
         set("scope", self.scope.as_ref().map(|s| json!(s)));
         set("not_before", self.from.map(|t| json!(t.starts(now))));
         set("delegable", self.delegable.map(|n| json!({"max_depth": n})));
-        draft::parse(draft).map_err(CliError::Usage)
+        draft::parse(draft).map_err(|e| CliError::Usage(e.to_string()))
     }
 
     /// The trust level: the flag, or the answer to a question.
@@ -165,7 +165,7 @@ impl Terms {
             }
             None => return Err(CliError::Usage(format!("--trust-level is needed.\n{LEVELS}"))),
         };
-        TrustLevel::try_from(level).map_err(CliError::Usage)
+        TrustLevel::try_from(level).map_err(|e| CliError::Usage(e.to_string()))
     }
 }
 

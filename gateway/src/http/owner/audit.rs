@@ -1,14 +1,13 @@
 //! The audit log, and the audit of memorization.
 
 use crate::Error;
-use crate::api::audit::{AuditMemorization, AuditQuery, Chains, ListChains, Receipts, VerifyAudit};
+use crate::api::audit::{AuditMemorization, AuditQuery, Chains, ListChains, Receipts};
 use crate::http::App;
 use crate::http::credential::as_grantee;
 use crate::http::door::{Answer, Call};
 use crate::http::request::{Incoming, Oap, presented};
 use crate::service::{Audit, Exchange, Memorization};
 use crate::state::gateway::{Gateway, blocking};
-use crate::state::jobs::Progress;
 use crate::state::owner::mark::Admin;
 use crate::state::refusals::Counted;
 use axum::extract::State;
@@ -43,11 +42,6 @@ pub(in crate::http) async fn audit(
 
 pub(in crate::http) async fn list_chains(call: Call<ListChains>) -> Answer<ListChains> {
     Ok(Chains { chains: Audit(&call.gateway).chain_list(&call.owner)? })
-}
-
-pub(in crate::http) async fn verify(call: Call<VerifyAudit>) -> Answer<VerifyAudit> {
-    let verify = move || Audit(&call.gateway).verify_audit(&call.owner, &Progress::default());
-    Ok(Chains { chains: blocking(verify).await? })
 }
 
 pub(in crate::http) async fn memorization(call: Call<AuditMemorization>) -> Answer<AuditMemorization> {

@@ -1,24 +1,18 @@
-//! The gateway itself: where it stands, its clock, its backup, what it attests.
+//! The gateway itself: where it stands, its clock, what it attests.
 
 use crate::Error;
-use crate::api::health::{AcceptClock, Backup, Doctor, Findings, ShowClock, ShowStatus};
+use crate::api::health::{AcceptClock, ShowClock, ShowStatus};
 use crate::api::lock::Locked;
 use crate::api::standing::{Attest, ReportIncident, Witness};
 use crate::http::App;
 use crate::http::door::{Answer, Call};
 use crate::http::request::Oap;
-use crate::service::{Attestations, Backups, Health, Incidents};
+use crate::service::{Attestations, Health, Incidents};
 use crate::state::gateway::blocking;
-use crate::state::jobs::Progress;
 use axum::extract::State;
 
 pub(in crate::http) async fn status(call: Call<ShowStatus>) -> Answer<ShowStatus> {
     blocking(move || Health(&call.gateway).status(&call.owner)).await
-}
-
-pub(in crate::http) async fn doctor(call: Call<Doctor>) -> Answer<Doctor> {
-    let examine = move || Health(&call.gateway).examine(&call.owner, &Progress::default());
-    Ok(Findings { findings: blocking(examine).await? })
 }
 
 pub(in crate::http) async fn clock(call: Call<ShowClock>) -> Answer<ShowClock> {
@@ -27,10 +21,6 @@ pub(in crate::http) async fn clock(call: Call<ShowClock>) -> Answer<ShowClock> {
 
 pub(in crate::http) async fn accept_clock(call: Call<AcceptClock>) -> Answer<AcceptClock> {
     call.gateway.accept_clock(&call.owner).await
-}
-
-pub(in crate::http) async fn backup(call: Call<Backup>) -> Answer<Backup> {
-    Backups(&call.gateway).backup(&call.owner, call.body.folder, &Progress::default()).await
 }
 
 pub(in crate::http) async fn attest(call: Call<Attest>) -> Answer<Attest> {

@@ -1,0 +1,206 @@
+//! `oap-memory job`, and the commands that are jobs of the gateway's: begun, followed to their end, cancelled by Ctrl-C.
+
+use super::reference::JobRef;
+use super::{CliError, Global, audit, backup, keys, output};
+use crate::api::audit::Chains;
+use crate::api::health::{BackupInfo, Findings};
+use crate::api::jobs as api;
+use crate::api::jobs::{JobKind, JobReport, JobRequest, JobResult, JobState, Jobs, Wait};
+use crate::api::keys::SignedAgain;
+use crate::http::jobs::MAX_WAIT;
+use indicatif::{ProgressBar, ProgressStyle};
+use oap_client::{ClientError, OwnerClient};
+use oap_identity::JobId;
+use std::io;
+use std::time::Duration;
+use tokio::signal::unix::{SignalKind, signal};
+
+/// Look at long work of a running gateway, and cancel it
+#[derive(clap::Subcommand)]
+#[command(after_help = "Examples:
+  oap-memory job list
+  oap-memory job show job_01...
+  oap-memory job cancel job_01...
+
+`doctor`, `backup`, `audit verify`, `keys reseal` and the signing anew of `keys revoke` are jobs of the gateway that serves the
+home: they go on when the command that began them is killed, and Ctrl-C cancels them. One of a kind runs at a time. A gateway
+remembers the last 50 that ended, until it stops.")]
+pub(super) enum Job {
+    /// List jobs, the last begun one first
+    List,
+    /// Show how far a job is, or what came out
+    Show {
+        /// The job, by its id or the beginning of it
+        #[arg(value_name = "JOB")]
+        id: JobRef,
+    },
+    /// End a job before it is done
+    Cancel {
+        /// The job, by its id or the beginning of it
+        #[arg(value_name = "JOB")]
+        id: JobRef,
+    },
+}
+
+impl Job {
+    pub(super) async fn run(self, global: &Global) -> Result<(), CliError> {
+        let owner = global.owner().await?;
+        let report = match self {
+            Self::List => {
+                output::print(global.json, &owner.get::<api::ListJobs>((), &()).await?, table);
+                return Ok(());
+            }
+            Self::Show { id } => {
+                let id = id.resolve(&owner).await?;
+                owner.get::<api::ShowJob>(id, &Wait::default()).await?
+            }
+            Self::Cancel { id } => {
+                let id = id.resolve(&owner).await?;
+                owner.send::<api::CancelJob>(id, &()).await?
+            }
+        };
+        output::print(global.json, &report, shown);
+        Ok(())
+    }
+}
+
+pub(super) fn table(jobs: &Jobs) -> String {
+    output::table(&["job", "what", "state", "steps", "began", "ended"], jobs.jobs.iter().map(row))
+}
+
+fn row(job: &JobReport) -> Vec<String> {
+    let (what, state): (&str, &str) = (job.job.into(), job.state.into());
+    vec![
+        job.job_id.to_string(),
+        what.to_owned(),
+        state.to_owned(),
+        format!("{}/{}", job.done, job.expected),
+        job.began.to_string(),
+        output::or_none(job.ended),
+    ]
+}
+
+fn shown(job: &JobReport) -> String {
+    let mut text = table(&Jobs { jobs: vec![job.clone()] });
+    if let Some(error) = &job.error {
+        text.push_str(&format!("\n{}", error.message));
+    }
+    if let Some(result) = &job.result {
+        let result = match result {
+            JobResult::Doctor(findings) => backup::report(&findings.findings),
+            JobResult::Backup(info) => format!("{} items\n{}", info.items, info.store),
+            JobResult::VerifyAudit(chains) => audit::chains(chains),
+            JobResult::Reseal(signed) => keys::told(signed),
+        };
+        text.push_str(&format!("\n{result}"));
+    }
+    text
+}
+
+/// Why a job gave no result.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum JobStopped {
+    /// The gateway refused to begin it, or it failed.
+    #[error(transparent)]
+    Client(#[from] ClientError),
+    /// Somebody cancelled it.
+    #[error("{0} was cancelled: {left}", left = left_behind(*.1))]
+    Cancelled(JobId, JobKind),
+    /// It ended with what another sort of job ends with.
+    #[error("{0} ended with another result than was asked for")]
+    OtherResult(JobId),
+    /// Ctrl-C cannot be heard.
+    #[error("signals: {0}")]
+    Signals(io::Error),
+}
+
+/// What a cancelled job leaves behind.
+const fn left_behind(kind: JobKind) -> &'static str {
+    match kind {
+        JobKind::Doctor | JobKind::VerifyAudit => "it only looks, so nothing has changed",
+        JobKind::Backup => "its folder is gone again",
+        JobKind::Reseal => "what is signed anew stays so, and `oap-memory keys reseal` does the rest",
+    }
+}
+
+impl From<JobStopped> for CliError {
+    fn from(stopped: JobStopped) -> Self {
+        match stopped {
+            JobStopped::Client(error) => error.into(),
+            stopped => Self::Job(stopped),
+        }
+    }
+}
+
+/// Begins a job and follows it to its end, of which `of` takes the result. Ctrl-C cancels it.
+///
+/// How far it is shows on a terminal, and unless it is to be `quiet`, standard error says that it is cancelled. The gateway is asked again when the job ended, or as often as the screen is worth it.
+pub(super) async fn follow<T>(
+    owner: &OwnerClient,
+    quiet: bool,
+    request: &JobRequest,
+    of: impl FnOnce(JobResult) -> Option<T>,
+) -> Result<T, JobStopped> {
+    // Before the job begins: from here on Ctrl-C does not leave it to itself.
+    let mut interrupt = signal(SignalKind::interrupt()).map_err(JobStopped::Signals)?;
+    let mut report = owner.send::<api::BeginJob>((), request).await?;
+    let (id, progress) = (report.job_id, bar());
+    let wait = if progress.is_hidden() { MAX_WAIT } else { LOOK };
+    let wait = Wait { wait: u16::try_from(wait.as_secs()).unwrap_or(u16::MAX) };
+    while report.state == JobState::Running {
+        progress.set_length(report.expected);
+        progress.set_position(report.done);
+        let asked = async { owner.get::<api::ShowJob>(id, &wait).await };
+        report = tokio::select! {
+            answer = asked => answer?,
+            _ = interrupt.recv() => {
+                if !quiet {
+                    progress.suspend(|| eprintln!("oap-memory: cancelling {id}"));
+                }
+                owner.send::<api::CancelJob>(id, &()).await?
+            }
+        };
+    }
+    progress.finish_and_clear();
+    match (report.state, report.result, report.error) {
+        (_, Some(result), _) => of(result).ok_or(JobStopped::OtherResult(id)),
+        (JobState::Cancelled, ..) => Err(JobStopped::Cancelled(id, report.job)),
+        (_, None, Some(error)) => {
+            let (status, code, message) = (error.status, error.code, error.message);
+            Err(ClientError::Refused { own: true, status, code, message }.into())
+        }
+        (_, None, None) => Err(JobStopped::OtherResult(id)),
+    }
+}
+
+/// What `doctor` found.
+pub(super) fn doctor(result: JobResult) -> Option<Findings> {
+    if let JobResult::Doctor(findings) = result { Some(findings) } else { None }
+}
+
+/// What a backup says of itself.
+pub(super) fn backup(result: JobResult) -> Option<BackupInfo> {
+    if let JobResult::Backup(info) = result { Some(info) } else { None }
+}
+
+/// The chains that hold.
+pub(super) fn verify_audit(result: JobResult) -> Option<Chains> {
+    if let JobResult::VerifyAudit(chains) = result { Some(chains) } else { None }
+}
+
+/// What was signed anew.
+pub(super) fn reseal(result: JobResult) -> Option<SignedAgain> {
+    if let JobResult::Reseal(signed) = result { Some(signed) } else { None }
+}
+
+/// How long the gateway is given where somebody looks on.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// How far a job is, on a terminal alone.
+fn bar() -> ProgressBar {
+    let bar = ProgressBar::new(0);
+    let style = ProgressStyle::with_template("{spinner} {human_pos} of {human_len} steps, {elapsed}");
+    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
+    bar.enable_steady_tick(Duration::from_millis(200));
+    bar
+}
