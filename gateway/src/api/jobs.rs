@@ -32,7 +32,7 @@ pub enum JobRequest {
     /// Verifies every receipt chain; its result has `chains`.
     VerifyAudit {},
     /// Signs anew what a compromised key signed and this gateway wrote; its result has `receipts` and `items`, both counts,
-    /// and `left`, the items that stay held back.
+    /// `held_back`, how many items stay so, and `left`, the first 1000 of them.
     Reseal {},
 }
 
@@ -112,6 +112,9 @@ pub struct JobReport {
     /// What came out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<Value>,
+    /// Of one that was cancelled or failed: the result that it would have had there, where it had committed something.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub so_far: Option<Value>,
     /// Why nothing did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<JobError>,

@@ -7,8 +7,8 @@ use crate::Error;
 use crate::service::LongWork;
 use crate::service::jobs::JobRequest;
 use crate::state::jobs::{Job, JobError, JobReport};
-use crate::state::owner::Owner;
 use crate::state::owner::mark::Admin;
+use crate::state::owner::{Acting, Owner};
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
@@ -20,12 +20,14 @@ use std::time::Duration;
 /// Longest time that one request waits for the end of a job: well within the time of a request.
 pub const MAX_WAIT: Duration = Duration::from_secs(20);
 
+fn explain(error: &Error) -> JobError {
+    let refusal = Refusal::from(error);
+    let message = refusal.for_owner.unwrap_or(refusal.message);
+    JobError { status: refusal.status.as_u16(), code: refusal.code.to_owned(), message }
+}
+
 fn report(job: &Job) -> JobReport {
-    job.report(|error| {
-        let refusal = Refusal::from(error);
-        let message = refusal.for_owner.unwrap_or(refusal.message);
-        JobError { status: refusal.status.as_u16(), code: refusal.code.to_owned(), message }
-    })
+    job.report(explain)
 }
 
 fn job_id(text: &str) -> Result<JobId, Error> {
@@ -33,12 +35,8 @@ fn job_id(text: &str) -> Result<JobId, Error> {
 }
 
 pub(super) async fn list(owner: Owner<Admin>, State(app): State<App>) -> Result<Response, Error> {
-    let jobs: Vec<JobReport> = LongWork(&app.gateway)
-        .jobs(&owner)
-        .list()
-        .iter()
-        .map(|job| JobReport { result: None, ..report(job) })
-        .collect();
+    let jobs: Vec<JobReport> =
+        LongWork(&app.gateway).jobs(&owner).list().iter().map(|job| job.brief(explain)).collect();
     Ok(Oap(json!({"jobs": jobs})).into_response())
 }
 
@@ -71,6 +69,8 @@ pub(super) async fn show(
     let most = Duration::from_secs(u64::from(wait)).min(MAX_WAIT);
     // Over or not, it is told how the job stands.
     drop(tokio::time::timeout(most, job.wait()).await);
+    // The credential may have ended meanwhile, and what comes out is its owner's alone.
+    Acting::from(&owner).still_may(&app.gateway.keys(), app.gateway.clock.raw())?;
     Ok(Oap(json!(report(&job))).into_response())
 }
 

@@ -20,7 +20,9 @@ pub(in crate::http) async fn export_header(
     State(app): State<App>,
     mut request: Incoming,
 ) -> Result<Response, Error> {
-    Ok(Oap(Exports(&app.gateway).export_header(&owner, &request.json_as().await?)?).into_response())
+    let (gateway, selection) = (app.gateway.clone(), request.json_as().await?);
+    let header = blocking(move || Exports(&gateway).export_header(&owner, &selection)).await?;
+    Ok(Oap(header).into_response())
 }
 
 /// The cursor of the next page, and how many items were held back, as a JSON line; then the page's lines.
