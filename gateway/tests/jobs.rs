@@ -49,7 +49,7 @@ async fn a_job_says_how_far_it_is_and_has_its_result() {
     assert_eq!(report["result"], chains);
 
     let report = end(&world, &begin(&world, &json!({"job": "reseal"})).await).await;
-    assert_eq!(report["result"], json!({"receipts": 0, "items": 0, "left": []}));
+    assert_eq!(report["result"], json!({"receipts": 0, "items": 0, "held_back": 0, "left": []}));
 
     let listed = world.owner("GET", JOBS, None).await.ok();
     let kinds: Vec<&Value> = listed["jobs"].as_array().unwrap().iter().map(|job| &job["job"]).collect();
@@ -82,11 +82,12 @@ async fn a_backup_that_is_cancelled_leaves_nothing_behind() {
     let job = progress
         .begin(
             oap_gateway::state::jobs::JobKind::Backup,
+            &"did:web:user.example#key-1".parse().unwrap(),
             world.now(),
             &oap_gateway::system::clock::SystemRandom,
         )
         .unwrap();
-    progress.cancel_all();
+    progress.close();
     let owner = world.proved().await;
     let cancelled = Backups(&world.gateway).backup(&owner, place.clone(), &job.progress()).await;
     assert!(matches!(cancelled, Err(oap_gateway::Error::Cancelled)));

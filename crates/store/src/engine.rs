@@ -15,6 +15,9 @@ pub enum Op {
 /// Pairs of key and value in the order of keys.
 pub type Pairs<'a> = Box<dyn Iterator<Item = Result<(Vec<u8>, Vec<u8>), StoreError>> + 'a>;
 
+/// The same, of their own: whoever reads them holds nothing of the engine up.
+pub type OwnedPairs = Box<dyn Iterator<Item = Result<(Vec<u8>, Vec<u8>), StoreError>> + Send>;
+
 /// An ordered map of bytes with atomic, durable batches.
 ///
 /// One writer calls [`Engine::apply`]; any number of readers call the rest, at any time. A reader sees a batch
@@ -37,6 +40,18 @@ pub trait Engine: Send + Sync + 'static {
     /// [`StoreError::Full`] when the disk is full: the batch is not there, and the next may be.
     /// [`StoreError::Engine`]; then nobody knows whether the batch is there, and the store takes no more.
     fn apply(&self, batch: Vec<Op>) -> Result<(), StoreError>;
+
+    /// Everything as it stands now, in the order of keys. Batches that are applied while it is read do not change it, and do
+    /// not wait for its end.
+    ///
+    /// An engine that has nothing better copies it all into memory.
+    ///
+    /// # Errors
+    /// [`StoreError::Engine`].
+    fn snapshot(&self) -> Result<OwnedPairs, StoreError> {
+        let all: Vec<_> = self.scan(&[], &[], false).collect();
+        Ok(Box::new(all.into_iter()))
+    }
 
     /// Its name, as the configuration has it.
     fn name(&self) -> &'static str {
@@ -64,6 +79,9 @@ impl<E: Engine + ?Sized> Engine for Arc<E> {
     }
     fn apply(&self, batch: Vec<Op>) -> Result<(), StoreError> {
         (**self).apply(batch)
+    }
+    fn snapshot(&self) -> Result<OwnedPairs, StoreError> {
+        (**self).snapshot()
     }
     fn name(&self) -> &'static str {
         (**self).name()

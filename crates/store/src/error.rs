@@ -91,9 +91,9 @@ pub enum EngineError {
     /// The writer's thread cannot be started.
     #[error("{0}")]
     Writer(Arc<io::Error>),
-    /// What takes a snapshot cannot take it.
-    #[error("{0}")]
-    Snapshot(Arc<io::Error>),
+    /// The disk was full while a snapshot was read, and the database was opened anew: what the snapshot stood on is no more.
+    #[error("the disk was full meanwhile, and the database was opened anew: try again")]
+    Superseded,
     /// More bytes than a seal takes.
     #[error("a value is too large to seal")]
     TooLarge,

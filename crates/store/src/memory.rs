@@ -1,13 +1,16 @@
 //! An engine without a disk, for tests.
 
 use crate::StoreError;
-use crate::engine::{Engine, Op, Pairs};
+use crate::engine::{Engine, Op, OwnedPairs, Pairs};
 use std::collections::BTreeMap;
-use std::sync::{PoisonError, RwLock};
+use std::ops::Bound;
+use std::sync::{Arc, PoisonError, RwLock};
 
-/// A map in memory. Nothing is durable.
+type Map = BTreeMap<Vec<u8>, Vec<u8>>;
+
+/// A map in memory. Nothing is durable. A batch that meets a snapshot copies the map.
 #[derive(Debug, Default)]
-pub struct MemoryEngine(RwLock<BTreeMap<Vec<u8>, Vec<u8>>>);
+pub struct MemoryEngine(RwLock<Arc<Map>>);
 
 impl Engine for MemoryEngine {
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
@@ -28,6 +31,7 @@ impl Engine for MemoryEngine {
 
     fn apply(&self, batch: Vec<Op>) -> Result<(), StoreError> {
         let mut map = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let map = Arc::make_mut(&mut map);
         for op in batch {
             match op {
                 Op::Put(key, value) => map.insert(key, value),
@@ -35,5 +39,17 @@ impl Engine for MemoryEngine {
             };
         }
         Ok(())
+    }
+
+    fn snapshot(&self) -> Result<OwnedPairs, StoreError> {
+        let map = self.0.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let mut last: Option<Vec<u8>> = None;
+        Ok(Box::new(std::iter::from_fn(move || {
+            let from = last.as_ref().map_or(Bound::Unbounded, Bound::Excluded);
+            let (key, value) = map.range::<Vec<u8>, _>((from, Bound::Unbounded)).next()?;
+            let pair = (key.clone(), value.clone());
+            last = Some(pair.0.clone());
+            Some(Ok(pair))
+        })))
     }
 }

@@ -11,7 +11,7 @@
 //! After a crash between two of these steps, opening the store finishes the work: a key whose slot the batches
 //! do not mark as in use is overwritten, be it one that was never used or one that was just to be destroyed.
 
-use crate::engine::{Engine, Op};
+use crate::engine::{Engine, Op, OwnedPairs};
 use crate::seal;
 use crate::space::Space;
 use crate::vault::{ContentKey, FileVault, Slot, Vault};
@@ -67,6 +67,14 @@ struct Job {
 }
 
 type Hook = Box<dyn FnOnce() + Send>;
+
+/// Everything that a store holds, as of one commit.
+pub struct Snapshot {
+    /// Every pair as it is stored, sealed, in the order of keys.
+    pub pairs: OwnedPairs,
+    /// The vault's file, of no use without the master key.
+    pub vault: Vec<u8>,
+}
 
 impl Store {
     /// Opens a store: checks the schema, finishes what a crash left undone, starts the writer.
@@ -159,17 +167,19 @@ impl Store {
             }
             Err(error) => (false, Box::new(move |_| drop(send.send(Err(error)))) as Answer),
         });
-        let sent = {
-            let jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
-            jobs.as_ref().is_some_and(|jobs| jobs.send(Job { run, first }).is_ok())
-        };
-        if !sent {
+        if !self.send(Job { run, first }) {
             return Err(StoreError::Stopped.into());
         }
         // A writer that stops drops what still waits; one that caught a panic drops that transaction alone.
         receive.await.unwrap_or_else(|_| {
             Err(if self.is_stopped() { StoreError::Stopped } else { StoreError::Panicked }.into())
         })
+    }
+
+    /// Whether the writer will come to it.
+    fn send(&self, job: Job) -> bool {
+        let jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
+        jobs.as_ref().is_some_and(|jobs| jobs.send(job).is_ok())
     }
 
     /// A value as it was last committed, and the slot of its key.
@@ -206,54 +216,75 @@ impl Store {
         self.shared.revision.load(Ordering::Acquire)
     }
 
-    /// Gives `take` every pair as it is stored, sealed, and then the vault's file: all as of one commit, for writes wait
-    /// meanwhile.
+    /// Everything as of one commit, and what `mark` says at that point of the order of commits. The writer goes on while it is
+    /// read.
     ///
     /// # Errors
-    /// [`StoreError::Engine`] for what `take` says, too.
+    /// [`StoreError::Engine`], [`StoreError::Vault`].
     pub async fn snapshot<T: Send + 'static>(
         &self,
-        mut take: T,
-        mut pair: impl FnMut(&mut T, &[u8], &[u8]) -> std::io::Result<()> + Send + 'static,
-    ) -> Result<(T, Vec<u8>), StoreError> {
+        mark: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<(Snapshot, T), StoreError> {
         self.queue(true, move |tx: &mut Tx| {
             let shared = tx.shared;
-            for found in shared.engine.scan(&[], &[], false) {
-                let (key, value) = found?;
-                pair(&mut take, &key, &value).map_err(|e| EngineError::Snapshot(Arc::new(e)))?;
-            }
-            Ok::<_, StoreError>((take, shared.vault.image()?))
+            let snapshot = Snapshot { pairs: shared.engine.snapshot()?, vault: shared.vault.image()? };
+            Ok::<_, StoreError>((snapshot, mark()))
         })
         .await
     }
 
     /// What does not open: tables whose value is not what was written, and slots that hold a key which nothing marks,
-    /// or none which something marks.
+    /// or none which something marks. All as of one commit; what was changed while it was looked at is looked at again.
+    /// `step` is called for each pair and may end it. Waits for the writer.
     ///
     /// # Errors
-    /// [`StoreError::Engine`].
-    pub fn examine(&self) -> Result<Vec<String>, StoreError> {
+    /// [`StoreError::Engine`], and those of `step`.
+    pub fn examine<E: From<StoreError>>(
+        &self,
+        mut step: impl FnMut() -> Result<(), E>,
+    ) -> Result<Vec<String>, E> {
+        let (pairs, used) = self.marked()?;
         let mut wrong = Vec::new();
         let mut marked = BTreeSet::new();
-        for found in self.shared.engine.scan(&[], &[], false) {
+        for found in pairs {
+            step()?;
             let (key, value) = found?;
             match key.first() {
                 Some(&SLOTS) => {
                     marked.extend(key[1..].first_chunk::<4>().map(|slot| Slot::from_be_bytes(*slot)));
                 }
                 Some(table) if *table > SLOTS => {
-                    if let Err(error) = self.shared.unseal(&key, &value) {
+                    if let Some(error) = self.shared.fault(&key, value)? {
                         wrong.push(format!("a value of table {table}: {error}"));
                     }
                 }
                 _ => {}
             }
         }
-        let used: BTreeSet<Slot> = self.shared.vault.used().into_iter().collect();
         wrong
             .extend(used.difference(&marked).map(|slot| format!("vault slot {slot} holds a key of nothing")));
         wrong.extend(marked.difference(&used).map(|slot| format!("vault slot {slot} has lost its key")));
         Ok(wrong)
+    }
+
+    /// Every pair and the slots that hold a key, as of one commit.
+    fn marked(&self) -> Result<(OwnedPairs, BTreeSet<Slot>), StoreError> {
+        type Marked = Result<(OwnedPairs, BTreeSet<Slot>), StoreError>;
+        let look = |shared: &Shared| -> Marked {
+            Ok((shared.engine.snapshot()?, shared.vault.used().into_iter().collect()))
+        };
+        let (send, receive) = channel();
+        let run: Run = Box::new(move |tx| {
+            drop(send.send(look(tx.shared)));
+            (false, Box::new(|_| {}) as Answer)
+        });
+        if self.send(Job { run, first: true })
+            && let Ok(marked) = receive.recv()
+        {
+            return marked;
+        }
+        // The writer has stopped: nothing changes any more.
+        look(&self.shared)
     }
 
     /// The engine's name.
@@ -330,6 +361,19 @@ impl Shared {
         let slot = slot_of(stored).ok_or(StoreError::Tampered)?;
         let key = self.vault.key(slot)?;
         Ok((slot, seal::open(&key, place, &stored[4..])?))
+    }
+
+    /// Why a value that was read a while ago does not open, where it is still the one that is stored.
+    fn fault(&self, place: &[u8], mut stored: Vec<u8>) -> Result<Option<StoreError>, StoreError> {
+        loop {
+            let Err(error) = self.unseal(place, &stored) else { return Ok(None) };
+            // A batch goes before the keys that it destroys: whatever was erased meanwhile is not there any more.
+            match self.engine.get(place)? {
+                None => return Ok(None),
+                Some(now) if now == stored => return Ok(Some(error)),
+                Some(now) => stored = now,
+            }
+        }
     }
 }
 

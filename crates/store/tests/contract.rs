@@ -57,6 +57,34 @@ fn an_ordered_map(engine: &dyn Engine) {
     assert!(keys(engine, &[], &[], false).is_empty());
 }
 
+/// A snapshot is what was there when it was taken, whatever is applied while it is read; and nothing waits for its end.
+fn snapshots_stand_still(engine: &dyn Engine) {
+    let key = |number: u32| [b"s".as_slice(), &number.to_be_bytes()].concat();
+    let now = || -> Vec<_> { engine.scan(&[], &[], false).map(Result::unwrap).collect() };
+    assert!(engine.snapshot().unwrap().next().is_none());
+    // More than an engine reads at once.
+    engine.apply((0..2_500).map(|number| put(&key(2 * number), b"before")).collect()).unwrap();
+    let before = now();
+    let (mut begun, untouched) = (engine.snapshot().unwrap(), engine.snapshot().unwrap());
+    let mut read: Vec<_> = begun.by_ref().take(1_200).map(Result::unwrap).collect();
+    // Changed, removed, new, and changed twice: where it was read already, at the end of a piece, and beyond.
+    for at in [0, 2, 1_998, 2_000, 2_002, 2_398, 2_400, 3_998, 4_000, 4_002, 4_996, 4_998] {
+        engine
+            .apply(vec![put(&key(at), b"after"), put(&key(at + 1), b"new"), Op::Delete(key(at + 2))])
+            .unwrap();
+        engine.apply(vec![put(&key(at), b"once more"), Op::Delete(key(at + 1))]).unwrap();
+    }
+    engine.apply(vec![put(b"a", b"first"), put(b"z", b"last")]).unwrap();
+    read.extend(begun.by_ref().take(1_000).map(Result::unwrap));
+    engine.apply((1_000..5_000).map(|number| Op::Delete(key(number))).collect()).unwrap();
+    read.extend(begun.map(Result::unwrap));
+    assert!(read == before);
+    assert!(untouched.map(Result::unwrap).eq(before));
+    let after = now();
+    assert!(engine.snapshot().unwrap().map(Result::unwrap).eq(after.iter().cloned()));
+    engine.apply(after.into_iter().map(|(key, _)| Op::Delete(key)).collect()).unwrap();
+}
+
 /// A reader of two keys that are always written together never finds the second older than the first.
 fn batches_are_whole(engine: &Arc<dyn Engine>) {
     let done = Arc::new(AtomicBool::new(false));
@@ -89,6 +117,7 @@ const LARGEST: usize = 8 << 20;
 fn contract(make: impl Fn() -> Arc<dyn Engine>) {
     an_ordered_map(&*make());
     batches_are_whole(&make());
+    snapshots_stand_still(&*make());
     values_come_back_whole(&make);
     a_store_works_on_it(&make);
 }
@@ -171,19 +200,17 @@ fn a_store_works_on_it(make: &impl Fn() -> Arc<dyn Engine>) {
         });
         let slot = erasable.await.unwrap();
         // A snapshot is as of one commit: pairs that are written together are there together.
-        let count = |pairs: &mut Vec<Vec<u8>>, key: &[u8], _: &[u8]| {
-            pairs.push(key.to_vec());
-            Ok(())
-        };
         let together = store.transact(|tx| {
             ROWS.put(tx, &2_000, &Vec::new())?;
             ROWS.put(tx, &2_001, &Vec::new())
         });
-        let (written, taken) = tokio::join!(together, store.snapshot(Vec::new(), count));
+        let (written, taken) = tokio::join!(together, store.snapshot(|| ()));
         written.unwrap();
-        let (pairs, image) = taken.unwrap();
+        let (taken, ()) = taken.unwrap();
+        let pairs: Vec<Vec<u8>> = taken.pairs.map(|pair| pair.unwrap().0).collect();
         let has = |row: u32| pairs.contains(&[&[9], row.to_be_bytes().as_slice()].concat());
-        assert!(has(49) && has(1_000) && has(2_000) == has(2_001) && !image.is_empty());
+        assert!(has(49) && has(1_000) && has(2_000) == has(2_001) && !taken.vault.is_empty());
+        writes_do_not_wait_for_readers(&store).await;
         (slot, order)
     });
     assert!(order.lock().unwrap().iter().copied().eq(0..50));
@@ -208,6 +235,67 @@ fn a_store_works_on_it(make: &impl Fn() -> Arc<dyn Engine>) {
         let rows: Vec<bool> = ROWS.scan(&store).map(|row| row.is_ok()).collect();
         assert_eq!((rows.len(), rows.iter().filter(|ok| !**ok).count(), rows[50]), (53, 1, false));
     });
+}
+
+/// A snapshot and an examination that are under way hold no write up, and see nothing of it: neither an erasure nor a value that
+/// is new.
+async fn writes_do_not_wait_for_readers(store: &Arc<Store>) {
+    let put = |row: u32| {
+        store.transact(move |tx| {
+            let slot = tx.new_slot()?;
+            ROWS.put_in(tx, slot, &row, &b"kept for a while".to_vec())?;
+            Ok::<_, StoreError>(slot)
+        })
+    };
+    let take = |row: u32, slot: u32| {
+        move |tx: &mut oap_store::Tx<'_>| {
+            ROWS.delete(tx, &row);
+            tx.wipe(slot);
+            Ok::<_, StoreError>(())
+        }
+    };
+    let slot = put(3_000).await.unwrap();
+    let (mut taken, at) = store.snapshot(|| 7).await.unwrap();
+    assert_eq!(at, 7);
+    let first = taken.pairs.next().unwrap().unwrap();
+    store.transact(take(3_000, slot)).await.unwrap();
+    // The slot is another value's by now.
+    assert_eq!(put(3_001).await.unwrap(), slot);
+    let engine = Arc::new(MemoryEngine::default());
+    let rest = taken.pairs.map(|pair| pair.map(|(key, value)| Op::Put(key, value)));
+    let mut all: Vec<Op> = rest.collect::<Result<_, _>>().unwrap();
+    all.push(Op::Put(first.0, first.1));
+    engine.apply(all).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let vault = folder.path().join("vault");
+    std::fs::write(&vault, &taken.vault).unwrap();
+    let vault = FileVault::open(&vault, &Master::KeyFile([3; 32].into())).unwrap();
+    let copy = Store::open(engine, vault, Arc::new(Seeded::new(6))).unwrap();
+    assert_eq!(ROWS.get(&copy, &3_000), Ok(Some(b"kept for a while".to_vec())));
+    assert_eq!(ROWS.get(&copy, &3_001), Ok(None));
+    assert_eq!(copy.examine(|| Ok::<_, StoreError>(())).unwrap(), [""; 0]);
+
+    // Between two steps, a value that was not looked at yet is erased, and its slot given to another.
+    let mut interleaved = 0;
+    let found = store.examine(|| {
+        interleaved += 1;
+        if interleaved == 1 {
+            let write = || {
+                let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+                runtime.block_on(async {
+                    store.transact(take(3_001, slot)).await.unwrap();
+                    assert_eq!(put(3_002).await.unwrap(), slot);
+                    let more = put(3_003).await.unwrap();
+                    store.transact(take(3_003, more)).await.unwrap();
+                });
+            };
+            std::thread::scope(|threads| threads.spawn(write).join().unwrap());
+        }
+        Ok::<_, StoreError>(())
+    });
+    assert_eq!(found, Ok(Vec::new()));
+    store.transact(take(3_002, slot)).await.unwrap();
+    assert_eq!(store.examine(|| Err(StoreError::Locked)), Err(StoreError::Locked));
 }
 
 fn on_disk(kind: EngineKind) {

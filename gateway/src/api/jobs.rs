@@ -129,6 +129,9 @@ pub struct JobReport {
     /// What came out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<JobResult>,
+    /// Of one that was cancelled or failed: the result that it would have had there, where it had committed something.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub so_far: Option<JobResult>,
     /// Why nothing did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<JobError>,

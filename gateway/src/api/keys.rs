@@ -107,13 +107,41 @@ pub struct Compromise {
     pub since: Option<Timestamp>,
 }
 
+/// Most items that a job's result names as held back still.
+pub const MAX_LEFT: usize = 1_000;
+
 /// What a job signed anew.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SignedAgain {
     /// How many receipts.
     pub receipts: usize,
     /// How many items.
     pub items: usize,
-    /// The items that stay held back.
+    /// How many items stay held back.
+    pub held_back: usize,
+    /// The first [`MAX_LEFT`] of them.
     pub left: Vec<ItemId>,
+}
+
+impl SignedAgain {
+    /// An item stays held back.
+    pub fn stays(&mut self, item: ItemId) {
+        self.held_back += 1;
+        if self.left.len() < MAX_LEFT {
+            self.left.push(item);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_result_names_no_more_than_it_may() {
+        let mut signed = SignedAgain::default();
+        let item: ItemId = "mem_01JZZZZZZZZZZZZZZZZZZZZZZZ".parse().unwrap();
+        (0..=MAX_LEFT).for_each(|_| signed.stays(item));
+        assert_eq!((signed.held_back, signed.left.len()), (MAX_LEFT + 1, MAX_LEFT));
+    }
 }

@@ -100,8 +100,8 @@ async fn reseal(owner: &OwnerClient, quiet: bool) -> Result<SignedAgain, CliErro
 
 pub(super) fn told(done: &SignedAgain) -> String {
     let mut text = format!("{} items resealed, {} receipts signed anew", done.items, done.receipts);
-    if !done.left.is_empty() {
-        let left = done.left.len();
+    if done.held_back > 0 {
+        let left = done.held_back;
         text.push_str(&format!("; {left} held back still: `oap-memory doctor` says which"));
     }
     text

@@ -59,6 +59,9 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+use tokio::runtime::Runtime;
 
 const EXAMPLES: &str = "Examples:
   oap-memory init --did did:web:memory.example.org --key-file /etc/oap/master.key
@@ -101,7 +104,16 @@ struct Global {
     /// The command's name, such as `item add`, for those who wait for it.
     #[arg(skip)]
     command: String,
+    #[arg(skip)]
+    kept: Kept,
 }
+
+/// The lock of a home that this process holds until it ends: its threads may work on what they have of the home until then.
+#[derive(Clone, Default)]
+struct Kept(Arc<OnceLock<HomeLock>>);
+
+/// How long the end of a process waits for blocking work that nobody waits for any more.
+const END: Duration = Duration::from_secs(2);
 
 #[derive(Subcommand)]
 enum Command {
@@ -296,6 +308,12 @@ impl Global {
         Ok(HomeClient::connect(self.home(), &self.flags(), caller).await?)
     }
 
+    /// Holds the home's lock until the process has ended.
+    fn keep(&self, lock: HomeLock) {
+        // A process has one home.
+        drop(self.kept.0.set(lock));
+    }
+
     fn waiting(&self, held: &Held) {
         if !self.json {
             eprintln!("oap-memory: waiting for {held} to end");
@@ -342,7 +360,7 @@ pub fn main() -> ExitCode {
     };
     screen::look();
     crate::system::tls::install();
-    let runtime = match tokio::runtime::Runtime::new() {
+    let runtime = match Runtime::new() {
         Ok(runtime) => runtime,
         Err(error) => {
             eprintln!("oap-memory: {error}");
@@ -350,13 +368,23 @@ pub fn main() -> ExitCode {
         }
     };
     let json = cli.global.json;
-    match runtime.block_on(run(cli)) {
+    let kept = cli.global.kept.clone();
+    match to_its_end(runtime, kept, run(cli)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             error.tell(json);
             ExitCode::from(error.status())
         }
     }
+}
+
+/// Runs a command, and ends its threads. A lock that was kept is let go of by the system alone, when there is no process any more that
+/// could have something of the home in its memory.
+fn to_its_end<T>(runtime: Runtime, kept: Kept, command: impl Future<Output = T>) -> T {
+    let done = runtime.block_on(command);
+    runtime.shutdown_timeout(END);
+    std::mem::forget(kept);
+    done
 }
 
 async fn run(cli: Cli) -> Result<(), CliError> {
@@ -400,5 +428,33 @@ async fn run(cli: Cli) -> Result<(), CliError> {
             Ok(())
         }
         Command::Completions { shell } => completions::print(shell),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc::channel;
+
+    #[test]
+    fn the_lock_outlasts_the_threads_that_a_command_left() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = folder.path().to_owned();
+        let is_free = move || HomeLock::take(&home, "lock").unwrap().is_ok();
+        let (kept, looks) = (Kept::default(), is_free.clone());
+        let (go, gone) = channel::<()>();
+        let (tell, told) = channel();
+        let (lock, at) = (kept.clone(), folder.path().to_owned());
+        to_its_end(Runtime::new().unwrap(), kept, async move {
+            drop(lock.0.set(HomeLock::take(&at, "unlock").unwrap().unwrap()));
+            tokio::task::spawn_blocking(move || {
+                // Until the command has ended.
+                let _ = gone.recv();
+                tell.send(looks()).unwrap();
+            });
+            drop(go);
+        });
+        assert!(!told.recv().unwrap());
+        assert!(!is_free());
     }
 }

@@ -65,7 +65,7 @@ impl Serve {
         let failed = |what: &str, e: &dyn std::fmt::Display| CliError::Other(format!("{what}: {e}"));
         let recorder = config.metrics_listen.map(|address| Ok((address, prometheus::record()?)));
         let recorder = recorder.transpose().map_err(|e: BuildError| failed("metrics", &e))?;
-        let _lock = global.lock().await?;
+        global.keep(global.lock().await?);
         let gateway = home.open(&flags).await?;
         home.renew_admin(&gateway)?;
         if let Some((address, recorder)) = recorder {

@@ -133,7 +133,7 @@ impl Unlock {
         let read = std::io::stdin().take(MAX_PASSPHRASE).read_to_string(&mut passphrase);
         read.map_err(|_| HomeError::NoMaster)?;
         let home = global.home();
-        let _lock = global.lock().await?;
+        global.keep(global.lock().await?);
         let ask = |config: &Config| match &config.key_file {
             Some(_) => master(config),
             None => Ok(Master::Passphrase(passphrase)),
@@ -155,9 +155,7 @@ impl Unlock {
             () = end.notified() => {}
             () = serve::stop_signal() => {}
         }
-        socket.close().await;
-        sweeper.abort();
-        gateway.tell_chains();
+        serve::wind_down(&gateway, socket, sweeper).await;
         Ok(())
     }
 }

@@ -2,25 +2,29 @@
 
 use super::door::{Answer, Call};
 use super::error::Refusal;
+use crate::Error;
 use crate::api::jobs::{BeginJob, CancelJob, Jobs, ListJobs, ShowJob};
 use crate::service::LongWork;
 use crate::state::jobs::{Job, JobError, JobReport};
+use crate::state::owner::Acting;
 use std::time::Duration;
 
 /// Longest time that one request waits for the end of a job: well within the time of a request.
 pub const MAX_WAIT: Duration = Duration::from_secs(20);
 
+fn explain(error: &Error) -> JobError {
+    let refusal = Refusal::from(error);
+    let message = refusal.for_owner.unwrap_or(refusal.message);
+    JobError { status: refusal.status.as_u16(), code: refusal.code.to_owned(), message }
+}
+
 fn report(job: &Job) -> JobReport {
-    job.report(|error| {
-        let refusal = Refusal::from(error);
-        let message = refusal.for_owner.unwrap_or(refusal.message);
-        JobError { status: refusal.status.as_u16(), code: refusal.code.to_owned(), message }
-    })
+    job.report(explain)
 }
 
 pub(super) async fn list(call: Call<ListJobs>) -> Answer<ListJobs> {
     let jobs = LongWork(&call.gateway).jobs(&call.owner).list();
-    Ok(Jobs { jobs: jobs.iter().map(|job| JobReport { result: None, ..report(job) }).collect() })
+    Ok(Jobs { jobs: jobs.iter().map(|job| job.brief(explain)).collect() })
 }
 
 pub(super) async fn begin(call: Call<BeginJob>) -> Answer<BeginJob> {
@@ -32,6 +36,8 @@ pub(super) async fn show(call: Call<ShowJob>) -> Answer<ShowJob> {
     let most = Duration::from_secs(u64::from(call.query.wait)).min(MAX_WAIT);
     // Over or not, it is told how the job stands.
     drop(tokio::time::timeout(most, job.wait()).await);
+    // The credential may have ended meanwhile, and what comes out is its owner's alone.
+    Acting::from(&call.owner).still_may(&call.gateway.keys(), call.gateway.clock.raw())?;
     Ok(report(&job))
 }
 

@@ -174,7 +174,7 @@ impl Incoming {
         }
         if let Sender::Owner(acting) = &self.sender {
             // It may have taken long: what the head had may have ended.
-            acting.still_may(&self.app.gateway.keys())?;
+            acting.still_may(&self.app.gateway.keys(), self.app.gateway.clock.raw())?;
         }
         Ok(body)
     }

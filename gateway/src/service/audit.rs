@@ -6,7 +6,9 @@ pub use crate::api::audit::{AuditQuery, ChainInfo};
 use crate::error::{Corrupt, Error, MemberError};
 use crate::service::Audit;
 use crate::state::commits::{ANONYMOUS, Chain};
+use crate::state::gateway::Gateway;
 use crate::state::jobs::Progress;
+use crate::state::keyring::Keyring;
 use crate::state::owner::Owner;
 use crate::state::owner::mark::{Admin, Permits};
 use crate::state::schema::{self, CHAINS, RECEIPT_PLACES, RECEIPTS, RECEIPTS_OF, ReceiptPlace};
@@ -254,33 +256,69 @@ impl Audit<'_> {
         self,
         progress: &Progress,
     ) -> Result<BTreeMap<String, VerifiedReceipts>, Error> {
-        let keys = self.0.keys();
-        let mut verified = BTreeMap::new();
         let chains = self.0.chains()?;
+        // After the chains: these know whoever signed of them, and a key in memory may be behind.
+        let mut keys = Gateway::stored_keys(&self.0.store, &self.0.principal)?;
         for (_, chain) in &chains {
             progress.expect(usize::try_from(chain.length).unwrap_or(usize::MAX));
         }
+        let mut verified = BTreeMap::new();
         for (name, chain) in chains {
-            let mut failed = None;
-            let entries = self.entries(&chain, 0).map(|entry| progress.step().and(entry));
-            let entries = entries.map_while(|entry| match entry {
-                Ok(entry) => serde_json::to_value(entry).ok(),
-                Err(error) => {
-                    failed = Some(error);
-                    None
+            let result = loop {
+                match self.verified_chain(&name, &chain, &keys, progress) {
+                    // What it has may have been signed anew meanwhile, with a key that is new.
+                    Err(Error::Corrupt(fault @ Corrupt::Chain(..))) => {
+                        let now = Gateway::stored_keys(&self.0.store, &self.0.principal)?;
+                        if now.encoded() == keys.encoded() {
+                            return Err(fault.into());
+                        }
+                        keys = now;
+                    }
+                    result => break result?,
                 }
-            });
-            let result = verify_chain(entries, keys.document());
-            if let Some(error) = failed {
-                return Err(error);
-            }
-            let result = result.map_err(|e| Corrupt::Chain(name.clone(), e))?;
-            if result.length != chain.length || Some(result.tip) != chain.tip {
-                return Err(Corrupt::ChainLength(name).into());
-            }
+            };
             verified.insert(name, result);
         }
         Ok(verified)
+    }
+
+    /// Verifies the entries that a chain had when it was read; it may have grown since.
+    fn verified_chain(
+        self,
+        name: &str,
+        chain: &Chain,
+        keys: &Keyring,
+        progress: &Progress,
+    ) -> Result<VerifiedReceipts, Error> {
+        let mut failed = None;
+        let length = usize::try_from(chain.length).unwrap_or(usize::MAX);
+        let entries = self.entries(chain, 0).take(length).map(|entry| progress.step().and(entry));
+        let entries = entries.map_while(|entry| match entry {
+            Ok(entry) => serde_json::to_value(entry).ok(),
+            Err(error) => {
+                failed = Some(error);
+                None
+            }
+        });
+        let result = verify_chain(entries, keys.document());
+        if let Some(error) = failed {
+            return Err(error);
+        }
+        let result = result.map_err(|e| Corrupt::Chain(name.to_owned(), e))?;
+        let is_whole = result.length == chain.length && Some(result.tip) == chain.tip;
+        if !is_whole || self.has_more_than_it_says(name, chain)? {
+            return Err(Corrupt::ChainLength(name.to_owned()).into());
+        }
+        Ok(result)
+    }
+
+    /// Whether entries follow the one that is the last of a chain. The last entry is read first: a chain only grows, and says so
+    /// in the commit that it grows with.
+    fn has_more_than_it_says(self, name: &str, chain: &Chain) -> Result<bool, Error> {
+        let last =
+            RECEIPTS.keys(&self.0.store, Range::under(&chain.index).descending()).next().transpose()?;
+        let says = CHAINS.get(&self.0.store, &name.to_owned())?.map_or(0, |now| now.length);
+        Ok(last.is_some_and(|(_, number)| number >= says))
     }
 
     /// Every chain.

@@ -7,13 +7,14 @@ pub use crate::api::health::BackupInfo;
 use crate::error::{Error, MemberError};
 use crate::service::Backups;
 use crate::state::commits::chain_of;
+use crate::state::gateway::blocking;
 use crate::state::jobs::Progress;
 use crate::state::owner::Owner;
 use crate::state::owner::mark::{Admin, Permits};
 use crate::system::files;
-use oap_identity::Hash;
+use oap_identity::{Did, Hash, Timestamp};
 use oap_memory::receipt::Action;
-use oap_store::{Engine, Op, StoreError};
+use oap_store::{Engine, Op, Snapshot, StoreError};
 use serde_json::json;
 use sha2::{Digest, Sha256};
 use std::fs::File;
@@ -29,14 +30,42 @@ const BATCH_BYTES: usize = 32 << 20;
 /// Longest key and value, in bytes.
 const MAX_PART: u32 = 64 << 20;
 
-/// What is written while the snapshot is taken.
-struct Taking {
-    file: BufWriter<File>,
-    hash: Sha256,
-    pairs: u64,
+/// A folder that is being written: gone with whoever writes it, unless it is whole.
+struct Unfinished(Option<PathBuf>);
+
+impl Unfinished {
+    fn begin(folder: PathBuf) -> io::Result<Self> {
+        std::fs::DirBuilder::new().mode(0o700).create(&folder)?;
+        Ok(Self(Some(folder)))
+    }
+
+    fn path(&self) -> &Path {
+        self.0.as_deref().unwrap_or(Path::new(""))
+    }
+
+    fn is_whole(mut self) {
+        self.0 = None;
+    }
 }
 
-impl Taking {
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        let Some(folder) = self.0.take() else { return };
+        // Half of one would stand in the way of the next.
+        if let Err(error) = std::fs::remove_dir_all(folder) {
+            tracing::warn!(%error, "half a backup cannot be removed");
+        }
+    }
+}
+
+/// `store.bin`, as it is written.
+struct Pairs {
+    file: BufWriter<File>,
+    hash: Sha256,
+    count: u64,
+}
+
+impl Pairs {
     fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.hash.update(bytes);
         self.file.write_all(bytes)
@@ -47,13 +76,54 @@ impl Taking {
             self.put(&u32::try_from(part.len()).unwrap_or(u32::MAX).to_le_bytes())?;
         }
         self.put(key)?;
-        self.pairs += 1;
+        self.count += 1;
         self.put(value)
     }
 }
 
+fn refused(error: io::Error) -> Error {
+    Error::Member("folder", error.into())
+}
+
+/// What the backup is of: said at the point of the order of commits at which the snapshot was taken.
+struct Of {
+    principal: Did,
+    at: Timestamp,
+    items: usize,
+}
+
+/// Writes the files of a backup, the one that makes it one last.
+fn write(folder: &Path, snapshot: Snapshot, of: Of, progress: &Progress) -> Result<BackupInfo, Error> {
+    let file = files::create(&folder.join("store.bin")).map_err(refused)?;
+    let mut pairs = Pairs { file: BufWriter::with_capacity(1 << 20, file), hash: Sha256::new(), count: 0 };
+    for pair in snapshot.pairs {
+        progress.step()?;
+        let (key, value) = pair?;
+        pairs.pair(&key, &value).map_err(refused)?;
+    }
+    pairs.file.flush().map_err(refused)?;
+    pairs.file.get_ref().sync_all().map_err(refused)?;
+    let keep = |name: &str, bytes: &[u8]| {
+        let mut file = files::create(&folder.join(name))?;
+        file.write_all(bytes).and_then(|()| file.sync_all())
+    };
+    keep("vault", &snapshot.vault).map_err(refused)?;
+    let info = BackupInfo {
+        format: FORMAT.to_owned(),
+        principal: of.principal,
+        at: of.at,
+        items: of.items,
+        pairs: pairs.count,
+        store: Hash::from_bytes(pairs.hash.finalize().into()),
+        vault: Hash::of(&snapshot.vault),
+    };
+    keep("backup.json", &serde_json::to_vec_pretty(&info)?).map_err(refused)?;
+    Ok(info)
+}
+
 impl Backups<'_> {
-    /// Writes a backup into a folder that must not be there. Reading goes on meanwhile; writing waits.
+    /// Writes a backup into a folder that must not be there, all of it as of one commit. Reading and writing go on meanwhile. What
+    /// does not come to its end leaves nothing.
     ///
     /// # Errors
     /// [`Error::Member`] for a folder that is there or cannot be made; [`Error::Store`]; [`Error::Cancelled`].
@@ -63,69 +133,36 @@ impl Backups<'_> {
         folder: PathBuf,
         progress: &Progress,
     ) -> Result<BackupInfo, Error> {
-        let refused = |e: io::Error| Error::Member("folder", e.into());
         if !folder.is_absolute() {
             return Err(Error::Member("folder", MemberError::RelativePath));
         }
-        std::fs::DirBuilder::new().mode(0o700).create(&folder).map_err(refused)?;
-        let written = self.back_up_into(owner, &folder, progress).await;
-        if written.is_err() {
-            // Half of one would stand in the way of the next.
-            let _ = std::fs::remove_dir_all(&folder);
-        }
-        written
-    }
-
-    async fn back_up_into(
-        self,
-        owner: &Owner<impl Permits<Admin>>,
-        folder: &Path,
-        progress: &Progress,
-    ) -> Result<BackupInfo, Error> {
-        let refused = |e: io::Error| Error::Member("folder", e.into());
-        let file =
-            BufWriter::with_capacity(1 << 20, files::create(&folder.join("store.bin")).map_err(refused)?);
-        let taking = Taking { file, hash: Sha256::new(), pairs: 0 };
+        let folder = Unfinished::begin(folder).map_err(refused)?;
+        let gateway = self.0.clone();
+        let of = move || Of {
+            principal: gateway.principal.clone(),
+            at: gateway.clock.now(),
+            items: gateway.heads.len(),
+        };
+        let (snapshot, of) = self.0.store.snapshot(of).await?;
         let told = progress.clone();
-        let pair = move |taking: &mut Taking, key: &[u8], value: &[u8]| {
-            told.step().map_err(|cancelled| io::Error::other(cancelled.to_string()))?;
-            taking.pair(key, value)
-        };
-        let taken = self.0.store.snapshot(taking, pair).await;
-        if progress.is_cancelled() {
-            return Err(Error::Cancelled);
-        }
-        let (mut taking, vault) = taken?;
-        taking.file.flush().map_err(refused)?;
-        taking.file.get_ref().sync_all().map_err(refused)?;
-        let mut kept = files::create(&folder.join("vault")).map_err(refused)?;
-        kept.write_all(&vault).and_then(|()| kept.sync_all()).map_err(refused)?;
-        let info = BackupInfo {
-            format: FORMAT.to_owned(),
-            principal: self.0.principal.clone(),
-            at: self.0.clock.now(),
-            items: self.0.heads.len(),
-            pairs: taking.pairs,
-            store: Hash::from_bytes(taking.hash.finalize().into()),
-            vault: Hash::of(&vault),
-        };
-        // Last: a folder without it is no backup.
-        let text = serde_json::to_vec_pretty(&info)?;
-        let mut file = files::create(&folder.join("backup.json")).map_err(refused)?;
-        file.write_all(&text).and_then(|()| file.sync_all()).map_err(refused)?;
-        let (gateway, hash) = (self.0.clone(), info.store);
+        // The folder goes along: where nobody waits any more, it goes with what is written.
+        let written = move || Ok((write(folder.path(), snapshot, of, &told)?, folder));
+        let (info, folder) = blocking(written).await?;
+        progress.go_on()?;
+        let (gateway, hash, pairs) = (self.0.clone(), info.store, info.pairs);
         self.0
             .commit_as(owner, move |w| {
                 // A full disk is when one makes a backup.
                 w.tx.use_reserve();
                 let mut draft = gateway.draft(Action::Backup, gateway.principal.as_str());
                 draft.rules = vec!["principal".to_owned()];
-                draft.more.insert("pairs".to_owned(), json!(taking.pairs));
+                draft.more.insert("pairs".to_owned(), json!(pairs));
                 draft.output_hash = Some(hash);
                 w.receipt(&chain_of(&gateway.config.default_scope), draft)?;
                 Ok(())
             })
             .await?;
+        folder.is_whole();
         // So that the list is never older than the backup.
         self.0.tell_chains();
         Ok(info)

@@ -6,16 +6,17 @@ use crate::service::items::proved;
 use crate::service::{Audit, Grants, Health};
 use crate::state::clock::{ClockInfo, Standing};
 use crate::state::endorsed::Endorsed;
+use crate::state::gateway::Gateway;
 use crate::state::jobs::Progress;
 use crate::state::owner::Owner;
 use crate::state::owner::mark::{Admin, Permits};
-use crate::state::schema::{LINKS, RECEIPT_PLACES, RECEIPTS, TOMBSTONES, VERSIONS};
+use crate::state::schema::{HEADS, LINKS, RECEIPT_PLACES, RECEIPTS, TOMBSTONES, VERSIONS};
 use crate::state::views;
 use oap_identity::{Did, DidDocument, ItemId};
 use oap_memory::evidence;
 use oap_memory::receipt::Receipt;
 use oap_memory::record::Head;
-use oap_store::Range;
+use oap_store::{Range, StoreError};
 use serde_json::Value;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,6 +24,9 @@ use std::sync::Arc;
 
 /// Findings of one sort that are told one by one.
 const TOLD: usize = 20;
+
+/// The documents of all who signed what is kept here.
+type Houses = BTreeMap<Did, Arc<DidDocument>>;
 
 /// How much was looked at, and what is wrong with it.
 type Looked = (usize, Vec<String>);
@@ -36,6 +40,12 @@ enum ItemFault {
     /// A proof of it does not hold.
     #[error(transparent)]
     Evidence(#[from] evidence::EvidenceError),
+    /// Its head is not stored.
+    #[error("its head is gone, and nothing says that it was erased")]
+    NoHead,
+    /// A signature of it does not count, and nobody vouches for it.
+    #[error("signed with a compromised key")]
+    HeldBack,
     /// Head and chain do not fit.
     #[error("its head says another length of its chain")]
     Length,
@@ -78,12 +88,12 @@ impl Health<'_> {
             Ok(chains) => (chains.len(), Vec::new()),
             Err(error) => (0, vec![error.to_string()]),
         };
-        let (receipts, places) = self.examine_receipts()?;
+        let (receipts, places) = self.examine_receipts(progress)?;
         let mut findings = vec![
             finding(
                 "store and vault",
                 1,
-                self.0.store.examine()?,
+                self.0.store.examine(|| progress.go_on())?,
                 "values or keys were changed from outside or lost: restore the last backup with the list of erasures",
             ),
             finding(
@@ -102,7 +112,7 @@ impl Health<'_> {
             finding(
                 "signatures of compromised keys",
                 heads.len(),
-                self.examine_endorsed(&heads, &self.0.endorsed()?),
+                self.examine_endorsed(&heads, progress)?,
                 "no grantee could verify these items, so that they are in no view: `oap-memory keys reseal`; for what it leaves \
                  nobody here can vouch, as this gateway did not write it or another house signed it: look at it, add what \
                  is yours anew, and delete it",
@@ -129,18 +139,27 @@ impl Health<'_> {
     }
 
     /// Items that are held back from every view, for a compromised key signed something of them.
-    fn examine_endorsed(self, heads: &[Arc<Head>], endorsed: &Endorsed) -> Vec<String> {
+    fn examine_endorsed(self, heads: &[Arc<Head>], progress: &Progress) -> Result<Vec<String>, Error> {
+        let endorsed = self.0.endorsed()?;
+        let mut wrong = Vec::new();
         if endorsed.are_all() {
-            return Vec::new();
+            return Ok(wrong);
         }
         // What cannot be read is told of with the items.
-        let held_back =
-            |head: &&Arc<Head>| views::load(&self.0.store, head).is_ok_and(|whole| !endorsed.stands(&whole));
-        heads
-            .iter()
-            .filter(held_back)
-            .map(|head| format!("{}: signed with a compromised key", head.item_id))
-            .collect()
+        let stands = |head: &Head, endorsed: &Endorsed| match views::load(&self.0.store, head) {
+            Ok(whole) if !endorsed.stands(&whole) => Err(ItemFault::HeldBack),
+            _ => Ok(()),
+        };
+        for head in heads {
+            progress.go_on()?;
+            if stands(head, &endorsed).is_err()
+                && let Some(why) =
+                    self.confirmed(head, progress, |head, known| stands(head, &Endorsed::by(known)))?
+            {
+                wrong.push(format!("{}: {why}", head.item_id));
+            }
+        }
+        Ok(wrong)
     }
 
     /// Whether the clock is believed.
@@ -173,17 +192,20 @@ impl Health<'_> {
         let mut expected: BTreeSet<(ItemId, u32)> = BTreeSet::new();
         for head in heads {
             progress.step()?;
-            expected.insert((head.item_id, head.version_seq));
-            expected.extend(head.replaced.iter().map(|(seq, _)| (head.item_id, *seq)));
-            if let Err(why) = self.examine_item(head, &known) {
+            expected.extend(versions(head));
+            if self.examine_item(head, &known).is_err()
+                && let Some(why) =
+                    self.confirmed(head, progress, |head, known| self.examine_item(head, &known))?
+            {
                 wrong.push(format!("{}: {why}", head.item_id));
             }
         }
         let (mut seen, mut stray) = (0, Vec::new());
         for key in VERSIONS.keys(&self.0.store, Range::all()) {
+            progress.go_on()?;
             seen += 1;
             match key {
-                Ok(key) if !expected.contains(&key) => stray.push(key.0.to_string()),
+                Ok(key) if !expected.contains(&key) && self.is_stray(key)? => stray.push(key.0.to_string()),
                 Ok(_) => {}
                 Err(error) => stray.push(error.to_string()),
             }
@@ -191,7 +213,7 @@ impl Health<'_> {
         Ok((wrong, (seen, stray)))
     }
 
-    fn examine_item(self, head: &Head, known: &BTreeMap<Did, Arc<DidDocument>>) -> Result<(), ItemFault> {
+    fn examine_item(self, head: &Head, known: &Houses) -> Result<(), ItemFault> {
         let whole = views::load(&self.0.store, head)?;
         let item = proved(&whole, head.status)?;
         evidence::item(&Value::Object(item), known)?;
@@ -201,27 +223,78 @@ impl Health<'_> {
         Ok(())
     }
 
-    fn examine_receipts(self) -> Result<Looked, Error> {
+    /// A fault that was found of an item, where it is one. Requests are served meanwhile: the item may have been written or
+    /// erased, and its receipt signed anew, between what was read of it. So it is looked at again by what is stored, until neither
+    /// its head nor the keys change the while.
+    fn confirmed(
+        self,
+        found: &Head,
+        progress: &Progress,
+        look: impl Fn(&Head, Houses) -> Result<(), ItemFault>,
+    ) -> Result<Option<ItemFault>, Error> {
+        let (store, item) = (&self.0.store, found.item_id);
+        let head_now = || match HEADS.get(store, &item) {
+            // Erased between the row and its key.
+            Err(StoreError::Erased) => HEADS.get(store, &item),
+            head => head,
+        };
+        loop {
+            progress.go_on()?;
+            let head = match head_now() {
+                Ok(Some(head)) => head,
+                Ok(None) if TOMBSTONES.get(store, &item)?.is_some() => return Ok(None),
+                Ok(None) => return Ok(Some(ItemFault::NoHead)),
+                Err(error) => return Ok(Some(ItemFault::Unreadable(error.into()))),
+            };
+            let keys = Gateway::stored_keys(store, &self.0.principal)?;
+            let Err(fault) = look(&head, self.0.houses_with(&keys)?) else { return Ok(None) };
+            let is_so_still = head_now().is_ok_and(|now| now.as_ref() == Some(&head));
+            if is_so_still && Gateway::stored_keys(store, &self.0.principal)?.encoded() == keys.encoded() {
+                return Ok(Some(fault));
+            }
+        }
+    }
+
+    /// Whether a version that was found is of no item. The item may be new, or have another version by now; the version may be
+    /// erased since.
+    fn is_stray(self, key: (ItemId, u32)) -> Result<bool, Error> {
+        // What no head has at this point and is there after it was there at this point, too: no version comes back.
+        let head = HEADS.get(&self.0.store, &key.0).ok().flatten();
+        let is_known = head.is_some_and(|head| versions(&head).any(|version| version == key));
+        Ok(!is_known && !matches!(VERSIONS.get(&self.0.store, &key), Ok(None)))
+    }
+
+    fn examine_receipts(self, progress: &Progress) -> Result<Looked, Error> {
+        let store = &self.0.store;
         let (mut seen, mut wrong) = (0, Vec::new());
-        for row in RECEIPT_PLACES.scan(&self.0.store) {
+        for row in RECEIPT_PLACES.scan(store) {
+            progress.go_on()?;
             let (id, place) = row?;
             seen += 1;
-            let fits = RECEIPTS.get(&self.0.store, &place).ok().flatten().is_some_and(|bytes| {
+            let fits = RECEIPTS.get(store, &place).ok().flatten().is_some_and(|bytes| {
                 serde_json::from_slice::<Receipt>(&bytes).is_ok_and(|receipt| receipt.receipt_id == id)
             });
             if !fits {
                 wrong.push("a receipt is not where the index says".to_owned());
             }
         }
-        for item in TOMBSTONES.keys(&self.0.store, Range::all()) {
+        // A tombstone is written in the commit that takes the head away, and stays: what is read after it is without the head.
+        for item in TOMBSTONES.keys(store, Range::all()) {
+            progress.go_on()?;
             let item = item?;
-            if self.0.heads.get(item).is_some() {
+            if matches!(HEADS.get(store, &item), Ok(Some(_))) {
                 wrong.push(format!("{item} is erased and here"));
             }
-            if LINKS.keys(&self.0.store, Range::under(&item)).next().is_none() {
+            if LINKS.keys(store, Range::under(&item)).next().is_none() {
                 wrong.push(format!("{item} is erased and its chain is gone"));
             }
         }
         Ok((seen, wrong))
     }
+}
+
+/// The versions whose content an item has: the one in force, and those that were replaced and are still kept.
+fn versions(head: &Head) -> impl Iterator<Item = (ItemId, u32)> {
+    let replaced = head.replaced.iter().map(|(seq, _)| *seq);
+    std::iter::once(head.version_seq).chain(replaced).map(|seq| (head.item_id, seq))
 }

@@ -9,9 +9,8 @@ use crate::error::Error;
 use crate::service::{Audit, Backups, Health, Keys, LongWork};
 use crate::state::gateway::blocking;
 use crate::state::jobs::{Job, JobKind, Jobs, Progress};
-use crate::state::owner::Owner;
 use crate::state::owner::mark::{Admin, Permits};
-use oap_identity::ItemId;
+use crate::state::owner::{Acting, Owner};
 use std::sync::Arc;
 
 impl JobRequest {
@@ -32,17 +31,23 @@ impl<'a> LongWork<'a> {
         &self.0.jobs
     }
 
-    /// Begins a job and leaves it to itself. What it commits is committed while the owner's credential holds.
+    /// Begins a job and leaves it to itself. The owner's authority is judged now: from here on a rotation of keys or a cancellation
+    /// ends it.
     ///
     /// # Errors
-    /// [`Error::JobRuns`], [`Error::ManyJobs`].
+    /// [`Error::JobRuns`], [`Error::ManyJobs`], [`Error::Owner`], [`Error::Unavailable`].
     pub fn start_job(
         self,
         owner: &Owner<impl Permits<Admin>>,
         request: JobRequest,
     ) -> Result<Arc<Job>, Error> {
-        let job = self.0.jobs.begin(request.kind(), self.0.clock.now(), &*self.0.random)?;
-        let (gateway, owner, progress) = (self.0.clone(), owner.clone(), job.progress());
+        let job = self.0.jobs.begin(request.kind(), owner.key(), self.0.clock.now(), &*self.0.random)?;
+        // Asked once a rotation would find the job.
+        if let Err(ended) = Acting::from(owner).still_may(&self.0.keys(), self.0.clock.raw()) {
+            job.end(Err(Error::Cancelled), self.0.clock.now());
+            return Err(ended);
+        }
+        let (gateway, owner, progress) = (self.0.clone(), owner.clone().for_job(), job.progress());
         let work = tokio::spawn(async move { LongWork(&gateway).work(owner, request, progress).await });
         let begun = job.clone();
         let gateway = self.0.clone();
@@ -86,11 +91,13 @@ impl<'a> LongWork<'a> {
         owner: &Owner<impl Permits<Admin>>,
         progress: &Progress,
     ) -> Result<SignedAgain, Error> {
-        let (mut receipts, mut from) = (0, None);
+        let (mut signed_anew, mut from) = (SignedAgain::default(), None);
         loop {
+            progress.go_on()?;
             let signed = Keys(self.0).sign_receipts_anew(owner, from).await?;
-            receipts += signed.signed;
-            progress.step()?;
+            signed_anew.receipts += signed.signed;
+            progress.so_far(JobResult::Reseal(signed_anew.clone()));
+            progress.count();
             from = signed.next;
             if from.is_none() {
                 break;
@@ -98,16 +105,18 @@ impl<'a> LongWork<'a> {
         }
         let held = Keys(self.0).held_back(owner).await?;
         progress.expect(held.items.len());
-        let (mut items, mut left): (usize, Vec<ItemId>) = (0, Vec::new());
         for item in held.items {
+            // Asked before each: one that is cancelled during its last has done all.
+            progress.go_on()?;
             match Keys(self.0).reseal_held(owner, item, held.at).await {
-                Ok(written) => items += usize::from(written.is_some()),
+                Ok(written) => signed_anew.items += usize::from(written.is_some()),
                 // Erased meanwhile, or not written here.
-                Err(Error::NotFound | Error::Conflict(_)) => left.push(item),
+                Err(Error::NotFound | Error::Conflict(_)) => signed_anew.stays(item),
                 Err(error) => return Err(error),
             }
-            progress.step()?;
+            progress.so_far(JobResult::Reseal(signed_anew.clone()));
+            progress.count();
         }
-        Ok(SignedAgain { receipts, items, left })
+        Ok(signed_anew)
     }
 }

@@ -65,7 +65,10 @@ impl WatchedClock {
     /// The time that is believed. It never goes back, but for [`Gateway::accept_clock`].
     #[must_use]
     pub fn now(&self) -> Timestamp {
-        let ClockInfo { clock, mark, standing } = self.info();
+        self.believed(self.info())
+    }
+
+    fn believed(&self, ClockInfo { clock, mark, standing }: ClockInfo) -> Timestamp {
         if standing != Standing::Believed {
             return mark;
         }
@@ -99,12 +102,14 @@ impl WatchedClock {
     }
 
     /// The time of a transaction. Where one before it in the same batch took a clock that is behind the mark for right, the
-    /// mark in memory is not the time any more.
-    pub(crate) fn now_in(&self, tx: &Tx) -> Result<Timestamp, Error> {
-        match CLOCK.get(tx)? {
-            Some(mark) if mark.millis() < self.kept.load(Ordering::Acquire) => Ok(self.raw().max(mark)),
-            _ => Ok(self.now()),
-        }
+    /// mark in memory is not the time any more. And what the clock itself says at that moment.
+    pub(crate) fn now_in(&self, tx: &Tx) -> Result<(Timestamp, Timestamp), Error> {
+        let info = self.info();
+        let now = match CLOCK.get(tx)? {
+            Some(mark) if mark.millis() < self.kept.load(Ordering::Acquire) => info.clock.max(mark),
+            _ => self.believed(info),
+        };
+        Ok((now, info.clock))
     }
 
     /// Keeps the time of a commit in the store.

@@ -137,7 +137,7 @@ impl Gateway {
     /// The same for the owner: whether the credential still holds is judged in the transaction.
     ///
     /// # Errors
-    /// As [`Gateway::commit`]; [`Error::Owner`] where a rotation ended the credential.
+    /// As [`Gateway::commit`]; [`Error::Owner`] where a rotation ended the credential, or its time is over.
     pub async fn commit_as<P, T: Send + 'static>(
         self: &Arc<Self>,
         owner: &Owner<P>,
@@ -153,9 +153,9 @@ impl Gateway {
     ) -> Result<T, Error> {
         let gateway = self.clone();
         let transaction = move |tx: &mut Tx| {
-            let now = gateway.clock.now_in(tx)?;
+            let (now, clock) = gateway.clock.now_in(tx)?;
             let keys = gateway.keys_in(tx)?;
-            acting.still_may(&keys)?;
+            acting.still_may(&keys, clock)?;
             let mut writing = Writing {
                 tx,
                 gateway: &gateway,

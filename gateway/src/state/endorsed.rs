@@ -3,6 +3,7 @@
 
 use crate::error::Error;
 use crate::state::gateway::Gateway;
+use crate::state::keyring::Keyring;
 use crate::state::schema::FORMER;
 use oap_identity::signed::UnverifiedSignature;
 use oap_identity::{Did, DidDocument, Documents, Kid, Timestamp};
@@ -99,6 +100,11 @@ impl Endorsed {
 impl Gateway {
     /// The documents of all who signed what is kept here, parsed: its own, and those of former houses.
     pub(crate) fn houses(&self) -> Result<BTreeMap<Did, Arc<DidDocument>>, Error> {
+        self.houses_with(&self.keys())
+    }
+
+    /// The same, with these keys of its own.
+    pub(crate) fn houses_with(&self, keys: &Keyring) -> Result<BTreeMap<Did, Arc<DidDocument>>, Error> {
         let mut known: BTreeMap<Did, Arc<DidDocument>> = BTreeMap::new();
         for row in FORMER.scan(&self.store) {
             let (_, raw) = row?;
@@ -109,7 +115,7 @@ impl Gateway {
                 known.insert(did, Arc::new(parsed));
             }
         }
-        known.insert(self.principal.clone(), Arc::new(self.keys().document().clone()));
+        known.insert(self.principal.clone(), Arc::new(keys.document().clone()));
         Ok(known)
     }
 

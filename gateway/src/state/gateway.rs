@@ -237,7 +237,9 @@ impl Gateway {
     pub(crate) fn use_keys(&self, keys: Arc<Keyring>, published: Published) {
         // What another change of the same batch published is durable only now.
         self.published.store(Arc::new(self.published_with(&keys).unwrap_or(published)));
+        let current = keys.current().kid().clone();
         self.keys.store(keys);
+        self.jobs.cancel_all_but_by(&current);
         self.views.clear();
     }
 

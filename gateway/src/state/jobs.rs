@@ -3,7 +3,7 @@
 
 pub use crate::api::jobs::{JobError, JobKind, JobReport, JobResult, JobState};
 use crate::error::Error;
-use oap_identity::{JobId, Random, Timestamp};
+use oap_identity::{JobId, Kid, Random, Timestamp};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
@@ -22,6 +22,7 @@ struct Steps {
     done: AtomicU64,
     expected: AtomicU64,
     cancelled: AtomicBool,
+    so_far: Mutex<Option<JobResult>>,
 }
 
 impl Progress {
@@ -35,8 +36,26 @@ impl Progress {
     /// # Errors
     /// [`Error::Cancelled`].
     pub fn step(&self) -> Result<(), Error> {
+        self.count();
+        self.go_on()
+    }
+
+    /// Tells that a step is done, whatever is to become of the work.
+    pub fn count(&self) {
         self.0.done.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// That the work was not cancelled, where there is no step to count.
+    ///
+    /// # Errors
+    /// [`Error::Cancelled`].
+    pub fn go_on(&self) -> Result<(), Error> {
         if self.is_cancelled() { Err(Error::Cancelled) } else { Ok(()) }
+    }
+
+    /// Keeps what the result would be if the work ended here: it is told where the work does not come to its end.
+    pub fn so_far(&self, result: JobResult) {
+        *self.0.so_far.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
     }
 
     /// Whether the work is to end before it is done.
@@ -62,12 +81,20 @@ struct Ended {
 pub struct Job {
     id: JobId,
     kind: JobKind,
+    /// The key that signed the credential which began it.
+    by: Kid,
     began: Timestamp,
     progress: Progress,
     ended: watch::Sender<Option<Ended>>,
 }
 
 impl Job {
+    /// Its id.
+    #[must_use]
+    pub const fn id(&self) -> JobId {
+        self.id
+    }
+
     /// What the work tells how far it is with.
     #[must_use]
     pub fn progress(&self) -> Progress {
@@ -85,15 +112,30 @@ impl Job {
         drop(self.ended.subscribe().wait_for(Option::is_some).await);
     }
 
-    /// How it stands. `explain` says an error as a response says it.
+    /// How it stands, with what came out. `explain` says an error as a response says it.
     #[must_use]
     pub fn report(&self, explain: impl FnOnce(&Error) -> JobError) -> JobReport {
+        let brief = self.brief(explain);
         let ended = self.ended.borrow();
-        let (state, result, error) = match ended.as_ref().map(|ended| &ended.outcome) {
-            None => (JobState::Running, None, None),
-            Some(Ok(result)) => (JobState::Done, Some(result.clone()), None),
-            Some(Err(Error::Cancelled)) => (JobState::Cancelled, None, None),
-            Some(Err(error)) => (JobState::Failed, None, Some(explain(error))),
+        let (result, so_far) = match ended.as_ref().map(|ended| &ended.outcome) {
+            None => (None, None),
+            Some(Ok(result)) => (Some(result.clone()), None),
+            Some(Err(_)) => {
+                (None, self.progress.0.so_far.lock().unwrap_or_else(PoisonError::into_inner).clone())
+            }
+        };
+        JobReport { result, so_far, ..brief }
+    }
+
+    /// How it stands.
+    #[must_use]
+    pub fn brief(&self, explain: impl FnOnce(&Error) -> JobError) -> JobReport {
+        let ended = self.ended.borrow();
+        let (state, error) = match ended.as_ref().map(|ended| &ended.outcome) {
+            None => (JobState::Running, None),
+            Some(Ok(_)) => (JobState::Done, None),
+            Some(Err(Error::Cancelled)) => (JobState::Cancelled, None),
+            Some(Err(error)) => (JobState::Failed, Some(explain(error))),
         };
         JobReport {
             job_id: self.id,
@@ -103,7 +145,8 @@ impl Job {
             expected: self.progress.0.expected.load(Ordering::Relaxed),
             began: self.began,
             ended: ended.as_ref().map(|ended| ended.at),
-            result,
+            result: None,
+            so_far: None,
             error,
         }
     }
@@ -113,21 +156,40 @@ impl Job {
     }
 }
 
-/// The jobs of a gateway, in the order of their beginning.
+/// The jobs of a gateway.
 #[derive(Debug, Default)]
-pub struct Jobs(Mutex<Vec<Arc<Job>>>);
+pub struct Jobs(Mutex<Known>);
+
+#[derive(Debug, Default)]
+struct Known {
+    /// In the order of their beginning.
+    all: Vec<Arc<Job>>,
+    /// Whether no more may begin.
+    closed: bool,
+}
 
 impl Jobs {
-    fn all(&self) -> MutexGuard<'_, Vec<Arc<Job>>> {
+    fn known(&self) -> MutexGuard<'_, Known> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A new job.
+    /// A new job, by a credential that this key signed.
     ///
     /// # Errors
-    /// [`Error::JobRuns`] while one of the kind is under way; [`Error::ManyJobs`] while [`MAX_RUNNING`] are.
-    pub fn begin(&self, kind: JobKind, now: Timestamp, random: &dyn Random) -> Result<Arc<Job>, Error> {
-        let mut all = self.all();
+    /// [`Error::JobRuns`] while one of the kind is under way; [`Error::ManyJobs`] while [`MAX_RUNNING`] are;
+    /// [`Error::Unavailable`] once the process stops.
+    pub fn begin(
+        &self,
+        kind: JobKind,
+        by: &Kid,
+        now: Timestamp,
+        random: &dyn Random,
+    ) -> Result<Arc<Job>, Error> {
+        let mut known = self.known();
+        if known.closed {
+            return Err(Error::Unavailable("the gateway is stopping"));
+        }
+        let all = &mut known.all;
         let running: Vec<&Arc<Job>> = all.iter().filter(|job| job.is_running()).collect();
         if let Some(job) = running.iter().find(|job| job.kind == kind) {
             return Err(Error::JobRuns(job.id));
@@ -143,7 +205,8 @@ impl Jobs {
         });
         let id = JobId::new(now, random);
         let (sender, _) = watch::channel(None);
-        let job = Arc::new(Job { id, kind, began: now, progress: Progress::default(), ended: sender });
+        let progress = Progress::default();
+        let job = Arc::new(Job { id, kind, by: by.clone(), began: now, progress, ended: sender });
         all.push(job.clone());
         Ok(job)
     }
@@ -153,18 +216,33 @@ impl Jobs {
     /// # Errors
     /// [`Error::NotFound`].
     pub fn get(&self, id: JobId) -> Result<Arc<Job>, Error> {
-        self.all().iter().find(|job| job.id == id).cloned().ok_or(Error::NotFound)
+        self.known().all.iter().find(|job| job.id == id).cloned().ok_or(Error::NotFound)
     }
 
     /// Every job that is known, newest first.
     #[must_use]
     pub fn list(&self) -> Vec<Arc<Job>> {
-        self.all().iter().rev().cloned().collect()
+        self.known().all.iter().rev().cloned().collect()
     }
 
-    /// Asks every job to end before it is done: the process stops.
-    pub fn cancel_all(&self) {
-        self.all().iter().for_each(|job| job.progress.cancel());
+    /// Asks every job to end before it is done, and lets none begin: the process stops.
+    pub fn close(&self) {
+        let mut known = self.known();
+        known.closed = true;
+        known.all.iter().for_each(|job| job.progress.cancel());
+    }
+
+    /// Waits until no job is under way.
+    pub async fn ended(&self) {
+        let all = self.known().all.clone();
+        for job in all {
+            job.wait().await;
+        }
+    }
+
+    /// Asks the jobs to end that began by credentials of other keys: those have ended.
+    pub fn cancel_all_but_by(&self, key: &Kid) {
+        self.known().all.iter().filter(|job| job.by != *key).for_each(|job| job.progress.cancel());
     }
 
     /// Asks a job to end before it is done. One that has ended stays as it is.
@@ -182,10 +260,15 @@ impl Jobs {
 mod tests {
     use super::*;
     use crate::api::health::Findings;
+    use crate::api::keys::SignedAgain;
     use crate::system::clock::SystemRandom;
 
+    fn key(number: u32) -> Kid {
+        format!("did:web:user.example#key-{number}").parse().unwrap()
+    }
+
     fn begin(jobs: &Jobs, kind: JobKind, at: i64) -> Result<Arc<Job>, Error> {
-        jobs.begin(kind, Timestamp::from_millis(at), &SystemRandom)
+        jobs.begin(kind, &key(1), Timestamp::from_millis(at), &SystemRandom)
     }
 
     /// What a doctor said who found nothing to look at.
@@ -224,6 +307,24 @@ mod tests {
     }
 
     #[test]
+    fn what_ended_early_tells_what_it_did() {
+        let jobs = Jobs::default();
+        let signed = |items| JobResult::Reseal(SignedAgain { items, ..SignedAgain::default() });
+        for outcome in [Err(Error::Cancelled), Err(Error::NotFound), Ok(signed(3))] {
+            let is_done = outcome.is_ok();
+            let job = begin(&jobs, JobKind::Reseal, 1).unwrap();
+            job.progress().so_far(signed(2));
+            assert_eq!(job.report(explained).so_far, None, "it is under way");
+            job.end(outcome, Timestamp::from_millis(2));
+            let report = job.report(explained);
+            assert_eq!(report.so_far, (!is_done).then(|| signed(2)));
+            assert_eq!(report.result, is_done.then(|| signed(3)));
+            let brief = job.brief(explained);
+            assert_eq!((brief.state, brief.result, brief.so_far), (report.state, None, None));
+        }
+    }
+
+    #[test]
     fn results_of_many_jobs_are_forgotten_oldest_first_and_what_runs_is_not() {
         let jobs = Jobs::default();
         let running = begin(&jobs, JobKind::Backup, 0).unwrap();
@@ -251,5 +352,30 @@ mod tests {
         job.wait().await;
         let report = job.report(explained);
         assert_eq!((report.state, report.result), (JobState::Done, Some(nothing())));
+    }
+
+    #[tokio::test]
+    async fn a_process_that_stops_begins_none_and_waits_for_those_that_are_under_way() {
+        let jobs = Jobs::default();
+        let job = begin(&jobs, JobKind::Backup, 0).unwrap();
+        begin(&jobs, JobKind::Doctor, 0).unwrap().end(Err(Error::NotFound), Timestamp::from_millis(1));
+        jobs.close();
+        assert!(job.progress().is_cancelled());
+        assert!(matches!(begin(&jobs, JobKind::Doctor, 2), Err(Error::Unavailable(_))));
+        let mut ended = Box::pin(jobs.ended());
+        let mut look = std::task::Context::from_waker(std::task::Waker::noop());
+        assert!(ended.as_mut().poll(&mut look).is_pending());
+        job.end(Err(Error::Cancelled), Timestamp::from_millis(3));
+        ended.await;
+    }
+
+    #[test]
+    fn the_end_of_a_key_cancels_what_was_begun_by_it() {
+        let jobs = Jobs::default();
+        let job = begin(&jobs, JobKind::Backup, 0).unwrap();
+        jobs.cancel_all_but_by(&key(1));
+        assert!(!job.progress().is_cancelled());
+        jobs.cancel_all_but_by(&key(2));
+        assert!(job.progress().is_cancelled());
     }
 }

@@ -12,7 +12,7 @@ use oap_grants::dpop::{self, Request};
 use oap_grants::token::Confirmation;
 use oap_grants::verify::Presented;
 use oap_identity::signed::{UnverifiedJwt, sign_jwt};
-use oap_identity::{Did, Kid, Signer, random};
+use oap_identity::{Did, Kid, Signer, Timestamp, random};
 use serde::{Deserialize, Serialize};
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -37,8 +37,9 @@ struct Claims {
 
 /// One of the owner's agents, whose trust token and proof were checked and permit at least `P`.
 ///
-/// What it commits is committed only while the key that signed the token is the one in use ([`Gateway::commit_as`]), whatever
-/// task commits it.
+/// What it commits is committed only while the key that signed the token is the one in use and the token is not over
+/// ([`Gateway::commit_as`]), whatever task commits it. The authority of a job is judged when it begins: from there on a rotation or
+/// a cancellation ends it, and not the end of the token ([`Owner::for_job`]).
 #[derive(Debug, Clone)]
 pub struct Owner<P> {
     agent: Did,
@@ -46,7 +47,24 @@ pub struct Owner<P> {
     permissions: Vec<Permission>,
     /// The key that signed the token.
     key: Kid,
+    until: Until,
     permits: PhantomData<fn() -> P>,
+}
+
+/// Until when a credential counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Until {
+    /// The end of the token, in seconds since 1970.
+    Seconds(i64),
+    /// The end of the job that it began.
+    EndOfJob,
+}
+
+/// By what the owner acts.
+#[derive(Debug, Clone)]
+pub(crate) struct Credential {
+    key: Kid,
+    until: Until,
 }
 
 /// For whom a transaction is made.
@@ -55,27 +73,27 @@ pub(crate) enum Acting {
     /// The house itself: its sweeps, its start, a restore; and whoever's standing the transaction reads again by itself, as
     /// a grantee's.
     House,
-    /// The owner, by a credential that this key signed.
-    Owner(Kid),
+    /// The owner.
+    Owner(Credential),
 }
 
 impl Acting {
-    /// That the credential that it acts by, where there is one, is signed by the key in use: a rotation ends every
-    /// credential, those of requests under way with them.
+    /// That the credential that it acts by, where there is one, is signed by the key in use, and is not over: a rotation ends
+    /// every credential, those of requests and jobs under way with them. `clock` is what the clock says, believed or not, as when
+    /// the token was checked.
     ///
     /// # Errors
     /// [`Error::Owner`].
-    pub(crate) fn still_may(&self, keys: &Keyring) -> Result<(), Error> {
-        match self {
-            Self::Owner(key) if key != keys.current().kid() => Err(Error::Owner(ENDED)),
-            _ => Ok(()),
-        }
+    pub(crate) fn still_may(&self, keys: &Keyring, clock: Timestamp) -> Result<(), Error> {
+        let Self::Owner(Credential { key, until }) = self else { return Ok(()) };
+        let is_over = matches!(until, Until::Seconds(end) if *end <= clock.seconds());
+        if key != keys.current().kid() || is_over { Err(Error::Owner(ENDED)) } else { Ok(()) }
     }
 }
 
 impl<P> From<&Owner<P>> for Acting {
     fn from(owner: &Owner<P>) -> Self {
-        Self::Owner(owner.key.clone())
+        Self::Owner(Credential { key: owner.key.clone(), until: owner.until })
     }
 }
 
@@ -86,6 +104,17 @@ impl<P> Owner<P> {
     #[must_use]
     pub const fn agent(&self) -> &Did {
         &self.agent
+    }
+
+    /// The key that signed the token.
+    pub(crate) const fn key(&self) -> &Kid {
+        &self.key
+    }
+
+    /// The same for a job that begins now. It may take longer than the token lives, and must be able to end: so its authority is
+    /// judged here, and a rotation of keys or a cancellation ends it.
+    pub(crate) fn for_job(self) -> Self {
+        Self { until: Until::EndOfJob, ..self }
     }
 }
 
@@ -164,8 +193,8 @@ impl Gateway {
         if claims.scope.iter().all(|permission| *permission < P::PERMISSION) {
             return Err(Error::Permission(P::PERMISSION.as_str()));
         }
-        let Claims { agent, scope: permissions, cnf: Confirmation { jkt }, .. } = claims;
-        Ok(Owner { agent, jkt, permissions, key, permits: PhantomData })
+        let Claims { agent, scope: permissions, cnf: Confirmation { jkt }, exp, .. } = claims;
+        Ok(Owner { agent, jkt, permissions, key, until: Until::Seconds(exp), permits: PhantomData })
     }
 
     fn check_trust_token(&self, token: &str) -> Result<(Claims, Kid), Error> {

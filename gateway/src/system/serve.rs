@@ -12,10 +12,13 @@ use std::future::Future;
 use std::net::TcpListener;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::task::JoinHandle;
 use tokio_rustls::TlsAcceptor;
 
 /// How long open requests may take once the server is told to stop.
 const GRACE: Duration = Duration::from_secs(10);
+/// How long jobs may take to end once they are cancelled: a step of each.
+pub const JOBS_GRACE: Duration = Duration::from_secs(5);
 
 /// Serves a gateway on a bound listener, and its owner on the socket in the home, until `stop` resolves. Plain http only when
 /// configured, and then the listener is on loopback.
@@ -58,11 +61,20 @@ pub async fn serve_within(
     let trusted = gateway.config.trusted_proxies.clone();
     let front = Arc::new(Front::new(app.router(), tls, deadlines, connections, trusted));
     front.run(listener, stop, GRACE).await;
-    gateway.jobs.cancel_all();
+    wind_down(&gateway, owner, sweeper).await;
+    Ok(())
+}
+
+/// Ends what a process does beside its listeners: jobs are cancelled and waited for, as long as [`JOBS_GRACE`] allows.
+pub(crate) async fn wind_down(gateway: &Gateway, owner: OwnerSocket, sweeper: JoinHandle<()>) {
+    // First: whoever waits for a job at the socket is answered.
+    gateway.jobs.close();
     owner.close().await;
+    if tokio::time::timeout(JOBS_GRACE, gateway.jobs.ended()).await.is_err() {
+        tracing::warn!("a job did not end in time");
+    }
     sweeper.abort();
     gateway.tell_chains();
-    Ok(())
 }
 
 pub(crate) async fn sweep(gateway: Arc<Gateway>, app: App) {

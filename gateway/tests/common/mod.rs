@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "each test binary uses its part")]
 
 pub mod gate;
+pub mod hooked;
 
 use axum::Router;
 use axum::body::Body;

@@ -25,7 +25,8 @@ pub(in crate::http) async fn audit(
         Audit(&app.gateway).audit_public(&query)?
     } else if presented(&request, Gateway::presents_trust_token) {
         let owner = request.owner::<Admin>().await?;
-        Audit(&app.gateway).audit_owner(&owner, &query)?
+        let gateway = app.gateway.clone();
+        blocking(move || Audit(&gateway).audit_owner(&owner, &query)).await?
     } else {
         as_grantee(&mut request, async |_, caller| {
             if !app.gateway.refusals.admit(Counted::Audit, caller.first(), app.gateway.clock.now()) {

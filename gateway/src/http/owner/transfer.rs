@@ -10,7 +10,7 @@ use crate::service::{Exports, Imports};
 use crate::state::gateway::blocking;
 
 pub(in crate::http) async fn export_header(call: Call<ExportHeader>) -> Answer<ExportHeader> {
-    Exports(&call.gateway).export_header(&call.owner, &call.body)
+    blocking(move || Exports(&call.gateway).export_header(&call.owner, &call.body)).await
 }
 
 /// The cursor of the next page, and how many items were held back; then the page's lines.

@@ -7,7 +7,7 @@
 mod file;
 
 use crate::disk::{EngineKind, lock};
-use crate::engine::{Engine, Op, Pairs};
+use crate::engine::{Engine, Op, OwnedPairs, Pairs};
 use crate::space::{Space, is_full};
 use crate::{EngineError, StoreError};
 use file::{SpacedFile, Trouble};
@@ -15,7 +15,7 @@ use redb::{Database, DatabaseError, ReadableDatabase, StorageError, TableDefinit
 use std::fs::File;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 /// The database's file in the store's folder.
@@ -42,6 +42,8 @@ pub struct RedbEngine {
 struct Opened {
     database: Database,
     trouble: Arc<Trouble>,
+    /// Whether the file is another's by now, which does not know of what is read here: pages may be written over.
+    superseded: AtomicBool,
 }
 
 impl std::fmt::Debug for Opened {
@@ -89,7 +91,7 @@ impl Opened {
             }
             error => failed(error),
         })?;
-        let opened = Self { database, trouble };
+        let opened = Self { database, trouble, superseded: AtomicBool::new(false) };
         if !opened.has_table()? {
             opened.write(Vec::new()).map_err(|error| match opened.trouble.full.load(Ordering::Acquire) {
                 true => StoreError::Full { missing: space.missing(PER_BATCH).unwrap_or(PER_BATCH) },
@@ -179,9 +181,24 @@ impl Engine for RedbEngine {
         }
         // What was there before is there: open it, and let go of the one that takes no more.
         let missing = self.space.missing(PER_BATCH)?.max(1);
+        opened.superseded.store(true, Ordering::Release);
         let anew = Opened::open(&self.path, &self.space)?;
         *self.open.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(anew);
         Err(StoreError::Full { missing })
+    }
+
+    fn snapshot(&self) -> Result<OwnedPairs, StoreError> {
+        let opened = self.opened();
+        // The range keeps its read transaction, and that the pages that it reads.
+        let pairs = opened.table()?.range_owned::<&[u8]>(..).map_err(failed)?;
+        Ok(Box::new(pairs.map(move |pair| {
+            let pair = pair.map(|(key, value)| (key.value().to_vec(), value.value().to_vec()));
+            // Asked once the pair was read: what was read before it is superseded is whole.
+            if opened.superseded.load(Ordering::Acquire) {
+                return Err(EngineError::Superseded.into());
+            }
+            pair.map_err(failed)
+        })))
     }
 
     fn name(&self) -> &'static str {
@@ -194,5 +211,23 @@ impl Engine for RedbEngine {
 
     fn survives_full(&self) -> bool {
         true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_snapshot_says_so_once_its_pages_may_be_written_over() {
+        let folder = tempfile::tempdir().unwrap();
+        let engine = RedbEngine::open(folder.path(), &Space::endless()).unwrap();
+        let pairs = (0..3).map(|number| Op::Put(vec![number], vec![number]));
+        engine.apply(pairs.collect()).unwrap();
+        let mut snapshot = engine.snapshot().unwrap();
+        assert_eq!(snapshot.next(), Some(Ok((vec![0], vec![0]))));
+        // As after a disk that was full.
+        engine.opened().superseded.store(true, Ordering::Release);
+        assert_eq!(snapshot.next(), Some(Err(EngineError::Superseded.into())));
     }
 }

@@ -1,9 +1,12 @@
 //! sled 0.34, for homes that were made with it or ask for it.
 
+mod snapshot;
+
 use super::{EngineKind, lock};
-use crate::engine::{Engine, Op, Pairs};
+use crate::engine::{Engine, Op, OwnedPairs, Pairs};
 use crate::{EngineError, StoreError};
 use sled::{Batch, Db};
+use snapshot::Snapshots;
 use std::fs::File;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,6 +30,7 @@ pub struct SledEngine {
     db: Option<Db>,
     /// Whether a write failed: then sled's own end would wait for a write that never comes.
     broken: AtomicBool,
+    snapshots: Snapshots,
     #[expect(dead_code, reason = "held, and let go after the database")]
     lock: File,
 }
@@ -50,7 +54,10 @@ impl SledEngine {
         let config = sled::Config::new().path(path).cache_capacity(CACHE).flush_every_ms(None);
         for _ in 0..ATTEMPTS {
             match config.open() {
-                Ok(db) => return Ok(Self { db: Some(db), broken: AtomicBool::new(false), lock }),
+                Ok(db) => {
+                    let snapshots = Snapshots::default();
+                    return Ok(Self { db: Some(db), broken: AtomicBool::new(false), snapshots, lock });
+                }
                 // sled wraps the failed lock in an error of its own.
                 Err(e) if e.to_string().contains("could not acquire lock") => std::thread::sleep(PAUSE),
                 Err(e) => return Err(failed(&e)),
@@ -95,18 +102,22 @@ impl Engine for SledEngine {
 
     fn apply(&self, batch: Vec<Op>) -> Result<(), StoreError> {
         let mut all = Batch::default();
-        for op in batch {
+        for op in &batch {
             match op {
-                Op::Put(key, value) => all.insert(key, value),
-                Op::Delete(key) => all.remove(key),
+                Op::Put(key, value) => all.insert(key.as_slice(), value.as_slice()),
+                Op::Delete(key) => all.remove(key.as_slice()),
             }
         }
         let db = self.db()?;
-        let done = db.apply_batch(all).and_then(|()| db.flush());
+        let done = self.snapshots.apply(db, &batch, || db.apply_batch(all)).and_then(|()| db.flush());
         done.map(drop).map_err(|e| {
             self.broken.store(true, Ordering::Release);
             failed(&e)
         })
+    }
+
+    fn snapshot(&self) -> Result<OwnedPairs, StoreError> {
+        Ok(Box::new(self.snapshots.begin(self.db()?)))
     }
 
     fn name(&self) -> &'static str {
