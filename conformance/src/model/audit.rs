@@ -2,6 +2,7 @@
 
 use super::disclosed::Disclosed;
 use super::expected::ExpectedAudit;
+use super::grant::Grant;
 use super::item::time;
 use super::rule::{Beside, Rule};
 use super::{Model, Reader};
@@ -48,9 +49,11 @@ impl Model {
             }
             Reader::Grantee(did) => {
                 note(Beside::AuditGrantee);
-                let own =
-                    self.grants.values().filter(|grant| grant.grantee == did).map(|grant| grant.id.clone());
-                let grants = Some(own.collect());
+                let own: Vec<&Grant> = self.grants.values().filter(|grant| grant.grantee == did).collect();
+                // Who passed a grant on is named in the receipt of that, which names the child.
+                let made = |grant: &&Grant| own.iter().any(|own| grant.parent.as_ref() == Some(&own.hash));
+                let all = self.grants.values().filter(made).chain(own.iter().copied());
+                let grants = Some(all.map(|grant| grant.id.clone()).collect());
                 // Whoever asks for another's sees nothing.
                 let other = named.agent.as_deref().is_some_and(|agent| agent != did);
                 let most = if other { 0 } else { named.most };

@@ -86,7 +86,7 @@ pub fn item(dice: &mut Dice, now: Timestamp) -> (Value, Planted) {
     let ends = [near(now, 0), near(now, 1), near(now, -1), near(now, DAY)];
     let provenance = dice.members(&provenance);
     let all = json!({
-        "labels": dice.some(&["c", "b", "a", "meadow"]), "subject_entity_id": dice.one(&["ent_ann", "ent_bob"]),
+        "labels": dice.some(&["c", "b", "a", "meadow"]), "subject_entity_id": dice.one(&["ent_ann", "watchmaker"]),
         "provenance": provenance, "sensitivity": dice.one(&SENSITIVITIES), "exportable": dice.below(4) > 0,
         "extensions": {"example.org": {"x": [1, 2.50]}}, "embedding": {"model": "m"},
         "scope_id": if dice.below(8) == 0 { "work" } else { "personal" },
@@ -197,7 +197,10 @@ pub fn query(dice: &mut Dice) -> Value {
     }
     for _ in 0..dice.below(3) {
         let (name, value) = match dice.below(6) {
-            0 => ("query", json!(dice.one(&WORDS))),
+            0 => (
+                "query",
+                json!(dice.one(&["cartographers", "bicycle", "lanternfish", "meadow", "watchmaker"])),
+            ),
             1 => ("kinds", json!(dice.some(&KINDS))),
             2 => ("labels_any", json!(dice.some(&["a", "b", "z"]))),
             3 => ("min_confidence", json!(dice.one(&CONFIDENCES))),
