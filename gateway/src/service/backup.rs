@@ -43,7 +43,7 @@ impl Unfinished {
         self.0.as_deref().unwrap_or(Path::new(""))
     }
 
-    fn is_whole(mut self) {
+    fn keep(mut self) {
         self.0 = None;
     }
 }
@@ -162,7 +162,7 @@ impl Backups<'_> {
                 Ok(())
             })
             .await?;
-        folder.is_whole();
+        folder.keep();
         // So that the list is never older than the backup.
         self.0.tell_chains();
         Ok(info)

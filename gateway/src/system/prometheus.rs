@@ -93,7 +93,11 @@ pub async fn serve(
     let answer = move || {
         let (recorder, gateway, home) = (recorder.clone(), gateway.clone(), home.clone());
         async move {
-            let measured = blocking(move || Ok(measure(&gateway, &home))).await;
+            let measured = blocking(move || {
+                measure(&gateway, &home);
+                Ok(())
+            })
+            .await;
             if let Err(error) = measured {
                 tracing::error!(%error, "measuring failed");
             }

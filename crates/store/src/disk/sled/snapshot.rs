@@ -18,6 +18,7 @@ const PIECE: usize = 1_000;
 const PIECE_BYTES: usize = 1 << 20;
 
 type Pair = (Vec<u8>, Vec<u8>);
+type Pairs = BTreeMap<Vec<u8>, Vec<u8>>;
 
 /// The snapshots that are being read.
 #[derive(Debug, Clone, Default)]
@@ -57,7 +58,7 @@ impl Reader {
     }
 
     /// The next piece as it was, and whether it is the last.
-    fn piece(&mut self, db: &Db) -> Result<(BTreeMap<Vec<u8>, Vec<u8>>, bool), sled::Error> {
+    fn piece(&mut self, db: &Db) -> Result<(Pairs, bool), sled::Error> {
         let (mut piece, mut bytes, mut is_last) = (BTreeMap::new(), 0, true);
         for pair in db.range::<Vec<u8>, _>((self.begins().cloned(), Bound::Unbounded)) {
             let (key, value) = pair?;
