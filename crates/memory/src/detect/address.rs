@@ -1,5 +1,6 @@
 //! Street addresses, as they are written in German and in English.
 
+use super::overlap::at_each_group;
 use std::ops::Range;
 use std::sync::LazyLock;
 
@@ -34,5 +35,6 @@ static OTHER: LazyLock<regex::Regex> = LazyLock::new(|| {
 });
 
 pub(super) fn find(text: &str) -> Vec<Range<usize>> {
-    PATTERN.find_iter(text).filter(|m| !OTHER.is_match(m.as_str())).map(|m| m.range()).collect()
+    let is_other = |range: &Range<usize>| text.get(range.clone()).is_some_and(|said| OTHER.is_match(said));
+    at_each_group(&PATTERN, text, char::is_whitespace).filter(|range| !is_other(range)).collect()
 }

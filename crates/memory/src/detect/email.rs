@@ -11,7 +11,8 @@ fn around(text: &str, at: usize) -> Option<Range<usize>> {
     let (before, after) = super::around(text, &(at..at + 1));
     let local = before.get(before.trim_end_matches(is_local).len()..)?;
     // Punctuation that may stand in a local part, but before an address rather stands in the sentence.
-    let start = at - local.trim_start_matches(|c: char| !c.is_alphanumeric()).len();
+    let local = super::secret::after_name(local.trim_start_matches(|c: char| !c.is_alphanumeric()));
+    let start = at - local.len();
     let end = after.find(|c: char| !is_domain(c)).unwrap_or(after.len());
     let domain = after.get(..end)?.trim_end_matches(['.', '-', '_']);
     (start < at && is_domain_name(domain)).then(|| start..at + 1 + domain.len())

@@ -1,5 +1,6 @@
 //! International bank account numbers: a country's form and a valid checksum.
 
+use super::overlap::{at_each_group, is_separator, longest_start};
 use std::ops::Range;
 use std::sync::LazyLock;
 
@@ -7,19 +8,13 @@ static PATTERN: LazyLock<regex::Regex> =
     LazyLock::new(|| super::pattern(r"(?i)\b[A-Z]{2}[0-9]{2}(?:[ -]?[A-Z0-9]){11,30}\b"));
 
 pub(super) fn find(text: &str) -> Vec<Range<usize>> {
-    PATTERN
-        .find_iter(text)
-        .filter_map(|m| valid_prefix(m.as_str()).map(|n| m.start()..m.start() + n))
+    // The words after a number may look like part of it.
+    at_each_group(&PATTERN, text, is_separator)
+        .filter_map(|candidate| longest_start(text, &candidate, |said| is_iban(said)))
         .collect()
 }
 
-/// The longest valid number at the start of a candidate: the words after it may look like part of it.
-fn valid_prefix(candidate: &str) -> Option<usize> {
-    let mut ends: Vec<usize> = candidate.char_indices().filter(|(_, c)| *c == ' ').map(|(i, _)| i).collect();
-    ends.push(candidate.len());
-    ends.into_iter().rev().find(|end| {
-        let said = candidate.get(..*end).unwrap_or_default();
-        let compact: String = said.chars().filter(char::is_ascii_alphanumeric).collect();
-        compact.to_ascii_uppercase().parse::<iban::Iban>().is_ok()
-    })
+fn is_iban(candidate: &str) -> bool {
+    let compact: String = candidate.chars().filter(char::is_ascii_alphanumeric).collect();
+    compact.to_ascii_uppercase().parse::<iban::Iban>().is_ok()
 }

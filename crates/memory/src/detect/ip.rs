@@ -26,11 +26,18 @@ pub(super) fn find(text: &str) -> Vec<Range<usize>> {
         let near = before.get(before.floor_char_boundary(before.len().saturating_sub(BEFORE))..);
         m.as_str().parse::<Ipv4Addr>().is_ok() && !longer && !VERSION.is_match(near.unwrap_or_default())
     });
-    let v6 = V6.find_iter(text).filter(|m| {
+    let v6 = V6.find_iter(text).filter_map(|m| {
         let near = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == ':');
         let (before, after) = super::around(text, &m.range());
         let alone = !near(before.chars().next_back()) && !near(after.chars().next());
-        alone && m.as_str().len() > 4 && m.as_str().parse::<Ipv6Addr>().is_ok()
+        let said = without_colon(m.as_str());
+        let valid = said.len() > 4 && said.parse::<Ipv6Addr>().is_ok();
+        (alone && valid).then(|| m.start()..m.start() + said.len())
     });
-    v4.map(|m| m.range()).chain(v6.map(|m| m.range())).collect()
+    v4.map(|m| m.range()).chain(v6).collect()
+}
+
+/// Without the colon of the sentence behind it.
+fn without_colon(candidate: &str) -> &str {
+    candidate.strip_suffix(':').filter(|rest| !rest.ends_with(':')).unwrap_or(candidate)
 }

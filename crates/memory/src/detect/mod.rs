@@ -15,6 +15,7 @@ mod fold;
 mod iban;
 mod ip;
 mod national_id;
+mod overlap;
 mod people;
 mod phone;
 mod secret;
@@ -60,6 +61,24 @@ closed_enum! {
 }
 
 impl SpanClass {
+    /// Which class a stretch gets that several spans share: the lowest, the one that profiles hide longest.
+    const fn rank(self) -> u8 {
+        match self {
+            Self::UrlCredentials => 0,
+            Self::Secret => 1,
+            Self::ThirdParty => 2,
+            Self::Iban => 3,
+            Self::Card => 4,
+            Self::NationalId => 5,
+            Self::Email => 6,
+            Self::Ip => 7,
+            Self::Phone => 8,
+            Self::BirthDate => 9,
+            Self::Address => 10,
+            Self::Mixed => 11,
+        }
+    }
+
     /// What stands in the text where the span is hidden: `[email]`.
     #[must_use]
     pub fn placeholder(self) -> String {
@@ -98,14 +117,15 @@ pub const fn max_spans(length: usize) -> usize {
 
 /// Cuts a text into plain runs and spans. Together the segments are the text.
 ///
-/// Where spans overlap, the class that comes first in [`SpanClass::ALL`] wins, then the longer span: an e-mail
-/// address inside a password is part of the password. An address or a date that holds the name of one of `people`,
-/// and their own e-mail addresses and telephone numbers, are third-party spans.
+/// What any detector found is in a span. Where spans of several classes overlap, what they share has the class that is
+/// hidden longest: URLs with credentials, secrets, third parties, then the order of [`SpanClass::ALL`]; the rest of the
+/// weaker span is a span beside it. An e-mail address inside a password is part of the password. An address or a date
+/// that holds the name of one of `people`, and their own e-mail addresses and telephone numbers, are third-party spans.
 #[must_use]
 pub fn segments(text: &str, people: &People) -> Vec<Segment> {
     let mut found = find(text, people);
     if let Some(folded) = Folded::of(text) {
-        let place = |span: Found| Some(Found { range: folded.place(&span.range)?, ..span });
+        let place = |span: Span| Some(Span { range: folded.place(&span.range)?, ..span });
         found.extend(find(folded.text(), people).into_iter().filter_map(place));
     }
     let spans = spans::bounded(spans::settle(text, found), max_spans(text.len()));
@@ -125,17 +145,8 @@ pub fn segments(text: &str, people: &People) -> Vec<Segment> {
     segments
 }
 
-/// What a detector proposes.
-struct Found {
-    /// The class of the detector; its order settles overlaps.
-    by: SpanClass,
-    /// The class that the span gets.
-    class: SpanClass,
-    range: Range<usize>,
-}
-
 /// Everything that the detectors propose in a text.
-fn find(text: &str, people: &People) -> Vec<Found> {
+fn find(text: &str, people: &People) -> Vec<Span> {
     let mut found = Vec::new();
     for (by, detector) in DETECTORS {
         found.extend(detector(text).into_iter().map(|range| {
@@ -145,10 +156,10 @@ fn find(text: &str, people: &People) -> Vec<Found> {
                 SpanClass::Phone if people.has_phone(said) => SpanClass::ThirdParty,
                 by => *by,
             };
-            Found { by: *by, class, range }
+            Span { class, range }
         }));
     }
-    let name = |range| Found { by: SpanClass::ThirdParty, class: SpanClass::ThirdParty, range };
+    let name = |range| Span { class: SpanClass::ThirdParty, range };
     found.extend(people.find(text).into_iter().map(name));
     found
 }

@@ -1,5 +1,6 @@
 //! Numbers that a state or its insurance gives a person, where their form or check digit tells them apart.
 
+use super::overlap::{at_each_group, is_separator};
 use std::ops::Range;
 use std::sync::LazyLock;
 
@@ -48,18 +49,26 @@ static NAMED: LazyLock<regex::Regex> = LazyLock::new(|| {
 
 pub(super) fn find(text: &str) -> Vec<Range<usize>> {
     let by_form = FORMS.iter().flat_map(|(form, check)| {
-        form.find_iter(text).filter(|m| {
-            let plain: String = m.as_str().chars().filter(char::is_ascii_alphanumeric).collect();
-            let (before, after) = super::around(text, &m.range());
-            let glued = before.ends_with(['-', '.', '+', '/']) || after.starts_with(['-', '/']);
+        at_each_group(form, text, is_separator).filter(|range| {
+            let said = text.get(range.clone()).unwrap_or_default();
+            let plain: String = said.chars().filter(char::is_ascii_alphanumeric).collect();
+            let (before, after) = super::around(text, range);
+            let glued = before.ends_with(['-', '.', '+']) || after.starts_with('-');
             !glued && check(&plain)
         })
     });
-    let named = NAMED
-        .captures_iter(text)
-        .filter_map(|c| c.name("number"))
-        .filter(|m| m.as_str().bytes().filter(u8::is_ascii_digit).count() >= 5);
-    by_form.map(|m| m.range()).chain(named.map(|m| m.range())).collect()
+    by_form.chain(named(text)).collect()
+}
+
+/// Announced numbers. The next search begins where the number does: it may hold the next announcement.
+fn named(text: &str) -> impl Iterator<Item = Range<usize>> {
+    let mut at = 0;
+    let all = std::iter::from_fn(move || {
+        let number = NAMED.captures_at(text, at)?.name("number")?;
+        at = number.start();
+        Some(number)
+    });
+    all.filter(|m| m.as_str().bytes().filter(u8::is_ascii_digit).count() >= 5).map(|m| m.range())
 }
 
 /// The digits of a text that is exactly so many of them.

@@ -66,9 +66,9 @@ impl People {
         self.emails.contains(&email.to_lowercase())
     }
 
-    /// Whether that telephone number is one of theirs.
+    /// Whether that telephone number is one of theirs, or begins with one: what follows may be another number.
     pub(super) fn has_phone(&self, phone: &str) -> bool {
-        tail(phone).is_some_and(|tail| self.phones.contains(&tail))
+        super::overlap::starts(phone).filter_map(tail).any(|tail| self.phones.contains(&tail))
     }
 
     /// Names in a text, word by word.

@@ -1,5 +1,6 @@
 //! Telephone numbers: written like one, and possible in a numbering plan.
 
+use super::overlap::{at_each_group, is_separator, longest_start};
 use phonenumber::country::Id;
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -24,6 +25,9 @@ static PATTERN: LazyLock<regex::Regex> = LazyLock::new(|| {
 static DATE: LazyLock<regex::Regex> =
     LazyLock::new(|| super::pattern(r"^[0-9]{1,2}([./-])[0-9]{1,2}[./-](?:19|20)?[0-9]{2}$"));
 
+/// Fewest digits of a candidate.
+const MIN_DIGITS: usize = 6;
+
 /// Most candidates of a text that are looked up in the numbering plans; all others count as numbers. A look-up takes some
 /// ten microseconds.
 pub const MAX_NUMBERS: usize = 1024;
@@ -34,10 +38,12 @@ pub(super) fn find(text: &str) -> Vec<Range<usize>> {
         looked_up += 1;
         looked_up > MAX_NUMBERS || is_number(candidate)
     };
-    PATTERN
-        .find_iter(text)
-        .filter(|m| !DATE.is_match(m.as_str()) && is_number(m.as_str()))
-        .map(|m| m.range())
+    let mut is_said = |said: &&str| {
+        let digits = said.bytes().filter(u8::is_ascii_digit).count();
+        digits >= MIN_DIGITS && !DATE.is_match(said) && is_number(said)
+    };
+    at_each_group(&PATTERN, text, is_separator)
+        .filter_map(|candidate| longest_start(text, &candidate, &mut is_said))
         .collect()
 }
 

@@ -26,26 +26,24 @@ static ISSUED: LazyLock<regex::Regex> = LazyLock::new(|| {
     )
 });
 
-/// A name that tells, a separator, and a value that no sentence would go on with.
+/// A name that tells, and a separator; a [`value`] follows that no sentence would go on with.
 static NAMED: LazyLock<regex::Regex> = LazyLock::new(|| {
     super::pattern(
         r#"(?ix)
         \b(?:password|passwd|passwort|kennwort|passphrase|pwd|secret|api[\ _-]?key|access[\ _-]?key|auth[\ _-]?token
           |access[\ _-]?token|client[\ _-]?secret|private[\ _-]?key|token|pin)
         \s*(?:[:=]|\bis[:=]|\blautet)\s*["'`]?
-        (?<value>[^\s"'`,;]{4,})
         "#,
     )
 });
 
-/// A name that tells in a sentence, and a value that is no word of one: see [`is_said`].
+/// A name that tells in a sentence; a [`value`] follows that is no word of one: see [`is_said`].
 static SAID: LazyLock<regex::Regex> = LazyLock::new(|| {
     super::pattern(
         r#"(?ix)
         \b(?:(?<strict>password|passwd|passwort|kennwort|passphrase|pwd|pin)|secret|api[\ _-]?key|access[\ _-]?key
           |auth[\ _-]?token|access[\ _-]?token|client[\ _-]?secret|private[\ _-]?key|token)
         \s+(?<verb>(?:is|was|ist|war)\s+)?["'`]?
-        (?<value>[^\s"'`,;]{4,})
         "#,
     )
 });
@@ -64,17 +62,37 @@ fn is_said(value: &str, has_verb: bool, is_password: bool) -> bool {
     }
 }
 
+/// Fewest characters of a value.
+const MIN_VALUE: usize = 4;
+
+/// The value that begins at a place: up to a space, a quote, a comma.
+fn value(text: &str, start: usize) -> Option<Range<usize>> {
+    let rest = text.get(start..)?;
+    let is_end = |c: char| c.is_whitespace() || "\"'`,;".contains(c);
+    let value = rest.get(..rest.find(is_end).unwrap_or(rest.len()))?;
+    value.chars().nth(MIN_VALUE - 1)?;
+    Some(start..start + value.trim_end_matches(['.', ')', '?']).len())
+}
+
+/// What follows `password=` and the like at the start of a text, or the whole text.
+pub(super) fn after_name(text: &str) -> &str {
+    let name = NAMED.find(text).filter(|name| name.start() == 0);
+    name.and_then(|name| text.get(name.end()..)).unwrap_or(text)
+}
+
 pub(super) fn find(text: &str) -> Vec<Range<usize>> {
     let issued = ISSUED.find_iter(text).map(|m| m.range());
-    let end = |m: regex::Match| {
-        let value = m.as_str().trim_end_matches(['.', ')', '?']);
-        m.start()..m.start() + value.len()
-    };
-    let named = NAMED.captures_iter(text).filter_map(|c| c.name("value")).map(end);
+    // A name inside a value has a part of that value: nothing new.
+    let mut end = 0;
+    let named = NAMED.find_iter(text).filter_map(|name| {
+        let value = (name.end() >= end).then(|| value(text, name.end()))??;
+        end = value.end;
+        Some(value)
+    });
     let said = SAID.captures_iter(text).filter_map(|c| {
-        let value = c.name("value")?;
-        let value_text = value.as_str().trim_end_matches(['.', ')', '?', '!']);
-        is_said(value_text, c.name("verb").is_some(), c.name("strict").is_some()).then(|| end(value))
+        let value = value(text, c.get(0)?.end())?;
+        let value_text = text.get(value.clone())?.trim_end_matches('!');
+        is_said(value_text, c.name("verb").is_some(), c.name("strict").is_some()).then_some(value)
     });
     issued.chain(named).chain(said).collect()
 }

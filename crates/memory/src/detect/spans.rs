@@ -1,6 +1,6 @@
 //! What the detectors propose, as spans that follow each other.
 
-use super::{Found, SpanClass};
+use super::SpanClass;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -12,37 +12,89 @@ pub(super) struct Span {
     pub(super) range: Range<usize>,
 }
 
-/// Settles overlaps: the stronger class wins, then the longer span. In the order of the text, none of them empty.
-pub(super) fn settle(text: &str, mut found: Vec<Found>) -> Vec<Span> {
+/// Settles overlaps: what several spans share goes to the class that is hidden longest, what is left of the others stays
+/// hidden beside it. In the order of the text, none of them empty.
+pub(super) fn settle(text: &str, mut found: Vec<Span>) -> Vec<Span> {
     found.retain(|span| span.range.start < span.range.end);
-    found.sort_by_key(|span| (span.by, Reverse(span.range.len()), span.range.start));
+    name_people(&mut found);
+    found.sort_by_key(|span| (span.class.rank(), Reverse(span.range.len()), span.range.start));
     // By start; they never overlap.
     let mut kept: BTreeMap<usize, (usize, SpanClass)> = BTreeMap::new();
-    for span in found {
-        let before_its_end = kept.range_mut(..span.range.end).rev();
-        let mut free = true;
-        for (_, (_, other)) in before_its_end.take_while(|(_, (end, _))| *end > span.range.start) {
-            free = false;
-            if span.class == SpanClass::ThirdParty && other.about_people() {
-                *other = SpanClass::ThirdParty;
+    for Span { class, range } in found {
+        for free in gaps(&kept, &range) {
+            let free = trimmed(text, &free, &range);
+            if free.start < free.end {
+                kept.insert(free.start, (free.end, class));
             }
-        }
-        if free {
-            kept.insert(span.range.start, (span.range.end, span.class));
         }
     }
     let mut spans: Vec<Span> =
         kept.into_iter().map(|(start, (end, class))| Span { class, range: start..end }).collect();
-    spans.dedup_by(|next, name| {
-        // Given and family name are one span.
-        let people = next.class == SpanClass::ThirdParty && name.class == SpanClass::ThirdParty;
-        let one = people && matches!(text.get(name.range.end..next.range.start), Some(" " | "-"));
+    spans.dedup_by(|next, span| {
+        // Given and family name are one span; so are parts of one class that touch.
+        let people = next.class == SpanClass::ThirdParty;
+        let between = text.get(span.range.end..next.range.start);
+        let touch =
+            between.is_some_and(|between| between.is_empty() || people && matches!(between, " " | "-"));
+        let one = touch && next.class == span.class;
         if one {
-            name.range.end = next.range.end;
+            span.range.end = next.range.end;
         }
         one
     });
     spans
+}
+
+/// A span about people that holds or shares a third-party span is one itself.
+fn name_people(found: &mut [Span]) {
+    let mut people: Vec<Range<usize>> = (found.iter().filter(|span| span.class == SpanClass::ThirdParty))
+        .map(|span| span.range.clone())
+        .collect();
+    people.sort_unstable_by_key(|range| range.start);
+    people.dedup_by(|next, range| {
+        let one = next.start < range.end;
+        if one {
+            range.end = range.end.max(next.end);
+        }
+        one
+    });
+    for span in found.iter_mut().filter(|span| span.class.about_people()) {
+        let after = people.partition_point(|range| range.end <= span.range.start);
+        if people.get(after).is_some_and(|range| range.start < span.range.end) {
+            span.class = SpanClass::ThirdParty;
+        }
+    }
+}
+
+/// The parts of a range that nobody has yet.
+fn gaps(kept: &BTreeMap<usize, (usize, SpanClass)>, range: &Range<usize>) -> Vec<Range<usize>> {
+    let mut gaps = Vec::new();
+    let mut at = range.start;
+    if let Some((_, (end, _))) = kept.range(..range.start).next_back() {
+        at = at.max(*end);
+    }
+    for (start, (end, _)) in kept.range(range.clone()) {
+        gaps.push(at..*start);
+        at = *end;
+    }
+    gaps.push(at..range.end);
+    gaps.retain(|gap| gap.start < gap.end);
+    gaps
+}
+
+/// A gap of a range without the space and the commas where it was cut.
+fn trimmed(text: &str, gap: &Range<usize>, range: &Range<usize>) -> Range<usize> {
+    let is_space = |c: char| c.is_whitespace() || c == ',';
+    let mut said = text.get(gap.clone()).unwrap_or_default();
+    let mut start = gap.start;
+    if gap.start > range.start {
+        said = said.trim_start_matches(is_space);
+        start = gap.end - said.len();
+    }
+    if gap.end < range.end {
+        said = said.trim_end_matches(is_space);
+    }
+    start..start + said.len()
 }
 
 /// At most so many spans: those nearest to each other become one. Hides more than before, never less.
