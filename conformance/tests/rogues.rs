@@ -8,6 +8,8 @@
 mod common;
 mod support;
 
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use common::*;
 use oap_conformance::probe::{self, Limits, Outcome, Reply};
 use oap_identity::random::Seeded;
@@ -17,8 +19,8 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use support::front::{
-    Front, HONEST, Memory, ProbesClock, Rogue, at, body, captured, forged, header, ignored, is_audit,
-    is_query, items, let_in, part, rewrite, widened,
+    Front, HONEST, Memory, ProbesClock, Rogue, at, body, captured, draft, forged, header, ignored, is_audit,
+    is_query, items, let_in, part, rewrite, unhidden, widened,
 };
 
 const POSSESSION: &str = "memory-exchange-possession";
@@ -86,6 +88,51 @@ fn rogues() -> Vec<Rogue> {
             owner: |_, c| widened(c, |d| d["operations"] = json!(["query", "export"])), ..HONEST },
         Rogue { name: "exports without projection", meant: "export",
             owner: |_, c| widened(c, |d| if d["operations"] == json!(["export"]) { d["trust_level"] = json!(4) }), ..HONEST },
+        // What none of the probes of one case each looks for.
+        Rogue { name: "shows telephone numbers at level 2", meant: "worlds",
+            answered: |m, r, reply| {
+                let at_two = reply.json()["projection_applied"]["trust_level"] == 2;
+                items(r, reply, |item| if at_two && item["content"]["text"].is_string() {
+                    let whole = draft(m, item)["content"]["text"].as_str().unwrap_or_default().to_owned();
+                    item["content"]["text"] = json!(unhidden(item["content"]["text"].as_str().unwrap(), &whole, "phone"));
+                })
+            }, ..HONEST },
+        Rogue { name: "forgets the times of a filter", meant: "worlds",
+            // Everything is taken in as of a time that filters admit, and shown with its own.
+            owner: |_, c| captured(c, |item| if item["provenance"]["captured_at"].is_string() {
+                item["provenance"]["captured_at"] = json!("2026-04-05T00:00:00.000Z");
+            }),
+            answered: |m, r, reply| items(r, reply, |item| {
+                let own = &draft(m, item)["provenance"]["captured_at"];
+                if own.is_string() { item["provenance"]["captured_at"] = own.clone() }
+            }), ..HONEST },
+        Rogue { name: "checks no signature of a token or a proof", meant: "forged-signatures",
+            answered: |m, r, reply| {
+                let token = header(r, "authorization");
+                let known = m.before(|b| b.path == "/oap/memory/query" && part(header(b, "authorization"), 1) == part(token, 1));
+                let proof = part(header(r, "dpop"), 1);
+                let made_for = proof["htu"].as_str().is_some_and(|url| url.ends_with(&r.path))
+                    && proof["ath"] == json!(URL_SAFE_NO_PAD.encode(Hash::of(token.as_bytes()).as_bytes()));
+                if reply.status == 401 && made_for { known.unwrap_or(reply) } else { reply }
+            }, ..HONEST },
+        Rogue { name: "tells a hidden word in a header", meant: "worlds",
+            answered: |m, r, mut reply| {
+                let said = m.items.last().and_then(|item| item["content"]["text"].as_str()).unwrap_or_default();
+                if is_query(r) { reply.headers.push(("x-trace".to_owned(), URL_SAFE_NO_PAD.encode(said))) }
+                reply
+            }, ..HONEST },
+        Rogue { name: "tells how much it holds", meant: "paired-fillings",
+            answered: |m, r, mut reply| {
+                let scope = m.items.last().map(|item| item["scope_id"].clone());
+                let count = m.items.iter().filter(|item| Some(&item["scope_id"]) == scope.as_ref()).count();
+                if is_query(r) { reply.headers.push(("x-total".to_owned(), count.to_string())) }
+                reply
+            }, ..HONEST },
+        Rogue { name: "says that it revokes", meant: "histories",
+            owner: |_, c| ignored(c, "revoke"), ..HONEST },
+        Rogue { name: "does not take items back", meant: "histories", owner: |_, c| ignored(c, "retract"), ..HONEST },
+        Rogue { name: "forgets the end of items", meant: "worlds-over-time",
+            owner: |_, c| captured(c, |item| drop(item.as_object_mut().unwrap().remove("expires_at"))), ..HONEST },
         // Grants.
         Rogue { name: "hands out bearer tokens", meant: "token-bound",
             owner: |_, c| widened(c, |d| d["bearer"] = json!(true)), ..HONEST },
@@ -302,10 +349,10 @@ fn rogues() -> Vec<Rogue> {
         Rogue { name: "exports to anybody", meant: "anonymous-export",
             answered: |_, r, reply| if r.path == "/oap/memory/export" && reply.status == 401 { let_in() } else { reply }, ..HONEST },
         Rogue { name: "answers errors without a code", meant: "errors",
-            answered: |_, _, reply| if reply.status >= 400 { Reply { status: reply.status, bytes: b"no".to_vec() } } else { reply }, ..HONEST },
+            answered: |_, _, reply| if reply.status >= 400 { Reply { bytes: b"no".to_vec(), ..reply } } else { reply }, ..HONEST },
         Rogue { name: "fails with a stack trace on bad input", meant: "hostile-bodies",
             answered: |_, r, reply| if r.path == "/oap/memory/grant" && reply.status == 400 {
-                Reply { status: 500, bytes: b"panicked at src/main.rs".to_vec() }
+                Reply { status: 500, bytes: b"panicked at src/main.rs".to_vec(), ..reply }
             } else { reply }, ..HONEST },
         Rogue { name: "answers without TLS", meant: "tls-only", forbidden: || Ok(Some(let_in())), ..HONEST },
     ]
@@ -335,14 +382,19 @@ async fn each_is_caught_by_the_probe_meant_for_it() {
     let names: BTreeSet<_> = rogues.iter().map(|rogue| rogue.name).collect();
     assert_eq!(names.len(), rogues.len());
     let mut missed = Vec::new();
-    for rogue in &rogues {
+    // A part of a name, to look at some of them.
+    let some = std::env::var("OAP_ROGUE").unwrap_or_default();
+    for rogue in rogues.iter().filter(|rogue| rogue.name.contains(&some)) {
         let (name, meant) = (rogue.name, rogue.meant);
         let random = (rogue.random)();
         let store = oap_store::Store::in_memory(random.clone()).unwrap();
         let world = World::on(store, oap_gateway::Config::default(), random).await;
         let clock = ProbesClock(&world, Mutex::new(Duration::ZERO));
         let front = Front::of(&world, rogue, &clock);
-        let (random, limits) = (Seeded::new(7), Limits::default());
+        // Worlds are much to ask: they are asked of those that nothing else is meant for.
+        let of_worlds = ["worlds", "worlds-over-time", "paired-fillings", "histories"].contains(&meant);
+        let worlds = if of_worlds { 3 } else { 0 };
+        let (random, limits) = (Seeded::new(7), Limits { worlds, ..Limits::default() });
         let report = probe::run(ORIGIN, &front, Some(&front), &clock, &random, limits, &mut |_| {}).await;
         let result = report.results.iter().find(|r| r.id == meant).unwrap();
         let Outcome::Failed(why) = &result.outcome else {
@@ -392,7 +444,7 @@ async fn the_honest_one_behind_the_front_is_not_caught() {
     let world = World::new().await;
     let clock = ProbesClock(&world, Mutex::new(Duration::ZERO));
     let front = Front::of(&world, &HONEST, &clock);
-    let (random, limits) = (Seeded::new(7), Limits::default());
+    let (random, limits) = (Seeded::new(7), Limits { worlds: 1, ..Limits::default() });
     let report = probe::run(ORIGIN, &front, Some(&front), &clock, &random, limits, &mut |_| {}).await;
     assert!(report.failures().is_empty(), "{}", report.text());
 }

@@ -27,6 +27,8 @@ pub struct Request {
 pub struct Reply {
     /// The status.
     pub status: u16,
+    /// Headers, their names in small letters.
+    pub headers: Vec<(String, String)>,
     /// The body.
     pub bytes: Vec<u8>,
 }
@@ -71,6 +73,8 @@ pub trait Wire: Send + Sync {
 /// | `grant` | `draft`: grantee, purpose, filter, max_items, expires_at, redaction_profile, trust_level, operations | `grant` |
 /// | `revoke` | `grant_id` | |
 /// | `correct` | `item_id`, `item` | |
+/// | `relabel` | `item_id`, `labels` | |
+/// | `confirm`, `retract`, `restore` | `item_id` | |
 /// | `delete` | `item_ids` | `deletion_receipt` |
 ///
 /// A command that is refused gives an error whose text says why.
@@ -86,7 +90,7 @@ pub struct Context<'a> {
     setup: Option<&'a dyn Setup>,
     clock: &'a dyn Clock,
     random: &'a dyn Random,
-    most: usize,
+    limits: Limits,
     until: Timestamp,
     state: Mutex<State>,
 }
@@ -123,7 +127,7 @@ impl<'a> Context<'a> {
         limits: Limits,
     ) -> Self {
         let until = clock.now().plus(limits.time);
-        Self { origin, wire, setup, clock, random, most: limits.requests, until, state: Mutex::default() }
+        Self { origin, wire, setup, clock, random, limits, until, state: Mutex::default() }
     }
 
     pub(super) fn begin(&self) {
@@ -161,7 +165,7 @@ impl<'a> Context<'a> {
     /// Counts a request, and notes it for the report.
     fn count(&self, request: &Request) -> Result<(), Failed> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if state.requests >= self.most {
+        if state.requests >= self.limits.requests {
             return Err(Failed::Skipped("the run has used up its requests".to_owned()));
         }
         if self.clock.now() >= self.until {
@@ -305,6 +309,40 @@ impl<'a> Context<'a> {
         self.exchange_with_proof_for(grantee, grant, grant).await
     }
 
+    /// Exchanges a grant that was made from others; `above` are those, first one first.
+    ///
+    /// # Errors
+    /// As [`Context::session`].
+    pub async fn session_below(
+        &self,
+        grantee: Signer,
+        grant: Value,
+        above: &[Value],
+    ) -> Result<Session, Failed> {
+        let proof = self.grant_proof(&grantee, &grant)?;
+        let body = json!({"grant": grant, "chain": above, "proof": proof});
+        let reply = self.post("/oap/memory/grant", &[], &body).await?;
+        expect(reply.status == 200, || {
+            format!(
+                "a grant that was passed on was not exchanged: {} {}",
+                reply.status,
+                reply.json()["message"]
+            )
+        })?;
+        let answer = reply.json();
+        let token = answer["memory_grant_jwt"].as_str().unwrap_or_default().to_owned();
+        expect(!token.is_empty(), || "the answer has no memory_grant_jwt".to_owned())?;
+        Ok(Session { grantee, grant, token, bearer: answer["token_type"] == "Bearer" })
+    }
+
+    /// A proof of a grantee's key, made for a grant.
+    fn grant_proof(&self, grantee: &Signer, grant: &Value) -> Result<String, Failed> {
+        let endpoint = format!("{}/oap/memory/grant", self.origin);
+        let hash = Hash::of_canonical(grant).map_err(|e| Failed::Skipped(e.to_string()))?;
+        exchange::prove(grantee, &endpoint, hash, self.now(), self.random)
+            .map_err(|e| Failed::Skipped(e.to_string()))
+    }
+
     /// The same, with the proof made for another grant.
     ///
     /// # Errors
@@ -315,10 +353,7 @@ impl<'a> Context<'a> {
         grant: &Value,
         proved: &Value,
     ) -> Result<Reply, Failed> {
-        let endpoint = format!("{}/oap/memory/grant", self.origin);
-        let hash = Hash::of_canonical(proved).map_err(|e| Failed::Skipped(e.to_string()))?;
-        let proof = exchange::prove(grantee, &endpoint, hash, self.now(), self.random)
-            .map_err(|e| Failed::Skipped(e.to_string()))?;
+        let proof = self.grant_proof(grantee, proved)?;
         self.post("/oap/memory/grant", &[], &json!({"grant": grant, "proof": proof})).await
     }
 
@@ -408,6 +443,19 @@ impl<'a> Context<'a> {
             .ok_or_else(|| Failed::Wrong("did.json: no id".to_owned()))?;
         DidDocument::parse(raw.to_string().as_bytes(), &did)
             .map_err(|e| Failed::Wrong(format!("did.json: {e}")))
+    }
+
+    /// The worlds of the run, by their seeds.
+    ///
+    /// # Errors
+    /// [`Failed::Skipped`] where the run has none.
+    pub fn worlds(&self) -> Result<std::ops::Range<u64>, Failed> {
+        if self.limits.worlds == 0 {
+            return Err(Failed::Skipped("the run has no worlds".to_owned()));
+        }
+        // Far below the end, so that there are so many behind it.
+        let first = u64::from(u32::from_le_bytes(random::bytes(self.random)));
+        Ok(first..first + self.limits.worlds)
     }
 
     /// Where the gateway is.

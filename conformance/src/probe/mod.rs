@@ -8,6 +8,7 @@ pub mod context;
 mod probes;
 pub mod report;
 pub mod requirements;
+mod worlds;
 
 pub use context::{Context, Forbidden, Reply, Request, Setup, Wire};
 pub use report::{Outcome, Report, Severity};
@@ -55,12 +56,45 @@ pub struct Limits {
     pub requests: usize,
     /// Longest time; what is under way then is finished.
     pub time: Duration,
+    /// Worlds that are made; without any, the probes that make some are skipped.
+    pub worlds: u64,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { requests: 2_000, time: Duration::from_secs(600) }
+        Self { requests: 10_000, time: Duration::from_secs(600), worlds: 4 }
     }
+}
+
+/// Replays a history that a run printed; the gateway need not be as it was.
+///
+/// # Errors
+/// A script that cannot be read. What the gateway does wrong is in the report.
+pub async fn replay(
+    origin: &str,
+    wire: &dyn Wire,
+    setup: &dyn Setup,
+    clock: &dyn Clock,
+    random: &dyn Random,
+    limits: Limits,
+    script: &str,
+) -> Result<Report, String> {
+    let history = crate::world::History::parse(script)?;
+    let context = Context::new(origin, wire, Some(setup), clock, random, limits);
+    let lived = async {
+        let manifest = context.get("/.well-known/oap-memory.json").await?;
+        worlds::live(&context, &manifest, &history).await
+    };
+    let outcome = Outcome::of(lived.await);
+    let (sent, got) = context.last();
+    let id = "histories".to_owned();
+    let result = report::Result { id, checks: Vec::new(), severity: Severity::Critical, outcome, sent, got };
+    Ok(Report {
+        gateway: origin.to_owned(),
+        at: clock.now(),
+        requests: context.requests(),
+        results: vec![result],
+    })
 }
 
 /// Runs probes against a gateway. `told` hears of each as it ends.
@@ -85,11 +119,7 @@ pub async fn run(
         context.begin();
         let outcome = match (probe.needs_setup && setup.is_none(), (probe.run)(&context)) {
             (true, _) => Outcome::Skipped("needs the owner's side: give a credential or --setup".to_owned()),
-            (false, running) => match running.await {
-                Ok(()) => Outcome::Passed,
-                Err(Failed::Skipped(why)) => Outcome::Skipped(why),
-                Err(Failed::Wrong(why)) => Outcome::Failed(why),
-            },
+            (false, running) => Outcome::of(running.await),
         };
         let (sent, got) = context.last();
         let checks = probe.checks.iter().map(|&id| id.to_owned()).collect();

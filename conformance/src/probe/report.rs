@@ -28,6 +28,16 @@ pub enum Outcome {
     Skipped(String),
 }
 
+impl Outcome {
+    pub(super) fn of(done: std::result::Result<(), super::Failed>) -> Self {
+        match done {
+            Ok(()) => Self::Passed,
+            Err(super::Failed::Skipped(why)) => Self::Skipped(why),
+            Err(super::Failed::Wrong(why)) => Self::Failed(why),
+        }
+    }
+}
+
 /// One probe's end.
 #[derive(Debug, Clone, Serialize)]
 pub struct Result {

@@ -10,6 +10,7 @@ use oap_conformance::probe::{Forbidden, Reply, Setup, Wire, context::Pending};
 use oap_identity::random::Seeded;
 use oap_identity::{Clock, Random, Timestamp, json as strict};
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -18,6 +19,8 @@ use std::time::Duration;
 pub struct Memory {
     /// Items as their owner wrote them.
     pub items: Vec<Value>,
+    /// The same, by the ids that they were given.
+    pub captured: BTreeMap<String, Value>,
     /// Whether something was deleted.
     pub deleted: bool,
     /// What was answered with 200, by the real gateway.
@@ -148,9 +151,18 @@ impl Setup for Front<'_> {
         let mut memory = self.memory.lock().unwrap();
         memory.items.extend(command["items"].as_array().into_iter().flatten().cloned());
         memory.deleted |= command["do"] == "delete";
+        let drafts = command["items"].as_array().cloned().unwrap_or_default();
         let command = (self.rogue.owner)(&memory, command);
         drop(memory);
-        Box::pin(async move { (self.rogue.done)(self.inside.call(command).await) })
+        Box::pin(async move {
+            let done = self.inside.call(command).await;
+            if let Ok(done) = &done {
+                let ids = done["item_ids"].as_array().into_iter().flatten();
+                let ids = ids.filter_map(|id| id.as_str().map(str::to_owned));
+                self.memory.lock().unwrap().captured.extend(ids.zip(drafts));
+            }
+            (self.rogue.done)(done)
+        })
     }
 }
 
@@ -158,7 +170,7 @@ impl Setup for Front<'_> {
 pub fn edit(reply: Reply, change: impl FnOnce(&mut Value)) -> Reply {
     let mut body = reply.json();
     change(&mut body);
-    Reply { status: reply.status, bytes: serde_json::to_vec(&body).unwrap() }
+    Reply { bytes: serde_json::to_vec(&body).unwrap(), ..reply }
 }
 
 /// The same for what is asked at a path.
@@ -175,7 +187,7 @@ pub fn items(request: &Request, reply: Reply, change: impl FnMut(&mut Value)) ->
 
 /// An empty answer, where there should be none.
 pub fn let_in() -> Reply {
-    Reply { status: 200, bytes: b"{\"items\": []}".to_vec() }
+    Reply { status: 200, headers: Vec::new(), bytes: b"{\"items\": []}".to_vec() }
 }
 
 pub fn is_query(request: &Request) -> bool {
@@ -184,6 +196,30 @@ pub fn is_query(request: &Request) -> bool {
 
 pub fn is_audit(request: &Request) -> bool {
     request.path.starts_with("/oap/audit")
+}
+
+/// What its owner wrote of an item that is shown.
+pub fn draft<'a>(memory: &'a Memory, item: &Value) -> &'a Value {
+    memory.captured.get(item["item_id"].as_str().unwrap_or_default()).unwrap_or(&Value::Null)
+}
+
+/// A text with the spans of a class that were hidden: what stands between the same runs of the whole text.
+pub fn unhidden(shown: &str, whole: &str, class: &str) -> String {
+    let (mut text, mut rest, mut left) = (String::new(), whole, shown);
+    while let Some((run, after)) = left.split_once('[') {
+        let Some((name, after)) = after.split_once(']') else { break };
+        let next = after.split('[').next().unwrap_or_default();
+        let Some(begun) = rest.strip_prefix(run) else { return shown.to_owned() };
+        let span = if next.is_empty() { begun } else { begun.split(next).next().unwrap_or_default() };
+        text.push_str(run);
+        text.push_str(if name == class {
+            span
+        } else {
+            left.get(run.len()..run.len() + name.len() + 2).unwrap_or_default()
+        });
+        (rest, left) = (&begun[span.len()..], after);
+    }
+    text + left
 }
 
 /// What a request says.

@@ -2,11 +2,13 @@
 
 use crate::common::*;
 use axum::body::Body;
+use axum::http::{HeaderName, HeaderValue};
 use oap_conformance::probe::{self, Forbidden, Limits, Reply, Request, Setup, Wire, context::Pending};
 use oap_gateway::cli::fixture;
 use oap_identity::random::Seeded;
 use serde_json::Value;
 use std::time::Duration;
+use tower::ServiceExt;
 
 pub struct Inside<'a>(pub &'a World);
 
@@ -18,8 +20,14 @@ impl Wire for Inside<'_> {
                 made = made.header(name, value);
             }
             let made = made.body(Body::from(request.body.unwrap_or_default())).map_err(|e| e.to_string())?;
-            let answer = self.0.send(made).await;
-            Ok(Reply { status: answer.status.as_u16(), bytes: answer.bytes })
+            let answer = self.0.router.clone().oneshot(made).await.map_err(|e| e.to_string())?;
+            let status = answer.status().as_u16();
+            let header = |(name, value): (&HeaderName, &HeaderValue)| {
+                (name.to_string(), String::from_utf8_lossy(value.as_bytes()).into_owned())
+            };
+            let headers = answer.headers().iter().map(header).collect();
+            let bytes = axum::body::to_bytes(answer.into_body(), 1 << 26).await.map_err(|e| e.to_string())?;
+            Ok(Reply { status, headers, bytes: bytes.to_vec() })
         })
     }
 
@@ -51,5 +59,7 @@ pub async fn run(world: &World, seed: u64, setup: bool) -> probe::Report {
     let inside = Inside(world);
     let setup = setup.then_some(&inside as &dyn Setup);
     let random = Seeded::new(seed);
-    probe::run(ORIGIN, &inside, setup, &*world.clock, &random, Limits::default(), &mut |_| {}).await
+    let worlds = std::env::var("OAP_PROBE_WORLDS").ok().and_then(|n| n.parse().ok()).unwrap_or(1);
+    let limits = Limits { worlds, ..Limits::default() };
+    probe::run(ORIGIN, &inside, setup, &*world.clock, &random, limits, &mut |_| {}).await
 }

@@ -2,7 +2,7 @@
 
 use crate::api::deletion::Delete;
 use crate::api::grants::{IssueGrant, RevokeGrant};
-use crate::api::items::{CorrectItem, WriteItems};
+use crate::api::items::{ConfirmItem, CorrectItem, RelabelItem, RestoreItem, RetractItem, WriteItems};
 use crate::api::{Endpoint, Place, path};
 use serde_json::{Value, json};
 
@@ -27,6 +27,10 @@ pub fn request(command: &Value) -> Result<(String, Value), CommandError> {
         "grant" => (path::<IssueGrant>(&()), command["draft"].clone()),
         "revoke" => (at::<RevokeGrant>(command, "grant_id")?, json!({})),
         "correct" => (at::<CorrectItem>(command, "item_id")?, json!({"item": command["item"]})),
+        "relabel" => (at::<RelabelItem>(command, "item_id")?, json!({"labels": command["labels"]})),
+        "confirm" => (at::<ConfirmItem>(command, "item_id")?, json!({})),
+        "retract" => (at::<RetractItem>(command, "item_id")?, json!({})),
+        "restore" => (at::<RestoreItem>(command, "item_id")?, json!({})),
         "delete" => (path::<Delete>(&()), json!({"items": command["item_ids"]})),
         other => return Err(CommandError::Unknown(other.to_owned())),
     })

@@ -48,12 +48,18 @@ pub(super) struct Probe {
     /// The seed of order, DIDs and words, to repeat a run on a fresh gateway; a new one if absent
     #[arg(long)]
     seed: Option<u64>,
+    /// Worlds that are made: items, grants and questions from a seed, of each of which it is known what must be answered
+    #[arg(long, value_name = "N", default_value_t = Limits::default().worlds)]
+    worlds: u64,
     /// Most requests of the run
-    #[arg(long, default_value_t = 2_000)]
+    #[arg(long, default_value_t = Limits::default().requests)]
     max_requests: usize,
     /// Longest time of the run, in seconds
     #[arg(long, default_value_t = 600)]
     max_seconds: u64,
+    /// Replay a history that a failed run printed, and make no probes; needs the owner's side
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["worlds", "list"])]
+    replay: Option<PathBuf>,
     /// Write the report as JUnit XML too
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
@@ -81,7 +87,11 @@ impl Probe {
         let junit = self.junit.as_deref().map(OutFile::create).transpose()?;
         let seed = self.seed.unwrap_or_else(|| u64::from_le_bytes(random::bytes(&SystemRandom)));
         let random: Box<dyn Random> = Box::new(Seeded::new(seed));
-        let limits = Limits { requests: self.max_requests, time: Duration::from_secs(self.max_seconds) };
+        let limits = Limits {
+            requests: self.max_requests,
+            time: Duration::from_secs(self.max_seconds),
+            worlds: self.worlds,
+        };
         let progress = !global.json && std::io::stderr().is_terminal();
         let mut told = |result: &probe::report::Result| {
             if progress {
@@ -93,7 +103,17 @@ impl Probe {
                 eprintln!("{mark:<8}{}", result.id);
             }
         };
-        let report = probe::run(&origin, &wire, setup, &SystemClock, &*random, limits, &mut told).await;
+        let report = match &self.replay {
+            None => probe::run(&origin, &wire, setup, &SystemClock, &*random, limits, &mut told).await,
+            Some(file) => {
+                let failed = |e: String| CliError::File(file.clone(), e);
+                let script = std::fs::read_to_string(file).map_err(|e| failed(e.to_string()))?;
+                let setup =
+                    setup.ok_or_else(|| CliError::Other("--replay: needs --own or --setup".to_owned()))?;
+                let replayed = probe::replay(&origin, &wire, setup, &SystemClock, &*random, limits, &script);
+                replayed.await.map_err(failed)?
+            }
+        };
         if let Some(file) = junit {
             file.write(report.junit().as_bytes())?;
         }
@@ -160,7 +180,7 @@ async fn ask(client: &HttpClient, origin: &str, request: Request) -> Result<Repl
         SendError::TooLarge(_) => "an answer larger than any gateway's".to_owned(),
         e => e.to_string(),
     })?;
-    Ok(Reply { status: answer.status.as_u16(), bytes: answer.body })
+    Ok(Reply { status: answer.status.as_u16(), headers: answer.headers, bytes: answer.body })
 }
 
 impl Wire for Http {

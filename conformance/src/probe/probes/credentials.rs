@@ -21,6 +21,7 @@ pub(super) fn all() -> Vec<Probe> {
         owned("grant-limits", &["ME-10"], Major, probe!(limits)),
         owned("grant-unknown-filter-field", &["ME-08", "ME-09"], Critical, probe!(unknown_filter)),
         owned("token-algorithms", &["ME-04"], Critical, probe!(algorithms)),
+        owned("forged-signatures", &["ME-04"], Critical, probe!(signatures)),
         owned("token-bound", &["ME-04"], Critical, probe!(bound)),
         owned("token-short-lived", &["ME-04"], Major, probe!(short_lived)),
         owned("proof-replayed", &["ME-04"], Critical, probe!(replayed)),
@@ -183,6 +184,44 @@ async fn algorithms(context: &Context<'_>) -> Result<(), Failed> {
         expect(reply.status == 401, || format!("a token with alg {algorithm}: status {}", reply.status))?;
     }
     Ok(())
+}
+
+/// A JWT that says the same under a signature that is none.
+fn resigned(jwt: &str) -> String {
+    let (signed, signature) = jwt.rsplit_once('.').unwrap_or((jwt, ""));
+    // The last character of a signature in base64url holds four of its bits; the first holds six.
+    let other = if signature.starts_with('A') { "B" } else { "A" };
+    format!("{signed}.{other}{}", signature.get(1..).unwrap_or_default())
+}
+
+/// Token and proof as they must be, but for one signature: of the token, of the proof, of the proof of an exchange.
+async fn signatures(context: &Context<'_>) -> Result<(), Failed> {
+    let session = granted(context).await?;
+    let ask = json!({"query": ""});
+    context.answer(&session, &ask).await?;
+    let forged = Session {
+        token: resigned(&session.token),
+        grantee: context.stranger(),
+        grant: session.grant.clone(),
+        bearer: session.bearer,
+    };
+    let headers = context.credentials(&forged, &session.grantee, "POST", "/oap/memory/query")?;
+    let reply = context.post("/oap/memory/query", &headers, &ask).await?;
+    expect(reply.status == 401, || format!("a token with another signature: status {}", reply.status))?;
+    if session.bearer {
+        return Ok(());
+    }
+    let mut headers = context.credentials(&session, &session.grantee, "POST", "/oap/memory/query")?;
+    for (name, value) in &mut headers {
+        if *name == "dpop" {
+            *value = resigned(value);
+        }
+    }
+    let reply = context.post("/oap/memory/query", &headers, &ask).await?;
+    expect(reply.status == 401, || format!("a proof with another signature: status {}", reply.status))?;
+    let mut forged = session.grant.clone();
+    forged["signature"] = json!(resigned(session.grant["signature"].as_str().unwrap_or_default()));
+    refused(context.exchange(&session.grantee, &forged).await?.status, "a grant with another signature")
 }
 
 async fn bound(context: &Context<'_>) -> Result<(), Failed> {

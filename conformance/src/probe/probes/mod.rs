@@ -7,6 +7,7 @@ mod projection;
 mod published;
 mod receipts;
 mod views;
+mod worlds;
 
 use super::{Context, Probe, Running, Severity};
 
@@ -39,6 +40,7 @@ pub(super) fn all() -> Vec<Probe> {
         views::all(),
         lifecycle::all(),
         confidential::all(),
+        worlds::all(),
     ]
     .into_iter()
     .flatten()

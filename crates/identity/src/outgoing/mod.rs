@@ -121,6 +121,8 @@ impl<'a> Request<'a> {
 pub struct Answer {
     /// Its status.
     pub status: StatusCode,
+    /// Its headers; their names are in small letters, and what is not UTF-8 in their values is replaced.
+    pub headers: Vec<(String, String)>,
     /// Its body.
     pub body: Vec<u8>,
 }
@@ -213,6 +215,10 @@ impl HttpClient {
         }
         let failed = |error: reqwest::Error| SendError::Failed(error.without_url());
         let mut response = made.send().await.map_err(failed)?;
+        let headers = response.headers().iter();
+        let headers = headers
+            .map(|(name, value)| (name.to_string(), String::from_utf8_lossy(value.as_bytes()).into_owned()))
+            .collect();
         let mut body = Vec::new();
         while let Some(chunk) = response.chunk().await.map_err(failed)? {
             if chunk.len() > allowed.bytes - body.len() {
@@ -220,6 +226,6 @@ impl HttpClient {
             }
             body.extend_from_slice(&chunk);
         }
-        Ok(Answer { status: response.status(), body })
+        Ok(Answer { status: response.status(), headers, body })
     }
 }

@@ -1,0 +1,157 @@
+//! What a world is asked beside queries: exports, the log, the passing of time, strangers.
+
+use super::super::Failed;
+use super::super::context::Request;
+use super::Finding;
+use super::ask::{ask, leaks};
+use super::fill::Lived;
+use crate::model::{Difference, ExpectedExport, Reader};
+use oap_identity::{Timestamp, json as strict};
+use serde_json::{Value, json};
+use std::time::Duration;
+
+/// What everybody may ask.
+const PUBLIC: [&str; 8] = [
+    "/.well-known/oap-memory.json",
+    "/.well-known/oap-tool.json",
+    "/.well-known/oap-scopes.json",
+    "/.well-known/did.json",
+    "/oap/memory/status",
+    "/oap/incident",
+    "/oap/audit",
+    "/oap/nowhere",
+];
+
+/// Every grantee's export and log.
+///
+/// # Errors
+/// When the run is over.
+pub(in super::super) async fn exports(
+    lived: &mut Lived<'_>,
+    findings: &mut Vec<Finding>,
+) -> Result<(), Failed> {
+    for grant in 0..lived.world.grants.len() {
+        export(lived, grant, findings).await?;
+        audit(lived, grant, findings).await?;
+    }
+    Ok(())
+}
+
+/// A grantee's log.
+pub(super) async fn audit(
+    lived: &Lived<'_>,
+    grant: usize,
+    findings: &mut Vec<Finding>,
+) -> Result<(), Failed> {
+    let Some(live) = lived.grants.get(&grant) else { return Ok(()) };
+    let reply = lived.context.get_as(&live.session, "/oap/audit").await?;
+    // Under a grant that ended its grantee reads nothing any more.
+    if reply.status != 200 {
+        return Ok(());
+    }
+    let agent = live.session.grantee.did().as_str();
+    let mut differences = lived.model.audit(Reader::Grantee(agent)).differences(&reply.json());
+    leaks(lived, grant, &reply, None, &mut differences);
+    told(lived, grant, "the log", differences, findings);
+    Ok(())
+}
+
+fn told(
+    lived: &Lived<'_>,
+    grant: usize,
+    what: &str,
+    differences: Vec<Difference>,
+    findings: &mut Vec<Finding>,
+) {
+    findings.extend(differences.into_iter().map(|difference| Finding {
+        seed: lived.world.seed,
+        grant: format!("grant {grant}"),
+        query: json!(what),
+        difference,
+    }));
+}
+
+/// A grantee's export.
+pub(super) async fn export(
+    lived: &mut Lived<'_>,
+    grant: usize,
+    findings: &mut Vec<Finding>,
+) -> Result<(), Failed> {
+    let Some(live) = lived.grants.get(&grant) else { return Ok(()) };
+    let context = lived.context;
+    let headers = context.credentials(&live.session, &live.session.grantee, "POST", "/oap/memory/export")?;
+    let headers = headers.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+    let request = Request { method: "POST", path: "/oap/memory/export".to_owned(), headers, body: None };
+    let at = context.now();
+    let reply = context.send(request).await?;
+    let expected = lived.model.export(live.id(), at, &lived.disclosed);
+    let lines = reply.bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+    let lines: Vec<Value> = lines.map(|line| strict::parse(line).unwrap_or(Value::Null)).collect();
+    let mut differences = expected.differences(reply.status, &lines);
+    let shown = match &expected {
+        ExpectedExport::Bundle(shown) if reply.status == 200 => Some(&**shown),
+        _ => None,
+    };
+    leaks(lived, grant, &reply, shown, &mut differences);
+    if reply.status == 200 {
+        lived.disclosed.exported(&lived.model, live.id(), &lines);
+    }
+    told(lived, grant, "an export", differences, findings);
+    Ok(())
+}
+
+/// What anybody can ask shows nothing of any item.
+///
+/// # Errors
+/// When the run is over.
+pub(in super::super) async fn strangers(
+    lived: &Lived<'_>,
+    findings: &mut Vec<Finding>,
+) -> Result<(), Failed> {
+    for path in PUBLIC {
+        let request = Request { method: "GET", path: path.to_owned(), ..Request::default() };
+        let reply = lived.context.send(request).await?;
+        for found in lived.canaries.find(&reply.bytes) {
+            let why = format!("holds {:?} of {}, written {}", found.word, found.planted, found.written);
+            findings.push(Finding {
+                seed: lived.world.seed,
+                grant: "nobody's".to_owned(),
+                query: json!(path),
+                difference: Difference { at: "the body".to_owned(), why },
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Lists what each grantee sees now, and again before, at and after each of these times.
+///
+/// # Errors
+/// When the run is over, or time cannot pass.
+pub(in super::super) async fn over_time(
+    lived: &mut Lived<'_>,
+    ends: &[Timestamp],
+    findings: &mut Vec<Finding>,
+) -> Result<(), Failed> {
+    const STEP: Duration = Duration::from_millis(1);
+    let query = json!({"query": "", "max_results": 100});
+    list(lived, &query, findings).await?;
+    for end in ends {
+        let left = end.millis() - lived.context.now().millis() - 1;
+        if let Ok(left @ 1..) = u64::try_from(left) {
+            lived.context.wait(Duration::from_millis(left)).await?;
+        }
+        for _ in 0..3 {
+            list(lived, &query, findings).await?;
+            lived.context.wait(STEP).await?;
+        }
+    }
+    Ok(())
+}
+
+async fn list(lived: &mut Lived<'_>, query: &Value, findings: &mut Vec<Finding>) -> Result<(), Failed> {
+    for grant in 0..lived.world.grants.len() {
+        ask(lived, grant, query, findings).await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,172 @@
+//! A world in a gateway: items captured, grants issued, passed on and exchanged, and the model told of all.
+
+use super::super::Failed;
+use super::super::context::{Context, Session, expect};
+use crate::model::{Disclosed, Model};
+use crate::world::{Canaries, Item, World};
+use oap_grants::grant as signed;
+use oap_identity::{GrantId, Hash, Signer, json as strict, random};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+
+/// A grant of a world in force.
+pub(in super::super) struct Live {
+    /// The token and its keys.
+    pub(super) session: Session,
+    /// The grants above it, first one first.
+    above: Vec<Value>,
+    /// What its grantee knows of its own grant.
+    pub(super) known: String,
+}
+
+impl Live {
+    /// The grant's id.
+    pub(super) fn id(&self) -> &str {
+        self.session.grant["grant_id"].as_str().unwrap_or_default()
+    }
+}
+
+/// A world that a gateway holds, as far as it was brought there.
+pub(in super::super) struct Lived<'a> {
+    pub(super) context: &'a Context<'a>,
+    pub(super) world: &'a World,
+    /// By the numbers of the world's items: their ids.
+    pub(super) ids: BTreeMap<usize, String>,
+    /// By the numbers of the world's grants.
+    pub(super) grants: BTreeMap<usize, Live>,
+    pub(super) model: Model,
+    pub(super) disclosed: Disclosed,
+    pub(super) canaries: &'a Canaries,
+    /// The grantees' keys.
+    keys: Vec<[u8; 32]>,
+}
+
+/// The canaries of a world, each with its item and place.
+pub(in super::super) fn canaries_of(world: &World, into: &mut Canaries) {
+    for (number, item) in world.items().enumerate() {
+        for (word, at) in &item.planted.canaries {
+            into.add(word, format!("world {}, item {number}, {at}", world.seed));
+        }
+    }
+}
+
+impl<'a> Lived<'a> {
+    /// A world of which nothing was brought to the gateway yet.
+    ///
+    /// # Errors
+    /// [`Failed::Wrong`] where the manifest names no principal.
+    pub(super) fn new(
+        context: &'a Context<'a>,
+        world: &'a World,
+        manifest: &Value,
+        canaries: &'a Canaries,
+    ) -> Result<Self, Failed> {
+        let principal = manifest["principal"].as_str().and_then(|did| did.parse().ok());
+        let principal = principal.ok_or_else(|| Failed::Wrong("the manifest has no principal".to_owned()))?;
+        let grantees = world.grants.iter().map(|grant| grant.grantee + 1).max().unwrap_or(0);
+        Ok(Self {
+            context,
+            world,
+            ids: BTreeMap::new(),
+            grants: BTreeMap::new(),
+            model: Model::new(principal, manifest, Vec::new()),
+            disclosed: Disclosed::default(),
+            canaries,
+            keys: (0..grantees).map(|_| random::bytes(context.random())).collect(),
+        })
+    }
+
+    /// Brings a whole world to the gateway.
+    ///
+    /// # Errors
+    /// As those of [`Context::owner`] and [`Context::session`].
+    pub(in super::super) async fn fill(
+        context: &'a Context<'a>,
+        world: &'a World,
+        manifest: &Value,
+        canaries: &'a Canaries,
+    ) -> Result<Self, Failed> {
+        let mut lived = Self::new(context, world, manifest, canaries)?;
+        let mut number = 0;
+        for batch in &world.batches {
+            let items: Vec<(usize, &Item)> = (number..).zip(batch).collect();
+            number += batch.len();
+            lived.capture(&items).await?;
+        }
+        for number in 0..world.grants.len() {
+            lived.grant(number).await?;
+        }
+        Ok(lived)
+    }
+
+    /// Captures items of the world.
+    pub(super) async fn capture(&mut self, items: &[(usize, &Item)]) -> Result<(), Failed> {
+        let drafts: Vec<Value> = items.iter().map(|(_, item)| self.draft(item)).collect();
+        let ids = self.context.capture(&drafts).await?;
+        expect(ids.len() == drafts.len(), || "capture did not give an id for each item".to_owned())?;
+        let at = self.context.now();
+        for ((id, draft), (number, item)) in ids.into_iter().zip(&drafts).zip(items) {
+            self.model.captured(&id, draft, at, &item.planted);
+            self.ids.insert(*number, id);
+        }
+        Ok(())
+    }
+
+    /// A draft with the ids of the items that it was made from, as far as they are there.
+    fn draft(&self, item: &Item) -> Value {
+        let mut draft = item.draft.clone();
+        let ids: Vec<&str> =
+            item.derived_from.iter().filter_map(|n| self.ids.get(n).map(String::as_str)).collect();
+        if !ids.is_empty() {
+            draft["derived_from"] = json!(ids);
+        }
+        draft
+    }
+
+    /// Has a grant of the world issued, or made by the grantee of another that is there, and exchanges it.
+    pub(super) async fn grant(&mut self, number: usize) -> Result<(), Failed> {
+        let Some(grant) = self.world.grants.get(number) else { return Ok(()) };
+        let key = self.keys.get(grant.grantee).copied().unwrap_or_default();
+        let grantee = Signer::did_key(&key).map_err(|e| Failed::Skipped(e.to_string()))?;
+        let (session, above) = match grant.parent {
+            None => {
+                let mut draft = grant.draft.clone();
+                draft["grantee"] = json!(grantee.did());
+                (self.context.session(grantee, draft).await?, Vec::new())
+            }
+            Some(parent) => {
+                let Some(parent) = self.grants.get(&parent) else { return Ok(()) };
+                let mut above = parent.above.clone();
+                above.push(parent.session.grant.clone());
+                let child = child(self.context, &parent.session, &grantee, &grant.draft)?;
+                (self.context.session_below(grantee, child, &above).await?, above)
+            }
+        };
+        self.model.granted(&session.grant);
+        let known = session.grant.to_string();
+        self.grants.insert(number, Live { session, above, known });
+        Ok(())
+    }
+}
+
+/// A grant that a grantee makes of its own for another: as its own, but for what the draft says.
+fn child(context: &Context<'_>, parent: &Session, grantee: &Signer, draft: &Value) -> Result<Value, Failed> {
+    let failed = |e: &dyn std::fmt::Display| Failed::Skipped(format!("a grant to pass on: {e}"));
+    let now = context.now();
+    let mut child = parent.grant.clone();
+    if let Some(members) = child.as_object_mut() {
+        for member in ["signature", "delegable", "status", "not_before"] {
+            members.remove(member);
+        }
+        for (name, value) in draft.as_object().into_iter().flatten() {
+            members.insert(name.clone(), value.clone());
+        }
+    }
+    child["grant_id"] = json!(GrantId::new(now, context.random()));
+    child["grantee"] = json!(grantee.did());
+    child["issued_at"] = json!(now);
+    child["parent"] = json!(Hash::of_canonical(&parent.grant).map_err(|e| failed(&e))?);
+    let child: signed::Grant = strict::from_value(child).map_err(|e| failed(&e))?;
+    let child = signed::SignedGrant::sign(child, &parent.grantee).map_err(|e| failed(&e))?;
+    Ok(child.document().clone())
+}

@@ -1,0 +1,70 @@
+//! Worlds brought to a gateway: filled through its owner's side, asked as every grantee, compared with the model.
+
+mod ask;
+mod beside;
+mod fill;
+mod fresh;
+mod live;
+mod pair;
+mod shrink;
+
+pub(super) use ask::ask_all;
+pub(super) use beside::{exports, over_time, strangers};
+pub(super) use fill::{Lived, canaries_of};
+pub(super) use pair::pair;
+pub(super) use shrink::setting;
+
+use super::{Context, Failed};
+use crate::model::Difference;
+use crate::world::History;
+use serde_json::Value;
+use shrink::{lived_through, shortest};
+use std::fmt;
+
+/// Findings of a run that are told; more say little more.
+const TOLD: usize = 5;
+
+/// Where a gateway did something else than the model says.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Finding {
+    /// The world's seed.
+    pub(super) seed: u64,
+    /// The number of the grant in the world, with its level and profile.
+    pub(super) grant: String,
+    /// What was asked.
+    pub(super) query: Value,
+    /// Where, what must be there and what is.
+    pub(super) difference: Difference,
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "world {}, {}, asked {}: {}", self.seed, self.grant, self.query, self.difference)
+    }
+}
+
+/// Fails where something was found.
+pub(super) fn judge(findings: &[Finding]) -> Result<(), Failed> {
+    if findings.is_empty() {
+        return Ok(());
+    }
+    let told: Vec<String> = findings.iter().take(TOLD).map(Finding::to_string).collect();
+    let more = findings.len().saturating_sub(TOLD);
+    let rest = if more > 0 { format!("\n    and {more} more") } else { String::new() };
+    Err(Failed::Wrong(told.join("\n    ") + &rest))
+}
+
+/// Lives through a history; fails with the shortest one that shows what it shows, as a script.
+///
+/// # Errors
+/// What was found; when the run is over.
+pub(super) async fn live(context: &Context<'_>, manifest: &Value, history: &History) -> Result<(), Failed> {
+    let Some(found) = lived_through(context, manifest, history).await? else { return Ok(()) };
+    let (history, findings) = shortest(context, manifest, history, found).await;
+    let Err(Failed::Wrong(why)) = judge(&findings) else { return Ok(()) };
+    let steps = history.steps.len();
+    Err(Failed::Wrong(format!(
+        "{why}\n    shown by {steps} steps (probe --replay FILE):\n{}",
+        history.script()
+    )))
+}

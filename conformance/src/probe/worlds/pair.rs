@@ -1,0 +1,161 @@
+//! Two fillings that differ only in what a grant hides: whoever has the grant must not be able to tell them apart.
+
+use super::super::Failed;
+use super::super::context::{Context, Reply, Request};
+use super::Finding;
+use super::fill::Lived;
+use super::fresh::{Names, blank, difference};
+use crate::model::{Difference, Disclosed, Model};
+use crate::world::{Canaries, Item, Setting, World};
+use serde_json::{Value, json};
+
+/// What is seen of an item, and all of it.
+fn seen(model: &Model, grant: &Value, item: &Item, setting: &Setting) -> Option<Value> {
+    const ID: &str = "mem_01HX2QFXR0Q4S8T9V3W7X2Y0Z1";
+    let mut model = model.clone();
+    model.granted(grant);
+    model.captured(ID, &item.draft, setting.now, &item.planted);
+    let grant_id = grant["grant_id"].as_str().unwrap_or_default();
+    let listed = model.query(grant_id, &json!({"max_results": 100}), setting.now, &Disclosed::default());
+    let answer = listed.answer()?;
+    let shown = answer.items.get(ID)?;
+    // The conditions of queries see what is shown alone; the shown leaves are all.
+    Some(json!({"shown": shown, "chain": answer.chain.get(ID)}))
+}
+
+/// One grant of a world, over the world and over its twin.
+///
+/// # Errors
+/// When the run is over.
+pub(in super::super) async fn pair(
+    context: &Context<'_>,
+    manifest: &Value,
+    world: &World,
+    setting: &Setting,
+    findings: &mut Vec<Finding>,
+) -> Result<(), Failed> {
+    let mut world = world.apart(setting);
+    let Some(mut grant) = world.grants.first().cloned() else { return Ok(()) };
+    // Nothing but what is shown is to decide.
+    for (name, value) in
+        [("operations", json!(["query", "export"])), ("max_items", json!(setting.max_items.min(100)))]
+    {
+        grant.draft[name] = value;
+    }
+    for name in ["budget", "purpose_codes", "delegable"] {
+        grant.draft.as_object_mut().map(|members| members.remove(name));
+    }
+    grant.queries.iter_mut().filter_map(Value::as_object_mut).for_each(|query| {
+        query.remove("max_results");
+    });
+    world.grants = vec![grant.clone()];
+    let principal = manifest["principal"].as_str().unwrap_or_default();
+    let did = principal.parse().map_err(|_| Failed::Wrong("the manifest has no principal".to_owned()))?;
+    let model = Model::new(did, manifest, Vec::new());
+    let mut drawn = grant.draft.clone();
+    drawn["grant_id"] = json!("mgr_01HX2QFXR0Q4S8T9V3W7X2Y0Z1");
+    drawn["granter"] = json!(format!("{principal}#{}", world.scope));
+    drawn["grantee"] = json!("did:web:somebody.example");
+    drawn["issued_at"] = json!(setting.now);
+    let look = |item: &Item| seen(&model, &drawn, item, setting);
+    let twin = world.twin(!world.seed, setting, &|item| look(item).is_some(), &|a, b| look(a) == look(b));
+    let canaries = Canaries::default();
+    let other = twin.in_scope(&format!("w{}", context.word().get(..11).unwrap_or_default()));
+    let sides = [
+        Lived::fill(context, &world, manifest, &canaries).await?,
+        Lived::fill(context, &other, manifest, &canaries).await?,
+    ];
+    let level = format!("level {} of {}", grant.draft["trust_level"], grant.draft["redaction_profile"]);
+    for ask in requests(&grant.queries) {
+        let mut told = Vec::new();
+        for side in &sides {
+            let Some(live) = side.grants.get(&0) else { return Ok(()) };
+            let headers = context.credentials(&live.session, &live.session.grantee, ask.method, &ask.path)?;
+            let mut request = ask.clone();
+            request.headers.extend(headers.into_iter().map(|(name, value)| (name.to_owned(), value)));
+            told.push(context.send(request).await?);
+        }
+        let names = sides.each_ref().map(names);
+        if let [first, second] = told.as_slice()
+            && let Some((at, why)) = apart([first, second], &names)
+        {
+            findings.push(Finding {
+                seed: world.seed,
+                grant: format!("{level}, over two fillings that differ in what it hides alone"),
+                query: json!(format!(
+                    "{} {}",
+                    ask.path,
+                    String::from_utf8_lossy(ask.body.as_deref().unwrap_or_default())
+                )),
+                difference: Difference { at, why },
+            });
+        }
+    }
+    Ok(())
+}
+
+/// What is asked of both.
+fn requests(queries: &[Value]) -> Vec<Request> {
+    let headers = vec![("content-type".to_owned(), "application/oap+json".to_owned())];
+    let post = |body: Value| Request {
+        method: "POST",
+        path: "/oap/memory/query".to_owned(),
+        headers: headers.clone(),
+        body: Some(body.to_string().into_bytes()),
+    };
+    let plain = |method, path: &str| Request { method, path: path.to_owned(), ..Request::default() };
+    let mut all: Vec<Request> = queries.iter().cloned().map(post).collect();
+    all.extend(
+        [json!({"max_results": 2}), json!({"query": "", "cursor": "AAAA"}), json!({"nothing": 1})].map(post),
+    );
+    all.push(plain("POST", "/oap/memory/export"));
+    all.push(plain("GET", "/oap/memory/vec/mem_01HX2QFXR0Q4S8T9V3W7X2Y0Z1"));
+    all.push(plain("GET", "/oap/audit"));
+    all
+}
+
+/// The names that differ between the fillings, and what stands for them.
+fn names(lived: &Lived<'_>) -> Names {
+    let mut names = Names::default();
+    names.put(&lived.world.scope, "scope");
+    let times = lived.world.items().map(|item| item.draft["provenance"]["captured_at"].to_string());
+    for (id, at) in lived.ids.values().zip(times) {
+        // Items that look the same have one time, and no two others have.
+        names.put(id, &format!("item of {at}"));
+    }
+    if let Some(live) = lived.grants.get(&0) {
+        names.put(live.session.grantee.did().as_str().trim_start_matches("did:key:"), "grantee");
+        names.put(live.id(), "grant");
+    }
+    names
+}
+
+/// Where two replies can be told apart.
+fn apart(replies: [&Reply; 2], names: &[Names; 2]) -> Option<(String, String)> {
+    let [first, second] = replies;
+    if first.status != second.status {
+        return Some(("the status".to_owned(), format!("{} and {}", first.status, second.status)));
+    }
+    if first.bytes.len() != second.bytes.len() {
+        return Some((
+            "the size".to_owned(),
+            format!("{} and {} bytes", first.bytes.len(), second.bytes.len()),
+        ));
+    }
+    let headers = |reply: &Reply| -> Vec<(String, String)> {
+        let fresh = ["date", "oap-request-id", "x-request-id"];
+        let mut all = reply.headers.clone();
+        all.retain(|(name, _)| !fresh.contains(&name.as_str()));
+        all.sort();
+        all
+    };
+    if headers(first) != headers(second) {
+        return Some(("the headers".to_owned(), format!("{:?} and {:?}", headers(first), headers(second))));
+    }
+    let lines = |reply: &Reply, names: &Names| -> Vec<Value> {
+        let lines = reply.bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+        lines.map(|line| blank(line, names)).collect()
+    };
+    let (first, second) = (json!(lines(first, &names[0])), json!(lines(second, &names[1])));
+    (first != second).then(|| difference(&first, &second, String::new()))
+}

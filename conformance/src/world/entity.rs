@@ -1,0 +1,137 @@
+//! Structured content: the entities of the profiles with every member that their tables name and more, and free forms.
+
+use super::chance::{Chance, capital};
+use super::text::{People, email, phone};
+use serde_json::{Value, json};
+
+/// How many forms there are.
+pub(super) const FORMS: usize = 5;
+
+/// Structured content of a form: contact, calendar event, task, another entity, no entity.
+pub(super) fn make(chance: &mut Chance, form: usize) -> Value {
+    match form {
+        0 => contact(chance, None),
+        1 => event(chance),
+        2 => task(chance),
+        3 => json!({
+            "entity_type": "oap.entity.organization", "name": chance.canary(), "title": chance.canary(),
+            "status": chance.canary(), "names": {"given": chance.canary()}, "languages": [chance.canary()],
+        }),
+        _ => {
+            let key = chance.canary();
+            json!({
+                key: {"deep": [chance.canary(), {"deeper": [[chance.canary()], {}, []]}], "~/": chance.canary()},
+                "title": chance.canary(), "yes": true, "none": null, "number": chance.below(1000), "half": 0.5,
+            })
+        }
+    }
+}
+
+/// A member, or not.
+fn maybe(chance: &mut Chance, entity: &mut Value, name: &str, value: Value) {
+    if !chance.once_in(4) {
+        entity[name] = value;
+    }
+}
+
+/// Whether, or nothing said.
+fn flag(chance: &mut Chance, deck: &'static str) -> Value {
+    chance.dealt(deck, &[json!(true), json!(false), Value::Null])
+}
+
+/// An entity without the members that say nothing.
+fn said(mut value: Value) -> Value {
+    if let Some(members) = value.as_object_mut() {
+        members.retain(|_, member| !member.is_null());
+    }
+    value
+}
+
+/// A contact. With `people` it is one that texts may name.
+pub(super) fn contact(chance: &mut Chance, people: Option<&mut People>) -> Value {
+    let (given, family) = (capital(&chance.canary()), capital(&chance.canary()));
+    let (address, second, number) = (email(chance), email(chance), phone(chance));
+    if let Some(people) = people {
+        people.names.push((given.clone(), family.clone()));
+        people.emails.push(address.clone());
+        people.phones.push(number.clone());
+    }
+    let number = chance.planted(number);
+    let channels: Vec<Value> = [
+        ("email", address, "primary of mail"),
+        ("email", second, "other mail"),
+        ("phone", number, "primary of phones"),
+        ("messenger", chance.canary(), "primary of messengers"),
+    ]
+    .into_iter()
+    .map(|(kind, value, deck)| {
+        said(json!({"type": kind, "value": value, "primary": flag(chance, deck), "label": chance.canary()}))
+    })
+    .collect();
+    let mut contact =
+        json!({"entity_type": "oap.entity.contact", "names": {"given": given, "family": family}});
+    for name in ["middle", "nickname", "display"] {
+        let word = capital(&chance.canary());
+        maybe(chance, &mut contact["names"], name, json!(word));
+    }
+    let affiliations: Vec<Value> = (0..chance.below(3))
+        .map(|_| {
+            json!({
+                "organization_id": format!("urn:org:{}", chance.canary()), "role": chance.canary(),
+                "department": chance.canary(),
+            })
+        })
+        .collect();
+    maybe(chance, &mut contact, "affiliations", json!(affiliations));
+    maybe(chance, &mut contact, "channels", json!(channels));
+    let languages = json!([chance.canary(), chance.canary()]);
+    maybe(chance, &mut contact, "languages", languages);
+    let addresses = json!([{"city": chance.canary(), "street": chance.canary()}, {"city": chance.canary()}]);
+    maybe(chance, &mut contact, "addresses", addresses);
+    for name in ["social", "skills"] {
+        let list = json!([chance.canary(), chance.canary()]);
+        maybe(chance, &mut contact, name, list);
+    }
+    for name in ["notes", "relationship", "birthday"] {
+        let word = json!(chance.canary());
+        maybe(chance, &mut contact, name, word);
+    }
+    contact
+}
+
+fn event(chance: &mut Chance) -> Value {
+    let hour = chance.below(20);
+    let mut event = said(json!({
+        "entity_type": "oap.entity.calendar_event",
+        "start": format!("2026-06-{:02}T{hour:02}:00:00Z", 1 + chance.below(28)),
+        "end": format!("2026-07-{:02}T{hour:02}:30:00Z", 1 + chance.below(28)),
+        "transparency": chance.dealt("transparency", &[json!("busy"), json!("free"), Value::Null]),
+        "visibility": chance.dealt("visibility", &[json!("public"), json!("private"), json!("confidential"), Value::Null]),
+        "private": flag(chance, "private"),
+    }));
+    for name in ["title", "location_general", "location_exact", "description", "organizer"] {
+        let word = json!(chance.canary());
+        maybe(chance, &mut event, name, word);
+    }
+    let dids: Vec<String> =
+        (0..chance.below(4)).map(|_| format!("did:web:{}.example", chance.canary())).collect();
+    maybe(chance, &mut event, "participant_dids", json!(dids));
+    // Where the event does not say, its owner's gateway may: a number that is said is the one that counts.
+    event["participants_count"] = json!(dids.len() + chance.below(3));
+    event
+}
+
+fn task(chance: &mut Chance) -> Value {
+    let mut task = json!({"entity_type": "oap.entity.task"});
+    for name in ["status", "title", "priority", "description"] {
+        let word = json!(chance.canary());
+        maybe(chance, &mut task, name, word);
+    }
+    let due = format!("2026-08-{:02}T10:00:00Z", 1 + chance.below(28));
+    maybe(chance, &mut task, "due_at", json!(due));
+    let assignees = json!([format!("did:web:{}.example", chance.canary())]);
+    maybe(chance, &mut task, "assignee_dids", assignees);
+    let linked = json!([format!("urn:entity:{}", chance.canary()), {"id": chance.canary()}]);
+    maybe(chance, &mut task, "linked_entities", linked);
+    task
+}

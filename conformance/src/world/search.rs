@@ -1,0 +1,143 @@
+//! Finding canaries in bytes, however they are written: as they are, escaped, percent-encoded, base64url within base64url.
+
+use base64::Engine;
+use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
+use std::collections::{BTreeMap, HashMap};
+
+/// How deep encodings are opened.
+const DEPTH: usize = 5;
+/// Shortest text that is tried as base64.
+const ENCODED: usize = 12;
+/// Bytes by which a canary is looked up.
+const HEAD: usize = 4;
+
+/// Words that are looked for.
+#[derive(Debug, Clone, Default)]
+pub struct Canaries {
+    /// By their first bytes: the word in small letters, and where it was planted.
+    by_head: HashMap<[u8; HEAD], Vec<(String, String)>>,
+}
+
+/// A canary in some bytes.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Found {
+    /// The canary.
+    pub word: String,
+    /// Where it was planted.
+    pub planted: String,
+    /// How it was written, from the outside in: `text`, `base64 in text`.
+    pub written: String,
+}
+
+impl Canaries {
+    /// Looks for a word too. `planted` says of what item and where in it. Words of fewer than four bytes are not looked for.
+    pub fn add(&mut self, word: &str, planted: impl Into<String>) {
+        let small = word.to_lowercase();
+        if let Some(head) = small.as_bytes().first_chunk::<HEAD>() {
+            let same = self.by_head.entry(*head).or_default();
+            if same.iter().all(|(known, _)| *known != small) {
+                same.push((small, planted.into()));
+            }
+        }
+    }
+
+    /// Every canary in some bytes, each once.
+    #[must_use]
+    pub fn find(&self, bytes: &[u8]) -> Vec<Found> {
+        let mut found = BTreeMap::new();
+        self.look(bytes, "", 0, &mut found);
+        found.into_values().collect()
+    }
+
+    fn look(&self, bytes: &[u8], written: &str, depth: usize, found: &mut BTreeMap<String, Found>) {
+        let small = String::from_utf8_lossy(bytes).to_lowercase();
+        self.plain(small.as_bytes(), written, found);
+        if depth == DEPTH {
+            return;
+        }
+        let text = String::from_utf8_lossy(bytes);
+        if text.contains('\\') {
+            let inner = unescaped(&text);
+            if inner != text {
+                self.look(inner.as_bytes(), &format!("{written}/escaped"), depth + 1, found);
+            }
+        }
+        if text.contains('%') {
+            let inner = decoded(text.as_bytes());
+            if inner != text.as_bytes() {
+                self.look(&inner, &format!("{written}/percent"), depth + 1, found);
+            }
+        }
+        for run in text.split(|c: char| !(c.is_ascii_alphanumeric() || "-_+/".contains(c))) {
+            if run.len() < ENCODED {
+                continue;
+            }
+            let inner = URL_SAFE_NO_PAD.decode(run).or_else(|_| STANDARD_NO_PAD.decode(run));
+            // Signatures and hashes are noise: what says something is text.
+            if let Ok(inner) = inner
+                && std::str::from_utf8(&inner).is_ok()
+            {
+                self.look(&inner, &format!("{written}/base64"), depth + 1, found);
+            }
+        }
+    }
+
+    fn plain(&self, bytes: &[u8], written: &str, found: &mut BTreeMap<String, Found>) {
+        for at in 0..bytes.len() {
+            let Some(rest) = bytes.get(at..) else { break };
+            let Some(known) = rest.first_chunk::<HEAD>().and_then(|head| self.by_head.get(head)) else {
+                continue;
+            };
+            for (word, planted) in known {
+                if rest.starts_with(word.as_bytes()) && !found.contains_key(word) {
+                    let written = if written.is_empty() { "as it is".to_owned() } else { written.to_owned() };
+                    found.insert(
+                        word.clone(),
+                        Found { word: word.clone(), planted: planted.clone(), written },
+                    );
+                }
+            }
+        }
+    }
+}
+
+/// A text without the escapes of JSON.
+fn unescaped(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    let mut rest = text.chars();
+    while let Some(c) = rest.next() {
+        if c != '\\' {
+            plain.push(c);
+            continue;
+        }
+        match rest.next() {
+            Some('u') => {
+                let digits: String = rest.clone().take(4).collect();
+                match u32::from_str_radix(&digits, 16).ok().and_then(char::from_u32) {
+                    Some(c) => {
+                        plain.push(c);
+                        rest.nth(3);
+                    }
+                    None => plain.push_str("\\u"),
+                }
+            }
+            Some('n' | 't' | 'r') => plain.push(' '),
+            Some(c) => plain.push(c),
+            None => plain.push('\\'),
+        }
+    }
+    plain
+}
+
+/// Bytes without percent-encoding.
+fn decoded(bytes: &[u8]) -> Vec<u8> {
+    let mut plain = Vec::with_capacity(bytes.len());
+    let mut rest = bytes;
+    while let Some((first, more)) = rest.split_first() {
+        let encoded = (*first == b'%').then(|| more.first_chunk::<2>()).flatten();
+        let byte = encoded.and_then(|hex| u8::from_str_radix(std::str::from_utf8(hex).ok()?, 16).ok());
+        plain.push(byte.unwrap_or(*first));
+        rest = more.get(if byte.is_some() { 2 } else { 0 }..).unwrap_or_default();
+    }
+    plain
+}

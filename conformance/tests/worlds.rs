@@ -1,0 +1,206 @@
+//! That worlds are what they say: read in one way only, whole in their coverage, the same for the same seed.
+
+use base64::Engine;
+use oap_conformance::world::*;
+use oap_memory::detect::{People as Contacts, of_contact, segments};
+use serde_json::json;
+use std::collections::BTreeSet;
+
+fn setting() -> Setting {
+    let kinds = ["fact", "preference", "conversation_turn", "summary", "observation", "document_reference"];
+    Setting {
+        now: "2026-05-01T12:00:00Z".parse().unwrap(),
+        belief_threshold: 0.5,
+        kinds: kinds.map(str::to_owned).to_vec(),
+        profiles: Vec::new(),
+        max_days: 90,
+        max_items: 500,
+        soon: Vec::new(),
+    }
+}
+
+fn world(seed: u64) -> World {
+    World::new(seed, &setting(), Size::default())
+}
+
+#[test]
+fn a_seed_makes_one_world() {
+    assert_eq!(world(3), world(3));
+    assert_ne!(world(3).batches, world(4).batches);
+}
+
+/// What is planted is what the detectors of this repository find: a maker that is wrong there would blame gateways.
+#[test]
+fn spans_are_read_in_one_way_only() {
+    for seed in 0..60 {
+        let world = world(seed);
+        let words: Vec<String> = world
+            .items()
+            .filter_map(|item| item.draft["content"]["structured"].as_object())
+            .flat_map(of_contact)
+            .collect();
+        let people = Contacts::new(words.iter().map(String::as_str));
+        for item in world.items() {
+            let Some(text) = item.draft["content"]["text"].as_str() else { continue };
+            let found: Vec<(String, String)> = segments(text, &people)
+                .into_iter()
+                .filter_map(|s| Some((s.class?.as_str().to_owned(), s.text)))
+                .collect();
+            let spans = item.planted.spans.get("/content/text").cloned().unwrap_or_default();
+            let planted: Vec<(String, String)> =
+                spans.iter().map(|s| (s.class.clone(), s.text.clone())).collect();
+            assert_eq!(planted, found, "seed {seed}: {text}");
+            assert!(spans.iter().all(|s| text[s.start..s.end] == s.text));
+        }
+    }
+}
+
+/// Every leaf that is free text has a canary, and each canary one place in its item.
+#[test]
+fn every_place_has_a_canary() {
+    let fixed = [
+        "kind",
+        "scope_id",
+        "sensitivity",
+        "entity_type",
+        "type",
+        "transparency",
+        "visibility",
+        "start",
+        "end",
+        "due_at",
+        "captured_at",
+        "expires_at",
+    ];
+    let world = world(1);
+    for item in world.items() {
+        for (at, leaf) in leaves(&item.draft) {
+            let name = at.rsplit('/').next().unwrap_or_default();
+            if leaf.is_string() && !fixed.contains(&name) {
+                let small = leaf.as_str().unwrap().to_lowercase();
+                let known = item.planted.canaries.keys().any(|word| small.contains(word.as_str()));
+                assert!(known, "{at}: {leaf}");
+            }
+        }
+    }
+}
+
+/// Over a few seeds every value of everything that is chosen turns up.
+#[test]
+fn coverage_is_whole() {
+    let (mut seen, mut classes) = (BTreeSet::new(), BTreeSet::new());
+    for seed in 0..6 {
+        let world = world(seed);
+        for grant in &world.grants {
+            for (name, value) in grant.draft["filter"].as_object().into_iter().flatten() {
+                let shape = match value.as_array().map(Vec::len) {
+                    None => "value",
+                    Some(0) => "empty",
+                    Some(1) => "one",
+                    Some(_) => "many",
+                };
+                seen.insert(format!("filter {name} {shape}"));
+            }
+            if grant.parent.is_none() {
+                seen.insert(format!(
+                    "{} {}",
+                    grant.draft["redaction_profile"].as_str().unwrap(),
+                    grant.draft["trust_level"]
+                ));
+            }
+            for name in grant.queries.iter().flat_map(|q| q.as_object().unwrap().keys()) {
+                seen.insert(format!("query {name}"));
+            }
+        }
+        for item in world.items() {
+            let text = item.draft["content"]["text"].as_str().unwrap_or_default();
+            for span in item.planted.spans.values().flatten() {
+                let place = match (span.start, span.end == text.len()) {
+                    (0, _) => "start",
+                    (_, true) => "end",
+                    _ => "middle",
+                };
+                classes.insert(format!("{} {place}", span.class));
+            }
+            for name in item.draft.as_object().unwrap().keys() {
+                seen.insert(format!("item {name}"));
+            }
+            seen.insert(format!("kind {}", item.draft["kind"]));
+            seen.insert(format!("confidence {}", item.draft["provenance"]["confidence"]));
+        }
+    }
+    for profile in ["memory", "contact", "calendar_event", "task"] {
+        for level in 0..=4 {
+            assert!(
+                seen.contains(&format!("oap.profile.projection.{profile}.v1 {level}")),
+                "{profile} {level}"
+            );
+        }
+    }
+    for name in ["labels_any", "labels_all", "exclude_labels", "kinds", "sensitivities", "subject_entity_ids"]
+    {
+        for shape in ["empty", "one", "many"] {
+            assert!(seen.contains(&format!("filter {name} {shape}")), "{name} {shape}: {seen:#?}");
+        }
+    }
+    for name in ["captured_after", "captured_before", "min_confidence"] {
+        assert!(seen.contains(&format!("filter {name} value")), "{name}");
+    }
+    for name in [
+        "query",
+        "max_results",
+        "kinds",
+        "labels_any",
+        "min_confidence",
+        "integrity",
+        "purpose",
+        "include_embeddings",
+    ] {
+        assert!(seen.contains(&format!("query {name}")), "{name}");
+    }
+    let members = [
+        "scope_id",
+        "kind",
+        "subject_entity_id",
+        "content",
+        "labels",
+        "provenance",
+        "ttl_days",
+        "expires_at",
+        "exportable",
+        "sensitivity",
+        "embedding",
+        "extensions",
+    ];
+    for name in members {
+        assert!(seen.contains(&format!("item {name}")), "{name}");
+    }
+    for class in CLASSES {
+        for place in ["start", "middle", "end"] {
+            // What is announced never stands first.
+            let announced = class == "date_of_birth" && place == "start";
+            assert!(announced || classes.contains(&format!("{class} {place}")), "{class} {place}");
+        }
+    }
+}
+
+#[test]
+fn canaries_are_found_however_they_are_written() {
+    let mut canaries = Canaries::default();
+    canaries.add("bcfghjkmpqt", "an item's /content/text");
+    let encode = |text: &str| base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(text);
+    let disclosure = encode(&json!(["salt", "text", "the Bcfghjkmpqt"]).to_string());
+    let jwt = format!("x.{}.y", encode(&json!({"nested": disclosure}).to_string()));
+    for (written, bytes) in [
+        ("plain", "see bcfghjkmpqt there".to_owned()),
+        ("capitals", "BCFGHJKMPQTstraße".to_owned()),
+        ("escaped", r#"{"a": "\u0062cfghjkmpqt"}"#.to_owned()),
+        ("percent", "/x?y=bcf%67hjkmpqt".to_owned()),
+        ("base64", encode("a bcfghjkmpqt")),
+        ("disclosure", format!("eyJ.e.s~{disclosure}~")),
+        ("nested", jwt),
+    ] {
+        assert_eq!(canaries.find(bytes.as_bytes()).len(), 1, "{written}");
+    }
+    assert!(canaries.find(b"bcfghjkmpq t").is_empty());
+}
