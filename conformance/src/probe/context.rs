@@ -265,7 +265,7 @@ impl<'a> Context<'a> {
     #[must_use]
     pub fn draft(&self, grantee: &Signer, label: &str, level: u8) -> Value {
         json!({
-            "grantee": grantee.did(), "purpose": "conformance probe", "filter": {"labels_any": [label]},
+            "grantee": grantee.did(), "purpose": "help with letters and appointments", "filter": {"labels_any": [label]},
             "max_items": 50, "expires_at": self.clock.now().plus(Duration::from_secs(30 * 86_400)),
             "redaction_profile": "oap.profile.projection.memory.v1", "trust_level": level,
         })
