@@ -154,7 +154,10 @@ fn apart(replies: [&Reply; 2], names: &[Names; 2]) -> Option<(String, String)> {
     }
     let lines = |reply: &Reply, names: &Names| -> Vec<Value> {
         let lines = reply.bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
-        lines.map(|line| blank(line, names)).collect()
+        let mut lines: Vec<Value> = lines.map(|line| blank(line, names)).collect();
+        // A bundle has its items in the order of their ids, which are fresh.
+        lines.sort_by_key(|line| line["item"]["item_id"].to_string());
+        lines
     };
     let (first, second) = (json!(lines(first, &names[0])), json!(lines(second, &names[1])));
     (first != second).then(|| difference(&first, &second, String::new()))
