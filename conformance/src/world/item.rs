@@ -93,9 +93,8 @@ pub(super) fn make(chance: &mut Chance, setting: &Setting, common: &Common, peop
     provenance(chance, setting, common, &mut draft);
     life(chance, setting, common, &mut draft);
     let sensitivities = ["public", "internal", "confidential", "restricted"];
-    match chance.deal("sensitivity", 6) {
-        n @ 0..4 => draft["sensitivity"] = json!(sensitivities[n]),
-        _ => {}
+    if let Some(sensitivity) = sensitivities.get(chance.deal("sensitivity", 6)) {
+        draft["sensitivity"] = json!(sensitivity);
     }
     match chance.deal("exportable", 7) {
         0 => draft["exportable"] = json!(false),
@@ -137,9 +136,9 @@ fn provenance(chance: &mut Chance, setting: &Setting, common: &Common, draft: &m
     if let Some(at) = at {
         provenance["captured_at"] = json!(Timestamp::from_millis(at.min(setting.now.millis())));
     }
-    match chance.deal("confidence", common.confidences.len() + 2) {
-        n if n < common.confidences.len() => provenance["confidence"] = json!(common.confidences[n]),
-        _ => {}
+    if let Some(confidence) = common.confidences.get(chance.deal("confidence", common.confidences.len() + 2))
+    {
+        provenance["confidence"] = json!(confidence);
     }
     if chance.once_in(3) {
         provenance["channel"] = json!(chance.canary());

@@ -55,9 +55,8 @@ fn one(chance: &mut Chance, setting: &Setting, common: &Common, items: &[&Item])
     if words.is_empty() && chance.once_in(2) {
         query = json!({});
     }
-    match chance.deal("max_results", 4) {
-        0 => query["max_results"] = json!(chance.dealt("results", &[1, 2, 100])),
-        _ => {}
+    if chance.deal("max_results", 4) == 0 {
+        query["max_results"] = json!(chance.dealt("results", &[1, 2, 100]));
     }
     match chance.deal("asked", 12) {
         0 => query["kinds"] = json!([chance.of(&setting.kinds)]),
