@@ -131,7 +131,9 @@ async fn changed(
 }
 
 async fn correct(lived: &mut Lived<'_>, number: usize, like: &Item) -> Result<(), Failed> {
-    let changes = json!({"content": like.draft["content"]});
+    // What the other does not have is taken away: the spans are those of the other alone.
+    let content = &like.draft["content"];
+    let changes = json!({"content": {"text": content["text"], "structured": content["structured"]}});
     if let Some(id) = changed(lived, number, "correct", json!({"item": changes})).await? {
         lived.model.corrected(&id, &changes, lived.context.now(), &like.planted);
     }
