@@ -138,13 +138,14 @@ fn field(chance: &mut Chance, setting: &Setting, common: &Common, name: &'static
         "captured_after" => filter[name] = at(common.times[0]),
         "captured_before" => filter[name] = at(common.times[1]),
         "min_confidence" => filter[name] = json!(chance.dealt("min_confidence", &common.confidences)),
-        "scopes" if !chance.once_in(6) => filter[name] = json!([common.scope]),
+        // Another scope than the grant's own needs a bridge.
+        "scopes" if chance.once_in(6) => filter[name] = json!([]),
+        "scopes" => filter[name] = json!([common.scope]),
         _ => {
             let mut values: Vec<String> = match name {
                 "kinds" => setting.kinds.clone(),
                 "sensitivities" => SENSITIVITIES.map(str::to_owned).to_vec(),
                 "subject_entity_ids" => common.subjects.clone(),
-                "scopes" => Vec::new(),
                 _ => common.labels.clone(),
             };
             match chance.deal(name, 6) {
@@ -155,9 +156,6 @@ fn field(chance: &mut Chance, setting: &Setting, common: &Common, name: &'static
                     let left_out = chance.below(values.len());
                     values.remove(left_out);
                 }
-            }
-            if name == "scopes" {
-                values.clear();
             }
             filter[name] = json!(values);
         }
