@@ -48,10 +48,10 @@ fn said(mut value: Value) -> Value {
 }
 
 /// A contact. With `people` it is one that texts may name.
-pub(super) fn contact(chance: &mut Chance, people: Option<&mut People>) -> Value {
+pub(super) fn contact(chance: &mut Chance, mut people: Option<&mut People>) -> Value {
     let (given, family) = (capital(&chance.canary()), capital(&chance.canary()));
     let (address, second, number) = (email(chance), email(chance), phone(chance));
-    if let Some(people) = people {
+    if let Some(people) = &mut people {
         people.names.push((given.clone(), family.clone()));
         people.emails.push(address.clone());
         people.phones.push(number.clone());
@@ -83,7 +83,11 @@ pub(super) fn contact(chance: &mut Chance, people: Option<&mut People>) -> Value
         })
         .collect();
     maybe(chance, &mut contact, "affiliations", json!(affiliations));
-    maybe(chance, &mut contact, "channels", json!(channels));
+    match people {
+        // What texts name is there.
+        Some(_) => contact["channels"] = json!(channels),
+        None => maybe(chance, &mut contact, "channels", json!(channels)),
+    }
     let languages = json!([chance.canary(), chance.canary()]);
     maybe(chance, &mut contact, "languages", languages);
     let addresses = json!([{"city": chance.canary(), "street": chance.canary()}, {"city": chance.canary()}]);

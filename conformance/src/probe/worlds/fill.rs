@@ -101,6 +101,9 @@ impl<'a> Lived<'a> {
 
     /// Captures items of the world.
     pub(super) async fn capture(&mut self, items: &[(usize, &Item)]) -> Result<(), Failed> {
+        if items.is_empty() {
+            return Ok(());
+        }
         let drafts: Vec<Value> = items.iter().map(|(_, item)| self.draft(item)).collect();
         let ids = self.context.capture(&drafts).await?;
         expect(ids.len() == drafts.len(), || "capture did not give an id for each item".to_owned())?;
