@@ -11,7 +11,8 @@ use serde_json::{Value, json};
 const FIXED: [&str; 3] = ["entity_type", "kind", "scope_id"];
 
 impl World {
-    /// The world with a time of its own for each item, so that their order does not hang on ids.
+    /// The world with a time of its own for each item, so that their order does not hang on ids, and without items that were made from
+    /// others, whose ids are shown.
     #[must_use]
     pub fn apart(&self, setting: &Setting) -> Self {
         let mut world = self.clone();
@@ -20,6 +21,7 @@ impl World {
             let at = at.map_or(setting.now.millis() - 86_400_000, |at: Timestamp| at.millis());
             let number = i64::try_from(number).unwrap_or(0);
             item.draft["provenance"]["captured_at"] = json!(Timestamp::from_millis(at + 7 * number));
+            item.derived_from.clear();
         }
         world
     }
@@ -49,8 +51,6 @@ impl World {
                 *item = changed(&mut chance, setting, &self.scope, item, same);
                 true
             });
-            // Numbers are not those of the first world any more.
-            batch.iter_mut().for_each(|item| item.derived_from.clear());
         }
         twin
     }
