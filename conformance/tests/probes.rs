@@ -22,9 +22,9 @@ async fn the_honest_gateway_fails_no_probe() {
             .results
             .iter()
             .filter(|r| matches!(r.outcome, Outcome::Skipped(_)))
-            .map(|r| &r.id)
+            .map(|r| (&r.id, &r.outcome, &r.sent))
             .collect();
-        assert!(skipped.is_empty(), "{skipped:?}");
+        assert!(skipped.is_empty(), "seed {seed}: {skipped:?}");
     }
 }
 
