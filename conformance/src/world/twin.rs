@@ -8,7 +8,7 @@ use oap_identity::Timestamp;
 use serde_json::{Value, json};
 
 /// Members whose values have a meaning that other members follow from.
-const FIXED: [&str; 3] = ["entity_type", "kind", "scope_id"];
+const FIXED: [&str; 4] = ["entity_type", "kind", "scope_id", "sensitivity"];
 
 impl World {
     /// The world with a time of its own for each item, so that their order does not hang on ids, and without items that were made from
