@@ -42,7 +42,7 @@ pub(in super::super) async fn pair(
     {
         grant.draft[name] = value;
     }
-    for name in ["budget", "purpose_codes", "delegable"] {
+    for name in ["budget", "purpose_codes", "delegable", "embedding_access"] {
         grant.draft.as_object_mut().map(|members| members.remove(name));
     }
     grant.queries.iter_mut().filter_map(Value::as_object_mut).for_each(|query| {
