@@ -1,0 +1,7 @@
+"""`python -m oap_memory`."""
+
+import sys
+
+from .cli import main
+
+sys.exit(main())

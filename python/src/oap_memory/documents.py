@@ -1,0 +1,127 @@
+"""DID documents: whose key signed, and whether it was in force (docs/bytes.md 2)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from . import form
+from .canonical import Json
+from .errors import Refused
+from .form import DID, KID, TEXT, TIME, hold, obj, text
+from .keys import key_of_did, public_key
+from .times import instant
+
+MAX_METHODS = 256
+"""Verification methods, and services, of a document."""
+
+_JWK = obj({"kty": form.exactly("OKP"), "crv": TEXT, "x": text("[A-Za-z0-9_-]{43}", "must be 32 bytes in base64url")})
+_METHOD = obj({"id": KID, "type": TEXT, "controller": DID, "publicKeyJwk": _JWK}, {"expires": TIME, "revoked": TIME})
+_SERVICE = obj({"id": TEXT, "type": TEXT, "serviceEndpoint": form.anything}, closed=False)
+_DOCUMENT = obj(
+    {"id": DID, "verificationMethod": form.array(_METHOD, 0, MAX_METHODS)},
+    {"service": form.array(_SERVICE, 0, MAX_METHODS)},
+    closed=False,
+)
+
+
+@dataclass(frozen=True)
+class Key:
+    """A verification key and how it ends, in nanoseconds since 1970."""
+
+    kid: str
+    raw: bytes
+    expires: int | None = None
+    revoked: int | None = None
+
+    def in_force(self, at: int) -> bool:
+        """Whether what the key signed at that time counts by itself."""
+        return not self.retired(at) and (self.revoked is None or at < self.revoked)
+
+    def retired(self, at: int) -> bool:
+        """Whether the key had ended by then, a compromise aside."""
+        return self.expires is not None and at >= self.expires
+
+
+@dataclass(frozen=True)
+class Document:
+    """The keys and services of a DID."""
+
+    did: str
+    keys: dict[str, Key]
+    services: dict[str, str]
+
+
+def _time(value: Any) -> int | None:
+    return instant(value) if isinstance(value, str) else None
+
+
+def document(value: Json) -> Document:
+    """Reads a DID document.
+
+    >>> document({"id": "did:web:a.example", "verificationMethod": []}).did
+    'did:web:a.example'
+    """
+    read = hold(_DOCUMENT, value, "document.malformed")
+    keys: dict[str, Key] = {}
+    for place, method in enumerate(read["verificationMethod"]):
+        kid, jwk = method["id"], method["publicKeyJwk"]
+        if jwk["crv"] != "Ed25519":
+            continue
+        raw = public_key(jwk["x"])
+        if raw is None:
+            raise Refused("document.key", f"/verificationMethod/{place}/publicKeyJwk/x", "must be an Ed25519 key")
+        if kid in keys or kid.partition("#")[0] != read["id"]:
+            raise Refused("document.key", f"/verificationMethod/{place}/id", "must be of the DID, and stand once")
+        keys[kid] = Key(kid, raw, _time(method.get("expires")), _time(method.get("revoked")))
+    services = {
+        service["type"]: service["serviceEndpoint"]
+        for service in reversed(read.get("service", []))
+        if isinstance(service["serviceEndpoint"], str)
+    }
+    return Document(read["id"], keys, services)
+
+
+class Documents:
+    """The DID documents that a reader trusts. A did:key is its own document; nothing is fetched.
+
+    >>> Documents([{"id": "did:web:a.example", "verificationMethod": []}]).of("did:web:a.example").keys
+    {}
+    """
+
+    def __init__(self, documents: Iterable[Json] = ()) -> None:
+        """Reads the documents; one that is none is `Refused`, and so are two of one DID that differ.
+
+        `missing` collects the DIDs that were asked for and are not at hand.
+        """
+        self._known: dict[str, Document] = {}
+        self.missing: set[str] = set()
+        for value in documents:
+            self.add(document(value))
+
+    def add(self, one: Document) -> None:
+        """Takes a document in."""
+        if self._known.setdefault(one.did, one) != one:
+            raise Refused("document.repeated", "/id", "must not be that of two different documents")
+
+    def copy(self) -> Documents:
+        """The same documents, to which others may be added."""
+        copy = Documents()
+        copy._known, copy.missing = dict(self._known), self.missing
+        return copy
+
+    def of(self, did: str) -> Document | None:
+        """The document of a DID, or `None`."""
+        if (known := self._known.get(did)) is not None:
+            return known
+        if (raw := key_of_did(did)) is not None:
+            kid = f"{did}#{did[8:]}"
+            return Document(did, {kid: Key(kid, raw)}, {})
+        self.missing.add(did)
+        return None
+
+    def key(self, kid: str) -> Key | None:
+        """The key of that name, or `None`."""
+        of = self.of(kid.partition("#")[0])
+        return of.keys.get(kid) if of is not None else None

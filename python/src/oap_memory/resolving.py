@@ -1,0 +1,84 @@
+"""DIDs that are domain names (did:web): where their documents are, and reading them (protocol section 2)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import TypeVar
+
+from .documents import Document, Documents, document
+from .errors import OapError, Refused, Unreachable
+from .flow import Flow, Request, read_json
+
+T = TypeVar("T")
+
+MAX_DOCUMENT = 65_536
+"""Bytes of a DID document."""
+SECONDS = 5.0
+"""Seconds for a DID document, in all."""
+MAX_SIGNERS = 16
+"""DIDs that are resolved for one document."""
+
+_NAME = re.compile(r"(?=.{1,253}\Z)(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9])?\.)*[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?")
+_PORT = re.compile(r"[1-9][0-9]{0,4}")
+_PART = re.compile(r"[A-Za-z0-9._-]{1,128}")
+
+
+def did_web_url(did: str) -> str | None:
+    """Where the document of a did:web is, or `None` where it is none.
+
+    >>> did_web_url("did:web:a.example%3A8443:people:ann")
+    'https://a.example:8443/people/ann/did.json'
+    >>> did_web_url("did:web:127.0.0.1") is None
+    True
+    """
+    if not did.startswith("did:web:") or len(did) > 512:
+        return None
+    place, *path = did[8:].split(":")
+    host, _, port = re.sub("%3a", "%3A", place).partition("%3A")
+    if not _NAME.fullmatch(host.lower()) or (port and not (_PORT.fullmatch(port) and int(port) < 65_536)):
+        return None
+    if any(not _PART.fullmatch(part) or part in (".", "..") for part in path):
+        return None
+    if "%3A" in place and not port:
+        return None
+    origin = "https://" + host.lower() + (f":{port}" if port else "")
+    return origin + ("/" + "/".join(path) if path else "/.well-known") + "/did.json"
+
+
+def resolve(did: str, *, local: bool) -> Flow[Document]:
+    """Fetches the document of a did:web. With `local` plain http is tried too."""
+    url = did_web_url(did)
+    if url is None:
+        raise Unreachable("the DID has no document: only did:web and did:key are resolved")
+    headers = {"Accept": "application/did+json, application/json"}
+    try:
+        response = yield Request("GET", url, headers, limit=MAX_DOCUMENT, seconds=SECONDS)
+    except Unreachable:
+        if not local:
+            raise
+        plain = "http" + url.removeprefix("https")
+        response = yield Request("GET", plain, headers, limit=MAX_DOCUMENT, seconds=SECONDS)
+    read = document(read_json(response))
+    if read.did != did:
+        raise Refused("document.other", "/id", "must be the DID that was asked for")
+    return read
+
+
+def with_documents(documents: Documents, judge: Callable[[], T], *, local: bool) -> Flow[T]:
+    """What `judge` returns, with the documents that it found missing fetched, a bounded number of them."""
+    tried: set[str] = set()
+    while True:
+        documents.missing.clear()
+        try:
+            return judge()
+        except Refused:
+            missing = sorted(documents.missing - tried)
+            if not missing or len(tried) >= MAX_SIGNERS:
+                raise
+            did = missing[0]
+            tried.add(did)
+            try:
+                documents.add((yield from resolve(did, local=local)))
+            except (OapError, RecursionError):
+                continue
