@@ -11,7 +11,8 @@ from portable import ROOT, now
 
 from oap_memory import Refused, verify
 from oap_memory.documents import Documents
-from oap_memory.report import Report
+from oap_memory.report import Reader, Report
+from oap_memory.verifying import _not_revoked
 
 PAGE = (ROOT / "docs" / "bytes.md").read_text()
 BLOCKS = dict(re.findall(r"^```(?:json|text|jsonl) (\S+)\n(.*?)^```$", PAGE, re.M | re.S))
@@ -65,9 +66,13 @@ def test_the_bundle_is_whole() -> None:
 
 def test_the_status_list_tells_which_grant_is_revoked() -> None:
     assert check(BLOCKS["status-list"]).kind == "status list"
-    assert check(block("grant"), status_list=BLOCKS["status-list"].strip()).names() == set()
-    with pytest.raises(Refused, match=r"^status\.revoked"):
-        check(block("revoked-grant"), status_list=BLOCKS["status-list"].strip())
+    listed = BLOCKS["status-list"].strip()
+    report = check(block("grant"), status_list=listed)
+    assert (report.facts["revoked"], report.names()) == (False, set())
+    assert check(block("revoked-grant"), status_list=listed).facts["revoked"] is True
+    with pytest.raises(Refused, match=r"^status\.claim"):
+        other = block("revoked-grant") | {"status": {"status_list": {"idx": 1, "uri": "https://x.example/"}}}
+        _not_revoked(other, [], listed, Reader(Documents([block("did-document")]), NOW), Report("grant"))
 
 
 def test_a_reseal_vouches_for_what_a_compromised_key_signed() -> None:
