@@ -45,7 +45,7 @@ PROFILES = {
 """The hashes of the built-in profiles."""
 
 _PROJECTION = obj({"trust_level": TRUST_LEVEL, "profile": TEXT, "redacted_field_count": COUNT, "lawful_basis": TEXT})
-_CURSOR = either(form.exactly(None), text(".*", "must be null or a cursor of at most 256 bytes", 256))
+_CURSOR = either(text(".*", "must be null or a cursor of at most 256 characters", 256), form.exactly(None))
 _ANSWER = obj(
     {
         "request_id": REQUEST_ID,
@@ -223,6 +223,7 @@ def verify_answer(value: Json, reader: Reader, grant: Json = None, ancestors: Se
         report.note("state", "whether the grant was revoked by then: its gateway answered under it")
     else:
         report.note("grant", "the grant that the answer names: it is not at hand")
+        report.note("state", "whether the grant was revoked by then")
     report.facts.update(
         principal=receipt["principal_did"],
         grantee=receipt["agent_did"],

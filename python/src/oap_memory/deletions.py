@@ -77,12 +77,11 @@ def _scope(receipt: dict[str, Any]) -> None:
     for place, tag in enumerate(items):
         if not fits(TAG, tag):
             raise Refused("deletion.items", f"/scope/items/{place}", "must be an item's id, @ and a commitment")
-        if place and tag <= items[place - 1]:
-            raise Refused("deletion.items", f"/scope/items/{place}", "must be greater than the one before")
+        if place and tag.partition("@")[0] <= items[place - 1].partition("@")[0]:
+            raise Refused("deletion.items", f"/scope/items/{place}", "must be of a greater id than the one before")
     cascade = receipt["scope"]["cascade"]
     listed = [*cascade["named"], *cascade["derived"]]
-    aside = [*cascade["held"], *cascade["not_found"]]
-    if len({*listed, *aside}) != len(listed) + len(aside):
+    if len({*listed, *cascade["held"]}) != len(listed) + len(cascade["held"]):
         raise Refused("deletion.cascade", "/scope/cascade", "must not name an item twice")
     if set(listed) != {tag.partition("@")[0] for tag in items}:
         raise Refused("deletion.cascade", "/scope/cascade", "must name the items that were destroyed, and no others")

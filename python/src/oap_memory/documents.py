@@ -9,19 +9,28 @@ from typing import Any
 from . import form
 from .canonical import Json
 from .errors import Refused
-from .form import DID, KID, TEXT, TIME, hold, obj, text
+from .form import DID, KID, TEXT, TIME, fits, hold, obj
 from .keys import key_of_did, public_key
 from .times import instant
 
 MAX_METHODS = 256
 """Verification methods, and services, of a document."""
 
-_JWK = obj({"kty": form.exactly("OKP"), "crv": TEXT, "x": text("[A-Za-z0-9_-]{43}", "must be 32 bytes in base64url")})
-_METHOD = obj({"id": KID, "type": TEXT, "controller": DID, "publicKeyJwk": _JWK}, {"expires": TIME, "revoked": TIME})
-_SERVICE = obj({"id": TEXT, "type": TEXT, "serviceEndpoint": form.anything}, closed=False)
+_JWK = obj({"kty": form.exactly("OKP"), "crv": form.exactly("Ed25519"), "x": TEXT}, closed=False)
+_METHOD = obj(
+    {
+        "id": TEXT,
+        "type": form.one_of("JsonWebKey2020", "JsonWebKey"),
+        "controller": DID,
+        "publicKeyJwk": _JWK,
+    },
+    {"expires": TIME, "revoked": TIME},
+    closed=False,
+)
+_SERVICE = obj({"type": TEXT, "serviceEndpoint": TEXT}, closed=False)
 _DOCUMENT = obj(
-    {"id": DID, "verificationMethod": form.array(_METHOD, 0, MAX_METHODS)},
-    {"service": form.array(_SERVICE, 0, MAX_METHODS)},
+    {"id": DID, "verificationMethod": form.array(form.anything, 0, MAX_METHODS)},
+    {"service": form.array(form.anything, 0, MAX_METHODS)},
     closed=False,
 )
 
@@ -57,8 +66,19 @@ def _time(value: Any) -> int | None:
     return instant(value) if isinstance(value, str) else None
 
 
+def _key(method: dict[str, Any], did: str) -> Key | None:
+    """The key of a verification method, where it is one that counts here: Ed25519 as a JWK, of the DID itself."""
+    if not fits(_METHOD, method) or method["controller"] != did or "d" in method["publicKeyJwk"]:
+        return None
+    kid = did + method["id"] if method["id"].startswith("#") else method["id"]
+    raw = public_key(method["publicKeyJwk"]["x"])
+    if raw is None or not fits(KID, kid) or kid.partition("#")[0] != did:
+        return None
+    return Key(kid, raw, _time(method.get("expires")), _time(method.get("revoked")))
+
+
 def document(value: Json) -> Document:
-    """Reads a DID document.
+    """Reads a DID document. Methods and services of other kinds are left aside.
 
     >>> document({"id": "did:web:a.example", "verificationMethod": []}).did
     'did:web:a.example'
@@ -66,20 +86,13 @@ def document(value: Json) -> Document:
     read = hold(_DOCUMENT, value, "document.malformed")
     keys: dict[str, Key] = {}
     for place, method in enumerate(read["verificationMethod"]):
-        kid, jwk = method["id"], method["publicKeyJwk"]
-        if jwk["crv"] != "Ed25519":
+        key = _key(method, read["id"])
+        if key is None:
             continue
-        raw = public_key(jwk["x"])
-        if raw is None:
-            raise Refused("document.key", f"/verificationMethod/{place}/publicKeyJwk/x", "must be an Ed25519 key")
-        if kid in keys or kid.partition("#")[0] != read["id"]:
-            raise Refused("document.key", f"/verificationMethod/{place}/id", "must be of the DID, and stand once")
-        keys[kid] = Key(kid, raw, _time(method.get("expires")), _time(method.get("revoked")))
-    services = {
-        service["type"]: service["serviceEndpoint"]
-        for service in reversed(read.get("service", []))
-        if isinstance(service["serviceEndpoint"], str)
-    }
+        if key.kid in keys:
+            raise Refused("document.key", f"/verificationMethod/{place}/id", "must not stand twice")
+        keys[key.kid] = key
+    services = {one["type"]: one["serviceEndpoint"] for one in reversed(read.get("service", [])) if fits(_SERVICE, one)}
     return Document(read["id"], keys, services)
 
 

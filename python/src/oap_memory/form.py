@@ -224,10 +224,34 @@ BOOLEAN: Form = boolean
 TEXT = text(".*", "must be a text")
 TIME: Form = time
 COUNT = integer(0)
-DID = text(_DID, "must be a DID", 512)
+_ANY_DID = text(_DID, "must be a DID", 512)
+_WEB = re.compile(
+    r"did:web:(?=[^:]{1,253}(?::|\Z))(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)*[A-Za-z](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
+    r"(?:%3[Aa]([1-9][0-9]{0,4}))?((?::[A-Za-z0-9._-]+)*)"
+)
+"""A domain name, maybe a port, maybe a path: no IP address, nothing that would lead elsewhere."""
+
+
+def did(value: Any, place: str) -> None:
+    """A DID; one of did:web names a domain, maybe a port, maybe a path."""
+    _ANY_DID(value, place)
+    if value.startswith("did:web:"):
+        match = _WEB.fullmatch(value)
+        if match is None or int(match[1] or 0) > 65_535 or {"", ".", ".."} & set(match[2].split(":")[1:]):
+            raise Malformed(place, "must be a did:web of a domain name, maybe %3A and a port, maybe a path")
+
+
+def scoped_did(value: Any, place: str) -> None:
+    """A DID, # and a scope."""
+    _ANY_SCOPED(value, place)
+    did(value.partition("#")[0], place)
+
+
+DID: Form = did
 KID = text(_DID + r"#[A-Za-z0-9._~-]+", "must be a DID, # and the name of a key", 1024)
 SCOPE = text(r"(?!key-)[A-Za-z0-9._~-]{1,64}", "must be the name of a scope")
-SCOPED_DID = text(_DID + r"#(?!key-)[A-Za-z0-9._~-]{1,64}", "must be a DID, # and a scope", 577)
+_ANY_SCOPED = text(_DID + r"#(?!key-)[A-Za-z0-9._~-]{1,64}", "must be a DID, # and a scope", 577)
+SCOPED_DID: Form = scoped_did
 HASH = text("sha256:[0-9a-f]{64}", "must be sha256: and 64 lower-case hex digits")
 PREVIOUS = text("genesis|sha256:[0-9a-f]{64}", "must be a hash or genesis")
 ITEM_ID = _id("mem_")

@@ -20,7 +20,6 @@ from .form import (
     TIME,
     array,
     hold,
-    integer,
     number,
     obj,
     one_of,
@@ -29,7 +28,7 @@ from .links import ItemChain, check_chain
 from .receipts import check_receipt
 from .report import Reader, Report, dated
 from .sdjwt import Commitment, as_json, read, visible_text
-from .times import SECOND, instant
+from .times import SECOND, SKEW, instant
 
 _EMBEDDING_REF = obj({"model": TEXT, "dimensions": COUNT, "vector_url": TEXT})
 _INTEGRITY = obj({"chain": form.anything, "capture_receipt": form.anything}, {"sd_jwt": TEXT})
@@ -45,24 +44,24 @@ _OUTSIDE = obj(
     },
     closed=False,
 )
-_LABEL = form.text(".+", "must be a label of 1 to 256 characters", 256)
+# Types alone: how long and how many is a bound of the gateway where an item is written.
 _CLAIMS = obj(
     {},
     {
         "scope_id": SCOPE,
         "kind": KIND,
-        "subject_entity_id": form.text(".+", "must be 1 to 256 characters", 256),
+        "subject_entity_id": TEXT,
         "content": obj({}, {"text": TEXT, "structured": form.OPEN}),
         "embedding": form.OPEN,
         "provenance": obj(
             {}, {"captured_at": TIME, "confidence": CONFIDENCE, "source_receipt": SHORT_RECEIPT_ID}, closed=False
         ),
-        "labels": array(_LABEL, 0, 64),
-        "ttl_days": integer(1, 36_500),
+        "labels": array(TEXT),
+        "ttl_days": COUNT,
         "expires_at": TIME,
         "exportable": form.boolean,
         "sensitivity": SENSITIVITY,
-        "derived_from": array(ITEM_ID, 0, 1024),
+        "derived_from": array(ITEM_ID),
         "extensions": form.OPEN,
     },
 )
@@ -150,8 +149,8 @@ def _capture(value: Json, chain: ItemChain, reader: Reader, report: Report) -> d
     for name, (check, value_of) in wanted.items():
         if receipt.get(name) != value_of:
             raise Refused(check, "/" + name, "must be what the first link says")
-    if (instant(receipt["timestamp"]) or 0) < (instant(first["at"]) or 0):
-        raise Refused("capture.time", "/timestamp", "must not be before the first link")
+    if (instant(receipt["timestamp"]) or 0) < (instant(first["at"]) or 0) - SKEW:
+        raise Refused("capture.time", "/timestamp", "must not be before the first link, but for the skew")
     if receipt.get("provenance_tags_out") != [f"{first['item_id']}@{first['commitment']}"]:
         raise Refused("capture.item", "/provenance_tags_out", "must name the item and its first commitment alone")
     if "input_hash" in receipt:
@@ -238,6 +237,8 @@ def check_item(value: Json, reader: Reader, report: Report) -> Item:
     short = "rec_" + receipt["receipt_id"].removeprefix("urn:oap:receipt:")
     if commitment.clear["receipt"] != short or claims.get("provenance", {}).get("source_receipt", short) != short:
         raise Refused("commitment.source_receipt", "/integrity/sd_jwt/receipt", "must be the capture receipt")
+    if "captured_at" in claims.get("provenance", {}):
+        reader.not_future(claims["provenance"]["captured_at"], "item.future", "/provenance/captured_at")
     _visible(item, commitment, claims, chain)
     _beside(item, claims, chain)
     return Item(item["item_id"], chain, claims, item)

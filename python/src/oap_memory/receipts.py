@@ -68,7 +68,7 @@ RECEIPT = obj(
         "timestamp": TIME,
         "principal_did": DID,
         "tool_did": DID,
-        "agent_did": TEXT,
+        "agent_did": either(DID, text("hmac-sha256:[A-Za-z0-9_-]{43}", "must be a DID or a keyed hash of one")),
         "previous_receipt_hash": form.PREVIOUS,
         "signatures": array(_SIGNATURE),
     },
@@ -88,27 +88,34 @@ _ITEM_EVENTS = {
 }
 _HANDED_OUT = {"memory.query", "memory.export", "memory.vector"}
 _REFUSABLE = {"memory.exchange", *_HANDED_OUT}
+_DOCUMENTS = {
+    "memory." + name for name in ("bridge", "bridge_revoke", "ccc", "ccc_remove", "consent", "consent_withdraw")
+}
 _CONSENT = {
+    *_DOCUMENTS,
     *("memory." + name for name in ("grant", "revoke", "delegate", "refill", "hold", "clock_accept", "restore_backup")),
-    *("memory." + name for name in ("context", "bridge", "consent")),
+    "keys.rotate",
+    "keys.revoke",
 }
 _DELETION = {"memory.delete", "memory.expire", "memory.erase"}
 _WITH_OUTPUT = {
     *_ITEM_EVENTS,
     *_HANDED_OUT,
+    *_DOCUMENTS,
     *("memory." + name for name in ("grant", "delete", "describe", "backup", "attest", "audit_memorization")),
-    *("memory." + name for name in ("context", "bridge", "consent")),
     "incident.report",
 }
 _WITHOUT_OUTPUT = {
     *("memory." + name for name in ("boot", "chain_head", "exchange", "delegate", "revoke", "refill", "hold")),
     *("memory." + name for name in ("clock_accept", "restore_backup")),
+    "keys.rotate",
+    "keys.revoke",
 }
 
 
 def _type_of(action: str) -> str | None:
     """The type that a receipt of the action has, or `None` of an unknown one."""
-    if action in _CONSENT or action.startswith("keys."):
+    if action in _CONSENT:
         return "consent"
     if action in _DELETION:
         return "deletion"
@@ -199,8 +206,6 @@ def _signatures(receipt: dict[str, Any], reader: Reader, at: int, report: Report
 
 def check_receipt(value: Json, reader: Reader, report: Report) -> dict[str, Any]:
     """The receipt, where it is one that its principal signed and is what its action asks for."""
-    if isinstance(value, dict):
-        _early(value)
     receipt = hold(RECEIPT, value, "receipt.malformed")
     at = reader.not_future(receipt["timestamp"], "receipt.future", "/timestamp")
     _by_action(receipt, report)
@@ -210,13 +215,6 @@ def check_receipt(value: Json, reader: Reader, report: Report) -> dict[str, Any]
     if receipt.get("anchors"):
         report.note("anchors", "the anchors: no log was asked")
     return receipt
-
-
-def _early(value: dict[str, Any]) -> None:
-    """An `agent_did` may be a DID, a keyed hash of an asserted one, or `anonymous`."""
-    agent = either(DID, text("hmac-sha256:[A-Za-z0-9_-]{43}|anonymous", "must be a DID or a keyed hash"))
-    if "agent_did" in value and not fits(agent, value["agent_did"]):
-        raise Refused("receipt.malformed", "/agent_did", "must be a DID or a keyed hash")
 
 
 def verify_receipt(value: Json, reader: Reader) -> Report:

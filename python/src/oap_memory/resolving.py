@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import TypeVar
 
 from .documents import Document, Documents, document
 from .errors import OapError, Refused, Unreachable
 from .flow import Flow, Request, read_json
+from .form import DID, fits
 
 T = TypeVar("T")
 
@@ -19,10 +19,6 @@ SECONDS = 5.0
 MAX_SIGNERS = 16
 """DIDs that are resolved for one document."""
 
-_NAME = re.compile(r"(?=.{1,253}\Z)(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9])?\.)*[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?")
-_PORT = re.compile(r"[1-9][0-9]{0,4}")
-_PART = re.compile(r"[A-Za-z0-9._-]{1,128}")
-
 
 def did_web_url(did: str) -> str | None:
     """Where the document of a did:web is, or `None` where it is none.
@@ -32,17 +28,11 @@ def did_web_url(did: str) -> str | None:
     >>> did_web_url("did:web:127.0.0.1") is None
     True
     """
-    if not did.startswith("did:web:") or len(did) > 512:
+    if not did.startswith("did:web:") or not fits(DID, did):
         return None
     place, *path = did[8:].split(":")
-    host, _, port = re.sub("%3a", "%3A", place).partition("%3A")
-    if not _NAME.fullmatch(host.lower()) or (port and not (_PORT.fullmatch(port) and int(port) < 65_536)):
-        return None
-    if any(not _PART.fullmatch(part) or part in (".", "..") for part in path):
-        return None
-    if "%3A" in place and not port:
-        return None
-    origin = "https://" + host.lower() + (f":{port}" if port else "")
+    host, _, port = place.lower().partition("%3a")
+    origin = "https://" + host + (f":{port}" if port else "")
     return origin + ("/" + "/".join(path) if path else "/.well-known") + "/did.json"
 
 

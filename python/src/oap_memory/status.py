@@ -85,8 +85,8 @@ def read_status_list(value: object, reader: Reader) -> tuple[StatusList, Report]
         raise Refused("status.claim", "/sub", "must be the address that the issuer's DID document names")
     if claims["iat"] * SECOND > reader.now + SKEW:
         raise Refused("status.claim", "/iat", "must not be in the future")
-    if claims["exp"] * SECOND <= reader.now:
-        raise Refused("status.claim", "/exp", "must not be over")
+    if claims["exp"] * SECOND <= reader.now or claims["exp"] <= claims["iat"]:
+        raise Refused("status.claim", "/exp", "must not be over, and be after iat")
     if claims["status_list"]["bits"] != 1:
         raise Refused("status.malformed", "/status_list/bits", "must be 1")
     report = Report("status list")
