@@ -25,7 +25,7 @@ from .form import (
     obj,
     one_of,
 )
-from .grants import MAX_DEPTH, check_grant, granter_of
+from .grants import MAX_DEPTH, check_delegation, granter_of
 from .items import Item, check_commitment, check_item
 from .jws import read_detached
 from .receipts import Chain, check_receipt
@@ -71,7 +71,7 @@ _RECORD = obj(
 )
 _LINES = {
     "header": _HEADER,
-    "item": obj({"type": TEXT, "item": form.OPEN}, {"record": _RECORD, "superseded": array(TEXT, 0, 10_000)}),
+    "item": obj({"type": TEXT, "item": form.OPEN}, {"record": _RECORD, "superseded": array(TEXT, 1, 10_000)}),
     "grant": obj({"type": TEXT, "grant": form.OPEN}),
     "receipt": obj({"type": TEXT, "receipt": form.OPEN}),
     "trailer": obj(
@@ -102,7 +102,7 @@ class _Bundle:
         self._counts = {"items": 0, "grants": 0, "receipts": 0}
         self._items: dict[str, Item] = {}
         self._commitments: set[str] = set()
-        self._grants: dict[str, tuple[dict[str, Any], int]] = {}
+        self._grants: dict[str, tuple[int, dict[str, Any]]] = {}
         self._grant_ids: set[str] = set()
         self._receipts: dict[str, tuple[str | None, list[str], str | None]] = {}
         self._chain: Chain | None = None
@@ -173,8 +173,6 @@ class _Bundle:
         header, projected = self.head, "projected" in self.head
         if projected and ("record" in line or "superseded" in line):
             raise Refused("bundle.whole_line", "", "must be an item alone in a grantee's bundle")
-        if self._grants or self._receipts:
-            raise Refused("bundle.order", "/type", "must stand before grants and receipts")
         try:
             item = check_item(line["item"], self.reader, self.report)
         except Refused as wrong:
@@ -215,26 +213,28 @@ class _Bundle:
 
     def _read_grant(self, line: dict[str, Any]) -> None:
         self._not_projected()
-        value = line["grant"]
-        parent: dict[str, Any] | None = None
-        depth = 0
-        if isinstance(value.get("parent"), str) and value["parent"] in self._grants:
-            parent, depth = self._grants[value["parent"]]
-            depth += 1
-        if depth > MAX_DEPTH:
-            raise Refused("grant.depth", "/grant/parent", f"must be at most {MAX_DEPTH} grants below the first one")
-        try:
-            grant = check_grant(value, self.reader, parent)
-        except Refused as wrong:
-            raise wrong.under("/grant") from None
-        if granter_of(grant) != self.head["principal"]:
-            raise Refused("bundle.granter", "/grant/granter", "must be the principal")
+        grant, place = line["grant"], self._lines
         hashed = hash_of(grant)
-        if hashed in self._grants or grant["grant_id"] in self._grant_ids:
+        if hashed in self._grants or grant.get("grant_id") in self._grant_ids:
             raise Refused("bundle.repeated_grant", "/grant/grant_id", "must not stand twice")
-        self._grants[hashed] = (grant, depth)
-        self._grant_ids.add(grant["grant_id"])
+        self._grants[hashed] = (place, grant)
+        self._grant_ids.add(str(grant.get("grant_id")))
         self._counts["grants"] += 1
+
+    def _check_grants(self) -> None:
+        """Each by itself, and within its parent, which may stand before or after it."""
+        for place, grant in self._grants.values():
+            above: list[dict[str, Any]] = []
+            parent = grant.get("parent")
+            while isinstance(parent, str) and parent in self._grants and len(above) <= MAX_DEPTH:
+                above.insert(0, self._grants[parent][1])
+                parent = above[0].get("parent")
+            try:
+                held, _ = check_delegation(grant, above, self.reader)
+            except Refused as wrong:
+                raise wrong.under(f"/{place}/grant") from None
+            if granter_of(held) != self.head["principal"]:
+                raise Refused("bundle.granter", f"/{place}/grant/granter", "must be the principal")
 
     def _read_receipt(self, line: dict[str, Any]) -> None:
         self._not_projected()
@@ -292,7 +292,6 @@ class _Bundle:
         for item in self._items.values():
             if (instant(item.chain.links[-1]["at"]) or 0) > finished:
                 raise Refused("bundle.late", "/finished_at", "must not be before the last link of an item")
-        self._link_receipts()
         self._trailer = trailer
 
     def _link_receipts(self) -> None:
@@ -317,6 +316,8 @@ class _Bundle:
         header, trailer = self.head, self._trailer
         if trailer is None:
             raise Refused("bundle.cut", "", "must end with a trailer")
+        self._check_grants()
+        self._link_receipts()
         projected = header.get("projected")
         if projected is not None:
             self.report.note("grant", "the grant that the header names: it is not in the bundle")
