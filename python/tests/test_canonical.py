@@ -67,6 +67,8 @@ def test_members_are_ordered_by_utf_16() -> None:
         b"\xff",
         b"\xef\xbb\xbf{}",
         "1" * 5000,
+        '["' + '\\"' * 1_000_000,
+        '["' + '\\"' * 1_000_000 + "\\",
     ],
 )
 def test_what_two_readers_could_read_differently_is_refused(text: str | bytes) -> None:

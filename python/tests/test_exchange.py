@@ -106,6 +106,22 @@ def test_a_bearer_grant(house: Gateway) -> None:
         assert asking.query("tea").texts == ["Tea at nine"]
 
 
+def test_keys_that_are_rotated_meanwhile(house: Gateway, tmp_path: Path) -> None:
+    key = PrivateKey.new()
+    moving = Gateway(tmp_path)
+    try:
+        moving.item("Tea at nine")
+        with client(moving, moving.grant(key.did), key) as asking:
+            first = asking.query("tea")
+            moving.run("keys", "rotate")
+            # The token ended with the key that signed it, and the answer is signed by one that is new.
+            second = asking.query("tea")
+            kids = [answer.wire["signature"]["kid"].partition("#")[2] for answer in (first, second)]
+            assert kids == ["key-1", "key-2"]
+    finally:
+        moving.stop()
+
+
 def test_a_clock_that_is_wrong_is_not_believed(house: Gateway) -> None:
     key = PrivateKey.new()
     with client(house, house.grant(key.did), key) as asking:

@@ -21,7 +21,8 @@ BYTES_PER_NODE = 16
 MAX_INTEGER = 2**53 - 1
 """The largest whole number that every reader reads alike."""
 
-_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"|[\[\]{},]', re.S)
+# A text that does not end is one token too: it must not be looked at again from within.
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+\\?(?:"|\Z)|[\[\]{},]', re.S)
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 _LONE = re.compile("[\ud800-\udfff]")
 

@@ -106,10 +106,12 @@ class Documents:
     def __init__(self, documents: Iterable[Json] = ()) -> None:
         """Reads the documents; one that is none is `Refused`, and so are two of one DID that differ.
 
-        `missing` collects the DIDs that were asked for and are not at hand.
+        `missing` collects the DIDs that were asked for and are not at hand; `fetched` has those that came from the
+        network, and when.
         """
         self._known: dict[str, Document] = {}
         self.missing: set[str] = set()
+        self.fetched: dict[str, float] = {}
         for value in documents:
             self.add(document(value))
 
@@ -117,6 +119,16 @@ class Documents:
         """Takes a document in."""
         if self._known.setdefault(one.did, one) != one:
             raise Refused("document.repeated", "/id", "must not be that of two different documents")
+
+    def fetch(self, one: Document, at: float) -> None:
+        """Takes in a document as it is published now, in place of one that was fetched before."""
+        self._known[one.did] = one
+        self.fetched[one.did] = at
+
+    def forget(self, before: float) -> None:
+        """Forgets what was fetched before that."""
+        for did in [did for did, at in self.fetched.items() if at < before]:
+            del self.fetched[did], self._known[did]
 
     def copy(self) -> Documents:
         """The same documents, to which others may be added."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
@@ -177,20 +177,30 @@ class Grantee:
             self._token = _Token(answer["memory_grant_jwt"], answer["token_type"], at + life * SECOND)
         return self._token.jwt
 
-    def _authorized(self, method: str, url: str) -> Flow[dict[str, str]]:
+    def _asked(self, request: Request) -> Flow[Response]:
+        """Sends a request with the token; where a token in use has ended early, once more with a new one."""
+        used = self._token
+        response = yield from self._authorized(request)
+        if response.status == 401 and self._token is used and used is not None:
+            self._token = None
+            response = yield from self._authorized(request)
+        return response
+
+    def _authorized(self, request: Request) -> Flow[Response]:
         jwt = yield from self.exchange()
-        if self._token is not None and self._token.kind == "Bearer":
-            return {"Authorization": "Bearer " + jwt}
-        return {"Authorization": "DPoP " + jwt, "DPoP": dpop_proof(self.key, method, url, jwt, self.now())}
+        headers = {"Authorization": "Bearer " + jwt}
+        if self._token is None or self._token.kind == "DPoP":
+            proof = dpop_proof(self.key, request.method, request.url, jwt, self.now())
+            headers = {"Authorization": "DPoP " + jwt, "DPoP": proof}
+        return (yield replace(request, headers={**request.headers, **headers}))
 
     def query(self, asked: dict[str, Any]) -> Flow[Answer]:
         """One page of an answer, verified under the grant, to this very query."""
         grant = yield from self.held()
         url = yield from self._endpoint("query")
-        headers = yield from self._authorized("POST", url)
         request = {name: value for name, value in asked.items() if value is not None}
         request["request_id"] = "".join(secrets.choice(_CROCKFORD) for _ in range(26))
-        response = yield _post(url, request, headers)
+        response = yield from self._asked(_post(url, request))
         answer = read_json(response)
         report = yield from self._checked(lambda: verify_answer(answer, self._reader(), grant, self.ancestors))
         wire: dict[str, Any] = answer if isinstance(answer, dict) else {}
@@ -210,8 +220,7 @@ class Grantee:
         if "export" not in term(grant, "operations"):
             raise UsageError("the grant does not allow exports")
         url = yield from self._endpoint("export")
-        headers = yield from self._authorized("POST", url)
-        response = yield Request("POST", url, headers, b"", MAX_BUNDLE, WHOLE_BUNDLE)
+        response = yield from self._asked(Request("POST", url, {}, b"", MAX_BUNDLE, WHOLE_BUNDLE))
         accepted(response)
         lines = list(split_lines(response.body))
         report = yield from self._checked(lambda: verify_bundle(lines, self._reader()))
@@ -232,8 +241,7 @@ class Grantee:
         """The receipts that name the grantee, newest first, each verified."""
         url = yield from self._beside("/oap/audit")
         given = {name: value for name, value in asked.items() if value is not None}
-        headers = yield from self._authorized("GET", url)
-        response = yield Request("GET", url + ("?" + urlencode(given) if given else ""), headers)
+        response = yield from self._asked(Request("GET", url + ("?" + urlencode(given) if given else "")))
         log = hold(_LOG, read_json(response), "log.malformed")
         for place, receipt in enumerate(log["receipts"]):
             yield from self._receipt(receipt, f"/receipts/{place}")
@@ -312,6 +320,6 @@ def origin(url: str) -> str:
     return f"{parts.scheme}://{parts.netloc}"
 
 
-def _post(url: str, body: Json, headers: dict[str, str] | None = None) -> Request:
-    sent = {"Content-Type": "application/oap+json", "Accept": "application/oap+json", **(headers or {})}
-    return Request("POST", url, sent, canonical(body))
+def _post(url: str, body: Json) -> Request:
+    headers = {"Content-Type": "application/oap+json", "Accept": "application/oap+json"}
+    return Request("POST", url, headers, canonical(body))

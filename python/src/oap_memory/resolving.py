@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TypeVar
 
 from .documents import Document, Documents, document
@@ -16,6 +18,8 @@ MAX_DOCUMENT = 65_536
 """Bytes of a DID document."""
 SECONDS = 5.0
 """Seconds for a DID document, in all."""
+FRESH = 600.0
+"""Seconds that a document from the network is used."""
 MAX_SIGNERS = 16
 """DIDs that are resolved for one document."""
 
@@ -56,19 +60,20 @@ def resolve(did: str, *, local: bool) -> Flow[Document]:
 
 
 def with_documents(documents: Documents, judge: Callable[[], T], *, local: bool) -> Flow[T]:
-    """What `judge` returns, with the documents that it found missing fetched, a bounded number of them."""
+    """What `judge` returns, with the documents fetched that it found missing, a bounded number of them.
+
+    Where it refuses, those that were fetched earlier are fetched again: a key may have been rotated since.
+    """
     tried: set[str] = set()
+    documents.forget(time.monotonic() - FRESH)
     while True:
         documents.missing.clear()
         try:
             return judge()
         except Refused:
-            missing = sorted(documents.missing - tried)
-            if not missing or len(tried) >= MAX_SIGNERS:
+            wanted = sorted(documents.missing - tried) or sorted(documents.fetched.keys() - tried)
+            if not wanted or len(tried) >= MAX_SIGNERS:
                 raise
-            did = missing[0]
-            tried.add(did)
-            try:
-                documents.add((yield from resolve(did, local=local)))
-            except (OapError, RecursionError):
-                continue
+            tried.add(wanted[0])
+            with suppress(OapError):
+                documents.fetch((yield from resolve(wanted[0], local=local)), time.monotonic())
