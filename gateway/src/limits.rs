@@ -92,6 +92,12 @@ pub const LIMITS: &[Limit] = &[
         "receipts",
         "those that a grantee's question of the log looks at, counted from the newest",
     ),
+    count(
+        "service::audit::MAX_AUDITED",
+        audit::MAX_AUDITED,
+        "receipts",
+        "limit of /oap/audit, 1 at least; beyond it 400",
+    ),
     bytes(
         "service::audit::MAX_AUDIT_TEXT",
         audit::MAX_AUDIT_TEXT,

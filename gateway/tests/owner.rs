@@ -316,6 +316,22 @@ async fn three_audiences_of_the_audit_log() {
     let other = format!("/oap/audit?grantee={}", agent(3).did());
     let none = world.as_agent(&agent(2), &access, "GET", &other, None).await.ok();
     assert_eq!(none["receipts"], json!([]));
+    for limit in ["0", "1001", "18446744073709551615"] {
+        let path = format!("/oap/audit?limit={limit}");
+        for refused in [
+            world.as_agent(&agent(2), &access, "GET", &path, None).await,
+            world.owner("GET", &path, None).await,
+            world.raw("GET", &path, &[], None).await,
+        ] {
+            let refusal = refused.refused(400, "invalid_input");
+            assert!(
+                refusal["message"].as_str().unwrap().starts_with("limit: must be 1 to 1000"),
+                "{refusal}"
+            );
+        }
+    }
+    let one = world.as_agent(&agent(2), &access, "GET", "/oap/audit?limit=1", None).await.ok();
+    assert_eq!(one["receipts"].as_array().unwrap().len(), 1);
 
     let public = world.raw("GET", "/oap/audit", &[], None).await.ok();
     let public = public["receipts"].as_array().unwrap();

@@ -28,12 +28,15 @@ impl AuditQuery {
             [("grantee", &self.grantee), ("principal_did", &self.principal_did), ("chain", &self.chain)];
         match texts.into_iter().find(|(_, text)| text.as_ref().is_some_and(|t| t.len() > MAX_AUDIT_TEXT)) {
             Some((name, _)) => Err(Error::Member(name, MemberError::TooLong(MAX_AUDIT_TEXT))),
+            None if !(1..=MAX_AUDITED).contains(&self.limit()) => {
+                Err(Error::Member("limit", MemberError::Number { most: MAX_AUDITED, of: "receipts" }))
+            }
             None => Ok(()),
         }
     }
 
     fn limit(&self) -> usize {
-        self.limit.unwrap_or(100).clamp(1, 1000)
+        self.limit.unwrap_or(100)
     }
 
     fn admits(&self, receipt: &Receipt) -> bool {
@@ -376,5 +379,7 @@ impl Audit<'_> {
 pub const MAX_PUBLIC: usize = 100;
 /// How many of its receipts a grantee's question looks at, newest first; the owner's question for the last query, of each scope.
 pub const MAX_LOOKED_AT: usize = 2_000;
+/// Most receipts of one answer; a question for more, or for none, is refused.
+pub const MAX_AUDITED: usize = 1_000;
 /// Longest text of a question, in bytes: that of a DID or the name of a chain.
 pub const MAX_AUDIT_TEXT: usize = 512;
