@@ -520,13 +520,8 @@ async fn a_grants_state_is_for_its_grantee_alone() {
     assert!(revoked(place) && !revoked(place ^ 1));
 }
 
-#[tokio::test]
-async fn delegated_grants_work_and_fall_with_their_parent() {
-    let world = World::new().await;
-    world.capture(&[note("tea", &["a"]), note("coffee", &["b"])]).await;
-    let mut draft = world.draft(&agent(2));
-    draft["delegable"] = json!({"max_depth": 1});
-    let parent = world.issue(&draft).await;
+/// A grant of agent 2, passed on to agent 3 for the label `a`.
+fn passed_on(parent: &Value) -> Value {
     let mut child = parent.clone();
     let members = child.as_object_mut().unwrap();
     members.remove("signature");
@@ -534,9 +529,79 @@ async fn delegated_grants_work_and_fall_with_their_parent() {
     members.remove("status");
     child["grant_id"] = json!("mgr_01HX2QFXR0Q4S8T9V3W7X2Y0Z1");
     child["grantee"] = json!(agent(3).did());
-    child["parent"] = json!(oap_identity::Hash::of_canonical(&parent).unwrap());
+    child["parent"] = json!(oap_identity::Hash::of_canonical(parent).unwrap());
     child["filter"] = json!({"labels_any": ["a"]});
     sign_document(&mut child, &agent(2)).unwrap();
+    child
+}
+
+#[tokio::test]
+async fn a_chain_is_the_grants_above_and_no_others() {
+    let world = World::new().await;
+    let mut draft = world.draft(&agent(2));
+    draft["delegable"] = json!({"max_depth": 1});
+    let (parent, other) = (world.issue(&draft).await, world.issue(&draft).await);
+    let child = passed_on(&parent);
+    let refused = async |seed: u8, grant: &Value, above: &[&Value]| {
+        let above: Vec<Value> = above.iter().map(|above| (*above).clone()).collect();
+        let refusal = world.exchange_with(&agent(seed), grant, &above).await.refused(400, "invalid_input");
+        assert!(refusal["message"].as_str().unwrap().starts_with("chain: "), "{refusal}");
+    };
+    for known in [false, true] {
+        for above in
+            [&[][..], &[&other], &[&parent, &parent], &[&child], &[&parent, &child], &[&other, &parent]]
+        {
+            refused(3, &child, above).await;
+        }
+        for above in [&[&parent][..], &[&other], &[&child], &[&parent, &child]] {
+            refused(2, &parent, above).await;
+        }
+        if !known {
+            world.exchange_with(&agent(3), &child, &[parent.clone()]).await.ok();
+            world.clock.advance(Duration::from_secs(60));
+        }
+    }
+    world.exchange_with(&agent(3), &child, &[parent.clone()]).await.ok();
+    world.exchange_with(&agent(2), &parent, &[]).await.ok();
+}
+
+/// bytes.md 5.1: the decision of every receipt under a delegated grant names the grants above it.
+#[tokio::test]
+async fn the_refusal_of_a_delegated_grant_names_those_above() {
+    let world = World::new().await;
+    let mut draft = world.draft(&agent(2));
+    draft["delegable"] = json!({"max_depth": 1});
+    let parent = world.issue(&draft).await;
+    let child = passed_on(&parent);
+    let token = world.token(&agent(3), &child).await;
+    world.as_agent(&agent(3), &token, "POST", "/oap/memory/export", None).await.refused(403, "policy_block");
+    let path = format!("/oap/owner/grants/{}/revoke", parent["grant_id"].as_str().unwrap());
+    world.owner("POST", &path, Some(&json!({}))).await.ok();
+    world.query(&agent(3), &token, &json!({})).await.refused(403, "policy_block");
+    world.exchange(&agent(3), &child).await.refused(403, "policy_block");
+    world.exchange(&agent(2), &parent).await.refused(403, "policy_block");
+    let log = world.owner("GET", "/oap/audit?limit=1000", None).await.ok();
+    let decisions = log["receipts"].as_array().unwrap().iter().map(|receipt| &receipt["policy_decisions"][0]);
+    let blocked: Vec<&Value> = decisions.filter(|decision| decision["outcome"] == "block").collect();
+    assert_eq!(blocked.len(), 4);
+    for decision in blocked {
+        let above = if decision["consumed_grant_id"] == child["grant_id"] {
+            json!([child["parent"]])
+        } else {
+            Value::Null
+        };
+        assert_eq!(decision["delegation"], above, "{decision}");
+    }
+}
+
+#[tokio::test]
+async fn delegated_grants_work_and_fall_with_their_parent() {
+    let world = World::new().await;
+    world.capture(&[note("tea", &["a"]), note("coffee", &["b"])]).await;
+    let mut draft = world.draft(&agent(2));
+    draft["delegable"] = json!({"max_depth": 1});
+    let parent = world.issue(&draft).await;
+    let child = passed_on(&parent);
     let token = world.token(&agent(3), &child).await;
     let answer = world.query(&agent(3), &token, &json!({})).await.ok();
     assert_eq!(texts(&answer), ["tea"]);

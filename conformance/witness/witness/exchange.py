@@ -22,11 +22,7 @@ def _known(house: House, document: Any) -> Grant:
 
 def _child(house: House, document: dict[str, Any], above: Any) -> Grant:
     """A delegated grant, judged against each that it was made from. It is not stored yet."""
-    need(isinstance(above, list) and len(above) <= MAX_DEPTH, "chain", "the grants above, 1 to 5")
-    parent = house.grants.get(document["parent"])
-    if not above and parent:
-        above = [one.document for one in parent.line]
-    need(above != [], "chain", "the grants above, 1 to 5")
+    need(isinstance(above, list) and 0 < len(above) <= MAX_DEPTH, "chain", "the grants above, 1 to 5")
     first = _known(house, above[0])
     below = [*above[1:], document]
     for one in below:

@@ -47,6 +47,11 @@ pub enum MemberError {
         /// Of what.
         of: &'static str,
     },
+    /// Other grants than those above the one that is exchanged.
+    #[error(
+        "must be the grants that this one was made from, the first one first and its parent last, each once; none for a grant without parent"
+    )]
+    Chain,
     /// More than one request takes.
     #[error("at most {0}")]
     AtMost(usize),

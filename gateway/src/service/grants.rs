@@ -320,7 +320,8 @@ impl Grants<'_> {
         let grantee = self.0.document(&grantee).await?;
         let grant = chain.first().ok_or_else(unknown_grant)?.record.grant.clone();
         let proof = proof.verify(&grantee, endpoint, grant.hash(), self.0.clock.now())?;
-        let first = chain.last().map_or(hash, |shelved| shelved.record.grant.hash());
+        let above = above(&chain);
+        let first = above.first().copied().unwrap_or(hash);
         if !self.0.refusals.admit(Counted::Exchange, first, self.0.clock.now()) {
             return Err(Error::RateLimited);
         }
@@ -330,7 +331,7 @@ impl Grants<'_> {
             Err(Error::Judged(refused)) => {
                 // Its signatures and its grantee's proof hold, whether it was accepted or not.
                 let record = GrantRecord { grant, revoked_at: None };
-                return Err(self.refuse(&record, first, Action::Exchange, refused).await?);
+                return Err(self.refuse(&record, &above, Action::Exchange, refused).await?);
             }
             exchanged => exchanged?,
         };
@@ -340,7 +341,7 @@ impl Grants<'_> {
     }
 
     /// A grant and those that it was made from: what is known here, and what is not yet, in the order in which they
-    /// were made. Nothing of the unknown ones is checked.
+    /// were made. What is presented follows one from the other; nothing else of the unknown ones is checked.
     fn presented(
         self,
         grant: Value,
@@ -349,28 +350,26 @@ impl Grants<'_> {
         if above.len() >= MAX_CHAIN {
             return Err(Error::Member("chain", MemberError::TooMany { most: MAX_CHAIN - 1, of: "grants" }));
         }
-        let hash = Hash::of_canonical(&grant)?;
-        let mut known = self.0.grant_book.chain(hash);
-        let mut unknown = Vec::new();
-        if !known.is_empty() {
-            return Ok((known, unknown));
-        }
+        let (mut known, mut unknown, mut last) = (Vec::new(), Vec::new(), None);
         for document in above.into_iter().chain([grant]) {
-            let chain = self.0.grant_book.chain(Hash::of_canonical(&document)?);
+            // The same for a grant that is known here: what has to be presented does not tell what is.
+            if document.get("parent").and_then(Value::as_str) != last.as_deref() {
+                return Err(Error::Member("chain", MemberError::Chain));
+            }
+            let hash = Hash::of_canonical(&document)?;
+            last = Some(hash.to_string());
+            let chain = self.0.grant_book.chain(hash);
             if !chain.is_empty() {
                 known = chain;
-                unknown.clear();
                 continue;
             }
-            let child = UnverifiedGrant::parse(document)?;
             // A grant without parent that is not in the grant book was never issued here, whatever its signature says.
-            let parent = child.unverified().parent.ok_or_else(unknown_grant)?;
-            if known.is_empty() && unknown.is_empty() {
-                known = self.0.grant_book.chain(parent);
+            if known.is_empty() {
+                return Err(unknown_grant());
             }
-            unknown.push(child);
+            unknown.push(UnverifiedGrant::parse(document)?);
         }
-        if known.is_empty() { Err(unknown_grant()) } else { Ok((known, unknown)) }
+        Ok((known, unknown))
     }
 
     /// Stores the delegated grants that are new, and makes the token, with one transaction in which the whole chain is
@@ -423,21 +422,23 @@ impl Grants<'_> {
     }
 
     /// Records that a valid credential was refused, counted under the first grant of its chain; the error to answer with.
+    /// The grants above it are named as in every receipt under it, first one first.
     pub(crate) async fn refuse(
         self,
         record: &GrantRecord,
-        first: Hash,
+        above: &[Hash],
         action: Action,
         refused: Refused,
     ) -> Result<Error, Error> {
         let grant = record.grant.grant();
+        let first = above.first().copied().unwrap_or(record.grant.hash());
         if !self.0.refusals.admit(Counted::Refusal, first, self.0.clock.now()) {
             return Ok(Error::RateLimited);
         }
         let mut receipt = self.0.draft(action, grant.grantee.as_str());
         receipt.outcome = Outcome::Block;
         receipt.rules = vec![rule(&refused).to_owned()];
-        receipt.more = facts(grant, record.grant.hash(), &[]);
+        receipt.more = facts(grant, record.grant.hash(), above);
         let decision = receipt.decision;
         let chain = chain_of(&grant.granter.scope);
         let decided = Decided::refused(rule(&refused), grant, self.0.clock.now());
@@ -560,6 +561,11 @@ pub(crate) fn facts(grant: &Grant, hash: Hash, ancestors: &[Hash]) -> Map<String
         facts.insert("delegation".to_owned(), json!(ancestors));
     }
     facts
+}
+
+/// The hashes of the grants above the first of a chain, first one first.
+pub(crate) fn above(chain: &[GrantEntry]) -> Vec<Hash> {
+    chain.iter().skip(1).rev().map(|above| above.record.grant.hash()).collect()
 }
 
 /// The rule that a refusal rests on, for receipts and metrics.

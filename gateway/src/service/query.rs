@@ -4,7 +4,7 @@
 use crate::error::Error;
 use crate::service::budget;
 use crate::service::gates::Decided;
-use crate::service::grants::facts;
+use crate::service::grants::{above, facts};
 use crate::service::{Budgets, Exchange, Grants};
 use crate::state::commits::{Draft, Stored, Writing, chain_of, until_it_holds};
 use crate::state::keyring::Keyring;
@@ -140,7 +140,10 @@ impl Exchange<'_> {
             return Ok(Unauthenticated::Token(TokenError::Expired).into());
         }
         match self.0.grant_book.by_hash(caller.authenticated.grant_hash()) {
-            Some(record) => Grants(self.0).refuse(&record, caller.first, action, refused).await,
+            Some(record) => {
+                let above = above(&self.0.grant_book.chain(record.grant.hash()));
+                Grants(self.0).refuse(&record, &above, action, refused).await
+            }
             // The grant was never here: the token is none of ours, whatever its signature says.
             None => Ok(Unauthenticated::NoToken.into()),
         }

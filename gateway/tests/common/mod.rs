@@ -23,8 +23,9 @@ use oap_identity::{Clock, Did, Hash, Random, Signer, Timestamp, json as strict};
 use oap_memory::Profile;
 use oap_store::{FileVault, Master, MemoryEngine, Store};
 use serde_json::{Value, json};
-use std::sync::Arc;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tower::ServiceExt;
 
@@ -72,6 +73,8 @@ pub struct World {
     admin: Signer,
     pub token: String,
     proofs: AtomicU64,
+    /// The grants that were issued or exchanged here, by their hash.
+    grants: Mutex<BTreeMap<String, Value>>,
 }
 
 /// A store in memory, with its vault in a file, that outlives its gateway.
@@ -243,7 +246,8 @@ impl World {
         let admin = Signer::did_key(&[99; 32]).unwrap();
         let token = gateway.trust_token(&admin, Permission::Admin).unwrap();
         let router = App::new(gateway.clone()).router();
-        Self { gateway, router, clock, origin, admin, token, proofs: AtomicU64::new(0) }
+        let (proofs, grants) = (AtomicU64::new(0), Mutex::default());
+        Self { gateway, router, clock, origin, admin, token, proofs, grants }
     }
 
     pub fn now(&self) -> Timestamp {
@@ -357,10 +361,37 @@ impl World {
 
     /// Issues a grant; its document.
     pub async fn issue(&self, draft: &Value) -> Value {
-        self.owner("POST", "/oap/owner/grants", Some(draft)).await.ok()["grant"].clone()
+        let grant = self.owner("POST", "/oap/owner/grants", Some(draft)).await.ok()["grant"].clone();
+        self.note_grant(&grant);
+        grant
     }
 
+    /// Remembers a grant, for the chain of what is made from it.
+    fn note_grant(&self, grant: &Value) {
+        let hash = Hash::of_canonical(grant).unwrap().to_string();
+        self.grants.lock().unwrap().insert(hash, grant.clone());
+    }
+
+    /// The grants above one, as far as they were issued or exchanged here: first one first.
+    pub fn above(&self, grant: &Value) -> Vec<Value> {
+        let grants = self.grants.lock().unwrap();
+        let mut above = Vec::new();
+        let mut next = grant;
+        while let Some(parent) = next["parent"].as_str().and_then(|parent| grants.get(parent)) {
+            above.insert(0, parent.clone());
+            next = parent;
+        }
+        above
+    }
+
+    /// An exchange with the grants above it that are known here.
     pub async fn exchange(&self, grantee: &Signer, grant: &Value) -> Answer {
+        self.note_grant(grant);
+        self.exchange_with(grantee, grant, &self.above(grant)).await
+    }
+
+    /// An exchange with these grants above it.
+    pub async fn exchange_with(&self, grantee: &Signer, grant: &Value, above: &[Value]) -> Answer {
         let proof = exchange::prove(
             grantee,
             &format!("{}/oap/memory/grant", self.origin),
@@ -369,7 +400,11 @@ impl World {
             &self.fresh(),
         )
         .unwrap();
-        self.raw("POST", "/oap/memory/grant", &[], Some(&json!({"grant": grant, "proof": proof}))).await
+        let mut request = json!({"grant": grant, "proof": proof});
+        if !above.is_empty() {
+            request["chain"] = json!(above);
+        }
+        self.raw("POST", "/oap/memory/grant", &[], Some(&request)).await
     }
 
     /// A token for a grant.
