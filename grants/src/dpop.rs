@@ -1,7 +1,7 @@
 //! Proof of possession (RFC 9449). The checks of its section 4.3, in its order, are marked with their numbers.
 
-use crate::exchange::MAX_JTI;
-use crate::freshness::Freshness;
+use crate::exchange::{MAX_JTI, stated};
+use crate::freshness::{self, Freshness};
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use oap_identity::jwk::PublicKey;
 use oap_identity::random::{self, Random};
@@ -21,9 +21,13 @@ struct ProofClaims {
     htm: String,
     htu: String,
     iat: i64,
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "stated")]
+    nbf: Option<i64>,
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "stated")]
+    exp: Option<i64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     ath: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "stated")]
     nonce: Option<String>,
 }
 
@@ -51,6 +55,9 @@ pub enum DpopError {
     /// 11: too old or from the future.
     #[error("the DPoP proof's iat is more than five minutes from the gateway's time")]
     Time,
+    /// 11: by what it says of itself.
+    #[error("the DPoP proof's nbf or exp says that it does not hold now")]
+    Ended,
     /// 12: for another token.
     #[error("the DPoP proof's ath is not the hash of the token")]
     Ath,
@@ -103,6 +110,9 @@ pub fn check(headers: &[&str], request: Request, token: &str, now: Timestamp) ->
     }
     if !Freshness::of(claims.iat, claims.iat, 0).is_some_and(|fresh| fresh.contains(now)) {
         return Err(DpopError::Time); // 11
+    }
+    if !freshness::holds(claims.nbf, claims.exp, now) {
+        return Err(DpopError::Ended); // 11
     }
     if claims.ath.as_deref() != Some(hash(token).as_str()) {
         return Err(DpopError::Ath); // 12, first half; the key is compared with the token's by the caller
@@ -159,6 +169,8 @@ pub fn unsigned(
         htm: request.method.to_owned(),
         htu: request.url.to_owned(),
         iat: now.seconds(),
+        nbf: None,
+        exp: None,
         ath: Some(hash(token)),
         nonce: None,
     };

@@ -1,11 +1,11 @@
 //! From grant to token: the grantee proves control of its DID (protocol section 5.1).
 
-use crate::freshness::Freshness;
+use crate::freshness::{self, Freshness};
 use crate::grant::StatusRef;
 use oap_identity::random::{self, Random};
 use oap_identity::signed::{SignedError, UnsignedJwt, UnverifiedJwt};
 use oap_identity::{Did, DidDocument, Hash, Kid, Signer, Timestamp};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
@@ -53,11 +53,20 @@ struct ProofClaims {
     sub: Did,
     aud: String,
     jti: String,
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "stated")]
+    nbf: Option<i64>,
     iat: i64,
     exp: i64,
     /// Which grant the proof is for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "stated")]
     grant_hash: Option<Hash>,
+}
+
+/// A claim that may be left out; where it stands it has a value, and `null` is none.
+pub(crate) fn stated<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    claim: D,
+) -> Result<Option<T>, D::Error> {
+    T::deserialize(claim).map(Some)
 }
 
 /// Why a proof was refused.
@@ -181,7 +190,9 @@ impl<'a> UnverifiedProof<'a> {
         }
         // `exp` is the first second in which it has ended.
         let fresh = Freshness::of(claims.iat, claims.exp.saturating_sub(1), MAX_LIFE - 1);
-        if claims.exp <= claims.iat || !fresh.is_some_and(|fresh| fresh.contains(now)) {
+        let is_fresh =
+            fresh.is_some_and(|fresh| fresh.contains(now)) && freshness::holds(claims.nbf, None, now);
+        if claims.exp <= claims.iat || !is_fresh {
             return Err(ProofError::Time);
         }
         if !(1..=MAX_JTI).contains(&claims.jti.len()) {
@@ -221,6 +232,7 @@ pub fn unsigned(
         sub: kid.did().clone(),
         aud: endpoint.to_owned(),
         jti: Hash::of(&random::bytes::<16>(random)).to_string()[7..39].to_owned(),
+        nbf: None,
         iat: now.seconds(),
         exp: now.seconds() + MAX_LIFE,
         grant_hash: Some(grant),

@@ -33,6 +33,22 @@ impl Freshness {
     }
 }
 
+/// Whether a time lies within what a proof says of itself: from `nbf` on, and before `exp`, in seconds since 1970, with the
+/// clocks of both sides apart by [`MAX_SKEW`] either way. What is not said does not restrict.
+#[must_use]
+pub const fn holds(nbf: Option<i64>, exp: Option<i64>, now: Timestamp) -> bool {
+    let (skew, now) = (MAX_SKEW.as_secs().cast_signed(), now.seconds());
+    let begun = match nbf {
+        Some(nbf) => nbf.saturating_sub(skew) <= now,
+        None => true,
+    };
+    let lasts = match exp {
+        Some(exp) => now < exp.saturating_add(skew),
+        None => true,
+    };
+    begun && lasts
+}
+
 /// For how long a proof may stay fresh whose life is `life` seconds at most, from the first moment to the end of the last
 /// second: as long as its use must be remembered.
 #[must_use]

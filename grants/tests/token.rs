@@ -412,6 +412,32 @@ fn proof_claims(patch: Value) -> String {
     sign_jwt(&key, exchange::TYP, &claims).unwrap()
 }
 
+/// RFC 7519 section 4.1: what a proof says of its own time holds too.
+#[test]
+fn a_proof_ends_when_it_says() {
+    let caller = Caller::new();
+    let at = now().seconds();
+    for patch in [json!({"nbf": at + 301}), json!({"exp": at - 300}), json!({"nbf": 1_i64 << 52})] {
+        assert_eq!(refused(&caller, &proof_of(&caller, patch.clone())), DpopError::Ended, "{patch}");
+    }
+    for patch in [
+        json!({"nbf": at + 300}),
+        json!({"exp": at - 299}),
+        json!({"nbf": -(1_i64 << 52), "exp": 1_i64 << 52}),
+    ] {
+        assert!(asked(&caller, &proof_of(&caller, patch.clone())).is_ok(), "{patch}");
+    }
+    let claims = json!({
+        "jti": "one", "htm": "POST", "htu": QUERY, "iat": at, "ath": dpop::hash(&caller.token),
+    });
+    for name in ["nbf", "exp", "nonce"] {
+        let mut claims = claims.clone();
+        claims[name] = Value::Null;
+        let proof = sign_jwt_with_jwk(&caller.key, dpop::TYP, &claims).unwrap();
+        assert!(matches!(refused(&caller, &proof), DpopError::Jwt(SignedError::Claims(_))), "{name}");
+    }
+}
+
 #[test]
 fn the_grantee_proves_control_of_its_did() {
     let key = agent(2);
@@ -431,10 +457,17 @@ fn the_grantee_proves_control_of_its_did() {
         (json!({"exp": at + 61}), ProofError::Time),
         (json!({"exp": at}), ProofError::Time),
         (json!({"iat": at + 301, "exp": at + 310}), ProofError::Time),
+        (json!({"nbf": at + 301}), ProofError::Time),
         (json!({"jti": ""}), ProofError::Jti),
         (json!({"grant_hash": oap_identity::Hash::of(b"other")}), ProofError::OtherGrant),
     ] {
         assert_eq!(check(&proof_claims(patch.clone()), now()), Err(error), "{patch}");
+    }
+    assert!(check(&proof_claims(json!({"nbf": at + 300, "exp": at + 1})), now()).is_ok());
+    // `null` is no value of a claim that may be left out.
+    for name in ["grant_hash", "nbf"] {
+        let error = check(&proof_claims(json!({name: null})), now()).unwrap_err();
+        assert!(matches!(error, ProofError::Jwt(SignedError::Claims(_))), "{name}: {error}");
     }
     let stranger = exchange::prove(&agent(9), ENDPOINT, grant.hash(), now(), &random()).unwrap();
     assert_eq!(check(&stranger, now()), Err(ProofError::Grantee("kid")));
