@@ -339,7 +339,7 @@ impl Body {
         self.structured.as_ref()?.get("entity_type")?.as_str()
     }
 
-    /// Of a contact: its names, e-mail addresses and telephone numbers. Empty for anything else.
+    /// Of a contact: its names, e-mail addresses, telephone numbers and street addresses. Empty for anything else.
     #[must_use]
     pub fn people(&self) -> Vec<String> {
         self.structured.as_ref().map_or_else(Vec::new, crate::detect::of_contact)

@@ -2,7 +2,7 @@
 //!
 //! `cargo test -p oap-memory --test detectors -- --nocapture` prints the table and every sentence that went wrong.
 
-use oap_memory::detect::{People, SpanClass, segments};
+use oap_memory::detect::{People, SpanClass, of_contact, segments};
 use std::collections::BTreeMap;
 
 const CORPUS: &str = include_str!("detectors/corpus.txt");
@@ -111,6 +111,38 @@ fn precision_and_recall() {
     // No detector makes a mixed span.
     assert_eq!(counts.len(), SpanClass::ALL.len() - 1, "a class without a sentence");
     assert!(short.is_empty(), "below the aim: {short:?}");
+}
+
+#[test]
+fn the_street_address_of_a_contact_is_a_third_partys() {
+    let contact = serde_json::json!({
+        "entity_type": "oap.entity.contact", "names": {"given": "Zora"},
+        "addresses": [
+            "Hauptstraße 12a, 10115 Berlin",
+            {"street": "12 Main Street", "city": "Anytown", "country": "US"},
+            {"street": "Am Alten Markt", "number": "5", "city": "Köln"},
+            {"city": "Ulm"},
+        ],
+    });
+    let people = of_contact(contact.as_object().unwrap());
+    let people = People::new(people.iter().map(String::as_str));
+    let class = |text: &str| segments(text, &people).into_iter().find_map(|segment| segment.class);
+    for text in [
+        "moved to Hauptstraße 12a",
+        "moved to Hauptstrasse 12a, 10115 Berlin",
+        "moved to Hauptstraße 12a, 10115 Berlin.",
+        "at 12 Main Street, Flat 2, London NW1 6XE",
+        "at 12 Main Street",
+        "Am Alten Markt 5, 50667 Köln",
+    ] {
+        assert_eq!(class(text), Some(SpanClass::ThirdParty), "{text}");
+    }
+    for text in ["moved to Hauptstraße 12", "at 112 Main Street", "at 12 Main Avenue", "Am Alten Markt 6"] {
+        assert_eq!(class(text), Some(SpanClass::Address), "{text}");
+    }
+    for text in ["a train to Ulm", "Berlin and Anytown in the US"] {
+        assert_eq!(class(text), None, "{text}");
+    }
 }
 
 #[test]

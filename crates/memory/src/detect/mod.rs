@@ -52,7 +52,7 @@ closed_enum! {
         BirthDate = "date_of_birth",
         /// A street address.
         Address = "street_address",
-        /// The name, e-mail address or telephone number of one of the owner's contacts.
+        /// The name, e-mail address, telephone number or street address of one of the owner's contacts.
         ThirdParty = "third_party",
         /// A stretch of a text that has too many spans of several classes to tell them apart. Shown only where a text is
         /// shown whole.
@@ -120,7 +120,7 @@ pub const fn max_spans(length: usize) -> usize {
 /// What any detector found is in a span. Where spans of several classes overlap, what they share has the class that is
 /// hidden longest: URLs with credentials, secrets, third parties, then the order of [`SpanClass::ALL`]; the rest of the
 /// weaker span is a span beside it. An e-mail address inside a password is part of the password. An address or a date
-/// that holds the name of one of `people`, and their own e-mail addresses and telephone numbers, are third-party spans.
+/// that holds the name of one of `people`, and their own e-mail addresses, telephone numbers and street addresses, are third-party spans.
 #[must_use]
 pub fn segments(text: &str, people: &People) -> Vec<Segment> {
     let mut found = find(text, people);
@@ -154,6 +154,7 @@ fn find(text: &str, people: &People) -> Vec<Span> {
             let class = match by {
                 SpanClass::Email if people.has_email(said) => SpanClass::ThirdParty,
                 SpanClass::Phone if people.has_phone(said) => SpanClass::ThirdParty,
+                SpanClass::Address if people.has_street(said) => SpanClass::ThirdParty,
                 by => *by,
             };
             Span { class, range }

@@ -1,8 +1,9 @@
-//! Third parties: the names, e-mail addresses and telephone numbers of the owner's own contacts.
+//! Third parties: the names, e-mail addresses, telephone numbers and street addresses of the owner's own contacts.
 //!
 //! Words are compared without case and accents, and with the endings that names take in English and German
 //! (`Anna's`, `Annas`, `Müllers`, `Jonasen`). `ä` is also `ae`.
 
+use super::address;
 use super::fold::Folded;
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
@@ -27,6 +28,8 @@ pub struct People {
     names: BTreeSet<String>,
     emails: BTreeSet<String>,
     phones: BTreeSet<String>,
+    /// Street addresses, word by word.
+    streets: BTreeSet<String>,
 }
 
 impl People {
@@ -51,6 +54,9 @@ impl People {
     fn add(&mut self, word: &str) {
         if word.contains('@') {
             self.emails.insert(word.trim().to_lowercase());
+        } else if is_street(word) {
+            let found = address::find(word);
+            self.streets.extend(found.into_iter().filter_map(|range| word.get(range)).map(words_of));
         } else if word.bytes().filter(u8::is_ascii_digit).count() >= PHONE_DIGITS {
             self.phones.extend(tail(word));
         } else {
@@ -69,6 +75,16 @@ impl People {
     /// Whether that telephone number is one of theirs, or begins with one: what follows may be another number.
     pub(super) fn has_phone(&self, phone: &str) -> bool {
         super::overlap::starts(phone).filter_map(tail).any(|tail| self.phones.contains(&tail))
+    }
+
+    /// Whether that street address is one of theirs, as a whole or as far as either goes: one may go on with town or flat.
+    pub(super) fn has_street(&self, street: &str) -> bool {
+        let said = words_of(street);
+        let begins = said.match_indices(' ').filter_map(|(end, _)| said.get(..end)).chain([said.as_str()]);
+        let goes_on = format!("{said} ");
+        let longer =
+            || self.streets.range(goes_on.clone()..).next().is_some_and(|known| known.starts_with(&goes_on));
+        begins.into_iter().any(|begin| self.streets.contains(begin)) || longer()
     }
 
     /// Names in a text, word by word.
@@ -98,7 +114,8 @@ impl People {
     }
 }
 
-/// The names, addresses and numbers of a contact entity (RFC 0005 section 3.4), as they are written there.
+/// The names, e-mail addresses, numbers and street addresses of a contact entity (RFC 0005 section 3.4), as they are written
+/// there. Of `addresses`, only what is read as a street address: a town alone is nobody's.
 #[must_use]
 pub fn of_contact(structured: &Map<String, Value>) -> Vec<String> {
     let member = |name: &str| structured.get(name).unwrap_or(&Value::Null);
@@ -123,7 +140,34 @@ pub fn of_contact(structured: &Map<String, Value>) -> Vec<String> {
             words.push(value.to_owned());
         }
     }
+    for entry in member("addresses").as_array().into_iter().flatten() {
+        let text = |name: &str| entry[name].as_str().unwrap_or_default();
+        let mut lines: Vec<String> = match entry {
+            Value::String(line) => vec![line.clone()],
+            entry => entry
+                .as_object()
+                .into_iter()
+                .flatten()
+                .filter_map(|(_, v)| Some(v.as_str()?.to_owned()))
+                .collect(),
+        };
+        for number in ["number", "house_number", "street_number"] {
+            lines.push(format!("{} {}", text("street"), text(number)));
+            lines.push(format!("{} {}", text(number), text("street")));
+        }
+        words.extend(lines.into_iter().filter(|line| is_street(line)));
+    }
     words
+}
+
+fn is_street(text: &str) -> bool {
+    !address::find(text).is_empty()
+}
+
+/// The words and numbers of a text, folded, with a space between.
+fn words_of(text: &str) -> String {
+    let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    words.map(fold).collect::<Vec<_>>().join(" ")
 }
 
 fn tail(phone: &str) -> Option<String> {
