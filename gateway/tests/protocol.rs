@@ -298,6 +298,39 @@ async fn anonymous_callers_get_no_more() {
     }
 }
 
+/// Protocol section 12: with the status and the challenge of section 1.
+#[tokio::test]
+async fn a_refusal_at_invoke_is_an_envelope() {
+    let world = World::new().await;
+    let mut envelope = describe(&world);
+    for (action, status, code) in [("memory_query", 401, "auth_required"), ("nothing", 404, "not_found")] {
+        envelope["action"] = json!(action);
+        let request = axum::http::Request::post("/oap/invoke").header("content-type", "application/oap+json");
+        let request = request.body(axum::body::Body::from(envelope.to_string())).unwrap();
+        let response = tower::ServiceExt::oneshot(world.router.clone(), request).await.unwrap();
+        assert_eq!(response.status().as_u16(), status);
+        assert_eq!(response.headers().contains_key("www-authenticate"), status == 401);
+        let bytes = axum::body::to_bytes(response.into_body(), 1 << 20).await.unwrap();
+        let body: Value = serde_json::from_slice(&bytes).unwrap();
+        assert_eq!((&body["status"], &body["error"]["code"]), (&json!("error"), &json!(code)), "{body}");
+        assert!(body["signature"]["value"].is_string() && body.get("output").is_none(), "{body}");
+    }
+}
+
+#[tokio::test]
+async fn a_refusal_is_kept_by_nobody() {
+    let world = World::new().await;
+    for document in ["oap-memory.json", "oap-tool.json", "oap-scopes.json", "did.json"] {
+        for (method, status, kept) in [("GET", 200, "max-age=60"), ("POST", 405, "no-store")] {
+            let request = axum::http::Request::builder().method(method);
+            let request = request.uri(format!("/.well-known/{document}")).body(axum::body::Body::empty());
+            let response = tower::ServiceExt::oneshot(world.router.clone(), request.unwrap()).await.unwrap();
+            assert_eq!(response.status().as_u16(), status);
+            assert_eq!(response.headers()["cache-control"], kept, "{method} {document}");
+        }
+    }
+}
+
 #[tokio::test]
 async fn grant_and_query_through_invoke() {
     let world = World::new().await;

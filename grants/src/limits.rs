@@ -5,6 +5,8 @@ use crate::{exchange, freshness, token};
 use oap_identity::limits::Limit;
 use oap_identity::time::MAX_SKEW;
 use oap_identity::{Did, Timestamp};
+use oap_memory::filter::MAX_LIST;
+use oap_memory::item::MAX_SHORT;
 use oap_memory::{Profile, TrustLevel};
 use std::time::Duration;
 
@@ -135,8 +137,11 @@ pub enum LimitError {
     #[error("operations: must name at least one")]
     NoOperations,
     /// A list too long.
-    #[error("filter.{0}: at most 256 elements")]
+    #[error("filter.{0}: at most {MAX_LIST} elements")]
     FilterList(&'static str),
+    /// An entry of a list too long.
+    #[error("filter.{0}: an element has at most {MAX_SHORT} characters")]
+    FilterEntry(&'static str),
     /// Times that exclude each other.
     #[error("filter.captured_before: must be later than captured_after")]
     FilterTimes,
@@ -213,6 +218,9 @@ impl Limits {
         }
         if let Some(list) = grant.filter.too_long() {
             return Err(LimitError::FilterList(list));
+        }
+        if let Some(list) = grant.filter.entry_too_long() {
+            return Err(LimitError::FilterEntry(list));
         }
         if let (Some(after), Some(before)) = (grant.filter.captured_after, grant.filter.captured_before)
             && before <= after

@@ -165,27 +165,35 @@ impl Filter {
         Ok(())
     }
 
-    /// The name of a list that is longer than [`MAX_LIST`], or has an entry longer than a label or subject can be, if
-    /// there is one.
+    /// The name of a list that is longer than [`MAX_LIST`], if there is one.
     #[must_use]
     pub fn too_long(&self) -> Option<&'static str> {
-        let length = |list: &Option<Vec<String>>| {
-            let list = list.as_deref().unwrap_or_default();
-            let fits = list.iter().all(|entry| entry.chars().count() <= MAX_SHORT);
-            if fits { list.len() } else { usize::MAX }
-        };
-        [
-            ("subject_entity_ids", length(&self.subject_entity_ids)),
-            ("labels_any", length(&self.labels_any)),
-            ("labels_all", length(&self.labels_all)),
-            ("exclude_labels", length(&self.exclude_labels)),
+        let texts = self.texts().map(|(name, list)| (name, list.map_or(0, <[String]>::len)));
+        let others = [
             ("scopes", self.scopes.as_ref().map_or(0, Vec::len)),
             ("kinds", self.kinds.as_ref().map_or(0, Vec::len)),
             ("sensitivities", self.sensitivities.as_ref().map_or(0, Vec::len)),
+        ];
+        texts.into_iter().chain(others).find(|(_, length)| *length > MAX_LIST).map(|(name, _)| name)
+    }
+
+    /// The name of a list with an entry longer than a label or subject can be, [`MAX_SHORT`], if there is one.
+    #[must_use]
+    pub fn entry_too_long(&self) -> Option<&'static str> {
+        let is_long = |entry: &String| entry.chars().count() > MAX_SHORT;
+        self.texts()
+            .into_iter()
+            .find(|(_, list)| list.unwrap_or_default().iter().any(is_long))
+            .map(|(name, _)| name)
+    }
+
+    fn texts(&self) -> [(&'static str, Option<&[String]>); 4] {
+        [
+            ("subject_entity_ids", self.subject_entity_ids.as_deref()),
+            ("labels_any", self.labels_any.as_deref()),
+            ("labels_all", self.labels_all.as_deref()),
+            ("exclude_labels", self.exclude_labels.as_deref()),
         ]
-        .into_iter()
-        .find(|(_, length)| *length > MAX_LIST)
-        .map(|(name, _)| name)
     }
 }
 

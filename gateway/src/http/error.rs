@@ -3,7 +3,7 @@
 //! A message never carries content of an item, a key, a token, or a path of the host.
 
 use crate::Error;
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use oap_grants::verify::Refused;
 use oap_store::StoreError;
@@ -109,10 +109,6 @@ impl IntoResponse for Error {
             tracing::error!(error = %self, "failed");
         }
         let mut response = refusal.status.into_response();
-        if refusal.status == StatusCode::UNAUTHORIZED {
-            let challenge = HeaderValue::from_static("DPoP algs=\"EdDSA\"");
-            response.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
-        }
         response.extensions_mut().insert(refusal);
         response
     }

@@ -148,7 +148,12 @@ async fn finish(
         set(&mut response, header::CONTENT_TYPE, request::MEDIA_TYPE);
     }
     set(&mut response, header::X_CONTENT_TYPE_OPTIONS, "nosniff");
-    set(&mut response, header::CACHE_CONTROL, if well_known { "max-age=60" } else { "no-store" });
+    if response.status() == StatusCode::UNAUTHORIZED {
+        set(&mut response, header::WWW_AUTHENTICATE, "DPoP algs=\"EdDSA\"");
+    }
+    // A refusal may end at any moment: nobody is to keep it.
+    let kept = well_known && response.status().is_success();
+    set(&mut response, header::CACHE_CONTROL, if kept { "max-age=60" } else { "no-store" });
     if unread.get() {
         // The server closes the connection after this answer, for the rest of the body stands in the way of the next request.
         set(&mut response, header::CONNECTION, "close");

@@ -10,6 +10,7 @@ use oap_identity::random::Seeded;
 use oap_identity::signed::{MAX_JWT, sign_document, sign_jwt};
 use oap_identity::{GrantId, Hash, Signer};
 use oap_memory::answer::MAX_RESULTS;
+use oap_memory::item::MAX_SHORT;
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -81,6 +82,24 @@ async fn a_draft_of_a_grant() {
                 answer.body
             );
         }
+    }
+}
+
+#[tokio::test]
+async fn an_element_of_a_filter() {
+    let world = World::new().await;
+    for list in ["labels_any", "labels_all", "exclude_labels", "subject_entity_ids"] {
+        let draft = |element: &str| {
+            let mut draft = world.draft(&agent(2));
+            draft["filter"] = json!({list: [element]});
+            draft
+        };
+        world.issue(&draft(&"ä".repeat(MAX_SHORT))).await;
+        let long = draft(&"ä".repeat(MAX_SHORT + 1));
+        let refusal =
+            world.owner("POST", "/oap/owner/grants", Some(&long)).await.refused(400, "invalid_input");
+        let told = format!("filter.{list}: an element has at most {MAX_SHORT} characters");
+        assert_eq!(refusal["message"], told);
     }
 }
 
