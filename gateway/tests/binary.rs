@@ -494,6 +494,11 @@ fn the_probes_over_tls() {
     assert!(why("projection").contains("the owner's side: no"));
     assert!(std::fs::read_to_string(&junit).unwrap().contains("<skipped"));
     assert!(home.run(&["probe", "--list"]).ok().contains("memory-exchange-possession"));
+    // One that ends in the middle: what was skipped then says nothing.
+    for script in ["#!/bin/sh\nread -r line; echo '{\"error\": \"no\"}'\n", "#!/bin/sh\nexit 0\n"] {
+        std::fs::write(&fixture, script).unwrap();
+        home.run(&["probe", &home.origin(), "--setup", &fixture]).failed(1, "fixture.sh");
+    }
     server.stop();
     // A gateway that is none.
     let nobody = format!("http://127.0.0.1:{}", free_port());

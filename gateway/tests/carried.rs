@@ -10,7 +10,7 @@ use oap_client::{ClientError, KeyProver, Prover, Remote, locate};
 use oap_gateway::system::clock::{SystemClock, SystemRandom};
 use oap_grants::grant::{Grant, SignedGrant, StatusIndex, StatusRef};
 use oap_identity::jwk::PublicKey;
-use oap_identity::outgoing::{Outgoing, WebPolicy};
+use oap_identity::outgoing::{Allowance, Method, Outgoing, Request, WebPolicy};
 use oap_identity::resolve::{GuardedWeb, Resolver};
 use oap_identity::{Clock, Hash, Kid, Signer};
 use program::*;
@@ -20,6 +20,7 @@ use std::io::ErrorKind;
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 
 /// A granter that serves, with a note, and a grantee that has a key in an empty folder.
@@ -145,6 +146,32 @@ fn a_grant_that_was_passed_on() {
     says_tea(world.grantee.run(&ask));
     // Without it nothing leads anywhere.
     world.ask(&path).failed(4, "parent");
+    // The list says when the grant that it was made from is taken back; until then nothing of the delegated one's own state.
+    let list = world.grantee.path("list.jwt");
+    let verify = || {
+        std::fs::write(&list, status_list(&world.granter)).unwrap();
+        let known = world.granter.home().join("did.json").to_string_lossy().into_owned();
+        let flags = ["--chain", &above, "--status-list", &list, "--did-document", &known];
+        world.grantee.run(&[&["--json", "verify", &path][..], &flags].concat()).json()
+    };
+    let said = verify();
+    assert!(said["revoked"].is_null() && said["unchecked"][0]["id"] == "unchecked.state", "{said}");
+    world.granter.run(&["grant", "revoke", read(&above)["grant_id"].as_str().unwrap()]).ok();
+    let said = verify();
+    assert_eq!((&said["revoked"], &said["unchecked"]), (&json!(true), &json!([])));
+}
+
+/// The status list that a gateway publishes.
+fn status_list(granter: &Home) -> Vec<u8> {
+    let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
+    let authority = CertificateDer::from_pem_file(granter.home().join("tls/cert.pem")).unwrap();
+    let outgoing = Outgoing::default().trusting([&*authority]).unwrap().held_to(WebPolicy::AllowLocal);
+    let client = outgoing.client().unwrap();
+    let url = format!("{}/oap/memory/status", granter.origin());
+    let request = Request { method: Method::GET, url: &url, headers: Vec::new(), body: None };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let allowed = Allowance { bytes: 1 << 20, time: Duration::from_secs(20) };
+    runtime.block_on(client.send(request, allowed)).unwrap().body
 }
 
 /// A did:web without a gateway: its document is what `key new` prints, published by hand.

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 /// What one request may take.
@@ -120,6 +120,9 @@ impl Probe {
         let mut json = serde_json::to_value(&report).map_err(|e| CliError::Other(e.to_string()))?;
         json["seed"] = json!(seed);
         output::print(global.json, &json, |_| format!("{}seed {seed}", report.text()));
+        if let Some((path, why)) = self.setup.zip(program.and_then(Program::broke)) {
+            return Err(CliError::File(path, why));
+        }
         match report.failures().len() {
             0 => Ok(()),
             n => Err(CliError::Proof(format!("{n} probe(s) failed"))),
@@ -242,6 +245,27 @@ struct Lines {
     child: Child,
     commands: ChildStdin,
     answers: BufReader<ChildStdout>,
+    /// Why no further command reaches it.
+    broke: Option<String>,
+}
+
+impl Lines {
+    /// Sends a line and reads one; the program is never asked again once that fails.
+    fn exchange(&mut self, command: &Value) -> Result<String, String> {
+        if let Some(why) = &self.broke {
+            return Err(why.clone());
+        }
+        let sent = writeln!(self.commands, "{command}").and_then(|()| self.commands.flush());
+        let mut line = String::new();
+        let read = sent.and_then(|()| self.answers.read_line(&mut line));
+        let why = match read {
+            Ok(0) => "the setup program ended in the middle of the run".to_owned(),
+            Ok(_) => return Ok(line),
+            Err(e) => format!("the setup program cannot be asked any more: {e}"),
+        };
+        self.broke = Some(why.clone());
+        Err(why)
+    }
 }
 
 impl Program {
@@ -255,7 +279,12 @@ impl Program {
             .map_err(|e| failed(e.to_string()))?;
         let pipes = child.stdin.take().zip(child.stdout.take());
         let (commands, answers) = pipes.ok_or_else(|| failed("it has no pipes".to_owned()))?;
-        Ok(Self(Mutex::new(Lines { child, commands, answers: BufReader::new(answers) })))
+        Ok(Self(Mutex::new(Lines { child, commands, answers: BufReader::new(answers), broke: None })))
+    }
+
+    /// Why the program could not be asked to the end, if so: what was skipped then says nothing of the gateway.
+    fn broke(self) -> Option<String> {
+        self.0.into_inner().unwrap_or_else(PoisonError::into_inner).broke.take()
     }
 }
 
@@ -263,11 +292,7 @@ impl Setup for Program {
     fn call(&self, command: Value) -> Pending<'_, Value> {
         let answered =
             self.0.lock().map_err(|_| "the setup program failed before".to_owned()).and_then(|mut lines| {
-                writeln!(lines.commands, "{command}")
-                    .and_then(|()| lines.commands.flush())
-                    .map_err(|e| e.to_string())?;
-                let mut line = String::new();
-                lines.answers.read_line(&mut line).map_err(|e| e.to_string())?;
+                let line = lines.exchange(&command)?;
                 let answer: Value = serde_json::from_str(&line)
                     .map_err(|e| format!("the setup program answered {line:?}: {e}"))?;
                 match answer["error"].as_str() {

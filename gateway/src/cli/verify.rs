@@ -8,6 +8,7 @@ use oap_client::grantee::{countersigners, signers};
 use oap_formats::sources::peek;
 use oap_grants::bundle::UnverifiedBundle;
 use oap_grants::evidence::{self as terms, VerifiedTerms};
+use oap_grants::grant::UnverifiedGrant;
 use oap_grants::status;
 use oap_identity::{Clock, Did, DidDocument, Timestamp};
 use oap_memory::bundle::{Header, Line, MAX_LINE, Reader};
@@ -220,10 +221,18 @@ impl Verify {
         let list = String::from_utf8_lossy(&output::read(path)?).trim().to_owned();
         let list = self.list(global, &list, now).await?;
         let grant = terms.grant.grant();
-        let place = grant.status.as_ref().map(|status| &status.status_list);
+        // A delegated grant bears no place: the first grant above it does, and ends it when it is revoked.
+        let first = match self.chain.first().filter(|_| !terms.ancestors.is_empty()) {
+            Some(path) => Some(UnverifiedGrant::parse(part(path)?).map_err(refused)?),
+            None => None,
+        };
+        let status = first.as_ref().map_or(&grant.status, |first| &first.unverified().status);
+        let place = status.as_ref().map(|status| &status.status_list);
         let place = place.filter(|place| place.uri == list.address && grant.granter.principal == list.issuer);
         let place = place.ok_or_else(|| refused("the grant's status is not in this list"))?;
-        list.is_revoked(place.idx).map(Some).map_err(refused)
+        let revoked = list.is_revoked(place.idx).map_err(refused)?;
+        // Whether the delegated grant itself was revoked stands at a place that the gateway told its grantee.
+        Ok(Some(revoked).filter(|revoked| *revoked || first.is_none()))
     }
 
     async fn list(
