@@ -557,11 +557,11 @@ async fn a_chain_is_the_grants_above_and_no_others() {
             refused(2, &parent, above).await;
         }
         if !known {
-            world.exchange_with(&agent(3), &child, &[parent.clone()]).await.ok();
+            world.exchange_with(&agent(3), &child, std::slice::from_ref(&parent)).await.ok();
             world.clock.advance(Duration::from_secs(60));
         }
     }
-    world.exchange_with(&agent(3), &child, &[parent.clone()]).await.ok();
+    world.exchange_with(&agent(3), &child, std::slice::from_ref(&parent)).await.ok();
     world.exchange_with(&agent(2), &parent, &[]).await.ok();
 }
 

@@ -80,11 +80,12 @@ impl People {
     /// Whether that street address is one of theirs, as a whole or as far as either goes: one may go on with town or flat.
     pub(super) fn has_street(&self, street: &str) -> bool {
         let said = words_of(street);
-        let begins = said.match_indices(' ').filter_map(|(end, _)| said.get(..end)).chain([said.as_str()]);
+        let mut begins =
+            said.match_indices(' ').filter_map(|(end, _)| said.get(..end)).chain([said.as_str()]);
         let goes_on = format!("{said} ");
         let longer =
             || self.streets.range(goes_on.clone()..).next().is_some_and(|known| known.starts_with(&goes_on));
-        begins.into_iter().any(|begin| self.streets.contains(begin)) || longer()
+        begins.any(|begin| self.streets.contains(begin)) || longer()
     }
 
     /// Names in a text, word by word.
