@@ -301,7 +301,7 @@ async fn no_message_quotes_a_body() {
             };
             // What became of each item of an import is a message too.
             let said = match answer.status.as_u16() {
-                200 if path.contains("/import/") => answer.body["fates"].to_string(),
+                200 if path.contains("/import/") => answer.body["outcomes"].to_string(),
                 400.. => {
                     refused += 1;
                     let message = &answer.body["message"];

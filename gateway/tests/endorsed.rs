@@ -124,8 +124,8 @@ async fn what_the_thief_made_is_not_laundered() {
         "items": lines,
     });
     world.clock.advance(Duration::from_secs(60));
-    let fates = owner(&world, "POST", "/oap/owner/import/bundle", Some(&chunk)).await.ok();
-    assert!(fates["fates"][0].get("imported").is_some(), "{fates}");
+    let outcomes = owner(&world, "POST", "/oap/owner/import/bundle", Some(&chunk)).await.ok();
+    assert!(outcomes["outcomes"][0].get("imported").is_some(), "{outcomes}");
     assert_eq!(seen(&world).await["items"].as_array().unwrap().len(), 2);
 
     world.clock.advance(Duration::from_secs(60));

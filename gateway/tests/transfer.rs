@@ -89,11 +89,11 @@ fn chunk(bundle: &[Vec<u8>], items: Vec<Value>) -> Value {
 async fn import(world: &World, bundle: &[Vec<u8>]) -> Vec<Value> {
     let body = chunk(bundle, item_lines(bundle));
     let answer = world.owner("POST", "/oap/owner/import/bundle", Some(&body)).await.ok();
-    answer["fates"].as_array().unwrap().clone()
+    answer["outcomes"].as_array().unwrap().clone()
 }
 
-fn count(fates: &[Value], what: &str) -> usize {
-    fates.iter().filter(|fate| fate.get(what).is_some()).count()
+fn count(outcomes: &[Value], what: &str) -> usize {
+    outcomes.iter().filter(|outcome| outcome.get(what).is_some()).count()
 }
 
 fn documents(worlds: &[&World]) -> BTreeMap<Did, Arc<DidDocument>> {
@@ -127,8 +127,8 @@ async fn a_whole_house_moves_and_every_proof_with_it() {
     let (a, b, c) = (furnished().await, house(B, 2).await, house(C, 3).await);
     let first = bundle(&a).await;
     assert_eq!(item_lines(&first).len(), 3, "what may not leave stays");
-    let fates = import(&b, &first).await;
-    assert_eq!(count(&fates, "imported"), 3, "{fates:?}");
+    let outcomes = import(&b, &first).await;
+    assert_eq!(count(&outcomes, "imported"), 3, "{outcomes:?}");
     // Importing again changes nothing.
     let before =
         Audit(&b.gateway).chain_list(&b.proved().await).unwrap().iter().map(|c| c.length).sum::<u64>();
@@ -180,8 +180,8 @@ async fn what_went_on_in_the_new_house_comes_back() {
     let id = items["items"][0]["item_id"].as_str().unwrap().to_owned();
     let correct = json!({"item": {"content": {"text": "Said anew in the new house"}}});
     b.owner("POST", &format!("/oap/owner/items/{id}/correct"), Some(&correct)).await.ok();
-    let fates = import(&a, &bundle(&b).await).await;
-    assert_eq!((count(&fates, "updated"), count(&fates, "unchanged")), (1, 2), "{fates:?}");
+    let outcomes = import(&a, &bundle(&b).await).await;
+    assert_eq!((count(&outcomes, "updated"), count(&outcomes, "unchanged")), (1, 2), "{outcomes:?}");
     let grantee = agent(2);
     let answer = a.ask(&grantee, &a.draft(&grantee), &json!({"query": "anew"})).await;
     evidence::answer(&answer, &documents(&[&a, &b])).unwrap();
@@ -191,8 +191,8 @@ async fn what_went_on_in_the_new_house_comes_back() {
     a.owner("POST", &format!("/oap/owner/items/{id}/correct"), Some(&correct)).await.ok();
     let correct = json!({"item": {"content": {"text": "Said once more there"}}});
     b.owner("POST", &format!("/oap/owner/items/{id}/correct"), Some(&correct)).await.ok();
-    let fates = import(&a, &bundle(&b).await).await;
-    assert_eq!(count(&fates, "refused"), 1, "{fates:?}");
+    let outcomes = import(&a, &bundle(&b).await).await;
+    assert_eq!(count(&outcomes, "refused"), 1, "{outcomes:?}");
 }
 
 #[tokio::test]
@@ -200,9 +200,9 @@ async fn what_was_erased_does_not_come_back() {
     let a = furnished().await;
     let saved = bundle(&a).await;
     a.owner("POST", "/oap/data/delete", Some(&json!({"labels": ["shared"]}))).await.ok();
-    let fates = import(&a, &saved).await;
-    assert_eq!(count(&fates, "refused"), 3);
-    assert!(fates[0]["refused"].as_str().unwrap().contains("erased here"));
+    let outcomes = import(&a, &saved).await;
+    assert_eq!(count(&outcomes, "refused"), 3);
+    assert!(outcomes[0]["refused"].as_str().unwrap().contains("erased here"));
 }
 
 /// Every way to forge a line is refused by itself, and the lines beside it go in.
@@ -275,17 +275,21 @@ async fn forged_lines_are_refused_and_the_rest_goes_in() {
     for (name, forged, named) in cases {
         let b = house(B, 2).await;
         let body = chunk(&saved, vec![lines[0].clone(), forged, lines[2].clone()]);
-        let fates = b.owner("POST", "/oap/owner/import/bundle", Some(&body)).await.ok()["fates"].clone();
-        let reason = fates[1]["refused"].as_str().unwrap_or_else(|| panic!("{name}: {fates}"));
+        let outcomes =
+            b.owner("POST", "/oap/owner/import/bundle", Some(&body)).await.ok()["outcomes"].clone();
+        let reason = outcomes[1]["refused"].as_str().unwrap_or_else(|| panic!("{name}: {outcomes}"));
         assert!(reason.contains(named), "{name}: {reason}");
-        assert!(fates[0].get("imported").is_some() && fates[2].get("imported").is_some(), "{name}: {fates}");
+        assert!(
+            outcomes[0].get("imported").is_some() && outcomes[2].get("imported").is_some(),
+            "{name}: {outcomes}"
+        );
     }
     // A stranger's item, even with the stranger's document at hand, is not the owner's memory.
     let b = house(B, 2).await;
     let mut body = chunk(&saved, vec![foreign]);
     body["documents"].as_array_mut().unwrap().push(stranger.gateway.published().did.clone());
-    let fates = b.owner("POST", "/oap/owner/import/bundle", Some(&body)).await.ok()["fates"].clone();
-    assert!(fates[0]["refused"].as_str().unwrap().contains("owner"), "{fates}");
+    let outcomes = b.owner("POST", "/oap/owner/import/bundle", Some(&body)).await.ok()["outcomes"].clone();
+    assert!(outcomes[0]["refused"].as_str().unwrap().contains("owner"), "{outcomes}");
 }
 
 /// The same id with other content: whoever comes second is refused.
@@ -300,8 +304,8 @@ async fn a_duplicate_id_with_other_content() {
     twin.capture(&[note("Two", &[])]).await;
     let two = bundle(&twin).await;
     assert_eq!(item_lines(&one)[0]["item"]["item_id"], item_lines(&two)[0]["item"]["item_id"]);
-    let fates = import(&b, &two).await;
-    assert!(fates[0]["refused"].as_str().unwrap().contains("another"), "{fates:?}");
+    let outcomes = import(&b, &two).await;
+    assert!(outcomes[0]["refused"].as_str().unwrap().contains("another"), "{outcomes:?}");
 }
 
 /// A bundle says what its own principal's keys are; of another house it may add keys and marks, and takes none back.
@@ -326,8 +330,8 @@ async fn a_bundle_takes_back_nothing_that_is_known_of_a_third_house() {
     };
     let later = "2030-01-01T00:00:00.000Z";
     let marked = brought(&|document| document["verificationMethod"][0]["revoked"] = json!(later));
-    let fates = c.owner("POST", "/oap/owner/import/bundle", Some(&marked)).await.ok()["fates"].clone();
-    assert!(count(fates.as_array().unwrap(), "imported") > 0, "{fates}");
+    let outcomes = c.owner("POST", "/oap/owner/import/bundle", Some(&marked)).await.ok()["outcomes"].clone();
+    assert!(count(outcomes.as_array().unwrap(), "imported") > 0, "{outcomes}");
     assert_eq!(known(&c).await[0]["revoked"], later);
     // Another bundle of the same house does not know it.
     c.owner("POST", "/oap/owner/import/bundle", Some(&brought(&|_| ()))).await.ok();
@@ -361,8 +365,8 @@ async fn items_from_the_future() {
     let (a, b) = (house(A, 1).await, house(B, 2).await);
     a.clock.advance(Duration::from_secs(3600));
     a.capture(&[note("Tomorrow's news", &[])]).await;
-    let fates = import(&b, &bundle(&a).await).await;
-    assert!(fates[0]["refused"].as_str().unwrap().contains("future"), "{fates:?}");
+    let outcomes = import(&b, &bundle(&a).await).await;
+    assert!(outcomes[0]["refused"].as_str().unwrap().contains("future"), "{outcomes:?}");
 }
 
 #[tokio::test]
@@ -464,7 +468,7 @@ async fn a_grantee_exports_its_view_and_no_more() {
 
 async fn records(world: &World, records: Value, dry_run: bool) -> Vec<Value> {
     let body = json!({"records": records, "dry_run": dry_run});
-    world.owner("POST", "/oap/owner/import/records", Some(&body)).await.ok()["fates"]
+    world.owner("POST", "/oap/owner/import/records", Some(&body)).await.ok()["outcomes"]
         .as_array()
         .unwrap()
         .clone()
@@ -479,16 +483,16 @@ async fn records_are_imported_once_corrected_and_never_brought_back() {
         record("x:2", "Two"),
         json!({"source": "x:3", "item": {"kind": "none"}})
     ]);
-    let fates = records(&world, batch.clone(), true).await;
-    assert_eq!((count(&fates, "imported"), count(&fates, "refused")), (2, 1));
+    let outcomes = records(&world, batch.clone(), true).await;
+    assert_eq!((count(&outcomes, "imported"), count(&outcomes, "refused")), (2, 1));
     assert_eq!(
         world.owner("GET", "/oap/owner/items", None).await.ok()["items"],
         json!([]),
         "a dry run writes nothing"
     );
-    let fates = records(&world, batch.clone(), false).await;
-    assert_eq!((count(&fates, "imported"), count(&fates, "refused")), (2, 1));
-    assert!(fates[2]["refused"].as_str().unwrap().contains("content"), "{fates:?}");
+    let outcomes = records(&world, batch.clone(), false).await;
+    assert_eq!((count(&outcomes, "imported"), count(&outcomes, "refused")), (2, 1));
+    assert!(outcomes[2]["refused"].as_str().unwrap().contains("content"), "{outcomes:?}");
     let owner = world.proved().await;
     let length = |world: &World| {
         Audit(&world.gateway).chain_list(&owner).unwrap().iter().map(|c| c.length).sum::<u64>()
@@ -496,17 +500,17 @@ async fn records_are_imported_once_corrected_and_never_brought_back() {
     let before = length(&world);
     assert_eq!(count(&records(&world, batch, false).await, "unchanged"), 2);
     assert_eq!(length(&world), before);
-    let fates = records(&world, json!([record("x:1", "One, corrected")]), false).await;
-    assert_eq!(count(&fates, "updated"), 1);
-    let id = fates[0]["updated"].as_str().unwrap();
+    let outcomes = records(&world, json!([record("x:1", "One, corrected")]), false).await;
+    assert_eq!(count(&outcomes, "updated"), 1);
+    let id = outcomes[0]["updated"].as_str().unwrap();
     let shown = world.owner("GET", &format!("/oap/owner/items/{id}"), None).await.ok();
     assert_eq!((&shown["item"]["version"], shown["chain"].as_array().unwrap().len()), (&json!(2), 2));
     world.owner("POST", "/oap/data/delete", Some(&json!({"items": [id]}))).await.ok();
-    let fates = records(&world, json!([record("x:1", "One, corrected")]), false).await;
-    assert!(fates[0]["deleted"].as_str().unwrap().contains("erased here"));
+    let outcomes = records(&world, json!([record("x:1", "One, corrected")]), false).await;
+    assert!(outcomes[0]["deleted"].as_str().unwrap().contains("erased here"));
     // The same source twice in one chunk: the second is the same record.
-    let fates = records(&world, json!([record("y:1", "Once"), record("y:1", "Once")]), false).await;
-    assert_eq!((count(&fates, "imported"), count(&fates, "unchanged")), (1, 1));
+    let outcomes = records(&world, json!([record("y:1", "Once"), record("y:1", "Once")]), false).await;
+    assert_eq!((count(&outcomes, "imported"), count(&outcomes, "unchanged")), (1, 1));
 }
 
 /// Importers put a hash of the content in the place of an id that a format lacks. Nothing that was made of the content of an
@@ -519,12 +523,12 @@ async fn nothing_that_tells_an_erased_record_is_kept() {
         let source = format!("mcp:entity:PIN:{}", Hash::of(pin.as_bytes()));
         json!({"source": source, "item": note(&format!("PIN: {pin}"), &[])})
     };
-    let fates =
+    let outcomes =
         records(&world, json!([record("4711"), {"source": "x:1", "item": note("An id", &[])}]), false).await;
-    assert_eq!(count(&fates, "imported"), 2);
+    assert_eq!(count(&outcomes, "imported"), 2);
     assert_eq!(count(&records(&world, json!([record("4711")]), false).await, "unchanged"), 1);
     // A correction takes along what is known of the source.
-    let id = fates[0]["imported"].as_str().unwrap().to_owned();
+    let id = outcomes[0]["imported"].as_str().unwrap().to_owned();
     let path = format!("/oap/owner/items/{id}/correct");
     world.owner("POST", &path, Some(&json!({"item": {"labels": ["corrected"]}}))).await.ok();
     assert_eq!(count(&records(&world, json!([record("4711")]), false).await, "unchanged"), 1);
@@ -542,15 +546,15 @@ async fn nothing_that_tells_an_erased_record_is_kept() {
     assert!(has(&rows(&kept.store()), says.as_bytes()), "the search finds what is there");
     let world = kept.open().await;
     world.owner("POST", "/oap/data/delete", Some(&json!({"items": [id]}))).await.ok();
-    let fates = records(
+    let outcomes = records(
         &world,
         json!([record("4711"), record("4712"), {"source": "y", "item": note("New", &[])}]),
         false,
     )
     .await;
-    assert!(fates[0]["deleted"].as_str().unwrap().contains("erased here"), "{fates:?}");
-    assert!(fates[1]["deleted"].as_str().unwrap().contains("item add"), "no telling which: {fates:?}");
-    assert_eq!(count(&fates, "imported"), 1);
+    assert!(outcomes[0]["deleted"].as_str().unwrap().contains("erased here"), "{outcomes:?}");
+    assert!(outcomes[1]["deleted"].as_str().unwrap().contains("item add"), "no telling which: {outcomes:?}");
+    assert_eq!(count(&outcomes, "imported"), 1);
     drop(world);
     let store = kept.store();
     let left = rows(&store);
@@ -601,8 +605,8 @@ async fn sources_of_the_former_form_are_brought_into_this_one() {
     // Known by its identity from then on.
     let world = kept.open().await;
     world.owner("POST", "/oap/data/delete", Some(&json!({"items": [ids[0]]}))).await.ok();
-    let fates = records(&world, again, false).await;
-    assert!(fates[0]["deleted"].as_str().unwrap().contains("erased here"));
+    let outcomes = records(&world, again, false).await;
+    assert!(outcomes[0]["deleted"].as_str().unwrap().contains("erased here"));
     Audit(&world.gateway).verify_audit(&world.proved().await, &Default::default()).unwrap();
 }
 
@@ -654,23 +658,23 @@ async fn hostile_records() {
         (json!({"kind": "fact", "content": {"structured": {"_sd": []}}}), "_sd"),
         (json!({"kind": "fact"}), "content"),
     ] {
-        let fates = records(
+        let outcomes = records(
             &world,
             json!([{"source": "x", "item": item}, {"source": "ok", "item": note("Fine", &[])}]),
             true,
         )
         .await;
-        let reason = fates[0]["refused"].as_str().unwrap_or_else(|| panic!("{named}: {fates:?}"));
+        let reason = outcomes[0]["refused"].as_str().unwrap_or_else(|| panic!("{named}: {outcomes:?}"));
         assert!(reason.contains(named), "{named}: {reason}");
-        assert!(fates[1].get("imported").is_some());
+        assert!(outcomes[1].get("imported").is_some());
     }
     // What is no JSON for the wire refuses its own record alone.
     let large = json!({"kind": "fact", "content": {"structured": {"n": 9_007_199_254_740_993_u64}}});
     for (item, named) in [(deep, "nested"), (large, "2^53"), (json!(7), "object")] {
         let chunk = json!([{"source": "x", "item": item}, {"source": "ok", "item": note("Fine", &[])}]);
-        let fates = records(&world, chunk, true).await;
-        assert!(fates[0]["refused"].as_str().unwrap().contains(named), "{named}: {fates:?}");
-        assert!(fates[1].get("imported").is_some(), "{named}");
+        let outcomes = records(&world, chunk, true).await;
+        assert!(outcomes[0]["refused"].as_str().unwrap().contains(named), "{named}: {outcomes:?}");
+        assert!(outcomes[1].get("imported").is_some(), "{named}");
     }
     let body = json!({"records": []});
     world.owner("POST", "/oap/owner/import/records", Some(&body)).await.refused(400, "invalid_input");

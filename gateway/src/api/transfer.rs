@@ -17,9 +17,9 @@ endpoints! {
     /// Signs a bundle's trailer, and records the export.
     ExportSeal: POST "/oap/owner/export/seal" needs Admin body(Trailer) answers(Value);
     /// Brings items of a bundle in.
-    ImportBundle: POST "/oap/owner/import/bundle" needs Admin body(BundleItems) answers(Fates);
+    ImportBundle: POST "/oap/owner/import/bundle" needs Admin body(BundleItems) answers(ImportOutcomes);
     /// Brings records of another vendor in.
-    ImportRecords: POST "/oap/owner/import/records" needs Admin body(Records) answers(Fates);
+    ImportRecords: POST "/oap/owner/import/records" needs Admin body(Records) answers(ImportOutcomes);
     /// Records that a bundle came in.
     ImportFinish: POST "/oap/owner/import/finish" needs Admin body(Finish) answers(Migration);
 }
@@ -126,15 +126,15 @@ pub struct Record {
 
 /// What became of items or records, in the order given.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Fates {
+pub struct ImportOutcomes {
     /// One for each.
-    pub fates: Vec<Fate>,
+    pub outcomes: Vec<ImportOutcome>,
 }
 
 /// What became of one item or record.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Fate {
+pub enum ImportOutcome {
     /// It is here now.
     Imported(ItemId),
     /// It was here, and has a version more now.
@@ -147,7 +147,7 @@ pub enum Fate {
     Refused(String),
 }
 
-impl Fate {
+impl ImportOutcome {
     /// The item that is here.
     #[must_use]
     pub const fn item(&self) -> Option<ItemId> {

@@ -5,7 +5,7 @@ use super::verify::is_bundle;
 use super::{CliError, Global, ids, output, values};
 use crate::api::Endpoint;
 use crate::api::transfer as api;
-use crate::api::transfer::{BundleItems, Fate, Fates, Finish, Migration, Record, Records};
+use crate::api::transfer::{BundleItems, Finish, ImportOutcome, ImportOutcomes, Migration, Record, Records};
 use crate::client::HomeClient;
 use crate::error::Error;
 use crate::service::prefix::{ItemPrefix, PrefixError};
@@ -160,13 +160,13 @@ struct Report {
 }
 
 impl Report {
-    fn fate(&mut self, place: &str, fate: Option<&Fate>) {
-        match fate {
-            Some(Fate::Imported(_)) => self.imported += 1,
-            Some(Fate::Updated(_)) => self.updated += 1,
-            Some(Fate::Unchanged(_)) => self.unchanged += 1,
-            Some(Fate::Deleted(why)) => self.deleted.push(json!({"place": place, "reason": why})),
-            Some(Fate::Refused(reason)) => self.refuse(place, reason),
+    fn outcome(&mut self, place: &str, outcome: Option<&ImportOutcome>) {
+        match outcome {
+            Some(ImportOutcome::Imported(_)) => self.imported += 1,
+            Some(ImportOutcome::Updated(_)) => self.updated += 1,
+            Some(ImportOutcome::Unchanged(_)) => self.unchanged += 1,
+            Some(ImportOutcome::Deleted(why)) => self.deleted.push(json!({"place": place, "reason": why})),
+            Some(ImportOutcome::Refused(reason)) => self.refuse(place, reason),
             None => self.refuse(place, "the gateway said nothing of it"),
         }
     }
@@ -211,7 +211,7 @@ async fn joined<T>(work: JoinHandle<T>) -> Result<T, CliError> {
     work.await.map_err(|_| CliError::Home(Error::Panicked.into()))
 }
 
-type Answering = JoinHandle<Result<Fates, CliError>>;
+type Answering = JoinHandle<Result<ImportOutcomes, CliError>>;
 
 /// Chunks on their way to the gateway.
 struct Sending {
@@ -236,7 +236,7 @@ impl Sending {
         report: &mut Report,
     ) -> Result<(), CliError>
     where
-        E: Endpoint<Place = (), Query = (), Answer = Fates>,
+        E: Endpoint<Place = (), Query = (), Answer = ImportOutcomes>,
         E::Body: Send + Sync + 'static,
     {
         while self.ahead.len() >= IN_FLIGHT {
@@ -252,7 +252,7 @@ impl Sending {
         let Some((places, task)) = self.ahead.pop_front() else { return Ok(()) };
         let answer = joined(task).await??;
         for (number, place) in places.iter().enumerate() {
-            report.fate(place, answer.fates.get(number));
+            report.outcome(place, answer.outcomes.get(number));
         }
         self.progress.set_position(report.done());
         Ok(())

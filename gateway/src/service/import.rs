@@ -9,7 +9,7 @@ use crate::service::{Grants, Imports, Items};
 pub use refusal::ImportRefusal;
 
 use crate::api::Document;
-pub use crate::api::transfer::{Fate, Finish, Migration, Record};
+pub use crate::api::transfer::{Finish, ImportOutcome, Migration, Record};
 use crate::error::{Error, MemberError};
 use crate::service::former;
 use crate::service::items::{Prepared, merge, whole};
@@ -234,7 +234,7 @@ impl Imports<'_> {
         self,
         owner: &Owner<impl Permits<Admin>>,
         chunk: BundleChunk,
-    ) -> Result<Vec<Fate>, Error> {
+    ) -> Result<Vec<ImportOutcome>, Error> {
         if chunk.items.is_empty() || chunk.items.len() > MAX_CHUNK {
             return Err(Error::Member("items", MemberError::Number { most: MAX_CHUNK, of: "items" }));
         }
@@ -246,7 +246,7 @@ impl Imports<'_> {
         self,
         owner: &Owner<impl Permits<Admin>>,
         chunk: &Arc<BundleChunk>,
-    ) -> Result<Vec<Fate>, Error> {
+    ) -> Result<Vec<ImportOutcome>, Error> {
         let former = self.former_after(chunk)?;
         let mut known = former
             .iter()
@@ -272,14 +272,14 @@ impl Imports<'_> {
             .commit_as(owner, move |w| {
                 let BundleChunk { bundle_id, principal, dry_run, .. } = &*chunk;
                 w.take_former(&former, principal, *dry_run)?;
-                let mut fates = Vec::with_capacity(arrived.len());
+                let mut outcomes = Vec::with_capacity(arrived.len());
                 for item in arrived {
-                    fates.push(match item {
-                        Err(why) => Fate::Refused(why.to_string()),
+                    outcomes.push(match item {
+                        Err(why) => ImportOutcome::Refused(why.to_string()),
                         Ok(item) => w.take_in(item, *bundle_id, principal, *dry_run)?,
                     });
                 }
-                Ok(fates)
+                Ok(outcomes)
             })
             .await?;
         Ok(stored)
@@ -385,23 +385,24 @@ impl Imports<'_> {
         self,
         owner: &Owner<impl Permits<Admin>>,
         chunk: RecordChunk,
-    ) -> Result<Vec<Fate>, Error> {
+    ) -> Result<Vec<ImportOutcome>, Error> {
         if chunk.records.is_empty() || chunk.records.len() > MAX_CHUNK {
             return Err(Error::Member("records", MemberError::Number { most: MAX_CHUNK, of: "records" }));
         }
         if chunk.again.len() > MAX_CHUNK {
             return Err(Error::Member("again", MemberError::TooMany { most: MAX_CHUNK, of: "items" }));
         }
-        let mut fates: Vec<Option<Fate>> = vec![None; chunk.records.len()];
+        let mut outcomes: Vec<Option<ImportOutcome>> = vec![None; chunk.records.len()];
         // Where each record that could be read stands in the chunk.
-        let (mut records, mut places) = (Vec::with_capacity(fates.len()), Vec::with_capacity(fates.len()));
+        let (mut records, mut places) =
+            (Vec::with_capacity(outcomes.len()), Vec::with_capacity(outcomes.len()));
         for (place, record) in chunk.records.into_iter().enumerate() {
             match record {
                 Ok(record) => {
                     records.push(record);
                     places.push(place);
                 }
-                Err(error) => fates[place] = Some(Fate::Refused(error.to_string())),
+                Err(error) => outcomes[place] = Some(ImportOutcome::Refused(error.to_string())),
             }
         }
         let (records, dry_run, again_all) = (Arc::new(records), chunk.dry_run, chunk.again_all);
@@ -422,12 +423,12 @@ impl Imports<'_> {
                 dry_run,
             });
             let done = until_it_holds(|| self.import_turn(owner, turn.clone())).await?;
-            for (number, fate) in turn.numbers.iter().zip(done) {
-                became[*number] = fate.item();
-                fates[places[*number]] = Some(fate);
+            for (number, outcome) in turn.numbers.iter().zip(done) {
+                became[*number] = outcome.item();
+                outcomes[places[*number]] = Some(outcome);
             }
         }
-        Ok(fates.into_iter().flatten().collect())
+        Ok(outcomes.into_iter().flatten().collect())
     }
 
     /// Takes in the records of a turn with one transaction.
@@ -435,7 +436,7 @@ impl Imports<'_> {
         self,
         owner: &Owner<impl Permits<Admin>>,
         turn: Arc<Turn>,
-    ) -> Result<Vec<Fate>, Error> {
+    ) -> Result<Vec<ImportOutcome>, Error> {
         let (gateway, taken) = (self.0.clone(), turn.clone());
         let prepare = move || Imports(&gateway).prepare_turn(&taken);
         let (edits, lists, prepared) = blocking(prepare).await?;
@@ -443,23 +444,23 @@ impl Imports<'_> {
             .0
             .commit_as(owner, move |w| {
                 w.still_listed(&edits)?;
-                let mut fates = Vec::with_capacity(prepared.len());
+                let mut outcomes = Vec::with_capacity(prepared.len());
                 for record in prepared {
-                    fates.push(match record {
-                        Err(why) => Fate::Refused(why.to_string()),
+                    outcomes.push(match record {
+                        Err(why) => ImportOutcome::Refused(why.to_string()),
                         Ok(record) => w.take_record(record)?,
                     });
                 }
                 if turn.is_last && !turn.dry_run {
                     let mut became = turn.became.clone();
-                    for (number, fate) in turn.numbers.iter().zip(&fates) {
+                    for (number, outcome) in turn.numbers.iter().zip(&outcomes) {
                         if let Some(item) = became.get_mut(*number) {
-                            *item = fate.item();
+                            *item = outcome.item();
                         }
                     }
                     w.put_lists(lists.into_iter().zip(became))?;
                 }
-                Ok(fates)
+                Ok(outcomes)
             })
             .await?;
         Ok(stored)
@@ -640,31 +641,31 @@ impl Writing<'_, '_> {
         bundle_id: BundleId,
         from: &Did,
         dry_run: bool,
-    ) -> Result<Fate, Error> {
+    ) -> Result<ImportOutcome, Error> {
         let item = arrived.head.item_id;
         if TOMBSTONES.contains(self.tx, &item)? {
-            return Ok(Fate::Refused(ImportRefusal::Erased.to_string()));
+            return Ok(ImportOutcome::Refused(ImportRefusal::Erased.to_string()));
         }
         let held = self.links_of(item)?;
         let mut slot = None;
         if !held.is_empty() {
             if self.is_held(item)? {
-                return Ok(Fate::Refused(ImportRefusal::Held.to_string()));
+                return Ok(ImportOutcome::Refused(ImportRefusal::Held.to_string()));
             }
             let (head_slot, head) = schema::head(self.tx, item)?;
             let commitment = held[held.len() - 1].commitment;
             if arrived.current.commitment() == commitment
                 || held.iter().any(|l| l.commitment == arrived.current.commitment())
             {
-                return Ok(Fate::Unchanged(item));
+                return Ok(ImportOutcome::Unchanged(item));
             }
             let known: Vec<Hash> = held.iter().map(Link::hash).collect::<Result<_, _>>()?;
             let theirs: Vec<Hash> = arrived.links.iter().map(Link::hash).collect::<Result<_, _>>()?;
             if !theirs.starts_with(&known) {
-                return Ok(Fate::Refused(ImportRefusal::OtherHistory.to_string()));
+                return Ok(ImportOutcome::Refused(ImportRefusal::OtherHistory.to_string()));
             }
             if dry_run {
-                return Ok(Fate::Updated(item));
+                return Ok(ImportOutcome::Updated(item));
             }
             for seq in head.replaced.iter().map(|(seq, _)| *seq).chain([head.version_seq]) {
                 self.drop_version(item, seq)?;
@@ -672,7 +673,7 @@ impl Writing<'_, '_> {
             slot = Some(head_slot);
         }
         if dry_run {
-            return Ok(Fate::Imported(item));
+            return Ok(ImportOutcome::Imported(item));
         }
         for (seq, link) in arrived.canonical_links.iter().enumerate().skip(held.len()) {
             LINKS.put(self.tx, &(item, u32::try_from(seq).unwrap_or(u32::MAX)), link)?;
@@ -693,7 +694,7 @@ impl Writing<'_, '_> {
             self.tx.wipe(slot);
         }
         self.put_version(head, &arrived.current)?;
-        Ok(if held.is_empty() { Fate::Imported(item) } else { Fate::Updated(item) })
+        Ok(if held.is_empty() { ImportOutcome::Imported(item) } else { ImportOutcome::Updated(item) })
     }
 
     fn links_of(&self, item: ItemId) -> Result<Vec<Link>, Error> {
@@ -704,7 +705,7 @@ impl Writing<'_, '_> {
         Ok(links)
     }
 
-    fn take_record(&mut self, record: PreparedRecord) -> Result<Fate, Error> {
+    fn take_record(&mut self, record: PreparedRecord) -> Result<ImportOutcome, Error> {
         let PreparedRecord { said, known, edits, erased, dry_run, to_do } = record;
         let stored = self.imported_from(&said.source)?;
         if stored != known || (known.is_none() && self.was_erased(&said.source)? != erased) {
@@ -716,27 +717,29 @@ impl Writing<'_, '_> {
             return Err(Error::Overtaken);
         }
         let former = known.or(edits);
-        let (written, fate): (_, fn(ItemId) -> Fate) = match (to_do, former) {
-            (ToDo::LeaveDeleted(why), _) => return Ok(Fate::Deleted(why.to_string())),
-            (ToDo::Refuse(why), _) => return Ok(Fate::Refused(why.to_string())),
+        let (written, outcome): (_, fn(ItemId) -> ImportOutcome) = match (to_do, former) {
+            (ToDo::LeaveDeleted(why), _) => return Ok(ImportOutcome::Deleted(why.to_string())),
+            (ToDo::Refuse(why), _) => return Ok(ImportOutcome::Refused(why.to_string())),
             (ToDo::WouldCapture, _) => {
-                return Ok(Fate::Imported(ItemId::new(self.now, &*self.gateway.random)));
+                return Ok(ImportOutcome::Imported(ItemId::new(self.now, &*self.gateway.random)));
             }
-            (ToDo::WouldCorrect, Some((item, _))) => return Ok(Fate::Updated(item)),
+            (ToDo::WouldCorrect, Some((item, _))) => return Ok(ImportOutcome::Updated(item)),
             (ToDo::Nothing, Some((item, before))) => {
                 if before.source != said.source && !dry_run {
                     self.put_source(item, said, Some(before))?;
                 }
-                return Ok(Fate::Unchanged(item));
+                return Ok(ImportOutcome::Unchanged(item));
             }
             (ToDo::Nothing | ToDo::WouldCorrect, None) => {
-                return Ok(Fate::Refused(ImportRefusal::Erased.to_string()));
+                return Ok(ImportOutcome::Refused(ImportRefusal::Erased.to_string()));
             }
-            (ToDo::Correct(prepared), _) => (self.store_version(prepared, Event::Correct)?, Fate::Updated),
-            (ToDo::Capture(prepared), _) => (self.store_capture(prepared)?, Fate::Imported),
+            (ToDo::Correct(prepared), _) => {
+                (self.store_version(prepared, Event::Correct)?, ImportOutcome::Updated)
+            }
+            (ToDo::Capture(prepared), _) => (self.store_capture(prepared)?, ImportOutcome::Imported),
         };
         self.put_source(written.item_id, said, former.map(|(_, before)| before))?;
-        Ok(fate(written.item_id))
+        Ok(outcome(written.item_id))
     }
 
     /// Remembers what an item came from. What an edited one said before is no record of it any more.

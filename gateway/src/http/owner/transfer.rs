@@ -2,7 +2,7 @@
 
 use crate::Error;
 use crate::api::transfer::{
-    ExportHeader, ExportPage, ExportSeal, Fates, ImportBundle, ImportFinish, ImportRecords, PageHead,
+    ExportHeader, ExportPage, ExportSeal, ImportBundle, ImportFinish, ImportOutcomes, ImportRecords, PageHead,
 };
 use crate::http::door::{Answer, Call};
 use crate::service::import::{BundleChunk, RecordChunk};
@@ -25,11 +25,11 @@ pub(in crate::http) async fn export_seal(call: Call<ExportSeal>) -> Answer<Expor
 }
 
 pub(in crate::http) async fn import_bundle(call: Call<ImportBundle, BundleChunk>) -> Answer<ImportBundle> {
-    Ok(Fates { fates: Imports(&call.gateway).import_bundle(&call.owner, call.body).await? })
+    Ok(ImportOutcomes { outcomes: Imports(&call.gateway).import_bundle(&call.owner, call.body).await? })
 }
 
 pub(in crate::http) async fn import_records(call: Call<ImportRecords, RecordChunk>) -> Answer<ImportRecords> {
-    Ok(Fates { fates: Imports(&call.gateway).import_records(&call.owner, call.body).await? })
+    Ok(ImportOutcomes { outcomes: Imports(&call.gateway).import_records(&call.owner, call.body).await? })
 }
 
 pub(in crate::http) async fn import_finish(call: Call<ImportFinish>) -> Answer<ImportFinish> {
