@@ -26,14 +26,13 @@ use oap_store::StoreError;
 
 /// Why a service did not do what was asked.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the names say it")]
 pub enum Error {
     /// Bytes that are not JSON of the expected shape.
     #[error(transparent)]
     Json(#[from] JsonError),
-    /// An item.
     #[error(transparent)]
     Item(#[from] ItemError),
-    /// A query.
     #[error(transparent)]
     Query(#[from] QueryError),
     /// A cursor that is none, or of another query or grant.
@@ -131,7 +130,6 @@ pub enum Error {
     /// No memory is left for another body.
     #[error("too many requests are being read at the moment; try again later")]
     Busy,
-    /// The store.
     #[error(transparent)]
     Store(#[from] StoreError),
     /// A stored value is not what the program wrote.

@@ -73,13 +73,10 @@ oap_memory::reasons! {
         /// The line, or the whole.
         #[error("{0}")]
         Bundle(#[from] BundleError),
-        /// An item.
         #[error("{0}")]
         Evidence(#[from] EvidenceError),
-        /// A grant.
         #[error("{0}")]
         Grant(#[from] TermsError),
-        /// A receipt.
         #[error("{0}")]
         Receipt(#[from] ReceiptError),
     }
@@ -88,10 +85,9 @@ oap_memory::reasons! {
 /// A bundle that was read to its end, and of which every line and the whole hold. Only
 /// [`UnverifiedBundle::finish`] makes one.
 #[derive(Debug, Clone)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct VerifiedBundle {
-    /// Its header.
     pub header: Header,
-    /// Its trailer.
     pub trailer: Trailer,
     /// Chains of receipts that came whole, each from `genesis` to a head.
     pub chains: u64,

@@ -81,8 +81,8 @@ oap_memory::reasons! {
 
 /// A grant whose signature, and those of all grants that it was made from, were checked. Only [`grant`] makes one.
 #[derive(Debug, Clone)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct VerifiedTerms {
-    /// The grant.
     pub grant: SignedGrant,
     /// The hashes of the grants that it was made from, first one first.
     pub ancestors: Vec<Hash>,

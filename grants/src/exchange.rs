@@ -21,8 +21,8 @@ pub const MAX_CHAIN: usize = crate::limits::MAX_DEPTH as usize + 1;
 /// The body of the request.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct ExchangeRequest {
-    /// The grant.
     pub grant: Value,
     /// The grants that it was made from, first one first, where it is a delegated one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -31,10 +31,10 @@ pub struct ExchangeRequest {
     pub proof: String,
 }
 
-/// The answer.
+/// What a gateway gives for a grant.
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct ExchangeResponse {
-    /// The token.
     pub memory_grant_jwt: String,
     /// Its life, in seconds.
     pub expires_in: i64,

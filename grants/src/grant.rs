@@ -62,8 +62,8 @@ impl LawfulBasis {
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema,
 )]
 #[serde(rename_all = "lowercase")]
+#[allow(missing_docs, reason = "the names say it")]
 pub enum Operation {
-    /// Ask.
     Query,
     /// Take a bundle along.
     Export,
@@ -102,10 +102,9 @@ pub struct StatusRef {
 /// A place in a status list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct StatusIndex {
-    /// The bit.
     pub idx: u32,
-    /// The list.
     pub uri: String,
 }
 
@@ -128,11 +127,11 @@ fn stranger() -> TrustLevel {
 /// A grant, without its signature. Unknown members make it invalid.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct Grant {
     /// 1.
     #[serde(default = "one")]
     pub version: u8,
-    /// The grant.
     pub grant_id: GrantId,
     /// Whose memory, and the scope that is meant where the filter names none.
     pub granter: ScopedDid,
@@ -162,7 +161,6 @@ pub struct Grant {
     /// The trust level at which the profile is applied.
     #[serde(default = "stranger")]
     pub trust_level: TrustLevel,
-    /// The ground.
     #[serde(default)]
     pub lawful_basis: LawfulBasis,
     /// What the grantee may do.
@@ -204,6 +202,7 @@ impl Grant {
 
 /// Why a grant document was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "the names say it")]
 pub enum GrantError {
     /// A member that is missing, unknown or of the wrong shape; the text names it.
     #[error("the grant is malformed: {0}")]
@@ -211,7 +210,6 @@ pub enum GrantError {
     /// A version other than 1.
     #[error("version: must be 1")]
     Version,
-    /// The signature.
     #[error("the grant's signature: {0}")]
     Signature(#[from] SignedError),
     /// Signed by somebody who may not.
@@ -289,6 +287,7 @@ pub struct SignedGrant {
     hash: Hash,
 }
 
+#[allow(missing_docs, reason = "the names say it")]
 impl SignedGrant {
     /// Signs a grant.
     ///
@@ -301,7 +300,6 @@ impl SignedGrant {
         Ok(Self { document, grant, kid: signer.kid().clone(), hash })
     }
 
-    /// The grant.
     #[must_use]
     pub const fn grant(&self) -> &Grant {
         &self.grant

@@ -119,8 +119,8 @@ pub enum LimitError {
     UnknownProfile(String),
     /// The profile asks for more trust.
     #[error("trust_level: {profile} needs level {needed} at least")]
+    #[allow(missing_docs, reason = "the names say it")]
     ProfileLevel {
-        /// The profile.
         profile: String,
         /// Its lowest level.
         needed: u8,

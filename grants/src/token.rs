@@ -21,6 +21,7 @@ pub struct Confirmation {
 
 /// The claims of a `memory_grant_jwt`. Times are seconds since 1970.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct TokenClaims {
     /// The granter's DID.
     pub iss: Did,
@@ -34,9 +35,7 @@ pub struct TokenClaims {
     pub nbf: i64,
     /// Valid until.
     pub exp: i64,
-    /// The token.
     pub jti: String,
-    /// The grant.
     pub grant_id: GrantId,
     /// The hash of the grant.
     pub grant_hash: Hash,

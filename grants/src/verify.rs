@@ -11,12 +11,12 @@ use std::sync::Arc;
 /// Where a grant stands (protocol section 5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[allow(missing_docs, reason = "the names say it")]
 pub enum GrantState {
     /// Not yet in force.
     Draft,
     /// In force.
     Active,
-    /// Over.
     Expired,
     /// Taken back.
     Revoked,
@@ -37,8 +37,8 @@ impl GrantState {
 
 /// What a gateway remembers of a grant that it issued or accepted.
 #[derive(Debug, Clone)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct GrantRecord {
-    /// The grant.
     pub grant: Arc<SignedGrant>,
     /// When it was taken back, if it was.
     pub revoked_at: Option<Timestamp>,
@@ -89,11 +89,11 @@ pub struct Presented<'a> {
 
 /// Why a caller is nobody: no token, or none that counts. No receipt is made; the answer is 401.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "the names say it")]
 pub enum Unauthenticated {
     /// No `Authorization`, several, or another scheme.
     #[error("an Authorization header with a DPoP or Bearer token is needed; get one at the grant endpoint")]
     NoToken,
-    /// The token.
     #[error(transparent)]
     Token(#[from] TokenError),
     /// The proof of possession.
@@ -150,8 +150,8 @@ pub struct Authenticated {
     kid: Kid,
 }
 
+#[allow(missing_docs, reason = "the names say it")]
 impl Authenticated {
-    /// The grantee.
     #[must_use]
     pub const fn grantee(&self) -> &Did {
         &self.claims.sub

@@ -8,16 +8,14 @@ use url::Url;
 
 /// Why a gateway's documents were refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "the names say it")]
 pub enum ManifestError {
     /// A member that is missing or of the wrong shape.
     #[error("{document}: member {member:?} is missing or has the wrong shape")]
     Member {
-        /// The document.
         document: &'static str,
-        /// The member.
         member: &'static str,
     },
-    /// The signature.
     #[error("{0}: {1}")]
     Signature(&'static str, SignedError),
     /// Two documents that contradict each other.

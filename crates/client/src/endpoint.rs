@@ -16,7 +16,7 @@ pub trait Endpoint: 'static {
     const NAME: &'static str;
     /// What it does, as `openapi.json` says it.
     const ABOUT: &'static str;
-    /// The method.
+    /// The HTTP method that it is asked with.
     const METHOD: Method;
     /// The path; the part of it that varies is in braces and is read as [`Endpoint::Place`].
     const PATH: &'static str;
@@ -32,7 +32,7 @@ pub trait Endpoint: 'static {
     type Query: Serialize + DeserializeOwned + JsonSchema + 'static;
     /// The body; `()` for none.
     type Body: Serialize + DeserializeOwned + JsonSchema + 'static;
-    /// The answer.
+    /// The body of the answer when it is no error.
     type Answer: Serialize + DeserializeOwned + JsonSchema;
 }
 

@@ -10,10 +10,10 @@ use serde_json::Value;
 pub enum ClientError {
     /// The gateway refused.
     #[error("{message} ({code}, status {status})")]
+    #[allow(missing_docs, reason = "the names say it")]
     Refused {
         /// Whether it is the owner's own gateway, asked as its owner.
         own: bool,
-        /// The status.
         status: u16,
         /// The code of OAP-CORE appendix B.
         code: String,

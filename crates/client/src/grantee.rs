@@ -181,8 +181,8 @@ impl CheckedAnswer {
     }
 }
 
+#[allow(missing_docs, reason = "the names say it")]
 impl Session<'_> {
-    /// The token.
     #[must_use]
     pub const fn token(&self) -> &ExchangeResponse {
         &self.token

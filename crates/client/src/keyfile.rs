@@ -17,8 +17,8 @@ const FRAGMENT: &str = "key-1";
 
 /// Why a key file was refused, or could not be made.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the names say it")]
 pub enum KeyFileError {
-    /// The system.
     #[error("{0}")]
     Io(#[from] io::Error),
     /// A name that is taken.
@@ -33,7 +33,6 @@ pub enum KeyFileError {
     /// A DID that no single key is.
     #[error("the DID must be a did:web, or did:key for a fresh one")]
     Method,
-    /// The key.
     #[error(transparent)]
     Key(#[from] KeyError),
 }

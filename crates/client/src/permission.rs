@@ -52,7 +52,7 @@ pub mod mark {
 
     /// A permission as a type.
     pub trait Mark: sealed::Sealed + Clone + Send + Sync + 'static {
-        /// The permission.
+        /// What a credential needs to have been given.
         const PERMISSION: Permission;
     }
 

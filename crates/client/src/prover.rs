@@ -18,19 +18,19 @@ pub type Pending<'a, T> = Pin<Box<dyn Future<Output = Result<T, ClientError>> + 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Claim<'a> {
     /// Control of the DID, to the grant endpoint of a gateway (protocol section 5.1).
+    #[allow(missing_docs, reason = "the names say it")]
     Control {
         /// The grant endpoint.
         endpoint: &'a str,
-        /// The grant.
         grant: Hash,
     },
     /// Possession of the key that a token is bound to, for one request (RFC 9449).
+    #[allow(missing_docs, reason = "the names say it")]
     Possession {
         /// The request's method.
         method: &'a str,
         /// The request's address.
         url: &'a str,
-        /// The token.
         token: &'a str,
     },
 }

@@ -25,16 +25,14 @@ pub const BUNDLE: Allowance = Allowance { bytes: MAX_BUNDLE, time: WHOLE_BUNDLE 
 
 /// A request. It does not print: it holds a credential.
 #[derive(Default)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct Ask<'a> {
-    /// Its method.
     pub method: &'a str,
-    /// Its address.
     pub url: &'a str,
     /// The credential, if there is one.
     pub authorization: &'a str,
     /// The proof for it.
     pub proof: &'a str,
-    /// JSON.
     pub body: Option<String>,
 }
 

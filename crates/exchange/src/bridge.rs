@@ -15,8 +15,8 @@ pub const MAX_CATEGORIES: usize = 64;
 /// What a bridge says.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct Bridge {
-    /// The bridge.
     pub bridge_id: BridgeId,
     /// Whose scopes.
     pub principal: Did,
@@ -36,6 +36,7 @@ pub struct Bridge {
 
 /// Why a bridge was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "the names say it")]
 pub enum BridgeError {
     /// Not a bridge.
     #[error("the bridge is malformed: {0}")]
@@ -55,7 +56,6 @@ pub enum BridgeError {
     /// Somebody else's.
     #[error("principal: is not the signer")]
     Principal,
-    /// The signature.
     #[error("the bridge's signature: {0}")]
     Signature(#[from] SignedError),
 }

@@ -86,8 +86,8 @@ impl From<Day> for String {
 
 /// A non-disclosure agreement.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct Nda {
-    /// Its name.
     pub id: String,
     /// With whom: they may have what it covers.
     pub counterparties: Vec<String>,
@@ -103,7 +103,6 @@ pub struct Nda {
     /// Under whose law.
     #[serde(rename = "jurisdiction")]
     _jurisdiction: Country,
-    /// The contract.
     #[serde(rename = "document_hash")]
     _document_hash: Hash,
 }
@@ -144,8 +143,8 @@ pub struct NonSolicit {
 
 /// A wall: nothing passes between any two of its sides, which are scopes or DIDs.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct ChineseWall {
-    /// The sides.
     pub between: Vec<String>,
     #[serde(rename = "reason")]
     _reason: String,

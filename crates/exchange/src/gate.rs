@@ -87,12 +87,12 @@ pub type Sanctions = BTreeMap<SanctionsList, BTreeSet<String>>;
 
 /// What the owner owes, and which bridges hold: the same for every grantee.
 #[derive(Debug, Clone, Default)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct Obligations {
     /// The contexts, by scope.
     pub contexts: BTreeMap<ScopeId, Ccc>,
     /// The bridges that were signed and not taken back.
     pub bridges: Vec<Bridge>,
-    /// The lists.
     pub sanctions: Arc<Sanctions>,
 }
 

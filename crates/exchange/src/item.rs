@@ -27,8 +27,8 @@ pub struct ViewItem {
     pub(crate) sd_jwt: Box<str>,
 }
 
+#[allow(missing_docs, reason = "the names say it")]
 impl ViewItem {
-    /// The item.
     #[must_use]
     pub const fn id(&self) -> ItemId {
         self.id

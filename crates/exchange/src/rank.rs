@@ -18,10 +18,10 @@ const CONVERSATION_GAP: Duration = Duration::from_secs(30 * 60);
 
 /// What is matched of one item: what its grantee sees of it, nothing else.
 #[derive(Debug, Clone)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct Document<'a> {
     /// Everything visible as text.
     pub text: &'a str,
-    /// The kind.
     pub kind: Kind,
     /// When it was captured.
     pub captured_at: Timestamp,

@@ -11,14 +11,14 @@ use serde_json::json;
 
 /// A receipt that is durable in its chain. The gateway has one such type, `state::commits::Stored`, which its commits alone make.
 pub trait Durable {
-    /// The receipt.
+    /// What was appended to the chain.
     fn receipt(&self) -> &Receipt;
 }
 
 /// What is shown of an item: its version, and where that stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct Shown {
-    /// The item.
     pub item: ItemId,
     /// The number of the last link of its chain: what is shown is in force until another follows.
     pub last_link: u32,

@@ -38,8 +38,8 @@ pub struct Setting<'a> {
 }
 
 /// A model of embeddings, as far as a view needs it.
+#[allow(missing_docs, reason = "the names say it")]
 pub struct Model<'a> {
-    /// Its name.
     pub name: &'a str,
     /// How many dimensions its vectors have.
     pub dimensions: usize,

@@ -37,7 +37,7 @@ impl Did {
         self.0[4..].split(':').next().unwrap_or_default()
     }
 
-    /// The text.
+    /// As it was written.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -180,7 +180,7 @@ impl FromStr for Kid {
 pub struct ScopeId(String);
 
 impl ScopeId {
-    /// The text.
+    /// As it was written.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -202,10 +202,9 @@ impl FromStr for ScopeId {
 
 /// A principal in one of its scopes, `did:web:user.example#personal`: the form of a grant's granter.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct ScopedDid {
-    /// The principal.
     pub principal: Did,
-    /// The scope.
     pub scope: ScopeId,
 }
 

@@ -115,6 +115,7 @@ pub struct DidDocument {
     services: Vec<(String, String)>,
 }
 
+#[allow(missing_docs, reason = "the names say it")]
 impl DidDocument {
     /// A document of these keys, for DIDs that need no resolving.
     #[must_use]
@@ -155,7 +156,6 @@ impl DidDocument {
         Ok(Self { id: asked.clone(), keys, services })
     }
 
-    /// The DID.
     #[must_use]
     pub const fn id(&self) -> &Did {
         &self.id

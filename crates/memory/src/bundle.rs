@@ -25,22 +25,20 @@ pub const MAX_LINE: usize = 16 << 20;
 /// What a bundle holds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct Counts {
-    /// Items.
     pub items: u64,
-    /// Grants.
     pub grants: u64,
-    /// Receipts.
     pub receipts: u64,
 }
 
 /// The first line.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct Header {
     /// [`FORMAT`].
     pub format: String,
-    /// The bundle.
     pub bundle_id: BundleId,
     /// Whose memory.
     pub principal: Did,
@@ -60,10 +58,9 @@ pub struct Header {
 /// What a projected bundle shows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct Projection {
-    /// The grant.
     pub grant_id: GrantId,
-    /// The profile.
     pub profile: String,
     /// The trust level.
     pub trust_level: TrustLevel,
@@ -88,8 +85,8 @@ pub struct ItemLine {
 /// The last line.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct Trailer {
-    /// The bundle.
     pub bundle_id: BundleId,
     /// What it holds.
     pub counts: Counts,
@@ -104,19 +101,15 @@ pub struct Trailer {
 /// One line.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "lowercase")]
+#[allow(missing_docs, reason = "the names say it")]
 pub enum Line {
-    /// The first.
     Header(Header),
-    /// An item.
     Item(Box<ItemLine>),
     /// A grant document.
     Grant {
-        /// The document.
         grant: Value,
     },
-    /// A receipt.
     Receipt {
-        /// The receipt.
         receipt: Value,
     },
     /// The last; its signature stands beside its members.

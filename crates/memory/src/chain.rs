@@ -79,6 +79,7 @@ impl Event {
 
 crate::reasons! {
     /// Why a chain was refused. The numbers are those of the offending links.
+    #[allow(missing_docs, reason = "the names say it")]
     ChainError {
         /// No links.
         #[error("the chain is empty")]
@@ -119,7 +120,6 @@ crate::reasons! {
         /// A signature by another than the actor.
         #[error("link {0} is not signed by its actor")]
         Signer(usize) = "chain.signer",
-        /// A signature.
         #[error("link {0}: {1}")]
         Signature(usize, SignedError) = "chain.signature",
         /// A signature of a compromised key that no later `reseal` vouches for.
@@ -137,8 +137,8 @@ pub const MAX_LINKS: usize = 10_000;
 /// One entry of an item's chain.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct Link {
-    /// The item.
     pub item_id: ItemId,
     /// The number of the link, from 0.
     pub seq: u32,

@@ -55,8 +55,8 @@ crate::reasons! {
 
 /// What a version says of its place in the item's chain: the claims in the clear.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct Place {
-    /// The item.
     pub item_id: ItemId,
     /// The number of the link, from 0.
     pub seq: u32,
@@ -256,6 +256,7 @@ pub struct VerifiedClaims {
     commitment: Hash,
 }
 
+#[allow(missing_docs, reason = "the names say it")]
 impl VerifiedClaims {
     /// The disclosed claims.
     #[must_use]
@@ -269,7 +270,6 @@ impl VerifiedClaims {
         &self.place
     }
 
-    /// The commitment.
     #[must_use]
     pub const fn commitment(&self) -> Hash {
         self.commitment

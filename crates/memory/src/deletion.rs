@@ -19,8 +19,8 @@ use std::collections::BTreeSet;
 /// A Deletion Receipt, without its signature.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct DeletionReceipt {
-    /// The receipt.
     pub receipt_id: DeletionId,
     /// The gateway that deleted.
     pub tool_did: Did,
@@ -33,9 +33,7 @@ pub struct DeletionReceipt {
     pub request_received_at: Timestamp,
     /// When the keys were gone.
     pub completed_at: Timestamp,
-    /// How.
     pub method: Method,
-    /// What.
     pub scope: DeletionScope,
     /// What was kept, and why.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -95,12 +93,12 @@ pub struct Cascade {
 
 crate::item::closed_enum! {
     /// Why something was kept.
+    #[allow(missing_docs, reason = "the names say it")]
     Reason {
         /// A legal hold.
         LegalHold = "legal_hold",
         /// A retention that a regulation asks for.
         RegulatoryRetention = "regulatory_retention",
-        /// A dispute.
         OngoingDispute = "ongoing_dispute",
     }
 }
@@ -108,8 +106,8 @@ crate::item::closed_enum! {
 /// What was kept.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct Exception {
-    /// Why.
     pub reason: Reason,
     /// Until which day, `2026-05-11`.
     pub retention_until: String,
@@ -117,6 +115,7 @@ pub struct Exception {
 
 crate::reasons! {
     /// Why a Deletion Receipt was refused.
+    #[allow(missing_docs, reason = "the names say it")]
     DeletionError {
         /// A member that is missing, unknown or of the wrong shape; the text names it.
         #[error("{0}")]
@@ -130,7 +129,6 @@ crate::reasons! {
         /// Signed by another.
         #[error("signature: it is by another than tool_did")]
         Signer = "deletion.signer",
-        /// The signature.
         #[error("signature: {0}")]
         Signature(SignedError) = "deletion.signature",
         /// Done before it was asked for.

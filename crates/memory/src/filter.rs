@@ -51,14 +51,12 @@ pub struct Filter {
 /// What is known of an item that a filter is asked about. What is hidden is `None`, and decides nothing, but that an empty
 /// list admits nothing.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct Shown<'a> {
-    /// Its scope.
     pub scope_id: Option<&'a str>,
-    /// Its kind.
     pub kind: Option<Kind>,
     /// Its subject; `Some(None)` where it has none.
     pub subject_entity_id: Option<Option<&'a str>>,
-    /// Its labels.
     pub labels: Option<&'a [String]>,
     /// When it became known.
     pub captured_at: Option<Timestamp>,

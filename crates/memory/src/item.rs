@@ -115,10 +115,10 @@ closed_enum! {
 
 closed_enum! {
     /// How much harm disclosure would do (protocol section 4). `restricted` needs to be named in a filter.
+    #[allow(missing_docs, reason = "the names say it")]
     Sensitivity {
         /// Nobody minds.
         Public = "public",
-        /// The default.
         Internal = "internal",
         /// Named parties only.
         Confidential = "confidential",
@@ -132,11 +132,11 @@ closed_enum! {
 #[serde(try_from = "f64", into = "f64")]
 pub struct Confidence(#[schemars(range(min = 0, max = 1))] f64);
 
+#[allow(missing_docs, reason = "the names say it")]
 impl Confidence {
-    /// Certain.
+    /// The highest there is: what a person said or checked.
     pub const CERTAIN: Self = Self(1.0);
 
-    /// The number.
     #[must_use]
     pub const fn get(self) -> f64 {
         self.0
@@ -198,8 +198,8 @@ pub struct Body {
 
 /// What the gateway adds where the writer is silent.
 #[derive(Debug, Clone)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct Defaults<'a> {
-    /// The owner.
     pub principal: &'a Did,
     /// The scope of an item that names none.
     pub scope: &'a ScopeId,

@@ -40,13 +40,13 @@ use std::collections::BTreeSet;
 #[serde(try_from = "u8", into = "u8")]
 pub struct TrustLevel(#[schemars(range(min = 0, max = 4))] u8);
 
+#[allow(missing_docs, reason = "the names say it")]
 impl TrustLevel {
     /// 0, the level of whoever is not known better.
     pub const STRANGER: Self = Self(0);
     /// 4, as the principal themselves.
     pub const INNER_CIRCLE: Self = Self(4);
 
-    /// The number.
     #[must_use]
     pub const fn get(self) -> u8 {
         self.0
@@ -96,44 +96,42 @@ pub enum ProfileError {
     Name(String),
     /// Not five levels.
     #[error("line {line}: {table} needs five levels, 0 to 4, and has {found}")]
+    #[allow(missing_docs, reason = "the names say it")]
     Levels {
         /// The line of the table.
         line: usize,
-        /// The table.
         table: String,
         /// How many there are.
         found: usize,
     },
     /// A field path that cannot be read.
     #[error("line {line}: {path:?} is not a field path: {why}")]
+    #[allow(missing_docs, reason = "the names say it")]
     Path {
-        /// The line.
         line: usize,
-        /// The path.
         path: String,
         /// What is wrong with it.
         why: &'static str,
     },
     /// A text rule that cannot be read.
     #[error("line {line}: text must be \"hidden\", \"full\" or {{ spans = [classes] }}: {why}")]
+    #[allow(missing_docs, reason = "the names say it")]
     Text {
-        /// The line.
         line: usize,
         /// What is wrong with it.
         why: TextRuleError,
     },
     /// A level that shows less text than the one below.
     #[error("line {line}: level {level} shows less text than level {}", level - 1)]
+    #[allow(missing_docs, reason = "the names say it")]
     Shrinks {
-        /// The line.
         line: usize,
-        /// The level.
         level: usize,
     },
     /// Level 0 without a text rule.
     #[error("line {line}: level 0 needs a text rule")]
+    #[allow(missing_docs, reason = "the names say it")]
     NoText {
-        /// The line.
         line: usize,
     },
     /// Two profiles of one name.
@@ -163,12 +161,12 @@ pub enum TextRuleError {
 
 /// Whether and how an item's text is shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names say it")]
 pub enum TextRule {
     /// Not at all.
     Hidden,
     /// With only these classes of spans shown; the others read `[class]`.
     Spans(BTreeSet<SpanClass>),
-    /// Whole.
     Full,
 }
 
@@ -493,7 +491,7 @@ impl Table {
     }
 }
 
-/// A profile.
+/// What each trust level sees of an item, path by path; read from its document, which its hash names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Profile {
     name: String,

@@ -17,6 +17,7 @@ macro_rules! reasons {
     ) => {
         $(#[$doc])*
         #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+        #[allow(missing_docs, reason = "each variant says what its message says")]
         pub enum $name {
             $( $(#[$vdoc])* $variant $( ( $( $(#[$attribute])* $field ),+ ) )?, )*
             $( $( $(#[$ndoc])* $inner ( $(#[$from])* $error ), )* )?

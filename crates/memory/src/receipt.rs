@@ -45,6 +45,7 @@ closed_enum! {
 
 closed_enum! {
     /// The outcome of a policy decision (OAP-CORE 18.3).
+    #[allow(missing_docs, reason = "the names say it")]
     Outcome {
         /// Go ahead.
         Allow = "allow",
@@ -54,7 +55,6 @@ closed_enum! {
         RequireConsent = "require_consent",
         /// Only without what identifies.
         RequireAnonymization = "require_anonymization",
-        /// No.
         Block = "block",
     }
 }
@@ -62,10 +62,9 @@ closed_enum! {
 /// A decision in a receipt: the one open place of its schema, where trust level, profile, lawful basis, grant
 /// and scope go (protocol section 12).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct Decision {
-    /// The decision.
     pub id: DecisionId,
-    /// Its outcome.
     pub outcome: Outcome,
     /// The rules that it rests on.
     pub rules: Vec<String>,
@@ -77,10 +76,10 @@ pub struct Decision {
 /// A signature of a receipt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct ReceiptSignature {
     /// The key: `<did>#<key>`.
     pub by: Kid,
-    /// EdDSA.
     pub alg: String,
     /// base64url of the signature over the hashed bytes ([`Receipt::signed_bytes`]).
     pub value: String,
@@ -88,10 +87,9 @@ pub struct ReceiptSignature {
 
 /// A receipt of `oap-receipt.schema.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct Receipt {
-    /// The receipt.
     pub receipt_id: ReceiptId,
-    /// Its type.
     #[serde(rename = "type")]
     pub kind: ReceiptType,
     /// When it was made.
@@ -100,7 +98,6 @@ pub struct Receipt {
     pub principal_did: Did,
     /// Who acted.
     pub agent_did: String,
-    /// The gateway.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_did: Option<Did>,
     /// What was done.
@@ -112,7 +109,6 @@ pub struct Receipt {
     /// The hash of what went out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output_hash: Option<Hash>,
-    /// The decisions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub policy_decisions: Vec<Decision>,
     /// What was disclosed or captured: `<item_id>@<commitment>`.

@@ -45,10 +45,10 @@ closed_enum! {
 
 /// What a record has beside the item's own members. Never on the wire of section 4.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct Meta {
     /// The agent that wrote it.
     pub author: Did,
-    /// Its tier.
     pub tier: Tier,
     /// Who may reach it.
     pub visibility: Visibility,
@@ -80,8 +80,8 @@ impl Meta {
 
 /// What selection needs of an item: kept in memory for every item, sealed beside the item's versions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct Head {
-    /// The item.
     pub item_id: ItemId,
     /// The number of the last link of its chain.
     pub seq: u32,
@@ -89,11 +89,8 @@ pub struct Head {
     pub version_seq: u32,
     /// Where it stands.
     pub status: Status,
-    /// Its scope.
     pub scope_id: ScopeId,
-    /// Its kind.
     pub kind: Kind,
-    /// Its subject.
     pub subject_entity_id: Option<String>,
     /// Its labels, sorted.
     pub labels: Vec<String>,

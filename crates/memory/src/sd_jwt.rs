@@ -63,19 +63,18 @@ crate::reasons! {
 
 /// A document whose parts can be concealed one by one.
 #[derive(Debug, Clone)]
+#[allow(missing_docs, reason = "the names say it")]
 pub enum Node {
     /// A value without concealed parts.
     Leaf(Value),
-    /// An object.
     Object(Vec<(String, Child)>),
-    /// An array.
     Array(Vec<Child>),
 }
 
 /// A part of a document.
 #[derive(Debug, Clone)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct Child {
-    /// The part.
     pub node: Node,
     /// Whether it is replaced by its digest.
     pub concealed: bool,

@@ -23,8 +23,8 @@ pub enum Language {
 
 /// A word in its common form.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct Term {
-    /// The form.
     pub text: String,
     /// Whether it carries no meaning, such as "the".
     pub stop: bool,

@@ -125,7 +125,7 @@ impl Assembly {
         Some(value)
     }
 
-    /// The document.
+    /// The document with what was put in.
     #[must_use]
     pub fn finish(self) -> Map<String, Value> {
         self.root

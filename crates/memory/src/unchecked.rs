@@ -31,8 +31,8 @@ pub enum Unchecked {
     Anchors(ReceiptId),
     /// A countersignature by a DID whose document is not at hand.
     #[error("the countersignature of {by} under {receipt}: its DID document is not at hand")]
+    #[allow(missing_docs, reason = "the names say it")]
     Countersignature {
-        /// The receipt.
         receipt: ReceiptId,
         /// Who is said to have signed.
         by: Did,
@@ -44,10 +44,9 @@ pub enum Unchecked {
     Agents(u64),
     /// Members of a receipt that no gateway of this protocol writes.
     #[error("{members} of {receipt}: signed with the rest, and what they say is judged by nobody here")]
+    #[allow(missing_docs, reason = "the names say it")]
     Members {
-        /// The receipt.
         receipt: ReceiptId,
-        /// Their names.
         members: String,
     },
     /// The action of a receipt, which is not known here.
@@ -57,8 +56,8 @@ pub enum Unchecked {
     #[error(
         "when {kid}, which is compromised since {since}, signed: the date is its own word, and a thief backdates"
     )]
+    #[allow(missing_docs, reason = "the names say it")]
     DatedByCompromisedKey {
-        /// The key.
         kid: Kid,
         /// Since when it is compromised, as its document says.
         since: Timestamp,

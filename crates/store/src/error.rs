@@ -79,8 +79,8 @@ pub enum EngineError {
     File(Arc<io::Error>),
     /// The lock of a folder.
     #[error("{}: {error}", folder.display())]
+    #[allow(missing_docs, reason = "the names say it")]
     Folder {
-        /// The folder.
         folder: PathBuf,
         /// What the system says.
         error: Arc<io::Error>,
@@ -109,8 +109,8 @@ impl Eq for EngineError {}
 
 /// What is wrong with a vault.
 #[derive(Debug, Clone, thiserror::Error)]
+#[allow(missing_docs, reason = "the names say it")]
 pub enum VaultError {
-    /// Its file.
     #[error("{0}")]
     File(Arc<io::Error>),
     /// The file ends before its header.

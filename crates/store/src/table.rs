@@ -318,6 +318,7 @@ impl<V, C> Clone for Single<V, C> {
 
 impl<V, C> Copy for Single<V, C> {}
 
+#[allow(missing_docs, reason = "the names say it")]
 impl<V, C: Codec<V>> Single<V, C> {
     /// The value under a number, from 2 on.
     #[must_use]
@@ -325,7 +326,6 @@ impl<V, C: Codec<V>> Single<V, C> {
         Self { number: checked(number), types: PhantomData }
     }
 
-    /// Its number.
     #[must_use]
     pub const fn number(&self) -> u8 {
         self.number
@@ -358,6 +358,7 @@ impl<V, C: Codec<V>> Single<V, C> {
 #[derive(Clone, Copy)]
 pub struct Counter(Single<u64>);
 
+#[allow(missing_docs, reason = "the names say it")]
 impl Counter {
     /// The counter of a number, from 2 on.
     #[must_use]
@@ -365,7 +366,6 @@ impl Counter {
         Self(Single { number: checked(number), types: PhantomData })
     }
 
-    /// Its number.
     #[must_use]
     pub const fn number(&self) -> u8 {
         self.0.number

@@ -46,10 +46,10 @@ pub struct AuditQuery {
     pub from: Option<u64>,
 }
 
-/// Receipts.
+/// A page of the audit log.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct Receipts {
-    /// The receipts.
     pub receipts: Vec<Document<Receipt>>,
 }
 
@@ -105,8 +105,8 @@ impl MemorizationStatus {
 
 /// What one artefact tells of the canaries.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct Artefact {
-    /// Which.
     pub artefact: String,
     /// Under which profile.
     pub profile: String,

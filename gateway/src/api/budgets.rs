@@ -23,8 +23,8 @@ pub struct Accounts {
 
 /// A grantee's account, as the owner sees it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct Account {
-    /// Whose.
     pub grantee: Did,
     /// Answers so far.
     pub queries: u64,

@@ -22,8 +22,8 @@ pub struct Deleted {
 
 /// What is read of a deletion receipt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct DeletionNote {
-    /// The receipt.
     pub receipt_id: DeletionId,
 }
 

@@ -18,6 +18,7 @@ endpoints! {
 
 /// An item's history.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct History {
     /// Whether all receipts were looked at.
     pub complete: bool,
@@ -25,7 +26,6 @@ pub struct History {
     pub disclosed: Vec<ShownTo>,
     /// What happened to it, the first one first.
     pub events: Vec<HistoryEvent>,
-    /// The item.
     pub item_id: ItemId,
     /// Where it stands.
     pub status: Status,
@@ -33,10 +33,10 @@ pub struct History {
 
 /// One link of an item's chain, and what it changed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct HistoryEvent {
     /// Who did it.
     pub actor: Did,
-    /// When.
     pub at: Timestamp,
     /// What a new version changed of the one before, where both are kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -46,7 +46,6 @@ pub struct HistoryEvent {
     pub content: Option<Kept>,
     /// What happened.
     pub event: Event,
-    /// Its receipt.
     pub receipt: ReceiptId,
     /// The number of the link, from 0.
     pub seq: u32,
@@ -108,8 +107,8 @@ pub struct ShownTo {
 /// Whom to look up.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct WhoQuery {
-    /// The grantee.
     pub did: Did,
     /// Only items older than this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -121,10 +120,10 @@ pub struct WhoQuery {
 
 /// What somebody was granted and shown.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct Grantee {
     /// Whether all receipts were looked at.
     pub complete: bool,
-    /// The grantee.
     pub did: Did,
     /// Grants to them, newest first.
     pub grants: Vec<GrantLine>,
@@ -150,6 +149,7 @@ pub struct Grantee {
 
 /// A grant in one line.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct GrantLine {
     /// Whether a grantee made it.
     pub delegated: bool,
@@ -157,7 +157,6 @@ pub struct GrantLine {
     pub disclosed: usize,
     /// Until when it holds.
     pub expires_at: Timestamp,
-    /// The grant.
     pub grant_id: GrantId,
     /// How many distinct items it can ever disclose.
     pub max_items: u32,
@@ -175,19 +174,19 @@ pub struct GrantLine {
 
 /// A query that was answered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct LastQuery {
-    /// When.
     pub at: Timestamp,
     /// Under which grant.
     pub grant_id: Option<GrantId>,
     /// How many items it showed.
     pub items: usize,
-    /// Its receipt.
     pub receipt_id: ReceiptId,
 }
 
 /// An item that somebody was shown.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct ShownItem {
     /// When it became known; absent of an erased one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -197,12 +196,10 @@ pub struct ShownItem {
     /// The beginning of what it says now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gist: Option<String>,
-    /// The item.
     pub item_id: ItemId,
     /// What sort of memory it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<Kind>,
-    /// Its labels.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub labels: Option<Vec<String>>,
     /// The last time that it was shown.
@@ -230,9 +227,9 @@ pub struct Times {
 
 /// How something was shown.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct DisclosedAs {
     /// The trust level.
     pub level: u64,
-    /// The profile.
     pub profile: String,
 }

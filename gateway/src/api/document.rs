@@ -25,13 +25,13 @@ impl<T: DeserializeOwned> Document<T> {
     }
 }
 
+#[allow(missing_docs, reason = "the names say it")]
 impl<T> Document<T> {
     /// A document that was read.
     pub const fn of(whole: Value, read: T) -> Self {
         Self { whole, read }
     }
 
-    /// The document.
     pub const fn whole(&self) -> &Value {
         &self.whole
     }

@@ -35,8 +35,8 @@ pub struct Contexts {
 
 /// Every bridge.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct Bridges {
-    /// The bridges.
     pub bridges: Vec<BridgeInfo>,
 }
 
@@ -67,8 +67,8 @@ pub struct BridgeInfo {
 
 /// What is read of a Decision Record.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct DecisionRecord {
-    /// The decision.
     pub decision_id: DecisionId,
     /// What happened, in a sentence for the owner.
     pub explanation_for_principal: String,

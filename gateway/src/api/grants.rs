@@ -37,6 +37,7 @@ fn query_only() -> BTreeSet<Operation> {
 /// A grant as its owner asks for it; the gateway adds id, granter, times and status.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct GrantDraft {
     /// Who may see it.
     pub grantee: Did,
@@ -63,7 +64,6 @@ pub struct GrantDraft {
     /// The trust level; 0 if absent.
     #[serde(default = "stranger")]
     pub trust_level: TrustLevel,
-    /// The ground.
     #[serde(default)]
     pub lawful_basis: LawfulBasis,
     /// What the grantee may do; queries alone if absent.
@@ -94,10 +94,9 @@ pub struct Issuing {
 
 /// A grant as its owner sees it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct GrantInfo {
-    /// The document.
     pub grant: Document<Signed<Grant>>,
-    /// Its hash.
     pub hash: Hash,
     /// Where it stands.
     pub state: GrantState,
@@ -109,7 +108,7 @@ pub struct GrantInfo {
     pub delegated: bool,
 }
 
-/// Grants.
+/// All grants that the owner gave.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GrantList {
     /// Newest first.

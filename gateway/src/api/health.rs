@@ -20,6 +20,7 @@ endpoints! {
 /// Where a gateway stands: counts and ends alone, never content.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "GatewayStatus")]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct Status {
     /// Whose memory it is.
     pub principal: Did,
@@ -27,9 +28,7 @@ pub struct Status {
     pub origin: String,
     /// Where it listens, while it serves.
     pub listen: SocketAddr,
-    /// The items.
     pub items: Items,
-    /// The grants.
     pub grants: Grants,
     /// The last query of a grantee, where there was one.
     pub last_query: Option<LastQuery>,
@@ -65,18 +64,17 @@ pub struct Grants {
 
 /// An active grant and its end.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct Ending {
-    /// The grant.
     pub grant_id: GrantId,
-    /// Its end.
     pub expires_at: Timestamp,
 }
 
 /// A query, as its receipt has it.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "LatestQuery")]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct LastQuery {
-    /// When.
     pub at: Timestamp,
     /// Who asked.
     pub agent: String,
@@ -93,8 +91,8 @@ pub struct Findings {
 
 /// One thing that was looked at.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct Finding {
-    /// What.
     pub part: Cow<'static, str>,
     /// How much of it.
     pub looked_at: usize,
@@ -112,12 +110,11 @@ pub struct Finding {
 /// `backup.json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct BackupInfo {
     /// The name and version of its form.
     pub format: String,
-    /// Whose.
     pub principal: Did,
-    /// When.
     pub at: Timestamp,
     /// Items at that time.
     pub items: usize,
@@ -132,8 +129,8 @@ pub struct BackupInfo {
 /// Where the clock stands to the latest time that is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[allow(missing_docs, reason = "the names say it")]
 pub enum Standing {
-    /// Believed.
     Believed,
     /// Behind by more than the skew that is forgiven.
     Behind,

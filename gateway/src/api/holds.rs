@@ -43,8 +43,8 @@ impl HoldReason {
 
 /// An item under a hold.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct HeldItem {
-    /// The item.
     pub item_id: ItemId,
     /// Why it is held.
     pub reason: HoldReason,
@@ -61,10 +61,10 @@ pub struct Holds {
 
 /// An item under a hold, and what becomes of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct HoldInfo {
     /// Whether its deletion was asked for meanwhile.
     pub erase_after: bool,
-    /// The item.
     pub item_id: ItemId,
     /// Why it is held.
     pub reason: HoldReason,
@@ -75,10 +75,10 @@ pub struct HoldInfo {
 /// What to hold.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct HoldRequest {
     /// These items.
     pub items: Vec<ItemId>,
-    /// Why.
     pub reason: HoldReason,
     /// Until when.
     pub until: Timestamp,

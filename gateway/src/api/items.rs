@@ -35,18 +35,16 @@ endpoints! {
 
 /// What is read of an item. The document has the other members of the protocol's section 4.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct Item {
-    /// The item.
     pub item_id: ItemId,
     /// Where it stands.
     pub status: Status,
     /// What sort of memory it is; absent of an erased one, as is what follows.
     #[serde(default)]
     pub kind: Option<Kind>,
-    /// Its scope.
     #[serde(default)]
     pub scope_id: Option<ScopeId>,
-    /// Its labels.
     #[serde(default)]
     pub labels: Vec<String>,
     /// What it says.
@@ -81,6 +79,7 @@ pub struct Provenance {
 
 /// An item in one line. An erased one has its id and its state alone.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct Brief {
     /// When it became known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -88,12 +87,10 @@ pub struct Brief {
     /// The beginning of what it says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gist: Option<String>,
-    /// The item.
     pub item_id: ItemId,
     /// What sort of memory it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<Kind>,
-    /// Its labels.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub labels: Option<Vec<String>>,
     /// What a search found, in place of the beginning.
@@ -155,8 +152,8 @@ pub struct WrittenItems {
 
 /// What was made of a written item.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct Written {
-    /// The item.
     pub item_id: ItemId,
     /// The receipt of the event.
     pub receipt_id: ReceiptId,
@@ -168,12 +165,11 @@ pub struct Written {
 
 /// An item with everything beside it. An erased one has its chain alone.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct WholeItem {
     /// Its links, the first one first.
     pub chain: Vec<Document<Link>>,
-    /// The item.
     pub item: Document<Item>,
-    /// Its record.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub record: Option<Document<Meta>>,
     /// Its former versions, as far as they are kept.
@@ -241,12 +237,11 @@ pub struct ExplainQuery {
 
 /// What each rule of a profile does to an item.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct Explanation {
-    /// The item.
     pub item_id: ItemId,
     /// The trust level.
     pub level: TrustLevel,
-    /// The profile.
     pub profile: String,
     /// What each rule does.
     pub rules: Vec<Explained>,

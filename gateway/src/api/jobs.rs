@@ -51,7 +51,7 @@ pub enum JobResult {
     Reseal(SignedAgain),
 }
 
-/// Jobs.
+/// All jobs since the gateway was opened.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct Jobs {
     /// The last begun one first.
@@ -110,8 +110,8 @@ pub struct JobError {
 
 /// A job as its owner sees it.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct JobReport {
-    /// The job.
     pub job_id: JobId,
     /// What it does.
     pub job: JobKind,

@@ -23,7 +23,7 @@ endpoints! {
 pub struct KeyName(#[schemars(regex(pattern = "^[A-Za-z0-9._~-]{1,128}$"))] String);
 
 impl KeyName {
-    /// The fragment.
+    /// As text, without the `#`.
     #[must_use]
     pub fn into_string(self) -> String {
         self.0
@@ -67,10 +67,10 @@ impl Place for KeyName {
 
 /// A key as `keys list` shows it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct KeyInfo {
     /// The key id.
     pub kid: Kid,
-    /// The thumbprint.
     pub thumbprint: String,
     /// When it was made.
     pub created_at: Timestamp,

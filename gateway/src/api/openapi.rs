@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 /// Where schemas stand in the document.
 const SCHEMAS: &str = "/components/schemas";
 
-/// The document.
+/// The OpenAPI 3.1 document of the owner's endpoints.
 #[must_use]
 pub fn document() -> Value {
     let mut settings = SchemaSettings::draft2020_12();

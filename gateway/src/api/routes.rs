@@ -22,12 +22,12 @@ pub enum Access {
     Socket,
 }
 
-/// A route.
+/// Method, path and permission of an endpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct Route {
     /// Which one it is.
     pub name: Name,
-    /// Its method.
     pub method: Method,
     /// Its path; the parts of it that vary are in braces.
     pub path: &'static str,

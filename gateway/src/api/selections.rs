@@ -157,10 +157,10 @@ pub struct NewLabels {
 /// A relabelling of many items.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct BulkRelabel {
     /// Which items: 1 to [`MAX_BULK`](crate::service::bulk::MAX_BULK) by id, of those the ones that still fit the other selectors.
     pub selection: Selection,
-    /// Their labels.
     pub labels: NewLabels,
 }
 

@@ -36,19 +36,19 @@ pub struct AttestRequest {
 #[serde(untagged, deny_unknown_fields)]
 pub enum ProofRequest {
     /// Control of the DID (protocol section 5.1).
+    #[allow(missing_docs, reason = "the names say it")]
     Grant {
         /// The grant endpoint.
         endpoint: String,
-        /// The grant.
         grant_hash: Hash,
     },
     /// Possession of the key that a token is bound to (RFC 9449).
+    #[allow(missing_docs, reason = "the names say it")]
     Request {
         /// The request's method.
         method: String,
         /// The request's address.
         url: String,
-        /// The token.
         token: String,
     },
 }
@@ -64,7 +64,7 @@ pub enum Proof {
 }
 
 impl Proof {
-    /// The proof.
+    /// As text.
     #[must_use]
     pub fn into_string(self) -> String {
         match self {
@@ -82,6 +82,7 @@ pub struct Profiles {
 
 /// A projection profile.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct ProfileInfo {
     /// What it is for.
     pub description: String,
@@ -89,7 +90,6 @@ pub struct ProfileInfo {
     pub entity: Option<Vec<LevelInfo>>,
     /// The sort of entity that it is for.
     pub entity_type: Option<String>,
-    /// Its hash.
     pub hash: Hash,
     /// What each level adds of any other item.
     pub levels: Vec<LevelInfo>,

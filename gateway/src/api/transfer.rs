@@ -43,12 +43,10 @@ pub struct ExportSelection {
 /// Which lines of a bundle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
+#[allow(missing_docs, reason = "the names say it")]
 pub enum Part {
-    /// Items.
     Items,
-    /// Grants.
     Grants,
-    /// Receipts.
     Receipts,
 }
 
@@ -161,8 +159,8 @@ impl ImportOutcome {
 /// What a finished import is recorded as.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct Finish {
-    /// The bundle.
     pub bundle_id: BundleId,
     /// Whose memory it was.
     pub principal: Did,
@@ -180,7 +178,7 @@ pub struct Finish {
 
 /// A finished import.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct Migration {
-    /// Its receipt.
     pub receipt: Document<Receipt>,
 }

@@ -25,8 +25,8 @@ const CACHE_BYTES: usize = 64 << 20;
 
 /// Why there are no vectors. The text never carries what was embedded.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the names say it")]
 pub enum EmbeddingError {
-    /// The endpoint.
     #[error("the embedding endpoint: {0}")]
     Endpoint(String),
     /// What it answered.
@@ -70,7 +70,7 @@ impl Embeddings {
         Self { model, cache: Mutex::new(LruCache::unbounded()), emptied: AtomicU64::new(0), room }
     }
 
-    /// The model.
+    /// The model that vectors are asked of.
     #[must_use]
     pub fn model(&self) -> &dyn EmbeddingModel {
         &*self.model

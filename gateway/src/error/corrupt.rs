@@ -10,11 +10,11 @@ use std::io;
 
 /// What cannot be read, though the program wrote it. The owner's log alone tells it.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the names say it")]
 pub enum Corrupt {
     /// A value in the compact form.
     #[error(transparent)]
     Compact(#[from] postcard::Error),
-    /// A document.
     #[error(transparent)]
     Json(#[from] serde_json::Error),
     /// A version of an item.

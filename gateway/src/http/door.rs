@@ -23,13 +23,11 @@ use std::sync::Arc;
 pub(super) struct Call<E: Endpoint, B = <E as Endpoint>::Body> {
     /// The owner, proved.
     pub owner: Owner<E::Needs>,
-    /// The gateway.
     pub gateway: Arc<Gateway>,
     /// The part of the path that varies.
     pub place: E::Place,
     /// The parameters of the address.
     pub query: E::Query,
-    /// The body.
     pub body: B,
 }
 

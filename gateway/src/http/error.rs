@@ -10,8 +10,8 @@ use oap_store::StoreError;
 
 /// An error as it is answered; [`super::finish`] writes it out with the request's name.
 #[derive(Debug, Clone)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct Refusal {
-    /// The status.
     pub status: StatusCode,
     /// The code of appendix B.
     pub code: &'static str,

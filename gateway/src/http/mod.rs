@@ -39,8 +39,8 @@ use tower_http::timeout::TimeoutLayer;
 
 /// What every handler is given.
 #[derive(Clone)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct App {
-    /// The gateway.
     pub gateway: Arc<Gateway>,
     deadlines: Deadlines,
     bodies: Bodies,

@@ -393,7 +393,6 @@ impl Items<'_> {
 
 /// An item as it is stored.
 pub(crate) struct InForce {
-    /// Its head.
     pub head: Head,
     /// The version in force.
     pub committed: Committed,

@@ -25,7 +25,7 @@ impl JobRequest {
 }
 
 impl<'a> LongWork<'a> {
-    /// The jobs.
+    /// The running jobs, and those that ended.
     #[must_use]
     pub fn jobs(self, _: &Owner<impl Permits<Admin>>) -> &'a Jobs {
         &self.0.jobs

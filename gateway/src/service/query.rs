@@ -43,8 +43,8 @@ pub struct Caller {
     proof: Option<[u8; 32]>,
 }
 
+#[allow(missing_docs, reason = "the names say it")]
 impl Caller {
-    /// The grantee.
     #[must_use]
     pub const fn grantee(&self) -> &Did {
         self.authenticated.grantee()

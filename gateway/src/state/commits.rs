@@ -43,7 +43,7 @@ impl<T> Deref for Appended<'_, T> {
 pub struct Stored<T>(T);
 
 impl<T> Stored<T> {
-    /// The value.
+    /// What was recorded.
     pub fn into_inner(self) -> T {
         self.0
     }
@@ -77,6 +77,7 @@ pub struct Chain {
 
 /// A receipt that is about to be made.
 #[derive(Debug, Clone)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct Draft {
     /// Its id, where something names it already.
     pub id: Option<ReceiptId>,
@@ -84,9 +85,7 @@ pub struct Draft {
     pub action: Action,
     /// Who did it.
     pub agent: String,
-    /// The decision.
     pub decision: DecisionId,
-    /// Its outcome.
     pub outcome: Outcome,
     /// The rules that it rests on.
     pub rules: Vec<String>,
@@ -256,10 +255,10 @@ pub async fn until_it_holds<T, F: Future<Output = Result<T, Error>>>(
 }
 
 /// A running transaction of the gateway.
+#[allow(missing_docs, reason = "the names say it")]
 pub struct Writing<'a, 'tx> {
     /// The store's side.
     pub tx: &'a mut Tx<'tx>,
-    /// The gateway.
     pub gateway: &'a Arc<Gateway>,
     /// The keys in use, as they are stored at this point.
     pub keys: Arc<Keyring>,

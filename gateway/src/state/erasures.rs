@@ -42,10 +42,10 @@ const VERSION: u32 = 2;
 /// A consent that was taken back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct Withdrawn {
     /// The grant, by [`crate::state::grant_book::GrantKey::id`].
     pub grant: GrantId,
-    /// When.
     pub at: Timestamp,
 }
 
@@ -63,8 +63,8 @@ pub struct KeyState {
 /// How far a receipt chain had come.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct ChainEnd {
-    /// Its name.
     pub chain: String,
     /// Its entries, heads included.
     pub length: u64,

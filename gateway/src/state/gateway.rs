@@ -28,14 +28,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 /// What a gateway is made of.
+#[allow(missing_docs, reason = "the names say it")]
 pub struct Parts {
-    /// The configuration.
     pub config: Config,
-    /// The principal.
     pub principal: Did,
     /// The store, with the principal's keys in it.
     pub store: Store,
-    /// The clock.
     pub clock: Arc<dyn Clock>,
     /// The source of randomness.
     pub random: Arc<dyn Random>,
@@ -75,6 +73,7 @@ pub struct Gateway {
     published: ArcSwap<Published>,
 }
 
+#[allow(missing_docs, reason = "the names say it")]
 impl Gateway {
     /// Puts the keys of a new principal into an empty store.
     ///
@@ -182,7 +181,6 @@ impl Gateway {
         self.published.load_full()
     }
 
-    /// The principal.
     #[must_use]
     pub const fn principal(&self) -> &Did {
         &self.principal

@@ -17,8 +17,8 @@ use tokio::sync::Mutex;
 
 /// A grant as it is stored: the document as text, and the key that its signature was checked with.
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct StoredGrant {
-    /// The document.
     pub document: String,
     /// The public key of the signer, as it was when the grant was issued or accepted.
     pub signer: [u8; 32],
@@ -53,6 +53,7 @@ impl StoredGrant {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct GrantKey([u8; 16]);
 
+#[allow(missing_docs, reason = "the names say it")]
 impl GrantKey {
     /// The key of a grant.
     #[must_use]
@@ -65,7 +66,6 @@ impl GrantKey {
         Self(key)
     }
 
-    /// Its bytes.
     #[must_use]
     pub const fn bytes(&self) -> &[u8; 16] {
         &self.0

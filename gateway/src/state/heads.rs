@@ -26,10 +26,10 @@ struct PeopleCache {
 
 /// The people of the owner's contacts, as text is cut with them.
 #[derive(Debug, Clone, Default)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct Contacts {
     /// How often they had changed: what was cut with others is cut anew before it is stored.
     pub changes: u64,
-    /// The people.
     pub people: Arc<People>,
 }
 

@@ -4,10 +4,10 @@ use crate::api::holds::HoldReason;
 use oap_identity::Timestamp;
 use serde::{Deserialize, Serialize};
 
-/// A hold.
+/// Why an item must not be erased.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct Hold {
-    /// Why.
     pub reason: HoldReason,
     /// Until when.
     pub until: Timestamp,

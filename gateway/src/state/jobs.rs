@@ -88,8 +88,8 @@ pub struct Job {
     ended: watch::Sender<Option<Ended>>,
 }
 
+#[allow(missing_docs, reason = "the names say it")]
 impl Job {
-    /// Its id.
     #[must_use]
     pub const fn id(&self) -> JobId {
         self.id

@@ -20,8 +20,8 @@ use std::collections::BTreeMap;
 
 /// A bridge as it is stored.
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct StoredBridge {
-    /// The document.
     pub(crate) document: String,
     /// When it was taken back.
     pub(crate) revoked_at: Option<Timestamp>,

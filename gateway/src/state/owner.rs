@@ -73,7 +73,6 @@ pub(crate) enum Acting {
     /// The house itself: its sweeps, its start, a restore; and whoever's standing the transaction reads again by itself, as
     /// a grantee's.
     House,
-    /// The owner.
     Owner(Credential),
 }
 
@@ -99,8 +98,8 @@ impl<P> From<&Owner<P>> for Acting {
 
 const ENDED: &str = "the trust token is not one of this gateway's, or was ended by a key rotation";
 
+#[allow(missing_docs, reason = "the names say it")]
 impl<P> Owner<P> {
-    /// The agent.
     #[must_use]
     pub const fn agent(&self) -> &Did {
         &self.agent

@@ -22,12 +22,12 @@ const MINUTE: i64 = 60;
 
 /// What is counted under a grant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[allow(missing_docs, reason = "the names say it")]
 pub enum Counted {
     /// A refusal that leaves a receipt.
     Refusal,
     /// A request that failed.
     Failed,
-    /// An exchange.
     Exchange,
     /// A question of the log.
     Audit,

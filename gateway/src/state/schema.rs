@@ -29,7 +29,7 @@ pub const HEADS: Table<ItemId, Head> = Table::new(3);
 pub const VERSIONS: Table<(ItemId, u32), Committed> = Table::new(4);
 /// Links of items, by item and number, in canonical form. They stay when an item is erased.
 pub const LINKS: Table<(ItemId, u32), Vec<u8>, Raw> = Table::new(5);
-/// Grants.
+/// Every grant that was given or accepted, by its key.
 pub const GRANTS: Table<GrantKey, StoredGrant> = Table::new(6);
 /// When a grant was revoked. Apart from the grant, so that a commit can ask for it cheaply.
 pub const REVOKED: Table<GrantKey, Timestamp> = Table::new(7);

@@ -41,8 +41,8 @@ pub struct SourceTag {
 
 /// What an imported item came from, and the hash of what it said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct Said {
-    /// The source.
     pub(crate) source: SourceTag,
     /// What it said.
     pub(crate) says: Hash,

@@ -7,8 +7,8 @@ pub(crate) const UNIT: f64 = 1e6;
 
 /// What was spent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct Spent {
-    /// Answers.
     pub queries: u64,
     /// Millionths of ε.
     pub micros: u64,

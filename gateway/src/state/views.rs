@@ -37,12 +37,12 @@ pub struct Views {
 }
 
 /// A view, and what its owner knows of how it came about.
+#[allow(missing_docs, reason = "the names say it")]
 pub struct BuiltView {
     /// All that a grantee can learn.
     pub view: View,
     /// What the gates decided of all items that the grant selects.
     pub report: Report,
-    /// When.
     pub at: Timestamp,
     /// What the owner owed then: goes up with every change of a context or a bridge.
     pub obligations: u64,

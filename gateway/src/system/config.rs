@@ -60,10 +60,10 @@ pub enum LogFormat {
 /// What a new home's store is made with; a store that is there keeps its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[allow(missing_docs, reason = "the names say it")]
 pub enum EngineSetting {
     /// One file, copied on write; survives a full disk.
     Redb,
-    /// A log.
     Sled,
 }
 

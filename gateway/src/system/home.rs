@@ -51,8 +51,8 @@ pub const ERASURES: &str = "erasures.jsonl";
 
 /// Why a home could not be made or opened.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the names say it")]
 pub enum HomeError {
-    /// The configuration.
     #[error(transparent)]
     Config(#[from] ConfigError),
     /// There is a gateway already.
@@ -61,10 +61,8 @@ pub enum HomeError {
     /// A restore that did not finish.
     #[error("{0} is half restored: run `oap-memory restore` again, or remove the folder")]
     HalfRestored(PathBuf),
-    /// A file.
     #[error("{path}: {error}")]
     File {
-        /// The file.
         path: PathBuf,
         /// What the system says.
         error: std::io::Error,
@@ -90,7 +88,6 @@ pub enum HomeError {
     /// The store or the vault.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The gateway.
     #[error(transparent)]
     Gateway(#[from] Error),
     /// The client for outgoing requests.
@@ -154,7 +151,7 @@ impl Home {
         Self(folder)
     }
 
-    /// The folder.
+    /// Where it is.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.0

@@ -28,8 +28,8 @@ pub struct HomeLock(#[expect(dead_code, reason = "held until it is dropped")] Fi
 
 /// Who holds a lock.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct Holder {
-    /// The process.
     pub pid: u32,
     /// Its command, such as `item add`; never its arguments.
     pub command: String,

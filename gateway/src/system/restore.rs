@@ -36,14 +36,13 @@ const FOLDERS: [&str; 3] = ["profiles", "sanctions", "tls"];
 
 /// Why nothing was restored.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the names say it")]
 pub enum RestoreError {
     /// The home, or the gateway in it.
     #[error(transparent)]
     Home(#[from] HomeError),
-    /// A file.
     #[error("{path}: {error}")]
     File {
-        /// The file.
         path: PathBuf,
         /// What the system says.
         error: io::Error,

@@ -34,11 +34,9 @@ impl Read for Bounded<'_> {
 
 /// What a YAML document, whose aliases may stand for more than was written, may still take.
 pub(super) struct Budget {
-    /// Values.
     nodes: usize,
     /// Bytes of text.
     bytes: usize,
-    /// Levels.
     depth: usize,
 }
 

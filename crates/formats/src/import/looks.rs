@@ -31,7 +31,6 @@ impl Likeness {
 pub(super) enum Shape {
     /// Markdown, by its name.
     Markdown,
-    /// A page.
     Html,
     /// A document or lines of it.
     Json,

@@ -60,6 +60,7 @@ pub const MAX_ID: usize = 256;
 
 /// A memory that was found, as its owner would write it.
 #[derive(Debug, Clone, PartialEq)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct Record {
     /// The same for the same memory in every export, as far as its reach goes.
     pub source: String,
@@ -71,7 +72,6 @@ pub struct Record {
     pub group: Option<String>,
     /// Where it stands.
     pub place: String,
-    /// The item.
     pub item: Value,
 }
 
@@ -79,7 +79,6 @@ pub struct Record {
 #[derive(Debug, Clone, PartialEq)]
 #[allow(missing_docs, reason = "where it stands and why, as the fields are named")]
 pub enum Found {
-    /// A memory.
     Record(Box<Record>),
     /// Something that is left out on purpose.
     Skipped { place: String, reason: String },
@@ -91,10 +90,10 @@ pub enum Found {
 pub type Sink<'a> = &'a mut dyn FnMut(Found) -> ControlFlow<()>;
 
 /// A file to read.
+#[allow(missing_docs, reason = "the names say it")]
 pub struct File<'a> {
     /// Its name, with the folders that it lies in, for the report and for formats whose names mean something.
     pub name: &'a str,
-    /// Its bytes.
     pub bytes: &'a mut dyn Read,
     /// How columns become members, for tables.
     pub mapping: &'a Mapping,

@@ -97,14 +97,12 @@ pub struct Allowance {
 
 /// A request. It does not print: a header may be a credential.
 #[derive(Clone)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct Request<'a> {
-    /// Its method.
     pub method: Method,
-    /// Its address.
     pub url: &'a str,
     /// Its headers; one may be there more than once.
     pub headers: Vec<(&'a str, &'a str)>,
-    /// Its body.
     pub body: Option<Vec<u8>>,
 }
 
@@ -118,12 +116,11 @@ impl<'a> Request<'a> {
 
 /// An answer, whole.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct Answer {
-    /// Its status.
     pub status: StatusCode,
     /// Its headers; their names are in small letters, and what is not UTF-8 in their values is replaced.
     pub headers: Vec<(String, String)>,
-    /// Its body.
     pub body: Vec<u8>,
 }
 

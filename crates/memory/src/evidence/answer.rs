@@ -18,6 +18,7 @@ use std::time::Duration;
 
 crate::reasons! {
     /// Why an answer was refused, beside its items.
+    #[allow(missing_docs, reason = "the names say it")]
     AnswerError {
         /// A member that is missing, unknown or of the wrong shape; the text names it.
         #[error("{0}")]
@@ -25,7 +26,6 @@ crate::reasons! {
         /// The signature of another than its receipt's principal.
         #[error("signature: it is by another than the principal of its receipt")]
         Signer = "answer.signer",
-        /// The signature.
         #[error("signature: {0}")]
         Signature(SignedError) = "answer.signature",
         /// The receipt is of another action.
@@ -72,8 +72,8 @@ crate::reasons! {
 
 /// What a receipt says of the grant that it consumed.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct Disclosure {
-    /// The grant.
     #[serde(rename = "consumed_grant_id")]
     pub grant_id: GrantId,
     /// The hash of the grant document.
@@ -95,6 +95,7 @@ pub struct Disclosure {
 
 /// A whole answer whose proof was checked. Only [`answer()`] makes one.
 #[derive(Debug, Clone)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct VerifiedAnswer {
     /// Who disclosed: the signer of the answer, the principal of its receipt, and the holder of every item.
     pub discloser: Did,
@@ -104,7 +105,6 @@ pub struct VerifiedAnswer {
     pub disclosure: Disclosure,
     /// Its items, in order.
     pub items: Vec<VerifiedItem>,
-    /// Its receipt.
     pub receipt: Receipt,
     /// What was not checked, beside that of the items.
     pub unchecked: Vec<Unchecked>,

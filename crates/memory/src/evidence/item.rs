@@ -47,8 +47,8 @@ crate::reasons! {
 
 /// An item whose proof was checked. Only [`item()`] makes one.
 #[derive(Debug, Clone)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct VerifiedItem {
-    /// The item.
     pub item_id: ItemId,
     /// Who holds it: the actor of its last link. After a move that is not who captured it.
     pub holder: Did,
@@ -56,7 +56,6 @@ pub struct VerifiedItem {
     pub status: Status,
     /// The version in force: the number of its link, counted from 1.
     pub version: u32,
-    /// The chain.
     pub chain: VerifiedChain,
     /// The receipt of its capture.
     pub capture: Receipt,

@@ -70,10 +70,8 @@ crate::reasons! {
         Copied(ItemId, Did, Did) = "answer.copied",
     }
     within {
-        /// The SD-JWT.
         #[error("sd_jwt: {0}")]
         SdJwt(#[from] CommitmentError),
-        /// The chain.
         #[error("chain: {0}")]
         Chain(#[from] ChainError),
         /// The capture receipt, or the answer's.

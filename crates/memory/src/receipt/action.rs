@@ -91,6 +91,7 @@ closed_enum! {
 
 /// What `output_hash` and `provenance_tags_out` of a receipt are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names say it")]
 pub enum Covers {
     /// One version of an item: its tag, and its commitment.
     Version,
@@ -98,7 +99,6 @@ pub enum Covers {
     Disclosure,
     /// A document: its hash.
     Document,
-    /// Neither.
     Nothing,
 }
 
