@@ -1,16 +1,18 @@
 //! Every reason for which a service refuses or fails. The one mapping to HTTP is [`crate::http::error`].
 
-use oap_exchange::bridge::BridgeError;
-use oap_exchange::ccc::CccError;
-use oap_exchange::query::QueryError;
 mod conflict;
 mod corrupt;
+mod list;
 mod member;
 
 pub use conflict::Conflict;
 pub use corrupt::Corrupt;
+pub use list::{LineError, ListError};
 pub use member::MemberError;
 
+use oap_exchange::bridge::BridgeError;
+use oap_exchange::ccc::CccError;
+use oap_exchange::query::QueryError;
 use oap_exchange::respond::RespondError;
 use oap_grants::exchange::ProofError;
 use oap_grants::grant::GrantError;

@@ -17,6 +17,14 @@
 ///     Ok(respond(answer, &receipt, signer)?)
 /// }
 /// ```
+/// What a transaction appended, as long as it runs:
+/// ```
+/// # use oap_gateway::{Error, state::commits::{Appended, Draft, Writing}};
+/// # use oap_memory::Receipt;
+/// fn append<'tx>(w: &mut Writing<'_, 'tx>, draft: Draft) -> Result<Appended<'tx, Receipt>, Error> {
+///     w.receipt("personal", draft)
+/// }
+/// ```
 /// One that nothing appended:
 /// ```compile_fail,E0308
 /// # use oap_gateway::{Error, Gateway, state::commits::Stored};

@@ -1,7 +1,7 @@
 //! A principal's memory gateway after OAP RFC 0010: services, HTTP and command line.
 //!
 //! The way of one query is in [`service::query`]; the rules of the protocol are in the rooms below
-//! (`oap-identity`, `oap-memory`, `oap-grants`, `oap-exchange`, `oap-manifest`, `oap-store`). What goes over the wire is in `docs/protocol.md`.
+//! (`oap-identity`, `oap-memory`, `oap-formats`, `oap-grants`, `oap-exchange`, `oap-manifest`, `oap-store`, `oap-client`). What goes over the wire is in `docs/protocol.md`.
 //!
 //! ```
 //! use axum::body::Body;

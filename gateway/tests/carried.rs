@@ -362,7 +362,7 @@ async fn a_key_may_live_with_an_agent() {
     let policy = WebPolicy::AllowLocal;
     let web = GuardedWeb::new(policy, &[authority.to_vec()]).unwrap();
     let resolver = Arc::new(Resolver::new(web, clock.clone()));
-    let client = Outgoing::default().trusting([&*authority]).unwrap().held_to(policy).client().unwrap();
+    let client = Outgoing::default().trusting([&*authority]).unwrap().guarded(policy).unwrap();
     let origin = locate::origin(&grant, &[], &resolver, policy, clock.now()).await.unwrap();
     let granter = locate::granter(&grant).unwrap();
     let remote = Remote::discover(client, resolver, clock, origin.as_str(), &granter).await.unwrap();

@@ -194,7 +194,7 @@ async fn endpoint(answer: impl Fn(Value) -> Value + Clone + Send + Sync + 'stati
 }
 
 fn client() -> HttpClient {
-    Outgoing::default().client().unwrap()
+    Outgoing::default().unguarded().unwrap()
 }
 
 fn remote(url: url::Url) -> RemoteModel {

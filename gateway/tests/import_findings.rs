@@ -1,5 +1,5 @@
 //! What realistic exports showed of the importers, as far as it needs the real program;
-//! what a reader alone can show is in `crates/memory/tests/import_findings.rs`.
+//! what a reader alone can show is in `crates/formats/tests/import_findings.rs`.
 
 mod program;
 

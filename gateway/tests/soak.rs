@@ -132,7 +132,7 @@ fn scene(home: &Home) -> Scene {
     Scene {
         address: format!("127.0.0.1:{}", home.port),
         origin: home.origin(),
-        client: Outgoing::default().trusting([&*der]).unwrap().client().unwrap(),
+        client: Outgoing::default().trusting([&*der]).unwrap().unguarded().unwrap(),
         tls: TlsConnector::from(Arc::new(config)),
     }
 }

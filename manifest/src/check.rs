@@ -12,10 +12,7 @@ use url::Url;
 pub enum ManifestError {
     /// A member that is missing or of the wrong shape.
     #[error("{document}: member {member:?} is missing or has the wrong shape")]
-    Member {
-        document: &'static str,
-        member: &'static str,
-    },
+    Member { document: &'static str, member: &'static str },
     #[error("{0}: {1}")]
     Signature(&'static str, SignedError),
     /// Two documents that contradict each other.

@@ -8,7 +8,6 @@ use super::query::Query;
 use super::rule::{Beside, Refusal, Rule};
 use super::view::Seen;
 use oap_identity::Timestamp;
-use std::collections::BTreeSet;
 
 impl Model {
     /// What an export under a grant must be, by its grantee with a token that holds.
@@ -41,12 +40,5 @@ impl Model {
             Expected::Refused { codes, status, rule } => ExpectedExport::Refused { codes, status, rule },
             Expected::Answer(answer) => ExpectedExport::Bundle(answer),
         }
-    }
-
-    /// The items of the whole view of a grant, by id, whatever was disclosed.
-    #[must_use]
-    pub fn view_of(&self, grant_id: &str, at: Timestamp) -> BTreeSet<String> {
-        let view = self.unheard().view(&self.chain(grant_id), false, at);
-        view.unwrap_or_default().into_iter().map(|seen| seen.id).collect()
     }
 }

@@ -243,11 +243,6 @@ impl Model {
         self.gates.contexts.insert(scope, context.clone());
     }
 
-    /// The owner removed the context of a scope.
-    pub fn context_removed(&mut self, scope: &str) {
-        self.gates.contexts.remove(scope);
-    }
-
     /// The owner signed a Cross Scope Bridge: the document.
     pub fn bridged(&mut self, bridge: &Value) {
         let id = bridge["bridge_id"].as_str().unwrap_or_default().to_owned();

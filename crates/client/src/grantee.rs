@@ -4,7 +4,6 @@
 use crate::error::{ClientError, read};
 use crate::prover::{Claim, Prover};
 use crate::wire::{ANSWER, Ask, BUNDLE, send};
-use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use oap_exchange::Query;
 use oap_grants::evidence::VerifiedTerms;
 use oap_grants::exchange::{ExchangeRequest, ExchangeResponse};
@@ -12,12 +11,13 @@ use oap_identity::json::{JsonError, canonical};
 use oap_identity::outgoing::{Allowance, HttpClient};
 use oap_identity::resolve::Resolver;
 use oap_identity::signed::SignedError;
-use oap_identity::{Clock, Did, DidDocument, Documents, Hash, Kid, Timestamp};
+use oap_identity::{Clock, DetachedSignature, Did, DidDocument, Documents, Hash, Kid, Timestamp};
 use oap_manifest::check::{self, Endpoints};
 use oap_manifest::path;
 use oap_memory::answer::{answer_bytes, output_hash};
 use oap_memory::evidence::{self, AnswerError, EvidenceError, VerifiedAnswer};
 use oap_memory::unchecked::Unchecked;
+use serde::Deserialize;
 use serde_json::Value;
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -249,14 +249,10 @@ pub fn named_signers(answer: &Value, principal: &DidDocument) -> Result<BTreeSet
 fn check_envelope(answer: &Value, principal: &DidDocument) -> Result<(), ClientError> {
     let refused = |error: SignedError| ClientError::from(EvidenceError::from(AnswerError::Signature(error)));
     let unsigned = || refused(SignedError::BadSignature);
-    let signature = &answer["signature"];
-    let kid: Kid = signature["kid"].as_str().and_then(|kid| kid.parse().ok()).ok_or_else(unsigned)?;
-    let value = signature["value"].as_str().and_then(|value| URL_SAFE_NO_PAD.decode(value).ok());
-    let value = value.ok_or_else(unsigned)?;
-    let key = principal.key(&kid).ok_or_else(|| refused(SignedError::OtherKey))?;
+    let signature = DetachedSignature::deserialize(&answer["signature"]).map_err(|_| unsigned())?;
     let at = answer["receipt"]["timestamp"].as_str().and_then(|at| at.parse().ok()).ok_or_else(unsigned)?;
     let bytes = answer_bytes(answer).map_err(EvidenceError::from)?;
-    key.verify(&bytes, &value, at).map_err(refused)?;
+    signature.verify(&bytes, principal, at).map_err(refused)?;
     // The signature leaves the items out; the receipt in it covers them.
     let uncovered = || ClientError::from(EvidenceError::from(AnswerError::OutputHash));
     let response_id = answer["response_id"].as_str().and_then(|id| id.parse().ok()).ok_or_else(uncovered)?;

@@ -57,7 +57,7 @@
 //! let resolver = Arc::new(Resolver::new(GuardedWeb::new(policy, &[])?, clock.clone()));
 //! // Where the granter says that the grant is used; nothing unsigned leads anywhere.
 //! let origin = locate::origin(grant, &[], &resolver, policy, clock.now()).await?;
-//! let client = Outgoing::default().held_to(policy).client()?;
+//! let client = Outgoing::default().guarded(policy)?;
 //! let granter = locate::granter(grant)?;
 //! let remote = Remote::discover(client, resolver, clock, origin.as_str(), &granter).await?;
 //! let session = remote.exchange(me, grant, &[]).await?;

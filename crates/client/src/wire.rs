@@ -7,7 +7,7 @@ use std::time::Duration;
 
 /// Time for request and answer together.
 pub const WHOLE: Duration = Duration::from_secs(120);
-/// Time for a call of the owner's to the own gateway: a copy of everything may take as long as it does.
+/// Time for a call of the owner's to the own gateway: a chunk of an import, or an export, may take long.
 pub const WHOLE_OWN: Duration = Duration::from_secs(86_400);
 /// Time for a bundle.
 pub const WHOLE_BUNDLE: Duration = Duration::from_secs(900);

@@ -102,7 +102,7 @@ async fn a_guarded_client_does_not_look_inside() {
     listener.set_nonblocking(true).unwrap();
     let url = format!("https://localhost:{}/", listener.local_addr().unwrap().port());
     let ask = async |policy: WebPolicy| {
-        let client = Outgoing::default().held_to(policy).client().unwrap();
+        let client = Outgoing::default().guarded(policy).unwrap();
         let allowed = Allowance { bytes: 0, time: std::time::Duration::from_millis(500) };
         assert!(client.send(Request::get(&url), allowed).await.is_err());
         listener.accept().is_ok()

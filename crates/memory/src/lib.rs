@@ -8,9 +8,10 @@
 //! - [`sd_jwt`], [`commitment`]: a version of an item as one SD-JWT whose parts can be shown one by one
 //! - [`chain`], [`receipt`]: append-only logs, signed entry by entry
 //! - [`profile`], [`project`]: what a trust level shows
+//! - [`epistemic`], [`record`], [`tree`], [`vouch`]: attitudes, what is kept of an item, documents with places, a second house's word
 //! - [`filter`], [`text`]: what a grant selects, and the words that are matched
 //! - [`answer`], [`evidence`], [`deletion`], [`form`], [`unchecked`]: what the receiver checks, and what it does not
-//! - [`bundle`]: what changes house
+//! - [`bundle`], [`lines`]: what changes house, line by line
 //!
 //! ```
 //! use oap_identity::random::Seeded;

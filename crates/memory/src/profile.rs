@@ -124,16 +124,11 @@ pub enum ProfileError {
     /// A level that shows less text than the one below.
     #[error("line {line}: level {level} shows less text than level {}", level - 1)]
     #[allow(missing_docs, reason = "the names say it")]
-    Shrinks {
-        line: usize,
-        level: usize,
-    },
+    Shrinks { line: usize, level: usize },
     /// Level 0 without a text rule.
     #[error("line {line}: level 0 needs a text rule")]
     #[allow(missing_docs, reason = "the names say it")]
-    NoText {
-        line: usize,
-    },
+    NoText { line: usize },
     /// Two profiles of one name.
     #[error("a profile named {0:?} is already there")]
     Duplicate(String),

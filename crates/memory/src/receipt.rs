@@ -12,13 +12,14 @@ pub use action::{Action, Covers};
 
 use crate::item::closed_enum;
 use crate::unchecked::Unchecked;
-use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use oap_identity::document::VerificationKey;
 use oap_identity::json::{self, JsonError, quoted};
 use oap_identity::random::Random;
 use oap_identity::signed::SignedError;
 use oap_identity::time::MAX_SKEW;
 use oap_identity::{
-    DecisionId, Did, DidDocument, Documents, Hash, ItemId, Kid, ReceiptId, Signer, Timestamp,
+    DecisionId, DetachedSignature, Did, DidDocument, Documents, Hash, ItemId, Kid, ReceiptId, Signer,
+    Timestamp,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -83,6 +84,22 @@ pub struct ReceiptSignature {
     pub alg: String,
     /// base64url of the signature over the hashed bytes ([`Receipt::signed_bytes`]).
     pub value: String,
+}
+
+impl ReceiptSignature {
+    /// Checks it with the key that it names, as that stood at that time; the key. Whose key it may be is the caller's to say, before.
+    ///
+    /// # Errors
+    /// Those of [`DetachedSignature::verify`].
+    pub fn verify<'k>(
+        &self,
+        bytes: &[u8],
+        documents: &'k dyn Documents,
+        signed_at: Timestamp,
+    ) -> Result<&'k VerificationKey, SignedError> {
+        let Self { by, alg, value } = self.clone();
+        DetachedSignature { alg, kid: by, value }.verify(bytes, documents, signed_at)
+    }
 }
 
 /// A receipt of `oap-receipt.schema.json`.
@@ -451,10 +468,7 @@ fn holds(
     bytes: &[u8],
     at: Timestamp,
 ) -> Result<Option<Timestamp>, SignedError> {
-    let key = document.key(&signature.by).ok_or(SignedError::OtherKey)?;
-    let value = URL_SAFE_NO_PAD.decode(&signature.value).map_err(|_| SignedError::Malformed)?;
-    key.verify(bytes, &value, at)?;
-    Ok(key.revoked_at())
+    Ok(signature.verify(bytes, document, at)?.revoked_at())
 }
 
 /// That anchors have the shape of the schema; what they say is not checked.

@@ -45,10 +45,7 @@ pub enum Unchecked {
     /// Members of a receipt that no gateway of this protocol writes.
     #[error("{members} of {receipt}: signed with the rest, and what they say is judged by nobody here")]
     #[allow(missing_docs, reason = "the names say it")]
-    Members {
-        receipt: ReceiptId,
-        members: String,
-    },
+    Members { receipt: ReceiptId, members: String },
     /// The action of a receipt, which is not known here.
     #[error("what {0} says beside its signature: its action is not known here")]
     Action(ReceiptId),

@@ -16,6 +16,7 @@ pub mod jobs;
 pub mod keys;
 pub mod lock;
 pub mod openapi;
+pub mod prefix;
 pub mod routes;
 pub mod selections;
 pub mod standing;

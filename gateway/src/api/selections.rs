@@ -25,7 +25,7 @@ endpoints! {
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ResolveQuery {
-    /// Beginnings of ids, at most [`MAX_PREFIXES`](crate::service::prefix::MAX_PREFIXES).
+    /// Beginnings of ids, at most [`MAX_PREFIXES`](crate::api::prefix::MAX_PREFIXES).
     pub ids: Vec<String>,
     /// Only items that were erased.
     #[serde(default)]
@@ -37,7 +37,7 @@ pub struct ResolveQuery {
 pub struct Resolved {
     /// As it was given.
     pub given: String,
-    /// The items that begin so, at most [`MAX_CANDIDATES`](crate::service::prefix::MAX_CANDIDATES): those that are there, or, where none is, those that were erased.
+    /// The items that begin so, at most [`MAX_CANDIDATES`](crate::api::prefix::MAX_CANDIDATES): those that are there, or, where none is, those that were erased.
     pub found: Vec<ItemId>,
     /// Whether there are more.
     pub more: bool,

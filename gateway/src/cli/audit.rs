@@ -8,7 +8,7 @@ use crate::api::audit as api;
 use crate::api::audit::{AuditQuery, Chains, Memorization, MemorizationStatus, Receipts};
 use crate::api::gates::ShowDecision;
 use crate::api::jobs::JobRequest;
-use crate::service::prefix::ItemPrefix;
+use crate::api::prefix::ItemPrefix;
 use oap_client::ClientError;
 use oap_identity::{DecisionId, Did};
 

@@ -3,11 +3,11 @@
 use super::selectors::{Act, Asking, Selectors, confirmed, select};
 use super::{CliError, Global, ids, output, values};
 use crate::api::items::{RelabelItem, Relabelling, RetractItem};
+use crate::api::prefix::ItemPrefix;
 use crate::api::selections::{
     BulkRelabel, BulkRetract, Changed, NewLabels, RelabelItems, RetractItems, Selection,
 };
 use crate::service::bulk::MAX_BULK;
-use crate::service::prefix::ItemPrefix;
 use oap_client::ClientError;
 use oap_client::OwnerClient;
 use oap_identity::ItemId;

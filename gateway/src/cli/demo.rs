@@ -170,7 +170,7 @@ async fn remote(alice: &House, grant: &Value) -> Result<Remote, CliError> {
     let resolver = Arc::new(crate::system::home::resolver(&config, Arc::new(SystemClock))?);
     let policy = web_policy(&config);
     let origin = locate::origin(grant, &[], &resolver, policy, SystemClock.now()).await?;
-    let client = alice.outgoing(&config)?.held_to(policy).client().map_err(HomeError::from)?;
+    let client = alice.outgoing(&config)?.guarded(policy).map_err(HomeError::from)?;
     let granter = locate::granter(grant)?;
     Ok(Remote::discover(client, resolver, Arc::new(SystemClock), origin.as_str(), &granter).await?)
 }

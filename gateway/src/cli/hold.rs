@@ -4,7 +4,7 @@ use super::when::{self, When};
 use super::{CliError, Global, ids, output, values};
 use crate::api::holds as api;
 use crate::api::holds::{HoldReason, HoldRequest, Holds, Release};
-use crate::service::prefix::ItemPrefix;
+use crate::api::prefix::ItemPrefix;
 
 /// Legal holds: the one reason for which deletion waits
 #[derive(clap::Subcommand)]

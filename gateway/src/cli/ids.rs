@@ -1,8 +1,8 @@
 //! Items by the beginning of their ids. The gateway finds them; nothing is listed to the client.
 
 use super::CliError;
+use crate::api::prefix::{ItemPrefix, MAX_PREFIXES};
 use crate::api::selections::{ResolveItems, ResolveQuery, Resolved};
-use crate::service::prefix::{ItemPrefix, MAX_PREFIXES};
 use oap_client::OwnerClient;
 use oap_identity::ItemId;
 use std::collections::BTreeMap;

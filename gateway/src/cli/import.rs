@@ -4,11 +4,11 @@ use super::trust::{Known, Trust};
 use super::verify::is_bundle;
 use super::{CliError, Global, ids, output, values};
 use crate::api::Endpoint;
+use crate::api::prefix::{ItemPrefix, PrefixError};
 use crate::api::transfer as api;
 use crate::api::transfer::{BundleItems, Finish, ImportOutcome, ImportOutcomes, Migration, Record, Records};
 use crate::client::HomeClient;
 use crate::error::Error;
-use crate::service::prefix::{ItemPrefix, PrefixError};
 use crate::system::bundle_file;
 use crate::system::config::Config;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -36,7 +36,7 @@ const PLACES: usize = 10_000;
 /// Samples that a dry run shows.
 const SAMPLES: usize = 5;
 /// Places of what stays deleted that are told to people.
-const TOLD: usize = 5;
+const MAX_LISTED: usize = 5;
 
 /// Bring memory in: a bundle, or another vendor's export
 #[derive(clap::Args)]
@@ -567,15 +567,15 @@ fn people(report: &Value) -> String {
         text.push_str(&format!(
             "{number} were deleted here and stay so; --again ID or --again all brings them back\n"
         ));
-        for left in deleted.iter().take(TOLD) {
+        for left in deleted.iter().take(MAX_LISTED) {
             text.push_str(&format!(
                 "  {}: {}\n",
                 output::text(left, "/place"),
                 output::text(left, "/reason")
             ));
         }
-        if number > TOLD {
-            text.push_str(&format!("  and {} more (--json tells them)\n", number - TOLD));
+        if number > MAX_LISTED {
+            text.push_str(&format!("  and {} more (--json tells them)\n", number - MAX_LISTED));
         }
     }
     for refused in report["refused"].as_array().into_iter().flatten() {

@@ -9,8 +9,8 @@ use crate::api::items as api;
 use crate::api::items::{
     Correction, ItemPage, ListQuery, NewItems, Resealed, Resealing, WholeItem, Written, WrittenItems,
 };
+use crate::api::prefix::ItemPrefix;
 use crate::api::{Document, Endpoint};
-use crate::service::prefix::ItemPrefix;
 use oap_client::OwnerClient;
 use oap_identity::{ItemId, ScopeId, Timestamp};
 use oap_memory::Status;

@@ -167,8 +167,8 @@ impl Http {
     pub(super) fn to(origin: &str, config: &Config, home: &Home) -> Result<Self, CliError> {
         let outgoing = outgoing::of_home(config, home)?;
         Ok(Self {
-            client: outgoing.clone().client().map_err(HomeError::from)?,
-            old_tls: outgoing.old_tls().client().map_err(HomeError::from)?,
+            client: outgoing.clone().unguarded().map_err(HomeError::from)?,
+            old_tls: outgoing.old_tls().unguarded().map_err(HomeError::from)?,
             origin: origin.to_owned(),
         })
     }

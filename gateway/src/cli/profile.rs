@@ -2,8 +2,8 @@
 
 use super::{CliError, Global, ids, output, values};
 use crate::api::items::{ExplainItem, ExplainQuery};
+use crate::api::prefix::ItemPrefix;
 use crate::api::standing::{LevelInfo, ListProfiles, ProfileInfo};
-use crate::service::prefix::ItemPrefix;
 use oap_memory::{Profile as Document, TrustLevel};
 use serde_json::json;
 use std::path::PathBuf;

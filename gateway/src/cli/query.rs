@@ -79,16 +79,16 @@ impl Query {
         let prover = self.prover(global, &config, &grant).await?;
         let clock = Arc::new(SystemClock);
         let resolver = Arc::new(resolver(&config, clock.clone())?);
-        let mut outgoing = outgoing::of_home(&config, &home)?;
-        let origin = match url {
-            Some(url) => url,
+        let outgoing = outgoing::of_home(&config, &home)?;
+        let (client, origin) = match url {
+            Some(url) => (outgoing.unguarded(), url),
             None => {
                 let policy = web_policy(&config);
-                outgoing = outgoing.held_to(policy);
-                locate::origin(&grant, &chain, &resolver, policy, clock.now()).await?.to_string()
+                let origin = locate::origin(&grant, &chain, &resolver, policy, clock.now()).await?;
+                (outgoing.guarded(policy), origin.to_string())
             }
         };
-        let client = outgoing.client().map_err(HomeError::from)?;
+        let client = client.map_err(HomeError::from)?;
         let remote = Remote::discover(client, resolver, clock, &origin, &granter).await?;
         let session = remote.exchange(&*prover, &grant, &chain).await?;
         if let Some(path) = &self.export {

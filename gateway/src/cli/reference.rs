@@ -10,7 +10,7 @@ use std::marker::PhantomData;
 use std::str::FromStr;
 
 /// Candidates that are told when a beginning fits several.
-const TOLD: usize = 10;
+const MAX_LISTED: usize = 10;
 /// Characters of a ULID.
 const ULID: usize = 26;
 
@@ -98,12 +98,12 @@ impl<T: Named> Reference<T> {
             (1, Some(id)) => Ok(id),
             (0, _) => Err(CliError::Other(format!("no {of}'s id begins with {text}; see `{of} list`"))),
             (count, _) => {
-                let mut told: Vec<String> = found.into_iter().take(TOLD).collect();
-                if count > TOLD {
-                    told.push(format!("and {} more", count - TOLD));
+                let mut listed: Vec<String> = found.into_iter().take(MAX_LISTED).collect();
+                if count > MAX_LISTED {
+                    listed.push(format!("and {} more", count - MAX_LISTED));
                 }
-                let told = told.join(", ");
-                Err(CliError::Usage(format!("{text} is the beginning of {count} {of}s' ids: {told}")))
+                let listed = listed.join(", ");
+                Err(CliError::Usage(format!("{text} is the beginning of {count} {of}s' ids: {listed}")))
             }
         }
     }

@@ -3,8 +3,8 @@
 use super::when::{self, When};
 use super::{CliError, Global, output, values};
 use crate::api::items::Brief;
+use crate::api::prefix::ItemPrefix;
 use crate::api::selections::{SelectItems, SelectQuery, Selected, Selection};
-use crate::service::prefix::ItemPrefix;
 use oap_client::OwnerClient;
 use oap_identity::{ItemId, ScopeId};
 use std::io::{IsTerminal, Write};

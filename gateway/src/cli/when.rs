@@ -13,7 +13,7 @@ includes it, every other flag means its first moment. Or an RFC 3339 time with a
 /// Longest span, in days: a hundred years.
 pub(super) const MAX_SPAN_DAYS: u64 = 36_500;
 /// Characters of a wrong value that a message repeats, at most.
-const MAX_TOLD: usize = 60;
+const MAX_SHOWN: usize = 60;
 
 /// A time as it was typed, before anybody says whether it is a beginning or an end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,7 +45,7 @@ pub(super) enum WhenError {
 }
 
 fn told(text: &str) -> String {
-    text.chars().take(MAX_TOLD).collect()
+    text.chars().take(MAX_SHOWN).collect()
 }
 
 impl FromStr for Span {

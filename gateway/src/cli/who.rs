@@ -3,7 +3,7 @@
 use super::{CliError, Global, ids, output, values};
 use crate::api::disclosures as api;
 use crate::api::disclosures::{DisclosedAs, Grantee, WhoQuery};
-use crate::service::prefix::ItemPrefix;
+use crate::api::prefix::ItemPrefix;
 use oap_identity::Did;
 use oap_memory::Status;
 use std::collections::BTreeSet;

@@ -1,6 +1,6 @@
 //! What of the store, or of the program, is not what the program made it.
 
-use crate::state::erasures::ListError;
+use crate::error::ListError;
 use oap_identity::ItemId;
 use oap_identity::did::DidError;
 use oap_identity::jwk::KeyError;

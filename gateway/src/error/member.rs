@@ -84,7 +84,7 @@ pub enum MemberError {
     Passed,
     /// No beginning of an item's id.
     #[error(transparent)]
-    Prefix(#[from] crate::service::prefix::PrefixError),
+    Prefix(#[from] crate::api::prefix::PrefixError),
     /// Another scope than the item's.
     #[error("an item cannot change its scope")]
     OtherScope,
@@ -122,7 +122,7 @@ pub enum MemberError {
     #[error("not where a page ended")]
     NotPageEnd,
     /// A body of another media type.
-    #[error("must be {} or application/json", crate::http::request::MEDIA_TYPE)]
+    #[error("must be {} or application/json", crate::api::MEDIA_TYPE)]
     MediaType,
     /// No parameters of an address.
     #[error("must be parameters, name=value")]

@@ -82,7 +82,7 @@ impl App {
         self.finished(routes::public(), Some(timeout))
     }
 
-    /// The routes of the owner's own socket: a copy of everything may take as long as it does.
+    /// The routes of the owner's own socket: a chunk of an import may take as long as it does.
     pub fn owner_router(self) -> Router {
         let routes = routes::socket(self.lock.is_some());
         self.finished(routes, None)
@@ -145,7 +145,7 @@ async fn finish(
         let body = json!({"error": refusal.code, "message": message, "request_id": name});
         let headers = std::mem::take(response.headers_mut());
         response = (refusal.status, headers, Json(body)).into_response();
-        set(&mut response, header::CONTENT_TYPE, request::MEDIA_TYPE);
+        set(&mut response, header::CONTENT_TYPE, crate::api::MEDIA_TYPE);
     }
     set(&mut response, header::X_CONTENT_TYPE_OPTIONS, "nosniff");
     if response.status() == StatusCode::UNAUTHORIZED {

@@ -6,6 +6,7 @@
 use super::bodies::{Held, Payer};
 use super::{App, RequestName, forwarded};
 use crate::Error;
+use crate::api::MEDIA_TYPE;
 use crate::error::{Corrupt, MemberError};
 use crate::http::front::{Seat, network};
 use crate::state::gateway::blocking;
@@ -24,8 +25,6 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-
-pub use crate::api::MEDIA_TYPE;
 
 /// Largest body of a caller whose credential was not checked, in bytes. A larger one is answered 413.
 pub const MAX_ANONYMOUS_BODY: usize = 128 << 10;

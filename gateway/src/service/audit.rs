@@ -111,7 +111,7 @@ impl Audit<'_> {
     ///
     /// # Errors
     /// [`Error::Store`], [`Error::Corrupt`].
-    pub fn last_query(self) -> Result<Option<Receipt>, Error> {
+    pub(crate) fn last_query(self) -> Result<Option<Receipt>, Error> {
         let mut last: Option<Receipt> = None;
         for (_, chain) in self.0.chains()?.into_iter().filter(|(name, _)| name != ANONYMOUS) {
             for receipt in self.newest(&chain).take(MAX_LOOKED_AT) {
@@ -179,7 +179,7 @@ impl Audit<'_> {
     ///
     /// # Errors
     /// [`Error::NotFound`].
-    pub fn receipt(self, id: ReceiptId) -> Result<Receipt, Error> {
+    pub(crate) fn receipt(self, id: ReceiptId) -> Result<Receipt, Error> {
         let place = RECEIPT_PLACES.get(&self.0.store, &id)?.ok_or(Error::NotFound)?;
         self.receipt_at(place)
     }
@@ -210,13 +210,12 @@ impl Audit<'_> {
     /// [`Error::NotFound`] for an unknown receipt, another's, or a signature that does not verify: the same answer.
     pub async fn countersign(self, id: ReceiptId, signature: ReceiptSignature) -> Result<Receipt, Error> {
         let receipt = self.receipt(id)?;
-        if receipt.agent_did != signature.by.did().as_str() || signature.alg != "EdDSA" {
+        if receipt.agent_did != signature.by.did().as_str() {
             return Err(Error::NotFound);
         }
         let grantee = self.0.document(signature.by.did()).await.map_err(|_| Error::NotFound)?;
-        let key = grantee.key(&signature.by).ok_or(Error::NotFound)?;
-        let value = URL_SAFE_NO_PAD.decode(&signature.value).map_err(|_| Error::NotFound)?;
-        key.verify(&receipt.signed_bytes()?, &value, self.0.clock.now()).map_err(|_| Error::NotFound)?;
+        let verified = signature.verify(&receipt.signed_bytes()?, &grantee, self.0.clock.now());
+        verified.map_err(|_| Error::NotFound)?;
         let stored = self
             .0
             .commit(move |w| {

@@ -101,7 +101,7 @@ impl Selections<'_> {
     /// The versions with other labels, of those items whose labels are not so already.
     fn prepare_relabelled(self, what: &BulkRelabel) -> Result<Vec<Prepared>, Error> {
         let matcher = Matcher::new(&what.selection);
-        let contacts = self.0.heads.people();
+        let contacts = self.0.contact_names.of(&self.0.heads);
         // All links bear one time: the time between two would tell how many others were changed.
         let now = self.0.clock.now();
         let mut prepared = Vec::new();

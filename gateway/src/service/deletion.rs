@@ -105,7 +105,7 @@ impl Deletions<'_> {
             .grant_book
             .all()
             .iter()
-            .map(|shelved| &shelved.record)
+            .map(|entry| &entry.record)
             .filter(|record| {
                 record.state(keys.document(), now) == oap_grants::GrantState::Active && {
                     let grant = record.grant.grant();

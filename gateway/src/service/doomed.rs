@@ -1,6 +1,6 @@
 //! What a deletion takes, as it stands in the deletion's own transaction.
 //!
-//! The catalog is behind by what the same batch has written before: that is read through the transaction. So a deletion sees what
+//! The heads are behind by what the same batch has written before: that is read through the transaction. So a deletion sees what
 //! those before it in the order of commits did, and what it erases is there when it erases it.
 
 use crate::error::Error;

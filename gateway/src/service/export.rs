@@ -225,17 +225,17 @@ impl Exports<'_> {
 
     async fn export_once(self, caller: &Caller, grant: &VerifiedGrant) -> Result<Vec<u8>, Error> {
         let before = self.0.grant_book.allowance(grant.hash());
-        let seen = self.0.view(grant, false, &before).await?;
-        let (gateway, from) = (self.0.clone(), seen.clone());
+        let built = self.0.view(grant, false, &before).await?;
+        let (gateway, from) = (self.0.clone(), built.clone());
         let now = self.0.clock.now();
         let bundle_id = BundleId::new(now, &*self.0.random);
         let write =
             move || Ok(bundle(&from.view, &before, bundle_id, Exports(&gateway).known_documents()?, now)?);
         let unsent = blocking(write).await?;
-        let mut draft = Exchange(self.0).answer_draft(Action::Export, &seen, &unsent);
+        let mut draft = Exchange(self.0).answer_draft(Action::Export, &built, &unsent);
         draft.rules = ["grant.active", "grant.operation", "projection.profile"].map(str::to_owned).to_vec();
         draft.more.insert("bundle_id".to_owned(), json!(bundle_id));
-        Exchange(self.0).send(caller, seen, Operation::Export, draft, unsent).await
+        Exchange(self.0).send(caller, built, Operation::Export, draft, unsent).await
     }
 }
 

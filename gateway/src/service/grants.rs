@@ -63,7 +63,7 @@ impl Grants<'_> {
             .0
             .commit_as(owner, move |w| {
                 // The bridges to the scopes that it names.
-                if obligations::obligations(w.tx)? != obligations {
+                if obligations::revision(w.tx)? != obligations {
                     return Err(Error::Overtaken);
                 }
                 let mut grant = grant;
@@ -130,16 +130,16 @@ impl Grants<'_> {
     /// [`Error::Member`]: what failed, and how to issue the grant all the same.
     pub async fn resolve_grantee(self, _: &Owner<impl Permits<Admin>>, grantee: &Did) -> Result<(), Error> {
         check_method(grantee)?;
-        let met = self.0.document(grantee).await;
-        met.map(drop).map_err(|e| Error::Member("grantee", MemberError::Unresolved(Box::new(e))))
+        let resolved = self.0.document(grantee).await;
+        resolved.map(drop).map_err(|e| Error::Member("grantee", MemberError::Unresolved(Box::new(e))))
     }
 
-    /// The grant that a draft asks for, without its place in the status list; and how often what the owner owes had
-    /// changed when its scopes were looked at.
+    /// The grant that a draft asks for, without its place in the status list; and the revision of what
+    /// the owner owed when its scopes were looked at.
     fn grant_of(self, draft: GrantDraft) -> Result<(u64, Grant), Error> {
         check_method(&draft.grantee)?;
         let now = self.0.clock.now();
-        let obligations = self.0.obligations_now()?;
+        let obligations = self.0.obligations_revision()?;
         let scope = draft.scope.unwrap_or_else(|| self.0.config.default_scope.clone());
         let grant = Grant {
             version: 1,
@@ -216,13 +216,13 @@ impl Grants<'_> {
     /// # Errors
     /// [`Error::NotFound`].
     pub fn grant_info(self, _: &Owner<impl Permits<Admin>>, id: GrantId) -> Result<GrantInfo, Error> {
-        self.0.grant_book.by_id(id).first().map(|shelved| self.info(shelved)).ok_or(Error::NotFound)
+        self.0.grant_book.by_id(id).first().map(|entry| self.info(entry)).ok_or(Error::NotFound)
     }
 
     /// Every grant, newest first.
     #[must_use]
     pub fn grant_list(self, _: &Owner<impl Permits<Admin>>) -> Vec<GrantInfo> {
-        self.0.grant_book.all().iter().rev().map(|shelved| self.info(shelved)).collect()
+        self.0.grant_book.all().iter().rev().map(|entry| self.info(entry)).collect()
     }
 
     /// The projection profiles that grants can name.
@@ -231,15 +231,15 @@ impl Grants<'_> {
         self.0.profiles().iter().map(ProfileInfo::of).collect()
     }
 
-    fn info(self, shelved: &GrantEntry) -> GrantInfo {
-        let record = &shelved.record;
+    fn info(self, entry: &GrantEntry) -> GrantInfo {
+        let record = &entry.record;
         GrantInfo {
             grant: Document::of(record.grant.document().clone(), record.grant.grant().clone().into()),
             hash: record.grant.hash(),
             state: self.state(record),
             revoked_at: record.revoked_at,
-            disclosed: shelved.disclosed(),
-            delegated: shelved.delegated,
+            disclosed: entry.disclosed(),
+            delegated: entry.delegated,
         }
     }
 
@@ -263,8 +263,8 @@ impl Grants<'_> {
         let found = self.0.grant_book.by_id(id);
         // Nothing is fetched for a stranger: only for one who says what the grantee would say.
         let asked_at = self.0.clock.now();
-        let theirs = |shelved: &GrantEntry| {
-            let grant = &shelved.record.grant;
+        let theirs = |entry: &GrantEntry| {
+            let grant = &entry.record.grant;
             unverified.plausible(&grant.grant().grantee, &address, grant.hash(), asked_at).is_ok()
         };
         let found: Vec<GrantEntry> = found.into_iter().filter(theirs).collect();
@@ -301,7 +301,7 @@ impl Grants<'_> {
         let last = unknown.last().map(UnverifiedGrant::unverified);
         let grantee = match (last, chain.first()) {
             (Some(grant), _) => grant.grantee.clone(),
-            (None, Some(shelved)) => shelved.record.grant.grant().grantee.clone(),
+            (None, Some(entry)) => entry.record.grant.grant().grantee.clone(),
             (None, None) => return Err(unknown_grant()),
         };
         // What costs nothing comes before what a stranger can have fetched.
@@ -462,8 +462,8 @@ impl Grants<'_> {
         let all = self.0.grant_book.all();
         let revoked = all
             .iter()
-            .filter(|shelved| self.state(&shelved.record) == GrantState::Revoked)
-            .filter_map(|shelved| shelved.place);
+            .filter(|entry| self.state(&entry.record) == GrantState::Revoked)
+            .filter_map(|entry| entry.place);
         let address = self.0.url(path::STATUS);
         Ok(status::publish(revoked, &address, self.0.keys().current(), self.0.clock.now())?)
     }
@@ -471,16 +471,16 @@ impl Grants<'_> {
 
 impl Writing<'_, '_> {
     /// Stores a grant that is new, and puts it in the grant book once it is durable.
-    fn put_grant(&mut self, shelved: GrantEntry, signer: [u8; 32]) -> Result<(), Error> {
-        let key = shelved.key;
-        let stored = StoredGrant::new(&shelved.record.grant, signer, shelved.delegated, self.now);
+    fn put_grant(&mut self, entry: GrantEntry, signer: [u8; 32]) -> Result<(), Error> {
+        let key = entry.key;
+        let stored = StoredGrant::new(&entry.record.grant, signer, entry.delegated, self.now);
         GRANTS.put(self.tx, &key, &stored)?;
         USAGE.put(self.tx, &key, &Usage::default())?;
-        if let Some(place) = shelved.place {
+        if let Some(place) = entry.place {
             PLACES.put(self.tx, &place, &key)?;
         }
         let gateway = self.gateway.clone();
-        self.tx.on_commit(move || gateway.grant_book.put(shelved));
+        self.tx.on_commit(move || gateway.grant_book.put(entry));
         Ok(())
     }
 

@@ -77,8 +77,8 @@ impl Items<'_> {
             .grant_book
             .all()
             .iter()
-            .filter(|shelved| shelved.has_disclosed(item))
-            .map(|shelved| shelved.record.grant.grant().grantee.clone())
+            .filter(|entry| entry.has_disclosed(item))
+            .map(|entry| entry.record.grant.grant().grantee.clone())
             .collect();
         let (mut found, mut room, mut complete) = (Vec::new(), MAX_RECEIPTS, true);
         for grantee in grantees {

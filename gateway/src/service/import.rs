@@ -5,7 +5,7 @@
 
 mod refusal;
 
-use crate::service::{Grants, Imports, Items};
+use crate::service::{Imports, Items};
 pub use refusal::ImportRefusal;
 
 use crate::api::Document;
@@ -15,8 +15,8 @@ use crate::service::former;
 use crate::service::items::{Prepared, merge, whole};
 use crate::service::lists::{Edits, Row};
 use crate::state::commits::{Writing, chain_of, until_it_holds};
+use crate::state::contacts::Contacts;
 use crate::state::gateway::blocking;
-use crate::state::heads::Contacts;
 use crate::state::owner::Owner;
 use crate::state::owner::mark::{Admin, Permits};
 use crate::state::schema::{self, FOREIGN_RECEIPTS, FORMER, LINKS, TOMBSTONES, VERSIONS};
@@ -483,12 +483,12 @@ impl Imports<'_> {
         let mut edits = if turn.is_first {
             let lists: Vec<Option<Tag>> =
                 turn.numbers.iter().map(|number| lists.get(*number).copied().flatten()).collect();
-            Grants(self.0).find_edits(&looked, &lists)?
+            self.find_edits(&looked, &lists)?
         } else {
             Edits::default()
         };
         let words: Vec<String> = looked.iter().flatten().flat_map(|record| record.body.people()).collect();
-        let contacts = self.0.heads.people_and(&words);
+        let contacts = self.0.contact_names.of_and(&self.0.heads, &words);
         let mut prepared = Vec::with_capacity(looked.len());
         for (place, record) in looked.into_iter().enumerate() {
             prepared.push(match record {

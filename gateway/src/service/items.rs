@@ -8,8 +8,8 @@ use crate::api::items::{Explanation, Item, ItemPage, WholeItem};
 use crate::error::{Conflict, Error, MemberError};
 use crate::service::{Imports, Items, Keys};
 use crate::state::commits::{Draft, Writing, chain_of, until_it_holds};
+use crate::state::contacts::Contacts;
 use crate::state::gateway::{Gateway, blocking};
-use crate::state::heads::Contacts;
 use crate::state::owner::mark::{Permits, Read, Write};
 use crate::state::owner::{Acting, Owner};
 use crate::state::schema::{self, HEADS, HOLDS, LINKS, PEOPLE, SAID, TOMBSTONES, VERSIONS};
@@ -75,7 +75,7 @@ impl Items<'_> {
         let prepared = blocking(move || {
             // Contacts of the same write are people of its texts already.
             let words: Vec<String> = bodies.iter().flat_map(Body::people).collect();
-            let contacts = gateway.heads.people_and(&words);
+            let contacts = gateway.contact_names.of_and(&gateway.heads, &words);
             let now = gateway.clock.now();
             let prepare = |body: &Body| Items(&gateway).prepare_capture(body.clone(), &contacts, now);
             bodies.iter().map(prepare).collect::<Result<Vec<_>, _>>()
@@ -163,7 +163,10 @@ impl Items<'_> {
     /// What an item says, and whether its text would be cut in another way today.
     pub(crate) fn cut_anew(self, before: &InForce) -> Result<(Body, bool), Error> {
         let body = Imports(self.0).body_of(&before.committed, self.0.clock.now())?;
-        let cut = segments(body.text.as_deref().unwrap_or_default(), &self.0.heads.people().people);
+        let cut = segments(
+            body.text.as_deref().unwrap_or_default(),
+            &self.0.contact_names.of(&self.0.heads).people,
+        );
         let changes = !before.committed.is_cut_as(&cut)?;
         Ok((body, changes))
     }
@@ -184,7 +187,7 @@ impl Items<'_> {
             if before.head.status != Status::Current {
                 return Err(Error::Conflict(Conflict::NotCurrent));
             }
-            let contacts = gateway.heads.people();
+            let contacts = gateway.contact_names.of(&gateway.heads);
             let body = change(&gateway, &before)?;
             let Some(body) = body else { return Ok(None) };
             let now = gateway.clock.now();
@@ -293,7 +296,7 @@ impl Items<'_> {
     ///
     /// # Errors
     /// [`Error::NotFound`], [`Error::Corrupt`].
-    pub fn owner_item(self, head: &Head) -> Result<Value, Error> {
+    pub(crate) fn owner_item(self, head: &Head) -> Result<Value, Error> {
         let committed = schema::version(&self.0.store, head.item_id, head.version_seq)?;
         let mut item = whole(&committed)?;
         item.insert("status".into(), json!(head.status));
@@ -655,7 +658,7 @@ impl Writing<'_, '_> {
         Ok(())
     }
 
-    /// Tells catalog and views of an item's change, once it is durable.
+    /// Tells heads and views of an item's change, once it is durable.
     pub(crate) fn announce(&mut self, item: ItemId, head: Option<Arc<Head>>) {
         let (gateway, now) = (self.gateway.clone(), self.now);
         self.tx.on_commit(move || {

@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::service::align::{self, Incoming};
 use crate::service::import::{ImportRefusal, Looked};
 use crate::service::items::whole;
-use crate::service::{Grants, Items};
+use crate::service::{Imports, Items};
 use crate::state::commits::Writing;
 use crate::state::schema::LISTS;
 use crate::state::sources::{Said, Tag};
@@ -28,7 +28,7 @@ pub(crate) struct Edits {
     pub(crate) of: BTreeMap<usize, (ItemId, Said)>,
 }
 
-impl Grants<'_> {
+impl Imports<'_> {
     /// Finds the new records that are edits of items which stood in the same list before and do not any more. An item is
     /// taken for one record at most, and never from a record that it still is; a record of where something was erased is
     /// no edit, because it may be what was erased.

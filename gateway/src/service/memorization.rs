@@ -192,7 +192,7 @@ impl Memorization<'_> {
         let mut found: BTreeMap<&'static str, Artefact> = BTreeMap::new();
         let mut note = |artefact, exposure| found.entry(artefact).or_default().0.push(exposure);
         for canary in canaries {
-            let text = visible_text(&Memorization(scratch).catalog_item(&canary.label())?, &shown)?;
+            let text = visible_text(&Memorization(scratch).labelled_item(&canary.label())?, &shown)?;
             let scores: Vec<f64> =
                 canary.values.iter().map(|v| f64::from(u8::from(text.contains(v.as_str())))).collect();
             note("detector_output", exposure(&scores));
@@ -206,7 +206,7 @@ impl Memorization<'_> {
     }
 
     /// The item with a label.
-    fn catalog_item(self, label: &str) -> Result<oap_identity::ItemId, Error> {
+    fn labelled_item(self, label: &str) -> Result<oap_identity::ItemId, Error> {
         let heads = self.0.heads.all();
         let head = heads.iter().find(|head| head.labels.iter().any(|l| l == label));
         head.map(|head| head.item_id).ok_or(Error::NotFound)

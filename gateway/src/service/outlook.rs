@@ -26,14 +26,14 @@ pub struct Outlook {
 impl Grants<'_> {
     /// How the grants stand.
     #[must_use]
-    pub fn grants_outlook(self) -> Outlook {
+    pub(crate) fn grants_outlook(self) -> Outlook {
         let mut grants = Outlook::default();
         grants.states.extend(STATES.map(|state| (state.as_str(), 0)));
-        for shelved in self.0.grant_book.all() {
-            let state = self.state(&shelved.record);
+        for entry in self.0.grant_book.all() {
+            let state = self.state(&entry.record);
             *grants.states.entry(state.as_str()).or_default() += 1;
             if state == GrantState::Active {
-                let grant = shelved.record.grant.grant();
+                let grant = entry.record.grant.grant();
                 grants.ends.push((grant.expires_at, grant.grant_id));
             }
         }

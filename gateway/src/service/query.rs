@@ -27,7 +27,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// What an answer rests on: read again in the transaction that records it.
 struct Basis {
-    seen: Arc<BuiltView>,
+    built: Arc<BuiltView>,
     /// What it shows.
     shown: Vec<Shown>,
     /// What the grantee does.
@@ -206,9 +206,9 @@ impl Exchange<'_> {
     async fn try_answer(self, question: &Question<'_>, may_disclose: bool) -> Result<Option<Vec<u8>>, Error> {
         let Question { caller, grant, query, after, request_id } = *question;
         let before = self.0.grant_book.allowance(grant.hash());
-        let seen = self.0.view(grant, query.include_embeddings, &before).await?;
-        let meaning = self.0.meaning(&seen, grant.grant(), query).await;
-        let answer = answer(&seen.view, &before, query, meaning.as_ref(), after);
+        let built = self.0.view(grant, query.include_embeddings, &before).await?;
+        let meaning = self.0.meaning(&built, grant.grant(), query).await;
+        let answer = answer(&built.view, &before, query, meaning.as_ref(), after);
         if !answer.newly_disclosed().is_empty() && !may_disclose {
             return Ok(None);
         }
@@ -216,7 +216,7 @@ impl Exchange<'_> {
         let next =
             answer.next().map(|position| self.seal_cursor(position, grant, query.binding()?)).transpose()?;
         let unsent = answer.write(Frame { request_id: request_id.clone(), response_id, next_cursor: next });
-        let mut draft = self.answer_draft(Action::Query, &seen, &unsent);
+        let mut draft = self.answer_draft(Action::Query, &built, &unsent);
         draft.rules = ["grant.active", "grant.filter", "projection.profile"].map(str::to_owned).to_vec();
         if let Some(purpose) = &query.purpose {
             draft.more.insert("purpose".to_owned(), json!(purpose));
@@ -224,17 +224,17 @@ impl Exchange<'_> {
         let mut asked = query.clone();
         asked.request_id = Some(request_id.clone());
         draft.input_hash = Some(Hash::of_canonical(&asked)?);
-        let bytes = self.send(caller, seen, Operation::Query, draft, unsent).await?;
+        let bytes = self.send(caller, built, Operation::Query, draft, unsent).await?;
         metrics::counter!("oap_queries_total").increment(1);
         Ok(Some(bytes))
     }
 
     /// What the receipt of any answer from a view says.
-    pub(crate) fn answer_draft<T>(self, action: Action, seen: &BuiltView, unsent: &Unsent<T>) -> Draft {
-        let grant = seen.view.grant();
+    pub(crate) fn answer_draft<T>(self, action: Action, built: &BuiltView, unsent: &Unsent<T>) -> Draft {
+        let grant = built.view.grant();
         let mut draft = self.0.draft(action, grant.grant().grantee.as_str());
         draft.more = facts(grant.grant(), grant.hash(), &grant.ancestors());
-        draft.more.insert("profile_hash".to_owned(), json!(seen.view.profile_hash()));
+        draft.more.insert("profile_hash".to_owned(), json!(built.view.profile_hash()));
         draft.output_hash = Some(unsent.output_hash());
         draft.tags = unsent.tags();
         draft
@@ -247,13 +247,13 @@ impl Exchange<'_> {
     pub(crate) async fn send<T: Body>(
         self,
         caller: &Caller,
-        seen: Arc<BuiltView>,
+        built: Arc<BuiltView>,
         operation: Operation,
         receipt: Draft,
         unsent: Unsent<T>,
     ) -> Result<Vec<u8>, Error> {
         let cost = budget::cost(unsent.got_before() as u64);
-        let basis = Basis { seen, shown: unsent.shown().to_vec(), operation };
+        let basis = Basis { built, shown: unsent.shown().to_vec(), operation };
         let (receipt, keys) = self.commit_answer(caller, receipt, cost, basis).await?;
         Ok(respond(unsent, &receipt, keys.current())?)
     }
@@ -272,21 +272,21 @@ impl Exchange<'_> {
         basis: Basis,
     ) -> Result<(Stored<Receipt>, Arc<Keyring>), Error> {
         let action = receipt.action;
-        let grant = basis.seen.view.grant().clone();
+        let grant = basis.built.view.grant().clone();
         let chain = chain_of(&grant.grant().granter.scope);
-        let shelved = self.0.grant_book.chain(grant.hash());
+        let entry = self.0.grant_book.chain(grant.hash());
         let (authenticated, proof) = (caller.authenticated.clone(), caller.proof);
         let committed = self
             .0
             .record(move |w| {
-                let standing = w.standing(shelved)?;
+                let standing = w.standing(entry)?;
                 verify(&authenticated, basis.operation, &standing, w.keys.document(), w.now)
                     .map_err(Error::Judged)?;
                 authenticated.still(w.keys.document(), w.now).map_err(Error::Judged)?;
                 w.still_so(&basis)?;
                 let shown: Vec<ItemId> = basis.shown.iter().map(|shown| shown.item).collect();
                 w.disclose(&standing, &shown)?;
-                w.decided(receipt.decision, &Decided::of(&basis.seen, grant.grant()))?;
+                w.decided(receipt.decision, &Decided::of(&basis.built, grant.grant()))?;
                 w.charge(&grant, cost)?;
                 if let Some(key) = proof {
                     PROOFS.put(w.tx, &key, &w.now.plus(REMEMBERED))?;
@@ -323,11 +323,11 @@ impl Exchange<'_> {
         item: ItemId,
     ) -> Result<Vec<u8>, Error> {
         let before = self.0.grant_book.allowance(grant.hash());
-        let seen = self.0.view(grant, true, &before).await?;
-        let unsent = vector(&seen.view, &before, item).ok_or(Error::NotFound)?;
-        let mut draft = self.answer_draft(Action::Vector, &seen, &unsent);
+        let built = self.0.view(grant, true, &before).await?;
+        let unsent = vector(&built.view, &before, item).ok_or(Error::NotFound)?;
+        let mut draft = self.answer_draft(Action::Vector, &built, &unsent);
         draft.rules = ["grant.active", "grant.embedding_access"].map(str::to_owned).to_vec();
-        self.send(caller, seen, Operation::Query, draft, unsent).await
+        self.send(caller, built, Operation::Query, draft, unsent).await
     }
 }
 
@@ -335,10 +335,10 @@ impl Writing<'_, '_> {
     /// That what an answer was made of is still so: no gate has changed, nothing that it shows has another link by
     /// now (every change of an item is one), and nothing has ended.
     fn still_so(&self, basis: &Basis) -> Result<(), Error> {
-        if obligations::obligations(self.tx)? != basis.seen.obligations {
+        if obligations::revision(self.tx)? != basis.built.obligations {
             return Err(Error::Overtaken);
         }
-        if basis.seen.view.ends().is_some_and(|end| end <= self.now) {
+        if basis.built.view.ends().is_some_and(|end| end <= self.now) {
             return Err(Error::Overtaken);
         }
         for Shown { item, last_link, .. } in &basis.shown {

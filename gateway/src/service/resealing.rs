@@ -103,7 +103,7 @@ impl Keys<'_> {
             return Err(Error::Conflict(Conflict::NeitherCurrentNorRetracted));
         }
         self.wrote(item)?;
-        let contacts = self.0.heads.people();
+        let contacts = self.0.contact_names.of(&self.0.heads);
         let (body, _) = Items(self.0).cut_anew(&before)?;
         let at = at.min(self.0.clock.now());
         let prepared = Items(self.0).prepare_version_at(&before, body, Event::Reseal, &contacts, at)?;

@@ -1,7 +1,7 @@
 //! What a restored backup is told of the time since: erased again, revoked again, and said in every receipt chain.
 
 use crate::error::Error;
-use crate::service::Imports;
+use crate::service::Backups;
 use crate::service::grants::facts;
 use crate::state::commits::chain_of;
 use crate::state::erasures::{ChainEnd, KeyState, Listed};
@@ -45,13 +45,13 @@ pub enum Unknown {
     Keep,
 }
 
-impl Imports<'_> {
+impl Backups<'_> {
     /// Ends here what a list says was ended since a backup, and says in every receipt chain that it was restored. Doing it again does
     /// nothing more but for that.
     ///
     /// # Errors
     /// [`Error::Store`], [`Error::Corrupt`].
-    pub async fn replay(
+    pub async fn end_again(
         self,
         listed: &Listed,
         backup_at: Timestamp,
@@ -90,7 +90,7 @@ impl Imports<'_> {
         }
         let mut grants: BTreeSet<GrantId> = listed.grants.clone();
         if revoke_all {
-            grants.extend(self.0.grant_book.all().iter().map(|shelved| shelved.key.id()));
+            grants.extend(self.0.grant_book.all().iter().map(|entry| entry.key.id()));
         }
         for batch in grants.into_iter().collect::<Vec<_>>().chunks(BATCH) {
             done.grants += self.revoke_again(batch.to_vec()).await?;
@@ -125,13 +125,13 @@ impl Imports<'_> {
     }
 
     /// Every grant by the name that the list has for it.
-    fn shelved_by_id(self) -> BTreeMap<GrantId, GrantEntry> {
-        self.0.grant_book.all().into_iter().map(|shelved| (shelved.key.id(), shelved)).collect()
+    fn entries_by_id(self) -> BTreeMap<GrantId, GrantEntry> {
+        self.0.grant_book.all().into_iter().map(|entry| (entry.key.id(), entry)).collect()
     }
 
     async fn revoke_again(self, grants: Vec<GrantId>) -> Result<usize, Error> {
         let gateway = self.0.clone();
-        let known = self.shelved_by_id();
+        let known = self.entries_by_id();
         let revoked = self
             .0
             .commit(move |w| {
@@ -195,7 +195,7 @@ impl Imports<'_> {
 
     async fn take_back_consents(self, listed: Listed, all: bool) -> Result<usize, Error> {
         let gateway = self.0.clone();
-        let known = self.shelved_by_id();
+        let known = self.entries_by_id();
         let ended = self
             .0
             .commit(move |w| {

@@ -7,7 +7,7 @@
 //! that every backup can check it. `keys` is the state of all signing keys, `chains` the receipt chains that grew since the line before.
 //! A line of version 1 is `{"at", "items", "previous", "signature"}`; such a list is read, and written anew when a gateway opens it.
 
-use crate::error::{Corrupt, Error};
+use crate::error::{Corrupt, Error, LineError, ListError};
 use crate::state::commits::Chain;
 use crate::state::gateway::Gateway;
 use crate::state::grant_book::GrantKey;
@@ -17,7 +17,6 @@ use crate::system::files;
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use hmac::{Hmac, Mac};
 use oap_identity::json::{self, canonical};
-use oap_identity::signed::SignedError;
 use oap_identity::{BridgeId, DidDocument, Documents, GrantId, Hash, ItemId, Timestamp, UnverifiedDocument};
 use oap_memory::lines::lines;
 use oap_memory::receipt::GENESIS;
@@ -179,46 +178,6 @@ impl Listed {
     }
 }
 
-/// What is wrong with a list.
-#[derive(Debug, thiserror::Error)]
-pub enum ListError {
-    /// It cannot be read.
-    #[error(transparent)]
-    File(#[from] io::Error),
-    /// One of its lines does not hold.
-    #[error("line {0}: {1}")]
-    Line(usize, LineError),
-}
-
-/// What is wrong with a line of a list.
-#[derive(Debug, thiserror::Error)]
-pub enum LineError {
-    /// Longer than any that is written.
-    #[error("too long")]
-    TooLong,
-    /// Not of the expected shape.
-    #[error(transparent)]
-    Json(#[from] json::JsonError),
-    /// Another line stood before it, or was taken out.
-    #[error("it does not follow the line before it")]
-    Order,
-    /// Somebody else wrote it.
-    #[error("it is not one of this gateway's: its mac does not hold")]
-    Mac,
-    /// Written by a later version of the program.
-    #[error("version {0}; this program reads up to {VERSION}")]
-    Version(u32),
-    /// Nothing says who wrote it.
-    #[error("it has no mac")]
-    NoMac,
-    /// An older program's line whose key is none of the principal's.
-    #[error("it is signed by an unknown key")]
-    UnknownKey,
-    /// An older program's line whose signature does not hold.
-    #[error(transparent)]
-    Signature(#[from] SignedError),
-}
-
 /// Reads a list and checks every line of it.
 ///
 /// # Errors
@@ -279,7 +238,7 @@ fn check(line: &[u8], listed: &mut Listed, mac_key: &[u8; 32], owner: &DidDocume
         authenticator(mac_key, &text).verify_slice(&given).map_err(|_| LineError::Mac)?;
         let entry: Entry = json::from_value(members)?;
         if entry.v != VERSION {
-            return Err(LineError::Version(entry.v));
+            return Err(LineError::Version(entry.v, VERSION));
         }
         follows(&entry.previous)?;
         listed.take(entry);

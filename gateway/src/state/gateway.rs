@@ -6,6 +6,7 @@ use crate::embedding::{EmbeddingModel, Embeddings};
 use crate::error::{Conflict, Corrupt, Error};
 use crate::state::clock::WatchedClock;
 use crate::state::commits::ANONYMOUS;
+use crate::state::contacts::ContactNames;
 use crate::state::erasures::Erasures;
 use crate::state::grant_book::StoredGrants;
 use crate::state::heads::Heads;
@@ -63,6 +64,7 @@ pub struct Gateway {
     pub(crate) embeddings: Option<Embeddings>,
     pub(crate) erasures: Option<Erasures>,
     pub(crate) heads: Heads,
+    pub(crate) contact_names: ContactNames,
     pub(crate) sources: Sources,
     pub(crate) grant_book: StoredGrants,
     pub(crate) used_proofs: UsedProofs,
@@ -91,7 +93,7 @@ impl Gateway {
             .await
     }
 
-    /// Opens a gateway: loads keys, catalog, grants and proofs; starts the anonymous chain if it is new.
+    /// Opens a gateway: loads keys, heads, grants and proofs; starts the anonymous chain if it is new.
     ///
     /// # Errors
     /// [`Error::Store`], [`Error::Corrupt`].
@@ -129,6 +131,7 @@ impl Gateway {
         )?;
         let gateway = Arc::new(Self {
             heads: Heads::load(&store)?,
+            contact_names: ContactNames::load(&store)?,
             grant_book: StoredGrants::load(&store)?,
             used_proofs: UsedProofs::load(&store)?,
             refusals: Refusals::default(),

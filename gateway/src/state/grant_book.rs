@@ -234,16 +234,16 @@ impl StoredGrants {
     /// Marks a grant as revoked.
     pub fn revoke(&self, key: GrantKey, at: Timestamp) {
         let mut grants = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        if let Some(shelved) = grants.by_key.get_mut(&key) {
-            shelved.record.revoked_at.get_or_insert(at);
+        if let Some(entry) = grants.by_key.get_mut(&key) {
+            entry.record.revoked_at.get_or_insert(at);
         }
     }
 
     /// Remembers what was disclosed under a grant.
     pub fn disclose(&self, key: GrantKey, items: &[ItemId]) {
         let mut grants = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        if let Some(shelved) = grants.by_key.get_mut(&key) {
-            Arc::make_mut(&mut shelved.disclosed).extend(items.iter().copied());
+        if let Some(entry) = grants.by_key.get_mut(&key) {
+            Arc::make_mut(&mut entry.disclosed).extend(items.iter().copied());
         }
     }
 
@@ -251,7 +251,7 @@ impl StoredGrants {
     #[must_use]
     pub fn allowance(&self, grant: Hash) -> Allowance {
         let grants = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        Allowance::new(grants.chain(grant).iter().map(|shelved| shelved.disclosed.clone()).collect())
+        Allowance::new(grants.chain(grant).iter().map(|entry| entry.disclosed.clone()).collect())
     }
 
     /// The lock that an answer holds from its computation to its receipt when it discloses items for the first
@@ -283,7 +283,7 @@ impl StoredGrants {
         let keys = grants.by_id.get(&id).map(Vec::as_slice).unwrap_or_default();
         let mut found: Vec<GrantEntry> =
             keys.iter().filter_map(|key| grants.by_key.get(key).cloned()).collect();
-        found.sort_by_key(|shelved| shelved.delegated);
+        found.sort_by_key(|entry| entry.delegated);
         found
     }
 
@@ -311,7 +311,7 @@ impl StoredGrants {
 impl oap_grants::GrantBook for StoredGrants {
     fn by_hash(&self, hash: Hash) -> Option<GrantRecord> {
         let grants = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        grants.of(hash).map(|shelved| shelved.record.clone())
+        grants.of(hash).map(|entry| entry.record.clone())
     }
 }
 
@@ -324,7 +324,7 @@ pub struct Standing {
 
 impl oap_grants::GrantBook for Standing {
     fn by_hash(&self, hash: Hash) -> Option<GrantRecord> {
-        self.chain.iter().map(|shelved| &shelved.record).find(|record| record.grant.hash() == hash).cloned()
+        self.chain.iter().map(|entry| &entry.record).find(|record| record.grant.hash() == hash).cloned()
     }
 }
 
@@ -335,12 +335,12 @@ impl Writing<'_, '_> {
     /// [`Error::Store`], [`Error::Corrupt`].
     pub fn standing(&self, mut chain: Vec<GrantEntry>) -> Result<Standing, Error> {
         let mut stored = Vec::with_capacity(chain.len());
-        for mut shelved in chain.drain(..) {
-            if !GRANTS.contains(self.tx, &shelved.key)? {
+        for mut entry in chain.drain(..) {
+            if !GRANTS.contains(self.tx, &entry.key)? {
                 continue;
             }
-            shelved.record.revoked_at = REVOKED.get(self.tx, &shelved.key)?;
-            stored.push(shelved);
+            entry.record.revoked_at = REVOKED.get(self.tx, &entry.key)?;
+            stored.push(entry);
         }
         Ok(Standing { chain: stored })
     }
@@ -358,8 +358,8 @@ impl Writing<'_, '_> {
     /// # Errors
     /// [`Error::Overtaken`] when another answer has used up the room since.
     pub fn disclose(&mut self, standing: &Standing, items: &[ItemId]) -> Result<(), Error> {
-        for shelved in &standing.chain {
-            let key = shelved.key;
+        for entry in &standing.chain {
+            let key = entry.key;
             let mut newly = Vec::new();
             for item in items {
                 if !DISCLOSED.contains(self.tx, &(key, *item))? {
@@ -371,7 +371,7 @@ impl Writing<'_, '_> {
             }
             let mut usage = self.usage(key)?;
             usage.disclosed = usage.disclosed.saturating_add(u32::try_from(newly.len()).unwrap_or(u32::MAX));
-            if usage.disclosed > shelved.record.grant.grant().max_items {
+            if usage.disclosed > entry.record.grant.grant().max_items {
                 return Err(Error::Overtaken);
             }
             USAGE.put(self.tx, &key, &usage)?;

@@ -3,6 +3,7 @@
 pub(crate) mod chains;
 pub mod clock;
 pub mod commits;
+pub mod contacts;
 pub mod decided;
 pub mod endorsed;
 pub mod erasures;
@@ -20,5 +21,5 @@ pub mod replay;
 pub mod schema;
 pub(crate) mod sources;
 pub mod spent;
-pub(crate) mod usage;
+pub(crate) mod upgrade;
 pub mod views;

@@ -7,7 +7,7 @@ use crate::state::erasures::Withdrawn;
 use crate::state::gateway::Gateway;
 use crate::state::grant_book::GrantKey;
 use crate::state::schema::{BRIDGES, CONSENTS, CONTEXTS, OBLIGATIONS, WITHDRAWN};
-use crate::state::views::Owed;
+use crate::state::views::GateBasis;
 use oap_exchange::bridge::SignedBridge;
 use oap_exchange::ccc::Ccc;
 use oap_exchange::gate::Obligations;
@@ -27,11 +27,11 @@ pub struct StoredBridge {
     pub(crate) revoked_at: Option<Timestamp>,
 }
 
-/// How often contexts, bridges or consent changed.
+/// The revision of what the owner owes: it goes up with every change of a context, bridge or consent.
 ///
 /// # Errors
 /// [`Error::Store`], [`Error::Corrupt`].
-pub fn obligations(tx: &Tx) -> Result<u64, Error> {
+pub fn revision(tx: &Tx) -> Result<u64, Error> {
     Ok(OBLIGATIONS.get(tx)?)
 }
 
@@ -55,15 +55,15 @@ impl Writing<'_, '_> {
 }
 
 impl Gateway {
-    /// How often contexts, bridges or consent changed, as last committed.
-    pub(crate) fn obligations_now(&self) -> Result<u64, Error> {
+    /// The revision of what the owner owes, as last committed.
+    pub(crate) fn obligations_revision(&self) -> Result<u64, Error> {
         Ok(OBLIGATIONS.get(&self.store)?)
     }
 
-    /// What the owner owes of a grant's items.
-    pub(crate) fn obligations(&self, grant: &Grant) -> Result<Owed, Error> {
-        // The count first: a change meanwhile makes it too low, never too high.
-        let count = self.obligations_now()?;
+    /// What the gates before a grant's items rest on.
+    pub(crate) fn gate_basis(&self, grant: &Grant) -> Result<GateBasis, Error> {
+        // The revision first: a change meanwhile makes it too low, never too high.
+        let revision = self.obligations_revision()?;
         let consented = CONSENTS.get(&self.store, &GrantKey::of(grant))?.is_some();
         let bridges = self.bridges()?;
         let obligations = Obligations {
@@ -75,7 +75,7 @@ impl Gateway {
                 .collect(),
             sanctions: self.sanctions.clone(),
         };
-        Ok(Owed { count, obligations, consented })
+        Ok(GateBasis { revision, obligations, consented })
     }
 
     /// The context of every scope that has one, with the document, as last committed.

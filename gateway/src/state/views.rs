@@ -44,14 +44,14 @@ pub struct BuiltView {
     /// What the gates decided of all items that the grant selects.
     pub report: Report,
     pub at: Timestamp,
-    /// What the owner owed then: goes up with every change of a context or a bridge.
+    /// The revision of what the owner owed then.
     pub obligations: u64,
 }
 
 /// What the gates before a grant's items rest on.
-pub(crate) struct Owed {
-    /// How often it had changed.
-    pub(crate) count: u64,
+pub(crate) struct GateBasis {
+    /// Its revision: goes up with every change of a context, bridge or consent.
+    pub(crate) revision: u64,
     /// Contexts, bridges, lists.
     pub(crate) obligations: Obligations,
     /// Whether the owner consented to the grant.
@@ -67,7 +67,7 @@ struct Entry {
 
 #[derive(Default)]
 struct State {
-    seen: Option<Arc<BuiltView>>,
+    built: Option<Arc<BuiltView>>,
     /// Whether something that concerns the view changed since it was begun.
     stale: bool,
     /// What changed while it is built; `None` while it is not.
@@ -84,8 +84,8 @@ struct Change {
 }
 
 impl Change {
-    fn concerns(&self, seen: &BuiltView) -> bool {
-        seen.view.concerns(self.item, self.before.as_deref(), self.after.as_deref(), self.at)
+    fn concerns(&self, built: &BuiltView) -> bool {
+        built.view.concerns(self.item, self.before.as_deref(), self.after.as_deref(), self.at)
     }
 }
 
@@ -97,26 +97,25 @@ impl Entry {
     fn changed(&self, change: &Change) {
         let mut state = self.state();
         let state = &mut *state;
-        match (&mut state.missed, &state.seen) {
+        match (&mut state.missed, &state.built) {
             (Some(missed), _) if missed.len() < MAX_MISSED => missed.push(change.clone()),
             (Some(_), _) => state.stale = true,
             // Nothing of an item that was erased stays until somebody asks again.
-            (None, Some(seen)) if change.concerns(seen) => {
+            (None, Some(built)) if change.concerns(built) => {
                 state.stale = true;
-                state.seen = None;
+                state.built = None;
             }
-            (None, Some(_)) => {}
-            (None, None) => {}
+            (None, _) => {}
         }
     }
 
     /// The view, where it can be answered from.
     fn fresh(&self, allowance: &Allowance, now: Timestamp) -> Option<Arc<BuiltView>> {
         let state = self.state();
-        let seen = state.seen.as_ref().filter(|_| !state.stale)?;
+        let built = state.built.as_ref().filter(|_| !state.stale)?;
         let holds =
-            seen.view.ends().is_none_or(|end| now < end) && *seen.view.exhausted() == allowance.exhausted();
-        holds.then(|| seen.clone())
+            built.view.ends().is_none_or(|end| now < end) && *built.view.exhausted() == allowance.exhausted();
+        holds.then(|| built.clone())
     }
 
     fn begin(&self) {
@@ -125,17 +124,17 @@ impl Entry {
         state.missed = Some(Vec::new());
     }
 
-    fn finish(&self, seen: Option<Arc<BuiltView>>) {
+    fn finish(&self, built: Option<Arc<BuiltView>>) {
         let mut state = self.state();
         let missed = state.missed.take().unwrap_or_default();
-        if let Some(seen) = &seen {
-            state.stale |= missed.iter().any(|change| change.concerns(seen));
+        if let Some(built) = &built {
+            state.stale |= missed.iter().any(|change| change.concerns(built));
         }
-        state.seen = seen.filter(|_| !state.stale);
+        state.built = built.filter(|_| !state.stale);
     }
 
     fn bytes(&self) -> usize {
-        self.state().seen.as_ref().map_or(0, |seen| seen.view.bytes())
+        self.state().built.as_ref().map_or(0, |built| built.view.bytes())
     }
 }
 
@@ -192,8 +191,8 @@ impl Gateway {
         allowance: &Allowance,
     ) -> Result<Arc<BuiltView>, Error> {
         let entry = self.views.entry(grant, embeddings);
-        if let Some(seen) = entry.fresh(allowance, self.clock.now()) {
-            return Ok(seen);
+        if let Some(built) = entry.fresh(allowance, self.clock.now()) {
+            return Ok(built);
         }
         let (gateway, allowance) = (self.clone(), allowance.clone());
         let (done, built) = oneshot::channel();
@@ -204,11 +203,11 @@ impl Gateway {
             if done.is_closed() {
                 return;
             }
-            let seen = match entry.fresh(&allowance, gateway.clock.now()) {
-                Some(seen) => Ok(seen),
+            let built = match entry.fresh(&allowance, gateway.clock.now()) {
+                Some(built) => Ok(built),
                 None => gateway.build(&entry, embeddings, allowance).await,
             };
-            drop(done.send(seen));
+            drop(done.send(built));
         });
         built.await.unwrap_or(Err(Error::Panicked))
     }
@@ -222,18 +221,18 @@ impl Gateway {
         entry.begin();
         let (gateway, grant) = (self.clone(), entry.grant.clone());
         let build = move || {
-            let (obligations, now) = (gateway.obligations(grant.grant())?, gateway.clock.now());
-            let owed = obligations.count;
+            let (basis, now) = (gateway.gate_basis(grant.grant())?, gateway.clock.now());
+            let revision = basis.revision;
             let (view, report) =
-                gateway.sliced(grant.grant(), obligations, embeddings, now, |setting, heads, load| {
+                gateway.sliced(grant.grant(), basis, embeddings, now, |setting, heads, load| {
                     View::build(&grant, &allowance, setting, heads, load)
                 })?;
-            Ok(BuiltView { view, report, at: now, obligations: owed })
+            Ok(BuiltView { view, report, at: now, obligations: revision })
         };
-        let seen = blocking(build).await.map(Arc::new);
-        entry.finish(seen.as_ref().ok().cloned());
+        let built = blocking(build).await.map(Arc::new);
+        entry.finish(built.as_ref().ok().cloned());
         self.views.trim();
-        seen
+        built
     }
 
     /// What a grant would show, whatever its state, and what the gates decided: for the owner.
@@ -241,8 +240,8 @@ impl Gateway {
     /// # Errors
     /// [`Error::Store`], [`Error::Corrupt`], [`Error::Limit`] for an unknown profile.
     pub fn would_show(&self, grant: &Grant) -> Result<(Preview, Report), Error> {
-        let (obligations, now) = (self.obligations(grant)?, self.clock.now());
-        self.sliced(grant, obligations, true, now, |setting, heads, load| {
+        let (basis, now) = (self.gate_basis(grant)?, self.clock.now());
+        self.sliced(grant, basis, true, now, |setting, heads, load| {
             Preview::build(grant, setting, heads, load)
         })
     }
@@ -251,7 +250,7 @@ impl Gateway {
     fn sliced<T>(
         &self,
         grant: &Grant,
-        Owed { obligations, consented, .. }: Owed,
+        GateBasis { obligations, consented, .. }: GateBasis,
         embeddings: bool,
         now: Timestamp,
         build: impl FnOnce(&Setting, &mut dyn Iterator<Item = &Head>, Load<'_>) -> Result<T, ViewError<Error>>,
@@ -307,8 +306,8 @@ impl Gateway {
     }
 
     /// The vector of what a grantee asks, where the view has vectors.
-    pub(crate) async fn meaning(&self, seen: &BuiltView, grant: &Grant, query: &Query) -> Option<Vector> {
-        let embeddings = self.embeddings.as_ref().filter(|_| seen.view.has_vectors())?;
+    pub(crate) async fn meaning(&self, built: &BuiltView, grant: &Grant, query: &Query) -> Option<Vector> {
+        let embeddings = self.embeddings.as_ref().filter(|_| built.view.has_vectors())?;
         if query.is_listing() {
             return None;
         }

@@ -367,7 +367,7 @@ impl Home {
             }
             None => None,
         };
-        let client = crate::system::outgoing::of_home(config, self)?.client()?;
+        let client = crate::system::outgoing::of_home(config, self)?.unguarded()?;
         Ok(Some(Box::new(RemoteModel::new(config, url.clone(), key, client)?)))
     }
 

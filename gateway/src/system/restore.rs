@@ -4,12 +4,13 @@
 //! file does not open. Only when what was erased since is erased there and everything is synced does the folder get the home's name. A run
 //! that was killed leaves nothing under that name; the next run clears the folder and begins anew.
 
+use crate::error::ListError;
 use crate::service::backup::{self, BackupError, BackupInfo};
 use crate::service::doctor::Finding;
 use crate::service::restored::{Replayed, Unknown};
-use crate::service::{Health, Imports};
+use crate::service::{Backups, Health};
 use crate::state::clock::Standing;
-use crate::state::erasures::{self, ListError, Listed};
+use crate::state::erasures::{self, Listed};
 use crate::state::gateway::Gateway;
 use crate::state::jobs::Progress;
 use crate::system::config::Config;
@@ -185,7 +186,7 @@ impl Restore<'_> {
         if clock.standing == Standing::Ahead && clock.clock >= known {
             clock = gateway.go_by_clock().await?;
         }
-        let mut replayed = Imports(&gateway).replay(&listed, info.at, self.unknown).await?;
+        let mut replayed = Backups(&gateway).end_again(&listed, info.at, self.unknown).await?;
         if clock.clock.plus(oap_identity::time::MAX_SKEW) < known {
             replayed.warnings.push(format!(
                 "the clock says {} and the backup or the list is of {known}: set the clock right",

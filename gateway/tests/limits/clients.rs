@@ -27,7 +27,7 @@ fn server(then: impl FnOnce(std::net::TcpStream) + Send + 'static) -> String {
 
 async fn ask(url: &str, allowed: Allowance) -> Result<(u16, Vec<u8>), ClientError> {
     oap_gateway::system::tls::install();
-    let client = Outgoing::default().client().unwrap();
+    let client = Outgoing::default().unguarded().unwrap();
     send(&client, Ask { method: "GET", url, ..Ask::default() }, allowed).await
 }
 

@@ -208,7 +208,7 @@ cp .oap-memory/did.json "{made}/did.json"
 fn fetched(authority: &str, url: &str) -> String {
     oap_gateway::system::tls::install();
     let authority = CertificateDer::from_pem_slice(authority.as_bytes()).unwrap();
-    let client = Outgoing::default().trusting([&*authority]).unwrap().client().unwrap();
+    let client = Outgoing::default().trusting([&*authority]).unwrap().unguarded().unwrap();
     let fetch = async { client.send(Request::get(url), ANSWER).await.unwrap().body };
     String::from_utf8(tokio::runtime::Runtime::new().unwrap().block_on(fetch)).unwrap()
 }

@@ -81,9 +81,15 @@ pub struct Record {
 pub enum Found {
     Record(Box<Record>),
     /// Something that is left out on purpose.
-    Skipped { place: String, reason: String },
+    Skipped {
+        place: String,
+        reason: String,
+    },
     /// Something that cannot be read.
-    Refused { place: String, reason: String },
+    Refused {
+        place: String,
+        reason: String,
+    },
 }
 
 /// Takes what is found, one after the other; [`ControlFlow::Break`] ends the reading.

@@ -27,11 +27,10 @@ pub const SILENCE: Duration = Duration::from_secs(45);
 #[error(transparent)]
 pub struct OutgoingError(#[from] reqwest::Error);
 
-/// Whom a client trusts, and where it may go. By itself: the system's authorities, and wherever it is sent.
+/// Whom a client trusts: the system's authorities, and those that are named.
 #[derive(Debug, Clone, Default)]
 pub struct Outgoing {
     authorities: Vec<Certificate>,
-    policy: Option<WebPolicy>,
     newest_tls: Option<tls::Version>,
 }
 
@@ -50,13 +49,6 @@ impl Outgoing {
         Ok(self)
     }
 
-    /// For addresses that a stranger chose: every one is checked before it is connected to.
-    #[must_use]
-    pub const fn held_to(mut self, policy: WebPolicy) -> Self {
-        self.policy = Some(policy);
-        self
-    }
-
     /// Speaks TLS 1.2 and nothing newer, as a probe does that must be refused.
     #[must_use]
     pub const fn old_tls(mut self) -> Self {
@@ -64,20 +56,32 @@ impl Outgoing {
         self
     }
 
-    /// The client.
+    /// A client for addresses that a stranger chose: every one is checked before it is connected to.
     ///
     /// # Errors
     /// [`OutgoingError`].
-    pub fn client(self) -> Result<HttpClient, OutgoingError> {
+    pub fn guarded(self, policy: WebPolicy) -> Result<HttpClient, OutgoingError> {
+        self.client(Some(policy))
+    }
+
+    /// A client for addresses that the user typed or configured: it goes wherever it is sent.
+    ///
+    /// # Errors
+    /// [`OutgoingError`].
+    pub fn unguarded(self) -> Result<HttpClient, OutgoingError> {
+        self.client(None)
+    }
+
+    fn client(self, policy: Option<WebPolicy>) -> Result<HttpClient, OutgoingError> {
         let mut client =
             bare().connect_timeout(CONNECT).read_timeout(SILENCE).tls_certs_merge(self.authorities);
-        if let Some(policy) = self.policy {
+        if let Some(policy) = policy {
             client = client.https_only(policy == WebPolicy::Public).dns_resolver(CheckedNames { policy });
         }
         if let Some(version) = self.newest_tls {
             client = client.tls_version_max(version);
         }
-        Ok(HttpClient { client: client.build()?, policy: self.policy })
+        Ok(HttpClient { client: client.build()?, policy })
     }
 }
 

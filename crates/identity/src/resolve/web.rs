@@ -31,7 +31,7 @@ impl GuardedWeb {
     /// When an authority is not a certificate in DER, or no TLS backend is installed.
     pub fn new(policy: WebPolicy, authorities: &[Vec<u8>]) -> Result<Self, OutgoingError> {
         let outgoing = Outgoing::default().trusting(authorities.iter().map(Vec::as_slice))?;
-        Ok(Self { client: outgoing.held_to(policy).client()? })
+        Ok(Self { client: outgoing.guarded(policy)? })
     }
 
     async fn document(&self, did: &Did) -> Result<Vec<u8>, Error> {

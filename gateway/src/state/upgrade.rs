@@ -15,9 +15,9 @@ impl Gateway {
     /// [`Error::Store`], [`Error::Corrupt`].
     pub(crate) async fn count_grants(self: &Arc<Self>) -> Result<(), Error> {
         let mut uncounted = Vec::new();
-        for shelved in self.grant_book.all() {
-            if USAGE.get(&self.store, &shelved.key)?.is_none() {
-                uncounted.push(shelved);
+        for entry in self.grant_book.all() {
+            if USAGE.get(&self.store, &entry.key)?.is_none() {
+                uncounted.push(entry);
             }
         }
         if uncounted.is_empty() {
@@ -25,16 +25,16 @@ impl Gateway {
         }
         let gateway = self.clone();
         self.commit(move |w| {
-            for shelved in &uncounted {
-                if !USAGE.contains(w.tx, &shelved.key)? {
-                    USAGE.put(w.tx, &shelved.key, &Usage::default())?;
+            for entry in &uncounted {
+                if !USAGE.contains(w.tx, &entry.key)? {
+                    USAGE.put(w.tx, &entry.key, &Usage::default())?;
                 }
-                if let (false, Some(place)) = (shelved.delegated, place(&shelved.record)) {
-                    PLACES.put(w.tx, &place, &shelved.key)?;
+                if let (false, Some(place)) = (entry.delegated, place(&entry.record)) {
+                    PLACES.put(w.tx, &place, &entry.key)?;
                 }
             }
-            for shelved in &uncounted {
-                let chain = gateway.grant_book.chain(shelved.record.grant.hash());
+            for entry in &uncounted {
+                let chain = gateway.grant_book.chain(entry.record.grant.hash());
                 for above in chain.iter().skip(1) {
                     let mut usage = w.usage(above.key)?;
                     usage.below += 1;
@@ -42,9 +42,9 @@ impl Gateway {
                 }
                 for above in &chain {
                     let mut usage = w.usage(above.key)?;
-                    for item in shelved.items() {
+                    for item in entry.items() {
                         let place = (above.key, item);
-                        if above.key == shelved.key || !DISCLOSED.contains(w.tx, &place)? {
+                        if above.key == entry.key || !DISCLOSED.contains(w.tx, &place)? {
                             DISCLOSED.put(w.tx, &place, &())?;
                             usage.disclosed += 1;
                         }
