@@ -95,11 +95,11 @@ async fn a_token_is_not_served_by_a_clock_that_is_not_believed() {
 #[tokio::test]
 async fn a_leap_ahead_erases_nothing_and_dates_nothing() {
     let world = World::new().await;
-    let owner = world.proved().await;
     let start = world.now();
     let ids = world.capture(&[note("taken back", &[])]).await;
     world.owner("POST", &format!("/oap/owner/items/{}/retract", ids[0]), Some(&json!({}))).await.ok();
     world.clock.set(start.plus(10 * YEAR));
+    let owner = world.proved().await;
     assert_eq!(world.gateway.clock_info(&owner).standing, Standing::Ahead);
     assert!(matches!(Deletions(&world.gateway).sweep().await, Err(Error::Unavailable(_))));
     Items(&world.gateway).capture(&owner, &[note("written meanwhile", &[])]).await.unwrap();
@@ -111,6 +111,7 @@ async fn a_leap_ahead_erases_nothing_and_dates_nothing() {
         assert!(chain.at <= start, "{chain:?}");
     }
     world.clock.set(start.plus(DAY));
+    let owner = world.proved().await;
     Deletions(&world.gateway).sweep().await.unwrap();
     let keys = Keys(&world.gateway).revoke_key(&owner, "key-1".into(), None).await.unwrap();
     let revoked = keys.keys.iter().find_map(|key| key.revoked_at).unwrap();
@@ -123,14 +124,15 @@ async fn a_leap_ahead_erases_nothing_and_dates_nothing() {
 #[tokio::test]
 async fn a_receipt_from_a_wrong_clock_dates_nothing_after_it() {
     let (kept, world) = Kept::new().await;
-    let owner = world.proved().await;
     let start = world.now();
     world.clock.set(start.plus(YEAR));
+    let owner = world.proved().await;
     Items(&world.gateway).capture(&owner, &[note("a year ahead", &[])]).await.unwrap();
     let world = {
         drop(world);
         kept.open_at(start.plus(DAY)).await
     };
+    let owner = world.proved().await;
     assert!(matches!(
         Keys(&world.gateway).revoke_key(&owner, "key-1".into(), None).await,
         Err(Error::Unavailable(_))

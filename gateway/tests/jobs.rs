@@ -134,7 +134,7 @@ fn a_command_follows_its_job_to_the_end() {
     home.run(&["backup", &copy]).failed(1, "File exists");
     assert_eq!(
         home.run(&["keys", "revoke", "key-1", "--json"]).json()["resealed"],
-        json!({"receipts": 0, "items": 0, "left": []})
+        json!({"receipts": 0, "items": 0, "held_back": 0, "left": []})
     );
     assert_eq!(home.run(&["keys", "reseal"]).ok(), "0 items resealed, 0 receipts signed anew\n");
 
