@@ -14,8 +14,8 @@ RUN apt-get update \
     && rm -rf /var/lib/apt/lists/*
 WORKDIR /source
 COPY . .
-RUN cargo build --release --locked --package oap-gateway \
-    && install -D target/release/oap-memory /image/oap-memory \
+RUN cargo build --profile dist --locked --package oap-gateway \
+    && install -D target/dist/oap-memory /image/oap-memory \
     && mkdir /image/home
 
 FROM gcr.io/distroless/cc-debian12:nonroot
