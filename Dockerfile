@@ -20,6 +20,8 @@ RUN cargo build --profile dist --locked --package oap-gateway \
 
 FROM gcr.io/distroless/cc-debian12:nonroot
 COPY --from=build /image/oap-memory /usr/local/bin/oap-memory
+# What the documents on the wire look like, for whoever implements them.
+COPY schemas docs/openapi.json /usr/local/share/oap-memory/schemas/
 COPY --from=build --chown=65532:65532 --chmod=700 /image/home /var/lib/oap-memory
 ENV OAP_MEMORY_HOME=/var/lib/oap-memory \
     OAP_MEMORY_LISTEN=0.0.0.0:8443
