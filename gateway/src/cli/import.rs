@@ -3,10 +3,10 @@
 use super::trust::{Known, Trust};
 use super::verify::is_bundle;
 use super::{CliError, Global, ids, output, values};
-use crate::api::Endpoint;
 use crate::api::prefix::{ItemPrefix, PrefixError};
 use crate::api::transfer as api;
 use crate::api::transfer::{BundleItems, Finish, ImportOutcome, ImportOutcomes, Migration, Record, Records};
+use crate::api::{Document, Endpoint};
 use crate::client::HomeClient;
 use crate::error::Error;
 use crate::system::bundle_file;
@@ -14,8 +14,10 @@ use crate::system::config::Config;
 use indicatif::{ProgressBar, ProgressStyle};
 use oap_formats::import::{FORMATS, Format, Found, Mapping};
 use oap_formats::sources;
-use oap_identity::{Did, ItemId, ScopeId};
+use oap_identity::{BundleId, Did, Hash, ItemId, ScopeId};
+use oap_memory::Receipt;
 use oap_memory::bundle::{FORMAT, Header, ItemLine, Line, Reader};
+use serde::Serialize;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::ControlFlow;
@@ -143,66 +145,140 @@ struct Asked {
 }
 
 /// What became of everything.
-#[derive(Default)]
+#[derive(Default, Serialize)]
 struct Report {
     formats: Vec<String>,
+    dry_run: bool,
     imported: u64,
     updated: u64,
     unchanged: u64,
     skipped: BTreeMap<String, u64>,
     /// What stays deleted here.
-    deleted: Vec<Value>,
-    /// Where what was left out stands, up to [`PLACES`] of them.
-    left_out: Vec<Value>,
-    refused: Vec<Value>,
-    samples: Vec<Value>,
-    bundle: Option<Value>,
+    deleted: Vec<Left>,
+    refused: Vec<Left>,
+    seconds: f64,
+    per_second: f64,
+    /// Where what was left out stands, up to [`PLACES`] of them; told where that is asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    left_out: Option<Vec<Left>>,
+    /// Of a dry run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    samples: Option<Vec<Value>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bundle: Option<BundleReport>,
+}
+
+/// What was not written, and why.
+#[derive(Serialize)]
+struct Left {
+    place: String,
+    reason: String,
+}
+
+/// Whether a bundle is what its former house sealed.
+#[derive(Default, Serialize)]
+struct BundleReport {
+    whole: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    why: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bundle_id: Option<BundleId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hash: Option<Hash>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    migration_receipt: Option<Document<Receipt>>,
 }
 
 impl Report {
+    fn new(dry_run: bool, verbose: bool) -> Self {
+        let (left_out, samples) = (verbose.then(Vec::new), dry_run.then(Vec::new));
+        Self { dry_run, left_out, samples, ..Self::default() }
+    }
+
     fn outcome(&mut self, place: &str, outcome: Option<&ImportOutcome>) {
         match outcome {
             Some(ImportOutcome::Imported(_)) => self.imported += 1,
             Some(ImportOutcome::Updated(_)) => self.updated += 1,
             Some(ImportOutcome::Unchanged(_)) => self.unchanged += 1,
-            Some(ImportOutcome::Deleted(why)) => self.deleted.push(json!({"place": place, "reason": why})),
+            Some(ImportOutcome::Deleted(why)) => self.deleted.push(Left::new(place, why)),
             Some(ImportOutcome::Refused(reason)) => self.refuse(place, reason),
             None => self.refuse(place, "the gateway said nothing of it"),
         }
     }
 
     fn refuse(&mut self, place: &str, reason: &str) {
-        self.refused.push(json!({"place": place, "reason": reason}));
+        self.refused.push(Left::new(place, reason));
     }
 
     fn skip(&mut self, place: &str, reason: String) {
-        if self.left_out.len() < PLACES {
-            self.left_out.push(json!({"place": place, "reason": reason}));
+        if let Some(places) = self.left_out.as_mut().filter(|places| places.len() < PLACES) {
+            places.push(Left::new(place, &reason));
         }
         *self.skipped.entry(reason).or_default() += 1;
+    }
+
+    fn sample(&mut self, item: impl FnOnce() -> Value) {
+        if let Some(samples) = self.samples.as_mut().filter(|samples| samples.len() < SAMPLES) {
+            samples.push(item());
+        }
     }
 
     fn done(&self) -> u64 {
         self.imported + self.updated + self.unchanged + (self.deleted.len() + self.refused.len()) as u64
     }
 
-    fn json(&self, dry_run: bool, verbose: bool, seconds: f64) -> Value {
-        let mut report = json!({
-            "formats": self.formats, "dry_run": dry_run, "imported": self.imported, "updated": self.updated,
-            "unchanged": self.unchanged, "skipped": self.skipped, "deleted": self.deleted, "refused": self.refused,
-            "seconds": (seconds * 1000.0).round() / 1000.0,
-            "per_second": (self.done() as f64 / seconds.max(0.001)).round(),
-        });
-        if verbose {
-            report["left_out"] = json!(self.left_out);
+    /// Says how long it took.
+    fn finish(&mut self, seconds: f64) {
+        self.seconds = (seconds * 1000.0).round() / 1000.0;
+        self.per_second = (self.done() as f64 / seconds.max(0.001)).round();
+    }
+
+    fn people(&self) -> String {
+        let Self { imported, updated, unchanged, refused, deleted, seconds, per_second, .. } = self;
+        let mut text = String::new();
+        if self.dry_run {
+            text.push_str("Nothing was written. With this file there would be:\n");
         }
-        if dry_run {
-            report["samples"] = json!(self.samples);
+        text.push_str(&format!(
+            "{imported} imported, {updated} updated, {unchanged} unchanged, {} refused in {seconds} s ({per_second} a second)\n",
+            refused.len(),
+        ));
+        let samples = self.samples.as_deref().unwrap_or_default();
+        if !samples.is_empty() {
+            let rows = samples.iter().map(|sample| vec![output::text(sample, "/kind"), output::gist(sample)]);
+            text.push_str(&format!("{}\n", output::table(&["kind", "content"], rows)));
         }
-        if let Some(bundle) = &self.bundle {
-            report["bundle"] = bundle.clone();
+        for (reason, count) in &self.skipped {
+            text.push_str(&format!("left out: {count} × {reason}\n"));
         }
-        report
+        for left in self.left_out.iter().flatten() {
+            text.push_str(&format!("  {}: {}\n", left.place, left.reason));
+        }
+        if !deleted.is_empty() {
+            let number = deleted.len();
+            text.push_str(&format!(
+                "{number} were deleted here and stay so; --again ID or --again all brings them back\n"
+            ));
+            for left in deleted.iter().take(MAX_LISTED) {
+                text.push_str(&format!("  {}: {}\n", left.place, left.reason));
+            }
+            if number > MAX_LISTED {
+                text.push_str(&format!("  and {} more (--json tells them)\n", number - MAX_LISTED));
+            }
+        }
+        for left in refused {
+            text.push_str(&format!("refused: {}: {}\n", left.place, left.reason));
+        }
+        if let Some(receipt) = self.bundle.as_ref().and_then(|bundle| bundle.migration_receipt.as_ref()) {
+            text.push_str(&format!("Migration Receipt {}\n", receipt.receipt_id));
+        }
+        text
+    }
+}
+
+impl Left {
+    fn new(place: &str, reason: &str) -> Self {
+        Self { place: place.to_owned(), reason: reason.to_owned() }
     }
 }
 
@@ -280,7 +356,7 @@ impl Import {
         let path = self.path.clone().unwrap_or_default();
         let began = crate::system::clock::SystemClock;
         let start = oap_identity::Clock::now(&began);
-        let mut report = Report::default();
+        let mut report = Report::new(self.dry_run, self.verbose);
         let bundle = !path.is_dir() && self.from.is_none() && is_bundle(&path, self.identity.as_deref())?;
         let sound = match bundle {
             true if self.name.is_some() || !self.again.is_empty() => {
@@ -294,10 +370,10 @@ impl Import {
             }
         };
         let seconds = (oap_identity::Clock::now(&began).millis() - start.millis()) as f64 / 1000.0;
-        let json = report.json(self.dry_run, self.verbose, seconds);
-        output::print(global.json, &json, people);
+        report.finish(seconds);
+        output::print(global.json, &report, Report::people);
         if !sound {
-            let why = output::text(&json, "/bundle/why");
+            let why = report.bundle.and_then(|bundle| bundle.why).unwrap_or_default();
             return Err(CliError::Proof(format!("the bundle as a whole: {why}")));
         }
         if !bundle && report.done() == 0 {
@@ -369,9 +445,7 @@ impl Import {
                 FileEvent::Found(Found::Refused { place, reason }) => report.refuse(&place, &reason),
                 FileEvent::Found(Found::Record(record)) => {
                     let item = self.dressed(record.item);
-                    if report.samples.len() < SAMPLES {
-                        report.samples.push(item.clone());
-                    }
+                    report.sample(|| item.clone());
                     chunk.size += item.to_string().len();
                     chunk.places.push(record.place);
                     chunk.records.push(Record { source: record.source, group: record.group, item });
@@ -424,11 +498,11 @@ impl Import {
                 }
                 (Ok(_), None) => return Err(CliError::Proof("a bundle begins with its header".to_owned())),
                 (Ok(Line::Item(item)), Some((head, documents, _))) => {
-                    if report.samples.len() < SAMPLES {
+                    report.sample(|| {
                         let mut sample = item.item.clone();
                         sample["integrity"] = Value::Null;
-                        report.samples.push(sample);
-                    }
+                        sample
+                    });
                     places.push(place);
                     items.push(*item);
                     size += bytes;
@@ -458,12 +532,17 @@ impl Import {
         let bundle = joined(reading).await?.map_err(failed)?;
         match bundle.finish(&known) {
             Err(why) => {
-                report.bundle = Some(json!({"whole": false, "why": why.to_string()}));
+                report.bundle = Some(BundleReport { why: Some(why.to_string()), ..BundleReport::default() });
                 Ok(false)
             }
             Ok(trailer) => {
-                report.bundle =
-                    Some(json!({"whole": true, "bundle_id": trailer.bundle_id, "hash": trailer.hash}));
+                let (bundle_id, hash) = (Some(trailer.bundle_id), Some(trailer.hash));
+                let bundle = report.bundle.insert(BundleReport {
+                    whole: true,
+                    bundle_id,
+                    hash,
+                    ..BundleReport::default()
+                });
                 if !self.dry_run {
                     let finish = Finish {
                         bundle_id: trailer.bundle_id,
@@ -475,9 +554,7 @@ impl Import {
                         refused: report.refused.len() as u64,
                     };
                     let Migration { receipt } = owner.send::<api::ImportFinish>((), &finish).await?;
-                    if let Some(bundle) = &mut report.bundle {
-                        bundle["migration_receipt"] = receipt.into_whole();
-                    }
+                    bundle.migration_receipt = Some(receipt);
                 }
                 Ok(true)
             }
@@ -535,58 +612,4 @@ fn chunk(header: &Header, documents: &[Value], items: Vec<ItemLine>, dry_run: bo
         items,
         dry_run,
     }
-}
-
-fn people(report: &Value) -> String {
-    let mut text = format!(
-        "{} imported, {} updated, {} unchanged, {} refused in {} s ({} a second)\n",
-        report["imported"],
-        report["updated"],
-        report["unchanged"],
-        report["refused"].as_array().map_or(0, Vec::len),
-        report["seconds"],
-        report["per_second"],
-    );
-    if report["dry_run"] == true {
-        text.insert_str(0, "Nothing was written. With this file there would be:\n");
-        let samples = report["samples"].as_array().map(Vec::as_slice).unwrap_or_default();
-        if !samples.is_empty() {
-            let rows = samples.iter().map(|sample| vec![output::text(sample, "/kind"), output::gist(sample)]);
-            text.push_str(&format!("{}\n", output::table(&["kind", "content"], rows)));
-        }
-    }
-    for (reason, count) in report["skipped"].as_object().into_iter().flatten() {
-        text.push_str(&format!("left out: {count} × {reason}\n"));
-    }
-    for left in report["left_out"].as_array().into_iter().flatten() {
-        text.push_str(&format!("  {}: {}\n", output::text(left, "/place"), output::text(left, "/reason")));
-    }
-    let deleted = report["deleted"].as_array().cloned().unwrap_or_default();
-    if !deleted.is_empty() {
-        let number = deleted.len();
-        text.push_str(&format!(
-            "{number} were deleted here and stay so; --again ID or --again all brings them back\n"
-        ));
-        for left in deleted.iter().take(MAX_LISTED) {
-            text.push_str(&format!(
-                "  {}: {}\n",
-                output::text(left, "/place"),
-                output::text(left, "/reason")
-            ));
-        }
-        if number > MAX_LISTED {
-            text.push_str(&format!("  and {} more (--json tells them)\n", number - MAX_LISTED));
-        }
-    }
-    for refused in report["refused"].as_array().into_iter().flatten() {
-        text.push_str(&format!(
-            "refused: {}: {}\n",
-            output::text(refused, "/place"),
-            output::text(refused, "/reason")
-        ));
-    }
-    if let Some(receipt) = report.pointer("/bundle/migration_receipt/receipt_id").and_then(Value::as_str) {
-        text.push_str(&format!("Migration Receipt {receipt}\n"));
-    }
-    text
 }
