@@ -165,8 +165,8 @@ fn a_grant_that_was_passed_on() {
 fn status_list(granter: &Home) -> Vec<u8> {
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
     let authority = CertificateDer::from_pem_file(granter.home().join("tls/cert.pem")).unwrap();
-    let outgoing = Outgoing::default().trusting([&*authority]).unwrap().held_to(WebPolicy::AllowLocal);
-    let client = outgoing.client().unwrap();
+    let outgoing = Outgoing::default().trusting([&*authority]).unwrap();
+    let client = outgoing.guarded(WebPolicy::AllowLocal).unwrap();
     let url = format!("{}/oap/memory/status", granter.origin());
     let request = Request { method: Method::GET, url: &url, headers: Vec::new(), body: None };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
