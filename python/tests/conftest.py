@@ -5,6 +5,12 @@ from collections.abc import Iterator
 
 import pytest
 from gateway import BINARY, Gateway
+from hypothesis import settings
+
+# The same examples in every run, however fast the machine; HYPOTHESIS_EXAMPLES=2000 looks for others.
+_MORE = os.environ.get("HYPOTHESIS_EXAMPLES")
+settings.register_profile("ours", deadline=None, derandomize=_MORE is None, max_examples=int(_MORE or 100))
+settings.load_profile("ours")
 
 
 @pytest.fixture(scope="session")

@@ -25,7 +25,7 @@ JUNK = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
     max_leaves=6,
 )
-FAST = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+FAST = settings(suppress_health_check=[HealthCheck.too_slow])
 
 
 def places(value: Any, here: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
@@ -93,13 +93,13 @@ def test_nothing_but_refused(file: str) -> None:
     judge: Callable[..., Any] = PROOFS[file][1]
     everywhere = list(places(case.input))
 
-    @settings(max_examples=60, deadline=None)
+    @FAST
     @given(st.sampled_from(everywhere), JUNK)
     def one(place: tuple[Any, ...], junk: Any) -> None:
         value = replaced(case.input, place, junk)
         if file == "proof-bundles.json" and not (isinstance(value, list) and all(isinstance(x, str) for x in value)):
             return
-        if file in ("proof-delegations.json", "proof-answers-under-grants.json") and not place:
+        if file in ("proof-delegations.json", "proof-answers-under-grants.json") and len(place) < 2:
             return
         try:
             judge(value, case.reader)

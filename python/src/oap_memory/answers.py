@@ -89,7 +89,7 @@ def _receipt(answer: dict[str, Any], receipt: dict[str, Any]) -> dict[str, Any]:
         raise Refused("answer.action", "/receipt/action_id", "must be memory.query")
     if not fits(DID, receipt["agent_did"]):
         raise Refused("answer.grantee", "/receipt/agent_did", "must be the grantee's DID")
-    if receipt["tool_did"] != receipt["principal_did"]:
+    if receipt.get("tool_did", receipt["principal_did"]) != receipt["principal_did"]:
         raise Refused("answer.tool", "/receipt/tool_did", "must be the principal")
     if "input_hash" not in receipt:
         raise Refused("answer.input_hash", "/receipt/input_hash", "must be there")

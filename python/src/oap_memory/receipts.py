@@ -67,12 +67,12 @@ RECEIPT = obj(
         "type": one_of("invocation", "consent", "deletion", "incident", "kill_switch"),
         "timestamp": TIME,
         "principal_did": DID,
-        "tool_did": DID,
         "agent_did": either(DID, text("hmac-sha256:[A-Za-z0-9_-]{43}", "must be a DID or a keyed hash of one")),
         "previous_receipt_hash": form.PREVIOUS,
         "signatures": array(_SIGNATURE),
     },
     {
+        "tool_did": DID,
         "action_id": text(".*", "must be a text", 1024),
         "input_hash": HASH,
         "output_hash": HASH,
