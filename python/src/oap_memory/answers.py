@@ -141,7 +141,13 @@ def _items(answer: dict[str, Any], receipt: dict[str, Any], reader: Reader, repo
 
 
 def check_answer(value: Json, reader: Reader, report: Report) -> tuple[dict[str, Any], dict[str, Any], list[Item]]:
-    """The answer, the decision of its receipt, and its items."""
+    """The answer, the decision of its receipt, and its items.
+
+    >>> from .documents import Documents
+    >>> check_answer({}, Reader(Documents(), 0), Report("answer"))
+    Traceback (most recent call last):
+    oap_memory.errors.Refused: answer.malformed: /request_id must be there
+    """
     answer = hold(_ANSWER, value, "answer.malformed")
     try:
         receipt = check_receipt(answer["receipt"], reader, report)

@@ -164,11 +164,19 @@ def obj(required: Mapping[str, Form], optional: Mapping[str, Form] | None = None
 
 
 def anything(_: Any, __: str) -> None:
-    """Any value."""
+    """Any value.
+
+    >>> fits(anything, None)
+    True
+    """
 
 
 def boolean(value: Any, place: str) -> None:
-    """True or false."""
+    """True or false.
+
+    >>> fits(boolean, True), fits(boolean, 1)
+    (True, False)
+    """
     if not isinstance(value, bool):
         raise Malformed(place, "must be true or false")
 
@@ -188,7 +196,11 @@ def exactly(wanted: Any) -> Form:
 
 
 def time(value: Any, place: str) -> None:
-    """A time of the wire."""
+    """A time of the wire.
+
+    >>> fits(time, "2026-05-01T12:00:00.000Z"), fits(time, "noon")
+    (True, False)
+    """
     if not isinstance(value, str) or instant(value) is None:
         raise Malformed(place, "must be an RFC 3339 time in UTC with Z")
 
@@ -233,7 +245,11 @@ _WEB = re.compile(
 
 
 def did(value: Any, place: str) -> None:
-    """A DID; one of did:web names a domain, maybe a port, maybe a path."""
+    """A DID; one of did:web names a domain, maybe a port, maybe a path.
+
+    >>> fits(did, "did:web:a.example%3A8443:ann"), fits(did, "did:web:127.0.0.1")
+    (True, False)
+    """
     _ANY_DID(value, place)
     if value.startswith("did:web:"):
         match = _WEB.fullmatch(value)
@@ -242,7 +258,11 @@ def did(value: Any, place: str) -> None:
 
 
 def scoped_did(value: Any, place: str) -> None:
-    """A DID, # and a scope."""
+    """A DID, # and a scope.
+
+    >>> fits(scoped_did, "did:web:a.example#personal"), fits(scoped_did, "did:web:a.example#key-1")
+    (True, False)
+    """
     _ANY_SCOPED(value, place)
     did(value.partition("#")[0], place)
 

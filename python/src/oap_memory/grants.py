@@ -232,13 +232,26 @@ def _wider(child: dict[str, Any], parent: dict[str, Any]) -> str | None:
 
 
 def within(child: dict[str, Any], parent: dict[str, Any]) -> None:
-    """Refuses a child that is not decidably within its parent (protocol 5.2)."""
+    """Refuses a child that is not decidably within its parent (protocol 5.2).
+
+    >>> times = {"issued_at": "2026-05-01T12:00:00Z", "expires_at": "2026-06-01T12:00:00Z"}
+    >>> parent = {**times, "granter": "did:web:a.example#x", "redaction_profile": "p", "max_items": 5, "filter": {}}
+    >>> within({**parent, "max_items": 6}, parent)
+    Traceback (most recent call last):
+    oap_memory.errors.Refused: grant.wider: /max_items must be within the grant above
+    """
     if (member := _wider(child, parent)) is not None:
         raise Refused("grant.wider", "/" + member, "must be within the grant above")
 
 
 def check_grant(value: Json, reader: Reader, parent: dict[str, Any] | None = None) -> dict[str, Any]:
-    """The grant, where it can be one and is signed: by its granter, or by the grantee of its parent."""
+    """The grant, where it can be one and is signed: by its granter, or by the grantee of its parent.
+
+    >>> from .documents import Documents
+    >>> check_grant({}, Reader(Documents(), 0))
+    Traceback (most recent call last):
+    oap_memory.errors.Refused: grant.document: /grant_id must be there
+    """
     grant = hold(GRANT, value, "grant.document")
     if ("parent" in grant) != (parent is not None):
         check = "grant.no_parent" if parent is None else "grant.parent"
@@ -253,7 +266,13 @@ def check_grant(value: Json, reader: Reader, parent: dict[str, Any] | None = Non
 
 
 def check_delegation(value: Json, ancestors: Sequence[Json], reader: Reader) -> tuple[dict[str, Any], list[str]]:
-    """The grant, and the hashes of those that it was made from, the first one first."""
+    """The grant, and the hashes of those that it was made from, the first one first.
+
+    >>> from .documents import Documents
+    >>> check_delegation({}, [{}] * 6, Reader(Documents(), 0))
+    Traceback (most recent call last):
+    oap_memory.errors.Refused: grant.depth: /parent must be at most 5 grants below the first one
+    """
     if len(ancestors) > MAX_DEPTH:
         raise Refused("grant.depth", "/parent", f"must be at most {MAX_DEPTH} grants below the first one")
     above: dict[str, Any] | None = None
@@ -337,7 +356,13 @@ def _admits(asked: dict[str, Any], claims: dict[str, Any], scope: str, *, own: b
 
 
 def admits_all(grant: dict[str, Any], items: Iterable[tuple[str, dict[str, Any]]]) -> None:
-    """Refuses an item that the filter of the grant does not admit; items come with their places."""
+    """Refuses an item that the filter of the grant does not admit; items come with their places.
+
+    >>> grant = {"granter": "did:web:a.example#x", "grantee": "did:web:b.example", "filter": {"kinds": ["fact"]}}
+    >>> admits_all(grant, [("/items/0", {"kind": "summary"})])
+    Traceback (most recent call last):
+    oap_memory.errors.Refused: grant.filter: /items/0 must be admitted by the filter of the grant (kinds)
+    """
     own = grant["grantee"] == granter_of(grant)
     for place, claims in items:
         if (condition := _admits(grant["filter"], claims, scope_of(grant), own=own)) is not None:

@@ -206,7 +206,13 @@ def _beside(item: dict[str, Any], claims: dict[str, Any], chain: ItemChain) -> N
 
 
 def check_item(value: Json, reader: Reader, report: Report) -> Item:
-    """The item, where it is a part of what its owner captured, and nothing more."""
+    """The item, where it is a part of what its owner captured, and nothing more.
+
+    >>> from .documents import Documents
+    >>> check_item({}, Reader(Documents(), 0), Report("item"))
+    Traceback (most recent call last):
+    oap_memory.errors.Refused: item.member: /item_id must be there
+    """
     item = hold(_OUTSIDE, value, "item.member")
     integrity = item["integrity"]
     if any(name not in ("chain", "capture_receipt", "sd_jwt") for name in integrity):

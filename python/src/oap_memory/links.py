@@ -153,7 +153,13 @@ def _vouched(links: list[dict[str, Any]], signed: list[_Signed]) -> list[bool]:
 
 
 def check_chain(value: Json, reader: Reader, report: Report) -> ItemChain:
-    """The chain, where every link holds: number, order, event, commitment, time and signature."""
+    """The chain, where every link holds: number, order, event, commitment, time and signature.
+
+    >>> from .documents import Documents
+    >>> check_chain([], Reader(Documents(), 0), Report("item"))
+    Traceback (most recent call last):
+    oap_memory.errors.Refused: chain.empty: / must be a list of one link at least
+    """
     if not isinstance(value, list) or not value:
         raise Refused("chain.empty", "", "must be a list of one link at least")
     if len(value) > MAX_LINKS:

@@ -30,7 +30,13 @@ _MANIFEST = obj(
 
 
 def check_manifest(value: Json, reader: Reader, report: Report) -> dict[str, Any]:
-    """The manifest, where its principal signed it."""
+    """The manifest, where its principal signed it.
+
+    >>> from .documents import Documents
+    >>> check_manifest({}, Reader(Documents(), 0), Report("manifest"))
+    Traceback (most recent call last):
+    oap_memory.errors.Refused: manifest.malformed: /principal must be there
+    """
     manifest = hold(_MANIFEST, value, "manifest.malformed")
     at = reader.not_future(manifest["published_at"], "manifest.future", "/published_at")
     jws = read_detached(manifest["signature"], manifest)

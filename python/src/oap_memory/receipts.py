@@ -205,7 +205,13 @@ def _signatures(receipt: dict[str, Any], reader: Reader, at: int, report: Report
 
 
 def check_receipt(value: Json, reader: Reader, report: Report) -> dict[str, Any]:
-    """The receipt, where it is one that its principal signed and is what its action asks for."""
+    """The receipt, where it is one that its principal signed and is what its action asks for.
+
+    >>> from .documents import Documents
+    >>> check_receipt({}, Reader(Documents(), 0), Report("receipt"))
+    Traceback (most recent call last):
+    oap_memory.errors.Refused: receipt.malformed: /receipt_id must be there
+    """
     receipt = hold(RECEIPT, value, "receipt.malformed")
     at = reader.not_future(receipt["timestamp"], "receipt.future", "/timestamp")
     _by_action(receipt, report)

@@ -71,7 +71,13 @@ class Reader:
 
 
 def dated(report: Report, key: Key, what: str) -> None:
-    """Names what counts only because its date is before its key was compromised."""
+    """Names what counts only because its date is before its key was compromised.
+
+    >>> report = Report("receipt")
+    >>> dated(report, Key("did:web:a.example#key-1", bytes(32), revoked=1), "the receipt")
+    >>> report.names()
+    {'unchecked.dated_by_compromised_key'}
+    """
     if key.revoked is not None:
         report.note(
             "dated_by_compromised_key", f"the date of {what}: its key was compromised later, and who has it dates back"

@@ -41,7 +41,11 @@ def did_web_url(did: str) -> str | None:
 
 
 def resolve(did: str, *, local: bool) -> Flow[Document]:
-    """Fetches the document of a did:web. With `local` plain http is tried too."""
+    """Fetches the document of a did:web. With `local` plain http is tried too.
+
+    >>> next(resolve("did:web:a.example", local=False)).url
+    'https://a.example/.well-known/did.json'
+    """
     url = did_web_url(did)
     if url is None:
         raise Unreachable("the DID has no document: only did:web and did:key are resolved")
@@ -63,6 +67,13 @@ def with_documents(documents: Documents, judge: Callable[[], T], *, local: bool)
     """What `judge` returns, with the documents fetched that it found missing, a bounded number of them.
 
     Where it refuses, those that were fetched earlier are fetched again: a key may have been rotated since.
+
+    >>> from .report import Reader
+    >>> known = Documents()
+    >>> def judge() -> None:
+    ...     Reader(known, 0).key("did:web:a.example#key-1", "did:web:a.example", 0, "thing.signature", "/signature")
+    >>> next(with_documents(known, judge, local=False)).url
+    'https://a.example/.well-known/did.json'
     """
     tried: set[str] = set()
     documents.forget(time.monotonic() - FRESH)
