@@ -115,7 +115,16 @@ def _visible_claims(commitment: Commitment) -> dict[str, Any]:
 
 
 def check_commitment(commitment: Commitment, link: dict[str, Any], reader: Reader, report: Report) -> dict[str, Any]:
-    """The visible claims of an SD-JWT whose link is given: signature, clear claims, types."""
+    """The visible claims of an SD-JWT whose link is given: signature, clear claims, types.
+
+    >>> from .documents import Documents
+    >>> from .jws import Signed
+    >>> signed = Signed("did:web:a.example#key-1", None, b"", b"", "")
+    >>> commitment = Commitment("", signed, {"iss": "did:web:b.example", "iat": 0}, {})
+    >>> check_commitment(commitment, {}, Reader(Documents(), 0), Report("item"))
+    Traceback (most recent call last):
+    oap_memory.errors.Refused: commitment.issuer: /iss must be who signed
+    """
     clear = commitment.clear
     at = clear["iat"] * SECOND
     if commitment.jws.kid.partition("#")[0] != clear["iss"]:
