@@ -41,7 +41,7 @@ _NAMED = (
 )
 _PATTERNS: tuple[tuple[str, str], ...] = (
     ("url_credentials", r"[a-z][a-z0-9+.-]{0,30}://[^\s/@:]{1,256}:[^\s/@]{1,256}@[^\s<>\"']*[^\s<>\"'.,;:!?)\]]"),
-    ("url_credentials", r"https?://[^\s?#]{1,512}\?[^\s]{0,512}?(?:token|key|secret|password|sig|signature)=[^\s<>\"']+"),
+    ("url_credentials", r"https?://[^\s?#]{1,512}\?[^\s]{0,512}?(?:token|key|secret|password|sig|signature)=[^\s<>\"']*[^\s<>\"'.,;:!?)\]]"),
     ("secret", r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)"),
     ("secret", r"\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*"),
     ("secret", r"(?-i:\b(?:AKIA|ASIA)[A-Z0-9]{16}\b)"),

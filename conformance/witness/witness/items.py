@@ -16,6 +16,7 @@ KINDS = ("fact", "preference", "conversation_turn", "summary", "observation", "d
 SENSITIVITIES = ("public", "internal", "confidential", "restricted")
 DEFAULT_SCOPE = "personal"
 DAY = 86_400_000
+COMMITTING = ("capture", "correct", "relabel", "reseal")
 _DOMAIN = re.compile(r"[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+")
 _MAX_DEPTH = 48
 _MAX_PARTS = 1792
@@ -70,6 +71,14 @@ def _provenance(provenance: Any) -> None:
         read_time(provenance["captured_at"])
 
 
+def _count(event: dict[str, Any]) -> None:
+    """A calendar event that does not say how many take part: the longer of its two lists does (section 7)."""
+    if event.get("entity_type") == "oap.entity.calendar_event" and "participants_count" not in event:
+        lists = [event[name] for name in ("participants", "participant_dids") if isinstance(event.get(name), list)]
+        if lists:
+            event["participants_count"] = max(map(len, lists))
+
+
 def written(given: Any, owner: str, now: int) -> dict[str, Any]:
     """The claims of an item as its owner writes it. An unknown member, or one that the gateway makes, is refused."""
     need(isinstance(given, dict), "item", "an object")
@@ -98,6 +107,10 @@ def written(given: Any, owner: str, now: int) -> dict[str, Any]:
     need(_parts({n: v for n, v in item.items() if n != "content"}, 1) <= _MAX_PARTS, "item", "fewer members")
     need(_parts(item["content"], 2) <= _MAX_PARTS, "content", "fewer members")
     item["content"] = {name: value for name, value in item["content"].items() if value != ""}
+    _count(item["content"].get("structured", {}))
+    for name in ("labels", "derived_from", "extensions"):
+        if name in item and not item[name]:
+            del item[name]
     provenance = {"confidence": 1, **item.get("provenance", {})}
     captured = read_time(provenance["captured_at"]) if "captured_at" in provenance else now
     item["provenance"] = {**provenance, "captured_at": write_time(captured)}
@@ -134,7 +147,7 @@ class Item:
 
     @property
     def version(self) -> int:
-        committing = [link["seq"] for link in self.chain if link["event"] in ("capture", "correct", "reseal")]
+        committing = [link["seq"] for link in self.chain if link["event"] in COMMITTING]
         return committing[-1] + 1
 
     def ends_at(self) -> int | None:
@@ -143,9 +156,13 @@ class Item:
             return read_time(self.claims["expires_at"])
         return self.captured_at + self.claims["ttl_days"] * DAY if "ttl_days" in self.claims else None
 
+    def over(self, now: int) -> bool:
+        """Whether its content is gone, or is to go."""
+        end = self.ends_at() if self.status != "erased" else now
+        return end is not None and now >= end
+
     def live(self, now: int) -> bool:
-        end = self.ends_at() if self.status == "current" else now
-        return end is None or now < end
+        return self.status == "current" and not self.over(now)
 
 
 class Shelf:
@@ -219,20 +236,48 @@ class Shelf:
         self._reseal(set(ids))
         return ids
 
-    def correct(self, item_id: str, changes: dict[str, Any]) -> None:
-        """The members that change; of provenance, those tags."""
+    def _current(self, item_id: str) -> Item:
         item = self.items.get(item_id)
         if item is None or not item.live(self._clock.now()):
             raise Malformed("item_id: an item that is current")
+        return item
+
+    def correct(self, item_id: str, changes: dict[str, Any]) -> None:
+        """The members that change; of content and provenance, those inside. `null` takes one away."""
+        item = self._current(item_id)
         need(isinstance(changes, dict), "item", "an object")
-        old = {name: value for name, value in item.claims.items() if name != "provenance"}
-        tags = {name: value for name, value in item.claims["provenance"].items() if name != "source_receipt"}
-        new = {**old, **changes, "provenance": {**tags, **changes.get("provenance", {})}}
+        old = {**item.claims, "provenance": dict(item.claims["provenance"])}
+        del old["provenance"]["source_receipt"]
+        new = {**old, **changes}
+        for member in ("content", "provenance"):
+            inner = changes.get(member, {})
+            need(isinstance(inner, dict), member, "an object")
+            new[member] = {name: value for name, value in {**old[member], **inner}.items() if value is not None}
         claims = written({n: v for n, v in new.items() if v is not None}, self._signer.did, self._clock.now())
         need(claims["scope_id"] == item.claims["scope_id"], "scope_id", "as it was")
         self._meet(claims)
         self._commit(item, "correct", claims)
         self._reseal({item_id})
+
+    def relabel(self, item_id: str, labels: Any) -> None:
+        """These labels, and no others."""
+        item = self._current(item_id)
+        claims = {**item.claims, "provenance": dict(item.claims["provenance"]), "labels": labels}
+        del claims["provenance"]["source_receipt"]
+        claims = written(claims, self._signer.did, self._clock.now())
+        need(claims.get("labels", []) != item.claims.get("labels", []), "labels", "others than it has")
+        self._commit(item, "relabel", claims)
+
+    def mark(self, item_id: str, event: str) -> None:
+        """`confirm`, `retract` and `restore` commit nothing anew (section 4.2)."""
+        item = self.items.get(item_id)
+        need(item is not None and not item.over(self._clock.now()), "item_id", "an item that is there")
+        after = "retracted" if event == "restore" else "current"
+        need(item.status == after, "item_id", f"an item that is {after}")
+        commitment, receipt_id = item.chain[-1]["commitment"], self._ledger.fresh_id()
+        self._record(item, event, commitment, receipt_id)
+        self._link(item, event, commitment, receipt_id, self._clock.now())
+        item.status = {"retract": "retracted", "restore": "current"}.get(event, item.status)
 
     def _meet(self, claims: dict[str, Any]) -> None:
         structured = claims["content"].get("structured", {})
@@ -266,5 +311,5 @@ class Shelf:
         """An expired item is erased within a minute, and in no view before."""
         now = self._clock.now()
         for item in self.items.values():
-            if item.status == "current" and not item.live(now):
+            if item.status != "erased" and item.over(now):
                 self.end(item, "expire")

@@ -6,14 +6,14 @@ from .canon import Malformed, jcs, sha256
 from .grants import Grant, check_form
 from .house import House
 from .items import DAY, DEFAULT_SCOPE, need
-from .keys import Invalid, key_of_did
+from .keys import Invalid, is_scope, key_of_did
 from .moments import is_id, read_time, ulid, write_time
 from .profiles import allows
 from .view import view
 
 _DRAFT = {
     "grantee", "purpose", "filter", "max_items", "expires_at", "redaction_profile", "trust_level", "not_before",
-    "operations", "purpose_codes", "lawful_basis", "embedding_access", "bearer", "delegable", "budget",
+    "operations", "purpose_codes", "lawful_basis", "embedding_access", "bearer", "delegable", "budget", "scope",
 }  # fmt: skip
 
 
@@ -22,10 +22,12 @@ def issue(house: House, draft: Any) -> dict[str, Any]:
     need(isinstance(draft, dict) and not set(draft) - _DRAFT, "draft", "no unknown member")
     now = house.clock.now()
     place = house.fresh_place()
+    scope = draft.get("scope", DEFAULT_SCOPE)
+    need(is_scope(scope), "scope", "a scope")
     document: dict[str, Any] = {
         "version": 1,
         "grant_id": "mgr_" + ulid(now),
-        "granter": f"{house.did}#{DEFAULT_SCOPE}",
+        "granter": f"{house.did}#{scope}",
         "issued_at": write_time(now),
         "revocable": True,
         "trust_level": 0,
@@ -34,7 +36,8 @@ def issue(house: House, draft: Any) -> dict[str, Any]:
         "embedding_access": False,
         "bearer": False,
         "status": {"status_list": {"idx": place, "uri": f"{house.origin}/oap/memory/status"}},
-        **draft,
+        "filter": {},
+        **{name: value for name, value in draft.items() if name != "scope"},
     }
     for holder in (document, document.get("filter")):
         for name in ("expires_at", "not_before", "captured_after", "captured_before"):
@@ -77,7 +80,7 @@ def _derived(house: House, named: list[str]) -> list[str]:
     while changed:
         changed = False
         for item in house.shelf.items.values():
-            if item.status == "current" and item.item_id not in gone and gone & set(item.claims.get("derived_from", ())):
+            if item.status in ("current", "retracted") and item.item_id not in gone and gone & set(item.claims.get("derived_from", ())):
                 gone.add(item.item_id)
                 found.append(item.item_id)
                 changed = True
@@ -91,7 +94,7 @@ def delete(house: House, item_ids: Any) -> dict[str, Any]:
     received = write_time(house.clock.now())
     known = [one for one in dict.fromkeys(item_ids) if one in house.shelf.items]
     need(known != [], "item_ids", "items of this memory")
-    named = sorted(one for one in known if house.shelf.items[one].status == "current")
+    named = sorted(one for one in known if house.shelf.items[one].status in ("current", "retracted"))
     derived = _derived(house, named)
     gone = [house.shelf.items[one] for one in [*named, *derived]]
     before = {one.hash: {item.item_id for item in view(house, one)} for one in house.grants.values()}
@@ -149,8 +152,17 @@ def command(house: House, said: Any) -> dict[str, Any]:
                 case "correct":
                     house.shelf.correct(str(said.get("item_id")), said.get("item", {}))
                     return {}
+                case "wait":
+                    house.clock.advance(int(said.get("millis", 0)))
+                    return {}
+                case "relabel":
+                    house.shelf.relabel(str(said.get("item_id")), said.get("labels"))
+                    return {}
+                case "confirm" | "retract" | "restore" as event:
+                    house.shelf.mark(str(said.get("item_id")), event)
+                    return {}
                 case "delete":
                     return delete(house, said.get("item_ids"))
-        return {"error": "do: capture, grant, revoke, correct or delete"}
+        return {"error": "do: none of the commands"}
     except (Malformed, Invalid) as error:
         return {"error": str(error)}
