@@ -120,8 +120,9 @@ fn event(chance: &mut Chance) -> Value {
     let dids: Vec<String> =
         (0..chance.below(4)).map(|_| format!("did:web:{}.example", chance.canary())).collect();
     maybe(chance, &mut event, "participant_dids", json!(dids));
-    // Where the event does not say, its owner's gateway may: a number that is said is the one that counts.
-    event["participants_count"] = json!(dids.len() + chance.below(3));
+    // Where the event does not say, its owner's gateway counts.
+    let count = json!(dids.len() + chance.below(3));
+    maybe(chance, &mut event, "participants_count", count);
     event
 }
 
