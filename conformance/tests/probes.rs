@@ -5,15 +5,48 @@ mod common;
 mod support;
 
 use common::*;
-use oap_conformance::probe::{self, Limits, Outcome};
+use oap_conformance::probe::context::Pending;
+use oap_conformance::probe::report::Rules;
+use oap_conformance::probe::{self, Forbidden, Limits, Outcome, Reply, Request, Verdict, Wire};
 use oap_identity::random::Seeded;
+use oap_identity::{Clock, Timestamp};
+use serde_json::json;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Mutex;
 use std::time::Duration;
 use support::inside::{Inside, run};
+
+/// Rules that no run can exercise, or that need what no owner's side here sets, each with the reason.
+const NEVER: &[(&str, &str)] = &[
+    ("gate: ", "contexts, bridges and consent are not commands of the owner's side"),
+    ("refused: a grant above is at or after its expires_at", "a child never outlives the grant above it"),
+    ("query: a grant above", "as above"),
+    ("projection: a profile of the owner's own", "profiles are not commands of the owner's side"),
+];
+
+/// What one gateway has exercised over some seeds.
+#[derive(Default)]
+struct Exercised(BTreeMap<String, u64>);
+
+impl Exercised {
+    fn and(&mut self, report: &probe::Report) {
+        for (rule, times) in &report.rules.0 {
+            *self.0.entry(rule.clone()).or_default() += times;
+        }
+    }
+
+    /// Rules that were not, but could have been.
+    fn missing(&self) -> Vec<String> {
+        let unreached = |rule: &String| NEVER.iter().any(|(begins, _)| rule.starts_with(begins));
+        Rules(self.0.clone()).never().into_iter().filter(|rule| !unreached(rule)).collect()
+    }
+}
 
 #[tokio::test]
 async fn the_honest_gateway_fails_no_probe() {
     // CI asks for a hundred.
     let seeds = std::env::var("OAP_PROBE_SEEDS").ok().and_then(|n| n.parse().ok()).unwrap_or(5);
+    let mut exercised = Exercised::default();
     for seed in 0..seeds {
         let world = World::with(seed + 1, oap_gateway::Config::default()).await;
         let report = run(&world, seed, true).await;
@@ -25,7 +58,109 @@ async fn the_honest_gateway_fails_no_probe() {
             .map(|r| (&r.id, &r.outcome, &r.sent))
             .collect();
         assert!(skipped.is_empty(), "seed {seed}: {skipped:?}");
+        assert_eq!(report.verdict(), Verdict::Passed);
+        exercised.and(&report);
     }
+    let missing = exercised.missing();
+    assert!(missing.is_empty(), "{} rules were never exercised: {missing:#?}", missing.len());
+}
+
+/// What a manifest declares is what is asked of it: an honest gateway with other limits passes.
+#[tokio::test]
+async fn a_gateway_with_other_limits_passes() {
+    let config = oap_gateway::Config {
+        belief_threshold: 0.8.try_into().unwrap(),
+        max_grant_items: 6,
+        max_grant_days: 1,
+        ..oap_gateway::Config::default()
+    };
+    let world = World::with(3, config).await;
+    let report = run(&world, 3, true).await;
+    assert_eq!(report.verdict(), Verdict::Passed, "{}", report.text());
+}
+
+/// The gateway behind a bound on requests without a credential, as it counts them by its clock, and with a fault.
+struct Bounded<'a> {
+    inside: Inside<'a>,
+    a_minute: usize,
+    window: Mutex<(Timestamp, usize)>,
+    refused: Mutex<usize>,
+    /// Where nothing comes back but a fault.
+    broken: &'static str,
+}
+
+impl<'a> Bounded<'a> {
+    fn new(world: &'a World, a_minute: usize, broken: &'static str) -> Self {
+        let window = Mutex::new((world.clock.now(), 0));
+        Self { inside: Inside(world), a_minute, window, refused: Mutex::new(0), broken }
+    }
+
+    async fn run(&self, only: Option<&'static str>) -> probe::Report {
+        let (random, clock) = (Seeded::new(2), &*self.inside.0.clock);
+        // A minute is waited for again and again.
+        let time = Duration::from_secs(86_400);
+        let limits = Limits { worlds: 1, only, time, ..Limits::default() };
+        probe::run(ORIGIN, self, Some(&self.inside), clock, &random, limits, &mut |_| {}).await
+    }
+}
+
+fn refusal(status: u16, code: &str) -> Reply {
+    let headers = [
+        ("content-type", "application/oap+json"),
+        ("x-content-type-options", "nosniff"),
+        ("cache-control", "no-store"),
+    ];
+    let headers = headers.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
+    let body = json!({"error": code, "message": "later", "request_id": "01J9V8B7H1ZK4D2A0M9R8F0KQX"});
+    Reply { status, headers, bytes: body.to_string().into_bytes() }
+}
+
+impl Wire for Bounded<'_> {
+    fn send(&self, request: Request) -> Pending<'_, Reply> {
+        if request.path == self.broken {
+            return Box::pin(std::future::ready(Ok(refusal(500, "internal_error"))));
+        }
+        if !request.headers.iter().any(|(name, _)| name == "authorization") {
+            let (now, mut window) = (self.inside.0.clock.now(), self.window.lock().unwrap());
+            if now >= window.0.plus(Duration::from_secs(60)) {
+                *window = (now, 0);
+            }
+            window.1 += 1;
+            if window.1 > self.a_minute {
+                *self.refused.lock().unwrap() += 1;
+                return Box::pin(std::future::ready(Ok(refusal(429, "rate_limited"))));
+            }
+        }
+        self.inside.send(request)
+    }
+
+    fn wait(&self, time: Duration) -> Pending<'_, ()> {
+        self.inside.wait(time)
+    }
+
+    fn forbidden(&self, way: Forbidden, request: Request) -> Pending<'_, Option<Reply>> {
+        self.inside.forbidden(way, request)
+    }
+}
+
+#[tokio::test]
+async fn a_gateway_that_is_asked_too_often_is_waited_for() {
+    let world = World::new().await;
+    let bounded = Bounded::new(&world, 15, "");
+    let report = bounded.run(None).await;
+    assert_eq!(report.verdict(), Verdict::Passed, "{}", report.text());
+    assert!(*bounded.refused.lock().unwrap() > 5);
+    // One that never answers is not waited for without end, and did not pass.
+    let report = Bounded::new(&world, 0, "").run(Some("did-document")).await;
+    assert_eq!(report.verdict(), Verdict::Incomplete, "{}", report.text());
+}
+
+#[tokio::test]
+async fn a_fault_of_the_gateway_is_a_failure() {
+    let world = World::new().await;
+    let report = Bounded::new(&world, 1000, "/oap/memory/export").run(Some("export")).await;
+    assert_eq!(report.verdict(), Verdict::Failed);
+    assert!(report.text().contains("a fault of the gateway, status 500"), "{}", report.text());
 }
 
 #[tokio::test]
@@ -66,6 +201,14 @@ async fn a_run_is_bounded() {
     assert!(report.results.iter().filter(late).count() > 0);
 }
 
+#[test]
+fn what_is_never_exercised_is_a_rule() {
+    let all: BTreeSet<String> = Rules::all();
+    for (begins, _) in NEVER {
+        assert!(all.iter().any(|rule| rule.starts_with(begins)), "{begins}");
+    }
+}
+
 /// Every requirement that can be seen from outside has a probe, and no probe checks what is none.
 #[test]
 fn coverage_is_whole() {
@@ -77,6 +220,6 @@ fn coverage_is_whole() {
     for probe in &probes {
         assert!(probe.checks.iter().all(|id| probe::requirements::of(id).is_some()), "{}", probe.id);
     }
-    let ids: std::collections::BTreeSet<_> = probes.iter().map(|p| p.id).collect();
+    let ids: BTreeSet<_> = probes.iter().map(|p| p.id).collect();
     assert_eq!(ids.len(), probes.len());
 }

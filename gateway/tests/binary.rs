@@ -479,20 +479,26 @@ fn the_probes_over_tls() {
     let results = report["results"].as_array().unwrap();
     let passed = results.iter().filter(|r| r["outcome"] == "passed").count();
     assert_eq!(passed, results.len(), "{report}");
-    assert!(passed > 35 && report["seed"] == 5);
+    assert!(passed > 35 && report["seed"] == 5 && report["verdict"] == "passed");
     // Without the owner's side, and with a fixture program that refuses everything.
     let fixture = home.path("fixture.sh");
     std::fs::write(&fixture, "#!/bin/sh\nwhile read -r line; do echo '{\"error\": \"no\"}'; done\n").unwrap();
     std::fs::set_permissions(&fixture, std::fs::Permissions::from_mode(0o755)).unwrap();
     let junit = home.path("report.xml");
-    let report =
-        home.run(&["--json", "probe", &home.origin(), "--setup", &fixture, "--junit", &junit]).json();
+    let refused = home.run(&["--json", "probe", &home.origin(), "--setup", &fixture, "--junit", &junit]);
+    assert_eq!(refused.status, 5, "{refused:?}");
+    assert!(refused.stderr.contains("probes were not made"), "{refused:?}");
+    let report: Value = serde_json::from_str(&refused.stdout).unwrap();
+    assert_eq!(report["verdict"], "incomplete");
     let why = |id: &str| {
         let results = report["results"].as_array().unwrap();
         results.iter().find(|r| r["id"] == id).unwrap()["why"].as_str().unwrap().to_owned()
     };
     assert!(why("projection").contains("the owner's side: no"));
     assert!(std::fs::read_to_string(&junit).unwrap().contains("<skipped"));
+    // Nor does a run pass that had no time, or no owner's side.
+    home.run(&["probe", &home.origin(), "--own", "--max-seconds", "1"]).failed(5, "incomplete");
+    home.run(&["probe", &home.origin()]).failed(5, "incomplete");
     assert!(home.run(&["probe", "--list"]).ok().contains("memory-exchange-possession"));
     // One that ends in the middle: what was skipped then says nothing.
     for script in ["#!/bin/sh\nread -r line; echo '{\"error\": \"no\"}'\n", "#!/bin/sh\nexit 0\n"] {

@@ -1,9 +1,14 @@
 //! What a probe works with: the wire, the owner's side, keys of its own.
 
+use super::declared::{Declared, Place};
+use super::forms;
 use super::{Failed, Limits};
 use oap_grants::{dpop, exchange};
 use oap_identity::{Clock, Did, DidDocument, Hash, Random, Signer, Timestamp, json as strict, random};
 use serde_json::{Value, json};
+use crate::model::Model;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Mutex, PoisonError};
@@ -38,6 +43,17 @@ impl Reply {
     #[must_use]
     pub fn json(&self) -> Value {
         strict::parse(&self.bytes).unwrap_or(Value::Null)
+    }
+
+    /// A header; the name in small letters.
+    #[must_use]
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+
+    /// After how many seconds it may be asked again.
+    fn retry_after(&self) -> Option<Duration> {
+        self.header("retry-after")?.parse().ok().map(Duration::from_secs)
     }
 }
 
@@ -92,6 +108,7 @@ pub struct Context<'a> {
     random: &'a dyn Random,
     limits: Limits,
     until: Timestamp,
+    declared: Declared,
     state: Mutex<State>,
 }
 
@@ -100,7 +117,19 @@ struct State {
     requests: usize,
     sent: String,
     got: String,
+    /// What replies lacked of the form that every reply has.
+    deviations: BTreeSet<String>,
+    /// How often each rule of the model and each condition decided something.
+    decided: BTreeMap<String, u64>,
 }
+
+/// How long a gateway is given that says that it was asked too often, or that it is busy (429 and 503, protocol section 1): its limits count a
+/// minute.
+const RATE_WAIT: Duration = Duration::from_secs(61);
+/// How often one request is waited for so.
+const RATE_WAITS: usize = 3;
+/// Deviations that are kept; more say little more.
+const MAX_DEVIATIONS: usize = 20;
 
 /// Longest text of a request or reply in a report.
 const SHOWN: usize = 600;
@@ -127,7 +156,53 @@ impl<'a> Context<'a> {
         limits: Limits,
     ) -> Self {
         let until = clock.now().plus(limits.time);
-        Self { origin, wire, setup, clock, random, limits, until, state: Mutex::default() }
+        let declared = Declared::default();
+        Self { origin, wire, setup, clock, random, limits, until, declared, state: Mutex::default() }
+    }
+
+    /// Reads what the gateway declares of itself. Where it cannot be read, what the protocol has stays; the probes of the manifest
+    /// say so.
+    pub(super) async fn learn(&mut self) {
+        if let Ok(manifest) = self.get("/.well-known/oap-memory.json").await {
+            self.declared = Declared::of(&manifest, self.origin);
+        }
+    }
+
+    /// What the gateway declares of itself.
+    #[must_use]
+    pub const fn declared(&self) -> &Declared {
+        &self.declared
+    }
+
+    /// The path of an endpoint, as the manifest has it.
+    #[must_use]
+    pub fn at(&self, place: Place) -> &str {
+        self.declared.at(place)
+    }
+
+    /// A rule or a condition decided something.
+    pub fn note(&self, rule: &dyn fmt::Display) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        *state.decided.entry(rule.to_string()).or_default() += 1;
+    }
+
+    /// The same for all that a model counted.
+    pub fn decided(&self, model: &Model) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        for (rule, times) in model.decided() {
+            *state.decided.entry(rule.to_string()).or_default() += times;
+        }
+    }
+
+    /// How often each rule of the model and each condition decided something.
+    pub(super) fn coverage(&self) -> BTreeMap<String, u64> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).decided.clone()
+    }
+
+    /// What replies lacked so far of the form that every reply has.
+    #[must_use]
+    pub fn deviations(&self) -> Vec<String> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).deviations.iter().cloned().collect()
     }
 
     pub(super) fn begin(&self) {
@@ -177,15 +252,51 @@ impl<'a> Context<'a> {
         Ok(())
     }
 
-    /// Sends a request.
+    /// Sends a request. A gateway that says that it was asked too often, or that it is busy, is waited for.
     ///
     /// # Errors
-    /// [`Failed::Skipped`] when the run has used up its requests or its time; [`Failed::Wrong`] when nothing comes back.
+    /// [`Failed::Skipped`] when the run has used up its requests or its time, or the gateway goes on saying so; [`Failed::Wrong`] when nothing
+    /// comes back, or a fault of the gateway.
     pub async fn send(&self, request: Request) -> Result<Reply, Failed> {
+        self.send_each(|| Ok(request.clone())).await
+    }
+
+    /// The same of a request that is made anew each time: a proof is good once.
+    ///
+    /// # Errors
+    /// As [`Context::send`]; those of `make`.
+    pub async fn send_each(
+        &self,
+        make: impl Fn() -> Result<Request, Failed> + Send,
+    ) -> Result<Reply, Failed> {
+        for _ in 0..=RATE_WAITS {
+            let request = make()?;
+            let asked = format!("{} {}", request.method, request.path);
+            let reply = self.send_once(request).await?;
+            let code = reply.json()["error"].clone();
+            let busy = (reply.status == 429 && code == "rate_limited") || reply.status == 503;
+            if reply.status >= 500 && !busy {
+                return Err(Failed::Wrong(format!("{asked}: a fault of the gateway, status {}", reply.status)));
+            }
+            if !busy {
+                return Ok(reply);
+            }
+            self.wait(reply.retry_after().unwrap_or(RATE_WAIT).min(RATE_WAIT)).await?;
+        }
+        Err(Failed::Skipped("the gateway goes on saying that it was asked too often".to_owned()))
+    }
+
+    async fn send_once(&self, request: Request) -> Result<Reply, Failed> {
         self.count(&request)?;
+        let asked = request.clone();
         let reply = self.wire.send(request).await.map_err(Failed::Wrong)?;
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.got = short(&format!("{} {}", reply.status, String::from_utf8_lossy(&reply.bytes)));
+        for deviation in forms::deviations(&self.declared, &asked, &reply) {
+            if state.deviations.len() < MAX_DEVIATIONS {
+                state.deviations.insert(deviation);
+            }
+        }
         Ok(reply)
     }
 
@@ -261,12 +372,12 @@ impl<'a> Context<'a> {
         Ok(ids.iter().filter_map(|id| id.as_str().map(str::to_owned)).collect())
     }
 
-    /// A draft of a grant over one label, as probes want it: a month, fifty items, the default profile.
+    /// A draft of a grant over one label, as probes want it: a month, fifty items, or what the manifest allows; the default profile.
     #[must_use]
     pub fn draft(&self, grantee: &Signer, label: &str, level: u8) -> Value {
         json!({
             "grantee": grantee.did(), "purpose": "help with letters and appointments", "filter": {"labels_any": [label]},
-            "max_items": 50, "expires_at": self.clock.now().plus(Duration::from_secs(30 * 86_400)),
+            "max_items": self.declared.max_items.min(50), "expires_at": self.clock.now().plus(self.declared.life()),
             "redaction_profile": "oap.profile.projection.memory.v1", "trust_level": level,
         })
     }
@@ -282,6 +393,10 @@ impl<'a> Context<'a> {
     /// # Errors
     /// As [`Context::owner`]; [`Failed::Wrong`] when a good grant is refused.
     pub async fn session(&self, grantee: Signer, draft: Value) -> Result<Session, Failed> {
+        let profile = draft["redaction_profile"].as_str().unwrap_or_default();
+        if !self.declared.has_profile(profile) {
+            return Err(Failed::Skipped(format!("the manifest does not name the profile {profile}")));
+        }
         let grant = self.owner(json!({"do": "grant", "draft": draft})).await?["grant"].clone();
         let reply = self.exchange(&grantee, &grant).await?;
         expect(reply.status == 200, || format!("a grant in force was not exchanged: {}", reply.status))?;
@@ -319,9 +434,7 @@ impl<'a> Context<'a> {
         grant: Value,
         above: &[Value],
     ) -> Result<Session, Failed> {
-        let proof = self.grant_proof(&grantee, &grant)?;
-        let body = json!({"grant": grant, "chain": above, "proof": proof});
-        let reply = self.post("/oap/memory/grant", &[], &body).await?;
+        let reply = self.present(&grantee, &grant, &grant, above).await?;
         expect(reply.status == 200, || {
             format!(
                 "a grant that was passed on was not exchanged: {} {}",
@@ -337,7 +450,7 @@ impl<'a> Context<'a> {
 
     /// A proof of a grantee's key, made for a grant.
     fn grant_proof(&self, grantee: &Signer, grant: &Value) -> Result<String, Failed> {
-        let endpoint = format!("{}/oap/memory/grant", self.origin);
+        let endpoint = format!("{}{}", self.origin, self.at(Place::Grant));
         let hash = Hash::of_canonical(grant).map_err(|e| Failed::Skipped(e.to_string()))?;
         exchange::prove(grantee, &endpoint, hash, self.now(), self.random)
             .map_err(|e| Failed::Skipped(e.to_string()))
@@ -353,8 +466,25 @@ impl<'a> Context<'a> {
         grant: &Value,
         proved: &Value,
     ) -> Result<Reply, Failed> {
-        let proof = self.grant_proof(grantee, proved)?;
-        self.post("/oap/memory/grant", &[], &json!({"grant": grant, "proof": proof})).await
+        self.present(grantee, grant, proved, &[]).await
+    }
+
+    /// Presents a grant with those above it, and a proof made for one of them.
+    pub(super) async fn present(
+        &self,
+        grantee: &Signer,
+        grant: &Value,
+        proved: &Value,
+        above: &[Value],
+    ) -> Result<Reply, Failed> {
+        self.send_each(|| {
+            let mut body = json!({"grant": grant, "proof": self.grant_proof(grantee, proved)?});
+            if !above.is_empty() {
+                body["chain"] = json!(above);
+            }
+            Ok(post(self.at(Place::Grant), &[], &body.to_string()))
+        })
+        .await
     }
 
     /// POST of a document.
@@ -366,11 +496,7 @@ impl<'a> Context<'a> {
     }
 
     async fn post_text(&self, path: &str, headers: &[(&str, String)], body: &str) -> Result<Reply, Failed> {
-        let mut headers: Vec<(String, String)> =
-            headers.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
-        headers.push(("content-type".to_owned(), "application/oap+json".to_owned()));
-        let body = Some(body.as_bytes().to_vec());
-        self.send(Request { method: "POST", path: path.to_owned(), headers, body }).await
+        self.send(post(path, headers, body)).await
     }
 
     /// The headers of a request under a session, its proof made with a key.
@@ -407,8 +533,22 @@ impl<'a> Context<'a> {
     /// # Errors
     /// As [`Context::send`].
     pub async fn query_text(&self, session: &Session, body: &str) -> Result<Reply, Failed> {
-        let headers = self.credentials(session, &session.grantee, "POST", "/oap/memory/query")?;
-        self.post_text("/oap/memory/query", &headers, body).await
+        let path = self.at(Place::Query);
+        let made = || Ok(post(path, &self.credentials(session, &session.grantee, "POST", path)?, body));
+        self.send_each(made).await
+    }
+
+    /// An export under a session.
+    ///
+    /// # Errors
+    /// As [`Context::send`].
+    pub async fn export(&self, session: &Session) -> Result<Reply, Failed> {
+        let path = self.at(Place::Export);
+        let made = || {
+            let headers = owned(self.credentials(session, &session.grantee, "POST", path)?);
+            Ok(Request { method: "POST", path: path.to_owned(), headers, body: None })
+        };
+        self.send_each(made).await
     }
 
     /// A query that must be answered.
@@ -426,9 +566,11 @@ impl<'a> Context<'a> {
     /// # Errors
     /// As [`Context::send`].
     pub async fn get_as(&self, session: &Session, path: &str) -> Result<Reply, Failed> {
-        let headers = self.credentials(session, &session.grantee, "GET", path)?;
-        let headers = headers.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
-        self.send(Request { method: "GET", path: path.to_owned(), headers, body: None }).await
+        let made = || {
+            let headers = owned(self.credentials(session, &session.grantee, "GET", path)?);
+            Ok(Request { method: "GET", path: path.to_owned(), headers, body: None })
+        };
+        self.send_each(made).await
     }
 
     /// The principal's document, as published.
@@ -477,6 +619,17 @@ impl<'a> Context<'a> {
 /// [`Failed::Wrong`], with why.
 pub fn expect(is: bool, why: impl FnOnce() -> String) -> Result<(), Failed> {
     if is { Ok(()) } else { Err(Failed::Wrong(why())) }
+}
+
+/// A POST of a document.
+pub(super) fn post(path: &str, headers: &[(&str, String)], body: &str) -> Request {
+    let mut headers = owned(headers.iter().map(|(name, value)| (*name, value.clone())));
+    headers.push(("content-type".to_owned(), "application/oap+json".to_owned()));
+    Request { method: "POST", path: path.to_owned(), headers, body: Some(body.as_bytes().to_vec()) }
+}
+
+fn owned<'h>(headers: impl IntoIterator<Item = (&'h str, String)>) -> Vec<(String, String)> {
+    headers.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
 fn short(text: &str) -> String {

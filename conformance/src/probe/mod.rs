@@ -5,13 +5,16 @@
 //! that any implementation can offer.
 
 pub mod context;
+mod declared;
+mod forms;
 mod probes;
+pub mod refusals;
 pub mod report;
 pub mod requirements;
 mod worlds;
 
 pub use context::{Context, Forbidden, Reply, Request, Setup, Wire};
-pub use report::{Outcome, Report, Severity};
+pub use report::{Outcome, Report, Severity, Verdict};
 
 use oap_identity::{Clock, Random};
 use std::future::Future;
@@ -58,11 +61,13 @@ pub struct Limits {
     pub time: Duration,
     /// Worlds that are made; without any, the probes that make some are skipped.
     pub worlds: u64,
+    /// The only probe that is made; all where absent.
+    pub only: Option<&'static str>,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { requests: 10_000, time: Duration::from_secs(600), worlds: 4 }
+        Self { requests: 10_000, time: Duration::from_secs(600), worlds: 4, only: None }
     }
 }
 
@@ -80,7 +85,8 @@ pub async fn replay(
     script: &str,
 ) -> Result<Report, String> {
     let history = crate::world::History::parse(script)?;
-    let context = Context::new(origin, wire, Some(setup), clock, random, limits);
+    let mut context = Context::new(origin, wire, Some(setup), clock, random, limits);
+    context.learn().await;
     let lived = async {
         let manifest = context.get("/.well-known/oap-memory.json").await?;
         worlds::live(&context, &manifest, &history).await
@@ -94,6 +100,7 @@ pub async fn replay(
         at: clock.now(),
         requests: context.requests(),
         results: vec![result],
+        rules: report::Rules(context.coverage()),
     })
 }
 
@@ -108,12 +115,16 @@ pub async fn run(
     told: &mut (dyn FnMut(&report::Result) + Send),
 ) -> Report {
     let mut probes = all();
+    probes.retain(|probe| limits.only.is_none_or(|only| only == probe.id));
     // Fisher and Yates.
     for last in (1..probes.len()).rev() {
         let number = u64::from_le_bytes(oap_identity::random::bytes(random));
         probes.swap(last, usize::try_from(number % (last as u64 + 1)).unwrap_or(0));
     }
-    let context = Context::new(origin, wire, setup, clock, random, limits);
+    // What every reply must have is judged once all of them came.
+    probes.sort_by_key(|probe| probe.id == probes::FORMS);
+    let mut context = Context::new(origin, wire, setup, clock, random, limits);
+    context.learn().await;
     let mut results = Vec::with_capacity(probes.len());
     for probe in probes {
         context.begin();
@@ -130,5 +141,11 @@ pub async fn run(
         // Nonsense in between: what a gateway remembers of it must not change what it says to others.
         context.nonsense().await;
     }
-    Report { gateway: origin.to_owned(), at: clock.now(), requests: context.requests(), results }
+    Report {
+        gateway: origin.to_owned(),
+        at: clock.now(),
+        requests: context.requests(),
+        results,
+        rules: report::Rules(context.coverage()),
+    }
 }

@@ -2,7 +2,11 @@
 
 use super::requirements;
 use oap_identity::Timestamp;
-use serde::Serialize;
+use super::refusals::Condition;
+use crate::model::Rule;
+use serde::ser::SerializeStruct;
+use serde::{Serialize, Serializer};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// How bad a failure is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -38,6 +42,18 @@ impl Outcome {
     }
 }
 
+/// What a whole run says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Verdict {
+    /// Every probe was made, and passed.
+    Passed,
+    /// Something was not made, and nothing that was failed: nobody knows.
+    Incomplete,
+    /// Something is not as it must be.
+    Failed,
+}
+
 /// One probe's end.
 #[derive(Debug, Clone, Serialize)]
 pub struct Result {
@@ -67,6 +83,40 @@ pub struct Report {
     pub requests: usize,
     /// Every probe, in the order in which they were made.
     pub results: Vec<Result>,
+    /// What the run exercised.
+    pub rules: Rules,
+}
+
+/// How often each rule of the reference model and each condition of the refusals decided something, by its text.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Rules(pub BTreeMap<String, u64>);
+
+/// Rules that are told for people; more say little more.
+const TOLD: usize = 40;
+
+impl Rules {
+    /// Every rule and every condition.
+    #[must_use]
+    pub fn all() -> BTreeSet<String> {
+        let rules = Rule::all().into_iter().map(|rule| rule.to_string());
+        rules.chain(Condition::all().into_iter().map(|condition| condition.to_string())).collect()
+    }
+
+    /// Those that never decided anything.
+    #[must_use]
+    pub fn never(&self) -> BTreeSet<String> {
+        Self::all().into_iter().filter(|rule| !self.0.contains_key(rule)).collect()
+    }
+}
+
+impl Serialize for Rules {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        let mut rules = serializer.serialize_struct("Rules", 3)?;
+        rules.serialize_field("of", &Self::all().len())?;
+        rules.serialize_field("decided", &self.0)?;
+        rules.serialize_field("never", &self.never())?;
+        rules.end()
+    }
 }
 
 impl Report {
@@ -77,6 +127,24 @@ impl Report {
             self.results.iter().filter(|r| matches!(r.outcome, Outcome::Failed(_))).collect();
         failed.sort_by_key(|result| result.severity);
         failed
+    }
+
+    /// What the run says as a whole: what was skipped is not passed.
+    #[must_use]
+    pub fn verdict(&self) -> Verdict {
+        if self.count(|o| matches!(o, Outcome::Failed(_))) > 0 {
+            Verdict::Failed
+        } else if self.skipped() > 0 {
+            Verdict::Incomplete
+        } else {
+            Verdict::Passed
+        }
+    }
+
+    /// How many probes were not made.
+    #[must_use]
+    pub fn skipped(&self) -> usize {
+        self.count(|o| matches!(o, Outcome::Skipped(_)))
     }
 
     fn count(&self, wanted: fn(&Outcome) -> bool) -> usize {
@@ -102,14 +170,28 @@ impl Report {
                 text.push_str(&format!("skipped {}: {why}\n", result.id));
             }
         }
+        let never = self.rules.never();
+        if !self.rules.0.is_empty() {
+            let of = Rules::all().len();
+            text.push_str(&format!("{} of {of} rules and conditions decided something\n", of - never.len()));
+            for rule in never.iter().take(TOLD) {
+                text.push_str(&format!("never: {rule}\n"));
+            }
+            if never.len() > TOLD {
+                text.push_str(&format!("never: {} more (--json lists all)\n", never.len() - TOLD));
+            }
+        }
         text.push_str(&format!(
             "{} passed, {} failed, {} skipped; {} requests to {}\n",
             self.count(|o| *o == Outcome::Passed),
             self.count(|o| matches!(o, Outcome::Failed(_))),
-            self.count(|o| matches!(o, Outcome::Skipped(_))),
+            self.skipped(),
             self.requests,
             self.gateway
         ));
+        if self.skipped() > 0 {
+            text.push_str("INCOMPLETE: the run says nothing of what the skipped probes check\n");
+        }
         text
     }
 
@@ -120,7 +202,7 @@ impl Report {
             "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"oap-memory\" tests=\"{}\" failures=\"{}\" skipped=\"{}\">\n",
             self.results.len(),
             self.count(|o| matches!(o, Outcome::Failed(_))),
-            self.count(|o| matches!(o, Outcome::Skipped(_))),
+            self.skipped(),
         );
         for result in &self.results {
             let name = escape(&result.id);
@@ -176,6 +258,7 @@ mod tests {
             at: Timestamp::from_millis(0),
             requests: 1,
             results: vec![result(Outcome::Failed("it answered".into())), result(Outcome::Passed)],
+            rules: Rules::default(),
         };
         let text = report.text();
         assert!(
@@ -183,5 +266,33 @@ mod tests {
         );
         assert!(report.junit().contains("got: 200 &quot;all&quot; &amp; more"));
         assert_eq!(serde_json::to_value(&report.results[0]).unwrap_or_default()["outcome"], "failed");
+    }
+
+    #[test]
+    fn what_was_skipped_did_not_pass() {
+        let verdict = |outcomes: &[Outcome]| {
+            let result = |outcome: &Outcome| Result {
+                id: String::new(),
+                checks: Vec::new(),
+                severity: Severity::Minor,
+                outcome: outcome.clone(),
+                sent: String::new(),
+                got: String::new(),
+            };
+            let results = outcomes.iter().map(result).collect();
+            let report = Report {
+                gateway: String::new(),
+                at: Timestamp::from_millis(0),
+                requests: 1,
+                results,
+                rules: Rules::default(),
+            };
+            assert_eq!(report.text().contains("INCOMPLETE"), report.skipped() > 0);
+            report.verdict()
+        };
+        let (failed, skipped) = (Outcome::Failed(String::new()), Outcome::Skipped(String::new()));
+        assert_eq!(verdict(&[Outcome::Passed]), Verdict::Passed);
+        assert_eq!(verdict(&[Outcome::Passed, skipped.clone()]), Verdict::Incomplete);
+        assert_eq!(verdict(&[skipped, failed]), Verdict::Failed);
     }
 }

@@ -73,7 +73,7 @@ const EXAMPLES: &str = "Examples:
   oap-memory demo";
 
 const STATUS: &str =
-    "Exit status: 0 done, 1 failed, 2 wrong usage, 3 refused by a gateway, 4 a proof does not hold.";
+    "Exit status: 0 done, 1 failed, 2 wrong usage, 3 refused by a gateway, 4 a proof does not hold, 5 not all was probed.";
 
 /// A principal's memory gateway after OAP RFC 0010: it holds what your assistant knows of you, and shows signed
 /// slices of it to those whom you grant them.
@@ -230,6 +230,9 @@ enum CliError {
     /// A proof.
     #[error("does not hold: {0}")]
     Proof(String),
+    /// A run that did not do all that it is to do.
+    #[error("incomplete: {0}")]
+    Incomplete(String),
     /// A file of the caller's.
     #[error("{0}: {1}")]
     File(PathBuf, String),
@@ -279,6 +282,7 @@ impl CliError {
                 | ClientError::OtherGateway(..),
             )
             | Self::Proof(_) => 4,
+            Self::Incomplete(_) => 5,
             _ => 1,
         }
     }

@@ -10,7 +10,9 @@ use crate::system::home::{Home, HomeError};
 use crate::system::outgoing;
 use oap_client::wire;
 use oap_conformance::probe::context::Pending;
-use oap_conformance::probe::{self, Forbidden, Limits, Outcome, Reply, Request, Setup, Wire, requirements};
+use oap_conformance::probe::{
+    self, Forbidden, Limits, Outcome, Reply, Request, Setup, Verdict, Wire, requirements,
+};
 use oap_identity::outgoing::{Allowance, HttpClient, Method, Request as HttpRequest, SendError};
 use oap_identity::random::Seeded;
 use oap_identity::{Random, random};
@@ -34,7 +36,8 @@ const ALLOWED: Allowance = Allowance { bytes: wire::MAX_ANSWER, time: Duration::
 
 Most probes put items in and issue grants: on a gateway of your own with --own, on any other through --setup, a program that
 reads commands as JSON Lines and answers each with one line (docs/probes.md). Probes leave their items, and grants that end
-within a month: use a gateway made for it. Exit status 4 when a probe fails.")]
+within a month: use a gateway made for it. Exit status 4 when a probe fails, 5 when none does and some were not made: without --own
+or --setup only what anybody can see is probed.")]
 pub(super) struct Probe {
     /// Where the gateway is
     #[arg(value_name = "URL", required_unless_present = "list", value_parser = values::url)]
@@ -91,6 +94,7 @@ impl Probe {
             requests: self.max_requests,
             time: Duration::from_secs(self.max_seconds),
             worlds: self.worlds,
+            only: None,
         };
         let progress = !global.json && std::io::stderr().is_terminal();
         let mut told = |result: &probe::report::Result| {
@@ -119,13 +123,19 @@ impl Probe {
         }
         let mut json = serde_json::to_value(&report).map_err(|e| CliError::Other(e.to_string()))?;
         json["seed"] = json!(seed);
+        json["verdict"] = json!(report.verdict());
         output::print(global.json, &json, |_| format!("{}seed {seed}", report.text()));
         if let Some((path, why)) = self.setup.zip(program.and_then(Program::broke)) {
             return Err(CliError::File(path, why));
         }
-        match report.failures().len() {
-            0 => Ok(()),
-            n => Err(CliError::Proof(format!("{n} probe(s) failed"))),
+        match report.verdict() {
+            Verdict::Passed => Ok(()),
+            Verdict::Incomplete => Err(CliError::Incomplete(format!(
+                "{} of {} probes were not made",
+                report.skipped(),
+                report.results.len()
+            ))),
+            Verdict::Failed => Err(CliError::Proof(format!("{} probe(s) failed", report.failures().len()))),
         }
     }
 }

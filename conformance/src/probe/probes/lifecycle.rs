@@ -76,15 +76,13 @@ async fn export(context: &Context<'_>) -> Result<(), Failed> {
     let (label, mailbox) = (context.word(), context.word());
     context.capture(&[note(&format!("write to {mailbox}@mail.example"), &[&label])]).await?;
     let session = context.granted(&label, 2).await?;
-    let headers = context.credentials(&session, &session.grantee, "POST", "/oap/memory/export")?;
-    let reply = context.post("/oap/memory/export", &headers, &json!({})).await?;
+    let reply = context.export(&session).await?;
     expect(reply.status == 403, || format!("an export under a grant for queries: status {}", reply.status))?;
     let grantee = context.stranger();
     let mut draft = context.draft(&grantee, &label, 2);
     draft["operations"] = json!(["export"]);
     let session = context.session(grantee, draft).await?;
-    let headers = context.credentials(&session, &session.grantee, "POST", "/oap/memory/export")?;
-    let reply = context.post("/oap/memory/export", &headers, &json!({})).await?;
+    let reply = context.export(&session).await?;
     expect(reply.status == 200, || format!("an export that the grant allows: status {}", reply.status))?;
     expect(!String::from_utf8_lossy(&reply.bytes).contains(&mailbox), || {
         "the export is not projected".to_owned()

@@ -6,10 +6,14 @@ mod lifecycle;
 mod projection;
 mod published;
 mod receipts;
+mod refused;
 mod views;
 mod worlds;
 
 use super::{Context, Probe, Running, Severity};
+
+/// The probe of what every reply must have: it is made last.
+pub(super) const FORMS: &str = "answer-forms";
 
 type Run = for<'a> fn(&'a Context<'a>) -> Running<'a>;
 
@@ -41,6 +45,7 @@ pub(super) fn all() -> Vec<Probe> {
         lifecycle::all(),
         confidential::all(),
         worlds::all(),
+        refused::all(),
     ]
     .into_iter()
     .flatten()

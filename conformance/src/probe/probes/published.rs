@@ -1,8 +1,9 @@
 //! What a gateway publishes, and how it answers those who are nobody.
 
 use super::super::context::{Context, Forbidden, Reply, Request, expect};
+use super::super::declared::Place;
 use super::super::{Failed, Probe, Severity};
-use super::{probe, public};
+use super::{FORMS, probe, public};
 use oap_identity::Hash;
 use oap_identity::signed::UnverifiedSignature;
 use serde_json::{Value, json};
@@ -16,6 +17,7 @@ pub(super) fn all() -> Vec<Probe> {
         public("anonymous-query", &["ME-08", "ME-14"], Severity::Critical, probe!(anonymous_query)),
         public("anonymous-export", &["ME-08", "EX-1"], Severity::Critical, probe!(anonymous_export)),
         public("errors", &["PM-3"], Severity::Minor, probe!(errors)),
+        public(FORMS, &["PM-3", "PM-5"], Severity::Minor, probe!(answer_forms)),
         public("hostile-bodies", &["PM-4"], Severity::Major, probe!(hostile_bodies)),
         public("tls-only", &["CO-09", "ME-04"], Severity::Critical, probe!(tls_only)),
         public("anonymous-audit", &["RC-2"], Severity::Critical, probe!(anonymous_audit)),
@@ -76,17 +78,17 @@ async fn did_document(context: &Context<'_>) -> Result<(), Failed> {
 }
 
 async fn anonymous_query(context: &Context<'_>) -> Result<(), Failed> {
-    let reply = context.post("/oap/memory/query", &[], &json!({"query": ""})).await?;
+    let reply = context.post(context.at(Place::Query), &[], &json!({"query": ""})).await?;
     expect(reply.status == 401, || {
         format!("a query without a token: status {} instead of 401", reply.status)
     })?;
     let bearer = [("authorization", format!("Bearer {}", context.word()))];
-    let reply = context.post("/oap/memory/query", &bearer, &json!({"query": ""})).await?;
+    let reply = context.post(context.at(Place::Query), &bearer, &json!({"query": ""})).await?;
     expect(reply.status == 401, || format!("a query with a made-up token: status {}", reply.status))
 }
 
 async fn anonymous_export(context: &Context<'_>) -> Result<(), Failed> {
-    let reply = context.post("/oap/memory/export", &[], &json!({})).await?;
+    let reply = context.post(context.at(Place::Export), &[], &json!({})).await?;
     expect(reply.status == 401, || {
         format!("an export without a token: status {} instead of 401", reply.status)
     })
@@ -105,9 +107,36 @@ async fn errors(context: &Context<'_>) -> Result<(), Failed> {
     let reply = context.send(Request { method: "GET", path, ..Request::default() }).await?;
     expect(reply.status == 404, || format!("a path that is none: status {}", reply.status))?;
     is_error(&reply)?;
-    let reply = context.post("/oap/memory/query", &[], &json!({"query": ""})).await?;
+    let reply = context.post(context.at(Place::Query), &[], &json!({"query": ""})).await?;
     is_error(&reply)?;
     expect(reply.json()["error"] == "auth_required", || "401 without the code auth_required".to_owned())
+}
+
+/// Headers, media types and bodies of every reply of the run, and of some more.
+async fn answer_forms(context: &Context<'_>) -> Result<(), Failed> {
+    let name = "01J9V8B7H1ZK4D2A0M9R8F0KQX";
+    let named = [("oap-request-id", name.to_owned())];
+    let reply = context.post(context.at(Place::Query), &named, &json!({"query": ""})).await?;
+    expect(reply.status == 401, || format!("a query without a token: status {}", reply.status))?;
+    let headers = vec![("oap-request-id".to_owned(), name.to_owned())];
+    let path = context.at(Place::Query).to_owned();
+    let reply = context.send(Request { method: "GET", path, headers, body: None }).await?;
+    expect(reply.status == 405, || format!("GET where POST is: status {} instead of 405", reply.status))?;
+    for path in ["/.well-known/oap-tool.json", "/.well-known/did.json", context.at(Place::Status), "/oap/audit"] {
+        let request = Request { method: "GET", path: path.to_owned(), ..Request::default() };
+        let reply = context.send(request).await?;
+        expect(reply.status == 200, || format!("{path}: status {} instead of 200", reply.status))?;
+    }
+    let text = Request {
+        method: "POST",
+        path: context.at(Place::Grant).to_owned(),
+        headers: vec![("content-type".to_owned(), "text/plain".to_owned())],
+        body: Some(b"{}".to_vec()),
+    };
+    let reply = context.send(text).await?;
+    expect(reply.status == 400, || format!("a body of text/plain: status {} instead of 400", reply.status))?;
+    let deviations = context.deviations();
+    expect(deviations.is_empty(), || deviations.join("; "))
 }
 
 async fn hostile_bodies(context: &Context<'_>) -> Result<(), Failed> {
@@ -121,7 +150,7 @@ async fn hostile_bodies(context: &Context<'_>) -> Result<(), Failed> {
         let bytes = if name == "not UTF-8" { vec![0xff, 0xfe, b'{'] } else { body.into_bytes() };
         let headers = vec![("content-type".to_owned(), "application/oap+json".to_owned())];
         let request =
-            Request { method: "POST", path: "/oap/memory/grant".to_owned(), headers, body: Some(bytes) };
+            Request { method: "POST", path: context.at(Place::Grant).to_owned(), headers, body: Some(bytes) };
         match context.send(request).await {
             Ok(reply) => expect((400..=most).contains(&reply.status), || {
                 format!("{name}: status {} instead of {most}", reply.status)

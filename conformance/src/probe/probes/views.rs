@@ -91,7 +91,7 @@ async fn max_items(context: &Context<'_>) -> Result<(), Failed> {
 
 async fn max_results(context: &Context<'_>) -> Result<(), Failed> {
     let label = context.word();
-    let notes: Vec<Value> = (0..5).map(|n| note(&format!("note {n}"), &[&label])).collect();
+    let notes: Vec<Value> = (0..context.declared().max_items.min(5)).map(|n| note(&format!("note {n}"), &[&label])).collect();
     context.capture(&notes).await?;
     let session = context.granted(&label, 2).await?;
     let answer = context.answer(&session, &json!({"query": "note", "max_results": 3})).await?;
@@ -164,7 +164,7 @@ async fn embeddings(context: &Context<'_>) -> Result<(), Failed> {
 
 async fn cursors(context: &Context<'_>) -> Result<(), Failed> {
     let label = context.word();
-    let notes: Vec<Value> = (0..5).map(|n| note(&format!("note {n}"), &[&label])).collect();
+    let notes: Vec<Value> = (0..context.declared().max_items.min(5)).map(|n| note(&format!("note {n}"), &[&label])).collect();
     let made = context.capture(&notes).await?;
     let session = context.granted(&label, 2).await?;
     let mut query = json!({"query": "", "max_results": 2});
@@ -226,9 +226,10 @@ async fn strict_json(context: &Context<'_>) -> Result<(), Failed> {
 async fn belief(context: &Context<'_>) -> Result<(), Failed> {
     let label = context.word();
     let mut doubtful = note("perhaps", &[&label]);
-    doubtful["provenance"] = json!({"confidence": 0.6});
+    let threshold = context.declared().belief_threshold;
+    doubtful["provenance"] = json!({"confidence": threshold});
     let mut unlikely = note("hardly", &[&label]);
-    unlikely["provenance"] = json!({"confidence": 0.1});
+    unlikely["provenance"] = json!({"confidence": threshold * 0.9});
     context.capture(&[doubtful, unlikely]).await?;
     let session = context.granted(&label, 4).await?;
     let answer = context.answer(&session, &json!({"query": ""})).await?;
@@ -237,7 +238,7 @@ async fn belief(context: &Context<'_>) -> Result<(), Failed> {
         let attitude = item["epistemic"].as_str().unwrap_or_default();
         let highest = if confidence >= 1.0 {
             "knowledge"
-        } else if confidence >= 0.5 {
+        } else if confidence >= threshold {
             "belief"
         } else {
             "possession"
@@ -266,7 +267,8 @@ async fn item_form(context: &Context<'_>) -> Result<(), Failed> {
     let made = context.capture(&notes).await?;
     let session = context.granted(&label, 4).await?;
     let answer = context.answer(&session, &json!({"query": "", "max_results": 100})).await?;
-    expect(items(&answer).len() == kinds.len(), || {
+    let most = usize::try_from(context.declared().max_items).unwrap_or(usize::MAX);
+    expect(items(&answer).len() == kinds.len().min(most), || {
         format!("of {} kinds in the manifest {} come back", kinds.len(), items(&answer).len())
     })?;
     for item in items(&answer) {

@@ -54,7 +54,7 @@ async fn walk(
 }
 
 /// One query; its answer, where it is one.
-pub(super) async fn ask(
+pub(in super::super) async fn ask(
     lived: &mut Lived<'_>,
     grant: usize,
     query: &Value,

@@ -72,18 +72,15 @@ fn told(
 }
 
 /// A grantee's export.
-pub(super) async fn export(
+pub(in super::super) async fn export(
     lived: &mut Lived<'_>,
     grant: usize,
     findings: &mut Vec<Finding>,
 ) -> Result<(), Failed> {
     let Some(live) = lived.grants.get(&grant) else { return Ok(()) };
     let context = lived.context;
-    let headers = context.credentials(&live.session, &live.session.grantee, "POST", "/oap/memory/export")?;
-    let headers = headers.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
-    let request = Request { method: "POST", path: "/oap/memory/export".to_owned(), headers, body: None };
     let at = context.now();
-    let reply = context.send(request).await?;
+    let reply = context.export(&live.session).await?;
     let expected = lived.model.export(live.id(), at, &lived.disclosed);
     let lines = reply.bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
     let lines: Vec<Value> = lines.map(|line| strict::parse(line).unwrap_or(Value::Null)).collect();

@@ -5,7 +5,7 @@ use super::super::context::{Context, Session, expect};
 use crate::model::{Disclosed, Model};
 use crate::world::{Canaries, Item, World};
 use oap_grants::grant as signed;
-use oap_identity::{GrantId, Hash, Signer, json as strict, random};
+use oap_identity::{GrantId, Hash, Signer, Timestamp, json as strict, random};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -152,6 +152,18 @@ impl<'a> Lived<'a> {
     }
 }
 
+/// When a grant is made from another: now, but not before that one, whose times are the gateway's clock's.
+pub(in super::super) fn issued_below(context: &Context<'_>, above: &Value) -> Timestamp {
+    let begun = ["not_before", "issued_at"].into_iter().find_map(|name| above[name].as_str()?.parse().ok());
+    begun.map_or(context.now(), |begun: Timestamp| begun.max(context.now()))
+}
+
+impl Drop for Lived<'_> {
+    fn drop(&mut self) {
+        self.context.decided(&self.model);
+    }
+}
+
 /// A grant that a grantee makes of its own for another: as its own, but for what the draft says.
 fn child(context: &Context<'_>, parent: &Session, grantee: &Signer, draft: &Value) -> Result<Value, Failed> {
     let failed = |e: &dyn std::fmt::Display| Failed::Skipped(format!("a grant to pass on: {e}"));
@@ -167,7 +179,7 @@ fn child(context: &Context<'_>, parent: &Session, grantee: &Signer, draft: &Valu
     }
     child["grant_id"] = json!(GrantId::new(now, context.random()));
     child["grantee"] = json!(grantee.did());
-    child["issued_at"] = json!(now);
+    child["issued_at"] = json!(issued_below(context, &parent.grant));
     child["parent"] = json!(Hash::of_canonical(&parent.grant).map_err(|e| failed(&e))?);
     let child: signed::Grant = strict::from_value(child).map_err(|e| failed(&e))?;
     let child = signed::SignedGrant::sign(child, &parent.grantee).map_err(|e| failed(&e))?;

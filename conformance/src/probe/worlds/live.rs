@@ -83,14 +83,7 @@ pub(super) async fn step(
         }
         Step::Grant { grant } if may_be_granted(lived, grant) => lived.grant(grant).await,
         Step::Grant { .. } => Ok(()),
-        Step::Revoke { grant } => {
-            let Some(live) = lived.grants.get(&grant) else { return Ok(()) };
-            let id = live.id().to_owned();
-            if lived.context.try_owner(json!({"do": "revoke", "grant_id": id})).await?.is_ok() {
-                lived.model.revoked(&id, lived.context.now());
-            }
-            Ok(())
-        }
+        Step::Revoke { grant } => revoke(lived, grant).await,
         Step::Query { grant, query } => {
             let query = world.grants.get(grant).and_then(|grant| grant.queries.get(query));
             asked(lived, kept, grant, query.cloned().unwrap_or_else(|| json!({})), findings).await
@@ -104,6 +97,16 @@ pub(super) async fn step(
         Step::Ack { grant } => ack(lived, kept, grant, findings).await,
         Step::Wait { millis } => lived.context.wait(Duration::from_millis(millis.min(5_000))).await,
     }
+}
+
+/// The owner takes a grant back.
+pub(in super::super) async fn revoke(lived: &mut Lived<'_>, grant: usize) -> Result<(), Failed> {
+    let Some(live) = lived.grants.get(&grant) else { return Ok(()) };
+    let id = live.id().to_owned();
+    if lived.context.try_owner(json!({"do": "revoke", "grant_id": id})).await?.is_ok() {
+        lived.model.revoked(&id, lived.context.now());
+    }
+    Ok(())
 }
 
 /// Whether a grant is not there yet, and what it is made from is in force.

@@ -8,9 +8,10 @@ mod live;
 mod pair;
 mod shrink;
 
-pub(super) use ask::ask_all;
-pub(super) use beside::{exports, over_time, strangers};
-pub(super) use fill::{Lived, canaries_of};
+pub(super) use ask::{ask, ask_all};
+pub(super) use beside::{export, exports, over_time, strangers};
+pub(super) use fill::{Lived, canaries_of, issued_below};
+pub(super) use live::revoke;
 pub(super) use pair::pair;
 pub(super) use shrink::setting;
 

@@ -2,6 +2,7 @@
 
 use super::super::Failed;
 use super::super::context::{Context, Reply, Request};
+use super::super::declared::Place;
 use super::Finding;
 use super::fill::Lived;
 use super::fresh::{Names, blank, difference};
@@ -66,14 +67,18 @@ pub(in super::super) async fn pair(
         Lived::fill(context, &other, manifest, &canaries).await?,
     ];
     let level = format!("level {} of {}", grant.draft["trust_level"], grant.draft["redaction_profile"]);
-    for ask in requests(&grant.queries) {
+    for ask in requests(context, &grant.queries) {
         let mut told = Vec::new();
         for side in &sides {
             let Some(live) = side.grants.get(&0) else { return Ok(()) };
-            let headers = context.credentials(&live.session, &live.session.grantee, ask.method, &ask.path)?;
-            let mut request = ask.clone();
-            request.headers.extend(headers.into_iter().map(|(name, value)| (name.to_owned(), value)));
-            told.push(context.send(request).await?);
+            let made = || {
+                let key = &live.session.grantee;
+                let headers = context.credentials(&live.session, key, ask.method, &ask.path)?;
+                let mut request = ask.clone();
+                request.headers.extend(headers.into_iter().map(|(name, value)| (name.to_owned(), value)));
+                Ok(request)
+            };
+            told.push(context.send_each(made).await?);
         }
         let names = sides.each_ref().map(names);
         if let [first, second] = told.as_slice()
@@ -95,11 +100,11 @@ pub(in super::super) async fn pair(
 }
 
 /// What is asked of both.
-fn requests(queries: &[Value]) -> Vec<Request> {
+fn requests(context: &Context<'_>, queries: &[Value]) -> Vec<Request> {
     let headers = vec![("content-type".to_owned(), "application/oap+json".to_owned())];
     let post = |body: Value| Request {
         method: "POST",
-        path: "/oap/memory/query".to_owned(),
+        path: context.at(Place::Query).to_owned(),
         headers: headers.clone(),
         body: Some(body.to_string().into_bytes()),
     };
@@ -108,7 +113,7 @@ fn requests(queries: &[Value]) -> Vec<Request> {
     all.extend(
         [json!({"max_results": 2}), json!({"query": "", "cursor": "AAAA"}), json!({"nothing": 1})].map(post),
     );
-    all.push(plain("POST", "/oap/memory/export"));
+    all.push(plain("POST", context.at(Place::Export)));
     all.push(plain("GET", "/oap/memory/vec/mem_01HX2QFXR0Q4S8T9V3W7X2Y0Z1"));
     all.push(plain("GET", "/oap/audit"));
     all

@@ -1,0 +1,125 @@
+//! The form that every reply has: headers, media types, the body of a refusal (protocol section 1).
+
+use super::context::{Reply, Request};
+use super::declared::{Declared, Place};
+
+/// What documents are written in.
+const JSON: [&str; 2] = ["application/oap+json", "application/json"];
+
+/// The statuses of refusals, and the codes that each may have.
+const CODES: [(u16, &[&str]); 14] = [
+    (400, &["invalid_input"]),
+    (401, &["auth_required"]),
+    (403, &["policy_block"]),
+    (404, &["not_found"]),
+    (405, &["method_not_allowed"]),
+    (408, &["invalid_input"]),
+    (409, &["conflict"]),
+    (413, &["too_large"]),
+    (429, &["rate_limited", "budget_exhausted"]),
+    (431, &["invalid_input"]),
+    (500, &["internal_error"]),
+    (503, &["maintenance"]),
+    (504, &["maintenance"]),
+    (507, &["storage_full"]),
+];
+
+/// What a reply to a request lacks, each with what was asked and without anything that was sent.
+pub(super) fn deviations(declared: &Declared, request: &Request, reply: &Reply) -> Vec<String> {
+    let path = request.path.split('?').next().unwrap_or_default();
+    let header = |name: &str| reply.header(name).unwrap_or_default();
+    let well_known = path.starts_with("/.well-known/");
+    let media = header("content-type").split(';').next().unwrap_or_default().trim();
+    let wanted: &[&str] = match reply.status {
+        400.. => &JSON,
+        _ if path == declared.at(Place::Export) => &["application/jsonl"],
+        _ if path == declared.at(Place::Status) => &["application/statuslist+jwt"],
+        // Vectors are bytes; a document of a DID has a media type of its own.
+        _ if path.starts_with("/oap/memory/vec/") || path.ends_with("/did.json") => &[],
+        _ => &JSON,
+    };
+    let cache = header("cache-control");
+    let mut wrong = Vec::new();
+    if header("x-content-type-options") != "nosniff" {
+        wrong.push("no X-Content-Type-Options: nosniff".to_owned());
+    }
+    if cache != "no-store" && !(well_known && cache == "max-age=60") {
+        wrong.push(format!("Cache-Control is {cache:?}"));
+    }
+    if !wanted.is_empty() && !wanted.contains(&media) {
+        wrong.push(format!("Content-Type is {media:?}, must be {}", wanted.join(" or ")));
+    }
+    if reply.status == 401 && !header("www-authenticate").starts_with("DPoP ") {
+        wrong.push("no WWW-Authenticate: DPoP".to_owned());
+    }
+    if reply.status == 405 && header("allow").is_empty() {
+        wrong.push("no Allow".to_owned());
+    }
+    if reply.status >= 400 {
+        wrong.extend(refusal(request, reply));
+    }
+    let asked = if well_known { path } else { route(path) };
+    wrong.into_iter().map(|why| format!("{} {asked}, status {}: {why}", request.method, reply.status)).collect()
+}
+
+/// What the body of a refusal lacks.
+fn refusal(request: &Request, reply: &Reply) -> Vec<String> {
+    let body = reply.json();
+    let mut wrong: Vec<String> = ["error", "message", "request_id"]
+        .into_iter()
+        .filter(|member| !body[*member].is_string())
+        .map(|member| format!("the body has no {member}"))
+        .collect();
+    let code = body["error"].as_str().unwrap_or_default();
+    let known = CODES.iter().find(|(status, _)| *status == reply.status);
+    if known.is_none_or(|(_, codes)| !codes.contains(&code)) {
+        wrong.push(format!("the code is {code:?}"));
+    }
+    let named = request.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("oap-request-id"));
+    if named.is_some_and(|(_, name)| body["request_id"] != name.as_str()) {
+        wrong.push("request_id is not that of OAP-Request-Id".to_owned());
+    }
+    wrong
+}
+
+/// A path without ids and made-up words, so that one deviation is one.
+fn route(path: &str) -> &str {
+    let known = ["/oap/memory/grant/", "/oap/memory/vec/", "/oap/memory/"];
+    let end = known.iter().find(|prefix| path.starts_with(**prefix) && path.len() > prefix.len() + 12);
+    end.map_or(path, |prefix| *prefix)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reply(status: u16, headers: &[(&str, &str)], body: &str) -> Reply {
+        let headers = headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        Reply { status, headers, bytes: body.as_bytes().to_vec() }
+    }
+
+    const GOOD: [(&str, &str); 3] = [
+        ("x-content-type-options", "nosniff"),
+        ("cache-control", "no-store"),
+        ("content-type", "application/oap+json"),
+    ];
+
+    fn of(request: &Request, reply: &Reply) -> usize {
+        deviations(&Declared::default(), request, reply).len()
+    }
+
+    #[test]
+    fn each_thing_that_is_missing_is_told() {
+        let ask = Request { method: "GET", path: "/oap/memory/query".to_owned(), ..Request::default() };
+        assert_eq!(of(&ask, &reply(200, &GOOD, "{}")), 0);
+        assert_eq!(of(&ask, &reply(200, &[], "{}")), 3);
+        let refused = r#"{"error":"auth_required","message":"","request_id":"x"}"#;
+        assert_eq!(of(&ask, &reply(401, &GOOD, refused)), 1);
+        assert_eq!(of(&ask, &reply(403, &GOOD, refused)), 1);
+        assert_eq!(of(&ask, &reply(405, &GOOD, "{}")), 5);
+        let named = Request { headers: vec![("OAP-Request-Id".to_owned(), "y".to_owned())], ..ask.clone() };
+        assert_eq!(of(&named, &reply(404, &GOOD, r#"{"error":"not_found","message":"","request_id":"x"}"#)), 1);
+        let export = Request { path: "/oap/memory/export".to_owned(), ..ask };
+        assert_eq!(of(&export, &reply(200, &GOOD, "")), 1);
+    }
+}

@@ -1,0 +1,86 @@
+//! Violations of the conditions on countersignatures and on a grantee's questions of the log.
+
+use super::jws::changed;
+use super::rules::{AckRule, LogRule};
+use oap_identity::Signer;
+use serde_json::{Value, json};
+
+/// A countersignature that is not right.
+pub(super) struct Signed {
+    pub(super) what: &'static str,
+    /// The statuses, one of which it must have; the protocol leaves open how a signature that does not hold is refused.
+    pub(super) statuses: &'static [u16],
+    pub(super) change: fn(&mut Value, &Signer, &[u8]),
+}
+
+const SHAPE: &[u16] = &[400];
+const ABSENT: &[u16] = &[404];
+const REFUSED: &[u16] = &[400, 401, 403, 404];
+
+const fn signed(
+    what: &'static str,
+    statuses: &'static [u16],
+    change: fn(&mut Value, &Signer, &[u8]),
+) -> Signed {
+    Signed { what, statuses, change }
+}
+
+/// The violations of a condition. The bytes are those that are signed.
+pub(super) fn of_ack(rule: AckRule) -> Vec<Signed> {
+    match rule {
+        AckRule::Shape => vec![
+            signed("no receipt_id", SHAPE, |body, _, _| drop(body.as_object_mut().map(|b| b.remove("receipt_id")))),
+            signed("no signature", SHAPE, |body, _, _| drop(body.as_object_mut().map(|b| b.remove("signature")))),
+            signed("an unknown member", SHAPE, |body, _, _| body["colour"] = json!("red")),
+            signed("a signature as text", SHAPE, |body, _, _| body["signature"] = json!("x")),
+        ],
+        AckRule::Receipt => vec![
+            signed("another receipt", ABSENT, |body, _, _| {
+                body["receipt_id"] = json!("urn:oap:receipt:01HX2QFXR0Q4S8T9V3W7X2Y0Z1");
+            }),
+            signed("no id of a receipt", REFUSED, |body, _, _| body["receipt_id"] = json!("receipt")),
+        ],
+        AckRule::Signature => vec![
+            signed("another signature", REFUSED, |body, _, _| {
+                let value = body["signature"]["value"].as_str().unwrap_or_default();
+                body["signature"]["value"] = json!(changed(value));
+            }),
+            signed("another algorithm", REFUSED, |body, _, _| body["signature"]["alg"] = json!("none")),
+            signed("somebody else's in the agent's name", REFUSED, |body, stranger, bytes| {
+                body["signature"]["value"] = json!(stranger.sign(bytes));
+            }),
+        ],
+        AckRule::Agent => vec![signed("somebody else", REFUSED, |body, stranger, bytes| {
+            body["signature"] = json!({"by": stranger.kid(), "alg": "EdDSA", "value": stranger.sign(bytes)});
+        })],
+    }
+}
+
+/// What becomes of a question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Must {
+    Answer,
+    Refuse,
+    /// Refuse, or answer with no receipt but the grantee's own.
+    TellNothingMore,
+}
+
+/// The questions of a condition.
+pub(super) fn of_log(rule: LogRule) -> Vec<(&'static str, Must)> {
+    use Must::{Answer, Refuse, TellNothingMore};
+    match rule {
+        LogRule::Limit => vec![
+            ("limit=1", Answer),
+            ("limit=1000", Answer),
+            ("limit=0", Refuse),
+            ("limit=1001", Refuse),
+            ("limit=x", Refuse),
+        ],
+        LogRule::Since => vec![("since=2026-01-01T00:00:00Z", Answer), ("since=yesterday", Refuse)],
+        LogRule::Owners => vec![
+            ("chain=personal", TellNothingMore),
+            ("chain=personal&from=0", TellNothingMore),
+            ("grantee=did:web:somebody.example", TellNothingMore),
+        ],
+    }
+}

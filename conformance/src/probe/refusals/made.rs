@@ -1,0 +1,269 @@
+//! The conditions on grants, queries, countersignatures and questions of the log, brought to the gateway.
+
+use super::grants::{Case, Cases, Limits, cases, parent};
+use super::queries::{Step, granting, steps};
+use super::rules::{AckRule, Condition, DocumentRule, LogRule};
+use super::{beside, documents};
+use crate::model::rule::{Granting, Refusal, Rule};
+use crate::model::Model;
+use crate::probe::Failed;
+use crate::probe::context::{Context, Session, expect};
+use crate::probe::worlds::{Finding, Lived, ask, canaries_of, export, issued_below, judge, revoke};
+use crate::world::{Canaries, Setting, Size, World};
+use oap_identity::signed::sign_document;
+use oap_identity::{GrantId, Hash, Signer, json as strict, random};
+use serde_json::{Value, json};
+use std::time::Duration;
+
+/// From when on grants of these cases hold: later than now on any clock, so that their longest life does not hang on it.
+const BEGINS: Duration = Duration::from_secs(3_600);
+
+fn model(manifest: &Value) -> Result<Model, Failed> {
+    let principal = manifest["principal"].as_str().and_then(|did| did.parse().ok());
+    let principal = principal.ok_or_else(|| Failed::Wrong("the manifest has no principal".to_owned()))?;
+    Ok(Model::new(principal, manifest, Vec::new()))
+}
+
+/// Every condition on a grant that is exchanged.
+pub(in super::super) async fn of_documents(context: &Context<'_>) -> Result<(), Failed> {
+    let label = context.word();
+    for rule in DocumentRule::ALL.iter().copied() {
+        // A grant for each: what is asked too often is refused for another reason.
+        let session = context.granted(&label, 2).await?;
+        let (grantee, grant) = (&session.grantee, &session.grant);
+        for documents::Altered { what, change } in documents::violations(rule) {
+            let mut other = grant.clone();
+            change(&mut other, &context.stranger());
+            let reply = context.exchange(grantee, &other).await?;
+            expect(reply.status == 400, || {
+                format!("a grant: {rule}: {what}: status {}, must be 400", reply.status)
+            })?;
+        }
+        match rule {
+            DocumentRule::Known => context.note(&Rule::Refusal(Refusal::UnknownGrant)),
+            DocumentRule::InForce => not_in_force(context, &label, &session).await?,
+            DocumentRule::Signature | DocumentRule::Members | DocumentRule::Unknown | DocumentRule::Shape => {}
+        }
+        if rule != DocumentRule::InForce {
+            let reply = context.exchange(grantee, grant).await?;
+            expect(reply.status == 200, || format!("a grant with nothing wrong: status {}", reply.status))?;
+        }
+        context.note(&Condition::Document(rule));
+    }
+    Ok(())
+}
+
+/// A grant that begins tomorrow, and one that was taken back: 403.
+async fn not_in_force(context: &Context<'_>, label: &str, session: &Session) -> Result<(), Failed> {
+    let grantee = context.stranger();
+    let mut draft = context.draft(&grantee, label, 2);
+    draft["not_before"] = json!(context.now().plus(BEGINS));
+    let grant = context.owner(json!({"do": "grant", "draft": draft})).await?["grant"].clone();
+    let reply = context.exchange(&grantee, &grant).await?;
+    expect(reply.status == 403, || format!("a grant before its time: status {}, must be 403", reply.status))?;
+    context.note(&Rule::Refusal(Refusal::Draft));
+    context.owner(json!({"do": "revoke", "grant_id": session.grant["grant_id"]})).await?;
+    let reply = context.exchange(&session.grantee, &session.grant).await?;
+    expect(reply.status == 403, || format!("a grant that was taken back: status {}, must be 403", reply.status))
+}
+
+/// Every condition on a draft. Where a gateway refuses it, at issue or at the exchange, the protocol leaves open.
+pub(in super::super) async fn drafts(context: &Context<'_>) -> Result<(), Failed> {
+    let manifest = context.get("/.well-known/oap-memory.json").await?;
+    let model = model(&manifest)?;
+    let declared = context.declared();
+    let (max_items, max_days) = (declared.max_items, declared.max_days);
+    for granting in Granting::ALL.iter().copied() {
+        let Cases::Issue(cases) = cases(granting) else { continue };
+        for Case { what, holds, change } in cases {
+            let begins = context.now().plus(BEGINS);
+            let limits = Limits { begins, max_items, max_days };
+            let grantee = context.stranger();
+            let mut draft = context.draft(&grantee, "l0", 2);
+            change(&mut draft, &limits);
+            if !declared.has_profile(draft["redaction_profile"].as_str().unwrap_or_default()) && holds {
+                continue;
+            }
+            let _ = model.issues(&draft, context.now());
+            let issued = context.try_owner(json!({"do": "grant", "draft": draft})).await?;
+            match issued {
+                Err(why) if holds => {
+                    return Err(Failed::Wrong(format!("a draft: {granting}: {what}: refused: {why}")));
+                }
+                Ok(issued) if !holds => {
+                    let reply = context.exchange(&grantee, &issued["grant"]).await?;
+                    // One that has not begun is refused for that alone, with 403.
+                    let refused = reply.status == 400
+                        || ([401, 403].contains(&reply.status) && draft["not_before"].is_null());
+                    expect(refused, || {
+                        format!("a draft: {granting}: {what}: issued, and at its exchange status {}", reply.status)
+                    })?;
+                }
+                _ => {}
+            }
+        }
+        context.note(&Condition::Granting(granting));
+    }
+    context.decided(&model);
+    Ok(())
+}
+
+/// A grant made of another: the same but for its grantee and its depth.
+fn child(context: &Context<'_>, above: &Value, grantee: &Signer) -> Result<Value, Failed> {
+    let mut child = above.clone();
+    if let Some(members) = child.as_object_mut() {
+        for member in ["signature", "status", "delegable"] {
+            members.remove(member);
+        }
+    }
+    let depth = above["delegable"]["max_depth"].as_u64().unwrap_or(0);
+    if depth > 1 {
+        child["delegable"] = json!({"max_depth": depth - 1});
+    }
+    child["grant_id"] = json!(GrantId::new(context.now(), context.random()));
+    child["grantee"] = json!(grantee.did());
+    child["issued_at"] = json!(issued_below(context, above));
+    child["parent"] = json!(Hash::of_canonical(above).map_err(|e| Failed::Skipped(e.to_string()))?);
+    Ok(child)
+}
+
+/// A grant that children are made from, or that none may be made from.
+async fn issued(context: &Context<'_>, grantee: &Signer, delegable: bool) -> Result<Value, Failed> {
+    let mut draft = context.draft(grantee, "a", 2);
+    parent(&mut draft);
+    if !delegable {
+        draft.as_object_mut().map(|members| members.remove("delegable"));
+    }
+    Ok(context.owner(json!({"do": "grant", "draft": draft})).await?["grant"].clone())
+}
+
+/// Every condition on a child, at its exchange.
+pub(in super::super) async fn children(context: &Context<'_>) -> Result<(), Failed> {
+    let manifest = context.get("/.well-known/oap-memory.json").await?;
+    let mut model = model(&manifest)?;
+    let (above, alone) = (context.stranger(), context.stranger());
+    let (delegable, barren) = (issued(context, &above, true).await?, issued(context, &alone, false).await?);
+    model.granted(&delegable);
+    model.granted(&barren);
+    let limits = Limits { begins: context.now(), max_items: 0, max_days: 0 };
+    for granting in Granting::ALL.iter().copied() {
+        let Cases::Child(cases) = cases(granting) else { continue };
+        for Case { what, holds, change } in cases {
+            let (grant, delegator) = match granting {
+                Granting::ChildNotDelegable => (&barren, &alone),
+                _ => (&delegable, &above),
+            };
+            let grantee = context.stranger();
+            let mut made = child(context, grant, &grantee)?;
+            change(&mut made, &limits);
+            sign_document(&mut made, delegator).map_err(|e| Failed::Skipped(e.to_string()))?;
+            let _ = model.delegates(&made, context.now());
+            let reply = context.present(&grantee, &made, &made, std::slice::from_ref(grant)).await?;
+            let must = if holds { 200 } else { 400 };
+            expect(reply.status == must, || {
+                format!("a child: {granting}: {what}: status {}, must be {must}", reply.status)
+            })?;
+        }
+        context.note(&Condition::Granting(granting));
+    }
+    forged(context, &delegable).await?;
+    context.decided(&model);
+    Ok(())
+}
+
+/// A child that its delegator did not sign.
+async fn forged(context: &Context<'_>, above: &Value) -> Result<(), Failed> {
+    let grantee = context.stranger();
+    let mut made = child(context, above, &grantee)?;
+    sign_document(&mut made, &grantee).map_err(|e| Failed::Skipped(e.to_string()))?;
+    let reply = context.present(&grantee, &made, &made, std::slice::from_ref(above)).await?;
+    expect([400, 401].contains(&reply.status), || {
+        format!("a child that its own grantee signed: status {}, must be 400 or 401", reply.status)
+    })
+}
+
+/// Every condition on queries, cursors and exports, compared with the reference model.
+pub(in super::super) async fn of_queries(context: &Context<'_>) -> Result<(), Failed> {
+    let manifest = context.get("/.well-known/oap-memory.json").await?;
+    let setting = Setting::of(&manifest, context.now());
+    let seed = u64::from_le_bytes(random::bytes(context.random()));
+    let world = World::new(seed, &setting, Size { items: 8, queries: 0 });
+    let declared = context.declared();
+    let world = granting(world, context.now().plus(declared.life()), declared.max_items);
+    let mut canaries = Canaries::default();
+    canaries_of(&world, &mut canaries);
+    let mut lived = Lived::fill(context, &world, &manifest, &canaries).await?;
+    let mut findings: Vec<Finding> = Vec::new();
+    for refusal in Refusal::ALL.iter().copied() {
+        for step in steps(refusal) {
+            match step {
+                Step::Ask(grant, query) => drop(ask(&mut lived, grant, &query, &mut findings).await?),
+                Step::Export(grant) => export(&mut lived, grant, &mut findings).await?,
+                Step::Revoke(grant) => revoke(&mut lived, grant).await?,
+                Step::Page { of, under, change } => {
+                    let mut query = json!({"query": "", "max_results": 1});
+                    let Some(first) = ask(&mut lived, of, &query, &mut findings).await? else { continue };
+                    query["cursor"] = first["next_cursor"].clone();
+                    change(&mut query);
+                    ask(&mut lived, under, &query, &mut findings).await?;
+                }
+            }
+        }
+        judge(&findings)?;
+        context.note(&Condition::Refusal(refusal));
+    }
+    Ok(())
+}
+
+/// Every condition on countersignatures.
+pub(in super::super) async fn acknowledgements(context: &Context<'_>) -> Result<(), Failed> {
+    let session = context.granted(&context.word(), 2).await?;
+    let receipt = context.answer(&session, &json!({})).await?["receipt"].clone();
+    let mut unsigned = receipt.clone();
+    unsigned.as_object_mut().map(|members| members.remove("signatures"));
+    let bytes = strict::canonical(&unsigned).map_err(|e| Failed::Skipped(e.to_string()))?;
+    let grantee = &session.grantee;
+    let signature = json!({"by": grantee.kid(), "alg": "EdDSA", "value": grantee.sign(&bytes)});
+    let body = json!({"receipt_id": receipt["receipt_id"], "signature": signature});
+    for rule in AckRule::ALL.iter().copied() {
+        for beside::Signed { what, statuses, change } in beside::of_ack(rule) {
+            let mut other = body.clone();
+            change(&mut other, &context.stranger(), &bytes);
+            let reply = context.post("/oap/memory/ack", &[], &other).await?;
+            expect(statuses.contains(&reply.status), || {
+                format!("a countersignature: {rule}: {what}: status {}, must be one of {statuses:?}", reply.status)
+            })?;
+        }
+        context.note(&Condition::Ack(rule));
+    }
+    let reply = context.post("/oap/memory/ack", &[], &body).await?;
+    let signatures = reply.json()["receipt"]["signatures"].as_array().map_or(0, Vec::len);
+    expect(reply.status == 200 && signatures == 2, || {
+        format!("a countersignature with nothing wrong: status {}, {signatures} signatures", reply.status)
+    })
+}
+
+/// Whether a log has the receipts of a grantee and no others.
+fn is_own(log: &Value, session: &Session) -> bool {
+    let agent = session.grantee.did().as_str();
+    log["receipts"].as_array().is_some_and(|all| all.iter().all(|receipt| receipt["agent_did"] == agent))
+}
+
+/// Every condition on a grantee's questions of the log.
+pub(in super::super) async fn log(context: &Context<'_>) -> Result<(), Failed> {
+    let session = context.granted(&context.word(), 2).await?;
+    for rule in LogRule::ALL.iter().copied() {
+        for (parameters, must) in beside::of_log(rule) {
+            let reply = context.get_as(&session, &format!("/oap/audit?{parameters}")).await?;
+            let refused = (400..500).contains(&reply.status);
+            let fits = match must {
+                beside::Must::Answer => reply.status == 200,
+                beside::Must::Refuse => refused,
+                beside::Must::TellNothingMore => refused || is_own(&reply.json(), &session),
+            };
+            expect(fits, || format!("the log: {rule}: {parameters}: status {}", reply.status))?;
+        }
+        context.note(&Condition::Log(rule));
+    }
+    Ok(())
+}

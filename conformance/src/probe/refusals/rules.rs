@@ -1,0 +1,147 @@
+//! The conditions on what a grantee sends, each with its source. Every one has its violations: a `match` without an arm for a new one does not
+//! compile.
+
+use crate::model::rule::{Granting, Refusal, closed};
+use std::fmt;
+
+closed! {
+    /// A condition on a token, at every endpoint that takes one (protocol section 5.1, RFC 7519, RFC 8725).
+    TokenRule {
+        Present = "there is one",
+        Once = "there is one Authorization header",
+        Scheme = "a bound token is sent as DPoP",
+        Shape = "a JWS in compact form (RFC 7515 3.1)",
+        Algorithm = "alg is EdDSA, whatever the token says (RFC 8725 3.1)",
+        Signature = "the signature verifies",
+        Claims = "the claims are those that were signed",
+        Key = "the key is the granter's, not one that the token brings along (RFC 8725 3.5)",
+        Issuer = "the granter made it (RFC 8725 3.8)",
+        Kind = "typ says that it is a token (RFC 8725 3.11)",
+        Critical = "crit names nothing that is not understood (RFC 7515 4.1.11)",
+    }
+}
+
+closed! {
+    /// A condition on a DPoP proof, at every endpoint that takes a token: the checks of RFC 9449 4.3 by their numbers.
+    ProofRule {
+        Header = "1: exactly one DPoP header",
+        Shape = "2: a single well-formed JWT",
+        Claims = "3: all required claims are there",
+        Kind = "4: typ is dpop+jwt",
+        Algorithm = "5: alg is EdDSA",
+        Signature = "6: the signature verifies with jwk",
+        Jwk = "7: jwk is there and has no private key",
+        Method = "8: htm is the method",
+        Url = "9: htu is the address",
+        Nonce = "10: no nonce, for none was given out",
+        Time = "11: iat is within five minutes",
+        Token = "12: ath is the hash of the token",
+        Bound = "12: jwk is the key that the token is bound to",
+        Name = "jti has 1 to 256 bytes",
+        Once = "11.1: it is good once",
+        Critical = "crit names nothing that is not understood (RFC 7515 4.1.11)",
+    }
+}
+
+closed! {
+    /// A condition on the proof of control of the grantee's DID (protocol section 5.1).
+    GrantProofRule {
+        Shape = "a JWS in compact form",
+        Kind = "typ is oap-grant-proof+jwt",
+        Algorithm = "alg is EdDSA",
+        Signature = "the signature verifies with the grantee's key",
+        Key = "kid names a key of the grantee",
+        Issuer = "iss is the grantee",
+        Subject = "sub is the grantee",
+        Audience = "aud is the address",
+        Name = "jti has 1 to 256 bytes",
+        Life = "exp is at most 60 seconds after iat, and after it",
+        Time = "it is made now, give or take five minutes",
+        Grant = "grant_hash, where it is there, is the grant's",
+        Once = "it is good once",
+        Critical = "crit names nothing that is not understood",
+    }
+}
+
+closed! {
+    /// A condition on a grant at its exchange (protocol sections 3 and 5).
+    DocumentRule {
+        Signature = "the granter signed it",
+        Members = "it says what was signed",
+        Unknown = "it has no unknown member",
+        Shape = "each member has its form",
+        Known = "it was issued here",
+        InForce = "it is in force",
+    }
+}
+
+closed! {
+    /// A condition on a countersignature (protocol section 8).
+    AckRule {
+        Shape = "receipt_id and signature, and nothing else",
+        Receipt = "the receipt is one of this gateway",
+        Signature = "the signature verifies over the receipt",
+        Agent = "the agent that the receipt names signs",
+    }
+}
+
+closed! {
+    /// A condition on a grantee's question of the log (protocol section 8).
+    LogRule {
+        Limit = "limit is 1 to 1000",
+        Since = "since is a time",
+        Owners = "chain and from are the owner's",
+    }
+}
+
+/// A condition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Condition {
+    /// On a token.
+    Token(TokenRule),
+    /// On a DPoP proof.
+    Proof(ProofRule),
+    /// On a grantee's proof.
+    GrantProof(GrantProofRule),
+    /// On a grant that is exchanged.
+    Document(DocumentRule),
+    /// On a grant that is issued, or that is made from another.
+    Granting(Granting),
+    /// On a query, its cursor, an export.
+    Refusal(Refusal),
+    /// On a countersignature.
+    Ack(AckRule),
+    /// On a question of the log.
+    Log(LogRule),
+}
+
+impl Condition {
+    /// Every one.
+    #[must_use]
+    pub fn all() -> Vec<Self> {
+        let mut all: Vec<Self> = TokenRule::ALL.iter().copied().map(Self::Token).collect();
+        all.extend(ProofRule::ALL.iter().copied().map(Self::Proof));
+        all.extend(GrantProofRule::ALL.iter().copied().map(Self::GrantProof));
+        all.extend(DocumentRule::ALL.iter().copied().map(Self::Document));
+        all.extend(Granting::ALL.iter().copied().map(Self::Granting));
+        all.extend(Refusal::ALL.iter().copied().map(Self::Refusal));
+        all.extend(AckRule::ALL.iter().copied().map(Self::Ack));
+        all.extend(LogRule::ALL.iter().copied().map(Self::Log));
+        all
+    }
+}
+
+impl fmt::Display for Condition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Token(rule) => write!(f, "token: {rule}"),
+            Self::Proof(rule) => write!(f, "proof: {rule}"),
+            Self::GrantProof(rule) => write!(f, "grantee's proof: {rule}"),
+            Self::Document(rule) => write!(f, "grant: {rule}"),
+            Self::Granting(rule) => write!(f, "granting: {rule}"),
+            Self::Refusal(rule) => write!(f, "query: {rule}"),
+            Self::Ack(rule) => write!(f, "countersignature: {rule}"),
+            Self::Log(rule) => write!(f, "log: {rule}"),
+        }
+    }
+}

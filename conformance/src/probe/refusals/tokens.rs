@@ -1,0 +1,135 @@
+//! Violations of the conditions on tokens. Nobody but the granter can sign one: a token that says something else breaks its signature with it.
+
+use super::jws::{Jws, Seal, changed, part, read};
+use super::rules::TokenRule;
+use oap_identity::Signer;
+use serde_json::{Value, json};
+
+/// What forgeries are made of.
+pub(super) struct Given<'a> {
+    /// A token that holds.
+    pub(super) token: &'a str,
+    /// The granter's public key.
+    pub(super) granter: [u8; 32],
+    /// Somebody else.
+    pub(super) stranger: &'a Signer,
+    /// Other JWTs: one that the granter's key signed, and proofs of the grantee's.
+    pub(super) others: Vec<(&'static str, String)>,
+}
+
+/// What is sent as `Authorization`, one value for each header.
+pub(super) struct Shown {
+    pub(super) what: String,
+    pub(super) authorization: Vec<String>,
+}
+
+impl Given<'_> {
+    fn shown(&self, what: &str, token: &str) -> Shown {
+        Shown { what: what.to_owned(), authorization: vec![format!("DPoP {token}")] }
+    }
+
+    /// The token with another header and other claims, under a signature of somebody else's.
+    fn forged(&self, what: &str, change: impl FnOnce(&mut Jws)) -> Shown {
+        let mut jws = Jws::new(read(self.token, 0), read(self.token, 1));
+        jws.seal = Seal::Stranger;
+        change(&mut jws);
+        self.shown(what, &jws.made(self.stranger, self.stranger))
+    }
+
+    /// The token with another header and other claims under its own signature.
+    fn altered(&self, what: &str, change: impl FnOnce(&mut Value, &mut Value)) -> Shown {
+        let (mut header, mut claims) = (read(self.token, 0), read(self.token, 1));
+        change(&mut header, &mut claims);
+        let signature = self.token.rsplit('.').next().unwrap_or_default();
+        self.shown(what, &format!("{}.{}.{signature}", part(&header), part(&claims)))
+    }
+}
+
+/// The violations of a condition.
+pub(super) fn violations(rule: TokenRule, given: &Given<'_>) -> Vec<Shown> {
+    let token = given.token;
+    let sent = |what: &str, all: &[String]| Shown { what: what.to_owned(), authorization: all.to_vec() };
+    let (signed, signature) = token.rsplit_once('.').unwrap_or((token, ""));
+    match rule {
+        TokenRule::Present => vec![sent("none", &[])],
+        TokenRule::Once => vec![sent("twice", &[format!("DPoP {token}"), format!("DPoP {token}")])],
+        TokenRule::Scheme => vec![
+            sent("as Bearer", &[format!("Bearer {token}")]),
+            sent("as Basic", &[format!("Basic {token}")]),
+            sent("without a scheme", &[token.to_owned()]),
+        ],
+        TokenRule::Shape => vec![
+            given.shown("two parts", signed),
+            given.shown("four parts", &format!("{token}.e30")),
+            given.shown("padding", &format!("{token}==")),
+            given.shown("a word", "token"),
+        ],
+        TokenRule::Algorithm => vec![
+            given.forged("none, without a signature", |j| {
+                (j.header["alg"], j.seal) = (json!("none"), Seal::Empty);
+            }),
+            given.altered("none, with the right signature", |header, _| header["alg"] = json!("none")),
+            given.altered("ES256", |header, _| header["alg"] = json!("ES256")),
+            hmac(given),
+        ],
+        TokenRule::Signature => vec![
+            given.shown("another", &format!("{signed}.{}", changed(signature))),
+            given.shown("none", &format!("{signed}.")),
+            given.forged("by another key", |_| {}),
+        ],
+        TokenRule::Claims => claims(given),
+        TokenRule::Key => vec![
+            given.forged("one in jwk", |j| j.header["jwk"] = given.stranger.public().jwk()),
+            given.forged("kid of another", |j| j.header["kid"] = json!(given.stranger.kid())),
+            given.altered("kid that is not there", |header, _| {
+                let did = header["kid"].as_str().and_then(|kid| kid.split('#').next()).unwrap_or_default();
+                header["kid"] = json!(format!("{did}#key-9"));
+            }),
+            given.altered("kid absent", |header, _| drop(header.as_object_mut().map(|h| h.remove("kid")))),
+        ],
+        TokenRule::Issuer => vec![given.forged("of another gateway", |j| {
+            j.header["kid"] = json!(given.stranger.kid());
+            j.claims["iss"] = json!(given.stranger.did());
+        })],
+        TokenRule::Kind => {
+            let mut all: Vec<Shown> = given.others.iter().map(|(what, jwt)| given.shown(what, jwt)).collect();
+            all.push(given.altered("typ of another", |header, _| header["typ"] = json!("JWT")));
+            all.push(given.altered("no typ", |header, _| drop(header.as_object_mut().map(|h| h.remove("typ")))));
+            all
+        }
+        TokenRule::Critical => vec![given.altered("a name that nobody knows", |header, _| {
+            header["crit"] = json!(["example.org/x"]);
+            header["example.org/x"] = json!(true);
+        })],
+    }
+}
+
+/// A token whose signature is an HMAC under the granter's public key.
+fn hmac(given: &Given<'_>) -> Shown {
+    use base64::Engine;
+    let mut header = read(given.token, 0);
+    header["alg"] = json!("HS256");
+    let signed = format!("{}.{}", part(&header), part(&read(given.token, 1)));
+    let mac = super::jws::hmac(&given.granter, signed.as_bytes());
+    let mac = base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(mac);
+    given.shown("HS256 under the public key", &format!("{signed}.{mac}"))
+}
+
+/// Each claim of the token with another value, and left out.
+fn claims(given: &Given<'_>) -> Vec<Shown> {
+    let named = read(given.token, 1);
+    let mut all = Vec::new();
+    for (name, value) in named.as_object().into_iter().flatten() {
+        let other = match value {
+            Value::Number(number) => json!(number.as_i64().unwrap_or(0) + 60),
+            Value::String(text) if name == "sub" || name == "iss" => json!(format!("{text}x")),
+            Value::String(text) => json!(changed(text)),
+            _ => json!({"jkt": given.stranger.public().thumbprint()}),
+        };
+        all.push(given.altered(&format!("another {name}"), |_, claims| claims[name.as_str()] = other));
+        all.push(given.altered(&format!("no {name}"), |_, claims| {
+            drop(claims.as_object_mut().map(|claims| claims.remove(name)));
+        }));
+    }
+    all
+}
