@@ -1,0 +1,211 @@
+//! The second honest gateway (`conformance/witness`, Python) passes the probes, and each fault that is put into it is caught by the probe meant for
+//! it (`conformance/rogues/witness.toml`). Needs a Python with `cryptography`: `WITNESS_PYTHON`, or `python3`; without one nothing is run.
+
+use oap_conformance::probe::context::Pending;
+use oap_conformance::probe::{self, Forbidden, Limits, Outcome, Reply, Report, Request, Setup, Wire};
+use oap_gateway::system::clock::SystemClock;
+use oap_identity::outgoing::{Allowance, HttpClient, Method, Outgoing, Request as HttpRequest};
+use oap_identity::random::Seeded;
+use oap_identity::{Clock, Timestamp};
+use serde_json::{Value, json};
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpListener;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+
+const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+const ALLOWED: Allowance = Allowance { bytes: 1 << 26, time: Duration::from_secs(20) };
+
+/// The Python that runs it, where there is one.
+fn python() -> Option<String> {
+    let python = std::env::var("WITNESS_PYTHON").unwrap_or_else(|_| "python3".to_owned());
+    let has = Command::new(&python).args(["-c", "import cryptography"]).stderr(Stdio::null()).status();
+    let there = has.is_ok_and(|status| status.success());
+    if !there {
+        eprintln!("left out: {python} has no cryptography");
+    }
+    there.then_some(python)
+}
+
+/// A witness that is served on loopback, and a clock that goes on with its own.
+struct Witness {
+    child: Child,
+    origin: String,
+    owner: Mutex<BufReader<UnixStream>>,
+    client: HttpClient,
+    ahead: AtomicI64,
+    _folder: tempfile::TempDir,
+}
+
+impl Witness {
+    /// Serves a copy of the witness, with these edits: file, what it says, and what it says then.
+    fn serve(python: &str, edits: &[(String, String, String)]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        copy(&Path::new(ROOT).join("conformance/witness"), &at("w"));
+        for (file, was, is) in edits {
+            let path = at("w").join(file);
+            let text = std::fs::read_to_string(&path).unwrap();
+            assert_eq!(text.matches(was.as_str()).count(), 1, "{file}: {was}");
+            std::fs::write(path, text.replace(was.as_str(), is)).unwrap();
+        }
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let mut command = Command::new(python);
+        command.arg(at("w/serve.py")).arg(port.to_string()).arg(at("owner"));
+        let child = command.env("PYTHONDONTWRITEBYTECODE", "1").stderr(Stdio::null()).spawn().unwrap();
+        let origin = format!("http://127.0.0.1:{port}");
+        let owner = (0..600).find_map(|_| {
+            let owner = UnixStream::connect(at("owner")).ok();
+            let there = owner.filter(|_| std::net::TcpStream::connect(("127.0.0.1", port)).is_ok());
+            if there.is_none() {
+                std::thread::sleep(Duration::from_millis(50));
+            }
+            there
+        });
+        let owner = Mutex::new(BufReader::new(owner.expect("the witness listens within half a minute")));
+        oap_gateway::system::tls::install();
+        let client = Outgoing::default().client().unwrap();
+        Self { child, origin, owner, client, ahead: AtomicI64::new(0), _folder: folder }
+    }
+
+    fn owner(&self, command: &Value) -> Result<Value, String> {
+        let mut owner = self.owner.lock().unwrap();
+        writeln!(owner.get_mut(), "{command}").map_err(|e| e.to_string())?;
+        let mut line = String::new();
+        owner.read_line(&mut line).map_err(|e| e.to_string())?;
+        let answer: Value = serde_json::from_str(&line).map_err(|e| e.to_string())?;
+        answer["error"].as_str().map_or_else(|| Ok(answer.clone()), |why| Err(why.to_owned()))
+    }
+
+    fn probed(&self, seed: u64, limits: Limits) -> Report {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let random = Seeded::new(seed);
+        runtime.block_on(probe::run(&self.origin, self, Some(self), self, &random, limits, &mut |_| {}))
+    }
+}
+
+impl Drop for Witness {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Clock for Witness {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_millis(SystemClock.now().millis() + self.ahead.load(Ordering::SeqCst))
+    }
+}
+
+impl Wire for Witness {
+    fn send(&self, request: Request) -> Pending<'_, Reply> {
+        Box::pin(async move {
+            let url = format!("{}{}", self.origin, request.path);
+            let method = Method::from_bytes(request.method.as_bytes()).map_err(|e| e.to_string())?;
+            let headers = request.headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+            let request = HttpRequest { method, url: &url, headers, body: request.body };
+            let answer = self.client.send(request, ALLOWED).await.map_err(|e| e.to_string())?;
+            Ok(Reply { status: answer.status.as_u16(), headers: answer.headers, bytes: answer.body })
+        })
+    }
+
+    fn wait(&self, time: Duration) -> Pending<'_, ()> {
+        let millis = time.as_millis() as i64;
+        self.ahead.fetch_add(millis, Ordering::SeqCst);
+        let done = self.owner(&json!({"do": "wait", "millis": millis})).map(drop);
+        Box::pin(std::future::ready(done))
+    }
+
+    fn forbidden(&self, _: Forbidden, _: Request) -> Pending<'_, Option<Reply>> {
+        Box::pin(std::future::ready(Err("nobody listens".to_owned())))
+    }
+}
+
+impl Setup for Witness {
+    fn call(&self, command: Value) -> Pending<'_, Value> {
+        Box::pin(std::future::ready(self.owner(&command)))
+    }
+}
+
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap().map(Result::unwrap) {
+        let (source, target) = (entry.path(), to.join(entry.file_name()));
+        match entry.file_type().unwrap().is_dir() {
+            true => copy(&source, &target),
+            false => drop(std::fs::copy(&source, &target).unwrap()),
+        }
+    }
+}
+
+/// A fault of `conformance/rogues/witness.toml`.
+struct Fault {
+    name: String,
+    meant: &'static str,
+    edits: Vec<(String, String, String)>,
+}
+
+fn faults() -> Vec<Fault> {
+    let path: PathBuf = Path::new(ROOT).join("conformance/rogues/witness.toml");
+    let table: toml::Table = std::fs::read_to_string(path).unwrap().parse().unwrap();
+    let text = |value: &toml::Value, name: &str| value[name].as_str().unwrap().to_owned();
+    let edit = |value: &toml::Value| {
+        (format!("witness/{}", text(value, "file")), text(value, "was"), text(value, "is"))
+    };
+    let probes = probe::all();
+    table["fault"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|fault| {
+            let meant = text(fault, "meant");
+            let probe = probes.iter().find(|probe| probe.id == meant);
+            let meant = probe.unwrap_or_else(|| panic!("{meant} is no probe")).id;
+            Fault { name: text(fault, "name"), meant, edits: vec![edit(fault)] }
+        })
+        .collect()
+}
+
+#[test]
+fn the_witness_fails_no_probe() {
+    let Some(python) = python() else { return };
+    let witness = Witness::serve(&python, &[]);
+    let report = witness.probed(11, Limits { worlds: 1, ..Limits::default() });
+    assert!(report.failures().is_empty(), "{}", report.text());
+    assert_eq!(report.skipped(), 0, "{}", report.text());
+}
+
+#[test]
+fn each_fault_in_the_witness_is_caught_by_the_probe_meant_for_it() {
+    let Some(python) = python() else { return };
+    // A part of a name, to look at some of them.
+    let some = std::env::var("OAP_ROGUE").unwrap_or_default();
+    let faults = faults();
+    let left = Mutex::new(faults.iter().filter(|fault| fault.name.contains(&some)));
+    let missed = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                loop {
+                    let Some(fault) = left.lock().unwrap().next() else { break };
+                    let witness = Witness::serve(&python, &fault.edits);
+                    let limits = Limits { worlds: 3, only: Some(fault.meant), ..Limits::default() };
+                    let report = witness.probed(7, limits);
+                    let outcome = report.results.first().map(|result| result.outcome.clone());
+                    match outcome {
+                        Some(Outcome::Failed(why)) => {
+                            println!("{:<55}{:<25}{}", fault.name, fault.meant, why.lines().next().unwrap_or_default());
+                        }
+                        other => missed.lock().unwrap().push(format!("{}: {other:?}", fault.name)),
+                    }
+                }
+            });
+        }
+    });
+    let missed = missed.into_inner().unwrap();
+    assert!(missed.is_empty(), "{missed:#?}");
+}
