@@ -21,7 +21,29 @@ const NEVER: &[(&str, &str)] = &[
     ("gate: ", "contexts, bridges and consent are not commands of the owner's side"),
     ("refused: a grant above is at or after its expires_at", "a child never outlives the grant above it"),
     ("query: a grant above", "as above"),
+    ("filter.scopes: of many elements", "a second scope needs a bridge"),
+    ("reach: exportable is false, to the owner", "the owner has no grant of its own"),
+    ("reach: the filter of a grant above does not admit it", "a child is within the filter above it"),
+    ("answer: audit: the owner sees all", "the log is no command of the owner's side"),
     ("projection: a profile of the owner's own", "profiles are not commands of the owner's side"),
+];
+
+/// Rules that a few seeds need not come to: worlds are dealt, and there are more cells than cards. Nothing else may be missing.
+const MORE_SEEDS: &[&str] = &[
+    "epistemic: confidence 1 and confirmed",
+    "filter.exclude_labels: of many elements, all of which the item has",
+    "filter.subject_entity_ids: empty",
+    "item: made from a deleted item",
+    "item: relabelled",
+    "item: restored",
+    "item: scope_id: the default scope",
+    "item: times: to the millisecond",
+    "page: 20 items, where max_results is absent",
+    "page: a page behind a cursor, after the view has changed",
+    "projection: ",
+    "query: embedding: asked for, granted, and shown by the profile",
+    "query: kinds: empty",
+    "span: next to another span",
 ];
 
 /// What one gateway has exercised over some seeds.
@@ -37,7 +59,9 @@ impl Exercised {
 
     /// Rules that were not, but could have been.
     fn missing(&self) -> Vec<String> {
-        let unreached = |rule: &String| NEVER.iter().any(|(begins, _)| rule.starts_with(begins));
+        let never = NEVER.iter().map(|(begins, _)| *begins);
+        let expected: Vec<&str> = never.chain(MORE_SEEDS.iter().copied()).collect();
+        let unreached = |rule: &String| expected.iter().any(|begins| rule.starts_with(begins));
         Rules(self.0.clone()).never().into_iter().filter(|rule| !unreached(rule)).collect()
     }
 }
@@ -204,7 +228,7 @@ async fn a_run_is_bounded() {
 #[test]
 fn what_is_never_exercised_is_a_rule() {
     let all: BTreeSet<String> = Rules::all();
-    for (begins, _) in NEVER {
+    for begins in NEVER.iter().map(|(begins, _)| begins).chain(MORE_SEEDS) {
         assert!(all.iter().any(|rule| rule.starts_with(begins)), "{begins}");
     }
 }

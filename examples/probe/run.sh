@@ -27,7 +27,7 @@ port=$(free_port)
 "$oap" --home "$work/own" --allow-local-dids serve --listen "127.0.0.1:$port" >"$work/own.log" 2>&1 &
 servers=$!
 listens "$port"
-"$oap" --home "$work/own" --allow-local-dids probe "https://localhost:$port" --own
+"$oap" --home "$work/own" --allow-local-dids probe "https://localhost:$port" --own --worlds 1
 
 python=${WITNESS_PYTHON:-python3}
 if "$python" -c 'import cryptography' 2>/dev/null; then
@@ -38,7 +38,7 @@ if "$python" -c 'import cryptography' 2>/dev/null; then
     servers="$servers $!"
     listens "$port"
     WITNESS_OWNER="$work/owner.sock" "$oap" --home "$work/own" probe "https://localhost:$port" --trust-ca "$work/witness.pem" \
-        --setup "$witness/setup.py"
+        --setup "$witness/setup.py" --worlds 1
 else
     say "the witness: left out, $python has no cryptography"
 fi

@@ -3,10 +3,10 @@
 use super::declared::{Declared, Place};
 use super::forms;
 use super::{Failed, Limits};
+use crate::model::Model;
 use oap_grants::{dpop, exchange};
 use oap_identity::{Clock, Did, DidDocument, Hash, Random, Signer, Timestamp, json as strict, random};
 use serde_json::{Value, json};
-use crate::model::Model;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::future::Future;
@@ -276,7 +276,10 @@ impl<'a> Context<'a> {
             let code = reply.json()["error"].clone();
             let busy = (reply.status == 429 && code == "rate_limited") || reply.status == 503;
             if reply.status >= 500 && !busy {
-                return Err(Failed::Wrong(format!("{asked}: a fault of the gateway, status {}", reply.status)));
+                return Err(Failed::Wrong(format!(
+                    "{asked}: a fault of the gateway, status {}",
+                    reply.status
+                )));
             }
             if !busy {
                 return Ok(reply);
@@ -323,10 +326,9 @@ impl<'a> Context<'a> {
     /// A request whose answer means nothing.
     pub(super) async fn nonsense(&self) {
         let word = self.word();
-        let body = Some(format!("{{\"{word}\": [1, ").into_bytes());
-        let headers = vec![("content-type".to_owned(), "application/oap+json".to_owned())];
-        let _ =
-            self.send(Request { method: "POST", path: format!("/oap/memory/{word}"), headers, body }).await;
+        let path = format!("/oap/memory/{word}");
+        // Nobody waits for it.
+        let _ = self.send_once(post(&path, &[], &format!("{{\"{word}\": [1, "))).await;
     }
 
     /// GET, with JSON back.

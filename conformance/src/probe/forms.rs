@@ -59,7 +59,10 @@ pub(super) fn deviations(declared: &Declared, request: &Request, reply: &Reply) 
         wrong.extend(refusal(request, reply));
     }
     let asked = if well_known { path } else { route(path) };
-    wrong.into_iter().map(|why| format!("{} {asked}, status {}: {why}", request.method, reply.status)).collect()
+    wrong
+        .into_iter()
+        .map(|why| format!("{} {asked}, status {}: {why}", request.method, reply.status))
+        .collect()
 }
 
 /// What the body of a refusal lacks.
@@ -118,7 +121,10 @@ mod tests {
         assert_eq!(of(&ask, &reply(403, &GOOD, refused)), 1);
         assert_eq!(of(&ask, &reply(405, &GOOD, "{}")), 5);
         let named = Request { headers: vec![("OAP-Request-Id".to_owned(), "y".to_owned())], ..ask.clone() };
-        assert_eq!(of(&named, &reply(404, &GOOD, r#"{"error":"not_found","message":"","request_id":"x"}"#)), 1);
+        assert_eq!(
+            of(&named, &reply(404, &GOOD, r#"{"error":"not_found","message":"","request_id":"x"}"#)),
+            1
+        );
         let export = Request { path: "/oap/memory/export".to_owned(), ..ask };
         assert_eq!(of(&export, &reply(200, &GOOD, "")), 1);
     }

@@ -1,9 +1,9 @@
 //! What a run found: for people, as JSON, as JUnit.
 
-use super::requirements;
-use oap_identity::Timestamp;
 use super::refusals::Condition;
+use super::requirements;
 use crate::model::Rule;
+use oap_identity::Timestamp;
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 use std::collections::{BTreeMap, BTreeSet};

@@ -67,7 +67,11 @@ pub const ALL: &[Requirement] = &[
     ),
     seen("PM-3", "protocol 1", "errors have error, message and request_id, and the matching status"),
     seen("PM-4", "protocol 1", "bodies are capped, depth is capped, duplicate keys are refused"),
-    seen("PM-5", "protocol 1", "answers have their media type, nosniff, a cache rule, and what a 401 and a 405 name"),
+    seen(
+        "PM-5",
+        "protocol 1",
+        "answers have their media type, nosniff, a cache rule, and what a 401 and a 405 name",
+    ),
     seen("ID-1", "protocol 2", "the DID document is published and names the key that signs"),
     seen("RC-1", "OAP-CORE 19.1", "every answer has a signed receipt in the principal's chain"),
     seen("RC-2", "protocol 8", "a grantee sees the receipts that name it and no others"),

@@ -72,8 +72,7 @@ const EXAMPLES: &str = "Examples:
       --until 30d --trust-level 2
   oap-memory demo";
 
-const STATUS: &str =
-    "Exit status: 0 done, 1 failed, 2 wrong usage, 3 refused by a gateway, 4 a proof does not hold, 5 not all was probed.";
+const STATUS: &str = "Exit status: 0 done, 1 failed, 2 wrong usage, 3 refused by a gateway, 4 a proof does not hold, 5 not all was probed.";
 
 /// A principal's memory gateway after OAP RFC 0010: it holds what your assistant knows of you, and shows signed
 /// slices of it to those whom you grant them.

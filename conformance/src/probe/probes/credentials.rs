@@ -3,10 +3,10 @@
 use super::super::context::{Context, Session, expect};
 use super::super::declared::Place;
 use super::super::{Failed, Probe, Severity};
-use crate::model::rule::{Refusal, Rule};
 use super::{note, owned, probe};
-use oap_identity::{Signer, Timestamp};
+use crate::model::rule::{Refusal, Rule};
 use oap_identity::signed::sign_document;
+use oap_identity::{Signer, Timestamp};
 use serde_json::{Value, json};
 use std::time::Duration;
 

@@ -122,7 +122,9 @@ async fn answer_forms(context: &Context<'_>) -> Result<(), Failed> {
     let path = context.at(Place::Query).to_owned();
     let reply = context.send(Request { method: "GET", path, headers, body: None }).await?;
     expect(reply.status == 405, || format!("GET where POST is: status {} instead of 405", reply.status))?;
-    for path in ["/.well-known/oap-tool.json", "/.well-known/did.json", context.at(Place::Status), "/oap/audit"] {
+    for path in
+        ["/.well-known/oap-tool.json", "/.well-known/did.json", context.at(Place::Status), "/oap/audit"]
+    {
         let request = Request { method: "GET", path: path.to_owned(), ..Request::default() };
         let reply = context.send(request).await?;
         expect(reply.status == 200, || format!("{path}: status {} instead of 200", reply.status))?;

@@ -91,7 +91,8 @@ async fn max_items(context: &Context<'_>) -> Result<(), Failed> {
 
 async fn max_results(context: &Context<'_>) -> Result<(), Failed> {
     let label = context.word();
-    let notes: Vec<Value> = (0..context.declared().max_items.min(5)).map(|n| note(&format!("note {n}"), &[&label])).collect();
+    let notes: Vec<Value> =
+        (0..context.declared().max_items.min(5)).map(|n| note(&format!("note {n}"), &[&label])).collect();
     context.capture(&notes).await?;
     let session = context.granted(&label, 2).await?;
     let answer = context.answer(&session, &json!({"query": "note", "max_results": 3})).await?;
@@ -164,7 +165,8 @@ async fn embeddings(context: &Context<'_>) -> Result<(), Failed> {
 
 async fn cursors(context: &Context<'_>) -> Result<(), Failed> {
     let label = context.word();
-    let notes: Vec<Value> = (0..context.declared().max_items.min(5)).map(|n| note(&format!("note {n}"), &[&label])).collect();
+    let notes: Vec<Value> =
+        (0..context.declared().max_items.min(5)).map(|n| note(&format!("note {n}"), &[&label])).collect();
     let made = context.capture(&notes).await?;
     let session = context.granted(&label, 2).await?;
     let mut query = json!({"query": "", "max_results": 2});

@@ -29,8 +29,12 @@ const fn signed(
 pub(super) fn of_ack(rule: AckRule) -> Vec<Signed> {
     match rule {
         AckRule::Shape => vec![
-            signed("no receipt_id", SHAPE, |body, _, _| drop(body.as_object_mut().map(|b| b.remove("receipt_id")))),
-            signed("no signature", SHAPE, |body, _, _| drop(body.as_object_mut().map(|b| b.remove("signature")))),
+            signed("no receipt_id", SHAPE, |body, _, _| {
+                drop(body.as_object_mut().map(|b| b.remove("receipt_id")))
+            }),
+            signed("no signature", SHAPE, |body, _, _| {
+                drop(body.as_object_mut().map(|b| b.remove("signature")))
+            }),
             signed("an unknown member", SHAPE, |body, _, _| body["colour"] = json!("red")),
             signed("a signature as text", SHAPE, |body, _, _| body["signature"] = json!("x")),
         ],

@@ -37,7 +37,9 @@ pub(super) fn violations(rule: DocumentRule) -> Vec<Altered> {
             }),
         ],
         DocumentRule::Members => vec![
-            altered("more items", |grant, _| grant["max_items"] = json!(grant["max_items"].as_u64().unwrap_or(0) + 1)),
+            altered("more items", |grant, _| {
+                grant["max_items"] = json!(grant["max_items"].as_u64().unwrap_or(0) + 1)
+            }),
             altered("a higher level", |grant, _| grant["trust_level"] = json!(4)),
             altered("no filter", |grant, _| grant["filter"] = json!({})),
             altered("a later end", |grant, _| grant["expires_at"] = json!("2099-01-01T00:00:00.000Z")),
@@ -45,7 +47,9 @@ pub(super) fn violations(rule: DocumentRule) -> Vec<Altered> {
                 grant["redaction_profile"] = json!("oap.profile.projection.full.v1");
             }),
             altered("another purpose", |grant, _| grant["purpose"] = json!("another")),
-            altered("another operation", |grant, _| grant["operations"] = json!(["query", "export", "subscribe"])),
+            altered("another operation", |grant, _| {
+                grant["operations"] = json!(["query", "export", "subscribe"])
+            }),
             altered("bearer", |grant, _| grant["bearer"] = json!(true)),
             altered("delegable", |grant, _| grant["delegable"] = json!({"max_depth": 5})),
             altered("purpose codes", |grant, _| grant["purpose_codes"] = json!(["travel"])),

@@ -127,7 +127,11 @@ impl Scene {
         let proof = self.made(&self.proof(context, door, &self.session.token));
         let reply = door.send(context, &[format!("DPoP {}", self.session.token)], &[proof]).await?;
         expect(reply.status == door.let_in(), || {
-            format!("{door:?}: a request with nothing wrong: status {}, must be {}", reply.status, door.let_in())
+            format!(
+                "{door:?}: a request with nothing wrong: status {}, must be {}",
+                reply.status,
+                door.let_in()
+            )
         })
     }
 
@@ -260,7 +264,9 @@ pub(in super::super) async fn grant_proofs(context: &Context<'_>) -> Result<(), 
                 let proof = scene.made(&jws);
                 let reply = gate.send(context, &scene, &proof).await?;
                 let must = if holds { 200 } else { gate.refuses() };
-                let told = |status: u16, must: u16| format!("{gate:?}: {rule}: {what}: status {status}, must be {must}");
+                let told = |status: u16, must: u16| {
+                    format!("{gate:?}: {rule}: {what}: status {status}, must be {must}")
+                };
                 expect(reply.status == must, || told(reply.status, must))?;
                 if rule == GrantProofRule::Once {
                     let again = gate.send(context, &scene, &proof).await?;

@@ -70,9 +70,8 @@ pub(super) fn changed(signature: &str) -> String {
 
 /// HMAC-SHA-256 (RFC 2104) under a key of at most 64 bytes.
 pub(super) fn hmac(key: &[u8], message: &[u8]) -> [u8; 32] {
-    let padded = |with: u8| -> Vec<u8> {
-        (0..64).map(|place| key.get(place).copied().unwrap_or(0) ^ with).collect()
-    };
+    let padded =
+        |with: u8| -> Vec<u8> { (0..64).map(|place| key.get(place).copied().unwrap_or(0) ^ with).collect() };
     let inner = Hash::of(&[padded(0x36).as_slice(), message].concat());
     *Hash::of(&[padded(0x5c).as_slice(), inner.as_bytes()].concat()).as_bytes()
 }

@@ -4,8 +4,8 @@ use super::grants::{Case, Cases, Limits, cases, parent};
 use super::queries::{Step, granting, steps};
 use super::rules::{AckRule, Condition, DocumentRule, LogRule};
 use super::{beside, documents};
-use crate::model::rule::{Granting, Refusal, Rule};
 use crate::model::Model;
+use crate::model::rule::{Granting, Refusal, Rule};
 use crate::probe::Failed;
 use crate::probe::context::{Context, Session, expect};
 use crate::probe::worlds::{Finding, Lived, ask, canaries_of, export, issued_below, judge, revoke};
@@ -42,7 +42,8 @@ pub(in super::super) async fn of_documents(context: &Context<'_>) -> Result<(), 
         match rule {
             DocumentRule::Known => context.note(&Rule::Refusal(Refusal::UnknownGrant)),
             DocumentRule::InForce => not_in_force(context, &label, &session).await?,
-            DocumentRule::Signature | DocumentRule::Members | DocumentRule::Unknown | DocumentRule::Shape => {}
+            DocumentRule::Signature | DocumentRule::Members | DocumentRule::Unknown | DocumentRule::Shape => {
+            }
         }
         if rule != DocumentRule::InForce {
             let reply = context.exchange(grantee, grant).await?;
@@ -64,7 +65,9 @@ async fn not_in_force(context: &Context<'_>, label: &str, session: &Session) -> 
     context.note(&Rule::Refusal(Refusal::Draft));
     context.owner(json!({"do": "revoke", "grant_id": session.grant["grant_id"]})).await?;
     let reply = context.exchange(&session.grantee, &session.grant).await?;
-    expect(reply.status == 403, || format!("a grant that was taken back: status {}, must be 403", reply.status))
+    expect(reply.status == 403, || {
+        format!("a grant that was taken back: status {}, must be 403", reply.status)
+    })
 }
 
 /// Every condition on a draft. Where a gateway refuses it, at issue or at the exchange, the protocol leaves open.
@@ -96,7 +99,10 @@ pub(in super::super) async fn drafts(context: &Context<'_>) -> Result<(), Failed
                     let refused = reply.status == 400
                         || ([401, 403].contains(&reply.status) && draft["not_before"].is_null());
                     expect(refused, || {
-                        format!("a draft: {granting}: {what}: issued, and at its exchange status {}", reply.status)
+                        format!(
+                            "a draft: {granting}: {what}: issued, and at its exchange status {}",
+                            reply.status
+                        )
                     })?;
                 }
                 _ => {}
@@ -231,7 +237,10 @@ pub(in super::super) async fn acknowledgements(context: &Context<'_>) -> Result<
             change(&mut other, &context.stranger(), &bytes);
             let reply = context.post("/oap/memory/ack", &[], &other).await?;
             expect(statuses.contains(&reply.status), || {
-                format!("a countersignature: {rule}: {what}: status {}, must be one of {statuses:?}", reply.status)
+                format!(
+                    "a countersignature: {rule}: {what}: status {}, must be one of {statuses:?}",
+                    reply.status
+                )
             })?;
         }
         context.note(&Condition::Ack(rule));

@@ -4,8 +4,8 @@
 //! The conditions are closed lists ([`rules`]); their violations are `match`es over them.
 
 mod beside;
-mod doors;
 mod documents;
+mod doors;
 mod grants;
 mod jws;
 mod made;

@@ -83,7 +83,10 @@ fn names() -> Vec<Case> {
         bad("257 bytes", |j, _| j.claims["jti"] = long(257)),
         good("256 bytes", |j, around| {
             // One that was not used: its end is the time.
-            j.claims["jti"] = json!(format!("{:j<256}", format!("{}{}", around.now, j.claims["jti"].as_str().unwrap_or_default())));
+            j.claims["jti"] = json!(format!(
+                "{:j<256}",
+                format!("{}{}", around.now, j.claims["jti"].as_str().unwrap_or_default())
+            ));
         }),
         bad("a number", |j, _| j.claims["jti"] = json!(7)),
     ]
@@ -135,7 +138,8 @@ pub(super) fn of_proof(rule: ProofRule) -> Vec<Case> {
                 j.claims["htu"] = json!(format!("{}x", j.claims["htu"].as_str().unwrap_or_default()));
             }),
             bad("another host", |j, _| {
-                j.claims["htu"] = json!(j.claims["htu"].as_str().unwrap_or_default().replacen("://", "://x.", 1));
+                j.claims["htu"] =
+                    json!(j.claims["htu"].as_str().unwrap_or_default().replacen("://", "://x.", 1));
             }),
             bad("another scheme", |j, _| {
                 let url = j.claims["htu"].as_str().unwrap_or_default();
@@ -208,7 +212,8 @@ pub(super) fn of_grant_proof(rule: GrantProofRule) -> Vec<Case> {
                 j.claims["aud"] = json!(format!("{}x", j.claims["aud"].as_str().unwrap_or_default()));
             }),
             bad("another gateway", |j, _| {
-                j.claims["aud"] = json!(j.claims["aud"].as_str().unwrap_or_default().replacen("://", "://x.", 1));
+                j.claims["aud"] =
+                    json!(j.claims["aud"].as_str().unwrap_or_default().replacen("://", "://x.", 1));
             }),
             bad("none", |j, _| without(&mut j.claims, "aud")),
         ],

@@ -14,11 +14,7 @@ pub(super) enum Step {
     /// The owner takes a grant back.
     Revoke(usize),
     /// The first page under one grant, and a query with its cursor under another, changed.
-    Page {
-        of: usize,
-        under: usize,
-        change: fn(&mut Value),
-    },
+    Page { of: usize, under: usize, change: fn(&mut Value) },
 }
 
 /// The grants of the world below by what they are for.
@@ -142,7 +138,9 @@ pub(super) fn steps(refusal: Refusal) -> Vec<Step> {
         Refusal::LabelTooLong => {
             vec![ask(json!({"labels_any": [long(256)]})), ask(json!({"labels_any": [long(257)]}))]
         }
-        Refusal::UnknownKind => vec![ask(json!({"kinds": ["fact"]})), ask(json!({"kinds": ["fact", "rumour"]}))],
+        Refusal::UnknownKind => {
+            vec![ask(json!({"kinds": ["fact"]})), ask(json!({"kinds": ["fact", "rumour"]}))]
+        }
         Refusal::ConfidenceRange => vec![
             ask(json!({"min_confidence": 0})),
             ask(json!({"min_confidence": 1})),
@@ -178,7 +176,9 @@ pub(super) fn steps(refusal: Refusal) -> Vec<Step> {
             Step::Page { of: PLAIN, under: PLAIN, change: |query| query["min_confidence"] = json!(0) },
             Step::Page { of: PLAIN, under: PLAIN, change: |query| query["labels_any"] = json!(["x"]) },
         ],
-        Refusal::IntegrityUnknown => vec![ask(json!({"integrity": "full"})), ask(json!({"integrity": "none"}))],
+        Refusal::IntegrityUnknown => {
+            vec![ask(json!({"integrity": "full"})), ask(json!({"integrity": "none"}))]
+        }
         Refusal::PurposeTooLong => vec![
             Step::Ask(OTHER, json!({"purpose": long(64)})),
             Step::Ask(OTHER, json!({"purpose": long(65)})),

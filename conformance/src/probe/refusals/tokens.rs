@@ -94,7 +94,9 @@ pub(super) fn violations(rule: TokenRule, given: &Given<'_>) -> Vec<Shown> {
         TokenRule::Kind => {
             let mut all: Vec<Shown> = given.others.iter().map(|(what, jwt)| given.shown(what, jwt)).collect();
             all.push(given.altered("typ of another", |header, _| header["typ"] = json!("JWT")));
-            all.push(given.altered("no typ", |header, _| drop(header.as_object_mut().map(|h| h.remove("typ")))));
+            all.push(
+                given.altered("no typ", |header, _| drop(header.as_object_mut().map(|h| h.remove("typ")))),
+            );
             all
         }
         TokenRule::Critical => vec![given.altered("a name that nobody knows", |header, _| {

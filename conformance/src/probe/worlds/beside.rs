@@ -108,15 +108,20 @@ pub(in super::super) async fn strangers(
     for path in PUBLIC {
         let request = Request { method: "GET", path: path.to_owned(), ..Request::default() };
         let reply = lived.context.send(request).await?;
+        let mut differences = match path {
+            "/oap/audit" => lived.model.audit(Reader::Nobody).differences(&reply.json()),
+            _ => Vec::new(),
+        };
         for found in lived.canaries.find(&reply.bytes) {
             let why = format!("holds {:?} of {}, written {}", found.word, found.planted, found.written);
-            findings.push(Finding {
-                seed: lived.world.seed,
-                grant: "nobody's".to_owned(),
-                query: json!(path),
-                difference: Difference { at: "the body".to_owned(), why },
-            });
+            differences.push(Difference { at: "the body".to_owned(), why });
         }
+        findings.extend(differences.into_iter().map(|difference| Finding {
+            seed: lived.world.seed,
+            grant: "nobody's".to_owned(),
+            query: json!(path),
+            difference,
+        }));
     }
     Ok(())
 }
