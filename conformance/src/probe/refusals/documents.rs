@@ -77,7 +77,7 @@ pub(super) fn violations(rule: DocumentRule) -> Vec<Altered> {
             grant["granter"] = json!(format!("{}#personal", stranger.did()));
             let _ = sign_document(grant, stranger);
         })],
-        // Of its state.
-        DocumentRule::InForce => vec![],
+        // Of what stands beside it, and of its state.
+        DocumentRule::Chain | DocumentRule::InForce => vec![],
     }
 }

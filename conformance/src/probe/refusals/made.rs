@@ -41,6 +41,12 @@ pub(in super::super) async fn of_documents(context: &Context<'_>) -> Result<(), 
         }
         match rule {
             DocumentRule::Known => context.note(&Rule::Refusal(Refusal::UnknownGrant)),
+            DocumentRule::Chain => {
+                let reply = context.present(grantee, grant, grant, std::slice::from_ref(grant)).await?;
+                expect(reply.status == 400, || {
+                    format!("a grant: {rule}: status {}, must be 400", reply.status)
+                })?;
+            }
             DocumentRule::InForce => not_in_force(context, &label, &session).await?,
             DocumentRule::Signature | DocumentRule::Members | DocumentRule::Unknown | DocumentRule::Shape => {
             }
@@ -76,6 +82,9 @@ pub(in super::super) async fn drafts(context: &Context<'_>) -> Result<(), Failed
     let model = model(&manifest)?;
     let declared = context.declared();
     let (max_items, max_days) = (declared.max_items, declared.max_days);
+    // Where nothing is issued at all, nothing is known of what may not be.
+    let good = context.draft(&context.stranger(), "l0", 2);
+    context.owner(json!({"do": "grant", "draft": good})).await?;
     for granting in Granting::ALL.iter().copied() {
         let Cases::Issue(cases) = cases(granting) else { continue };
         for Case { what, holds, change } in cases {

@@ -70,6 +70,7 @@ closed! {
         Members = "it says what was signed",
         Unknown = "it has no unknown member",
         Shape = "each member has its form",
+        Chain = "one without parent has no chain",
         Known = "it was issued here",
         InForce = "it is in force",
     }
