@@ -68,7 +68,7 @@ impl Witness {
         });
         let owner = Mutex::new(BufReader::new(owner.expect("the witness listens within half a minute")));
         oap_gateway::system::tls::install();
-        let client = Outgoing::default().client().unwrap();
+        let client = Outgoing::default().unguarded().unwrap();
         Self { child, origin, owner, client, ahead: AtomicI64::new(0), _folder: folder }
     }
 
