@@ -56,7 +56,7 @@ fn filter(parent: &Filter, child: &Filter, scope: &ScopeId) -> Result<(), Wider>
     within(narrowed(&parent.subject_entity_ids, &child.subject_entity_ids), "filter.subject_entity_ids")?;
     within(narrowed::<Kind>(&parent.kinds, &child.kinds), "filter.kinds")?;
     within(narrowed(&parent.labels_any, &child.labels_any), "filter.labels_any")?;
-    within(extended(&parent.labels_all, &child.labels_all), "filter.labels_all")?;
+    within(required(&parent.labels_all, &child.labels_all), "filter.labels_all")?;
     within(extended(&parent.exclude_labels, &child.exclude_labels), "filter.exclude_labels")?;
     let after = |least| child.captured_after.is_some_and(|t| t >= least);
     within(parent.captured_after.is_none_or(after), "filter.captured_after")?;
@@ -89,10 +89,13 @@ fn narrowed<T: PartialEq>(parent: &Option<Vec<T>>, child: &Option<Vec<T>>) -> bo
 fn extended<T: PartialEq>(parent: &Option<Vec<T>>, child: &Option<Vec<T>>) -> bool {
     match (parent, child) {
         (None, _) => true,
-        // An empty `labels_all` admits nothing at all.
-        (Some(parent), Some(child)) => {
-            child.is_empty() && parent.is_empty() || { !child.is_empty() && subset(parent, child) }
-        }
+        (Some(parent), Some(child)) => subset(parent, child),
         (Some(_), None) => false,
     }
+}
+
+/// Labels that an item must have. An empty list admits nothing: an empty one alone is within it.
+fn required(parent: &Option<Vec<String>>, child: &Option<Vec<String>>) -> bool {
+    let is_nothing = |list: &Option<Vec<String>>| list.as_ref().is_some_and(Vec::is_empty);
+    extended(parent, child) && (!is_nothing(parent) || is_nothing(child))
 }

@@ -239,6 +239,14 @@ fn policy_violation_in_each_member() {
     for (member, change) in wider {
         assert_eq!(check(change), Err(*member));
     }
+    // What admits nothing has nothing within it but itself.
+    let mut nothing = parent.grant().clone();
+    nothing.filter.labels_all = Some(Vec::new());
+    let nothing = SignedGrant::sign(nothing, &owner()).unwrap();
+    let mut child = child_of(&nothing, &agent(3));
+    assert_eq!(attenuate::check(nothing.grant(), &child), Ok(()));
+    child.filter.labels_all = Some(vec!["z".into()]);
+    assert_eq!(attenuate::check(nothing.grant(), &child), Err(Wider("filter.labels_all")));
     let sealed = SignedGrant::sign(grant_to(agent(2).did()), &owner()).unwrap();
     let child = child_of(&sealed, &agent(3));
     assert_eq!(attenuate::check(sealed.grant(), &child), Err(Wider("parent")));
