@@ -4,6 +4,7 @@
 #[path = "../../../crates/exchange/tests/support/mod.rs"]
 mod support;
 
+mod cells;
 mod gates;
 mod grants;
 mod maker;

@@ -82,8 +82,20 @@ impl Owner {
     }
 
     fn commit(&self, body: &Body, place: &Place) -> Committed {
-        let segments = segments(body.text.as_deref().unwrap_or_default(), &People::none());
+        self.commit_among(body, place, &People::none())
+    }
+
+    fn commit_among(&self, body: &Body, place: &Place, people: &People) -> Committed {
+        let segments = segments(body.text.as_deref().unwrap_or_default(), people);
         Committed::sign(body, &segments, place, &self.signer, &self.random).unwrap()
+    }
+
+    /// The first version of an item whose text may name people.
+    pub fn committed_among(&self, item: &Value, people: &People) -> Committed {
+        let receipt = ReceiptId::new(now(), &self.random);
+        let item_id = ItemId::new(now(), &self.random);
+        let place = Place { item_id, seq: 0, event: Event::Capture, at: now(), prev: None, receipt };
+        self.commit_among(&self.body(item), &place, people)
     }
 
     fn link(&self, place: &Place, committed: &Committed, receipt: ReceiptId) -> String {
