@@ -77,11 +77,13 @@ pub(super) fn all(chance: &mut Chance, seed: u64, setting: &Setting, common: &Co
             let mut filter = json!({});
             let more = [0, 0, 1, 2][chance.deal("fields", 4)];
             if n > 0 {
-                field(chance, setting, common, FIELDS[number % FIELDS.len()], &mut filter);
+                let (name, shape) = (FIELDS[number % FIELDS.len()], number / FIELDS.len() % SHAPES);
+                field(chance, setting, common, (name, shape), &mut filter);
             }
             for _ in 0..more {
                 let name = chance.dealt("field", &FIELDS);
-                field(chance, setting, common, name, &mut filter);
+                let shape = chance.deal(name, SHAPES);
+                field(chance, setting, common, (name, shape), &mut filter);
             }
             if !filter.as_object().is_some_and(|fields| fields.is_empty()) || chance.once_in(2) {
                 draft["filter"] = filter;
@@ -132,8 +134,17 @@ fn issued(chance: &mut Chance, setting: &Setting, common: &Common, number: usize
     draft
 }
 
-/// A field of a filter: empty, one value, several, one that nothing has.
-fn field(chance: &mut Chance, setting: &Setting, common: &Common, name: &'static str, filter: &mut Value) {
+/// How many shapes a list of a filter has.
+const SHAPES: usize = 6;
+
+/// A field of a filter, and its shape where it is a list: empty, one value, several, one that nothing has.
+fn field(
+    chance: &mut Chance,
+    setting: &Setting,
+    common: &Common,
+    (name, shape): (&'static str, usize),
+    filter: &mut Value,
+) {
     let at = |millis: i64| json!(Timestamp::from_millis(millis));
     match name {
         "captured_after" => filter[name] = at(common.times[0]),
@@ -149,7 +160,7 @@ fn field(chance: &mut Chance, setting: &Setting, common: &Common, name: &'static
                 "subject_entity_ids" => common.subjects.clone(),
                 _ => common.labels.clone(),
             };
-            match chance.deal(name, 6) {
+            match shape {
                 0 => values.clear(),
                 1 | 2 => values = vec![chance.of(&values)],
                 3 if !["kinds", "sensitivities"].contains(&name) => values.push("nobody-has-it".to_owned()),
@@ -183,7 +194,8 @@ fn delegated(chance: &mut Chance, setting: &Setting, common: &Common, grants: &m
             &["labels_any", "kinds", "min_confidence", "exclude_labels", "captured_after"],
         );
         if filter[name].is_null() {
-            field(chance, setting, common, name, &mut filter);
+            let shape = chance.deal(name, SHAPES);
+            field(chance, setting, common, (name, shape), &mut filter);
         }
         if let Some(fields) = filter.as_object_mut() {
             fields.retain(|_, value| !value.is_null());

@@ -135,7 +135,8 @@ impl Tables {
         for (printed, stands_for) in STANDS_FOR {
             script = script.replace(printed, stands_for);
         }
-        let status = STATUS.iter().find(|(name, printed, _)| *name == text && *printed == command);
+        let bare = command.split(" #").next().unwrap_or_default().trim_end();
+        let status = STATUS.iter().find(|(name, printed, _)| *name == text && *printed == bare);
         if let Some((_, printed, _)) = status {
             used(printed);
         }

@@ -8,16 +8,25 @@ use super::fill::Lived;
 use super::fresh::{Names, blank, difference};
 use crate::model::{Difference, Disclosed, Model};
 use crate::world::{Canaries, Item, Setting, World};
+use oap_identity::Timestamp;
 use serde_json::{Value, json};
+use std::time::Duration;
 
-/// What is seen of an item, and all of it.
-fn seen(model: &Model, grant: &Value, item: &Item, setting: &Setting) -> Option<Value> {
+/// How long a run may take: what looks the same must do so until then, for its end may come while it is asked for.
+const RUN: Duration = Duration::from_secs(3600);
+
+/// What is seen of an item now, and when the run is over at the latest.
+fn seen(model: &Model, grant: &Value, item: &Item, setting: &Setting) -> [Option<Value>; 2] {
+    [setting.now, setting.now.plus(RUN)].map(|at| seen_at(model, grant, item, setting, at))
+}
+
+fn seen_at(model: &Model, grant: &Value, item: &Item, setting: &Setting, at: Timestamp) -> Option<Value> {
     const ID: &str = "mem_01HX2QFXR0Q4S8T9V3W7X2Y0Z1";
     let mut model = model.clone();
     model.granted(grant);
     model.captured(ID, &item.draft, setting.now, &item.planted);
     let grant_id = grant["grant_id"].as_str().unwrap_or_default();
-    let listed = model.query(grant_id, &json!({"max_results": 100}), setting.now, &Disclosed::default());
+    let listed = model.query(grant_id, &json!({"max_results": 100}), at, &Disclosed::default());
     let answer = listed.answer()?;
     let shown = answer.items.get(ID)?;
     // The conditions of queries see what is shown alone; the shown leaves are all.
@@ -59,7 +68,8 @@ pub(in super::super) async fn pair(
     drawn["grantee"] = json!("did:web:somebody.example");
     drawn["issued_at"] = json!(setting.now);
     let look = |item: &Item| seen(&model, &drawn, item, setting);
-    let twin = world.twin(!world.seed, setting, &|item| look(item).is_some(), &|a, b| look(a) == look(b));
+    let twin =
+        world.twin(!world.seed, setting, &|item| look(item) != [None, None], &|a, b| look(a) == look(b));
     let canaries = Canaries::default();
     let other = twin.in_scope(&format!("w{}", context.word().get(..11).unwrap_or_default()));
     let sides = [
