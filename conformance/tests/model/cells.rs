@@ -35,7 +35,7 @@ struct Changed {
 }
 
 /// The levels of a table, `None` for the general one.
-fn levels<'a>(document: &'a mut Toml, entity: bool) -> Option<&'a mut Vec<Toml>> {
+fn levels(document: &mut Toml, entity: bool) -> Option<&mut Vec<Toml>> {
     let table = if entity { document.get_mut("entity")? } else { document };
     table.get_mut("level")?.as_array_mut()
 }
@@ -159,7 +159,7 @@ fn every_cell_of_every_profile_is_seen() {
         let (profile, document) = (Profile::parse(text).unwrap(), text.parse::<toml::Table>().unwrap());
         let least = document.get("minimum_level").and_then(Toml::as_integer).unwrap_or(0);
         let levels: Vec<TrustLevel> =
-            TrustLevel::all().into_iter().filter(|level| i64::from(level.get()) >= least).collect();
+            TrustLevel::all().filter(|level| i64::from(level.get()) >= least).collect();
         let before: BTreeMap<u8, Vec<_>> = levels
             .iter()
             .map(|level| (level.get(), items.iter().map(|item| shown(item, &profile, *level)).collect()))
