@@ -295,6 +295,16 @@ fn wholes(table: &mut Table, owner: &Signer) {
         &["grant.limit", "grant.document"],
         Document::Grant(long),
     );
+    let wordy = with(&grant, |grant| {
+        grant["filter"]["labels_any"] = json!(["x".repeat(257)]);
+        sign(grant, owner);
+    });
+    table.refused(
+        By::Owner,
+        "a label of 257 characters",
+        &["grant.limit", "grant.document"],
+        Document::Grant(wordy),
+    );
 
     // A signature over a header that is none of ours.
     let headed = |more: Value| {
