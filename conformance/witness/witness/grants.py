@@ -31,13 +31,14 @@ _CODE = re.compile(r"[a-z0-9_.-]{1,64}")
 
 
 def check_filter(given: Any) -> None:
-    """An unknown member makes the grant invalid; lists have at most 256 elements."""
+    """An unknown member makes the grant invalid; lists have at most 256 elements of at most 256 characters."""
     need(isinstance(given, dict), "filter", "an object")
     need(not set(given) - {*_LISTS, *_TIMES, "min_confidence"}, "filter", "no unknown member")
     for name in _LISTS:
         values = given.get(name, [])
         need(isinstance(values, list) and len(values) <= MAX_LIST, f"filter.{name}", "a list of at most 256")
-        need(all(isinstance(value, str) for value in values), f"filter.{name}", "texts")
+        texts = all(isinstance(value, str) and len(value) <= MAX_LIST for value in values)
+        need(texts, f"filter.{name}", "texts of at most 256 characters")
     need(set(given.get("kinds", ())) <= set(KINDS), "filter.kinds", "kinds of items")
     need(set(given.get("sensitivities", ())) <= set(SENSITIVITIES), "filter.sensitivities", "sensitivities")
     need(all(map(is_scope, given.get("scopes", ()))), "filter.scopes", "scopes")
