@@ -10,6 +10,7 @@ use oap_grants::evidence::{self as terms, TermsError, admits};
 use oap_grants::grant::{GrantError, UnverifiedGrant};
 use oap_identity::{Did, Documents, Hash, ItemId, Timestamp};
 use oap_memory::evidence::{self, EvidenceError, VerifiedAnswer};
+use oap_memory::filter::NotAdmitted;
 use oap_memory::receipt::{self, ReceiptError, VerifiedReceipt, item_tag};
 use serde_json::Value;
 
@@ -39,7 +40,7 @@ pub enum Unsound {
     Time(Timestamp),
     /// An item that the filter does not admit.
     #[error("item {0}: the grant's filter does not admit it: {1}")]
-    Filter(ItemId, &'static str),
+    Filter(ItemId, NotAdmitted),
     /// More items than the grant allows.
     #[error("{0} distinct items were disclosed, and the grant allows {1}")]
     TooMany(usize, u32),

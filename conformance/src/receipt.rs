@@ -4,10 +4,16 @@
 //! The suite decides by the receipt that a target publishes which of its adversarial probes apply. So a first run needs a
 //! *candidate*: a receipt of no results, valid for an hour, that [`check`] never takes for evidence.
 
+mod document;
+
+pub use document::*;
+
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
-use oap_identity::{DidDocument, Hash, Kid, Random, Signer, Timestamp, json as strict, random};
+use oap_identity::json::{self as strict, JsonError};
+use oap_identity::{DidDocument, Hash, Kid, Random, Signer, Timestamp, random};
 use serde::Serialize;
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// Longest validity (RFC 0019 section 7.2, OAP-CORE 31).
@@ -15,7 +21,6 @@ pub const LONGEST: Duration = Duration::from_secs(90 * 86_400);
 /// Validity of a candidate.
 pub const CANDIDATE: Duration = Duration::from_secs(3_600);
 
-const SUITE: &str = "oap-conformance-test-suite";
 const PLACEHOLDERS: [&str; 3] = ["PLACEHOLDER_NOT_FOR_PRODUCTION", "unsigned-reference", "placeholder:"];
 
 /// What a level asks of a report: probes of the suite that ran and passed. A probe that did not apply is no evidence.
@@ -47,6 +52,8 @@ const LEVELS: [Level; 3] = [
     },
 ];
 
+const ALG: &str = "EdDSA";
+
 /// A level whose probes a candidate may ask for, as evidence, and that no receipt claims.
 const PROBED: &str = "L3";
 
@@ -69,6 +76,7 @@ pub struct Attestation<'a> {
 
 /// Why a receipt was not made.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "the names say it")]
 pub enum AttestError {
     /// A level that this gateway does not claim.
     #[error("levels: one cannot be claimed; L0, L1 and L1-NC can")]
@@ -85,7 +93,6 @@ pub enum AttestError {
     /// A result that is missing or failed.
     #[error("report: {level} needs {what}, which failed or did not run")]
     Unmet {
-        /// The level.
         level: &'static str,
         /// The file or result.
         what: &'static str,
@@ -104,8 +111,8 @@ pub fn attest(
     signer: &Signer,
     now: Timestamp,
     random: &dyn Random,
-) -> Result<Value, AttestError> {
-    let canonical = |e: strict::JsonError| AttestError::Canonical(e.to_string());
+) -> Result<ConformanceReceipt, AttestError> {
+    let canonical = |e: JsonError| AttestError::Canonical(e.to_string());
     let mut claimed = Vec::with_capacity(attestation.levels.len());
     for name in attestation.levels {
         match LEVELS.iter().find(|level| level.name == name) {
@@ -117,80 +124,96 @@ pub fn attest(
     if attestation.levels.is_empty() {
         return Err(AttestError::NoLevel);
     }
-    let (summary, fixtures, results) = match attestation.report {
-        Some(report) => {
-            read(report, attestation.target)?;
+    let none = Summary { total: 0, passed: 0, failed: 0, skipped: None };
+    let (results_summary, fixtures_hash, results_hash) = match attestation.report {
+        Some(whole) => {
+            let report = SuiteReport::read(whole, attestation.target)?;
             for level in &claimed {
-                level.met_by(report)?;
+                level.met_by(&report)?;
             }
-            (count(report), report["fixtures_hash"].clone(), Hash::of_canonical(report).map_err(canonical)?)
+            (report.count(), report.fixtures_hash, Hash::of_canonical(whole).map_err(canonical)?)
         }
-        None => (json!({"total": 0, "passed": 0, "failed": 0}), json!(Hash::of(b"")), Hash::of(b"")),
+        None => (none, Hash::of(b""), Hash::of(b"")),
     };
     let non_commercial = attestation.levels.iter().any(|level| level.ends_with("-NC"));
     let id: [u8; 16] = random::bytes(random);
     let validity = if attestation.report.is_some() { LONGEST } else { CANDIDATE };
-    let mut receipt = json!({
-        "receipt_id": format!("urn:oap:conformance:{}", URL_SAFE_NO_PAD.encode(id)),
-        "type": "conformance",
-        "timestamp": now,
-        "implementation": {"did": signer.did(), "name": "oap-memory", "version": attestation.version},
-        "suite": {"name": SUITE, "version": "1.0.0", "spec_version": "1.0"},
-        "target": {"uri": attestation.target, "manifest_hash": attestation.manifest},
-        "claimed_levels": attestation.levels,
-        "profile": if non_commercial { "non-commercial" } else { "standard" },
-        "results_summary": summary,
-        "fixtures_hash": fixtures,
-        "results_hash": results,
-        "attestor": {"did": signer.did(), "method": "self"},
-        "validity": {"not_before": now, "not_after": now.plus(validity)},
-        "previous_receipt_hash":
+    let did = signer.did().clone();
+    let mut receipt = ConformanceReceipt {
+        receipt_id: format!("urn:oap:conformance:{}", URL_SAFE_NO_PAD.encode(id)),
+        kind: ReceiptType::Conformance,
+        timestamp: now,
+        implementation: Implementation {
+            did: did.clone(),
+            name: "oap-memory".to_owned(),
+            version: attestation.version.to_owned(),
+        },
+        suite: Suite {
+            name: SuiteName::Protocol,
+            version: "1.0.0".to_owned(),
+            spec_version: "1.0".to_owned(),
+        },
+        target: Target {
+            uri: attestation.target.to_owned(),
+            manifest_hash: Some(attestation.manifest.to_string()),
+        },
+        claimed_levels: attestation.levels.to_vec(),
+        profile: if non_commercial { ReceiptProfile::NonCommercial } else { ReceiptProfile::Standard },
+        results_summary,
+        fixtures_hash,
+        results_hash,
+        attestor: Some(Attestor { did: Some(did), method: Some("self".to_owned()) }),
+        validity: Validity { not_before: now, not_after: now.plus(validity) },
+        previous_receipt_hash: Some(
             attestation.previous.map_or_else(|| "genesis".to_owned(), |hash| hash.to_string()),
-    });
-    if non_commercial {
-        receipt["revenue"] = json!({"source": "self-hosted"});
-    }
+        ),
+        revenue: non_commercial.then(|| Revenue { source: "self-hosted".to_owned() }),
+        signatures: Vec::new(),
+        peer_witnesses: Vec::new(),
+    };
     let bytes = strict::canonical(&receipt).map_err(canonical)?;
-    let signature = json!({"by": signer.kid(), "alg": "EdDSA", "value": signer.sign(&bytes)});
-    receipt["signatures"] = json!([signature]);
+    let by = signer.kid().to_string();
+    receipt.signatures = vec![Signature { by, alg: ALG.to_owned(), value: signer.sign(&bytes) }];
     Ok(receipt)
 }
 
-fn read(report: &Value, target: &str) -> Result<(), AttestError> {
-    let hash = report["fixtures_hash"].as_str().and_then(|hash| hash.parse::<Hash>().ok());
-    if report["suite"] != SUITE || hash.is_none() || !report["results"].is_array() {
-        return Err(AttestError::NoReport);
+impl SuiteReport {
+    /// Reads a report of a run against a gateway.
+    fn read(report: &Value, target: &str) -> Result<Self, AttestError> {
+        let report: Self = strict::from_value(report.clone()).map_err(|_| AttestError::NoReport)?;
+        if report.target.trim_end_matches('/') != target {
+            return Err(AttestError::OtherTarget(report.target));
+        }
+        Ok(report)
     }
-    let of = report["target"].as_str().unwrap_or_default();
-    if of.trim_end_matches('/') == target { Ok(()) } else { Err(AttestError::OtherTarget(of.to_owned())) }
+
+    /// Counted from the results: a summary is not believed.
+    fn count(&self) -> Summary {
+        let number =
+            |of: &dyn Fn(&ProbeResult) -> bool| self.results.iter().filter(|one| of(one)).count() as u64;
+        let (total, passed) = (number(&|_| true), number(&|one| one.passed));
+        let skipped = Some(number(&|one| !one.applied()));
+        Summary { total, passed, failed: total - passed, skipped }
+    }
 }
 
-fn results(report: &Value) -> impl Iterator<Item = (&str, &str, bool)> {
-    report["results"].as_array().map(Vec::as_slice).unwrap_or_default().iter().map(|result| {
-        let text = |member: &str| result[member].as_str().unwrap_or_default();
-        (text("name"), text("file"), result["passed"] == true)
-    })
-}
-
-/// Counted from the results: a summary is not believed.
-fn count(report: &Value) -> Value {
-    let total = results(report).count();
-    let passed = results(report).filter(|(.., passed)| *passed).count();
-    let skipped = results(report).filter(|(name, ..)| name.ends_with("-not-applicable")).count();
-    json!({"total": total, "passed": passed, "failed": total - passed, "skipped": skipped})
+impl ProbeResult {
+    fn applied(&self) -> bool {
+        !self.name.ends_with("-not-applicable")
+    }
 }
 
 impl Level {
-    fn met_by(&self, report: &Value) -> Result<(), AttestError> {
+    fn met_by(&self, report: &SuiteReport) -> Result<(), AttestError> {
         for &what in self.files {
-            let of = || results(report).filter(move |(_, file, _)| *file == what);
-            let ran = of().any(|(name, _, passed)| passed && !name.ends_with("-not-applicable"));
-            if !ran || of().any(|(.., passed)| !passed) {
+            let of = || report.results.iter().filter(move |one| one.file == what);
+            let ran = of().any(|one| one.passed && one.applied());
+            if !ran || of().any(|one| !one.passed) {
                 return Err(AttestError::Unmet { level: self.name, what });
             }
         }
         for &what in self.results {
-            if !results(report).any(|(name, _, passed)| passed && name == what) {
+            if !report.results.iter().any(|one| one.passed && one.name == what) {
                 return Err(AttestError::Unmet { level: self.name, what });
             }
         }
@@ -212,7 +235,10 @@ pub struct Conformant {
 /// Why a receipt is no evidence.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ReceiptError {
-    /// A member that is missing or of another shape.
+    /// Not a receipt of the schema.
+    #[error("not a Conformance Receipt: {0}")]
+    Shape(#[from] JsonError),
+    /// A list that must not be empty.
     #[error("{0}: missing, or not what the schema says")]
     Member(&'static str),
     /// A placeholder stands for a signature.
@@ -251,96 +277,80 @@ pub fn check(
     witnesses: &[DidDocument],
     now: Timestamp,
 ) -> Result<Conformant, ReceiptError> {
-    let text = |pointer: &'static str| {
-        receipt.pointer(pointer).and_then(Value::as_str).ok_or(ReceiptError::Member(pointer))
-    };
-    let time = |pointer: &'static str| -> Result<Timestamp, ReceiptError> {
-        text(pointer)?.parse().map_err(|_| ReceiptError::Member(pointer))
-    };
-    if text("/type")? != "conformance" || text("/suite/name")? != SUITE {
-        return Err(ReceiptError::Member("/type"));
-    }
-    if text("/implementation/did")? != document.id().as_str() {
+    let read: ConformanceReceipt = strict::from_value(receipt.clone())?;
+    if read.implementation.did != *document.id() {
         return Err(ReceiptError::Signature("the receipt is of another implementation".to_owned()));
     }
-    for pointer in ["/fixtures_hash", "/results_hash"] {
-        text(pointer)?.parse::<Hash>().map_err(|_| ReceiptError::Member(pointer))?;
-    }
-    let made = time("/timestamp")?;
     let mut unsigned = receipt.clone();
     let members = unsigned.as_object_mut().ok_or(ReceiptError::Member("/"))?;
-    let peers = members.remove("peer_witnesses");
+    members.remove("peer_witnesses");
     // A witness signs what the implementation signed, and its signatures with it.
-    let witnessed = strict::canonical(&*members).map_err(|_| ReceiptError::Member("/"))?;
-    let signatures = members.remove("signatures");
-    let bytes = strict::canonical(&*members).map_err(|_| ReceiptError::Member("/"))?;
-    let signatures = signatures.as_ref().and_then(Value::as_array).filter(|all| !all.is_empty());
-    for signature in signatures.ok_or(ReceiptError::Member("/signatures"))? {
-        let kid = signature["by"].as_str().unwrap_or_default();
-        verify(document, kid, &signature["alg"], &signature["value"], &bytes, made)?;
+    let witnessed = strict::canonical(&*members)?;
+    members.remove("signatures");
+    let bytes = strict::canonical(&*members)?;
+    if read.signatures.is_empty() {
+        return Err(ReceiptError::Member("/signatures"));
     }
-    let (from, to) = (time("/validity/not_before")?, time("/validity/not_after")?);
-    if from.plus(LONGEST) < to {
+    for Signature { by, alg, value } in &read.signatures {
+        verify(document, by, alg, value, &bytes, read.timestamp)?;
+    }
+    let Validity { not_before, not_after } = read.validity;
+    if not_before.plus(LONGEST) < not_after {
         return Err(ReceiptError::TooLong);
     }
-    if now < from {
-        return Err(ReceiptError::Early(from));
+    if now < not_before {
+        return Err(ReceiptError::Early(not_before));
     }
-    if now >= to {
-        return Err(ReceiptError::Late(to));
+    if now >= not_after {
+        return Err(ReceiptError::Late(not_after));
     }
-    let number = |member: &str| receipt["results_summary"][member].as_u64();
-    match (number("total"), number("passed"), number("failed")) {
-        (Some(0), ..) => return Err(ReceiptError::Results("a candidate has none: it is no evidence")),
-        (Some(total), Some(passed), Some(failed)) if passed.checked_add(failed) == Some(total) => {}
-        _ => return Err(ReceiptError::Results("the numbers do not add up")),
+    let Summary { total, passed, failed, .. } = read.results_summary;
+    if total == 0 {
+        return Err(ReceiptError::Results("a candidate has none: it is no evidence"));
     }
-    let levels: Option<Vec<String>> = receipt["claimed_levels"]
-        .as_array()
-        .and_then(|all| all.iter().map(|level| level.as_str().map(str::to_owned)).collect());
-    let levels = levels.filter(|all| !all.is_empty()).ok_or(ReceiptError::Member("/claimed_levels"))?;
-    if levels.iter().any(|level| level.ends_with("-NC")) && receipt["profile"] != "non-commercial" {
+    if passed.checked_add(failed) != Some(total) {
+        return Err(ReceiptError::Results("the numbers do not add up"));
+    }
+    let levels = read.claimed_levels;
+    if levels.is_empty() {
+        return Err(ReceiptError::Member("/claimed_levels"));
+    }
+    let non_commercial = read.profile == ReceiptProfile::NonCommercial;
+    if levels.iter().any(|level| level.ends_with("-NC")) && !non_commercial {
         return Err(ReceiptError::Profile);
     }
-    let peers = match peers {
-        None => Vec::new(),
-        Some(Value::Array(peers)) => peers,
-        Some(_) => return Err(ReceiptError::Member("/peer_witnesses")),
-    };
-    let mut seen = std::collections::BTreeSet::new();
-    for peer in &peers {
-        let did = peer["witness_did"].as_str().unwrap_or_default();
-        if did == document.id().as_str() || !seen.insert(did) {
+    let mut seen = BTreeSet::new();
+    for peer in &read.peer_witnesses {
+        let did = &peer.witness_did;
+        if did == document.id() || !seen.insert(did) {
             return Err(ReceiptError::Witness(format!("{did} counts once, and not for itself")));
         }
-        let witness = witnesses.iter().find(|witness| witness.id().as_str() == did);
+        let witness = witnesses.iter().find(|witness| witness.id() == did);
         let witness = witness.ok_or_else(|| ReceiptError::Witness(format!("no DID document of {did}")))?;
-        let at = peer["witnessed_at"].as_str().and_then(|at| at.parse().ok());
-        let at = at.ok_or_else(|| ReceiptError::Witness(format!("{did}: witnessed_at is no time")))?;
         let held = witness.keys().iter().any(|key| {
-            verify(witness, &key.kid().to_string(), &peer["alg"], &peer["signature"], &witnessed, at).is_ok()
+            let kid = key.kid().to_string();
+            verify(witness, &kid, &peer.alg, &peer.signature, &witnessed, peer.witnessed_at).is_ok()
         });
         if !held {
             return Err(ReceiptError::Witness(format!("the signature of {did} does not verify")));
         }
     }
-    Ok(Conformant { levels, not_after: to, witnesses: peers.len() })
+    Ok(Conformant { levels, not_after, witnesses: seen.len() })
 }
 
 fn verify(
     document: &DidDocument,
     kid: &str,
-    algorithm: &Value,
-    value: &Value,
+    algorithm: &str,
+    value: &str,
     bytes: &[u8],
     at: Timestamp,
 ) -> Result<(), ReceiptError> {
-    let value = value.as_str().unwrap_or_default();
     if PLACEHOLDERS.iter().any(|placeholder| value.starts_with(placeholder)) {
         return Err(ReceiptError::Placeholder);
     }
     let refused = |why: &str| ReceiptError::Signature(why.to_owned());
-    if algorithm != "EdDSA" {
+    if algorithm != ALG {
         return Err(refused("only EdDSA is verified here"));
     }
     let kid: Kid = kid.parse().map_err(|_| refused("`by` is no key id"))?;
@@ -352,18 +362,19 @@ fn verify(
 /// Adds a witness's signature: one who checked the receipt, and ran the suite against the gateway (RFC 0019 section 7.1).
 ///
 /// # Errors
-/// [`ReceiptError::Member`] for what is no receipt.
+/// [`ReceiptError::Shape`] for what is no receipt.
 pub fn witness(
     receipt: &mut Value,
     signer: &Signer,
     receipt_uri: &str,
     now: Timestamp,
 ) -> Result<(), ReceiptError> {
+    strict::from_value::<ConformanceReceipt>(receipt.clone())?;
     let mut body = receipt.clone();
     body.as_object_mut().ok_or(ReceiptError::Member("/"))?.remove("peer_witnesses");
-    let bytes = strict::canonical(&body).map_err(|_| ReceiptError::Member("/"))?;
+    let bytes = strict::canonical(&body)?;
     let signed = json!({
-        "witness_did": signer.did(), "witness_receipt_uri": receipt_uri, "alg": "EdDSA",
+        "witness_did": signer.did(), "witness_receipt_uri": receipt_uri, "alg": ALG,
         "signature": signer.sign(&bytes), "witnessed_at": now,
     });
     match &mut receipt["peer_witnesses"] {

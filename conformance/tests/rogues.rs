@@ -97,6 +97,21 @@ fn rogues() -> Vec<Rogue> {
                     item["content"]["text"] = json!(unhidden(item["content"]["text"].as_str().unwrap(), &whole, "phone"));
                 })
             }, ..HONEST },
+        // What is published, and envelopes.
+        Rogue { name: "declares an action of an unacceptable risk", meant: "tool-manifest",
+            answered: |_, r, reply| at("/.well-known/oap-tool.json", r, reply, |tool| tool["actions"][0]["risk_class"] = json!("unacceptable")), ..HONEST },
+        Rogue { name: "finds no action", meant: "discover",
+            answered: |_, r, reply| at("/oap/discover", r, reply, |found| found["actions"] = json!([])), ..HONEST },
+        Rogue { name: "takes envelopes of any form", meant: "refused-envelopes",
+            answered: |_, r, reply| if r.path == "/oap/invoke" && reply.status == 400 { let_in() } else { reply }, ..HONEST },
+        Rogue { name: "does by envelope what a grant does not permit", meant: "refused-actions",
+            answered: |_, r, reply| if r.path == "/oap/invoke" && reply.status == 403 { let_in() } else { reply }, ..HONEST },
+        Rogue { name: "shows whole affiliations", meant: "every-table",
+            answered: |m, r, reply| items(r, reply, |item| {
+                let whole = draft(m, item)["content"]["structured"]["affiliations"].clone();
+                let shown = &mut item["content"]["structured"]["affiliations"];
+                if shown.is_array() { *shown = whole }
+            }), ..HONEST },
         Rogue { name: "forgets the times of a filter", meant: "worlds",
             // Everything is taken in as of a time that filters admit, and shown with its own.
             owner: |_, c| captured(c, |item| if item["provenance"]["captured_at"].is_string() {
@@ -131,6 +146,37 @@ fn rogues() -> Vec<Rogue> {
         Rogue { name: "says that it revokes", meant: "histories",
             owner: |_, c| ignored(c, "revoke"), ..HONEST },
         Rogue { name: "does not take items back", meant: "histories", owner: |_, c| ignored(c, "retract"), ..HONEST },
+        Rogue { name: "has a vector for everybody", meant: "worlds",
+            answered: |_, r, reply| {
+                let asked = r.path.starts_with("/oap/memory/vec/") && reply.status != 401;
+                if asked { Reply { status: 200, bytes: vec![0; 128], ..reply } } else { reply }
+            }, ..HONEST },
+        Rogue { name: "says where vectors are that it does not have", meant: "every-table",
+            answered: |_, r, reply| items(r, reply, |item| {
+                item["embedding_ref"] = json!({"model": "m", "dimensions": 8, "vector_url": "https://user.example/v"});
+            }), ..HONEST },
+        Rogue { name: "shows what it joined in a text with very many spans", meant: "every-table",
+            answered: |m, r, reply| items(r, reply, |item| {
+                let joined = item["content"]["text"].as_str().is_some_and(|text| text.contains("[mixed]"));
+                if joined { item["content"]["text"] = draft(m, item)["content"]["text"].clone() }
+            }), ..HONEST },
+        Rogue { name: "says that it owes something and owes nothing", meant: "gates", owner: |_, c| ignored(c, "context"), ..HONEST },
+        Rogue { name: "takes no bridge back", meant: "gates", owner: |_, c| ignored(c, "unbridge"), ..HONEST },
+        Rogue { name: "says that it rotates its keys", meant: "histories", owner: |_, c| ignored(c, "rotate"), ..HONEST },
+        Rogue { name: "publishes the key in use alone", meant: "histories",
+            answered: |_, r, reply| at("did.json", r, reply, |document| {
+                document["verificationMethod"].as_array_mut().unwrap().retain(|key| key["expires"].is_null());
+            }), ..HONEST },
+        Rogue { name: "ends the tokens of a former key", meant: "histories",
+            answered: |m, r, reply| {
+                let kid = part(header(r, "authorization"), 0)["kid"].clone();
+                if is_query(r) && former(m, &kid) { refused(reply, 401, "auth_required") } else { reply }
+            }, ..HONEST },
+        Rogue { name: "exchanges no grant of a former key", meant: "histories",
+            answered: |m, r, reply| {
+                let kid = part(body(r)["grant"]["signature"].as_str().unwrap_or_default(), 0)["kid"].clone();
+                if r.path == "/oap/memory/grant" && former(m, &kid) { refused(reply, 400, "invalid_input") } else { reply }
+            }, ..HONEST },
         Rogue { name: "forgets the end of items", meant: "worlds-over-time",
             owner: |_, c| captured(c, |item| drop(item.as_object_mut().unwrap().remove("expires_at"))), ..HONEST },
         // Grants.
@@ -360,6 +406,29 @@ fn rogues() -> Vec<Rogue> {
                 let typ = part(header(r, "authorization"), 0)["typ"].clone();
                 if is_query(r) && reply.status == 401 && typ == "statuslist+jwt" { let_in() } else { reply }
             }, ..HONEST },
+        Rogue { name: "takes a bearer token under any scheme", meant: "refused-bearer-tokens",
+            asked: |_, mut r| {
+                let token = header(&r, "authorization").to_owned();
+                if part(&token, 1)["cnf"].is_null() && part(&token, 1)["grant_id"].is_string() {
+                    r.headers.retain(|(name, _)| name != "authorization" && name != "dpop");
+                    r.headers.push(("authorization".to_owned(), format!("Bearer {token}")));
+                }
+                r
+            }, ..HONEST },
+        Rogue { name: "shows to whoever has a bearer token the whole log of its grantee", meant: "refused-bearer-tokens",
+            answered: |_, r, reply| {
+                let bearer = part(header(r, "authorization"), 1)["cnf"].is_null();
+                at("/oap/audit", r, reply, |log| if bearer {
+                    let mut other = log["receipts"][0].clone();
+                    other["policy_decisions"][0]["grant_hash"] = json!(Hash::of(b"another"));
+                    if let Some(all) = log["receipts"].as_array_mut() { all.push(other) }
+                })
+            }, ..HONEST },
+        Rogue { name: "takes any child as an action", meant: "refused-grant-actions",
+            answered: |_, r, reply| {
+                let child = body(r)["input"]["grant"]["parent"].is_string();
+                if r.path == "/oap/invoke" && reply.status == 400 && child { let_in() } else { reply }
+            }, ..HONEST },
         Rogue { name: "overlooks a nonce", meant: "refused-proofs",
             answered: |_, r, reply| {
                 let nonce = part(header(r, "dpop"), 1)["nonce"].is_string();
@@ -404,6 +473,19 @@ fn rogues() -> Vec<Rogue> {
     ]
 }
 
+/// Whether a key is one of the gateway's that was retired, as far as its document was read.
+fn former(memory: &Memory, kid: &Value) -> bool {
+    let document = memory.before(|b| b.path == "/.well-known/did.json").map(|reply| reply.json());
+    let keys = document.map(|document| document["verificationMethod"].clone()).unwrap_or_default();
+    keys.as_array().into_iter().flatten().any(|key| key["id"] == *kid && !key["expires"].is_null())
+}
+
+/// A refusal in place of an answer.
+fn refused(reply: Reply, status: u16, code: &str) -> Reply {
+    let body = json!({"error": code, "message": "no", "request_id": "01J9V8B7H1ZK4D2A0M9R8F0KQX"});
+    Reply { status, bytes: body.to_string().into_bytes(), ..reply }
+}
+
 /// A grant that was refused, exchanged nevertheless if one of that id was before and the two are so.
 fn known_grant(
     memory: &Memory,
@@ -438,7 +520,9 @@ async fn each_is_caught_by_the_probe_meant_for_it() {
         let clock = ProbesClock(&world, Mutex::new(Duration::ZERO));
         let front = Front::of(&world, rogue, &clock);
         // Worlds are much to ask: they are asked of those that nothing else is meant for.
-        let of_worlds = ["worlds", "worlds-over-time", "paired-fillings", "histories"].contains(&meant);
+        let of_worlds =
+            ["worlds", "worlds-over-time", "paired-fillings", "histories", "every-table", "gates"]
+                .contains(&meant);
         let worlds = if of_worlds { 3 } else { 0 };
         let only = probe::all().iter().map(|probe| probe.id).find(|id| *id == meant);
         let (random, limits) = (Seeded::new(7), Limits { worlds, only, ..Limits::default() });

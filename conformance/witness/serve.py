@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""Serves the witness on loopback, with a socket for the owner's side.
+"""Serves the witness on loopback, with a socket for the owner's side. Once both are there it prints its address.
 
-    serve.py PORT OWNER_SOCKET [--did web] [--tls FILE]
+    serve.py PORT OWNER_SOCKET [--did web] [--model] [--tls FILE]
+
+PORT 0 is any free port.
 """
 
 import argparse
@@ -36,12 +38,17 @@ def main() -> None:
     parser.add_argument("port", type=int)
     parser.add_argument("owner", help="path of the owner's socket")
     parser.add_argument("--did", choices=("key", "web"), default="key", help="the principal's DID")
+    parser.add_argument("--model", action="store_true", help="with a model of embeddings, which counts letters")
     parser.add_argument("--tls", metavar="FILE", help="serve TLS as localhost; who shall trust it finds the authority there")
     given = parser.parse_args()
 
+    # Who it is follows from its port.
+    server = Server(("127.0.0.1", given.port), Gateway(House("http://127.0.0.1:0", Signer.new())))
+    port = server.server_address[1]
     host = "localhost" if given.tls or given.did == "web" else "127.0.0.1"
-    did = f"did:web:{host}%3A{given.port}" if given.did == "web" else None
-    house = House(f"{'https' if given.tls else 'http'}://{host}:{given.port}", Signer.new(did))
+    did = f"did:web:{host}%3A{port}" if given.did == "web" else None
+    house = House(f"{'https' if given.tls else 'http'}://{host}:{port}", Signer.new(did), has_model=given.model)
+    server.gateway = Gateway(house)
 
     with contextlib.suppress(FileNotFoundError):
         os.unlink(given.owner)
@@ -52,10 +59,10 @@ def main() -> None:
     threading.Thread(target=owner.serve_forever, daemon=True).start()
 
     tls = context(given.tls) if given.tls else None
-    server = Server(("127.0.0.1", given.port), Gateway(house))
     if tls:
         # The handshake is the work of the thread that answers.
         server.socket = tls.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
+    print(house.origin, flush=True)
     server.serve_forever()
 
 

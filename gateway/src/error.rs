@@ -4,12 +4,18 @@ mod conflict;
 mod corrupt;
 mod list;
 mod member;
+mod unavailable;
+mod unproved;
 
 pub use conflict::Conflict;
 pub use corrupt::Corrupt;
 pub use list::{LineError, ListError};
 pub use member::MemberError;
+pub use unavailable::Unavailable;
+pub use unproved::Unproved;
 
+use crate::api::agents::AgentRef;
+use oap_agents::arguments::ArgumentError;
 use oap_exchange::bridge::BridgeError;
 use oap_exchange::ccc::CccError;
 use oap_exchange::query::QueryError;
@@ -35,6 +41,9 @@ pub enum Error {
     Json(#[from] JsonError),
     #[error(transparent)]
     Item(#[from] ItemError),
+    /// The arguments of a memory tool.
+    #[error(transparent)]
+    Arguments(#[from] ArgumentError),
     #[error(transparent)]
     Query(#[from] QueryError),
     /// A cursor that is none, or of another query or grant.
@@ -72,7 +81,7 @@ pub enum Error {
     Unauthenticated(#[from] Unauthenticated),
     /// The owner's credential.
     #[error("{0}")]
-    Owner(&'static str),
+    Owner(Unproved),
     /// The owner's credential does not reach so far.
     #[error("the credential lacks the permission {0}")]
     Permission(&'static str),
@@ -82,6 +91,9 @@ pub enum Error {
     /// Not there, or not to be seen: the same answer.
     #[error("nothing of that name here")]
     NotFound,
+    /// No agent of the owner's is in force under that name or DID. Only its owner acts as one.
+    #[error("there is no agent {0} here: its owner runs `oap-memory agent add NAME`")]
+    NoAgent(AgentRef),
     /// The owner's selectors select nothing: nothing is done and nothing recorded.
     #[error("nothing matched")]
     NothingMatched,
@@ -107,7 +119,7 @@ pub enum Error {
     Spent,
     /// Something that is needed does not answer.
     #[error("{0}; try again later")]
-    Unavailable(&'static str),
+    Unavailable(Unavailable),
     /// Too many requests.
     #[error("too many requests; try again in a minute")]
     RateLimited,

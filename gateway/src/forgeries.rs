@@ -86,20 +86,59 @@ struct AReceipt;
 
 /// The owner's preview of a grant.
 /// ```
-/// # use oap_exchange::{Preview, gate::Report};
+/// # use oap_exchange::Preview;
 /// # use oap_gateway::{Error, Gateway};
 /// # use oap_grants::Grant;
-/// fn look(gateway: &Gateway, grant: &Grant) -> Result<(Preview, Report), Error> {
+/// fn look(gateway: &Gateway, grant: &Grant) -> Result<Preview, Error> {
 ///     gateway.would_show(grant)
 /// }
 /// ```
 /// A view comes of it in no way:
 /// ```compile_fail,E0308
-/// # use oap_exchange::{View, gate::Report};
+/// # use oap_exchange::View;
 /// # use oap_gateway::{Error, Gateway};
 /// # use oap_grants::Grant;
-/// fn look(gateway: &Gateway, grant: &Grant) -> Result<(View, Report), Error> {
+/// fn look(gateway: &Gateway, grant: &Grant) -> Result<View, Error> {
 ///     gateway.would_show(grant)
 /// }
 /// ```
 struct APreview;
+
+/// The owner, with a permission.
+/// ```
+/// # use oap_gateway::{Error, Gateway, state::owner::{Owner, mark::Admin}};
+/// # use std::sync::Arc;
+/// async fn chains(gateway: Arc<Gateway>, owner: Owner<Admin>) -> Result<(), Error> {
+///     oap_gateway::service::Audit(&gateway).chain_list(&owner).map(drop)
+/// }
+/// ```
+/// One who may only read:
+/// ```compile_fail,E0277
+/// # use oap_gateway::{Error, Gateway, state::owner::{Owner, mark::Read}};
+/// # use std::sync::Arc;
+/// async fn chains(gateway: Arc<Gateway>, owner: Owner<Read>) -> Result<(), Error> {
+///     oap_gateway::service::Audit(&gateway).chain_list(&owner).map(drop)
+/// }
+/// ```
+/// One with a permission of a stranger's making:
+/// ```compile_fail,E0277
+/// # use oap_gateway::{Error, Gateway, state::owner::Owner};
+/// # use std::sync::Arc;
+/// struct Everything;
+/// async fn chains(gateway: Arc<Gateway>, owner: Owner<Everything>) -> Result<(), Error> {
+///     oap_gateway::service::Audit(&gateway).chain_list(&owner).map(drop)
+/// }
+/// ```
+/// ```compile_fail,E0603
+/// # use oap_gateway::state::owner::mark::sealed::Sealed;
+/// struct Everything;
+/// impl Sealed for Everything {}
+/// ```
+/// One made into more:
+/// ```compile_fail
+/// # use oap_gateway::state::owner::{Owner, mark::{Admin, Read}};
+/// fn more(owner: Owner<Read>) -> Owner<Admin> {
+///     Owner { permits: std::marker::PhantomData, ..owner }
+/// }
+/// ```
+struct AnOwner;

@@ -1,7 +1,7 @@
 //! A principal's memory gateway after OAP RFC 0010: services, HTTP and command line.
 //!
 //! The way of one query is in [`service::query`]; the rules of the protocol are in the rooms below
-//! (`oap-identity`, `oap-memory`, `oap-formats`, `oap-grants`, `oap-exchange`, `oap-manifest`, `oap-store`, `oap-client`). What goes over the wire is in `docs/protocol.md`.
+//! (`oap-identity`, `oap-memory`, `oap-agents`, `oap-formats`, `oap-grants`, `oap-exchange`, `oap-manifest`, `oap-store`, `oap-client`). What goes over the wire is in `docs/protocol.md`.
 //!
 //! ```
 //! use axum::body::Body;
@@ -30,6 +30,7 @@
 //! let gateway = Gateway::open(Parts {
 //!     principal, config, store, clock, random, resolver,
 //!     profiles: Profile::built_in(), sanctions: Default::default(), embeddings: None, erasures: None,
+//!     home: None,
 //! });
 //! let router = App::new(gateway.await?).router();
 //!
@@ -53,6 +54,7 @@ pub mod error;
 mod forgeries;
 pub mod http;
 pub mod limits;
+pub mod mcp;
 pub mod service;
 pub mod state;
 pub mod system;

@@ -1,8 +1,11 @@
 //! The bounds of this room, as rows that `docs/limits.md` is generated from.
 
+use crate::api::agents as own;
 use crate::http::front;
 use crate::http::{bodies, discovery, invoke, request};
-use crate::service::audit;
+use crate::mcp;
+use crate::service::{audit, carried, tools};
+use crate::state::agents;
 use crate::state::refusals;
 use oap_identity::limits::Limit;
 
@@ -90,7 +93,13 @@ pub const LIMITS: &[Limit] = &[
         "service::audit::MAX_LOOKED_AT",
         audit::MAX_LOOKED_AT,
         "receipts",
-        "those that a grantee's question of the log looks at, counted from the newest",
+        "those that one question of the log looks at, counted from the newest; under a bearer token those under its grant; the owner's goes on behind them, with `before`",
+    ),
+    count(
+        "service::audit::MAX_READ",
+        audit::MAX_READ,
+        "receipts",
+        "those that are read for a grantee's question of the log, whatever is looked at",
     ),
     count(
         "service::audit::MAX_AUDITED",
@@ -102,6 +111,43 @@ pub const LIMITS: &[Limit] = &[
         "service::audit::MAX_AUDIT_TEXT",
         audit::MAX_AUDIT_TEXT,
         "grantee, principal_did and chain of /oap/audit; beyond it 400",
+    ),
+    count(
+        "service::carried::MAX_CARRIED",
+        carried::MAX_CARRIED,
+        "files",
+        "those of a backup beside store and vault; beyond it nothing is backed up or restored",
+    ),
+    count(
+        "state::agents::MAX_AGENTS",
+        agents::MAX_AGENTS,
+        "agents",
+        "all that were ever made; beyond it 409",
+    ),
+    count(
+        "state::agents::MAX_LOOKING",
+        agents::MAX_LOOKING,
+        "calls",
+        "memory tools that look at the owner's memory at once, of all agents together; beyond it they wait",
+    ),
+    count("api::agents::MAX_AGENT_NAME", own::MAX_AGENT_NAME, "characters", "the name of an agent"),
+    count(
+        "api::agents::MAX_INJECTED",
+        own::MAX_INJECTED,
+        "answers",
+        "one question for what an agent was given; beyond it 400",
+    ),
+    bytes(
+        "service::tools::MAX_HANDED",
+        tools::MAX_HANDED,
+        "what the items of a memory tool's answer say, unless it is one",
+    ),
+    bytes("mcp::MAX_MESSAGE", mcp::MAX_MESSAGE, "a message of an assistant; a longer one is left out"),
+    count(
+        "mcp::MAX_CALLS",
+        mcp::MAX_CALLS,
+        "calls",
+        "an assistant of its own process at once, and all over HTTP; beyond it they wait",
     ),
     row(
         "refusals::MAX_FAILED",
@@ -120,6 +166,12 @@ pub const LIMITS: &[Limit] = &[
         refusals::MAX_AUDITS as u64,
         "questions",
         "a grantee's questions of the log under one grant, and those made from it, in a minute; beyond it 429",
+    ),
+    row(
+        "refusals::MAX_AGENT_REQUESTS",
+        refusals::MAX_AGENT_REQUESTS as u64,
+        "requests",
+        "one of the owner's agents in a minute; beyond it 429 without a receipt",
     ),
     row(
         "refusals::MAX_ANONYMOUS_RECEIPTS",

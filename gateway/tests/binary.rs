@@ -4,6 +4,7 @@ mod program;
 
 use program::*;
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
@@ -470,6 +471,24 @@ fn the_example_probes_a_good_and_a_bad_gateway() {
     assert!(ran.stdout.contains("FAILED projection") && ran.stdout.contains("<failure message"), "{ran:?}");
 }
 
+/// A certificate that nobody knows is what is said to be wrong, also where plain http would be tried.
+#[test]
+fn an_untrusted_certificate_is_named_with_the_fix() {
+    let granter = Home::web();
+    let server = granter.serve(&[]);
+    let key = granter.path("my.key");
+    let made = granter.run(&["key", "new", "--out", &key, "--json"]).json();
+    issue(&granter, made["did"].as_str().unwrap(), "grant.json", &[]);
+    let grantee = Home::empty();
+    let grant = granter.path("grant.json");
+    for ask in [&["query", "--key", &key, "--grant", &grant][..], &["verify", &grant]] {
+        let ran = grantee.run(&[&["--allow-local-dids"], ask].concat());
+        assert!(ran.stderr.contains("certificate is not trusted"), "{ran:?}");
+        ran.failed(1, "--trust-ca FILE names the authority");
+    }
+    server.stop();
+}
+
 #[test]
 fn the_probes_over_tls() {
     let home = Home::web();
@@ -506,11 +525,50 @@ fn the_probes_over_tls() {
         std::fs::write(&fixture, script).unwrap();
         home.run(&["probe", &home.origin(), "--setup", &fixture]).failed(1, "fixture.sh");
     }
+    // All items of the probes go with one selector, and their grants have one purpose, but for those that try what one may be.
+    assert_ne!(live(&home), 0);
+    home.run(&["delete", "--provenance", "made_by=oap-memory-probe", "--yes"]).ok();
+    assert_eq!(live(&home), 0);
+    let grants = home.run(&["--json", "grant", "list"]).json();
+    let purposes =
+        grants["grants"].as_array().unwrap().iter().map(|grant| grant["grant"]["purpose"].as_str().unwrap());
+    let others: BTreeSet<&str> = purposes.filter(|purpose| *purpose != "oap-memory probe").collect();
+    assert!(others.iter().all(|other| *other == "x" || *other == "ö".repeat(1000)), "{others:?}");
     server.stop();
-    // A gateway that is none.
+}
+
+/// Items in force.
+fn live(home: &Home) -> u64 {
+    home.run(&["--json", "status"]).json()["items"]["live"].as_u64().unwrap()
+}
+
+/// The owner's side is that of the home, and the gateway must be, too: else the items of the probes would go into a memory that
+/// somebody uses.
+#[test]
+fn the_probes_of_ones_own_gateway_are_of_that_one() {
+    let (home, other) = (Home::web(), Home::web());
+    home.run(&["item", "add", "--kind", "fact", "--text", "mine"]).ok();
+    let grants =
+        |home: &Home| home.run(&["--json", "grant", "list"]).json()["grants"].as_array().unwrap().len();
+    let server = other.serve(&[]);
+    let ca = other.home().join("tls/cert.pem").to_string_lossy().into_owned();
+    let probe = ["--trust-ca", &ca, "probe", &other.origin(), "--own", "--worlds", "0"];
+    let ran = home.run(&probe);
+    for port in [home.port, other.port] {
+        assert!(ran.stderr.contains(&format!("did:web:localhost%3A{port}")), "{ran:?}");
+    }
+    ran.failed(2, "--own");
+    // Whose certificate nobody knows, and where nobody is.
+    home.run(&["probe", &other.origin(), "--own"]).failed(2, "--trust-ca FILE");
+    home.run(&["probe", &other.origin()]).failed(1, "--trust-ca FILE");
+    server.stop();
+    home.run(&["probe", &other.origin(), "--own"]).failed(2, &other.origin());
+    assert_eq!((live(&home), grants(&home)), (1, 0));
+    // Nothing was probed there, so nothing is judged.
     let nobody = format!("http://127.0.0.1:{}", free_port());
     let ran = home.run(&["probe", &nobody]);
-    assert_eq!(ran.status, 4, "{ran:?}");
+    assert!(ran.stdout.is_empty(), "{ran:?}");
+    ran.failed(1, "not reached: ");
 }
 
 /// A home keeps the engine that it was made with, and a backup goes from one to another.
@@ -530,4 +588,26 @@ fn a_home_keeps_its_engine_and_a_backup_changes_it() {
     next(&["restore", &home.path("backup"), "--without-erasures"]);
     assert_eq!(engine(&next(&["doctor"])), "engine redb");
     assert_eq!(next(&["item", "list"])["items"].as_array().unwrap().len(), 1);
+}
+
+/// The gateway that has the home open puts the successor of the credential into it: a command that is killed once the keys were
+/// changed leaves a home whose next command is the owner's.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_home_keeps_its_credential_whatever_becomes_of_the_command_that_changed_the_keys() {
+    use oap_gateway::client::{Caller, HomeClient};
+    oap_gateway::system::tls::install();
+    let owner = Home::web();
+    let none = std::collections::BTreeMap::new();
+    let server = owner.serve(&[]);
+    for path in ["/oap/owner/keys/rotate", "/oap/owner/keys/key-2/revoke"] {
+        let home = oap_gateway::system::home::Home::new(owner.home());
+        let client = HomeClient::connect(home, &none, Caller::default()).await.unwrap();
+        // Nobody does anything with the answer.
+        drop(client.call("POST", path, &[], Some(&json!({}))).await.unwrap());
+        owner.run(&["item", "list"]).ok();
+    }
+    owner.run(&["keys", "rotate"]).ok();
+    owner.run(&["keys", "revoke", "key-1"]).ok();
+    owner.run(&["item", "list"]).ok();
+    server.stop();
 }

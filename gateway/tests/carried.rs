@@ -75,7 +75,7 @@ fn says_tea(ran: Ran) -> Value {
 
 #[test]
 fn a_key_and_a_grant_are_enough() {
-    let world = world(Home::web());
+    let mut world = world(Home::web());
     let did = new_key(&world.grantee, &world.key);
     assert!(did.starts_with("did:key:z6Mk"), "{did}");
     let mode = std::fs::metadata(&world.key).unwrap().permissions().mode();
@@ -102,6 +102,8 @@ fn a_key_and_a_grant_are_enough() {
     world.grantee.run(&["query", "--grant", &grant]).failed(1, "key new");
     world.grantee.run(&["query", "--key", &world.key, "--grant", &grant, "tea", "time"]).failed(2, "quotes");
     assert_eq!(world.asked(), asked);
+    world.grantee.flags = vec!["--allow-local-dids".into()];
+    world.ask(&grant).failed(1, "certificate is not trusted");
 }
 
 /// A did:key publishes no address: its grant carries one that it signed.
@@ -114,10 +116,13 @@ fn a_granter_without_a_name() {
     let config = granter.home().join("config.toml");
     let text = std::fs::read_to_string(&config).unwrap();
     std::fs::write(&config, format!("{text}origin = \"{}\"\n", granter.origin())).unwrap();
-    let world = world(granter);
+    let mut world = world(granter);
     let did = new_key(&world.grantee, &world.key);
     let grant = world.issue(&did, &[]);
     says_tea(world.ask(&grant));
+    // Who does not know the authority that signed its certificate is told what to do.
+    world.grantee.flags = vec!["--allow-local-dids".into()];
+    world.ask(&grant).failed(1, "--trust-ca FILE names the authority");
 }
 
 /// A grant that was passed on has no place of its own: the one that it was made from leads there.

@@ -140,7 +140,7 @@ async fn a_receipt_from_a_wrong_clock_dates_nothing_after_it() {
     let info = world.owner("POST", "/oap/owner/clock/accept", None).await.ok();
     assert_eq!(info["standing"], "believed");
     Audit(&world.gateway).verify_audit(&owner, &Default::default()).unwrap();
-    let said = Audit(&world.gateway).audit_owner(&owner, &Default::default()).unwrap();
+    let said = Audit(&world.gateway).audit_owner(&owner, &Default::default()).unwrap().receipts;
     let said: Vec<_> = said
         .iter()
         .filter(|r| r.action_id.as_deref() == Some(oap_memory::receipt::Action::ClockAccept.as_str()))
@@ -172,4 +172,44 @@ async fn receipts_do_not_go_back_by_themselves() {
     world.clock.set(start);
     Items(&world.gateway).capture(&owner, &[note("and back", &[])]).await.unwrap();
     Audit(&world.gateway).verify_audit(&owner, &Default::default()).unwrap();
+}
+
+/// The owner's proofs are judged by the clock as it is, for it is they who set it right: they are remembered for as long as they are
+/// fresh by it, whatever the time was believed to be when they were used.
+#[tokio::test]
+async fn a_proof_that_was_used_while_the_clock_stood_ahead_is_not_taken_again() {
+    let (kept, world) = Kept::new().await;
+    let ahead = world.now().plus(10 * YEAR);
+    world.clock.set(ahead);
+    let admin = oap_identity::Signer::did_key(&[99; 32]).unwrap();
+    let used = |world: &World, seed: u64| {
+        let permission = oap_gateway::state::owner::Permission::Admin;
+        let token = world.gateway.trust_token(&admin, permission).unwrap();
+        let url = format!("{ORIGIN}/oap/owner/items");
+        let target = oap_grants::dpop::Request { method: "GET", url: &url };
+        let random = oap_identity::random::Seeded::new(seed);
+        let proof = oap_grants::dpop::prove(&admin, target, &token, world.now(), &random).unwrap();
+        [("authorization", format!("DPoP {token}")), ("dpop", proof)]
+    };
+    let get = async |world: &World, headers: &[(&str, String); 2]| {
+        let headers: Vec<(&str, &str)> =
+            headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        world.raw("GET", "/oap/owner/items", &headers, None).await
+    };
+    let first = used(&world, 7_000_001);
+    get(&world, &first).await.ok();
+    let owner = world.proved().await;
+    world.gateway.accept_clock(&owner).await.unwrap();
+    Deletions(&world.gateway).sweep().await.unwrap();
+    get(&world, &first).await.refused(401, "auth_required");
+    // Nor after a restart.
+    drop((owner, world));
+    let world = kept.open_at(ahead).await;
+    get(&world, &first).await.refused(401, "auth_required");
+    // It is forgotten when it is no longer fresh.
+    let fresh = used(&world, 7_000_002);
+    get(&world, &fresh).await.ok();
+    world.clock.advance(DAY);
+    let swept = Deletions(&world.gateway).sweep().await.unwrap();
+    assert!(swept.proofs > 1, "{swept:?}");
 }

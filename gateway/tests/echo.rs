@@ -56,6 +56,14 @@ async fn routes(world: &World) -> Vec<(&'static str, String, Value)> {
         "provenance": {"confidence": 0.5, "captured_at": world.now()}, "derived_from": [id],
         "extensions": {"org.example": {"x": 1}}, "expires_at": world.now(), "subject_entity_id": "did:web:a.example",
     });
+    let scout = json!({"name": "scout", "permission": "memory.write"});
+    world.owner("POST", "/oap/owner/agents", Some(&scout)).await.ok();
+    let call = |tool: &str, arguments: Value| json!({"tool": tool, "arguments": arguments});
+    let learn = json!({
+        "content": "Tea", "kind": "fact", "topic": "tea", "tags": ["x"], "confidence": 0.5, "level": "external",
+        "source": {"type": "web", "ref": "x", "hash": hash}, "scope": "private", "sensitivity": "internal", "ttl_days": 3,
+    });
+    let recall = json!({"query": "tea", "topic": "t", "tags": ["x"], "kinds": ["fact"], "min_confidence": 0.5, "limit": 3});
     let mut draft = world.draft(&grantee);
     draft["filter"] = json!({
         "scopes": ["personal"], "kinds": ["fact"], "labels_any": ["x"], "min_confidence": 0.5,
@@ -184,6 +192,22 @@ async fn routes(world: &World) -> Vec<(&'static str, String, Value)> {
         ("POST", owner("/jobs"), json!({"job": "backup", "folder": "relative"})),
         ("POST", owner("/prove"), json!({"endpoint": endpoint, "grant_hash": hash})),
         ("POST", owner("/prove"), json!({"method": "POST", "url": endpoint, "token": "t"})),
+        ("POST", owner("/agents"), json!({"name": "editor", "permission": "memory.write"})),
+        ("POST", owner("/agents/scout/rotate"), json!({})),
+        ("POST", owner("/agents/scout/call"), call("memory_learn", learn)),
+        ("POST", owner("/agents/scout/call"), call("memory_recall", recall)),
+        (
+            "POST",
+            owner("/agents/scout/call"),
+            call("memory_query", json!({"agent": "owner", "since": world.now()})),
+        ),
+        ("POST", owner("/agents/scout/call"), call("memory_explain", json!({"item_id": id}))),
+        ("POST", owner("/agents/scout/call"), call("memory_correct", json!({"item_id": id, "content": "x"}))),
+        ("POST", owner("/agents/scout/call"), call("memory_forget", json!({"item_id": id}))),
+        ("POST", owner("/agents/scout/call"), call("memory_diff", json!({"since": world.now()}))),
+        ("POST", "/mcp".to_owned(), json!({"jsonrpc": "2.0", "id": 1, "method": "ping"})),
+        ("POST", "/oap/agent/call".to_owned(), call("memory_status", json!({}))),
+        ("POST", owner("/agents/scout/remove"), json!({})),
         ("POST", owner("/attest"), json!({"levels": ["L0"], "report": {"target": "x", "results": []}})),
         ("POST", owner("/witness"), json!({"receipt_id": "x", "signatures": []})),
         (
@@ -221,6 +245,9 @@ fn places() -> Vec<(&'static str, String)> {
             ("GET", "/oap/owner/items/{}/explain"),
             ("GET", "/oap/owner/items/{}/history"),
             ("POST", "/oap/owner/items/{}/correct"),
+            ("GET", "/oap/owner/agents/{}"),
+            ("GET", "/oap/owner/agents/{}/injected"),
+            ("GET", "/oap/owner/agents/scout/injected?at={}"),
             ("GET", "/oap/owner/grants/{}"),
             ("POST", "/oap/owner/grants/{}/revoke"),
             ("POST", "/oap/owner/grants/{}/consent"),
@@ -374,10 +401,10 @@ async fn every_route_with_a_body_is_tried() {
         Name::RestoreItem,
         Name::ResealItem,
         Name::RevokeGrant,
+        Name::ResumeGrants,
         Name::RemoveContext,
         Name::RevokeBridge,
         Name::RotateKeys,
-        Name::AuditMemorization,
         Name::AcceptClock,
         Name::CancelJob,
         Name::Lock,

@@ -274,12 +274,25 @@ fn an_endpoint_is_https_or_on_loopback() {
     }
 }
 
+/// How the job of a memorization audit ended.
+async fn audited(world: &World) -> Value {
+    let begun = world.owner("POST", "/oap/owner/jobs", Some(&json!({"job": "audit_memorization"}))).await;
+    assert_eq!(begun.status, 202, "{}", begun.body);
+    let path = format!("/oap/owner/jobs/{}?wait=20", begun.body["job_id"].as_str().unwrap());
+    loop {
+        let report = world.owner("GET", &path, None).await.ok();
+        if report["state"] != "running" {
+            return report;
+        }
+    }
+}
+
 #[tokio::test]
 async fn the_memorization_audit_is_declared() {
     let (world, stub) = world().await;
     let before = world.gateway.published().memory["confidentiality"]["memorization_audit"].clone();
     assert_eq!(before, json!({"status": "not_performed"}));
-    let report = world.owner("POST", "/oap/owner/audit/memorization", None).await.ok();
+    let report = audited(&world).await["result"].clone();
     assert_eq!(report["status"], "passed", "{report}");
     let artefacts = report["artefacts"].as_array().unwrap();
     let of = |name: &str| artefacts.iter().filter(|a| a["artefact"] == name).count();
@@ -288,8 +301,8 @@ async fn the_memorization_audit_is_declared() {
     assert_eq!((&declared["status"], &declared["model"]), (&json!("passed"), &json!("stub/three-meanings")));
     // Half an audit declares nothing new.
     stub.down.store(true, Ordering::SeqCst);
-    let refused = world.owner("POST", "/oap/owner/audit/memorization", None).await;
-    refused.refused(503, "maintenance");
+    let failed = audited(&world).await;
+    assert_eq!((&failed["state"], &failed["error"]["code"]), (&json!("failed"), &json!("maintenance")));
 }
 
 /// The audit must be able to fail: a profile that shows what it says it hides exposes every canary.
@@ -314,7 +327,7 @@ async fn the_audit_sees_a_leak() {
         }
     }
     let world = World::embedding(Box::new(Leak)).await;
-    let report = world.owner("POST", "/oap/owner/audit/memorization", None).await.ok();
+    let report = audited(&world).await["result"].clone();
     assert_eq!(report["status"], "failed", "{report}");
     assert_eq!(report["worst_mean_exposure_bits"]["embeddings"], 6.0);
 }

@@ -686,3 +686,74 @@ async fn a_grantees_account_is_one_for_all_their_grants() {
     // Another grantee is not concerned.
     world.ask(&agent(3), &world.draft(&agent(3)), &json!({})).await;
 }
+
+/// The log is read under a grant in force, as everything is.
+#[tokio::test]
+async fn the_log_is_closed_to_a_grant_that_was_revoked() {
+    let world = World::new().await;
+    let grantee = agent(2);
+    let grant = world.issue(&world.draft(&grantee)).await;
+    let token = world.token(&grantee, &grant).await;
+    let ask = async || world.as_agent(&grantee, &token, "GET", "/oap/audit", None).await;
+    ask().await.ok();
+    let id = grant["grant_id"].as_str().unwrap();
+    world.owner("POST", &format!("/oap/owner/grants/{id}/revoke"), None).await.ok();
+    ask().await.refused(403, "policy_block");
+}
+
+/// A grantee's receipts lie in the chains of several scopes; the newest come first, whichever chain they are in.
+#[tokio::test]
+async fn receipts_of_several_scopes_come_in_the_order_of_time() {
+    let world = World::new().await;
+    let grantee = agent(2);
+    let mut tokens = Vec::new();
+    for scope in ["personal", "work"] {
+        let mut draft = world.draft(&grantee);
+        draft["scope"] = json!(scope);
+        let grant = world.issue(&draft).await;
+        tokens.push((world.token(&grantee, &grant).await, grant));
+    }
+    for (token, _) in tokens.iter().cycle().take(6) {
+        world.clock.advance(Duration::from_secs(1));
+        world.query(&grantee, token, &json!({})).await.ok();
+    }
+    let times = |answer: &Value| -> Vec<String> {
+        let receipts = answer["receipts"].as_array().unwrap().iter();
+        receipts.map(|receipt| receipt["timestamp"].as_str().unwrap().to_owned()).collect()
+    };
+    let all = times(&world.as_agent(&grantee, &tokens[0].0, "GET", "/oap/audit", None).await.ok());
+    let mut sorted = all.clone();
+    sorted.sort_unstable_by(|a, b| b.cmp(a));
+    assert_eq!(all, sorted);
+    let last = times(&world.as_agent(&grantee, &tokens[0].0, "GET", "/oap/audit?limit=3", None).await.ok());
+    assert_eq!(last, sorted[..3]);
+}
+
+/// Whoever is shown one grant's receipts alone finds them behind any number of others of the same DID.
+#[tokio::test]
+async fn receipts_of_other_grants_do_not_hide_those_of_ones_own() {
+    use oap_gateway::service::audit::MAX_LOOKED_AT;
+    use oap_memory::receipt::Action;
+    let world = World::new().await;
+    let grantee = agent(2);
+    let mut draft = world.draft(&grantee);
+    draft["bearer"] = json!(true);
+    let grant = world.issue(&draft).await;
+    let bearer = format!("Bearer {}", world.token(&grantee, &grant).await);
+    let headers = [("authorization", bearer.as_str())];
+    world.raw("POST", "/oap/memory/query", &headers, Some(&json!({}))).await.ok();
+    let did = grantee.did().to_string();
+    world
+        .gateway
+        .commit(move |w| {
+            for _ in 0..=MAX_LOOKED_AT {
+                let draft = w.gateway.draft(Action::Query, &did);
+                w.receipt("work", draft)?;
+            }
+            Ok(())
+        })
+        .await
+        .unwrap();
+    let listing = world.raw("GET", "/oap/audit", &headers, None).await.ok();
+    assert!(!listing["receipts"].as_array().unwrap().is_empty());
+}

@@ -11,7 +11,7 @@ use oap_gateway::service::{Backups, Health};
 use oap_gateway::system::home;
 use oap_gateway::system::socket::OwnerSocket;
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::time::Duration;
@@ -54,6 +54,41 @@ async fn a_job_says_how_far_it_is_and_has_its_result() {
     let listed = world.owner("GET", JOBS, None).await.ok();
     let kinds: Vec<&Value> = listed["jobs"].as_array().unwrap().iter().map(|job| &job["job"]).collect();
     assert_eq!(kinds, ["reseal", "verify_audit", "doctor"]);
+}
+
+/// All items or none, in one time: where the text of one would be cut in another way, each gets a version more.
+#[tokio::test]
+async fn every_item_is_resealed_or_none() {
+    let world = World::new().await;
+    let ids = world.capture(&[note("Jonas likes tea", &["a"]), note("Oil the car", &["b"])]).await;
+    let retracted = world.capture(&[note("Rent is due", &["c"])]).await.remove(0);
+    let path = format!("/oap/owner/items/{retracted}/retract");
+    world.owner("POST", &path, Some(&json!({}))).await.ok();
+    let reseal = json!({"job": "reseal_items"});
+    let report = end(&world, &begin(&world, &reseal).await).await;
+    assert_eq!(report["result"], json!({"seen": 2, "resealed": []}), "nothing would change");
+    assert_eq!((&report["done"], &report["expected"]), (&json!(2), &json!(2)));
+
+    let contact = json!({
+        "kind": "fact", "labels": ["contact"],
+        "content": {"structured": {"entity_type": "oap.entity.contact", "names": {"given": "Jonas", "family": "Berg"},
+            "channels": [{"type": "email", "value": "jonas@home.example", "primary": true}]}},
+    });
+    let contact = world.capture(&[contact]).await.remove(0);
+    let versions = async |id: &str| {
+        let item = world.owner("GET", &format!("/oap/owner/items/{id}"), None).await.ok();
+        item["chain"].as_array().unwrap().len()
+    };
+    let report = end(&world, &begin(&world, &reseal).await).await;
+    assert_eq!(report["result"]["seen"], 3, "{report}");
+    let resealed: BTreeSet<&str> =
+        report["result"]["resealed"].as_array().unwrap().iter().map(|id| id.as_str().unwrap()).collect();
+    assert_eq!(resealed, BTreeSet::from([ids[0].as_str(), ids[1].as_str(), contact.as_str()]));
+    for id in &ids {
+        assert_eq!(versions(id).await, 2);
+    }
+    assert_eq!(versions(&retracted).await, 2, "captured and taken back");
+    world.chains_hold().await;
 }
 
 #[tokio::test]
@@ -163,6 +198,10 @@ fn a_command_follows_its_job_to_the_end() {
     // What ended stays as it is.
     assert_eq!(home.run(&["--json", "job", "cancel", of(4)]).json()["state"], "done");
     let unknown = "job_01JZZZZZZZZZZZZZZZZZZZZZZZ";
+    assert_eq!(home.run(&["item", "reseal", "--all"]).ok(), "0 of 1 items resealed\n");
+    assert_eq!(home.run(&["item", "reseal", "--all", "--json"]).json(), json!({"seen": 1, "resealed": []}));
+    let ended = home.run(&["--json", "job", "list"]).json();
+    assert_eq!(ended["jobs"][0]["job"], "reseal_items");
     home.run(&["job", "show", unknown]).failed(1, &format!("{unknown}: nothing of that name here"));
     home.run(&["job", "show", "mem_1"]).failed(2, "JOB: must be a job's id");
 }

@@ -13,8 +13,10 @@ use oap_gateway::state::owner::Permission;
 use oap_gateway::system::config::Config;
 use oap_gateway::system::home::Home;
 use oap_gateway::system::serve::serve;
+use oap_grants::grant::UnverifiedGrant;
 use oap_identity::random::Seeded;
 use oap_identity::{ItemId, Random, Signer};
+use oap_memory::chain::Event;
 use oap_store::{Engine, FileVault, Op, Store};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -182,6 +184,51 @@ async fn a_reseal_that_is_cancelled_tells_what_it_did() {
         let ended = anew(&world, "GET", &format!("{JOBS}/{}", job.id()), None).await.ok();
         let done = json!({"receipts": 0, "items": 2, "held_back": 0, "left": []});
         assert_eq!((&ended["state"], &ended["result"]), (&json!("done"), &done), "{ended}");
+    };
+    tokio::time::timeout(PATIENCE, meanwhile).await.unwrap();
+}
+
+/// Begins a job, cancels it while its first transaction waits, and tells how it ended.
+async fn cancelled_at_once(world: &World, request: JobRequest) -> Value {
+    let owner = world.proved().await;
+    let gate = &world.clock.gate;
+    gate.close();
+    let job = LongWork(&world.gateway).start_job(&owner, request).unwrap();
+    while !gate.waits() {
+        tokio::task::yield_now().await;
+    }
+    LongWork(&world.gateway).jobs(&owner).cancel(job.id()).unwrap();
+    gate.open();
+    job.wait().await;
+    world.owner("GET", &format!("{JOBS}/{}", job.id()), None).await.ok()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_job_over_all_items_that_is_cancelled_tells_what_it_did() {
+    let (world, _) = world().await;
+    let contact = json!({"kind": "fact", "content": {"structured": {
+        "entity_type": "oap.entity.contact", "names": {"given": "Jonas", "family": "Berg"},
+        "channels": [{"type": "email", "value": "jonas@home.example", "primary": true}],
+    }}});
+    world.capture(&[note("Jonas likes tea", &[]), note("Oil the car", &[])]).await;
+    world.capture(&[contact]).await;
+    let meanwhile = async {
+        let ended = cancelled_at_once(&world, JobRequest::ResealItems {}).await;
+        assert_eq!((&ended["state"], &ended["result"]), (&json!("cancelled"), &Value::Null), "{ended}");
+        assert_eq!(ended["so_far"]["seen"], 3, "{ended}");
+        assert_eq!(ended["so_far"]["resealed"].as_array().unwrap().len(), 1, "{ended}");
+    };
+    tokio::time::timeout(PATIENCE, meanwhile).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_audit_of_memorization_that_is_cancelled_declares_nothing() {
+    let (world, _) = world().await;
+    let meanwhile = async {
+        let ended = cancelled_at_once(&world, JobRequest::AuditMemorization {}).await;
+        assert_eq!((&ended["state"], &ended["so_far"]), (&json!("cancelled"), &Value::Null), "{ended}");
+        let declared = &world.gateway.published().memory["confidentiality"]["memorization_audit"];
+        assert_eq!(declared, &json!({"status": "not_performed"}));
     };
     tokio::time::timeout(PATIENCE, meanwhile).await.unwrap();
 }
@@ -366,4 +413,52 @@ fn damage_is_found_whatever_is_written_meanwhile() {
         assert!(looked.engine.disarm());
         assert!(found.iter().any(|wrong| wrong.starts_with(&looked.items[2])), "{found:?}");
     }
+}
+
+/// What a change gives, and what is seen when it is committed and nobody was told yet.
+async fn untold<C, T>(engine: &Hooked, change: impl Future<Output = C>, look: impl FnOnce() -> T) -> (C, T) {
+    engine.applying.close();
+    let meanwhile = async {
+        while !engine.applying.waits() {
+            tokio::task::yield_now().await;
+        }
+        let seen = look();
+        engine.applying.open();
+        seen
+    };
+    let both = async { tokio::join!(change, meanwhile) };
+    tokio::time::timeout(PATIENCE, both).await.unwrap()
+}
+
+/// A key is revoked: that is committed, and nobody was told yet. What is read from then on rests on the keys that are committed.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_view_that_is_built_while_a_key_is_revoked_rests_on_the_committed_keys() {
+    let (world, engine) = world().await;
+    let since = world.now();
+    world.capture(&[note("Tea at four", &["a"])]).await;
+    let grant = UnverifiedGrant::parse(world.issue(&world.draft(&agent(2))).await).unwrap();
+    let shown = || world.gateway.would_show(grant.unverified()).unwrap().items().len();
+    assert_eq!(shown(), 1);
+    let owner = world.proved().await;
+    let revoke = Keys(&world.gateway).revoke_key(&owner, "key-1".into(), Some(since));
+    let (revoked, shown) = untold(&engine, revoke, shown).await;
+    revoked.unwrap();
+    assert_eq!(shown, 0);
+}
+
+/// An item is corrected: that is committed, and nobody was told yet. A preview is not made without it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_preview_does_not_lack_an_item_that_is_being_corrected() {
+    let (world, engine) = world().await;
+    let item: ItemId = world.capture(&[note("Tea at four", &["a"])]).await[0].parse().unwrap();
+    let grant = UnverifiedGrant::parse(world.issue(&world.draft(&agent(2))).await).unwrap();
+    let shown = || world.gateway.would_show(grant.unverified()).map(|shown| shown.items().len());
+    assert_eq!(shown().unwrap(), 1);
+    let owner = world.proved().await;
+    let changes = json!({"content": {"text": "Tea at five"}});
+    let correct = Items(&world.gateway).correct(&owner, item, changes, None, Event::Correct);
+    let (corrected, during) = untold(&engine, correct, &shown).await;
+    corrected.unwrap();
+    assert!(matches!(during, Err(Error::Overtaken)), "{during:?}");
+    assert_eq!(shown().unwrap(), 1);
 }

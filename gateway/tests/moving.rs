@@ -218,3 +218,20 @@ fn the_example_moves_house() {
     let ran = Home::finish(std::process::Command::new("sh").arg(script).env("OAP_MEMORY", BINARY));
     assert!(ran.status == 0 && ran.stdout.contains("both houses are sound"), "{ran:?}");
 }
+
+/// What the owner wrote in the former house is the owner's own in the new one, and no agent's.
+#[test]
+fn what_the_owner_wrote_stays_the_owners() {
+    let (a, b) = (Home::key(), Home::key());
+    a.run(&["item", "add", "--kind", "fact", "--text", "tea at four"]).ok();
+    let bundle = a.path("memory.bundle");
+    a.run(&["export", &bundle]).ok();
+    let (status, moved) = import(&b, &[&bundle, "--former-did", &did(&a)]);
+    assert_eq!((status, &moved["imported"]), (0, &json!(1)));
+    let listed = b.run(&["--json", "item", "list"]).json();
+    let item = listed["items"][0]["item_id"].as_str().unwrap();
+    let shown = b.run(&["--json", "item", "show", item]).json();
+    assert_eq!(shown["record"]["author"], did(&b), "{shown}");
+    // So nobody is asked to read it first, as what an agent wrote would have to be.
+    b.run(&["item", "confirm", item]).ok();
+}

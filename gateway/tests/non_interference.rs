@@ -11,6 +11,9 @@ mod twins;
 
 use common::*;
 use oap_gateway::embedding::EmbeddingModel;
+use oap_gateway::service::deletion::DeleteRequest;
+use oap_gateway::service::{Deletions, Items};
+use oap_memory::chain::Event;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use twins::*;
@@ -169,7 +172,7 @@ struct Case {
     budget: Option<u32>,
     max_items: u32,
     queries: Vec<Value>,
-    /// Written to one side alone between two rounds of the same queries.
+    /// Written to one side alone between two rounds of the same queries, changed in every way, and erased.
     later: Outside,
 }
 
@@ -335,10 +338,28 @@ async fn observe(side: &Side, index: usize, case: &Case) -> Vec<(u16, usize, Val
         keep(listing);
         keep(world.raw("GET", "/.well-known/oap-memory.json", &[], None).await);
         if round == 0 && index == 1 {
-            side.capture(50_000, &case.later.item()).await;
+            hidden_life(side, &case.later.item()).await;
         }
     }
+    // How often the views were built, and took changes over: what is hidden costs them nothing.
+    let (work, _) = world.gateway.view_work();
+    seen.push((0, 0, json!([work.builds, work.steps])));
     seen
+}
+
+/// Every kind of change of an item that the grantee does not see.
+async fn hidden_life(side: &Side, item: &Value) {
+    let world = &side.world;
+    let id = side.capture(50_000, item).await;
+    let owner = world.proved().await;
+    let (items, item) = (Items(&world.gateway), id.parse().unwrap());
+    let changes = json!({"content": {"text": WORDS.join(" ")}});
+    items.correct(&owner, item, changes, None, Event::Correct).await.unwrap();
+    for event in [Event::Confirm, Event::Retract, Event::Restore] {
+        items.mark(&owner, item, event).await.unwrap();
+    }
+    let request = DeleteRequest { items: vec![item], ..DeleteRequest::default() };
+    Deletions(&world.gateway).delete(&owner, request).await.unwrap();
 }
 
 fn cases() -> u32 {

@@ -4,8 +4,8 @@ mod common;
 
 use common::*;
 use oap_gateway::api::{
-    Endpoint, all, audit, budgets, deletion, disclosures, gates, grants, health, holds, items, jobs, keys,
-    openapi, path, selections, standing, transfer,
+    Endpoint, agents, all, audit, budgets, deletion, disclosures, gates, grants, health, holds, items, jobs,
+    keys, openapi, path, selections, standing, transfer,
 };
 use oap_identity::{GrantId, Hash, ItemId, JobId};
 use serde_json::{Value, json};
@@ -104,6 +104,7 @@ async fn answers_are_as_it_says() {
     walk.post::<grants::PreviewGrant>(draft).await;
     walk.get::<grants::ListGrants>().await;
     walk.ask::<grants::ShowGrant>(grant, "", None).await;
+    walk.post::<grants::ResumeGrants>(json!({})).await;
     walk.at::<grants::ConsentToGrant>(grant, json!({"given": true})).await;
     walk.get::<budgets::ListBudgets>().await;
     walk.post::<budgets::RefillBudget>(json!({"grantee": agent(2).did(), "grant": grant})).await;
@@ -127,7 +128,6 @@ async fn answers_are_as_it_says() {
     let decision = asked.unwrap()["policy_decisions"][0]["id"].as_str().unwrap().parse().unwrap();
     walk.ask::<gates::ShowDecision>(decision, "", None).await;
     walk.get::<audit::ListChains>().await;
-    walk.post::<audit::AuditMemorization>(json!({})).await;
 
     let context = json!({"ccc_version": "1.0", "scope_id": "work"});
     walk.post::<gates::SetContext>(context).await;
@@ -147,6 +147,16 @@ async fn answers_are_as_it_says() {
     walk.get::<holds::ListHolds>().await;
     walk.post::<selections::SelectItems>(json!({"selection": {"all": true}})).await;
     walk.post::<holds::ReleaseHolds>(json!({"items": [item]})).await;
+
+    walk.post::<agents::AddAgent>(json!({"name": "scout", "permission": "memory.write"})).await;
+    let scout: agents::AgentRef = "scout".parse().unwrap();
+    walk.get::<agents::ListAgents>().await;
+    walk.ask::<agents::ShowAgent>(scout.clone(), "", None).await;
+    walk.at::<agents::RotateAgent>(scout.clone(), json!({})).await;
+    let recall = json!({"tool": "memory_recall", "arguments": {"query": "june"}});
+    walk.at::<agents::CallTool>(scout.clone(), recall).await;
+    walk.ask::<agents::Injected>(scout.clone(), "?limit=5", None).await;
+    walk.at::<agents::RemoveAgent>(scout, json!({})).await;
 
     let header = walk.post::<transfer::ExportHeader>(json!({})).await;
     for part in ["items", "grants", "receipts"] {
@@ -176,6 +186,8 @@ async fn answers_are_as_it_says() {
         json!({"job": "doctor"}),
         json!({"job": "verify_audit"}),
         json!({"job": "reseal"}),
+        json!({"job": "reseal_items"}),
+        json!({"job": "audit_memorization"}),
         json!({"job": "backup", "folder": copies.path().join("copy")}),
     ];
     let mut job: Option<JobId> = None;

@@ -9,7 +9,7 @@ use oap_gateway::Gateway;
 use oap_gateway::service::deletion::{DeleteRequest, Deleted};
 use oap_gateway::service::holds::{HoldReason, HoldRequest};
 use oap_gateway::service::jobs::JobRequest;
-use oap_gateway::service::{Attestations, Audit, Deletions, Grants, Items, Keys, LongWork};
+use oap_gateway::service::{Attestations, Audit, Deletions, Gates, Grants, Items, Keys, LongWork};
 use oap_gateway::state::owner::{Owner, mark::Admin};
 use oap_gateway::state::schema::{self, HEADS};
 use oap_identity::ItemId;
@@ -377,5 +377,86 @@ async fn an_attestation_publishes_no_key_that_was_rotated_meanwhile() {
     let keys = world.gateway.keys();
     let kid = keys.current().kid().to_string();
     assert!(world.gateway.published().did.to_string().contains(&kid));
-    assert!(receipt.to_string().contains(&kid), "{receipt}");
+    assert!(receipt.whole().to_string().contains(&kid), "{}", receipt.whole());
+}
+
+/// Whether a scope is privileged is asked where the bridge is recorded.
+#[tokio::test]
+async fn no_bridge_leads_out_of_a_scope_that_was_made_privileged_meanwhile() {
+    let world = World::new().await;
+    let owner = world.proved().await;
+    let go = held_up(&world.gateway).await;
+    let context = json!({
+        "ccc_version": "1.0", "scope_id": "work", "regulatory_classification": "attorney_client_privileged",
+    });
+    let (gateway, by) = (world.gateway.clone(), owner.clone());
+    let set = queued(async move { Gates(&gateway).set_context(&by, context).await }).await;
+    let draft = serde_json::from_value(json!({
+        "from_scope": "work", "to_scope": "personal", "data_categories": ["m"],
+        "valid_until": "2099-01-01T00:00:00Z",
+    }));
+    let (gateway, by, draft) = (world.gateway.clone(), owner.clone(), draft.unwrap());
+    let bridge = queued(async move { Gates(&gateway).issue_bridge(&by, draft).await }).await;
+    go.send(()).unwrap();
+    set.await.unwrap().unwrap();
+    let refused = bridge.await.unwrap();
+    assert!(matches!(
+        refused,
+        Err(oap_gateway::Error::Conflict(oap_gateway::error::Conflict::PrivilegedScope))
+    ));
+    assert!(Gates(&world.gateway).bridge_list(&owner).unwrap().is_empty());
+}
+
+/// Each attestation names the one before it, and the manifest that was published when it was recorded.
+#[tokio::test]
+async fn attestations_at_once_follow_each_other() {
+    let world = World::new().await;
+    let owner = world.proved().await;
+    let go = held_up(&world.gateway).await;
+    let mut attested = Vec::new();
+    for _ in 0..3 {
+        let request = serde_json::from_value(json!({"levels": ["L0"]})).unwrap();
+        let (gateway, by) = (world.gateway.clone(), owner.clone());
+        attested.push(queued(async move { Attestations(&gateway).attest(&by, request).await }).await);
+    }
+    go.send(()).unwrap();
+    let mut named = BTreeSet::new();
+    let mut hashes = BTreeSet::from(["genesis".to_owned()]);
+    for receipt in attested {
+        let receipt = receipt.await.unwrap().unwrap();
+        assert!(named.insert(receipt.previous_receipt_hash.clone().unwrap()), "{}", receipt.whole());
+        hashes.insert(oap_identity::Hash::of_canonical(&receipt).unwrap().to_string());
+    }
+    assert!(named.is_subset(&hashes), "{named:?} {hashes:?}");
+}
+
+/// Who exchanges a delegated grant first stores it; whoever does at the same moment is told its place in the status list, too.
+#[tokio::test]
+async fn two_first_exchanges_of_a_delegated_grant_tell_the_same_place() {
+    let world = World::new().await;
+    let mut draft = world.draft(&agent(2));
+    draft["delegable"] = json!({"max_depth": 1});
+    let parent = world.issue(&draft).await;
+    let mut child = parent.clone();
+    for made in ["signature", "delegable", "status"] {
+        child.as_object_mut().unwrap().remove(made);
+    }
+    child["grant_id"] = json!(oap_identity::GrantId::new(world.now(), &oap_identity::random::Seeded::new(9)));
+    child["grantee"] = json!(agent(3).did());
+    child["parent"] = json!(oap_identity::Hash::of_canonical(&parent).unwrap());
+    oap_identity::signed::sign_document(&mut child, &agent(2)).unwrap();
+    let go = held_up(&world.gateway).await;
+    let release = async {
+        for _ in 0..200 {
+            tokio::task::yield_now().await;
+        }
+        go.send(()).unwrap();
+    };
+    let grantee = agent(3);
+    let (first, second, ()) =
+        tokio::join!(world.exchange(&grantee, &child), world.exchange(&grantee, &child), release);
+    let (first, second) = (first.ok(), second.ok());
+    assert!(first["status"]["status_list"]["idx"].is_u64(), "{first}");
+    assert_eq!(first["status"], second["status"]);
+    assert_eq!(world.exchange(&grantee, &child).await.ok()["status"], first["status"]);
 }

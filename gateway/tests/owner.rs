@@ -7,7 +7,9 @@ use oap_gateway::Config;
 use oap_gateway::api::Permission;
 use oap_gateway::api::routes::{Access, ROUTES};
 use oap_gateway::service::Deletions;
-use oap_identity::{DidDocument, Signer};
+use oap_gateway::service::audit::MAX_LOOKED_AT;
+use oap_identity::{DidDocument, Hash, Signer};
+use oap_memory::receipt::Action;
 use oap_memory::{evidence, receipt};
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -233,6 +235,12 @@ async fn every_route_lets_in_whom_its_row_names() {
                 let answer = bare().await;
                 assert!(![401, 403].contains(&answer.status.as_u16()), "{route:?}: {}", answer.body);
             }
+            Access::Agent => {
+                bare().await.refused(401, "auth_required");
+                // Neither a grantee nor the owner is an agent.
+                granted().await.refused(401, "auth_required");
+                trusted(Permission::Admin).await.refused(401, "auth_required");
+            }
             Access::Socket => drop(bare().await.refused(404, "not_found")),
         }
     }
@@ -348,6 +356,62 @@ async fn three_audiences_of_the_audit_log() {
     assert_eq!(verified.length, entries.len() as u64);
 }
 
+/// Pages of the owner's log, each behind the one before, are the log: over chains, within one time, and whatever is asked for.
+#[tokio::test]
+async fn the_owners_log_goes_on_where_an_answer_ended() {
+    let world = World::new().await;
+    for number in 0..4 {
+        let mut work = note(&format!("work {number}"), &[]);
+        work["scope_id"] = json!("work");
+        world.capture(&[note("tea", &[]), work]).await;
+        if number % 2 == 1 {
+            world.clock.advance(Duration::from_millis(1));
+        }
+        world.ask(&agent(2), &world.draft(&agent(2)), &json!({})).await;
+    }
+    let get = async |query: &str| world.owner("GET", &format!("/oap/audit?{query}"), None).await.ok();
+    let id = |receipt: &Value| receipt["receipt_id"].as_str().unwrap().to_owned();
+    for filter in ["", "&chain=work", "&grantee=did:web:none.example"] {
+        let all = get(&format!("limit=1000{filter}")).await;
+        assert!(all.get("next").is_none());
+        let all: Vec<String> = all["receipts"].as_array().unwrap().iter().map(id).collect();
+        assert!(filter.contains("grantee") || all.len() >= 4, "{filter}: {all:?}");
+        for limit in [1, 3] {
+            let (mut paged, mut query) = (Vec::new(), format!("limit={limit}{filter}"));
+            loop {
+                let page = get(&query).await;
+                let receipts = page["receipts"].as_array().unwrap();
+                assert!(receipts.len() <= limit, "{page}");
+                paged.extend(receipts.iter().map(id));
+                let Some(next) = page["next"].as_str() else { break };
+                query = format!("limit={limit}{filter}&before={next}");
+            }
+            assert_eq!(paged, all, "{filter}");
+        }
+    }
+    let unknown = "limit=1&before=rec_01JZZZZZZZZZZZZZZZZZZZZZZZ";
+    world.owner("GET", &format!("/oap/audit?{unknown}"), None).await.refused(400, "invalid_input");
+}
+
+/// What a filter seldom admits does not make one request read the whole log.
+#[tokio::test]
+async fn one_question_of_the_owners_looks_at_a_bounded_part_of_the_log() {
+    let world = World::new().await;
+    let first = world.capture(&[note("tea", &[])]).await.remove(0);
+    let gateway = world.gateway.clone();
+    let written = world.gateway.commit(move |w| {
+        (0..MAX_LOOKED_AT)
+            .try_for_each(|_| w.receipt("personal", gateway.draft(Action::Attest, PRINCIPAL)).map(drop))
+    });
+    written.await.unwrap();
+    let path = format!("/oap/audit?item_id={first}&limit=1");
+    let page = world.owner("GET", &path, None).await.ok();
+    assert_eq!(page["receipts"], json!([]), "it is further behind");
+    let next = page["next"].as_str().unwrap();
+    let page = world.owner("GET", &format!("{path}&before={next}"), None).await.ok();
+    assert_eq!(page["receipts"].as_array().unwrap().len(), 1, "{page}");
+}
+
 #[tokio::test]
 async fn a_cut_or_changed_chain_does_not_verify() {
     let world = World::new().await;
@@ -365,9 +429,14 @@ async fn a_cut_or_changed_chain_does_not_verify() {
     for n in 0..entries.len() {
         assert!(verify(without(n)).is_err(), "entry {n} left out");
     }
-    let mut stripped = entries.clone();
-    stripped[1]["signatures"] = json!([]);
-    assert!(verify(stripped).is_err());
+    let last = entries.len() - 1;
+    for n in 0..=last {
+        let mut stripped = entries.clone();
+        stripped[n]["signatures"] = json!([]);
+        // The receipt after a head is signed, and names its hash.
+        let is_bound = n % 2 == 1 && n != last;
+        assert_eq!(verify(stripped).is_ok(), is_bound, "entry {n} without its signature");
+    }
     let mut swapped = entries.clone();
     swapped.swap(0, 2);
     assert!(verify(swapped).is_err());
@@ -377,6 +446,22 @@ async fn a_cut_or_changed_chain_does_not_verify() {
     let mut foreign = entries;
     foreign[0]["principal_did"] = json!("did:web:other.example");
     assert!(verify(foreign).is_err());
+}
+
+/// However many receipts one commit makes, one head of each chain is signed for it: the last, before it is acknowledged.
+#[tokio::test]
+async fn a_head_is_signed_once_for_what_is_committed_together() {
+    let world = World::new().await;
+    for number in 1..=2 {
+        world.capture(&[note("one", &[]), note("two", &[]), note("three", &[])]).await;
+        let chain = world.owner("GET", "/oap/audit?chain=personal&from=0", None).await.ok();
+        let entries = chain["receipts"].as_array().unwrap().clone();
+        let heads: Vec<bool> =
+            entries.iter().skip(1).step_by(2).map(|head| head["signatures"] != json!([])).collect();
+        assert_eq!(heads.iter().filter(|signed| **signed).count(), number, "{heads:?}");
+        assert_eq!(heads.last(), Some(&true));
+        assert!(receipt::verify_chain(entries, &world.document()).is_ok());
+    }
 }
 
 /// Consecutive receipts that a grantee can see are never neighbours in the chain: whether something that it may not
@@ -397,5 +482,48 @@ async fn receipts_do_not_tell_of_their_neighbours() {
     for a in &receipts {
         let hash = a.hash().unwrap().to_string();
         assert!(receipts.iter().all(|b| b.previous_receipt_hash != hash));
+    }
+}
+
+/// A bearer token is whoever's has it: the log that it shows is its grant's. So it is for an own agent, whose DID is the owner's: not the
+/// owner's captures, grants and holds.
+#[tokio::test]
+async fn a_token_that_may_be_stolen_shows_the_receipts_of_its_grant_alone() {
+    let world = World::new().await;
+    world.capture(&[note("tea", &[])]).await;
+    let shown = async |headers: &[(&str, &str)]| {
+        let answer = world.raw("GET", "/oap/audit", headers, None).await.ok();
+        answer["receipts"].as_array().unwrap().clone()
+    };
+    let of = |receipts: &[Value], grant: &Value| {
+        let hash = json!(Hash::of_canonical(grant).unwrap());
+        receipts.iter().all(|receipt| receipt["policy_decisions"][0]["grant_hash"] == hash)
+    };
+    let owner = world.gateway.keys().current().clone();
+    for grantee in [&*owner, &agent(2)] {
+        let bound = world.issue(&world.draft(grantee)).await;
+        let access = world.token(grantee, &bound).await;
+        world.query(grantee, &access, &json!({})).await.ok();
+        let mut draft = world.draft(grantee);
+        draft["bearer"] = json!(true);
+        let bearer = world.issue(&draft).await;
+        let token = world.token(grantee, &bearer).await;
+        let authorization = format!("Bearer {token}");
+        let headers = [("authorization", authorization.as_str())];
+        world.raw("POST", "/oap/memory/query", &headers, Some(&json!({}))).await.ok();
+        let seen = shown(&headers).await;
+        // An exchange and a query; the owner, who issued it, has the same DID as the owner's agent.
+        let is_own = grantee.did() == owner.did();
+        let number = if is_own { 3 } else { 2 };
+        assert_eq!(seen.len(), number, "{seen:?}");
+        assert!(of(&seen, &bearer), "{seen:?}");
+        // Bound to a key: all that names the grantee, but for the owner's own agent, of whom everything of the owner's speaks.
+        let mine = world.as_agent(grantee, &access, "GET", "/oap/audit", None).await.ok();
+        let mine = mine["receipts"].as_array().unwrap();
+        if is_own {
+            assert!(mine.len() == number && of(mine, &bound), "{mine:?}");
+        } else {
+            assert_eq!(mine.len(), 4);
+        }
     }
 }

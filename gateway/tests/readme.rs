@@ -12,7 +12,7 @@ mod world;
 
 use std::collections::BTreeSet;
 use std::sync::Mutex;
-use tables::{Fate, Tables};
+use tables::{Execution, Tables};
 use texts::Text;
 use world::{Place, World};
 
@@ -55,9 +55,9 @@ fn run(world: &World, text: &Text, tables: &Tables) -> Vec<String> {
     let mut place = Place::new(world, &text.name);
     let mut wrong = Vec::new();
     for command in &text.commands {
-        let (script, status) = match tables.fate(&text.name, command) {
-            Fate::NotRun => continue,
-            Fate::Run { script, status } => (place.filled(&script), status),
+        let (script, status) = match tables.execution(&text.name, command) {
+            Execution::NotRun => continue,
+            Execution::Run { script, status } => (place.filled(&script), status),
         };
         if let Err(why) = place.run(&script, status) {
             wrong.push(format!(

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 /// The gateway's rooms; each may use those before it. Two folders have two floors: below, what knows nothing of a gateway;
 /// above, what opens and serves one.
-const FLOORS: [(&str, &[&str]); 11] = [
+const FLOORS: [(&str, &[&str]); 12] = [
     ("api", &["api"]),
     ("error", &["error"]),
     (
@@ -22,6 +22,7 @@ const FLOORS: [(&str, &[&str]); 11] = [
     ("embedding", &["embedding"]),
     ("state", &["state"]),
     ("service", &["service"]),
+    ("mcp", &["mcp"]),
     ("http", &["http"]),
     (
         "the running gateway",

@@ -8,18 +8,37 @@ use oap_gateway::embedding::EmbeddingModel;
 use oap_gateway::service::Audit;
 use oap_identity::json::canonical;
 use oap_identity::random::Seeded;
-use oap_identity::{Did, DidDocument, Hash};
+use oap_identity::{Did, DidDocument, Hash, Random};
 use oap_memory::bundle::{BundleError, Line, Reader};
 use oap_memory::evidence;
 use oap_store::{Raw, Store, Table};
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// A gateway of another principal.
 async fn house(name: &str, seed: u64) -> World {
-    let random = Arc::new(Seeded::new(seed));
+    house_with(name, Arc::new(Seeded::new(seed))).await
+}
+
+/// Randomness of which the ids are chosen.
+struct Chosen {
+    seeded: Seeded,
+    /// What is drawn for an id, beside its time.
+    id: Mutex<Option<[u8; 10]>>,
+}
+
+impl Random for Chosen {
+    fn fill(&self, buffer: &mut [u8]) {
+        self.seeded.fill(buffer);
+        if let (Some(id), true) = (*self.id.lock().unwrap(), buffer.len() == 10) {
+            buffer.copy_from_slice(&id);
+        }
+    }
+}
+
+async fn house_with(name: &str, random: Arc<dyn Random>) -> World {
     let store = Store::in_memory(random.clone()).unwrap();
     let keys = oap_gateway::state::keyring::StoredKeys::generate(
         &*random,
@@ -722,4 +741,51 @@ fn golden_bundles() {
         let again: Line = oap_identity::json::from_value(line).unwrap();
         assert_eq!(oap_memory::bundle::write(&again).unwrap(), bytes);
     }
+}
+
+/// A receipt is known by its id alone, and whoever made it chose that: another house's bundle does not put its own receipt in the place of
+/// one that is here.
+#[tokio::test]
+async fn a_bundle_replaces_no_capture_receipt_of_another_house() {
+    let (a, b) = (house(A, 1).await, house(B, 2).await);
+    a.capture(&[note("Of the first house", &[])]).await;
+    import(&b, &bundle(&a).await).await;
+    b.capture(&[note("Of this house", &[])]).await;
+    let before = item_lines(&bundle(&b).await);
+    assert_eq!(before.len(), 2);
+    // A house that draws the ids that it likes.
+    let chosen = Arc::new(Chosen { seeded: Seeded::new(3), id: Mutex::default() });
+    let c = house_with(C, chosen.clone()).await;
+    c.capture(&[note("The first of a hostile house", &[])]).await;
+    for line in &before {
+        let id = line["item"]["integrity"]["capture_receipt"]["receipt_id"].clone();
+        let id: oap_identity::ReceiptId = serde_json::from_value(id).unwrap();
+        *chosen.id.lock().unwrap() = id.to_bytes().last_chunk().copied();
+        c.capture(&[note("Another of a hostile house", &[])]).await;
+    }
+    *chosen.id.lock().unwrap() = None;
+    let hostile = bundle(&c).await;
+    let receipts = |lines: &[Value]| -> BTreeSet<String> {
+        let id = |line: &Value| line["item"]["integrity"]["capture_receipt"]["receipt_id"].to_string();
+        lines.iter().map(id).collect()
+    };
+    assert!(receipts(&before).is_subset(&receipts(&item_lines(&hostile))), "the ids are the same");
+    let mut body = chunk(&hostile, item_lines(&hostile));
+    for dry_run in [true, false] {
+        body["dry_run"] = json!(dry_run);
+        let answer = b.owner("POST", "/oap/owner/import/bundle", Some(&body)).await.ok();
+        let outcomes = answer["outcomes"].as_array().unwrap();
+        assert_eq!((count(outcomes, "imported"), count(outcomes, "refused")), (1, 2), "{answer}");
+        for refused in outcomes.iter().filter_map(|outcome| outcome.get("refused")) {
+            assert!(refused.as_str().unwrap().contains("capture_receipt"), "{answer}");
+        }
+    }
+    let after = item_lines(&bundle(&b).await);
+    assert_eq!(after.len(), 3);
+    let known = documents(&[&a, &b, &c]);
+    for line in &after {
+        evidence::item(&line["item"], &known).unwrap();
+    }
+    // The same receipt again is no other one.
+    assert_eq!(count(&import(&b, &bundle(&a).await).await, "unchanged"), 1);
 }

@@ -7,7 +7,7 @@ use crate::limits::{LimitError, MAX_DEPTH, check_sound};
 use oap_identity::time::MAX_SKEW;
 use oap_identity::{Did, Documents, Hash, ItemId, ScopeId, Timestamp};
 use oap_memory::evidence::VerifiedAnswer;
-use oap_memory::filter::Shown;
+use oap_memory::filter::{NotAdmitted, Shown};
 use oap_memory::item::Confidence;
 use oap_memory::profile::Profile;
 use oap_memory::unchecked::Unchecked;
@@ -75,7 +75,7 @@ oap_memory::reasons! {
         Embedding(ItemId) = "grant.embedding",
         /// An item that the filter does not admit.
         #[error("item {0}: the grant's filter does not admit it: {1}")]
-        Filter(ItemId, &'static str) = "grant.filter",
+        Filter(ItemId, NotAdmitted) = "grant.filter",
     }
 }
 
@@ -222,8 +222,8 @@ pub fn under(
 /// not: a member that is hidden decides nothing.
 ///
 /// # Errors
-/// What speaks against it.
-pub fn admits(grant: &Grant, own_agent: bool, item: &Value) -> Result<(), &'static str> {
+/// [`NotAdmitted`].
+pub fn admits(grant: &Grant, own_agent: bool, item: &Value) -> Result<(), NotAdmitted> {
     let labels = item["labels"].as_array().map(|labels| {
         labels.iter().filter_map(|label| label.as_str().map(str::to_owned)).collect::<Vec<_>>()
     });

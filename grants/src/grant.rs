@@ -5,6 +5,7 @@ use oap_identity::signed::{SignedError, sign_document};
 use oap_identity::{
     Did, DidDocument, GrantId, Hash, Kid, ScopeId, ScopedDid, Signer, Timestamp, json::JsonError,
 };
+use oap_memory::closed_enum;
 use oap_memory::{Filter, TrustLevel};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -13,47 +14,23 @@ use std::collections::BTreeSet;
 /// Longest purpose, in characters.
 pub const MAX_PURPOSE: usize = 1000;
 
-/// The ground under which data is disclosed (OAP-CORE 17.1, RFC 0007 section 3.1).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum LawfulBasis {
-    /// The owner agreed.
-    #[default]
-    Consent,
-    /// A contract asks for it.
-    Contract,
-    /// A law asks for it.
-    LegalObligation,
-    /// A life depends on it.
-    VitalInterests,
-    /// A public task asks for it.
-    PublicTask,
-    /// An interest that outweighs.
-    LegitimateInterests,
-}
-
-impl LawfulBasis {
-    /// Every ground.
-    pub const ALL: &'static [Self] = &[
-        Self::Consent,
-        Self::Contract,
-        Self::LegalObligation,
-        Self::VitalInterests,
-        Self::PublicTask,
-        Self::LegitimateInterests,
-    ];
-
-    /// The text on the wire.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Consent => "consent",
-            Self::Contract => "contract",
-            Self::LegalObligation => "legal_obligation",
-            Self::VitalInterests => "vital_interests",
-            Self::PublicTask => "public_task",
-            Self::LegitimateInterests => "legitimate_interests",
-        }
+closed_enum! {
+    /// The ground under which data is disclosed (OAP-CORE 17.1, RFC 0007 section 3.1).
+    #[derive(Default)]
+    LawfulBasis {
+        /// The owner agreed.
+        #[default]
+        Consent = "consent",
+        /// A contract asks for it.
+        Contract = "contract",
+        /// A law asks for it.
+        LegalObligation = "legal_obligation",
+        /// A life depends on it.
+        VitalInterests = "vital_interests",
+        /// A public task asks for it.
+        PublicTask = "public_task",
+        /// An interest that outweighs.
+        LegitimateInterests = "legitimate_interests",
     }
 }
 

@@ -40,6 +40,7 @@
 
 pub mod attenuate;
 pub mod bundle;
+pub mod checked;
 pub mod dpop;
 pub mod evidence;
 pub mod exchange;
@@ -50,6 +51,7 @@ pub mod status;
 pub mod token;
 pub mod verify;
 
+pub use checked::CheckedTokens;
 pub use grant::{Grant, LawfulBasis, Operation, SignedGrant};
 pub use limits::Limits;
 pub use verify::{GrantBook, GrantRecord, GrantState, Replay, VerifiedGrant};

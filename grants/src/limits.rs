@@ -1,5 +1,6 @@
 //! What a gateway grants at most (RFC 0010 section 3.7), checked when a grant is issued.
 
+use crate::checked::MAX_CHECKED;
 use crate::grant::{Grant, MAX_PURPOSE};
 use crate::{exchange, freshness, token};
 use oap_identity::limits::Limit;
@@ -63,6 +64,12 @@ pub const LIMITS: &[Limit] = &[
         value: token::MAX_LIFE as u64,
         unit: "seconds",
         applies_to: "a token of a grantee",
+    },
+    Limit {
+        name: "checked::MAX_CHECKED",
+        value: MAX_CHECKED as u64,
+        unit: "tokens",
+        applies_to: "tokens whose signature is remembered to be good; the others are checked again",
     },
     Limit {
         name: "grant::MAX_PURPOSE",

@@ -1,6 +1,7 @@
 //! The short-lived token that a grant is exchanged for (protocol section 5.1).
 
 use crate::grant::SignedGrant;
+use oap_identity::jwk::PublicKey;
 use oap_identity::random::{self, Random};
 use oap_identity::signed::{SignedError, UnverifiedJwt, sign_jwt};
 use oap_identity::time::MAX_SKEW;
@@ -110,28 +111,62 @@ pub fn check(
     audience: &str,
     now: Timestamp,
 ) -> Result<(TokenClaims, Kid), TokenError> {
+    let signed = verify(token, own)?;
+    signed.counts(own, audience, now)?;
+    Ok(signed.says())
+}
+
+/// A token whose signature was checked. [`verify`] alone makes one.
+#[derive(Debug)]
+pub(crate) struct Signed {
+    claims: TokenClaims,
+    kid: Kid,
+    /// The key that it was checked with.
+    key: PublicKey,
+}
+
+/// Checks the signature of a token, and nothing else.
+pub(crate) fn verify(token: &str, own: &DidDocument) -> Result<Signed, TokenError> {
     let jwt = UnverifiedJwt::parse(token, TYP)?;
     let kid = jwt.kid()?;
-    let key = own.key(&kid).ok_or(TokenError::Elsewhere("kid"))?;
-    let claims: TokenClaims = jwt.verify_with(key.public())?;
-    key.usable_at(Timestamp::from_seconds(claims.iat))?;
-    if claims.iss != *own.id() {
-        return Err(TokenError::Elsewhere("iss"));
+    let key = *own.key(&kid).ok_or(TokenError::Elsewhere("kid"))?.public();
+    Ok(Signed { claims: jwt.verify_with(&key)?, kid, key })
+}
+
+impl Signed {
+    /// Checks all but the signature: that its key is the same and was in use, who it is from and for, and its times.
+    pub(crate) fn counts(&self, own: &DidDocument, audience: &str, now: Timestamp) -> Result<(), TokenError> {
+        let claims = &self.claims;
+        let key = own.key(&self.kid).filter(|key| *key.public() == self.key);
+        key.ok_or(TokenError::Elsewhere("kid"))?.usable_at(Timestamp::from_seconds(claims.iat))?;
+        if claims.iss != *own.id() {
+            return Err(TokenError::Elsewhere("iss"));
+        }
+        if claims.aud != audience {
+            return Err(TokenError::Elsewhere("aud"));
+        }
+        // The gateway made the token with its own clock, so that no skew is forgiven at its end.
+        let at = now.seconds();
+        if claims.exp <= at {
+            return Err(TokenError::Expired);
+        }
+        let skew = MAX_SKEW.as_secs() as i64;
+        if claims.nbf > at + skew || claims.iat > at + skew {
+            return Err(TokenError::Early);
+        }
+        if claims.exp.saturating_sub(claims.iat) > MAX_LIFE {
+            return Err(TokenError::Life);
+        }
+        Ok(())
     }
-    if claims.aud != audience {
-        return Err(TokenError::Elsewhere("aud"));
+
+    /// Its claims, and the key that signed it.
+    pub(crate) fn says(&self) -> (TokenClaims, Kid) {
+        (self.claims.clone(), self.kid.clone())
     }
-    // The gateway made the token with its own clock, so that no skew is forgiven at its end.
-    let at = now.seconds();
-    if claims.exp <= at {
-        return Err(TokenError::Expired);
+
+    /// When it ends, in seconds since 1970.
+    pub(crate) const fn ends(&self) -> i64 {
+        self.claims.exp
     }
-    let skew = MAX_SKEW.as_secs() as i64;
-    if claims.nbf > at + skew || claims.iat > at + skew {
-        return Err(TokenError::Early);
-    }
-    if claims.exp.saturating_sub(claims.iat) > MAX_LIFE {
-        return Err(TokenError::Life);
-    }
-    Ok((claims, kid))
 }

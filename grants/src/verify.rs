@@ -1,37 +1,26 @@
 //! The one place where a request with a token becomes a [`VerifiedGrant`].
 
 use crate::attenuate;
+use crate::checked::CheckedTokens;
 use crate::dpop::{self, DpopError, Request};
 use crate::grant::{Grant, GrantError, Operation, SignedGrant, UnverifiedGrant};
 use crate::limits::{LimitError, Limits, MAX_BELOW, MAX_DEPTH};
-use crate::token::{self, TokenClaims, TokenError};
+use crate::token::{TokenClaims, TokenError};
 use oap_identity::{Did, DidDocument, GrantId, Hash, Kid, Timestamp};
+use oap_memory::closed_enum;
 use std::sync::Arc;
 
-/// Where a grant stands (protocol section 5).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "snake_case")]
-#[allow(missing_docs, reason = "the names say it")]
-pub enum GrantState {
-    /// Not yet in force.
-    Draft,
-    /// In force.
-    Active,
-    Expired,
-    /// Taken back.
-    Revoked,
-}
-
-impl GrantState {
-    /// The text on the wire.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Draft => "draft",
-            Self::Active => "active",
-            Self::Expired => "expired",
-            Self::Revoked => "revoked",
-        }
+closed_enum! {
+    /// Where a grant stands (protocol section 5).
+    #[allow(missing_docs, reason = "the names say it")]
+    GrantState {
+        /// Not yet in force.
+        Draft = "draft",
+        /// In force.
+        Active = "active",
+        Expired = "expired",
+        /// Taken back.
+        Revoked = "revoked",
     }
 }
 
@@ -169,6 +158,12 @@ impl Authenticated {
         self.claims.grant_hash
     }
 
+    /// Whether the token is bound to no key: whoever has it can present it.
+    #[must_use]
+    pub const fn is_bearer(&self) -> bool {
+        self.claims.cnf.is_none()
+    }
+
     /// That the token still counts: it was good when it came, but it, or the key that signed it, may have ended while the
     /// request was answered.
     ///
@@ -181,12 +176,14 @@ impl Authenticated {
     }
 }
 
-/// Checks token and proof: the first of two steps to a [`VerifiedGrant`]. The proof is used up.
+/// Checks token and proof: the first of two steps to a [`VerifiedGrant`]. The proof is used up. The signature of a token that was
+/// checked before is not checked again while its key is the same.
 ///
 /// # Errors
 /// [`Unauthenticated`].
 pub fn authenticate(
     presented: &Presented,
+    tokens: &CheckedTokens,
     own: &DidDocument,
     audience: &str,
     replay: &dyn Replay,
@@ -199,7 +196,7 @@ pub fn authenticate(
         s if s.eq_ignore_ascii_case("bearer") => false,
         _ => return Err(Unauthenticated::NoToken),
     };
-    let (claims, kid) = token::check(token.trim(), own, audience, now)?;
+    let (claims, kid) = tokens.check(token.trim(), own, audience, now)?;
     match (&claims.cnf, bound) {
         (Some(cnf), true) => {
             let proof = dpop::check(presented.dpop, presented.request, token.trim(), now)?;

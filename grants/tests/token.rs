@@ -3,12 +3,13 @@
 mod support;
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD as B64};
+use oap_grants::checked::MAX_CHECKED;
 use oap_grants::dpop::{self, DpopError, Request};
 use oap_grants::exchange::{self, ProofError, UnverifiedProof};
 use oap_grants::token::{self, TokenError};
 use oap_grants::verify::{Presented, Refused, Unauthenticated, authenticate, verify};
-use oap_grants::{Grant, GrantState, Operation, SignedGrant, VerifiedGrant};
-use oap_identity::signed::{SignedError, sign_jwt, sign_jwt_with_jwk};
+use oap_grants::{CheckedTokens, Grant, GrantState, Operation, SignedGrant, VerifiedGrant};
+use oap_identity::signed::{SignedError, UnsignedJwt, sign_jwt};
 use oap_identity::{Signer, Timestamp};
 use serde_json::{Value, json};
 use support::*;
@@ -41,14 +42,15 @@ fn present(
     authorization: &[&str],
     dpop: &[&str],
     at: Timestamp,
-    seen: &Seen,
+    seen: &UsedProofs,
 ) -> Result<oap_grants::verify::Authenticated, Unauthenticated> {
     let request = Request { method: "POST", url: QUERY };
-    authenticate(&Presented { authorization, dpop, request }, &document(&owner()), AUDIENCE, seen, at)
+    let presented = Presented { authorization, dpop, request };
+    authenticate(&presented, &CheckedTokens::default(), &document(&owner()), AUDIENCE, seen, at)
 }
 
 fn asked(caller: &Caller, proof: &str) -> Result<oap_grants::verify::Authenticated, Unauthenticated> {
-    present(&[&format!("DPoP {}", caller.token)], &[proof], now(), &Seen::default())
+    present(&[&format!("DPoP {}", caller.token)], &[proof], now(), &UsedProofs::default())
 }
 
 fn judged(caller: &Caller, book: &Book, at: Timestamp) -> Result<VerifiedGrant, Refused> {
@@ -65,6 +67,53 @@ fn a_token_and_its_proof_verify() {
     assert!(!verified.is_own_agent());
 }
 
+/// The confidentiality gate is open before the owner's own agent alone: one other through whose hands a grant came closes it.
+#[test]
+fn a_grant_of_ones_own_that_was_passed_on_is_not_ones_own() {
+    let alone = Caller::with(grant_to(owner().did()), owner());
+    let book = Book::with([alone.grant.clone()]);
+    assert!(judged(&alone, &book, now()).unwrap().is_own_agent());
+    let own = SignedGrant::sign(delegable(owner().did(), 2), &owner()).unwrap();
+    let child = Grant {
+        grant_id: oap_identity::GrantId::new(now(), &oap_identity::random::Seeded::new(7)),
+        grantee: agent(3).did().clone(),
+        parent: Some(own.hash()),
+        delegable: None,
+        ..own.grant().clone()
+    };
+    let passed_on = Caller::with(child, agent(3));
+    let book = Book::with([own, passed_on.grant.clone()]);
+    assert!(!judged(&passed_on, &book, now()).unwrap().is_own_agent());
+}
+
+/// A token that is signed and bound as it must be, and was made for another than its grant.
+#[test]
+fn a_token_of_another_grantee_or_granter_alone_does_not_fit_its_grant() {
+    let caller = Caller::new();
+    let fits = |sub: &str, book: Book, hash: oap_identity::Hash| {
+        let claims = json!({
+            "iss": owner().did(), "sub": sub, "aud": AUDIENCE, "iat": now().seconds(), "nbf": now().seconds(),
+            "exp": now().seconds() + 600, "jti": "one", "grant_id": caller.grant.grant().grant_id,
+            "grant_hash": hash, "oap_scope": "personal", "cnf": {"jkt": caller.key.public().thumbprint()},
+        });
+        let token = sign_jwt(&owner(), token::TYP, &claims).unwrap();
+        let request = Request { method: "POST", url: QUERY };
+        let proof = dpop::prove(&caller.key, request, &token, now(), &random()).unwrap();
+        let caller = present(&[&format!("DPoP {token}")], &[&proof], now(), &UsedProofs::default()).unwrap();
+        verify(&caller, Operation::Query, &book, &document(&owner()), now())
+    };
+    let own = || Book::with([caller.grant.clone()]);
+    let (sub, hash) = (caller.key.did().as_str(), caller.grant.hash());
+    assert!(fits(sub, own(), hash).is_ok());
+    assert!(matches!(fits("did:web:somebody.example", own(), hash), Err(Refused::Mismatch)));
+    // The same grantee, of a grant that somebody else gave.
+    let other = Signer::from_seed("did:web:other.example#key-1".parse().unwrap(), &[8; 32]).unwrap();
+    let granter = "did:web:other.example#personal".parse().unwrap();
+    let foreign = SignedGrant::sign(Grant { granter, ..caller.grant.grant().clone() }, &other).unwrap();
+    let hash = foreign.hash();
+    assert!(matches!(fits(sub, Book::with([foreign]), hash), Err(Refused::Mismatch)));
+}
+
 // --- the twelve checks of RFC 9449 section 4.3 ---
 
 fn proof_of(caller: &Caller, patch: Value) -> String {
@@ -78,7 +127,7 @@ fn proof_of(caller: &Caller, patch: Value) -> String {
             claims[name] = value.clone();
         }
     }
-    sign_jwt_with_jwk(&caller.key, dpop::TYP, &claims).unwrap()
+    UnsignedJwt::with_jwk(caller.key.public(), dpop::TYP, &claims).unwrap().signed_by(&caller.key)
 }
 
 fn with_header(proof: &str, key: &Signer, header: &Value) -> String {
@@ -100,7 +149,7 @@ fn dpop_check_1_one_header() {
     let authorization = format!("DPoP {}", caller.token);
     let proof = caller.proof();
     for headers in [vec![], vec![proof.as_str(), proof.as_str()]] {
-        let error = present(&[&authorization], &headers, now(), &Seen::default()).unwrap_err();
+        let error = present(&[&authorization], &headers, now(), &UsedProofs::default()).unwrap_err();
         assert_eq!(error, Unauthenticated::Dpop(DpopError::Headers));
     }
 }
@@ -234,7 +283,7 @@ fn dpop_check_12_token_and_key() {
 fn a_proof_is_used_once() {
     let caller = Caller::new();
     let authorization = format!("DPoP {}", caller.token);
-    let (proof, seen) = (caller.proof(), Seen::default());
+    let (proof, seen) = (caller.proof(), UsedProofs::default());
     assert!(present(&[&authorization], &[&proof], now(), &seen).is_ok());
     let again = present(&[&authorization], &[&proof], now(), &seen).unwrap_err();
     assert_eq!(again, Unauthenticated::Dpop(DpopError::Replayed));
@@ -245,7 +294,8 @@ fn a_proof_is_used_once() {
 #[test]
 fn a_bound_token_is_no_bearer() {
     let caller = Caller::new();
-    let error = present(&[&format!("Bearer {}", caller.token)], &[], now(), &Seen::default()).unwrap_err();
+    let error =
+        present(&[&format!("Bearer {}", caller.token)], &[], now(), &UsedProofs::default()).unwrap_err();
     assert_eq!(error, Unauthenticated::Scheme);
 }
 
@@ -254,7 +304,7 @@ fn a_bearer_only_where_the_grant_allows_it() {
     let key = agent(2);
     let caller = Caller::with(Grant { bearer: true, ..grant_to(key.did()) }, key);
     let bearer = format!("Bearer {}", caller.token);
-    let authenticated = present(&[&bearer], &[], now(), &Seen::default()).unwrap();
+    let authenticated = present(&[&bearer], &[], now(), &UsedProofs::default()).unwrap();
     let own = document(&owner());
     let book = Book::with([caller.grant.clone()]);
     assert!(verify(&authenticated, Operation::Query, &book, &own, now()).is_ok());
@@ -262,7 +312,7 @@ fn a_bearer_only_where_the_grant_allows_it() {
     // A plain token for a grant that allows none, as only a thief of the signing key or a bug could make it.
     let strict = SignedGrant::sign(grant_to(agent(2).did()), &owner()).unwrap();
     let (token, _) = token::mint(&strict, None, AUDIENCE, &owner(), now(), &random()).unwrap();
-    let plain = present(&[&format!("Bearer {token}")], &[], now(), &Seen::default()).unwrap();
+    let plain = present(&[&format!("Bearer {token}")], &[], now(), &UsedProofs::default()).unwrap();
     let error = verify(&plain, Operation::Query, &Book::with([strict]), &own, now()).unwrap_err();
     assert_eq!(error, Refused::Bearer);
 }
@@ -272,7 +322,7 @@ fn authorization_must_be_one_token() {
     let caller = Caller::new();
     let (proof, one) = (caller.proof(), format!("DPoP {}", caller.token));
     for authorization in [vec![], vec![one.as_str(), one.as_str()], vec!["DPoP"], vec!["Basic YTpi"]] {
-        let error = present(&authorization, &[&proof], now(), &Seen::default()).unwrap_err();
+        let error = present(&authorization, &[&proof], now(), &UsedProofs::default()).unwrap_err();
         assert_eq!(error, Unauthenticated::NoToken);
     }
 }
@@ -433,7 +483,8 @@ fn a_proof_ends_when_it_says() {
     for name in ["nbf", "exp", "nonce"] {
         let mut claims = claims.clone();
         claims[name] = Value::Null;
-        let proof = sign_jwt_with_jwk(&caller.key, dpop::TYP, &claims).unwrap();
+        let proof =
+            UnsignedJwt::with_jwk(caller.key.public(), dpop::TYP, &claims).unwrap().signed_by(&caller.key);
         assert!(matches!(refused(&caller, &proof), DpopError::Jwt(SignedError::Claims(_))), "{name}");
     }
 }
@@ -484,4 +535,47 @@ fn a_retired_key_of_the_grantee_proves_nothing() {
     let proof = proof_claims(json!({"iat": at, "exp": at + 60}));
     let error = UnverifiedProof::parse(&proof).unwrap().verify(&document, ENDPOINT, grant.hash(), now());
     assert_eq!(error, Err(ProofError::Jwt(SignedError::Retired(now()))));
+}
+
+/// A token that was checked before counts for no longer than one that is checked anew, and only with its own key.
+#[test]
+fn a_token_that_was_checked_before_counts_no_longer() {
+    let tokens = CheckedTokens::default();
+    let own = document(&owner());
+    let token = token_with(json!({}));
+    let checked = tokens.check(&token, &own, AUDIENCE, now()).unwrap();
+    assert_eq!(checked, token::check(&token, &own, AUDIENCE, now()).unwrap());
+    assert_eq!((tokens.len(), tokens.check(&token, &own, AUDIENCE, now()).unwrap()), (1, checked));
+    // Another signature under the same claims is another token.
+    let other = format!("{}A", &token[..token.len() - 1]);
+    assert!(tokens.check(&other, &own, AUDIENCE, now()).is_err() || other == token);
+    // Elsewhere, later, with the key revoked, with another key of that name, without it.
+    assert_eq!(tokens.check(&token, &own, "https://other.example", now()), Err(TokenError::Elsewhere("aud")));
+    let known = own.key(owner().kid()).unwrap();
+    let stranger = oap_identity::VerificationKey::new(owner().kid().clone(), *agent(9).public());
+    for keys in [vec![known.clone().revoked(now())], vec![stranger], vec![]] {
+        tokens.check(&token, &own, AUDIENCE, now()).unwrap();
+        let changed = oap_identity::DidDocument::new(own.id().clone(), keys);
+        let refused = tokens.check(&token, &changed, AUDIENCE, now()).unwrap_err();
+        assert_eq!(refused, token::check(&token, &changed, AUDIENCE, now()).unwrap_err());
+        assert!(tokens.is_empty());
+    }
+    tokens.check(&token, &own, AUDIENCE, now()).unwrap();
+    assert_eq!(tokens.check(&token, &own, AUDIENCE, later(600)), Err(TokenError::Expired));
+    assert!(tokens.is_empty());
+}
+
+/// What is remembered has a bound; those that end first go first.
+#[test]
+fn tokens_are_remembered_up_to_a_bound() {
+    let (tokens, own) = (CheckedTokens::default(), document(&owner()));
+    let at = now().seconds();
+    let token = |number: usize| {
+        let exp = at + 60 + i64::from(number as u32 % 500);
+        token_with(json!({"jti": format!("token-{number}"), "exp": exp}))
+    };
+    for number in 0..MAX_CHECKED + 3 {
+        tokens.check(&token(number), &own, AUDIENCE, now()).unwrap();
+    }
+    assert_eq!(tokens.len(), MAX_CHECKED);
 }

@@ -4,8 +4,8 @@ use super::model::{Agent, Model, Proposition};
 
 /// A formula.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names say it")]
 pub enum Formula {
-    /// An atom.
     Holds(Proposition),
     /// True where the other is not.
     Not(Box<Formula>),

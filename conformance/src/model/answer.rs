@@ -40,6 +40,13 @@ impl Model {
 
     /// What refuses an operation under a grant, whatever is asked.
     pub(super) fn not_in_force(&self, chain: &[&Grant], operation: &str, at: Timestamp) -> Option<Refusal> {
+        let refusal = if operation == "export" { Refusal::OperationExport } else { Refusal::OperationQuery };
+        let named = |grant: &&Grant| grant.operations.iter().any(|named| named == operation);
+        self.out_of_force(chain, at).or_else(|| (!chain.first().is_some_and(named)).then_some(refusal))
+    }
+
+    /// Why a grant is not in force.
+    pub(super) fn out_of_force(&self, chain: &[&Grant], at: Timestamp) -> Option<Refusal> {
         let Some((grant, above)) = chain.split_first() else { return Some(Refusal::UnknownGrant) };
         let ended = |grant: &Grant| grant.ends.is_none_or(|end| end <= at);
         let revoked = |grant: &Grant| grant.revoked.is_some_and(|since| since <= at);
@@ -56,11 +63,7 @@ impl Model {
         if above.iter().any(|grant| ended(grant)) {
             return Some(Refusal::AboveEnded);
         }
-        if chain.iter().any(|grant| draft(grant)) {
-            return Some(Refusal::Draft);
-        }
-        let refusal = if operation == "export" { Refusal::OperationExport } else { Refusal::OperationQuery };
-        (!grant.operations.iter().any(|named| named == operation)).then_some(refusal)
+        chain.iter().any(|grant| draft(grant)).then_some(Refusal::Draft)
     }
 
     pub(super) fn answer(&self, grant_id: &str, asked: &Value, at: Timestamp, spent: &Disclosed) -> Expected {
@@ -92,9 +95,13 @@ impl Model {
             return self.refuse(refusal);
         }
         let mut answer = self.expected(&chain, &query, &view, page);
-        answer.redacted_field_count = spent.redacted.get(&(grant.profile.clone(), grant.level)).copied();
+        // Of the owner's own profiles what was shown before.
+        let shown = || spent.redacted.get(&(grant.profile.clone(), grant.level)).copied();
+        answer.redacted_field_count = Table::redacted(&grant.profile, grant.level).or_else(shown);
+        answer.signed_by = self.signs();
+        answer.refers = self.refers(query.include_embeddings, grant.embedding_access, grant.level);
         if answer.redacted_field_count.is_some() {
-            self.decided.note(Rule::Beside(Beside::RedactedCountConstant));
+            self.decided.note(Rule::Beside(Beside::RedactedCount));
         }
         Expected::Answer(Box::new(answer))
     }
@@ -149,7 +156,7 @@ impl Model {
             self.decided.note(Rule::Asked(Asked::Listing));
             candidates.list(admitted)
         } else {
-            let found = search::find(&query.text, admitted, self.embeddings);
+            let found = search::find(&query.text, admitted, !self.embeddings.is_empty());
             self.note_words(query, admitted, &found);
             candidates.find(&found)
         };
@@ -218,6 +225,8 @@ impl Model {
             projection_applied: chain.first().map(|grant| applied(grant)).unwrap_or_default(),
             redacted_field_count: None,
             receipt,
+            signed_by: None,
+            refers: None,
         }
     }
 

@@ -5,7 +5,7 @@ use super::grant::Grant;
 use super::query::Query;
 use super::rule::Refusal;
 use oap_identity::{Hash, Timestamp};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What an answer costs, in millionths of ε (protocol section 6).
@@ -81,6 +81,11 @@ impl Disclosed {
         let items: Vec<Value> =
             lines.iter().filter(|line| line["type"] == "item").map(|line| line["item"].clone()).collect();
         self.note(&model.chain(grant_id), &items);
+    }
+
+    /// Notes the vector of an item that was given under a grant: it costs what an answer with that item does.
+    pub fn given(&mut self, model: &Model, grant_id: &str, item_id: &str) {
+        self.note(&model.chain(grant_id), &[json!({"item_id": item_id})]);
     }
 
     fn note(&mut self, chain: &[&Grant], items: &[Value]) {

@@ -1,14 +1,15 @@
 //! What a request must be answered with.
 
-use super::Rule;
+use super::profile::Joined;
+use super::{Refers, Rule};
 use oap_identity::Timestamp;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What comes back from a request.
 #[derive(Debug, Clone, PartialEq)]
+#[allow(missing_docs, reason = "the names say it")]
 pub enum Expected {
-    /// A refusal.
     Refused {
         /// The codes of `error`, one of which it must have (protocol section 1).
         codes: &'static [&'static str],
@@ -18,8 +19,21 @@ pub enum Expected {
         /// What it rests on.
         rule: Rule,
     },
-    /// An answer.
     Answer(Box<ExpectedAnswer>),
+}
+
+impl ExpectedAnswer {
+    /// All that may be shown of its items, as text.
+    #[must_use]
+    pub fn may_hold(&self) -> String {
+        let mut text = serde_json::to_string(&self.items).unwrap_or_default();
+        for form in self.free.values().flat_map(BTreeMap::values) {
+            if let Form::Joined(joined) = form {
+                text.push_str(&joined.most());
+            }
+        }
+        text
+    }
 }
 
 impl Expected {
@@ -39,6 +53,7 @@ pub type Leaves = BTreeMap<String, Value>;
 
 /// What an answer to a query must be.
 #[derive(Debug, Clone, Default, PartialEq)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct ExpectedAnswer {
     /// The items that may be in it, and every leaf that is shown of each with its value, but those of `free`; without
     /// `integrity` and `relevance`.
@@ -65,19 +80,24 @@ pub struct ExpectedAnswer {
     pub listing: bool,
     /// `projection_applied`, but for `redacted_field_count`.
     pub projection_applied: BTreeMap<String, Value>,
-    /// `redacted_field_count`, where an answer at this profile and level has shown it.
+    /// `redacted_field_count`: of a built-in profile as the protocol counts it, of another one as an answer at its level has shown it.
     pub redacted_field_count: Option<u64>,
-    /// The receipt.
     pub receipt: ExpectedReceipt,
+    /// The id of the key that signs answer and receipt, where it is known.
+    pub signed_by: Option<String>,
+    /// What `embedding_ref` of each item must be; none has it where absent.
+    pub refers: Option<Refers>,
 }
 
 /// What a leaf must be whose value the model cannot know.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Form {
     /// The id of a receipt in its short form, the one of the item's first link.
     Receipt,
     /// A time near this one: the gateway's clock when it was captured.
     Near(Timestamp),
+    /// A text with very many spans, of which some may be joined.
+    Joined(Box<Joined>),
 }
 
 /// What the receipt of an answer must say.
@@ -97,12 +117,11 @@ pub struct ExpectedReceipt {
 
 /// What an export must be.
 #[derive(Debug, Clone, PartialEq)]
+#[allow(missing_docs, reason = "the names say it")]
 pub enum ExpectedExport {
     /// A refusal; as in [`Expected::Refused`].
     Refused {
-        /// The codes.
         codes: &'static [&'static str],
-        /// The statuses.
         status: &'static [u16],
         /// What it rests on.
         rule: Rule,

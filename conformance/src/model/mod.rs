@@ -40,11 +40,13 @@ mod gates;
 mod grant;
 mod granting;
 mod item;
+mod keys;
 mod page;
 pub mod profile;
 mod query;
 pub mod rule;
 mod search;
+mod vectors;
 mod view;
 
 pub use check::Difference;
@@ -52,6 +54,7 @@ pub use coverage::{report, undecided};
 pub use disclosed::Disclosed;
 pub use expected::{Expected, ExpectedAnswer, ExpectedAudit, ExpectedExport, ExpectedReceipt, Form, Leaves};
 pub use rule::Rule;
+pub use vectors::{ExpectedVector, Refers};
 
 use crate::world::Planted;
 use coverage::Decided;
@@ -59,10 +62,12 @@ use gates::Gates;
 use grant::Grant;
 use granting::Limits;
 use item::{Item, State};
+use keys::Published;
 use oap_identity::{Did, Timestamp};
 use profile::Document;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use vectors::Named;
 
 /// The text of a profile document (TOML), one of the owner's own. The built-in profiles are part of the model.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,12 +75,12 @@ pub struct ProfileText(pub String);
 
 /// Who reads the audit log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names say it")]
 pub enum Reader<'a> {
     /// The owner, with a token.
     Owner,
     /// A grantee with its token, by its DID.
     Grantee(&'a str),
-    /// Anybody.
     Nobody,
 }
 
@@ -89,8 +94,10 @@ const BELIEF_THRESHOLD: f64 = 0.5;
 pub struct Model {
     principal: Did,
     belief_threshold: f64,
-    /// Whether the gateway has a model of embeddings.
-    embeddings: bool,
+    /// The gateway's models of embeddings.
+    embeddings: Vec<Named>,
+    /// Where vectors are, up to the id of their item.
+    vectors_below: String,
     default_scope: String,
     /// Whether the times that it is told are the gateway's own to the millisecond.
     exact_clock: bool,
@@ -99,6 +106,7 @@ pub struct Model {
     items: BTreeMap<String, Item>,
     grants: BTreeMap<String, Grant>,
     gates: Gates,
+    keys: Published,
     decided: Decided,
 }
 
@@ -109,7 +117,8 @@ impl Model {
         Self {
             principal,
             belief_threshold: manifest["belief_threshold"].as_f64().unwrap_or(BELIEF_THRESHOLD),
-            embeddings: manifest["embedding_profiles"].as_array().is_some_and(|list| !list.is_empty()),
+            embeddings: Named::read(manifest),
+            vectors_below: vectors::below(manifest),
             default_scope: DEFAULT_SCOPE.to_owned(),
             exact_clock: false,
             limits: Limits::read(manifest),
@@ -117,6 +126,7 @@ impl Model {
             items: BTreeMap::new(),
             grants: BTreeMap::new(),
             gates: Gates::default(),
+            keys: Published::default(),
             decided: Decided::default(),
         }
     }

@@ -187,6 +187,7 @@ mod tests {
             captured: oap_identity::Timestamp::from_seconds(at),
             clocked,
             text: String::new(),
+            certain: String::new(),
             exportable: true,
         }
     }

@@ -41,7 +41,7 @@ pub(super) fn find(question: &str, items: &[&Seen], embeddings: bool) -> Found {
     let may = items
         .iter()
         .filter(|seen| embeddings || in_context(seen) || near.iter().any(|other| other.id == seen.id));
-    let must = items.iter().filter(|seen| alone(&seen.text).any(|word| whole.contains(&word)));
+    let must = items.iter().filter(|seen| alone(&seen.certain).any(|word| whole.contains(&word)));
     Found { may: may.map(|seen| seen.id.clone()).collect(), must: must.map(|seen| seen.id.clone()).collect() }
 }
 
@@ -80,6 +80,7 @@ mod tests {
             captured: Timestamp::from_seconds(at),
             clocked: false,
             text: text.to_owned(),
+            certain: text.to_owned(),
             exportable: true,
         }
     }

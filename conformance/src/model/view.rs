@@ -28,8 +28,10 @@ pub(super) struct Seen {
     pub captured: Timestamp,
     /// Whether that is the gateway's clock as it was, more or less.
     pub clocked: bool,
-    /// Everything that is shown as text.
+    /// Everything that is shown as text, or may be.
     pub text: String,
+    /// What of it is shown in any case.
+    pub certain: String,
     /// Whether it may leave in an export.
     pub exportable: bool,
 }
@@ -147,9 +149,22 @@ impl Model {
         if clocked {
             free.insert("/provenance/captured_at".to_owned(), Form::Near(item.at));
         }
+        let text = visible_text(&item_value);
+        let certain = match &shown.joined {
+            None => text.clone(),
+            Some(joined) => {
+                let mut rest = item_value.clone();
+                rest["content"]["text"] = Value::Null;
+                visible_text(&rest) + &joined.certain()
+            }
+        };
+        if let Some(joined) = shown.joined {
+            free.insert("/content/text".to_owned(), Form::Joined(Box::new(joined)));
+        }
         Some(Seen {
             id: id.to_owned(),
-            text: visible_text(&item_value),
+            text,
+            certain,
             item: item_value,
             free,
             chain: item.events.clone(),

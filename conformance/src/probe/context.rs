@@ -5,7 +5,9 @@ use super::forms;
 use super::{Failed, Limits};
 use crate::model::Model;
 use oap_grants::{dpop, exchange};
-use oap_identity::{Clock, Did, DidDocument, Hash, Random, Signer, Timestamp, json as strict, random};
+use oap_identity::{
+    Clock, Did, DidDocument, Hash, Random, RequestId, Signer, Timestamp, json as strict, random,
+};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -16,25 +18,23 @@ use std::time::Duration;
 
 /// A request.
 #[derive(Debug, Clone, Default)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct Request {
     /// GET, POST.
     pub method: &'static str,
     /// The path, with its query.
     pub path: String,
-    /// Headers.
     pub headers: Vec<(String, String)>,
-    /// The body.
     pub body: Option<Vec<u8>>,
 }
 
 /// What came back.
 #[derive(Debug, Clone)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct Reply {
-    /// The status.
     pub status: u16,
     /// Headers, their names in small letters.
     pub headers: Vec<(String, String)>,
-    /// The body.
     pub bytes: Vec<u8>,
 }
 
@@ -58,7 +58,36 @@ impl Reply {
 }
 
 /// Something on its way.
-pub type Pending<'a, T> = Pin<Box<dyn Future<Output = Result<T, String>> + Send + 'a>>;
+pub type Pending<'a, T, E = WireError> = Pin<Box<dyn Future<Output = Result<T, E>> + Send + 'a>>;
+
+/// Why a wire did not do what it was asked. The texts are for the person who reads the report.
+#[derive(Debug, thiserror::Error)]
+pub enum WireError {
+    /// Nothing listens, or what came is not HTTP.
+    #[error("{0}")]
+    Unanswered(String),
+    /// The reply is longer than any that a gateway may give.
+    #[error("an answer larger than any gateway's")]
+    TooLarge,
+    /// It cannot let time pass.
+    #[error("time cannot pass: {0}")]
+    Time(String),
+}
+
+/// What the gateway said when it refused a command of its owner.
+#[derive(Debug)]
+pub struct Refused(pub String);
+
+/// Why the owner's side did not run a command.
+#[derive(Debug, thiserror::Error)]
+pub enum SetupError {
+    /// The gateway refused it: what it says.
+    #[error("{0}")]
+    Refused(String),
+    /// It never came to the gateway: this says nothing of what the gateway would do.
+    #[error("{0}")]
+    Broken(String),
+}
 
 /// A way to ask that a gateway must not answer (OAP-CORE 8.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,6 +106,11 @@ pub trait Wire: Send + Sync {
     /// Lets time pass, the gateway's too.
     fn wait(&self, time: Duration) -> Pending<'_, ()>;
 
+    /// Whether time that is waited for costs none: the gateway's clock is set, and this one with it.
+    fn sets_clock(&self) -> bool {
+        false
+    }
+
     /// Asks in a way that must not be answered: an error when it is not, `None` where this wire cannot ask so.
     fn forbidden(&self, way: Forbidden, request: Request) -> Pending<'_, Option<Reply>>;
 }
@@ -92,11 +126,16 @@ pub trait Wire: Send + Sync {
 /// | `relabel` | `item_id`, `labels` | |
 /// | `confirm`, `retract`, `restore` | `item_id` | |
 /// | `delete` | `item_ids` | `deletion_receipt` |
+/// | `rotate` | | |
+/// | `context` | `context`: a document of `oap-ccc.schema.json` | |
+/// | `bridge` | `draft`: from_scope, to_scope, data_categories, valid_until | `bridge` |
+/// | `unbridge` | `bridge_id` | |
+/// | `consent` | `grant_id` | |
 ///
-/// A command that is refused gives an error whose text says why.
+/// A command that the gateway refuses is [`SetupError::Refused`].
 pub trait Setup: Send + Sync {
     /// Runs a command.
-    fn call(&self, command: Value) -> Pending<'_, Value>;
+    fn call(&self, command: Value) -> Pending<'_, Value, SetupError>;
 }
 
 /// What a probe works with.
@@ -107,7 +146,6 @@ pub struct Context<'a> {
     clock: &'a dyn Clock,
     random: &'a dyn Random,
     limits: Limits,
-    until: Timestamp,
     declared: Declared,
     state: Mutex<State>,
 }
@@ -115,12 +153,35 @@ pub struct Context<'a> {
 #[derive(Default)]
 struct State {
     requests: usize,
+    /// When the run has used up its time; the beginning of it where nothing is said.
+    until: Option<Timestamp>,
     sent: String,
     got: String,
     /// What replies lacked of the form that every reply has.
     deviations: BTreeSet<String>,
     /// How often each rule of the model and each condition decided something.
     decided: BTreeMap<String, u64>,
+}
+
+/// The provenance tag of every item that a run puts in, name and value: one selector of a deletion takes all of them.
+pub const TAG: (&str, &str) = ("made_by", "oap-memory-probe");
+/// The purpose of every grant that a run has issued, but for those that try what a purpose may be.
+pub const PURPOSE: &str = "oap-memory probe";
+
+/// An item with the [`TAG`] of a run.
+#[must_use]
+pub fn tagged(item: &Value) -> Value {
+    let mut item = item.clone();
+    if let Some(members) = item.as_object_mut() {
+        let provenance = members.entry("provenance").or_insert(Value::Null);
+        if provenance.is_null() {
+            *provenance = json!({});
+        }
+        if let Some(tags) = provenance.as_object_mut() {
+            tags.insert(TAG.0.to_owned(), json!(TAG.1));
+        }
+    }
+    item
 }
 
 /// How long a gateway is given that says that it was asked too often, or that it is busy (429 and 503, protocol section 1): its limits count a
@@ -135,12 +196,11 @@ const MAX_DEVIATIONS: usize = 20;
 const SHOWN: usize = 600;
 
 /// A grantee with a token.
+#[allow(missing_docs, reason = "the names say it")]
 pub struct Session {
     /// Its keys.
     pub grantee: Signer,
-    /// The grant.
     pub grant: Value,
-    /// The token.
     pub token: String,
     /// How it is presented.
     pub bearer: bool,
@@ -155,9 +215,9 @@ impl<'a> Context<'a> {
         random: &'a dyn Random,
         limits: Limits,
     ) -> Self {
-        let until = clock.now().plus(limits.time);
+        let state = State { until: Some(clock.now().plus(limits.time)), ..State::default() };
         let declared = Declared::default();
-        Self { origin, wire, setup, clock, random, limits, until, declared, state: Mutex::default() }
+        Self { origin, wire, setup, clock, random, limits, declared, state: Mutex::new(state) }
     }
 
     /// Reads what the gateway declares of itself. Where it cannot be read, what the protocol has stays; the probes of the manifest
@@ -243,7 +303,7 @@ impl<'a> Context<'a> {
         if state.requests >= self.limits.requests {
             return Err(Failed::Skipped("the run has used up its requests".to_owned()));
         }
-        if self.clock.now() >= self.until {
+        if state.until.is_some_and(|until| self.clock.now() >= until) {
             return Err(Failed::Skipped("the run has used up its time".to_owned()));
         }
         state.requests += 1;
@@ -273,8 +333,10 @@ impl<'a> Context<'a> {
             let request = make()?;
             let asked = format!("{} {}", request.method, request.path);
             let reply = self.send_once(request).await?;
-            let code = reply.json()["error"].clone();
-            let busy = (reply.status == 429 && code == "rate_limited") || reply.status == 503;
+            let body = reply.json();
+            let limited =
+                [&body["error"], &body["error"]["code"]].iter().any(|code| **code == "rate_limited");
+            let busy = (reply.status == 429 && limited) || reply.status == 503;
             if reply.status >= 500 && !busy {
                 return Err(Failed::Wrong(format!(
                     "{asked}: a fault of the gateway, status {}",
@@ -292,7 +354,7 @@ impl<'a> Context<'a> {
     async fn send_once(&self, request: Request) -> Result<Reply, Failed> {
         self.count(&request)?;
         let asked = request.clone();
-        let reply = self.wire.send(request).await.map_err(Failed::Wrong)?;
+        let reply = self.wire.send(request).await.map_err(|e| Failed::Wrong(e.to_string()))?;
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.got = short(&format!("{} {}", reply.status, String::from_utf8_lossy(&reply.bytes)));
         for deviation in forms::deviations(&self.declared, &asked, &reply) {
@@ -320,7 +382,21 @@ impl<'a> Context<'a> {
     /// # Errors
     /// [`Failed::Skipped`] when the wire cannot.
     pub async fn wait(&self, time: Duration) -> Result<(), Failed> {
-        self.wire.wait(time).await.map_err(Failed::Skipped)
+        self.wire.wait(time).await.map_err(|e| Failed::Skipped(e.to_string()))
+    }
+
+    /// Lets time pass that the run does not count, where clocks can be set; whether they can.
+    ///
+    /// # Errors
+    /// [`Failed::Skipped`] when the wire cannot.
+    pub async fn advance(&self, time: Duration) -> Result<bool, Failed> {
+        if !self.wire.sets_clock() {
+            return Ok(false);
+        }
+        self.wait(time).await?;
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.until = state.until.map(|until| until.plus(time));
+        Ok(true)
     }
 
     /// A request whose answer means nothing.
@@ -346,14 +422,15 @@ impl<'a> Context<'a> {
     /// # Errors
     /// [`Failed::Skipped`] without an owner's side, or where it fails.
     pub async fn owner(&self, command: Value) -> Result<Value, Failed> {
-        self.try_owner(command).await?.map_err(|why| Failed::Skipped(format!("the owner's side: {why}")))
+        let done = self.try_owner(command).await?;
+        done.map_err(|Refused(why)| Failed::Skipped(format!("the owner's side: {why}")))
     }
 
     /// The same, where a refusal is what is looked for.
     ///
     /// # Errors
-    /// [`Failed::Skipped`] without an owner's side.
-    pub async fn try_owner(&self, command: Value) -> Result<Result<Value, String>, Failed> {
+    /// [`Failed::Skipped`] without an owner's side, or where it is broken: what it did not ask the gateway was not refused.
+    pub async fn try_owner(&self, command: Value) -> Result<Result<Value, Refused>, Failed> {
         let setup = self.setup.ok_or_else(|| Failed::Skipped("needs the owner's side".to_owned()))?;
         let sent = short(&format!("the owner's {command}"));
         let done = setup.call(command).await;
@@ -361,14 +438,19 @@ impl<'a> Context<'a> {
         state.sent = sent;
         state.got = short(&done.as_ref().map_or_else(|why| format!("refused: {why}"), Value::to_string));
         drop(state);
-        Ok(done)
+        match done {
+            Ok(done) => Ok(Ok(done)),
+            Err(SetupError::Refused(why)) => Ok(Err(Refused(why))),
+            Err(SetupError::Broken(why)) => Err(Failed::Skipped(format!("the owner's side: {why}"))),
+        }
     }
 
-    /// Puts items in; their ids.
+    /// Puts items in, each with the [`TAG`] of a run; their ids.
     ///
     /// # Errors
     /// As [`Context::owner`].
     pub async fn capture(&self, items: &[Value]) -> Result<Vec<String>, Failed> {
+        let items: Vec<Value> = items.iter().map(tagged).collect();
         let done = self.owner(json!({"do": "capture", "items": items})).await?;
         let ids = done["item_ids"].as_array().map(Vec::as_slice).unwrap_or_default();
         Ok(ids.iter().filter_map(|id| id.as_str().map(str::to_owned)).collect())
@@ -378,7 +460,7 @@ impl<'a> Context<'a> {
     #[must_use]
     pub fn draft(&self, grantee: &Signer, label: &str, level: u8) -> Value {
         json!({
-            "grantee": grantee.did(), "purpose": "help with letters and appointments", "filter": {"labels_any": [label]},
+            "grantee": grantee.did(), "purpose": PURPOSE, "filter": {"labels_any": [label]},
             "max_items": self.declared.max_items.min(50), "expires_at": self.clock.now().plus(self.declared.life()),
             "redaction_profile": "oap.profile.projection.memory.v1", "trust_level": level,
         })
@@ -390,11 +472,12 @@ impl<'a> Context<'a> {
         self.clock.now()
     }
 
-    /// Issues a grant and exchanges it.
+    /// Issues a grant, with the [`PURPOSE`] of a run, and exchanges it.
     ///
     /// # Errors
     /// As [`Context::owner`]; [`Failed::Wrong`] when a good grant is refused.
-    pub async fn session(&self, grantee: Signer, draft: Value) -> Result<Session, Failed> {
+    pub async fn session(&self, grantee: Signer, mut draft: Value) -> Result<Session, Failed> {
+        draft["purpose"] = json!(PURPOSE);
         let profile = draft["redaction_profile"].as_str().unwrap_or_default();
         if !self.declared.has_profile(profile) {
             return Err(Failed::Skipped(format!("the manifest does not name the profile {profile}")));
@@ -450,9 +533,9 @@ impl<'a> Context<'a> {
         Ok(Session { grantee, grant, token, bearer: answer["token_type"] == "Bearer" })
     }
 
-    /// A proof of a grantee's key, made for a grant.
-    fn grant_proof(&self, grantee: &Signer, grant: &Value) -> Result<String, Failed> {
-        let endpoint = format!("{}{}", self.origin, self.at(Place::Grant));
+    /// A proof of a grantee's key, made for a grant, as it is shown at a path.
+    fn grant_proof(&self, grantee: &Signer, grant: &Value, path: &str) -> Result<String, Failed> {
+        let endpoint = format!("{}{path}", self.origin);
         let hash = Hash::of_canonical(grant).map_err(|e| Failed::Skipped(e.to_string()))?;
         exchange::prove(grantee, &endpoint, hash, self.now(), self.random)
             .map_err(|e| Failed::Skipped(e.to_string()))
@@ -479,14 +562,35 @@ impl<'a> Context<'a> {
         proved: &Value,
         above: &[Value],
     ) -> Result<Reply, Failed> {
+        let path = self.at(Place::Grant);
         self.send_each(|| {
-            let mut body = json!({"grant": grant, "proof": self.grant_proof(grantee, proved)?});
-            if !above.is_empty() {
-                body["chain"] = json!(above);
-            }
-            Ok(post(self.at(Place::Grant), &[], &body.to_string()))
+            let body = self.handed_in(grant, above, self.grant_proof(grantee, proved, path)?);
+            Ok(post(path, &[], &body.to_string()))
         })
         .await
+    }
+
+    /// The same as the action `memory.grant`.
+    pub(super) async fn present_by_action(
+        &self,
+        grantee: &Signer,
+        grant: &Value,
+        above: &[Value],
+    ) -> Result<Reply, Failed> {
+        self.send_each(|| {
+            let input = self.handed_in(grant, above, self.grant_proof(grantee, grant, INVOKE)?);
+            Ok(post(INVOKE, &[], &self.envelope(grantee, "memory.grant", &input)?.to_string()))
+        })
+        .await
+    }
+
+    /// What is sent to exchange a grant.
+    fn handed_in(&self, grant: &Value, above: &[Value], proof: String) -> Value {
+        let mut body = json!({"grant": grant, "proof": proof});
+        if !above.is_empty() {
+            body["chain"] = json!(above);
+        }
+        body
     }
 
     /// POST of a document.
@@ -538,6 +642,54 @@ impl<'a> Context<'a> {
         let path = self.at(Place::Query);
         let made = || Ok(post(path, &self.credentials(session, &session.grantee, "POST", path)?, body));
         self.send_each(made).await
+    }
+
+    /// An envelope for [`INVOKE`], signed by its agent (protocol section 12, bytes 8).
+    ///
+    /// # Errors
+    /// [`Failed::Skipped`]; none in practice.
+    pub fn envelope(&self, agent: &Signer, action: &str, input: &Value) -> Result<Value, Failed> {
+        let mut envelope = json!({
+            "oap_version": "1.0", "request_id": RequestId::new(self.now(), self.random), "timestamp": self.now(),
+            "principal_did": agent.did(), "agent_did": agent.did(), "action": action, "input": input,
+            "context": {"locale": "en-US", "currency": "EUR", "jurisdiction_user": "DE", "jurisdiction_agent": "DE"},
+        });
+        seal(&mut envelope, agent, agent)?;
+        Ok(envelope)
+    }
+
+    /// A query under a session as the action `memory.query`. The reply is that of the query: what the envelope holds.
+    ///
+    /// # Errors
+    /// As [`Context::send`]; [`Failed::Wrong`] where the envelope answers another one.
+    pub async fn query_by_envelope(&self, session: &Session, query: &Value) -> Result<Reply, Failed> {
+        // Where it is waited for it is made anew: its time is that of the request.
+        let last = Mutex::new(Value::Null);
+        let made = || {
+            let envelope = self.envelope(&session.grantee, "memory.query", query)?;
+            last.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&envelope);
+            let headers = self.credentials(session, &session.grantee, "POST", INVOKE)?;
+            Ok(post(INVOKE, &headers, &envelope.to_string()))
+        };
+        let reply = self.send_each(made).await?;
+        let envelope = last.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let answer = reply.json();
+        expect(answer["request_id"] == envelope["request_id"], || {
+            format!("{INVOKE}: request_id is {}, must be that of the request", answer["request_id"])
+        })?;
+        let inner = if reply.status == 200 {
+            expect(answer["receipt_id"] == answer["output"]["receipt"]["receipt_id"], || {
+                format!(
+                    "{INVOKE}: receipt_id is {}, must be that of the answer's receipt",
+                    answer["receipt_id"]
+                )
+            })?;
+            answer["output"].clone()
+        } else {
+            let error = &answer["error"];
+            json!({"error": error["code"], "message": error["message"], "request_id": answer["request_id"]})
+        };
+        Ok(Reply { bytes: inner.to_string().into_bytes(), ..reply })
     }
 
     /// An export under a session.
@@ -621,6 +773,20 @@ impl<'a> Context<'a> {
 /// [`Failed::Wrong`], with why.
 pub fn expect(is: bool, why: impl FnOnce() -> String) -> Result<(), Failed> {
     if is { Ok(()) } else { Err(Failed::Wrong(why())) }
+}
+
+/// Where actions are called by envelopes (protocol section 12).
+pub const INVOKE: &str = "/oap/invoke";
+
+/// Signs an envelope anew: the key of one signs, under the name of another.
+///
+/// # Errors
+/// [`Failed::Skipped`] where it has no canonical form.
+pub(super) fn seal(envelope: &mut Value, by: &Signer, named: &Signer) -> Result<(), Failed> {
+    envelope.as_object_mut().map(|members| members.remove("signature"));
+    let bytes = strict::canonical(&envelope).map_err(|e| Failed::Skipped(e.to_string()))?;
+    envelope["signature"] = json!({"alg": "EdDSA", "kid": named.kid(), "value": by.sign(&bytes)});
+    Ok(())
 }
 
 /// A POST of a document.

@@ -39,6 +39,8 @@ pub struct Declared {
     pub max_items: u64,
     /// Longest life of a grant, in days.
     pub max_days: u64,
+    /// Whether it has a model of embeddings.
+    pub embeddings: bool,
     /// Its redaction profiles; `None` where it does not say.
     profiles: Option<Vec<String>>,
     /// Paths of its endpoints, in the order of [`Place::ALL`].
@@ -72,6 +74,7 @@ impl Declared {
                 .or(manifest["max_grant_size_items"].as_u64())
                 .unwrap_or(50),
             max_days: exchange["max_grant_duration_days"].as_u64().unwrap_or(30),
+            embeddings: manifest["embedding_profiles"].as_array().is_some_and(|all| !all.is_empty()),
             profiles: profiles.map(|all| all.iter().filter_map(|p| p.as_str().map(str::to_owned)).collect()),
             places: Place::ALL.map(place),
         }

@@ -1,6 +1,6 @@
 //! The form that every reply has: headers, media types, the body of a refusal (protocol section 1).
 
-use super::context::{Reply, Request};
+use super::context::{INVOKE, Reply, Request};
 use super::declared::{Declared, Place};
 
 /// What documents are written in.
@@ -68,12 +68,25 @@ pub(super) fn deviations(declared: &Declared, request: &Request, reply: &Reply) 
 /// What the body of a refusal lacks.
 fn refusal(request: &Request, reply: &Reply) -> Vec<String> {
     let body = reply.json();
-    let mut wrong: Vec<String> = ["error", "message", "request_id"]
-        .into_iter()
-        .filter(|member| !body[*member].is_string())
-        .map(|member| format!("the body has no {member}"))
-        .collect();
-    let code = body["error"].as_str().unwrap_or_default();
+    // What was refused after it was read is an envelope there (protocol section 12).
+    let enveloped = request.path == INVOKE && body["error"].is_object();
+    let members: &[&str] = match enveloped {
+        true => &[
+            "/oap_version",
+            "/request_id",
+            "/response_id",
+            "/timestamp",
+            "/error/code",
+            "/error/message",
+            "/signature/value",
+        ],
+        false => &["/error", "/message", "/request_id"],
+    };
+    let lacks = |member: &&&str| !body.pointer(member).is_some_and(serde_json::Value::is_string);
+    let mut wrong: Vec<String> =
+        members.iter().filter(lacks).map(|member| format!("the body has no {}", &member[1..])).collect();
+    let code = if enveloped { &body["error"]["code"] } else { &body["error"] };
+    let code = code.as_str().unwrap_or_default();
     let known = CODES.iter().find(|(status, _)| *status == reply.status);
     if known.is_none_or(|(_, codes)| !codes.contains(&code)) {
         wrong.push(format!("the code is {code:?}"));

@@ -13,9 +13,10 @@ pub mod report;
 pub mod requirements;
 mod worlds;
 
-pub use context::{Context, Forbidden, Reply, Request, Setup, Wire};
+pub use context::{Context, Forbidden, Reply, Request, Setup, SetupError, Wire, WireError};
 pub use report::{Outcome, Report, Severity, Verdict};
 
+use crate::world::{History, ScriptError};
 use oap_identity::{Clock, Random};
 use std::future::Future;
 use std::pin::Pin;
@@ -74,7 +75,7 @@ impl Default for Limits {
 /// Replays a history that a run printed; the gateway need not be as it was.
 ///
 /// # Errors
-/// A script that cannot be read. What the gateway does wrong is in the report.
+/// [`ScriptError`] for a script that cannot be read. What the gateway does wrong is in the report.
 pub async fn replay(
     origin: &str,
     wire: &dyn Wire,
@@ -83,8 +84,8 @@ pub async fn replay(
     random: &dyn Random,
     limits: Limits,
     script: &str,
-) -> Result<Report, String> {
-    let history = crate::world::History::parse(script)?;
+) -> Result<Report, ScriptError> {
+    let history = History::parse(script)?;
     let mut context = Context::new(origin, wire, Some(setup), clock, random, limits);
     context.learn().await;
     let lived = async {
@@ -94,11 +95,20 @@ pub async fn replay(
     let outcome = Outcome::of(lived.await);
     let (sent, got) = context.last();
     let id = "histories".to_owned();
-    let result = report::Result { id, checks: Vec::new(), severity: Severity::Critical, outcome, sent, got };
+    let result = report::Result {
+        id,
+        checks: Vec::new(),
+        severity: Severity::Critical,
+        outcome,
+        requests: context.requests(),
+        sent,
+        got,
+    };
     Ok(Report {
         gateway: origin.to_owned(),
         at: clock.now(),
         requests: context.requests(),
+        requirements: report::Looked::of(std::slice::from_ref(&result)),
         results: vec![result],
         rules: report::Rules(context.coverage()),
     })
@@ -128,14 +138,22 @@ pub async fn run(
     let mut results = Vec::with_capacity(probes.len());
     for probe in probes {
         context.begin();
+        let before = context.requests();
         let outcome = match (probe.needs_setup && setup.is_none(), (probe.run)(&context)) {
             (true, _) => Outcome::Skipped("needs the owner's side: give a credential or --setup".to_owned()),
             (false, running) => Outcome::of(running.await),
         };
         let (sent, got) = context.last();
         let checks = probe.checks.iter().map(|&id| id.to_owned()).collect();
-        let result =
-            report::Result { id: probe.id.to_owned(), checks, severity: probe.severity, outcome, sent, got };
+        let result = report::Result {
+            id: probe.id.to_owned(),
+            checks,
+            severity: probe.severity,
+            outcome,
+            requests: context.requests() - before,
+            sent,
+            got,
+        };
         told(&result);
         results.push(result);
         // Nonsense in between: what a gateway remembers of it must not change what it says to others.
@@ -145,6 +163,7 @@ pub async fn run(
         gateway: origin.to_owned(),
         at: clock.now(),
         requests: context.requests(),
+        requirements: report::Looked::of(&results),
         results,
         rules: report::Rules(context.coverage()),
     }

@@ -56,8 +56,8 @@ pub enum Verdict {
 
 /// One probe's end.
 #[derive(Debug, Clone, Serialize)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct Result {
-    /// The probe.
     pub id: String,
     /// The requirements that it checks.
     pub checks: Vec<String>,
@@ -66,6 +66,8 @@ pub struct Result {
     /// How it ended.
     #[serde(flatten)]
     pub outcome: Outcome,
+    /// Requests made by it.
+    pub requests: usize,
     /// The last thing that was sent.
     pub sent: String,
     /// What came back.
@@ -74,10 +76,10 @@ pub struct Result {
 
 /// A whole run.
 #[derive(Debug, Clone, Serialize)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct Report {
     /// Against which gateway.
     pub gateway: String,
-    /// When.
     pub at: Timestamp,
     /// Requests made.
     pub requests: usize,
@@ -85,6 +87,43 @@ pub struct Report {
     pub results: Vec<Result>,
     /// What the run exercised.
     pub rules: Rules,
+    /// How often each requirement was looked at.
+    pub requirements: Looked,
+}
+
+/// How often each requirement was looked at, by its id: what came back in the probes that name it and were made.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Looked(pub BTreeMap<String, usize>);
+
+impl Looked {
+    /// From the ends of probes.
+    #[must_use]
+    pub fn of(results: &[Result]) -> Self {
+        let mut looked = BTreeMap::new();
+        for result in results.iter().filter(|result| !matches!(result.outcome, Outcome::Skipped(_))) {
+            for id in &result.checks {
+                *looked.entry(id.clone()).or_default() += result.requests;
+            }
+        }
+        Self(looked)
+    }
+
+    /// Requirements that can be seen from outside and were not looked at.
+    #[must_use]
+    pub fn never(&self) -> BTreeSet<&'static str> {
+        let seen = requirements::ALL.iter().filter(|requirement| requirement.unseen.is_none());
+        seen.map(|requirement| requirement.id).filter(|id| !self.0.contains_key(*id)).collect()
+    }
+}
+
+impl Serialize for Looked {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        let mut looked = serializer.serialize_struct("Looked", 3)?;
+        looked.serialize_field("of", &requirements::ALL.len())?;
+        looked.serialize_field("looked_at", &self.0)?;
+        looked.serialize_field("never", &self.never())?;
+        looked.end()
+    }
 }
 
 /// How often each rule of the reference model and each condition of the refusals decided something, by its text.
@@ -181,6 +220,11 @@ impl Report {
                 text.push_str(&format!("never: {} more (--json lists all)\n", never.len() - TOLD));
             }
         }
+        let never = self.requirements.never();
+        if !never.is_empty() {
+            let ids: Vec<&str> = never.into_iter().collect();
+            text.push_str(&format!("requirements that were never looked at: {}\n", ids.join(", ")));
+        }
         text.push_str(&format!(
             "{} passed, {} failed, {} skipped; {} requests to {}\n",
             self.count(|o| *o == Outcome::Passed),
@@ -189,7 +233,7 @@ impl Report {
             self.requests,
             self.gateway
         ));
-        if self.skipped() > 0 {
+        if self.verdict() == Verdict::Incomplete {
             text.push_str("INCOMPLETE: the run says nothing of what the skipped probes check\n");
         }
         text
@@ -250,6 +294,7 @@ mod tests {
             checks: vec!["ME-08".into()],
             severity: Severity::Critical,
             outcome,
+            requests: 1,
             sent: "POST <x>".into(),
             got: "200 \"all\" & more".into(),
         };
@@ -259,6 +304,7 @@ mod tests {
             requests: 1,
             results: vec![result(Outcome::Failed("it answered".into())), result(Outcome::Passed)],
             rules: Rules::default(),
+            requirements: Looked::default(),
         };
         let text = report.text();
         assert!(
@@ -276,6 +322,7 @@ mod tests {
                 checks: Vec::new(),
                 severity: Severity::Minor,
                 outcome: outcome.clone(),
+                requests: 1,
                 sent: String::new(),
                 got: String::new(),
             };
@@ -286,8 +333,9 @@ mod tests {
                 requests: 1,
                 results,
                 rules: Rules::default(),
+                requirements: Looked::default(),
             };
-            assert_eq!(report.text().contains("INCOMPLETE"), report.skipped() > 0);
+            assert_eq!(report.text().contains("INCOMPLETE"), report.verdict() == Verdict::Incomplete);
             report.verdict()
         };
         let (failed, skipped) = (Outcome::Failed(String::new()), Outcome::Skipped(String::new()));

@@ -16,11 +16,35 @@ pub(super) struct Chance {
     made: BTreeSet<String>,
     /// Canaries since they were last taken.
     fresh: Vec<String>,
+    /// Whether nothing is left out that may be left out.
+    whole: bool,
 }
 
 impl Chance {
     pub(super) fn new(seed: u64) -> Self {
-        Self { random: Seeded::new(seed), decks: BTreeMap::new(), made: BTreeSet::new(), fresh: Vec::new() }
+        Self {
+            random: Seeded::new(seed),
+            decks: BTreeMap::new(),
+            made: BTreeSet::new(),
+            fresh: Vec::new(),
+            whole: false,
+        }
+    }
+
+    /// The same, where nothing is left out that may be left out.
+    pub(super) fn whole(self) -> Self {
+        Self { whole: true, ..self }
+    }
+
+    /// How many there are of what may be none: one at least where nothing is left out.
+    pub(super) fn count(&mut self, end: usize) -> usize {
+        let drawn = self.below(end);
+        if self.whole { end.saturating_sub(1) } else { drawn }
+    }
+
+    /// Whether something is left out, once in `n` draws.
+    pub(super) fn leaves_out(&mut self, n: usize) -> bool {
+        self.once_in(n) && !self.whole
     }
 
     /// A number below `end`; 0 where that is 0.

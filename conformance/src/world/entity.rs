@@ -29,7 +29,7 @@ pub(super) fn make(chance: &mut Chance, form: usize) -> Value {
 
 /// A member, or not.
 fn maybe(chance: &mut Chance, entity: &mut Value, name: &str, value: Value) {
-    if !chance.once_in(4) {
+    if !chance.leaves_out(4) {
         entity[name] = value;
     }
 }
@@ -74,7 +74,7 @@ pub(super) fn contact(chance: &mut Chance, mut people: Option<&mut People>) -> V
         let word = capital(&chance.canary());
         maybe(chance, &mut contact["names"], name, json!(word));
     }
-    let affiliations: Vec<Value> = (0..chance.below(3))
+    let affiliations: Vec<Value> = (0..chance.count(3))
         .map(|_| {
             json!({
                 "organization_id": format!("urn:org:{}", chance.canary()), "role": chance.canary(),
@@ -118,7 +118,7 @@ fn event(chance: &mut Chance) -> Value {
         maybe(chance, &mut event, name, word);
     }
     let dids: Vec<String> =
-        (0..chance.below(4)).map(|_| format!("did:web:{}.example", chance.canary())).collect();
+        (0..chance.count(4)).map(|_| format!("did:web:{}.example", chance.canary())).collect();
     maybe(chance, &mut event, "participant_dids", json!(dids));
     // Where the event does not say, its owner's gateway counts.
     let count = json!(dids.len() + chance.below(3));

@@ -20,8 +20,16 @@ pub struct Grant {
     pub queries: Vec<Value>,
 }
 
+impl Grant {
+    /// Whether its owner issues it without naming a scope.
+    #[must_use]
+    pub fn is_unscoped(&self) -> bool {
+        self.parent.is_none() && self.draft["scope"].is_null()
+    }
+}
+
 /// Levels of profiles: all of the general ones, and the one at which everything is shown.
-const SHOWN: [(&str, u8); 21] = [
+pub(super) const SHOWN: [(&str, u8); 21] = [
     ("memory", 0),
     ("contact", 1),
     ("calendar_event", 2),

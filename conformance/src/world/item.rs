@@ -177,7 +177,7 @@ fn life(chance: &mut Chance, setting: &Setting, common: &Common, draft: &mut Val
 }
 
 /// An item with what was planted in it.
-fn finished(chance: &mut Chance, draft: Value, spans: Vec<super::Span>, common: &Common) -> Item {
+pub(super) fn finished(chance: &mut Chance, draft: Value, spans: Vec<super::Span>, common: &Common) -> Item {
     let mut canaries = BTreeMap::new();
     let all: Vec<(String, String)> = leaves(&draft)
         .into_iter()

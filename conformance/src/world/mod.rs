@@ -7,8 +7,10 @@
 //!
 //! Nothing here knows what a gateway may show.
 
+mod cases;
 mod chance;
 mod entity;
+mod gated;
 mod grant;
 mod history;
 mod item;
@@ -17,10 +19,12 @@ mod query;
 mod search;
 mod text;
 mod twin;
+mod whole;
 
 pub use chance::WORD;
+pub use gated::{FIRST_GRANTEE, Gated, Owed, gated};
 pub use grant::Grant;
-pub use history::{History, Step};
+pub use history::{History, ScriptError, Step};
 pub use item::Item;
 pub use planted::{Planted, Span, leaves};
 pub use search::{Canaries, Found};
@@ -85,8 +89,8 @@ pub const CONTACTS: usize = 2;
 
 /// How large a world is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct Size {
-    /// Items.
     pub items: usize,
     /// Queries under each grant.
     pub queries: usize,

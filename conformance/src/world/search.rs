@@ -20,8 +20,8 @@ pub struct Canaries {
 
 /// A canary in some bytes.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct Found {
-    /// The canary.
     pub word: String,
     /// Where it was planted.
     pub planted: String,

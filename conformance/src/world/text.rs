@@ -24,6 +24,9 @@ pub const VOCABULARY: [&str; 12] = [
     "glacier", "pepper",
 ];
 
+/// Spans of a text that has very many.
+const MANY: usize = 66;
+
 /// What an owner's contacts are called in texts.
 #[derive(Debug, Clone, Default)]
 pub(super) struct People {
@@ -83,6 +86,36 @@ impl Text {
                 }
             }
         }
+        text
+    }
+
+    /// A text with a span of every class, and two with nothing but a separator between them.
+    pub(super) fn every(chance: &mut Chance, people: &People) -> Self {
+        let mut text = Self::default();
+        for class in CLASSES {
+            text.plain(chance);
+            text.span(chance, people, class);
+        }
+        text.plain(chance);
+        text.span(chance, people, "email");
+        text.text.push_str("; ");
+        text.span(chance, people, "iban");
+        text.plain(chance);
+        text
+    }
+
+    /// A text with so many spans that a gateway joins some of them.
+    pub(super) fn many(chance: &mut Chance, people: &People) -> Self {
+        let mut text = Self::default();
+        text.plain(chance);
+        for n in 0..MANY {
+            match n % 4 {
+                0 => text.plain(chance),
+                _ => text.text.push_str("; "),
+            }
+            text.span(chance, people, CLASSES[n % CLASSES.len()]);
+        }
+        text.plain(chance);
         text
     }
 

@@ -333,6 +333,13 @@ fn chains(table: &mut Table) {
     put(By::Nobody, "two swapped", "receipt.broken", &|l| l.swap(1, 2));
     put(By::Nobody, "an entry twice", "receipt.broken", &|l| l.insert(2, l[1].clone()));
     put(By::Nobody, "stripped", "receipt.unsigned", &|l| l[2]["signatures"] = json!([]));
+    put(By::Nobody, "the last head stripped", "receipt.unsigned", &|l| {
+        l.last_mut().unwrap()["signatures"] = json!([]);
+    });
+    put(By::Nobody, "cut at a head that more came after, unsigned", "receipt.unsigned", &|l| {
+        l.truncate(4);
+        l[3]["signatures"] = json!([]);
+    });
     put(By::Owner, "a head of another length", "receipt.head", &|l| {
         set(&mut l[1], "/policy_decisions/0/length", json!(7));
         sign_receipt(&mut l[1], owner);

@@ -147,7 +147,7 @@ fn gates_let_through_what_the_model_says() {
         };
         let verified = presented(&owner, grant);
         let heads = items.iter().map(|(head, _)| head);
-        let (view, _) = View::build(&verified, &Allowance::unused(9), &setting, heads, load).unwrap();
+        let view = View::build(&verified, &Allowance::unused(9), &setting, heads, load).unwrap();
         let passed = items.iter().map(|(head, _)| head.item_id).filter(|item| view.contains(*item));
         let passed: BTreeSet<String> = passed.map(|item| item.to_string()).collect();
         let expected = model.query(&id, &json!({}), now(), &Disclosed::default());

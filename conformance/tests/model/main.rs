@@ -11,7 +11,7 @@ mod maker;
 
 use maker::{Dice, OWN, PROFILES};
 use oap_conformance::model::{Disclosed, Model, ProfileText, Rule, report, rule, undecided};
-use oap_exchange::answer::answer;
+use oap_exchange::answer;
 use oap_exchange::respond::Frame;
 use oap_exchange::{Allowance, Durable, Query, View, allowance, respond};
 use oap_grants::SignedGrant;
@@ -102,8 +102,8 @@ impl Asking<'_> {
             let find = |head: &Head| self.items.iter().find(|(known, _)| known.item_id == head.item_id);
             let load = |head: &Head| Ok::<_, Infallible>(find(head).map(|(_, whole)| whole.clone()));
             let heads = self.items.iter().map(|(head, _)| head);
-            let (view, _) = View::build(&verified, &allowance, &setting, heads, load).unwrap();
-            let found = answer(&view, &allowance, &query, None, after);
+            let view = View::build(&verified, &allowance, &setting, heads, load).unwrap();
+            let found = write_out(answer::find(&view, &allowance, &query, None, after), self.items);
             after = found.next();
             self.had.extend(found.items());
             let fresh = || RequestId::new(now(), &self.owner.random);

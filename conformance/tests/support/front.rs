@@ -6,7 +6,7 @@ use crate::common::*;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 pub use oap_conformance::probe::Request;
-use oap_conformance::probe::{Forbidden, Reply, Setup, Wire, context::Pending};
+use oap_conformance::probe::{Forbidden, Reply, Setup, SetupError, Wire, WireError, context::Pending};
 use oap_identity::random::Seeded;
 use oap_identity::{Clock, Random, Timestamp, json as strict};
 use serde_json::Value;
@@ -52,9 +52,9 @@ pub struct Rogue {
     /// What becomes of the owner's command.
     pub owner: fn(&Memory, Value) -> Value,
     /// What becomes of what the owner is told.
-    pub done: fn(Result<Value, String>) -> Result<Value, String>,
+    pub done: fn(Result<Value, SetupError>) -> Result<Value, SetupError>,
     /// What is answered where nobody may be heard.
-    pub forbidden: fn() -> Result<Option<Reply>, String>,
+    pub forbidden: fn() -> Result<Option<Reply>, WireError>,
     /// The gateway's clock stands still.
     pub timeless: bool,
     /// The gateway's randomness.
@@ -69,7 +69,7 @@ pub const HONEST: Rogue = Rogue {
     answered: |_, _, reply| reply,
     owner: |_, command| command,
     done: |done| done,
-    forbidden: || Err("nobody listens".to_owned()),
+    forbidden: || Err(WireError::Unanswered("nobody listens".to_owned())),
     timeless: false,
     random: || Arc::new(Seeded::new(1)),
 };
@@ -141,13 +141,17 @@ impl Wire for Front<'_> {
         self.inside.wait(time)
     }
 
+    fn sets_clock(&self) -> bool {
+        !self.rogue.timeless
+    }
+
     fn forbidden(&self, _: Forbidden, _: Request) -> Pending<'_, Option<Reply>> {
         Box::pin(std::future::ready((self.rogue.forbidden)()))
     }
 }
 
 impl Setup for Front<'_> {
-    fn call(&self, command: Value) -> Pending<'_, Value> {
+    fn call(&self, command: Value) -> Pending<'_, Value, SetupError> {
         let mut memory = self.memory.lock().unwrap();
         memory.items.extend(command["items"].as_array().into_iter().flatten().cloned());
         memory.deleted |= command["do"] == "delete";

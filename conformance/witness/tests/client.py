@@ -19,8 +19,8 @@ from witness.wire import Gateway, Server
 class Served:
     """The gateway under test."""
 
-    def __init__(self) -> None:
-        self.house = House("http://127.0.0.1:0", Signer.new())
+    def __init__(self, did: str | None = None, has_model: bool = False) -> None:
+        self.house = House("http://127.0.0.1:0", Signer.new(did), has_model=has_model)
         self._server = Server(("127.0.0.1", 0), Gateway(self.house))
         self.house.origin = f"http://127.0.0.1:{self._server.server_address[1]}"
         self._server.gateway = Gateway(self.house)

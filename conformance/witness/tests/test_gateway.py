@@ -6,8 +6,9 @@ from typing import Any
 
 from tests.client import Grantee, Served
 from witness.canon import jcs, read, sha256, unb64
-from witness.keys import Documents, Jwt, verify
+from witness.keys import Documents, Jwt, check_detached, verify
 from witness.ledger import check_chain, check_receipt, receipt_bytes
+from witness.moments import write_time
 from witness.reader import check_item
 
 CONTACT = {
@@ -28,8 +29,11 @@ def fact(text: str, *labels: str, **more: Any) -> dict[str, Any]:
 
 
 class Case(unittest.TestCase):
+    did: str | None = None
+    has_model = False
+
     def setUp(self) -> None:
-        self.served = Served()
+        self.served = Served(self.did, self.has_model)
         self.addCleanup(self.served.close)
         self.grantee = Grantee(self.served)
 
@@ -308,6 +312,108 @@ class Others(Case):
         status, said, headers = self.served.ask("POST", "/oap/memory/query", {})
         self.assertEqual(headers["WWW-Authenticate"], 'DPoP algs="EdDSA"')
         self.assertEqual(self.served.ask("GET", "/.well-known/oap-memory.json")[2]["Cache-Control"], "max-age=60")
+
+
+class Keys(Case):
+    did = "did:web:witness.example"
+
+    def test_a_rotation_leaves_what_was_signed(self) -> None:
+        self.capture(fact("before"))
+        grant = self.begin()
+        self.served.owner("rotate")
+        self.capture(fact("after"))
+        document = self.served.ask("GET", "/.well-known/did.json")[1]
+        new, old = document["verificationMethod"]
+        self.assertEqual((new["id"], old["id"]), (f"{self.did}#key-2", f"{self.did}#key-1"))
+        self.assertIn("expires", old)
+        # The token and the grant of before hold, and both items prove themselves.
+        status, answer = self.grantee.query()
+        self.assertEqual((status, len(answer["items"])), (200, 2))
+        for item in answer["items"]:
+            check_item(item, Documents(document))
+        self.assertEqual(answer["signature"]["kid"], new["id"])
+        self.assertEqual(self.grantee.exchange(grant)[0], 200)
+        self.assertEqual(Jwt.read(self.grantee.token, "oap-memory-grant+jwt").header["kid"], new["id"])
+        manifest = self.served.ask("GET", "/.well-known/oap-memory.json")[1]
+        check_detached(manifest, Documents(document), self.did, self.served.house.clock.now())
+
+    def test_a_did_key_is_its_one_key(self) -> None:
+        served = Served()
+        self.addCleanup(served.close)
+        with self.assertRaises(ValueError):
+            served.owner("rotate")
+
+
+class Gates(Case):
+    def context(self, **said: Any) -> None:
+        self.served.owner("context", context={"ccc_version": "1.0", "scope_id": "personal", **said})
+
+    def test_what_is_owed_is_kept_back(self) -> None:
+        self.capture(fact("plan", "strategy"), fact("tea", "home"))
+        grant = self.begin(trust_level=3)
+        nda = {
+            "id": "n", "counterparties": ["did:web:other.example"], "type": "mutual", "valid_from": "2020-01-01",
+            "valid_until": "2099-01-01", "covered_categories": ["strategy"],
+        }  # fmt: skip
+        for said, seen in (
+            ({}, 2),
+            ({"embargo_list": [self.grantee.did]}, 0),
+            ({"active_ndas": [nda]}, 1),
+            ({"active_ndas": [{**nda, "counterparties": [self.grantee.did]}]}, 2),
+            ({"active_ndas": [{**nda, "valid_until": "2021-01-01"}]}, 2),
+            ({"regulatory_classification": "medical_confidentiality"}, 0),
+            ({"professional_codes": ["bar"]}, 0),
+        ):
+            self.context(**said)
+            self.assertEqual(len(self.texts()), seen, said)
+        self.served.owner("consent", grant_id=grant["grant_id"])
+        self.assertEqual(len(self.texts()), 2)
+
+    def test_another_scope_needs_a_bridge(self) -> None:
+        self.capture(fact("board", "dates", scope_id="work"), fact("merger", "deals", scope_id="work"), fact("tea"))
+        wide = {"filter": {"scopes": ["personal", "work"]}}
+        with self.assertRaises(ValueError):
+            self.grantee.granted(**wide)
+        until = write_time(self.served.house.clock.now() + 60_000)
+        draft = {"from_scope": "work", "to_scope": "personal", "data_categories": ["dates"], "valid_until": until}
+        bridge = self.served.owner("bridge", draft=draft)["bridge"]
+        self.begin(**wide)
+        self.assertEqual(sorted(self.texts()), ["board", "tea"])
+        self.context(security_clearance=["home"])
+        self.assertEqual(self.texts(), ["tea"])
+        self.context()
+        self.served.owner("unbridge", bridge_id=bridge["bridge_id"])
+        self.assertEqual(self.texts(), ["tea"])
+
+
+class Bearer(Case):
+    def test_the_log_under_a_bearer_token_is_that_of_its_grant(self) -> None:
+        self.begin()
+        self.grantee.query()
+        grant = self.begin(bearer=True)
+        headers = {"Authorization": f"Bearer {self.grantee.token}"}
+        status, log, _ = self.served.ask("GET", "/oap/audit", headers=headers)
+        grants = {one["policy_decisions"][0]["grant_hash"] for one in log["receipts"]}
+        self.assertEqual((status, grants), (200, {sha256(jcs(grant))}))
+
+
+class Vectors(Case):
+    has_model = True
+
+    def test_vectors_are_of_what_was_got_for_those_who_may(self) -> None:
+        first, second = self.capture(fact("tea"), fact("coffee"))
+        self.begin()
+        self.refused(self.grantee.ask("GET", f"/oap/memory/vec/{first}"), 403, "policy_block")
+        self.begin(embedding_access=True)
+        self.refused(self.grantee.ask("GET", f"/oap/memory/vec/{first}"), 404, "not_found")
+        item = next(one for one in self.grantee.items(include_embeddings=True) if one["item_id"] == first)
+        self.assertTrue(item["embedding_ref"]["vector_url"].endswith(f"/oap/memory/vec/{first}"))
+        status, vector = self.grantee.ask("GET", f"/oap/memory/vec/{first}")
+        self.assertEqual((status, len(vector)), (200, 128))
+        self.assertNotIn("embedding_ref", self.grantee.items()[0])
+        self.begin(embedding_access=True, trust_level=3)
+        self.grantee.items()
+        self.refused(self.grantee.ask("GET", f"/oap/memory/vec/{second}"), 404, "not_found")
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from . import vectors
 from .canon import jcs, sha256
 from .grants import Grant
 from .house import House, refuse
@@ -73,7 +74,10 @@ def _ordered(house: House, grant: Grant, asked: dict[str, Any]) -> list[tuple[fl
     if not asked["query"].strip():
         listed = [(-float(item.captured_at), item, 1.0) for item in chosen]
     else:
-        score = scores(asked["query"], {name: text_of(one) for name, one in shown.items()})
+        texts = {name: text_of(one) for name, one in shown.items()}
+        score = scores(asked["query"], texts)
+        if house.has_model:
+            score = vectors.fused(asked["query"], texts, score)
         hits = [item for item in chosen if item.item_id in score]
         best = max((score[item.item_id] for item in hits), default=1.0)
         relevant = [(round(score[item.item_id] / best, 4), item) for item in hits]
@@ -224,10 +228,26 @@ def export(house: House, grant: Grant) -> bytes:
     return bundle + jcs(trailer) + b"\n"
 
 
-def vector(grant: Grant) -> bytes:
-    """`GET /oap/memory/vec/{item_id}`: this gateway has no model of embeddings, so there is never one."""
+def vector(house: House, grant: Grant, item_id: str) -> bytes:
+    """`GET /oap/memory/vec/{item_id}`: of an item that was disclosed before, to whoever may have it; anything else is not there."""
+    permit(house, grant, "query")
     if not grant.embedding_access:
         refuse("policy_block", "the grant does not permit embeddings")
-    refuse("not_found", "no such vector")
-
-
+    item = next((one for one in view(house, grant) if one.item_id == item_id), None)
+    had = all(item_id in one.disclosed for one in grant.line)
+    if item is None or not had or not house.has_model or grant.trust_level < vectors.SHOWN_FROM:
+        refuse("not_found", "no such vector")
+    price = cost(grant, [item])
+    if not affords(house, grant, price):
+        house.block(grant, "memory.vector", "grant.budget", "budget_exhausted", "the budget is spent")
+    charge(house, grant, [item], price)
+    said = vectors.written(text_of(seen(house, grant, item)))
+    house.ledger.write(
+        house.shelf.chain_of(grant.scope),
+        "memory.vector",
+        {**grant.decision(), "profile_hash": HASHES[grant.profile], "rules": ["grant.active", "grant.embedding_access"]},
+        agent_did=grant.grantee,
+        output_hash=sha256(said),
+        provenance_tags_out=[item.tag],
+    )
+    return said

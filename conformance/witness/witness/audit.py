@@ -52,6 +52,9 @@ def of_grantee(house: House, grant: Grant, query: str) -> dict[str, Any]:
         refuse("rate_limited", "too many questions of the log")
     newest = house.ledger.newest[: -_LOOKED_AT - 1 : -1]
     own = [one for one in newest if one["agent_did"] == grant.grantee and _fits(one, asked)]
+    if grant.bearer:
+        # Whoever has the token can use it: it tells of its own grant alone.
+        own = [one for one in own if one["policy_decisions"][0].get("grant_hash") == grant.hash]
     return {"receipts": own[: int(asked.get("limit", 100))]}
 
 

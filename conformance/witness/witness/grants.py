@@ -211,7 +211,7 @@ class Grant:
             return False
         if sensitivity == "restricted" and "restricted" not in conditions.get("sensitivities", ()):
             return False
-        if claims["scope_id"] != self.scope or self.scope not in conditions.get("scopes", [self.scope]):
+        if claims["scope_id"] not in conditions.get("scopes", [self.scope]):
             return False
         one_of = {"subject_entity_ids": claims.get("subject_entity_id"), "kinds": claims["kind"], "sensitivities": sensitivity}
         if any(name in conditions and value not in conditions[name] for name, value in one_of.items()):

@@ -8,6 +8,7 @@ from collections import defaultdict, deque
 from typing import Any, NoReturn
 
 from .canon import b64
+from .gates import Gates
 from .grants import Grant
 from .items import Shelf
 from .keys import Documents, Signer
@@ -76,22 +77,33 @@ class Windows:
 class House:
     """One principal's gateway. Whoever changes or reads it holds `lock`."""
 
-    def __init__(self, origin: str, signer: Signer, belief_threshold: float = 0.5) -> None:
+    def __init__(
+        self, origin: str, signer: Signer, belief_threshold: float = 0.5, has_model: bool = False
+    ) -> None:
         self.origin, self.signer, self.belief_threshold = origin, signer, belief_threshold
+        self.has_model = has_model
         self.max_items, self.max_days, self.epsilon_per_grantee = 10_000, 180, 100
         self.clock = Clock()
         self.ledger = Ledger(signer, self.clock)
         self.shelf = Shelf(signer, self.clock, self.ledger)
         self.documents = Documents()  # and the own one, once it is published
+        self.retired: list[tuple[Signer, int]] = []  # former keys, oldest first, and since when
         self.used = Used()
         self.cursors = Cursors()
         self.windows = Windows()
         self.grants: dict[str, Grant] = {}
+        self.gates = Gates()
         self.accounts: dict[str, int] = defaultdict(int)
         self.lock = threading.RLock()
         self.seen: dict[tuple[Any, ...], dict[str, Any]] = {}
         self._places: set[int] = set()
         self._secret = secrets.token_bytes(32)
+
+    def use(self, signer: Signer) -> None:
+        """What is signed from here on is signed with this key."""
+        self.signer = signer
+        self.ledger.sign_with(signer)
+        self.shelf.sign_with(signer)
 
     @property
     def did(self) -> str:

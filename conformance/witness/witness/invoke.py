@@ -84,6 +84,21 @@ def enveloped(house: House, body: dict[str, Any], output: Any, receipt_id: str) 
     return {**answer, "signature": house.signer.envelope(answer)}
 
 
+def refused(house: House, body: Any, request_id: str, code: str, message: str) -> dict[str, Any]:
+    """A refusal: an envelope with an error in place of output and receipt."""
+    now = house.clock.now()
+    named = body.get("request_id") if isinstance(body, dict) else None
+    answer = {
+        "oap_version": "1.0",
+        "request_id": named if is_request_id(named) else request_id,
+        "response_id": ulid(now),
+        "timestamp": write_time(now),
+        "status": "error",
+        "error": {"code": code, "message": message},
+    }
+    return {**answer, "signature": house.signer.envelope(answer)}
+
+
 def describe(house: House, body: dict[str, Any]) -> dict[str, Any]:
     """Free, read-only, and without input."""
     need(body["input"] in ({}, None), "input", "empty")

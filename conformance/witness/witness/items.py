@@ -174,6 +174,9 @@ class Shelf:
         self.contacts = Contacts()
         self.changes = 0
 
+    def sign_with(self, signer: Signer) -> None:
+        self._signer = signer
+
     def chain_of(self, scope: str) -> str:
         return f"{self._signer.did}#{scope}"
 

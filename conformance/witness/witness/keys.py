@@ -129,11 +129,11 @@ class Signer:
         return b64(self.private.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw))
 
     @classmethod
-    def new(cls, did: str | None = None, private: Ed25519PrivateKey | None = None) -> "Signer":
-        """A did:key, or a key-1 of the DID that is named."""
+    def new(cls, did: str | None = None, private: Ed25519PrivateKey | None = None, number: int = 1) -> "Signer":
+        """A did:key, or key-1 of the DID that is named, or another of its keys."""
         private = private or Ed25519PrivateKey.generate()
         own = did_key(b64(private.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw)))
-        return cls(private, did or own, f"{did}#key-1" if did else f"{own}#{own.removeprefix('did:key:')}")
+        return cls(private, did or own, f"{did}#key-{number}" if did else f"{own}#{own.removeprefix('did:key:')}")
 
     def raw(self, message: bytes) -> str:
         return b64(self.private.sign(message))

@@ -6,9 +6,11 @@ from .canon import Malformed, jcs, sha256
 from .grants import Grant, check_form
 from .house import House
 from .items import DAY, DEFAULT_SCOPE, need
-from .keys import Invalid, is_scope, key_of_did
+from .keys import Documents, Invalid, Signer, is_scope, key_of_did
+from .ledger import ANONYMOUS
 from .moments import is_id, read_time, ulid, write_time
 from .profiles import allows
+from .published import did_document
 from .view import view
 
 _DRAFT = {
@@ -51,7 +53,8 @@ def issue(house: House, draft: Any) -> dict[str, Any]:
     need(grant.expires_at <= grant.not_before + house.max_days * DAY, "expires_at", "within what the manifest declares")
     need(allows(grant.profile, grant.trust_level), "redaction_profile", "one that is named and allows the level")
     scopes = grant.filter.get("scopes", [grant.scope])
-    need(set(scopes) <= {grant.scope}, "filter.scopes", "the scope of granter, for there is no bridge")
+    others = [one for one in scopes if one != grant.scope]
+    need(all(house.gates.leads(one, grant.scope, now) for one in others), "filter.scopes", "scopes with a bridge")
     if grant.grantee != house.did:
         key_of_did(grant.grantee)
     house.keep(grant)
@@ -71,6 +74,36 @@ def revoke(house: House, grant_id: str) -> dict[str, Any]:
         decision = {**grant.decision(), "rules": ["principal"]}
         house.ledger.write(house.shelf.chain_of(grant.scope), "memory.revoke", decision)
     return {}
+
+
+def rotate(house: House) -> dict[str, Any]:
+    """A new key takes the place of the one in use, which stays to verify what it signed (section 2)."""
+    need(house.did.startswith("did:web:"), "did", "a did:web, for a did:key is its one key")
+    # Later than anything that it signed.
+    house.retired.append((house.signer, house.clock.now() + 1))
+    house.use(Signer.new(house.did, number=len(house.retired) + 1))
+    house.documents = Documents(did_document(house))
+    house.ledger.write(ANONYMOUS, "keys.rotate", {"rules": ["principal"]})
+    return {}
+
+
+def bridge(house: House, draft: Any) -> dict[str, Any]:
+    """Signs a Cross Scope Bridge (section 7)."""
+    members = {"from_scope", "to_scope", "data_categories", "valid_until"}
+    need(isinstance(draft, dict) and set(draft) == members, "draft", "the members of a bridge")
+    now = house.clock.now()
+    document: dict[str, Any] = {
+        "bridge_id": "brg_" + ulid(now),
+        "principal": house.did,
+        "issued_at": write_time(now),
+        "revocable": True,
+        **draft,
+    }
+    house.gates.check(document, now)
+    document["signature"] = house.signer.detached(document)
+    house.gates.bridges[document["bridge_id"]] = document
+    house.ledger.write(house.shelf.chain_of(draft["from_scope"]), "scope.bridge", {"rules": ["principal"]})
+    return {"bridge": document}
 
 
 def _derived(house: House, named: list[str]) -> list[str]:
@@ -161,6 +194,20 @@ def command(house: House, said: Any) -> dict[str, Any]:
                 case "confirm" | "retract" | "restore" as event:
                     house.shelf.mark(str(said.get("item_id")), event)
                     return {}
+                case "context":
+                    house.gates.set(said.get("context"))
+                    return {}
+                case "bridge":
+                    return bridge(house, said.get("draft"))
+                case "unbridge":
+                    need(said.get("bridge_id") in house.gates.bridges, "bridge_id", "a bridge of this memory")
+                    del house.gates.bridges[said["bridge_id"]]
+                    return {}
+                case "consent":
+                    house.gates.consented.add(str(said.get("grant_id")))
+                    return {}
+                case "rotate":
+                    return rotate(house)
                 case "delete":
                     return delete(house, said.get("item_ids"))
         return {"error": "do: none of the commands"}

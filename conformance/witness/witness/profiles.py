@@ -50,10 +50,16 @@ def allows(profile: str, level: int) -> bool:
 
 
 def redacted_field_count(profile: str, level: int) -> int:
-    """A property of profile and level: the fields that higher levels would add, and `everything` as one."""
+    """A property of profile and level: of the general table and that of an entity, the entries that higher levels would add.
+
+    `everything` of level 4 is one; hidden text is one more. Level 2 of the general table says how text is shown, which is no field.
+    """
     if level == 4:
         return 0
-    return 1 + sum(map(len, _TABLES.get(profile, _MEMORY)[level + 1 :]))
+    general = 1 + sum(len(fields) for fields in (_MEMORY[0], _MEMORY[1])[level + 1 :]) + (level < 2)
+    if profile not in _TABLES:
+        return general
+    return general + 1 + sum(map(len, _TABLES[profile][level + 1 :])) + 1
 
 
 def _private(item: dict[str, Any], event: dict[str, Any]) -> bool:

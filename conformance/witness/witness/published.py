@@ -12,6 +12,7 @@ from .house import PLACES, House
 from .items import KINDS
 from .moments import write_time
 from .profiles import HASHES
+from .vectors import DIMENSIONS, MODEL
 
 _STATUS_LIFE = 300
 _ACTIONS = {
@@ -27,12 +28,17 @@ def _agreement(_: str) -> str:
 
 
 def did_document(house: House) -> dict[str, Any]:
-    """`GET /.well-known/did.json`: one Ed25519 key, an X25519 key, three services."""
-    did, kid, origin = house.did, house.signer.kid, house.origin
+    """`GET /.well-known/did.json`: the Ed25519 keys, newest first, an X25519 key, three services."""
+    did, origin = house.did, house.origin
 
-    def method(name: str, curve: str, x: str) -> dict[str, Any]:
+    def method(name: str, curve: str, x: str, expires: int | None = None) -> dict[str, Any]:
         jwk = {"kty": "OKP", "crv": curve, "x": x}
-        return {"id": name, "type": "JsonWebKey2020", "controller": did, "publicKeyJwk": jwk}
+        end = {} if expires is None else {"expires": write_time(expires)}
+        return {"id": name, "type": "JsonWebKey2020", "controller": did, "publicKeyJwk": jwk, **end}
+
+    methods = [method(house.signer.kid, "Ed25519", house.signer.x)]
+    methods += [method(one.kid, "Ed25519", one.x, end) for one, end in reversed(house.retired)]
+    kids = [one["id"] for one in methods]
 
     services = {
         "OAPInvocationEndpoint": "/oap/invoke",
@@ -42,9 +48,9 @@ def did_document(house: House) -> dict[str, Any]:
     return {
         "@context": ["https://www.w3.org/ns/did/v1", "https://w3id.org/security/suites/jws-2020/v1"],
         "id": did,
-        "verificationMethod": [method(kid, "Ed25519", house.signer.x)],
-        "authentication": [kid],
-        "assertionMethod": [kid],
+        "verificationMethod": methods,
+        "authentication": kids,
+        "assertionMethod": kids,
         "keyAgreement": [method(f"{did}#agree-1", "X25519", _agreement(did))],
         "service": [
             {"id": f"{did}#{name}", "type": name, "serviceEndpoint": origin + path} for name, path in services.items()
@@ -147,13 +153,29 @@ def declared(house: House) -> dict[str, Any]:
 
 
 class Published:
-    """The signed documents, made once."""
+    """The signed documents, made once for each key that signs."""
 
     def __init__(self, house: House) -> None:
         self._house = house
-        self.published_at = write_time(house.clock.now())
-        self.memory_manifest = self._memory_manifest()
-        self.scopes = self._signed({"principal": house.did, "scopes": [], "published_at": self.published_at})
+        self._kid = ""
+
+    def _current(self) -> None:
+        if self._kid != self._house.signer.kid:
+            self._kid = self._house.signer.kid
+            self.published_at = write_time(self._house.clock.now())
+            self._manifest = self._memory_manifest()
+            scopes = {"principal": self._house.did, "scopes": [], "published_at": self.published_at}
+            self._scopes = self._signed(scopes)
+
+    @property
+    def memory_manifest(self) -> dict[str, Any]:
+        self._current()
+        return self._manifest
+
+    @property
+    def scopes(self) -> dict[str, Any]:
+        self._current()
+        return self._scopes
 
     def _signed(self, document: dict[str, Any]) -> dict[str, Any]:
         return {**document, "signature": self._house.signer.detached(document)}
@@ -165,7 +187,7 @@ class Published:
             {
                 **declared(house),
                 "scopes": [],
-                "embedding_profiles": [],
+                "embedding_profiles": [{"model": MODEL, "dimensions": DIMENSIONS}] if house.has_model else [],
                 "endpoints": {
                     "query": f"{origin}/oap/memory/query",
                     "grant": f"{origin}/oap/memory/grant",

@@ -108,16 +108,16 @@ class Request:
     dpop: list[str]
 
 
-def check_token(request: Request, signer: Signer, origin: str, now: int) -> tuple[Jwt, str | None]:
+def check_token(request: Request, documents: Documents, did: str, origin: str, now: int) -> tuple[Jwt, str | None]:
     """The token of a request, whose proof holds, and the name under which the proof is used up."""
     if len(request.authorization) != 1:
         raise Invalid("one Authorization header")
     scheme, _, text = request.authorization[0].partition(" ")
     token = Jwt.read(text.strip(), TOKEN)
-    claims = token.claims
-    if token.header.get("kid") != signer.kid or claims.get("iss") != signer.did or claims.get("aud") != origin:
+    claims, kid = token.claims, str(token.header.get("kid"))
+    if kid.partition("#")[0] != did or claims.get("iss") != did or claims.get("aud") != origin:
         raise Invalid("the token is another's")
-    token.signed_by(signer.x)
+    token.signed_by(documents.key(kid, token.seconds("iat") * 1000))
     if not token.seconds("nbf") <= now < token.seconds("exp"):
         raise Invalid("the token does not hold now")
     if "cnf" not in claims:

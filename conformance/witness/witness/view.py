@@ -3,6 +3,7 @@
 from decimal import Decimal
 from typing import Any
 
+from . import vectors
 from .grants import Grant
 from .house import House
 from .items import Item
@@ -16,6 +17,7 @@ def view(house: House, grant: Grant) -> list[Item]:
     now = house.clock.now()
     found = [item for item in house.shelf.items.values() if item.status == "current" and item.live(now)]
     found = [item for item in found if all(one.admits(item, house.did) for one in grant.line)]
+    found = [item for item in found if house.gates.passes(item, grant, house.did, now)]
     for one in grant.line:
         if len(one.disclosed) >= one.document["max_items"]:
             found = [item for item in found if item.item_id in one.disclosed]
@@ -46,8 +48,13 @@ def rendered(house: House, grant: Grant, item: Item, integrity: str, embeddings:
     if integrity == "full" and item.commitment:
         shown = shows(grant.profile, grant.trust_level, item.claims, item.spans, embeddings)
         proof["sd_jwt"] = item.commitment.show(shown)
+    refers = {}
+    if embeddings and house.has_model and grant.trust_level >= vectors.SHOWN_FROM:
+        url = f"{house.origin}/oap/memory/vec/{item.item_id}"
+        refers = {"embedding_ref": {"model": vectors.MODEL, "dimensions": vectors.DIMENSIONS, "vector_url": url}}
     return {
         **seen(house, grant, item, embeddings),
+        **refers,
         "item_id": item.item_id,
         "owner_did": house.did,
         "version": item.version,

@@ -87,7 +87,7 @@ class Gateway:
     def _grant_of(self, e: "Exchange") -> Grant:
         """The token and its proof; then the failed requests of the last minute; then the proof is used up."""
         house, now = self.house, self.house.clock.now()
-        token, proof = check_token(e.credential(), house.signer, house.origin, now // 1000)
+        token, proof = check_token(e.credential(), house.documents, house.did, house.origin, now // 1000)
         grant = house.grants.get(str(token.claims.get("grant_hash")))
         if grant is None or grant.grant_id != token.claims["grant_id"]:
             raise Invalid("the token is for no grant here")
@@ -114,7 +114,7 @@ class Gateway:
         return _json(self._locked(exchange.state, grant_id, e.all("Authorization"), e.address))
 
     def _vector(self, e: "Exchange") -> Reply:
-        return answer.vector(self._grant_of(e)), "application/octet-stream"
+        return self._locked(answer.vector, self._grant_of(e), e.path.rpartition("/")[2]), "application/octet-stream"
 
     def _audit(self, e: "Exchange") -> Reply:
         if e.all("Authorization"):
@@ -127,7 +127,8 @@ class Gateway:
             return self.published.status_list().encode(), "application/statuslist+jwt"
 
     def _invoke(self, e: "Exchange") -> Reply:
-        body = e.json()
+        # What is refused from here on is refused in an envelope (section 12).
+        body = e.envelope = e.json()
         action = invoke.action_of(body)
         invoke.check_envelope(body, self.house.clock.now())
         if action == "memory_describe":
@@ -159,6 +160,7 @@ class Exchange:
         self.request_id = given if is_request_id(given) else ulid(handler.server.gateway.house.clock.now())
         self.max_age, self.allow = 0, ""
         self.failed: Callable[[], None] = lambda: None
+        self.envelope: Any = None
 
     def all(self, name: str) -> list[str]:
         return self._handler.headers.get_all(name) or []
@@ -255,6 +257,8 @@ class Handler(BaseHTTPRequestHandler):
         self._send(e, status, data, media)
 
     def _error(self, e: Exchange, code: str, message: str) -> bytes:
+        if e.envelope is not None and code != "internal_error":
+            return jcs(invoke.refused(self.server.gateway.house, e.envelope, e.request_id, code, message))
         return jcs({"error": code, "message": message, "request_id": e.request_id})
 
     def _send(self, e: Exchange, status: int, data: bytes, media: str) -> None:

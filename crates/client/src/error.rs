@@ -2,7 +2,7 @@
 
 use crate::keyfile::KeyFileError;
 use oap_identity::json::{self, JsonError};
-use oap_identity::outgoing::SendError;
+use oap_identity::outgoing::{SendError, Untrusted};
 use serde_json::Value;
 
 /// Why a request to a gateway failed.
@@ -23,6 +23,9 @@ pub enum ClientError {
     /// The gateway could not be reached.
     #[error("{0} cannot be reached: {1}")]
     Unreachable(String, String),
+    /// The gateway's certificate was signed by an authority that is not known here.
+    #[error("{0} cannot be reached: {1}")]
+    UnknownAuthority(String, String),
     /// An answer that is no JSON, or not of the expected shape.
     #[error("{0} gave an answer that cannot be read: {1}")]
     Malformed(String, String),
@@ -78,6 +81,9 @@ impl ClientError {
     pub fn of_send(url: &str, error: &SendError) -> Self {
         match error {
             SendError::TooLarge(_) => Self::Malformed(url.to_owned(), format!("it is {error}")),
+            _ if error.untrusted() == Some(Untrusted::Authority) => {
+                Self::UnknownAuthority(url.to_owned(), error.root_cause())
+            }
             _ => Self::Unreachable(url.to_owned(), error.root_cause()),
         }
     }

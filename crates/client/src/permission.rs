@@ -1,30 +1,16 @@
 //! What a trust token permits, as a value and as a type.
 
-use serde::{Deserialize, Serialize};
+use oap_memory::closed_enum;
 
-/// What a trust token permits; each includes those before it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum Permission {
-    /// Read memory.
-    #[serde(rename = "memory.read")]
-    Read,
-    /// Write memory.
-    #[serde(rename = "memory.write")]
-    Write,
-    /// Grant, revoke, delete, rotate keys, read the audit log.
-    #[serde(rename = "memory.admin")]
-    Admin,
-}
-
-impl Permission {
-    /// As a token writes it.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Read => "memory.read",
-            Self::Write => "memory.write",
-            Self::Admin => "memory.admin",
-        }
+closed_enum! {
+    /// What a trust token permits; each includes those before it.
+    Permission {
+        /// Read memory.
+        Read = "memory.read",
+        /// Write memory.
+        Write = "memory.write",
+        /// Grant, revoke, delete, rotate keys, read the audit log.
+        Admin = "memory.admin",
     }
 }
 

@@ -111,3 +111,34 @@ impl Room<'_> {
         true
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use oap_identity::Timestamp;
+    use oap_identity::random::Seeded;
+
+    fn item(seed: u64) -> ItemId {
+        ItemId::new(Timestamp::from_seconds(1), &Seeded::new(seed))
+    }
+
+    fn grant(max_items: usize, had: &[u64]) -> Arc<Disclosed> {
+        Arc::new(Disclosed::new(max_items, had.iter().map(|seed| item(*seed))))
+    }
+
+    #[test]
+    fn an_item_was_disclosed_where_every_grant_of_a_chain_disclosed_it() {
+        let chain = Allowance::new(vec![grant(9, &[1, 2]), grant(9, &[2, 3])]);
+        assert!(chain.contains(item(2)));
+        for one in [1, 3, 4] {
+            assert!(!chain.contains(item(one)), "{one}");
+        }
+    }
+
+    #[test]
+    fn each_grant_that_has_nothing_more_to_give_is_told() {
+        let chain = Allowance::new(vec![grant(2, &[1, 2]), grant(3, &[1, 2]), grant(0, &[])]);
+        assert_eq!(chain.exhausted(), [true, false, true]);
+        assert_eq!(Allowance::unused(1).exhausted(), [false]);
+    }
+}

@@ -2,13 +2,22 @@
 
 use crate::allowance::Allowance;
 use crate::item::ViewItem;
+use crate::lens::Lens;
+use crate::member::{Member, Version};
 use crate::query::{DEFAULT_RESULTS, Integrity, Query};
 use crate::respond::{Frame, Items, Shown, Unsent};
+use crate::setting::ViewError;
+use crate::slice::Slice;
 use crate::vector::{Vector, fuse};
 use crate::view::View;
-use oap_identity::{ItemId, Timestamp};
+use crate::written::WrittenItems;
+use oap_grants::VerifiedGrant;
+use oap_identity::{Hash, ItemId, Timestamp};
 use oap_memory::answer::output_hash;
-use std::cmp::Reverse;
+use oap_memory::record::Whole;
+use std::cmp::{Ordering, Reverse};
+use std::collections::BinaryHeap;
+use std::sync::Arc;
 
 /// Most bytes of the items of one answer; the rest is behind its cursor. One item is always answered with.
 pub const MAX_ANSWER: usize = 16 << 20;
@@ -32,6 +41,14 @@ pub enum Rank {
 }
 
 impl Rank {
+    /// The score, 0 in a listing.
+    const fn score(self) -> f32 {
+        match self {
+            Self::Score(score) => score,
+            Self::Captured(_) => 0.0,
+        }
+    }
+
     /// A key that sorts best first.
     fn key(self) -> Reverse<i64> {
         Reverse(match self {
@@ -42,121 +59,217 @@ impl Rank {
     }
 }
 
-/// An item of an answer.
-#[derive(Debug, Clone, Copy)]
-struct Found<'v> {
-    item: &'v ViewItem,
+/// An item that a query found.
+#[derive(Debug, Clone)]
+struct Hit {
+    member: Member,
+    rank: Rank,
     relevance: f64,
+    /// Whether it was never disclosed before.
+    is_new: bool,
 }
 
-/// What a query finds in a view. [`answer`] alone makes one.
-#[derive(Debug, Clone)]
-pub struct Answer<'v> {
-    view: &'v View,
-    found: Vec<Found<'v>>,
-    next: Option<Position>,
-    newly_disclosed: Vec<ItemId>,
+/// What a query finds in a view, with nothing of it written out. [`find`] alone makes one; it does not hold on to the view.
+#[derive(Debug)]
+pub struct Found {
+    grant: VerifiedGrant,
+    lens: Arc<Lens>,
+    key: Hash,
+    hits: Vec<Hit>,
+    /// Whether there is more behind the last one.
+    more: bool,
+    /// Whether items say where their vectors are.
+    refers: bool,
     integrity: Integrity,
 }
 
-/// Answers a query from a view. `after` is the position of the query's cursor.
+/// Finds in a view what a query asks for. `after` is the position of the query's cursor.
 ///
 /// `meaning` is the vector of the query's text, where the view has vectors: then both rankings are fused.
 ///
-/// Ties break by item id. At most as many items that were never disclosed are shown as the
+/// Ties break by item id. At most as many items that were never disclosed are found as the
 /// grant has left, and every grant that it was made from.
 #[must_use]
-pub fn answer<'v>(
-    view: &'v View,
+pub fn find(
+    view: &View,
     allowance: &Allowance,
     query: &Query,
     meaning: Option<&Vector>,
     after: Option<Position>,
-) -> Answer<'v> {
-    let mut ranked = rank(view, query, meaning);
-    let best = ranked.first().map_or(0.0, |(rank, _)| match rank {
-        Rank::Score(score) => f64::from(*score),
-        Rank::Captured(_) => 0.0,
-    });
+) -> Found {
+    let slice = view.slice();
+    let mut ranked = rank(slice, query, meaning);
+    let best = ranked.iter().map(|ranked| ranked.rank.score()).fold(0.0, f32::max);
     if let Some(after) = after {
         let place = (after.rank.key(), after.item);
-        ranked.retain(|(rank, item)| (rank.key(), item.id) > place);
+        ranked.retain(|ranked| ranked.place() > place);
     }
+    let mut ranked: BinaryHeap<Reverse<Ranked>> = ranked.into_iter().map(Reverse).collect();
     let mut room = allowance.room();
-    let mut newly_disclosed = Vec::new();
-    let mut found = Vec::new();
-    let mut next = None;
     let limit = usize::from(query.max_results.unwrap_or(DEFAULT_RESULTS));
-    let mut last = None;
-    let mut bytes = 0;
-    for (rank, item) in ranked {
-        if !room.take(item.id) {
+    let (mut hits, mut more) = (Vec::new(), false);
+    while let Some(Reverse(Ranked { rank, member })) = ranked.pop() {
+        if !room.take(member.id()) {
             continue;
         }
-        bytes += item.size();
-        if found.len() == limit || (bytes > MAX_ANSWER && !found.is_empty()) {
-            next = last;
+        if hits.len() == limit {
+            more = true;
             break;
         }
-        if !allowance.contains(item.id) {
-            newly_disclosed.push(item.id);
-        }
         let relevance = match rank {
-            Rank::Score(score) => (f64::from(score) / best * 10_000.0).round() / 10_000.0,
+            Rank::Score(score) => (f64::from(score) / f64::from(best) * 10_000.0).round() / 10_000.0,
             Rank::Captured(_) => 1.0,
         };
-        last = Some(Position { rank, item: item.id });
-        found.push(Found { item, relevance });
+        let is_new = !allowance.contains(member.id());
+        hits.push(Hit { member: member.clone(), rank, relevance, is_new });
     }
-    Answer { view, found, next, newly_disclosed, integrity: query.integrity }
+    Found {
+        grant: view.grant().clone(),
+        lens: slice.lens.clone(),
+        key: view.key(),
+        hits,
+        more,
+        refers: view.shows_vectors(),
+        integrity: query.integrity,
+    }
 }
 
-/// The items that a query admits, best first. A condition on a member that is hidden admits nothing.
-fn rank<'v>(view: &'v View, query: &Query, meaning: Option<&Vector>) -> Vec<(Rank, &'v ViewItem)> {
-    let admitted = view.items().iter().enumerate().filter(|(_, item)| admits(query, item));
-    let mut ranked: Vec<(Rank, &ViewItem)> = if query.is_listing() {
-        admitted.map(|(_, item)| (Rank::Captured(item.captured_at), item)).collect()
-    } else {
-        let words = view.index().score(&query.query);
-        match meaning.filter(|_| !view.vectors().is_empty()) {
-            None => admitted
-                .filter(|(number, _)| words[*number] > 0.0)
-                .map(|(number, item)| (Rank::Score(words[number]), item))
-                .collect(),
-            Some(meaning) => {
-                let admitted: Vec<_> = admitted.map(|(number, item)| (number, item.id)).collect();
-                let nearness: Vec<f32> = view.vectors().iter().map(|v| v.cosine(meaning)).collect();
-                let fused = fuse(&admitted, &words, &nearness);
-                fused.into_iter().map(|(number, score)| (Rank::Score(score), &view.items()[number])).collect()
-            }
-        }
+/// A member and its rank; the better one is less.
+struct Ranked<'v> {
+    rank: Rank,
+    member: &'v Member,
+}
+
+impl Ranked<'_> {
+    fn place(&self) -> (Reverse<i64>, ItemId) {
+        (self.rank.key(), self.member.id())
+    }
+}
+
+impl PartialEq for Ranked<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.place() == other.place()
+    }
+}
+
+impl Eq for Ranked<'_> {}
+
+impl PartialOrd for Ranked<'_> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Ranked<'_> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.place().cmp(&other.place())
+    }
+}
+
+/// The items that a query admits. A condition on a member that is hidden admits nothing.
+fn rank<'v>(slice: &'v Slice, query: &Query, meaning: Option<&Vector>) -> Vec<Ranked<'v>> {
+    let admitted = |member: &&Member| admits(query, member);
+    if query.is_listing() {
+        let members = slice.placed().map(|(_, member)| member).filter(admitted);
+        return members.map(|member| Ranked { rank: Rank::Captured(member.captured_at), member }).collect();
+    }
+    let words = slice.matches(&query.query);
+    let scored = |place: u32, score: f32| {
+        let member = slice.at(place).filter(admitted)?;
+        Some(Ranked { rank: Rank::Score(score), member })
     };
-    ranked.sort_by_key(|(rank, item)| (rank.key(), item.id));
-    ranked
+    match meaning.filter(|_| slice.has_vectors()) {
+        None => {
+            let score = |place: &u32| words.scores.get(*place as usize).copied().unwrap_or_default();
+            words.found.iter().filter_map(|place| scored(*place, score(place))).collect()
+        }
+        Some(meaning) => {
+            let admitted = slice.placed().filter(|(_, member)| admits(query, member));
+            let admitted: Vec<_> = admitted.map(|(place, member)| (place as usize, member.id())).collect();
+            let fused = fuse(&admitted, &words.scores, &slice.nearness(meaning));
+            fused.into_iter().filter_map(|(place, score)| scored(place as u32, score)).collect()
+        }
+    }
 }
 
-fn admits(query: &Query, item: &ViewItem) -> bool {
+fn admits(query: &Query, item: &Member) -> bool {
     query.kinds.as_ref().is_none_or(|kinds| item.kind.is_some_and(|kind| kinds.contains(&kind)))
         && query.labels_any.as_ref().is_none_or(|any| any.iter().any(|label| item.labels.contains(label)))
         && query.min_confidence.is_none_or(|least| item.confidence.is_some_and(|c| c >= least))
 }
 
-impl<'v> Answer<'v> {
+impl Found {
+    /// Whether it would disclose items that never were under the grant.
+    #[must_use]
+    pub fn discloses(&self) -> bool {
+        self.hits.iter().any(|hit| hit.is_new)
+    }
+
+    /// Writes the items out, as they are kept or as `load` gives them. `None` when one of them is not the version any
+    /// more that was found, or is gone: what is asked for is to be found anew.
+    ///
+    /// # Errors
+    /// [`ViewError`].
+    pub fn load<E>(
+        self,
+        written: &WrittenItems,
+        mut load: impl FnMut(Version) -> Result<Option<Whole>, E>,
+    ) -> Result<Option<Answer>, ViewError<E>> {
+        let Self { grant, lens, key, hits, mut more, refers, integrity } = self;
+        let (mut items, mut bytes) = (Vec::with_capacity(hits.len()), 0);
+        for hit in hits {
+            let write = || match load(hit.member.version).map_err(ViewError::Store)? {
+                Some(whole) => lens.write(&hit.member, &whole),
+                None => Ok(None),
+            };
+            let Some(item) = written.get(key, hit.member.version, write)? else { return Ok(None) };
+            let reference = lens.reference.as_ref().filter(|_| refers);
+            let reference = reference.map(|reference| reference.member(item.id())).transpose()?;
+            bytes += item.size() + reference.as_ref().map_or(0, String::len);
+            if bytes > MAX_ANSWER && !items.is_empty() {
+                more = true;
+                break;
+            }
+            items.push(Loaded { hit, item, reference });
+        }
+        Ok(Some(Answer { grant, lens, items, more, integrity }))
+    }
+}
+
+/// An item of an answer.
+#[derive(Debug)]
+struct Loaded {
+    hit: Hit,
+    item: Arc<ViewItem>,
+    reference: Option<String>,
+}
+
+/// What a query found in a view, written out. [`Found::load`] alone makes one.
+#[derive(Debug)]
+pub struct Answer {
+    grant: VerifiedGrant,
+    lens: Arc<Lens>,
+    items: Vec<Loaded>,
+    more: bool,
+    integrity: Integrity,
+}
+
+impl Answer {
     /// The items found, in order.
     pub fn items(&self) -> impl ExactSizeIterator<Item = ItemId> {
-        self.found.iter().map(|found| found.item.id)
+        self.items.iter().map(|item| item.hit.member.id())
     }
 
     /// The items that were never disclosed under the grant before.
-    #[must_use]
-    pub fn newly_disclosed(&self) -> &[ItemId] {
-        &self.newly_disclosed
+    pub fn newly_disclosed(&self) -> impl Iterator<Item = ItemId> {
+        self.items.iter().filter(|item| item.hit.is_new).map(|item| item.hit.member.id())
     }
 
     /// Where the next answer begins, if there is more.
     #[must_use]
-    pub const fn next(&self) -> Option<Position> {
-        self.next
+    pub fn next(&self) -> Option<Position> {
+        let last = self.items.last().filter(|_| self.more)?;
+        Some(Position { rank: last.hit.rank, item: last.hit.member.id() })
     }
 
     /// Writes the answer out, under its name. What comes of it leaves with its receipt, and not before.
@@ -164,44 +277,24 @@ impl<'v> Answer<'v> {
     pub fn write(self, frame: Frame) -> Unsent<Items> {
         let items = self.items_json();
         Unsent {
-            shown: self.found.iter().map(|found| Shown::of(found.item)).collect(),
-            got_before: self.found.len() - self.newly_disclosed.len(),
+            shown: self.items.iter().map(|item| Shown::of(&item.hit.member)).collect(),
+            got_before: self.items.iter().filter(|item| !item.hit.is_new).count(),
             output_hash: output_hash(&items, &frame.response_id),
-            body: Items::new(items, frame, self.view),
+            body: Items::new(items, frame, self.grant.grant(), &self.lens.applied),
         }
     }
 
     /// The items as they stand in the answer, in canonical form.
     fn items_json(&self) -> String {
         let mut out = String::from("[");
-        for (number, found) in self.found.iter().enumerate() {
+        let sd_jwt = self.integrity == Integrity::Full;
+        for (number, Loaded { hit, item, reference }) in self.items.iter().enumerate() {
             if number > 0 {
                 out.push(',');
             }
-            write_item(found, self.integrity, &mut out);
+            item.answer(reference.as_deref(), sd_jwt, hit.relevance, &mut out);
         }
         out.push(']');
         out
     }
-}
-
-fn write_item(found: &Found, integrity: Integrity, out: &mut String) {
-    let [before, between, after] = &found.item.members;
-    out.push('{');
-    out.push_str(before);
-    out.push_str(r#","integrity":{"#);
-    out.push_str(&found.item.chain);
-    if integrity == Integrity::Full {
-        out.push_str(r#","sd_jwt":""#);
-        out.push_str(&found.item.sd_jwt);
-        out.push('"');
-    }
-    out.push_str("},");
-    out.push_str(between);
-    out.push_str(r#","relevance":"#);
-    // Four decimals: short enough to be written alike by every number formatter.
-    out.push_str(&found.relevance.to_string());
-    out.push(',');
-    out.push_str(after);
-    out.push('}');
 }

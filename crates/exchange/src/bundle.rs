@@ -1,15 +1,20 @@
 //! A whole view as a bundle, for grants that allow exports (protocol section 12).
 
 use crate::allowance::Allowance;
-use crate::item::ViewItem;
+use crate::lens::Lens;
+use crate::member::{Member, Version};
 use crate::respond::{RespondError, Shown, Unsent, sealed};
+use crate::setting::ViewError;
 use crate::view::View;
+use oap_grants::VerifiedGrant;
 use oap_identity::json::JsonError;
 use oap_identity::{BundleId, Signer, Timestamp};
 use oap_memory::bundle::{self, FORMAT, Header, ItemLine, Line, Projection, Tally, Trailer};
 use oap_memory::receipt::Receipt;
+use oap_memory::record::Whole;
 use serde_json::Value;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 /// Header and items of a bundle, and the trailer that is signed once its receipt is there.
 #[derive(Debug)]
@@ -18,22 +23,47 @@ pub struct Bundle {
     trailer: Trailer,
 }
 
-/// Writes a view out as a bundle. Of the DID documents that verify what the gateway holds, those come along that verify
-/// something in it: of any other a grantee would learn that there are items which they do not see.
+/// All that a view may still disclose, with nothing of it written out. [`select`] alone makes one; it does not hold on to
+/// the view.
+#[derive(Debug)]
+pub struct Selected {
+    grant: VerifiedGrant,
+    lens: Arc<Lens>,
+    members: Vec<Member>,
+    got_before: usize,
+}
+
+/// Selects all that a view may still disclose.
+#[must_use]
+pub fn select(view: &View, allowance: &Allowance) -> Selected {
+    let mut room = allowance.room();
+    let slice = view.slice();
+    let members: Vec<Member> = slice.members().filter(|member| room.take(member.id())).cloned().collect();
+    let got_before = members.iter().filter(|member| allowance.contains(member.id())).count();
+    Selected { grant: view.grant().clone(), lens: slice.lens.clone(), members, got_before }
+}
+
+/// Writes what was selected out as a bundle. Of the DID documents that verify what the gateway holds, those come along that
+/// verify something in it: of any other a grantee would learn that there are items which they do not see.
+///
+/// `None` when an item is not the version any more that was selected, or is gone.
 ///
 /// # Errors
-/// Never in practice: what is in a view has a canonical form.
-pub fn bundle(
-    view: &View,
-    allowance: &Allowance,
+/// [`ViewError`].
+pub fn bundle<E>(
+    Selected { grant: verified, lens, members, got_before }: Selected,
     bundle_id: BundleId,
     mut documents: Vec<Value>,
     now: Timestamp,
-) -> Result<Unsent<Bundle>, JsonError> {
-    let grant = view.grant().grant();
-    let mut room = allowance.room();
-    let all: Vec<&ViewItem> = view.items().iter().filter(|item| room.take(item.id)).collect();
-    let proved = all.iter().map(|item| item.proved()).collect::<Result<Vec<_>, _>>()?;
+    mut load: impl FnMut(Version) -> Result<Option<Whole>, E>,
+) -> Result<Option<Unsent<Bundle>>, ViewError<E>> {
+    let grant = verified.grant();
+    let mut proved = Vec::with_capacity(members.len());
+    for member in &members {
+        let Some(whole) = load(member.version).map_err(ViewError::Store)? else { return Ok(None) };
+        let Some(item) = lens.write(member, &whole)? else { return Ok(None) };
+        proved.push(item.proved()?);
+    }
     let own = grant.granter.principal.as_str();
     let signers: BTreeSet<&str> = proved.iter().flat_map(signers).chain([own]).collect();
     documents.retain(|document| document["id"].as_str().is_some_and(|id| signers.contains(id)));
@@ -43,10 +73,10 @@ pub fn bundle(
         principal: grant.granter.principal.clone(),
         scopes: grant.scopes(),
         created_at: now,
-        items: all.len() as u64,
+        items: members.len() as u64,
         projected: Some(Projection {
             grant_id: grant.grant_id,
-            profile: view.applied().name.clone(),
+            profile: lens.applied.name.clone(),
             trust_level: grant.trust_level,
             grantee: grant.grantee.clone(),
         }),
@@ -66,12 +96,12 @@ pub fn bundle(
         put(Line::Item(Box::new(ItemLine { item, record: None, superseded: Vec::new() })))?;
     }
     let trailer = tally.trailer(bundle_id, now);
-    Ok(Unsent {
-        shown: all.iter().map(|item| Shown::of(item)).collect(),
-        got_before: all.iter().filter(|item| allowance.contains(item.id)).count(),
+    Ok(Some(Unsent {
+        shown: members.iter().map(Shown::of).collect(),
+        got_before,
         output_hash: trailer.hash,
         body: Bundle { bytes, trailer },
-    })
+    }))
 }
 
 impl sealed::Signed for Bundle {

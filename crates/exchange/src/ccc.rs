@@ -4,6 +4,7 @@
 use oap_identity::json::{self, JsonError};
 use oap_identity::{Hash, ScopeId, Timestamp};
 use oap_memory::closed_enum;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -52,7 +53,7 @@ closed_enum! {
 }
 
 /// A calendar day, `YYYY-MM-DD`, UTC.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 pub struct Day(Timestamp);
 
@@ -70,11 +71,22 @@ impl Day {
     }
 }
 
+/// What is written in another form.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum FormError {
+    /// A day.
+    #[error("a day is written YYYY-MM-DD")]
+    Day,
+    /// A country.
+    #[error("a jurisdiction is two capital letters")]
+    Country,
+}
+
 impl TryFrom<String> for Day {
-    type Error = &'static str;
+    type Error = FormError;
     fn try_from(text: String) -> Result<Self, Self::Error> {
         let day = if text.len() == 10 { format!("{text}T00:00:00Z").parse() } else { text.parse() };
-        day.ok().filter(|_| text.len() == 10).map(Self).ok_or("a day is written YYYY-MM-DD")
+        day.ok().filter(|_| text.len() == 10).map(Self).ok_or(FormError::Day)
     }
 }
 
@@ -85,7 +97,7 @@ impl From<Day> for String {
 }
 
 /// A non-disclosure agreement.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Nda {
     pub id: String,
@@ -107,20 +119,20 @@ pub struct Nda {
     _document_hash: Hash,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(try_from = "String")]
 struct Country;
 
 impl TryFrom<String> for Country {
-    type Error = &'static str;
+    type Error = FormError;
     fn try_from(text: String) -> Result<Self, Self::Error> {
         let two = text.len() == 2 && text.bytes().all(|c| c.is_ascii_uppercase());
-        two.then_some(Self).ok_or("a jurisdiction is two capital letters")
+        two.then_some(Self).ok_or(FormError::Country)
     }
 }
 
 /// A promise not to work for competitors of a former employer.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 pub struct NonCompete {
     /// To whom.
     pub ex_employer: String,
@@ -133,7 +145,7 @@ pub struct NonCompete {
 }
 
 /// A promise not to solicit somebody's people.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 pub struct NonSolicit {
     /// Whose people.
     pub subject_did: Option<String>,
@@ -142,7 +154,7 @@ pub struct NonSolicit {
 }
 
 /// A wall: nothing passes between any two of its sides, which are scopes or DIDs.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct ChineseWall {
     pub between: Vec<String>,
@@ -151,7 +163,7 @@ pub struct ChineseWall {
 }
 
 /// Inside knowledge of an issuer.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 pub struct InsiderList {
     /// Of whom.
     pub issuer: Option<String>,
@@ -160,7 +172,7 @@ pub struct InsiderList {
 }
 
 /// The context of one scope. [`Ccc::parse`] alone makes one.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[allow(missing_docs, reason = "the names are those of OAP-CORE 18.2")]
 pub struct Ccc {

@@ -3,9 +3,9 @@
 
 /// A view of a grant that was verified.
 /// ```
-/// # use oap_exchange::{Allowance, Setting, View, ViewError, gate::Report};
+/// # use oap_exchange::{Allowance, Setting, View, ViewError};
 /// # use std::convert::Infallible;
-/// # type Built = Result<(View, Report), ViewError<Infallible>>;
+/// # type Built = Result<View, ViewError<Infallible>>;
 /// use oap_grants::VerifiedGrant as Given;
 /// fn view(grant: &Given, room: &Allowance, setting: &Setting) -> Built {
 ///     View::build(grant, room, setting, std::iter::empty(), |_| Ok(None))
@@ -13,9 +13,9 @@
 /// ```
 /// Of one that was not:
 /// ```compile_fail,E0308
-/// # use oap_exchange::{Allowance, Setting, View, ViewError, gate::Report};
+/// # use oap_exchange::{Allowance, Setting, View, ViewError};
 /// # use std::convert::Infallible;
-/// # type Built = Result<(View, Report), ViewError<Infallible>>;
+/// # type Built = Result<View, ViewError<Infallible>>;
 /// use oap_grants::Grant as Given;
 /// fn view(grant: &Given, room: &Allowance, setting: &Setting) -> Built {
 ///     View::build(grant, room, setting, std::iter::empty(), |_| Ok(None))
@@ -23,9 +23,9 @@
 /// ```
 /// Of a signed one that nobody presented:
 /// ```compile_fail,E0308
-/// # use oap_exchange::{Allowance, Setting, View, ViewError, gate::Report};
+/// # use oap_exchange::{Allowance, Setting, View, ViewError};
 /// # use std::convert::Infallible;
-/// # type Built = Result<(View, Report), ViewError<Infallible>>;
+/// # type Built = Result<View, ViewError<Infallible>>;
 /// use oap_grants::SignedGrant as Given;
 /// fn view(grant: &Given, room: &Allowance, setting: &Setting) -> Built {
 ///     View::build(grant, room, setting, std::iter::empty(), |_| Ok(None))
@@ -33,31 +33,62 @@
 /// ```
 struct AView;
 
-/// An answer from a view.
+/// What a query finds in a view.
 /// ```
-/// # use oap_exchange::{Allowance, Answer, Query, answer::answer};
+/// # use oap_exchange::{Allowance, Found, Query, answer::find};
 /// use oap_exchange::View as From;
-/// fn ask<'v>(from: &'v From, room: &Allowance, query: &Query) -> Answer<'v> {
-///     answer(from, room, query, None, None)
+/// fn ask(from: &From, room: &Allowance, query: &Query) -> Found {
+///     find(from, room, query, None, None)
 /// }
 /// ```
-/// From a preview:
+/// In a preview:
 /// ```compile_fail,E0308
-/// # use oap_exchange::{Allowance, Answer, Query, answer::answer};
+/// # use oap_exchange::{Allowance, Found, Query, answer::find};
 /// use oap_exchange::Preview as From;
-/// fn ask<'v>(from: &'v From, room: &Allowance, query: &Query) -> Answer<'v> {
-///     answer(from, room, query, None, None)
+/// fn ask(from: &From, room: &Allowance, query: &Query) -> Found {
+///     find(from, room, query, None, None)
+/// }
+/// ```
+struct WhatIsFound;
+
+/// An answer of what was found.
+/// ```
+/// # use oap_exchange::{Answer, WrittenItems, respond::{Frame, Items, Unsent}};
+/// # use std::convert::Infallible;
+/// use oap_exchange::Found as Of;
+/// fn write(of: Of, kept: &WrittenItems) -> Option<Answer> {
+///     of.load(kept, |_| Ok::<_, Infallible>(None)).ok()?
+/// }
+/// fn name(answer: Answer, frame: Frame) -> Unsent<Items> {
+///     answer.write(frame)
+/// }
+/// ```
+/// Before it is written out:
+/// ```compile_fail,E0599
+/// # use oap_exchange::respond::{Frame, Items, Unsent};
+/// use oap_exchange::Found as Of;
+/// fn name(answer: Of, frame: Frame) -> Unsent<Items> {
+///     answer.write(frame)
+/// }
+/// ```
+/// An item that was written out for somebody is reached through the views that hold it:
+/// ```compile_fail,E0624
+/// # use oap_exchange::{Version, WrittenItems};
+/// # use oap_identity::Hash;
+/// fn look(kept: &WrittenItems, whose: Hash, version: Version) {
+///     drop(kept.get(whose, version, || Ok::<_, ()>(None)));
 /// }
 /// ```
 struct AnAnswer;
 
 /// A bundle and a vector of a view.
 /// ```
-/// # use oap_exchange::{Allowance, bundle::bundle, respond::vector};
+/// # use oap_exchange::{Allowance, bundle::{bundle, select}, respond::vector};
 /// # use oap_identity::{BundleId, ItemId, Timestamp};
+/// # use std::convert::Infallible;
 /// use oap_exchange::View as From;
 /// fn export(from: &From, room: &Allowance, id: BundleId, now: Timestamp) {
-///     drop(bundle(from, room, id, Vec::new(), now));
+///     drop(bundle(select(from, room), id, Vec::new(), now, |_| Ok::<_, Infallible>(None)));
 /// }
 /// fn embedding(from: &From, room: &Allowance, item: ItemId) {
 ///     drop(vector(from, room, item));
@@ -65,11 +96,12 @@ struct AnAnswer;
 /// ```
 /// A bundle of a preview:
 /// ```compile_fail,E0308
-/// # use oap_exchange::{Allowance, bundle::bundle};
+/// # use oap_exchange::{Allowance, bundle::{bundle, select}};
 /// # use oap_identity::{BundleId, Timestamp};
+/// # use std::convert::Infallible;
 /// use oap_exchange::Preview as From;
 /// fn export(from: &From, room: &Allowance, id: BundleId, now: Timestamp) {
-///     drop(bundle(from, room, id, Vec::new(), now));
+///     drop(bundle(select(from, room), id, Vec::new(), now, |_| Ok::<_, Infallible>(None)));
 /// }
 /// ```
 /// A vector of a preview:
@@ -154,7 +186,7 @@ struct WhatLeaves;
 /// ```compile_fail,E0624
 /// # use oap_exchange::{View, Preview};
 /// fn count(view: &View, preview: &Preview) -> usize {
-///     view.items().len() + preview.items().len()
+///     view.slice().len() + preview.items().len()
 /// }
 /// ```
 struct WhatStays;

@@ -124,6 +124,22 @@ pub(crate) struct Judgement {
     pub(crate) passes: bool,
 }
 
+/// The rules that fired for an item, a bit each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Fired(u32);
+
+const _: () = assert!(Rule::ALL.len() <= 32);
+
+impl Fired {
+    pub(crate) fn of(rules: &BTreeSet<Rule>) -> Self {
+        Self(rules.iter().fold(0, |bits, rule| bits | 1 << *rule as u32))
+    }
+
+    fn iter(self) -> impl Iterator<Item = Rule> {
+        Rule::ALL.iter().copied().filter(move |rule| self.0 & (1 << *rule as u32) != 0)
+    }
+}
+
 /// What the gates decided of all items that a grant selects: the owner's to know, and nobody else's.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Report {
@@ -136,11 +152,21 @@ pub struct Report {
 }
 
 impl Report {
-    fn note(&mut self, judgement: &Judgement) {
-        *(if judgement.passes { &mut self.passed } else { &mut self.withheld }) += 1;
-        for rule in &judgement.rules {
-            *self.rules.entry(*rule).or_default() += 1;
+    /// Notes an item that passed, or did not.
+    pub(crate) fn note(&mut self, rules: Fired, passes: bool) {
+        *(if passes { &mut self.passed } else { &mut self.withheld }) += 1;
+        rules.iter().for_each(|rule| *self.rules.entry(rule).or_default() += 1);
+    }
+
+    /// Takes back what was noted.
+    pub(crate) fn take_back(&mut self, rules: Fired, passes: bool) {
+        *(if passes { &mut self.passed } else { &mut self.withheld }) -= 1;
+        for rule in rules.iter() {
+            if let Some(count) = self.rules.get_mut(&rule) {
+                *count -= 1;
+            }
         }
+        self.rules.retain(|_, count| *count > 0);
     }
 
     /// The strictest that was asked for.
@@ -188,17 +214,6 @@ impl Gate {
             Outcome::Block => false,
         };
         Judgement { rules, outcome, passes }
-    }
-
-    /// The heads that pass, and what was decided of all.
-    pub(crate) fn pass<'h>(&self, heads: impl Iterator<Item = &'h Head>) -> (Vec<&'h Head>, Report) {
-        let mut report = Report::default();
-        let passed = heads.filter(|head| {
-            let judgement = self.judge(head);
-            report.note(&judgement);
-            judgement.passes
-        });
-        (passed.collect(), report)
     }
 
     /// When what the gates decide may change by itself: the end of a bridge, or of the day where a context has
@@ -325,4 +340,114 @@ fn is_of(entry: &str, did: &Did) -> bool {
     let (entry, did) = (entry.to_ascii_lowercase(), did.to_ascii_lowercase());
     did.strip_prefix(&entry)
         .is_some_and(|rest| rest.is_empty() || rest.starts_with(':') || rest.starts_with("%3a"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use oap_identity::ItemId;
+    use oap_identity::random::Seeded;
+    use oap_memory::Kind;
+    use oap_memory::item::{Confidence, Sensitivity};
+    use oap_memory::record::{Meta, Status};
+    use serde_json::{Value, json};
+
+    fn did(name: &str) -> Did {
+        format!("did:web:{name}.example").parse().unwrap()
+    }
+
+    fn head(scope: &str) -> Head {
+        let at: Timestamp = "2026-04-01T00:00:00Z".parse().unwrap();
+        Head {
+            item_id: ItemId::new(at, &Seeded::new(1)),
+            seq: 0,
+            version_seq: 0,
+            status: Status::Current,
+            scope_id: scope.parse().unwrap(),
+            kind: Kind::Fact,
+            subject_entity_id: None,
+            labels: vec!["a".to_owned()],
+            captured_at: at,
+            confidence: Confidence::try_from(1.0).unwrap(),
+            end_of_life: None,
+            exportable: true,
+            sensitivity: Sensitivity::Internal,
+            meta: Meta::owner(did("user"), false),
+            ended_at: None,
+            replaced: Vec::new(),
+            derived_from: Vec::new(),
+            people: Vec::new(),
+        }
+    }
+
+    /// The rules that fire for an item of the scope `personal` before these grantees, at a time.
+    fn fired(context: &Value, grantees: &[&str], at: &str) -> BTreeSet<Rule> {
+        let mut context = context.clone();
+        context["ccc_version"] = json!("1.0");
+        context["scope_id"] = json!("personal");
+        let mut obligations = Obligations::default();
+        obligations.contexts.insert("personal".parse().unwrap(), Ccc::parse(context).unwrap());
+        let destination = Destination {
+            grantees: grantees.iter().map(|name| did(name)).collect(),
+            own_agent: false,
+            scope: "personal".parse().unwrap(),
+            consented: false,
+            anonymous: false,
+            shows_subject: false,
+        };
+        Gate::new(obligations, destination, at.parse().unwrap()).judge(&head("personal")).rules
+    }
+
+    /// What holds until a day holds to its last millisecond, and from a day on from its first.
+    #[test]
+    fn days_begin_and_end_at_midnight() {
+        let nda = json!({"active_ndas": [{
+            "id": "n", "counterparties": ["did:web:other.example"], "jurisdiction": "DE", "type": "mutual",
+            "valid_from": "2026-05-01", "valid_until": "2026-05-02", "document_hash": format!("sha256:{}", "0".repeat(64)),
+        }]});
+        let compete = json!({"non_competes": [
+            {"ex_employer": "did:web:other.example", "scope": "x", "valid_until": "2026-05-02"},
+        ]});
+        let solicit = json!({"non_solicits": [{"valid_until": "2026-05-02"}]});
+        for (context, rule) in [(&nda, Rule::Nda), (&compete, Rule::NonCompete), (&solicit, Rule::NonSolicit)]
+        {
+            let fires = |at: &str| fired(context, &["b"], at).contains(&rule);
+            assert!(fires("2026-05-02T23:59:59.999Z"), "{rule:?}");
+            assert!(!fires("2026-05-03T00:00:00.000Z"), "{rule:?}");
+        }
+        assert!(!fired(&nda, &["b"], "2026-04-30T23:59:59.999Z").contains(&Rule::Nda));
+        assert!(fired(&nda, &["b"], "2026-05-01T00:00:00.000Z").contains(&Rule::Nda));
+    }
+
+    /// One of those through whose hands a grant came is enough.
+    #[test]
+    fn a_wall_before_one_of_the_grantees_is_a_wall() {
+        let wall = json!({"chinese_walls": [{"between": ["personal", "did:web:c.example"], "reason": "x"}]});
+        let at = "2026-05-01T12:00:00Z";
+        assert!(fired(&wall, &["c"], at).contains(&Rule::ChineseWall));
+        assert!(fired(&wall, &["b", "c"], at).contains(&Rule::ChineseWall));
+        assert!(!fired(&wall, &["b", "d"], at).contains(&Rule::ChineseWall));
+    }
+
+    #[test]
+    fn a_jurisdiction_is_two_capital_letters() {
+        for (text, is) in [("DE", true), ("De", false), ("de", false), ("DEU", false), ("D", false)] {
+            let context = json!({"ccc_version": "1.0", "scope_id": "personal", "active_ndas": [{
+                "id": "n", "counterparties": ["did:web:other.example"], "jurisdiction": text, "type": "mutual",
+                "valid_from": "2026-05-01", "valid_until": "2026-05-02", "document_hash": format!("sha256:{}", "0".repeat(64)),
+            }]});
+            assert_eq!(Ccc::parse(context).is_ok(), is, "{text}");
+        }
+    }
+
+    /// An organization's entry covers what is below it, and no other name that begins alike.
+    #[test]
+    fn an_entry_covers_its_departments() {
+        let did = |text: &str| text.parse::<Did>().unwrap();
+        assert!(is_of("did:web:ACME.example", &did("did:web:acme.example:legal")));
+        assert!(is_of("did:web:acme.example", &did("did:web:acme.example%3A8443")));
+        assert!(!is_of("did:web:acme.example", &did("did:web:acme.examples")));
+        assert!(!is_of("did:web:acme.example", &did("did:web:other.example")));
+        assert!(!is_of("did:key:z6Mk", &did("did:web:other.example")));
+    }
 }

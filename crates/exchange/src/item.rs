@@ -1,49 +1,48 @@
-//! One item as its grantee sees it.
+//! One item as its grantee sees it, written out.
 
-use crate::slice::{Model, ViewError};
+use crate::setting::Model;
 use oap_identity::json::{self, JsonError, canonical_text};
-use oap_identity::{Hash, ItemId, Timestamp};
-use oap_memory::epistemic::{self, Epistemic};
-use oap_memory::project::project;
-use oap_memory::record::{Head, Whole};
-use oap_memory::{Confidence, Kind, Profile, TrustLevel};
+use oap_identity::{Hash, ItemId};
+use oap_memory::epistemic::Epistemic;
+use oap_memory::project::Projected;
+use oap_memory::record::Whole;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
-/// One item of a view: what its grantee sees of it, written out.
+/// One item of a view or a preview, written out.
 #[derive(Debug, Clone)]
 pub struct ViewItem {
-    pub(crate) id: ItemId,
-    pub(crate) seq: u32,
-    pub(crate) commitment: Hash,
-    pub(crate) kind: Option<Kind>,
-    pub(crate) labels: Vec<String>,
-    pub(crate) confidence: Option<Confidence>,
-    pub(crate) captured_at: Timestamp,
-    /// The members before `integrity`, between it and `relevance`, and after, in canonical order.
-    pub(crate) members: [Box<str>; 3],
+    id: ItemId,
+    commitment: Hash,
+    /// The members before `embedding_ref`, between it and `integrity`, between that and `relevance`, and after, in
+    /// canonical order.
+    members: [Box<str>; 4],
     /// `"capture_receipt":…,"chain":…`.
-    pub(crate) chain: Box<str>,
-    pub(crate) sd_jwt: Box<str>,
+    chain: Box<str>,
+    sd_jwt: Box<str>,
 }
 
-#[allow(missing_docs, reason = "the names say it")]
 impl ViewItem {
+    /// Writes an item out as it was projected.
+    pub(crate) fn write(
+        id: ItemId,
+        attitude: Epistemic,
+        projected: &Projected,
+        whole: &Whole,
+    ) -> Result<Self, JsonError> {
+        Ok(Self {
+            id,
+            commitment: whole.committed.commitment(),
+            members: members(projected.item(), attitude)?,
+            chain: chain(whole),
+            sd_jwt: projected.sd_jwt(&whole.committed).into(),
+        })
+    }
+
+    /// The item.
     #[must_use]
     pub const fn id(&self) -> ItemId {
         self.id
-    }
-
-    /// The number of the last link of its chain: what is shown of it is in force until another follows.
-    #[must_use]
-    pub const fn last_link(&self) -> u32 {
-        self.seq
-    }
-
-    /// About so many bytes of an answer.
-    #[must_use]
-    pub fn size(&self) -> usize {
-        self.members.iter().map(|members| members.len()).sum::<usize>() + self.chain.len() + self.sd_jwt.len()
     }
 
     /// The commitment of the version in force.
@@ -52,10 +51,10 @@ impl ViewItem {
         self.commitment
     }
 
-    /// The kind, where the profile shows it.
+    /// About so many bytes of an answer, and of memory.
     #[must_use]
-    pub const fn kind(&self) -> Option<Kind> {
-        self.kind
+    pub(crate) fn size(&self) -> usize {
+        self.members.iter().map(|members| members.len()).sum::<usize>() + self.chain.len() + self.sd_jwt.len()
     }
 
     /// The item as its grantee sees it, without proof and relevance.
@@ -66,9 +65,7 @@ impl ViewItem {
         let parts: Vec<&str> = self.members.iter().map(|part| &**part).filter(|p| !p.is_empty()).collect();
         json::parse(format!("{{{}}}", parts.join(",")).as_bytes())
     }
-}
 
-impl ViewItem {
     /// The item as its grantee sees it, with its proof, as it stands in a bundle.
     ///
     /// # Errors
@@ -80,90 +77,89 @@ impl ViewItem {
         Ok(item)
     }
 
-    /// Adds where the item's vector is. `embedding_ref` sorts between `content` and `epistemic`, all before
-    /// `integrity`.
-    pub(crate) fn refer(&mut self, model: &Model) -> Result<(), JsonError> {
-        let reference = json!({
-            "model": model.name, "dimensions": model.dimensions,
-            "vector_url": format!("{}{}", model.url, self.id),
-        });
-        let before = json::parse(format!("{{{}}}", self.members[0]).as_bytes())?;
-        let mut members: BTreeMap<String, Value> =
-            before.as_object().cloned().unwrap_or_default().into_iter().collect();
-        members.insert("embedding_ref".to_owned(), reference);
-        let all = canonical_text(&members)?;
-        self.members[0] = all[1..all.len() - 1].into();
+    /// Adds where the item's vector is.
+    pub(crate) fn refer(&mut self, to: &Reference) -> Result<(), JsonError> {
+        let mut before = String::from(std::mem::take(&mut self.members[0]));
+        put(&mut before, &to.member(self.id)?);
+        self.members[0] = before.into();
         Ok(())
     }
 
-    pub(crate) fn bytes(&self) -> usize {
-        self.members.iter().map(|part| part.len()).sum::<usize>() + self.chain.len() + self.sd_jwt.len() + 200
+    /// The item as it stands in an answer, in canonical form: with where its vector is, if it is shown, with the SD-JWT,
+    /// if it is asked for.
+    pub(crate) fn answer(&self, vector: Option<&str>, sd_jwt: bool, relevance: f64, out: &mut String) {
+        let [before, between, after, last] = &self.members;
+        let start = out.len() + 1;
+        out.push('{');
+        let mut member = |text: &[&str]| {
+            if text.iter().any(|part| !part.is_empty()) {
+                if out.len() > start {
+                    out.push(',');
+                }
+                text.iter().for_each(|part| out.push_str(part));
+            }
+        };
+        member(&[before]);
+        member(&[vector.unwrap_or_default()]);
+        member(&[between]);
+        match sd_jwt {
+            true => member(&[r#""integrity":{"#, &self.chain, r#","sd_jwt":""#, &self.sd_jwt, r#""}"#]),
+            false => member(&[r#""integrity":{"#, &self.chain, "}"]),
+        }
+        member(&[after]);
+        // Four decimals: short enough to be written alike by every number formatter.
+        member(&[r#""relevance":"#, &relevance.to_string()]);
+        member(&[last]);
+        out.push('}');
     }
 }
 
-/// How items are shown under one grant.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Showing<'a> {
-    pub(crate) profile: &'a Profile,
-    pub(crate) level: TrustLevel,
-    pub(crate) embeddings: bool,
-    pub(crate) belief_threshold: Confidence,
+fn put(members: &mut String, member: &str) {
+    if !members.is_empty() {
+        members.push(',');
+    }
+    members.push_str(member);
 }
 
-/// What a grantee sees of an item: written out, and as text to match.
-pub(crate) fn show<E>(head: &Head, whole: &Whole, by: Showing) -> Result<(ViewItem, String), ViewError<E>> {
-    let wrong = |e| ViewError::Commitment(head.item_id, e);
-    let projected = project(&whole.committed, by.profile, by.level, by.embeddings).map_err(wrong)?;
-    let visible = projected.item();
-    let attitude = epistemic::classify(head.confidence, head.meta.human_verified, by.belief_threshold);
-    let item = ViewItem {
-        id: head.item_id,
-        seq: head.seq,
-        commitment: whole.committed.commitment(),
-        kind: visible.get("kind").and_then(Value::as_str).and_then(|kind| kind.parse().ok()),
-        labels: strings(visible.get("labels")),
-        confidence: visible
-            .get("provenance")
-            .and_then(|p| p.get("confidence"))
-            .and_then(Value::as_f64)
-            .and_then(|c| c.try_into().ok()),
-        captured_at: visible
-            .get("provenance")
-            .and_then(|p| p.get("captured_at"))
-            .and_then(Value::as_str)
-            .and_then(|at| at.parse().ok())
-            .unwrap_or(Timestamp::from_millis(0)),
-        members: members(visible, attitude)?,
-        chain: chain(whole),
-        sd_jwt: projected.sd_jwt(&whole.committed).into(),
-    };
-    Ok((item, visible_text(visible)))
+/// Where the vectors of items are served, and of which model they are.
+#[derive(Debug, Clone)]
+pub(crate) struct Reference {
+    model: String,
+    dimensions: usize,
+    url: String,
 }
 
-fn strings(value: Option<&Value>) -> Vec<String> {
-    let texts = value.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-    texts.iter().filter_map(|v| v.as_str().map(str::to_owned)).collect()
+impl Reference {
+    pub(crate) fn to(model: &Model) -> Self {
+        Self { model: model.name.to_owned(), dimensions: model.dimensions, url: model.url.to_owned() }
+    }
+
+    /// `"embedding_ref":…` of an item.
+    pub(crate) fn member(&self, item: ItemId) -> Result<String, JsonError> {
+        let reference = json!({
+            "model": self.model, "dimensions": self.dimensions, "vector_url": format!("{}{item}", self.url),
+        });
+        Ok(format!(r#""{EMBEDDING_REF}":{}"#, canonical_text(&reference)?))
+    }
 }
 
-/// The item's members in canonical order, in three parts: `integrity` and `relevance` go between them.
-fn members(visible: &Map<String, Value>, attitude: Epistemic) -> Result<[Box<str>; 3], JsonError> {
+const EMBEDDING_REF: &str = "embedding_ref";
+
+/// The item's members in canonical order, in four parts: `embedding_ref`, `integrity` and `relevance` go between them.
+fn members(visible: &Map<String, Value>, attitude: Epistemic) -> Result<[Box<str>; 4], JsonError> {
     let attitude = Value::from(attitude.as_str());
     let mut all: BTreeMap<&str, &Value> =
         visible.iter().map(|(name, value)| (name.as_str(), value)).collect();
     all.insert("epistemic", &attitude);
-    let mut parts = [String::new(), String::new(), String::new()];
+    let mut parts = [const { String::new() }; 4];
     for (name, value) in all {
         let part = match name {
-            n if n < "integrity" => &mut parts[0],
-            n if n < "relevance" => &mut parts[1],
-            _ => &mut parts[2],
+            n if n < EMBEDDING_REF => &mut parts[0],
+            n if n < "integrity" => &mut parts[1],
+            n if n < "relevance" => &mut parts[2],
+            _ => &mut parts[3],
         };
-        if !part.is_empty() {
-            part.push(',');
-        }
-        part.push_str(&canonical_text(&name)?);
-        part.push(':');
-        part.push_str(&canonical_text(value)?);
+        put(part, &format!("{}:{}", canonical_text(&name)?, canonical_text(value)?));
     }
     Ok(parts.map(String::into_boxed_str))
 }

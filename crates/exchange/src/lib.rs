@@ -4,19 +4,24 @@
 //!
 //! - [`ccc`], [`bridge`], [`gate`]: what may leave at all
 //! - [`view`], [`item`], [`allowance`]: all that a grantee can learn, and how much of it may still be disclosed
+//! - [`Renewal`], [`Step`]: how a view follows the changes of items
+//! - [`WrittenItems`]: items that were written out, for the next answer
 //! - [`preview`]: the same for the owner, before a grant is given; nothing is answered from it
 //! - [`query`], [`rank`], [`vector`], [`answer`], [`mod@bundle`]: what a question finds in a view, or all of it
 //! - [`mod@respond`]: from an answer and its durable receipt to the bytes that leave
 //!
 //! ```
 //! use oap_exchange::rank::{Document, Index};
+//! use oap_identity::ItemId;
 //! use oap_memory::Kind;
 //! use oap_memory::text::Language;
 //!
 //! // What two grantees are shown of one item: the second sees its spans hidden.
 //! let captured_at = "2026-05-01T12:00:00Z".parse()?;
+//! let items = [[1; 16], [2; 16]].map(ItemId::from_bytes);
 //! let ranks = |texts: [&str; 2], question: &str| {
-//!     let documents = texts.map(|text| Document { text, kind: Kind::Fact, captured_at });
+//!     let document = |n: usize| Document { item: items[n], text: texts[n], kind: Kind::Fact, captured_at };
+//!     let documents = [document(0), document(1)];
 //!     Index::build(&documents, Language::English).score(question)
 //! };
 //! let trusted = ["Write to ann@mail.example about tea", "The kitchen is painted"];
@@ -40,20 +45,29 @@ pub mod ccc;
 mod forgeries;
 pub mod gate;
 pub mod item;
+mod lens;
 pub mod limits;
+mod member;
 pub mod preview;
 pub mod query;
 pub mod rank;
+mod renewal;
 pub mod respond;
+mod setting;
 mod slice;
+mod turns;
 pub mod vector;
 pub mod view;
+mod written;
 
 pub use allowance::Allowance;
-pub use answer::Answer;
+pub use answer::{Answer, Found};
+pub use member::Version;
 pub use preview::Preview;
 pub use query::Query;
+pub use renewal::{Renewal, Step};
 pub use respond::{Durable, respond};
-pub use slice::{Model, Setting, ViewError};
+pub use setting::{Embed, Model, Setting, ViewError};
 pub use vector::Vector;
 pub use view::View;
+pub use written::{MAX_WRITTEN, WrittenItems};

@@ -1,6 +1,6 @@
 //! The bounds of this room, as rows that `docs/limits.md` is generated from.
 
-use crate::{answer, bridge, query};
+use crate::{MAX_WRITTEN, answer, bridge, query};
 pub use oap_identity::limits::Limit;
 
 const fn row(name: &'static str, value: usize, unit: &'static str, applies_to: &'static str) -> Limit {
@@ -16,6 +16,12 @@ pub const LIMITS: &[Limit] = &[
         answer::MAX_ANSWER,
         "bytes",
         "the items of an answer, unless it is one; the rest is behind its cursor",
+    ),
+    row(
+        "MAX_WRITTEN",
+        MAX_WRITTEN,
+        "bytes",
+        "memory for the items that were written out for answers, of all views",
     ),
     row("bridge::MAX_CATEGORIES", bridge::MAX_CATEGORIES, "categories", "a Cross Scope Bridge"),
 ];

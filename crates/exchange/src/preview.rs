@@ -3,20 +3,26 @@
 use crate::allowance::Allowance;
 use crate::gate::Report;
 use crate::item::ViewItem;
-use crate::slice::{Setting, Slice, Terms, ViewError};
+use crate::lens::Terms;
+use crate::setting::{Setting, ViewError};
+use crate::slice::Slice;
 use crate::vector::Vector;
 use oap_grants::Grant;
 use oap_identity::ItemId;
 use oap_memory::record::{Head, Whole};
 
-/// What a grant that nobody presented would show, selected and projected by the code that makes a [`crate::View`]. Nothing
-/// can be answered from it.
+/// What a grant that nobody presented would show, selected and projected by the code that makes a [`crate::View`], and
+/// written out. Nothing can be answered from it.
 #[derive(Debug)]
-pub struct Preview(Slice);
+pub struct Preview {
+    slice: Slice,
+    items: Vec<ViewItem>,
+    vectors: Vec<Vector>,
+}
 
 impl Preview {
     /// Selects, passes the gates, projects and caps, as if nothing had been disclosed and the grantee asked for all that
-    /// the grant gives. Beside it, what the gates decided.
+    /// the grant gives.
     ///
     /// # Errors
     /// [`ViewError`].
@@ -25,39 +31,55 @@ impl Preview {
         setting: &Setting,
         heads: impl Iterator<Item = &'h Head>,
         load: impl FnMut(&Head) -> Result<Option<Whole>, E>,
-    ) -> Result<(Self, Report), ViewError<E>> {
+    ) -> Result<Self, ViewError<E>> {
         let allowance = Allowance::unused(grant.max_items as usize);
-        let (slice, report) = Slice::build(Terms::proposed(grant), &allowance, setting, heads, load)?;
-        Ok((Self(slice), report))
+        let mut items = Vec::new();
+        let slice = Slice::build(
+            Terms::proposed(grant),
+            &allowance,
+            setting,
+            heads,
+            load,
+            |of, projected, whole| {
+                let member = &of.member;
+                items.push(ViewItem::write(member.id(), member.attitude, projected, whole)?);
+                Ok(())
+            },
+        )?;
+        if let Some(reference) = slice.lens.reference.as_ref().filter(|_| slice.has_vectors()) {
+            items.iter_mut().try_for_each(|item| item.refer(reference))?;
+        }
+        let vectors = slice.members().filter_map(|member| member.vector.clone()).collect();
+        Ok(Self { slice, items, vectors })
     }
 
     /// The items, in the order of their ids.
     #[must_use]
     pub fn items(&self) -> &[ViewItem] {
-        &self.0.items
+        &self.items
     }
 
     /// One of them.
     #[must_use]
     pub fn item(&self, item: ItemId) -> Option<&ViewItem> {
-        self.0.item(item)
+        self.items.get(self.items.binary_search_by_key(&item, ViewItem::id).ok()?)
+    }
+
+    /// What the gates decided of all items that the grant selects.
+    #[must_use]
+    pub fn report(&self) -> Report {
+        self.slice.report()
     }
 
     /// How many items the words of a query match.
     #[must_use]
     pub fn matching(&self, query: &str) -> usize {
-        self.0.index.score(query).into_iter().filter(|score| *score > 0.0).count()
+        self.slice.matches(query).found.len()
     }
 
     /// The vectors of the items, in their order; none without a model.
     #[must_use]
     pub fn vectors(&self) -> &[Vector] {
-        &self.0.vectors
-    }
-
-    /// How much memory it takes, in bytes, about.
-    #[must_use]
-    pub const fn bytes(&self) -> usize {
-        self.0.bytes
+        &self.vectors
     }
 }

@@ -2,24 +2,27 @@
 //!
 //! Turns of a conversation are matched in their context: the words of the turns before and after count a little
 //! towards a turn, because the answer to a question often stands one turn below it and does not repeat it.
+//!
+//! Documents come and go one by one. All statistics are whole numbers, so that they are the same whatever came before: an
+//! index that was maintained scores as one that is built of the same documents.
 
-use oap_identity::Timestamp;
+use crate::turns::{Near, Turns};
+use oap_identity::{ItemId, Timestamp};
 use oap_memory::Kind;
 use oap_memory::text::{Language, Term, terms};
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::sync::Arc;
 
 const K1: f32 = 1.2;
 const B: f32 = 0.75;
-/// What the words of the next turn and of the one after it count.
-const CONTEXT: [f32; 2] = [0.5, 0.2];
-/// Turns further apart than this belong to different conversations.
-const CONVERSATION_GAP: Duration = Duration::from_secs(30 * 60);
+/// What a word of a document itself counts. Frequencies and lengths are in tenths.
+const OWN: u32 = 10;
 
 /// What is matched of one item: what its grantee sees of it, nothing else.
 #[derive(Debug, Clone)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Document<'a> {
+    pub item: ItemId,
     /// Everything visible as text.
     pub text: &'a str,
     pub kind: Kind,
@@ -27,114 +30,238 @@ pub struct Document<'a> {
     pub captured_at: Timestamp,
 }
 
-/// An inverted index over the documents of one view.
+/// An inverted index over the documents of one view. Each document has a place, a small number that its owner chooses.
 #[derive(Debug, Clone, Default)]
 pub struct Index {
     language: Language,
-    postings: BTreeMap<String, Postings>,
-    lengths: Vec<f32>,
-    average: f32,
+    numbers: BTreeMap<Arc<str>, u32>,
+    /// Words by number.
+    words: Vec<Word>,
+    /// Numbers of no word.
+    free: Vec<u32>,
+    /// Documents by place.
+    documents: Vec<Option<Indexed>>,
+    count: usize,
+    turns: Turns,
+    /// The sum of the lengths.
+    total: u64,
+    bytes: usize,
 }
 
 #[derive(Debug, Clone, Default)]
-struct Postings {
-    /// How many documents hold the word themselves.
-    holders: u32,
-    /// Document and weighted frequency, ascending by document.
-    entries: Vec<(u32, f32)>,
+struct Word {
+    text: Arc<str>,
+    /// The documents that hold it themselves, by place, and how often.
+    holders: Vec<(u32, u32)>,
+}
+
+#[derive(Debug, Clone)]
+struct Indexed {
+    /// The numbers of its words.
+    words: Box<[u32]>,
+    /// How many words it has that mean something.
+    own: u32,
+    /// Its words that mean something, and those of its context, weighted.
+    length: u32,
+    near: Near,
+}
+
+/// What the words of a query find.
+#[derive(Debug, Clone)]
+pub(crate) struct Matches {
+    /// By place; 0 where nothing matches.
+    pub(crate) scores: Vec<f32>,
+    /// The places that match.
+    pub(crate) found: Vec<u32>,
 }
 
 impl Index {
-    /// Indexes documents, numbered as they come.
+    /// Of no document.
+    #[must_use]
+    pub fn new(language: Language) -> Self {
+        Self { language, ..Self::default() }
+    }
+
+    /// Indexes documents, at places numbered as they come.
     #[must_use]
     pub fn build(documents: &[Document], language: Language) -> Self {
-        let words: Vec<BTreeMap<Term, f32>> = documents.iter().map(|d| counts(d.text, language)).collect();
-        let context = contexts(documents);
-        let mut index = Self { language, lengths: Vec::with_capacity(documents.len()), ..Self::default() };
-        for (number, own) in words.iter().enumerate() {
-            let mut weighted = own.clone();
-            for (neighbour, weight) in &context[number] {
-                for (term, count) in &words[*neighbour] {
-                    *weighted.entry(term.clone()).or_default() += weight * count;
-                }
-            }
-            index.lengths.push(weighted.iter().filter(|(t, _)| !t.stop).map(|(_, c)| c).sum());
-            for (term, frequency) in weighted {
-                let holds = own.contains_key(&term);
-                let postings = index.postings.entry(term.text).or_default();
-                postings.holders += u32::from(holds);
-                postings.entries.push((u32::try_from(number).unwrap_or(u32::MAX), frequency));
-            }
+        let mut index = Self::new(language);
+        for (place, document) in (0..).zip(documents) {
+            index.insert(place, document);
         }
-        let total: f32 = index.lengths.iter().sum();
-        index.average = (total / index.lengths.len().max(1) as f32).max(1.0);
         index
     }
 
-    /// How much memory it takes, in bytes, about: nodes of the tree count as if they were full.
-    #[must_use]
-    pub(crate) fn bytes(&self) -> usize {
-        let word = |(word, postings): (&String, &Postings)| {
-            word.len()
-                + size_of::<String>()
-                + size_of::<Postings>()
-                + postings.entries.capacity() * size_of::<(u32, f32)>()
-        };
-        self.postings.iter().map(word).sum::<usize>() + self.lengths.capacity() * size_of::<f32>()
+    /// Adds a document at a place that none is at.
+    pub(crate) fn insert(&mut self, place: u32, document: &Document) {
+        let mut counts: BTreeMap<String, u32> = BTreeMap::new();
+        let mut own = 0;
+        for Term { text, stop } in terms(document.text, self.language) {
+            *counts.entry(text).or_default() += 1;
+            own += u32::from(!stop);
+        }
+        let mut words = Vec::with_capacity(counts.len());
+        for (text, count) in counts {
+            let number = self.number(text);
+            let holders = &mut self.words[number as usize].holders;
+            if let Err(at) = holders.binary_search_by_key(&place, |(holder, _)| *holder) {
+                if holders.len() == holders.capacity() {
+                    holders.reserve_exact(holders.len() / 8 + 1);
+                }
+                holders.insert(at, (place, count));
+            }
+            words.push(number);
+        }
+        self.bytes += words.len() * (HOLDER + size_of::<u32>()) + size_of::<Option<Indexed>>();
+        let length = own * OWN;
+        let indexed = Indexed { words: words.into(), own, length, near: Near::default() };
+        let at = place as usize;
+        if self.documents.len() <= at {
+            self.documents.resize(at + 1, None);
+        }
+        self.documents[at] = Some(indexed);
+        self.count += 1;
+        self.total += u64::from(length);
+        if document.kind == Kind::ConversationTurn {
+            let near = self.turns.insert((document.captured_at, document.item), place);
+            self.relate(near);
+        }
     }
 
-    /// The score of every document for a query, 0 where nothing matches. Depends on the documents and the query
-    /// alone; each word of the query counts once.
+    /// Takes out the document at a place.
+    pub(crate) fn remove(&mut self, place: u32, item: ItemId, captured_at: Timestamp) {
+        let Some(document) = self.documents.get_mut(place as usize).and_then(Option::take) else { return };
+        self.count -= 1;
+        self.total -= u64::from(document.length);
+        self.bytes -= document.words.len() * (HOLDER + size_of::<u32>()) + size_of::<Option<Indexed>>();
+        for number in document.words {
+            let word = &mut self.words[number as usize];
+            if let Ok(at) = word.holders.binary_search_by_key(&place, |(holder, _)| *holder) {
+                word.holders.remove(at);
+            }
+            if word.holders.is_empty() {
+                self.bytes -= word.text.len() + WORD;
+                self.numbers.remove(&word.text);
+                *word = Word::default();
+                self.free.push(number);
+            }
+        }
+        let near = self.turns.remove(&(captured_at, item));
+        self.relate(near);
+    }
+
+    /// Gives documents their context, and their length in it.
+    fn relate(&mut self, turns: Vec<(u32, Near)>) {
+        for (place, near) in turns {
+            let own = |place: u32| self.document(place).map_or(0, |document| document.own);
+            let length = own(place) * OWN + near.iter().map(|(near, weight)| own(near) * weight).sum::<u32>();
+            if let Some(document) = self.documents.get_mut(place as usize).and_then(Option::as_mut) {
+                self.total = self.total - u64::from(document.length) + u64::from(length);
+                document.length = length;
+                document.near = near;
+            }
+        }
+    }
+
+    fn document(&self, place: u32) -> Option<&Indexed> {
+        self.documents.get(place as usize)?.as_ref()
+    }
+
+    /// The number of a word, a new one where it has none.
+    fn number(&mut self, text: String) -> u32 {
+        if let Some(number) = self.numbers.get(text.as_str()) {
+            return *number;
+        }
+        let text: Arc<str> = text.into();
+        self.bytes += text.len() + WORD;
+        let word = Word { text: text.clone(), holders: Vec::new() };
+        let number = match self.free.pop() {
+            Some(number) => {
+                self.words[number as usize] = word;
+                number
+            }
+            None => {
+                self.words.push(word);
+                self.words.len() as u32 - 1
+            }
+        };
+        self.numbers.insert(text, number);
+        number
+    }
+
+    /// Gives back what it took for growing.
+    pub(crate) fn shrink(&mut self) {
+        self.words.iter_mut().for_each(|word| word.holders.shrink_to_fit());
+        self.words.shrink_to_fit();
+        self.documents.shrink_to_fit();
+    }
+
+    /// How much memory it takes, in bytes, about.
+    #[must_use]
+    pub(crate) const fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// The score of the document at every place for a query, 0 where nothing matches. Depends on the documents and the
+    /// query alone; each word of the query counts once.
     #[must_use]
     pub fn score(&self, query: &str) -> Vec<f32> {
+        self.matches(query).scores
+    }
+
+    /// What a query finds.
+    pub(crate) fn matches(&self, query: &str) -> Matches {
         let mut asked = terms(query, self.language);
         if asked.iter().any(|term| !term.stop) {
             asked.retain(|term| !term.stop);
         }
+        let mut asked: Vec<String> = asked.into_iter().map(|term| term.text).collect();
         asked.sort_unstable();
         asked.dedup();
-        let mut scores = vec![0.0; self.lengths.len()];
-        let total = self.lengths.len() as f32;
-        for term in asked {
-            let Some(postings) = self.postings.get(&term.text) else { continue };
-            let holders = postings.holders as f32;
-            let rarity = (1.0 + (total - holders + 0.5) / (holders + 0.5)).ln();
-            for (document, frequency) in &postings.entries {
-                let length = self.lengths[*document as usize] / self.average;
-                scores[*document as usize] +=
-                    rarity * frequency * (K1 + 1.0) / (frequency + K1 * (1.0 - B + B * length));
+        let places = self.documents.len();
+        let (mut scores, mut found) = (vec![0.0_f32; places], Vec::new());
+        // In tenths, of one word.
+        let mut frequencies = vec![0_u32; places];
+        let mut touched = Vec::new();
+        let count = self.count as f32;
+        let average = (self.total as f64 / f64::from(OWN) / self.count.max(1) as f64).max(1.0) as f32;
+        for word in asked {
+            let Some(number) = self.numbers.get(word.as_str()) else { continue };
+            let holders = &self.words[*number as usize].holders;
+            let mut add = |place: u32, tenths: u32| {
+                let frequency = &mut frequencies[place as usize];
+                if *frequency == 0 {
+                    touched.push(place);
+                }
+                *frequency += tenths;
+            };
+            for (place, times) in holders {
+                add(*place, times * OWN);
+                for (near, weight) in self.document(*place).iter().flat_map(|document| document.near.iter()) {
+                    add(near, times * weight);
+                }
+            }
+            let held = holders.len() as f32;
+            let rarity = (1.0 + (count - held + 0.5) / (held + 0.5)).ln();
+            for place in touched.drain(..) {
+                let frequency = std::mem::take(&mut frequencies[place as usize]) as f32 / OWN as f32;
+                let length = self.document(place).map_or(0, |document| document.length) as f32 / OWN as f32;
+                let score = &mut scores[place as usize];
+                if *score == 0.0 {
+                    found.push(place);
+                }
+                *score +=
+                    rarity * frequency * (K1 + 1.0) / (frequency + K1 * (1.0 - B + B * length / average));
             }
         }
-        scores
+        Matches { scores, found }
     }
 }
 
-fn counts(text: &str, language: Language) -> BTreeMap<Term, f32> {
-    let mut counts = BTreeMap::new();
-    for term in terms(text, language) {
-        *counts.entry(term).or_default() += 1.0;
-    }
-    counts
-}
-
-/// For each document, the turns around it in its conversation and what their words count.
-fn contexts(documents: &[Document]) -> Vec<Vec<(usize, f32)>> {
-    let mut turns: Vec<usize> =
-        (0..documents.len()).filter(|i| documents[*i].kind == Kind::ConversationTurn).collect();
-    turns.sort_by_key(|i| (documents[*i].captured_at, *i));
-    let mut contexts = vec![Vec::new(); documents.len()];
-    for (place, turn) in turns.iter().enumerate() {
-        for (distance, weight) in (1..).zip(CONTEXT) {
-            if let Some(next) = turns.get(place + distance)
-                && documents[*next].captured_at <= documents[*turn].captured_at.plus(CONVERSATION_GAP)
-            {
-                contexts[*turn].push((*next, weight));
-                contexts[*next].push((*turn, weight));
-            }
-        }
-    }
-    contexts
-}
+/// What a document takes for each of its words, in bytes: its place among the holders, with room to grow.
+const HOLDER: usize = size_of::<(u32, u32)>() * 9 / 8;
+/// What a word takes beside its text and its holders, in bytes, about: its places in the tables, half full.
+const WORD: usize = size_of::<Word>() + 2 * (size_of::<Arc<str>>() + size_of::<u32>()) + 16;
 
 #[cfg(test)]
 mod tests {
@@ -143,7 +270,13 @@ mod tests {
     fn index(texts: &[(&str, Kind, i64)]) -> Index {
         let documents: Vec<Document> = texts
             .iter()
-            .map(|(text, kind, at)| Document { text, kind: *kind, captured_at: Timestamp::from_seconds(*at) })
+            .zip(1..)
+            .map(|((text, kind, at), number)| Document {
+                item: ItemId::from_bytes([number; 16]),
+                text,
+                kind: *kind,
+                captured_at: Timestamp::from_seconds(*at),
+            })
             .collect();
         Index::build(&documents, Language::English)
     }
@@ -178,5 +311,43 @@ mod tests {
     fn facts_have_no_neighbours() {
         let scores = index(&[("holiday", Kind::Fact, 0), ("Lisbon", Kind::Fact, 1)]).score("holiday");
         assert_eq!(scores[1], 0.0);
+    }
+
+    /// Documents that came and went leave no trace, whatever was between them.
+    #[test]
+    fn what_is_taken_out_was_never_there() {
+        let text = ["holiday in Lisbon", "my sister", "the holiday bicycle", "Lisbon again", "sister"];
+        let documents: Vec<Document> = (0..40_u8)
+            .map(|n| Document {
+                item: ItemId::from_bytes([n; 16]),
+                text: text[usize::from(n) % text.len()],
+                kind: if n % 4 == 0 { Kind::Fact } else { Kind::ConversationTurn },
+                // Some at the same time, some in other conversations.
+                captured_at: Timestamp::from_seconds(i64::from(n) * 7 % 20 * 600),
+            })
+            .collect();
+        let keeps = |n: u32| n % 3 != 1;
+        let mut maintained = Index::build(&documents, Language::English);
+        for (place, document) in (0..).zip(&documents).filter(|(place, _)| !keeps(*place)) {
+            maintained.remove(place, document.item, document.captured_at);
+        }
+        // What is left, at other places and in another order.
+        let mut built = Index::new(Language::English);
+        for (place, document) in (0..).zip(documents.iter().rev()) {
+            if keeps(39 - place) {
+                built.insert(place, document);
+            }
+        }
+        for query in ["holiday", "sister Lisbon", "the", "again bicycle my"] {
+            let (one, other) = (maintained.score(query), built.score(query));
+            for place in (0..40).filter(|place| keeps(*place)) {
+                let (one, other) = (one[place as usize], other[39 - place as usize]);
+                assert_eq!(one.to_bits(), other.to_bits(), "{query}: {place}");
+            }
+        }
+        for (place, document) in (0..).zip(&documents).filter(|(place, _)| keeps(*place)) {
+            maintained.remove(place, document.item, document.captured_at);
+        }
+        assert!(maintained.numbers.is_empty() && maintained.total == 0 && maintained.bytes() == 0);
     }
 }

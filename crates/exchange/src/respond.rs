@@ -1,7 +1,9 @@
 //! From an answer and its receipt to the bytes that leave (protocol section 6): nothing else can be answered with.
 
-use crate::item::ViewItem;
+use crate::lens::Applied;
+use crate::member::Member;
 use crate::view::View;
+use oap_grants::Grant;
 use oap_identity::json::{JsonError, canonical_text};
 use oap_identity::signed::SignedError;
 use oap_identity::{DetachedSignature, Hash, ItemId, RequestId, Signer};
@@ -27,8 +29,9 @@ pub struct Shown {
 }
 
 impl Shown {
-    pub(crate) const fn of(item: &ViewItem) -> Self {
-        Self { item: item.id, last_link: item.seq, commitment: item.commitment }
+    pub(crate) const fn of(member: &Member) -> Self {
+        let version = member.version;
+        Self { item: version.item, last_link: version.last_link, commitment: member.commitment }
     }
 }
 
@@ -135,8 +138,7 @@ pub struct Items {
 }
 
 impl Items {
-    pub(crate) fn new(items: String, frame: Frame, view: &View) -> Self {
-        let (grant, applied) = (view.grant().grant(), view.applied());
+    pub(crate) fn new(items: String, frame: Frame, grant: &Grant, applied: &Applied) -> Self {
         Self {
             items,
             frame,

@@ -1,220 +1,292 @@
-//! From all items to those of one grant, projected: what a view and a preview are made of alike.
+//! From all items to those of one grant: what a view and a preview are made of alike.
 
 use crate::allowance::Allowance;
-use crate::gate::{Destination, Gate, Obligations, Report};
-use crate::item::{Showing, ViewItem, show};
-use crate::rank::{Document, Index};
+use crate::gate::{Fired, Report};
+use crate::lens::{Lens, Terms};
+use crate::member::{Entering, Labels, Member};
+use crate::rank::{Index, Matches};
+use crate::setting::{Embed, RETRY, Setting, ViewError};
 use crate::vector::Vector;
-use oap_grants::limits::{LimitError, check_profile};
-use oap_grants::{Grant, VerifiedGrant};
-use oap_identity::json::JsonError;
-use oap_identity::{Did, Hash, ItemId, Timestamp};
-use oap_memory::commitment::CommitmentError;
+use oap_identity::{ItemId, Timestamp};
+use oap_memory::project::Projected;
 use oap_memory::record::{Head, Whole};
-use oap_memory::text::Language;
-use oap_memory::{Confidence, Kind, Profile};
-use std::collections::BTreeSet;
-use std::time::Duration;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What a view rests on beside its grant: what is the gateway's own.
-#[derive(Debug, Clone)]
-pub struct Setting<'a> {
-    /// The profiles that are set up: the one that the grant names is applied.
-    pub profiles: &'a [Profile],
-    /// What the owner owes, and the bridges that hold.
-    pub obligations: Obligations,
-    /// Whether the owner consented to this very grant.
-    pub consented: bool,
-    /// Whether embeddings are asked for. They are shown where grant and profile give them, too.
-    pub embeddings: bool,
-    /// The model of embeddings, where one is set up.
-    pub model: Option<&'a Model<'a>>,
-    /// The gateway's belief threshold.
-    pub belief_threshold: Confidence,
-    /// How words are matched.
-    pub language: Language,
-    /// The gateway's clock.
-    pub now: Timestamp,
-}
-
-/// A model of embeddings, as far as a view needs it.
-#[allow(missing_docs, reason = "the names say it")]
-pub struct Model<'a> {
-    pub name: &'a str,
-    /// How many dimensions its vectors have.
-    pub dimensions: usize,
-    /// Where the vector of an item is served, up to its id.
-    pub url: &'a str,
-    /// The vectors of texts, all visible ones, in their order; `None` while the model is out of reach.
-    pub embed: &'a dyn Fn(Vec<String>) -> Option<Vec<Vector>>,
-}
-
-impl std::fmt::Debug for Model<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
-        f.debug_struct("Model").field("name", &self.name).finish_non_exhaustive()
-    }
-}
-
-/// How long a view goes without vectors before the model is asked again.
-const RETRY: Duration = Duration::from_secs(60);
-
-/// Why a view could not be built.
-#[derive(Debug, thiserror::Error)]
-pub enum ViewError<E> {
-    /// The profile that the grant names is not there, or needs a higher level.
-    #[error(transparent)]
-    Profile(#[from] LimitError),
-    /// The store failed.
-    #[error(transparent)]
-    Store(E),
-    /// A stored version is not what was committed.
-    #[error("item {0}: {1}")]
-    Commitment(ItemId, CommitmentError),
-    /// A stored document has no canonical form.
-    #[error(transparent)]
-    Json(#[from] JsonError),
-}
-
-/// A grant, and those through whose hands it came.
-pub(crate) struct Terms<'a> {
-    grant: &'a Grant,
-    /// Its grantee first.
-    grantees: Vec<Did>,
-    /// Whether it is one of the owner's own agents, and nobody else stands between.
-    own_agent: bool,
-}
-
-impl<'a> Terms<'a> {
-    pub(crate) fn verified(grant: &'a VerifiedGrant) -> Self {
-        Self {
-            grant: grant.grant(),
-            grantees: grant.grantees().cloned().collect(),
-            own_agent: grant.is_own_agent(),
-        }
-    }
-
-    /// Of a grant that its owner thinks of giving.
-    pub(crate) fn proposed(grant: &'a Grant) -> Self {
-        let own_agent = grant.grantee == grant.granter.principal;
-        Self { grant, grantees: vec![grant.grantee.clone()], own_agent }
-    }
-}
-
-/// The profile that was applied.
-#[derive(Debug, Clone)]
-pub(crate) struct Applied {
-    pub(crate) name: String,
-    pub(crate) hash: Hash,
-    pub(crate) redacted_field_count: usize,
-}
-
-/// The items of one grant.
+/// The items of one grant. Each member has a place, which it keeps.
 #[derive(Debug)]
 pub(crate) struct Slice {
-    pub(crate) items: Vec<ViewItem>,
-    members: BTreeSet<ItemId>,
-    pub(crate) index: Index,
-    /// One for each item, or none at all.
-    pub(crate) vectors: Vec<Vector>,
-    pub(crate) shows_vectors: bool,
-    pub(crate) exhausted: Vec<bool>,
-    pub(crate) ends: Option<Timestamp>,
-    pub(crate) bytes: usize,
-    pub(crate) gate: Gate,
-    pub(crate) applied: Applied,
+    pub(crate) lens: Arc<Lens>,
+    places: BTreeMap<ItemId, u32>,
+    members: Vec<Option<Member>>,
+    free: Vec<u32>,
+    /// Members that end, by when.
+    ends: BTreeSet<(Timestamp, ItemId)>,
+    labels: Labels,
+    index: Index,
+    /// Whether there is a model, and it was in reach: then every member has a vector.
+    embedded: bool,
+    /// When a model that was out of reach is asked again.
+    retry: Option<Timestamp>,
+    /// For the owner alone. Behind a lock of its own, so that a change of what is kept back waits for no answer, nor an answer
+    /// for it.
+    judged: Mutex<Judged>,
+    bytes: usize,
+}
+
+/// What the gates decided.
+#[derive(Debug, Default)]
+struct Judged {
+    /// What they kept back of what the grant selects.
+    withheld: BTreeMap<ItemId, Fired>,
+    report: Report,
+}
+
+impl Judged {
+    fn withhold(&mut self, item: ItemId, rules: Fired) {
+        self.report.note(rules, false);
+        self.withheld.insert(item, rules);
+    }
+
+    fn let_go(&mut self, item: ItemId) {
+        if let Some(rules) = self.withheld.remove(&item) {
+            self.report.take_back(rules, false);
+        }
+    }
+}
+
+/// What the model says of items that enter.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Reach {
+    /// There is none.
+    NoModel,
+    /// Their vectors are with them.
+    Embedded,
+    /// It is asked again then.
+    Out(Timestamp),
+}
+
+impl Reach {
+    /// Gives items that enter their vectors.
+    pub(crate) fn embed(entering: &mut [&mut Entering], embed: Option<Embed<'_>>, now: Timestamp) -> Self {
+        let Some(embed) = embed else { return Self::NoModel };
+        let vectors = embed(entering.iter().map(|entering| entering.text.clone()).collect());
+        let Some(vectors) = vectors.filter(|vectors| vectors.len() == entering.len()) else {
+            return Self::Out(now.plus(RETRY));
+        };
+        for (entering, vector) in entering.iter_mut().zip(vectors) {
+            entering.member.vector = Some(vector);
+        }
+        Self::Embedded
+    }
 }
 
 impl Slice {
     /// Selects, passes the gates, projects and caps. Items are loaded only when they passed; one that `load` finds no
-    /// more was erased meanwhile, and is in no view.
+    /// more was erased meanwhile, and is in no view. `each` is told of every one, in the order of ids.
     pub(crate) fn build<'h, E>(
         terms: Terms,
         allowance: &Allowance,
         setting: &Setting,
         heads: impl Iterator<Item = &'h Head>,
         mut load: impl FnMut(&Head) -> Result<Option<Whole>, E>,
-    ) -> Result<(Self, Report), ViewError<E>> {
-        let Terms { grant, grantees, own_agent } = terms;
-        let named = setting.profiles.iter().find(|profile| profile.name() == grant.redaction_profile);
-        let profile = check_profile(grant, named)?;
-        let level = grant.trust_level;
-        let destination = Destination {
-            grantees,
-            own_agent,
-            scope: grant.granter.scope.clone(),
-            consented: setting.consented,
-            anonymous: profile.is_anonymous(level),
-            shows_subject: profile.shows_subject(level),
-        };
-        let gate = Gate::new(setting.obligations.clone(), destination, setting.now);
-        let selected = heads
-            .filter(|head| grant.filter.admits(head, &grant.granter.scope, own_agent, setting.now))
-            .filter(|head| allowance.admits(head.item_id));
-        let (mut selected, report) = gate.pass(selected);
+        mut each: impl FnMut(&Entering, &Projected, &Whole) -> Result<(), ViewError<E>>,
+    ) -> Result<Self, ViewError<E>> {
+        let lens = Arc::new(Lens::new(terms, allowance, setting)?);
+        let mut selected: Vec<&Head> = heads.filter(|head| lens.selects(head, setting.now)).collect();
         selected.sort_by_key(|head| head.item_id);
-        let embeddings = setting.embeddings && grant.embedding_access;
-        let by = Showing { profile, level, embeddings, belief_threshold: setting.belief_threshold };
-        let mut items = Vec::with_capacity(selected.len());
-        let mut texts = Vec::with_capacity(selected.len());
-        for head in &selected {
-            let Some(whole) = load(head).map_err(ViewError::Store)? else { continue };
-            let (item, text) = show(head, &whole, by)?;
-            items.push(item);
-            texts.push(text);
-        }
-        let documents: Vec<Document> = items
-            .iter()
-            .zip(&texts)
-            .map(|(item, text)| Document {
-                text,
-                kind: item.kind.unwrap_or(Kind::Fact),
-                captured_at: item.captured_at,
-            })
-            .collect();
-        let index = Index::build(&documents, setting.language);
-        let embedded = setting.model.map(|model| (model.embed)(texts));
-        let unreachable = matches!(embedded, Some(None)).then(|| setting.now.plus(RETRY));
-        let vectors = embedded.flatten().filter(|v| v.len() == items.len()).unwrap_or_default();
-        let shows_vectors = embeddings && profile.shows_embedding(level);
-        if let Some(model) = setting.model.filter(|_| shows_vectors && !vectors.is_empty()) {
-            items.iter_mut().try_for_each(|item| item.refer(model))?;
-        }
-        let ends = selected.iter().filter_map(|head| head.end_of_life);
-        let ends = ends.chain(gate.ends()).chain(unreachable).min();
-        let slice = Self {
-            members: items.iter().map(|item| item.id).collect(),
-            bytes: items.iter().map(ViewItem::bytes).sum::<usize>()
-                + index.bytes()
-                + vectors.iter().map(Vector::bytes).sum::<usize>(),
-            items,
-            index,
-            vectors,
-            shows_vectors,
-            exhausted: allowance.exhausted(),
-            ends,
-            gate,
-            applied: Applied {
-                name: profile.name().to_owned(),
-                hash: profile.hash(),
-                redacted_field_count: profile.redacted_field_count(level),
-            },
+        let mut entering = Vec::new();
+        let mut slice = Self {
+            places: BTreeMap::new(),
+            members: Vec::new(),
+            free: Vec::new(),
+            ends: BTreeSet::new(),
+            labels: Labels::default(),
+            index: Index::new(lens.language),
+            embedded: false,
+            retry: None,
+            judged: Mutex::default(),
+            bytes: 0,
+            lens: lens.clone(),
         };
-        Ok((slice, report))
+        for head in selected {
+            if let Some(withheld) = lens.withholds(head) {
+                slice.withhold(head.item_id, withheld);
+                continue;
+            }
+            let Some(whole) = load(head).map_err(ViewError::Store)? else { continue };
+            let (one, projected) = lens.enter(head, &whole)?;
+            each(&one, &projected, &whole)?;
+            match setting.model {
+                Some(_) => entering.push(one),
+                None => slice.insert(one),
+            }
+        }
+        let embed = setting.model.map(|model| model.embed);
+        slice.reached(Reach::embed(&mut entering.iter_mut().collect::<Vec<_>>(), embed, setting.now));
+        entering.into_iter().for_each(|entering| slice.insert(entering));
+        slice.index.shrink();
+        slice.members.shrink_to_fit();
+        Ok(slice)
+    }
+
+    /// Notes how the model was reached. Without the vector of every member the view has none.
+    pub(crate) fn reached(&mut self, reach: Reach) {
+        match reach {
+            Reach::NoModel => {}
+            Reach::Embedded => self.embedded = true,
+            Reach::Out(retry) => {
+                (self.embedded, self.retry) = (false, Some(retry));
+                for member in self.members.iter_mut().flatten() {
+                    self.bytes -= member.bytes();
+                    member.vector = None;
+                    self.bytes += member.bytes();
+                }
+            }
+        }
+    }
+
+    /// Adds a member that is not there.
+    pub(crate) fn insert(&mut self, Entering { mut member, text }: Entering) {
+        let place = self.free.pop().unwrap_or_else(|| {
+            self.members.push(None);
+            self.members.len() as u32 - 1
+        });
+        if !self.embedded {
+            member.vector = None;
+        }
+        self.index.insert(place, &member.document(&text));
+        self.places.insert(member.id(), place);
+        self.ends.extend(member.end_of_life.map(|end| (end, member.id())));
+        self.judged_mut().report.note(member.rules, true);
+        self.bytes += member.bytes();
+        member.labels = self.labels.keep(member.labels);
+        self.members[place as usize] = Some(member);
+    }
+
+    /// Notes an item that the gates keep back.
+    pub(crate) fn withhold(&mut self, item: ItemId, rules: Fired) {
+        self.judged_mut().withhold(item, rules);
+    }
+
+    /// Notes an item that is no member as the gates judge it now.
+    pub(crate) fn keep_back(&self, head: &Head, at: Timestamp) {
+        let withheld = self.lens.withholds(head).filter(|_| self.lens.selects(head, at));
+        let mut judged = self.judged();
+        judged.let_go(head.item_id);
+        if let Some(rules) = withheld {
+            judged.withhold(head.item_id, rules);
+        }
+    }
+
+    /// Lets go of an item that is no member.
+    pub(crate) fn let_go(&self, item: ItemId) {
+        self.judged().let_go(item);
+    }
+
+    fn judged(&self) -> MutexGuard<'_, Judged> {
+        self.judged.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn judged_mut(&mut self) -> &mut Judged {
+        self.judged.get_mut().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes an item out, where it is there.
+    pub(crate) fn remove(&mut self, item: ItemId) {
+        self.judged_mut().let_go(item);
+        let Some(place) = self.places.remove(&item) else { return };
+        let Some(member) = self.members.get_mut(place as usize).and_then(Option::take) else { return };
+        self.free.push(place);
+        self.index.remove(place, item, member.captured_at);
+        if let Some(end) = member.end_of_life {
+            self.ends.remove(&(end, item));
+        }
+        self.judged_mut().report.take_back(member.rules, true);
+        self.bytes -= member.bytes();
+        self.labels.release(&member.labels);
+    }
+
+    /// Takes out the members whose end has come.
+    pub(crate) fn expire(&mut self, now: Timestamp) {
+        while let Some((end, item)) = self.ends.first().copied()
+            && end <= now
+        {
+            self.remove(item);
+        }
+    }
+
+    /// When the first of its members ends.
+    pub(crate) fn next_end(&self) -> Option<Timestamp> {
+        self.ends.first().map(|(end, _)| *end)
+    }
+
+    /// When it must be built anew: a gate may decide otherwise, or the model is asked again.
+    pub(crate) fn rebuilt_at(&self) -> Option<Timestamp> {
+        self.lens.gate.ends().into_iter().chain(self.retry).min()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.places.len()
     }
 
     pub(crate) fn contains(&self, item: ItemId) -> bool {
-        self.members.contains(&item)
+        self.places.contains_key(&item)
     }
 
-    fn place(&self, item: ItemId) -> Option<usize> {
-        self.items.binary_search_by_key(&item, |item| item.id).ok()
+    /// Whether the gates keep an item back that the grant selects.
+    pub(crate) fn keeps_back(&self, item: ItemId) -> bool {
+        self.judged().withheld.contains_key(&item)
     }
 
-    pub(crate) fn item(&self, item: ItemId) -> Option<&ViewItem> {
-        self.items.get(self.place(item)?)
+    pub(crate) fn member(&self, item: ItemId) -> Option<&Member> {
+        self.at(*self.places.get(&item)?)
     }
 
-    pub(crate) fn vector(&self, item: ItemId) -> Option<&Vector> {
-        self.vectors.get(self.place(item)?)
+    /// The member at a place.
+    pub(crate) fn at(&self, place: u32) -> Option<&Member> {
+        self.members.get(place as usize)?.as_ref()
+    }
+
+    /// Its members, in the order of ids.
+    pub(crate) fn members(&self) -> impl Iterator<Item = &Member> {
+        self.places.values().filter_map(|place| self.at(*place))
+    }
+
+    /// Its members with their places, in no order that says anything.
+    pub(crate) fn placed(&self) -> impl Iterator<Item = (u32, &Member)> {
+        (0..).zip(&self.members).filter_map(|(place, member)| Some((place, member.as_ref()?)))
+    }
+
+    pub(crate) fn matches(&self, query: &str) -> Matches {
+        self.index.matches(query)
+    }
+
+    /// Whether its members have vectors.
+    pub(crate) fn has_vectors(&self) -> bool {
+        self.embedded && self.len() > 0
+    }
+
+    /// Whether it has a model whose vectors enter with new members.
+    pub(crate) const fn is_embedded(&self) -> bool {
+        self.embedded
+    }
+
+    /// How near each member is to a meaning, by place.
+    pub(crate) fn nearness(&self, meaning: &Vector) -> Vec<f32> {
+        let near = |member: &Member| member.vector.as_ref().map_or(0.0, |vector| vector.cosine(meaning));
+        self.members.iter().map(|member| member.as_ref().map_or(0.0, near)).collect()
+    }
+
+    pub(crate) fn report(&self) -> Report {
+        self.judged().report.clone()
+    }
+
+    /// How much memory it takes, in bytes, about.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes + self.judged().withheld.len() * WITHHELD + self.index.bytes() + self.labels.bytes()
     }
 }
+
+/// How much memory an item takes that the gates keep back, in bytes, in nodes that are half full.
+const WITHHELD: usize = 2 * (size_of::<ItemId>() + size_of::<Fired>());

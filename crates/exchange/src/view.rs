@@ -4,13 +4,16 @@
 //! View(grant) = cap( project( gate( select(store, grant.filter) ), profile, trust_level ), max_items )
 //! ```
 //!
-//! [`View::build`] sees whole items. Everything that answers a grantee works on the view it made.
+//! [`View::build`] makes one of whole items, and keeps of each what selecting, ranking, filters and cursors need. Everything
+//! that answers a grantee works on the view it made.
 
 use crate::allowance::Allowance;
 use crate::gate::Report;
-use crate::item::ViewItem;
-use crate::rank::Index;
-use crate::slice::{Applied, Setting, Slice, Terms, ViewError};
+use crate::lens::Terms;
+use crate::member::Member;
+use crate::renewal::{Renewal, Step};
+use crate::setting::{Setting, ViewError};
+use crate::slice::Slice;
 use crate::vector::Vector;
 use oap_grants::VerifiedGrant;
 use oap_identity::{Hash, ItemId, Timestamp};
@@ -21,12 +24,14 @@ use oap_memory::record::{Head, Whole};
 pub struct View {
     grant: VerifiedGrant,
     slice: Slice,
+    /// What its written items are kept by.
+    key: Hash,
 }
 
 impl View {
     /// Selects, passes the gates, projects and caps. What is selected and shown, to whom and how much of it, is what
     /// the grant says. Items are loaded only when they passed; one that `load` finds no more was erased meanwhile, and
-    /// is in no view. Beside the view it says what the gates decided, which is for the owner alone.
+    /// is in no view.
     ///
     /// # Errors
     /// [`ViewError`]; a view that cannot be built whole is not built.
@@ -36,9 +41,9 @@ impl View {
         setting: &Setting,
         heads: impl Iterator<Item = &'h Head>,
         load: impl FnMut(&Head) -> Result<Option<Whole>, E>,
-    ) -> Result<(Self, Report), ViewError<E>> {
-        let (slice, report) = Slice::build(Terms::verified(grant), allowance, setting, heads, load)?;
-        Ok((Self { grant: grant.clone(), slice }, report))
+    ) -> Result<Self, ViewError<E>> {
+        let slice = Slice::build(Terms::verified(grant), allowance, setting, heads, load, |_, _, _| Ok(()))?;
+        Ok(Self { grant: grant.clone(), key: slice.lens.key(grant.hash()), slice })
     }
 
     /// The grant, as it was verified when the view was built.
@@ -49,20 +54,20 @@ impl View {
 
     /// The hash of the profile that was applied.
     #[must_use]
-    pub const fn profile_hash(&self) -> Hash {
-        self.slice.applied.hash
+    pub fn profile_hash(&self) -> Hash {
+        self.slice.lens.applied.hash
     }
 
     /// How many items it has.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.slice.items.len()
+        self.slice.len()
     }
 
     /// Whether it has none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.slice.items.is_empty()
+        self.len() == 0
     }
 
     /// Whether the item is in the view.
@@ -71,63 +76,99 @@ impl View {
         self.slice.contains(item)
     }
 
-    /// Whether a change of an item at that time changes the view: it holds the item, or would have before, or after.
+    /// Whether a change of an item at that time changes the view: it holds the item, or is to hold it.
     #[must_use]
-    pub fn concerns(&self, item: ItemId, before: Option<&Head>, after: Option<&Head>, at: Timestamp) -> bool {
-        let (grant, own_agent) = (self.grant.grant(), self.grant.is_own_agent());
-        let enters = |head: &&Head| {
-            grant.filter.admits(head, &grant.granter.scope, own_agent, at)
-                && self.slice.gate.judge(head).passes
-        };
-        self.contains(item)
-            || before.is_some_and(|head| enters(&head))
-            || after.is_some_and(|head| enters(&head))
+    pub fn concerns(&self, item: ItemId, after: Option<&Head>, at: Timestamp) -> bool {
+        self.contains(item) || after.is_some_and(|head| self.slice.lens.admits(head, at))
     }
 
-    /// When the first of its items expires or a gate may decide otherwise: the view must not be used from then on.
+    /// Whether a change of an item that does not concern the view changes what the gates decided, which is for the owner.
     #[must_use]
-    pub const fn ends(&self) -> Option<Timestamp> {
-        self.slice.ends
+    pub fn is_noted(&self, item: ItemId, after: Option<&Head>, at: Timestamp) -> bool {
+        self.slice.keeps_back(item) || after.is_some_and(|head| self.slice.lens.selects(head, at))
     }
 
-    /// How much memory it takes, in bytes: items, index and vectors, about.
+    /// What it takes to follow changes of items.
     #[must_use]
-    pub const fn bytes(&self) -> usize {
-        self.slice.bytes
+    pub fn renewal(&self) -> Renewal {
+        Renewal::of(&self.slice)
     }
 
-    /// Which grants had no more to give when it was built: under those it holds only what was disclosed before. A view
-    /// that was built before that came to be is to be built again.
+    /// Takes over what became of items; `false`, and nothing done, for the step of another view.
+    pub fn take(&mut self, step: Step) -> bool {
+        step.take(&mut self.slice)
+    }
+
+    /// Takes an item out that is gone for good.
+    pub fn forget(&mut self, item: ItemId) {
+        self.slice.remove(item);
+    }
+
+    /// Notes an item that is not in the view as the gates judge it now, which is for the owner.
+    pub fn keep_back(&self, head: &Head, at: Timestamp) {
+        self.slice.keep_back(head, at);
+    }
+
+    /// Lets go of an item that is not in the view, and was noted for the owner.
+    pub fn let_go(&self, item: ItemId) {
+        self.slice.let_go(item);
+    }
+
+    /// Takes out the items whose end has come.
+    pub fn expire(&mut self, now: Timestamp) {
+        self.slice.expire(now);
+    }
+
+    /// Whether following changes is not enough at that time, so that it must be built again: a gate may decide otherwise,
+    /// the model of embeddings is asked again, or a grant has nothing more to give, so that only what was disclosed before
+    /// is left.
     #[must_use]
-    pub fn exhausted(&self) -> &[bool] {
-        &self.slice.exhausted
+    pub fn is_over(&self, allowance: &Allowance, now: Timestamp) -> bool {
+        self.slice.rebuilt_at().is_some_and(|end| end <= now)
+            || self.slice.lens.exhausted() != allowance.exhausted()
+    }
+
+    /// When the first of its items ends, or following changes is not enough any more: it must not be answered from as it is
+    /// from then on.
+    #[must_use]
+    pub fn ends(&self) -> Option<Timestamp> {
+        self.slice.next_end().into_iter().chain(self.slice.rebuilt_at()).min()
+    }
+
+    /// How much memory it takes, in bytes, about.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.slice.bytes()
     }
 
     /// Whether its items have vectors, so that a question is ranked by its own, too.
     #[must_use]
     pub fn has_vectors(&self) -> bool {
-        !self.slice.vectors.is_empty()
+        self.slice.has_vectors()
     }
 
-    pub(crate) fn items(&self) -> &[ViewItem] {
-        &self.slice.items
+    /// What the gates decided of all items that the grant selects: for the owner alone.
+    #[must_use]
+    pub fn report(&self) -> Report {
+        self.slice.report()
     }
 
-    pub(crate) const fn index(&self) -> &Index {
-        &self.slice.index
+    pub(crate) const fn slice(&self) -> &Slice {
+        &self.slice
     }
 
-    /// The vectors of the items, in their order; none without a model.
-    pub(crate) fn vectors(&self) -> &[Vector] {
-        &self.slice.vectors
+    pub(crate) const fn key(&self) -> Hash {
+        self.key
     }
 
-    pub(crate) const fn applied(&self) -> &Applied {
-        &self.slice.applied
+    /// Whether its grantee may see vectors, and there are some.
+    pub(crate) fn shows_vectors(&self) -> bool {
+        self.slice.lens.reference.is_some() && self.has_vectors()
     }
 
     /// An item, with its vector, where the grantee may see that.
-    pub(crate) fn with_vector(&self, item: ItemId) -> Option<(&ViewItem, &Vector)> {
-        self.slice.item(item).zip(self.slice.vector(item)).filter(|_| self.slice.shows_vectors)
+    pub(crate) fn with_vector(&self, item: ItemId) -> Option<(&Member, &Vector)> {
+        let member = self.slice.member(item).filter(|_| self.shows_vectors())?;
+        Some((member, member.vector.as_ref()?))
     }
 }

@@ -2,7 +2,7 @@
 
 mod support;
 
-use oap_exchange::answer::answer;
+use oap_exchange::answer::find;
 use oap_exchange::respond::Frame;
 use oap_exchange::{Allowance, Query, View};
 use oap_identity::RequestId;
@@ -192,7 +192,7 @@ proptest! {
             let says = |view: &View| {
                 let name = || RequestId::new(now(), &Seeded::new(1));
                 let frame = Frame { request_id: name(), response_id: name(), next_cursor: None };
-                answer(view, &disclosed, &query, None, None).write(frame).output_hash()
+                write_out(find(view, &disclosed, &query, None, None), &with).write(frame).output_hash()
             };
             prop_assert_eq!(says(&one), says(&other));
             prop_assert_eq!((one.ends(), one.len()), (other.ends(), other.len()));

@@ -2,17 +2,21 @@
 
 mod support;
 
-use oap_exchange::answer::{Answer, answer};
+use oap_exchange::allowance::Disclosed;
+use oap_exchange::answer::{Answer, find};
+use oap_exchange::ccc::Ccc;
 use oap_exchange::respond::{Frame, Items, RespondError, Unsent};
-use oap_exchange::{Allowance, Durable, Query, ViewError, respond};
+use oap_exchange::{Allowance, Durable, Query, View, ViewError, respond};
 use oap_grants::limits::LimitError;
 use oap_identity::random::Seeded;
-use oap_identity::{DecisionId, Hash, ReceiptId, RequestId, json};
+use oap_identity::{DecisionId, Hash, ItemId, ReceiptId, RequestId, json};
 use oap_memory::receipt::{Decision, GENESIS, Outcome, Receipt, ReceiptType};
 use oap_memory::record::Whole;
 use oap_memory::{Filter, Head, Profile, TrustLevel};
 use serde_json::{Map, json as value};
+use std::convert::Infallible;
 use std::path::Path;
+use std::sync::Arc;
 use support::*;
 
 const MEMORY: &str = "oap.profile.projection.memory.v1";
@@ -80,9 +84,11 @@ fn a_view_applies_the_profile_that_its_grant_names_or_is_none() {
 fn an_answer_leaves_with_its_own_receipt_alone() {
     let (owner, profiles) = (Owner::new(1), Profile::built_in());
     let presented = presented(&owner, grant(&Filter::default(), MEMORY, 2.try_into().unwrap()));
-    let view = view(&items(&owner), &presented, &profiles).unwrap();
+    let items = items(&owner);
+    let view = view(&items, &presented, &profiles).unwrap();
     let query = Query { query: "tea".to_owned(), ..Query::default() };
-    let ask = |seed| written(answer(&view, &Allowance::unused(10), &query, None, None), seed);
+    let ask =
+        |seed| written(write_out(find(&view, &Allowance::unused(10), &query, None, None), &items), seed);
     let (one, other) = (ask(5), ask(6));
     assert_eq!((one.shown().len(), one.got_before()), (2, 0));
     // The same items under another name: another answer.
@@ -129,7 +135,8 @@ fn a_preview_shows_what_the_view_shows() {
         let proposed = grant(&Filter::default(), MEMORY, level);
         let preview = preview(&items, &proposed, &profiles);
         let view = view(&items, &presented(&owner, proposed), &profiles).unwrap();
-        let all = written(answer(&view, &Allowance::unused(10), &Query::default(), None, None), 5);
+        let all =
+            written(write_out(find(&view, &Allowance::unused(10), &Query::default(), None, None), &items), 5);
         let stored = receipt(&owner, all.output_hash());
         let answer = json::parse(&respond(all, &stored, &owner.signer).unwrap()).unwrap();
         let mut shown = answer["items"].as_array().unwrap().clone();
@@ -141,4 +148,58 @@ fn a_preview_shows_what_the_view_shows() {
         assert_eq!(shown, previewed, "level {}", level.get());
         assert_eq!(preview.matching("tea"), if level.get() < 2 { 0 } else { 2 });
     }
+}
+
+/// A page that holds one new item is counted, even among known ones; what was disclosed before may be shown anyway.
+#[test]
+fn an_answer_discloses_what_is_new_in_it() {
+    let (owner, profiles) = (Owner::new(1), Profile::built_in());
+    let items = items(&owner);
+    let ids: Vec<ItemId> = items.iter().map(|(head, _)| head.item_id).collect();
+    let view =
+        view(&items, &presented(&owner, grant(&Filter::default(), MEMORY, 2.try_into().unwrap())), &profiles)
+            .unwrap();
+    let discloses = |had: &[ItemId], query: &str| {
+        let allowance = Allowance::new(vec![Arc::new(Disclosed::new(10, had.iter().copied()))]);
+        let query = Query { query: query.to_owned(), ..Query::default() };
+        find(&view, &allowance, &query, None, None).discloses()
+    };
+    assert!(discloses(&[], ""));
+    assert!(discloses(&ids[..1], ""), "two are new");
+    assert!(!discloses(&ids, ""));
+    assert!(!discloses(&[], "zeppelin"), "nothing is found");
+}
+
+/// What the gates keep back is the owner's to know: a change of it concerns the report and not the view.
+#[test]
+fn changes_of_what_is_kept_back_are_noted() {
+    let (owner, profiles) = (Owner::new(1), Profile::built_in());
+    let items = items(&owner);
+    let private =
+        owner.capture(&value!({"kind": "fact", "content": {"text": "diary"}, "labels": ["private"]}));
+    let new = owner.capture(&value!({"kind": "fact", "content": {"text": "cocoa"}, "labels": ["shared"]}));
+    let filter: Filter = json::from_value(value!({"labels_any": ["shared"]})).unwrap();
+    let mut setting = setting(&profiles);
+    let embargo = value!({"ccc_version": "1.0", "scope_id": "personal", "embargo_list": [grantee()]});
+    setting.obligations.contexts.insert("personal".parse().unwrap(), Ccc::parse(embargo).unwrap());
+    let verified = presented(&owner, grant(&filter, MEMORY, 2.try_into().unwrap()));
+    let load = |_: &Head| Ok::<_, Infallible>(None);
+    let heads = items.iter().map(|(head, _)| head);
+    let view = View::build(&verified, &Allowance::unused(10), &setting, heads, load).unwrap();
+    let kept_back = items[0].0.item_id;
+    assert!(view.is_empty() && view.is_noted(kept_back, None, now()), "it was kept back, and is gone");
+    assert!(view.is_noted(new.0.item_id, Some(&new.0), now()), "the grant selects it");
+    assert!(!view.is_noted(private.0.item_id, Some(&private.0), now()), "the grant does not select it");
+    assert!(!view.is_noted(private.0.item_id, None, now()));
+}
+
+#[test]
+fn a_view_says_how_much_memory_it_takes() {
+    let (owner, profiles) = (Owner::new(1), Profile::built_in());
+    let items = items(&owner);
+    let verified = presented(&owner, grant(&Filter::default(), MEMORY, 2.try_into().unwrap()));
+    let bytes = |items: &[(Head, Whole)]| view(items, &verified, &profiles).unwrap().bytes();
+    let text: usize = "tea on Tuesday".len();
+    assert!(bytes(&items[..1]) > text && bytes(&items) > bytes(&items[..1]) + text);
+    assert_eq!(bytes(&[]), 0);
 }

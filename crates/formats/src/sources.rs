@@ -1,6 +1,6 @@
 //! Vendors' files, folders and archives, as they come: an archive is read entry by entry and never unpacked.
 
-use crate::import::{self, Format, Found, HEAD, Mapping, Origin, names_account};
+use crate::import::{self, Format, Found, HEAD, LeftOut, Mapping, Origin, names_account};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Chain, Cursor, Read};
@@ -243,7 +243,7 @@ fn one(
     let format = match format_of(source, origins.alone, name, &head) {
         Ok(format) => format,
         Err(reason) => {
-            return Ok(sink(Found::Skipped { place: name.to_owned(), reason: reason.to_owned() }));
+            return Ok(sink(Found::Skipped { place: name.to_owned(), reason: reason.to_string() }));
         }
     };
     told(format);
@@ -264,8 +264,7 @@ fn one(
 
 /// What a file is read as, or why it is left out as a whole. A format that the owner named is read whatever the file
 /// looks like; among several files, only those that do not look like anything else.
-fn format_of(source: &Source, alone: bool, name: &str, head: &[u8]) -> Result<Format, &'static str> {
-    const UNKNOWN: &str = "not of a format that is read here";
+fn format_of(source: &Source, alone: bool, name: &str, head: &[u8]) -> Result<Format, LeftOut> {
     if let (Some(format), true) = (source.format, alone) {
         return Ok(format);
     }
@@ -273,11 +272,11 @@ fn format_of(source: &Source, alone: bool, name: &str, head: &[u8]) -> Result<Fo
         return Err(reason);
     }
     let looks = import::recognise(name, head);
-    let Some(format) = source.format else { return looks.ok_or(UNKNOWN) };
+    let Some(format) = source.format else { return looks.ok_or(LeftOut::Unknown) };
     match looks {
         Some(looks) if looks == format || looks.importer().general => Ok(format),
-        Some(_) => Err("of another format than --from says"),
-        None if head.contains(&0) || head.trim_ascii_start().starts_with(b"<") => Err(UNKNOWN),
+        Some(_) => Err(LeftOut::OtherFormat),
+        None if head.contains(&0) || head.trim_ascii_start().starts_with(b"<") => Err(LeftOut::Unknown),
         None => Ok(format),
     }
 }

@@ -6,14 +6,18 @@
 //! many times its size in memory. No error of this module quotes what was read, but for member names that have the
 //! form of the wire's own.
 
-use serde::de::value::MapAccessDeserializer;
-use serde::de::{
-    DeserializeOwned, DeserializeSeed, Deserializer, Error as _, Expected, IntoDeserializer, MapAccess,
-    SeqAccess, Unexpected, Visitor,
-};
-use serde::forward_to_deserialize_any;
+mod misfit;
+mod parameters;
+mod strict;
+
+pub use misfit::{MAX_SHOWN_NAME, quoted};
+
+use misfit::Misfit;
+use parameters::Parameters;
+use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 use std::fmt;
+use strict::Strict;
 
 /// Deepest nesting of arrays and objects that is read.
 pub const MAX_DEPTH: usize = 64;
@@ -242,342 +246,36 @@ impl Visitor<'_> for KeySeed {
     }
 }
 
+/// Why a number has no form that all readers agree on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+enum NumberError {
+    #[error("an integer is outside ±(2^53-1); write it as a string")]
+    Integer,
+    /// Its canonical form is an integer that would not be read.
+    #[error("a number is outside ±(2^53-1); write it as a string")]
+    Whole,
+    #[error("a number too large for a double")]
+    TooLarge,
+    #[error("not a number")]
+    None,
+}
+
 /// A number in the one form that equals its canonical form, so that equal values compare equal.
-fn number(text: &str) -> Result<Number, &'static str> {
-    const OUTSIDE: &str = "a number is outside ±(2^53-1); write it as a string";
+fn number(text: &str) -> Result<Number, NumberError> {
     if !text.contains(['.', 'e', 'E']) {
         return match text.parse::<i64>() {
             Ok(n) if n.unsigned_abs() <= MAX_EXACT_INTEGER.unsigned_abs() => Ok(Number::from(n)),
-            _ => Err("an integer is outside ±(2^53-1); write it as a string"),
+            _ => Err(NumberError::Integer),
         };
     }
-    let value: f64 = text.parse().map_err(|_| "not a number")?;
+    let value: f64 = text.parse().map_err(|_| NumberError::None)?;
     if value.fract() == 0.0 && value.abs() <= MAX_EXACT_INTEGER as f64 {
         return Ok(Number::from(value as i64));
     }
-    // The canonical form of these is an integer that would not be read.
     if value.fract() == 0.0 && value.abs() < 1e21 {
-        return Err(OUTSIDE);
+        return Err(NumberError::Whole);
     }
-    Number::from_f64(value).ok_or("a number too large for a double")
-}
-
-/// A value whose objects are objects.
-struct Strict(Value);
-
-/// Why a value does not have a type's shape. It says where and what is expected, and never what was there: messages
-/// reach logs and strangers, and a value may be a token.
-#[derive(Debug)]
-struct Misfit {
-    place: String,
-    what: String,
-}
-
-impl Misfit {
-    fn at(self, member: Option<&str>) -> Self {
-        match member {
-            Some(member) => self.within(member),
-            None => self,
-        }
-    }
-
-    fn within(mut self, step: &str) -> Self {
-        let dot = if self.place.is_empty() || self.place.starts_with('[') { "" } else { "." };
-        self.place = format!("{step}{dot}{}", self.place);
-        self
-    }
-}
-
-impl fmt::Display for Misfit {
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        if !self.place.is_empty() {
-            write!(f, "{}: ", self.place)?;
-        }
-        f.write_str(&self.what)
-    }
-}
-
-impl std::error::Error for Misfit {}
-
-impl serde::de::Error for Misfit {
-    fn custom<T: fmt::Display>(what: T) -> Self {
-        Self { place: String::new(), what: what.to_string() }
-    }
-
-    fn invalid_type(found: Unexpected, expected: &dyn Expected) -> Self {
-        Self::custom(format_args!("invalid type: {}, expected {expected}", kind(&found)))
-    }
-
-    fn invalid_value(_found: Unexpected, expected: &dyn Expected) -> Self {
-        Self::custom(format_args!("invalid value, expected {expected}"))
-    }
-
-    fn unknown_variant(_found: &str, expected: &'static [&'static str]) -> Self {
-        Self::custom(format_args!("must be one of {}", expected.join(", ")))
-    }
-
-    fn unknown_field(found: &str, expected: &'static [&'static str]) -> Self {
-        Self::custom(format_args!("unknown member{}; the members are {}", quoted(found), expected.join(", ")))
-    }
-}
-
-fn kind(found: &Unexpected) -> &'static str {
-    match found {
-        Unexpected::Bool(_) => "a boolean",
-        Unexpected::Unsigned(_) | Unexpected::Signed(_) | Unexpected::Float(_) => "a number",
-        Unexpected::Char(_) | Unexpected::Str(_) | Unexpected::Bytes(_) => "text",
-        Unexpected::Unit | Unexpected::Option => "null",
-        Unexpected::Seq => "an array",
-        Unexpected::Map => "an object",
-        _ => "something else",
-    }
-}
-
-/// Longest member name that a message shows, in bytes.
-pub const MAX_SHOWN_NAME: usize = 32;
-
-/// A foreign member name as a message may show it: ` "name"` where it has the form of the wire's own names (lower-case
-/// letters and `_`, at most [`MAX_SHOWN_NAME`]), which no key, token or id has; else nothing.
-#[must_use]
-pub fn quoted(name: &str) -> String {
-    let shown = (1..=MAX_SHOWN_NAME).contains(&name.len())
-        && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
-    if shown { format!(" {name:?}") } else { String::new() }
-}
-
-struct StrictMembers {
-    rest: serde_json::map::IntoIter,
-    known: &'static [&'static str],
-    at: Option<&'static str>,
-    value: Option<Value>,
-}
-
-impl StrictMembers {
-    fn of(members: Map<String, Value>, known: &'static [&'static str]) -> Self {
-        Self { rest: members.into_iter(), known, at: None, value: None }
-    }
-}
-
-impl<'de> MapAccess<'de> for StrictMembers {
-    type Error = Misfit;
-
-    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Misfit> {
-        let Some((name, value)) = self.rest.next() else { return Ok(None) };
-        self.at = self.known.iter().copied().find(|known| *known == name);
-        self.value = Some(value);
-        seed.deserialize(name.into_deserializer()).map(Some)
-    }
-
-    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Misfit> {
-        let value = self.value.take().unwrap_or_default();
-        seed.deserialize(Strict(value)).map_err(|e| e.at(self.at))
-    }
-}
-
-struct StrictElements {
-    rest: std::iter::Enumerate<std::vec::IntoIter<Value>>,
-}
-
-impl<'de> SeqAccess<'de> for StrictElements {
-    type Error = Misfit;
-
-    fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, Misfit> {
-        let Some((index, value)) = self.rest.next() else { return Ok(None) };
-        seed.deserialize(Strict(value)).map(Some).map_err(|e| e.within(&format!("[{index}]")))
-    }
-}
-
-impl Strict {
-    fn members<'de, V: Visitor<'de>>(
-        members: Map<String, Value>,
-        known: &'static [&'static str],
-        visitor: V,
-    ) -> Result<V::Value, Misfit> {
-        let mut members = StrictMembers::of(members, known);
-        let read = visitor.visit_map(&mut members)?;
-        if members.rest.next().is_some() { Err(Misfit::custom("too many members")) } else { Ok(read) }
-    }
-}
-
-impl<'de> Deserializer<'de> for Strict {
-    type Error = Misfit;
-
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Misfit> {
-        match self.0 {
-            Value::Array(values) => {
-                let mut elements = StrictElements { rest: values.into_iter().enumerate() };
-                let read = visitor.visit_seq(&mut elements)?;
-                if elements.rest.next().is_some() {
-                    return Err(Misfit::custom("too many elements"));
-                }
-                Ok(read)
-            }
-            Value::Object(members) => Self::members(members, &[], visitor),
-            Value::Null => visitor.visit_unit(),
-            Value::Bool(value) => visitor.visit_bool(value),
-            Value::String(text) => visitor.visit_string(text),
-            Value::Number(number) => match (number.as_u64(), number.as_i64(), number.as_f64()) {
-                (Some(number), _, _) => visitor.visit_u64(number),
-                (_, Some(number), _) => visitor.visit_i64(number),
-                (_, _, Some(number)) => visitor.visit_f64(number),
-                _ => Err(Misfit::custom("a number that is too large")),
-            },
-        }
-    }
-
-    fn deserialize_struct<V: Visitor<'de>>(
-        self,
-        _name: &'static str,
-        known: &'static [&'static str],
-        visitor: V,
-    ) -> Result<V::Value, Misfit> {
-        match self.0 {
-            Value::Object(members) => Self::members(members, known, visitor),
-            other => Err(Misfit::invalid_type(unexpected(&other), &"an object")),
-        }
-    }
-
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Misfit> {
-        if self.0.is_null() { visitor.visit_none() } else { visitor.visit_some(self) }
-    }
-
-    fn deserialize_newtype_struct<V: Visitor<'de>>(
-        self,
-        _name: &'static str,
-        visitor: V,
-    ) -> Result<V::Value, Misfit> {
-        visitor.visit_newtype_struct(self)
-    }
-
-    fn deserialize_enum<V: Visitor<'de>>(
-        self,
-        _name: &'static str,
-        _variants: &'static [&'static str],
-        visitor: V,
-    ) -> Result<V::Value, Misfit> {
-        match self.0 {
-            Value::String(text) => visitor.visit_enum(text.into_deserializer()),
-            Value::Object(members) if members.len() == 1 => {
-                visitor.visit_enum(MapAccessDeserializer::new(StrictMembers::of(members, &[])))
-            }
-            other => Err(Misfit::invalid_type(unexpected(&other), &"text")),
-        }
-    }
-
-    forward_to_deserialize_any! {
-        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct seq
-        tuple tuple_struct map identifier ignored_any
-    }
-}
-
-fn unexpected(value: &Value) -> Unexpected<'_> {
-    match value {
-        Value::Null => Unexpected::Unit,
-        Value::Bool(value) => Unexpected::Bool(*value),
-        Value::Number(_) => Unexpected::Float(0.0),
-        Value::String(text) => Unexpected::Str(text),
-        Value::Array(_) => Unexpected::Seq,
-        Value::Object(_) => Unexpected::Map,
-    }
-}
-
-/// Members whose values are texts; a type that asks for a number gets the number that the text says.
-struct Parameters(Map<String, Value>);
-
-struct Parameter(String);
-
-macro_rules! numbers {
-    ($($method:ident $visit:ident $type:ty;)+) => {
-        $(fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Misfit> {
-            match self.0.parse::<$type>() {
-                Ok(number) => visitor.$visit(number),
-                Err(_) => Err(Misfit::custom("must be a number in range")),
-            }
-        })+
-    };
-}
-
-impl<'de> Deserializer<'de> for Parameter {
-    type Error = Misfit;
-
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Misfit> {
-        visitor.visit_string(self.0)
-    }
-
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Misfit> {
-        visitor.visit_some(self)
-    }
-
-    fn deserialize_newtype_struct<V: Visitor<'de>>(
-        self,
-        _name: &'static str,
-        visitor: V,
-    ) -> Result<V::Value, Misfit> {
-        visitor.visit_newtype_struct(self)
-    }
-
-    fn deserialize_enum<V: Visitor<'de>>(
-        self,
-        _name: &'static str,
-        _variants: &'static [&'static str],
-        visitor: V,
-    ) -> Result<V::Value, Misfit> {
-        visitor.visit_enum(self.0.into_deserializer())
-    }
-
-    numbers! {
-        deserialize_u8 visit_u8 u8;
-        deserialize_u16 visit_u16 u16;
-        deserialize_u32 visit_u32 u32;
-        deserialize_u64 visit_u64 u64;
-        deserialize_i64 visit_i64 i64;
-        deserialize_bool visit_bool bool;
-    }
-
-    forward_to_deserialize_any! {
-        i8 i16 i32 i128 u128 f32 f64 char str string bytes byte_buf unit unit_struct seq
-        tuple tuple_struct map struct identifier ignored_any
-    }
-}
-
-impl<'de> Deserializer<'de> for Parameters {
-    type Error = Misfit;
-
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Misfit> {
-        visitor.visit_map(ParameterMembers(StrictMembers::of(self.0, &[])))
-    }
-
-    fn deserialize_struct<V: Visitor<'de>>(
-        self,
-        _name: &'static str,
-        known: &'static [&'static str],
-        visitor: V,
-    ) -> Result<V::Value, Misfit> {
-        visitor.visit_map(ParameterMembers(StrictMembers::of(self.0, known)))
-    }
-
-    forward_to_deserialize_any! {
-        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct seq
-        tuple tuple_struct map identifier ignored_any option newtype_struct enum
-    }
-}
-
-struct ParameterMembers(StrictMembers);
-
-impl<'de> MapAccess<'de> for ParameterMembers {
-    type Error = Misfit;
-
-    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Misfit> {
-        self.0.next_key_seed(seed)
-    }
-
-    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Misfit> {
-        let text = match self.0.value.take() {
-            Some(Value::String(text)) => text,
-            _ => String::new(),
-        };
-        seed.deserialize(Parameter(text)).map_err(|e| e.at(self.0.at))
-    }
+    Number::from_f64(value).ok_or(NumberError::TooLarge)
 }
 
 #[cfg(test)]
@@ -655,75 +353,6 @@ mod tests {
         assert!(parse(at(MAX_DEPTH).as_bytes()).is_ok());
         assert!(parse(at(MAX_DEPTH + 1).as_bytes()).is_err());
         assert!(parse(at(200_000).as_bytes()).is_err());
-    }
-
-    #[test]
-    fn an_array_is_no_object() {
-        #[derive(Debug, PartialEq, serde::Deserialize)]
-        struct Inner {
-            a: Option<u8>,
-        }
-        #[derive(Debug, PartialEq, serde::Deserialize)]
-        struct Outer {
-            inner: Inner,
-            list: Vec<Inner>,
-        }
-        let read = |text: &str| parse_as::<Outer>(text.as_bytes());
-        let inner = |a| Inner { a };
-        assert_eq!(
-            read(r#"{"inner":{"a":1},"list":[{}]}"#),
-            Ok(Outer { inner: inner(Some(1)), list: vec![inner(None)] })
-        );
-        for text in [r#"[{"a":1},[]]"#, r#"{"inner":[1],"list":[]}"#, r#"{"inner":{},"list":[[1]]}"#] {
-            assert!(read(text).is_err(), "{text}");
-        }
-    }
-
-    #[test]
-    fn errors_say_where_and_what_and_never_what_was_there() {
-        #[derive(Debug, serde::Deserialize)]
-        #[serde(deny_unknown_fields)]
-        #[expect(dead_code, reason = "read to be refused")]
-        struct Inner {
-            count: u8,
-            kind: Option<Kind>,
-        }
-        #[derive(Debug, serde::Deserialize)]
-        #[serde(rename_all = "lowercase")]
-        enum Kind {
-            One,
-        }
-        #[derive(Debug, serde::Deserialize)]
-        #[expect(dead_code, reason = "read to be refused")]
-        struct Outer {
-            list: Vec<Inner>,
-        }
-        let why = |text: &str| parse_as::<Outer>(text.as_bytes()).unwrap_err().to_string();
-        for (text, expected) in [
-            (r#"{"list":"Canary1"}"#, "list: invalid type: text, expected a sequence"),
-            (r#"{"list":[{"count":"Canary1"}]}"#, "list[0].count: invalid type: text, expected u8"),
-            (r#"{"list":[{"count":31415}]}"#, "list[0].count: invalid value, expected u8"),
-            (r#"{"list":[{"count":1,"kind":"Canary1"}]}"#, "list[0].kind: must be one of one"),
-            (
-                r#"{"list":[{"count":1,"more":1}]}"#,
-                "list[0]: unknown member \"more\"; the members are count, kind",
-            ),
-            (r#"{"list":[{"count":1,"Canary1":1}]}"#, "list[0]: unknown member; the members are count, kind"),
-            (r#"{"list":[{"kind":null}]}"#, "list[0]: missing field `count`"),
-            (r#"{"list":[[31415]]}"#, "list[0]: invalid type: an array, expected an object"),
-            (r#"{"Canary1":1,"Canary1":2}"#, "duplicate member"),
-            (r#"{"list":31415926535897932384626}"#, "an integer is outside"),
-        ] {
-            let why = why(text);
-            assert!(why.contains(expected), "{text}: {why}");
-            assert!(!why.contains("Canary1") && !why.contains("31415"), "{text}: {why}");
-        }
-        let parameters = |name: &str, value: &str| {
-            from_parameters::<Inner>([(name.to_owned(), value.to_owned())]).map_err(|e| e.to_string())
-        };
-        assert_eq!(parameters("count", "7").unwrap().count, 7);
-        assert!(parameters("count", "Canary1").unwrap_err().ends_with("count: must be a number in range"));
-        assert!(!parameters("Canary1", "1").unwrap_err().contains("Canary1"));
     }
 
     #[test]

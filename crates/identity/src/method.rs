@@ -3,9 +3,6 @@
 use crate::did::Did;
 use crate::document::multibase_key;
 
-/// The methods whose documents [`crate::resolve::Resolver`] finds.
-pub const METHODS: [&str; 2] = ["did:web", "did:key"];
-
 /// Why a DID can never have a document here.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MethodError {
@@ -34,7 +31,7 @@ impl MethodError {
 }
 
 impl Did {
-    /// Checks what can be checked of a DID without asking anybody: its method is one of [`METHODS`], a did:key is an
+    /// Checks what can be checked of a DID without asking anybody: its method is one that is resolved here, a did:key is an
     /// Ed25519 key, and the path of a did:web does not begin with a port. A DID of other parties' documents needs not
     /// pass: only one that a grant is made out to.
     ///

@@ -227,18 +227,6 @@ pub fn sign_jwt<C: Serialize>(signer: &Signer, typ: &'static str, claims: &C) ->
     Ok(UnsignedJwt::with_kid(signer.kid(), typ, claims)?.signed_by(signer))
 }
 
-/// Signs claims as a JWT whose header carries the public key itself, as DPoP has it (RFC 9449 section 4.2).
-///
-/// # Errors
-/// [`SignedError::Claims`] when the claims are not JSON.
-pub fn sign_jwt_with_jwk<C: Serialize>(
-    signer: &Signer,
-    typ: &'static str,
-    claims: &C,
-) -> Result<String, SignedError> {
-    Ok(UnsignedJwt::with_jwk(signer.public(), typ, claims)?.signed_by(signer))
-}
-
 /// A JWT, read but not checked.
 #[derive(Debug)]
 pub struct UnverifiedJwt<'a> {

@@ -92,13 +92,13 @@ pub struct Cascade {
 }
 
 crate::item::closed_enum! {
-    /// Why something was kept.
-    #[allow(missing_docs, reason = "the names say it")]
-    Reason {
-        /// A legal hold.
+    /// Why an item is kept (`oap-deletion-receipt.schema.json`).
+    HoldReason {
+        /// A court or an authority asks for it.
         LegalHold = "legal_hold",
-        /// A retention that a regulation asks for.
+        /// A law says how long it is kept.
         RegulatoryRetention = "regulatory_retention",
+        /// It is evidence in a dispute.
         OngoingDispute = "ongoing_dispute",
     }
 }
@@ -108,7 +108,7 @@ crate::item::closed_enum! {
 #[serde(deny_unknown_fields)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Exception {
-    pub reason: Reason,
+    pub reason: HoldReason,
     /// Until which day, `2026-05-11`.
     pub retention_until: String,
 }

@@ -84,6 +84,36 @@ impl<'a> Shown<'a> {
     }
 }
 
+/// What of an item speaks against it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "each variant says what its message says")]
+pub enum NotAdmitted {
+    #[error("its kind")]
+    Kind,
+    #[error("its labels, of which it has none")]
+    NoLabel,
+    #[error("its labels, of which it lacks one")]
+    LacksLabel,
+    #[error("its labels, of which one is excluded")]
+    ExcludedLabel,
+    #[error("its scope")]
+    Scope,
+    #[error("its subject")]
+    Subject,
+    #[error("its time, which is too early")]
+    TooEarly,
+    #[error("its time, which is too late")]
+    TooLate,
+    #[error("its confidence")]
+    Confidence,
+    #[error("its sensitivity")]
+    Sensitivity,
+    #[error("its sensitivity, which is restricted and not named")]
+    Restricted,
+    #[error("exportable, which is false")]
+    NotExportable,
+}
+
 /// Whether a list is there and lacks a member; of a hidden one, whether it lacks everything.
 fn lacks<T, M>(list: &Option<Vec<T>>, member: Option<M>, has: impl Fn(&[T], M) -> bool) -> bool {
     list.as_ref().is_some_and(|list| match member {
@@ -109,56 +139,56 @@ impl Filter {
     /// Whether the filter admits what is known of an item: the gateway asks of whole items, a receiver of what it sees.
     ///
     /// # Errors
-    /// What speaks against it.
+    /// [`NotAdmitted`].
     pub fn check(
         &self,
         shown: &Shown<'_>,
         default_scope: &ScopeId,
         own_agent: bool,
-    ) -> Result<(), &'static str> {
+    ) -> Result<(), NotAdmitted> {
         if lacks(&self.kinds, shown.kind, |kinds, kind| kinds.contains(&kind)) {
-            return Err("its kind");
+            return Err(NotAdmitted::Kind);
         }
         if lacks(&self.labels_any, shown.labels, |any, labels| any.iter().any(|l| labels.contains(l))) {
-            return Err("its labels, of which it has none");
+            return Err(NotAdmitted::NoLabel);
         }
         if lacks(&self.labels_all, shown.labels, |all, labels| {
             !all.is_empty() && all.iter().all(|l| labels.contains(l))
         }) {
-            return Err("its labels, of which it lacks one");
+            return Err(NotAdmitted::LacksLabel);
         }
         let excluded = |label: &String| self.exclude_labels.as_ref().is_some_and(|out| out.contains(label));
         if shown.labels.is_some_and(|labels| labels.iter().any(excluded)) {
-            return Err("its labels, of which one is excluded");
+            return Err(NotAdmitted::ExcludedLabel);
         }
         let own_scope = |scope: &str| self.scopes.is_some() || scope == default_scope.as_str();
         if lacks(&self.scopes, shown.scope_id, |all, scope| all.iter().any(|s| s.as_str() == scope))
             || !shown.scope_id.is_none_or(own_scope)
         {
-            return Err("its scope");
+            return Err(NotAdmitted::Scope);
         }
         if lacks(&self.subject_entity_ids, shown.subject_entity_id, |all, subject| {
             subject.is_some_and(|subject| all.iter().any(|s| s == subject))
         }) {
-            return Err("its subject");
+            return Err(NotAdmitted::Subject);
         }
         if shown.captured_at.is_some_and(|at| self.captured_after.is_some_and(|after| at < after)) {
-            return Err("its time, which is too early");
+            return Err(NotAdmitted::TooEarly);
         }
         if shown.captured_at.is_some_and(|at| self.captured_before.is_some_and(|before| at >= before)) {
-            return Err("its time, which is too late");
+            return Err(NotAdmitted::TooLate);
         }
         if shown.confidence.is_some_and(|sure| self.min_confidence.is_some_and(|least| sure < least)) {
-            return Err("its confidence");
+            return Err(NotAdmitted::Confidence);
         }
         if lacks(&self.sensitivities, shown.sensitivity, |all, sensitivity| all.contains(&sensitivity)) {
-            return Err("its sensitivity");
+            return Err(NotAdmitted::Sensitivity);
         }
         if self.sensitivities.is_none() && shown.sensitivity == Some(Sensitivity::Restricted) {
-            return Err("its sensitivity, which is restricted and not named");
+            return Err(NotAdmitted::Restricted);
         }
         if shown.exportable == Some(false) && !own_agent {
-            return Err("exportable, which is false");
+            return Err(NotAdmitted::NotExportable);
         }
         Ok(())
     }
@@ -199,9 +229,20 @@ impl Filter {
 mod tests {
     use super::*;
 
-    fn check(filter: serde_json::Value, shown: &Shown<'_>) -> Result<(), &'static str> {
+    fn check(filter: serde_json::Value, shown: &Shown<'_>) -> Result<(), NotAdmitted> {
         let filter: Filter = serde_json::from_value(filter).unwrap();
         filter.check(shown, &"personal".parse().unwrap(), false)
+    }
+
+    #[test]
+    fn an_entry_has_as_many_characters_as_a_label() {
+        let named = |count: usize| {
+            let filter: Filter =
+                serde_json::from_value(serde_json::json!({"labels_all": ["ö".repeat(count)]})).unwrap();
+            filter.entry_too_long()
+        };
+        assert_eq!(named(MAX_SHORT), None);
+        assert_eq!(named(MAX_SHORT + 1), Some("labels_all"));
     }
 
     #[test]

@@ -3,7 +3,8 @@
 //! Every receipt is followed in its chain by a *head*: a receipt of the chain itself that says how long the
 //! chain is. A head does two things. It makes a cut tail visible: a chain must end with one, and the newest one
 //! can be asked for. And it stands between any two receipts that a counterparty may see, so that the
-//! `previous_receipt_hash` of one never tells whether something that they may not see came before it.
+//! `previous_receipt_hash` of one never tells whether something that they may not see came before it. The last one of a
+//! chain is signed; another need not be, since the receipt after it is signed and names its hash.
 
 mod action;
 mod content;
@@ -390,13 +391,14 @@ impl VerifiedReceipt {
 /// # Errors
 /// [`ReceiptError`].
 pub fn verify(receipt: &Value, documents: &dyn Documents) -> Result<VerifiedReceipt, ReceiptError> {
-    verify_at(receipt, documents, 0)
+    verify_at(receipt, documents, 0, false)
 }
 
 fn verify_at(
     value: &Value,
     documents: &dyn Documents,
     index: usize,
+    may_be_unsigned: bool,
 ) -> Result<VerifiedReceipt, ReceiptError> {
     let receipt: Receipt =
         json::from_value(value.clone()).map_err(|e| ReceiptError::Malformed(index, e.to_string()))?;
@@ -438,7 +440,8 @@ fn verify_at(
             unchecked.push(Unchecked::Countersignature { receipt: receipt.receipt_id, by: by.clone() });
         }
     }
-    if !signers.contains(&receipt.principal_did) {
+    let is_unsigned = may_be_unsigned && receipt.signatures.is_empty() && receipt.head_length().is_some();
+    if !signers.contains(&receipt.principal_did) && !is_unsigned {
         return Err(ReceiptError::Unsigned(index));
     }
     if receipt.signatures.len() == 1 && receipt.agent_did != receipt.principal_did.as_str() {
@@ -521,6 +524,8 @@ pub struct UnverifiedChain {
     principal: Option<Did>,
     name: Option<String>,
     state: Option<VerifiedReceipts>,
+    /// Whether the last entry is a head without a signature: only one that more comes after may be.
+    is_open: bool,
 }
 
 impl UnverifiedChain {
@@ -534,7 +539,7 @@ impl UnverifiedChain {
         documents: &dyn Documents,
     ) -> Result<VerifiedReceipt, ReceiptError> {
         let index = self.index;
-        let verified = verify_at(entry, documents, index)?;
+        let verified = verify_at(entry, documents, index, true)?;
         let receipt = &verified.receipt;
         if *self.principal.get_or_insert_with(|| receipt.principal_did.clone()) != receipt.principal_did {
             return Err(ReceiptError::OtherChain(index));
@@ -569,15 +574,19 @@ impl UnverifiedChain {
             tip: verified.hash,
             at: receipt.timestamp,
         });
+        self.is_open = receipt.signatures.is_empty();
         self.index += 1;
         Ok(verified)
     }
 
-    /// The chain, where it ends with a head.
+    /// The chain, where it ends with a signed head.
     ///
     /// # Errors
-    /// [`ReceiptError::Cut`].
+    /// [`ReceiptError::Cut`], [`ReceiptError::Unsigned`].
     pub fn finish(self) -> Result<VerifiedReceipts, ReceiptError> {
+        if self.is_open {
+            return Err(ReceiptError::Unsigned(self.index.saturating_sub(1)));
+        }
         match self.state {
             Some(verified) if verified.length % 2 == 0 => {
                 Ok(VerifiedReceipts { chain: self.name.unwrap_or_default(), ..verified })

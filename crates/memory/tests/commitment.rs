@@ -2,11 +2,13 @@
 
 mod support;
 
-use oap_identity::json;
+use oap_identity::time::MAX_SKEW;
+use oap_identity::{Timestamp, json};
 use oap_memory::commitment::{self, Committed};
 use oap_memory::evidence::{self, EvidenceError};
 use oap_memory::profile::{Profile, TrustLevel};
-use oap_memory::project::project;
+use oap_memory::project::{explain, project};
+use oap_memory::receipt;
 use oap_memory::record::Whole;
 use oap_memory::sd_jwt::Presentation;
 use oap_memory::tree::{Path, Step};
@@ -44,6 +46,36 @@ fn every_level_of_every_profile_verifies() {
             assert_eq!(verified.capture.provenance_tags_out.len(), 1, "{} {level:?}", profile.name());
         }
     }
+}
+
+/// A receipt may be as far ahead as clocks may be apart, and no further.
+#[test]
+fn a_receipt_of_the_future_is_refused_from_the_first_millisecond_on() {
+    let owner = Owner::new(1);
+    let (_, whole) = owner.capture(&contact());
+    let as_of = |behind: i64| {
+        let verified = receipt::verify(&stored(&whole.capture_receipt), &owner.document()).unwrap();
+        let at = verified.receipt.timestamp.millis();
+        verified.as_of(Timestamp::from_millis(at - behind))
+    };
+    let skew = i64::try_from(MAX_SKEW.as_millis()).unwrap();
+    assert!(as_of(skew).is_ok());
+    assert!(as_of(skew + 1).is_err());
+}
+
+/// What each rule of a profile does is told, and where there is nothing for it.
+#[test]
+fn a_profile_is_explained_rule_by_rule() {
+    let owner = Owner::new(1);
+    let (_, whole) = owner.capture(&contact());
+    let profile = Profile::built_in().into_iter().find(|p| p.name().ends_with("contact.v1")).unwrap();
+    let told = |level: u8, rule: &str| {
+        let rules = explain(&whole.committed, &profile, level.try_into().unwrap()).unwrap();
+        rules.iter().find(|told| told.rule == rule).map(|told| told.effect.clone()).unwrap()
+    };
+    assert_eq!(told(0, "content.structured.names.given"), "shows content.structured.names.given");
+    assert_eq!(told(0, "content.structured.addresses"), "hidden: needs level 3");
+    assert_eq!(told(3, "content.structured.social"), "nothing there");
 }
 
 #[test]

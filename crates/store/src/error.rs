@@ -42,7 +42,7 @@ pub enum StoreError {
     #[error("a stored value does not open: the store was changed from outside")]
     Tampered,
     /// A key that is none of its table's.
-    #[error("a key of table {table} is not one")]
+    #[error("a key of table {table} cannot be read")]
     Key {
         /// The table's number.
         table: u8,
@@ -55,6 +55,9 @@ pub enum StoreError {
         /// What the reader of the compact form says.
         reason: postcard::Error,
     },
+    /// What a group of transactions writes once could not be made.
+    #[error("a commit could not be finished: {0}")]
+    Last(String),
     /// A commit failed before; nothing is taken until a restart.
     #[error("the store stopped after a failed commit; restart the gateway")]
     Stopped,

@@ -64,6 +64,6 @@ pub use error::{EngineError, StoreError, VaultError};
 pub use key::Key;
 pub use memory::MemoryEngine;
 pub use space::{BESIDE, Disk, MAX_RESERVE, MIN_RESERVE, RESERVE_SHARE, Space};
-pub use store::{SCHEMA, Snapshot, Store, Tx};
+pub use store::{MAX_LAST, OLDEST_SCHEMA, SCHEMA, Snapshot, Store, Tx};
 pub use table::{AsKey, Codec, Compact, Counter, Range, Raw, Rows, Single, Table, Under};
 pub use vault::{ContentKey, FileVault, Master, Slot, Vault};

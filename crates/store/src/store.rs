@@ -3,6 +3,7 @@
 //! Transactions run one after the other on the writer's thread and see what those before them wrote, so that a
 //! precondition that was checked holds at the commit. Those that wait while a batch is written go into the next
 //! batch together. A transaction whose writes the disk may not hold is refused before anything of it is written.
+//! What a batch needs once, such as a signature over all of it, is written when its last transaction has run.
 //! Order of one batch: new keys synced to the vault, batch applied and flushed, destroyed keys
 //! overwritten and synced, hooks run, everybody answered.
 //!
@@ -26,10 +27,16 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::sync::oneshot;
 
-/// The version of the layout of tables and values.
-pub const SCHEMA: u32 = 1;
+/// The version of what is stored: one that a program of before could not read is another.
+///
+/// 1: as the first. 2: heads of receipt chains that more comes after have no signature.
+pub const SCHEMA: u32 = 2;
+/// The earliest version that is brought forward when a store is opened.
+pub const OLDEST_SCHEMA: u32 = 1;
 /// Most transactions of one batch.
 const MAX_GROUP: usize = 512;
+/// Most bytes of keys and sealed values that [`Tx::at_last`] may write.
+pub const MAX_LAST: usize = 16 << 10;
 
 /// How long the end of a store waits for its writer: an engine may never return from a disk that failed.
 const END: Duration = Duration::from_secs(10);
@@ -67,6 +74,7 @@ struct Job {
 }
 
 type Hook = Box<dyn FnOnce() + Send>;
+type Last = Box<dyn FnOnce(&mut Tx) -> Result<(), StoreError> + Send>;
 
 /// Everything that a store holds, as of one commit.
 pub struct Snapshot {
@@ -327,13 +335,22 @@ fn check_schema(engine: &impl Engine) -> Result<(), StoreError> {
     match engine.get(&SCHEMA_KEY)? {
         Some(stored) => {
             let found = stored.try_into().map_or(0, u32::from_le_bytes);
-            if found == SCHEMA { Ok(()) } else { Err(StoreError::Schema { found, known: SCHEMA }) }
+            match found {
+                SCHEMA => Ok(()),
+                // From here on the program that wrote it refuses it.
+                OLDEST_SCHEMA..SCHEMA => engine.apply(vec![schema()]),
+                _ => Err(StoreError::Schema { found, known: SCHEMA }),
+            }
         }
         None if engine.scan(&[], &[], false).next().is_some() => {
             Err(StoreError::Schema { found: 0, known: SCHEMA })
         }
-        None => engine.apply(vec![Op::Put(SCHEMA_KEY.to_vec(), SCHEMA.to_le_bytes().to_vec())]),
+        None => engine.apply(vec![schema()]),
     }
+}
+
+fn schema() -> Op {
+    Op::Put(SCHEMA_KEY.to_vec(), SCHEMA.to_le_bytes().to_vec())
 }
 
 /// Overwrites every key whose slot is not marked as in use.
@@ -437,11 +454,20 @@ struct Group {
     /// Slots of keys of transactions that came to nothing.
     orphans: Vec<Slot>,
     wiped: Vec<Slot>,
+    /// What is written when the last transaction of the batch has run, by name.
+    last: BTreeMap<String, Last>,
     hooks: Vec<Hook>,
     /// Bytes that it may take on disk.
     room: u64,
     /// Whether it may take them from the reserve.
     urgent: bool,
+}
+
+impl Group {
+    /// The bytes of its keys and values.
+    fn bytes(&self) -> usize {
+        self.writes.iter().map(|(key, value)| key.len() + value.as_ref().map_or(0, Vec::len)).sum()
+    }
 }
 
 /// Runs one transaction, and says whether it is admitted; `None` when it panicked, and nobody waits for it any more.
@@ -458,6 +484,7 @@ fn run(shared: &Shared, group: &mut Group, job: Job) -> Option<(Answer, Result<(
         group.writes.extend(own.writes);
         group.allocated.extend(allocated.into_keys());
         group.wiped.extend(own.wiped);
+        group.last.extend(own.last);
         group.hooks.extend(own.hooks);
         group.room += room;
     } else {
@@ -473,8 +500,8 @@ fn admit(shared: &Shared, group: &Group, own: &Group) -> Result<u64, StoreError>
     if own.writes.is_empty() {
         return Ok(0);
     }
-    let bytes = own.writes.iter().map(|(key, value)| key.len() + value.as_ref().map_or(0, Vec::len)).sum();
-    let room = shared.engine.room(own.writes.len(), bytes);
+    let last = own.last.keys().filter(|name| !group.last.contains_key(*name)).count();
+    let room = shared.engine.room(own.writes.len() + last, own.bytes() + last * MAX_LAST);
     if own.urgent {
         // The reserve is given back already. An engine that survives a full disk may try.
         let there = shared.space.at_most()?;
@@ -487,31 +514,53 @@ fn admit(shared: &Shared, group: &Group, own: &Group) -> Result<u64, StoreError>
     Ok(room)
 }
 
-fn commit(shared: &Shared, group: Group) -> Result<Hooks, StoreError> {
+/// Runs what is written when the last transaction of a batch has run. Its room was counted with those that asked for it.
+fn finish(shared: &Shared, group: &mut Group) -> Result<(), StoreError> {
+    for last in std::mem::take(&mut group.last).into_values() {
+        let mut tx = Tx { shared, group, own: Group::default(), allocated: BTreeMap::new() };
+        let ran = catch_unwind(AssertUnwindSafe(|| last(&mut tx)));
+        let own = tx.own;
+        ran.unwrap_or(Err(StoreError::Panicked))?;
+        if own.bytes() > MAX_LAST {
+            return Err(EngineError::TooLarge.into());
+        }
+        group.writes.extend(own.writes);
+    }
+    Ok(())
+}
+
+/// Applies and flushes what a batch writes.
+fn apply(shared: &Shared, group: &mut Group) -> Result<(), StoreError> {
     if !group.allocated.is_empty() {
         shared.vault.sync()?;
     }
-    if !group.writes.is_empty() {
-        let revision = shared.revision.load(Ordering::Acquire) + 1;
-        let mut batch: Vec<Op> = group
-            .writes
-            .into_iter()
-            .map(|(key, value)| match value {
-                Some(value) => Op::Put(key, value),
-                None => Op::Delete(key),
-            })
-            .collect();
-        batch.push(Op::Put(REVISION_KEY.to_vec(), revision.to_le_bytes().to_vec()));
-        match shared.engine.apply(batch) {
-            Ok(()) => shared.revision.store(revision, Ordering::Release),
-            Err(full @ StoreError::Full { .. }) => {
-                // Nothing of the batch is there: its keys open nothing, and what it would have erased stays.
-                wipe(shared, &[group.allocated, group.orphans].concat())?;
-                shared.space.refill();
-                return Err(full);
-            }
-            Err(error) => return Err(error),
+    if group.writes.is_empty() {
+        return Ok(());
+    }
+    let revision = shared.revision.load(Ordering::Acquire) + 1;
+    let mut batch: Vec<Op> = std::mem::take(&mut group.writes)
+        .into_iter()
+        .map(|(key, value)| match value {
+            Some(value) => Op::Put(key, value),
+            None => Op::Delete(key),
+        })
+        .collect();
+    batch.push(Op::Put(REVISION_KEY.to_vec(), revision.to_le_bytes().to_vec()));
+    shared.engine.apply(batch)?;
+    shared.revision.store(revision, Ordering::Release);
+    Ok(())
+}
+
+fn commit(shared: &Shared, mut group: Group) -> Result<Hooks, StoreError> {
+    match finish(shared, &mut group).and_then(|()| apply(shared, &mut group)) {
+        Ok(()) => {}
+        Err(full @ StoreError::Full { .. }) => {
+            // Nothing of the batch is there: its keys open nothing, and what it would have erased stays.
+            wipe(shared, &[group.allocated, group.orphans].concat())?;
+            shared.space.refill();
+            return Err(full);
         }
+        Err(error) => return Err(error),
     }
     wipe(shared, &[group.wiped, group.orphans].concat())?;
     let mut hooks = Hooks::Ran;
@@ -629,6 +678,17 @@ impl Tx<'_> {
     pub fn use_reserve(&mut self) {
         self.own.urgent = true;
         self.shared.space.make_room();
+    }
+
+    /// Runs something when the last transaction of this batch has run, in place of what an earlier one of the batch asked for
+    /// under the same name. It writes at most [`MAX_LAST`] bytes, under keys that are there. The batch is durable with it, or
+    /// not at all: where it fails, the store stops.
+    pub fn at_last(
+        &mut self,
+        name: &str,
+        last: impl FnOnce(&mut Tx) -> Result<(), StoreError> + Send + 'static,
+    ) {
+        self.own.last.insert(name.to_owned(), Box::new(last));
     }
 
     /// Runs something once the transaction is durable and before anybody is told.

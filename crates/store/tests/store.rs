@@ -2,8 +2,8 @@
 
 use oap_identity::random::Seeded;
 use oap_store::{
-    Engine, EngineError, FileVault, Master, MemoryEngine, Op, Raw, RedbEngine, SCHEMA, Space, Store,
-    StoreError, Table,
+    Engine, EngineError, FileVault, Master, MemoryEngine, OLDEST_SCHEMA, Op, Raw, RedbEngine, SCHEMA, Space,
+    Store, StoreError, Table,
 };
 use std::path::Path;
 use std::sync::Arc;
@@ -112,6 +112,69 @@ async fn hooks_run_after_the_commit_and_before_the_answer() {
     assert!(ran.load(Ordering::SeqCst));
 }
 
+/// What a batch writes once is written with it: the last one asked for, with what that transaction and those before it wrote.
+#[tokio::test]
+async fn what_a_batch_writes_once_is_that_of_its_last_transaction() {
+    let store = Arc::new(Store::in_memory(random()).unwrap());
+    let (go, wait) = std::sync::mpsc::channel::<()>();
+    let add = |number: u8, wait: Option<std::sync::mpsc::Receiver<()>>, fails: bool| {
+        let store = store.clone();
+        async move {
+            store
+                .transact(move |tx| {
+                    if let Some(wait) = wait {
+                        let _ = wait.recv();
+                    }
+                    ITEMS.put(tx, &vec![number], &b"one".to_vec())?;
+                    tx.at_last("sum", move |tx| {
+                        let all: Vec<u8> =
+                            (0..9).filter(|n| ITEMS.contains(tx, &vec![*n]).unwrap()).collect();
+                        ITEMS.put(tx, &vec![number], &all)
+                    });
+                    if fails { Err(StoreError::Locked) } else { Ok(()) }
+                })
+                .await
+        }
+    };
+    let mut all: Vec<_> = [(0, Some(wait), false), (1, None, false), (2, None, false), (3, None, true)]
+        .into_iter()
+        .map(|(number, wait, fails)| Box::pin(add(number, wait, fails)))
+        .collect();
+    // Sent before the writer goes on, so that they are one batch.
+    for one in &mut all {
+        let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+        assert!(one.as_mut().poll(&mut context).is_pending());
+    }
+    go.send(()).unwrap();
+    for (number, one) in all.into_iter().enumerate() {
+        assert_eq!(one.await.is_ok(), number != 3);
+    }
+    let stored = |number: u8| ITEMS.get(&*store, &vec![number]).unwrap();
+    assert_eq!((stored(0), stored(1)), (Some(b"one".to_vec()), Some(b"one".to_vec())));
+    assert_eq!((stored(2), stored(3)), (Some(vec![0, 1, 2]), None));
+}
+
+/// Where it cannot be made, nothing of the batch is there.
+#[tokio::test]
+async fn a_batch_that_cannot_be_finished_is_none() {
+    for panics in [false, true] {
+        let store = Store::in_memory(random()).unwrap();
+        let done = store
+            .transact(move |tx| {
+                ITEMS.put(tx, &b"a".to_vec(), &b"one".to_vec())?;
+                tx.at_last("sum", move |_| {
+                    assert!(!panics, "a fault of the program");
+                    Err(StoreError::Last("why".into()))
+                });
+                Ok::<_, StoreError>(())
+            })
+            .await;
+        assert_eq!(done, Err(if panics { StoreError::Panicked } else { StoreError::Last("why".into()) }));
+        assert_eq!(ITEMS.get(&store, &b"a".to_vec()), Ok(None));
+        assert!(store.is_stopped());
+    }
+}
+
 #[tokio::test]
 async fn values_are_sealed_and_bound_to_their_place() {
     let folder = tempfile::tempdir().unwrap();
@@ -201,6 +264,16 @@ fn a_store_of_another_version_is_refused() {
     engine.apply(vec![Op::Put(vec![0, 0], (SCHEMA + 1).to_le_bytes().to_vec())]).unwrap();
     let opened = Store::open(engine, FileVault::in_memory(&Seeded::new(1)).unwrap(), random());
     assert_eq!(opened.err(), Some(StoreError::Schema { found: SCHEMA + 1, known: SCHEMA }));
+
+    // One that is brought forward is of this version from then on.
+    let engine = Arc::new(MemoryEngine::default());
+    for found in OLDEST_SCHEMA..=SCHEMA {
+        engine.apply(vec![Op::Put(vec![0, 0], found.to_le_bytes().to_vec())]).unwrap();
+        assert!(
+            Store::open(engine.clone(), FileVault::in_memory(&Seeded::new(1)).unwrap(), random()).is_ok()
+        );
+        assert_eq!(engine.get(&[0, 0]).unwrap().unwrap(), SCHEMA.to_le_bytes());
+    }
 
     let engine = MemoryEngine::default();
     engine.apply(vec![Op::Put(vec![9, 0], vec![1])]).unwrap();

@@ -1,9 +1,9 @@
 //! The audit log.
 
 use super::{Document, endpoints};
-use oap_identity::{GrantId, Hash, ItemId, Timestamp};
-use oap_memory::TrustLevel;
+use oap_identity::{GrantId, Hash, ItemId, ReceiptId, Timestamp};
 use oap_memory::receipt::Receipt;
+use oap_memory::{TrustLevel, closed_enum};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -12,8 +12,6 @@ endpoints! {
     Audit: GET "/oap/audit" needs Admin query(AuditQuery) answers(Receipts);
     /// The chains of receipts, and where each ends.
     ListChains: GET "/oap/owner/audit/chains" needs Admin answers(Chains);
-    /// Plants canaries in a throw-away copy, and measures what the derived artefacts tell of them.
-    AuditMemorization: POST "/oap/owner/audit/memorization" needs Admin answers(Document<Memorization>);
 }
 
 /// What to list.
@@ -38,9 +36,12 @@ pub struct AuditQuery {
     /// At most so many, 1 to 1000; 100 if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<usize>,
-    /// Only of this chain: a scope, or `@anonymous` (owner).
+    /// Only of this chain: a scope, `@anonymous`, or `@agents` (owner).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub chain: Option<String>,
+    /// Only those behind this receipt, in the order of the list (owner).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<ReceiptId>,
     /// The chain's entries from this number on, oldest first, heads included (owner, with `chain`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<u64>,
@@ -51,19 +52,23 @@ pub struct AuditQuery {
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Receipts {
     pub receipts: Vec<Document<Receipt>>,
+    /// What to give as `before` for what is behind; absent at the end (owner). One answer looks at a bounded number of receipts: it may have
+    /// less than `limit`, or nothing, and go on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<ReceiptId>,
 }
 
 /// Chains of receipts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Chains {
-    /// One a scope, and one of anonymous calls.
+    /// One a scope, one of anonymous calls, and one of what the owner's agents were given.
     pub chains: Vec<ChainInfo>,
 }
 
 /// A chain and where it ends.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ChainInfo {
-    /// Its name: a scope, or `@anonymous`.
+    /// Its name: a scope, `@anonymous`, or `@agents`.
     pub chain: String,
     /// Its entries, heads included.
     pub length: u64,
@@ -82,24 +87,13 @@ pub struct Memorization {
     pub status: MemorizationStatus,
 }
 
-/// Whether an audit was passed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum MemorizationStatus {
-    /// No artefact exposes a canary.
-    Passed,
-    /// One does.
-    Failed,
-}
-
-impl MemorizationStatus {
-    /// The text on the wire.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Passed => "passed",
-            Self::Failed => "failed",
-        }
+closed_enum! {
+    /// Whether an audit was passed.
+    MemorizationStatus {
+        /// No artefact exposes a canary.
+        Passed = "passed",
+        /// One does.
+        Failed = "failed",
     }
 }
 

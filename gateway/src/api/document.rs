@@ -5,6 +5,7 @@ use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
+use std::marker::PhantomData;
 use std::ops::Deref;
 
 /// A JSON document, whole as it came, and what is read of it as `T`. It is written as it came: a signed one keeps its bytes' meaning, and
@@ -62,23 +63,56 @@ impl<'de, T: DeserializeOwned> Deserialize<'de> for Document<T> {
     }
 }
 
-impl<T: JsonSchema> JsonSchema for Document<T> {
-    fn inline_schema() -> bool {
-        T::inline_schema()
-    }
+/// A JSON document of the form of `T`, as it is sent. Nothing of it is read yet: who receives it reads it, and says what is wrong with it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(transparent, bound = "")]
+pub struct Submitted<T> {
+    whole: Value,
+    #[serde(skip)]
+    form: PhantomData<fn() -> T>,
+}
 
-    fn schema_name() -> Cow<'static, str> {
-        T::schema_name()
-    }
-
-    fn schema_id() -> Cow<'static, str> {
-        T::schema_id()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        T::json_schema(generator)
+impl<T> From<Value> for Submitted<T> {
+    fn from(whole: Value) -> Self {
+        Self { whole, form: PhantomData }
     }
 }
+
+#[allow(missing_docs, reason = "the names say it")]
+impl<T> Submitted<T> {
+    pub const fn whole(&self) -> &Value {
+        &self.whole
+    }
+
+    pub fn into_whole(self) -> Value {
+        self.whole
+    }
+}
+
+/// The schema of what holds a document of the form of `T` is that of `T`.
+macro_rules! schema_of_its_form {
+    ($($name:ident)+) => {$(
+        impl<T: JsonSchema> JsonSchema for $name<T> {
+            fn inline_schema() -> bool {
+                T::inline_schema()
+            }
+
+            fn schema_name() -> Cow<'static, str> {
+                T::schema_name()
+            }
+
+            fn schema_id() -> Cow<'static, str> {
+                T::schema_id()
+            }
+
+            fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+                T::json_schema(generator)
+            }
+        }
+    )+};
+}
+
+schema_of_its_form!(Document Submitted);
 
 /// What is read of a signed document: its members but for `signature`, which is not checked here.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,19 +1,19 @@
 //! The gates before every grant: confidentiality contexts, bridges between scopes, and what they decided.
 
-use super::document::Signed;
+use super::document::{Signed, Submitted};
 use super::{Document, Done, endpoints};
 use oap_exchange::bridge::Bridge;
+use oap_exchange::ccc::Ccc;
 use oap_identity::{BridgeId, DecisionId, ScopeId, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use std::borrow::Cow;
 
 endpoints! {
     /// Every confidentiality context.
     ListContexts: GET "/oap/owner/contexts" needs Admin answers(Contexts);
     /// Sets the context of the scope that a document of `oap-ccc.schema.json` names.
-    SetContext: POST "/oap/owner/contexts" needs Admin body(Value) answers(Done);
+    SetContext: POST "/oap/owner/contexts" needs Admin body(Submitted<Ccc>) answers(Done);
     /// Takes the context of a scope away.
     RemoveContext: POST "/oap/owner/contexts/{scope}/remove" at(ScopeId) needs Admin answers(Done);
     /// Every bridge.
@@ -30,7 +30,7 @@ endpoints! {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Contexts {
     /// Documents of `oap-ccc.schema.json`.
-    pub contexts: Vec<Value>,
+    pub contexts: Vec<Document<Ccc>>,
 }
 
 /// Every bridge.

@@ -22,6 +22,8 @@ endpoints! {
     ShowGrant: GET "/oap/owner/grants/{id}" at(GrantId) needs Admin answers(GrantInfo);
     /// Takes a grant back. It takes effect before the next answer leaves.
     RevokeGrant: POST "/oap/owner/grants/{id}/revoke" at(GrantId) needs Admin answers(GrantInfo);
+    /// Lets grants answer again after a restore, as they stand.
+    ResumeGrants: POST "/oap/owner/grants/resume" needs Admin answers(Done);
     /// Consents to what a confidentiality context would withhold from a grant, or takes the consent back.
     ConsentToGrant: POST "/oap/owner/grants/{id}/consent" at(GrantId) needs Admin body(Consent) answers(Done);
 }

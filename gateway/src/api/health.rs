@@ -2,6 +2,7 @@
 
 use super::endpoints;
 use oap_identity::{Did, GrantId, Hash, Timestamp};
+use oap_memory::closed_enum;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -50,6 +51,9 @@ pub struct Items {
     pub expired: usize,
     /// Under a legal hold; they count above too.
     pub held: usize,
+    /// Those in force that wait for the owner's confirmation.
+    #[serde(default)]
+    pub waiting: usize,
 }
 
 /// How the grants stand.
@@ -124,29 +128,23 @@ pub struct BackupInfo {
     pub store: Hash,
     /// The hash of `vault`.
     pub vault: Hash,
+    /// The hashes of the home's files that went along, by their names in it.
+    #[serde(default)]
+    pub files: BTreeMap<String, Hash>,
+    /// An HMAC-SHA256 in base64url over the canonical form of the rest, under a key of the gateway's. Backups of earlier versions have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mac: Option<String>,
 }
 
-/// Where the clock stands to the latest time that is known.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-#[allow(missing_docs, reason = "the names say it")]
-pub enum Standing {
-    Believed,
-    /// Behind by more than the skew that is forgiven.
-    Behind,
-    /// Ahead by more than [`MAX_LEAP`](crate::state::clock::MAX_LEAP).
-    Ahead,
-}
-
-impl Standing {
-    /// The text on the wire.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Believed => "believed",
-            Self::Behind => "behind",
-            Self::Ahead => "ahead",
-        }
+closed_enum! {
+    /// Where the clock stands to the latest time that is known.
+    #[allow(missing_docs, reason = "the names say it")]
+    Standing {
+        Believed = "believed",
+        /// Behind by more than the skew that is forgiven.
+        Behind = "behind",
+        /// Ahead by more than [`MAX_LEAP`](crate::state::clock::MAX_LEAP).
+        Ahead = "ahead",
     }
 }
 

@@ -1,6 +1,8 @@
 //! Legal holds.
 
 use super::endpoints;
+pub use oap_memory::deletion::HoldReason;
+
 use oap_identity::{ItemId, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -12,33 +14,6 @@ endpoints! {
     SetHolds: POST "/oap/owner/holds" needs Admin body(HoldRequest) answers(Held);
     /// Ends holds; what waited for that is erased.
     ReleaseHolds: POST "/oap/owner/holds/release" needs Admin body(Release) answers(Released);
-}
-
-/// Why an item is held (`oap-deletion-receipt.schema.json`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum HoldReason {
-    /// A court or an authority asks for it.
-    LegalHold,
-    /// A law says how long it is kept.
-    RegulatoryRetention,
-    /// It is evidence in a dispute.
-    OngoingDispute,
-}
-
-impl HoldReason {
-    /// Every reason.
-    pub const ALL: &'static [Self] = &[Self::LegalHold, Self::RegulatoryRetention, Self::OngoingDispute];
-
-    /// The text on the wire.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::LegalHold => "legal_hold",
-            Self::RegulatoryRetention => "regulatory_retention",
-            Self::OngoingDispute => "ongoing_dispute",
-        }
-    }
 }
 
 /// An item under a hold.

@@ -1,7 +1,7 @@
 //! Items: written, read, listed, corrected, taken back and put back.
 
 use super::{Document, endpoints};
-use oap_identity::{Hash, ItemId, ReceiptId, ScopeId, Timestamp};
+use oap_identity::{Did, Hash, ItemId, ReceiptId, ScopeId, Timestamp};
 use oap_memory::chain::Link;
 use oap_memory::project::Explained;
 use oap_memory::record::Meta;
@@ -28,7 +28,7 @@ endpoints! {
     /// Puts a retracted item back.
     RestoreItem: POST "/oap/owner/items/{id}/restore" at(ItemId) needs Write answers(Written);
     /// Confirms that an item is so.
-    ConfirmItem: POST "/oap/owner/items/{id}/confirm" at(ItemId) needs Write answers(Written);
+    ConfirmItem: POST "/oap/owner/items/{id}/confirm" at(ItemId) needs Write body(Confirmation) answers(Written);
     /// Cuts an item's text anew with the detectors and contacts of today.
     ResealItem: POST "/oap/owner/items/{id}/reseal" at(ItemId) needs Write body(Resealing) answers(Resealed);
 }
@@ -56,6 +56,12 @@ pub struct Item {
     /// Its version, from 1.
     #[serde(default)]
     pub version: Option<u32>,
+    /// In a list: who wrote it, the owner or an agent of theirs.
+    #[serde(default)]
+    pub author: Option<Did>,
+    /// In a list: whether it waits for the owner's confirmation, and reaches no grantee before.
+    #[serde(default)]
+    pub waiting: bool,
 }
 
 /// What an item says.
@@ -119,6 +125,9 @@ pub struct ListQuery {
     /// Only in this state; current ones if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<Status>,
+    /// Only those that wait for the owner's confirmation.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub waiting: bool,
     /// Only older than this item.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<ItemId>,
@@ -188,6 +197,15 @@ pub struct Correction {
     pub version: Option<u32>,
 }
 
+/// What to confirm.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Confirmation {
+    /// The version that was read; whichever is in force if absent, where the owner wrote it. Of what an agent wrote it has to be said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub version: Option<u32>,
+}
+
 /// Which labels an item gets.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -223,6 +241,15 @@ pub enum Resealed {
         /// The new version; null where nothing changes.
         resealed: Option<Written>,
     },
+}
+
+/// What became of all items.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AllResealed {
+    /// How many current items there were.
+    pub seen: usize,
+    /// Those that have a version more.
+    pub resealed: Vec<ItemId>,
 }
 
 /// What to explain an item with.

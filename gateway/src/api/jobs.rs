@@ -1,9 +1,10 @@
 //! Long work: begun, looked at, waited for, cancelled.
 
-use super::audit::Chains;
-use super::endpoints;
+use super::audit::{Chains, Memorization};
 use super::health::{BackupInfo, Findings};
+use super::items::AllResealed;
 use super::keys::SignedAgain;
+use super::{Document, endpoints};
 use oap_identity::{JobId, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -35,6 +36,10 @@ pub enum JobRequest {
     VerifyAudit {},
     /// Signs anew what a compromised key signed and this gateway wrote.
     Reseal {},
+    /// Cuts the text of every current item anew, or of none where nothing would change.
+    ResealItems {},
+    /// Plants canaries in a throw-away copy, measures what the derived artefacts tell of them, and declares the result.
+    AuditMemorization {},
 }
 
 /// What came out of a job, by what it does.
@@ -49,6 +54,10 @@ pub enum JobResult {
     VerifyAudit(Chains),
     /// What was signed anew.
     Reseal(SignedAgain),
+    /// The items that have a version more.
+    ResealItems(AllResealed),
+    /// What the artefacts tell.
+    AuditMemorization(Document<Memorization>),
 }
 
 /// All jobs since the gateway was opened.
@@ -80,6 +89,10 @@ pub enum JobKind {
     VerifyAudit,
     /// Signs anew what a compromised key signed.
     Reseal,
+    /// Cuts the text of every item anew.
+    ResealItems,
+    /// Measures what derived artefacts tell of planted canaries.
+    AuditMemorization,
 }
 
 /// How a job stands.
@@ -106,6 +119,18 @@ pub struct JobError {
     pub code: String,
     /// What to do.
     pub message: String,
+    /// The member of what was asked for that cannot be, where it is that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub member: Option<RefusedMember>,
+}
+
+/// A refused member of a request: its name and the reason, which the message says in one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RefusedMember {
+    /// Its name.
+    pub name: String,
+    /// What is wrong with it.
+    pub why: String,
 }
 
 /// A job as its owner sees it.

@@ -2,6 +2,7 @@
 //!
 //! One file a resource. `http/` serves these types, `client/` and `cli/` call them, and `openapi.json` is made of them.
 
+pub mod agents;
 pub mod audit;
 pub mod budgets;
 pub mod deletion;
@@ -98,6 +99,7 @@ impl Row {
 #[must_use]
 pub fn all() -> Vec<Row> {
     let resources = [
+        agents::rows(),
         items::rows(),
         selections::rows(),
         disclosures::rows(),

@@ -3,8 +3,8 @@
 use super::lock::Lock;
 use super::permission::mark::Mark;
 use super::{
-    Endpoint, Permission, audit, budgets, deletion, disclosures, gates, grants, health, holds, items, jobs,
-    keys, selections, standing, transfer,
+    Endpoint, Permission, agents, audit, budgets, deletion, disclosures, gates, grants, health, holds, items,
+    jobs, keys, selections, standing, transfer,
 };
 use axum::http::Method;
 use oap_manifest::path;
@@ -16,7 +16,9 @@ pub enum Access {
     Public,
     /// A grantee, with a token and its DPoP proof.
     Grantee,
-    /// One of the owner's agents, with a trust token that permits this and its DPoP proof.
+    /// One of the owner's own agents, with its API key.
+    Agent,
+    /// The owner, with a trust token that permits this and its DPoP proof.
     Owner(Permission),
     /// Whoever may write to the owner's socket; no other listener has the route.
     Socket,
@@ -84,7 +86,7 @@ macro_rules! routes {
     };
 }
 
-use Access::{Grantee, Public, Socket};
+use Access::{Agent, Grantee, Public, Socket};
 
 routes! {
     others {
@@ -106,6 +108,8 @@ routes! {
         ReceiptVerify: POST path::RECEIPT_VERIFY, Public;
         Audit: GET path::AUDIT, Public;
         OpenApi: GET path::OPENAPI, Public;
+        AgentCall: POST "/oap/agent/call", Agent;
+        Mcp: POST "/mcp", Agent;
         Healthy: GET "/healthz", Public;
         Ready: GET "/readyz", Public;
 
@@ -129,6 +133,14 @@ routes! {
         RelabelItems: selections::RelabelItems;
         RetractItems: selections::RetractItems;
 
+        ListAgents: agents::ListAgents;
+        AddAgent: agents::AddAgent;
+        ShowAgent: agents::ShowAgent;
+        RotateAgent: agents::RotateAgent;
+        RemoveAgent: agents::RemoveAgent;
+        CallTool: agents::CallTool;
+        Injected: agents::Injected;
+
         ItemHistory: disclosures::ItemHistory;
         Who: disclosures::Who;
         Decision: gates::ShowDecision;
@@ -144,6 +156,7 @@ routes! {
         PreviewGrant: grants::PreviewGrant;
         ShowGrant: grants::ShowGrant;
         RevokeGrant: grants::RevokeGrant;
+        ResumeGrants: grants::ResumeGrants;
         Consent: grants::ConsentToGrant;
         ListBudgets: budgets::ListBudgets;
         RefillBudget: budgets::RefillBudget;
@@ -168,7 +181,6 @@ routes! {
         ImportFinish: transfer::ImportFinish;
 
         ListChains: audit::ListChains;
-        AuditMemorization: audit::AuditMemorization;
         ReportIncident: standing::ReportIncident;
 
         ListJobs: jobs::ListJobs;

@@ -1,18 +1,21 @@
 //! How a gateway stands to others: Conformance Receipts, incidents, profiles, and proofs as somebody else's grantee.
 
-use super::endpoints;
-use oap_identity::Hash;
+use super::document::Submitted;
+use super::{Document, endpoints};
+use oap_conformance::receipt::{ConformanceReceipt, SuiteReport};
+use oap_identity::ids::IncidentId;
+use oap_identity::{Did, Hash, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 endpoints! {
     /// Signs a Conformance Receipt of what a run of the protocol's suite showed, and publishes it.
-    Attest: POST "/oap/owner/attest" needs Admin body(AttestRequest) answers(Value);
+    Attest: POST "/oap/owner/attest" needs Admin body(AttestRequest) answers(Document<ConformanceReceipt>);
     /// Signs another gateway's Conformance Receipt as its witness.
-    Witness: POST "/oap/owner/witness" needs Admin body(Value) answers(Value);
+    Witness: POST "/oap/owner/witness" needs Admin body(Submitted<ConformanceReceipt>) answers(Document<ConformanceReceipt>);
     /// Publishes an incident report of `oap-incident.schema.json`.
-    ReportIncident: POST "/oap/owner/incidents" needs Admin body(Value) answers(Value);
+    ReportIncident: POST "/oap/owner/incidents" needs Admin body(IncidentReport) answers(Incident);
     /// Proves, as a grantee of somebody else, control of the DID or possession of the key.
     Prove: POST "/oap/owner/prove" needs Admin body(ProofRequest) answers(Proof);
     /// The projection profiles that grants can name.
@@ -27,7 +30,70 @@ pub struct AttestRequest {
     pub levels: Vec<String>,
     /// The suite's report; none for a candidate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub report: Option<Value>,
+    pub report: Option<Submitted<SuiteReport>>,
+}
+
+/// What an incident was, as its owner reports it (`oap-incident.schema.json`).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[allow(missing_docs, reason = "the names say it")]
+pub struct IncidentReport {
+    /// When it was noticed.
+    pub detected_at: Timestamp,
+    /// When it was over.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resolved_at: Option<Timestamp>,
+    pub severity: Severity,
+    /// What was affected: actions, regions, principals, classes of data.
+    #[serde(default)]
+    pub scope: Option<Map<String, Value>>,
+    /// Why it came about.
+    pub root_cause: String,
+    /// What was done at once.
+    pub mitigation: String,
+    /// What was done for good.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remediation: Option<String>,
+    /// Who was told, when and how.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub notification: Option<Map<String, Value>>,
+    pub status: IncidentStatus,
+}
+
+/// How bad an incident is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[allow(missing_docs, reason = "the names say it")]
+pub enum Severity {
+    Low,
+    Medium,
+    High,
+    Critical,
+}
+
+/// How an incident stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[allow(missing_docs, reason = "the names say it")]
+pub enum IncidentStatus {
+    Open,
+    Mitigated,
+    Resolved,
+    PostMortemPublished,
+}
+
+/// An incident as it is published.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Incident {
+    /// Its id.
+    pub incident_id: IncidentId,
+    /// Whose gateway it is.
+    pub tool_did: Did,
+    /// When it was published.
+    pub disclosed_at: Timestamp,
+    /// What its owner reports.
+    #[serde(flatten)]
+    pub report: IncidentReport,
 }
 
 /// What the principal proves as a grantee of somebody else: control of its DID to a grant endpoint, or possession of its key to a query

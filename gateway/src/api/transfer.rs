@@ -1,5 +1,6 @@
 //! Memory taken along and brought in: pages of a bundle, chunks of an import.
 
+use super::document::Signed;
 use super::{Document, endpoints};
 use oap_identity::{BundleId, Did, Hash, ItemId, ScopeId, Timestamp};
 use oap_memory::Kind;
@@ -15,7 +16,7 @@ endpoints! {
     /// A page of a bundle: a line with `next`, where the next page begins, and then the lines.
     ExportPage: POST "/oap/owner/export/page" needs Admin body(PageRequest) answers(PageHead) as "application/jsonl";
     /// Signs a bundle's trailer, and records the export.
-    ExportSeal: POST "/oap/owner/export/seal" needs Admin body(Trailer) answers(Value);
+    ExportSeal: POST "/oap/owner/export/seal" needs Admin body(Trailer) answers(Document<TrailerLine>);
     /// Brings items of a bundle in.
     ImportBundle: POST "/oap/owner/import/bundle" needs Admin body(BundleItems) answers(ImportOutcomes);
     /// Brings records of another vendor in.
@@ -72,6 +73,25 @@ pub struct PageHead {
     pub held_back: u64,
     /// What to give as `after` for the next page; null where this is the last one.
     pub next: Option<String>,
+}
+
+/// The last line of a bundle.
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+pub struct TrailerLine {
+    /// What the line is.
+    #[serde(rename = "type")]
+    pub kind: TrailerMark,
+    /// The trailer.
+    #[serde(flatten)]
+    pub trailer: Signed<Trailer>,
+}
+
+/// `trailer`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum TrailerMark {
+    /// The last line.
+    Trailer,
 }
 
 /// Items of a bundle.

@@ -3,13 +3,15 @@
 use super::job::{JobStopped, follow};
 use super::reference::GrantRef;
 use super::when::{self, When};
-use super::{CliError, Global, ids, job, output, values};
+use super::{CliError, Global, agent, ids, job, output, values};
+use crate::api::agents::{AgentRef, Injected, InjectedList, InjectedQuery, ListAgents, MAX_INJECTED};
 use crate::api::audit as api;
 use crate::api::audit::{AuditQuery, Chains, Memorization, MemorizationStatus, Receipts};
 use crate::api::gates::ShowDecision;
-use crate::api::jobs::JobRequest;
+use crate::api::jobs::{JobError, JobRequest};
 use crate::api::prefix::ItemPrefix;
-use oap_client::ClientError;
+use crate::service::audit::MAX_AUDITED;
+use oap_client::OwnerClient;
 use oap_identity::{DecisionId, Did};
 
 /// Read and verify the audit log
@@ -20,7 +22,8 @@ use oap_identity::{DecisionId, Did};
   oap-memory audit --grantee did:web:contractor.example --since 2w
   oap-memory audit verify
   oap-memory audit decision pol_01...
-  oap-memory audit memorization")]
+  oap-memory audit memorization
+  oap-memory audit injected --agent scout --at 2026-06-30T14:00:00Z")]
 pub(super) struct Audit {
     #[command(subcommand)]
     command: Option<AuditCommand>,
@@ -36,7 +39,7 @@ pub(super) struct Audit {
     /// Only about this item
     #[arg(long, value_name = "ID")]
     item: Option<ItemPrefix>,
-    /// Only of this chain: a scope, or @anonymous
+    /// Only of this chain: a scope, @anonymous, or @agents
     #[arg(long)]
     chain: Option<values::ChainName>,
     /// At most so many
@@ -56,6 +59,21 @@ enum AuditCommand {
         /// The decision, as a receipt names it
         id: DecisionId,
     },
+    /// Show what an agent of yours was given until a time: which version of which items, the last answer first
+    Injected {
+        /// The agent's name, or its DID
+        #[arg(long, value_name = "NAME")]
+        agent: AgentRef,
+        /// Until this time; now if absent
+        #[arg(long, value_name = "TIME")]
+        at: Option<When>,
+        /// Only at or after this time
+        #[arg(long, value_name = "TIME")]
+        since: Option<When>,
+        /// At most so many answers
+        #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u16).range(1..=MAX_INJECTED as i64))]
+        limit: u16,
+    },
 }
 
 impl Audit {
@@ -67,8 +85,21 @@ impl Audit {
                 output::print(global.json, &record, |record| record.explanation_for_principal.clone());
                 return Ok(());
             }
+            Some(AuditCommand::Injected { agent, at, since, limit }) => {
+                let now = when::now();
+                let query = InjectedQuery {
+                    at: at.map(|at| at.until(now)),
+                    since: since.map(|since| since.since(now)),
+                    limit: Some(limit.into()),
+                };
+                let given =
+                    owner.get::<Injected>(agent.clone(), &query).await.map_err(agent::named(&agent))?;
+                output::print(global.json, &given, injected);
+                return tell_of_earlier(&owner, &agent, &given).await;
+            }
             Some(AuditCommand::Memorization) => {
-                let report = owner.send::<api::AuditMemorization>((), &()).await?;
+                let request = JobRequest::AuditMemorization {};
+                let report = follow(&owner, global.json, &request, job::audit_memorization).await?;
                 output::print(global.json, &report, |report| memorization(report));
                 return match report.status {
                     MemorizationStatus::Passed => Ok(()),
@@ -81,7 +112,7 @@ impl Audit {
                 let request = JobRequest::VerifyAudit {};
                 let answer = follow(&owner, global.json, &request, job::verify_audit).await;
                 let answer = answer.map_err(|stopped| match stopped {
-                    JobStopped::Client(ClientError::Refused { status: 500, .. }) => {
+                    JobStopped::Failed(JobError { status: 500, .. }) => {
                         CliError::Proof("a chain is broken; the server's log names it".to_owned())
                     }
                     stopped => stopped.into(),
@@ -99,18 +130,49 @@ impl Audit {
             Some(grant) => Some(grant.resolve(&owner).await?),
             None => None,
         };
-        let query = AuditQuery {
+        // One more tells whether there are more.
+        let wanted = self.limit.saturating_add(usize::from(self.limit < MAX_AUDITED));
+        let mut query = AuditQuery {
             since: self.since.map(|since| since.since(when::now())),
             grantee: self.grantee.map(|did| did.to_string()),
             grant_id: grant,
             item_id: item,
             chain: self.chain.map(|chain| chain.to_string()),
-            limit: Some(self.limit),
+            limit: Some(wanted),
             ..AuditQuery::default()
         };
-        output::print(global.json, &owner.get::<api::Audit>((), &query).await?, table);
+        let mut found = owner.get::<api::Audit>((), &query).await?;
+        // Each answer looks at some of the log; what is asked for may be far behind.
+        while let Some(next) = found.next.take().filter(|_| found.receipts.len() < wanted) {
+            query.before = Some(next);
+            query.limit = Some(wanted - found.receipts.len());
+            let more = owner.get::<api::Audit>((), &query).await?;
+            found.receipts.extend(more.receipts);
+            found.next = more.next;
+        }
+        found.next = None;
+        let more = found.receipts.len() > self.limit;
+        found.receipts.truncate(self.limit);
+        output::print(global.json, &found, |found| {
+            let more = if more { "\nThere are earlier receipts: --limit shows more" } else { "" };
+            table(found) + more
+        });
         Ok(())
     }
+}
+
+/// Tells of agents that had the name before, and were removed: what they were given is not in the answer.
+async fn tell_of_earlier(
+    owner: &OwnerClient,
+    asked: &AgentRef,
+    given: &InjectedList,
+) -> Result<(), CliError> {
+    let AgentRef::Name(name) = asked else { return Ok(()) };
+    let list = owner.get::<ListAgents>((), &()).await?;
+    for earlier in list.agents.iter().filter(|agent| agent.name == *name && agent.did != given.agent.did) {
+        eprintln!("oap-memory: an earlier {name} ({}) was removed; ask by its DID", earlier.did);
+    }
+    Ok(())
 }
 
 /// Chains that were verified.
@@ -122,7 +184,33 @@ pub(super) fn chains(verified: &Chains) -> String {
     output::table(&["chain", "entries", "last", "tip"], rows) + "\nEvery chain holds."
 }
 
-fn memorization(report: &Memorization) -> String {
+/// What an agent was given: a line for each item of each answer.
+pub(super) fn injected(given: &InjectedList) -> String {
+    if given.answers.is_empty() {
+        return format!("{} was given nothing", given.agent.name);
+    }
+    let rows = given.answers.iter().flat_map(|answer| {
+        let (at, tool) = (answer.at.to_string(), answer.tool.clone());
+        let row = move |item: String, version: String, said: String| {
+            vec![at.clone(), tool.clone(), item, version, said]
+        };
+        let none = answer.items.is_empty().then(|| row(String::new(), String::new(), "nothing".to_owned()));
+        let gone = || "(not kept any more)".to_owned();
+        let items = answer.items.iter().map(|item| {
+            row(
+                item.item_id.to_string(),
+                output::or_none(item.version),
+                item.said.clone().unwrap_or_else(gone),
+            )
+        });
+        items.chain(none).collect::<Vec<_>>()
+    });
+    let table = output::table(&["time", "tool", "item", "version", "said"], rows);
+    if given.more { format!("{table}\nThere are earlier answers: --limit shows more") } else { table }
+}
+
+/// What the artefacts tell of canaries.
+pub(super) fn memorization(report: &Memorization) -> String {
     let rows = report.artefacts.iter().map(|artefact| {
         vec![
             artefact.artefact.clone(),

@@ -3,13 +3,13 @@
 use super::job::{JobStopped, follow};
 use super::{CliError, Global, job, output};
 use crate::api::health::Finding;
-use crate::api::jobs::JobRequest;
+use crate::api::jobs::{JobError, JobRequest, RefusedMember};
+use crate::service::backup::FOLDER;
 use crate::service::restored::Unknown;
 use crate::system::clock::SystemClock;
 use crate::system::config::Config;
 use crate::system::outlook;
 use crate::system::restore::{self, Restored};
-use oap_client::ClientError;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
@@ -18,8 +18,10 @@ use std::path::{Path, PathBuf};
 #[command(after_help = "Examples:
   oap-memory backup /backup/2026-11-21
 
-The folder must not be there. It holds the store as it is sealed, the vault, configuration and credential, and nothing that is
-readable without the master key, which is not in it: keep that elsewhere. Writing waits while the copy is made. Ctrl-C cancels it, and the folder is gone again.")]
+The folder must not be there; the gateway that has the home open makes it. It holds the store as it is sealed, the vault, and in
+clear what is no secret: config.toml, did.json, profiles and sanctions lists. The master key is not in it: keep that elsewhere.
+Nor are the administrator's credential and the self-made certificate: a restore makes new ones. Reading and writing go on
+meanwhile. Ctrl-C cancels it, and the folder is gone again.")]
 pub(super) struct Backup {
     /// The folder to make
     folder: PathBuf,
@@ -36,13 +38,14 @@ impl Backup {
         let request = JobRequest::Backup { folder: folder.clone() };
         let answer = follow(&owner, global.json, &request, job::backup).await;
         let answer = answer.map_err(|stopped| match stopped {
-            JobStopped::Client(ClientError::Refused { own: true, status: 400, message, .. }) => {
-                let why = message.strip_prefix("folder: ").unwrap_or(&message);
-                CliError::File(self.folder.clone(), why.to_owned())
+            JobStopped::Failed(JobError { member: Some(RefusedMember { name, why }), .. })
+                if name == FOLDER =>
+            {
+                let fix = if folder.exists() { "; name a new folder" } else { "" };
+                CliError::File(self.folder.clone(), format!("{why}{fix}"))
             }
             stopped => stopped.into(),
         })?;
-        restore::copy(global.home().path(), &folder)?;
         output::print(global.json, &answer, |a| {
             format!("{} items in {}\n{}", a.items, folder.display(), a.store)
         });
@@ -55,10 +58,15 @@ impl Backup {
 #[command(after_help = "Examples:
   oap-memory --home /new/home restore /backup/2026-11-21 --erasures /old/home/erasures.jsonl
 
-Everything is checked first: the files against their hashes, and the gateway as `doctor` does. What was erased since the
-backup is erased again, and what was revoked since is revoked again, as the list of erasures says; without the list it would come
-back, so it must be named, or left out on purpose. Grants, bridges and consents that no list tells of are then revoked, all of
-them, unless you say --keep-grants. The home appears when all of this is done, or not at all.")]
+Everything is checked first: that this gateway wrote the backup, by a MAC, all files against their hashes, and the gateway as
+`doctor` does. What was erased since the backup is erased again, what was retracted since is retracted again, what was revoked
+since is revoked again, and agents that were removed since are removed again, as the list of erasures says; without the list it
+would come back, so it must be named, or left out on purpose. Grants, bridges and consents that no list tells of are then revoked,
+all of them, unless you say --keep-grants. Where the list knows of receipts that the backup does not have, corrections and
+restrictions may be among what is lost: no grant answers then until you have looked and said `grant resume`, or unless you say
+--keep-grants. The administrator's credential is new: every trust token of the time before has ended. The API keys of all agents
+end, and `agent rotate` makes new ones; agents on this machine (`mcp --agent NAME`) go on, unless removed since. The home appears
+when all of this is done, or not at all.")]
 pub(super) struct Restore {
     /// The backup's folder
     folder: PathBuf,
@@ -68,9 +76,14 @@ pub(super) struct Restore {
     /// There is no such list: let come back what was erased since
     #[arg(long, conflicts_with = "erasures")]
     without_erasures: bool,
-    /// Where no list says what was revoked since: keep grants, bridges and consents in force
+    /// Keep grants, bridges and consents in force where no list says what was revoked since, and let grants answer by what the
+    /// backup has where receipts since are lost
     #[arg(long)]
     keep_grants: bool,
+    /// Take a backup of an earlier version, which has no MAC: whoever could write to its folder decides what is restored,
+    /// the configuration too
+    #[arg(long)]
+    accept_unauthenticated: bool,
 }
 
 impl Restore {
@@ -80,6 +93,7 @@ impl Restore {
             backup: &self.folder,
             list: self.erasures.as_deref(),
             unknown: if self.keep_grants { Unknown::Keep } else { Unknown::Revoke },
+            unauthenticated: self.accept_unauthenticated,
         };
         let Restored { backup, replayed, findings } = what.run(&home, &mut |_| {}).await?;
         let sound = findings.iter().all(|finding| finding.wrong.is_empty());
@@ -91,6 +105,9 @@ impl Restore {
                 "grants": replayed.grants, "bridges": replayed.bridges, "consents": replayed.consents,
                 "keys": replayed.keys,
             },
+            "agents_removed_again": replayed.agents,
+            "withdrawn_again": { "retracted": replayed.retracted, "held": replayed.waiting },
+            "lost_receipts": replayed.lost_receipts, "grants_paused": replayed.grants_paused,
             "chains": replayed.chains, "warnings": replayed.warnings, "sound": sound, "findings": findings,
         });
         for warning in &replayed.warnings {
@@ -98,7 +115,7 @@ impl Restore {
         }
         output::print(global.json, &done, |_| {
             format!(
-                "{} items of {} as of {}, {} erased again, {} grant(s), {} bridge(s), {} consent(s) and {} key(s) revoked again\n{}",
+                "{} items of {} as of {}, {} erased again, {} grant(s), {} bridge(s), {} consent(s) and {} key(s) revoked again, {} agent(s) removed again, {} item(s) retracted again\n{}",
                 items,
                 backup.principal,
                 backup.at,
@@ -107,6 +124,8 @@ impl Restore {
                 replayed.bridges,
                 replayed.consents,
                 replayed.keys,
+                replayed.agents,
+                replayed.retracted,
                 report(&findings)
             )
         });

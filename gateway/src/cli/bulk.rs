@@ -2,7 +2,7 @@
 
 use super::selectors::{Act, Asking, Selectors, confirmed, select};
 use super::{CliError, Global, ids, output, values};
-use crate::api::items::{RelabelItem, Relabelling, RetractItem};
+use crate::api::items::{RelabelItem, Relabelling, RetractItem, ShowItem};
 use crate::api::prefix::ItemPrefix;
 use crate::api::selections::{
     BulkRelabel, BulkRetract, Changed, NewLabels, RelabelItems, RetractItems, Selection,
@@ -11,6 +11,7 @@ use crate::service::bulk::MAX_BULK;
 use oap_client::ClientError;
 use oap_client::OwnerClient;
 use oap_identity::ItemId;
+use oap_memory::Status;
 
 /// Change the labels of an item, or of many
 #[derive(clap::Args)]
@@ -118,6 +119,11 @@ impl Retract {
     }
 }
 
+/// Whether an item was taken back.
+async fn is_retracted(owner: &OwnerClient, id: ItemId) -> bool {
+    owner.get::<ShowItem>(id, &()).await.is_ok_and(|shown| shown.item.status == Status::Retracted)
+}
+
 /// A change of many items.
 struct Many<'a> {
     act: Act,
@@ -134,9 +140,6 @@ impl Many<'_> {
     async fn run(&self, global: &Global) -> Result<(), CliError> {
         // Items that are named one by one need no question: it can be taken back.
         let by_selector = self.all || !(self.with.is_empty() && self.selectors.is_empty());
-        if by_selector {
-            self.asking.check()?;
-        }
         self.selectors.check(self.ids, self.with, self.all)?;
         let owner = global.owner().await?;
         let named = ids::all(&owner, self.ids).await?;
@@ -157,7 +160,13 @@ impl Many<'_> {
     /// One item: what is wrong with it is said.
     async fn one(&self, global: &Global, owner: &OwnerClient, id: ItemId) -> Result<(), CliError> {
         let written = match &self.labels {
-            None => owner.send::<RetractItem>(id, &()).await?,
+            None => match owner.send::<RetractItem>(id, &()).await {
+                Err(ClientError::Refused { own, status: 409, code, .. }) if is_retracted(owner, id).await => {
+                    let message = "the item is retracted already".to_owned();
+                    return Err(ClientError::Refused { own, status: 409, code, message }.into());
+                }
+                written => written?,
+            },
             Some(NewLabels { set: Some(labels), .. }) => {
                 owner.send::<RelabelItem>(id, &Relabelling { labels: labels.clone() }).await?
             }

@@ -41,7 +41,8 @@ impl ConfigCommand {
             .collect();
         output::print(global.json, &Value::Object(shown), |_| {
             let rows = values.iter().map(|(name, value)| {
-                vec![name.clone(), output::text(&json!({"v": value}), "/v"), origin(name)]
+                let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+                vec![name.clone(), if value.is_null() { String::new() } else { text }, origin(name)]
             });
             output::wrapped(&["setting", "value", "from"], rows)
         });

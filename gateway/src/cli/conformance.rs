@@ -8,9 +8,9 @@ use crate::api::standing::AttestRequest;
 use crate::system::clock::{SystemClock, SystemRandom};
 use crate::system::config::Config;
 use oap_conformance::probe::{self, Limits};
-use oap_conformance::receipt;
-use oap_identity::{Clock, Did};
-use serde_json::{Value, json};
+use oap_conformance::receipt::{self, ConformanceReceipt, Conformant};
+use oap_identity::Clock;
+use serde::Serialize;
 use std::path::PathBuf;
 
 /// Sign, check and witness Conformance Receipts
@@ -76,7 +76,7 @@ impl Conformance {
         match self {
             Self::Attest(attest) => {
                 let report = attest.report.as_deref().map(output::read_json).transpose()?;
-                let request = AttestRequest { levels: attest.level, report };
+                let request = AttestRequest { levels: attest.level, report: report.map(Into::into) };
                 let receipt = global.owner().await?.send::<api::Attest>((), &request).await?;
                 output::print(global.json, &receipt, output::pretty);
                 Ok(())
@@ -84,7 +84,7 @@ impl Conformance {
             Self::Verify(verify) => verify.run(global).await,
             Self::Witness { receipt } => {
                 let receipt = output::read_json(&receipt)?;
-                let signed = global.owner().await?.send::<api::Witness>((), &receipt).await?;
+                let signed = global.owner().await?.send::<api::Witness>((), &receipt.into()).await?;
                 output::print(global.json, &signed, output::pretty);
                 Ok(())
             }
@@ -94,45 +94,56 @@ impl Conformance {
 
 impl Verify {
     async fn run(self, global: &Global) -> Result<(), CliError> {
-        let receipt = output::read_json(&self.receipt)?;
+        let whole = output::read_json(&self.receipt)?;
         let proof = |e: receipt::ReceiptError| CliError::Proof(e.to_string());
-        let parse = |did: &Value| {
-            let did = did.as_str().unwrap_or_default();
-            did.parse::<Did>().map_err(|_| CliError::Proof(format!("{did:?} is no DID")))
-        };
-        let implementation = parse(&receipt["implementation"]["did"])?;
-        let peers = receipt["peer_witnesses"].as_array().map(Vec::as_slice).unwrap_or_default();
-        let mut dids = vec![implementation.clone()];
-        for peer in peers {
-            dids.push(parse(&peer["witness_did"])?);
-        }
-        let known = resolved(global, &self.did_document, dids.into_iter().collect()).await?;
-        let document = known.get(&implementation).ok_or_else(|| CliError::Proof("no DID document".into()))?;
+        let receipt: ConformanceReceipt =
+            oap_identity::json::from_value(whole.clone()).map_err(|e| proof(e.into()))?;
+        let implementation = &receipt.implementation.did;
+        let peers = receipt.peer_witnesses.iter().map(|peer| &peer.witness_did);
+        let dids = peers.chain([implementation]).cloned().collect();
+        let known = resolved(global, &self.did_document, dids).await?;
+        let document = known.get(implementation).ok_or_else(|| CliError::Proof("no DID document".into()))?;
         let witnesses: Vec<_> = known.values().map(|document| (**document).clone()).collect();
-        let held = receipt::check(&receipt, document, &witnesses, SystemClock.now()).map_err(proof)?;
-        let mut report = json!({"verified": true, "levels": held.levels, "not_after": held.not_after,
-            "witnesses": held.witnesses});
-        if self.live {
-            report["live"] = live(global, &receipt).await?;
-        }
-        output::print(global.json, &report, |r| {
+        let held = receipt::check(&whole, document, &witnesses, SystemClock.now()).map_err(proof)?;
+        let live = match self.live {
+            true => Some(live(global, &receipt).await?),
+            false => None,
+        };
+        let report = Held { verified: true, held, live };
+        output::print(global.json, &report, |Held { held, live, .. }| {
             format!("{} until {}, {} witness(es).", held.levels.join(", "), held.not_after, held.witnesses)
-                + if r.get("live").is_some() { " The gateway passes the public probes now." } else { "" }
+                + if live.is_some() { " The gateway passes the public probes now." } else { "" }
         });
         Ok(())
     }
 }
 
+/// A receipt that holds.
+#[derive(Serialize)]
+struct Held {
+    verified: bool,
+    #[serde(flatten)]
+    held: Conformant,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    live: Option<Live>,
+}
+
+/// The public probes passed.
+#[derive(Serialize)]
+struct Live {
+    requests: usize,
+}
+
 /// The public probes against the receipt's target.
-async fn live(global: &Global, receipt: &Value) -> Result<Value, CliError> {
+async fn live(global: &Global, receipt: &ConformanceReceipt) -> Result<Live, CliError> {
     let home = global.home();
     let config = Config::load(home.path(), &global.flags())?;
-    let origin = receipt["target"]["uri"].as_str().unwrap_or_default().trim_end_matches('/').to_owned();
-    let wire = Http::to(&origin, &config, &home)?;
+    let origin = receipt.target.uri.trim_end_matches('/');
+    let wire = Http::to(origin, &config, &home)?;
     let limits = Limits::default();
-    let report = probe::run(&origin, &wire, None, &SystemClock, &SystemRandom, limits, &mut |_| {}).await;
+    let report = probe::run(origin, &wire, None, &SystemClock, &SystemRandom, limits, &mut |_| {}).await;
     if report.failures().is_empty() {
-        return Ok(json!({"requests": report.requests}));
+        return Ok(Live { requests: report.requests });
     }
     Err(CliError::Proof(report.text()))
 }

@@ -71,7 +71,6 @@ impl DeleteItems {
 
 impl Delete {
     pub(super) async fn run(self, global: &Global) -> Result<(), CliError> {
-        self.asking.check()?;
         // What is wrong with the selectors is said before anything is opened.
         self.selectors.check(&self.item, &self.label, self.all)?;
         let file = self.receipt.as_deref().map(OutFile::create).transpose()?;

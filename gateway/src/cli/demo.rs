@@ -126,9 +126,9 @@ async fn tell(folder: &Path, alice: &mut House, screen: Screen) -> Result<Value,
     screen.title("3. The contractor asks for more");
     let mut rows = Vec::new();
     for (what, words) in CURIOUS {
-        let answer = session.query(&contractor, &json!({"query": words, "max_results": 100})).await?.answer;
-        let leaked = answer.to_string().contains(words);
-        let found = answer["items"].as_array().map_or(0, Vec::len);
+        let checked = session.query(&contractor, &json!({"query": words, "max_results": 100})).await?;
+        let leaked = checked.answer.to_string().contains(words);
+        let found = checked.verified.items.len();
         if leaked || found > 0 {
             return Err(CliError::Proof(format!("{what}: the contractor got {found} notes")));
         }

@@ -2,6 +2,8 @@
 
 use super::when::{self, When};
 use super::{CliError, Global, output, values};
+use crate::api::Document;
+use crate::api::items::Item;
 use crate::api::transfer as api;
 use crate::api::transfer::{ExportSelection, PageHead, PageRequest, Part};
 use crate::system::bundle_file::BundleWriter;
@@ -9,6 +11,7 @@ use crate::system::files;
 use indicatif::{ProgressBar, ProgressStyle};
 use oap_formats::export::{Form, Index, Layout};
 use oap_identity::ScopeId;
+use oap_memory::Status;
 use oap_memory::bundle::{self, Line, Tally};
 use oap_memory::item::Kind;
 use serde_json::{Value, json};
@@ -158,12 +161,12 @@ impl Export {
             let (next, held, lines) = split(&page)?;
             held_back += held;
             for line in lines {
-                let line: Value = serde_json::from_slice(line).map_err(odd)?;
+                let line: Value = oap_identity::json::parse(line).map_err(odd)?;
+                let Line::Item(line) = oap_identity::json::from_value(line).map_err(odd)? else { continue };
+                let item = Document::<Item>::read(line.item).map_err(odd)?;
                 // What was taken back is part of a bundle's history, and of nothing else.
-                let chain = line["item"]["integrity"]["chain"].as_array().cloned().unwrap_or_default();
-                let mut marks = chain.iter().filter_map(|link| link["event"].as_str());
-                if marks.rfind(|event| ["retract", "restore"].contains(event)) != Some("retract") {
-                    out.put(&line["item"]).map_err(failed)?;
+                if item.status != Status::Retracted {
+                    out.put(&item).map_err(failed)?;
                     progress.inc(1);
                 }
             }
@@ -288,8 +291,8 @@ impl Output {
         Ok(Self { write: exporter.write, place, count: 0 })
     }
 
-    fn put(&mut self, item: &Value) -> io::Result<()> {
-        let text = (self.write)(item);
+    fn put(&mut self, item: &Document<Item>) -> io::Result<()> {
+        let text = (self.write)(item.whole());
         let first = self.count == 0;
         self.count += 1;
         match &mut self.place {
@@ -298,9 +301,9 @@ impl Output {
                 file.write(&text)
             }
             Place::Folder { path, index } => {
-                let name = format!("{}.md", item["item_id"].as_str().unwrap_or("item"));
+                let name = format!("{}.md", item.item_id);
                 if let Some((index, file)) = index {
-                    file.write(&(index.entry)(item, &name))?;
+                    file.write(&(index.entry)(item.whole(), &name))?;
                 }
                 let path = path.join(name);
                 if path.exists() {

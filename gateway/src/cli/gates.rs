@@ -16,7 +16,7 @@ use std::path::PathBuf;
 
 A context is a JSON document of OAP-CORE 18.2 (`oap-ccc.schema.json`) that names its `scope_id`. Its rules stand before
 every grant: what they block is in no answer. Sanctions lists are files `sanctions/ofac.txt` (eu, un, uk_ofsi) in the
-gateway's folder, one DID a line, read at start; a list that is asked for and not there blocks.")]
+gateway's folder, one DID a line, read anew by `ccc set` and within a minute of a change; a list that is asked for and not there blocks.")]
 pub(super) enum Ccc {
     /// Set the context of the scope that the document names
     Set {
@@ -37,7 +37,7 @@ impl Ccc {
         match self {
             Self::Set { file } => {
                 let document = output::read_json(&file)?;
-                let answer = global.owner().await?.send::<api::SetContext>((), &document).await?;
+                let answer = global.owner().await?.send::<api::SetContext>((), &document.into()).await?;
                 output::print(global.json, &answer, |_| "the context holds from now on".to_owned());
             }
             Self::Show => {

@@ -4,7 +4,7 @@ mod draft;
 mod terms;
 pub(super) mod words;
 
-use super::output::OutFile;
+use super::output::{OutFile, VisibleItem};
 use super::reference::GrantRef;
 use super::when::{self, Span};
 use super::{CliError, Global, output, screen, values};
@@ -129,6 +129,13 @@ one stands: hand the new file to the grantee. What was shown under the old grant
         #[arg(long)]
         withdraw: bool,
     },
+    /// Let grants answer again after a restore, as `restore` asked for
+    #[command(after_help = "Examples:
+  oap-memory grant resume
+
+A restored backup may be older than corrections, labels, contexts and holds that restricted what grants show. Look at them first:
+`item list`, `context list`, `hold list`.")]
+    Resume,
     /// Take a grant back; it takes effect before the next answer
     #[command(after_help = "Examples:
   oap-memory grant revoke mgr_01...")]
@@ -183,6 +190,10 @@ impl Grant {
                 output::print(global.json, &answer, |_| {
                     format!("consent to {id} {}", if withdraw { "withdrawn" } else { "given" })
                 });
+            }
+            Self::Resume => {
+                let answer = global.owner().await?.send::<api::ResumeGrants>((), &()).await?;
+                output::print(global.json, &answer, |_| "grants answer as they stand".to_owned());
             }
             Self::Revoke { id } => {
                 let owner = global.owner().await?;
@@ -241,6 +252,12 @@ async fn issue(global: &Global, asked: &Asked, out: Option<PathBuf>, offline: bo
         None => document,
     };
     warn(&config, &info.grant);
+    // What cannot be looked at now is no reason to say anything: the grant is issued.
+    if owner.send::<api::PreviewGrant>((), &grant).await.is_ok_and(|shown| shown.selected == 0) {
+        eprintln!(
+            "oap-memory: WARNING: {id} selects no item as things stand; `grant preview` shows what a grant would show"
+        );
+    }
     let mut superseded = None;
     if let Some(old) = supersedes {
         match owner.send::<api::RevokeGrant>(old, &()).await {
@@ -341,11 +358,11 @@ pub(super) fn preview(answer: &Preview) -> String {
         text.push('\n');
     }
     let rows = answer.items.iter().take(20).map(|item| {
-        let visible = &item.visible;
+        let visible = VisibleItem::of(&item.visible);
         vec![
-            output::text(visible, "/item_id"),
-            output::text(visible, "/kind"),
-            screen::line(&output::gist(visible)),
+            output::or_none(visible.item_id),
+            output::or_none(visible.kind),
+            screen::line(&output::says(&visible.content)),
             item.hidden.len().to_string(),
         ]
     });

@@ -1,5 +1,6 @@
 //! `oap-memory import`
 
+use super::output::VisibleItem;
 use super::trust::{Known, Trust};
 use super::verify::is_bundle;
 use super::{CliError, Global, ids, output, values};
@@ -245,7 +246,10 @@ impl Report {
         ));
         let samples = self.samples.as_deref().unwrap_or_default();
         if !samples.is_empty() {
-            let rows = samples.iter().map(|sample| vec![output::text(sample, "/kind"), output::gist(sample)]);
+            let rows = samples.iter().map(|sample| {
+                let item = VisibleItem::of(sample);
+                vec![output::or_none(item.kind), output::says(&item.content)]
+            });
             text.push_str(&format!("{}\n", output::table(&["kind", "content"], rows)));
         }
         for (reason, count) in &self.skipped {

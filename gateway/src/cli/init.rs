@@ -1,11 +1,11 @@
 //! `oap-memory init`
 
 use super::{CliError, Global, output, values};
-use crate::system::address::Origin;
+use crate::system::address::{Origin, is_loopback};
 use crate::system::home;
 use oap_identity::Did;
 use serde_json::json;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
 /// Make a gateway: keys, vault, store, configuration, credential
@@ -24,7 +24,7 @@ pub(super) struct Init {
     /// Make (or use) this file for the vault's master key, for unattended start
     #[arg(long, value_name = "FILE")]
     key_file: Option<PathBuf>,
-    /// Where the gateway listens
+    /// Where the gateway listens; at the port of a did:web:localhost%3APORT if absent
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<SocketAddr>,
     /// Where it is reached from outside; derived from a did:web if absent
@@ -72,6 +72,12 @@ fn principal(text: &str) -> Result<Principal, PrincipalError> {
     }
 }
 
+/// Where a did:web of this machine's own name, with a port, is reached.
+fn own_port(did: &Did) -> Option<SocketAddr> {
+    let url = did.document_url().filter(is_loopback)?;
+    Some(SocketAddr::from((Ipv4Addr::LOCALHOST, url.port()?)))
+}
+
 impl Init {
     pub(super) async fn run(self, global: &Global) -> Result<(), CliError> {
         let did = match self.did {
@@ -84,7 +90,9 @@ impl Init {
                 settings.insert(name.to_owned(), value);
             }
         };
-        set("listen", self.listen.map(|v| json!(v)));
+        // One that is reached at this machine's own name listens where it is reached, unless somebody says otherwise.
+        let listen = self.listen.or_else(|| did.as_ref().and_then(own_port));
+        set("listen", listen.map(|v| json!(v)));
         set("origin", self.origin.map(|v| json!(v)));
         set("publisher", self.publisher.map(|v| json!(v)));
         set("contact_email", self.contact_email.map(|v| json!(v)));

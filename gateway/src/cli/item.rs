@@ -2,20 +2,26 @@
 
 use super::bulk::{Relabel, Retract};
 use super::delete::DeleteItems;
+use super::job::{self, follow};
 use super::when::{self, When};
-use super::{CliError, Global, history, ids, output, refusal, values};
+use super::{CliError, Global, confirm, history, ids, output, refusal, values};
 use crate::api::disclosures::ItemHistory;
+use crate::api::grants::ListGrants;
 use crate::api::items as api;
 use crate::api::items::{
-    Correction, ItemPage, ListQuery, NewItems, Resealed, Resealing, WholeItem, Written, WrittenItems,
+    AllResealed, Confirmation, Correction, ItemPage, ListQuery, NewItems, Resealed, Resealing, WholeItem,
+    Written, WrittenItems,
 };
+use crate::api::jobs::JobRequest;
 use crate::api::prefix::ItemPrefix;
 use crate::api::{Document, Endpoint};
+use crate::system::config::Config;
 use oap_client::OwnerClient;
 use oap_identity::{ItemId, ScopeId, Timestamp};
 use oap_memory::Status;
 use oap_memory::item::{Confidence, Kind, Sensitivity};
 use serde_json::{Map, Value, json};
+use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 
 /// Items of one request.
@@ -27,6 +33,7 @@ const BATCH: usize = 500;
   oap-memory item add --kind fact --text \"The site goes live on 1 June\" --label website --subject ent_proj_site
   oap-memory item add --file items.jsonl
   oap-memory item list --label website --since 30d
+  oap-memory item list --waiting
   oap-memory item show mem_01...
   oap-memory item relabel mem_01... --label website --label dates
   oap-memory item restore mem_01...
@@ -72,10 +79,13 @@ pub(super) enum Item {
         #[arg(long, conflicts_with = "ids")]
         all: bool,
     },
-    /// Confirm that an item is so: with confidence 1 it counts as knowledge
+    /// Confirm that an item is so, as it is shown: with confidence 1 it counts as knowledge
     Confirm {
         /// The item, by its id or the beginning of it
         id: ItemPrefix,
+        /// Refuse if the item has another version; where an agent wrote it and there is no terminal to ask on, this says what you read
+        #[arg(long, value_name = "VERSION")]
+        if_version: Option<u32>,
     },
 }
 
@@ -188,6 +198,9 @@ pub(super) struct List {
     /// Only in this state
     #[arg(long, value_parser = values::listed(), default_value = "current")]
     status: Status,
+    /// Only those that an agent wrote and that wait for your confirmation
+    #[arg(long)]
+    waiting: bool,
     /// Only older than this item
     #[arg(long, value_name = "ID")]
     before: Option<ItemPrefix>,
@@ -276,7 +289,7 @@ impl Item {
             Self::Relabel(_) | Self::Retract(_) | Self::Delete(_) => Ok(()),
             Self::Restore { id } => mark::<api::RestoreItem>(global, owner, &id).await,
             Self::Reseal { ids, all } => reseal(global, owner, ids, all).await,
-            Self::Confirm { id } => mark::<api::ConfirmItem>(global, owner, &id).await,
+            Self::Confirm { id, if_version } => confirm(global, owner, &id, if_version).await,
         }
     }
 }
@@ -287,6 +300,40 @@ where
 {
     let id = ids::one(owner, id).await?;
     done(global, &owner.send::<E>(id, &()).await?);
+    Ok(())
+}
+
+/// Shows an item and confirms what was shown. Where an agent wrote it, its owner is asked, or has named the version.
+async fn confirm(
+    global: &Global,
+    owner: &OwnerClient,
+    id: &ItemPrefix,
+    if_version: Option<u32>,
+) -> Result<(), CliError> {
+    let id = ids::one(owner, id).await?;
+    let shown = owner.get::<api::ShowItem>(id, &()).await?;
+    let version = if_version.or(shown.item.version);
+    let by = shown.record.as_ref().map(|record| record.author.as_str());
+    let home = global.home();
+    let principal = Config::load(home.path(), &global.flags())?.principal(home.path())?;
+    // What came from a former house names that one as its owner.
+    let agents = by.is_some_and(|by| by != principal.as_str());
+    if agents && if_version.is_none() {
+        if !std::io::stdin().is_terminal() {
+            return Err(CliError::Usage(format!(
+                "an agent wrote this item; read it (`item show {id}`) and say --if-version with the version that you read"
+            )));
+        }
+        let grants = owner.get::<ListGrants>((), &()).await?;
+        eprint!("{}\nConfirm it? [y/N] ", confirm::question(&shown, &grants));
+        let _ = std::io::stderr().flush();
+        let mut line = String::new();
+        std::io::stdin().read_line(&mut line).map_err(|e| CliError::Other(e.to_string()))?;
+        if !matches!(line.trim(), "y" | "Y" | "yes") {
+            return Err(CliError::Other("nothing was confirmed".to_owned()));
+        }
+    }
+    done(global, &owner.send::<api::ConfirmItem>(id, &Confirmation { version }).await?);
     Ok(())
 }
 
@@ -357,78 +404,26 @@ async fn reseal(
     if ids.is_empty() && !all {
         return Err(CliError::Usage("name items, or say --all".to_owned()));
     }
-    let (seen, resealed) = if all {
-        let ids = current_items(owner).await?;
-        (ids.len(), reseal_all(owner, ids).await?)
+    let done = if all {
+        follow(owner, global.json, &JobRequest::ResealItems {}, job::reseal_items).await?
     } else {
-        let mut resealed = Vec::new();
         let ids = ids::all(owner, &ids).await?;
-        for id in &ids {
-            let answer = owner.send::<api::ResealItem>(*id, &Resealing::default()).await?;
+        let mut done = AllResealed { seen: ids.len(), resealed: Vec::new() };
+        for id in ids {
+            let answer = owner.send::<api::ResealItem>(id, &Resealing::default()).await?;
             if matches!(answer, Resealed::Done { resealed: Some(_) }) {
-                resealed.push(*id);
+                done.resealed.push(id);
             }
         }
-        (ids.len(), resealed)
+        done
     };
-    let done = json!({"seen": seen, "resealed": resealed});
-    output::print(global.json, &done, |_| format!("{} of {seen} items resealed", resealed.len()));
+    output::print(global.json, &done, all_resealed);
     Ok(())
 }
 
-/// Every current item.
-async fn current_items(owner: &OwnerClient) -> Result<Vec<ItemId>, CliError> {
-    let (mut ids, mut before) = (Vec::new(), None);
-    loop {
-        let query = ListQuery { limit: Some(PAGE), before, ..ListQuery::default() };
-        let page = owner.get::<api::ListItems>((), &query).await?;
-        ids.extend(page.items.iter().map(|item| item.item_id));
-        before = page.next;
-        if before.is_none() {
-            return Ok(ids);
-        }
-    }
-}
-
-/// Reseals every item or, where the text of none would be cut in another way, none: a grantee who saw that some items got
-/// a version more would learn which ones mention a contact. For the same reason their order is a random one.
-async fn reseal_all(owner: &OwnerClient, mut ids: Vec<ItemId>) -> Result<Vec<ItemId>, CliError> {
-    let mut changes = false;
-    for (number, id) in ids.iter().enumerate() {
-        let look = Resealing { dry_run: true, ..Resealing::default() };
-        match owner.send::<api::ResealItem>(*id, &look).await {
-            Ok(answer) => changes = answer == Resealed::Would { would_reseal: true },
-            Err(error) if error.is_gone() => {}
-            Err(error) => return Err(error.into()),
-        }
-        if (number + 1) % PAGE == 0 {
-            eprintln!("{} items looked at", number + 1);
-        }
-        if changes {
-            break;
-        }
-    }
-    if !changes {
-        return Ok(Vec::new());
-    }
-    let salt: [u8; 32] = oap_identity::random::bytes(&crate::system::clock::SystemRandom);
-    ids.sort_by_cached_key(|id| oap_identity::Hash::of(&[&salt, id.to_string().as_bytes()].concat()));
-    // One time for the whole job: who sees two of its links learns nothing of how many came between.
-    let at = oap_identity::Clock::now(&crate::system::clock::SystemClock);
-    let mut resealed = Vec::with_capacity(ids.len());
-    for id in ids {
-        let always = Resealing { always: true, at: Some(at), ..Resealing::default() };
-        match owner.send::<api::ResealItem>(id, &always).await {
-            Ok(_) => resealed.push(id),
-            // Erased or taken back meanwhile.
-            Err(error) if error.is_gone() => {}
-            Err(error) => return Err(error.into()),
-        }
-        if resealed.len() % PAGE == 0 {
-            eprintln!("{} items resealed", resealed.len());
-        }
-    }
-    Ok(resealed)
+/// What became of items that were to be resealed.
+pub(super) fn all_resealed(done: &AllResealed) -> String {
+    format!("{} of {} items resealed", done.resealed.len(), done.seen)
 }
 
 impl Add {
@@ -469,6 +464,7 @@ impl List {
             scope: self.scope.clone(),
             subject: self.subject.clone(),
             status: Some(self.status),
+            waiting: self.waiting,
             ..ListQuery::default()
         }
     }
@@ -515,16 +511,23 @@ pub(super) fn done(global: &Global, written: &Written) {
 }
 
 pub(super) fn table(page: &ItemPage) -> String {
+    // Where none waits there is nothing to tell.
+    let waits = page.items.iter().any(|item| item.waiting);
+    let header = ["item", "kind", "scope", "labels", "waits", "content"];
+    let shown = |column: &str| waits || column != "waits";
     let rows = page.items.iter().map(|item| {
-        vec![
+        let cells = [
             item.item_id.to_string(),
             output::or_none(item.kind),
             output::or_none(item.scope_id.as_ref()),
             item.labels.join(" "),
+            if item.waiting { "yes" } else { "" }.to_owned(),
             output::says(&item.content),
-        ]
+        ];
+        header.into_iter().zip(cells).filter(|(column, _)| shown(column)).map(|(_, cell)| cell).collect()
     });
-    let mut text = output::table(&["item", "kind", "scope", "labels", "content"], rows);
+    let columns: Vec<&str> = header.into_iter().filter(|column| shown(column)).collect();
+    let mut text = output::table(&columns, rows);
     if let Some(next) = page.next {
         text.push_str(&format!("\nmore: --before {next}"));
     }
@@ -533,6 +536,15 @@ pub(super) fn table(page: &ItemPage) -> String {
 
 fn show(answer: &WholeItem) -> String {
     let mut text = output::pretty(&answer.item);
+    if let Some(record) = &answer.record {
+        let owner = answer.item.whole()["owner_did"] == record.author.as_str();
+        let by = if owner { "you".to_owned() } else { format!("the agent {}", record.author) };
+        text.push_str(&format!("\n\nwritten by {by}"));
+        if record.needs_verification {
+            let id = answer.item.item_id;
+            text.push_str(&format!("\nwaits for your confirmation: oap-memory item confirm {id}"));
+        }
+    }
     text.push_str("\n\nchain\n");
     let rows = answer.chain.iter().map(|link| {
         vec![link.seq.to_string(), link.event.to_string(), link.at.to_string(), link.receipt.to_string()]

@@ -1,11 +1,13 @@
 //! `oap-memory job`, and the commands that are jobs of the gateway's: begun, followed to their end, cancelled by Ctrl-C.
 
 use super::reference::JobRef;
-use super::{CliError, Global, audit, backup, keys, output};
-use crate::api::audit::Chains;
+use super::{CliError, Global, audit, backup, item, keys, output};
+use crate::api::Document;
+use crate::api::audit::{Chains, Memorization};
 use crate::api::health::{BackupInfo, Findings};
+use crate::api::items::AllResealed;
 use crate::api::jobs as api;
-use crate::api::jobs::{JobKind, JobReport, JobRequest, JobResult, JobState, Jobs, Wait};
+use crate::api::jobs::{JobError, JobKind, JobReport, JobRequest, JobResult, JobState, Jobs, Wait};
 use crate::api::keys::SignedAgain;
 use crate::http::jobs::MAX_WAIT;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -22,9 +24,9 @@ use tokio::signal::unix::{SignalKind, signal};
   oap-memory job show job_01...
   oap-memory job cancel job_01...
 
-`doctor`, `backup`, `audit verify`, `keys reseal` and the signing anew of `keys revoke` are jobs of the gateway that serves the
-home: they go on when the command that began them is killed, and Ctrl-C cancels them. One of a kind runs at a time. A gateway
-remembers the last 50 that ended, until it stops.")]
+`doctor`, `backup`, `audit verify`, `audit memorization`, `item reseal --all`, `keys reseal` and the signing anew of `keys revoke`
+are jobs of the gateway that serves the home: they go on when the command that began them is killed, and Ctrl-C cancels
+them. One of a kind runs at a time. A gateway remembers the last 50 that ended, until it stops.")]
 pub(super) enum Job {
     /// List jobs, the last begun one first
     List,
@@ -91,6 +93,8 @@ fn shown(job: &JobReport) -> String {
             JobResult::Backup(info) => format!("{} items\n{}", info.items, info.store),
             JobResult::VerifyAudit(chains) => audit::chains(chains),
             JobResult::Reseal(signed) => keys::told(signed),
+            JobResult::ResealItems(done) => item::all_resealed(done),
+            JobResult::AuditMemorization(report) => audit::memorization(report),
         };
         text.push_str(&format!("\n{result}"));
     }
@@ -100,9 +104,12 @@ fn shown(job: &JobReport) -> String {
 /// Why a job gave no result.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum JobStopped {
-    /// The gateway refused to begin it, or it failed.
+    /// The gateway refused to begin it.
     #[error(transparent)]
     Client(#[from] ClientError),
+    /// It failed.
+    #[error("{}", .0.message)]
+    Failed(JobError),
     /// Somebody cancelled it.
     #[error("{0} was cancelled: {left}", left = left_behind(*.1))]
     Cancelled(JobId, JobKind),
@@ -120,6 +127,10 @@ const fn left_behind(kind: JobKind) -> &'static str {
         JobKind::Doctor | JobKind::VerifyAudit => "it only looks, so nothing has changed",
         JobKind::Backup => "its folder is gone again",
         JobKind::Reseal => "what is signed anew stays so, and `oap-memory keys reseal` does the rest",
+        JobKind::ResealItems => {
+            "what has a version more keeps it, and `oap-memory item reseal --all` begins anew"
+        }
+        JobKind::AuditMemorization => "the manifest declares what it did before",
     }
 }
 
@@ -127,6 +138,10 @@ impl From<JobStopped> for CliError {
     fn from(stopped: JobStopped) -> Self {
         match stopped {
             JobStopped::Client(error) => error.into(),
+            // As the request would have been refused.
+            JobStopped::Failed(JobError { status, code, message, .. }) => {
+                ClientError::Refused { own: true, status, code, message }.into()
+            }
             stopped => Self::Job(stopped),
         }
     }
@@ -165,10 +180,7 @@ pub(super) async fn follow<T>(
     match (report.state, report.result, report.error) {
         (_, Some(result), _) => of(result).ok_or(JobStopped::OtherResult(id)),
         (JobState::Cancelled, ..) => Err(JobStopped::Cancelled(id, report.job)),
-        (_, None, Some(error)) => {
-            let (status, code, message) = (error.status, error.code, error.message);
-            Err(ClientError::Refused { own: true, status, code, message }.into())
-        }
+        (_, None, Some(error)) => Err(JobStopped::Failed(error)),
         (_, None, None) => Err(JobStopped::OtherResult(id)),
     }
 }
@@ -191,6 +203,16 @@ pub(super) fn verify_audit(result: JobResult) -> Option<Chains> {
 /// What was signed anew.
 pub(super) fn reseal(result: JobResult) -> Option<SignedAgain> {
     if let JobResult::Reseal(signed) = result { Some(signed) } else { None }
+}
+
+/// The items that have a version more.
+pub(super) fn reseal_items(result: JobResult) -> Option<AllResealed> {
+    if let JobResult::ResealItems(done) = result { Some(done) } else { None }
+}
+
+/// What the artefacts tell of canaries.
+pub(super) fn audit_memorization(result: JobResult) -> Option<Document<Memorization>> {
+    if let JobResult::AuditMemorization(report) = result { Some(report) } else { None }
 }
 
 /// How long the gateway is given where somebody looks on.

@@ -74,14 +74,14 @@ impl Keys {
     }
 }
 
-/// Has an endpoint change the keys. The new trust token takes the place of the one that ended.
+/// Has an endpoint change the keys, and goes on with the token that takes the place of the one that ended.
 async fn change<E: Endpoint<Query = (), Answer = ChangedKeys>>(
     owner: &mut HomeClient,
     place: E::Place,
     body: &E::Body,
 ) -> Result<Vec<KeyInfo>, CliError> {
     let ChangedKeys { keys, trust_token } = owner.send::<E>(place, body).await?;
-    owner.keep_token(&trust_token)?;
+    owner.renew(&trust_token);
     Ok(keys)
 }
 

@@ -1,5 +1,6 @@
 //! The command line.
 
+mod agent;
 mod audit;
 mod backup;
 mod budget;
@@ -7,6 +8,7 @@ mod bulk;
 mod clock;
 mod completions;
 mod config;
+mod confirm;
 mod conformance;
 mod delete;
 mod demo;
@@ -25,6 +27,7 @@ mod item;
 mod job;
 mod keys;
 mod man;
+mod mcp;
 mod output;
 mod probe;
 mod profile;
@@ -127,6 +130,11 @@ enum Command {
     /// Write, read and correct memory items
     #[command(subcommand)]
     Item(item::Item),
+    /// Your own agents: assistants that share your memory
+    #[command(subcommand)]
+    Agent(agent::Agent),
+    /// Serve your memory to an assistant (Model Context Protocol), and connect one
+    Mcp(mcp::Mcp),
     /// Search your own memory
     Search(search::Search),
     /// Show what somebody was granted, and everything that they were ever shown
@@ -257,12 +265,15 @@ impl CliError {
     /// Says it on standard error: for people, or as one JSON object.
     fn tell(&self, json: bool) {
         let mut text = self.to_string();
-        // As rustls says it; what is between it and here gives on the words alone.
-        if text.contains("UnknownIssuer") {
+        let unknown = matches!(self, Self::Client(ClientError::UnknownAuthority(..)));
+        if unknown || text.contains("certificate is not trusted") {
             text.push_str("; --trust-ca FILE names the authority that signed the certificate");
         }
+        if text.contains("loopback is not a public address") {
+            text.push_str("; --allow-local-dids resolves it");
+        }
         if json {
-            eprintln!("{}", json!({"error": text, "status": self.status()}));
+            eprintln!("{}", screen::plain_json(&json!({"error": text, "status": self.status()}).to_string()));
         } else {
             eprintln!("oap-memory: {}", screen::plain(&text));
         }
@@ -398,6 +409,8 @@ async fn run(cli: Cli) -> Result<(), CliError> {
         Command::Unlock(command) => command.run(&global).await,
         Command::Lock(command) => command.run(&global).await,
         Command::Item(command) => command.run(&global).await,
+        Command::Agent(command) => command.run(&global).await,
+        Command::Mcp(command) => command.run(&global).await,
         Command::Search(command) => command.run(&global).await,
         Command::Who(command) => command.run(&global).await,
         Command::Grant(command) => command.run(&global).await,

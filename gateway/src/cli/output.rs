@@ -4,7 +4,9 @@ use super::{CliError, screen, table};
 use crate::api::items::Content;
 use crate::system::files;
 use comfy_table::{ContentArrangement, Table, presets};
-use serde::Serialize;
+use oap_identity::ItemId;
+use oap_memory::Kind;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::fmt::Display;
 use std::fs::{File, OpenOptions};
@@ -60,15 +62,6 @@ pub(super) fn fitted(text: &str) -> String {
     }
 }
 
-/// A member as text, empty where there is none.
-pub(super) fn text(value: &Value, pointer: &str) -> String {
-    match value.pointer(pointer) {
-        None | Some(Value::Null) => String::new(),
-        Some(Value::String(text)) => text.clone(),
-        Some(other) => other.to_string(),
-    }
-}
-
 /// A member, empty where there is none.
 pub(super) fn or_none<T: Display>(member: Option<T>) -> String {
     member.map(|member| member.to_string()).unwrap_or_default()
@@ -79,17 +72,27 @@ pub(super) fn short(text: &str, columns: usize) -> String {
     screen::cut(&screen::line(text), columns)
 }
 
-/// What an item says to a grantee, in one line.
-pub(super) fn gist(item: &Value) -> String {
-    let content = &item["content"];
-    match content["text"].as_str() {
-        Some(text) => text.to_owned(),
-        None if content["structured"].is_object() => content["structured"].to_string(),
-        None => "(hidden)".to_owned(),
+/// What a line on a screen says of an item, as a grantee sees it. The document itself stays as it came.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct VisibleItem {
+    pub(super) item_id: Option<ItemId>,
+    pub(super) kind: Option<Kind>,
+    /// How well it fits the question, 0 to 1.
+    pub(super) relevance: Option<f64>,
+    /// The attitude that its source has to it.
+    pub(super) epistemic: Option<String>,
+    pub(super) content: Content,
+}
+
+impl VisibleItem {
+    /// An item that shows nothing of this is an empty line.
+    pub(super) fn of(item: &Value) -> Self {
+        oap_identity::json::from_value(item.clone()).unwrap_or_default()
     }
 }
 
-/// What an item says, in one line, to its owner.
+/// What an item says, in one line.
 pub(super) fn says(content: &Content) -> String {
     match (&content.text, &content.structured) {
         (Some(text), _) => text.clone(),

@@ -8,14 +8,16 @@ use crate::system::clock::{SystemClock, SystemRandom};
 use crate::system::config::Config;
 use crate::system::home::{Home, HomeError};
 use crate::system::outgoing;
-use oap_client::wire;
+use oap_client::{ClientError, wire};
 use oap_conformance::probe::context::Pending;
 use oap_conformance::probe::{
-    self, Forbidden, Limits, Outcome, Reply, Request, Setup, Verdict, Wire, requirements,
+    self, Forbidden, Limits, Outcome, Reply, Request, Setup, SetupError, Verdict, Wire, WireError,
+    requirements,
 };
 use oap_identity::outgoing::{Allowance, HttpClient, Method, Request as HttpRequest, SendError};
 use oap_identity::random::Seeded;
-use oap_identity::{Random, random};
+use oap_identity::{Did, Random, random};
+use serde::Serialize;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, IsTerminal, Write};
 use std::path::PathBuf;
@@ -35,9 +37,11 @@ const ALLOWED: Allowance = Allowance { bytes: wire::MAX_ANSWER, time: Duration::
   oap-memory probe --list
 
 Most probes put items in and issue grants: on a gateway of your own with --own, on any other through --setup, a program that
-reads commands as JSON Lines and answers each with one line (docs/probes.md). Probes leave their items, and grants that end
-within a month: use a gateway made for it. Exit status 4 when a probe fails, 5 when none does and some were not made: without --own
-or --setup only what anybody can see is probed.")]
+reads commands as JSON Lines and answers each with one line (docs/probes.md). Probes leave their items, contexts and bridges of
+scopes of their own, and grants that end within a month, and they rotate the gateway's keys: use one made for it.
+`oap-memory delete --provenance made_by=oap-memory-probe` takes the items away. With --own nothing is written unless the gateway
+at URL is that of this home, by its DID. Exit status 1 where nothing is reached, 4 when a probe fails, 5 when none does and some
+were not made: without --own or --setup only what anybody can see is probed.")]
 pub(super) struct Probe {
     /// Where the gateway is
     #[arg(value_name = "URL", required_unless_present = "list", value_parser = values::url)]
@@ -81,11 +85,15 @@ impl Probe {
         let home = global.home();
         let config = Config::load(home.path(), &global.flags())?;
         let wire = Http::to(&origin, &config, &home)?;
-        let owner = match self.own {
-            true => Some(Own(global.owner().await?)),
-            false => None,
-        };
         let program = self.setup.as_ref().map(Program::start).transpose()?;
+        let owner = if self.own {
+            // Before the home is opened, and long before anything is written into it.
+            is_own(&wire, &config.principal(home.path())?).await?;
+            Some(Own(tokio::sync::Mutex::new(global.owner().await?)))
+        } else {
+            reached(&wire).await?;
+            None
+        };
         let setup = owner.as_ref().map(|o| o as &dyn Setup).or(program.as_ref().map(|p| p as &dyn Setup));
         let junit = self.junit.as_deref().map(OutFile::create).transpose()?;
         let seed = self.seed.unwrap_or_else(|| u64::from_le_bytes(random::bytes(&SystemRandom)));
@@ -115,16 +123,14 @@ impl Probe {
                 let setup =
                     setup.ok_or_else(|| CliError::Other("--replay: needs --own or --setup".to_owned()))?;
                 let replayed = probe::replay(&origin, &wire, setup, &SystemClock, &*random, limits, &script);
-                replayed.await.map_err(failed)?
+                replayed.await.map_err(|e| failed(e.to_string()))?
             }
         };
         if let Some(file) = junit {
             file.write(report.junit().as_bytes())?;
         }
-        let mut json = serde_json::to_value(&report).map_err(|e| CliError::Other(e.to_string()))?;
-        json["seed"] = json!(seed);
-        json["verdict"] = json!(report.verdict());
-        output::print(global.json, &json, |_| format!("{}seed {seed}", report.text()));
+        let made = Made { report: &report, seed, verdict: report.verdict() };
+        output::print(global.json, &made, |_| format!("{}seed {seed}", report.text()));
         if let Some((path, why)) = self.setup.zip(program.and_then(Program::broke)) {
             return Err(CliError::File(path, why));
         }
@@ -140,27 +146,68 @@ impl Probe {
     }
 }
 
+/// What the gateway says at the address of its DID document, whatever it is. A gateway that is not reached was not probed.
+async fn reached(wire: &Http) -> Result<Option<Reply>, CliError> {
+    let path = "/.well-known/did.json".to_owned();
+    match wire.send(Request { method: "GET", path, ..Request::default() }).await {
+        Ok(reply) => Ok(Some(reply)),
+        Err(WireError::Unanswered(why)) => Err(CliError::Other(format!("not reached: {why}"))),
+        Err(_) => Ok(None),
+    }
+}
+
+/// That the gateway there is that of a home: what the probes have its owner write goes into that home.
+async fn is_own(wire: &Http, own: &Did) -> Result<(), CliError> {
+    let refused = |why: String| {
+        CliError::Usage(format!("--own: {why}; this home is that of {own}, and nothing was written into it"))
+    };
+    let reply = reached(wire).await.map_err(|error| refused(error.to_string()))?;
+    let document = reply.filter(|reply| reply.status == 200).map(|reply| reply.json());
+    let there = document.as_ref().and_then(|document| document["id"].as_str());
+    match there {
+        Some(there) if there == own.as_str() => Ok(()),
+        Some(there) => Err(refused(format!("{} is the gateway of {there}", wire.origin))),
+        None => Err(refused(format!("{} shows no DID document", wire.origin))),
+    }
+}
+
+/// A run, and what it can be repeated with.
+#[derive(Serialize)]
+struct Made<'a> {
+    #[serde(flatten)]
+    report: &'a probe::report::Report,
+    seed: u64,
+    verdict: Verdict,
+}
+
+/// A requirement, and the probes that check it.
+#[derive(Serialize)]
+struct Row {
+    id: &'static str,
+    source: &'static str,
+    text: &'static str,
+    probes: Vec<&'static str>,
+    /// Why none can.
+    not_checkable: Option<&'static str>,
+}
+
 fn list(global: &Global) {
     let probes = probe::all();
-    let rows: Vec<Value> = requirements::ALL
+    let rows: Vec<Row> = requirements::ALL
         .iter()
-        .map(|requirement| {
-            let by: Vec<&str> =
-                probes.iter().filter(|p| p.checks.contains(&requirement.id)).map(|p| p.id).collect();
-            json!({
-                "id": requirement.id, "source": requirement.source, "text": requirement.text, "probes": by,
-                "not_checkable": requirement.unseen,
-            })
+        .map(|requirement| Row {
+            id: requirement.id,
+            source: requirement.source,
+            text: requirement.text,
+            probes: probes.iter().filter(|p| p.checks.contains(&requirement.id)).map(|p| p.id).collect(),
+            not_checkable: requirement.unseen,
         })
         .collect();
     output::print(global.json, &json!({"requirements": rows}), |_| {
         let cells = rows.iter().map(|row| {
-            let by = row["probes"].as_array().cloned().unwrap_or_default();
-            let by: Vec<&str> = by.iter().filter_map(Value::as_str).collect();
-            let how = row["not_checkable"]
-                .as_str()
-                .map_or_else(|| by.join(", "), |why| format!("not checkable: {why}"));
-            vec![output::text(row, "/id"), output::text(row, "/source"), output::text(row, "/text"), how]
+            let by = || row.probes.join(", ");
+            let how = row.not_checkable.map_or_else(by, |why| format!("not checkable: {why}"));
+            vec![row.id.to_owned(), row.source.to_owned(), row.text.to_owned(), how]
         });
         output::wrapped(&["id", "source", "requirement", "probes"], cells)
     });
@@ -184,14 +231,15 @@ impl Http {
     }
 }
 
-async fn ask(client: &HttpClient, origin: &str, request: Request) -> Result<Reply, String> {
+async fn ask(client: &HttpClient, origin: &str, request: Request) -> Result<Reply, WireError> {
     let url = format!("{origin}{}", request.path);
-    let method = Method::from_bytes(request.method.as_bytes()).map_err(|e| e.to_string())?;
+    let unanswered = |e: &dyn std::fmt::Display| WireError::Unanswered(e.to_string());
+    let method = Method::from_bytes(request.method.as_bytes()).map_err(|e| unanswered(&e))?;
     let headers = request.headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
     let request = HttpRequest { method, url: &url, headers, body: request.body };
     let answer = client.send(request, ALLOWED).await.map_err(|e| match e {
-        SendError::TooLarge(_) => "an answer larger than any gateway's".to_owned(),
-        e => e.to_string(),
+        SendError::TooLarge(_) => WireError::TooLarge,
+        e => unanswered(&ClientError::of_send(&url, &e)),
     })?;
     Ok(Reply { status: answer.status.as_u16(), headers: answer.headers, bytes: answer.body })
 }
@@ -236,13 +284,21 @@ fn is_loopback(origin: &str) -> bool {
 }
 
 /// The owner's side of a gateway of one's own.
-struct Own(HomeClient);
+struct Own(tokio::sync::Mutex<HomeClient>);
 
 impl Setup for Own {
-    fn call(&self, command: Value) -> Pending<'_, Value> {
+    fn call(&self, command: Value) -> Pending<'_, Value, SetupError> {
         Box::pin(async move {
-            let (path, body) = fixture::request(&command).map_err(|e| e.to_string())?;
-            let done = self.0.call("POST", &path, &[], Some(&body)).await.map_err(|e| e.to_string())?;
+            let (path, body) = fixture::request(&command).map_err(|e| SetupError::Broken(e.to_string()))?;
+            let mut client = self.0.lock().await;
+            let done = client.call("POST", &path, &[], Some(&body)).await.map_err(|e| match e {
+                ClientError::Refused { .. } => SetupError::Refused(e.to_string()),
+                e => SetupError::Broken(e.to_string()),
+            })?;
+            // A rotation ends the credential, and brings the next.
+            if let Some(token) = done["trust_token"].as_str() {
+                client.renew(token);
+            }
             Ok(fixture::answer(&command, done))
         })
     }
@@ -261,9 +317,9 @@ struct Lines {
 
 impl Lines {
     /// Sends a line and reads one; the program is never asked again once that fails.
-    fn exchange(&mut self, command: &Value) -> Result<String, String> {
+    fn exchange(&mut self, command: &Value) -> Result<String, SetupError> {
         if let Some(why) = &self.broke {
-            return Err(why.clone());
+            return Err(SetupError::Broken(why.clone()));
         }
         let sent = writeln!(self.commands, "{command}").and_then(|()| self.commands.flush());
         let mut line = String::new();
@@ -274,7 +330,7 @@ impl Lines {
             Err(e) => format!("the setup program cannot be asked any more: {e}"),
         };
         self.broke = Some(why.clone());
-        Err(why)
+        Err(SetupError::Broken(why))
     }
 }
 
@@ -299,18 +355,19 @@ impl Program {
 }
 
 impl Setup for Program {
-    fn call(&self, command: Value) -> Pending<'_, Value> {
-        let answered =
-            self.0.lock().map_err(|_| "the setup program failed before".to_owned()).and_then(|mut lines| {
-                let line = lines.exchange(&command)?;
-                let answer: Value = serde_json::from_str(&line)
-                    .map_err(|e| format!("the setup program answered {line:?}: {e}"))?;
-                match answer["error"].as_str() {
-                    Some(why) => Err(why.to_owned()),
-                    None => Ok(answer),
-                }
-            });
-        Box::pin(async move { answered })
+    fn call(&self, command: Value) -> Pending<'_, Value, SetupError> {
+        let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let line = lines.exchange(&command);
+        drop(lines);
+        let answered = line.and_then(|line| match serde_json::from_str::<Value>(&line) {
+            Err(e) => Err(SetupError::Broken(format!("the setup program answered {line:?}: {e}"))),
+            // What a command answers with is the probes' to read.
+            Ok(answer) => match answer.get("error").and_then(Value::as_str) {
+                Some(why) => Err(SetupError::Refused(why.to_owned())),
+                None => Ok(answer),
+            },
+        });
+        Box::pin(std::future::ready(answered))
     }
 }
 

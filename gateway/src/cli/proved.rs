@@ -1,36 +1,182 @@
 //! What `oap-memory verify` says: what was proved, what stands outside the proof, and what was not checked.
 //!
-//! One report for programs and people: the text is made of the JSON.
+//! One report for programs and people: both forms are made of [`Report`].
 
-use super::output;
-use oap_grants::bundle::VerifiedBundle;
+use oap_grants::Grant;
+use oap_grants::bundle::{LineError, VerifiedBundle};
 use oap_grants::evidence::VerifiedTerms;
 use oap_grants::status::VerifiedList;
-use oap_identity::DidDocument;
-use oap_memory::deletion::VerifiedDeletion;
+use oap_identity::ids::DeletionId;
+use oap_identity::{Did, DidDocument, GrantId, Hash, ItemId, Kid, ReceiptId, ScopedDid, Timestamp};
+use oap_memory::Status;
+use oap_memory::bundle::{Counts, Header, Projection};
+use oap_memory::deletion::{Cascade, VerifiedDeletion};
 use oap_memory::evidence::{VerifiedAnswer, VerifiedItem, explain};
 use oap_memory::receipt::VerifiedReceipt;
 use oap_memory::unchecked::Unchecked;
-use serde_json::{Value, json};
+use serde::Serialize;
 use std::collections::BTreeSet;
 
-/// A report of a document that holds.
-fn report(what: &str, says: Vec<String>, unchecked: &[Unchecked]) -> Value {
-    json!({"verified": true, "what": what, "says": says, "unchecked": listed(unchecked)})
+/// What was found out about a document.
+#[derive(Serialize)]
+pub(super) struct Report {
+    /// Whether it holds.
+    verified: bool,
+    /// What it is.
+    what: &'static str,
+    /// What was proved, in sentences.
+    says: Vec<String>,
+    unchecked: Vec<NotChecked>,
+    #[serde(flatten)]
+    of: Of,
+}
+
+/// What a report says of a document of its kind.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Of {
+    Answer(Box<AnswerReport>),
+    Item { items: Vec<ItemReport> },
+    Bundle(Box<BundleReport>),
+    Grant(Box<GrantReport>),
+    Receipt { receipt_id: ReceiptId, hash: Hash, countersigned_by: Option<Kid> },
+    Deletion(Box<DeletionReport>),
+    Deletions { receipts: Vec<Report>, outside: Vec<String> },
+    StatusList {},
+    DidDocument { outside: Vec<String> },
 }
 
 /// What was not checked, by stable name and in words.
-fn listed<'a>(unchecked: impl IntoIterator<Item = &'a Unchecked>) -> Value {
-    unchecked.into_iter().map(|what| json!({"id": what.id(), "what": what.to_string()})).collect()
+#[derive(Serialize)]
+struct NotChecked {
+    id: &'static str,
+    what: String,
 }
 
-fn of_item(item: &VerifiedItem) -> Value {
+#[derive(Serialize)]
+struct AnswerReport {
+    revoked: Option<bool>,
+    disclosed_by: Did,
+    disclosed_to: Did,
+    at: Timestamp,
+    receipt_id: ReceiptId,
+    grant: Under,
+    items: Vec<ItemReport>,
+}
+
+/// The grant that an answer was given under.
+#[derive(Serialize)]
+struct Under {
+    grant_id: GrantId,
+    grant_hash: Hash,
+    /// Whether it was at hand and holds.
+    checked: bool,
+    delegation: Vec<Hash>,
+}
+
+#[derive(Serialize)]
+struct ItemReport {
+    item_id: ItemId,
+    held_by: Did,
+    captured_by: Did,
+    captured_at: Timestamp,
+    version: u32,
+    status: Status,
+    proved: Vec<String>,
+    derived: Vec<&'static str>,
+    outside: Vec<&'static str>,
+    unchecked: Vec<NotChecked>,
+    story: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct BundleReport {
+    principal: Did,
+    projected: Option<Projection>,
+    #[serde(flatten)]
+    counts: Counts,
+    /// Whether it holds as a whole.
+    whole: bool,
+    /// Why it does not.
+    #[serde(flatten)]
+    broken: Option<Broken>,
+    /// The lines that are refused.
+    wrong: Vec<WrongLine>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<&'static str>,
+}
+
+/// Why a bundle does not hold as a whole.
+#[derive(Serialize)]
+struct Broken {
+    check: &'static str,
+    why: String,
+}
+
+/// A line of a bundle that is refused.
+#[derive(Serialize)]
+pub(super) struct WrongLine {
+    line: usize,
+    check: &'static str,
+    reason: String,
+}
+
+impl WrongLine {
+    pub(super) fn new(line: usize, reason: &LineError) -> Self {
+        Self { line, check: reason.id(), reason: reason.to_string() }
+    }
+}
+
+#[derive(Serialize)]
+struct GrantReport {
+    grant_id: GrantId,
+    grant_hash: Hash,
+    granter: ScopedDid,
+    grantee: Did,
+    signed_by: Did,
+    delegation: Vec<Hash>,
+    revoked: Option<bool>,
+}
+
+#[derive(Serialize)]
+struct DeletionReport {
+    receipt_id: DeletionId,
+    hash: Hash,
+    principal: Did,
+    /// `<item_id>@<commitment>` of each version.
+    deleted: Vec<String>,
+    cascade: Cascade,
+    /// The members that stand beside the receipt; of one of several, they are named once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    outside: Option<Vec<String>>,
+}
+
+impl Report {
+    /// A report of a document that holds.
+    fn new(what: &'static str, says: Vec<String>, unchecked: Vec<NotChecked>, of: Of) -> Self {
+        Self { verified: true, what, says, unchecked, of }
+    }
+}
+
+fn listed<'a>(unchecked: impl IntoIterator<Item = &'a Unchecked>) -> Vec<NotChecked> {
+    unchecked.into_iter().map(|what| NotChecked { id: what.id(), what: what.to_string() }).collect()
+}
+
+fn of_item(item: &VerifiedItem) -> ItemReport {
     let first = item.chain.first();
-    json!({
-        "item_id": item.item_id, "held_by": item.holder, "captured_by": first.actor, "captured_at": first.at,
-        "version": item.version, "status": item.status, "proved": item.proved, "derived": item.derived,
-        "outside": item.outside, "unchecked": listed(&item.unchecked), "story": explain(item),
-    })
+    ItemReport {
+        item_id: item.item_id,
+        held_by: item.holder.clone(),
+        captured_by: first.actor.clone(),
+        captured_at: first.at,
+        version: item.version,
+        status: item.status,
+        proved: item.proved.clone(),
+        derived: item.derived.clone(),
+        outside: item.outside.clone(),
+        unchecked: listed(&item.unchecked),
+        story: explain(item),
+    }
 }
 
 /// What a status list says of a grant, and that it was asked.
@@ -43,7 +189,11 @@ fn state(revoked: Option<bool>, unchecked: &mut Vec<Unchecked>) -> Option<String
     ))
 }
 
-pub(super) fn answer(answer: &VerifiedAnswer, under: Option<&VerifiedTerms>, revoked: Option<bool>) -> Value {
+pub(super) fn answer(
+    answer: &VerifiedAnswer,
+    under: Option<&VerifiedTerms>,
+    revoked: Option<bool>,
+) -> Report {
     let said = &answer.disclosure;
     let moved = answer.items.iter().filter(|item| item.chain.moves().next().is_some()).count();
     let whose = match (answer.items.len(), moved) {
@@ -70,32 +220,69 @@ pub(super) fn answer(answer: &VerifiedAnswer, under: Option<&VerifiedTerms>, rev
         unchecked.push(Unchecked::State(said.grant_id));
     }
     says.extend(state(revoked, &mut unchecked));
-    let mut report = report("answer", says, &unchecked);
-    report["revoked"] = json!(revoked);
-    report["disclosed_by"] = json!(answer.discloser);
-    report["disclosed_to"] = json!(answer.grantee);
-    report["at"] = json!(answer.receipt.timestamp);
-    report["receipt_id"] = json!(answer.receipt.receipt_id);
-    report["grant"] = json!({
-        "grant_id": said.grant_id, "grant_hash": said.grant_hash, "checked": under.is_some(),
-        "delegation": said.delegation,
-    });
-    report["items"] = answer.items.iter().map(of_item).collect();
-    report
+    let of = AnswerReport {
+        revoked,
+        disclosed_by: answer.discloser.clone(),
+        disclosed_to: answer.grantee.clone(),
+        at: answer.receipt.timestamp,
+        receipt_id: answer.receipt.receipt_id,
+        grant: Under {
+            grant_id: said.grant_id,
+            grant_hash: said.grant_hash,
+            checked: under.is_some(),
+            delegation: said.delegation.clone(),
+        },
+        items: answer.items.iter().map(of_item).collect(),
+    };
+    Report::new("answer", says, listed(&unchecked), Of::Answer(Box::new(of)))
 }
 
-pub(super) fn item(item: &VerifiedItem) -> Value {
+pub(super) fn item(item: &VerifiedItem) -> Report {
     let whose = if item.chain.moves().next().is_some() { "an item that is claimed by" } else { "an item of" };
     let says =
         format!("{} is {whose} {}; nobody says here to whom it was disclosed.", item.item_id, item.holder);
     let mut unchecked = vec![Unchecked::ChainMayGoOn];
     unchecked.extend(item.outside.iter().map(|name| Unchecked::Member(name)));
-    let mut report = report("item", vec![says], &unchecked);
-    report["items"] = json!([of_item(item)]);
-    report
+    Report::new("item", vec![says], listed(&unchecked), Of::Item { items: vec![of_item(item)] })
 }
 
-pub(super) fn bundle(bundle: &VerifiedBundle) -> Value {
+/// What reading a bundle found, line by line and as a whole.
+pub(super) struct ReadBundle<'a> {
+    pub header: &'a Header,
+    pub counts: Counts,
+    pub whole: &'a Result<VerifiedBundle, LineError>,
+    pub wrong: Vec<WrongLine>,
+    /// Whether it was checked with the keys that it brings.
+    pub own_keys: bool,
+}
+
+pub(super) fn bundle(read: ReadBundle<'_>) -> Report {
+    let ReadBundle { header, counts, whole, wrong, own_keys } = read;
+    let (says, unchecked, broken) = match whole {
+        Ok(bundle) => (proved_of(bundle), listed(&bundle.unchecked), None),
+        Err(why) => (
+            vec![format!(
+                "{} item(s) and {} receipt(s) of {}",
+                counts.items, counts.receipts, header.principal
+            )],
+            Vec::new(),
+            Some(Broken { check: why.id(), why: why.to_string() }),
+        ),
+    };
+    let of = BundleReport {
+        principal: header.principal.clone(),
+        projected: header.projected.clone(),
+        counts,
+        whole: broken.is_none(),
+        broken,
+        wrong,
+        note: own_keys.then_some("checked with the keys that the bundle brings"),
+    };
+    Report { verified: of.whole, ..Report::new("bundle", says, unchecked, Of::Bundle(Box::new(of))) }
+}
+
+/// What a bundle proves, in sentences.
+fn proved_of(bundle: &VerifiedBundle) -> Vec<String> {
     let header = &bundle.header;
     let counts = bundle.trailer.counts;
     let mut says = vec![format!(
@@ -118,13 +305,11 @@ pub(super) fn bundle(bundle: &VerifiedBundle) -> Value {
         "Every signature, disclosure, chain and receipt in it holds, and no line that its trailer counts is missing."
             .to_owned(),
     );
-    let mut report = report("bundle", says, &[]);
-    report["unchecked"] = listed(&bundle.unchecked);
-    report
+    says
 }
 
-pub(super) fn grant(terms: &VerifiedTerms, revoked: Option<bool>) -> Value {
-    let grant = terms.grant.grant();
+pub(super) fn grant(terms: &VerifiedTerms, revoked: Option<bool>) -> Report {
+    let grant: &Grant = terms.grant.grant();
     let mut says = vec![format!(
         "{} grants {} at most {} item(s) of scope {} at level {} of {}, from {} until {}; signed by {}.",
         grant.granter.principal,
@@ -139,18 +324,19 @@ pub(super) fn grant(terms: &VerifiedTerms, revoked: Option<bool>) -> Value {
     )];
     let mut unchecked = terms.unchecked.clone();
     says.extend(state(revoked, &mut unchecked));
-    let mut report = report("grant", says, &unchecked);
-    report["grant_id"] = json!(grant.grant_id);
-    report["grant_hash"] = json!(terms.grant.hash());
-    report["granter"] = json!(grant.granter);
-    report["grantee"] = json!(grant.grantee);
-    report["signed_by"] = json!(terms.signer());
-    report["delegation"] = json!(terms.ancestors);
-    report["revoked"] = json!(revoked);
-    report
+    let of = GrantReport {
+        grant_id: grant.grant_id,
+        grant_hash: terms.grant.hash(),
+        granter: grant.granter.clone(),
+        grantee: grant.grantee.clone(),
+        signed_by: terms.signer().clone(),
+        delegation: terms.ancestors.clone(),
+        revoked,
+    };
+    Report::new("grant", says, listed(&unchecked), Of::Grant(Box::new(of)))
 }
 
-pub(super) fn receipt(verified: &VerifiedReceipt) -> Value {
+pub(super) fn receipt(verified: &VerifiedReceipt) -> Report {
     let receipt = &verified.receipt;
     let mut says = vec![format!(
         "{} says that on {} {} did {} ({}).",
@@ -163,32 +349,26 @@ pub(super) fn receipt(verified: &VerifiedReceipt) -> Value {
     if let Some(kid) = &verified.countersigned {
         says.push(format!("{} countersigned it.", kid.did()));
     }
-    let mut report = report("receipt", says, &verified.unchecked);
-    report["receipt_id"] = json!(receipt.receipt_id);
-    report["hash"] = json!(verified.hash);
-    report["countersigned_by"] = json!(verified.countersigned);
-    report
+    let of = Of::Receipt {
+        receipt_id: receipt.receipt_id,
+        hash: verified.hash,
+        countersigned_by: verified.countersigned.clone(),
+    };
+    Report::new("receipt", says, listed(&verified.unchecked), of)
 }
 
 /// Deletion Receipts, and the names of what stands beside them in the document.
-pub(super) fn deletions(verified: &[VerifiedDeletion], outside: Vec<String>) -> Value {
-    let mut all: Vec<Value> = verified.iter().map(deletion).collect();
-    let mut report = if all.len() == 1 {
-        all.remove(0)
-    } else {
-        let says = all.iter().flat_map(|one| one["says"].as_array().cloned().unwrap_or_default());
-        let says = says.map(|said| output::text(&said, "")).collect();
-        let unchecked: BTreeSet<&Unchecked> = verified.iter().flat_map(|one| &one.unchecked).collect();
-        let mut report = report("deletion_receipts", says, &[]);
-        report["unchecked"] = listed(unchecked);
-        report["receipts"] = json!(all);
-        report
-    };
-    report["outside"] = json!(outside);
-    report
+pub(super) fn deletions(verified: &[VerifiedDeletion], outside: Vec<String>) -> Report {
+    if let [one] = verified {
+        return deletion(one, Some(outside));
+    }
+    let receipts: Vec<Report> = verified.iter().map(|one| deletion(one, None)).collect();
+    let says = receipts.iter().flat_map(|one| one.says.iter().cloned()).collect();
+    let unchecked: BTreeSet<&Unchecked> = verified.iter().flat_map(|one| &one.unchecked).collect();
+    Report::new("deletion_receipts", says, listed(unchecked), Of::Deletions { receipts, outside })
 }
 
-fn deletion(verified: &VerifiedDeletion) -> Value {
+fn deletion(verified: &VerifiedDeletion, outside: Option<Vec<String>>) -> Report {
     let receipt = &verified.receipt;
     let cascade = &receipt.scope.cascade;
     let says = vec![
@@ -209,16 +389,18 @@ fn deletion(verified: &VerifiedDeletion) -> Value {
             cascade.grants_shrunk.len()
         ),
     ];
-    let mut report = report("deletion_receipt", says, &verified.unchecked);
-    report["receipt_id"] = json!(receipt.receipt_id);
-    report["hash"] = json!(verified.hash);
-    report["principal"] = json!(receipt.principal_did);
-    report["deleted"] = json!(receipt.scope.items);
-    report["cascade"] = json!(cascade);
-    report
+    let of = DeletionReport {
+        receipt_id: receipt.receipt_id,
+        hash: verified.hash,
+        principal: receipt.principal_did.clone(),
+        deleted: receipt.scope.items.clone(),
+        cascade: cascade.clone(),
+        outside,
+    };
+    Report::new("deletion_receipt", says, listed(&verified.unchecked), Of::Deletion(Box::new(of)))
 }
 
-pub(super) fn status_list(list: &VerifiedList) -> Value {
+pub(super) fn status_list(list: &VerifiedList) -> Report {
     let says = format!(
         "{} says at {} that {} grant(s) are revoked, as of {}; good until {}.",
         list.issuer,
@@ -227,7 +409,7 @@ pub(super) fn status_list(list: &VerifiedList) -> Value {
         list.issued_at,
         list.expires_at
     );
-    report("status_list", vec![says], &[])
+    Report::new("status_list", vec![says], Vec::new(), Of::StatusList {})
 }
 
 /// What a DID document was compared with.
@@ -243,7 +425,7 @@ pub(super) fn did_document(
     document: &DidDocument,
     compared: Option<Compared>,
     outside: Vec<String>,
-) -> Value {
+) -> Report {
     let mut says = vec![format!("{} has {} signing key(s).", document.id(), document.keys().len())];
     for key in document.keys() {
         let state = match (key.revoked_at(), key.retired_at()) {
@@ -265,38 +447,55 @@ pub(super) fn did_document(
     }
     let unchecked = [Unchecked::Document];
     let unchecked: &[Unchecked] = if compared == Some(Compared::Published) { &[] } else { &unchecked };
-    let mut report = report("did_document", says, unchecked);
-    report["outside"] = json!(outside);
-    report
+    Report::new("did_document", says, listed(unchecked), Of::DidDocument { outside })
 }
 
-/// The report in words.
-pub(super) fn text(report: &Value) -> String {
-    let list = |value: &Value| -> Vec<Value> { value.as_array().cloned().unwrap_or_default() };
-    let names = |value: &Value| {
-        let names: Vec<String> = list(value).iter().filter_map(|v| v.as_str().map(str::to_owned)).collect();
-        if names.is_empty() { "nothing".to_owned() } else { names.join(", ") }
-    };
-    let mut lines: Vec<String> = list(&report["says"]).iter().map(|said| output::text(said, "")).collect();
-    for item in list(&report["items"]) {
-        for (number, line) in list(&item["story"]).iter().enumerate() {
-            lines.push(format!("{}{}", if number == 0 { "" } else { "  " }, output::text(line, "")));
+impl Report {
+    /// The report in words.
+    pub(super) fn text(&self) -> String {
+        let mut lines = self.says.clone();
+        for item in self.items() {
+            for (number, line) in item.story.iter().enumerate() {
+                lines.push(format!("{}{line}", if number == 0 { "" } else { "  " }));
+            }
+            lines.push(format!(
+                "  proved: {}; derived from the proof: {}; outside the proof: {}",
+                names(&item.proved),
+                names(&item.derived),
+                names(&item.outside)
+            ));
+            lines.extend(item.unchecked.iter().map(|what| format!("  not checked: {}", what.what)));
         }
-        lines.push(format!(
-            "  proved: {}; derived from the proof: {}; outside the proof: {}",
-            names(&item["proved"]),
-            names(&item["derived"]),
-            names(&item["outside"])
-        ));
-        for what in list(&item["unchecked"]) {
-            lines.push(format!("  not checked: {}", output::text(&what, "/what")));
+        if let Some(outside) = self.outside().filter(|outside| !outside.is_empty()) {
+            lines.push(format!("outside the proof: {}", names(outside)));
+        }
+        lines.extend(self.unchecked.iter().map(|what| format!("not checked: {}", what.what)));
+        if let Of::Bundle(bundle) = &self.of {
+            let wrong = bundle.wrong.iter();
+            lines.extend(wrong.map(|wrong| format!("line {}: {}", wrong.line, wrong.reason)));
+            lines.extend(bundle.note.map(|note| format!("note: {note}")));
+        }
+        lines.join("\n")
+    }
+
+    fn items(&self) -> &[ItemReport] {
+        match &self.of {
+            Of::Answer(answer) => &answer.items,
+            Of::Item { items } => items,
+            _ => &[],
         }
     }
-    if report["outside"].as_array().is_some_and(|outside| !outside.is_empty()) {
-        lines.push(format!("outside the proof: {}", names(&report["outside"])));
+
+    fn outside(&self) -> Option<&[String]> {
+        match &self.of {
+            Of::Deletion(deletion) => deletion.outside.as_deref(),
+            Of::Deletions { outside, .. } | Of::DidDocument { outside } => Some(outside),
+            _ => None,
+        }
     }
-    for what in list(&report["unchecked"]) {
-        lines.push(format!("not checked: {}", output::text(&what, "/what")));
-    }
-    lines.join("\n")
+}
+
+fn names(names: &[impl AsRef<str>]) -> String {
+    let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
+    if names.is_empty() { "nothing".to_owned() } else { names.join(", ") }
 }

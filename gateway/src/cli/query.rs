@@ -1,15 +1,17 @@
 //! `oap-memory query`
 
-use super::output::OutFile;
+use super::output::{OutFile, VisibleItem};
 use super::{CliError, Global, output, values};
 use crate::client::HomeProver;
 use crate::system::clock::{SystemClock, SystemRandom};
 use crate::system::config::Config;
 use crate::system::home::{HomeError, resolver, web_policy};
 use crate::system::outgoing;
-use oap_client::{ClientError, KeyProver, Prover, Remote, keyfile, locate};
+use oap_client::{KeyProver, Prover, Remote, keyfile, locate};
+use oap_grants::grant::UnverifiedGrant;
 use oap_identity::Clock;
 use oap_memory::item::Kind;
+use serde::Deserialize;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -71,7 +73,7 @@ impl Query {
         let config = Config::load(home.path(), &global.flags())?;
         let grant = output::read_json_of("--grant", &self.grant)?;
         let granter = locate::granter(&grant)
-            .map_err(|_| CliError::Usage(format!("--grant: {}: is no grant", self.grant.display())))?;
+            .map_err(|_| CliError::Usage(format!("--grant: {}: not a grant", self.grant.display())))?;
         let chain = self.chain.iter().map(|path| output::read_json_of("--chain", path));
         let chain = chain.collect::<Result<Vec<_>, _>>()?;
         let file = self.export.as_ref().or(self.save.as_ref());
@@ -97,13 +99,10 @@ impl Query {
                 file.write(&bytes)?;
             }
             let lines = bytes.iter().filter(|byte| **byte == b'\n').count();
-            let done = json!({"file": path, "items": lines.saturating_sub(2)});
-            output::print(global.json, &done, |done| {
-                format!(
-                    "{} items in {}; check it with `verify`",
-                    output::text(done, "/items"),
-                    path.display()
-                )
+            // Beside them a header and a trailer.
+            let items = lines.saturating_sub(2);
+            output::print(global.json, &json!({"file": path, "items": items}), |_| {
+                format!("{items} items in {}; check it with `verify`", path.display())
             });
             return Ok(());
         }
@@ -158,13 +157,12 @@ impl Query {
             })?;
             return Ok(Box::new(HomeProver::new(grantee, global.owner().await?)));
         };
-        let signer = keyfile::read(path).map_err(ClientError::from)?;
-        if grant["grantee"] != signer.did().as_str() {
-            let to = output::text(grant, "/grantee");
+        let signer = keyfile::read(path).map_err(|e| CliError::File(path.clone(), e.to_string()))?;
+        let to = UnverifiedGrant::parse(grant.clone()).map(|grant| grant.unverified().grantee.clone());
+        let to = to.map_err(|e| CliError::Usage(format!("--grant: {}: {e}", self.grant.display())))?;
+        if to != *signer.did() {
             let whose = signer.did();
-            return Err(CliError::Usage(format!(
-                "--key: is of {whose}, and the grant is made out to {to:?}"
-            )));
+            return Err(CliError::Usage(format!("--key: is of {whose}, and the grant is made out to {to}")));
         }
         Ok(Box::new(KeyProver::new(signer, Arc::new(SystemClock), Arc::new(SystemRandom))))
     }
@@ -185,20 +183,28 @@ impl Query {
     }
 }
 
+/// What people are shown of an answer.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Listed {
+    items: Vec<VisibleItem>,
+    next_cursor: Option<String>,
+}
+
 /// What an answer shows to people. Also the demonstration's.
 pub(super) fn answer(answer: &Value) -> String {
-    let items = answer["items"].as_array().cloned().unwrap_or_default();
+    let Listed { items, next_cursor } = oap_identity::json::from_value(answer.clone()).unwrap_or_default();
     let rows = items.iter().map(|item| {
         vec![
-            output::text(item, "/item_id"),
-            output::text(item, "/kind"),
-            output::text(item, "/relevance"),
-            output::text(item, "/epistemic"),
-            output::gist(item),
+            output::or_none(item.item_id),
+            output::or_none(item.kind),
+            output::or_none(item.relevance),
+            item.epistemic.clone().unwrap_or_default(),
+            output::says(&item.content),
         ]
     });
     let mut text = output::table(&["item", "kind", "relevance", "attitude", "content"], rows);
-    if let Some(cursor) = answer["next_cursor"].as_str() {
+    if let Some(cursor) = next_cursor {
         text.push_str(&format!("\nmore: --cursor {cursor}"));
     }
     text

@@ -39,11 +39,31 @@ fn width_of(terminal: Option<Option<usize>>, columns: Option<usize>) -> Option<u
     width.map(|width| width.clamp(*WIDTHS.start(), *WIDTHS.end()))
 }
 
-/// Whether a character would act on a terminal or on the order of what stands around it, instead of being shown: control
-/// characters, bidirectional marks, embeddings, overrides and isolates, line and paragraph separators.
+/// Whether a character would act on a terminal or on the order of what stands around it, or is not seen at all, instead of being shown:
+/// control characters, bidirectional marks, line and paragraph separators, and whatever Unicode lets a screen leave out
+/// (`Default_Ignorable_Code_Point`), in which a text could say what its reader does not see.
 fn acts(c: char) -> bool {
     c.is_control()
-        || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+        || matches!(
+            c,
+            '\u{ad}'
+                | '\u{34f}'
+                | '\u{61c}'
+                | '\u{115f}'..='\u{1160}'
+                | '\u{17b4}'..='\u{17b5}'
+                | '\u{180b}'..='\u{180f}'
+                | '\u{200b}'..='\u{200f}'
+                | '\u{2028}'..='\u{202e}'
+                | '\u{2060}'..='\u{206f}'
+                | '\u{3164}'
+                | '\u{fe00}'..='\u{fe0f}'
+                | '\u{feff}'
+                | '\u{ffa0}'
+                | '\u{fff0}'..='\u{fffb}'
+                | '\u{1bca0}'..='\u{1bca3}'
+                | '\u{1d173}'..='\u{1d17a}'
+                | '\u{e0000}'..='\u{e0fff}'
+        )
 }
 
 /// Text of several lines with nothing in it that acts: only line ends stay.
@@ -56,7 +76,10 @@ pub(super) fn plain_json(json: &str) -> String {
     let mut plain = String::with_capacity(json.len());
     for c in json.chars() {
         if c != '\n' && acts(c) {
-            plain.push_str(&format!("\\u{:04x}", u32::from(c)));
+            // Beyond the first plane as the two halves that JSON writes.
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                plain.push_str(&format!("\\u{unit:04x}"));
+            }
         } else {
             plain.push(c);
         }
@@ -112,7 +135,7 @@ mod tests {
 
     #[test]
     fn nothing_that_acts_reaches_a_terminal() {
-        let foreign = "a\u{1b}[31m\u{7}b\r\u{9b}2J\u{202e}c\u{2066}\u{200f}\u{7f}\td\u{2028}\u{85}e";
+        let foreign = "\u{e0049}\u{fe0f}\u{200b}\u{feff}\u{ad}\u{2060}\u{e01ef}a\u{1b}[31m\u{7}b\r\u{9b}2J\u{202e}c\u{2066}\u{200f}\u{7f}\td\u{2028}\u{85}e";
         for text in [plain(foreign), line(foreign), plain_json(foreign)] {
             assert!(!text.contains(acts), "{text:?}");
         }

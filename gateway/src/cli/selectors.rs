@@ -92,9 +92,7 @@ pub(super) struct Asking {
 pub(super) enum Act {
     /// For good.
     Delete,
-    /// Reversible.
     Retract,
-    /// Reversible.
     Relabel,
 }
 
@@ -109,17 +107,7 @@ impl Act {
 }
 
 impl Asking {
-    /// That somebody is there to be asked, or nobody has to be.
-    pub(super) fn check(&self) -> Result<(), CliError> {
-        if self.yes || self.dry_run || std::io::stdin().is_terminal() {
-            return Ok(());
-        }
-        Err(CliError::Usage(
-            "there is no terminal to ask on: say --yes, or --dry-run to look first".to_owned(),
-        ))
-    }
-
-    /// Shows what is selected, and asks; whether to go on. The dry run ends here.
+    /// Shows what is selected, and asks; whether to go on. The dry run ends here, and so does what nobody is there to be asked about.
     pub(super) fn goes_on(&self, global: &Global, act: Act, selected: &Selected) -> Result<bool, CliError> {
         if self.dry_run {
             output::print(global.json, selected, |s| format!("{}\nNothing was written.", preview(act, s)));
@@ -127,6 +115,11 @@ impl Asking {
         }
         if self.yes {
             return Ok(true);
+        }
+        if !std::io::stdin().is_terminal() {
+            return Err(CliError::Usage(
+                "there is no terminal to ask on: say --yes, or --dry-run to look first".to_owned(),
+            ));
         }
         eprint!("{}\n{} [y/N] ", preview(act, selected), question(act, selected));
         let _ = std::io::stderr().flush();

@@ -9,6 +9,9 @@ use serde_json::json;
 use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::filter_fn;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
 
 /// Run the gateway
 #[derive(clap::Args)]
@@ -82,8 +85,10 @@ impl Serve {
 fn log(format: LogFormat) {
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
     let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    // The library of the assistants' protocol logs their messages, with all that they say. Whatever is asked for, it is not heard.
+    let without_content = filter_fn(|about| !about.target().starts_with("rmcp"));
     match format {
-        LogFormat::Text => builder.with_ansi(false).init(),
-        LogFormat::Json => builder.json().init(),
+        LogFormat::Text => builder.with_ansi(false).finish().with(without_content).init(),
+        LogFormat::Json => builder.json().finish().with(without_content).init(),
     }
 }

@@ -65,6 +65,26 @@ struct OpenBy {
     pid: u32,
 }
 
+/// Lines of one finding that the screen has room for.
+const LINES: usize = 3;
+
+/// A finding: what it is of, how many times, and the first of them.
+fn found(name: &str, part: &str, lines: &[String]) -> String {
+    let mut text = match lines.len() {
+        0 => return String::new(),
+        1 => format!("{name:<6} {part}\n"),
+        many => format!("{name:<6} {part}: {many}\n"),
+    };
+    for line in lines.iter().take(LINES) {
+        text.push_str(&format!("       {line}\n"));
+    }
+    let more = lines.len().saturating_sub(LINES);
+    if more > 0 {
+        text.push_str(&format!("       and {more} more; --json lists all\n"));
+    }
+    text
+}
+
 /// The screen.
 pub(super) fn screen(standing: &Standing, now: Timestamp) -> String {
     let status = &standing.status;
@@ -89,6 +109,14 @@ pub(super) fn screen(standing: &Standing, now: Timestamp) -> String {
     let of = if kinds.is_empty() { String::new() } else { format!(": {}", kinds.join(", ")) };
     say("Items", format!("{}{of}", items.live));
     say("", format!("{} held, {} expired, {} retracted", items.held, items.expired, items.retracted));
+    if items.waiting > 0 {
+        let wait = if items.waiting == 1 {
+            "1 item waits".to_owned()
+        } else {
+            format!("{} items wait", items.waiting)
+        };
+        say("", format!("{wait} for your confirmation: oap-memory item list --waiting"));
+    }
     let active = status.grants.states.get(GrantState::Active.as_str()).copied().unwrap_or_default();
     let next = status.grants.next.as_ref().map(|next| next.expires_at);
     let next = next.map(|end| format!(", the next ends {} ({})", minute(end), left(end, now)));
@@ -106,14 +134,28 @@ pub(super) fn screen(standing: &Standing, now: Timestamp) -> String {
         say("Certificate", format!("ends {} ({})", minute(end), left(end, now)));
     }
     for finding in &status.findings {
-        let wrong = finding.wrong.iter().map(|line| ("WRONG", line));
-        let soon = finding.soon.iter().map(|line| ("soon", line));
-        for (name, line) in wrong.chain(soon) {
-            text.push_str(&format!("{name:<6} {}\n       {line}\n", finding.part));
+        for (name, lines) in [("WRONG", &finding.wrong), ("soon", &finding.soon)] {
+            text.push_str(&found(name, &finding.part, lines));
         }
         if !(finding.wrong.is_empty() && finding.soon.is_empty()) {
             text.push_str(&format!("       to do: {}\n", finding.fix));
         }
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_finding_of_many_is_a_number_and_the_first_of_them() {
+        let lines: Vec<String> = (1..=85).map(|n| format!("mgr_{n} ends")).collect();
+        assert_eq!(
+            found("soon", "active grants", &lines),
+            "soon   active grants: 85\n       mgr_1 ends\n       mgr_2 ends\n       mgr_3 ends\n       and 82 more; --json lists all\n"
+        );
+        assert_eq!(found("WRONG", "disk", &["it is full".into()]), "WRONG  disk\n       it is full\n");
+        assert_eq!(found("WRONG", "disk", &[]), "");
+    }
 }

@@ -31,7 +31,6 @@ enum Column {
     Whole,
     /// Times: to the minute, or to the day.
     Time,
-    /// DIDs.
     Did,
     /// Text, which can be cut.
     Text,

@@ -3,6 +3,7 @@
 use super::{CliError, Global, output};
 use crate::system::config::Config;
 use crate::system::home::resolver;
+use oap_client::ClientError;
 use oap_identity::{Did, DidDocument};
 use oap_memory::bundle::Header;
 use serde_json::Value;
@@ -100,7 +101,10 @@ pub(super) async fn resolved(
     let resolver = resolver(&config, Arc::new(crate::system::clock::SystemClock))?;
     for did in dids {
         if let Entry::Vacant(place) = known.entry(did) {
-            let document = resolver.resolve(place.key()).await.map_err(oap_client::ClientError::from)?;
+            let document = resolver.resolve(place.key()).await.map_err(|error| {
+                let error = ClientError::from(error);
+                CliError::Other(format!("{error}; --did-document FILE names a document to check with"))
+            })?;
             place.insert(document);
         }
     }

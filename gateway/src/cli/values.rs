@@ -5,7 +5,7 @@
 //! values tell them to the help and to completions.
 
 use crate::api::holds::HoldReason;
-use crate::state::commits::ANONYMOUS;
+use crate::state::commits::{AGENTS, ANONYMOUS};
 use crate::system::address::is_loopback;
 use age::x25519::Recipient;
 use clap::builder::{PossibleValue, PossibleValuesParser, StringValueParser, TypedValueParser};
@@ -41,7 +41,7 @@ pub(super) enum ValueError {
     #[error(transparent)]
     Method(#[from] MethodError),
     /// Not a chain of receipts.
-    #[error("must be a scope, or {ANONYMOUS}")]
+    #[error("must be a scope, {ANONYMOUS}, or {AGENTS}")]
     Chain,
     /// Not where a gateway is.
     #[error("must be a URL such as https://memory.example or https://localhost:8443")]
@@ -121,13 +121,15 @@ pub(super) fn grantee(text: &str) -> Result<Did, ValueError> {
     Ok(did)
 }
 
-/// A chain of receipts: a scope's, or that of anonymous calls.
+/// A chain of receipts: a scope's, that of anonymous calls, or that of what the owner's agents were given.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ChainName {
     /// Of a scope.
     Scope(ScopeId),
     /// Of anonymous calls.
     Anonymous,
+    /// Of what the owner's agents were given.
+    Agents,
 }
 
 impl FromStr for ChainName {
@@ -136,6 +138,9 @@ impl FromStr for ChainName {
     fn from_str(text: &str) -> Result<Self, ValueError> {
         if text == ANONYMOUS {
             return Ok(Self::Anonymous);
+        }
+        if text == AGENTS {
+            return Ok(Self::Agents);
         }
         text.parse().map(Self::Scope).map_err(|_| ValueError::Chain)
     }
@@ -146,6 +151,7 @@ impl fmt::Display for ChainName {
         match self {
             Self::Scope(scope) => scope.fmt(f),
             Self::Anonymous => f.write_str(ANONYMOUS),
+            Self::Agents => f.write_str(AGENTS),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! `oap-memory verify`
 
+use super::proved::{Compared, ReadBundle, Report, WrongLine};
 use super::trust::{Known, Trust, optional, resolved};
 use super::{CliError, Global, output, proved};
 use crate::system::bundle_file;
@@ -10,12 +11,13 @@ use oap_grants::bundle::UnverifiedBundle;
 use oap_grants::evidence::{self as terms, VerifiedTerms};
 use oap_grants::grant::UnverifiedGrant;
 use oap_grants::status;
-use oap_identity::{Clock, Did, DidDocument, Timestamp};
+use oap_identity::{Clock, Did, DidDocument, ScopedDid, Timestamp};
 use oap_memory::bundle::{Header, Line, MAX_LINE, Reader};
 use oap_memory::evidence::{self, EvidenceError, VerifiedItem};
 use oap_memory::lines::whole_lines;
 use oap_memory::{deletion, receipt};
-use serde_json::{Value, json};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
 use std::collections::BTreeSet;
 use std::io::ErrorKind;
 use std::ops::ControlFlow;
@@ -61,7 +63,7 @@ fn refused(error: impl std::fmt::Display) -> CliError {
     CliError::Proof(error.to_string())
 }
 
-/// A document that the other one needs: what is no JSON is none.
+/// A document that another one is checked with.
 fn part(path: &Path) -> Result<Value, CliError> {
     let document = oap_identity::json::parse(&output::read(path)?);
     document.map_err(|e| refused(format!("{}: {e}", path.display())))
@@ -70,14 +72,16 @@ fn part(path: &Path) -> Result<Value, CliError> {
 /// A file that cannot be read, or whose compression breaks off.
 fn unread(path: &Path, error: &std::io::Error) -> CliError {
     match error.kind() {
-        ErrorKind::InvalidData | ErrorKind::UnexpectedEof => refused(format!("{}: {error}", path.display())),
+        ErrorKind::UnexpectedEof => refused(format!("{}: the file is cut short", path.display())),
+        ErrorKind::InvalidData => refused(format!("{}: {error}", path.display())),
         _ => CliError::File(path.to_owned(), error.to_string()),
     }
 }
 
-/// The DID that a member names.
-fn named(value: &Value, pointer: &str) -> Option<Did> {
-    value.pointer(pointer)?.as_str()?.split('#').next()?.parse().ok()
+/// What a member of a document says, before anything of it is checked: whose keys it has to be checked with. One that is no such
+/// name is refused by the check.
+fn named<T: DeserializeOwned>(document: &Value, member: &str) -> Option<T> {
+    oap_identity::json::from_value(document.get(member)?.clone()).ok()
 }
 
 impl Verify {
@@ -102,7 +106,7 @@ impl Verify {
             let text = String::from_utf8_lossy(&bytes).trim().to_owned();
             proved::status_list(&self.list(global, &text, now).await?)
         };
-        output::print(global.json, &report, proved::text);
+        output::print(global.json, &report, Report::text);
         Ok(())
     }
 
@@ -110,7 +114,7 @@ impl Verify {
         resolved(global, &self.trust.did_document, dids).await
     }
 
-    async fn document(&self, global: &Global, value: &Value, now: Timestamp) -> Result<Value, CliError> {
+    async fn document(&self, global: &Global, value: &Value, now: Timestamp) -> Result<Report, CliError> {
         let has = |member: &str| value.get(member).is_some();
         if has("deletion_receipt") || has("deletion_receipts") {
             // What `delete` answers has the receipts inside.
@@ -160,7 +164,7 @@ impl Verify {
             self.did_document(global, value).await
         } else if has("receipt_id") {
             self.uses(&[], "a receipt")?;
-            let mut known = self.known(global, named(value, "/principal_did").into_iter().collect()).await?;
+            let mut known = self.known(global, named(value, "principal_did").into_iter().collect()).await?;
             optional(global, &mut known, countersigners(value)).await?;
             let receipt = receipt::verify(value, &known).and_then(|receipt| receipt.as_of(now));
             Ok(proved::receipt(&receipt.map_err(refused)?))
@@ -190,12 +194,12 @@ impl Verify {
         receipts: &[&Value],
         outside: Vec<String>,
         now: Timestamp,
-    ) -> Result<Value, CliError> {
+    ) -> Result<Report, CliError> {
         self.uses(&[], "a Deletion Receipt")?;
         if receipts.is_empty() || !receipts.iter().all(|receipt| deletion::is_deletion(receipt)) {
             return Err(refused("a list of documents must be one of Deletion Receipts"));
         }
-        let principals = receipts.iter().filter_map(|receipt| named(receipt, "/tool_did")).collect();
+        let principals = receipts.iter().filter_map(|receipt| named(receipt, "tool_did")).collect();
         let known = self.known(global, principals).await?;
         let verify = |receipt: &&Value| deletion::verify(receipt, &known, now).map_err(refused);
         let verified = receipts.iter().map(verify).collect::<Result<Vec<_>, _>>()?;
@@ -205,8 +209,9 @@ impl Verify {
     /// A grant with those that it was made from.
     async fn terms(&self, global: &Global, grant: &Value, now: Timestamp) -> Result<VerifiedTerms, CliError> {
         let chain = self.chain.iter().map(|path| part(path)).collect::<Result<Vec<_>, _>>()?;
-        let mut signers: BTreeSet<Did> = named(grant, "/granter").into_iter().collect();
-        signers.extend(chain.iter().filter_map(|above| named(above, "/grantee")));
+        let granter = named(grant, "granter").map(|granter: ScopedDid| granter.principal);
+        let delegators = chain.iter().filter_map(|above| named(above, "grantee"));
+        let signers: BTreeSet<Did> = delegators.chain(granter).collect();
         let known = self.known(global, signers).await?;
         terms::grant(grant, &chain, &known, now).map_err(refused)
     }
@@ -247,12 +252,14 @@ impl Verify {
     }
 
     /// A DID document against the one that its DID publishes, where that can be had.
-    async fn did_document(&self, global: &Global, value: &Value) -> Result<Value, CliError> {
-        let did = named(value, "/id").ok_or_else(|| refused("id: is no DID"))?;
+    async fn did_document(&self, global: &Global, value: &Value) -> Result<Report, CliError> {
+        let did = named::<Did>(value, "id").ok_or_else(|| refused("id: is no DID"))?;
         let document = DidDocument::parse(value.to_string().as_bytes(), &did).map_err(refused)?;
         let known = self.known(global, BTreeSet::from([did.clone()])).await.ok();
         let other = known.as_ref().and_then(|known| known.get(&did));
-        let is_it = |path: &PathBuf| output::read_json(path).is_ok_and(|given| given["id"] == did.as_str());
+        let is_it = |path: &PathBuf| {
+            output::read_json(path).is_ok_and(|given| named(&given, "id").as_ref() == Some(&did))
+        };
         let given = self.trust.did_document.iter().any(is_it);
         if other.is_some_and(|other| !other.has_keys_of(&document)) {
             return Err(refused(if given {
@@ -261,7 +268,7 @@ impl Verify {
                 "the DID publishes other keys, or other states of them"
             }));
         }
-        let compared = if given { proved::Compared::Given } else { proved::Compared::Published };
+        let compared = if given { Compared::Given } else { Compared::Published };
         Ok(proved::did_document(&document, other.map(|_| compared), beside_keys(value, &document)))
     }
 
@@ -274,40 +281,16 @@ impl Verify {
         let mut wrong = Vec::new();
         whole_lines(open()?, MAX_LINE, |number, line| {
             if let Err(reason) = bundle.line(line) {
-                wrong.push(json!({"line": number, "check": reason.id(), "reason": reason.to_string()}));
+                wrong.push(WrongLine::new(number, &reason));
             }
             ControlFlow::Continue(())
         })
         .map_err(failed)?;
         let counts = bundle.counts();
         let whole = bundle.finish();
-        let mut report = match &whole {
-            Ok(bundle) => proved::bundle(bundle),
-            Err(why) => json!({
-                "verified": false, "what": "bundle", "check": why.id(), "why": why.to_string(), "unchecked": [],
-                "says": [format!("{} item(s) and {} receipt(s) of {}", counts.items, counts.receipts, header.principal)],
-            }),
-        };
-        report["principal"] = json!(header.principal);
-        report["projected"] = json!(header.projected);
-        report["items"] = json!(counts.items);
-        report["grants"] = json!(counts.grants);
-        report["receipts"] = json!(counts.receipts);
-        report["whole"] = json!(whole.is_ok());
-        report["wrong"] = json!(wrong);
-        if self.trust.trust_bundle {
-            report["note"] = json!("checked with the keys that the bundle brings");
-        }
-        output::print(global.json, &report, |report| {
-            let mut text = proved::text(report);
-            for line in report["wrong"].as_array().into_iter().flatten() {
-                text.push_str(&format!("\nline {}: {}", line["line"], output::text(line, "/reason")));
-            }
-            if let Some(note) = report["note"].as_str() {
-                text.push_str(&format!("\nnote: {note}"));
-            }
-            text
-        });
+        let own_keys = self.trust.trust_bundle;
+        let report = proved::bundle(ReadBundle { header: &header, counts, whole: &whole, wrong, own_keys });
+        output::print(global.json, &report, Report::text);
         whole.map(drop).map_err(|why| CliError::Proof(format!("the bundle as a whole: {why}")))
     }
 }

@@ -4,7 +4,7 @@
 use crate::http::App;
 use crate::system::clock::{SystemClock, SystemRandom};
 use crate::system::config::Config;
-use crate::system::home::{AdminCredential, Home, HomeError};
+use crate::system::home::{Home, HomeError};
 use crate::system::lock::{Held, HomeLock, PATIENCE, Wait};
 use crate::system::socket::SocketClient;
 use axum::Router;
@@ -23,11 +23,10 @@ use std::sync::Arc;
 use std::time::Duration;
 use tower::ServiceExt;
 use url::{Position, Url};
+use zeroize::Zeroizing;
 
 /// A client of the gateway of a home.
 pub struct HomeClient {
-    home: Home,
-    admin: AdminCredential,
     client: OwnerClient,
     served: bool,
 }
@@ -86,7 +85,7 @@ impl HomeClient {
             trust_token: admin.trust_token.clone(),
             agent: Box::new(KeyProver::new(admin.signer()?, Arc::new(SystemClock), Arc::new(SystemRandom))),
         };
-        Ok(Self { client: OwnerClient::new(credential, way), home, admin, served })
+        Ok(Self { client: OwnerClient::new(credential, way), served })
     }
 
     /// Whether another process has the home open, and answers.
@@ -95,15 +94,10 @@ impl HomeClient {
         self.served
     }
 
-    /// Keeps the trust token that takes the place of one that a change of the keys ended.
-    ///
-    /// # Errors
-    /// [`HomeError`] when it cannot be written into the home.
-    pub fn keep_token(&mut self, token: &str) -> Result<(), HomeError> {
-        self.home.write_token(self.admin.clone(), token)?;
-        self.admin = self.home.admin()?;
-        self.client.renew(self.admin.trust_token.clone());
-        Ok(())
+    /// Goes on with the trust token that takes the place of one that a change of the keys ended. The gateway has put one into the
+    /// home already.
+    pub fn renew(&mut self, token: &str) {
+        self.client.renew(Zeroizing::new(token.to_owned()));
     }
 }
 

@@ -34,6 +34,14 @@ pub enum Conflict {
     BrokenChain,
     #[error("a compromised key signed part of its chain, and this gateway did not: nothing says whose it is")]
     UnrecordedLink,
+    #[error("there is an agent of this name; remove it first, or choose another name")]
+    AgentName,
+    #[error(
+        "so many agents were made here that no more are; the names of removed ones are kept with what they wrote"
+    )]
+    ManyAgents,
+    #[error("the agent was removed; `agent add` makes another")]
+    AgentRemoved,
     #[error("there are keys in this store already")]
     HasKeys,
     #[error("a did:key is its key and cannot rotate; use a did:web")]

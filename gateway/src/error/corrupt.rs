@@ -54,7 +54,7 @@ pub enum Corrupt {
     #[error("more receipt chains than numbers")]
     TooManyChains,
     /// The account of a grantee without a DID.
-    #[error("an account of nobody")]
+    #[error("a grantee's account without a DID")]
     Account,
     /// The list of erasures does not hold, and cannot be put aside.
     #[error("the list of erasures: {0}; {1}")]

@@ -16,6 +16,12 @@ pub enum MemberError {
     /// Not text.
     #[error("must be text")]
     NotText,
+    /// Not one message of MCP.
+    #[error("must be one message of JSON-RPC 2.0, no batch")]
+    OneMessage,
+    /// Headers of MCP that do not fit.
+    #[error("Mcp-Protocol-Version must be a revision of the Model Context Protocol that this gateway speaks")]
+    McpHeaders,
     /// Not an array.
     #[error("must be an array")]
     NotArray,
@@ -85,6 +91,9 @@ pub enum MemberError {
     /// No beginning of an item's id.
     #[error(transparent)]
     Prefix(#[from] crate::api::prefix::PrefixError),
+    /// No version, of what an agent wrote.
+    #[error("an agent wrote what is in force; name the version that you read")]
+    NoVersion,
     /// Another scope than the item's.
     #[error("an item cannot change its scope")]
     OtherScope,

@@ -68,6 +68,7 @@ const fn status_and_code(error: &Error) -> (StatusCode, &'static str) {
         Error::Json(_)
         | Error::Item(_)
         | Error::Query(_)
+        | Error::Arguments(_)
         | Error::Attest(_)
         | Error::Ccc(_)
         | Error::Bridge(_)
@@ -85,7 +86,7 @@ const fn status_and_code(error: &Error) -> (StatusCode, &'static str) {
         Error::Permission(_) | Error::Refused(..) | Error::Judged(_) => {
             (StatusCode::FORBIDDEN, "policy_block")
         }
-        Error::NotFound | Error::NothingMatched => (StatusCode::NOT_FOUND, "not_found"),
+        Error::NotFound | Error::NoAgent(_) | Error::NothingMatched => (StatusCode::NOT_FOUND, "not_found"),
         Error::Conflict(_) | Error::Cancelled | Error::JobRuns(_) | Error::ManyJobs => {
             (StatusCode::CONFLICT, "conflict")
         }

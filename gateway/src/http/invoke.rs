@@ -8,8 +8,8 @@ use super::App;
 use super::credential::as_grantee;
 use super::error::Refusal;
 use super::request::{Incoming, oap_bytes};
-use crate::Error;
 use crate::error::MemberError;
+use crate::error::{Error, Unproved};
 use crate::service::{Audit, Exchange, Grants};
 use crate::state::commits::ANONYMOUS;
 use crate::state::gateway::Gateway;
@@ -236,7 +236,7 @@ async fn verify(
         Lookup::Fetched => gateway.document(signature.kid.did()).await.ok(),
     };
     let Some(signer) = signer else { return Ok(None) };
-    let refused = |_| Error::Owner("the envelope's signature does not verify with the key that it names");
+    let refused = |_| Error::Owner(Unproved::Envelope);
     signature.verify(&envelope_bytes(document)?, &signer, gateway.clock.now()).map_err(refused)?;
     Ok(Some(envelope.agent_did.clone()))
 }

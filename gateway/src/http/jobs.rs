@@ -3,7 +3,7 @@
 use super::door::{Answer, Call};
 use super::error::Refusal;
 use crate::Error;
-use crate::api::jobs::{BeginJob, CancelJob, Jobs, ListJobs, ShowJob};
+use crate::api::jobs::{BeginJob, CancelJob, Jobs, ListJobs, RefusedMember, ShowJob};
 use crate::service::LongWork;
 use crate::state::jobs::{Job, JobError, JobReport};
 use crate::state::owner::Acting;
@@ -15,7 +15,11 @@ pub const MAX_WAIT: Duration = Duration::from_secs(20);
 fn explain(error: &Error) -> JobError {
     let refusal = Refusal::from(error);
     let message = refusal.for_owner.unwrap_or(refusal.message);
-    JobError { status: refusal.status.as_u16(), code: refusal.code.to_owned(), message }
+    let member = match error {
+        Error::Member(name, why) => Some(RefusedMember { name: (*name).to_owned(), why: why.to_string() }),
+        _ => None,
+    };
+    JobError { status: refusal.status.as_u16(), code: refusal.code.to_owned(), message, member }
 }
 
 fn report(job: &Job) -> JobReport {

@@ -10,12 +10,14 @@ pub mod forwarded;
 pub mod front;
 pub mod invoke;
 pub mod jobs;
+mod mcp;
 mod owner;
 pub mod request;
 mod routes;
 
-use crate::api::routes::ROUTES;
+use crate::api::routes::{Access, ROUTES};
 use crate::http::front::Deadlines;
+use crate::mcp::Turns;
 use crate::state::gateway::Gateway;
 use axum::extract::{DefaultBodyLimit, State};
 use axum::http::{HeaderValue, Method, StatusCode, header};
@@ -44,6 +46,8 @@ pub struct App {
     pub gateway: Arc<Gateway>,
     deadlines: Deadlines,
     bodies: Bodies,
+    /// The turns of calls of memory tools.
+    turns: Turns,
     anonymous: Arc<RateLimiter<IpAddr, DashMapStateStore<IpAddr>, DefaultClock>>,
     /// Told when the owner ends the process over its socket; `None` where that is not what ends it.
     lock: Option<Arc<Notify>>,
@@ -61,7 +65,7 @@ impl App {
     pub fn within(gateway: Arc<Gateway>, deadlines: Deadlines) -> Self {
         let rpm = NonZeroU32::new(gateway.config.anonymous_rpm).unwrap_or(NonZeroU32::MIN);
         let anonymous = Arc::new(RateLimiter::keyed(Quota::per_minute(rpm)));
-        Self { gateway, deadlines, bodies: Bodies::default(), anonymous, lock: None }
+        Self { gateway, deadlines, bodies: Bodies::default(), turns: Turns::default(), anonymous, lock: None }
     }
 
     /// Forgets the addresses that have not called lately.
@@ -149,7 +153,8 @@ async fn finish(
     }
     set(&mut response, header::X_CONTENT_TYPE_OPTIONS, "nosniff");
     if response.status() == StatusCode::UNAUTHORIZED {
-        set(&mut response, header::WWW_AUTHENTICATE, "DPoP algs=\"EdDSA\"");
+        let agent = ROUTES.iter().any(|listed| listed.path == route && listed.permission == Access::Agent);
+        set(&mut response, header::WWW_AUTHENTICATE, if agent { "Bearer" } else { "DPoP algs=\"EdDSA\"" });
     }
     // A refusal may end at any moment: nobody is to keep it.
     let kept = well_known && response.status().is_success();

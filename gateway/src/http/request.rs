@@ -56,6 +56,8 @@ pub(super) enum Sender {
     Grantee,
     /// One of the owner's agents with a trust token and its proof.
     Owner(Acting),
+    /// One of the owner's own agents, with its API key.
+    Agent,
 }
 
 /// A request whose body is not read yet.
@@ -148,7 +150,7 @@ impl Incoming {
         match self.sender {
             Sender::Anonymous => configured.min(MAX_ANONYMOUS_BODY),
             Sender::Owner(_) if self.is_import => configured.max(MAX_IMPORT),
-            Sender::Grantee | Sender::Owner(_) => configured,
+            Sender::Grantee | Sender::Owner(_) | Sender::Agent => configured,
         }
     }
 
@@ -159,7 +161,7 @@ impl Incoming {
         let body = self.body.take().ok_or(Corrupt::BodyReadTwice)?;
         let payer = match self.sender {
             Sender::Anonymous => Payer::Anonymous,
-            Sender::Grantee | Sender::Owner(_) => Payer::Known,
+            Sender::Grantee | Sender::Owner(_) | Sender::Agent => Payer::Known,
         };
         let held = self.held.insert(self.app.bodies.begin(payer));
         // Whoever is not known and does not send what was announced holds no place that another wants.
@@ -176,6 +178,14 @@ impl Incoming {
             acting.still_may(&self.app.gateway.keys(), self.app.gateway.clock.raw())?;
         }
         Ok(body)
+    }
+
+    /// The body as it came.
+    ///
+    /// # Errors
+    /// As [`Incoming::json`].
+    pub(super) async fn bytes(&mut self) -> Result<Bytes, Error> {
+        self.read().await
     }
 
     fn check_media_type(&self) -> Result<(), Error> {
@@ -207,6 +217,11 @@ impl Incoming {
     #[must_use]
     pub fn header(&self, name: &str) -> Vec<String> {
         values(&self.parts.headers, name)
+    }
+
+    /// Every header.
+    pub(super) const fn headers(&self) -> &HeaderMap {
+        &self.parts.headers
     }
 
     /// The method and the address as the gateway publishes it, whatever the caller's `Host` says.

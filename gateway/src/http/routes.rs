@@ -2,9 +2,9 @@
 
 use super::door::{Door, door, door_importing, door_reading, door_with_lines};
 use super::owner::{
-    audit, contexts, deletion, disclosures, grants, house, items, keys, selections, transfer,
+    agents, audit, contexts, deletion, disclosures, grants, house, items, keys, selections, transfer,
 };
-use super::{App, discovery, exchange, invoke, jobs};
+use super::{App, discovery, exchange, invoke, jobs, mcp};
 use crate::api::routes::{Access, Name, ROUTES, Route, endpoint};
 use crate::service::import::{BundleChunk, RecordChunk};
 use axum::Router;
@@ -22,7 +22,7 @@ pub(super) fn socket(lock: bool) -> Router<App> {
         Access::Owner(_) => true,
         Access::Socket => lock,
         Access::Public => matches!(route.name, Name::Audit | Name::OpenApi | Name::Healthy | Name::Ready),
-        Access::Grantee => false,
+        Access::Grantee | Access::Agent => false,
     })
 }
 
@@ -64,6 +64,8 @@ fn handler(route: &Route) -> MethodRouter<App> {
             ReceiptVerify => discovery::receipt_verify;
             Audit => audit::audit;
             OpenApi => discovery::openapi;
+            AgentCall => agents::call_by_key;
+            Mcp => mcp::mcp;
             Healthy => async || "ok\n";
             Ready => discovery::ready;
             Lock => house::lock;
@@ -86,6 +88,14 @@ fn handler(route: &Route) -> MethodRouter<App> {
             RelabelItems => door(selections::relabel);
             RetractItems => door(selections::retract);
 
+            ListAgents => door(agents::list);
+            AddAgent => door(agents::add);
+            ShowAgent => door(agents::show);
+            RotateAgent => door(agents::rotate);
+            RemoveAgent => door(agents::remove);
+            CallTool => door(agents::call);
+            Injected => door(agents::injected);
+
             ItemHistory => door(disclosures::history);
             Who => door(disclosures::who);
             Decision => door(contexts::decision);
@@ -101,6 +111,7 @@ fn handler(route: &Route) -> MethodRouter<App> {
             PreviewGrant => door(grants::preview);
             ShowGrant => door(grants::show);
             RevokeGrant => door(grants::revoke);
+            ResumeGrants => door(grants::resume);
             Consent => door(grants::consent);
             ListBudgets => door(grants::list_budgets);
             RefillBudget => door(grants::refill_budget);
@@ -125,7 +136,6 @@ fn handler(route: &Route) -> MethodRouter<App> {
             ImportFinish => door(transfer::import_finish);
 
             ListChains => door(audit::list_chains);
-            AuditMemorization => door(audit::memorization);
             ReportIncident => door(house::report_incident);
 
             ListJobs => door(jobs::list);

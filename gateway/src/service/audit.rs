@@ -1,11 +1,13 @@
 //! The audit log and its three audiences (protocol section 8).
 
+mod newest;
+
 use crate::api::Document;
 use crate::api::audit::Receipts;
 pub use crate::api::audit::{AuditQuery, ChainInfo};
 use crate::error::{Corrupt, Error, MemberError};
 use crate::service::Audit;
-use crate::state::commits::{ANONYMOUS, Chain};
+use crate::state::commits::{AGENTS, ANONYMOUS, Chain};
 use crate::state::gateway::Gateway;
 use crate::state::jobs::Progress;
 use crate::state::keyring::Keyring;
@@ -14,9 +16,10 @@ use crate::state::owner::mark::{Admin, Permits};
 use crate::state::schema::{self, CHAINS, RECEIPT_PLACES, RECEIPTS, RECEIPTS_OF, ReceiptPlace};
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use hmac::{Hmac, Mac};
-use oap_identity::{Did, ItemId, ReceiptId};
+use newest::Newest;
+use oap_identity::{Did, Hash, ItemId, ReceiptId};
 use oap_memory::receipt::{Action, Receipt, ReceiptSignature, VerifiedReceipts, verify_chain};
-use oap_store::Range;
+use oap_store::{Range, Store, StoreError};
 use serde_json::Value;
 use sha2::Sha256;
 use std::collections::BTreeMap;
@@ -54,57 +57,62 @@ impl AuditQuery {
     }
 }
 
+/// Receipts that were asked for.
+#[derive(Debug)]
+pub struct Listed {
+    /// The receipts.
+    pub receipts: Vec<Receipt>,
+    /// The last one that was looked at, where there is more behind it.
+    pub next: Option<ReceiptId>,
+}
+
 impl Receipts {
     /// Receipts as they are answered.
     ///
     /// # Errors
     /// [`Error::Corrupt`] for one that has no JSON form; none in practice.
-    pub(crate) fn of(receipts: Vec<Receipt>) -> Result<Self, Error> {
+    pub(crate) fn of(Listed { receipts, next }: Listed) -> Result<Self, Error> {
         let document = |receipt| Ok(Document::of(serde_json::to_value(&receipt)?, receipt));
-        Ok(Self { receipts: receipts.into_iter().map(document).collect::<Result<_, Error>>()? })
+        let receipts = receipts.into_iter().map(document).collect::<Result<_, Error>>()?;
+        Ok(Self { receipts, next })
     }
 }
 
-impl Audit<'_> {
-    /// What the owner sees: everything, newest first; or one chain's entries in order, with its heads.
+impl From<Vec<Receipt>> for Listed {
+    fn from(receipts: Vec<Receipt>) -> Self {
+        Self { receipts, next: None }
+    }
+}
+
+impl<'a> Audit<'a> {
+    /// What the owner sees: everything, newest first; or one chain's entries in order, with its heads. At most [`MAX_LOOKED_AT`] receipts
+    /// are looked at.
     ///
     /// # Errors
-    /// [`Error::NotFound`] for an unknown chain.
-    pub fn audit_owner(
-        self,
-        _: &Owner<impl Permits<Admin>>,
-        query: &AuditQuery,
-    ) -> Result<Vec<Receipt>, Error> {
+    /// [`Error::NotFound`] for an unknown chain; [`Error::Member`] for an unknown place to go on from.
+    pub fn audit_owner(self, _: &Owner<impl Permits<Admin>>, query: &AuditQuery) -> Result<Listed, Error> {
         query.check()?;
         if let (Some(name), Some(from)) = (&query.chain, query.from) {
             let (_, chain) = self.chain(name)?;
-            return self.entries(&chain, from).take(query.limit()).collect();
+            let receipts = self.entries(&chain, from).take(query.limit()).collect::<Result<_, _>>()?;
+            return Ok(Listed { receipts, next: None });
         }
-        let mut found = Vec::new();
-        for (name, chain) in self.0.chains()? {
-            if query.chain.as_ref().is_some_and(|wanted| *wanted != name) {
-                continue;
+        let wanted = |name: &str| query.chain.as_ref().is_none_or(|wanted| *wanted == name);
+        let (mut receipts, mut last) = (Vec::new(), None);
+        for (looked_at, receipt) in Newest::new(self, wanted, query.before)?.enumerate() {
+            let receipt = receipt?;
+            if query.since.is_some_and(|since| receipt.timestamp < since) {
+                break;
             }
-            // No chain gives more than the whole answer holds.
-            let mut room = query.limit();
-            for receipt in self.newest(&chain) {
-                let receipt = receipt?;
-                if query.since.is_some_and(|since| receipt.timestamp < since) {
-                    break;
-                }
-                if query.admits(&receipt) {
-                    found.push(receipt);
-                    room -= 1;
-                    if room == 0 {
-                        break;
-                    }
-                }
+            if looked_at == MAX_LOOKED_AT || receipts.len() == query.limit() {
+                return Ok(Listed { receipts, next: last });
+            }
+            last = Some(receipt.receipt_id);
+            if query.admits(&receipt) {
+                receipts.push(receipt);
             }
         }
-        // Stable, so that receipts of one chain keep its order within a millisecond.
-        found.sort_by_key(|receipt| std::cmp::Reverse(receipt.timestamp));
-        found.truncate(query.limit());
-        Ok(found)
+        Ok(Listed { receipts, next: None })
     }
 
     /// The receipt of the last query of a grantee, among the last [`MAX_LOOKED_AT`] receipts of each scope.
@@ -113,8 +121,9 @@ impl Audit<'_> {
     /// [`Error::Store`], [`Error::Corrupt`].
     pub(crate) fn last_query(self) -> Result<Option<Receipt>, Error> {
         let mut last: Option<Receipt> = None;
-        for (_, chain) in self.0.chains()?.into_iter().filter(|(name, _)| name != ANONYMOUS) {
-            for receipt in self.newest(&chain).take(MAX_LOOKED_AT) {
+        for (_, chain) in self.0.chains()?.into_iter().filter(|(name, _)| name != ANONYMOUS && name != AGENTS)
+        {
+            for receipt in self.newest(&chain, None).take(MAX_LOOKED_AT) {
                 let receipt = receipt?;
                 if last.as_ref().is_some_and(|last| last.timestamp >= receipt.timestamp) {
                     break;
@@ -128,25 +137,68 @@ impl Audit<'_> {
         Ok(last)
     }
 
-    /// What a grantee sees: the receipts that name it, newest first.
+    /// What a grantee sees: the receipts that name it in all chains, newest first; of these where `only` names a grant those under it.
     ///
     /// # Errors
     /// [`Error::Store`], [`Error::Corrupt`].
-    pub fn audit_grantee(self, grantee: &Did, query: &AuditQuery) -> Result<Vec<Receipt>, Error> {
+    pub fn audit_grantee(
+        self,
+        grantee: &Did,
+        only: Option<Hash>,
+        query: &AuditQuery,
+    ) -> Result<Vec<Receipt>, Error> {
+        let only = only.map(|grant| grant.to_string());
+        let is_under = |receipt: &Receipt| {
+            let decision = receipt.policy_decisions.first();
+            let grant = decision.and_then(|decision| decision.more.get("grant_hash")).and_then(Value::as_str);
+            only.is_none() || only.as_deref() == grant
+        };
         query.check()?;
-        let mut found = Vec::new();
-        let of = Range::under(&schema::agent(grantee.as_str())).descending();
-        for key in RECEIPTS_OF.keys(&self.0.store, of).take(MAX_LOOKED_AT) {
-            let (_, place) = key?;
-            let receipt = self.receipt_at(place)?;
-            if receipt.agent_did == grantee.as_str() && query.admits(&receipt) {
+        // The newest of each chain that was not looked at, and what is before it there.
+        let (mut newest, mut read) = (Vec::new(), 0);
+        for (_, chain) in self.0.chains()? {
+            let mut before = places_of(&self.0.store, grantee, &chain);
+            if let Some(receipt) = self.first_of(grantee, &mut before, &mut read)? {
+                newest.push((receipt, before));
+            }
+        }
+        let (mut found, mut looked_at) = (Vec::new(), 0);
+        while found.len() < query.limit() && looked_at < MAX_LOOKED_AT {
+            let last = newest.iter().enumerate().max_by_key(|(_, (receipt, _))| receipt.timestamp);
+            let Some((chain, _)) = last else { break };
+            let (receipt, mut before) = newest.swap_remove(chain);
+            if let Some(next) = self.first_of(grantee, &mut before, &mut read)? {
+                newest.push((next, before));
+            }
+            if !is_under(&receipt) {
+                continue;
+            }
+            looked_at += 1;
+            if query.admits(&receipt) {
                 found.push(receipt);
-                if found.len() == query.limit() {
-                    break;
-                }
             }
         }
         Ok(found)
+    }
+
+    /// The first receipt of an agent in places that may be another's, too; none once so many are read as may be.
+    fn first_of(
+        self,
+        agent: &Did,
+        places: &mut impl Iterator<Item = Result<ReceiptPlace, StoreError>>,
+        read: &mut usize,
+    ) -> Result<Option<Receipt>, Error> {
+        for place in places.by_ref() {
+            if *read == MAX_READ {
+                return Ok(None);
+            }
+            *read += 1;
+            let receipt = self.receipt_at(place?)?;
+            if receipt.agent_did == agent.as_str() {
+                return Ok(Some(receipt));
+            }
+        }
+        Ok(None)
     }
 
     /// What anybody sees: of the end of the anonymous chain the receipts of calls that claimed a principal, oldest first;
@@ -159,7 +211,7 @@ impl Audit<'_> {
         let chain = CHAINS.get(&self.0.store, &ANONYMOUS.to_owned())?.ok_or(Error::NotFound)?;
         let claimed = query.principal_did.as_ref().map(|did| self.pseudonym(did));
         let mut found = Vec::new();
-        for receipt in self.newest(&chain).take(MAX_PUBLIC.min(query.limit())) {
+        for receipt in self.newest(&chain, None).take(MAX_PUBLIC.min(query.limit())) {
             let receipt = receipt?;
             let fits = match &claimed {
                 None => true,
@@ -360,9 +412,18 @@ impl Audit<'_> {
         pairs.map(|pair| Ok(serde_json::from_slice(&pair?.1)?))
     }
 
-    /// The receipts of a chain, newest first, heads left out.
-    fn newest(self, chain: &Chain) -> impl Iterator<Item = Result<Receipt, Error>> {
-        let pairs = RECEIPTS.range(&self.0.store, Range::under(&chain.index).descending());
+    /// The receipts of a chain, or of so many of its first entries, newest first, heads left out.
+    fn newest(
+        self,
+        chain: &Chain,
+        entries: Option<u64>,
+    ) -> impl Iterator<Item = Result<Receipt, Error>> + use<'a> {
+        let range = Range::under(&chain.index).descending();
+        let range = match entries {
+            None => Some(range),
+            Some(entries) => entries.checked_sub(1).map(|last| range.from(&(chain.index, last))),
+        };
+        let pairs = range.map(|range| RECEIPTS.range(&self.0.store, range)).into_iter().flatten();
         pairs.map(|pair| Ok(serde_json::from_slice(&pair?.1)?)).filter(|entry: &Result<Receipt, Error>| {
             entry.as_ref().map_or(true, |receipt| receipt.head_length().is_none())
         })
@@ -374,10 +435,25 @@ impl Audit<'_> {
     }
 }
 
+/// Where the receipts of an agent are in a chain, the last one first.
+fn places_of<'a>(
+    store: &'a Store,
+    agent: &Did,
+    chain: &Chain,
+) -> impl Iterator<Item = Result<ReceiptPlace, StoreError>> + use<'a> {
+    let (agent, index) = (schema::agent(agent.as_str()), chain.index);
+    let range = Range::under(&agent).from(&(agent, (index, u64::MAX))).descending();
+    let places = RECEIPTS_OF.keys(store, range).map(|key| Ok(key?.1));
+    places.take_while(move |place| place.as_ref().map_or(true, |(chain, _)| *chain == index))
+}
+
 /// How many receipts of the end of the public log anybody may read: so many are looked at, whatever is asked for.
 pub const MAX_PUBLIC: usize = 100;
-/// How many of its receipts a grantee's question looks at, newest first; the owner's question for the last query, of each scope.
+/// How many of its receipts a grantee's question looks at, newest first: where the caller is shown one grant's alone, of those. How many
+/// receipts one of the owner's looks at, which goes on behind the last of them; the owner's question for the last query, of each scope.
 pub const MAX_LOOKED_AT: usize = 2_000;
+/// How many receipts are read for a grantee's question at most, whatever is looked at.
+pub const MAX_READ: usize = 20_000;
 /// Most receipts of one answer; a question for more, or for none, is refused.
 pub const MAX_AUDITED: usize = 1_000;
 /// Longest text of a question, in bytes: that of a DID or the name of a chain.

@@ -5,7 +5,7 @@ pub use crate::api::deletion::{CascadeReport, Deleted};
 use crate::error::Error;
 use crate::service::Deletions;
 use crate::service::doomed::Doomed;
-use crate::service::holds::{Hold, HoldReason};
+use crate::service::holds::Hold;
 use crate::service::selection::Tagged;
 use crate::state::commits::chain_of;
 use crate::state::owner::Owner;
@@ -14,7 +14,7 @@ use crate::state::schema;
 use oap_identity::{DeletionId, Hash, ScopeId, Timestamp};
 use oap_memory::Head;
 use oap_memory::chain::Event;
-use oap_memory::deletion::{Cascade, DeletionReceipt, DeletionScope, Exception, Method, Reason};
+use oap_memory::deletion::{Cascade, DeletionReceipt, DeletionScope, Exception, HoldReason, Method};
 use oap_memory::receipt::{Action, item_tag};
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -129,8 +129,8 @@ fn deletion_receipt(
 ) -> Result<Value, Error> {
     let gateway = w.gateway;
     gone.sort_unstable();
-    let kept: BTreeSet<(Reason, String)> =
-        exceptions.iter().map(|hold| (reason(hold.reason), hold.until.date())).collect();
+    let kept: BTreeSet<(HoldReason, String)> =
+        exceptions.iter().map(|hold| (hold.reason, hold.until.date())).collect();
     let receipt = DeletionReceipt {
         receipt_id: DeletionId::new(w.now, &*gateway.random),
         tool_did: gateway.principal.clone(),
@@ -159,12 +159,4 @@ fn deletion_receipt(
             .collect(),
     };
     Ok(receipt.sign(w.keys.current())?)
-}
-
-const fn reason(hold: HoldReason) -> Reason {
-    match hold {
-        HoldReason::LegalHold => Reason::LegalHold,
-        HoldReason::RegulatoryRetention => Reason::RegulatoryRetention,
-        HoldReason::OngoingDispute => Reason::OngoingDispute,
-    }
 }

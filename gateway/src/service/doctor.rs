@@ -10,7 +10,8 @@ use crate::state::gateway::Gateway;
 use crate::state::jobs::Progress;
 use crate::state::owner::Owner;
 use crate::state::owner::mark::{Admin, Permits};
-use crate::state::schema::{HEADS, LINKS, RECEIPT_PLACES, RECEIPTS, TOMBSTONES, VERSIONS};
+use crate::state::schema::{FORWARD, HEADS, LINKS, RECEIPT_PLACES, RECEIPTS, TOMBSTONES, VERSIONS};
+use crate::state::upgrade::Forward;
 use crate::state::views;
 use oap_identity::{Did, DidDocument, ItemId};
 use oap_memory::evidence;
@@ -23,10 +24,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// Findings of one sort that are told one by one.
-const TOLD: usize = 20;
+const MAX_LISTED: usize = 20;
 
 /// The documents of all who signed what is kept here.
-type Houses = BTreeMap<Did, Arc<DidDocument>>;
+type Signers = BTreeMap<Did, Arc<DidDocument>>;
 
 /// How much was looked at, and what is wrong with it.
 type Looked = (usize, Vec<String>);
@@ -66,8 +67,8 @@ impl Health<'_> {
     /// As [`Health::examine`].
     pub(crate) fn findings(self, progress: &Progress) -> Result<Vec<Finding>, Error> {
         let finding = |part, looked_at, mut wrong: Vec<String>, fix| {
-            let more = wrong.len().saturating_sub(TOLD);
-            wrong.truncate(TOLD);
+            let more = wrong.len().saturating_sub(MAX_LISTED);
+            wrong.truncate(MAX_LISTED);
             if more > 0 {
                 wrong.push(format!("and {more} more"));
             }
@@ -130,6 +131,7 @@ impl Health<'_> {
                 "the index does not fit the log: restore the last backup, or report it as a fault of this program",
             ),
             self.clock_finding(),
+            self.forward_finding()?,
             Grants(self.0).grants_finding(),
         ];
         if let Some(store) = findings.first_mut() {
@@ -174,6 +176,23 @@ impl Health<'_> {
         }
     }
 
+    /// What was brought forward of a store that an earlier version made.
+    fn forward_finding(self) -> Result<Finding, Error> {
+        let done = FORWARD.scan(&self.0.store).collect::<Result<Vec<_>, _>>()?;
+        let said = done.iter().filter(|(_, step)| step.changed > 0);
+        let said: Vec<String> =
+            said.map(|(name, Forward { at, changed })| format!("{name}: {changed} rows, {at}")).collect();
+        let note = if said.is_empty() { "nothing was to be done".to_owned() } else { said.join("; ") };
+        Ok(Finding {
+            part: "earlier version".into(),
+            looked_at: done.len(),
+            wrong: Vec::new(),
+            soon: Vec::new(),
+            fix: "nothing is to be done: what a store of an earlier version lacks is brought forward when it is opened".into(),
+            note: Some(note),
+        })
+    }
+
     fn examine_clock(self) -> Vec<String> {
         let ClockInfo { clock, mark, standing } = self.0.clock.info();
         let how = match standing {
@@ -213,7 +232,7 @@ impl Health<'_> {
         Ok((wrong, (seen, stray)))
     }
 
-    fn examine_item(self, head: &Head, known: &Houses) -> Result<(), ItemFault> {
+    fn examine_item(self, head: &Head, known: &Signers) -> Result<(), ItemFault> {
         let whole = views::load(&self.0.store, head)?;
         let item = proved(&whole, head.status)?;
         evidence::item(&Value::Object(item), known)?;
@@ -230,7 +249,7 @@ impl Health<'_> {
         self,
         found: &Head,
         progress: &Progress,
-        look: impl Fn(&Head, Houses) -> Result<(), ItemFault>,
+        look: impl Fn(&Head, Signers) -> Result<(), ItemFault>,
     ) -> Result<Option<ItemFault>, Error> {
         let (store, item) = (&self.0.store, found.item_id);
         let head_now = || match HEADS.get(store, &item) {

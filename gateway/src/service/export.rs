@@ -14,9 +14,9 @@ use crate::state::gateway::blocking;
 use crate::state::owner::Owner;
 use crate::state::owner::mark::{Admin, Permits};
 use crate::state::schema::{self, RECEIPTS, ReceiptPlace};
-use crate::state::views;
+use crate::state::views::{self, why};
 use data_encoding::HEXLOWER;
-use oap_exchange::bundle::bundle;
+use oap_exchange::bundle::{bundle, select};
 use oap_grants::grant::UnverifiedGrant;
 use oap_grants::{Operation, VerifiedGrant};
 use oap_identity::{BundleId, ItemId, ScopeId};
@@ -226,16 +226,22 @@ impl Exports<'_> {
     async fn export_once(self, caller: &Caller, grant: &VerifiedGrant) -> Result<Vec<u8>, Error> {
         let before = self.0.grant_book.allowance(grant.hash());
         let built = self.0.view(grant, false, &before).await?;
-        let (gateway, from) = (self.0.clone(), built.clone());
+        let (selected, basis) = built.find(|view| select(view, &before));
+        let gateway = self.0.clone();
         let now = self.0.clock.now();
         let bundle_id = BundleId::new(now, &*self.0.random);
-        let write =
-            move || Ok(bundle(&from.view, &before, bundle_id, Exports(&gateway).known_documents()?, now)?);
-        let unsent = blocking(write).await?;
-        let mut draft = Exchange(self.0).answer_draft(Action::Export, &built, &unsent);
+        let write = move || {
+            let documents = Exports(&gateway).known_documents()?;
+            bundle(selected, bundle_id, documents, now, |version| gateway.load(version)).map_err(why)
+        };
+        let unsent = match blocking(write).await? {
+            Some(unsent) => unsent,
+            None => return Exchange(self.0).overtaken().await,
+        };
+        let mut draft = Exchange(self.0).answer_draft(Action::Export, &basis, &unsent);
         draft.rules = ["grant.active", "grant.operation", "projection.profile"].map(str::to_owned).to_vec();
         draft.more.insert("bundle_id".to_owned(), json!(bundle_id));
-        Exchange(self.0).send(caller, built, Operation::Export, draft, unsent).await
+        Exchange(self.0).send(caller, basis, Operation::Export, draft, unsent).await
     }
 }
 

@@ -9,6 +9,7 @@ use crate::error::{Conflict, Error, MemberError};
 use crate::service::Gates;
 use crate::state::commits::{Draft, Writing, chain_of};
 pub use crate::state::decided::Decided;
+use crate::state::gateway::blocking;
 use crate::state::grant_book::GrantEntry;
 use crate::state::obligations::StoredBridge;
 use crate::state::owner::Owner;
@@ -51,8 +52,8 @@ impl Gates<'_> {
     ///
     /// # Errors
     /// [`Error::Store`], [`Error::Corrupt`].
-    pub fn context_list(self, _: &Owner<impl Permits<Admin>>) -> Result<Vec<Value>, Error> {
-        Ok(self.0.contexts()?.into_values().map(|(_, document)| document).collect())
+    pub fn context_list(self, _: &Owner<impl Permits<Admin>>) -> Result<Vec<Document<Ccc>>, Error> {
+        Ok(self.0.contexts()?.into_values().map(|(ccc, document)| Document::of(document, ccc)).collect())
     }
 
     /// Sets the context of the scope that it names.
@@ -61,6 +62,9 @@ impl Gates<'_> {
     /// [`Error::Ccc`].
     pub async fn set_context(self, owner: &Owner<impl Permits<Admin>>, document: Value) -> Result<(), Error> {
         let ccc = Ccc::parse(document.clone())?;
+        // A list that was put there for this context counts with it.
+        let gateway = self.0.clone();
+        blocking(move || Ok(gateway.read_sanctions())).await?;
         let bytes = oap_identity::json::canonical(&document)?;
         self.0
             .commit_as(owner, move |w| {
@@ -119,9 +123,6 @@ impl Gates<'_> {
         owner: &Owner<impl Permits<Admin>>,
         draft: BridgeDraft,
     ) -> Result<Document<Signed<Bridge>>, Error> {
-        if self.0.contexts()?.get(&draft.from_scope).is_some_and(|(ccc, _)| ccc.is_privileged()) {
-            return Err(Error::Conflict(Conflict::PrivilegedScope));
-        }
         let now = self.0.clock.now();
         let bridge = Bridge {
             bridge_id: BridgeId::new(now, &*self.0.random),
@@ -137,6 +138,11 @@ impl Gates<'_> {
             .0
             .commit_as(owner, move |w| {
                 let (id, scope) = (bridge.bridge_id, bridge.from_scope.clone());
+                if let Some(context) = CONTEXTS.get(w.tx, &scope)?
+                    && Ccc::parse(oap_identity::json::parse(&context)?)?.is_privileged()
+                {
+                    return Err(Error::Conflict(Conflict::PrivilegedScope));
+                }
                 let signed = SignedBridge::sign(bridge, w.keys.current())?;
                 let document = signed.document().clone();
                 let stored = StoredBridge { document: document.to_string(), revoked_at: None };

@@ -8,6 +8,7 @@ use crate::error::{Error, MemberError};
 use crate::service::Deletions;
 use crate::service::doomed::sources_last;
 use crate::state::commits::{Writing, chain_of};
+use crate::state::erasures::{Mark, Waiting};
 pub use crate::state::holds::Hold;
 use crate::state::owner::Owner;
 use crate::state::owner::mark::{Admin, Permits};
@@ -69,7 +70,7 @@ impl Deletions<'_> {
                         until: request.until,
                         erase_after: before.is_some_and(|hold| hold.erase_after),
                     };
-                    HOLDS.put(w.tx, item, &hold)?;
+                    w.put_hold(*item, &hold)?;
                     let gateway = w.gateway;
                     let mut draft = gateway.draft(Action::Hold, gateway.principal.as_str());
                     draft.rules = vec!["principal".to_owned()];
@@ -169,17 +170,27 @@ impl Writing<'_, '_> {
         Ok(())
     }
 
+    /// Puts an item under a hold.
+    pub(crate) fn put_hold(&mut self, item: ItemId, hold: &Hold) -> Result<(), Error> {
+        HOLDS.put(self.tx, &item, hold)?;
+        if hold.erase_after {
+            self.ended.waiting.push(Waiting { item, reason: hold.reason, until: hold.until });
+        }
+        Ok(())
+    }
+
     /// Takes a held item out of every view, to be erased when its hold ends.
     pub(crate) fn await_end(&mut self, item: ItemId) -> Result<(), Error> {
         let Some(mut hold) = self.hold_of(item)? else { return Ok(()) };
         hold.erase_after = true;
-        HOLDS.put(self.tx, &item, &hold)?;
+        self.put_hold(item, &hold)?;
         let (slot, mut head) = schema::head(self.tx, item)?;
         if head.status == Status::Current {
             head.status = Status::Retracted;
             head.ended_at = Some(self.now);
             let last = self.last_link(&head)?;
             self.append_link(&mut head, &last, Event::Retract, last.commitment)?;
+            self.ended.marks.push(Mark { item, link: head.seq, retracted: true });
             HEADS.put_in(self.tx, slot, &item, &head)?;
             self.announce(item, Some(Arc::new(head)));
         }

@@ -1,5 +1,6 @@
 //! Incident reports (OAP-CORE 22.2): what the owner publishes when something went wrong.
 
+use crate::api::standing::{Incident, IncidentReport};
 use crate::error::Error;
 use crate::service::Incidents;
 use crate::state::commits::ANONYMOUS;
@@ -7,71 +8,30 @@ use crate::state::owner::Owner;
 use crate::state::owner::mark::{Admin, Permits};
 use crate::state::schema::INCIDENTS;
 use oap_identity::ids::IncidentId;
-use oap_identity::{Did, Hash, Timestamp};
+use oap_identity::{Did, Hash};
 use oap_memory::receipt::Action;
 use oap_store::Range;
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-
-/// A report of `oap-incident.schema.json`, without the members that the gateway adds.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Report {
-    detected_at: Timestamp,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    resolved_at: Option<Timestamp>,
-    severity: Severity,
-    #[serde(default)]
-    scope: Value,
-    root_cause: String,
-    mitigation: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    remediation: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    notification: Option<Value>,
-    status: IncidentStatus,
-}
-
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum Severity {
-    Low,
-    Medium,
-    High,
-    Critical,
-}
-
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum IncidentStatus {
-    Open,
-    Mitigated,
-    Resolved,
-    PostMortemPublished,
-}
+use serde_json::Value;
 
 impl Incidents<'_> {
     /// Publishes a report.
     ///
     /// # Errors
-    /// [`Error::Member`], naming the member.
+    /// [`Error::Store`].
     pub async fn report_incident(
         self,
         owner: &Owner<impl Permits<Admin>>,
-        report: Value,
-    ) -> Result<Value, Error> {
-        let mut report: Report =
-            oap_identity::json::from_value(report).map_err(|e| Error::Member("incident", e.into()))?;
-        if report.scope.is_null() {
-            report.scope = json!({});
-        }
+        mut report: IncidentReport,
+    ) -> Result<Incident, Error> {
+        report.scope.get_or_insert_default();
         let now = self.0.clock.now();
-        let id = IncidentId::new(now, &*self.0.random);
         let tool: &Did = &self.0.principal;
-        let mut published = serde_json::to_value(report)?;
-        published["incident_id"] = json!(id);
-        published["tool_did"] = json!(tool);
-        published["disclosed_at"] = json!(now);
+        let published = Incident {
+            incident_id: IncidentId::new(now, &*self.0.random),
+            tool_did: tool.clone(),
+            disclosed_at: now,
+            report,
+        };
         let mut draft = self.0.draft(Action::Incident, tool.as_str());
         draft.rules = vec!["principal".to_owned()];
         draft.output_hash = Some(Hash::of_canonical(&published)?);
@@ -79,7 +39,7 @@ impl Incidents<'_> {
             .0
             .commit_as(owner, move |w| {
                 w.receipt(ANONYMOUS, draft)?;
-                INCIDENTS.put(w.tx, &id, &published.to_string().into_bytes())?;
+                INCIDENTS.put(w.tx, &published.incident_id, &serde_json::to_vec(&published)?)?;
                 Ok(published)
             })
             .await?;

@@ -2,11 +2,12 @@
 
 use crate::api::audit::Chains;
 use crate::api::health::Findings;
+use crate::api::items::AllResealed;
 pub use crate::api::jobs::JobRequest;
 use crate::api::jobs::JobResult;
 use crate::api::keys::SignedAgain;
 use crate::error::Error;
-use crate::service::{Audit, Backups, Health, Keys, LongWork};
+use crate::service::{Audit, Backups, Health, Items, Keys, LongWork, Memorization};
 use crate::state::gateway::blocking;
 use crate::state::jobs::{Job, JobKind, Jobs, Progress};
 use crate::state::owner::mark::{Admin, Permits};
@@ -20,6 +21,8 @@ impl JobRequest {
             Self::Backup { .. } => JobKind::Backup,
             Self::VerifyAudit {} => JobKind::VerifyAudit,
             Self::Reseal {} => JobKind::Reseal,
+            Self::ResealItems {} => JobKind::ResealItems,
+            Self::AuditMemorization {} => JobKind::AuditMemorization,
         }
     }
 }
@@ -82,6 +85,18 @@ impl<'a> LongWork<'a> {
                 Ok(JobResult::VerifyAudit(Chains { chains }))
             }
             JobRequest::Reseal {} => Ok(JobResult::Reseal(self.reseal_all_held(&owner, &progress).await?)),
+            JobRequest::ResealItems {} => {
+                let mut done = AllResealed::default();
+                let ended = Items(self.0).reseal_all(&owner, &progress, &mut done).await;
+                if ended.is_err() {
+                    progress.so_far(JobResult::ResealItems(done.clone()));
+                }
+                ended.map(|()| JobResult::ResealItems(done))
+            }
+            JobRequest::AuditMemorization {} => {
+                let report = Memorization(self.0).audit_memorization(&owner, &progress).await?;
+                Ok(JobResult::AuditMemorization(report))
+            }
         }
     }
 

@@ -13,10 +13,11 @@
 use crate::api::Document;
 use crate::api::audit::Memorization as Report;
 use crate::embedding::Embeddings;
-use crate::error::Error;
+use crate::error::{Error, Unavailable};
 use crate::service::{Items, Memorization};
 use crate::state::commits::chain_of;
 use crate::state::gateway::{Gateway, Parts};
+use crate::state::jobs::Progress;
 use crate::state::keyring::StoredKeys;
 use crate::state::owner::mark::{Admin, Permits};
 use crate::state::owner::{Acting, Owner};
@@ -131,19 +132,22 @@ impl Memorization<'_> {
     /// Runs the audit, stores its result and declares it in the manifest; the whole report.
     ///
     /// # Errors
-    /// [`Error::Unavailable`] when the model of embeddings is out of reach: half an audit declares nothing.
+    /// [`Error::Unavailable`] when the model of embeddings is out of reach, [`Error::Cancelled`]: half an audit declares nothing.
     pub async fn audit_memorization(
         self,
         owner: &Owner<impl Permits<Admin>>,
+        progress: &Progress,
     ) -> Result<Document<Report>, Error> {
         let random = &*self.0.random;
         let canaries: Vec<Canary> =
             CLASSES.iter().flat_map(|class| NAMES.map(|name| Canary::new(*class, name, random))).collect();
+        progress.expect(canaries.len());
         let scratch = self.scratch().await?;
         for canary in &canaries {
             let text = canary.sentence(&canary.values[0]);
             let item = json!({"kind": "fact", "content": {"text": text}, "labels": [canary.label()]});
             Items(&scratch).capture_for(Acting::House, &[item]).await?;
+            progress.step()?;
         }
         let mut artefacts = Vec::new();
         for profile in &self.0.profiles {
@@ -152,8 +156,10 @@ impl Memorization<'_> {
                 let hidden: Vec<&Canary> =
                     canaries.iter().filter(|canary| !text.shows(canary.class)).collect();
                 if !hidden.is_empty() {
+                    progress.expect(1);
                     let found = self.expose(&scratch, profile, level, &hidden).await?;
                     artefacts.extend(found.iter().map(|(name, a)| a.report(name, profile, level)));
+                    progress.step()?;
                 }
             }
         }
@@ -176,6 +182,7 @@ impl Memorization<'_> {
             sanctions: BTreeMap::new(),
             embeddings: None,
             erasures: None,
+            home: None,
         }))
         .await
     }
@@ -188,7 +195,7 @@ impl Memorization<'_> {
         canaries: &[&Canary],
     ) -> Result<BTreeMap<&'static str, Artefact>, Error> {
         let grant = Memorization(scratch).open_grant(profile, level);
-        let (shown, _) = scratch.would_show(&grant)?;
+        let shown = scratch.would_show(&grant)?;
         let mut found: BTreeMap<&'static str, Artefact> = BTreeMap::new();
         let mut note = |artefact, exposure| found.entry(artefact).or_default().0.push(exposure);
         for canary in canaries {
@@ -294,7 +301,7 @@ async fn nearness(embeddings: &Embeddings, canary: &Canary, text: String) -> Res
     let space = Hash::of(b"memorization audit");
     let vectors = embeddings.of(space, texts).await.map_err(|error| {
         tracing::warn!(%error, "the memorization audit needs the model of embeddings");
-        Error::Unavailable("the model of embeddings is out of reach")
+        Error::Unavailable(Unavailable::Model)
     })?;
     let (visible, candidates) = vectors.split_first().ok_or(Error::NotFound)?;
     Ok(candidates.iter().map(|candidate| f64::from(candidate.cosine(visible))).collect())

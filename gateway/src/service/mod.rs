@@ -1,11 +1,13 @@
 //! What a gateway does, for whoever asks: HTTP handlers and the command line call the same functions.
 
+pub mod agents;
 mod align;
 pub mod audit;
 pub mod backup;
 pub(crate) mod brief;
 pub mod budget;
 pub mod bulk;
+pub mod carried;
 pub mod conformance;
 pub(crate) mod cursor;
 pub mod deletion;
@@ -35,6 +37,7 @@ pub mod search;
 pub mod selection;
 pub mod status;
 pub mod sweep;
+pub mod tools;
 pub mod who;
 
 pub use crate::state::owner;
@@ -54,6 +57,10 @@ macro_rules! services {
 }
 
 services! {
+    /// The owner's own agents: made, ended, and what each was given.
+    Agents;
+    /// The memory tools of those agents.
+    Tools;
     /// Items: written, read, corrected, taken back, put back, found.
     Items;
     /// Changes of many items at once.

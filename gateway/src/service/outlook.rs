@@ -10,10 +10,6 @@ use std::time::Duration;
 /// How long before its end a grant is warned of.
 pub const GRANT_SOON: Duration = Duration::from_secs(14 * 86_400);
 
-/// The states of grants, as `oap_grants` counts them.
-const STATES: [GrantState; 4] =
-    [GrantState::Draft, GrantState::Active, GrantState::Expired, GrantState::Revoked];
-
 /// How the grants of a gateway stand.
 #[derive(Debug, Clone, Default)]
 pub struct Outlook {
@@ -28,7 +24,7 @@ impl Grants<'_> {
     #[must_use]
     pub(crate) fn grants_outlook(self) -> Outlook {
         let mut grants = Outlook::default();
-        grants.states.extend(STATES.map(|state| (state.as_str(), 0)));
+        grants.states.extend(GrantState::ALL.iter().map(|state| (state.as_str(), 0)));
         for entry in self.0.grant_book.all() {
             let state = self.state(&entry.record);
             *grants.states.entry(state.as_str()).or_default() += 1;
@@ -46,12 +42,18 @@ impl Grants<'_> {
         let grants = self.grants_outlook();
         let until = self.0.clock.now().plus(GRANT_SOON);
         let soon = grants.ends.iter().filter(|(end, _)| *end <= until);
+        let mut soon: Vec<String> = soon.map(|(end, id)| format!("{id} ends {end}")).collect();
+        let mut fix = "issue a new grant to whom still needs one";
+        if self.0.grants_answer().is_err() {
+            soon.insert(0, "no grant answers since the restore".to_owned());
+            fix = "look at items, contexts and holds; then `oap-memory grant resume`";
+        }
         Finding {
             part: "active grants".into(),
             looked_at: grants.ends.len(),
             wrong: Vec::new(),
-            soon: soon.map(|(end, id)| format!("{id} ends {end}")).collect(),
-            fix: "issue a new grant to whom still needs one".into(),
+            soon,
+            fix: fix.into(),
             note: None,
         }
     }

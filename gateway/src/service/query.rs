@@ -3,18 +3,18 @@
 
 use crate::error::Error;
 use crate::service::budget;
-use crate::service::gates::Decided;
 use crate::service::grants::{above, facts};
 use crate::service::{Budgets, Exchange, Grants};
 use crate::state::commits::{Draft, Stored, Writing, chain_of, until_it_holds};
 use crate::state::keyring::Keyring;
+use crate::state::living::ViewBasis;
 use crate::state::obligations;
 use crate::state::refusals::Counted;
 use crate::state::replay::REMEMBERED;
 use crate::state::schema::{LINKS, PROOFS};
-use crate::state::views::BuiltView;
+use crate::state::views::why;
 use oap_exchange::Query;
-use oap_exchange::answer::{Position, answer};
+use oap_exchange::answer::{Position, find};
 use oap_exchange::respond::{Body, Frame, Shown, Unsent, respond, vector};
 use oap_grants::dpop::DpopError;
 use oap_grants::token::TokenError;
@@ -27,7 +27,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// What an answer rests on: read again in the transaction that records it.
 struct Basis {
-    built: Arc<BuiltView>,
+    view: ViewBasis,
     /// What it shows.
     shown: Vec<Shown>,
     /// What the grantee does.
@@ -53,6 +53,13 @@ impl Caller {
     /// The first grant of the chain that the token is for: what is counted is counted by it.
     pub(crate) const fn first(&self) -> Hash {
         self.first
+    }
+
+    /// The grant whose receipts are all that it is shown of the log; `None` where it is shown all that name it. A bearer token is
+    /// whoever's has it, and the owner's own agent bears the DID that everything in the log of the owner names.
+    pub(crate) fn confined(&self, principal: &Did) -> Option<Hash> {
+        let caller = &self.authenticated;
+        (caller.is_bearer() || caller.grantee() == principal).then_some(caller.grant_hash())
     }
 
     /// What its proof is recognized by, where the token is bound to a key.
@@ -91,7 +98,8 @@ impl Exchange<'_> {
         let deferred = DeferredReplay::default();
         let keys = self.0.keys();
         let now = self.0.clock.now();
-        let authenticated = authenticate(presented, keys.document(), &self.0.origin, &deferred, now)?;
+        let authenticated =
+            authenticate(presented, &self.0.tokens, keys.document(), &self.0.origin, &deferred, now)?;
         let first = self.0.grant_book.first(authenticated.grant_hash());
         if !self.0.refusals.has_room(Counted::Failed, first, now) {
             return Err(Error::RateLimited);
@@ -114,11 +122,22 @@ impl Exchange<'_> {
         action: Action,
     ) -> Result<VerifiedGrant, Error> {
         self.0.clock.believe()?;
+        self.0.grants_answer()?;
         let (keys, now) = (self.0.keys(), self.0.clock.now());
         match verify(&caller.authenticated, operation, &self.0.grant_book, keys.document(), now) {
             Ok(grant) => Ok(grant),
             Err(refused) => Err(self.refuse_caller(caller, action, refused).await?),
         }
+    }
+
+    /// Judges the caller's grant, whatever it allows; a refusal leaves a receipt.
+    ///
+    /// # Errors
+    /// [`Error::Refused`].
+    pub async fn in_force(self, caller: &Caller, action: Action) -> Result<VerifiedGrant, Error> {
+        let record = self.0.grant_book.by_hash(caller.authenticated.grant_hash());
+        let allowed = record.and_then(|record| record.grant.grant().operations.iter().next().copied());
+        self.judge(caller, allowed.unwrap_or(Operation::Query), action).await
     }
 
     /// Refuses a caller who cannot pay for any answer, before one is computed.
@@ -208,15 +227,20 @@ impl Exchange<'_> {
         let before = self.0.grant_book.allowance(grant.hash());
         let built = self.0.view(grant, query.include_embeddings, &before).await?;
         let meaning = self.0.meaning(&built, grant.grant(), query).await;
-        let answer = answer(&built.view, &before, query, meaning.as_ref(), after);
-        if !answer.newly_disclosed().is_empty() && !may_disclose {
+        let (found, basis) = built.find(|view| find(view, &before, query, meaning.as_ref(), after));
+        if found.discloses() && !may_disclose {
             return Ok(None);
         }
+        let answer = found.load(&self.0.views.written, |version| self.0.load(version)).map_err(why)?;
+        let answer = match answer {
+            Some(answer) => answer,
+            None => return self.overtaken().await,
+        };
         let response_id = RequestId::new(self.0.clock.now(), &*self.0.random);
         let next =
             answer.next().map(|position| self.seal_cursor(position, grant, query.binding()?)).transpose()?;
         let unsent = answer.write(Frame { request_id: request_id.clone(), response_id, next_cursor: next });
-        let mut draft = self.answer_draft(Action::Query, &built, &unsent);
+        let mut draft = self.answer_draft(Action::Query, &basis, &unsent);
         draft.rules = ["grant.active", "grant.filter", "projection.profile"].map(str::to_owned).to_vec();
         if let Some(purpose) = &query.purpose {
             draft.more.insert("purpose".to_owned(), json!(purpose));
@@ -224,17 +248,23 @@ impl Exchange<'_> {
         let mut asked = query.clone();
         asked.request_id = Some(request_id.clone());
         draft.input_hash = Some(Hash::of_canonical(&asked)?);
-        let bytes = self.send(caller, built, Operation::Query, draft, unsent).await?;
+        let bytes = self.send(caller, basis, Operation::Query, draft, unsent).await?;
         metrics::counter!("oap_queries_total").increment(1);
         Ok(Some(bytes))
     }
 
+    /// An item changed since it was found. Waits until what is in memory knows of it.
+    pub(crate) async fn overtaken<T>(self) -> Result<T, Error> {
+        self.0.caught_up().await?;
+        Err(Error::Overtaken)
+    }
+
     /// What the receipt of any answer from a view says.
-    pub(crate) fn answer_draft<T>(self, action: Action, built: &BuiltView, unsent: &Unsent<T>) -> Draft {
-        let grant = built.view.grant();
+    pub(crate) fn answer_draft<T>(self, action: Action, basis: &ViewBasis, unsent: &Unsent<T>) -> Draft {
+        let grant = &basis.grant;
         let mut draft = self.0.draft(action, grant.grant().grantee.as_str());
         draft.more = facts(grant.grant(), grant.hash(), &grant.ancestors());
-        draft.more.insert("profile_hash".to_owned(), json!(built.view.profile_hash()));
+        draft.more.insert("profile_hash".to_owned(), json!(basis.profile_hash));
         draft.output_hash = Some(unsent.output_hash());
         draft.tags = unsent.tags();
         draft
@@ -247,13 +277,13 @@ impl Exchange<'_> {
     pub(crate) async fn send<T: Body>(
         self,
         caller: &Caller,
-        built: Arc<BuiltView>,
+        view: ViewBasis,
         operation: Operation,
         receipt: Draft,
         unsent: Unsent<T>,
     ) -> Result<Vec<u8>, Error> {
         let cost = budget::cost(unsent.got_before() as u64);
-        let basis = Basis { built, shown: unsent.shown().to_vec(), operation };
+        let basis = Basis { view, shown: unsent.shown().to_vec(), operation };
         let (receipt, keys) = self.commit_answer(caller, receipt, cost, basis).await?;
         Ok(respond(unsent, &receipt, keys.current())?)
     }
@@ -272,7 +302,7 @@ impl Exchange<'_> {
         basis: Basis,
     ) -> Result<(Stored<Receipt>, Arc<Keyring>), Error> {
         let action = receipt.action;
-        let grant = basis.built.view.grant().clone();
+        let grant = basis.view.grant.clone();
         let chain = chain_of(&grant.grant().granter.scope);
         let entry = self.0.grant_book.chain(grant.hash());
         let (authenticated, proof) = (caller.authenticated.clone(), caller.proof);
@@ -286,7 +316,7 @@ impl Exchange<'_> {
                 w.still_so(&basis)?;
                 let shown: Vec<ItemId> = basis.shown.iter().map(|shown| shown.item).collect();
                 w.disclose(&standing, &shown)?;
-                w.decided(receipt.decision, &Decided::of(&basis.built, grant.grant()))?;
+                w.decided(receipt.decision, &basis.view.decided)?;
                 w.charge(&grant, cost)?;
                 if let Some(key) = proof {
                     PROOFS.put(w.tx, &key, &w.now.plus(REMEMBERED))?;
@@ -324,10 +354,11 @@ impl Exchange<'_> {
     ) -> Result<Vec<u8>, Error> {
         let before = self.0.grant_book.allowance(grant.hash());
         let built = self.0.view(grant, true, &before).await?;
-        let unsent = vector(&built.view, &before, item).ok_or(Error::NotFound)?;
-        let mut draft = self.answer_draft(Action::Vector, &built, &unsent);
+        let (unsent, basis) = built.find(|view| vector(view, &before, item));
+        let unsent = unsent.ok_or(Error::NotFound)?;
+        let mut draft = self.answer_draft(Action::Vector, &basis, &unsent);
         draft.rules = ["grant.active", "grant.embedding_access"].map(str::to_owned).to_vec();
-        self.send(caller, built, Operation::Query, draft, unsent).await
+        self.send(caller, basis, Operation::Query, draft, unsent).await
     }
 }
 
@@ -335,17 +366,23 @@ impl Writing<'_, '_> {
     /// That what an answer was made of is still so: no gate has changed, nothing that it shows has another link by
     /// now (every change of an item is one), and nothing has ended.
     fn still_so(&self, basis: &Basis) -> Result<(), Error> {
-        if obligations::revision(self.tx)? != basis.built.obligations {
+        if obligations::revision(self.tx)? != basis.view.obligations {
             return Err(Error::Overtaken);
         }
-        if basis.built.view.ends().is_some_and(|end| end <= self.now) {
+        if basis.view.ends.is_some_and(|end| end <= self.now) {
             return Err(Error::Overtaken);
         }
-        for Shown { item, last_link, .. } in &basis.shown {
-            let next = last_link.checked_add(1).ok_or(Error::NotFound)?;
-            if LINKS.contains(self.tx, &(*item, next))? || !LINKS.contains(self.tx, &(*item, *last_link))? {
-                return Err(Error::Overtaken);
-            }
+        basis.shown.iter().try_for_each(|shown| self.ends_with(shown.item, shown.last_link))
+    }
+
+    /// That the chain of an item ends with that link: then nothing of the item changed since.
+    ///
+    /// # Errors
+    /// [`Error::Overtaken`].
+    pub(crate) fn ends_with(&self, item: ItemId, last_link: u32) -> Result<(), Error> {
+        let next = last_link.checked_add(1).ok_or(Error::NotFound)?;
+        if LINKS.contains(self.tx, &(item, next))? || !LINKS.contains(self.tx, &(item, last_link))? {
+            return Err(Error::Overtaken);
         }
         Ok(())
     }

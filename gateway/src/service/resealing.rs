@@ -4,17 +4,19 @@
 //! vouches for the links before it. What no receipt in the log knows of was not written here, and stays held back:
 //! whoever had the key could have made it, and it came in with a bundle.
 
+use crate::api::items::AllResealed;
 use crate::error::{Conflict, Error};
 use crate::service::items::{Prepared, Written};
 use crate::service::{Items, Keys};
 use crate::state::commits::{Writing, until_it_holds};
 use crate::state::gateway::blocking;
+use crate::state::jobs::Progress;
 use crate::state::owner::Owner;
 use crate::state::owner::mark::{Admin, Permits};
 use crate::state::schema::{RECEIPT_PLACES, RECEIPTS, ReceiptPlace};
 use crate::state::views;
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
-use oap_identity::{Hash, ItemId, Timestamp, json, random};
+use oap_identity::{Hash, ItemId, Random, Timestamp, json, random};
 use oap_memory::chain::{self, Event, Link};
 use oap_memory::receipt::{Receipt, item_tag};
 use oap_memory::record::Status;
@@ -43,6 +45,62 @@ pub struct SignedAnew {
     pub next: Option<ReceiptPlace>,
 }
 
+/// Brings items into a random order.
+fn shuffle(items: &mut [ItemId], random: &dyn Random) {
+    let salt: [u8; 32] = random::bytes(random);
+    items.sort_by_cached_key(|item| Hash::of(&[&salt[..], &item.to_bytes()].concat()));
+}
+
+impl Items<'_> {
+    /// Reseals every current item or, where the text of none would be cut in another way, none: a grantee who saw that some items got a
+    /// version more would learn which ones mention a contact. For the same reason their order is a random one, and all links bear one
+    /// time. What was done stands in `done`, also where the work ends early.
+    ///
+    /// # Errors
+    /// [`Error::Cancelled`], [`Error::Owner`], [`Error::Store`].
+    pub(crate) async fn reseal_all(
+        self,
+        owner: &Owner<impl Permits<Admin>>,
+        progress: &Progress,
+        done: &mut AllResealed,
+    ) -> Result<(), Error> {
+        let at = self.0.clock.now();
+        let heads = self.0.heads.all();
+        let current = heads.iter().filter(|head| head.status == Status::Current);
+        let mut items: Vec<ItemId> = current.map(|head| head.item_id).collect();
+        done.seen = items.len();
+        progress.expect(items.len());
+        let mut changes = false;
+        for item in &items {
+            progress.step()?;
+            changes = match self.would_change(*item).await {
+                Err(Error::NotFound) => false,
+                looked => looked?,
+            };
+            if changes {
+                break;
+            }
+        }
+        if !changes {
+            return Ok(());
+        }
+        shuffle(&mut items, &*self.0.random);
+        progress.expect(items.len());
+        for item in items {
+            // Asked before each: one that is cancelled during its last has done all.
+            progress.go_on()?;
+            match self.reseal_by(owner.into(), item, true, Some(at)).await {
+                Ok(_) => done.resealed.push(item),
+                // Erased or taken back meanwhile, or not written here.
+                Err(Error::NotFound | Error::Conflict(_)) => {}
+                Err(error) => return Err(error),
+            }
+            progress.count();
+        }
+        Ok(())
+    }
+}
+
 impl Keys<'_> {
     /// The items that are held back, for a compromised key signed something of them and nobody vouches for it.
     ///
@@ -59,8 +117,7 @@ impl Keys<'_> {
                     |item| views::load(&gateway.store, item).is_ok_and(|whole| !endorsed.stands(&whole));
                 items.extend(heads.iter().filter(|head| held(head)).map(|head| head.item_id));
             }
-            let salt: [u8; 32] = random::bytes(&*gateway.random);
-            items.sort_by_cached_key(|item: &ItemId| Hash::of(&[&salt[..], &item.to_bytes()].concat()));
+            shuffle(&mut items, &*gateway.random);
             Ok(HeldBack { at: gateway.clock.now(), items })
         };
         blocking(look).await
@@ -162,7 +219,13 @@ impl Keys<'_> {
         let (places, next) = blocking(move || Keys(&gateway).signed_too_late(from)).await?;
         let mut signed = 0;
         if !places.is_empty() {
-            signed = self.0.commit_as(owner, move |w| w.sign_anew(&places)).await?;
+            let sign = move |w: &mut Writing| {
+                let gateway = w.gateway.clone();
+                // Items that no grantee would take may stand by it, and no change of theirs tells of that.
+                w.tx.on_commit(move || gateway.views.clear());
+                w.sign_anew(&places)
+            };
+            signed = self.0.commit_as(owner, sign).await?;
         }
         Ok(SignedAnew { signed, next })
     }

@@ -1,19 +1,28 @@
-//! What a restored backup is told of the time since: erased again, revoked again, and said in every receipt chain.
+//! What a restored backup is told of the time since: erased again, revoked again, removed again, and said in every receipt chain.
 
-use crate::error::Error;
-use crate::service::Backups;
+use crate::api::Done;
+use crate::error::{Error, Unavailable};
 use crate::service::grants::facts;
-use crate::state::commits::chain_of;
-use crate::state::erasures::{ChainEnd, KeyState, Listed};
+use crate::service::{Agents, Backups, Grants};
+use crate::state::commits::{AGENTS, ANONYMOUS, Writing, chain_of};
+use crate::state::erasures::{ChainEnd, KeyState, Listed, Mark, Waiting, retracts};
+use crate::state::gateway::Gateway;
 use crate::state::grant_book::{GrantEntry, GrantKey};
-use crate::state::schema::{self, BRIDGES, CONSENTS, GRANTS, REVOKED};
+use crate::state::holds::Hold;
+use crate::state::owner::Owner;
+use crate::state::owner::mark::{Admin, Permits};
+use crate::state::schema::{self, BRIDGES, CONSENTS, GRANTS, PAUSED, REVOKED};
 use oap_identity::{BridgeId, GrantId, Hash, ItemId, ScopeId, Timestamp};
 use oap_memory::chain::Event;
 use oap_memory::receipt::Action;
+use oap_memory::record::Status;
 use serde::Serialize;
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::Ordering;
 
+/// Entries of a chain that one receipt makes: itself, and the head that follows it.
+const ENTRIES: u64 = 2;
 /// Ids that one transaction takes.
 const BATCH: usize = 500;
 
@@ -22,16 +31,26 @@ const BATCH: usize = 500;
 pub struct Replayed {
     /// Items that were erased again.
     pub erased: usize,
+    /// Items that were taken back again.
+    pub retracted: usize,
+    /// Items that are again to be erased when their hold ends.
+    pub waiting: usize,
     /// Grants that were revoked.
     pub grants: usize,
     /// Bridges that were taken back.
     pub bridges: usize,
     /// Consents that were taken back.
     pub consents: usize,
+    /// Agents of the owner's that were removed.
+    pub agents: usize,
     /// Signing keys that were revoked.
     pub keys: usize,
     /// Receipt chains that say that they were restored.
     pub chains: usize,
+    /// Receipts that the list knows and the backup does not have.
+    pub lost_receipts: u64,
+    /// Whether grants answer nobody until the owner lets them.
+    pub grants_paused: bool,
     /// What the list does not cover, or could not be done, and what the owner should do.
     pub warnings: Vec<String>,
 }
@@ -57,7 +76,8 @@ impl Backups<'_> {
         backup_at: Timestamp,
         unknown: Unknown,
     ) -> Result<Replayed, Error> {
-        let mut done = Replayed::default();
+        // Before anything is said here in a chain.
+        let mut done = Replayed { lost_receipts: self.lost_receipts(listed)?, ..Replayed::default() };
         let is_older = listed.at.is_none_or(|at| at < backup_at);
         let is_unknown = listed.since.is_none() || is_older;
         let are_consents_unknown = is_unknown || listed.since.is_none_or(|since| since > backup_at);
@@ -88,6 +108,21 @@ impl Backups<'_> {
         for batch in listed.items.iter().copied().collect::<Vec<_>>().chunks(BATCH) {
             done.erased += self.erase_again(batch.to_vec()).await?;
         }
+        let gone = listed.items.clone();
+        let waiting = listed.waiting.values().copied().filter(|waiting| !gone.contains(&waiting.item));
+        for batch in waiting.collect::<Vec<_>>().chunks(BATCH) {
+            done.waiting += self.wait_again(batch.to_vec()).await?;
+        }
+        let marks =
+            listed.marks.values().copied().filter(|mark| mark.retracted && !gone.contains(&mark.item));
+        for batch in marks.collect::<Vec<_>>().chunks(BATCH) {
+            done.retracted += self.retract_again(batch.to_vec()).await?;
+        }
+        if listed.marks_since.is_none() || is_older {
+            done.warnings.push(
+                "which items were retracted, and which deletions wait for the end of a hold, is not known for all of the time since: such items may be current again".to_owned(),
+            );
+        }
         let mut grants: BTreeSet<GrantId> = listed.grants.clone();
         if revoke_all {
             grants.extend(self.0.grant_book.all().iter().map(|entry| entry.key.id()));
@@ -96,8 +131,36 @@ impl Backups<'_> {
             done.grants += self.revoke_again(batch.to_vec()).await?;
         }
         done.bridges = self.take_back_bridges(listed.bridges.clone(), revoke_all).await?;
+        done.agents = Agents(self.0).remove_again(listed.agents.clone()).await?;
+        if is_unknown && Agents(self.0).are_there()? {
+            done.warnings.push(
+                "agents that were removed since may be there again: `agent list` shows them, `agent remove` ends one".to_owned(),
+            );
+        }
+        let keys = Agents(self.0).end_keys().await?;
+        if keys > 0 {
+            done.warnings.push(format!(
+                "which API keys of agents were ended since is not known: all {keys} were ended now; `agent rotate` makes new ones"
+            ));
+        }
         let drop_consents = unknown == Unknown::Revoke && are_consents_unknown;
         done.consents = self.take_back_consents(listed.clone(), drop_consents).await?;
+        if done.lost_receipts > 0 {
+            let lost = done.lost_receipts;
+            done.grants_paused = unknown == Unknown::Revoke && !revoke_all;
+            let then = match (unknown, done.grants_paused) {
+                (Unknown::Keep, _) => "grants answer by what the backup has, as asked",
+                (_, true) => "no grant answers until you have looked and say `oap-memory grant resume`",
+                (_, false) => "look before you issue grants again",
+            };
+            done.warnings.push(format!(
+                "{lost} receipts since the backup are lost, and what they told of: corrections, labels and other restrictions of items, \
+                 contexts and holds may be what they were before; {then}"
+            ));
+        }
+        if done.grants_paused {
+            self.0.commit(|w| w.pause_grants()).await?;
+        }
         done.chains = self.declare_restored(listed, backup_at).await?;
         self.0.views.clear();
         Ok(done)
@@ -122,6 +185,55 @@ impl Backups<'_> {
             })
             .await?;
         Ok(erased)
+    }
+
+    /// Puts items under the holds that their deletion waits for, and out of every view.
+    async fn wait_again(self, items: Vec<Waiting>) -> Result<usize, Error> {
+        let held = self
+            .0
+            .commit(move |w| {
+                let mut held = 0;
+                for Waiting { item, reason, until } in items {
+                    match schema::head(w.tx, item) {
+                        Ok(_) => {}
+                        Err(Error::NotFound) => continue,
+                        Err(error) => return Err(error),
+                    }
+                    let hold = Hold { reason, until, erase_after: true };
+                    let is_new = w.hold_of(item)?.is_none_or(|hold| !hold.erase_after);
+                    w.put_hold(item, &hold)?;
+                    w.await_end(item)?;
+                    held += usize::from(is_new);
+                }
+                Ok(held)
+            })
+            .await?;
+        Ok(held)
+    }
+
+    /// Takes items back whose chain does not have the retraction that the list knows.
+    async fn retract_again(self, marks: Vec<Mark>) -> Result<usize, Error> {
+        let retracted = self
+            .0
+            .commit(move |w| {
+                let mut retracted = 0;
+                for Mark { item, link, .. } in marks {
+                    match schema::head(w.tx, item) {
+                        Ok((_, head)) if head.status == Status::Current => {}
+                        Ok(_) | Err(Error::NotFound) => continue,
+                        Err(error) => return Err(error),
+                    }
+                    // It was put back later, and the backup knows.
+                    if retracts(w.tx, item, link)? {
+                        continue;
+                    }
+                    w.mark(item, Event::Retract)?;
+                    retracted += 1;
+                }
+                Ok(retracted)
+            })
+            .await?;
+        Ok(retracted)
     }
 
     /// Every grant by the name that the list has for it.
@@ -265,6 +377,22 @@ impl Backups<'_> {
         Ok(revoked)
     }
 
+    /// How many receipts the list knows of that are not here: what changed the owner's memory since the backup is among them. Not counted
+    /// are anonymous calls, what own agents were given, and the receipt of the backup itself, which follows what it has.
+    fn lost_receipts(self, listed: &Listed) -> Result<u64, Error> {
+        let here = self.0.chains()?;
+        let mut lost = 0;
+        for (name, ChainEnd { length, .. }) in &listed.chains {
+            if name == ANONYMOUS || name == AGENTS {
+                continue;
+            }
+            let known = here.iter().find(|(chain, _)| chain == name).map_or(0, |(_, chain)| chain.length);
+            let own = u64::from(*name == chain_of(&self.0.config.default_scope)) * ENTRIES;
+            lost += length.saturating_sub(known + own);
+        }
+        Ok(lost.div_ceil(ENTRIES))
+    }
+
     /// Says in every chain from where it goes on, and how far it is known to have come: another entry at the same place is no secret then.
     async fn declare_restored(self, listed: &Listed, backup_at: Timestamp) -> Result<usize, Error> {
         let (gateway, known) = (self.0.clone(), listed.chains.clone());
@@ -295,5 +423,55 @@ impl Backups<'_> {
             })
             .await?;
         Ok(said)
+    }
+}
+
+impl Grants<'_> {
+    /// Lets grants answer again, as they stand here: the owner has looked at what a restore brought back.
+    ///
+    /// # Errors
+    /// [`Error::Store`].
+    pub async fn resume(self, owner: &Owner<impl Permits<Admin>>) -> Result<Done, Error> {
+        let gateway = self.0.clone();
+        self.0
+            .commit_as(owner, move |w| {
+                if PAUSED.get(w.tx)? != Some(true) {
+                    return Ok(());
+                }
+                PAUSED.put(w.tx, &false)?;
+                let mut draft = gateway.draft(Action::RestoreBackup, gateway.principal.as_str());
+                draft.rules = vec!["principal".to_owned()];
+                draft.more.insert("grants_resumed".to_owned(), json!(true));
+                w.receipt(&chain_of(&gateway.config.default_scope), draft)?;
+                let gateway = gateway.clone();
+                w.tx.on_commit(move || gateway.paused.store(false, Ordering::Release));
+                Ok(())
+            })
+            .await?;
+        Ok(Done {})
+    }
+}
+
+impl Gateway {
+    /// That grants answer: not after a restore, until the owner has looked.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`].
+    pub(crate) fn grants_answer(&self) -> Result<(), Error> {
+        if self.paused.load(Ordering::Acquire) {
+            Err(Error::Unavailable(Unavailable::Restored))
+        } else {
+            Ok(())
+        }
+    }
+}
+
+impl Writing<'_, '_> {
+    /// Lets no grant answer until the owner says so.
+    fn pause_grants(&mut self) -> Result<(), Error> {
+        PAUSED.put(self.tx, &true)?;
+        let gateway = self.gateway.clone();
+        self.tx.on_commit(move || gateway.paused.store(true, Ordering::Release));
+        Ok(())
     }
 }

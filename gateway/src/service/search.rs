@@ -57,7 +57,12 @@ impl Items<'_> {
         let documents: Vec<Document> = found
             .iter()
             .zip(&texts)
-            .map(|(head, text)| Document { text, kind: head.kind, captured_at: head.captured_at })
+            .map(|(head, text)| Document {
+                item: head.item_id,
+                text,
+                kind: head.kind,
+                captured_at: head.captured_at,
+            })
             .collect();
         let scores = Index::build(&documents, language).score(&wanted.text);
         let mut ranked: Vec<(f32, ItemId, usize)> = scores

@@ -20,6 +20,7 @@ impl Health<'_> {
             if head.is_live(now) {
                 *items.kinds.entry(head.kind.as_str().to_owned()).or_default() += 1;
                 items.live += 1;
+                items.waiting += usize::from(head.meta.needs_verification);
             } else if head.status == ItemStatus::Current {
                 items.expired += 1;
             } else {

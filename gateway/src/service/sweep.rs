@@ -3,6 +3,7 @@
 
 use crate::error::Error;
 use crate::service::Deletions;
+use crate::state::gateway::blocking;
 use crate::state::schema::{self, HEADS, PROOFS};
 use oap_identity::{ItemId, Timestamp};
 use oap_memory::chain::Event;
@@ -60,6 +61,10 @@ impl Deletions<'_> {
         }
         for batch in replaced.chunks(BATCH) {
             swept.trimmed += self.trim_versions(batch.to_vec(), kept).await?;
+        }
+        let gateway = self.0.clone();
+        if blocking(move || Ok(gateway.read_sanctions())).await? {
+            self.0.commit(|w| w.obligations_changed()).await?;
         }
         self.keep_watch().await?;
         let proofs = self.0.used_proofs.forget(now);
@@ -128,10 +133,12 @@ impl Deletions<'_> {
                     let Ok((slot, mut head)) = schema::head(w.tx, item) else { continue };
                     let (old, young): (Vec<_>, Vec<_>) =
                         head.replaced.iter().partition(|(_, at)| at.plus(kept) <= w.now);
+                    if !old.is_empty() {
+                        w.announce_destroyed(item);
+                    }
                     for (seq, _) in old {
                         w.drop_version(item, seq)?;
                         trimmed += 1;
-                        w.ended.versions = true;
                     }
                     head.replaced = young;
                     HEADS.put_in(w.tx, slot, &item, &head)?;

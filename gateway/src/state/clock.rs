@@ -5,7 +5,7 @@
 //! served and nothing is swept, until the clock is back or the owner accepts it.
 
 pub use crate::api::health::{ClockInfo, Standing};
-use crate::error::Error;
+use crate::error::{Error, Unavailable};
 use crate::state::commits::ANONYMOUS;
 use crate::state::gateway::Gateway;
 use crate::state::owner::Owner;
@@ -97,7 +97,7 @@ impl WatchedClock {
     pub fn believe(&self) -> Result<(), Error> {
         match self.info().standing {
             Standing::Believed => Ok(()),
-            _ => Err(Error::Unavailable("the gateway's clock is not believed; its owner can set it right")),
+            _ => Err(Error::Unavailable(Unavailable::Clock)),
         }
     }
 

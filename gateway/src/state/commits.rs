@@ -1,17 +1,19 @@
 //! Receipts: appended to their chain in the transaction that they attest to (protocol section 8).
 
-use crate::error::{Corrupt, Error};
+use crate::error::{Corrupt, Error, Unavailable};
 use crate::state::erasures::Ended;
 use crate::state::gateway::Gateway;
 use crate::state::keyring::Keyring;
 use crate::state::owner::{Acting, Owner};
-use crate::state::schema::{CHAIN_COUNT, CHAINS, KEYS, RECEIPT_PLACES, RECEIPTS, RECEIPTS_OF, agent};
+use crate::state::schema::{
+    self, CHAIN_COUNT, CHAINS, KEYS, RECEIPT_PLACES, RECEIPTS, RECEIPTS_OF, ReceiptPlace, agent,
+};
 use crate::state::sources::Tag;
 use oap_exchange::Durable;
 use oap_identity::json::canonical;
 use oap_identity::{DecisionId, Hash, ItemId, ReceiptId, ScopeId, Timestamp};
 use oap_memory::receipt::{Action, Decision, GENESIS, Outcome, Receipt};
-use oap_store::Tx;
+use oap_store::{Rows, StoreError, Tx};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::HashMap;
@@ -22,6 +24,9 @@ use std::sync::Arc;
 
 /// The name of the chain of anonymous calls. No scope can have it.
 pub const ANONYMOUS: &str = "@anonymous";
+
+/// The name of the chain of what the owner's agents were given. No scope can have it.
+pub const AGENTS: &str = "@agents";
 
 /// What a running transaction appended to its chain. [`Writing::receipt`] alone makes one, and it does not outlive the
 /// transaction: whether that becomes durable is not known yet.
@@ -155,6 +160,7 @@ impl Gateway {
             let (now, clock) = gateway.clock.now_in(tx)?;
             let keys = gateway.keys_in(tx)?;
             acting.still_may(&keys, clock)?;
+            acting.stands(tx)?;
             let mut writing = Writing {
                 tx,
                 gateway: &gateway,
@@ -170,6 +176,10 @@ impl Gateway {
             }
             let (ended, now) = (std::mem::take(&mut writing.ended), writing.now);
             gateway.clock.keep(tx, now)?;
+            if !schema::AGENTS.written(tx).is_empty() {
+                let gateway = gateway.clone();
+                tx.on_commit(move || gateway.agent_keys.reload(&gateway.store));
+            }
             if !ended.is_empty() {
                 let gateway = gateway.clone();
                 tx.on_commit(move || gateway.record_ended(ended, now));
@@ -206,7 +216,11 @@ impl Gateway {
         self.record_for(owner.into(), run).await
     }
 
-    async fn record_for<T: Send + 'static>(
+    /// The same, for whoever acts.
+    ///
+    /// # Errors
+    /// As [`Gateway::commit_as`]; those of an agent that is not there any more.
+    pub(crate) async fn record_for<T: Send + 'static>(
         self: &Arc<Self>,
         acting: Acting,
         run: impl for<'tx> FnOnce(&mut Writing<'_, 'tx>) -> Result<(Appended<'tx, Receipt>, T), Error>
@@ -225,8 +239,8 @@ impl Gateway {
 
 impl Gateway {
     /// The keys as they are stored at this point of the order of commits: those in memory may be older.
-    fn keys_in(&self, tx: &Tx) -> Result<Arc<Keyring>, Error> {
-        let stored = KEYS.get(tx)?.ok_or(Corrupt::NoKeys)?;
+    pub(crate) fn keys_in(&self, rows: &impl Rows) -> Result<Arc<Keyring>, Error> {
+        let stored = KEYS.get(rows)?.ok_or(Corrupt::NoKeys)?;
         let known = self.keys();
         if known.is_stored_as(&stored) {
             return Ok(known);
@@ -251,7 +265,7 @@ pub async fn until_it_holds<T, F: Future<Output = Result<T, Error>>>(
             done => return done,
         }
     }
-    Err(Error::Unavailable("the memory changes faster than this could be done"))
+    Err(Error::Unavailable(Unavailable::Overtaken))
 }
 
 /// A running transaction of the gateway.
@@ -273,7 +287,8 @@ pub struct Writing<'a, 'tx> {
 }
 
 impl<'tx> Writing<'_, 'tx> {
-    /// Appends a receipt and the head that follows it.
+    /// Appends a receipt and the head that follows it. The last head of a group of commits is signed, before any of them is
+    /// acknowledged.
     ///
     /// # Errors
     /// [`Error::Store`], [`Error::Json`].
@@ -312,16 +327,25 @@ impl<'tx> Writing<'_, 'tx> {
         };
         let hash = entry.sign(self.keys.current())?;
         let name = format!("{}#{chain}", gateway.principal);
-        let mut head = entry.head(hash, &name, state.length + 1, &*gateway.random);
-        let tip = head.sign(self.keys.current())?;
+        let head = entry.head(hash, &name, state.length + 1, &*gateway.random);
+        state.tip = Some(head.hash()?);
         for receipt in [&entry, &head] {
             self.put(state, receipt)?;
             state.length += 1;
         }
-        state.tip = Some(tip);
         state.at = timestamp;
         CHAINS.put(self.tx, &chain.to_owned(), state)?;
+        self.sign_last(chain, (state.index, state.length - 1), head);
         Ok(Appended { value: entry, transaction: PhantomData })
+    }
+
+    /// Signs a head with the group of commits, unless another of the chain comes after it in the group.
+    fn sign_last(&mut self, chain: &str, place: ReceiptPlace, mut head: Receipt) {
+        let keys = self.keys.clone();
+        self.tx.at_last(chain, move |tx| {
+            let signed = head.sign(keys.current()).and_then(|_| canonical(&head));
+            RECEIPTS.put(tx, &place, &signed.map_err(|error| StoreError::Last(error.to_string()))?)
+        });
     }
 
     /// The state of a chain. A new one is opened by the gateway's own boot entry, so that no receipt that a

@@ -1,6 +1,5 @@
 //! Decisions, as they are stored, and the Decision Records that are made of them (OAP-CORE 18).
 
-use crate::state::views::BuiltView;
 use oap_exchange::gate::{Report, Rule};
 use oap_grants::Grant;
 use oap_identity::{DecisionId, Timestamp};
@@ -22,12 +21,12 @@ pub struct Decided {
 impl Decided {
     /// What the gates decided of a grant's items.
     #[must_use]
-    pub fn of(seen: &BuiltView, grant: &Grant) -> Self {
-        let Report { passed, withheld, rules } = &seen.report;
+    pub fn of(report: &Report, at: Timestamp, grant: &Grant) -> Self {
+        let Report { passed, withheld, rules } = report;
         Self {
-            at: seen.at,
+            at,
             rules: rules.iter().map(|(rule, count)| (rule.as_str().to_owned(), *count)).collect(),
-            outcome: seen.report.outcome(),
+            outcome: report.outcome(),
             passed: *passed,
             withheld: *withheld,
             grantee: grant.grantee.to_string(),

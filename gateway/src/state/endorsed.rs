@@ -98,9 +98,9 @@ impl Endorsed {
 }
 
 impl Gateway {
-    /// The documents of all who signed what is kept here, parsed: its own, and those of former houses.
+    /// The documents of all who signed what is kept here, parsed: its own, as it was last committed, and those of former houses.
     pub(crate) fn houses(&self) -> Result<BTreeMap<Did, Arc<DidDocument>>, Error> {
-        self.houses_with(&self.keys())
+        self.houses_with(&*self.keys_in(&self.store)?)
     }
 
     /// The same, with these keys of its own.

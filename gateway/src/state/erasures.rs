@@ -1,26 +1,33 @@
 //! The list of what was ended for good, kept apart from backups: whoever restores one replays it, so that nothing comes back that was
 //! erased, revoked or taken back since (protocol section 11).
 //!
-//! One line a transaction, written once it is durable; what a crash kept from it is added at the next start. A line of version 2 is
-//! `{"v": 2, "at", "items", "grants", "bridges", "consents", "keys", "chains", "previous", "mac"}`, what is empty left out: `previous` is
+//! One line a transaction, written once it is durable; what a crash kept from it is added at the next start. A line of version 3 is
+//! `{"v": 3, "at", "items", "marks", "waiting", "grants", "bridges", "consents", "agents", "keys", "chains", "previous", "mac"}`, what is empty left out: `previous` is
 //! the hash of the line before, `mac` an HMAC-SHA256 over the canonical rest under a key of the gateway's that no rotation changes, so
 //! that every backup can check it. `keys` is the state of all signing keys, `chains` the receipt chains that grew since the line before.
-//! A line of version 1 is `{"at", "items", "previous", "signature"}`; such a list is read, and written anew when a gateway opens it.
+//! `marks` are retractions and what undid them, `waiting` the items that are erased when their hold ends. A line of version 2 has neither. A
+//! line of version 1 is `{"at", "items", "previous", "signature"}`; such a list is read, and written anew when a gateway opens it.
 
+use crate::api::holds::HoldReason;
 use crate::error::{Corrupt, Error, LineError, ListError};
 use crate::state::commits::Chain;
 use crate::state::gateway::Gateway;
 use crate::state::grant_book::GrantKey;
+use crate::state::holds::Hold;
 use crate::state::keyring::Keyring;
-use crate::state::schema::{BRIDGES, REVOKED, TOMBSTONES, WITHDRAWN};
+use crate::state::schema::{AGENTS, BRIDGES, HOLDS, LINKS, REVOKED, TOMBSTONES, WITHDRAWN};
 use crate::system::files;
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use hmac::{Hmac, Mac};
 use oap_identity::json::{self, canonical};
-use oap_identity::{BridgeId, DidDocument, Documents, GrantId, Hash, ItemId, Timestamp, UnverifiedDocument};
+use oap_identity::{
+    BridgeId, Did, DidDocument, Documents, GrantId, Hash, ItemId, Timestamp, UnverifiedDocument,
+};
+use oap_memory::chain::{Event, Link};
 use oap_memory::lines::lines;
 use oap_memory::receipt::GENESIS;
-use oap_store::{Range, Space};
+use oap_memory::record::Status;
+use oap_store::{Range, Rows, Space};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::Sha256;
@@ -35,8 +42,10 @@ use std::sync::{Mutex, PoisonError};
 const MAX_LINE: usize = 4 << 20;
 /// Most ids of one sort in a line.
 const MAX_IDS: usize = 10_000;
-/// The version that is written.
-const VERSION: u32 = 2;
+/// The version that is written, the first that tells of retractions and of deletions that wait.
+const VERSION: u32 = 3;
+/// The first version that has a MAC.
+const FIRST_WITH_MAC: u32 = 2;
 
 /// A consent that was taken back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -46,6 +55,28 @@ pub struct Withdrawn {
     /// The grant, by [`crate::state::grant_book::GrantKey::id`].
     pub grant: GrantId,
     pub at: Timestamp,
+}
+
+/// An item that was taken back, or put back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(missing_docs, reason = "the names say it")]
+pub struct Mark {
+    pub item: ItemId,
+    /// The number of the link that says so.
+    pub link: u32,
+    pub retracted: bool,
+}
+
+/// A deletion that waits for the end of a hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(missing_docs, reason = "the names say it")]
+pub struct Waiting {
+    pub item: ItemId,
+    pub reason: HoldReason,
+    /// When the hold ends.
+    pub until: Timestamp,
 }
 
 /// Where a signing key stands.
@@ -82,12 +113,18 @@ impl From<(String, Chain)> for ChainEnd {
 pub struct Ended {
     /// Items that were erased.
     pub items: Vec<ItemId>,
+    /// Items that were taken back, or put back.
+    pub marks: Vec<Mark>,
+    /// Items that are erased when their hold ends.
+    pub waiting: Vec<Waiting>,
     /// Grants that were revoked, by [`crate::state::grant_book::GrantKey::id`].
     pub grants: Vec<GrantId>,
     /// Bridges that were taken back.
     pub bridges: Vec<BridgeId>,
     /// Consents that were taken back.
     pub consents: Vec<Withdrawn>,
+    /// Agents of the owner's that were removed.
+    pub agents: Vec<Did>,
     /// Whether signing keys were changed.
     pub keys: bool,
     /// Whether replaced versions were erased: nothing that a list has to know, for a backup's item is as it was then.
@@ -102,7 +139,7 @@ impl Ended {
     }
 }
 
-/// One line of version 2, but for its `mac`.
+/// One line of version 2 or 3, but for its `mac`.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Entry {
@@ -111,11 +148,17 @@ struct Entry {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     items: Vec<ItemId>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    marks: Vec<Mark>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    waiting: Vec<Waiting>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     grants: Vec<GrantId>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     bridges: Vec<BridgeId>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     consents: Vec<Withdrawn>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    agents: Vec<Did>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     keys: Vec<KeyState>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -137,18 +180,26 @@ struct FormerEntry {
 pub struct Listed {
     /// Every item that was erased.
     pub items: BTreeSet<ItemId>,
+    /// The last mark of each item.
+    pub marks: BTreeMap<ItemId, Mark>,
+    /// Every item whose deletion waited for the end of a hold, as last told.
+    pub waiting: BTreeMap<ItemId, Waiting>,
     /// Every grant that was revoked.
     pub grants: BTreeSet<GrantId>,
     /// Every bridge that was taken back.
     pub bridges: BTreeSet<BridgeId>,
     /// When a consent was last taken back, by grant.
     pub consents: BTreeMap<GrantId, Timestamp>,
+    /// Every agent of the owner's that was removed.
+    pub agents: BTreeSet<Did>,
     /// The signing keys, as last told.
     pub keys: Vec<KeyState>,
     /// The chains, as last told.
     pub chains: BTreeMap<String, ChainEnd>,
     /// Since when more than erasures is listed: the first line that tells of keys.
     pub since: Option<Timestamp>,
+    /// Since when retractions are listed, too: the first line of version 3 that tells of keys.
+    pub marks_since: Option<Timestamp>,
     /// When the last line was written.
     pub at: Option<Timestamp>,
     /// Whether there are lines of version 1.
@@ -162,11 +213,17 @@ impl Listed {
     fn take(&mut self, entry: Entry) {
         if !entry.keys.is_empty() {
             self.since = self.since.or(entry.at);
+            if entry.v == VERSION {
+                self.marks_since = self.marks_since.or(entry.at);
+            }
         }
         self.at = entry.at;
         self.items.extend(entry.items);
+        self.marks.extend(entry.marks.into_iter().map(|mark| (mark.item, mark)));
+        self.waiting.extend(entry.waiting.into_iter().map(|waiting| (waiting.item, waiting)));
         self.grants.extend(entry.grants);
         self.bridges.extend(entry.bridges);
+        self.agents.extend(entry.agents);
         for Withdrawn { grant, at } in entry.consents {
             let known = self.consents.entry(grant).or_insert(at);
             *known = at.max(*known);
@@ -237,7 +294,7 @@ fn check(line: &[u8], listed: &mut Listed, mac_key: &[u8; 32], owner: &DidDocume
         let given = mac.as_str().and_then(|mac| URL_SAFE_NO_PAD.decode(mac).ok()).unwrap_or_default();
         authenticator(mac_key, &text).verify_slice(&given).map_err(|_| LineError::Mac)?;
         let entry: Entry = json::from_value(members)?;
-        if entry.v != VERSION {
+        if !(FIRST_WITH_MAC..=VERSION).contains(&entry.v) {
             return Err(LineError::Version(entry.v, VERSION));
         }
         follows(&entry.previous)?;
@@ -260,7 +317,8 @@ fn check(line: &[u8], listed: &mut Listed, mac_key: &[u8; 32], owner: &DidDocume
     Ok(())
 }
 
-fn authenticator(key: &[u8; 32], text: &[u8]) -> Hmac<Sha256> {
+/// The MAC of a text, to be written or compared.
+pub(crate) fn authenticator(key: &[u8; 32], text: &[u8]) -> Hmac<Sha256> {
     let mut mac = <Hmac<Sha256> as Mac>::new_from_slice(key)
         .unwrap_or_else(|_| unreachable!("HMAC takes a key of any length"));
     mac.update(text);
@@ -356,23 +414,39 @@ impl Erasures {
     ) -> io::Result<()> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let is_new = state.last == GENESIS;
-        let Ended { mut items, mut grants, mut bridges, mut consents, keys: changed, versions: _ } = ended;
+        let Ended {
+            mut items,
+            mut marks,
+            mut waiting,
+            mut grants,
+            mut bridges,
+            mut consents,
+            mut agents,
+            keys: changed,
+            versions: _,
+        } = ended;
         let grown = chains.into_iter().filter(|end| state.chains.get(&end.chain) != Some(&end.length));
         let mut chains: Vec<ChainEnd> = grown.collect();
         let mut states = if changed || is_new { keys.states() } else { Vec::new() };
         let (mut text, mut after) = (Vec::new(), state.clone());
         while !(items.is_empty()
+            && marks.is_empty()
+            && waiting.is_empty()
             && grants.is_empty()
             && bridges.is_empty()
             && consents.is_empty()
+            && agents.is_empty()
             && states.is_empty()
             && chains.is_empty())
         {
             let entry = Entry {
                 items: some(&mut items),
+                marks: some(&mut marks),
+                waiting: some(&mut waiting),
                 grants: some(&mut grants),
                 bridges: some(&mut bridges),
                 consents: some(&mut consents),
+                agents: some(&mut agents),
                 keys: std::mem::take(&mut states),
                 chains: some(&mut chains),
                 ..Entry::default()
@@ -397,6 +471,15 @@ impl Erasures {
     pub(crate) fn told_at(&self) -> Option<Timestamp> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).at
     }
+}
+
+/// Most links of an item that are looked at for its retraction: few follow one.
+const MAX_LINKS: usize = 64;
+
+/// Whether a link of an item is there and says that the item is taken back.
+pub(crate) fn retracts(rows: &impl Rows, item: ItemId, link: u32) -> Result<bool, Error> {
+    let Some(bytes) = LINKS.get(rows, &(item, link))? else { return Ok(false) };
+    Ok(serde_json::from_slice::<Link>(&bytes)?.event == Event::Retract)
 }
 
 /// The first ids of a list, taken out.
@@ -450,6 +533,12 @@ impl Gateway {
                 missing.bridges.push(id);
             }
         }
+        for row in AGENTS.scan(&self.store) {
+            let (did, agent) = row?;
+            if !agent.is_there() && !listed.agents.contains(&did) {
+                missing.agents.push(did);
+            }
+        }
         for row in WITHDRAWN.scan(&self.store) {
             let (key, at) = row?;
             let grant = key.id();
@@ -457,7 +546,22 @@ impl Gateway {
                 missing.consents.push(Withdrawn { grant, at });
             }
         }
-        missing.keys = listed.keys != self.keys().states();
+        for head in self.heads.all().into_iter().filter(|head| head.status == Status::Retracted) {
+            // One that is current here and retracted there stays so there: the list may be newer than the store, in a restore.
+            if !listed.marks.get(&head.item_id).is_some_and(|mark| mark.retracted) {
+                let links = (0..=head.seq).rev();
+                let is_retraction = |link: &u32| retracts(&self.store, head.item_id, *link).unwrap_or(false);
+                let link = links.take(MAX_LINKS).find(is_retraction).unwrap_or(head.seq);
+                missing.marks.push(Mark { item: head.item_id, link, retracted: true });
+            }
+        }
+        for row in HOLDS.scan(&self.store) {
+            let (item, Hold { reason, until, erase_after }) = row?;
+            if erase_after && !listed.waiting.contains_key(&item) {
+                missing.waiting.push(Waiting { item, reason, until });
+            }
+        }
+        missing.keys = listed.keys != self.keys().states() || listed.marks_since.is_none();
         if !missing.is_empty() || listed.since.is_none() {
             self.tell(missing, now);
         }

@@ -4,6 +4,7 @@ pub use crate::state::published::Published;
 
 use crate::embedding::{EmbeddingModel, Embeddings};
 use crate::error::{Conflict, Corrupt, Error};
+use crate::state::agents::{AgentKeys, MAX_LOOKING};
 use crate::state::clock::WatchedClock;
 use crate::state::commits::ANONYMOUS;
 use crate::state::contacts::ContactNames;
@@ -12,21 +13,29 @@ use crate::state::grant_book::StoredGrants;
 use crate::state::heads::Heads;
 use crate::state::jobs::Jobs;
 use crate::state::keyring::{Keyring, StoredKeys};
+use crate::state::own_home::OwnHome;
 use crate::state::published::{conformance_in_force, last_memorization_audit, publish};
 use crate::state::refusals::Refusals;
 use crate::state::replay::UsedProofs;
-use crate::state::schema::{CHAINS, KEYS};
+use crate::state::schema::{CHAINS, EPOCH, KEYS, PAUSED};
 use crate::state::sources::Sources;
 use crate::state::views::Views;
 use crate::system::config::Config;
 use arc_swap::ArcSwap;
 use oap_exchange::gate::Sanctions;
+use oap_grants::CheckedTokens;
 use oap_identity::resolve::Resolver;
-use oap_identity::{Clock, Did, DidDocument, Random};
+use oap_identity::{Clock, Did, DidDocument, Hash, Random, random};
 use oap_memory::Profile;
 use oap_store::Store;
+use rayon::prelude::*;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use tokio::sync::Semaphore;
+
+/// Fewest items of a batch that another core is worth.
+const MIN_SHARE: usize = 16;
 
 /// What a gateway is made of.
 #[allow(missing_docs, reason = "the names say it")]
@@ -48,6 +57,8 @@ pub struct Parts {
     pub embeddings: Option<Box<dyn EmbeddingModel>>,
     /// Where the list of erasures is kept, apart from backups.
     pub erasures: Option<PathBuf>,
+    /// The home that it is opened in.
+    pub home: Option<Box<dyn OwnHome>>,
 }
 
 /// A running gateway.
@@ -60,16 +71,25 @@ pub struct Gateway {
     pub(crate) random: Arc<dyn Random>,
     pub(crate) resolver: Arc<Resolver>,
     pub(crate) profiles: Vec<Profile>,
-    pub(crate) sanctions: Arc<Sanctions>,
+    pub(crate) sanctions: ArcSwap<Sanctions>,
     pub(crate) embeddings: Option<Embeddings>,
     pub(crate) erasures: Option<Erasures>,
+    pub(crate) home: Option<Box<dyn OwnHome>>,
+    /// What trust tokens are of, where the store came out of a backup.
+    pub(crate) epoch: Option<Hash>,
+    /// Whether no grant answers, until the owner has looked at what a restore brought back.
+    pub(crate) paused: AtomicBool,
     pub(crate) heads: Heads,
     pub(crate) contact_names: ContactNames,
     pub(crate) sources: Sources,
     pub(crate) grant_book: StoredGrants,
     pub(crate) used_proofs: UsedProofs,
+    pub(crate) tokens: CheckedTokens,
     pub(crate) refusals: Refusals,
     pub(crate) jobs: Jobs,
+    pub(crate) agent_keys: AgentKeys,
+    /// The turns of memory tools that look at the owner's memory.
+    pub(crate) looking: Arc<Semaphore>,
     pub(crate) views: Views,
     keys: ArcSwap<Keyring>,
     published: ArcSwap<Published>,
@@ -93,6 +113,16 @@ impl Gateway {
             .await
     }
 
+    /// Ends every trust token of a store that comes out of a backup: whoever has one from before is nobody there. For a
+    /// store that no gateway has open.
+    ///
+    /// # Errors
+    /// [`Error::Store`].
+    pub async fn end_tokens(store: &Store, random: &dyn Random) -> Result<(), Error> {
+        let epoch = Hash::of(&random::bytes::<32>(random));
+        store.transact(move |tx| Ok(EPOCH.put(tx, &epoch)?)).await
+    }
+
     /// Opens a gateway: loads keys, heads, grants and proofs; starts the anonymous chain if it is new.
     ///
     /// # Errors
@@ -109,8 +139,10 @@ impl Gateway {
             sanctions,
             embeddings,
             erasures,
+            home,
         } = parts;
         let keys = Self::stored_keys(&store, &principal)?;
+        let epoch = EPOCH.get(&store)?;
         let clock = Arc::new(WatchedClock::load(clock, &store)?);
         let origin = config.origin();
         let erasures = erasures.map(|path| Erasures::open(&path, &keys, clock.now())).transpose()?;
@@ -130,12 +162,16 @@ impl Gateway {
             &*clock,
         )?;
         let gateway = Arc::new(Self {
+            paused: AtomicBool::new(PAUSED.get(&store)? == Some(true)),
             heads: Heads::load(&store)?,
             contact_names: ContactNames::load(&store)?,
             grant_book: StoredGrants::load(&store)?,
             used_proofs: UsedProofs::load(&store)?,
+            tokens: CheckedTokens::default(),
             refusals: Refusals::default(),
             jobs: Jobs::default(),
+            agent_keys: AgentKeys::load(&store)?,
+            looking: Arc::new(Semaphore::new(MAX_LOOKING)),
             views: Views::new(config.view_cache_bytes),
             keys: ArcSwap::from_pointee(keys),
             published: ArcSwap::from_pointee(published),
@@ -147,16 +183,18 @@ impl Gateway {
             random,
             resolver,
             profiles,
-            sanctions: Arc::new(sanctions),
+            sanctions: ArcSwap::from_pointee(sanctions),
             embeddings,
             erasures,
+            home,
+            epoch,
             sources: Sources::default(),
         });
-        gateway.load_sources().await?;
+        gateway.bring_forward().await?;
+        gateway.load_sources()?;
         if let Some(listed) = listed {
             gateway.complete_erasures(&listed)?;
         }
-        gateway.count_grants().await?;
         if CHAINS.get(&gateway.store, &ANONYMOUS.to_owned())?.is_none() {
             gateway.commit(|w| w.chain(ANONYMOUS)).await?;
         }
@@ -170,6 +208,12 @@ impl Gateway {
     pub fn stored_keys(store: &Store, principal: &Did) -> Result<Keyring, Error> {
         let stored = KEYS.get(store)?.ok_or(Corrupt::NoKeys)?;
         Keyring::read(principal, &stored)
+    }
+
+    /// The turns of memory tools that look at the owner's memory, [`MAX_LOOKING`] of them.
+    #[must_use]
+    pub const fn looking(&self) -> &Arc<Semaphore> {
+        &self.looking
     }
 
     /// The keys in use.
@@ -242,6 +286,9 @@ impl Gateway {
         self.keys.store(keys);
         self.jobs.cancel_all_but_by(&current);
         self.views.clear();
+        if let Some(home) = &self.home {
+            home.keys_changed(self);
+        }
     }
 
     /// Makes the published documents anew with the keys in use: from a hook of the transaction that changed what they say, so that
@@ -267,6 +314,11 @@ impl Gateway {
             &*self.clock,
         )
     }
+}
+
+/// Does for each item of a batch what takes long, on all cores; a few items on one.
+pub(crate) fn on_all_cores<T: Send, R: Send>(items: Vec<T>, each: impl Fn(T) -> R + Send + Sync) -> Vec<R> {
+    items.into_par_iter().with_min_len(MIN_SHARE).map(each).collect()
 }
 
 /// Runs work that takes long where waiting is allowed.

@@ -300,6 +300,13 @@ impl StoredGrants {
         Ok(first)
     }
 
+    /// The grant of a hash.
+    #[must_use]
+    pub fn entry(&self, grant: Hash) -> Option<GrantEntry> {
+        let grants = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        grants.of(grant).cloned()
+    }
+
     /// A grant and those that it was made from, itself first; none for an unknown one.
     #[must_use]
     pub fn chain(&self, grant: Hash) -> Vec<GrantEntry> {

@@ -66,7 +66,7 @@ impl Heads {
         self.heads.read().unwrap_or_else(PoisonError::into_inner).len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no items.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0

@@ -2,7 +2,7 @@
 //! until others have ended after it. Jobs are in memory: a restart forgets them, and what a job committed stays.
 
 pub use crate::api::jobs::{JobError, JobKind, JobReport, JobResult, JobState};
-use crate::error::Error;
+use crate::error::{Error, Unavailable};
 use oap_identity::{JobId, Kid, Random, Timestamp};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -187,7 +187,7 @@ impl Jobs {
     ) -> Result<Arc<Job>, Error> {
         let mut known = self.known();
         if known.closed {
-            return Err(Error::Unavailable("the gateway is stopping"));
+            return Err(Error::Unavailable(Unavailable::Stopping));
         }
         let all = &mut known.all;
         let running: Vec<&Arc<Job>> = all.iter().filter(|job| job.is_running()).collect();
@@ -277,7 +277,7 @@ mod tests {
     }
 
     fn explained(error: &Error) -> JobError {
-        JobError { status: 500, code: "internal_error".into(), message: error.to_string() }
+        JobError { status: 500, code: "internal_error".into(), message: error.to_string(), member: None }
     }
 
     #[test]

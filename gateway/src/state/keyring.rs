@@ -154,6 +154,12 @@ impl Keyring {
         self.derived(b"oap-memory/list-of-erasures/2")
     }
 
+    /// What keys the MAC of a backup: of a secret that no rotation changes, and that is sealed in every backup.
+    #[must_use]
+    pub fn backup_key(&self) -> Zeroizing<[u8; 32]> {
+        self.derived(b"oap-memory/backup/3")
+    }
+
     /// What keys the hash of where imported records come from.
     #[must_use]
     pub fn source_key(&self) -> Zeroizing<[u8; 32]> {

@@ -1,5 +1,6 @@
 //! What a running gateway holds: caches of the store that can only be behind it, and the transactions that decide.
 
+pub mod agents;
 pub(crate) mod chains;
 pub mod clock;
 pub mod commits;
@@ -13,13 +14,16 @@ pub mod heads;
 pub mod holds;
 pub mod jobs;
 pub mod keyring;
+pub mod living;
 pub(crate) mod obligations;
+pub mod own_home;
 pub mod owner;
+pub(crate) mod packed;
 pub(crate) mod published;
 pub mod refusals;
 pub mod replay;
 pub mod schema;
 pub(crate) mod sources;
 pub mod spent;
-pub(crate) mod upgrade;
+pub mod upgrade;
 pub mod views;

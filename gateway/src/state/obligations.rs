@@ -17,6 +17,7 @@ use oap_store::Tx;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// A bridge as it is stored.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -55,6 +56,22 @@ impl Writing<'_, '_> {
 }
 
 impl Gateway {
+    /// Reads the sanctions lists of the home anew; whether they are others than before. Where they cannot be read, those before stay.
+    pub(crate) fn read_sanctions(&self) -> bool {
+        let Some(home) = &self.home else { return false };
+        match home.sanctions() {
+            Ok(lists) if lists == **self.sanctions.load() => false,
+            Ok(lists) => {
+                self.sanctions.store(Arc::new(lists));
+                true
+            }
+            Err(error) => {
+                tracing::error!(%error, "the sanctions lists cannot be read anew; those before stay in force");
+                false
+            }
+        }
+    }
+
     /// The revision of what the owner owes, as last committed.
     pub(crate) fn obligations_revision(&self) -> Result<u64, Error> {
         Ok(OBLIGATIONS.get(&self.store)?)
@@ -62,7 +79,7 @@ impl Gateway {
 
     /// What the gates before a grant's items rest on.
     pub(crate) fn gate_basis(&self, grant: &Grant) -> Result<GateBasis, Error> {
-        // The revision first: a change meanwhile makes it too low, never too high.
+        // The revision first, and all else from the store after it: a change meanwhile makes it too low, never too high.
         let revision = self.obligations_revision()?;
         let consented = CONSENTS.get(&self.store, &GrantKey::of(grant))?.is_some();
         let bridges = self.bridges()?;
@@ -73,7 +90,7 @@ impl Gateway {
                 .filter(|(_, at)| at.is_none())
                 .map(|(b, _)| b.bridge().clone())
                 .collect(),
-            sanctions: self.sanctions.clone(),
+            sanctions: self.sanctions.load_full(),
         };
         Ok(GateBasis { revision, obligations, consented })
     }
@@ -94,7 +111,7 @@ impl Gateway {
 
     /// Bridges whose signature holds, oldest first, and when each was taken back.
     pub(crate) fn bridges(&self) -> Result<Vec<(SignedBridge, Option<Timestamp>)>, Error> {
-        let keys = self.keys();
+        let keys = self.keys_in(&self.store)?;
         let mut bridges = Vec::new();
         for row in BRIDGES.scan(&self.store) {
             let (_, stored) = row?;

@@ -4,7 +4,8 @@
 //! every token. [`Gateway::owner`] checks a token and its proof, and it alone makes an [`Owner`].
 
 pub use crate::api::permission::{Permission, mark};
-use crate::error::Error;
+use crate::error::{Error, Unproved};
+use crate::state::agents::AgentCredential;
 use crate::state::gateway::Gateway;
 use crate::state::keyring::Keyring;
 use mark::Mark;
@@ -12,7 +13,8 @@ use oap_grants::dpop::{self, Request};
 use oap_grants::token::Confirmation;
 use oap_grants::verify::Presented;
 use oap_identity::signed::{UnverifiedJwt, sign_jwt};
-use oap_identity::{Did, Kid, Signer, Timestamp, random};
+use oap_identity::{Did, Hash, Kid, Signer, Timestamp, random};
+use oap_store::Tx;
 use serde::{Deserialize, Serialize};
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -33,6 +35,9 @@ struct Claims {
     iat: i64,
     exp: i64,
     cnf: Confirmation,
+    /// Of a store that came out of a backup: what the restore drew.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    epoch: Option<Hash>,
 }
 
 /// One of the owner's agents, whose trust token and proof were checked and permit at least `P`.
@@ -74,6 +79,8 @@ pub(crate) enum Acting {
     /// a grantee's.
     House,
     Owner(Credential),
+    /// One of the owner's own agents.
+    Agent(Box<AgentCredential>),
 }
 
 impl Acting {
@@ -84,19 +91,39 @@ impl Acting {
     /// # Errors
     /// [`Error::Owner`].
     pub(crate) fn still_may(&self, keys: &Keyring, clock: Timestamp) -> Result<(), Error> {
-        let Self::Owner(Credential { key, until }) = self else { return Ok(()) };
+        let credential = match self {
+            Self::House => None,
+            Self::Owner(credential) => Some(credential),
+            Self::Agent(agent) => agent.owners(),
+        };
+        let Some(Credential { key, until }) = credential else { return Ok(()) };
         let is_over = matches!(until, Until::Seconds(end) if *end <= clock.seconds());
-        if key != keys.current().kid() || is_over { Err(Error::Owner(ENDED)) } else { Ok(()) }
+        if key != keys.current().kid() || is_over { Err(Error::Owner(Unproved::Ended)) } else { Ok(()) }
+    }
+
+    /// The same for what a transaction alone can say: that an agent is still there, as it acted.
+    ///
+    /// # Errors
+    /// [`Error::Owner`], [`Error::NotFound`], [`Error::Permission`].
+    pub(crate) fn stands(&self, tx: &Tx) -> Result<(), Error> {
+        match self {
+            Self::House | Self::Owner(_) => Ok(()),
+            Self::Agent(agent) => agent.stands(tx),
+        }
+    }
+}
+
+impl<P> From<&Owner<P>> for Credential {
+    fn from(owner: &Owner<P>) -> Self {
+        Self { key: owner.key.clone(), until: owner.until }
     }
 }
 
 impl<P> From<&Owner<P>> for Acting {
     fn from(owner: &Owner<P>) -> Self {
-        Self::Owner(Credential { key: owner.key.clone(), until: owner.until })
+        Self::Owner(owner.into())
     }
 }
-
-const ENDED: &str = "the trust token is not one of this gateway's, or was ended by a key rotation";
 
 #[allow(missing_docs, reason = "the names say it")]
 impl<P> Owner<P> {
@@ -149,10 +176,11 @@ impl Gateway {
             aud: self.origin.clone(),
             agent: agent.clone(),
             scope,
-            nonce: oap_identity::Hash::of(&random::bytes::<16>(&*self.random)).to_string()[7..39].to_owned(),
+            nonce: Hash::of(&random::bytes::<16>(&*self.random)).to_string()[7..39].to_owned(),
             iat: now,
             exp: now + ADMIN_LIFE,
             cnf: Confirmation { jkt: jkt.to_owned() },
+            epoch: self.epoch,
         };
         Ok(sign_jwt(keys.current(), TYP, &claims)?)
     }
@@ -169,24 +197,22 @@ impl Gateway {
         request: Request<'_>,
     ) -> Result<Owner<P>, Error> {
         let [authorization] = authorization else {
-            return Err(Error::Owner(
-                "the owner's credential is needed: \"Authorization: DPoP <trust token>\"",
-            ));
+            return Err(Error::Owner(Unproved::None));
         };
         let token = authorization
             .split_once(' ')
             .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("dpop"))
             .map(|(_, token)| token.trim())
-            .ok_or(Error::Owner("a trust token is sent as \"Authorization: DPoP\" with a proof"))?;
+            .ok_or(Error::Owner(Unproved::Scheme))?;
         let (claims, key) = self.check_trust_token(token)?;
         let headers: Vec<&str> = proofs.iter().map(String::as_str).collect();
         let proof = dpop::check(&headers, request, token, self.clock.raw())
             .map_err(|e| Error::Unauthenticated(e.into()))?;
         if proof.jkt != claims.cnf.jkt {
-            return Err(Error::Owner("the proof is signed by another key than the token is bound to"));
+            return Err(Error::Owner(Unproved::OtherKey));
         }
         self.use_owner_proof(proof.replay_key).await.map_err(|error| match error {
-            Error::Proof(_) => Error::Owner("the DPoP proof was used before"),
+            Error::Proof(_) => Error::Owner(Unproved::UsedProof),
             error => error,
         })?;
         if claims.scope.iter().all(|permission| *permission < P::PERMISSION) {
@@ -197,19 +223,19 @@ impl Gateway {
     }
 
     fn check_trust_token(&self, token: &str) -> Result<(Claims, Kid), Error> {
-        let refused = |_| Error::Owner(ENDED);
+        let refused = |_| Error::Owner(Unproved::Ended);
         let keys = self.keys();
         let jwt = UnverifiedJwt::parse(token, TYP).map_err(refused)?;
         let key = jwt.kid().map_err(refused)?;
         if key != *keys.current().kid() {
-            return Err(Error::Owner(ENDED));
+            return Err(Error::Owner(Unproved::Ended));
         }
         let claims: Claims = jwt.verify_with(keys.current().public()).map_err(refused)?;
         let now = self.clock.raw().seconds();
         let ours = claims.iss == self.principal && claims.sub == self.principal && claims.aud == self.origin;
         // When it was made says nothing more: the gateway made it, and its clock may have been set right since.
-        if !ours || claims.exp <= now {
-            return Err(Error::Owner(ENDED));
+        if !ours || claims.exp <= now || claims.epoch != self.epoch {
+            return Err(Error::Owner(Unproved::Ended));
         }
         Ok((claims, key))
     }

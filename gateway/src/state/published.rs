@@ -27,7 +27,7 @@ pub struct Published {
 ///
 /// # Errors
 /// [`Error::Store`], [`Error::Json`].
-pub(crate) fn last_conformance(store: &Store) -> Result<Option<Value>, Error> {
+fn last_conformance(store: &Store) -> Result<Option<Value>, Error> {
     Ok(CONFORMANCE.get(store)?.map(|bytes| strict::parse(&bytes)).transpose()?)
 }
 

@@ -16,11 +16,13 @@ pub const MAX_FAILED: u32 = 300;
 pub const MAX_EXCHANGES: u32 = 60;
 /// Most questions of the log under one grant, per minute. Beyond it: 429.
 pub const MAX_AUDITS: u32 = 60;
+/// Most requests of one of the owner's agents, per minute. Beyond it: 429 without a receipt.
+pub const MAX_AGENT_REQUESTS: u32 = 600;
 /// Most receipts that all anonymous callers together leave, per minute. Beyond it: 429 without a receipt.
 pub const MAX_ANONYMOUS_RECEIPTS: u32 = 600;
 const MINUTE: i64 = 60;
 
-/// What is counted under a grant.
+/// What is counted under a grant, or under an agent of the owner's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[allow(missing_docs, reason = "the names say it")]
 pub enum Counted {
@@ -31,6 +33,8 @@ pub enum Counted {
     Exchange,
     /// A question of the log.
     Audit,
+    /// A request of an agent of the owner's, counted under the hash of its DID.
+    Agent,
 }
 
 impl Counted {
@@ -40,6 +44,7 @@ impl Counted {
             Self::Failed => MAX_FAILED,
             Self::Exchange => MAX_EXCHANGES,
             Self::Audit => MAX_AUDITS,
+            Self::Agent => MAX_AGENT_REQUESTS,
         }
     }
 }
@@ -97,7 +102,7 @@ mod tests {
     fn each_grant_has_its_own_minute() {
         let (refusals, now) = (Refusals::default(), Timestamp::from_seconds(1_777_636_800));
         let (one, other) = (Hash::of(b"one"), Hash::of(b"other"));
-        for what in [Counted::Refusal, Counted::Failed, Counted::Exchange, Counted::Audit] {
+        for what in [Counted::Refusal, Counted::Failed, Counted::Exchange, Counted::Audit, Counted::Agent] {
             assert!(
                 (0..what.most())
                     .all(|_| { refusals.has_room(what, one, now) && refusals.admit(what, one, now) })

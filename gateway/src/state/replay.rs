@@ -53,10 +53,13 @@ impl Gateway {
     /// The same for the owner, who reads and erases on a full disk, too: from the reserve, and in memory alone when even that
     /// is used up.
     pub(crate) async fn use_owner_proof(self: &Arc<Self>, key: [u8; 32]) -> Result<(), Error> {
-        if !self.used_proofs.first_use(key, self.clock.now()) {
+        // Whether it is fresh is judged by the clock as it is. Where that stands ahead and the owner accepts it, the proof is fresh for as
+        // long after that time.
+        let at = self.clock.now().max(self.clock.raw());
+        if !self.used_proofs.first_use(key, at) {
             return Err(ProofError::Replayed.into());
         }
-        let kept = self.remember_owner_proof(key).await;
+        let kept = self.remember_owner_proof(key, at).await;
         match kept {
             Err(Error::Store(StoreError::Full { missing })) => {
                 tracing::warn!(missing, "the disk is full: the owner's proof is remembered until a restart");
@@ -75,14 +78,14 @@ impl Gateway {
         Ok(())
     }
 
-    /// The same for the owner's, from the reserve of a full disk.
+    /// The same for the owner's that was used at a time, from the reserve of a full disk.
     ///
     /// # Errors
     /// [`Error::Store`](crate::Error::Store).
-    pub(crate) async fn remember_owner_proof(self: &Arc<Self>, key: [u8; 32]) -> Result<(), Error> {
+    async fn remember_owner_proof(self: &Arc<Self>, key: [u8; 32], at: Timestamp) -> Result<(), Error> {
         self.commit(move |w| {
             w.tx.use_reserve();
-            Ok(PROOFS.put(w.tx, &key, &w.now.plus(REMEMBERED))?)
+            Ok(PROOFS.put(w.tx, &key, &w.now.max(at).plus(REMEMBERED))?)
         })
         .await?;
         Ok(())

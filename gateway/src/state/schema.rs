@@ -1,18 +1,21 @@
 //! What is where in the store.
 
 use crate::error::Error;
+use crate::state::agents::StoredAgent;
 use crate::state::commits::Chain;
 use crate::state::decided::Decided;
 use crate::state::grant_book::{GrantKey, StoredGrant, Usage};
 use crate::state::holds::Hold;
 use crate::state::obligations::StoredBridge;
+use crate::state::packed::Packed;
 use crate::state::sources::{Said, Tag};
 use crate::state::spent::Spent;
+use crate::state::upgrade::Forward;
 use oap_identity::ids::IncidentId;
 use oap_identity::{BridgeId, DecisionId, Did, Hash, ItemId, ReceiptId, ScopeId, Timestamp};
 use oap_memory::commitment::Committed;
 use oap_memory::record::Head;
-use oap_store::{AsKey, Counter, Raw, Single, Slot, Store, Table, Tx};
+use oap_store::{AsKey, Compact, Counter, Raw, Single, Slot, Store, Table, Tx};
 use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
 
@@ -26,9 +29,9 @@ pub const KEYS: Single<Zeroizing<Vec<u8>>, Raw> = Single::new(2);
 /// Heads of items; sealed with the key of the version in force.
 pub const HEADS: Table<ItemId, Head> = Table::new(3);
 /// Versions of items, by item and link number; each sealed with its own key.
-pub const VERSIONS: Table<(ItemId, u32), Committed> = Table::new(4);
+pub const VERSIONS: Table<(ItemId, u32), Committed, Packed<Compact>> = Table::new(4);
 /// Links of items, by item and number, in canonical form. They stay when an item is erased.
-pub const LINKS: Table<(ItemId, u32), Vec<u8>, Raw> = Table::new(5);
+pub const LINKS: Table<(ItemId, u32), Vec<u8>, Packed<Raw>> = Table::new(5);
 /// Every grant that was given or accepted, by its key.
 pub const GRANTS: Table<GrantKey, StoredGrant> = Table::new(6);
 /// When a grant was revoked. Apart from the grant, so that a commit can ask for it cheaply.
@@ -40,7 +43,7 @@ pub const CHAINS: Table<String, Chain> = Table::new(10);
 /// How many receipt chains were begun.
 pub const CHAIN_COUNT: Counter = Counter::new(10);
 /// Receipts in canonical form.
-pub const RECEIPTS: Table<ReceiptPlace, Vec<u8>, Raw> = Table::new(11);
+pub const RECEIPTS: Table<ReceiptPlace, Vec<u8>, Packed<Raw>> = Table::new(11);
 /// Where a receipt is.
 pub const RECEIPT_PLACES: Table<ReceiptId, ReceiptPlace, AsKey> = Table::new(12);
 /// Where the receipts of an agent are: the agent, and the place.
@@ -68,7 +71,7 @@ pub const DECISIONS: Table<DecisionId, Decided> = Table::new(22);
 /// The result of the last memorization audit, in canonical form: one value.
 pub const MEMORIZATION: Single<Vec<u8>, Raw> = Single::new(23);
 /// Capture receipts of items that came from another house, in canonical form.
-pub const FOREIGN_RECEIPTS: Table<ReceiptId, Vec<u8>, Raw> = Table::new(24);
+pub const FOREIGN_RECEIPTS: Table<ReceiptId, Vec<u8>, Packed<Raw>> = Table::new(24);
 /// What was imported from elsewhere and erased since: its id, by the keyed hash of where it came from; never of what it
 /// said.
 pub const SOURCES: Table<Tag, ItemId, AsKey> = Table::new(25);
@@ -96,6 +99,14 @@ pub const WITHDRAWN: Table<GrantKey, Timestamp> = Table::new(40);
 pub const CLOCK: Single<Timestamp> = Single::new(41);
 /// What an imported item came from and what it said; sealed with the key of the version in force.
 pub const SAID: Table<ItemId, Said> = Table::new(42);
+/// What trust tokens are of since the store came out of a backup: one value, drawn by the restore; none where there was no restore.
+pub const EPOCH: Single<Hash> = Single::new(45);
+/// What was brought forward when a gateway was opened, by the step's name: when, and how many rows it changed.
+pub const FORWARD: Table<String, Forward> = Table::new(46);
+/// Whether no grant answers, because the store came out of a backup that is older than what is known and the owner has not looked: one value.
+pub const PAUSED: Single<bool> = Single::new(60);
+/// The owner's own agents, by their DIDs, with those that were removed.
+pub const AGENTS: Table<Did, StoredAgent> = Table::new(44);
 
 /// What the receipts of an agent are found by.
 #[must_use]
@@ -131,50 +142,20 @@ mod tests {
     use std::collections::BTreeMap;
     use std::sync::Arc;
 
-    /// Every number, and how many types it has: a table may have a counter beside it, or rows of a former form.
+    /// Every number is that of one table. Three have a second type: a counter beside the rows, or rows of a former form.
     #[test]
     fn numbers_are_given_once() {
-        let mut numbers: BTreeMap<u8, usize> = BTreeMap::new();
-        let tables = [
-            HEADS.number(),
-            VERSIONS.number(),
-            LINKS.number(),
-            GRANTS.number(),
-            REVOKED.number(),
-            DISCLOSED.number(),
-            CHAINS.number(),
-            RECEIPTS.number(),
-            RECEIPT_PLACES.number(),
-            RECEIPTS_OF.number(),
-            PROOFS.number(),
-            INCIDENTS.number(),
-            TOMBSTONES.number(),
-            BUDGETS.number(),
-            SPENT.number(),
-            CONTEXTS.number(),
-            BRIDGES.number(),
-            CONSENTS.number(),
-            DECISIONS.number(),
-            FOREIGN_RECEIPTS.number(),
-            SOURCES.number(),
-            FORMER.number(),
-            HOLDS.number(),
-            USAGE.number(),
-            PLACES.number(),
-            LISTS.number(),
-            WITHDRAWN.number(),
-            SAID.number(),
-            KEYS.number(),
-            MEMORIZATION.number(),
-            CONFORMANCE.number(),
-            PEOPLE.number(),
-            CLOCK.number(),
-        ];
-        for number in tables {
-            *numbers.entry(number).or_default() += 1;
+        let (text, _) = include_str!("schema.rs").split_once("#[cfg(test)]").unwrap();
+        let mut times: BTreeMap<u8, usize> = BTreeMap::new();
+        for table in text.split("::new(").skip(1) {
+            let (number, _) = table.split_once(')').unwrap();
+            *times.entry(number.parse().unwrap()).or_default() += 1;
         }
-        assert!(numbers.values().all(|times| *times == 1), "{numbers:?}");
+        let twice: Vec<u8> =
+            times.iter().filter(|(_, times)| **times > 1).map(|(number, _)| *number).collect();
+        assert_eq!(twice, [CHAINS.number(), CONTEXTS.number(), SOURCES.number()]);
         assert_eq!((CHAIN_COUNT.number(), OBLIGATIONS.number()), (CHAINS.number(), CONTEXTS.number()));
+        assert_eq!(times.values().sum::<usize>(), times.len() + twice.len());
     }
 
     /// Rows as homes have them since before tables had types: keys and values spelled out, byte for byte.

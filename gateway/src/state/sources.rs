@@ -128,11 +128,11 @@ impl Gateway {
         tag(&self.keys().source_key(), b"list", group.as_bytes())
     }
 
-    /// Reads the sources of all items, and brings rows of the former form, which held hashes of content, into this one.
+    /// Brings rows of the former form, which held hashes of content, into this one; how many.
     ///
     /// # Errors
     /// [`Error::Store`], [`Error::Corrupt`].
-    pub(crate) async fn load_sources(self: &std::sync::Arc<Self>) -> Result<(), Error> {
+    pub(crate) async fn convert_sources(self: &std::sync::Arc<Self>) -> Result<u64, Error> {
         let mut former = Vec::new();
         for row in FORMER_SOURCES.scan(&self.store) {
             match row {
@@ -159,6 +159,14 @@ impl Gateway {
             })
             .await?;
         }
+        Ok(former.len() as u64)
+    }
+
+    /// Reads the sources of all items.
+    ///
+    /// # Errors
+    /// [`Error::Store`].
+    pub(crate) fn load_sources(&self) -> Result<(), Error> {
         for row in SAID.scan(&self.store) {
             match row {
                 Ok((item, said)) => self.sources.put(said.source.whole, item),

@@ -1,18 +1,19 @@
 //! From a [`VerifiedGrant`] to its view, cached.
 //!
-//! A view stays until an item that it holds, or that it would hold, changes. A change to any other item leaves it
-//! alone, so that how long an answer takes does not tell a grantee that something was written which they may not
-//! see. A view may be behind by what is committed while it is built or answered from: what an answer shows is read
-//! again where its receipt is written.
+//! A view follows the changes of items (`state/living.rs`). What its grant's terms rest on beside them (keys, contexts,
+//! bridges, consents, a clock that was set) empties the cache. A view may be behind by what is committed while an answer is
+//! made of it: what an answer shows is read again where its receipt is written.
 
 use crate::error::{Corrupt, Error};
+use crate::state::endorsed::Endorsed;
 use crate::state::gateway::{Gateway, blocking};
 use crate::state::grant_book::GrantKey;
-use crate::state::schema::{self, LINKS, RECEIPTS};
+use crate::state::living::{Absent, BuiltView, Change, Entry, Stands};
+use crate::state::schema::{self, HEADS, LINKS, RECEIPTS};
 use lru::LruCache;
 use oap_exchange::allowance::Allowance;
-use oap_exchange::gate::{Obligations, Report};
-use oap_exchange::{Model, Preview, Query, Setting, Vector, View, ViewError};
+use oap_exchange::gate::Obligations;
+use oap_exchange::{Embed, Model, Preview, Query, Setting, Vector, Version, View, ViewError, WrittenItems};
 use oap_grants::{Grant, VerifiedGrant};
 use oap_identity::{Hash, ItemId, Timestamp};
 use oap_manifest::path;
@@ -20,13 +21,17 @@ use oap_memory::chain::Link;
 use oap_memory::record::{Head, Whole};
 use oap_store::{Range, Store, StoreError};
 use serde_json::Value;
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::oneshot;
 
 /// Most views at once, whatever their size.
 const MAX_VIEWS: usize = 1024;
-/// Most changes that are kept while a view is built, to be looked at once it is; beyond it counts as changed.
-const MAX_MISSED: usize = 10_000;
+/// Most items that a view takes over at once: so long its readers wait, and the store's writer with its next change.
+pub const MAX_STEP: usize = 256;
+/// How often a view waits for what the store says and the heads do not yet.
+const WAITS: usize = 4;
 
 type Key = (Hash, bool);
 
@@ -34,18 +39,10 @@ type Key = (Hash, bool);
 pub struct Views {
     cache: Mutex<LruCache<Key, Arc<Entry>>>,
     max_bytes: usize,
-}
-
-/// A view, and what its owner knows of how it came about.
-#[allow(missing_docs, reason = "the names say it")]
-pub struct BuiltView {
-    /// All that a grantee can learn.
-    pub view: View,
-    /// What the gates decided of all items that the grant selects.
-    pub report: Report,
-    pub at: Timestamp,
-    /// The revision of what the owner owed then.
-    pub obligations: u64,
+    /// What was written out of them for answers.
+    pub(crate) written: WrittenItems,
+    builds: AtomicU64,
+    steps: AtomicU64,
 }
 
 /// What the gates before a grant's items rest on.
@@ -58,113 +55,63 @@ pub(crate) struct GateBasis {
     pub(crate) consented: bool,
 }
 
-struct Entry {
-    grant: VerifiedGrant,
-    /// Held by the one task that builds.
-    building: tokio::sync::Mutex<()>,
-    state: Mutex<State>,
+/// How a step ended.
+enum Stepped {
+    /// All that changed is taken over.
+    Done,
+    /// These have moved on meanwhile: they are left to another step.
+    Moved(BTreeSet<ItemId>),
+    /// The view was dropped meanwhile.
+    Dropped,
 }
 
-#[derive(Default)]
-struct State {
-    built: Option<Arc<BuiltView>>,
-    /// Whether something that concerns the view changed since it was begun.
-    stale: bool,
-    /// What changed while it is built; `None` while it is not.
-    missed: Option<Vec<Change>>,
-}
-
-/// A change of an item.
-#[derive(Clone)]
-struct Change {
-    item: ItemId,
-    before: Option<Arc<Head>>,
-    after: Option<Arc<Head>>,
-    at: Timestamp,
-}
-
-impl Change {
-    fn concerns(&self, built: &BuiltView) -> bool {
-        built.view.concerns(self.item, self.before.as_deref(), self.after.as_deref(), self.at)
-    }
-}
-
-impl Entry {
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn changed(&self, change: &Change) {
-        let mut state = self.state();
-        let state = &mut *state;
-        match (&mut state.missed, &state.built) {
-            (Some(missed), _) if missed.len() < MAX_MISSED => missed.push(change.clone()),
-            (Some(_), _) => state.stale = true,
-            // Nothing of an item that was erased stays until somebody asks again.
-            (None, Some(built)) if change.concerns(built) => {
-                state.stale = true;
-                state.built = None;
-            }
-            (None, _) => {}
-        }
-    }
-
-    /// The view, where it can be answered from.
-    fn fresh(&self, allowance: &Allowance, now: Timestamp) -> Option<Arc<BuiltView>> {
-        let state = self.state();
-        let built = state.built.as_ref().filter(|_| !state.stale)?;
-        let holds =
-            built.view.ends().is_none_or(|end| now < end) && *built.view.exhausted() == allowance.exhausted();
-        holds.then(|| built.clone())
-    }
-
-    fn begin(&self) {
-        let mut state = self.state();
-        state.stale = false;
-        state.missed = Some(Vec::new());
-    }
-
-    fn finish(&self, built: Option<Arc<BuiltView>>) {
-        let mut state = self.state();
-        let missed = state.missed.take().unwrap_or_default();
-        if let Some(built) = &built {
-            state.stale |= missed.iter().any(|change| change.concerns(built));
-        }
-        state.built = built.filter(|_| !state.stale);
-    }
-
-    fn bytes(&self) -> usize {
-        self.state().built.as_ref().map_or(0, |built| built.view.bytes())
-    }
+/// How much work views took.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ViewWork {
+    /// How often one was built from all items.
+    pub builds: u64,
+    /// How often one took changes over.
+    pub steps: u64,
 }
 
 impl Views {
     /// An empty cache.
     #[must_use]
     pub fn new(max_bytes: usize) -> Self {
-        Self { cache: Mutex::new(LruCache::unbounded()), max_bytes }
+        Self {
+            cache: Mutex::new(LruCache::unbounded()),
+            max_bytes,
+            written: WrittenItems::default(),
+            builds: AtomicU64::new(0),
+            steps: AtomicU64::new(0),
+        }
     }
 
     fn cache(&self) -> MutexGuard<'_, LruCache<Key, Arc<Entry>>> {
         self.cache.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Tells every view that it concerns of an item's change.
-    pub fn changed(&self, item: ItemId, before: Option<Arc<Head>>, after: Option<Arc<Head>>, at: Timestamp) {
-        let change = Change { item, before, after, at };
+    /// Tells every view of an item's change.
+    pub(crate) fn changed(&self, change: Change) {
+        self.written.forget(change.item);
         let entries: Vec<Arc<Entry>> = self.cache().iter().map(|(_, entry)| entry.clone()).collect();
         entries.iter().for_each(|entry| entry.changed(&change));
+    }
+
+    /// Tells every view that a version of an item was destroyed that may have been in force when it last followed.
+    pub(crate) fn version_destroyed(&self, item: ItemId) {
+        let entries: Vec<Arc<Entry>> = self.cache().iter().map(|(_, entry)| entry.clone()).collect();
+        entries.iter().for_each(|entry| entry.version_destroyed(item));
     }
 
     /// Forgets every view.
     pub fn clear(&self) {
         self.cache().clear();
+        self.written.clear();
     }
 
     fn entry(&self, grant: &VerifiedGrant, embeddings: bool) -> Arc<Entry> {
-        let new = || {
-            Arc::new(Entry { grant: grant.clone(), building: Default::default(), state: Default::default() })
-        };
+        let new = || Arc::new(Entry::new(grant.clone(), embeddings));
         self.cache().get_or_insert((grant.hash(), embeddings), new).clone()
     }
 
@@ -177,13 +124,20 @@ impl Views {
             bytes = bytes.saturating_sub(dropped.map_or(0, |(_, entry)| entry.bytes()));
         }
     }
+
+    /// How much work they took since the start, and how much memory they take now, in bytes, about.
+    #[must_use]
+    pub fn work(&self) -> (ViewWork, usize) {
+        let [builds, steps] = [&self.builds, &self.steps].map(|count| count.load(Ordering::Relaxed));
+        (ViewWork { builds, steps }, self.cache().iter().map(|(_, entry)| entry.bytes()).sum())
+    }
 }
 
 impl Gateway {
     /// The view of a grant: as it stands when it is asked for, or later.
     ///
     /// # Errors
-    /// [`Error::Store`], [`Error::Corrupt`].
+    /// [`Error::Overtaken`] when its items change faster than it follows; [`Error::Store`], [`Error::Corrupt`].
     pub async fn view(
         self: &Arc<Self>,
         grant: &VerifiedGrant,
@@ -191,21 +145,21 @@ impl Gateway {
         allowance: &Allowance,
     ) -> Result<Arc<BuiltView>, Error> {
         let entry = self.views.entry(grant, embeddings);
-        if let Some(built) = entry.fresh(allowance, self.clock.now()) {
+        if let Stands::Ready(built) = entry.stands(allowance, self.clock.now()) {
             return Ok(built);
         }
         let (gateway, allowance) = (self.clone(), allowance.clone());
         let (done, built) = oneshot::channel();
-        // A task of its own: a build whose caller goes away is finished for the next one, and never made twice at
-        // once.
+        // A task of its own: what its caller goes away from is finished for the next one, and never done twice at once.
         tokio::spawn(async move {
-            let _turn = entry.building.lock().await;
+            let _turn = entry.working.lock().await;
             if done.is_closed() {
                 return;
             }
-            let built = match entry.fresh(&allowance, gateway.clock.now()) {
-                Some(built) => Ok(built),
-                None => gateway.build(&entry, embeddings, allowance).await,
+            let built = match entry.stands(&allowance, gateway.clock.now()) {
+                Stands::Ready(built) => Ok(built),
+                Stands::Behind(built) => gateway.follow(&entry, built).await,
+                Stands::Over => gateway.build(&entry, allowance).await,
             };
             drop(done.send(built));
         });
@@ -215,44 +169,145 @@ impl Gateway {
     async fn build(
         self: &Arc<Self>,
         entry: &Arc<Entry>,
-        embeddings: bool,
         allowance: Allowance,
     ) -> Result<Arc<BuiltView>, Error> {
         entry.begin();
-        let (gateway, grant) = (self.clone(), entry.grant.clone());
+        self.views.builds.fetch_add(1, Ordering::Relaxed);
+        let (gateway, grant, embeddings) = (self.clone(), entry.grant.clone(), entry.embeddings);
         let build = move || {
             let (basis, now) = (gateway.gate_basis(grant.grant())?, gateway.clock.now());
             let revision = basis.revision;
-            let (view, report) =
-                gateway.sliced(grant.grant(), basis, embeddings, now, |setting, heads, load| {
-                    View::build(&grant, &allowance, setting, heads, load)
-                })?;
-            Ok(BuiltView { view, report, at: now, obligations: revision })
+            let mut absent = Absent::default();
+            let view = gateway.sliced(
+                grant.grant(),
+                basis,
+                embeddings,
+                now,
+                &mut absent,
+                |setting, heads, load| View::build(&grant, &allowance, setting, heads, load),
+            )?;
+            Ok((Arc::new(BuiltView::new(view, now, revision)), absent))
         };
-        let built = blocking(build).await.map(Arc::new);
-        entry.finish(built.as_ref().ok().cloned());
+        let built = blocking(build).await;
+        let (built, absent) = match built {
+            Ok(built) => built,
+            Err(error) => {
+                entry.lose();
+                return Err(error);
+            }
+        };
+        let has_moved = !absent.moved.is_empty();
+        let kept = entry.finish(built.clone(), absent, &self.heads);
         self.views.trim();
-        built
+        if !kept {
+            return Err(Error::Overtaken);
+        }
+        if has_moved {
+            self.caught_up().await?;
+        }
+        if entry.is_behind() { self.follow(entry, built).await } else { Ok(built) }
+    }
+
+    /// Lets a view take over what changed since it was built, or last did, in steps of [`MAX_STEP`] items.
+    async fn follow(
+        self: &Arc<Self>,
+        entry: &Arc<Entry>,
+        built: Arc<BuiltView>,
+    ) -> Result<Arc<BuiltView>, Error> {
+        let (mut left, mut waits) = (entry.noted(), 0);
+        loop {
+            self.views.steps.fetch_add(1, Ordering::Relaxed);
+            let rest = left.iter().nth(MAX_STEP).copied();
+            let rest = rest.map(|first| left.split_off(&first)).unwrap_or_default();
+            let items = std::mem::replace(&mut left, rest);
+            let (gateway, of, view) = (self.clone(), entry.clone(), built.clone());
+            let stepped = match blocking(move || gateway.step(&of, &view, &items)).await {
+                Ok(stepped) => stepped,
+                Err(error) => {
+                    entry.lose();
+                    return Err(error);
+                }
+            };
+            self.views.trim();
+            match stepped {
+                Stepped::Done => {}
+                Stepped::Dropped => return Err(Error::Overtaken),
+                Stepped::Moved(_) if waits == WAITS => return Err(Error::Overtaken),
+                // What the store says already, the heads say in a moment.
+                Stepped::Moved(items) => {
+                    self.caught_up().await?;
+                    left.extend(items);
+                    waits += 1;
+                }
+            }
+            if left.is_empty() {
+                return Ok(built);
+            }
+        }
+    }
+
+    /// One step, which takes over what became of some items.
+    fn step(
+        &self,
+        entry: &Entry,
+        built: &Arc<BuiltView>,
+        items: &BTreeSet<ItemId>,
+    ) -> Result<Stepped, Error> {
+        let now = self.clock.now();
+        entry.begin_step(items);
+        let endorsed = self.endorsed()?;
+        let mut absent = Absent::default();
+        let embed = |texts: Vec<String>| self.vectors(entry.grant.grant(), texts);
+        let embed: Option<Embed<'_>> = self.embeddings.as_ref().map(|_| &embed as Embed<'_>);
+        let heads = items.iter().map(|item| (*item, self.heads.get(*item)));
+        let load = |head: &Head| self.load_standing(head, &endorsed, &mut absent);
+        let step = built.renewal().step(heads, embed, now, load).map_err(why)?;
+        let moved = absent.moved.clone();
+        Ok(match entry.finish_step(built, step, absent, now) {
+            false => Stepped::Dropped,
+            true if moved.is_empty() => Stepped::Done,
+            true => Stepped::Moved(moved),
+        })
+    }
+
+    /// Waits until what is in memory knows of all that is committed by now.
+    pub(crate) async fn caught_up(&self) -> Result<(), Error> {
+        self.store.transact(|_| Ok(())).await
+    }
+
+    /// How much work the views took since the start, and how much memory they take now, in bytes, about.
+    #[must_use]
+    pub fn view_work(&self) -> (ViewWork, usize) {
+        self.views.work()
+    }
+
+    /// Whether an item is kept as it was written out for an answer.
+    #[must_use]
+    pub fn is_written(&self, item: ItemId) -> bool {
+        self.views.written.holds(item)
     }
 
     /// What a grant would show, whatever its state, and what the gates decided: for the owner.
     ///
     /// # Errors
-    /// [`Error::Store`], [`Error::Corrupt`], [`Error::Limit`] for an unknown profile.
-    pub fn would_show(&self, grant: &Grant) -> Result<(Preview, Report), Error> {
-        let (basis, now) = (self.gate_basis(grant)?, self.clock.now());
-        self.sliced(grant, basis, true, now, |setting, heads, load| {
+    /// [`Error::Overtaken`] when an item is just being changed; [`Error::Store`], [`Error::Corrupt`], [`Error::Limit`] for an
+    /// unknown profile.
+    pub fn would_show(&self, grant: &Grant) -> Result<Preview, Error> {
+        let (basis, now, mut absent) = (self.gate_basis(grant)?, self.clock.now(), Absent::default());
+        let shown = self.sliced(grant, basis, true, now, &mut absent, |setting, heads, load| {
             Preview::build(grant, setting, heads, load)
-        })
+        })?;
+        if absent.moved.is_empty() { Ok(shown) } else { Err(Error::Overtaken) }
     }
 
-    /// Everything that a view or a preview of a grant is built with.
+    /// Everything that a view or a preview of a grant is built with. `absent` gets the items that passed and are not in it.
     fn sliced<T>(
         &self,
         grant: &Grant,
         GateBasis { obligations, consented, .. }: GateBasis,
         embeddings: bool,
         now: Timestamp,
+        absent: &mut Absent,
         build: impl FnOnce(&Setting, &mut dyn Iterator<Item = &Head>, Load<'_>) -> Result<T, ViewError<Error>>,
     ) -> Result<T, Error> {
         let embed = |texts: Vec<String>| self.vectors(grant, texts);
@@ -276,20 +331,58 @@ impl Gateway {
         let endorsed = self.endorsed()?;
         let heads = self.heads.all();
         let mut heads = heads.iter().map(|head| &**head);
-        let built = build(&setting, &mut heads, &mut |head| {
-            match load(&self.store, head) {
-                Ok(whole) => Ok(Some(whole).filter(|whole| endorsed.stands(whole))),
-                // Erased since its head was read.
-                Err(Error::NotFound | Error::Store(StoreError::Erased)) => Ok(None),
-                Err(error) => Err(error),
-            }
-        });
-        built.map_err(|error| match error {
-            ViewError::Profile(error) => error.into(),
-            ViewError::Store(error) => error,
-            ViewError::Commitment(item, error) => Corrupt::Version(item, error).into(),
-            ViewError::Json(error) => error.into(),
-        })
+        let load = &mut |head: &Head| self.load_standing(head, &endorsed, absent);
+        build(&setting, &mut heads, load).map_err(why)
+    }
+
+    /// An item whole, where a grantee would take it; `None` too when it has moved on since its head was
+    /// read: the store is ahead of the heads until a commit has told of itself.
+    fn load_standing(
+        &self,
+        head: &Head,
+        endorsed: &Endorsed,
+        absent: &mut Absent,
+    ) -> Result<Option<Whole>, Error> {
+        let whole = self.load(Version::of(head))?;
+        if whole.is_none() && self.has_moved_on(head)? {
+            absent.moved.insert(head.item_id);
+        }
+        let Some(whole) = whole else { return Ok(None) };
+        if endorsed.stands(&whole) {
+            return Ok(Some(whole));
+        }
+        absent.doubtful.insert(head.item_id);
+        Ok(None)
+    }
+
+    /// Whether the store has another state of an item; not where it was erased.
+    fn has_moved_on(&self, head: &Head) -> Result<bool, Error> {
+        match HEADS.get(&self.store, &head.item_id) {
+            Ok(stored) => Ok(stored.is_some_and(|stored| Version::of(&stored) != Version::of(head))),
+            Err(StoreError::Erased) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// A version whole, as it was found in a view; `None` when it is not in force any more.
+    pub(crate) fn load(&self, found: Version) -> Result<Option<Whole>, Error> {
+        let whole = match whole(&self.store, found) {
+            Ok(whole) => whole,
+            Err(Error::NotFound | Error::Store(StoreError::Erased)) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let links = u32::try_from(whole.chain.len()).ok();
+        Ok(Some(whole).filter(|_| links == found.last_link.checked_add(1)))
+    }
+}
+
+/// Why a view could not be built, or answered from.
+pub(crate) fn why(error: ViewError<Error>) -> Error {
+    match error {
+        ViewError::Profile(error) => error.into(),
+        ViewError::Store(error) => error,
+        ViewError::Commitment(item, error) => Corrupt::Version(item, error).into(),
+        ViewError::Json(error) => error.into(),
     }
 }
 
@@ -307,7 +400,7 @@ impl Gateway {
 
     /// The vector of what a grantee asks, where the view has vectors.
     pub(crate) async fn meaning(&self, built: &BuiltView, grant: &Grant, query: &Query) -> Option<Vector> {
-        let embeddings = self.embeddings.as_ref().filter(|_| built.view.has_vectors())?;
+        let embeddings = self.embeddings.as_ref().filter(|_| built.has_vectors())?;
         if query.is_listing() {
             return None;
         }
@@ -328,14 +421,19 @@ fn space(grant: &Grant) -> Hash {
 /// # Errors
 /// [`Error::NotFound`] when it was erased meanwhile, [`Error::Store`], [`Error::Corrupt`].
 pub fn load(store: &Store, head: &Head) -> Result<Whole, Error> {
-    let committed = schema::version(store, head.item_id, head.version_seq)?;
-    let chain = stored_links(store, head.item_id)?;
+    whole(store, Version::of(head))
+}
+
+/// The same of any version.
+fn whole(store: &Store, Version { item, number, .. }: Version) -> Result<Whole, Error> {
+    let committed = schema::version(store, item, number)?;
+    let chain = stored_links(store, item)?;
     let first: Link = serde_json::from_str(chain.first().ok_or(Error::NotFound)?)?;
     let capture_receipt = match schema::RECEIPT_PLACES.get(store, &first.receipt)? {
         Some(place) => RECEIPTS.get(store, &place)?,
         None => schema::FOREIGN_RECEIPTS.get(store, &first.receipt)?,
     };
-    let capture_receipt = capture_receipt.ok_or(Corrupt::NoCaptureReceipt(head.item_id))?;
+    let capture_receipt = capture_receipt.ok_or(Corrupt::NoCaptureReceipt(item))?;
     Ok(Whole { committed, chain, capture_receipt: canonical(capture_receipt)? })
 }
 
@@ -347,7 +445,19 @@ pub fn links(store: &Store, item: ItemId) -> Result<Vec<Value>, Error> {
     stored_links(store, item)?.iter().map(|link| Ok(serde_json::from_str(link)?)).collect()
 }
 
-/// The same, each link in its canonical form.
+/// The last links of an item, so many at most: the oldest of them first.
+///
+/// # Errors
+/// [`Error::Store`], [`Error::Corrupt`].
+pub(crate) fn latest_links(store: &Store, item: ItemId, most: usize) -> Result<Vec<Link>, Error> {
+    let rows = LINKS.range(store, Range::under(&item).descending()).take(most);
+    let mut links: Vec<Link> =
+        rows.map(|row| Ok(serde_json::from_slice(&row?.1)?)).collect::<Result<_, Error>>()?;
+    links.reverse();
+    Ok(links)
+}
+
+/// Every link of an item, oldest first, each in its canonical form.
 pub(crate) fn stored_links(store: &Store, item: ItemId) -> Result<Vec<String>, Error> {
     LINKS.range(store, Range::under(&item)).map(|row| canonical(row?.1)).collect()
 }

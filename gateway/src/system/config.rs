@@ -192,6 +192,26 @@ impl Default for Config {
     }
 }
 
+/// What opens a store: all that is read of a configuration which nobody has vouched for yet.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Opening {
+    /// What the store is made with.
+    pub engine: EngineSetting,
+    /// The file with the master key of the vault; a passphrase is asked for if absent.
+    #[serde(default)]
+    pub key_file: Option<PathBuf>,
+}
+
+impl Opening {
+    /// Reads it of a home, whatever else stands there.
+    ///
+    /// # Errors
+    /// [`ConfigError`].
+    pub fn load(home: &Path) -> Result<Self, ConfigError> {
+        Ok(figment(home, &BTreeMap::new()).extract().map_err(Box::new)?)
+    }
+}
+
 /// Why the configuration was refused; the text names key and origin.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {

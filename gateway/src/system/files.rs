@@ -131,6 +131,14 @@ pub fn copy(from: &Path, to: &Path) -> io::Result<u64> {
     Ok(copied)
 }
 
+/// Waits until a file's bytes, or the names in a folder, are on disk.
+///
+/// # Errors
+/// What the system says.
+pub fn sync(path: &Path) -> io::Result<()> {
+    File::open(path)?.sync_all()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -21,8 +21,9 @@ use crate::embedding::{EmbeddingModel, RemoteModel};
 use crate::error::{Corrupt, Error};
 use crate::state::gateway::{Gateway, Parts};
 use crate::state::keyring::StoredKeys;
+use crate::state::own_home::OwnHome;
 use crate::system::clock::{SystemClock, SystemRandom};
-use crate::system::config::{Config, ConfigError};
+use crate::system::config::{Config, ConfigError, EngineSetting, Opening};
 use crate::system::files;
 use crate::system::lock::{Held, HomeLock};
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
@@ -46,6 +47,8 @@ use zeroize::Zeroizing;
 
 /// Where the passphrase is taken from, if set.
 pub const PASSPHRASE: &str = "OAP_MEMORY_PASSPHRASE";
+/// The administrator's credential in a home.
+const ADMIN: &str = "admin.json";
 /// The list of erasures in a home.
 pub const ERASURES: &str = "erasures.jsonl";
 
@@ -123,7 +126,7 @@ impl AdminCredential {
     /// # Errors
     /// [`HomeError::Malformed`].
     pub fn signer(&self) -> Result<Signer, HomeError> {
-        let malformed = || HomeError::Malformed("admin.json".into(), "agent_key is not a key".into());
+        let malformed = || HomeError::Malformed(ADMIN.into(), "agent_key is not a key".into());
         let seed = URL_SAFE_NO_PAD.decode(&*self.agent_key).map_err(|_| malformed())?;
         let seed: Zeroizing<[u8; 32]> = Zeroizing::new(seed.try_into().map_err(|_| malformed())?);
         Signer::did_key(&seed).map_err(|_| malformed())
@@ -245,12 +248,12 @@ impl Home {
         self.assemble(store, flags).await
     }
 
-    /// Opens the store alone.
+    /// Opens the store alone, by as little of the configuration as that takes.
     ///
     /// # Errors
     /// [`HomeError`]; [`StoreError::Locked`] within when somebody else has it open.
-    pub(crate) fn open_store(&self, flags: &BTreeMap<String, Value>) -> Result<Store, HomeError> {
-        self.store_with(flags, master)
+    pub(crate) fn open_store(&self, opening: &Opening) -> Result<Store, HomeError> {
+        self.store_of(opening.engine, || master_of(opening.key_file.as_deref()))
     }
 
     fn store_with(
@@ -260,11 +263,19 @@ impl Home {
     ) -> Result<Store, HomeError> {
         let config = Config::load(&self.0, flags)?;
         config.principal(&self.0)?;
+        self.store_of(config.engine, || master(&config))
+    }
+
+    fn store_of(
+        &self,
+        engine: EngineSetting,
+        master: impl FnOnce() -> Result<Master, HomeError>,
+    ) -> Result<Store, HomeError> {
         self.tighten()?;
         let space = Space::of(&self.0)?;
         // The lock first: nobody is asked for a passphrase in vain.
-        let engine = EngineKind::from(config.engine).open(&self.file("store"), &space)?;
-        let vault = FileVault::open(&self.file("vault"), &master(&config)?)?;
+        let engine = EngineKind::from(engine).open(&self.file("store"), &space)?;
+        let vault = FileVault::open(&self.file("vault"), &master()?)?;
         let store = Store::open_in(space, engine, vault, Arc::new(SystemRandom))?;
         let missing = store.space().missing(0)?;
         if missing > 0 {
@@ -302,6 +313,7 @@ impl Home {
             sanctions,
             embeddings,
             erasures,
+            home: Some(Box::new(self.clone())),
         };
         Ok(Gateway::open(parts).await?)
     }
@@ -363,7 +375,16 @@ impl Home {
         let key = match &config.embedding_key_file {
             Some(path) => {
                 let text = std::fs::read_to_string(path).map_err(|e| file_error(path, e))?;
-                Some(Zeroizing::new(text.trim().to_owned()))
+                let text = Zeroizing::new(text.trim().to_owned());
+                // By what it says, so that a link or a copy of it is no way around.
+                let master = config.key_file.as_deref().and_then(|path| std::fs::read_to_string(path).ok());
+                if master.map(Zeroizing::new).is_some_and(|master| master.trim() == &**text) {
+                    return Err(ConfigError::Contradiction(
+                        "embedding_key_file holds the master key: name the file of the endpoint's own key",
+                    )
+                    .into());
+                }
+                Some(text)
             }
             None => None,
         };
@@ -376,7 +397,7 @@ impl Home {
     /// # Errors
     /// [`HomeError::File`], [`HomeError::Malformed`].
     pub fn admin(&self) -> Result<AdminCredential, HomeError> {
-        let path = self.file("admin.json");
+        let path = self.file(ADMIN);
         let text = std::fs::read(&path).map_err(|e| file_error(&path, e))?;
         serde_json::from_slice(&text).map_err(|e| malformed(&path, &e))
     }
@@ -388,7 +409,7 @@ impl Home {
     pub fn write_token(&self, mut credential: AdminCredential, token: &str) -> Result<(), HomeError> {
         credential.trust_token = Zeroizing::new(token.to_owned());
         let text = Zeroizing::new(serde_json::to_string_pretty(&credential).map_err(Error::from)?);
-        write_private(&self.file("admin.json"), text.as_bytes())
+        write_private(&self.file(ADMIN), text.as_bytes())
     }
 
     /// Gives the administrator a fresh token, as every start of the server does. On a disk that is full to the last block the
@@ -415,7 +436,11 @@ impl Home {
         Ok(credential)
     }
 
-    fn write_admin(&self, gateway: &Gateway, seed: &[u8; 32]) -> Result<(), HomeError> {
+    /// Writes the credential of an administrator who is new.
+    ///
+    /// # Errors
+    /// [`HomeError::File`].
+    pub(crate) fn write_admin(&self, gateway: &Gateway, seed: &[u8; 32]) -> Result<(), HomeError> {
         let agent = Signer::did_key(seed).map_err(Corrupt::Key).map_err(Error::from)?;
         let token = gateway.trust_token(&agent, Permission::Admin)?;
         let credential = AdminCredential {
@@ -425,6 +450,26 @@ impl Home {
             trust_token: Zeroizing::new(String::new()),
         };
         self.write_token(credential, &token)
+    }
+}
+
+impl OwnHome for Home {
+    fn folder(&self) -> &Path {
+        &self.0
+    }
+
+    fn sanctions(&self) -> std::io::Result<Sanctions> {
+        Self::sanctions(self).map_err(std::io::Error::other)
+    }
+
+    fn keys_changed(&self, gateway: &Gateway) {
+        // While a home is made or restored there is no credential yet.
+        if !self.file(ADMIN).exists() {
+            return;
+        }
+        if let Err(error) = self.renew_admin(gateway) {
+            tracing::error!(%error, "the administrator's credential ended with the keys, and its successor cannot be written");
+        }
     }
 }
 
@@ -459,10 +504,14 @@ pub fn read_certificates(path: &Path) -> Result<Vec<Vec<u8>>, HomeError> {
 /// # Errors
 /// [`HomeError::NoMaster`]; [`HomeError::File`], [`HomeError::Malformed`] for a key file.
 pub fn master(config: &Config) -> Result<Master, HomeError> {
-    if let Some(path) = &config.key_file {
-        return read_key_file(path);
+    master_of(config.key_file.as_deref())
+}
+
+fn master_of(key_file: Option<&Path>) -> Result<Master, HomeError> {
+    match key_file {
+        Some(path) => read_key_file(path),
+        None => passphrase("Passphrase: ").map(Master::Passphrase),
     }
-    passphrase("Passphrase: ").map(Master::Passphrase)
 }
 
 /// The passphrase: from the environment, or asked for.

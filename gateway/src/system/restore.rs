@@ -8,14 +8,16 @@ use crate::error::ListError;
 use crate::service::backup::{self, BackupError, BackupInfo};
 use crate::service::doctor::Finding;
 use crate::service::restored::{Replayed, Unknown};
-use crate::service::{Backups, Health};
+use crate::service::{Backups, Health, carried};
 use crate::state::clock::Standing;
 use crate::state::erasures::{self, Listed};
 use crate::state::gateway::Gateway;
 use crate::state::jobs::Progress;
-use crate::system::config::Config;
+use crate::system::clock::SystemRandom;
+use crate::system::config::Opening;
 use crate::system::files;
 use crate::system::home::{ERASURES, Home, HomeError};
+use oap_identity::Signer;
 use oap_store::{EngineKind, Space};
 use serde::Serialize;
 use serde_json::json;
@@ -31,9 +33,6 @@ pub const MARKER: &str = "restoring";
 const UNFINISHED: &str = "unfinished\n";
 /// What it says when nothing is left to do but to take the file away.
 const FINISHED: &str = "finished\n";
-/// What of a home is copied beside store and vault.
-const FILES: [&str; 3] = ["config.toml", "admin.json", "did.json"];
-const FOLDERS: [&str; 3] = ["profiles", "sanctions", "tls"];
 
 /// Why nothing was restored.
 #[derive(Debug, thiserror::Error)]
@@ -70,7 +69,7 @@ impl From<crate::Error> for RestoreError {
 pub enum Step {
     /// The folder beside is there, and marked.
     Marked,
-    /// Configuration, credential and vault are copied.
+    /// Configuration and vault are copied.
     Copied,
     /// The store is filled.
     Filled,
@@ -95,6 +94,8 @@ pub struct Restore<'a> {
     pub list: Option<&'a Path>,
     /// What to do with grants that no list tells of.
     pub unknown: Unknown,
+    /// Whether a backup of an earlier version is taken, which nothing protects from being changed.
+    pub unauthenticated: bool,
 }
 
 /// What was restored.
@@ -128,7 +129,7 @@ impl Restore<'_> {
                 "must not be there, or be empty: restore to another folder and move it",
             ));
         }
-        let info = backup::check(self.backup)?;
+        let info = backup::check(self.backup, self.unauthenticated)?;
         if let Some(list) = self.list.filter(|list| !list.exists()) {
             return Err(RestoreError::Place(list.to_owned(), "there is no such list"));
         }
@@ -156,14 +157,17 @@ impl Restore<'_> {
         info: &BackupInfo,
         told: &mut (dyn FnMut(Step) + Send),
     ) -> Result<(Replayed, Vec<Finding>), RestoreError> {
-        copy(self.backup, stage)?;
+        carried::restore(self.backup, stage, &info.files)?;
         let vault = stage.join("vault");
         files::copy(&self.backup.join("vault"), &vault).map_err(failed(&vault))?;
+        // What goes on from here is what was copied: whoever can write to the backup's folder may do so while it is read.
+        backup::check_copied(stage, info)?;
         told(Step::Copied);
+        let opening = Opening::load(stage).map_err(HomeError::from)?;
+        self.is_apart(opening.key_file.as_deref())?;
         {
-            let config = Config::load(stage, &BTreeMap::new()).map_err(HomeError::from)?;
             let space = Space::of(stage).map_err(HomeError::from)?;
-            let engine = EngineKind::from(config.engine).open(&stage.join("store"), &space);
+            let engine = EngineKind::from(opening.engine).open(&stage.join("store"), &space);
             backup::fill(self.backup, info, &engine.map_err(HomeError::from)?)?;
         }
         told(Step::Filled);
@@ -171,10 +175,13 @@ impl Restore<'_> {
         // The list that the configuration names is another gateway's by now.
         let path = stage.join(ERASURES);
         let flags = BTreeMap::from([("erasures".to_owned(), json!(path))]);
-        let store = home.open_store(&flags)?;
+        let store = home.open_store(&opening)?;
+        let keys = Gateway::stored_keys(&store, &info.principal)?;
+        // Until here whoever can write to the folder may have written all of it.
+        backup::authenticate(info, &keys)?;
+        Gateway::end_tokens(&store, &SystemRandom).await?;
         let mut listed = Listed::default();
         if let Some(list) = self.list {
-            let keys = Gateway::stored_keys(&store, &info.principal)?;
             listed = erasures::read(list, &keys)?;
             files::copy(list, &path).map_err(failed(&path))?;
         }
@@ -193,11 +200,31 @@ impl Restore<'_> {
                 clock.clock
             ));
         }
+        if info.mac.is_none() {
+            replayed.warnings.push(
+                "nothing shows that this backup is what was written: look at its config.toml, contexts, holds and grants before you serve it"
+                    .to_owned(),
+            );
+        }
         let findings = Health(&gateway).findings(&Progress::default())?;
-        home.renew_admin(&gateway)?;
+        // The backup has no credential, and whoever had one when it was made is nobody here.
+        home.write_admin(&gateway, &Signer::seed(&SystemRandom))?;
         drop(gateway);
         told(Step::Replayed);
         Ok((replayed, findings))
+    }
+
+    /// That the master key does not come with the backup: whoever wrote it there would have chosen it, and all that it opens.
+    fn is_apart(&self, key_file: Option<&Path>) -> Result<(), RestoreError> {
+        let Some(key_file) = key_file else { return Ok(()) };
+        let real = |path: &Path| std::fs::canonicalize(path).map_err(failed(path));
+        if real(key_file)?.starts_with(real(self.backup)?) {
+            return Err(RestoreError::Place(
+                key_file.to_owned(),
+                "the master key must not lie in the folder of the backup: keep it elsewhere",
+            ));
+        }
+        Ok(())
     }
 }
 
@@ -301,28 +328,7 @@ fn sync_all(folder: &Path) -> Result<(), RestoreError> {
 }
 
 fn sync(path: &Path) -> Result<(), RestoreError> {
-    File::open(path).and_then(|file| file.sync_all()).map_err(failed(path))
-}
-
-/// Copies what stands beside store and vault.
-///
-/// # Errors
-/// [`RestoreError::File`].
-pub fn copy(from: &Path, to: &Path) -> Result<(), RestoreError> {
-    for name in FILES {
-        if from.join(name).exists() {
-            files::copy(&from.join(name), &to.join(name)).map_err(failed(to))?;
-        }
-    }
-    for name in FOLDERS {
-        let Ok(entries) = std::fs::read_dir(from.join(name)) else { continue };
-        files::create_folder(&to.join(name)).map_err(failed(to))?;
-        for entry in entries {
-            let entry = entry.map_err(failed(from))?;
-            files::copy(&entry.path(), &to.join(name).join(entry.file_name())).map_err(failed(to))?;
-        }
-    }
-    Ok(())
+    files::sync(path).map_err(failed(path))
 }
 
 fn failed(path: &Path) -> impl Fn(io::Error) -> RestoreError + '_ {

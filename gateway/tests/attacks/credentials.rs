@@ -73,7 +73,7 @@ async fn a_grantees_token_at_the_owners_door() {
         ("GET", "/oap/owner/bridges"),
         ("POST", "/oap/owner/budgets/refill"),
         ("POST", "/oap/data/delete"),
-        ("POST", "/oap/owner/audit/memorization"),
+        ("POST", "/oap/owner/jobs"),
     ] {
         let body = json!({});
         let body = (method == "POST").then_some(&body);

@@ -182,7 +182,7 @@ async fn inverting_an_embedding() {
         let grant = oap_grants::grant::UnverifiedGrant::parse(grant).unwrap();
         let gateway = world.gateway.clone();
         let shown = tokio::task::spawn_blocking(move || gateway.would_show(grant.unverified()).unwrap());
-        vectors.push(shown.await.unwrap().0.vectors()[0].clone());
+        vectors.push(shown.await.unwrap().vectors()[0].clone());
     }
     assert_eq!(vectors[0], vectors[1]);
 }

@@ -22,6 +22,8 @@ pub struct Hooked {
     pub memory: MemoryEngine,
     /// What reads a snapshot waits here before each pair.
     pub gate: Arc<Gate>,
+    /// What writes waits here, once its batch is applied and before anybody is told.
+    pub applying: Arc<Gate>,
     armed: Mutex<Option<Armed>>,
     applied: AtomicUsize,
 }
@@ -74,6 +76,7 @@ impl Engine for Hooked {
     fn apply(&self, batch: Vec<Op>) -> Result<(), StoreError> {
         let applied = self.memory.apply(batch);
         self.applied.fetch_add(1, Ordering::SeqCst);
+        self.applying.pass();
         applied
     }
 

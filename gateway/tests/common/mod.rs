@@ -240,6 +240,7 @@ impl World {
             sanctions,
             embeddings,
             erasures: None,
+            home: None,
         })
         .await
         .unwrap();

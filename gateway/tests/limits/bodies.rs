@@ -42,7 +42,7 @@ impl HttpBody for Watched {
 async fn no_body_is_read_before_the_credential_is_checked() {
     let world = World::new().await;
     let asks = |route: &&Route| {
-        let by_credential = matches!(route.permission, Access::Grantee | Access::Owner(_));
+        let by_credential = matches!(route.permission, Access::Grantee | Access::Owner(_) | Access::Agent);
         by_credential && route.method == Method::POST
     };
     for path in ROUTES.iter().filter(asks).map(|route| route.at("x")) {

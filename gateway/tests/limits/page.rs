@@ -17,6 +17,7 @@ const ROOMS: &[(&str, &[Limit])] = &[
     ("formats", oap_formats::limits::LIMITS),
     ("grants", oap_grants::limits::LIMITS),
     ("exchange", oap_exchange::limits::LIMITS),
+    ("agents", oap_agents::limits::LIMITS),
     ("client", oap_client::limits::LIMITS),
     ("gateway", oap_gateway::limits::LIMITS),
 ];

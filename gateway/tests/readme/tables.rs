@@ -33,6 +33,26 @@ const INSTEAD: &[(&str, &str)] = &[
         "oap-memory delete --item|--label|--subject|--scope|--provenance imported_from=chatgpt|--since|--until|--all",
         "oap-memory import chatgpt-export.zip && oap-memory delete --provenance imported_from=chatgpt --yes",
     ),
+    (
+        "oap-memory agent show scout",
+        "{ oap-memory agent show scout || oap-memory agent add scout; } >/dev/null 2>&1 && oap-memory agent show scout",
+    ),
+    (
+        "oap-memory mcp --agent scout",
+        "{ oap-memory agent show scout || oap-memory agent add scout; } >/dev/null 2>&1 && oap-memory mcp --agent scout",
+    ),
+    (
+        "oap-memory agent rotate scout",
+        "{ oap-memory agent show scout || oap-memory agent add scout; } >/dev/null 2>&1 && oap-memory agent rotate scout",
+    ),
+    (
+        "oap-memory agent remove scout",
+        "{ oap-memory agent show scout || oap-memory agent add scout; } >/dev/null 2>&1 && oap-memory agent remove scout",
+    ),
+    (
+        "oap-memory audit injected --agent scout --at 2026-06-30T14:00:00Z",
+        "oap-memory agent add scout >/dev/null && oap-memory audit injected --agent scout --at 2026-06-30T14:00:00Z",
+    ),
     ("oap-memory man --out DIR", "oap-memory man --out man"),
     ("oap-memory backup FOLDER", "oap-memory backup \"$PWD/copy\""),
     (
@@ -107,7 +127,7 @@ const STANDS_FOR: &[(&str, &str)] = &[
 ];
 
 /// What becomes of a command.
-pub enum Fate {
+pub enum Execution {
     NotRun,
     Run { script: String, status: i32 },
 }
@@ -117,11 +137,11 @@ pub enum Fate {
 pub struct Tables(Mutex<BTreeSet<&'static str>>);
 
 impl Tables {
-    pub fn fate(&self, text: &str, command: &str) -> Fate {
+    pub fn execution(&self, text: &str, command: &str) -> Execution {
         let used = |entry: &'static str| self.0.lock().unwrap().insert(entry);
         if let Some((part, _)) = NOT_RUN.iter().find(|(part, _)| command.contains(part)) {
             used(part);
-            return Fate::NotRun;
+            return Execution::NotRun;
         }
         let mut script = command.to_owned();
         if let Some((printed, instead)) = INSTEAD.iter().find(|(printed, _)| *printed == command) {
@@ -140,7 +160,7 @@ impl Tables {
         if let Some((_, printed, _)) = status {
             used(printed);
         }
-        Fate::Run { script, status: status.map_or(0, |(_, _, status)| *status) }
+        Execution::Run { script, status: status.map_or(0, |(_, _, status)| *status) }
     }
 
     /// Entries of the lists that no text holds.

@@ -95,9 +95,9 @@ impl GrantBook for Book {
 }
 
 #[derive(Default)]
-pub struct Seen(Mutex<BTreeSet<[u8; 32]>>);
+pub struct UsedProofs(Mutex<BTreeSet<[u8; 32]>>);
 
-impl Replay for Seen {
+impl Replay for UsedProofs {
     fn first_use(&self, key: [u8; 32], _now: Timestamp) -> bool {
         self.0.lock().unwrap().insert(key)
     }

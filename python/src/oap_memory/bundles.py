@@ -240,7 +240,7 @@ class _Bundle:
         self._not_projected()
         aside = Report("receipt")
         try:
-            receipt = check_receipt(line["receipt"], self.reader, aside)
+            receipt = check_receipt(line["receipt"], self.reader, aside, in_chain=True)
         except Refused as wrong:
             check = "bundle.future" if wrong.check == "receipt.future" else wrong.check
             raise Refused(check, "/receipt" + wrong.field, wrong.must) from None

@@ -27,7 +27,7 @@ from .form import (
 from .links import ItemChain, check_chain
 from .receipts import check_receipt
 from .report import Reader, Report, dated
-from .sdjwt import Commitment, as_json, read, visible_text
+from .sdjwt import CONCEALED, Commitment, as_json, read, visible_text
 from .times import SECOND, SKEW, instant
 
 _EMBEDDING_REF = obj({"model": TEXT, "dimensions": COUNT, "vector_url": TEXT})
@@ -185,23 +185,7 @@ def _visible(item: dict[str, Any], commitment: Commitment, claims: dict[str, Any
             raise Refused("item.visible", place, "must be what the disclosed claims say")
 
 
-_NAMES = {
-    "item_id",
-    "scope_id",
-    "kind",
-    "subject_entity_id",
-    "content",
-    "embedding",
-    "provenance",
-    "labels",
-    "ttl_days",
-    "expires_at",
-    "exportable",
-    "sensitivity",
-    "derived_from",
-    "extensions",
-    "updated_at",
-}
+_NAMES = CONCEALED | {"item_id", "updated_at"}
 
 
 def _beside(item: dict[str, Any], claims: dict[str, Any], chain: ItemChain) -> None:

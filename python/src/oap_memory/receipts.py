@@ -170,6 +170,15 @@ def _by_action(receipt: dict[str, Any], report: Report) -> None:
         report.facts["refusal"] = True
 
 
+def is_open_head(receipt: dict[str, Any]) -> bool:
+    """Whether it is a head without a signature, which only another entry after it makes good (docs/bytes.md 6).
+
+    >>> is_open_head({"action_id": "memory.chain_head", "signatures": []})
+    True
+    """
+    return receipt.get("action_id") == "memory.chain_head" and not receipt["signatures"]
+
+
 def _signatures(receipt: dict[str, Any], reader: Reader, at: int, report: Report) -> None:
     principal, agent = receipt["principal_did"], receipt["agent_did"]
     message, signers = content(receipt), []
@@ -204,8 +213,10 @@ def _signatures(receipt: dict[str, Any], reader: Reader, at: int, report: Report
         report.note("agent", "that the agent took part: it has not countersigned")
 
 
-def check_receipt(value: Json, reader: Reader, report: Report) -> dict[str, Any]:
+def check_receipt(value: Json, reader: Reader, report: Report, *, in_chain: bool = False) -> dict[str, Any]:
     """The receipt, where it is one that its principal signed and is what its action asks for.
+
+    In a chain a head may lack a signature: `Chain` asks for that of the last one.
 
     >>> from .documents import Documents
     >>> check_receipt({}, Reader(Documents(), 0), Report("receipt"))
@@ -215,7 +226,8 @@ def check_receipt(value: Json, reader: Reader, report: Report) -> dict[str, Any]
     receipt = hold(RECEIPT, value, "receipt.malformed")
     at = reader.not_future(receipt["timestamp"], "receipt.future", "/timestamp")
     _by_action(receipt, report)
-    _signatures(receipt, reader, at, report)
+    if not (in_chain and is_open_head(receipt)):
+        _signatures(receipt, reader, at, report)
     if unwritten := [name for name in _UNWRITTEN if name in receipt]:
         report.note("members", "what these members say, which no gateway writes: " + ", ".join(unwritten))
     if receipt.get("anchors"):
@@ -258,6 +270,7 @@ class Chain:
         self.principal: str | None = None
         self._tip = "genesis"
         self._head = False
+        self._open = False
         self._at = 0
 
     def add(self, receipt: dict[str, Any]) -> None:
@@ -279,6 +292,7 @@ class Chain:
         if is_head:
             self._check_head(receipt, place)
         self._tip, self._head, self._at, self.length = sha256(content(receipt)), is_head, at, place + 1
+        self._open = is_open_head(receipt)
 
     def _check_head(self, receipt: dict[str, Any], place: int) -> None:
         decision, where = receipt["policy_decisions"][0], f"/{place}/policy_decisions/0"
@@ -292,9 +306,11 @@ class Chain:
             raise Refused("receipt.other_chain", where + "/chain", "must be that of the heads before")
 
     def end(self) -> None:
-        """The chain is whole where it ends with a head."""
+        """The chain is whole where it ends with a signed head."""
         if not self._head:
             raise Refused("receipt.cut", "", "must end with a head")
+        if self._open:
+            raise Refused("receipt.unsigned", f"/{self.length - 1}/signatures", "must have the principal's signature")
 
 
 def verify_receipt_chain(value: Json, reader: Reader) -> Report:
@@ -310,7 +326,7 @@ def verify_receipt_chain(value: Json, reader: Reader) -> Report:
     report, chain, aside = Report("receipt chain"), Chain(), Report("receipt")
     for place, entry in enumerate(value):
         try:
-            receipt = check_receipt(entry, reader, aside)
+            receipt = check_receipt(entry, reader, aside, in_chain=True)
         except Refused as wrong:
             raise wrong.under(f"/{place}") from None
         chain.add(receipt)

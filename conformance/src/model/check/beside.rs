@@ -14,8 +14,8 @@ impl ExpectedAnswer {
         let count = &applied["redacted_field_count"];
         match (count.as_u64(), self.redacted_field_count) {
             (None, _) => found.add(at, "is not a number"),
-            (Some(count), Some(before)) if count != before => {
-                found.add(at, format!("is {count}, and was {before} at the same profile and level"));
+            (Some(count), Some(wanted)) if count != wanted => {
+                found.add(at, format!("is {count}, must be {wanted} at this profile and level"));
             }
             _ => {}
         }

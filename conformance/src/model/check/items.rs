@@ -54,14 +54,23 @@ impl ExpectedAnswer {
         if let Some(members) = visible.as_object_mut() {
             members.remove("integrity");
             members.remove("relevance");
-            // It stands outside the proof and is the gateway's own.
-            members.remove("embedding_ref");
+        }
+        let reference = visible.as_object_mut().and_then(|members| members.remove("embedding_ref"));
+        match (&self.refers, reference) {
+            (None, None) => {}
+            (None, Some(_)) => found.add(format!("{id}/embedding_ref"), "is shown"),
+            (Some(_), None) => found.add(format!("{id}/embedding_ref"), "is missing"),
+            (Some(refers), Some(got)) => {
+                if let Some(why) = refers.wrong(id, &got) {
+                    found.add(format!("{id}/embedding_ref"), why);
+                }
+            }
         }
         let mut shown: BTreeMap<String, Value> = leaves(&visible);
         for (pointer, form) in self.free.get(id).into_iter().flatten() {
             match shown.remove(pointer) {
                 None => found.add(format!("{id}{pointer}"), "is missing"),
-                Some(value) if is(&value, *form, item) => {}
+                Some(value) if is(&value, form, item) => {}
                 Some(value) => found.add(format!("{id}{pointer}"), format!("is {value}, must be a {form:?}")),
             }
         }
@@ -125,7 +134,7 @@ impl ExpectedAnswer {
 }
 
 /// Whether a value has its form.
-fn is(value: &Value, form: Form, item: &Value) -> bool {
+fn is(value: &Value, form: &Form, item: &Value) -> bool {
     match form {
         Form::Receipt => {
             let receipt = item.pointer("/integrity/chain/0/receipt").map(text).unwrap_or_default();
@@ -133,7 +142,8 @@ fn is(value: &Value, form: Form, item: &Value) -> bool {
             short.is_some_and(|short| *value == short)
         }
         Form::Near(at) => {
-            time(value).is_some_and(|shown| shown <= at.plus(MAX_SKEW) && at <= shown.plus(MAX_SKEW))
+            time(value).is_some_and(|shown| shown <= at.plus(MAX_SKEW) && *at <= shown.plus(MAX_SKEW))
         }
+        Form::Joined(joined) => value.as_str().is_some_and(|shown| joined.allows(shown)),
     }
 }

@@ -131,6 +131,12 @@ impl ExpectedAnswer {
         }
         self.projection_differs(&answer["projection_applied"], &mut found);
         self.receipt_differs(answer, &mut found);
+        if let Some(kid) = &self.signed_by {
+            for at in ["/signature/kid", "/receipt/signatures/0/by"] {
+                let got = answer.pointer(at).unwrap_or(&Value::Null);
+                found.equal(at, got, &Value::from(kid.as_str()));
+            }
+        }
         found.0
     }
 

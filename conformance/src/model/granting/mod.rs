@@ -151,7 +151,11 @@ impl Model {
         };
         let filter = &draft["filter"];
         let lists = |name: &str| List::ALL.iter().any(|list| list.as_str() == name) || BOUNDS.contains(&name);
-        let long = |list: &&List| filter[list.as_str()].as_array().is_some_and(|list| list.len() > MAX_LIST);
+        let wide = |element: &Value| element.as_str().is_some_and(|text| text.chars().count() > MAX_LIST);
+        let long = |list: &&List| {
+            let list = filter[list.as_str()].as_array();
+            list.is_some_and(|list| list.len() > MAX_LIST || list.iter().any(wide))
+        };
         let depth = &draft["delegable"]["max_depth"];
         let (queries, epsilon) = (&draft["budget"]["queries"], &draft["budget"]["epsilon"]);
         let (after, before) = (time(&filter["captured_after"]), time(&filter["captured_before"]));

@@ -1,6 +1,7 @@
 //! Profiles: the tables of the protocol, and the owner's own documents (protocol section 7).
 
 mod document;
+mod joined;
 mod path;
 pub mod table;
 
@@ -9,6 +10,7 @@ use super::item::Version;
 use super::rule::{Condition, SpanClass, SpanPlace};
 use crate::world::Span;
 pub(super) use document::Document;
+pub use joined::Joined;
 use path::{Place, places};
 use serde_json::{Map, Value};
 use table::{Cell, Column, Table, Text};
@@ -19,6 +21,17 @@ enum TextRule {
     Hidden,
     Spans(Vec<String>),
     Full,
+}
+
+impl TextRule {
+    /// Whether spans of a class are shown.
+    fn shows(&self, class: &str) -> bool {
+        match self {
+            Self::Hidden => false,
+            Self::Spans(classes) => classes.iter().any(|shown| shown == class),
+            Self::Full => true,
+        }
+    }
 }
 
 impl From<Text> for TextRule {
@@ -38,6 +51,8 @@ pub(super) struct Shown {
     pub item: Map<String, Value>,
     /// The rules.
     pub rules: Vec<Rule>,
+    /// The text, where it has so many spans that some of them may be joined, and is shown without some.
+    pub joined: Option<Joined>,
 }
 
 /// A version as a profile shows it at a level; `embedding` says whether one was asked for and is granted. `None`: no such profile.
@@ -65,6 +80,11 @@ pub(super) fn project(
         item.remove("embedding");
     }
     let whole = version.text("/content/text");
+    let joined = whole.filter(|_| matches!(text, TextRule::Spans(_)));
+    let joined = joined.and_then(|whole| Joined::of(whole, &version.spans, |class| text.shows(class)));
+    if joined.is_some() {
+        rules.push(Rule::Condition(Condition::SpansJoined));
+    }
     let content = item.get_mut("content").and_then(Value::as_object_mut);
     match (whole.filter(|_| text != TextRule::Hidden), content) {
         (Some(whole), Some(content)) => {
@@ -77,21 +97,16 @@ pub(super) fn project(
         (None, Some(content)) => drop(content.remove("text")),
         (None, None) => {}
     }
-    Some(Shown { item, rules })
+    Some(Shown { item, rules, joined })
 }
 
 /// A text with its spans hidden, but those of the classes that are shown.
 fn masked(text: &str, version: &Version, rule: &TextRule) -> String {
-    let shows = |class: &str| match rule {
-        TextRule::Hidden => false,
-        TextRule::Spans(classes) => classes.iter().any(|shown| shown == class),
-        TextRule::Full => true,
-    };
     let (mut out, mut done) = (String::new(), 0);
     for span in &version.spans {
         out.push_str(text.get(done..span.start).unwrap_or_default());
         let said = text.get(span.start..span.end).unwrap_or_default();
-        if shows(&span.class) {
+        if rule.shows(&span.class) {
             out.push_str(said);
         } else {
             out.push_str(&format!("[{}]", span.class));
@@ -186,11 +201,16 @@ fn is_there(path: &str, whole: &Value) -> bool {
 }
 
 fn span_places(version: &Version) -> Vec<SpanPlace> {
-    let length = version.text("/content/text").map_or(0, str::len);
+    let text = version.text("/content/text").unwrap_or_default();
+    // Nothing but a separator is between them.
+    let beside = |one: &Span, next: &Span| {
+        text.get(one.end..next.start).is_some_and(|gap| !gap.contains(char::is_alphanumeric))
+    };
     let place = |(n, span): (usize, &Span)| {
-        let next = version.spans.get(n + 1).is_some_and(|next| next.start == span.end);
-        let previous = n > 0 && version.spans.get(n - 1).is_some_and(|previous| previous.end == span.start);
-        match (span.start == 0, span.end == length) {
+        let next = version.spans.get(n + 1).is_some_and(|next| beside(span, next));
+        let before = n.checked_sub(1).and_then(|n| version.spans.get(n));
+        let previous = before.is_some_and(|previous| beside(previous, span));
+        match (span.start == 0, span.end == text.len()) {
             (true, true) => SpanPlace::Whole,
             (true, _) => SpanPlace::Start,
             (_, true) => SpanPlace::End,

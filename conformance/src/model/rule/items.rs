@@ -160,6 +160,7 @@ closed! {
         ElementsCloseUp = "an array closes up over hidden elements",
         OtherEntity = "an entity of another type, or none: the table of every other item",
         OwnProfile = "a profile of the owner's own",
+        SpansJoined = "a text with very many spans: whole stretches of it may be hidden as one, and what must be hidden is",
     }
 }
 
@@ -186,7 +187,7 @@ closed! {
         Start = "at the start",
         Middle = "in the middle",
         End = "at the end",
-        Adjacent = "next to another span",
+        Adjacent = "next to another span, with nothing but a separator between them",
         Whole = "as the whole text",
     }
 }

@@ -40,6 +40,7 @@ pub(crate) use closed;
 
 /// A rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[allow(missing_docs, reason = "the names say it")]
 pub enum Rule {
     /// A list of the grant's filter, and its case.
     Filter(List, ListCase),
@@ -63,14 +64,16 @@ pub enum Rule {
     Epistemic(Epistemic),
     /// A member of the query.
     Asked(Asked),
-    /// A page.
     Paged(Paged),
-    /// A refusal.
     Refusal(Refusal),
     /// A condition on a grant.
     Granting(Granting),
     /// What stands beside the items.
     Beside(Beside),
+    /// What a rotation of keys leaves.
+    Keys(Keys),
+    /// Who gets which vector.
+    Vectors(Vectors),
 }
 
 impl Rule {
@@ -103,6 +106,8 @@ impl Rule {
         all.extend(Refusal::ALL.iter().copied().map(Self::Refusal));
         all.extend(Granting::ALL.iter().copied().map(Self::Granting));
         all.extend(Beside::ALL.iter().copied().map(Self::Beside));
+        all.extend(Keys::ALL.iter().copied().map(Self::Keys));
+        all.extend(Vectors::ALL.iter().copied().map(Self::Vectors));
         all
     }
 }
@@ -125,6 +130,8 @@ impl fmt::Display for Rule {
             Self::Refusal(refusal) => write!(f, "refused: {refusal}"),
             Self::Granting(granting) => write!(f, "granting: {granting}"),
             Self::Beside(beside) => write!(f, "answer: {beside}"),
+            Self::Keys(keys) => write!(f, "keys: {keys}"),
+            Self::Vectors(vectors) => write!(f, "vectors: {vectors}"),
         }
     }
 }

@@ -110,7 +110,7 @@ closed! {
         PurposeEmpty = "purpose: empty",
         PurposeTooLong = "purpose: 1001 characters",
         PurposeCodes = "purpose_codes: more than 16, or not of the alphabet",
-        FilterList = "filter: a list of 257 elements",
+        FilterList = "filter: a list of 257 elements, or an element of 257 characters",
         FilterTimes = "filter: captured_before not later than captured_after",
         Depth = "delegable.max_depth: not from 1 to 5",
         Budget = "budget: not positive",
@@ -151,7 +151,7 @@ closed! {
     /// What stands beside the items of an answer (protocol sections 6 and 8).
     Beside {
         ProjectionApplied = "projection_applied repeats level, profile and lawful basis",
-        RedactedCountConstant = "redacted_field_count is the same for one profile and level",
+        RedactedCount = "redacted_field_count is that of profile and level",
         ReceiptDecision = "the receipt names grant, hash, scope, level, profile and lawful basis",
         ReceiptProfileHash = "the receipt has the profile's hash",
         ReceiptDelegation = "the receipt of a delegated grant names the grants above",
@@ -164,5 +164,32 @@ closed! {
         AuditGrantee = "audit: a grantee sees receipts that name it and no others",
         AuditNobody = "audit: others see anonymous calls alone",
         Export = "an export is the whole view",
+    }
+}
+
+closed! {
+    /// What a rotation of the principal's keys leaves (protocol section 2).
+    Keys {
+        Next = "after a rotation the next key is published, and it alone is in use",
+        Former = "after a rotation the former key stays, with the time of its retirement",
+        Signs = "after a rotation answers and receipts are signed by the key in use",
+        Proved = "after a rotation what a former key signed verifies",
+        Exchanged = "after a rotation a grant that a former key signed is exchanged, for a token by the key in use",
+        Held = "after a rotation a token that a former key signed holds",
+    }
+}
+
+closed! {
+    /// Vectors, and where an item says that its own is (protocol section 6).
+    Vectors {
+        Named = "embedding_ref: asked for, granted, shown by the profile: model, dimensions and address",
+        NotNamed = "embedding_ref: not asked for, not granted, or hidden by the profile: not there",
+        Given = "of an item that was disclosed, for whoever may have it",
+        NoAccess = "under a grant without embedding_access: refused",
+        NotDisclosed = "of an item that was never disclosed: not there",
+        Hidden = "of an item that was disclosed, by a profile that hides embeddings: not there",
+        Gone = "of an item that was disclosed and is in the view no more: not there",
+        Outside = "of an item that never was in the view: not there",
+        NoModel = "of a gateway without a model of embeddings: not there",
     }
 }

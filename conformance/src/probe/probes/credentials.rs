@@ -1,6 +1,6 @@
 //! Grants and tokens: who is let in.
 
-use super::super::context::{Context, Session, expect};
+use super::super::context::{Context, Session, expect, post};
 use super::super::declared::Place;
 use super::super::{Failed, Probe, Severity};
 use super::{note, owned, probe};
@@ -8,15 +8,16 @@ use crate::model::rule::{Refusal, Rule};
 use oap_identity::signed::sign_document;
 use oap_identity::{Signer, Timestamp};
 use serde_json::{Value, json};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 pub(super) fn all() -> Vec<Probe> {
     use Severity::{Critical, Major};
     vec![
-        owned("grant-altered", &["ME-08"], Critical, probe!(altered)),
+        owned("grant-altered", &["ME-08", "SP-05"], Critical, probe!(altered)),
         owned("grant-unsigned", &["ME-08"], Critical, probe!(unsigned)),
         owned("grant-foreign", &["ME-08"], Critical, probe!(foreign)),
-        owned("grant-revoked", &["ME-08"], Critical, probe!(revoked)),
+        owned("grant-revoked", &["ME-08", "SP-04", "CH-01"], Critical, probe!(revoked)),
         owned("grant-not-yet-valid", &["ME-08"], Critical, probe!(not_yet_valid)),
         owned("grant-expired", &["ME-08"], Critical, probe!(expired)),
         owned("grant-of-another-grantee", &["ME-08"], Critical, probe!(another_grantee)),
@@ -26,7 +27,7 @@ pub(super) fn all() -> Vec<Probe> {
         owned("forged-signatures", &["ME-04"], Critical, probe!(signatures)),
         owned("token-bound", &["ME-04"], Critical, probe!(bound)),
         owned("token-short-lived", &["ME-04"], Major, probe!(short_lived)),
-        owned("proof-replayed", &["ME-04"], Critical, probe!(replayed)),
+        owned("proof-replayed", &["ME-04", "CO-34"], Critical, probe!(replayed)),
         owned("proof-of-another-request", &["ME-04"], Critical, probe!(another_request)),
     ]
 }
@@ -283,10 +284,18 @@ async fn short_lived(context: &Context<'_>) -> Result<(), Failed> {
 
 async fn replayed(context: &Context<'_>) -> Result<(), Failed> {
     let session = granted(context).await?;
-    let headers = context.credentials(&session, &session.grantee, "POST", context.at(Place::Query))?;
-    let first = context.post(context.at(Place::Query), &headers, &json!({"query": ""})).await?;
+    let path = context.at(Place::Query);
+    // Where it is waited for it is made anew: its time is that of the request.
+    let last = Mutex::new(Vec::new());
+    let made = || {
+        let headers = context.credentials(&session, &session.grantee, "POST", path)?;
+        last.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&headers);
+        Ok(post(path, &headers, &json!({"query": ""}).to_string()))
+    };
+    let first = context.send_each(made).await?;
+    let headers = last.into_inner().unwrap_or_else(PoisonError::into_inner);
     expect(first.status == 200, || format!("a query under a grant in force: status {}", first.status))?;
-    let second = context.post(context.at(Place::Query), &headers, &json!({"query": ""})).await?;
+    let second = context.post(path, &headers, &json!({"query": ""})).await?;
     expect(second.status == 401, || format!("the same proof again: status {}", second.status))
 }
 

@@ -11,9 +11,9 @@ pub(super) fn all() -> Vec<Probe> {
     use Severity::{Critical, Major};
     vec![
         owned("correction", &["ME-02", "ME-03"], Major, probe!(correction)),
-        owned("deletion", &["ME-06"], Critical, probe!(deletion)),
-        owned("deletion-receipt", &["ME-06"], Major, probe!(deletion_receipt)),
-        owned("export", &["EX-1", "ME-01"], Critical, probe!(export)),
+        owned("deletion", &["ME-06", "CH-01"], Critical, probe!(deletion)),
+        owned("deletion-receipt", &["ME-06", "CO-17", "CH-09"], Major, probe!(deletion_receipt)),
+        owned("export", &["EX-1", "ME-01", "ST-06"], Critical, probe!(export)),
     ]
 }
 
@@ -29,7 +29,10 @@ async fn correction(context: &Context<'_>) -> Result<(), Failed> {
     let chain = items(&answer)[0]["integrity"]["chain"].as_array().map_or(0, Vec::len);
     expect(chain == 2, || format!("the chain has {chain} links after capture and correction"))?;
     let answer = context.answer(&session, &json!({"query": before})).await?;
-    expect(items(&answer).is_empty(), || "the former text is still matched".to_owned())
+    expect(!answer.to_string().contains(&before), || "the former text is still shown".to_owned())?;
+    // Where a model of embeddings ranks, anything may be near.
+    let near = context.declared().embeddings;
+    expect(items(&answer).is_empty() || near, || "the former text is still matched".to_owned())
 }
 
 async fn deletion(context: &Context<'_>) -> Result<(), Failed> {

@@ -11,16 +11,28 @@ use serde_json::{Value, json};
 pub(super) fn all() -> Vec<Probe> {
     vec![
         public("memory-manifest", &["ME-07"], Severity::Major, probe!(memory_manifest)),
-        public("memory-manifest-signed", &["ME-07", "ID-1"], Severity::Critical, probe!(manifest_signed)),
+        public(
+            "memory-manifest-signed",
+            &["ME-07", "ID-1", "CF-02"],
+            Severity::Critical,
+            probe!(manifest_signed),
+        ),
         public("tool-manifest-agrees", &["ME-07"], Severity::Major, probe!(tool_manifest)),
-        public("did-document", &["ID-1"], Severity::Critical, probe!(did_document)),
-        public("anonymous-query", &["ME-08", "ME-14"], Severity::Critical, probe!(anonymous_query)),
+        public(
+            "tool-manifest",
+            &["CO-03", "CO-04", "CO-05", "CO-06", "CO-07", "PS-08"],
+            Severity::Major,
+            probe!(tool_members),
+        ),
+        public("discover", &["CO-15"], Severity::Minor, probe!(discover)),
+        public("did-document", &["ID-1", "CO-01"], Severity::Critical, probe!(did_document)),
+        public("anonymous-query", &["ME-08", "ME-14", "CO-13"], Severity::Critical, probe!(anonymous_query)),
         public("anonymous-export", &["ME-08", "EX-1"], Severity::Critical, probe!(anonymous_export)),
-        public("errors", &["PM-3"], Severity::Minor, probe!(errors)),
-        public(FORMS, &["PM-3", "PM-5"], Severity::Minor, probe!(answer_forms)),
+        public("errors", &["PM-3", "CO-41"], Severity::Minor, probe!(errors)),
+        public(FORMS, &["PM-3", "PM-5", "CO-41"], Severity::Minor, probe!(answer_forms)),
         public("hostile-bodies", &["PM-4"], Severity::Major, probe!(hostile_bodies)),
         public("tls-only", &["CO-09", "ME-04"], Severity::Critical, probe!(tls_only)),
-        public("anonymous-audit", &["RC-2"], Severity::Critical, probe!(anonymous_audit)),
+        public("anonymous-audit", &["RC-2", "SP-07"], Severity::Critical, probe!(anonymous_audit)),
     ]
 }
 
@@ -72,9 +84,72 @@ async fn tool_manifest(context: &Context<'_>) -> Result<(), Failed> {
     expect(did == document.id().as_str(), || format!("oap-tool.json is of {did:?}"))
 }
 
+/// Longest `description_for_agents`, in code points (OAP-CORE 6.3).
+const MAX_DESCRIPTION: usize = 4000;
+
+/// What OAP-CORE 6 and 7 want of the tool manifest, and the list of scopes (RFC 0006 3.3).
+async fn tool_members(context: &Context<'_>) -> Result<(), Failed> {
+    let tool = context.get("/.well-known/oap-tool.json").await?;
+    let wrong = |why: &str| Failed::Wrong(format!("oap-tool.json: {why}"));
+    expect(tool["oap_version"] == "1.0", || {
+        format!("oap-tool.json: oap_version is {}", tool["oap_version"])
+    })?;
+    for endpoint in ["invoke", "audit", "data_delete", "incident"] {
+        let there = tool["endpoints"][endpoint].as_str().is_some_and(|url| !url.is_empty());
+        expect(there, || format!("oap-tool.json: endpoints.{endpoint} is missing"))?;
+    }
+    let again = context.get("/.well-known/oap-tool.json").await?;
+    let described = tool.pointer("/tool/description_for_agents").or(tool.get("description_for_agents"));
+    let text = described.and_then(Value::as_str).ok_or_else(|| wrong("description_for_agents is missing"))?;
+    expect(text.chars().count() <= MAX_DESCRIPTION, || {
+        "oap-tool.json: description_for_agents has more than 4000 code points".to_owned()
+    })?;
+    expect(tool == again, || "oap-tool.json is another document the second time".to_owned())?;
+    let actions = tool["actions"].as_array().filter(|all| !all.is_empty());
+    for action in actions.ok_or_else(|| wrong("it has no actions"))? {
+        let id = action["id"].as_str().unwrap_or_default();
+        for member in ["id", "side_effects", "input_schema", "output_schema", "examples"] {
+            expect(!action[member].is_null(), || {
+                format!("oap-tool.json: the action {id:?} has no {member}")
+            })?;
+        }
+        let example = action["examples"].as_array().is_some_and(|all| !all.is_empty());
+        expect(example, || format!("oap-tool.json: the action {id:?} has no example"))?;
+        let risk = &action["risk_class"];
+        expect(risk.is_null() || is_acceptable(risk), || {
+            format!("oap-tool.json: the action {id:?} has the risk class {risk}")
+        })?;
+    }
+    let risk = &tool["risk_class"];
+    expect(is_acceptable(risk), || format!("oap-tool.json: the risk class is {risk}"))?;
+    let scopes = context.get("/.well-known/oap-scopes.json").await?;
+    expect(scopes.is_object(), || "oap-scopes.json is no object".to_owned())
+}
+
+/// A risk class that a tool may have (OAP-CORE 6.2).
+fn is_acceptable(risk: &Value) -> bool {
+    risk.as_str().is_some_and(|risk| ["minimal", "limited", "high"].contains(&risk))
+}
+
+/// Actions are found by the words of their intent (OAP-CORE 14).
+async fn discover(context: &Context<'_>) -> Result<(), Failed> {
+    let reply = context.post("/oap/discover", &[], &json!({"intent": "query the memory"})).await?;
+    expect(reply.status == 200, || format!("/oap/discover: status {}, must be 200", reply.status))?;
+    let found = reply.json()["actions"].as_array().map_or(0, Vec::len);
+    expect(found > 0, || "/oap/discover: no action for \"query the memory\"".to_owned())
+}
+
 async fn did_document(context: &Context<'_>) -> Result<(), Failed> {
     let document = context.document().await?;
-    expect(!document.keys().is_empty(), || "did.json has no key that may sign".to_owned())
+    expect(!document.keys().is_empty(), || "did.json has no key that may sign".to_owned())?;
+    let raw = context.get("/.well-known/did.json").await?;
+    let services = raw["service"].as_array().map(Vec::as_slice).unwrap_or_default();
+    for wanted in ["OAPInvocationEndpoint", "OAPRevocationStatus"] {
+        let there = services.iter().any(|service| service["type"] == wanted);
+        expect(there, || format!("did.json has no service {wanted}"))?;
+    }
+    let agreement = raw["keyAgreement"].as_array().is_some_and(|keys| !keys.is_empty());
+    expect(agreement, || "did.json has no key agreement key".to_owned())
 }
 
 async fn anonymous_query(context: &Context<'_>) -> Result<(), Failed> {

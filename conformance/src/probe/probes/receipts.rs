@@ -11,8 +11,13 @@ use std::collections::BTreeSet;
 pub(super) fn all() -> Vec<Probe> {
     use Severity::{Critical, Major};
     vec![
-        owned("memory-exchange-possession", &["ME-12", "ME-02", "RC-1"], Critical, probe!(possession_sound)),
-        owned("receipt-chain", &["RC-1"], Major, probe!(chain)),
+        owned(
+            "memory-exchange-possession",
+            &["ME-12", "ME-02", "RC-1", "CO-22"],
+            Critical,
+            probe!(possession_sound),
+        ),
+        owned("receipt-chain", &["RC-1", "CO-23", "CH-02"], Major, probe!(chain)),
         owned("receipts-of-others", &["RC-2"], Critical, probe!(receipts_of_others)),
     ]
 }

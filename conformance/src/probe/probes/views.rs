@@ -11,15 +11,15 @@ pub(super) fn all() -> Vec<Probe> {
     vec![
         owned("item-form", &["IT-1"], Major, probe!(item_form)),
         owned("filter", &["ME-09", "ME-14"], Critical, probe!(filter)),
-        owned("max-items", &["ME-09"], Critical, probe!(max_items)),
+        owned("max-items", &["ME-09", "SP-06"], Critical, probe!(max_items)),
         owned("max-results", &["ME-09"], Major, probe!(max_results)),
-        owned("ranking-by-the-view-alone", &["ME-13"], Critical, probe!(ranking)),
+        owned("ranking-by-the-view-alone", &["ME-13", "CH-04"], Critical, probe!(ranking)),
         owned("labels-outside", &["ME-13", "ME-14"], Critical, probe!(labels_outside)),
         owned("embeddings-by-default", &["ME-05"], Critical, probe!(embeddings)),
         owned("cursors", &["ME-09"], Major, probe!(cursors)),
-        owned("unknown-query-members", &["PM-4"], Major, probe!(unknown_members)),
+        owned("unknown-query-members", &["PM-4", "CO-38"], Major, probe!(unknown_members)),
         owned("strict-json", &["PM-4"], Major, probe!(strict_json)),
-        owned("belief-stays-belief", &["ME-13"], Major, probe!(belief)),
+        owned("belief-stays-belief", &["ME-13", "ME-11"], Major, probe!(belief)),
     ]
 }
 

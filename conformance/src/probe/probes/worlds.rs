@@ -2,22 +2,43 @@
 
 use super::super::context::Context;
 use super::super::worlds::{
-    Lived, ask_all, canaries_of, exports, judge, live, over_time, pair, setting, strangers,
+    Lived, ask_all, canaries_of, exports, gated, judge, live, over_time, pair, setting, steps, strangers,
+    vectors,
 };
 use super::super::{Failed, Probe, Severity};
 use super::{owned, probe};
-use crate::world::{Canaries, History, Setting, Size, World};
+use crate::world::{self, Canaries, History, Setting, Size, World};
 use std::time::Duration;
 
 pub(super) fn all() -> Vec<Probe> {
     use Severity::Critical;
     vec![
-        owned("worlds", &["ME-01", "ME-09", "ME-13", "ME-14", "PR-1"], Critical, probe!(worlds)),
+        owned(
+            "worlds",
+            &[
+                "ME-01", "ME-09", "ME-13", "ME-14", "PR-1", "ME-11", "CO-14", "CO-16", "CO-22", "CO-26",
+                "SP-02", "SP-06", "SP-07", "DE-02", "PS-02", "PS-03", "PS-07", "PJ-03", "PJ-04", "PJ-07",
+            ],
+            Critical,
+            probe!(worlds),
+        ),
+        owned(
+            "every-table",
+            &["ME-01", "PR-1", "PS-03", "PS-05", "ST-03", "ST-07"],
+            Critical,
+            probe!(tables),
+        ),
+        owned(
+            "gates",
+            &["ME-14", "CO-18", "CO-19", "CO-20", "SP-01", "PS-03", "PS-04", "IF-02"],
+            Critical,
+            probe!(gates),
+        ),
         owned("worlds-over-time", &["ME-09", "ME-14"], Critical, probe!(time)),
-        owned("paired-fillings", &["ME-13", "ME-14"], Critical, probe!(paired)),
+        owned("paired-fillings", &["ME-13", "ME-14", "PJ-07"], Critical, probe!(paired)),
         owned(
             "histories",
-            &["ME-03", "ME-06", "ME-08", "ME-09", "ME-14", "RC-2"],
+            &["ME-03", "ME-06", "ME-08", "ME-09", "ME-14", "ID-1", "RC-2", "SP-04", "ST-07"],
             Critical,
             probe!(histories),
         ),
@@ -39,6 +60,35 @@ async fn worlds(context: &Context<'_>) -> Result<(), Failed> {
         exports(&mut lived, &mut findings).await?;
         strangers(&lived, &mut findings).await?;
         judge(&findings)?;
+    }
+    Ok(())
+}
+
+/// Items that have everything, at every level of every profile; and every case of every field of a filter.
+async fn tables(context: &Context<'_>) -> Result<(), Failed> {
+    let seed = context.worlds()?.start;
+    let manifest = context.get("/.well-known/oap-memory.json").await?;
+    let (world, done) = World::whole(seed, &Setting::of(&manifest, context.now()));
+    let mut canaries = Canaries::default();
+    canaries_of(&world, &mut canaries);
+    let mut lived = Lived::fill(context, &world, &manifest, &canaries).await?;
+    let mut findings = Vec::new();
+    ask_all(&mut lived, &mut findings).await?;
+    for grant in 0..world.grants.len() {
+        vectors(&mut lived, grant, &mut findings).await?;
+    }
+    steps(&mut lived, &done, &mut findings).await?;
+    // Of what is gone by now, too: under the last one it was seen.
+    vectors(&mut lived, world.grants.len().saturating_sub(1), &mut findings).await?;
+    judge(&findings)
+}
+
+/// What an owner owes to others, each of it alone.
+async fn gates(context: &Context<'_>) -> Result<(), Failed> {
+    let seed = context.worlds()?.start;
+    let manifest = context.get("/.well-known/oap-memory.json").await?;
+    for case in world::gated(seed, &Setting::of(&manifest, context.now())) {
+        gated(context, &manifest, &case).await?;
     }
     Ok(())
 }

@@ -78,6 +78,6 @@ pub(super) fn violations(rule: DocumentRule) -> Vec<Altered> {
             let _ = sign_document(grant, stranger);
         })],
         // Of what stands beside it, and of its state.
-        DocumentRule::Chain | DocumentRule::InForce => vec![],
+        DocumentRule::Chain | DocumentRule::Above | DocumentRule::InForce => vec![],
     }
 }

@@ -107,6 +107,8 @@ fn of_issue(granting: Granting) -> Option<Vec<Case>> {
             good("256", |d, _| d["filter"]["labels_any"] = many(256)),
             bad("257 excluded", |d, _| d["filter"]["exclude_labels"] = many(257)),
             bad("257 subjects", |d, _| d["filter"]["subject_entity_ids"] = many(257)),
+            bad("257 characters", |d, _| d["filter"]["labels_all"] = json!(["ö".repeat(257)])),
+            good("256 characters", |d, _| d["filter"]["labels_all"] = json!(["ö".repeat(256)])),
         ],
         Granting::FilterTimes => vec![
             bad("the same", |d, _| between(d, EARLIER, EARLIER)),

@@ -57,7 +57,7 @@ pub(super) fn part(value: &Value) -> String {
 }
 
 /// A part of a JWS, read; null where it is none.
-pub(super) fn read(jws: &str, number: usize) -> Value {
+pub(in super::super) fn read(jws: &str, number: usize) -> Value {
     let part = jws.split('.').nth(number).unwrap_or_default();
     serde_json::from_slice(&URL_SAFE_NO_PAD.decode(part).unwrap_or_default()).unwrap_or_default()
 }

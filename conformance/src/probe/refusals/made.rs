@@ -7,7 +7,7 @@ use super::{beside, documents};
 use crate::model::Model;
 use crate::model::rule::{Granting, Refusal, Rule};
 use crate::probe::Failed;
-use crate::probe::context::{Context, Session, expect};
+use crate::probe::context::{Context, Refused, Reply, Session, expect};
 use crate::probe::worlds::{Finding, Lived, ask, canaries_of, export, issued_below, judge, revoke};
 use crate::world::{Canaries, Setting, Size, World};
 use oap_identity::signed::sign_document;
@@ -24,8 +24,41 @@ fn model(manifest: &Value) -> Result<Model, Failed> {
     Ok(Model::new(principal, manifest, Vec::new()))
 }
 
+/// How a grant is handed in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Endpoint,
+    /// The action `memory.grant`.
+    Action,
+}
+
+impl Way {
+    async fn hand_in(
+        self,
+        context: &Context<'_>,
+        grantee: &Signer,
+        grant: &Value,
+        above: &[Value],
+    ) -> Result<Reply, Failed> {
+        match self {
+            Self::Endpoint => context.present(grantee, grant, grant, above).await,
+            Self::Action => context.present_by_action(grantee, grant, above).await,
+        }
+    }
+}
+
 /// Every condition on a grant that is exchanged.
 pub(in super::super) async fn of_documents(context: &Context<'_>) -> Result<(), Failed> {
+    documents_by(context, Way::Endpoint).await
+}
+
+/// The same, and every condition on a child, of what is handed in as the action `memory.grant`.
+pub(in super::super) async fn of_grant_actions(context: &Context<'_>) -> Result<(), Failed> {
+    documents_by(context, Way::Action).await?;
+    children_by(context, Way::Action).await
+}
+
+async fn documents_by(context: &Context<'_>, way: Way) -> Result<(), Failed> {
     let label = context.word();
     for rule in DocumentRule::ALL.iter().copied() {
         // A grant for each: what is asked too often is refused for another reason.
@@ -34,26 +67,30 @@ pub(in super::super) async fn of_documents(context: &Context<'_>) -> Result<(), 
         for documents::Altered { what, change } in documents::violations(rule) {
             let mut other = grant.clone();
             change(&mut other, &context.stranger());
-            let reply = context.exchange(grantee, &other).await?;
+            let reply = way.hand_in(context, grantee, &other, &[]).await?;
             expect(reply.status == 400, || {
-                format!("a grant: {rule}: {what}: status {}, must be 400", reply.status)
+                format!("{way:?}: a grant: {rule}: {what}: status {}, must be 400", reply.status)
             })?;
         }
         match rule {
             DocumentRule::Known => context.note(&Rule::Refusal(Refusal::UnknownGrant)),
             DocumentRule::Chain => {
-                let reply = context.present(grantee, grant, grant, std::slice::from_ref(grant)).await?;
+                let reply = way.hand_in(context, grantee, grant, std::slice::from_ref(grant)).await?;
                 expect(reply.status == 400, || {
-                    format!("a grant: {rule}: status {}, must be 400", reply.status)
+                    format!("{way:?}: a grant: {rule}: status {}, must be 400", reply.status)
                 })?;
             }
-            DocumentRule::InForce => not_in_force(context, &label, &session).await?,
+            DocumentRule::InForce => not_in_force(context, way, &label, &session).await?,
             DocumentRule::Signature | DocumentRule::Members | DocumentRule::Unknown | DocumentRule::Shape => {
             }
+            // Of children: `unchained`.
+            DocumentRule::Above => continue,
         }
         if rule != DocumentRule::InForce {
-            let reply = context.exchange(grantee, grant).await?;
-            expect(reply.status == 200, || format!("a grant with nothing wrong: status {}", reply.status))?;
+            let reply = way.hand_in(context, grantee, grant, &[]).await?;
+            expect(reply.status == 200, || {
+                format!("{way:?}: a grant with nothing wrong: status {}", reply.status)
+            })?;
         }
         context.note(&Condition::Document(rule));
     }
@@ -61,18 +98,20 @@ pub(in super::super) async fn of_documents(context: &Context<'_>) -> Result<(), 
 }
 
 /// A grant that begins tomorrow, and one that was taken back: 403.
-async fn not_in_force(context: &Context<'_>, label: &str, session: &Session) -> Result<(), Failed> {
+async fn not_in_force(context: &Context<'_>, way: Way, label: &str, session: &Session) -> Result<(), Failed> {
     let grantee = context.stranger();
     let mut draft = context.draft(&grantee, label, 2);
     draft["not_before"] = json!(context.now().plus(BEGINS));
     let grant = context.owner(json!({"do": "grant", "draft": draft})).await?["grant"].clone();
-    let reply = context.exchange(&grantee, &grant).await?;
-    expect(reply.status == 403, || format!("a grant before its time: status {}, must be 403", reply.status))?;
+    let reply = way.hand_in(context, &grantee, &grant, &[]).await?;
+    expect(reply.status == 403, || {
+        format!("{way:?}: a grant before its time: status {}, must be 403", reply.status)
+    })?;
     context.note(&Rule::Refusal(Refusal::Draft));
     context.owner(json!({"do": "revoke", "grant_id": session.grant["grant_id"]})).await?;
-    let reply = context.exchange(&session.grantee, &session.grant).await?;
+    let reply = way.hand_in(context, &session.grantee, &session.grant, &[]).await?;
     expect(reply.status == 403, || {
-        format!("a grant that was taken back: status {}, must be 403", reply.status)
+        format!("{way:?}: a grant that was taken back: status {}, must be 403", reply.status)
     })
 }
 
@@ -99,7 +138,7 @@ pub(in super::super) async fn drafts(context: &Context<'_>) -> Result<(), Failed
             let _ = model.issues(&draft, context.now());
             let issued = context.try_owner(json!({"do": "grant", "draft": draft})).await?;
             match issued {
-                Err(why) if holds => {
+                Err(Refused(why)) if holds => {
                     return Err(Failed::Wrong(format!("a draft: {granting}: {what}: refused: {why}")));
                 }
                 Ok(issued) if !holds => {
@@ -154,6 +193,10 @@ async fn issued(context: &Context<'_>, grantee: &Signer, delegable: bool) -> Res
 
 /// Every condition on a child, at its exchange.
 pub(in super::super) async fn children(context: &Context<'_>) -> Result<(), Failed> {
+    children_by(context, Way::Endpoint).await
+}
+
+async fn children_by(context: &Context<'_>, way: Way) -> Result<(), Failed> {
     let manifest = context.get("/.well-known/oap-memory.json").await?;
     let mut model = model(&manifest)?;
     let (above, alone) = (context.stranger(), context.stranger());
@@ -173,32 +216,68 @@ pub(in super::super) async fn children(context: &Context<'_>) -> Result<(), Fail
             change(&mut made, &limits);
             sign_document(&mut made, delegator).map_err(|e| Failed::Skipped(e.to_string()))?;
             let _ = model.delegates(&made, context.now());
-            let reply = context.present(&grantee, &made, &made, std::slice::from_ref(grant)).await?;
+            let reply = way.hand_in(context, &grantee, &made, std::slice::from_ref(grant)).await?;
             let must = if holds { 200 } else { 400 };
             expect(reply.status == must, || {
-                format!("a child: {granting}: {what}: status {}, must be {must}", reply.status)
+                format!("{way:?}: a child: {granting}: {what}: status {}, must be {must}", reply.status)
             })?;
         }
         context.note(&Condition::Granting(granting));
     }
-    forged(context, &delegable).await?;
+    unchained(context, way, &above, [&delegable, &barren]).await?;
+    forged(context, way, &delegable).await?;
     context.decided(&model);
     Ok(())
 }
 
+/// A child that is handed in with other grants than the one above it.
+async fn unchained(
+    context: &Context<'_>,
+    way: Way,
+    delegator: &Signer,
+    [above, other]: [&Value; 2],
+) -> Result<(), Failed> {
+    let chains: [(&str, Vec<Value>); 4] = [
+        ("without the grant above", vec![]),
+        ("with another grant", vec![other.clone()]),
+        ("with the grant above twice", vec![above.clone(), above.clone()]),
+        ("with another grant before the one above", vec![other.clone(), above.clone()]),
+    ];
+    for (what, chain) in chains {
+        let grantee = context.stranger();
+        let mut made = child(context, above, &grantee)?;
+        sign_document(&mut made, delegator).map_err(|e| Failed::Skipped(e.to_string()))?;
+        let reply = way.hand_in(context, &grantee, &made, &chain).await?;
+        expect(reply.status == 400, || {
+            format!("{way:?}: a child {what}: status {}, must be 400", reply.status)
+        })?;
+    }
+    context.note(&Condition::Document(DocumentRule::Above));
+    Ok(())
+}
+
 /// A child that its delegator did not sign.
-async fn forged(context: &Context<'_>, above: &Value) -> Result<(), Failed> {
+async fn forged(context: &Context<'_>, way: Way, above: &Value) -> Result<(), Failed> {
     let grantee = context.stranger();
     let mut made = child(context, above, &grantee)?;
     sign_document(&mut made, &grantee).map_err(|e| Failed::Skipped(e.to_string()))?;
-    let reply = context.present(&grantee, &made, &made, std::slice::from_ref(above)).await?;
+    let reply = way.hand_in(context, &grantee, &made, std::slice::from_ref(above)).await?;
     expect([400, 401].contains(&reply.status), || {
-        format!("a child that its own grantee signed: status {}, must be 400 or 401", reply.status)
+        format!("{way:?}: a child that its own grantee signed: status {}, must be 400 or 401", reply.status)
     })
 }
 
 /// Every condition on queries, cursors and exports, compared with the reference model.
 pub(in super::super) async fn of_queries(context: &Context<'_>) -> Result<(), Failed> {
+    brought(context, false).await
+}
+
+/// The same of what is asked as the action `memory.query`.
+pub(in super::super) async fn of_actions(context: &Context<'_>) -> Result<(), Failed> {
+    brought(context, true).await
+}
+
+async fn brought(context: &Context<'_>, by_envelope: bool) -> Result<(), Failed> {
     let manifest = context.get("/.well-known/oap-memory.json").await?;
     let setting = Setting::of(&manifest, context.now());
     let seed = u64::from_le_bytes(random::bytes(context.random()));
@@ -208,6 +287,7 @@ pub(in super::super) async fn of_queries(context: &Context<'_>) -> Result<(), Fa
     let mut canaries = Canaries::default();
     canaries_of(&world, &mut canaries);
     let mut lived = Lived::fill(context, &world, &manifest, &canaries).await?;
+    lived.by_envelope = by_envelope;
     let mut findings: Vec<Finding> = Vec::new();
     for refusal in Refusal::ALL.iter().copied() {
         for step in steps(refusal) {

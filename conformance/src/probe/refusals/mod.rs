@@ -6,6 +6,7 @@
 mod beside;
 mod documents;
 mod doors;
+mod envelopes;
 mod grants;
 mod jws;
 mod made;
@@ -14,6 +15,10 @@ mod queries;
 pub mod rules;
 mod tokens;
 
-pub(super) use doors::{grant_proofs, proofs_of_possession, tokens as of_tokens};
-pub(super) use made::{acknowledgements, children, drafts, log, of_documents, of_queries};
+pub(super) use doors::{bearer_tokens, grant_proofs, proofs_of_possession, tokens as of_tokens};
+pub(super) use envelopes::envelopes;
+pub(super) use jws::read;
+pub(super) use made::{
+    acknowledgements, children, drafts, log, of_actions, of_documents, of_grant_actions, of_queries,
+};
 pub use rules::Condition;

@@ -9,7 +9,7 @@ closed! {
     TokenRule {
         Present = "there is one",
         Once = "there is one Authorization header",
-        Scheme = "a bound token is sent as DPoP",
+        Scheme = "a bound token is sent as DPoP with its proof, another one as Bearer",
         Shape = "a JWS in compact form (RFC 7515 3.1)",
         Algorithm = "alg is EdDSA, whatever the token says (RFC 8725 3.1)",
         Signature = "the signature verifies",
@@ -18,6 +18,32 @@ closed! {
         Issuer = "the granter made it (RFC 8725 3.8)",
         Kind = "typ says that it is a token (RFC 8725 3.11)",
         Critical = "crit names nothing that is not understood (RFC 7515 4.1.11)",
+        Lives = "it has not ended",
+    }
+}
+
+closed! {
+    /// What is particular of a token that is bound to no key, where a grant allows one (protocol sections 5.1 and 8).
+    BearerRule {
+        Issued = "a grant with bearer gives a token without cnf, of token_type Bearer",
+        Log = "it reads the receipts of its own grant alone",
+    }
+}
+
+closed! {
+    /// A condition on an envelope, at every action (protocol section 12, bytes 8).
+    EnvelopeRule {
+        Action = "there is such an action",
+        Members = "it has the members of its schema and no others",
+        Version = "oap_version is 1.0",
+        RequestId = "request_id has 26 characters of the alphabet",
+        Time = "timestamp is within five minutes",
+        Parties = "principal_did and agent_did are DIDs",
+        Context = "the members of context have their forms",
+        Texts = "texts have at most 1024 bytes",
+        Assertions = "policy_assertions has at most 16384 bytes",
+        Input = "input is that of the action",
+        Signature = "a signature whose key can be found verifies",
     }
 }
 
@@ -71,6 +97,7 @@ closed! {
         Unknown = "it has no unknown member",
         Shape = "each member has its form",
         Chain = "one without parent has no chain",
+        Above = "one with a parent comes with the grants above it, all of them and no others",
         Known = "it was issued here",
         InForce = "it is in force",
     }
@@ -100,8 +127,14 @@ closed! {
 pub enum Condition {
     /// On a token.
     Token(TokenRule),
+    /// On a token that is bound to no key.
+    Bearer(TokenRule),
+    /// What is particular of such a token.
+    OfBearer(BearerRule),
     /// On a DPoP proof.
     Proof(ProofRule),
+    /// On an envelope.
+    Envelope(EnvelopeRule),
     /// On a grantee's proof.
     GrantProof(GrantProofRule),
     /// On a grant that is exchanged.
@@ -121,7 +154,10 @@ impl Condition {
     #[must_use]
     pub fn all() -> Vec<Self> {
         let mut all: Vec<Self> = TokenRule::ALL.iter().copied().map(Self::Token).collect();
+        all.extend(TokenRule::ALL.iter().copied().map(Self::Bearer));
+        all.extend(BearerRule::ALL.iter().copied().map(Self::OfBearer));
         all.extend(ProofRule::ALL.iter().copied().map(Self::Proof));
+        all.extend(EnvelopeRule::ALL.iter().copied().map(Self::Envelope));
         all.extend(GrantProofRule::ALL.iter().copied().map(Self::GrantProof));
         all.extend(DocumentRule::ALL.iter().copied().map(Self::Document));
         all.extend(Granting::ALL.iter().copied().map(Self::Granting));
@@ -136,7 +172,10 @@ impl fmt::Display for Condition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Token(rule) => write!(f, "token: {rule}"),
+            Self::Bearer(rule) => write!(f, "bearer token: {rule}"),
+            Self::OfBearer(rule) => write!(f, "bearer token: {rule}"),
             Self::Proof(rule) => write!(f, "proof: {rule}"),
+            Self::Envelope(rule) => write!(f, "envelope: {rule}"),
             Self::GrantProof(rule) => write!(f, "grantee's proof: {rule}"),
             Self::Document(rule) => write!(f, "grant: {rule}"),
             Self::Granting(rule) => write!(f, "granting: {rule}"),

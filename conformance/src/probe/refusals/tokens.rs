@@ -13,6 +13,8 @@ pub(super) struct Given<'a> {
     pub(super) granter: [u8; 32],
     /// Somebody else.
     pub(super) stranger: &'a Signer,
+    /// Whether the token is bound to no key.
+    pub(super) bearer: bool,
     /// Other JWTs: one that the granter's key signed, and proofs of the grantee's.
     pub(super) others: Vec<(&'static str, String)>,
 }
@@ -21,11 +23,19 @@ pub(super) struct Given<'a> {
 pub(super) struct Shown {
     pub(super) what: String,
     pub(super) authorization: Vec<String>,
+    /// Whether a proof for what is shown stands beside it.
+    pub(super) proof: bool,
 }
 
 impl Given<'_> {
+    /// What stands before the token.
+    const fn scheme(&self) -> &'static str {
+        if self.bearer { "Bearer" } else { "DPoP" }
+    }
+
     fn shown(&self, what: &str, token: &str) -> Shown {
-        Shown { what: what.to_owned(), authorization: vec![format!("DPoP {token}")] }
+        let authorization = vec![format!("{} {token}", self.scheme())];
+        Shown { what: what.to_owned(), authorization, proof: !self.bearer }
     }
 
     /// The token with another header and other claims, under a signature of somebody else's.
@@ -48,16 +58,27 @@ impl Given<'_> {
 /// The violations of a condition.
 pub(super) fn violations(rule: TokenRule, given: &Given<'_>) -> Vec<Shown> {
     let token = given.token;
-    let sent = |what: &str, all: &[String]| Shown { what: what.to_owned(), authorization: all.to_vec() };
+    let sent = |what: &str, all: &[String]| {
+        let authorization = all.to_vec();
+        Shown { what: what.to_owned(), authorization, proof: !given.bearer }
+    };
+    let own = format!("{} {token}", given.scheme());
     let (signed, signature) = token.rsplit_once('.').unwrap_or((token, ""));
     match rule {
         TokenRule::Present => vec![sent("none", &[])],
-        TokenRule::Once => vec![sent("twice", &[format!("DPoP {token}"), format!("DPoP {token}")])],
-        TokenRule::Scheme => vec![
-            sent("as Bearer", &[format!("Bearer {token}")]),
-            sent("as Basic", &[format!("Basic {token}")]),
-            sent("without a scheme", &[token.to_owned()]),
-        ],
+        TokenRule::Once => vec![sent("twice", &[own.clone(), own])],
+        TokenRule::Scheme => {
+            let other = if given.bearer { "DPoP" } else { "Bearer" };
+            let others = [true, false].map(|proof| Shown {
+                what: format!("as {other}, {} a proof", if proof { "with" } else { "without" }),
+                authorization: vec![format!("{other} {token}")],
+                proof,
+            });
+            let mut all = Vec::from(others);
+            all.push(sent("as Basic", &[format!("Basic {token}")]));
+            all.push(sent("without a scheme", &[token.to_owned()]));
+            all
+        }
         TokenRule::Shape => vec![
             given.shown("two parts", signed),
             given.shown("four parts", &format!("{token}.e30")),
@@ -83,7 +104,7 @@ pub(super) fn violations(rule: TokenRule, given: &Given<'_>) -> Vec<Shown> {
             given.forged("kid of another", |j| j.header["kid"] = json!(given.stranger.kid())),
             given.altered("kid that is not there", |header, _| {
                 let did = header["kid"].as_str().and_then(|kid| kid.split('#').next()).unwrap_or_default();
-                header["kid"] = json!(format!("{did}#key-9"));
+                header["kid"] = json!(format!("{did}#key-0"));
             }),
             given.altered("kid absent", |header, _| drop(header.as_object_mut().map(|h| h.remove("kid")))),
         ],
@@ -99,6 +120,8 @@ pub(super) fn violations(rule: TokenRule, given: &Given<'_>) -> Vec<Shown> {
             );
             all
         }
+        // Where the gateway's clock can be set: `doors::ends`.
+        TokenRule::Lives => vec![],
         TokenRule::Critical => vec![given.altered("a name that nobody knows", |header, _| {
             header["crit"] = json!(["example.org/x"]);
             header["example.org/x"] = json!(true);
@@ -121,6 +144,11 @@ fn hmac(given: &Given<'_>) -> Shown {
 fn claims(given: &Given<'_>) -> Vec<Shown> {
     let named = read(given.token, 1);
     let mut all = Vec::new();
+    if given.bearer {
+        // What binds it is signed as well.
+        let jkt = given.stranger.public().thumbprint();
+        all.push(given.altered("a cnf", |_, claims| claims["cnf"] = json!({"jkt": jkt})));
+    }
     for (name, value) in named.as_object().into_iter().flatten() {
         let other = match value {
             Value::Number(number) => json!(number.as_i64().unwrap_or(0) + 60),

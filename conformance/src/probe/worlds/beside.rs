@@ -33,6 +33,41 @@ pub(in super::super) async fn exports(
     for grant in 0..lived.world.grants.len() {
         export(lived, grant, findings).await?;
         audit(lived, grant, findings).await?;
+        vectors(lived, grant, findings).await?;
+    }
+    Ok(())
+}
+
+/// An item that there is not.
+const NO_ITEM: &str = "mem_01HX2QFXR0Q4S8T9V3W7X2Y0Z1";
+
+/// The vector of one item for each reason to give it, or not to.
+///
+/// # Errors
+/// When the run is over.
+pub(in super::super) async fn vectors(
+    lived: &mut Lived<'_>,
+    grant: usize,
+    findings: &mut Vec<Finding>,
+) -> Result<(), Failed> {
+    let Some(live) = lived.grants.get(&grant) else { return Ok(()) };
+    let ids: Vec<String> = lived.ids.values().cloned().chain([NO_ITEM.to_owned()]).collect();
+    let (id, items, at) = (live.id().to_owned(), ids.iter().map(String::as_str), lived.context.now());
+    for (item, expected) in lived.model.vectors(&id, items, at, &lived.disclosed) {
+        let Some(live) = lived.grants.get(&grant) else { return Ok(()) };
+        let reply = lived.context.get_as(&live.session, &format!("/oap/memory/vec/{item}")).await?;
+        let mut differences = expected.differences(reply.status, &reply.bytes);
+        // On a clock that goes on the item, or the grant, may have ended while it was asked.
+        if !differences.is_empty() {
+            let now = lived.model.vector(&id, item, lived.context.now(), &lived.disclosed);
+            differences = now.differences(reply.status, &reply.bytes);
+        }
+        if reply.status == 200 {
+            lived.disclosed.given(&lived.model, &id, item);
+        }
+        lived.model.vector_asked(&expected);
+        leaks(lived, grant, &reply, None, &mut differences);
+        told(lived, grant, &format!("the vector of {item}"), differences, findings);
     }
     Ok(())
 }

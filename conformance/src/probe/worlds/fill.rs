@@ -1,7 +1,8 @@
 //! A world in a gateway: items captured, grants issued, passed on and exchanged, and the model told of all.
 
 use super::super::Failed;
-use super::super::context::{Context, Session, expect};
+use super::super::context::{Context, PURPOSE, Session, expect, tagged};
+use super::Finding;
 use crate::model::{Disclosed, Model};
 use crate::world::{Canaries, Item, World};
 use oap_grants::grant as signed;
@@ -14,7 +15,7 @@ pub(in super::super) struct Live {
     /// The token and its keys.
     pub(super) session: Session,
     /// The grants above it, first one first.
-    above: Vec<Value>,
+    pub(super) above: Vec<Value>,
     /// What its grantee knows of its own grant.
     pub(super) known: String,
 }
@@ -37,6 +38,8 @@ pub(in super::super) struct Lived<'a> {
     pub(super) model: Model,
     pub(super) disclosed: Disclosed,
     pub(super) canaries: &'a Canaries,
+    /// Whether queries are made as the action `memory.query`.
+    pub(in super::super) by_envelope: bool,
     /// The grantees' keys.
     keys: Vec<[u8; 32]>,
 }
@@ -72,6 +75,7 @@ impl<'a> Lived<'a> {
             model: Model::new(principal, manifest, Vec::new()),
             disclosed: Disclosed::default(),
             canaries,
+            by_envelope: false,
             keys: (0..grantees).map(|_| random::bytes(context.random())).collect(),
         })
     }
@@ -87,6 +91,14 @@ impl<'a> Lived<'a> {
         canaries: &'a Canaries,
     ) -> Result<Self, Failed> {
         let mut lived = Self::new(context, world, manifest, canaries)?;
+        // A grant that names no scope tells which one the default is; items are read by it.
+        for (number, _) in world.grants.iter().enumerate().filter(|(_, grant)| grant.is_unscoped()) {
+            lived.grant(number).await?;
+            let granter = lived.grants.get(&number).and_then(|live| live.session.grant["granter"].as_str());
+            if let Some((_, scope)) = granter.and_then(|granter| granter.split_once('#')) {
+                lived.model.default_scope(scope);
+            }
+        }
         let mut number = 0;
         for batch in &world.batches {
             let items: Vec<(usize, &Item)> = (number..).zip(batch).collect();
@@ -94,9 +106,23 @@ impl<'a> Lived<'a> {
             lived.capture(&items).await?;
         }
         for number in 0..world.grants.len() {
-            lived.grant(number).await?;
+            if !lived.grants.contains_key(&number) {
+                lived.grant(number).await?;
+            }
         }
         Ok(lived)
+    }
+
+    /// Reads the keys of the principal's DID document: what they must not have become is found.
+    pub(super) async fn read_keys(&mut self, findings: &mut Vec<Finding>) -> Result<(), Failed> {
+        let document = self.context.get("/.well-known/did.json").await?;
+        findings.extend(self.model.documented(&document).into_iter().map(|difference| Finding {
+            seed: self.world.seed,
+            grant: "the DID document".to_owned(),
+            query: json!("/.well-known/did.json"),
+            difference,
+        }));
+        Ok(())
     }
 
     /// Captures items of the world.
@@ -123,7 +149,7 @@ impl<'a> Lived<'a> {
         if !ids.is_empty() {
             draft["derived_from"] = json!(ids);
         }
-        draft
+        tagged(&draft)
     }
 
     /// Has a grant of the world issued, or made by the grantee of another that is there, and exchanges it.
@@ -141,7 +167,9 @@ impl<'a> Lived<'a> {
                 let Some(parent) = self.grants.get(&parent) else { return Ok(()) };
                 let mut above = parent.above.clone();
                 above.push(parent.session.grant.clone());
-                let child = child(self.context, &parent.session, &grantee, &grant.draft)?;
+                let mut draft = grant.draft.clone();
+                draft["purpose"] = json!(PURPOSE);
+                let child = child(self.context, &parent.session, &grantee, &draft)?;
                 (self.context.session_below(grantee, child, &above).await?, above)
             }
         };

@@ -3,11 +3,15 @@
 use super::super::Failed;
 use super::Finding;
 use super::ask::{ask, leaks};
-use super::beside::{audit, export};
+use super::beside::{audit, export, vectors};
 use super::fill::Lived;
 use crate::model::Difference;
+use crate::model::rule::Keys;
+use crate::probe::refusals::read;
 use crate::world::{Item, Step};
-use oap_identity::json as strict;
+use oap_identity::signed::UnverifiedSignature;
+use oap_identity::{DidDocument, json as strict};
+use oap_memory::evidence;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -19,6 +23,24 @@ pub(super) struct Kept {
     cursors: BTreeMap<usize, Value>,
     /// By grant: the receipt.
     receipts: BTreeMap<usize, Value>,
+    /// The principal's document after the last rotation of its keys.
+    document: Option<DidDocument>,
+}
+
+/// Steps, one after the other.
+///
+/// # Errors
+/// When the run is over.
+pub(in super::super) async fn steps(
+    lived: &mut Lived<'_>,
+    all: &[Step],
+    findings: &mut Vec<Finding>,
+) -> Result<(), Failed> {
+    let mut kept = Kept::default();
+    for one in all {
+        step(lived, &mut kept, one, findings).await?;
+    }
+    Ok(())
 }
 
 /// One step. What cannot be done as things stand is left out.
@@ -95,6 +117,9 @@ pub(super) async fn step(
         Step::Export { grant } => export(lived, grant, findings).await,
         Step::Audit { grant } => audit(lived, grant, findings).await,
         Step::Ack { grant } => ack(lived, kept, grant, findings).await,
+        Step::Vectors { grant } => vectors(lived, grant, findings).await,
+        Step::Rotate => rotate(lived, kept, findings).await,
+        Step::Exchange { grant } => exchange(lived, grant, findings).await,
         Step::Wait { millis } => lived.context.wait(Duration::from_millis(millis.min(5_000))).await,
     }
 }
@@ -133,6 +158,90 @@ async fn changed(
     Ok(lived.context.try_owner(command).await?.is_ok().then(|| id.clone()))
 }
 
+fn found(lived: &Lived<'_>, what: &str, at: &str, why: String, findings: &mut Vec<Finding>) {
+    findings.push(Finding {
+        seed: lived.world.seed,
+        grant: what.to_owned(),
+        query: json!("after a rotation of the keys"),
+        difference: Difference { at: at.to_owned(), why },
+    });
+}
+
+/// The owner puts a new signing key into use: the DID document has it beside the former ones, and the manifest is signed with it.
+async fn rotate(lived: &mut Lived<'_>, kept: &mut Kept, findings: &mut Vec<Finding>) -> Result<(), Failed> {
+    let context = lived.context;
+    if context.try_owner(json!({"do": "rotate"})).await?.is_err() {
+        return Ok(());
+    }
+    lived.model.rotated(context.now());
+    lived.read_keys(findings).await?;
+    let document = context.document().await?;
+    let manifest = context.get("/.well-known/oap-memory.json").await?;
+    let signed = UnverifiedSignature::of(&manifest).map_err(|e| e.to_string()).and_then(|signature| {
+        let in_use = lived.model.key_in_use().is_none_or(|kid| kid == signature.kid().to_string());
+        let key = document.key(signature.kid()).filter(|_| in_use).ok_or("not by the key in use")?;
+        signature.is_by(key).map_err(|e| e.to_string())
+    });
+    if let Err(why) = signed {
+        found(lived, "the memory manifest", "/signature", why, findings);
+    }
+    kept.document = Some(document);
+    Ok(())
+}
+
+/// A grantee exchanges its grant once more, and goes on with the token that it gets.
+async fn exchange(lived: &mut Lived<'_>, grant: usize, findings: &mut Vec<Finding>) -> Result<(), Failed> {
+    let Some(live) = lived.grants.get(&grant) else { return Ok(()) };
+    let (key, document) = (&live.session.grantee, &live.session.grant);
+    let reply = lived.context.present(key, document, document, &live.above).await?;
+    let of = format!("grant {grant}");
+    match lived.model.exchanged(live.id(), lived.context.now()) {
+        Some(refused) => {
+            for Difference { at, why } in refused.differences(reply.status, &reply.json()) {
+                found(lived, &of, &at, format!("exchanged again: {why}"), findings);
+            }
+        }
+        None if reply.status != 200 => {
+            let why = format!("exchanged again, in force: is {}, must be 200", reply.status);
+            found(lived, &of, "/status", why, findings);
+        }
+        None => {
+            let answer = reply.json();
+            let token = answer["memory_grant_jwt"].as_str().unwrap_or_default().to_owned();
+            let by = read(&token, 0)["kid"].clone();
+            if lived.model.key_in_use().is_some_and(|kid| by != kid) {
+                found(lived, &of, "/memory_grant_jwt", format!("is signed by {by}"), findings);
+            }
+            let signed = document["signature"].as_str().map(|jws| read(jws, 0)["kid"].clone());
+            if let Some(kid) = signed.as_ref().and_then(Value::as_str) {
+                lived.model.holds(Keys::Exchanged, kid);
+            }
+            if let Some(live) = lived.grants.get_mut(&grant) {
+                live.session.token = token;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// After a rotation each answer verifies with the document as it is now, whichever key signed what is in it.
+fn proved(lived: &Lived<'_>, kept: &Kept, grant: usize, answer: &Value, findings: &mut Vec<Finding>) {
+    let Some(document) = &kept.document else { return };
+    if let Err(unsound) = evidence::answer(answer, document) {
+        found(lived, &format!("grant {grant}"), "the proofs", unsound.to_string(), findings);
+    }
+    let links = answer["items"].as_array().into_iter().flatten();
+    for link in links.flat_map(|item| item["integrity"]["chain"].as_array().into_iter().flatten()) {
+        if let Some(kid) = read(link["signature"].as_str().unwrap_or_default(), 0)["kid"].as_str() {
+            lived.model.holds(Keys::Proved, kid);
+        }
+    }
+    let token = lived.grants.get(&grant).map_or("", |live| live.session.token.as_str());
+    if let Some(kid) = read(token, 0)["kid"].as_str() {
+        lived.model.holds(Keys::Held, kid);
+    }
+}
+
 async fn correct(lived: &mut Lived<'_>, number: usize, like: &Item) -> Result<(), Failed> {
     // What the other does not have is taken away: the spans are those of the other alone.
     let content = &like.draft["content"];
@@ -151,6 +260,7 @@ async fn asked(
     findings: &mut Vec<Finding>,
 ) -> Result<(), Failed> {
     let Some(answer) = ask(lived, grant, &query, findings).await? else { return Ok(()) };
+    proved(lived, kept, grant, &answer, findings);
     kept.cursors.remove(&grant);
     if let Some(cursor) = answer["next_cursor"].as_str() {
         query["cursor"] = json!(cursor);

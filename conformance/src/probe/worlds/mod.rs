@@ -4,14 +4,16 @@ mod ask;
 mod beside;
 mod fill;
 mod fresh;
+mod gates;
 mod live;
 mod pair;
 mod shrink;
 
 pub(super) use ask::{ask, ask_all};
-pub(super) use beside::{export, exports, over_time, strangers};
+pub(super) use beside::{export, exports, over_time, strangers, vectors};
 pub(super) use fill::{Lived, canaries_of, issued_below};
-pub(super) use live::revoke;
+pub(super) use gates::gated;
+pub(super) use live::{revoke, steps};
 pub(super) use pair::pair;
 pub(super) use shrink::setting;
 

@@ -58,6 +58,9 @@ pub(in super::super) async fn pair(
     grant.queries.iter_mut().filter_map(Value::as_object_mut).for_each(|query| {
         query.remove("max_results");
     });
+    // Ranks of items that are as near as each other go by their ids, which are fresh.
+    let listing = |query: &Value| query["query"].as_str().is_none_or(|words| words.trim().is_empty());
+    grant.queries.retain(|query| !context.declared().embeddings || listing(query));
     world.grants = vec![grant.clone()];
     let principal = manifest["principal"].as_str().unwrap_or_default();
     let did = principal.parse().map_err(|_| Failed::Wrong("the manifest has no principal".to_owned()))?;

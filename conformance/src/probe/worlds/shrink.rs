@@ -39,6 +39,7 @@ pub(in super::super) async fn lived_through(
     let contacts: Vec<_> = world.items().take(CONTACTS).enumerate().collect();
     lived.capture(&contacts).await?;
     let (mut kept, mut findings) = (Kept::default(), Vec::new());
+    lived.read_keys(&mut findings).await?;
     for (number, next) in history.steps.iter().enumerate() {
         step(&mut lived, &mut kept, next, &mut findings).await?;
         if !findings.is_empty() {

@@ -7,7 +7,7 @@ use oap_grants::grant::MAX_PURPOSE;
 use oap_grants::limits::{MAX_DEPTH, MAX_PURPOSE_CODE, MAX_PURPOSE_CODES};
 use oap_memory::answer::MAX_RESULTS;
 use oap_memory::bundle::FORMAT;
-use oap_memory::deletion::{Method, Reason};
+use oap_memory::deletion::{HoldReason, Method};
 use oap_memory::filter::MAX_LIST;
 use serde_json::{Value, json};
 
@@ -81,7 +81,7 @@ fn deletion_receipt() -> Value {
                 ),
             })),
             "exceptions": list(closed(&["reason", "retention_until"], json!({
-                "reason": one_of(Reason::ALL.iter().map(|v| v.as_str())), "retention_until": part("day"),
+                "reason": one_of(HoldReason::ALL.iter().map(|v| v.as_str())), "retention_until": part("day"),
             }))),
             "signature": part("envelope_signature"),
         }),

@@ -7,11 +7,12 @@ mod memory;
 
 pub use memory::*;
 use oap_exchange::gate::Obligations;
-use oap_exchange::{Allowance, Preview, Setting, View, ViewError};
+use oap_exchange::{Allowance, Answer, Found, Preview, Setting, Version, View, ViewError, WrittenItems};
 use oap_grants::dpop::Request;
 use oap_grants::verify::{Presented, authenticate, verify};
 use oap_grants::{
-    Grant, GrantBook, GrantRecord, LawfulBasis, Operation, Replay, SignedGrant, VerifiedGrant, token,
+    CheckedTokens, Grant, GrantBook, GrantRecord, LawfulBasis, Operation, Replay, SignedGrant, VerifiedGrant,
+    token,
 };
 use oap_identity::{Did, GrantId, Hash, Signer, Timestamp};
 use oap_memory::record::Whole;
@@ -80,7 +81,9 @@ pub fn presented(owner: &Owner, grant: Grant) -> VerifiedGrant {
         dpop: &[],
         request: Request { method: "POST", url: "https://user.example/oap/memory/query" },
     };
-    let caller = authenticate(&presented, &owner.document(), AUDIENCE, &Unseen, now()).unwrap();
+    let caller =
+        authenticate(&presented, &CheckedTokens::default(), &owner.document(), AUDIENCE, &Unseen, now())
+            .unwrap();
     verify(&caller, Operation::Query, &Book(signed), &owner.document(), now()).unwrap()
 }
 
@@ -107,10 +110,17 @@ pub fn view(
     profiles: &[Profile],
 ) -> Result<View, ViewError<Infallible>> {
     let heads = items.iter().map(|(head, _)| head);
-    Ok(View::build(grant, &Allowance::unused(1000), &setting(profiles), heads, load(items))?.0)
+    View::build(grant, &Allowance::unused(1000), &setting(profiles), heads, load(items))
 }
 
 pub fn preview(items: &[(Head, Whole)], grant: &Grant, profiles: &[Profile]) -> Preview {
     let heads = items.iter().map(|(head, _)| head);
-    Preview::build(grant, &setting(profiles), heads, load(items)).unwrap().0
+    Preview::build(grant, &setting(profiles), heads, load(items)).unwrap()
+}
+
+/// The answer to what was found, every item written out anew.
+pub fn write_out(found: Found, items: &[(Head, Whole)]) -> Answer {
+    let whole = |version: Version| items.iter().find(|(head, _)| Version::of(head) == version);
+    let load = |version| Ok::<_, Infallible>(whole(version).map(|(_, whole)| whole.clone()));
+    found.load(&WrittenItems::default(), load).unwrap().unwrap()
 }

@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 use std::cell::Cell;
 use std::io::Read;
 use std::ops::ControlFlow;
+use std::str::Utf8Error;
 
 /// Bytes of a table that its separator is told by.
 const MAX_HEADER: u64 = 64 * 1024;
@@ -52,7 +53,7 @@ fn read(file: File, sink: Sink) {
             Ok(false) => return,
             Ok(true) => match row(&header, &record) {
                 Ok(row) => table::one("csv", row, mapping, place, sink),
-                Err(reason) => sink(refused(place, reason)),
+                Err(_) => sink(refused(place, "not UTF-8")),
             },
             Err(error) => {
                 let fatal = matches!(error.kind(), ErrorKind::Io(_));
@@ -86,10 +87,10 @@ fn delimiter(head: &[u8]) -> u8 {
     counts.iter().find(|(count, _)| *count == most).map_or(b',', |(_, separator)| *separator)
 }
 
-fn row(header: &[String], record: &ByteRecord) -> Result<Map<String, Value>, &'static str> {
+fn row(header: &[String], record: &ByteRecord) -> Result<Map<String, Value>, Utf8Error> {
     let mut row = Map::new();
     for (column, field) in header.iter().zip(record.iter()) {
-        let field = std::str::from_utf8(field).map_err(|_| "not UTF-8")?;
+        let field = std::str::from_utf8(field)?;
         if !field.trim().is_empty() {
             row.insert(column.clone(), json!(field));
         }

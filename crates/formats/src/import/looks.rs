@@ -109,16 +109,36 @@ pub fn recognise(name: &str, head: &[u8]) -> Option<Format> {
     (likeness > Likeness::None).then_some(format)
 }
 
+/// Why a file is left out as a whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum LeftOut {
+    /// It is hidden, or in a hidden folder.
+    #[error("a hidden file")]
+    Hidden,
+    /// It says whose export it is.
+    #[error("the account's own data: no memory")]
+    Account,
+    /// What Open Knowledge Format keeps beside concepts.
+    #[error("an index or a log of Open Knowledge Format")]
+    Index,
+    /// It looks like nothing that is known.
+    #[error("not of a format that is read here")]
+    Unknown,
+    /// It looks like another format than its owner named.
+    #[error("of another format than --from says")]
+    OtherFormat,
+}
+
 /// Why a file of an export or a folder is no memory, where that can be told; it is left out as a whole.
 #[must_use]
-pub fn left_out(name: &str, head: &[u8]) -> Option<&'static str> {
+pub fn left_out(name: &str, head: &[u8]) -> Option<LeftOut> {
     let hidden = |part: &str| part == "__MACOSX" || (part.starts_with('.') && part != "." && part != "..");
     if name.split('/').any(hidden) {
-        return Some("a hidden file");
+        return Some(LeftOut::Hidden);
     }
     if account(name, head).is_some() {
-        return Some("the account's own data: no memory");
+        return Some(LeftOut::Account);
     }
     let text = String::from_utf8_lossy(head.get(..4096).unwrap_or(head));
-    okf::is_reserved(name, &text).then_some("an index or a log of Open Knowledge Format")
+    okf::is_reserved(name, &text).then_some(LeftOut::Index)
 }

@@ -28,7 +28,7 @@ mod table;
 mod times;
 
 pub use formats::{FORMATS, Format, Importer};
-pub use looks::{Likeness, Looks, left_out, recognise};
+pub use looks::{LeftOut, Likeness, Looks, left_out, recognise};
 pub(crate) use origin::names_account;
 pub use origin::{MAX_ACCOUNT_FILE, Origin, Reach, account};
 pub use table::{Mapping, MappingError};

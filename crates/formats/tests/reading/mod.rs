@@ -38,7 +38,7 @@ pub fn provenance<'a>(record: &'a Record, name: &str) -> &'a Value {
 pub fn read_file(name: &str, bytes: &[u8]) -> Read {
     let head = &bytes[..bytes.len().min(HEAD)];
     match import::left_out(name, head) {
-        Some(reason) => Read { skipped: vec![reason.to_owned()], ..Read::default() },
+        Some(reason) => Read { skipped: vec![reason.to_string()], ..Read::default() },
         None => match import::recognise(name, head) {
             Some(format) => read_as(format, name, bytes, &Mapping::default()),
             None => Read { skipped: vec!["not of a format".to_owned()], ..Read::default() },

@@ -12,7 +12,9 @@ pub use reqwest::{Method, StatusCode};
 use public::CheckedNames;
 use reqwest::header::{AUTHORIZATION, HeaderValue};
 use reqwest::{Certificate, Client, ClientBuilder, redirect, tls};
-use std::error::Error as _;
+use rustls::CertificateError;
+use std::error::Error;
+use std::io;
 use std::path::Path;
 use std::time::Duration;
 use url::Url;
@@ -158,20 +160,46 @@ impl SendError {
         matches!(self, Self::Failed(error) if error.is_connect())
     }
 
-    /// What is said by each layer below, from the outermost to the innermost.
-    pub fn causes(&self) -> impl Iterator<Item = String> {
-        let mut next = self.source();
-        std::iter::from_fn(move || {
-            let cause = next?;
-            next = cause.source();
-            Some(cause.to_string())
+    /// Why the host is not trusted, if that is it.
+    #[must_use]
+    pub fn untrusted(&self) -> Option<Untrusted> {
+        self.causes().find_map(of_tls).and_then(|error| match error {
+            rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer) => Some(Untrusted::Authority),
+            rustls::Error::InvalidCertificate(_) => Some(Untrusted::Certificate),
+            _ => None,
+        })
+    }
+
+    /// Each layer below, from the outermost to the innermost.
+    fn causes(&self) -> impl Iterator<Item = &(dyn Error + 'static)> {
+        let first: Option<&(dyn Error + 'static)> = self.source();
+        std::iter::successors(first, |cause| {
+            let cause: &(dyn Error + 'static) = *cause;
+            cause.source()
         })
     }
 
     /// What the innermost layer says.
     #[must_use]
     pub fn root_cause(&self) -> String {
-        self.causes().last().unwrap_or_else(|| self.to_string())
+        self.causes().last().map_or_else(|| self.to_string(), ToString::to_string)
+    }
+}
+
+/// Why a host is not trusted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Untrusted {
+    /// An authority that is not known here signed its certificate.
+    Authority,
+    /// Its certificate is expired, of another name, or broken.
+    Certificate,
+}
+
+/// What `rustls` says in a layer: its errors travel inside those of I/O, which pass over them when they are asked for their source.
+fn of_tls<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e rustls::Error> {
+    match error.downcast_ref::<io::Error>() {
+        Some(error) => of_tls(error.get_ref()?),
+        None => error.downcast_ref(),
     }
 }
 

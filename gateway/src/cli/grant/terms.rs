@@ -106,7 +106,7 @@ impl Terms {
         fn list<T: serde::Serialize>(values: &[T]) -> Option<Value> {
             (!values.is_empty()).then(|| json!(values))
         }
-        let missing = |flag: &str| CliError::Usage(format!("{flag} is needed; see `grant --help`"));
+        let missing = |flag: &str| CliError::Usage(format!("{flag} is needed; see `grant issue --help`"));
         let to = self.to.as_ref().ok_or_else(|| missing("--to DID"))?;
         let purpose = self.purpose.as_ref().ok_or_else(|| missing("--purpose TEXT"))?;
         let until = self.until.ok_or_else(|| missing("--until TIME"))?;

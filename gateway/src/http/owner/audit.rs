@@ -1,19 +1,20 @@
-//! The audit log, and the audit of memorization.
+//! The audit log.
 
 use crate::Error;
-use crate::api::audit::{AuditMemorization, AuditQuery, Chains, ListChains, Receipts};
+use crate::api::audit::{AuditQuery, Chains, ListChains, Receipts};
 use crate::http::App;
 use crate::http::credential::as_grantee;
 use crate::http::door::{Answer, Call};
 use crate::http::request::{Incoming, Oap, presented};
-use crate::service::{Audit, Exchange, Memorization};
+use crate::service::{Audit, Exchange};
 use crate::state::gateway::{Gateway, blocking};
 use crate::state::owner::mark::Admin;
 use crate::state::refusals::Counted;
 use axum::extract::State;
+use oap_memory::receipt::Action;
 
-/// `GET /oap/audit`: the owner sees everything, a grantee the receipts that name it, anybody else those of
-/// anonymous calls (protocol section 8).
+/// `GET /oap/audit`: the owner sees everything, a grantee the receipts that name it (under a bearer token, and an own agent, those of
+/// the token's grant), anybody else those of anonymous calls (protocol section 8).
 pub(in crate::http) async fn audit(
     State(app): State<App>,
     mut request: Incoming,
@@ -22,7 +23,7 @@ pub(in crate::http) async fn audit(
     let credential = !request.header("authorization").is_empty();
     let receipts = if !credential {
         request.rate_limit()?;
-        Audit(&app.gateway).audit_public(&query)?
+        Audit(&app.gateway).audit_public(&query)?.into()
     } else if presented(&request, Gateway::presents_trust_token) {
         let owner = request.owner::<Admin>().await?;
         let gateway = app.gateway.clone();
@@ -32,19 +33,18 @@ pub(in crate::http) async fn audit(
             if !app.gateway.refusals.admit(Counted::Audit, caller.first(), app.gateway.clock.now()) {
                 return Err(Error::RateLimited);
             }
+            Exchange(&app.gateway).in_force(caller, Action::Describe).await?;
             Exchange(&app.gateway).keep_proof(caller).await?;
             let (gateway, grantee) = (app.gateway.clone(), caller.grantee().clone());
-            blocking(move || Audit(&gateway).audit_grantee(&grantee, &query)).await
+            let only = caller.confined(app.gateway.principal());
+            blocking(move || Audit(&gateway).audit_grantee(&grantee, only, &query)).await
         })
         .await?
+        .into()
     };
     Ok(Oap(Receipts::of(receipts)?))
 }
 
 pub(in crate::http) async fn list_chains(call: Call<ListChains>) -> Answer<ListChains> {
     Ok(Chains { chains: Audit(&call.gateway).chain_list(&call.owner)? })
-}
-
-pub(in crate::http) async fn memorization(call: Call<AuditMemorization>) -> Answer<AuditMemorization> {
-    Memorization(&call.gateway).audit_memorization(&call.owner).await
 }

@@ -13,7 +13,7 @@ pub(in crate::http) async fn list(call: Call<ListContexts>) -> Answer<ListContex
 }
 
 pub(in crate::http) async fn set(call: Call<SetContext>) -> Answer<SetContext> {
-    Gates(&call.gateway).set_context(&call.owner, call.body).await.map(|()| Done {})
+    Gates(&call.gateway).set_context(&call.owner, call.body.into_whole()).await.map(|()| Done {})
 }
 
 pub(in crate::http) async fn remove(call: Call<RemoveContext>) -> Answer<RemoveContext> {

@@ -3,7 +3,7 @@
 use crate::api::Done;
 use crate::api::budgets::{ListBudgets, RefillBudget};
 use crate::api::grants::{
-    ConsentToGrant, GrantList, IssueGrant, ListGrants, PreviewGrant, RevokeGrant, ShowGrant,
+    ConsentToGrant, GrantList, IssueGrant, ListGrants, PreviewGrant, ResumeGrants, RevokeGrant, ShowGrant,
 };
 use crate::api::standing::{ListProfiles, Profiles};
 use crate::http::door::{Answer, Call};
@@ -33,6 +33,10 @@ pub(in crate::http) async fn show(call: Call<ShowGrant>) -> Answer<ShowGrant> {
 
 pub(in crate::http) async fn revoke(call: Call<RevokeGrant>) -> Answer<RevokeGrant> {
     Grants(&call.gateway).revoke(&call.owner, call.place).await
+}
+
+pub(in crate::http) async fn resume(call: Call<ResumeGrants>) -> Answer<ResumeGrants> {
+    Grants(&call.gateway).resume(&call.owner).await
 }
 
 pub(in crate::http) async fn consent(call: Call<ConsentToGrant>) -> Answer<ConsentToGrant> {

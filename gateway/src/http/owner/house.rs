@@ -28,7 +28,7 @@ pub(in crate::http) async fn attest(call: Call<Attest>) -> Answer<Attest> {
 }
 
 pub(in crate::http) async fn witness(call: Call<Witness>) -> Answer<Witness> {
-    Attestations(&call.gateway).witness(&call.owner, call.body)
+    Attestations(&call.gateway).witness(&call.owner, call.body.into_whole())
 }
 
 pub(in crate::http) async fn report_incident(call: Call<ReportIncident>) -> Answer<ReportIncident> {

@@ -2,8 +2,9 @@
 
 use crate::Error;
 use crate::api::items::{
-    ConfirmItem, CorrectItem, Correction, ExplainItem, ListItems, NewItems, RelabelItem, Relabelling,
-    ResealItem, Resealed, Resealing, RestoreItem, RetractItem, ShowItem, WriteItems, WrittenItems,
+    ConfirmItem, Confirmation, CorrectItem, Correction, ExplainItem, ListItems, NewItems, RelabelItem,
+    Relabelling, ResealItem, Resealed, Resealing, RestoreItem, RetractItem, ShowItem, WriteItems,
+    WrittenItems,
 };
 use crate::error::MemberError;
 use crate::http::door::{Answer, Call};
@@ -59,7 +60,8 @@ pub(in crate::http) async fn restore(call: Call<RestoreItem>) -> Answer<RestoreI
 }
 
 pub(in crate::http) async fn confirm(call: Call<ConfirmItem>) -> Answer<ConfirmItem> {
-    Items(&call.gateway).mark(&call.owner, call.place, Event::Confirm).await
+    let Confirmation { version } = call.body;
+    Items(&call.gateway).confirm(&call.owner, call.place, version).await
 }
 
 pub(in crate::http) async fn reseal(call: Call<ResealItem>) -> Answer<ResealItem> {

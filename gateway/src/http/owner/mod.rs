@@ -1,6 +1,7 @@
 //! The owner's side, a file a resource. Every handler takes a [`Call`](super::door::Call) of its endpoint, whose sender was proved by a
 //! trust token and its DPoP proof (protocol section 10) before the body was read.
 
+pub(super) mod agents;
 pub(super) mod audit;
 pub(super) mod contexts;
 pub(super) mod deletion;

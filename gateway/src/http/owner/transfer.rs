@@ -1,6 +1,7 @@
 //! What is carried out and in: bundles and records.
 
 use crate::Error;
+use crate::api::Document;
 use crate::api::transfer::{
     ExportHeader, ExportPage, ExportSeal, ImportBundle, ImportFinish, ImportOutcomes, ImportRecords, PageHead,
 };
@@ -21,7 +22,7 @@ pub(in crate::http) async fn export_page(call: Call<ExportPage>) -> Result<(Page
 
 pub(in crate::http) async fn export_seal(call: Call<ExportSeal>) -> Answer<ExportSeal> {
     let line = Exports(&call.gateway).export_seal(&call.owner, call.body).await?;
-    Ok(serde_json::to_value(line)?)
+    Ok(Document::read(serde_json::to_value(line)?)?)
 }
 
 pub(in crate::http) async fn import_bundle(call: Call<ImportBundle, BundleChunk>) -> Answer<ImportBundle> {

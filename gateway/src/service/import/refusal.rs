@@ -48,6 +48,9 @@ pub enum ImportRefusal {
     /// The item that it is has gone another way here.
     #[error("another item of the same id, or another history of it, is here")]
     OtherHistory,
+    /// Another item's receipt, or another house's, has the id of its capture receipt.
+    #[error("integrity.capture_receipt: another receipt of the same id is here")]
+    OtherReceipt,
     /// The item that it is was retracted.
     #[error("it was taken back here")]
     Retracted,

@@ -1,0 +1,377 @@
+#!/usr/bin/env python3
+"""Mutation testing of the rooms that decide what a grantee learns: who notices each mutant, the product's own tests, and the probes alone?
+
+    conformance/rogues/mutants.py --list
+    conformance/rogues/mutants.py --sample N [--seed S] [--changed REF] [--only tests|suite]
+    conformance/rogues/mutants.py --full [--minutes M] [--only tests|suite]
+
+`mutator/` puts every mutant of FILES behind a switch in a copy under target/rogues: one build serves for all of them, and an environment variable
+says which is on. What does not compile is left out. A first run of every test says which tests come to which mutant; of the others nothing
+can be seen. A mutant is shown to the tests of its own room first, and to the probes of one seed before those of five. What was found out stands in
+target/rogues/mutants.jsonl and is not asked again: that a mutant is noticed as long as its file stays as it is, that it is not as long as the
+tests do. So a full run may be ended (`--minutes`, or by hand) and goes on where it was. `--sample` takes N of them by a seed (most stay the same where a file changes), `--changed` those of files that differ from a commit. The
+product has no such switch (docs/decisions.md).
+
+Scores are printed for each file. Exit status 1 when a mutant survives the tests that EQUIVALENT does not name, or the probes that neither it nor UNSEEN does.
+"""
+
+import argparse
+import hashlib
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from run import COPY, ROOT, copy
+
+FILES = """crates/memory/src/profile.rs crates/memory/src/profile/document.rs crates/memory/src/profile/field.rs crates/memory/src/profile/text_rule.rs
+crates/memory/src/project.rs crates/memory/src/filter.rs crates/memory/src/commitment.rs
+crates/memory/src/chain.rs crates/memory/src/receipt.rs crates/memory/src/receipt/action.rs crates/memory/src/receipt/content.rs
+crates/exchange/src/gate.rs crates/exchange/src/bridge.rs crates/exchange/src/ccc.rs crates/exchange/src/view.rs crates/exchange/src/answer.rs
+crates/exchange/src/allowance.rs grants/src/limits.rs grants/src/verify.rs grants/src/token.rs grants/src/dpop.rs grants/src/attenuate.rs""".split()
+SWITCH = """
+/// Whether a mutant is on: the one that OAP_MUTANT numbers. Without one, each that is come to is written down with its thread, which a test names.
+#[doc(hidden)]
+#[must_use]
+pub fn mutant(number: u32) -> bool {
+    use std::io::Write;
+    static ON: std::sync::OnceLock<u32> = std::sync::OnceLock::new();
+    static REACHED: std::sync::OnceLock<Option<std::fs::File>> = std::sync::OnceLock::new();
+    thread_local! { static SEEN: std::cell::RefCell<std::collections::HashSet<u32>> = std::cell::RefCell::default(); }
+    let on = *ON.get_or_init(|| std::env::var("OAP_MUTANT").ok().and_then(|n| n.parse().ok()).unwrap_or(0));
+    if on == 0 {
+        let file = REACHED.get_or_init(|| {
+            let path = std::env::var_os("OAP_MUTANTS_REACHED")?;
+            std::fs::OpenOptions::new().create(true).append(true).open(path).ok()
+        });
+        if let Some(mut file) = file.as_ref() {
+            let fresh = SEEN.try_with(|seen| seen.borrow_mut().insert(number)).unwrap_or(false);
+            if fresh {
+                let _ = file.write_all(format!("{number} {}\\n", std::thread::current().name().unwrap_or("")).as_bytes());
+            }
+        }
+    }
+    on == number
+}
+"""
+# Everything that tests these rooms without a listening gateway, by targets of cargo.
+TESTS = """--lib --test bounds --test commitment --test sd_jwt --test metamorphic --test way --test delegation --test token --test model --test forgeries
+--test cases --test exchange --test gates --test projection --test attacks""".split()
+SUITE, PROBES = "--test probes".split(), "the_honest_gateway_fails_no_probe"
+# What nothing can tell apart, or no test of ours tells: pattern of the file, of the function, of "what stood there -> what it becomes", the reason.
+EQUIVALENT = [
+    (r"chain.rs", r"verify", r"links.len\(\) > MAX_LINKS -> \(links.len\(\)\) >= ", "a bound of ours on size, no rule of the protocol; gateway/tests/limits holds it"),
+    (r"view.rs", r"View::is_empty", r".*", "nobody calls it; clippy wants it beside len"),
+]
+OWNERS, RECEIVERS = "told to the owner alone, for which the probes have no command", "what a receiver checks, and no gateway does"
+GATES = "contexts, bridges and sanctions are no commands of the owner's side; --test model holds them"
+# What the probes alone do not see, by the same patterns.
+UNSEEN = [
+    (r"exchange/src/(gate|bridge|ccc).rs", r".*", r".*", GATES),
+    (r"memory/src/profile", r"Profile::(is_anonymous|shows_subject)", r".*", GATES),
+    (r"memory/src/profile", r"Profile::(parse|shows_embedding)|Condition::parse|FieldPath::(parse|read|is_known)|TextRule::(covers|read)|is_value|fits|line_of|table", r".*", "profiles of the owner's own are no commands of the owner's side"),
+    (r"memory/src/profile", r"FieldPath::conditions", r".*", OWNERS),
+    (r"project.rs", r"explain", r".*", OWNERS),
+    (r"filter.rs", r"Filter::check", r"shown.captured_at", RECEIVERS),
+    (r"chain.rs", r"verify|VerifiedChain::.*|UnverifiedChain::.*", r".*", RECEIVERS),
+    (r"memory/src/receipt.rs", r"verify.*|VerifiedReceipt::.*|UnverifiedChain::.*", r".*", RECEIVERS),
+    (r"receipt/content.rs", r".*", r".*", RECEIVERS),
+    (r"commitment.rs", r"shapes.*|content|strip_value", r".*", RECEIVERS),
+    (r"view.rs", r"View::concerns", r".*", "when a view is built anew, not what is in it"),
+    (r"verify.rs", r"verify", r"caller.claims", "a token that says something else has another signature"),
+    (r"verify.rs", r"VerifiedGrant::is_own_agent", r".*", "nobody from outside has the owner's key"),
+    (r"limits.rs", r"Limits::check_extent", r"expires_at <= now", "a grant that ends now is refused at its exchange"),
+    (r"answer.rs", r"answer", r"MAX_ANSWER|found.is_empty", "an answer of 16 MiB is not asked for"),
+]
+# Seeds of the probes: the last of five has a model of embeddings.
+FEW, MORE = "1", "5"
+WORKERS = int(os.environ.get("OAP_MUTANT_WORKERS", os.cpu_count() or 1))
+CARGO = os.environ.get("CARGO", "cargo")
+TARGET = os.environ.get("CARGO_TARGET_DIR", str(COPY.parent / "target"))
+ENVIRONMENT = {
+    **os.environ, "CARGO_TARGET_DIR": TARGET, "RUST_BACKTRACE": "0", "OAP_PROBE_SEEDS": MORE, "OAP_PROBE_FIRST": "1",
+    "OAP_WITHOUT_SHARED": "1",
+}  # fmt: skip
+KNOWN, MAPS = COPY.parent / "mutants.jsonl", COPY.parent / "mutants-reached.json"
+EXCLUDED = COPY.parent / "mutants-that-do-not-compile"
+
+
+def cargo(arguments, cwd=COPY):
+    """What cargo says, line by line."""
+    run = subprocess.run([CARGO, *arguments, "--message-format=json"], cwd=cwd, env=ENVIRONMENT, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    said = [json.loads(line) for line in run.stdout.splitlines() if line.startswith("{")]
+    return run.returncode, said, run.stderr
+
+
+LIBRARY = "crates/identity/src/lib.rs"
+
+
+def mutate():
+    """Rewrites these files of the copy; the mutants by number. What is as it was keeps its time."""
+    stage = COPY.parent / "stage"
+    for name in [*FILES, LIBRARY]:
+        (stage / name).parent.mkdir(parents=True, exist_ok=True)
+        (stage / name).write_text((ROOT / name).read_text())
+    command = [COPY.parent / "mutator" / "debug" / "oap-mutator", stage, EXCLUDED, *FILES]
+    printed = subprocess.run(command, check=True, text=True, capture_output=True).stdout
+    with (stage / LIBRARY).open("a") as file:
+        file.write(SWITCH)
+    for name in [*FILES, LIBRARY]:
+        text, place = (stage / name).read_text(), COPY / name
+        if not place.is_file() or place.read_text() != text:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_text(text)
+    return {mutant["number"]: mutant for mutant in map(json.loads, printed.splitlines())}
+
+
+def alternatives(text):
+    """The places of a rewritten file that belong to one mutant: (first byte, last byte, number)."""
+    places, data = [], text.encode()
+    for match in re.finditer(rb"oap_identity::mutant\((\d+)\)", data):
+        end = match.end()
+        if data[end : end + 2] == b" {":
+            depth, end = 0, end + 1
+            while True:
+                depth += {123: 1, 125: -1}.get(data[end], 0)
+                end += 1
+                if depth == 0:
+                    break
+        places.append((match.start(), end, int(match[1])))
+    return places
+
+
+def blamed(said):
+    """The mutants that do not compile, as far as errors say."""
+    found = set()
+    for message in said:
+        if message.get("reason") != "compiler-message" or message["message"]["level"] != "error":
+            continue
+        spans = [span for one in [message["message"], *message["message"]["children"]] for span in one["spans"]]
+        for span in spans:
+            path = COPY / span["file_name"]
+            if span["file_name"] not in FILES:
+                continue
+            inside = [(end - start, n) for start, end, n in alternatives(path.read_text()) if start <= span["byte_start"] < end]
+            if inside:
+                found.add(min(inside)[1])
+    return found
+
+
+def built(targets):
+    """Mutants, and the programs of the tests."""
+    build = ["build", "-q", "--manifest-path", str(ROOT / "conformance/rogues/mutator/Cargo.toml"), "--target-dir", str(COPY.parent / "mutator")]
+    subprocess.run(["cargo", *build], check=True)
+    copy(besides=[*FILES, LIBRARY])
+    EXCLUDED.touch()
+    for _ in range(12):
+        mutants = mutate()
+        status, said, errors = cargo(["test", "--workspace", "--no-run", "--no-fail-fast", *targets])
+        if status == 0:
+            break
+        worse = blamed(said)
+        if not worse:
+            print(errors[-4000:], file=sys.stderr)
+            sys.exit("the mutated copy does not build, and no mutant is to blame")
+        with EXCLUDED.open("a") as file:
+            file.writelines(f"{number}\n" for number in sorted(worse))
+        print(f"{len(worse)} mutants do not compile", flush=True)
+    programs = [(Path(one["executable"]), Path(one["manifest_path"]).parent) for one in said if one.get("executable") and one["profile"]["test"]]
+    return mutants, sorted(set(programs))
+
+
+def run(program, arguments, number, limit, reached=None, seeds=MORE):
+    """Whether a program passes; None where it takes too long."""
+    path, folder = program
+    more = {"OAP_MUTANT": str(number)} if number else {"OAP_MUTANTS_REACHED": str(reached)}
+    command = [path, f"--test-threads={1 if number else 2}", *arguments]
+    environment = {**ENVIRONMENT, **more, "OAP_PROBE_SEEDS": seeds}
+    try:
+        done = subprocess.run(command, cwd=folder, env=environment, text=True, capture_output=True, timeout=limit)
+    except subprocess.TimeoutExpired:
+        return None, ""
+    return done.returncode == 0, done.stdout
+
+
+def digest(*paths):
+    found = hashlib.sha256()
+    for path in paths:
+        found.update(path.read_bytes())
+    return found.hexdigest()
+
+
+def mapped(programs, arguments, seeds):
+    """Which tests of which programs come to which mutant, and how long each program takes. Kept for programs that are the same."""
+    kept = json.loads(MAPS.read_text()) if MAPS.exists() else {}
+    by_mutant, took = {}, {}
+    for program in programs:
+        same = f"{digest(program[0])} {arguments} {seeds}"
+        if same not in kept:
+            reached = COPY.parent / "reached"
+            reached.unlink(missing_ok=True)
+            started = time.monotonic()
+            passed, said = run(program, arguments, 0, 900, reached, seeds)
+            if not passed:
+                print(f"left out: {program[0].name} does not pass without a mutant: {re.findall('^    (.*)$', said, re.M)[:5]}", flush=True)
+                took[program] = 0
+                continue
+            names = set(re.findall(r"^test (\S+)", said, re.M))
+            lines = [line.partition(" ") for line in reached.read_text().splitlines()] if reached.exists() else []
+            tests = sorted({(int(number), thread if thread in names else "") for number, _, thread in lines})
+            kept[same] = [time.monotonic() - started, tests]
+            MAPS.write_text(json.dumps(kept))
+        took[program], tests = kept[same]
+        for number, test in tests:
+            by_mutant.setdefault(number, {}).setdefault(program, set()).add(test)
+    return by_mutant, took
+
+
+def notices(mutant, programs, took, arguments, all_seeds):
+    """What notices a mutant first, those of its own room before others; None where nothing does."""
+
+    def near(program):
+        return not (COPY / mutant["file"]).is_relative_to(program[1]), took[program]
+
+    for program in sorted(programs, key=near):
+        tests = programs[program]
+        chosen = arguments if arguments or "" in tests or len(tests) > 200 else ["--exact", *sorted(tests)]
+        # The probes of few seeds notice most.
+        for seeds in all_seeds:
+            passed, _ = run(program, chosen, mutant["number"], 30 + 10 * took[program], seeds=seeds)
+            if not passed:
+                return program[0].name.rsplit("-", 1)[0]
+    return None
+
+
+class Known:
+    """What was found out before, by kind and mutant."""
+
+    def __init__(self, kind, mutants, programs, seeds):
+        self.kind, self.tests = kind, f"{digest(*(path for path, _ in programs))} {seeds}"
+        files = {name: hashlib.sha256((ROOT / name).read_bytes()).hexdigest() for name in FILES}
+        self.names, alike, self.found = {}, {}, {}
+        for number, mutant in sorted(mutants.items()):
+            same = [files[mutant["file"]], str(mutant["line"]), mutant["kind"], *key(mutant)]
+            place = alike[tuple(same)] = alike.get(tuple(same), 0) + 1
+            self.names[number] = hashlib.sha256("\n".join([*same, str(place)]).encode()).hexdigest()
+        for line in KNOWN.read_text().splitlines() if KNOWN.exists() else []:
+            one = json.loads(line)
+            self.found[one["kind"], one["mutant"]] = one
+
+    def of(self, number):
+        """What notices it, or False where nothing does; None where that is not known."""
+        one = self.found.get((self.kind, self.names[number]))
+        if one is None or (not one["noticed"] and one["tests"] != self.tests):
+            return None
+        return one["noticed"] or False
+
+    def add(self, number, noticed):
+        with KNOWN.open("a") as file:
+            file.write(json.dumps({"kind": self.kind, "mutant": self.names[number], "noticed": noticed, "tests": self.tests}) + "\n")
+
+
+def measured(kind, chosen, mutants, programs, arguments, until, all_seeds):
+    """Prints what survives, and the scores; the survivors."""
+    started = time.monotonic()
+    by_mutant, took = mapped(programs, arguments, all_seeds[-1])
+    reached = sum(number in by_mutant for number in mutants)
+    print(f"{kind}: {reached} of {len(mutants)} mutants are come to; one run without takes {sum(took.values()):.0f} s", flush=True)
+    known, noticed = Known(kind, mutants, programs, all_seeds), {}
+
+    def look(number):
+        mutant = mutants[number]
+        found = known.of(number)
+        if found is None:
+            if time.monotonic() > until:
+                return
+            # What is listed is not looked for any further.
+            enough = all_seeds[:1] if reason(kind, mutant) else all_seeds
+            found = notices(mutant, by_mutant.get(number, {}), took, arguments, enough)
+            known.add(number, found)
+        noticed[number] = found or None
+        if noticed[number]:
+            return
+        why = reason(kind, mutant) or ("nothing comes to it" if number not in by_mutant else "SURVIVES")
+        print(f"{kind} {number:5} {mutant['file']}:{mutant['line']} {mutant['function']}: {mutant['was']} -> {mutant['becomes']}: {why} ({len(noticed)})", flush=True)
+
+    with ThreadPoolExecutor(max_workers=WORKERS) as pool:
+        list(pool.map(look, chosen))
+    looked = [number for number in chosen if number in noticed]
+    survivors = [number for number in looked if not noticed[number]]
+    equal = {number for number in survivors if reason(kind, mutants[number])}
+    for name in [*FILES, None]:
+        of = [number for number in looked if name in (None, mutants[number]["file"])]
+        seen, listed = sum(bool(noticed[number]) for number in of), sum(number in equal for number in of)
+        rest = len(of) - listed
+        score = f"{100 * seen / rest:.1f} %" if rest else "none"
+        if of:
+            print(f"{kind}: {name or 'all'}: {len(of)} looked at, {seen} noticed, {listed} listed with a reason: {seen} of {rest}, {score}", flush=True)
+    left = len(chosen) - len(looked)
+    print(f"{kind}: {left} of {len(chosen)} not looked at yet; {time.monotonic() - started:.0f} s", flush=True)
+    return [number for number in survivors if number not in equal]
+
+
+def key(mutant):
+    return mutant["file"], mutant["function"], mutant["was"], mutant["becomes"]
+
+
+def drawn(seed, mutant):
+    """Where a mutant stands among those that a seed draws."""
+    return hashlib.sha256("\n".join([seed, *key(mutant)]).encode()).digest()
+
+
+def reason(kind, mutant):
+    change = f"{mutant['was']} -> {mutant['becomes']}"
+    for file, function, edit, why in EQUIVALENT + (UNSEEN if kind == "suite" else []):
+        if re.search(file + "$", mutant["file"]) and re.fullmatch(function, mutant["function"]) and re.search(edit, change):
+            return why
+    return None
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--list", action="store_true")
+    parser.add_argument("--full", action="store_true")
+    parser.add_argument("--sample", type=int)
+    parser.add_argument("--seed", default="0")
+    parser.add_argument("--changed")
+    parser.add_argument("--only", choices=["tests", "suite"])
+    parser.add_argument("--minutes", type=float, default=1e6, help="what is looked at after them is left for another time")
+    parser.add_argument("--numbers", type=int, nargs="*", help="these alone")
+    given = parser.parse_args()
+    started = time.monotonic()
+    targets = {"tests": TESTS, "suite": SUITE}.get(given.only, [*TESTS, *SUITE])
+    if given.list:
+        targets = ["--lib"]
+    mutants, programs = built(targets)
+    left_out = len(set(EXCLUDED.read_text().split()))
+    print(f"{len(mutants)} mutants in {len(FILES)} files, {left_out} that do not compile left out; built in {time.monotonic() - started:.0f} s", flush=True)
+    if given.list:
+        for mutant in mutants.values():
+            print(f"{mutant['number']:5} {mutant['file']}:{mutant['line']} {mutant['function']}: {mutant['kind']}: {mutant['was']} -> {mutant['becomes']}")
+        return 0
+    chosen = sorted(mutants, key=lambda number: drawn(given.seed, mutants[number]))
+    if given.changed:
+        changed = subprocess.check_output(["git", "diff", "--name-only", given.changed], cwd=ROOT, text=True).split()
+        chosen = [number for number in chosen if mutants[number]["file"] in changed]
+    if given.numbers:
+        chosen = [number for number in given.numbers if number in mutants]
+    elif given.sample is not None and len(chosen) > given.sample:
+        chosen = chosen[: given.sample]
+    elif not given.full and given.sample is None:
+        parser.error("--list, --sample N, --numbers N... or --full")
+    probes = [program for program in programs if program[0].name.startswith("probes-")]
+    tests = [program for program in programs if program not in probes]
+    survivors, until = [], started + 60 * given.minutes
+    if given.only != "suite":
+        survivors = measured("tests", chosen, mutants, tests, [], until, [FEW])
+    if given.only != "tests":
+        survivors += measured("suite", chosen, mutants, probes, [PROBES], until, [FEW] if given.sample else [FEW, MORE])
+    return 1 if survivors else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,224 @@
+//! A world in which every cell of every table and every case of a filter decides something: items that have every member, under a grant of
+//! every level of every profile; items that differ in one member, under grants whose filter has one field; and what their owner does
+//! with some of them. Nothing in it is left to chance but its words.
+
+use super::cases::Cases;
+use super::chance::Chance;
+use super::grant::{Grant, SHOWN};
+use super::history::Step;
+use super::item::{self, Common, Item};
+use super::text::{People, Text};
+use super::{CONTACTS, Setting, World, entity};
+use oap_identity::Timestamp;
+use serde_json::{Value, json};
+use std::time::Duration;
+
+const DAY: i64 = 86_400_000;
+
+/// What tells events apart whose title is hidden.
+const PRIVATE: [(&str, &str); 4] = [
+    ("/content/structured/visibility", "\"private\""),
+    ("/content/structured/visibility", "\"confidential\""),
+    ("/content/structured/private", "true"),
+    ("/sensitivity", "\"restricted\""),
+];
+
+impl World {
+    /// The world of tables and cases of a seed, and what is done in it once all was asked.
+    #[must_use]
+    pub fn whole(seed: u64, setting: &Setting) -> (Self, Vec<Step>) {
+        let mut chance = Chance::new(seed).whole();
+        let now = setting.now.millis();
+        let common = Common {
+            scope: format!("w{}", chance.canary()),
+            labels: vec![chance.canary(), chance.canary()],
+            subjects: vec![format!("urn:entity:{}", chance.canary())],
+            times: [now - 40 * DAY, now - 10 * DAY],
+            confidences: vec![1.0],
+            ..Common::default()
+        };
+        let mut people = People::default();
+        let contacts = (0..CONTACTS).map(|_| item::contact(&mut chance, &common, &mut people)).collect();
+        let base = vec![every(&mut chance, &common, &people, entity::FORMS - 1)];
+        let mut all: Vec<Item> =
+            (0..entity::FORMS).map(|form| every(&mut chance, &common, &people, form)).collect();
+        for (at, value) in PRIVATE {
+            let mut event = every(&mut chance, &common, &people, 1);
+            set(&mut event.draft, at, serde_json::from_str(value).unwrap_or_default());
+            all.push(event);
+        }
+        all.push(crowded(&mut chance, &common, &people));
+        for item in &mut all {
+            item.derived_from = vec![CONTACTS];
+        }
+        let cases = Cases::new(&mut chance, setting, &common.scope);
+        let mut grants = Grants { setting, scope: &common.scope, made: Vec::new() };
+        let tables = json!({"sensitivities": ["internal", "restricted"], "labels_any": common.labels});
+        for (profile, level) in SHOWN.into_iter().filter(|(name, _)| setting.has_profile(name)) {
+            grants.of_table(profile, level, &tables);
+        }
+        for filter in cases.filters() {
+            grants.of_case(&filter, json!([{"query": "", "integrity": "chain", "max_results": 100}]));
+        }
+        // Without a scope, so of the default one.
+        grants.of_case(&json!({"labels_any": [cases.unscoped]}), json!([{"integrity": "chain"}]));
+        grants.unscoped();
+        grants.shared(&cases);
+        // More than a page of them; one that has no elements; and what is done is seen under this one.
+        let few = json!({"integrity": "chain", "max_results": 1});
+        grants.of_case(&json!({}), json!([{"integrity": "chain"}, {"kinds": []}, few, {"labels_any": []}]));
+        let grants = grants.made;
+        let first = CONTACTS + 1 + all.len();
+        let items = cases.items(&mut chance);
+        let world =
+            Self { seed, scope: common.scope.clone(), batches: vec![contacts, base, all, items], grants };
+        let steps = done(world.grants.len() - 1, first);
+        (world, steps)
+    }
+}
+
+/// What is done with the items of the cases, the first of which has this number, and with what others were made from; each seen under a grant.
+fn done(grant: usize, first: usize) -> Vec<Step> {
+    // The first two are of other scopes; those after them have labels.
+    let (labelled, last) = (first + 2, first + 3);
+    let all = Step::Query { grant, query: 0 };
+    vec![
+        Step::Confirm { item: labelled },
+        Step::Relabel { item: labelled, like: last },
+        all.clone(),
+        Step::Retract { item: labelled },
+        all.clone(),
+        Step::Restore { item: labelled },
+        all.clone(),
+        Step::Query { grant, query: 2 },
+        Step::Retract { item: last },
+        Step::Page { grant },
+        Step::Delete { item: CONTACTS },
+        all,
+    ]
+}
+
+fn set(draft: &mut Value, at: &str, value: Value) {
+    let (above, name) = at.rsplit_once('/').unwrap_or_default();
+    if let Some(members) = draft.pointer_mut(above).and_then(Value::as_object_mut) {
+        members.insert(name.to_owned(), value);
+    }
+}
+
+/// An item of a form with every member, and a text with every class of spans.
+fn every(chance: &mut Chance, common: &Common, people: &People, form: usize) -> Item {
+    chance.take();
+    let text = Text::every(chance, people);
+    of_form(chance, common, form, text)
+}
+
+/// The same, with a text that has very many spans.
+fn crowded(chance: &mut Chance, common: &Common, people: &People) -> Item {
+    chance.take();
+    let text = Text::many(chance, people);
+    of_form(chance, common, entity::FORMS - 1, text)
+}
+
+fn of_form(chance: &mut Chance, common: &Common, form: usize, text: Text) -> Item {
+    let mut structured = entity::make(chance, form);
+    if form == 1 {
+        // An event that everybody may know of, whose gateway counts who takes part.
+        let open =
+            [("transparency", json!("busy")), ("visibility", json!("public")), ("private", json!(false))];
+        for (name, value) in open {
+            structured[name] = value;
+        }
+        structured.as_object_mut().map(|event| event.remove("participants_count"));
+    }
+    let at = Timestamp::from_millis(common.times[0] + chance.below(1_000_000) as i64 * 1_000);
+    let draft = json!({
+        "kind": "fact", "scope_id": common.scope, "content": {"text": text.text, "structured": structured},
+        "subject_entity_id": common.subjects[0], "labels": common.labels,
+        // To the second: it is written to the millisecond.
+        "provenance": {
+            "captured_at": at.to_string().replace(".000Z", "Z"), "confidence": 1, "channel": chance.canary(),
+            "tool": {"name": chance.canary()},
+        },
+        "ttl_days": 36_500, "expires_at": Timestamp::from_millis(common.times[1] + 400 * DAY),
+        "exportable": true, "sensitivity": "internal",
+        "embedding": {"model": chance.canary(), "dimensions": 3, "vector_url": chance.canary()},
+        "extensions": {format!("example.{}", chance.canary()): {"trail": chance.canary()}},
+    });
+    item::finished(chance, draft, text.spans, common)
+}
+
+/// The grants as they are made, each for a grantee of its own.
+struct Grants<'a> {
+    setting: &'a Setting,
+    scope: &'a str,
+    made: Vec<Grant>,
+}
+
+impl Grants<'_> {
+    fn add(&mut self, profile: &str, level: u8, filter: &Value, queries: Value) {
+        let draft = json!({
+            "scope": self.scope, "purpose": "a look at every table", "filter": filter,
+            "expires_at": self.setting.now.plus(Duration::from_secs(86_400 - 600)),
+            "max_items": self.setting.max_items.min(100),
+            "redaction_profile": format!("oap.profile.projection.{profile}.v1"), "trust_level": level,
+            "embedding_access": true,
+        });
+        let queries = queries.as_array().cloned().unwrap_or_default();
+        self.made.push(Grant { grantee: self.made.len(), parent: None, draft, queries });
+    }
+
+    fn of_table(&mut self, profile: &str, level: u8, filter: &Value) {
+        let mut queries = json!([{"query": "", "max_results": 100}]);
+        if level == 4 {
+            queries = json!([{"query": "", "max_results": 100}, {"query": "", "max_results": 100, "include_embeddings": true}]);
+        }
+        self.add(profile, level, filter, queries);
+    }
+
+    /// At the level that shows little, where there is one: what counts is which items come.
+    fn of_case(&mut self, filter: &Value, queries: Value) {
+        let has = |(name, _): &(&str, u8)| self.setting.has_profile(name);
+        let (profile, level) = [("memory", 1)].into_iter().chain(SHOWN).find(has).unwrap_or(("memory", 1));
+        self.add(profile, level, filter, queries);
+    }
+
+    /// A grant of two items, and two that are made from it: what one of them uses up the other does not have.
+    fn shared(&mut self, cases: &Cases) {
+        self.of_case(&json!({}), json!([]));
+        let parent = self.made.len() - 1;
+        if let Some(above) = self.made.last_mut() {
+            above.draft["max_items"] = json!(2);
+            above.draft["delegable"] = json!({"max_depth": 1});
+        }
+        for label in cases.apart() {
+            let filter = json!({"labels_any": [label], "labels_all": [label]});
+            let draft = json!({"filter": filter, "max_items": 2});
+            let queries = vec![json!({"integrity": "chain"})];
+            self.made.push(Grant { grantee: self.made.len(), parent: Some(parent), draft, queries });
+        }
+    }
+
+    /// The last one names no scope.
+    fn unscoped(&mut self) {
+        let draft = self.made.last_mut().and_then(|grant| grant.draft.as_object_mut());
+        draft.map(|members| members.remove("scope"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{CLASSES, Planted, leaves};
+    use super::*;
+
+    #[test]
+    fn every_item_of_a_table_has_every_class_of_spans() {
+        let setting = Setting::of(&json!({}), Timestamp::from_millis(1_777_636_800_000));
+        let (world, _) = World::whole(1, &setting);
+        for item in world.batches[2].iter() {
+            let Planted { spans, .. } = &item.planted;
+            let classes: Vec<&str> = spans.values().flatten().map(|span| span.class.as_str()).collect();
+            assert!(CLASSES.iter().all(|class| classes.contains(class)), "{classes:?}");
+            assert!(leaves(&item.draft).contains_key("/embedding/model"));
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! What the memory tools answer. The names are those of Trails' guide where it has any.
+
+use crate::arguments::Source;
+use crate::level::Level;
+use oap_identity::{Hash, ItemId, Timestamp};
+use oap_memory::Kind;
+use oap_memory::chain::Event;
+use oap_memory::record::Visibility;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+
+/// Most topics that a status names.
+pub const MAX_TOPICS: usize = 100;
+
+/// An item, as an agent is given it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[allow(missing_docs, reason = "the names say it")]
+pub struct Fact {
+    pub item_id: ItemId,
+    /// Its version, from 1.
+    pub version: u32,
+    /// The commitment of that version.
+    pub commitment: Hash,
+    pub kind: Kind,
+    /// What it says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub content: Option<String>,
+    /// What it says, for machines.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub structured: Option<Map<String, Value>>,
+    /// What it is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub topic: Option<String>,
+    pub tags: Vec<String>,
+    /// Who wrote it: owner, an agent's name, or a DID.
+    pub agent: String,
+    /// Where it comes from, as its writer says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<Source>,
+    /// Whose word it is.
+    pub level: Level,
+    /// How sure it is, 0 to 1.
+    pub confidence: f64,
+    /// Whether the owner confirmed it.
+    pub human_verified: bool,
+    /// Whether it waits for the owner's confirmation.
+    pub needs_verification: bool,
+    /// Who may see it.
+    pub scope: Visibility,
+    /// When it became known.
+    pub learned_at: Timestamp,
+    /// When it is erased.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<Timestamp>,
+    /// How well it answers the words that were looked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub score: Option<f64>,
+}
+
+/// What `memory_learn` answers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[allow(missing_docs, reason = "the names say it")]
+pub struct Learned {
+    pub item_id: ItemId,
+    pub version: u32,
+    pub commitment: Hash,
+    /// Whose word it is.
+    pub level: Level,
+    /// How sure it is now, after the cut at its level.
+    pub confidence: f64,
+    /// Whether it waits for the owner's confirmation, and reaches no grantee before.
+    pub needs_verification: bool,
+    /// Who may see it.
+    pub scope: Visibility,
+}
+
+/// What `memory_recall` answers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Recalled {
+    /// The facts, the best match first.
+    pub facts: Vec<Fact>,
+    /// How many match, of those that this agent may see.
+    pub matched: usize,
+}
+
+/// What `memory_query` answers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Queried {
+    /// The facts, the newest first.
+    pub facts: Vec<Fact>,
+    /// How many match, of those that this agent may see; on a later page, those that are left.
+    pub matched: usize,
+    /// What to give as before for the next page; absent where this is the last one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next: Option<ItemId>,
+}
+
+/// One thing that happened to an item.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[allow(missing_docs, reason = "the names say it")]
+pub struct Step {
+    /// Its number in the item's chain, from 0.
+    pub seq: u32,
+    /// What happened.
+    pub event: Event,
+    pub at: Timestamp,
+    /// The commitment that was in force then.
+    pub commitment: Hash,
+}
+
+/// A version that was replaced and is still kept.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[allow(missing_docs, reason = "the names say it")]
+pub struct Replaced {
+    pub version: u32,
+    /// What it said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub content: Option<String>,
+    /// When it was replaced.
+    pub replaced_at: Timestamp,
+}
+
+/// What `memory_explain` answers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Explained {
+    /// The item as it is now; what was taken back is explained to its author alone.
+    pub fact: Fact,
+    /// When it was taken back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retracted_at: Option<Timestamp>,
+    /// What happened to it last, the first thing first: 100 at most.
+    pub chain: Vec<Step>,
+    /// What it said before, as far as that is kept and has room, the newest first: 100 at most.
+    pub corrections: Vec<Replaced>,
+    /// The items that it was made from, of those that this agent may see.
+    pub derived_from: Vec<ItemId>,
+    /// Whether its chain is longer, or more former versions are kept.
+    pub more: bool,
+}
+
+/// What `memory_correct` answers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[allow(missing_docs, reason = "the names say it")]
+pub struct Corrected {
+    pub item_id: ItemId,
+    /// The version now in force.
+    pub version: u32,
+    pub commitment: Hash,
+    /// Whose word it is.
+    pub level: Level,
+    /// How sure it is now, after the cut at its level.
+    pub confidence: f64,
+    /// Whether it waits for the owner's confirmation, and reaches no grantee before.
+    pub needs_verification: bool,
+}
+
+/// What `memory_forget` answers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[allow(missing_docs, reason = "the names say it")]
+pub struct Forgotten {
+    pub item_id: ItemId,
+    pub retracted_at: Timestamp,
+    /// Until when the owner can put it back.
+    pub erase_after: Timestamp,
+}
+
+/// What `memory_diff` answers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[allow(missing_docs, reason = "the names say it")]
+pub struct Differs {
+    pub since: Timestamp,
+    pub until: Timestamp,
+    /// What was written in that time and stands, the newest first.
+    pub learned: Vec<Fact>,
+    /// What is older, and got the version in force in that time, the newest first.
+    pub corrected: Vec<Fact>,
+    /// What this agent wrote and was taken back in that time.
+    pub retracted: Vec<ItemId>,
+    /// Whether there is more than the limit let in.
+    pub more: bool,
+}
+
+/// What `memory_status` answers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[allow(missing_docs, reason = "the names say it")]
+pub struct State {
+    /// The agent's name.
+    pub agent: String,
+    pub did: String,
+    /// What it may do: memory.read, memory.write or memory.admin, each with those before it.
+    pub permission: String,
+    /// How many facts it may see.
+    pub facts: usize,
+    /// How many of them it wrote.
+    pub own: usize,
+    /// How many of them wait for the owner's confirmation.
+    pub needs_verification: usize,
+    /// How many are about each topic: those with the most, 100 at most.
+    pub topics: BTreeMap<String, usize>,
+    /// How many each kind has.
+    pub kinds: BTreeMap<String, usize>,
+    /// How many each wrote.
+    pub agents: BTreeMap<String, usize>,
+}

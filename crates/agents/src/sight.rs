@@ -1,0 +1,86 @@
+//! Which records an agent may see, and which it may change.
+//!
+//! | record | seen by |
+//! |---|---|
+//! | the agent's own | the agent |
+//! | `private`, or in the working tier | its author alone |
+//! | `restricted` | its author alone |
+//! | any other of the owner's | every agent of the owner's that may read |
+//!
+//! What an agent may not see does not exist for it: it is not matched, not ranked with, not counted, and asking for it is answered
+//! as asking for what never was.
+
+use oap_identity::Did;
+use oap_memory::item::Sensitivity;
+use oap_memory::record::{Head, Tier, Visibility};
+
+/// An agent's view of its owner's memory.
+#[derive(Debug, Clone, Copy)]
+pub struct Sight<'a> {
+    /// Who looks.
+    pub agent: &'a Did,
+    /// Whether it may change what others wrote: `memory.admin`.
+    pub changes_all: bool,
+}
+
+impl Sight<'_> {
+    /// Whether the agent may see a record at all, whatever its state.
+    #[must_use]
+    pub fn sees(&self, head: &Head) -> bool {
+        self.wrote(head)
+            || (head.meta.tier != Tier::Working
+                && head.meta.visibility != Visibility::Private
+                && head.sensitivity != Sensitivity::Restricted)
+    }
+
+    /// Whether the agent wrote the version in force.
+    #[must_use]
+    pub fn wrote(&self, head: &Head) -> bool {
+        head.meta.author == *self.agent
+    }
+
+    /// Whether the agent, which sees a record, may correct it or take it back.
+    #[must_use]
+    pub fn may_change(&self, head: &Head) -> bool {
+        self.wrote(head) || (self.changes_all && self.sees(head))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use oap_identity::{ItemId, Timestamp};
+    use oap_memory::item::{Body, Defaults};
+    use oap_memory::record::Meta;
+    use serde_json::json;
+
+    fn head(author: &Did, visibility: Visibility, tier: Tier, sensitivity: &str) -> Head {
+        let (scope, now) = ("personal".parse().unwrap(), Timestamp::from_millis(0));
+        let item = json!({"kind": "fact", "content": {"text": "x"}, "sensitivity": sensitivity});
+        let body = Body::parse(&item, &Defaults { principal: author, scope: &scope, now }).unwrap();
+        let meta = Meta { visibility, tier, ..Meta::owner(author.clone(), false) };
+        Head::new(ItemId::from_bytes([0; 16]), &body, meta)
+    }
+
+    #[test]
+    fn the_table_above_holds() {
+        let (a, b): (Did, Did) = ("did:web:a.example".parse().unwrap(), "did:web:b.example".parse().unwrap());
+        for visibility in Visibility::ALL {
+            for tier in Tier::ALL {
+                for sensitivity in Sensitivity::ALL {
+                    let head = head(&b, *visibility, *tier, sensitivity.as_str());
+                    let others = *visibility != Visibility::Private
+                        && *tier != Tier::Working
+                        && *sensitivity != Sensitivity::Restricted;
+                    for changes_all in [false, true] {
+                        let sight = Sight { agent: &a, changes_all };
+                        assert_eq!(sight.sees(&head), others, "{head:?}");
+                        assert_eq!(sight.may_change(&head), others && changes_all, "{head:?}");
+                        let own = Sight { agent: &b, changes_all };
+                        assert!(own.sees(&head) && own.may_change(&head), "{head:?}");
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! The answers of the memory tools as text for a model: what the gateway says on lines of its own, what items say in their blocks.
+
+use crate::answers::{Corrected, Differs, Explained, Fact, Forgotten, Learned, Queried, Recalled, State};
+use crate::told::Block;
+
+/// What waits for the owner.
+const WAITS: &str = "It waits for the owner's confirmation: treat it as unconfirmed.";
+
+fn item(block: &mut Block, fact: &Fact) {
+    let source = match &fact.source {
+        None => fact.agent.clone(),
+        Some(source) => match &source.reference {
+            None => format!("{}, from {}", fact.agent, source.sort),
+            Some(reference) => format!("{}, from {}: {reference}", fact.agent, source.sort),
+        },
+    };
+    let (id, confidence) = (fact.item_id.to_string(), fact.confidence.to_string());
+    let learned = fact.learned_at.to_string();
+    let mut facts = vec![
+        ("id", id.as_str()),
+        ("source", source.as_str()),
+        ("level", fact.level.as_str()),
+        ("confidence", confidence.as_str()),
+        ("learned_at", learned.as_str()),
+    ];
+    if fact.human_verified {
+        facts.push(("confirmed_by", "owner"));
+    }
+    if fact.needs_verification {
+        facts.push(("needs_verification", "true"));
+    }
+    let structured = || fact.structured.as_ref().and_then(|map| serde_json::to_string(map).ok());
+    let says = fact.content.clone().or_else(structured).unwrap_or_default();
+    block.item(&facts, &says);
+}
+
+fn listed(facts: &[Fact], matched: usize) -> Block {
+    let mut block = Block::default();
+    block.line(&match (facts.len(), matched) {
+        (0, _) => "Nothing is remembered of that.".to_owned(),
+        (shown, matched) if shown < matched => format!("{shown} of {matched} that match."),
+        (shown, _) => format!("{shown} found."),
+    });
+    facts.iter().for_each(|fact| item(&mut block, fact));
+    block
+}
+
+impl Recalled {
+    /// As text.
+    #[must_use]
+    pub fn told(&self) -> String {
+        listed(&self.facts, self.matched).finish()
+    }
+}
+
+impl Queried {
+    /// As text.
+    #[must_use]
+    pub fn told(&self) -> String {
+        let mut block = listed(&self.facts, self.matched);
+        if let Some(next) = self.next {
+            block.line(&format!("More: the same with before = {next}."));
+        }
+        block.finish()
+    }
+}
+
+impl Learned {
+    /// As text.
+    #[must_use]
+    pub fn told(&self) -> String {
+        let waits = if self.needs_verification { format!(" {WAITS}") } else { String::new() };
+        format!(
+            "Remembered as {}, {} with confidence {}, {}.{waits}",
+            self.item_id, self.level, self.confidence, self.scope
+        )
+    }
+}
+
+impl Corrected {
+    /// As text.
+    #[must_use]
+    pub fn told(&self) -> String {
+        let waits = if self.needs_verification { format!(" {WAITS}") } else { String::new() };
+        let Self { item_id, version, level, confidence, .. } = self;
+        format!("{item_id} has version {version} now, {level} with confidence {confidence}.{waits}")
+    }
+}
+
+impl Forgotten {
+    /// As text.
+    #[must_use]
+    pub fn told(&self) -> String {
+        format!("{} is taken back. The owner can put it back until {}.", self.item_id, self.erase_after)
+    }
+}
+
+impl Explained {
+    /// As text.
+    #[must_use]
+    pub fn told(&self) -> String {
+        let mut block = Block::default();
+        for step in &self.chain {
+            block.line(&format!("{}: {} ({})", step.at, step.event, step.commitment));
+        }
+        if let Some(at) = self.retracted_at {
+            block.line(&format!("Taken back at {at}."));
+        }
+        for id in &self.derived_from {
+            block.line(&format!("Made from {id}."));
+        }
+        if self.more {
+            block.line("More happened before than is told here.");
+        }
+        item(&mut block, &self.fact);
+        for former in &self.corrections {
+            let (version, until) = (former.version.to_string(), former.replaced_at.to_string());
+            let id = self.fact.item_id.to_string();
+            let facts =
+                [("id", id.as_str()), ("former_version", version.as_str()), ("replaced_at", until.as_str())];
+            block.item(&facts, former.content.as_deref().unwrap_or_default());
+        }
+        block.finish()
+    }
+}
+
+impl Differs {
+    /// As text.
+    #[must_use]
+    pub fn told(&self) -> String {
+        let mut block = Block::default();
+        let (learned, corrected, retracted) =
+            (self.learned.len(), self.corrected.len(), self.retracted.len());
+        block.line(&format!(
+            "Since {}: {learned} learned, {corrected} corrected, {retracted} taken back{}.",
+            self.since,
+            if self.more { ", and more than the limit lets in" } else { "" }
+        ));
+        for id in &self.retracted {
+            block.line(&format!("Taken back: {id}."));
+        }
+        self.learned.iter().chain(&self.corrected).for_each(|fact| item(&mut block, fact));
+        block.finish()
+    }
+}
+
+impl State {
+    /// As text. Topics are words of items: they stand in a block.
+    #[must_use]
+    pub fn told(&self) -> String {
+        let mut block = Block::default();
+        let Self { agent, permission, facts, own, needs_verification, .. } = self;
+        block.line(&format!(
+            "You are {agent} and may do {permission}. There are {facts} facts that you may see, {own} of them yours; \
+             {needs_verification} wait for the owner's confirmation."
+        ));
+        if !self.topics.is_empty() {
+            let topics = self.topics.iter().map(|(topic, count)| format!("{topic}: {count}"));
+            block.item(&[("what", "topics")], &topics.collect::<Vec<_>>().join("\n"));
+        }
+        block.finish()
+    }
+}

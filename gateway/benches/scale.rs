@@ -1,0 +1,199 @@
+//! What a memory costs that is written to while it is asked: `cargo bench -p oap-gateway --bench scale`.
+//!
+//! `OAP_BENCH_ITEMS` is the size of the view (2,000), `OAP_BENCH_SECONDS` how long each rate is measured (2),
+//! `OAP_BENCH_DIR` where the store goes (a folder of the system's temporary one). The store is redb on disk; every query
+//! is answered with DPoP checked and a durable receipt.
+
+#![expect(clippy::disallowed_methods, reason = "a benchmark measures time")]
+
+#[path = "../tests/common/mod.rs"]
+mod common;
+
+use common::*;
+use oap_gateway::Config;
+use oap_gateway::service::Items;
+use oap_identity::Random;
+use oap_identity::random::Seeded;
+use oap_store::{EngineKind, FileVault, Master, Space, Store};
+use serde_json::{Value, json};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+use tikv_jemallocator::Jemalloc;
+use zeroizing_alloc::ZeroAlloc;
+
+/// As the program has it.
+#[global_allocator]
+static ALLOCATOR: ZeroAlloc<Jemalloc> = ZeroAlloc(Jemalloc);
+
+const CLIENTS: usize = 16;
+/// What the grantee may see.
+const SHOWN: &str = "bench";
+/// How often the owner writes.
+const EVERY: Duration = Duration::from_millis(20);
+
+fn number(name: &str, otherwise: usize) -> usize {
+    std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(otherwise)
+}
+
+fn store(folder: &Path) -> Store {
+    let random: Arc<dyn Random> = Arc::new(Seeded::new(5));
+    let master = Master::KeyFile(zeroize::Zeroizing::new([3; 32]));
+    FileVault::create(&folder.join("vault"), &master, &*random).unwrap();
+    let vault = FileVault::open(&folder.join("vault"), &master).unwrap();
+    Store::open(EngineKind::Redb.open(&folder.join("store"), &Space::endless()).unwrap(), vault, random)
+        .unwrap()
+}
+
+/// Notes of a dozen words out of two thousand.
+fn notes(seed: u64, count: usize, label: &str) -> Vec<Value> {
+    let random = Seeded::new(seed);
+    let words = || {
+        let mut bytes = [0; 24];
+        random.fill(&mut bytes);
+        let word = |pair: &[u8]| format!("word{}", u16::from_be_bytes([pair[0], pair[1]]) % 2000);
+        bytes.chunks(2).map(word).collect::<Vec<_>>().join(" ")
+    };
+    (0..count).map(|number| note(&format!("{} note{number}", words()), &[label])).collect()
+}
+
+fn resident() -> f64 {
+    let text = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = text.lines().find(|line| line.starts_with("VmRSS:")).unwrap_or_default();
+    line.split_whitespace().nth(1).and_then(|kb| kb.parse::<f64>().ok()).unwrap_or(0.0) * 1024.0
+}
+
+fn median(mut times: Vec<Duration>) -> f64 {
+    times.sort();
+    times[times.len() / 2].as_secs_f64() * 1e3
+}
+
+fn row(what: &str, value: String, limit: &str) {
+    println!("{what:<58} {value:>22}   {limit}");
+}
+
+fn query(number: usize) -> Value {
+    json!({"query": format!("word{} word{}", number % 2000, (number * 7) % 2000), "max_results": 10})
+}
+
+fn main() {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    runtime.block_on(run(number("OAP_BENCH_ITEMS", 2_000), number("OAP_BENCH_SECONDS", 2)));
+}
+
+async fn run(items: usize, seconds: usize) {
+    let folder = match std::env::var_os("OAP_BENCH_DIR") {
+        Some(path) => tempfile::tempdir_in(path).unwrap(),
+        None => tempfile::tempdir().unwrap(),
+    };
+    let config = Config { max_grant_items: 1_000_000, epsilon_per_grantee: 1e9, ..Config::default() };
+    let world = Arc::new(World::on(store(folder.path()), config, Arc::new(Seeded::new(6))).await);
+    let owner = world.proved().await;
+    println!("{:<58} {:>22}   aim", "what", "measured");
+    let began = Instant::now();
+    for batch in 0..items.div_ceil(500) {
+        let notes = notes(1000 + batch as u64, 500.min(items - batch * 500), SHOWN);
+        Items(&world.gateway).capture(&owner, &notes).await.unwrap();
+    }
+    row("captured, 500 a batch", format!("{:.0} items/s", items as f64 / began.elapsed().as_secs_f64()), "");
+
+    let grantee = agent(2);
+    let mut draft = world.draft(&grantee);
+    draft["max_items"] = json!(1_000_000);
+    draft["filter"] = json!({"labels_any": [SHOWN]});
+    let grant = world.issue(&draft).await;
+    let token = world.token(&grantee, &grant).await;
+    let (before, began) = (resident(), Instant::now());
+    world.query(&grantee, &token, &query(0)).await.ok();
+    row("first answer", format!("{:.0} ms", began.elapsed().as_secs_f64() * 1e3), "");
+    let (_, bytes) = world.gateway.view_work();
+    let (bytes, grown) = (bytes as f64, resident() - before);
+    row(&format!("view of {items} items, memory"), format!("{:.1} MB", bytes / 1e6), "5 MB of 10,000");
+    row("  an item", format!("{:.0} bytes", bytes / items as f64), "");
+    row(
+        "  the process grew by",
+        format!("{:.1} MB", grown / 1e6),
+        "with the first answer, and what is freed",
+    );
+
+    let mut times = Vec::new();
+    for number in 0..300 {
+        let began = Instant::now();
+        world.query(&grantee, &token, &query(number)).await.ok();
+        times.push(began.elapsed());
+    }
+    let plain = median(times);
+    row("answer, median, one at a time", format!("{plain:.2} ms"), "");
+    let mut times = Vec::new();
+    for item in notes(1, 100, SHOWN) {
+        Items(&world.gateway).capture(&owner, &[item]).await.unwrap();
+        let began = Instant::now();
+        world.query(&grantee, &token, &query(times.len())).await.ok();
+        times.push(began.elapsed());
+    }
+    let after = median(times);
+    row("answer after one write into the view, median", format!("{after:.2} ms"), "");
+    row("  beyond the one before", format!("{:.2} ms", after - plain), "under 5 ms");
+
+    let rate = async |writes: Option<&str>| {
+        let (over, asked) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
+        let mut clients = Vec::new();
+        for _ in 0..CLIENTS {
+            let (world, grantee, token) = (world.clone(), agent(2), token.clone());
+            let (over, asked) = (over.clone(), asked.clone());
+            clients.push(tokio::spawn(async move {
+                let mut refused = 0;
+                while !over.load(Ordering::Relaxed) {
+                    let number = asked.fetch_add(1, Ordering::Relaxed);
+                    let answer = world.query(&grantee, &token, &query(number)).await;
+                    refused += usize::from(answer.status != 200);
+                }
+                refused
+            }));
+        }
+        let (began, mut written) = (Instant::now(), 0);
+        let notes = notes(if writes.is_some() { 3 } else { 2 }, seconds * 60, writes.unwrap_or(SHOWN));
+        for item in notes {
+            if began.elapsed() >= Duration::from_secs(seconds as u64) {
+                break;
+            }
+            tokio::time::sleep((began + EVERY * written).saturating_duration_since(Instant::now())).await;
+            written += 1;
+            if writes.is_some() {
+                Items(&world.gateway).capture(&owner, &[item]).await.unwrap();
+            }
+        }
+        let took = began.elapsed().as_secs_f64();
+        over.store(true, Ordering::Relaxed);
+        let mut refused = 0;
+        for client in clients {
+            refused += client.await.unwrap();
+        }
+        (asked.load(Ordering::Relaxed) as f64 / took, refused, f64::from(written) / took)
+    };
+    rate(None).await;
+    let (alone, refused, _) = rate(None).await;
+    row("queries, 16 clients", format!("{alone:.0} a second"), &format!("{refused} refused"));
+    let before = world.gateway.view_work().0;
+    let (beside, refused, written) = rate(Some(SHOWN)).await;
+    let after = world.gateway.view_work().0;
+    row("the same while the owner writes 50 items a second", format!("{beside:.0} a second"), "");
+    row("  share of the line above", format!("{:.2}", beside / alone), "at least 0.8");
+    row("  refused", refused.to_string(), "none");
+    row("  written", format!("{written:.0} a second"), "50");
+    row("  views built", (after.builds - before.builds).to_string(), "none");
+    let before = world.gateway.view_work().0;
+    let (hidden, refused, _) = rate(Some("hidden")).await;
+    let after = world.gateway.view_work().0;
+    row(
+        "the same, of what the grantee may not see",
+        format!("{hidden:.0} a second"),
+        &format!("{refused} refused"),
+    );
+    row(
+        "  views built; steps of views",
+        format!("{}; {}", after.builds - before.builds, after.steps - before.steps),
+        "0; 0",
+    );
+}

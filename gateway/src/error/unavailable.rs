@@ -1,0 +1,17 @@
+//! What is out of reach for a while.
+
+/// What cannot be had now, and may be later; a message is what its caller reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "each variant says itself what its message says")]
+pub enum Unavailable {
+    #[error("the model of embeddings is out of reach")]
+    Model,
+    #[error("the gateway is stopping")]
+    Stopping,
+    #[error("the gateway's clock is not believed; its owner can set it right")]
+    Clock,
+    #[error("the gateway was restored from a backup; its owner lets grants answer again")]
+    Restored,
+    #[error("the memory changes faster than this could be done")]
+    Overtaken,
+}

@@ -1,0 +1,23 @@
+//! Why nobody is taken for the owner, or for one of the owner's agents.
+
+/// Why a credential does not prove its bearer to be the owner; a message is what its caller reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "each variant says itself what its message says")]
+pub enum Unproved {
+    #[error("the owner's credential is needed: \"Authorization: DPoP <trust token>\"")]
+    None,
+    #[error("a trust token is sent as \"Authorization: DPoP\" with a proof")]
+    Scheme,
+    #[error("the trust token is not one of this gateway's, or was ended by a key rotation or a restore")]
+    Ended,
+    #[error("the proof is signed by another key than the token is bound to")]
+    OtherKey,
+    #[error("the DPoP proof was used before")]
+    UsedProof,
+    #[error("the envelope's signature does not verify with the key that it names")]
+    Envelope,
+    #[error("an agent's API key is needed: \"Authorization: Bearer oapk_…\"")]
+    NoKey,
+    #[error("the API key is none of this gateway's agents', or was ended")]
+    KeyEnded,
+}

@@ -1,0 +1,125 @@
+//! `/mcp`: the memory tools over streamable HTTP, for an agent with its API key.
+//!
+//! No sessions are kept: each request stands for itself and is answered as JSON, in every revision of the protocol. Pages in a browser are
+//! nobody's agent: whatever has an `Origin` is refused.
+
+use super::App;
+use super::error::Refusal;
+use super::request::{Incoming, Sender};
+use crate::Error;
+use crate::api::agents::{ToolAnswer, ToolCall};
+use crate::error::{Corrupt, MemberError};
+use crate::mcp::{Caller, MAX_MESSAGE, Server};
+use crate::service::Tools;
+use crate::state::agents::Agent;
+use crate::state::gateway::Gateway;
+use crate::state::owner::mark::Read;
+use crate::state::refusals::Counted;
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{HeaderValue, Request, StatusCode, header};
+use axum::response::Response;
+use oap_identity::Hash;
+use rmcp::model::ClientJsonRpcMessage;
+use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
+use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use std::sync::Arc;
+
+/// An agent that calls by its API key.
+struct ByKey {
+    gateway: Arc<Gateway>,
+    agent: Agent<Read>,
+}
+
+impl Caller for ByKey {
+    async fn call(&self, call: ToolCall) -> Result<ToolAnswer, String> {
+        let told = Tools(&self.gateway).call(&self.agent, call).await;
+        told.map_err(|error| Refusal::from(&error).message)
+    }
+}
+
+/// Which agent a request is from: its key is checked before its body is read.
+pub(super) fn agent(request: &mut Incoming) -> Result<Agent<Read>, Error> {
+    let (authorization, key) = (request.header("authorization"), request.header("x-api-key"));
+    match request.app().gateway.agent_by_key(&authorization, &key) {
+        Ok(agent) => {
+            request.sent_by(Sender::Agent);
+            has_room(&request.app().gateway, &agent)?;
+            Ok(agent)
+        }
+        Err(error) => {
+            // Whoever tries keys is nobody.
+            request.rate_limit()?;
+            Err(error)
+        }
+    }
+}
+
+/// Counts one more request of an agent.
+///
+/// # Errors
+/// [`Error::RateLimited`].
+pub(super) fn has_room(gateway: &Gateway, agent: &Agent<Read>) -> Result<(), Error> {
+    let agent = Hash::of(agent.did().as_str().as_bytes());
+    let is_within = gateway.refusals.admit(Counted::Agent, agent, gateway.clock.now());
+    if is_within { Ok(()) } else { Err(Error::RateLimited) }
+}
+
+/// `POST /mcp`.
+pub(super) async fn mcp(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
+    let agent = agent(&mut request)?;
+    let (mut headers, body) = (request.headers().clone(), request.bytes().await?);
+    if body.len() > MAX_MESSAGE {
+        return Err(Error::TooLarge(MAX_MESSAGE));
+    }
+    // What is no message is refused like any other body: the transport would repeat it, and call it another media type.
+    let message = oap_identity::json::parse(&body)?;
+    if !message.is_object() {
+        return Err(Error::Member("body", MemberError::OneMessage));
+    }
+    serde_json::from_value::<ClientJsonRpcMessage>(message)
+        .map_err(|_| Error::Member("body", MemberError::OneMessage))?;
+    let config = StreamableHttpServerConfig::default()
+        .with_legacy_session_mode(false)
+        .with_json_response(true)
+        // The key says who may call; the name by which the gateway is reached says nothing.
+        .disable_allowed_hosts()
+        .enforce_origin_validation()
+        .with_max_request_body_bytes(MAX_MESSAGE);
+    let caller = Arc::new(ByKey { gateway: app.gateway.clone(), agent });
+    let turns = app.turns.clone();
+    let server = move || Ok(Server::new(caller.clone(), turns.clone()));
+    let service = StreamableHttpService::new(server, Arc::<NeverSessionManager>::default(), config);
+    // The gateway's own name, whatever the caller's `Host` says.
+    headers.remove(header::HOST);
+    // One form is read, by whichever of its names.
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    let inner = Request::post(app.gateway.url("/mcp")).body(Body::from(body));
+    let mut inner = inner.map_err(|_| Corrupt::NoRequestName)?;
+    *inner.headers_mut() = headers;
+    let mut response = service.handle(inner).await.map(Body::new);
+    let is_json = response.headers().get(header::CONTENT_TYPE).is_some_and(|kind| kind == "application/json");
+    // The transport's own words may repeat a header.
+    if response.status() == StatusCode::BAD_REQUEST && !is_json {
+        return Err(Error::Member("headers", MemberError::McpHeaders));
+    }
+    if let Some(refusal) = refusal(response.status()) {
+        response.extensions_mut().insert(refusal);
+    }
+    Ok(response)
+}
+
+/// What the transport refuses by a status, in words.
+fn refusal(status: StatusCode) -> Option<Refusal> {
+    let (code, message) = match status {
+        StatusCode::NOT_ACCEPTABLE => {
+            ("invalid_input", "Accept: must name application/json and text/event-stream")
+        }
+        StatusCode::FORBIDDEN => (
+            "policy_block",
+            "Origin: callers with an Origin, such as pages in a browser, are not served; leave it out",
+        ),
+        _ => return None,
+    };
+    Some(Refusal { status, code, message: message.to_owned(), for_owner: None })
+}

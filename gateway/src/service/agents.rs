@@ -1,0 +1,247 @@
+//! The owner's own agents: made, listed, ended; and what each was given.
+
+use crate::api::agents::{
+    AgentInfo, AgentList, AgentRef, Handed, InjectedAnswer, InjectedList, InjectedQuery, KeyedAgent,
+    MAX_INJECTED, NewAgent,
+};
+use crate::error::{Conflict, Corrupt, Error, MemberError};
+use crate::service::brief::cut;
+use crate::service::items::whole;
+use crate::service::{Agents, Audit};
+use crate::state::agents::{self, MAX_AGENTS, StoredAgent, new_key};
+use crate::state::owner::Owner;
+use crate::state::owner::mark::{Admin, Permits};
+use crate::state::schema::{self, AGENTS, RECEIPTS_OF};
+use crate::state::views;
+use oap_identity::{Did, Hash, ItemId, Signer};
+use oap_memory::chain::Link;
+use oap_memory::receipt::{Action, Receipt, read_tag};
+use oap_store::{Range, StoreError};
+use serde_json::Value;
+use std::collections::BTreeSet;
+
+/// Answers that are told of where the owner does not say how many.
+const USUAL_INJECTED: usize = 20;
+
+impl Agents<'_> {
+    /// Makes an agent with a DID and an API key of its own.
+    ///
+    /// # Errors
+    /// [`Error::Conflict`] where the name is taken, or too many were made.
+    pub async fn add(self, owner: &Owner<impl Permits<Admin>>, new: NewAgent) -> Result<KeyedAgent, Error> {
+        let gateway = self.0.clone();
+        let seed = Signer::seed(&*self.0.random);
+        let did = Signer::did_key(&seed).map_err(Corrupt::Key)?.did().clone();
+        let (api_key, hash) = new_key(&*self.0.random);
+        let agent = self
+            .0
+            .commit_as(owner, move |w| {
+                let mut known: Vec<_> = AGENTS.scan(&gateway.store).collect::<Result<_, _>>()?;
+                for did in AGENTS.written(w.tx) {
+                    known.retain(|(known, _)| *known != did);
+                    known.extend(AGENTS.get(w.tx, &did)?.map(|agent| (did, agent)));
+                }
+                if known.iter().any(|(_, agent)| agent.is_there() && agent.name == new.name) {
+                    return Err(Error::Conflict(Conflict::AgentName));
+                }
+                if known.len() >= MAX_AGENTS {
+                    return Err(Error::Conflict(Conflict::ManyAgents));
+                }
+                let mut agent = StoredAgent::new(new.name, new.permission, seed, w.now);
+                agent.key = Some((hash, w.now));
+                AGENTS.put(w.tx, &did, &agent)?;
+                Ok(agent.info(did))
+            })
+            .await?;
+        Ok(KeyedAgent { agent, api_key: api_key.to_string() })
+    }
+
+    /// Every agent, oldest first.
+    ///
+    /// # Errors
+    /// [`Error::Store`].
+    pub fn list(self, _: &Owner<impl Permits<Admin>>) -> Result<AgentList, Error> {
+        let all = agents::all(&self.0.store)?;
+        let mut agents: Vec<AgentInfo> = all.into_iter().map(|(did, agent)| agent.info(did)).collect();
+        agents.sort_by(|a, b| (a.created_at, &a.name).cmp(&(b.created_at, &b.name)));
+        Ok(AgentList { agents })
+    }
+
+    /// An agent.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`].
+    pub fn show(self, _: &Owner<impl Permits<Admin>>, agent: &AgentRef) -> Result<AgentInfo, Error> {
+        let (did, agent) = agents::find(&self.0.store, agent)?;
+        Ok(agent.info(did))
+    }
+
+    /// Gives an agent another API key; the one before ends with the commit.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`]; [`Error::Conflict`] where it was removed.
+    pub async fn rotate(
+        self,
+        owner: &Owner<impl Permits<Admin>>,
+        agent: &AgentRef,
+    ) -> Result<KeyedAgent, Error> {
+        let (api_key, hash) = new_key(&*self.0.random);
+        let agent = self.change(owner, agent, move |agent, now| agent.key = Some((hash, now))).await?;
+        Ok(KeyedAgent { agent, api_key: api_key.to_string() })
+    }
+
+    /// Ends an agent with its API key. What it wrote stays.
+    ///
+    /// # Errors
+    /// As [`Agents::rotate`].
+    pub async fn remove(
+        self,
+        owner: &Owner<impl Permits<Admin>>,
+        agent: &AgentRef,
+    ) -> Result<AgentInfo, Error> {
+        self.change(owner, agent, StoredAgent::remove).await
+    }
+
+    async fn change(
+        self,
+        owner: &Owner<impl Permits<Admin>>,
+        agent: &AgentRef,
+        change: impl FnOnce(&mut StoredAgent, oap_identity::Timestamp) + Send + 'static,
+    ) -> Result<AgentInfo, Error> {
+        let (did, _) = agents::find(&self.0.store, agent)?;
+        self.0
+            .commit_as(owner, move |w| {
+                let mut agent = AGENTS.get(w.tx, &did)?.ok_or(Error::NotFound)?;
+                if !agent.is_there() {
+                    return Err(Error::Conflict(Conflict::AgentRemoved));
+                }
+                change(&mut agent, w.now);
+                AGENTS.put(w.tx, &did, &agent)?;
+                if !agent.is_there() {
+                    w.ended.agents.push(did.clone());
+                }
+                Ok(agent.info(did))
+            })
+            .await
+    }
+
+    /// Whether any agent was not removed.
+    ///
+    /// # Errors
+    /// [`Error::Store`].
+    pub(crate) fn are_there(self) -> Result<bool, Error> {
+        Ok(agents::all(&self.0.store)?.iter().any(|(_, agent)| agent.is_there()))
+    }
+
+    /// Removes again, in a restored gateway, the agents that were removed since. How many were there.
+    ///
+    /// # Errors
+    /// [`Error::Store`].
+    pub(crate) async fn remove_again(self, removed: BTreeSet<Did>) -> Result<usize, Error> {
+        self.0
+            .commit(move |w| {
+                let mut ended = 0;
+                for did in removed {
+                    let Some(mut agent) = AGENTS.get(w.tx, &did)?.filter(StoredAgent::is_there) else {
+                        continue;
+                    };
+                    agent.remove(w.now);
+                    AGENTS.put(w.tx, &did, &agent)?;
+                    w.ended.agents.push(did);
+                    ended += 1;
+                }
+                Ok(ended)
+            })
+            .await
+    }
+
+    /// Ends the API key of every agent: after a restore, those that were ended since the backup are not known. How many had one.
+    ///
+    /// # Errors
+    /// [`Error::Store`].
+    pub(crate) async fn end_keys(self) -> Result<usize, Error> {
+        let gateway = self.0.clone();
+        self.0
+            .commit(move |w| {
+                let mut ended = 0;
+                for row in AGENTS.scan(&gateway.store) {
+                    let (did, mut agent) = row?;
+                    if agent.key.take().is_some() {
+                        AGENTS.put(w.tx, &did, &agent)?;
+                        ended += 1;
+                    }
+                }
+                Ok(ended)
+            })
+            .await
+    }
+
+    /// What an agent was given until a time: by its receipts, the last one first.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`], [`Error::Member`].
+    pub fn injected(
+        self,
+        _: &Owner<impl Permits<Admin>>,
+        agent: &AgentRef,
+        query: &InjectedQuery,
+    ) -> Result<InjectedList, Error> {
+        let limit = query.limit.unwrap_or(USUAL_INJECTED);
+        if !(1..=MAX_INJECTED).contains(&limit) {
+            return Err(Error::Member("limit", MemberError::Number { most: MAX_INJECTED, of: "answers" }));
+        }
+        let (did, agent) = agents::find(&self.0.store, agent)?;
+        let (mut answers, mut more) = (Vec::new(), false);
+        let of = Range::under(&schema::agent(did.as_str())).descending();
+        for key in RECEIPTS_OF.keys(&self.0.store, of) {
+            let (_, place) = key?;
+            let receipt = Audit(self.0).receipt_at(place)?;
+            let is_answer = receipt.agent_did == did.as_str()
+                && receipt.action_id.as_deref() == Some(Action::Query.as_str());
+            if !is_answer || query.at.is_some_and(|at| receipt.timestamp > at) {
+                continue;
+            }
+            if query.since.is_some_and(|since| receipt.timestamp < since) {
+                break;
+            }
+            if answers.len() == limit {
+                more = true;
+                break;
+            }
+            answers.push(self.injected_by(&receipt)?);
+        }
+        Ok(InjectedList { agent: agent.info(did), answers, more })
+    }
+
+    fn injected_by(self, receipt: &Receipt) -> Result<InjectedAnswer, Error> {
+        let decision = receipt.policy_decisions.first();
+        let tool = decision.and_then(|decision| decision.more.get("tool")).and_then(Value::as_str);
+        let tags = receipt.provenance_tags_out.iter().filter_map(|tag| read_tag(tag));
+        let items = tags.map(|(item, commitment)| self.handed(item, commitment)).collect::<Result<_, _>>()?;
+        Ok(InjectedAnswer {
+            receipt_id: receipt.receipt_id,
+            at: receipt.timestamp,
+            tool: tool.unwrap_or_default().to_owned(),
+            items,
+        })
+    }
+
+    /// A version that was given, by its commitment: which one it was, and what it said.
+    fn handed(self, item_id: ItemId, commitment: Hash) -> Result<Handed, Error> {
+        let mut seq = None;
+        for link in views::links(&self.0.store, item_id)? {
+            let link: Link = serde_json::from_value(link)?;
+            if link.event.commits() && link.commitment == commitment {
+                seq = Some(link.seq);
+            }
+        }
+        let said = match seq.map(|seq| schema::version(&self.0.store, item_id, seq)) {
+            None | Some(Err(Error::NotFound | Error::Store(StoreError::Erased))) => None,
+            Some(version) => whole(&version?)?.get("content").and_then(|content| {
+                let text = content.get("text").and_then(Value::as_str).map(cut);
+                text.or_else(|| content.get("structured").map(|value| cut(&value.to_string())))
+            }),
+        };
+        Ok(Handed { item_id, commitment, version: seq.map(|seq| seq.saturating_add(1)), said })
+    }
+}

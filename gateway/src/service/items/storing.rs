@@ -1,0 +1,284 @@
+//! How versions and links are stored: what every change of an item writes, in its transaction.
+
+use super::{Author, Prepared};
+use crate::api::items::Written;
+use crate::error::{Conflict, Error, MemberError};
+use crate::state::commits::{Draft, Writing, chain_of};
+use crate::state::erasures::Mark;
+use crate::state::living::Change;
+use crate::state::schema::{self, HEADS, HOLDS, LINKS, PEOPLE, SAID, TOMBSTONES, VERSIONS};
+use oap_identity::json::canonical;
+use oap_identity::{Hash, ItemId};
+use oap_memory::chain::{Event, Link};
+use oap_memory::commitment::Committed;
+use oap_memory::receipt::item_tag;
+use oap_memory::record::{Head, Meta, Status};
+use std::sync::Arc;
+
+impl Writing<'_, '_> {
+    /// That a version can be stored as it was prepared: with the keys in use, and cut with the contacts of now.
+    fn still_prepared(&self, prepared: &Prepared) -> Result<(), Error> {
+        let contacts = PEOPLE.get(self.tx)?;
+        let holds =
+            prepared.committed.is_signed_by(self.keys.current().kid()) && prepared.contacts == contacts;
+        if holds { Ok(()) } else { Err(Error::Overtaken) }
+    }
+
+    /// Stores a new item.
+    ///
+    /// # Errors
+    /// [`Error::Overtaken`] when keys or contacts changed since it was prepared.
+    pub(crate) fn store_capture(&mut self, prepared: Prepared) -> Result<Written, Error> {
+        self.store_capture_as(prepared, Meta::owner(self.gateway.principal.clone(), false))
+    }
+
+    /// The same, with this record behind it.
+    ///
+    /// # Errors
+    /// As [`Writing::store_capture`].
+    pub(crate) fn store_capture_as(&mut self, prepared: Prepared, record: Meta) -> Result<Written, Error> {
+        self.still_prepared(&prepared)?;
+        let Prepared { body, committed, link, .. } = prepared;
+        let head = Head::new(link.item_id, &body, record);
+        self.contacts_changed |= !head.people.is_empty();
+        self.store_prepared(head, &committed, &link)
+    }
+
+    /// Stores a version of an item that is still what it was when the version was prepared.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] when it was erased; [`Error::Overtaken`].
+    pub(crate) fn store_version(&mut self, prepared: Prepared, event: Event) -> Result<Written, Error> {
+        self.store_version_as(prepared, event, None)
+    }
+
+    /// The same, of which somebody else than before may be the author. A correction that names none is the owner's.
+    ///
+    /// # Errors
+    /// As [`Writing::store_version`].
+    pub(super) fn store_version_as(
+        &mut self,
+        prepared: Prepared,
+        event: Event,
+        by: Option<Author>,
+    ) -> Result<Written, Error> {
+        let (_, mut head) = schema::head(self.tx, prepared.link.item_id)?;
+        if head.seq + 1 != prepared.link.seq || event != prepared.link.event {
+            return Err(Error::Overtaken);
+        }
+        self.still_prepared(&prepared)?;
+        let Prepared { body, committed, link, .. } = prepared;
+        let people = std::mem::take(&mut head.people);
+        head.take(&body);
+        self.contacts_changed |= head.people != people;
+        head.replaced.push((head.version_seq, self.now));
+        head.seq = link.seq;
+        head.version_seq = link.seq;
+        let owner = || Author { did: self.gateway.principal.clone(), needs_verification: false };
+        if let Some(Author { did, needs_verification }) = by.or_else(|| (event == Event::Correct).then(owner))
+        {
+            // What the owner confirmed was what an agent said before.
+            head.meta.human_verified &= head.meta.author == did && did == self.gateway.principal;
+            head.meta.author = did;
+            head.meta.needs_verification = needs_verification;
+        }
+        self.store_prepared(head, &committed, &link)
+    }
+
+    fn store_prepared(&mut self, head: Head, committed: &Committed, link: &Link) -> Result<Written, Error> {
+        let (item, commitment) = (link.item_id, link.commitment);
+        let mut draft = self.item_draft(link.event, item, commitment);
+        draft.id = Some(link.receipt);
+        self.receipt(&chain_of(&head.scope_id), draft)?;
+        LINKS.put(self.tx, &(item, link.seq), &canonical(link)?)?;
+        let written =
+            Written { item_id: item, receipt_id: link.receipt, commitment, version: head.version_seq + 1 };
+        self.put_version(head, committed)?;
+        Ok(written)
+    }
+
+    /// Stores head and version under a fresh key.
+    pub(crate) fn put_version(&mut self, head: Head, committed: &Committed) -> Result<(), Error> {
+        let said = SAID.get(self.tx, &head.item_id)?;
+        let slot = self.tx.new_slot()?;
+        VERSIONS.put_in(self.tx, slot, &(head.item_id, head.version_seq), committed)?;
+        if let Some(said) = said {
+            SAID.put_in(self.tx, slot, &head.item_id, &said)?;
+        }
+        HEADS.put_in(self.tx, slot, &head.item_id, &head)?;
+        self.announce(head.item_id, Some(Arc::new(head)));
+        Ok(())
+    }
+
+    /// Appends a link without a new version: `retract`, `restore`, or `confirm` of what the owner wrote.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`]; [`Error::Conflict`] when the item is not in a state for it.
+    pub(crate) fn mark(&mut self, item: ItemId, event: Event) -> Result<Written, Error> {
+        self.mark_at(item, event, None)
+    }
+
+    /// The same, of what the item says in that version.
+    pub(super) fn mark_at(
+        &mut self,
+        item: ItemId,
+        event: Event,
+        version: Option<u32>,
+    ) -> Result<Written, Error> {
+        let (slot, mut head) = schema::head(self.tx, item)?;
+        match (event, head.status) {
+            (Event::Retract, Status::Current) => {
+                head.status = Status::Retracted;
+                head.ended_at = Some(self.now);
+            }
+            (Event::Restore, Status::Retracted)
+                if self.hold_of(item)?.is_some_and(|hold| hold.erase_after) =>
+            {
+                return Err(Error::Conflict(Conflict::ErasedAfterHold));
+            }
+            (Event::Restore, Status::Retracted) => {
+                head.status = Status::Current;
+                head.ended_at = None;
+            }
+            (Event::Confirm, Status::Current) => {
+                match version {
+                    None if head.meta.author != self.gateway.principal => {
+                        return Err(Error::Member("version", MemberError::NoVersion));
+                    }
+                    Some(version) if version != head.version_seq + 1 => {
+                        return Err(Error::Conflict(Conflict::NewerVersion));
+                    }
+                    _ => {}
+                }
+                head.meta.human_verified = true;
+                head.meta.needs_verification = false;
+            }
+            _ => return Err(Error::Conflict(Conflict::ItemState)),
+        }
+        let last = self.last_link(&head)?;
+        let written = self.append_link(&mut head, &last, event, last.commitment)?;
+        if matches!(event, Event::Retract | Event::Restore) {
+            self.ended.marks.push(Mark { item, link: head.seq, retracted: event == Event::Retract });
+        }
+        HEADS.put_in(self.tx, slot, &item, &head)?;
+        self.announce(item, Some(Arc::new(head)));
+        Ok(written)
+    }
+
+    /// Appends a link and its receipt, and counts it in the head.
+    pub(crate) fn append_link(
+        &mut self,
+        head: &mut Head,
+        last: &Link,
+        event: Event,
+        commitment: Hash,
+    ) -> Result<Written, Error> {
+        let draft = self.item_draft(event, head.item_id, commitment);
+        self.append_link_as(head, last, event, draft)
+    }
+
+    /// The same, with a receipt that says more.
+    pub(crate) fn append_link_as(
+        &mut self,
+        head: &mut Head,
+        last: &Link,
+        event: Event,
+        draft: Draft,
+    ) -> Result<Written, Error> {
+        let commitment = draft.output_hash.unwrap_or(last.commitment);
+        let receipt = self.receipt(&chain_of(&head.scope_id), draft)?;
+        let link = Link {
+            item_id: head.item_id,
+            seq: last.seq + 1,
+            event,
+            at: self.now.max(last.at),
+            actor: self.gateway.principal.clone(),
+            commitment,
+            prev: Link::write_prev(Some(last.hash()?)),
+            receipt: receipt.receipt_id,
+            signature: String::new(),
+        };
+        head.seq = link.seq;
+        self.put_link(link)?;
+        let version = if event.commits() { head.seq + 1 } else { head.version_seq + 1 };
+        Ok(Written { item_id: head.item_id, receipt_id: receipt.receipt_id, commitment, version })
+    }
+
+    fn put_link(&mut self, link: Link) -> Result<(), Error> {
+        let (item, seq) = (link.item_id, link.seq);
+        let link = link.signed(self.keys.current())?;
+        Ok(LINKS.put(self.tx, &(item, seq), &canonical(&link)?)?)
+    }
+
+    fn link(&self, item: ItemId, seq: u32) -> Result<Link, Error> {
+        let bytes = LINKS.get(self.tx, &(item, seq))?.ok_or(Error::NotFound)?;
+        Ok(serde_json::from_slice(&bytes)?)
+    }
+
+    /// The last link of an item.
+    pub(crate) fn last_link(&self, head: &Head) -> Result<Link, Error> {
+        self.link(head.item_id, head.seq)
+    }
+
+    /// The draft of the receipt of an item's event. It names the principal and never which of its agents wrote;
+    /// its scope is bound by the commitment and not in the clear, because grantees see capture receipts.
+    pub(crate) fn item_draft(&self, event: Event, item: ItemId, commitment: Hash) -> Draft {
+        let gateway = self.gateway;
+        let mut draft = gateway.draft(event.into(), gateway.principal.as_str());
+        draft.rules = vec!["principal".to_owned()];
+        draft.output_hash = Some(commitment);
+        draft.tags = vec![item_tag(item, commitment)];
+        draft
+    }
+
+    /// Destroys an item's content: every key of it, and everything but its links.
+    pub(crate) fn erase(&mut self, item: ItemId, event: Event) -> Result<Written, Error> {
+        self.tx.use_reserve();
+        let (slot, mut head) = schema::head(self.tx, item)?;
+        let last = self.last_link(&head)?;
+        let versions: Vec<u32> =
+            head.replaced.iter().map(|(seq, _)| *seq).chain([head.version_seq]).collect();
+        let written = self.append_link(&mut head, &last, event, last.commitment)?;
+        for seq in versions {
+            self.drop_version(item, seq)?;
+        }
+        self.forget_source(item)?;
+        self.tx.wipe(slot);
+        HEADS.delete(self.tx, &item);
+        TOMBSTONES.put(self.tx, &item, &(head.seq, self.now))?;
+        HOLDS.delete(self.tx, &item);
+        self.ended.items.push(item);
+        self.contacts_changed |= !head.people.is_empty();
+        self.announce(item, None);
+        Ok(written)
+    }
+
+    /// Destroys one version.
+    pub(crate) fn drop_version(&mut self, item: ItemId, seq: u32) -> Result<(), Error> {
+        let key = (item, seq);
+        if let Some((slot, _)) = VERSIONS.get_with_slot(self.tx, &key)? {
+            VERSIONS.delete(self.tx, &key);
+            self.tx.wipe(slot);
+        }
+        Ok(())
+    }
+
+    /// Tells the caches, once it is durable, that a version of an item was destroyed which still has others. A version that was in
+    /// force until now is told of after the change that replaces it, so that the views that hold it have noted that.
+    pub(crate) fn announce_destroyed(&mut self, item: ItemId) {
+        let gateway = self.gateway.clone();
+        self.ended.versions = true;
+        self.tx.on_commit(move || gateway.views.version_destroyed(item));
+    }
+
+    /// Tells heads and views of an item's change, once it is durable.
+    pub(crate) fn announce(&mut self, item: ItemId, head: Option<Arc<Head>>) {
+        let (gateway, at) = (self.gateway.clone(), self.now);
+        let event = head.as_ref().and_then(|head| self.last_link(head).ok()).map(|link| link.event);
+        let vouches = event.is_none_or(|event| matches!(event, Event::Reseal | Event::Migrate));
+        self.tx.on_commit(move || {
+            gateway.heads.set(item, head.clone());
+            gateway.views.changed(Change { item, after: head, vouches, at });
+        });
+    }
+}

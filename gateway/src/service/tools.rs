@@ -1,0 +1,129 @@
+//! The memory tools of the owner's agents (protocol section 11).
+//!
+//! An answer that hands items on leaves a receipt in the chain `@agents` before it leaves: which agent was given which version
+//! of which items. What it rests on is read again in that receipt's transaction, the agent itself among it.
+
+mod looking;
+mod reading;
+mod writing;
+
+use crate::api::agents::{ToolAnswer, ToolCall};
+use crate::error::{Error, Unavailable};
+use crate::service::Tools;
+use crate::state::agents::Agent;
+use crate::state::commits::{AGENTS, until_it_holds};
+use crate::state::gateway::blocking;
+use crate::state::owner::mark::{Read, Write};
+use looking::Looking;
+use oap_agents::{Asked, Tool};
+use oap_identity::{Hash, ItemId, Timestamp};
+use oap_memory::receipt::Action;
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+/// Most bytes of what the items of one answer say, unless it is one; the rest is left for a narrower question.
+pub const MAX_HANDED: usize = 128 << 10;
+
+/// An answer that no receipt lets out yet.
+struct Unhanded {
+    answer: ToolAnswer,
+    /// Every item that it shows, and the last link that it has.
+    shown: Vec<(ItemId, u32)>,
+    /// The tags of every version that it shows.
+    tags: Vec<String>,
+    /// When the first of the items ends.
+    ends: Option<Timestamp>,
+}
+
+impl Unhanded {
+    fn of<T: Serialize>(structured: &T, text: String, looking: Looking<'_>) -> Result<Self, Error> {
+        let (shown, tags, ends) = looking.handed();
+        Ok(Self { answer: ToolAnswer { structured: members(structured)?, text }, shown, tags, ends })
+    }
+}
+
+/// An answer as the object that it is.
+fn members<T: Serialize>(structured: &T) -> Result<Map<String, Value>, Error> {
+    match serde_json::to_value(structured)? {
+        Value::Object(members) => Ok(members),
+        _ => Ok(Map::new()),
+    }
+}
+
+impl Tools<'_> {
+    /// Does what an agent asks of a tool.
+    ///
+    /// # Errors
+    /// [`Error::Arguments`] naming the field; [`Error::Permission`]; [`Error::NotFound`] of an item that the agent may not see,
+    /// as of one that is not there; [`Error::Conflict`].
+    pub async fn call(self, agent: &Agent<Read>, call: ToolCall) -> Result<ToolAnswer, Error> {
+        let input = Hash::of_canonical(&call.arguments)?;
+        let tool = call.tool;
+        let asked = tool.ask(call.arguments)?;
+        let answer = match asked {
+            Asked::Learn(learn) => self.learn(&agent.permitted::<Write>()?, learn).await?,
+            Asked::Correct(correct) => self.correct(&agent.permitted::<Write>()?, correct).await?,
+            Asked::Forget(forget) => self.forget(&agent.permitted::<Write>()?, forget).await?,
+            reads => self.read(agent, tool, input, reads).await?,
+        };
+        metrics::counter!("oap_tool_calls_total", "tool" => tool.as_str()).increment(1);
+        Ok(answer)
+    }
+
+    /// What a tool that changes nothing answers; its receipt is durable.
+    async fn read(
+        self,
+        agent: &Agent<Read>,
+        tool: Tool,
+        input: Hash,
+        asked: Asked,
+    ) -> Result<ToolAnswer, Error> {
+        until_it_holds(|| async {
+            let (gateway, looker, asked) = (self.0.clone(), agent.clone(), asked.clone());
+            let turn = self.0.looking.clone().acquire_owned().await;
+            let unhanded = blocking(move || {
+                // Until the work is over, whether anybody waits for it still or not.
+                let _turn = turn.map_err(|_| Error::Unavailable(Unavailable::Stopping))?;
+                let looking = Looking::new(&gateway, &looker)?;
+                match &asked {
+                    Asked::Recall(recall) => looking.recall(recall),
+                    Asked::Query(query) => looking.query(query),
+                    Asked::Explain(explain) => looking.explain(*explain),
+                    Asked::Diff(diff) => looking.diff(diff),
+                    Asked::Status(_) => looking.status(),
+                    // Those that write have doors of their own.
+                    Asked::Learn(_) | Asked::Correct(_) | Asked::Forget(_) => Err(Error::NotFound),
+                }
+            });
+            self.hand(agent, tool, input, unhanded.await?).await
+        })
+        .await
+    }
+
+    /// Makes the receipt of an answer durable, and lets the answer out with it.
+    async fn hand(
+        self,
+        agent: &Agent<Read>,
+        tool: Tool,
+        input: Hash,
+        unhanded: Unhanded,
+    ) -> Result<ToolAnswer, Error> {
+        let Unhanded { answer, shown, tags, ends } = unhanded;
+        let mut draft = self.0.draft(Action::Query, agent.did().as_str());
+        draft.rules = ["agent.active", "agent.sight"].map(str::to_owned).to_vec();
+        draft.more.insert("tool".to_owned(), json!(tool));
+        draft.input_hash = Some(input);
+        draft.output_hash = Some(Hash::of_canonical(&answer.structured)?);
+        draft.tags = tags;
+        self.0
+            .record_for(agent.acting(), move |w| {
+                shown.iter().try_for_each(|(item, last_link)| w.ends_with(*item, *last_link))?;
+                if ends.is_some_and(|end| end <= w.now) {
+                    return Err(Error::Overtaken);
+                }
+                Ok((w.receipt(AGENTS, draft)?, ()))
+            })
+            .await?;
+        Ok(answer)
+    }
+}

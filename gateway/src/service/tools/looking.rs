@@ -1,0 +1,191 @@
+//! What an agent sees of its owner's memory, and what of it an answer shows.
+
+use super::MAX_HANDED;
+use crate::error::Error;
+use crate::service::items::whole;
+use crate::state::agents::{self, Agent};
+use crate::state::gateway::Gateway;
+use crate::state::owner::mark::Read;
+use crate::state::schema;
+use oap_agents::Level;
+use oap_agents::answers::Fact;
+use oap_agents::arguments::{Source, topic_label, topic_of};
+use oap_agents::level::EXTENSION;
+use oap_identity::{Did, Hash, ItemId, Timestamp};
+use oap_memory::item::Confidence;
+use oap_memory::receipt::item_tag;
+use oap_memory::{Head, Kind};
+use oap_store::StoreError;
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Who wrote what the owner wrote, as facts have it.
+const OWNER: &str = "owner";
+
+/// An agent that looks, and what it was shown so far.
+pub(super) struct Looking<'a> {
+    pub gateway: &'a Arc<Gateway>,
+    pub agent: &'a Agent<Read>,
+    pub now: Timestamp,
+    names: BTreeMap<Did, String>,
+    shown: Vec<(ItemId, u32)>,
+    tags: Vec<String>,
+    ends: Option<Timestamp>,
+    /// Bytes of what the items that were shown say.
+    said: usize,
+}
+
+/// An item that an agent may see, with everything shown.
+pub(super) struct VisibleItem {
+    pub head: Arc<Head>,
+    pub whole: Map<String, Value>,
+    commitment: Hash,
+}
+
+impl VisibleItem {
+    fn content(&self, member: &str) -> Option<&Value> {
+        self.whole.get("content")?.get(member)
+    }
+
+    /// Its text.
+    pub fn text(&self) -> Option<&str> {
+        self.content("text")?.as_str()
+    }
+
+    /// What its writer says of where it comes from.
+    pub fn source(&self) -> Option<Source> {
+        let source = self.whole.get("extensions")?.get(EXTENSION)?.get("source")?;
+        serde_json::from_value(source.clone()).ok()
+    }
+}
+
+/// What is asked of items, as far as their heads say it.
+pub(super) struct Wanted {
+    labels: Vec<String>,
+    kinds: Vec<Kind>,
+    least: Option<Confidence>,
+}
+
+impl Wanted {
+    pub fn new(topic: Option<&str>, tags: &[String], kinds: &[Kind], least: Option<Confidence>) -> Self {
+        let labels = topic.map(topic_label).into_iter().chain(tags.iter().cloned()).collect();
+        Self { labels, kinds: kinds.to_vec(), least }
+    }
+
+    pub fn admits(&self, head: &Head) -> bool {
+        self.labels.iter().all(|label| head.labels.contains(label))
+            && (self.kinds.is_empty() || self.kinds.contains(&head.kind))
+            && self.least.is_none_or(|least| head.confidence >= least)
+    }
+}
+
+impl<'a> Looking<'a> {
+    pub fn new(gateway: &'a Arc<Gateway>, agent: &'a Agent<Read>) -> Result<Self, Error> {
+        let known = agents::all(&gateway.store)?;
+        let names = known.into_iter().map(|(did, agent)| (did, agent.name.to_string()));
+        let owner = (gateway.principal.clone(), OWNER.to_owned());
+        Ok(Self {
+            gateway,
+            agent,
+            now: gateway.clock.now(),
+            names: names.chain([owner]).collect(),
+            shown: Vec::new(),
+            tags: Vec::new(),
+            ends: None,
+            said: 0,
+        })
+    }
+
+    /// What was shown: each item with its last link, the tags of the versions, and when the first of them ends.
+    pub fn handed(self) -> (Vec<(ItemId, u32)>, Vec<String>, Option<Timestamp>) {
+        (self.shown, self.tags, self.ends)
+    }
+
+    /// Every item that the agent may see and that is in force, oldest first. What is not among them does not exist for it.
+    pub fn all(&self) -> Vec<Arc<Head>> {
+        let sight = self.agent.sight();
+        let mut heads = self.gateway.heads.all();
+        heads.retain(|head| head.is_live(self.now) && sight.sees(head));
+        heads
+    }
+
+    /// An item that the agent may see, in whatever state.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] of any other.
+    pub fn one(&self, item: ItemId) -> Result<VisibleItem, Error> {
+        let head = self.gateway.heads.get(item).filter(|head| self.agent.sight().sees(head));
+        self.seen(head.ok_or(Error::NotFound)?)?.ok_or(Error::NotFound)
+    }
+
+    /// An item with its version in force; `None` where it was erased since its head was read.
+    pub fn seen(&self, head: Arc<Head>) -> Result<Option<VisibleItem>, Error> {
+        match schema::version(&self.gateway.store, head.item_id, head.version_seq) {
+            Ok(version) => {
+                Ok(Some(VisibleItem { whole: whole(&version)?, commitment: version.commitment(), head }))
+            }
+            Err(Error::NotFound | Error::Store(StoreError::Erased)) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Who wrote an item, as facts have it.
+    pub fn author(&self, head: &Head) -> String {
+        let author = &head.meta.author;
+        self.names.get(author).cloned().unwrap_or_else(|| author.to_string())
+    }
+
+    /// Whether what an item says fits into the answer. The first one always does.
+    pub fn has_room(&self, seen: &VisibleItem) -> bool {
+        self.has_room_for(size(seen))
+    }
+
+    /// Whether so many bytes of what an item says fit into the answer.
+    pub fn has_room_for(&self, bytes: usize) -> bool {
+        self.shown.is_empty() || self.said + bytes <= MAX_HANDED
+    }
+
+    /// Shows an item: from here on it is part of the answer and of its receipt.
+    pub fn show(&mut self, seen: &VisibleItem, score: Option<f32>) -> Fact {
+        let head = &seen.head;
+        self.shown.push((head.item_id, head.seq));
+        self.tags.push(item_tag(head.item_id, seen.commitment));
+        self.ends = self.ends.into_iter().chain(head.end_of_life).min();
+        self.said += size(seen);
+        let (topics, tags): (Vec<&String>, Vec<&String>) =
+            head.labels.iter().partition(|label| topic_of(label).is_some());
+        Fact {
+            item_id: head.item_id,
+            version: head.version_seq + 1,
+            commitment: seen.commitment,
+            kind: head.kind,
+            content: seen.text().map(str::to_owned),
+            structured: seen.content("structured").and_then(Value::as_object).cloned(),
+            topic: topics.first().and_then(|label| topic_of(label)).map(str::to_owned),
+            tags: tags.into_iter().cloned().collect(),
+            agent: self.author(head),
+            source: seen.source(),
+            level: Level::of(&seen.whole, head.meta.author == self.gateway.principal),
+            confidence: head.confidence.get(),
+            human_verified: head.meta.human_verified,
+            needs_verification: head.meta.needs_verification,
+            scope: head.meta.visibility,
+            learned_at: head.captured_at,
+            expires_at: head.end_of_life,
+            score: score.map(f64::from),
+        }
+    }
+
+    /// Shows a former version of an item that is shown; it says so many bytes.
+    pub fn show_former(&mut self, item: ItemId, commitment: Hash, bytes: usize) {
+        self.tags.push(item_tag(item, commitment));
+        self.said += bytes;
+    }
+}
+
+/// How many bytes what an item says takes.
+fn size(seen: &VisibleItem) -> usize {
+    let structured = seen.content("structured").map_or(0, |value| value.to_string().len());
+    seen.text().map_or(0, str::len) + structured
+}

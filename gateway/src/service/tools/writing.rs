@@ -1,0 +1,146 @@
+//! The tools that write.
+
+use super::{ToolAnswer, members};
+use crate::error::{Conflict, Error};
+use crate::service::items::{Author, InForce, whole};
+use crate::service::{Items, Tools};
+use crate::state::agents::Agent;
+use crate::state::owner::Permission;
+use crate::state::owner::mark::Write;
+use crate::state::schema;
+use oap_agents::answers::{Corrected, Forgotten, Learned};
+use oap_agents::arguments::{Correct, Forget, Learn, topic_label};
+use oap_agents::level::{EXTENSION, waits};
+use oap_identity::Timestamp;
+use oap_memory::chain::Event;
+use oap_memory::record::{Head, Meta, Tier, Visibility};
+use oap_memory::{Kind, Status};
+use serde_json::{Map, Value, json};
+use std::time::Duration;
+
+impl Tools<'_> {
+    /// Writes an item whose author is the agent.
+    pub(super) async fn learn(self, agent: &Agent<Write>, learn: Learn) -> Result<ToolAnswer, Error> {
+        let level = learn.level();
+        let confidence = level.confidence(learn.confidence);
+        let scope = learn.scope.unwrap_or(Visibility::Local);
+        let mut labels = learn.tags.clone();
+        labels.extend(learn.topic.as_deref().map(topic_label));
+        let mut extension = Map::from_iter([("level".to_owned(), json!(level))]);
+        if let Some(source) = &learn.source {
+            extension.insert("source".to_owned(), json!(source));
+        }
+        let mut item = json!({
+            "kind": learn.kind.unwrap_or(Kind::Fact),
+            "content": {"text": learn.content},
+            "labels": labels,
+            "provenance": {"confidence": confidence},
+            // What its author alone may see goes nowhere else either.
+            "exportable": scope != Visibility::Private,
+            "extensions": {EXTENSION: extension},
+        });
+        if let Some(sensitivity) = learn.sensitivity {
+            item["sensitivity"] = json!(sensitivity);
+        }
+        if let Some(days) = learn.ttl_days {
+            item["ttl_days"] = json!(days);
+        }
+        let record = Meta {
+            author: agent.did().clone(),
+            tier: Tier::Episodic,
+            visibility: scope,
+            human_verified: false,
+            needs_verification: waits(confidence, scope),
+            namespace: None,
+            key: None,
+        };
+        let needs_verification = record.needs_verification;
+        let written = Items(self.0).capture_as(agent.acting(), &[item], record).await?;
+        let written = written.first().ok_or(Error::NotFound)?;
+        let learned = Learned {
+            item_id: written.item_id,
+            version: written.version,
+            commitment: written.commitment,
+            level,
+            confidence,
+            needs_verification,
+            scope,
+        };
+        Ok(ToolAnswer { structured: members(&learned)?, text: learned.told() })
+    }
+
+    /// Gives an item another version, whose author is the agent.
+    pub(super) async fn correct(self, agent: &Agent<Write>, asked: Correct) -> Result<ToolAnswer, Error> {
+        let level = asked.level();
+        let confidence = level.confidence(asked.confidence);
+        let (looker, now, item_id) = (agent.clone(), self.0.clock.clone(), asked.item_id);
+        let change = move |before: &InForce| {
+            may_change(&looker, &before.head, now.now())?;
+            if asked.version.is_some_and(|version| version != before.head.version_seq + 1) {
+                return Err(Error::Conflict(Conflict::NewerVersion));
+            }
+            let said = whole(&before.committed)?;
+            let mut extensions =
+                said.get("extensions").and_then(Value::as_object).cloned().unwrap_or_default();
+            extensions.insert(EXTENSION.to_owned(), json!({"level": level}));
+            // Where the former words came from says nothing of these; when the item became known stays.
+            let provenance = said.get("provenance").and_then(Value::as_object);
+            let mut provenance: Map<String, Value> =
+                provenance.into_iter().flat_map(Map::keys).map(|name| (name.clone(), Value::Null)).collect();
+            provenance.remove("captured_at");
+            provenance.insert("confidence".to_owned(), json!(confidence));
+            let changes = json!({
+                "content": {"text": asked.content, "structured": null},
+                "provenance": provenance,
+                "embedding": null,
+                "extensions": extensions,
+            });
+            let needs_verification = waits(confidence, before.head.meta.visibility);
+            Ok((changes, Author { did: looker.did().clone(), needs_verification }))
+        };
+        let (written, author) = Items(self.0).correct_as(&agent.acting(), item_id, change).await?;
+        let corrected = Corrected {
+            item_id: written.item_id,
+            version: written.version,
+            commitment: written.commitment,
+            level,
+            confidence,
+            needs_verification: author.needs_verification,
+        };
+        Ok(ToolAnswer { structured: members(&corrected)?, text: corrected.told() })
+    }
+
+    /// Takes an item back.
+    pub(super) async fn forget(self, agent: &Agent<Write>, asked: Forget) -> Result<ToolAnswer, Error> {
+        let looker = agent.clone();
+        let retracted_at = self
+            .0
+            .commit_for(agent.acting(), move |w| {
+                let (_, head) = schema::head(w.tx, asked.item_id)?;
+                may_change(&looker, &head, w.now)?;
+                w.mark(asked.item_id, Event::Retract)?;
+                Ok(w.now)
+            })
+            .await?;
+        let kept = Duration::from_secs(u64::from(self.0.config.retention_days) * 86_400);
+        let forgotten =
+            Forgotten { item_id: asked.item_id, retracted_at, erase_after: retracted_at.plus(kept) };
+        Ok(ToolAnswer { structured: members(&forgotten)?, text: forgotten.told() })
+    }
+}
+
+/// Whether an agent may change an item. One that it may not see is not there; one that it may see and not change, it is told so.
+fn may_change(agent: &Agent<Write>, head: &Head, now: Timestamp) -> Result<(), Error> {
+    let sight = agent.sight();
+    let sees = sight.sees(head) && (head.is_live(now) || sight.wrote(head));
+    if !sees {
+        return Err(Error::NotFound);
+    }
+    if !sight.may_change(head) {
+        return Err(Error::Permission(Permission::Admin.as_str()));
+    }
+    match head.status {
+        Status::Current if head.is_live(now) => Ok(()),
+        _ => Err(Error::Conflict(Conflict::NotCurrent)),
+    }
+}

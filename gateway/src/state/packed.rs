@@ -1,0 +1,359 @@
+//! The compact form of stored documents, which gives back their exact bytes.
+//!
+//! What is random in a document (hashes, salts, signatures, ids) is kept as bytes and not as text; the rest, nearly the same
+//! in every document, is compressed with a dictionary that knows it.
+//!
+//! | byte | then |
+//! |---|---|
+//! | 1 | length of the rest, length of the compressed rest (LEB128 each), the compressed rest, the random bytes |
+//! | any other | the value as an earlier version wrote it, this byte included |
+//!
+//! In the rest a random part stands as `FF`, its kind, and its length; `FF 00` is the byte `FF`. A JWT's parts are base64url
+//! of JSON, so that a part can hold parts.
+
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use data_encoding::HEXLOWER;
+use oap_store::Codec;
+use std::borrow::Cow;
+use std::cell::RefCell;
+use std::marker::PhantomData;
+use std::sync::LazyLock;
+use zstd::bulk::{Compressor, Decompressor};
+use zstd::dict::{DecoderDictionary, EncoderDictionary};
+
+/// The form with the dictionary below; another dictionary is another form.
+const FORM: u8 = 1;
+const ESCAPE: u8 = 0xff;
+/// Rests of receipts, links and versions of made-up items, one of each kind after the other. It never changes.
+const DICTIONARY: &[u8] = include_bytes!("packed.dict");
+/// Higher ones gain little on values of a few hundred bytes.
+const LEVEL: i32 = 3;
+/// Longest value, in bytes; longer ones are stored as they are.
+const MAX_PACKED: usize = 64 << 20;
+/// Fewest characters that are looked at as base64url: a salt has 22.
+const MIN_BASE64: usize = 22;
+/// Characters of a hash in hexadecimal, and of an id.
+const HASH: usize = 64;
+const ID: usize = 26;
+/// How deeply parts hold parts: disclosures within a document that holds an SD-JWT.
+const MAX_DEPTH: usize = 3;
+
+/// Kinds of random parts.
+mod kind {
+    pub const ESCAPED: u8 = 0;
+    pub const BASE64: u8 = 1;
+    pub const HEX: u8 = 2;
+    pub const ID: u8 = 3;
+    pub const NESTED: u8 = 4;
+}
+
+/// What another codec writes, in the compact form.
+#[derive(Debug)]
+pub struct Packed<C>(PhantomData<C>);
+
+impl<V, C: Codec<V>> Codec<V> for Packed<C> {
+    fn encode(value: &V) -> Result<Cow<'_, [u8]>, postcard::Error> {
+        let plain = C::encode(value)?;
+        // Nothing is lost, whatever a document looks like.
+        match pack(&plain).filter(|packed| unpack(packed).is_some_and(|again| again == *plain)) {
+            Some(packed) => Ok(Cow::Owned(packed)),
+            None if plain.first() == Some(&FORM) => Err(postcard::Error::SerializeBufferFull),
+            None => Ok(plain),
+        }
+    }
+
+    fn decode(bytes: Vec<u8>) -> Result<V, postcard::Error> {
+        match bytes.first() {
+            Some(&FORM) => C::decode(unpack(&bytes).ok_or(postcard::Error::DeserializeBadEncoding)?),
+            _ => C::decode(bytes),
+        }
+    }
+}
+
+fn pack(plain: &[u8]) -> Option<Vec<u8>> {
+    if plain.len() > MAX_PACKED {
+        return None;
+    }
+    let mut random = Vec::new();
+    let mut rest = Vec::new();
+    split(plain, &mut rest, &mut random, 0);
+    let compressed = COMPRESSOR.with_borrow_mut(|compressor| compressor.as_mut()?.compress(&rest).ok())?;
+    let mut packed = vec![FORM];
+    put_length(&mut packed, rest.len());
+    put_length(&mut packed, compressed.len());
+    packed.extend(compressed);
+    packed.extend(random);
+    Some(packed)
+}
+
+fn unpack(packed: &[u8]) -> Option<Vec<u8>> {
+    let mut left = packed.strip_prefix(&[FORM])?;
+    let (length, compressed) = (length(&mut left)?, length(&mut left)?);
+    let (compressed, mut random) = left.split_at_checked(compressed)?;
+    // No part is longer than what stands for it and its random bytes say, but for two marks that escape a byte.
+    let most = MAX_PACKED.checked_mul(2)?;
+    let rest = DECOMPRESSOR.with_borrow_mut(|decompressor| {
+        decompressor.as_mut()?.decompress(compressed, length.min(most)).ok()
+    })?;
+    let plain = join(&rest, &mut random, 0)?;
+    (rest.len() == length && random.is_empty()).then_some(plain)
+}
+
+/// Takes the random parts out of a text.
+fn split(text: &[u8], rest: &mut Vec<u8>, random: &mut Vec<u8>, depth: usize) {
+    let mut left = text;
+    while let Some((&first, tail)) = left.split_first() {
+        if !is_base64(first) {
+            if first == ESCAPE {
+                rest.push(ESCAPE);
+                rest.push(kind::ESCAPED);
+            } else {
+                rest.push(first);
+            }
+            left = tail;
+            continue;
+        }
+        let end = left.iter().position(|byte| !is_base64(*byte)).unwrap_or(left.len());
+        let (run, after) = left.split_at(end);
+        split_run(run, rest, random, depth);
+        left = after;
+    }
+}
+
+/// The same, of characters that base64url may have.
+fn split_run(run: &[u8], rest: &mut Vec<u8>, random: &mut Vec<u8>, depth: usize) {
+    if run.len() == HASH
+        && let Ok(bytes) = HEXLOWER.decode(run)
+    {
+        return put_part(rest, random, kind::HEX, &bytes);
+    }
+    // An id, after its prefix.
+    if let Some(start) = run.len().checked_sub(ID)
+        && let Some((prefix, id)) = run.split_at_checked(start)
+        && prefix.last().is_none_or(|byte| *byte == b'_')
+        && let Some(bytes) = id_bytes(id)
+    {
+        rest.extend(prefix);
+        return put_part(rest, random, kind::ID, &bytes);
+    }
+    let is_mixed = run.iter().any(u8::is_ascii_uppercase)
+        && run.iter().any(u8::is_ascii_lowercase)
+        && run.iter().any(u8::is_ascii_digit);
+    if run.len() >= MIN_BASE64
+        && is_mixed
+        && let Ok(bytes) = URL_SAFE_NO_PAD.decode(run)
+    {
+        if depth < MAX_DEPTH && (bytes.starts_with(b"{") || bytes.starts_with(b"[")) {
+            let mut nested = Vec::new();
+            split(&bytes, &mut nested, random, depth + 1);
+            rest.push(ESCAPE);
+            rest.push(kind::NESTED);
+            put_length(rest, nested.len());
+            rest.extend(nested);
+        } else {
+            put_part(rest, random, kind::BASE64, &bytes);
+        }
+        return;
+    }
+    rest.extend(run);
+}
+
+/// The bytes of an id, where it is written as ids are.
+fn id_bytes(id: &[u8]) -> Option<[u8; 16]> {
+    let text = std::str::from_utf8(id).ok()?;
+    let id = ulid::Ulid::from_string(text).ok()?;
+    (id.to_string() == text).then(|| id.to_bytes())
+}
+
+fn put_part(rest: &mut Vec<u8>, random: &mut Vec<u8>, kind: u8, bytes: &[u8]) {
+    rest.push(ESCAPE);
+    rest.push(kind);
+    if kind == kind::BASE64 {
+        put_length(rest, bytes.len());
+    }
+    random.extend(bytes);
+}
+
+/// Puts the random parts back.
+fn join(rest: &[u8], random: &mut &[u8], depth: usize) -> Option<Vec<u8>> {
+    let mut text = Vec::with_capacity(rest.len() * 2);
+    let mut left = rest;
+    while let Some((&first, tail)) = left.split_first() {
+        left = tail;
+        if first != ESCAPE {
+            text.push(first);
+            continue;
+        }
+        let (&kind, tail) = left.split_first()?;
+        left = tail;
+        match kind {
+            kind::ESCAPED => text.push(ESCAPE),
+            kind::HEX => text.extend(HEXLOWER.encode(take(random, HASH / 2)?).into_bytes()),
+            kind::ID => {
+                let bytes = *take(random, 16)?.first_chunk::<16>()?;
+                text.extend(ulid::Ulid::from_bytes(bytes).to_string().into_bytes());
+            }
+            kind::BASE64 => {
+                let bytes = length(&mut left)?;
+                text.extend(URL_SAFE_NO_PAD.encode(take(random, bytes)?).into_bytes());
+            }
+            kind::NESTED if depth <= MAX_DEPTH => {
+                let bytes = length(&mut left)?;
+                let nested = join(take(&mut left, bytes)?, random, depth + 1)?;
+                text.extend(URL_SAFE_NO_PAD.encode(nested).into_bytes());
+            }
+            _ => return None,
+        }
+    }
+    Some(text)
+}
+
+const fn is_base64(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_'
+}
+
+fn take<'a>(from: &mut &'a [u8], bytes: usize) -> Option<&'a [u8]> {
+    let (taken, left) = from.split_at_checked(bytes)?;
+    *from = left;
+    Some(taken)
+}
+
+fn put_length(to: &mut Vec<u8>, mut length: usize) {
+    while length >= 0x80 {
+        to.push((length & 0x7f) as u8 | 0x80);
+        length >>= 7;
+    }
+    to.push(length as u8);
+}
+
+fn length(from: &mut &[u8]) -> Option<usize> {
+    let mut length = 0_usize;
+    for shift in (0..35).step_by(7) {
+        let byte = *take(from, 1)?.first()?;
+        length |= usize::from(byte & 0x7f) << shift;
+        if byte < 0x80 {
+            return Some(length);
+        }
+    }
+    None
+}
+
+static ENCODER: LazyLock<EncoderDictionary<'static>> =
+    LazyLock::new(|| EncoderDictionary::copy(DICTIONARY, LEVEL));
+static DECODER: LazyLock<DecoderDictionary<'static>> = LazyLock::new(|| DecoderDictionary::copy(DICTIONARY));
+
+thread_local! {
+    static COMPRESSOR: RefCell<Option<Compressor<'static>>> =
+        RefCell::new(Compressor::with_prepared_dictionary(&ENCODER).ok());
+    static DECOMPRESSOR: RefCell<Option<Decompressor<'static>>> =
+        RefCell::new(Decompressor::with_prepared_dictionary(&DECODER).ok());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::state::schema::{LINKS, RECEIPTS, VERSIONS};
+    use oap_identity::random::Seeded;
+    use oap_store::{EngineKind, FileVault, Master, Raw, Space, Store, Table};
+    use proptest::prelude::*;
+    use std::sync::Arc;
+
+    /// Longest dictionary, in bytes.
+    const MAX_DICTIONARY: usize = 48 << 10;
+
+    fn again(plain: &[u8]) {
+        let plain = plain.to_vec();
+        let packed = <Packed<Raw> as Codec<Vec<u8>>>::encode(&plain).unwrap().into_owned();
+        assert_eq!(<Packed<Raw> as Codec<Vec<u8>>>::decode(packed).unwrap(), plain);
+    }
+
+    /// Pieces that look like what is taken out, and nearly.
+    fn piece() -> impl Strategy<Value = Vec<u8>> {
+        let text =
+            |pattern: &str| proptest::string::string_regex(pattern).unwrap().prop_map(String::into_bytes);
+        prop_oneof![
+            text("[A-Za-z0-9_-]{0,90}"),
+            text("[0-9a-f]{62,66}"),
+            text("(mem_|rec_|x|)[0-9A-HJKMNP-TV-Z]{25,27}"),
+            text("[\"{}:,\\[\\]. a-z]{0,20}"),
+            proptest::collection::vec(any::<u8>(), 0..40),
+            proptest::collection::vec(any::<u8>(), 0..60)
+                .prop_map(|b| URL_SAFE_NO_PAD.encode(b).into_bytes()),
+            text("[\\[{][\"a-zA-Z0-9_:-]{0,60}[\\]}]").prop_map(|b| URL_SAFE_NO_PAD.encode(b).into_bytes()),
+        ]
+    }
+
+    proptest! {
+        /// Whatever is stored comes back byte for byte, through a second time of being taken apart too.
+        #[test]
+        fn every_value_comes_back(pieces in proptest::collection::vec(piece(), 0..12)) {
+            let plain = pieces.concat();
+            prop_assume!(plain.first() != Some(&FORM));
+            again(&plain);
+            let nested = [b"{".as_slice(), URL_SAFE_NO_PAD.encode([b"{".as_slice(), &plain].concat()).as_bytes()].concat();
+            again(&nested);
+            let (packed, most) = (pack(&plain).unwrap(), unpack(&pack(&plain).unwrap()).unwrap());
+            prop_assert_eq!(most, plain);
+            prop_assert_eq!(packed[0], FORM);
+        }
+
+        /// What is no packed value is refused, and nothing panics.
+        #[test]
+        fn other_bytes_are_no_value(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            let _ = unpack(&[&[FORM], bytes.as_slice()].concat());
+            let _ = join(&bytes, &mut [0; 50].as_slice(), 0);
+        }
+
+        /// Every packed value that is cut or goes on is refused.
+        #[test]
+        fn a_cut_value_is_refused(pieces in proptest::collection::vec(piece(), 1..6), at in any::<prop::sample::Index>()) {
+            let packed = pack(&pieces.concat()).unwrap();
+            prop_assert!(unpack(&packed[..at.index(packed.len())]).is_none());
+            prop_assert!(unpack(&[packed.as_slice(), b"x"].concat()).is_none());
+        }
+    }
+
+    /// The rows of a store of an earlier version: what the dictionary was made of. `OAP_WRITE_DICTIONARY=1` makes it anew,
+    /// which asks for another [`FORM`].
+    #[test]
+    fn documents_become_small() {
+        let kept = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/stores/b8d02ab");
+        let home = tempfile::tempdir().unwrap();
+        let unpacked = |file: &str| {
+            zstd::decode_all(&std::fs::read(kept.join(format!("{file}.zst"))).unwrap()[..]).unwrap()
+        };
+        std::fs::write(home.path().join("vault"), unpacked("vault")).unwrap();
+        std::fs::create_dir(home.path().join("store")).unwrap();
+        std::fs::write(home.path().join("store/store.redb"), unpacked("store")).unwrap();
+        let vault = FileVault::open(&home.path().join("vault"), &Master::KeyFile([3; 32].into())).unwrap();
+        let engine = EngineKind::Redb.open(&home.path().join("store"), &Space::endless()).unwrap();
+        let store = Store::open(engine, vault, Arc::new(Seeded::new(1))).unwrap();
+        let (mut before, mut after, mut rests) = (0, 0, Vec::new());
+        for table in [VERSIONS.number(), LINKS.number(), RECEIPTS.number()] {
+            for row in Table::<Vec<u8>, Vec<u8>, Raw>::new(table).scan(&store) {
+                let (_, plain) = row.unwrap();
+                before += plain.len();
+                after += pack(&plain).unwrap().len();
+                again(&plain);
+                let mut rest = Vec::new();
+                split(&plain, &mut rest, &mut Vec::new(), 0);
+                rests.extend(rest);
+            }
+        }
+        println!("{before} bytes become {after}");
+        if std::env::var_os("OAP_WRITE_DICTIONARY").is_some() {
+            rests.drain(..rests.len().saturating_sub(MAX_DICTIONARY));
+            std::fs::write(concat!(env!("CARGO_MANIFEST_DIR"), "/src/state/packed.dict"), rests).unwrap();
+        } else {
+            assert!(after * 5 < before * 2, "{before} bytes became {after}");
+        }
+    }
+
+    /// What an earlier version wrote is read as it stands.
+    #[test]
+    fn a_former_value_is_read() {
+        for plain in [b"{\"a\":1}".to_vec(), Vec::new(), vec![0x93, 0x0f, 1, 2]] {
+            assert_eq!(<Packed<Raw> as Codec<Vec<u8>>>::decode(plain.clone()).unwrap(), plain);
+        }
+    }
+}
