@@ -223,7 +223,7 @@ fn one(
     let grant = |grantee, parent, draft| Grant { grantee, parent, draft, queries: Vec::new() };
     let grants = vec![grant(0, None, draft), grant(1, Some(0), json!({}))];
     let steps = make(&names);
-    Gated { what: *what, world: World { seed, scope: names.own, batches: vec![items], grants }, steps }
+    Gated { what, world: World { seed, scope: names.own, batches: vec![items], grants }, steps }
 }
 
 #[cfg(test)]
