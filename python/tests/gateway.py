@@ -41,6 +41,10 @@ class Gateway:
         self._drain = subprocess.Popen(["cat"], stdin=self._server.stdout, stdout=subprocess.DEVNULL)
 
     @property
+    def origin(self) -> str:
+        return f"https://localhost:{self.port}"
+
+    @property
     def ca_file(self) -> str:
         return str(self.folder / "home" / "tls" / "cert.pem")
 
@@ -57,6 +61,11 @@ class Gateway:
 
     def item(self, text: str, *more: str) -> str:
         return self.run("item", "add", "--kind", "fact", "--text", text, "--label", "website", *more).strip()
+
+    def agent(self, name: str, permission: str = "write") -> str:
+        """Makes an agent; its API key."""
+        key: str = json.loads(self.run("agent", "add", name, "--permission", permission, "--json"))["api_key"]
+        return key
 
     def grant(self, grantee: str, *more: str) -> Any:
         file = self.folder / f"grant-{len(list(self.folder.iterdir()))}.json"

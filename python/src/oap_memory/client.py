@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 from .canonical import Json
 from .documents import Documents
-from .errors import Unreachable, UsageError
-from .flow import Flow
+from .errors import UsageError
 from .form import KIND, fits
 from .grantee import Answer, Bundle, Grantee
 from .keyfile import PrivateKey
 from .wire import AsyncWire, Wire
-
-T = TypeVar("T")
 
 MAX_PAGES = 10_000
 """Pages that `pages` follows at most."""
@@ -93,20 +90,6 @@ class Client:
         self._grantee = _grantee(grant, key, ancestors, documents, gateway, local=allow_local_dids)
         self._wire = Wire(ca_file=ca_file, local=allow_local_dids)
 
-    def _run(self, flow: Flow[T]) -> T:
-        try:
-            request = next(flow)
-            while True:
-                try:
-                    response = self._wire.send(request)
-                except Unreachable as wrong:
-                    request = flow.throw(wrong)
-                else:
-                    request = flow.send(response)
-        except StopIteration as end:
-            done: T = end.value
-            return done
-
     def query(
         self,
         text: str = "",
@@ -130,7 +113,7 @@ class Client:
             cursor,
             include_embeddings=include_embeddings,
         )
-        return self._run(self._grantee.query(asked))
+        return self._wire.run(self._grantee.query(asked))
 
     def pages(self, text: str = "", **conditions: Any) -> Iterator[Answer]:
         """All pages of an answer; `conditions` are those of `query`."""
@@ -143,27 +126,27 @@ class Client:
 
     def export(self) -> Bundle:
         """Fetches everything that the grant shows; the grant must allow exports."""
-        return self._run(self._grantee.export())
+        return self._wire.run(self._grantee.export())
 
     def audit(self, *, since: str | None = None, limit: int | None = None) -> list[dict[str, Any]]:
         """The receipts of the granter's log that name the grantee, newest first."""
-        return self._run(self._grantee.audit({"since": since, "limit": limit}))
+        return self._wire.run(self._grantee.audit({"since": since, "limit": limit}))
 
     def ack(self, receipt: dict[str, Any]) -> dict[str, Any]:
         """Countersigns a receipt, and returns the joint one."""
-        return self._run(self._grantee.ack(receipt))
+        return self._wire.run(self._grantee.ack(receipt))
 
     def state(self) -> str:
         """What the gateway says of the grant: `draft`, `active`, `expired` or `revoked`."""
-        return self._run(self._grantee.state())
+        return self._wire.run(self._grantee.state())
 
     def revoked(self) -> bool:
         """Whether the granter's status list marks the grant as revoked."""
-        return self._run(self._grantee.revoked())
+        return self._wire.run(self._grantee.revoked())
 
     def manifest(self) -> dict[str, Any]:
         """The granter's memory manifest."""
-        return self._run(self._grantee.discover())
+        return self._wire.run(self._grantee.discover())
 
     def close(self) -> None:
         """Closes the connections."""
@@ -207,20 +190,6 @@ class AsyncClient:
         self._grantee = _grantee(grant, key, ancestors, documents, gateway, local=allow_local_dids)
         self._wire = AsyncWire(ca_file=ca_file, local=allow_local_dids)
 
-    async def _run(self, flow: Flow[T]) -> T:
-        try:
-            request = next(flow)
-            while True:
-                try:
-                    response = await self._wire.send(request)
-                except Unreachable as wrong:
-                    request = flow.throw(wrong)
-                else:
-                    request = flow.send(response)
-        except StopIteration as end:
-            done: T = end.value
-            return done
-
     async def query(
         self,
         text: str = "",
@@ -244,7 +213,7 @@ class AsyncClient:
             cursor,
             include_embeddings=include_embeddings,
         )
-        return await self._run(self._grantee.query(asked))
+        return await self._wire.run(self._grantee.query(asked))
 
     async def pages(self, text: str = "", **conditions: Any) -> AsyncIterator[Answer]:
         """All pages of an answer; `conditions` are those of `query`."""
@@ -257,27 +226,27 @@ class AsyncClient:
 
     async def export(self) -> Bundle:
         """Fetches everything that the grant shows; the grant must allow exports."""
-        return await self._run(self._grantee.export())
+        return await self._wire.run(self._grantee.export())
 
     async def audit(self, *, since: str | None = None, limit: int | None = None) -> list[dict[str, Any]]:
         """The receipts of the granter's log that name the grantee, newest first."""
-        return await self._run(self._grantee.audit({"since": since, "limit": limit}))
+        return await self._wire.run(self._grantee.audit({"since": since, "limit": limit}))
 
     async def ack(self, receipt: dict[str, Any]) -> dict[str, Any]:
         """Countersigns a receipt, and returns the joint one."""
-        return await self._run(self._grantee.ack(receipt))
+        return await self._wire.run(self._grantee.ack(receipt))
 
     async def state(self) -> str:
         """What the gateway says of the grant: `draft`, `active`, `expired` or `revoked`."""
-        return await self._run(self._grantee.state())
+        return await self._wire.run(self._grantee.state())
 
     async def revoked(self) -> bool:
         """Whether the granter's status list marks the grant as revoked."""
-        return await self._run(self._grantee.revoked())
+        return await self._wire.run(self._grantee.revoked())
 
     async def manifest(self) -> dict[str, Any]:
         """The granter's memory manifest."""
-        return await self._run(self._grantee.discover())
+        return await self._wire.run(self._grantee.discover())
 
     async def close(self) -> None:
         """Closes the connections."""

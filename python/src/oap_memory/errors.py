@@ -2,6 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
+_FIELD = re.compile(
+    r"""(?:arguments:\ )?(?:not\ acceptable\ JSON:\ )?
+    (?:([a-z_]+(?:\.[a-z_]+|\[\d+\])*):\ |unknown\ member\ "([a-z_]+)"|missing\ field\ `([a-z_]+)`)""",
+    re.X,
+)
+"""How a message of a gateway names the member that is wrong."""
+
 
 class OapError(Exception):
     """What every error of this package is."""
@@ -41,6 +50,72 @@ class GatewayError(OapError):
         self.request_id = request_id
         super().__init__(f"{status} {code}: {message}")
 
+    @property
+    def field(self) -> str | None:
+        """The member that is wrong, where the message begins with one: `limit`, `source.type`.
+
+        >>> GatewayError(400, "invalid_input", "limit: must be 1 to 100", None).field
+        'limit'
+        """
+        named = _FIELD.match(self.message)
+        return next(filter(None, named.groups()), None) if named else None
+
+
+class InvalidInput(GatewayError):
+    """400: a member is out of its bounds; `field` names it."""
+
+
+class Unauthenticated(GatewayError):
+    """401: the credential does not hold, or was ended."""
+
+
+class NotPermitted(GatewayError):
+    """403: the credential holds and does not permit this."""
+
+
+class NotFound(GatewayError):
+    """404: not there, or not to be seen."""
+
+
+class Conflict(GatewayError):
+    """409: it changed meanwhile, or cannot be done as things stand."""
+
+
+class TooMany(GatewayError):
+    """429: too many requests, or a budget is spent."""
+
+
+class Unavailable(GatewayError):
+    """503, 504, 507: it cannot be done now; `code` says why."""
+
+
+_OF_STATUS: dict[int, type[GatewayError]] = {
+    400: InvalidInput,
+    401: Unauthenticated,
+    403: NotPermitted,
+    404: NotFound,
+    409: Conflict,
+    429: TooMany,
+    503: Unavailable,
+    504: Unavailable,
+    507: Unavailable,
+}
+
+
+def refusal(status: int, code: str, message: str, request_id: str | None) -> GatewayError:
+    """The error of a status.
+
+    >>> refusal(404, "not_found", "nothing of that name here", None)
+    NotFound('404 not_found: nothing of that name here')
+    """
+    return _OF_STATUS.get(status, GatewayError)(status, code, message, request_id)
+
 
 class Unreachable(OapError):
     """A gateway was not reached, or what it sent is no answer."""
+
+    def __init__(self, why: str, *, passing: bool = False, sent: bool = True) -> None:
+        """`passing`: the connection failed, and the same may succeed later. `sent`: the gateway may have got it."""
+        self.passing = passing
+        self.sent = sent
+        super().__init__(why)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from .canonical import Json, parse
-from .errors import GatewayError, Refused, Unreachable
+from .errors import Refused, Unreachable, refusal
 from .form import REQUEST_ID, TEXT, hold, obj
 
 T = TypeVar("T")
@@ -35,6 +35,8 @@ class Request:
     body: bytes | None = None
     limit: int = MAX_ANSWER
     seconds: float = WHOLE
+    after: float = 0.0
+    """Seconds to wait before it is sent."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,7 @@ def read_json(response: Response) -> Json:
     {}
     >>> read_json(Response(404, b'{"error": "not_found", "message": "no such grant"}'))
     Traceback (most recent call last):
-    oap_memory.errors.GatewayError: 404 not_found: no such grant
+    oap_memory.errors.NotFound: 404 not_found: no such grant
     """
     accepted(response)
     try:
@@ -76,7 +78,7 @@ def accepted(response: Response) -> None:
     if response.status == 200:
         return
     try:
-        refusal = hold(_ERROR, parse(response.body[:65_536]), "error")
+        said = hold(_ERROR, parse(response.body[:65_536]), "error")
     except Refused:
-        raise GatewayError(response.status, "unknown", "the gateway gave no reason", None) from None
-    raise GatewayError(response.status, refusal["error"], refusal["message"], refusal.get("request_id"))
+        raise refusal(response.status, "unknown", "the gateway gave no reason", None) from None
+    raise refusal(response.status, said["error"], said["message"], said.get("request_id"))

@@ -8,13 +8,15 @@ import socket
 import ssl
 import time
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import httpx
 
 from .errors import Unreachable, UsageError
-from .flow import Request, Response
+from .flow import Flow, Request, Response
+
+T = TypeVar("T")
 
 CONNECT = 10.0
 """Seconds for connecting."""
@@ -83,6 +85,11 @@ def _pinned(request: Request, host: str, port: int, address: str) -> dict[str, A
     }
 
 
+def _broken(wrong: Exception) -> Unreachable:
+    never = isinstance(wrong, httpx.ConnectError | httpx.ConnectTimeout | httpx.InvalidURL | socket.gaierror)
+    return Unreachable(f"the gateway was not reached ({type(wrong).__name__})", passing=True, sent=not never)
+
+
 class _Body:
     """An answer as it comes, within its bounds."""
 
@@ -115,8 +122,25 @@ class Wire:
         self._local = local
         self._client = httpx.Client(verify=trust(ca_file), trust_env=False, follow_redirects=False, headers=_PLAIN)
 
+    def run(self, flow: Flow[T]) -> T:
+        """Takes a flow to its end."""
+        try:
+            request = next(flow)
+            while True:
+                try:
+                    response = self.send(request)
+                except Unreachable as wrong:
+                    request = flow.throw(wrong)
+                else:
+                    request = flow.send(response)
+        except StopIteration as end:
+            done: T = end.value
+            return done
+
     def send(self, request: Request) -> Response:
         """The answer, or `Unreachable`."""
+        if request.after:
+            time.sleep(request.after)
         host, port = _target(request, local=self._local)
         body = _Body(request)
         try:
@@ -127,7 +151,7 @@ class Wire:
                     body.add(part)
                 return Response(response.status_code, body.whole())
         except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError) as wrong:
-            raise Unreachable(f"the gateway was not reached ({type(wrong).__name__})") from None
+            raise _broken(wrong) from None
 
     def close(self) -> None:
         """Closes the connections."""
@@ -142,13 +166,30 @@ class AsyncWire:
         self._local = local
         self._client = httpx.AsyncClient(verify=trust(ca_file), trust_env=False, follow_redirects=False, headers=_PLAIN)
 
+    async def run(self, flow: Flow[T]) -> T:
+        """Takes a flow to its end."""
+        try:
+            request = next(flow)
+            while True:
+                try:
+                    response = await self.send(request)
+                except Unreachable as wrong:
+                    request = flow.throw(wrong)
+                else:
+                    request = flow.send(response)
+        except StopIteration as end:
+            done: T = end.value
+            return done
+
     async def send(self, request: Request) -> Response:
         """The answer, or `Unreachable`."""
+        if request.after:
+            await asyncio.sleep(request.after)
         try:
             async with asyncio.timeout(request.seconds):
                 return await self._send(request)
         except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError) as wrong:
-            raise Unreachable(f"the gateway was not reached ({type(wrong).__name__})") from None
+            raise _broken(wrong) from None
 
     async def _send(self, request: Request) -> Response:
         host, port = _target(request, local=self._local)

@@ -1,0 +1,1 @@
+"""The memory tools in the forms of model providers and frameworks."""

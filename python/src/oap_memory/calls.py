@@ -1,0 +1,105 @@
+"""An agent's requests: a call of a memory tool, the list of them (protocol section 10). Flows, as in `flow`.
+
+A tool is called by `POST /oap/agent/call`, which is `/mcp` but for the refusals: those have a status and a code here,
+and in MCP words alone.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from .errors import Unreachable, UsageError
+from .flow import Flow, Request, Response, read_json
+from .reading import read
+
+PAUSES = (0.25, 1.0, 4.0)
+"""Seconds before each further attempt of a request that may be repeated."""
+MCP = "2026-07-28"
+"""The revision of MCP that is spoken: it knows no session and no handshake."""
+
+_KEY = re.compile(r"oapk_[A-Za-z0-9_-]{43}")
+_WRITES = frozenset({"memory_learn", "memory_correct", "memory_forget"})
+_BUSY = frozenset({503, 504})
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a tool answers: `structured` for programs, `text` for models, with each item in an element of its own."""
+
+    structured: dict[str, Any]
+    text: str
+
+
+@dataclass(frozen=True)
+class _Result:
+    tools: tuple[dict[str, Any], ...]
+
+
+@dataclass(frozen=True)
+class _Listed:
+    id: int
+    result: _Result
+
+
+@dataclass(frozen=True)
+class Caller:
+    """Which gateway, and the API key of the agent."""
+
+    gateway: str
+    api_key: str = field(repr=False)
+
+    def __post_init__(self) -> None:
+        """Checks the key: what is none is not sent anywhere."""
+        if not _KEY.fullmatch(self.api_key):
+            raise UsageError("api_key must be as `oap-memory agent add` printed it: oapk_ and 43 characters")
+
+    def _post(self, path: str, body: Any, headers: Mapping[str, str]) -> Request:
+        told = {"Authorization": "Bearer " + self.api_key, "Content-Type": "application/json", **headers}
+        try:
+            data = json.dumps(body, ensure_ascii=False, allow_nan=False).encode()
+        except (TypeError, ValueError):
+            raise UsageError("the arguments of a tool must be JSON") from None
+        return Request("POST", self.gateway.rstrip("/") + path, told, data)
+
+    def call(self, tool: str, arguments: Mapping[str, Any]) -> Flow[Told]:
+        """Calls a tool. An argument that is `None` is left out."""
+        given = {name: value for name, value in arguments.items() if value is not None}
+        request = self._post("/oap/agent/call", {"tool": tool, "arguments": given}, {})
+        # Under either of its names; what is no tool changes nothing.
+        response = yield from _repeated(request, reads=tool.replace(".", "_", 1) not in _WRITES)
+        return read(Told, read_json(response))
+
+    def tools(self) -> Flow[list[dict[str, Any]]]:
+        """The definitions of the tools, by MCP's `tools/list`."""
+        about = {
+            "io.modelcontextprotocol/protocolVersion": MCP,
+            "io.modelcontextprotocol/clientInfo": {"name": "oap-memory-py", "version": "0.1.0"},
+            "io.modelcontextprotocol/clientCapabilities": {},
+        }
+        asked = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": about}}
+        headers = {
+            "Accept": "application/json, text/event-stream",
+            "MCP-Protocol-Version": MCP,
+            "Mcp-Method": "tools/list",
+        }
+        response = yield from _repeated(self._post("/mcp", asked, headers), reads=True)
+        return list(read(_Listed, read_json(response)).result.tools)
+
+
+def _repeated(request: Request, *, reads: bool) -> Flow[Response]:
+    """Sends what may be sent again until it is answered: what changes nothing, and what surely was not sent."""
+    for pause in PAUSES:
+        try:
+            response = yield request
+        except Unreachable as wrong:
+            if not (wrong.passing and (reads or not wrong.sent)):
+                raise
+        else:
+            if not (reads and response.status in _BUSY):
+                return response
+        request = replace(request, after=pause)
+    return (yield request)

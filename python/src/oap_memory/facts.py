@@ -1,0 +1,225 @@
+"""What the memory tools take and answer (protocol section 11), as types: names and meaning are the tools' own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, TypedDict
+
+Kind = Literal["fact", "preference", "conversation_turn", "summary", "observation", "document_reference"]
+Level = Literal["tool_verified", "agent_inferred", "recalled", "external"]
+"""What an agent may claim; `user_stated` is the owner's to say."""
+Scope = Literal["private", "local", "shared"]
+Sensitivity = Literal["public", "internal", "confidential", "restricted"]
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where something comes from, as its writer says."""
+
+    type: str
+    ref: str | None = None
+    hash: str | None = None
+
+
+@dataclass(frozen=True)
+class Fact:
+    """An item, as an agent is given it. What is in it is data, never an instruction: `pack` puts it before a model."""
+
+    item_id: str
+    version: int
+    commitment: str
+    kind: str
+    tags: tuple[str, ...]
+    agent: str
+    """Who wrote it: `owner`, an agent's name, or a DID."""
+    level: str
+    """Whose word it is: `user_stated`, or one of `Level`."""
+    confidence: float
+    human_verified: bool
+    needs_verification: bool
+    scope: str
+    learned_at: str
+    content: str | None = None
+    structured: dict[str, Any] | None = None
+    topic: str | None = None
+    source: Source | None = None
+    expires_at: str | None = None
+    score: float | None = None
+
+
+@dataclass(frozen=True)
+class Learned:
+    """What was written down."""
+
+    item_id: str
+    version: int
+    commitment: str
+    level: str
+    confidence: float
+    """After the cut at its level."""
+    needs_verification: bool
+    """Whether it waits for the owner, and reaches no grantee before."""
+    scope: str
+
+
+@dataclass(frozen=True)
+class Corrected:
+    """The version now in force."""
+
+    item_id: str
+    version: int
+    commitment: str
+    level: str
+    confidence: float
+    needs_verification: bool
+
+
+@dataclass(frozen=True)
+class Forgotten:
+    """What was taken back."""
+
+    item_id: str
+    retracted_at: str
+    erase_after: str
+    """Until when the owner can put it back."""
+
+
+@dataclass(frozen=True)
+class Recalled:
+    """The best match first."""
+
+    facts: tuple[Fact, ...]
+    matched: int
+    """How many match, of those that this agent may see."""
+
+
+@dataclass(frozen=True)
+class Queried:
+    """The newest first."""
+
+    facts: tuple[Fact, ...]
+    matched: int
+    next: str | None = None
+    """What to give as `before` for the next page."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One thing that happened to an item."""
+
+    seq: int
+    event: str
+    at: str
+    commitment: str
+
+
+@dataclass(frozen=True)
+class Replaced:
+    """A version that was replaced and is still kept."""
+
+    version: int
+    replaced_at: str
+    content: str | None = None
+
+
+@dataclass(frozen=True)
+class Explained:
+    """Where an item comes from."""
+
+    fact: Fact
+    chain: tuple[Step, ...]
+    corrections: tuple[Replaced, ...]
+    derived_from: tuple[str, ...]
+    more: bool
+    """Whether its chain is longer, or more former versions are kept."""
+    retracted_at: str | None = None
+
+
+@dataclass(frozen=True)
+class Differs:
+    """What changed in a time."""
+
+    since: str
+    until: str
+    learned: tuple[Fact, ...]
+    corrected: tuple[Fact, ...]
+    retracted: tuple[str, ...]
+    more: bool
+
+
+@dataclass(frozen=True)
+class State:
+    """What there is, and what this agent may do."""
+
+    agent: str
+    did: str
+    permission: str
+    facts: int
+    own: int
+    needs_verification: int
+    topics: dict[str, int]
+    kinds: dict[str, int]
+    agents: dict[str, int]
+
+
+class From(TypedDict, total=False):
+    """A source, as `Learn` takes it; `type` must be there."""
+
+    type: str
+    ref: str
+    hash: str
+
+
+class Learn(TypedDict, total=False):
+    """What `learn` takes besides the content."""
+
+    kind: Kind
+    topic: str
+    tags: list[str]
+    confidence: float
+    level: Level
+    source: From
+    scope: Scope
+    sensitivity: Sensitivity
+    ttl_days: int
+
+
+class Correct(TypedDict, total=False):
+    """What `correct` takes besides the item and the content."""
+
+    confidence: float
+    level: Level
+    version: int
+
+
+class Recall(TypedDict, total=False):
+    """What `recall` takes besides the words."""
+
+    topic: str
+    tags: list[str]
+    kinds: list[Kind]
+    min_confidence: float
+    limit: int
+
+
+class Query(TypedDict, total=False):
+    """What `query` takes."""
+
+    topic: str
+    tags: list[str]
+    kinds: list[Kind]
+    agent: str
+    source: str
+    min_confidence: float
+    since: str
+    until: str
+    before: str
+    limit: int
+
+
+class Diff(TypedDict, total=False):
+    """What `diff` takes besides the time."""
+
+    until: str
+    topic: str
+    limit: int
