@@ -93,7 +93,7 @@ def test_the_same_with_asyncio(office: Gateway) -> None:
             assert changed.retracted == (learned.item_id,)
             assert (await agent.status()).own == 3
             assert len(await agent.tools()) == 8
-            assert "You are courier" in (await agent.call("memory.status", {})).text
+            assert "You are courier" in (await agent.call("memory_status", {})).text
 
     asyncio.run(talk())
 
@@ -113,7 +113,7 @@ Wrong = Callable[[Agent], object]
         (lambda agent: agent.learn("x", ttl_days=0), InvalidInput, "ttl_days"),
         (lambda agent: agent.learn("x", agent_did="did:key:z6Mk"), InvalidInput, "agent_did"),
         (lambda agent: agent.recall("x", limit=0), InvalidInput, "limit"),
-        (lambda agent: agent.recall("x", kinds=["gossip"]), InvalidInput, "kinds"),
+        (lambda agent: agent.recall("x", kinds=["gossip"]), InvalidInput, "kinds[0]"),
         (lambda agent: agent.query(since="yesterday"), InvalidInput, "since"),
         (lambda agent: agent.diff("2026-01-02T00:00:00Z", until="2026-01-01T00:00:00Z"), InvalidInput, "until"),
         (lambda agent: agent.call("memory_recall", {}), InvalidInput, "query"),
@@ -220,7 +220,7 @@ def test_what_writes_is_asked_again_where_it_was_not_sent(torn: Agent) -> None:
     with pytest.raises(Unreachable, match="lost"):
         torn.learn("tea")
     assert wire.waited == [0.0, *PAUSES[:2]]
-    for tool in ("memory_learn", "memory.learn", "memory_correct", "memory_forget"):
+    for tool in ("memory_learn", "memory.recall", "memory_correct", "memory_forget"):
         wire = broken(torn, 503)
         with pytest.raises(GatewayError):
             torn.call(tool, {})

@@ -30,7 +30,7 @@ def test_memory_is_there_at_the_start_and_conclusions_at_the_end(agent: Agent) -
         session.suppose("The kitchen is haunted", 0.29, topic="kitchen")
     assert [learned.confidence for learned in session.written] == [0.9, 0.5]
     guess, conclusion, _ = agent.query(topic="kitchen").facts
-    assert (guess.tags, guess.needs_verification) == (("paint", "hypothesis"), True)
+    assert (guess.tags, guess.needs_verification) == (("hypothesis", "paint"), True)
     assert conclusion.content == "The kitchen needs two coats"
     with Session(agent, max_tokens=400) as later:
         assert later.facts[0].content == "The kitchen dries in a day"
@@ -56,7 +56,7 @@ def test_what_a_refusal_stops_is_kept(agent: Agent) -> None:
 
 
 def test_the_summary_of_the_window_is_kept(agent: Agent) -> None:
-    window = Window(20)
+    window = Window(24)
     with Session(agent, max_tokens=100, window=window):
         for turn in ("The gate is locked. Ask Ann for the key.", "Ann has it. She comes on Monday at nine."):
             window.add("user", turn)

@@ -22,7 +22,7 @@ MCP = "2026-07-28"
 """The revision of MCP that is spoken: it knows no session and no handshake."""
 
 _KEY = re.compile(r"oapk_[A-Za-z0-9_-]{43}")
-_WRITES = frozenset({"memory_learn", "memory_correct", "memory_forget"})
+_READS = frozenset({"memory_recall", "memory_query", "memory_explain", "memory_diff", "memory_status"})
 _BUSY = frozenset({503, 504})
 
 
@@ -69,8 +69,7 @@ class Caller:
         """Calls a tool. An argument that is `None` is left out."""
         given = {name: value for name, value in arguments.items() if value is not None}
         request = self._post("/oap/agent/call", {"tool": tool, "arguments": given}, {})
-        # Under either of its names; what is no tool changes nothing.
-        response = yield from _repeated(request, reads=tool.replace(".", "_", 1) not in _WRITES)
+        response = yield from _repeated(request, reads=tool in _READS)
         return read(Told, read_json(response))
 
     def tools(self) -> Flow[list[dict[str, Any]]]:
