@@ -1,7 +1,7 @@
 //! What a memory costs that is written to while it is asked: `cargo bench -p oap-gateway --bench scale`.
 //!
-//! `OAP_BENCH_ITEMS` is the size of the view (2,000), `OAP_BENCH_SECONDS` how long each rate is measured (2),
-//! `OAP_BENCH_DIR` where the store goes (a folder of the system's temporary one). The store is redb on disk; every query
+//! `OAP_BENCH_ITEMS` is the size of the view (2,000), `OAP_BENCH_OTHERS` how many items more there are that the grantee may not
+//! see (none), `OAP_BENCH_SECONDS` how long each rate is measured (2), `OAP_BENCH_DIR` where the store goes (a folder of the system's temporary one). The store is redb on disk; every query
 //! is answered with DPoP checked and a durable receipt.
 
 #![expect(clippy::disallowed_methods, reason = "a benchmark measures time")]
@@ -12,7 +12,7 @@ mod common;
 use common::*;
 use oap_gateway::Config;
 use oap_gateway::service::Items;
-use oap_identity::Random;
+use oap_identity::{Random, Signer};
 use oap_identity::random::Seeded;
 use oap_store::{EngineKind, FileVault, Master, Space, Store};
 use serde_json::{Value, json};
@@ -30,6 +30,12 @@ static ALLOCATOR: ZeroAlloc<Jemalloc> = ZeroAlloc(Jemalloc);
 const CLIENTS: usize = 16;
 /// What the grantee may see.
 const SHOWN: &str = "bench";
+/// What the grantee may not see.
+const HIDDEN: &str = "hidden";
+/// Set for the process that opens what another wrote: its folder.
+const OPENED: &str = "OAP_BENCH_OPENED";
+/// How many items that has.
+const WRITTEN: &str = "OAP_BENCH_WRITTEN";
 /// How often the owner writes.
 const EVERY: Duration = Duration::from_millis(20);
 
@@ -40,7 +46,9 @@ fn number(name: &str, otherwise: usize) -> usize {
 fn store(folder: &Path) -> Store {
     let random: Arc<dyn Random> = Arc::new(Seeded::new(5));
     let master = Master::KeyFile(zeroize::Zeroizing::new([3; 32]));
-    FileVault::create(&folder.join("vault"), &master, &*random).unwrap();
+    if !folder.join("vault").exists() {
+        FileVault::create(&folder.join("vault"), &master, &*random).unwrap();
+    }
     let vault = FileVault::open(&folder.join("vault"), &master).unwrap();
     Store::open(EngineKind::Redb.open(&folder.join("store"), &Space::endless()).unwrap(), vault, random)
         .unwrap()
@@ -79,31 +87,82 @@ fn query(number: usize) -> Value {
 
 fn main() {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-    runtime.block_on(run(number("OAP_BENCH_ITEMS", 2_000), number("OAP_BENCH_SECONDS", 2)));
-}
-
-async fn run(items: usize, seconds: usize) {
+    if let Some(folder) = std::env::var_os(OPENED) {
+        return runtime.block_on(reopen(Path::new(&folder), number(WRITTEN, 1)));
+    }
     let folder = match std::env::var_os("OAP_BENCH_DIR") {
         Some(path) => tempfile::tempdir_in(path).unwrap(),
         None => tempfile::tempdir().unwrap(),
     };
-    let config = Config { max_grant_items: 1_000_000, epsilon_per_grantee: 1e9, ..Config::default() };
-    let world = Arc::new(World::on(store(folder.path()), config, Arc::new(Seeded::new(6))).await);
-    let owner = world.proved().await;
-    println!("{:<58} {:>22}   aim", "what", "measured");
-    let began = Instant::now();
-    for batch in 0..items.div_ceil(500) {
-        let notes = notes(1000 + batch as u64, 500.min(items - batch * 500), SHOWN);
-        Items(&world.gateway).capture(&owner, &notes).await.unwrap();
-    }
-    row("captured, 500 a batch", format!("{:.0} items/s", items as f64 / began.elapsed().as_secs_f64()), "");
+    let (items, others) = (number("OAP_BENCH_ITEMS", 2_000), number("OAP_BENCH_OTHERS", 0));
+    let written = runtime.block_on(run(folder.path(), items, others, number("OAP_BENCH_SECONDS", 2)));
+    drop(runtime);
+    let size = std::fs::read_dir(folder.path().join("store")).unwrap();
+    let size: u64 = size.map(|file| file.unwrap().metadata().unwrap().len()).sum();
+    row("on disk, an item", format!("{:.1} KB", size as f64 / 1e3 / written as f64), "under 7 KB");
+    // What a process kept that wrote them says little of one that only opens them.
+    let mut program = std::process::Command::new(std::env::current_exe().unwrap());
+    let status = program.env(OPENED, folder.path()).env(WRITTEN, written.to_string()).status().unwrap();
+    assert!(status.success());
+}
 
-    let grantee = agent(2);
-    let mut draft = world.draft(&grantee);
+fn config() -> Config {
+    Config { max_grant_items: 1_000_000, epsilon_per_grantee: 1e9, ..Config::default() }
+}
+
+/// A grant over what the grantee may see, exchanged.
+async fn granted(world: &World, grantee: &Signer) -> String {
+    let mut draft = world.draft(grantee);
     draft["max_items"] = json!(1_000_000);
     draft["filter"] = json!({"labels_any": [SHOWN]});
     let grant = world.issue(&draft).await;
-    let token = world.token(&grantee, &grant).await;
+    world.token(grantee, &grant).await
+}
+
+/// What it takes to open a store that is there, and to answer from it.
+async fn reopen(folder: &Path, items: usize) {
+    let before = resident();
+    let began = Instant::now();
+    let world = World::open(store(folder), config(), Arc::new(Seeded::new(7))).await;
+    row("opened", format!("{:.2} s", began.elapsed().as_secs_f64()), "a million in 15 s");
+    let grown = resident() - before;
+    row("  the process grew by, an item", format!("{:.0} bytes", grown / items as f64), "200, and what the store caches");
+    let grantee = agent(2);
+    let token = granted(&world, &grantee).await;
+    let began = Instant::now();
+    world.query(&grantee, &token, &query(0)).await.ok();
+    row("  first answer", format!("{:.0} ms", began.elapsed().as_secs_f64() * 1e3), "10,000 of a million in 500 ms");
+    let mut times = Vec::new();
+    for number in 0..1000 {
+        let began = Instant::now();
+        world.query(&grantee, &token, &query(number)).await.ok();
+        times.push(began.elapsed());
+    }
+    times.sort();
+    let [middle, last] = [500, 990].map(|at| times[at].as_secs_f64() * 1e3);
+    row("  answers, median; 99th percentile", format!("{middle:.2}; {last:.2} ms"), "5; 20 ms of a million");
+    let (_, bytes) = world.gateway.view_work();
+    row("  memory of the view", format!("{:.1} MB", bytes as f64 / 1e6), "");
+    row("  resident", format!("{:.0} MB", resident() / 1e6), "under 1 GB with a million");
+}
+
+async fn run(folder: &Path, items: usize, others: usize, seconds: usize) -> usize {
+    let world = Arc::new(World::on(store(folder), config(), Arc::new(Seeded::new(6))).await);
+    let owner = world.proved().await;
+    println!("{:<58} {:>22}   aim", "what", "measured");
+    let began = Instant::now();
+    for (first, count, label) in [(1000, items, SHOWN), (1_000_000, others, HIDDEN)] {
+        for batch in 0..count.div_ceil(500) {
+            let notes = notes(first + batch as u64, 500.min(count - batch * 500), label);
+            Items(&world.gateway).capture(&owner, &notes).await.unwrap();
+        }
+    }
+    let captured = AtomicUsize::new(items + others);
+    let rate = (items + others) as f64 / began.elapsed().as_secs_f64();
+    row("captured, 500 a batch", format!("{rate:.0} items/s"), "8,000");
+
+    let grantee = agent(2);
+    let token = granted(&world, &grantee).await;
     let (before, began) = (resident(), Instant::now());
     world.query(&grantee, &token, &query(0)).await.ok();
     row("first answer", format!("{:.0} ms", began.elapsed().as_secs_f64() * 1e3), "");
@@ -128,6 +187,7 @@ async fn run(items: usize, seconds: usize) {
     let mut times = Vec::new();
     for item in notes(1, 100, SHOWN) {
         Items(&world.gateway).capture(&owner, &[item]).await.unwrap();
+        captured.fetch_add(1, Ordering::Relaxed);
         let began = Instant::now();
         world.query(&grantee, &token, &query(times.len())).await.ok();
         times.push(began.elapsed());
@@ -162,6 +222,7 @@ async fn run(items: usize, seconds: usize) {
             written += 1;
             if writes.is_some() {
                 Items(&world.gateway).capture(&owner, &[item]).await.unwrap();
+                captured.fetch_add(1, Ordering::Relaxed);
             }
         }
         let took = began.elapsed().as_secs_f64();
@@ -184,7 +245,7 @@ async fn run(items: usize, seconds: usize) {
     row("  written", format!("{written:.0} a second"), "50");
     row("  views built", (after.builds - before.builds).to_string(), "none");
     let before = world.gateway.view_work().0;
-    let (hidden, refused, _) = rate(Some("hidden")).await;
+    let (hidden, refused, _) = rate(Some(HIDDEN)).await;
     let after = world.gateway.view_work().0;
     row(
         "the same, of what the grantee may not see",
@@ -196,4 +257,5 @@ async fn run(items: usize, seconds: usize) {
         format!("{}; {}", after.builds - before.builds, after.steps - before.steps),
         "0; 0",
     );
+    captured.into_inner()
 }

@@ -322,10 +322,10 @@ fn heads() -> impl Strategy<Value = Head> {
             seq: 0,
             version_seq: 0,
             status: Status::Current,
-            scope_id: if work { "work" } else { "personal" }.parse().unwrap(),
+            scope_id: Arc::new(if work { "work" } else { "personal" }.parse().unwrap()),
             kind,
-            subject_entity_id: subject,
-            labels,
+            subject_entity_id: subject.map(Arc::new),
+            labels: Arc::new(labels),
             captured_at: later(at),
             confidence: Confidence::try_from(f64::from(sure) / 4.0).unwrap(),
             end_of_life: None,
@@ -333,9 +333,9 @@ fn heads() -> impl Strategy<Value = Head> {
             sensitivity,
             meta: Meta::owner(owner().did().clone(), false),
             ended_at: None,
-            replaced: Vec::new(),
-            derived_from: Vec::new(),
-            people: Vec::new(),
+            replaced: [].into(),
+            derived_from: [].into(),
+            people: [].into(),
         })
 }
 

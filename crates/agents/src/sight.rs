@@ -36,7 +36,7 @@ impl Sight<'_> {
     /// Whether the agent wrote the version in force.
     #[must_use]
     pub fn wrote(&self, head: &Head) -> bool {
-        head.meta.author == *self.agent
+        *head.meta.author == *self.agent
     }
 
     /// Whether the agent, which sees a record, may correct it or take it back.

@@ -126,7 +126,7 @@ impl Bridge {
     /// Whether an item may pass to a scope over it at that time.
     #[must_use]
     pub fn carries(&self, head: &Head, to: &ScopeId, now: Timestamp) -> bool {
-        self.from_scope == head.scope_id
+        self.from_scope == *head.scope_id
             && self.to_scope == *to
             && self.issued_at <= now
             && now < self.valid_until

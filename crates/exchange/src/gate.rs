@@ -196,7 +196,7 @@ impl Gate {
         self.scopes(head, &mut rules);
         if !self.destination.own_agent {
             self.walls(head, &mut rules);
-            if let Some(ccc) = self.obligations.contexts.get(&head.scope_id) {
+            if let Some(ccc) = self.obligations.contexts.get(&*head.scope_id) {
                 for grantee in &self.destination.grantees {
                     self.confidentiality(ccc, head, grantee, &mut rules);
                 }
@@ -231,12 +231,12 @@ impl Gate {
 
     fn scopes(&self, head: &Head, rules: &mut BTreeSet<Rule>) {
         let (obligations, to) = (&self.obligations, &self.destination.scope);
-        if head.scope_id == *to {
+        if *head.scope_id == *to {
             return;
         }
         let bridged = obligations.bridges.iter().any(|bridge| bridge.carries(head, to, self.now));
         rules.insert(if bridged { Rule::Bridge } else { Rule::NoBridge });
-        if obligations.contexts.get(&head.scope_id).is_some_and(Ccc::is_privileged) {
+        if obligations.contexts.get(&*head.scope_id).is_some_and(Ccc::is_privileged) {
             rules.insert(Rule::Privileged);
         }
         let clearance = obligations.contexts.get(to).and_then(|ccc| ccc.security_clearance.as_ref());
@@ -278,14 +278,14 @@ impl Gate {
                 && labelled(&promise.covered_industries)
                 && !is_of(&promise.ex_employer, grantee)
         });
-        let about = |did: &String| head.subject_entity_id.as_ref() == Some(did) || is_of(did, grantee);
+        let about = |did: &String| head.subject_entity_id.as_deref() == Some(did) || is_of(did, grantee);
         let solicits = ccc.non_solicits.iter().any(|promise| {
             promise.valid_until.is_none_or(|day| now < day.ends())
                 && promise.subject_did.as_ref().is_none_or(about)
         });
         let named = |word: &Option<String>| {
             word.as_ref().is_some_and(|word| {
-                head.labels.contains(word) || head.subject_entity_id.as_ref() == Some(word)
+                head.labels.contains(word) || head.subject_entity_id.as_deref() == Some(word)
             })
         };
         let inside = ccc.insider_lists.iter().any(|list| {
@@ -363,10 +363,10 @@ mod tests {
             seq: 0,
             version_seq: 0,
             status: Status::Current,
-            scope_id: scope.parse().unwrap(),
+            scope_id: Arc::new(scope.parse().unwrap()),
             kind: Kind::Fact,
             subject_entity_id: None,
-            labels: vec!["a".to_owned()],
+            labels: Arc::new(vec!["a".to_owned()]),
             captured_at: at,
             confidence: Confidence::try_from(1.0).unwrap(),
             end_of_life: None,
@@ -374,9 +374,9 @@ mod tests {
             sensitivity: Sensitivity::Internal,
             meta: Meta::owner(did("user"), false),
             ended_at: None,
-            replaced: Vec::new(),
-            derived_from: Vec::new(),
-            people: Vec::new(),
+            replaced: [].into(),
+            derived_from: [].into(),
+            people: [].into(),
         }
     }
 

@@ -3,6 +3,7 @@
 use chrono::{DateTime, SecondsFormat, Utc};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use std::fmt;
+use std::num::NonZeroI64;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -17,9 +18,10 @@ pub trait Clock: Send + Sync {
 
 /// A point in time: milliseconds since 1970, UTC. Written as RFC 3339 with `Z` and three decimals.
 ///
-/// Years 1 to 9999; anything else is a parse error.
+/// Years 1 to 9999; anything else is a parse error. An `Option<Timestamp>` takes no more memory than a `Timestamp`.
+// Milliseconds since year 1, and one: never zero.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Timestamp(i64);
+pub struct Timestamp(NonZeroI64);
 
 /// The text is not an RFC 3339 time in UTC.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -35,12 +37,16 @@ impl Timestamp {
     /// A time from milliseconds since 1970, clamped to the years 1 to 9999.
     #[must_use]
     pub const fn from_millis(millis: i64) -> Self {
-        if millis < MIN {
-            Self(MIN)
+        let millis = if millis < MIN {
+            MIN
         } else if millis > MAX {
-            Self(MAX)
+            MAX
         } else {
-            Self(millis)
+            millis
+        };
+        match NonZeroI64::new(millis - MIN + 1) {
+            Some(since_year_one) => Self(since_year_one),
+            None => Self(NonZeroI64::MIN),
         }
     }
 
@@ -53,13 +59,13 @@ impl Timestamp {
     /// Milliseconds since 1970.
     #[must_use]
     pub const fn millis(self) -> i64 {
-        self.0
+        self.0.get() - 1 + MIN
     }
 
     /// Whole seconds since 1970, rounded down.
     #[must_use]
     pub const fn seconds(self) -> i64 {
-        self.0.div_euclid(1000)
+        self.millis().div_euclid(1000)
     }
 
     /// A time of RFC 3339 with any offset, as people and other programs write it; what is finer than milliseconds is cut
@@ -67,26 +73,26 @@ impl Timestamp {
     #[must_use]
     pub fn with_offset(text: &str) -> Option<Self> {
         let millis = DateTime::parse_from_rfc3339(text).ok()?.timestamp_millis();
-        (MIN..=MAX).contains(&millis).then_some(Self(millis))
+        (MIN..=MAX).contains(&millis).then(|| Self::from_millis(millis))
     }
 
     /// This time and so much later.
     #[must_use]
     pub fn plus(self, by: Duration) -> Self {
-        Self::from_millis(self.0.saturating_add(i64::try_from(by.as_millis()).unwrap_or(i64::MAX)))
+        Self::from_millis(self.millis().saturating_add(i64::try_from(by.as_millis()).unwrap_or(i64::MAX)))
     }
 
     /// This time and so much earlier.
     #[must_use]
     pub fn minus(self, by: Duration) -> Self {
-        Self::from_millis(self.0.saturating_sub(i64::try_from(by.as_millis()).unwrap_or(i64::MAX)))
+        Self::from_millis(self.millis().saturating_sub(i64::try_from(by.as_millis()).unwrap_or(i64::MAX)))
     }
 
     /// The first moment of the next day, UTC.
     #[must_use]
     pub fn next_day(self) -> Self {
         const DAY: i64 = 86_400_000;
-        Self::from_millis((self.0.div_euclid(DAY) + 1).saturating_mul(DAY))
+        Self::from_millis((self.millis().div_euclid(DAY) + 1).saturating_mul(DAY))
     }
 
     /// The calendar date, `YYYY-MM-DD`.
@@ -98,7 +104,7 @@ impl Timestamp {
 
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let time = DateTime::<Utc>::from_timestamp_millis(self.0).unwrap_or_default();
+        let time = DateTime::<Utc>::from_timestamp_millis(self.millis()).unwrap_or_default();
         f.write_str(&time.to_rfc3339_opts(SecondsFormat::Millis, true))
     }
 }
@@ -117,13 +123,13 @@ impl FromStr for Timestamp {
         }
         let time = DateTime::parse_from_rfc3339(text).map_err(|_| TimeError)?;
         let millis = time.timestamp_millis();
-        if (MIN..=MAX).contains(&millis) { Ok(Self(millis)) } else { Err(TimeError) }
+        if (MIN..=MAX).contains(&millis) { Ok(Self::from_millis(millis)) } else { Err(TimeError) }
     }
 }
 
 impl Serialize for Timestamp {
     fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
-        if s.is_human_readable() { s.collect_str(self) } else { self.0.serialize(s) }
+        if s.is_human_readable() { s.collect_str(self) } else { self.millis().serialize(s) }
     }
 }
 
@@ -177,5 +183,7 @@ mod tests {
         assert_eq!(end.plus(Duration::MAX), end);
         assert_eq!(end.to_string(), "9999-12-31T23:59:59.999Z");
         assert_eq!(end.minus(Duration::MAX).to_string(), "0001-01-01T00:00:00.000Z");
+        assert_eq!([MIN, -1, 0, 1, MAX].map(|at| Timestamp::from_millis(at).millis()), [MIN, -1, 0, 1, MAX]);
+        assert_eq!(size_of::<Option<Timestamp>>(), 8);
     }
 }

@@ -74,7 +74,7 @@ impl<'a> Shown<'a> {
         Self {
             scope_id: Some(head.scope_id.as_str()),
             kind: Some(head.kind),
-            subject_entity_id: Some(head.subject_entity_id.as_deref()),
+            subject_entity_id: Some(head.subject_entity_id.as_ref().map(|subject| subject.as_str())),
             labels: Some(&head.labels),
             captured_at: Some(head.captured_at),
             confidence: Some(head.confidence),

@@ -28,7 +28,7 @@ pub(crate) fn brief(gateway: &Arc<Gateway>, head: &Head) -> Result<Brief, Error>
         gist,
         item_id: head.item_id,
         kind: Some(head.kind),
-        labels: Some(head.labels.clone()),
+        labels: Some((*head.labels).clone()),
         snippet: None,
         status: head.status,
     })

@@ -114,7 +114,7 @@ impl Selections<'_> {
             let head = &before.head;
             let labels = what.labels.of(&head.labels);
             if head.status != Status::Current
-                || labels == head.labels
+                || labels == *head.labels
                 || !matcher.admits(head)
                 || !matcher.admits_version(*item, &before.committed)
             {

@@ -57,7 +57,7 @@ impl Deletions<'_> {
                 for item in &doomed.order {
                     let (_, head) = schema::head(w.tx, *item)?;
                     gone.push(item_tag(*item, w.erase(*item, Event::Erase)?.commitment));
-                    by_scope.insert(head.scope_id);
+                    by_scope.insert((*head.scope_id).clone());
                 }
                 for item in doomed.held.keys() {
                     w.await_end(*item)?;

@@ -70,7 +70,7 @@ impl Exports<'_> {
         };
         let selected: Vec<&Arc<Head>> =
             heads.iter().filter(|head| selection.admits(head) && stands(head)).collect();
-        let scopes: BTreeSet<ScopeId> = selected.iter().map(|head| head.scope_id.clone()).collect();
+        let scopes: BTreeSet<ScopeId> = selected.iter().map(|head| (*head.scope_id).clone()).collect();
         let now = self.0.clock.now();
         Ok(Header {
             format: FORMAT.to_owned(),

@@ -138,7 +138,7 @@ impl Items<'_> {
                     return Err(Error::Conflict(Conflict::NewerVersion));
                 }
                 let mut said = whole(&before.committed)?;
-                if event == Event::Correct && before.head.meta.author != gateway.principal {
+                if event == Event::Correct && *before.head.meta.author != gateway.principal {
                     // What an agent said of its own word is not said of the owner's.
                     forget_claims(&mut said);
                 }
@@ -181,7 +181,7 @@ impl Items<'_> {
     fn corrected(self, before: &InForce, said: &Map<String, Value>, changes: &Value) -> Result<Body, Error> {
         let merged = merge(said, changes)?;
         let body = self.parse_item(&merged, self.0.clock.now())?;
-        if body.scope_id != before.head.scope_id {
+        if body.scope_id != *before.head.scope_id {
             return Err(Error::Member("scope_id", MemberError::OtherScope));
         }
         Ok(body)

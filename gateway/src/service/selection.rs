@@ -78,7 +78,7 @@ impl<'a> Matcher<'a> {
     /// Whether an item fits every selector but the provenance tags, which its head does not know.
     pub(crate) fn admits(&self, head: &Head) -> bool {
         let Selection { items, labels, subjects, scopes, captured_after, captured_before, .. } = self.of;
-        let subject = || head.subject_entity_id.as_ref();
+        let subject = || head.subject_entity_id.as_deref();
         (items.is_empty() || self.items.contains(&head.item_id))
             && (labels.is_empty() || head.labels.iter().any(|label| labels.contains(label)))
             && (subjects.is_empty() || subject().is_some_and(|subject| subjects.contains(subject)))

@@ -142,7 +142,7 @@ impl Deletions<'_> {
                     }
                     head.replaced = young;
                     HEADS.put_in(w.tx, slot, &item, &head)?;
-                    w.announce(item, Some(Arc::new(head)));
+                    w.announce(item, Some(head));
                 }
                 Ok(trimmed)
             })

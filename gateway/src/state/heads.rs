@@ -2,16 +2,129 @@
 
 use crate::error::Error;
 use crate::state::schema::HEADS;
-use oap_identity::ItemId;
+use oap_identity::{Did, ItemId, ScopeId};
 use oap_memory::Head;
 use oap_store::{Store, StoreError};
-use std::collections::BTreeMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::borrow::Borrow;
+use std::cmp::Ordering;
+use std::collections::{BTreeSet, HashMap};
+use std::hash::Hash;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
 /// The heads of all items that are not erased.
 #[derive(Debug, Default)]
-pub struct Heads {
-    heads: RwLock<BTreeMap<ItemId, Arc<Head>>>,
+pub struct Heads(RwLock<Kept>);
+
+#[derive(Debug, Default)]
+struct Kept {
+    heads: BTreeSet<ById>,
+    shared: Shared,
+}
+
+/// A head in its place: what the set needs of it is its id.
+#[derive(Debug)]
+struct ById(Arc<Head>);
+
+impl Borrow<ItemId> for ById {
+    fn borrow(&self) -> &ItemId {
+        &self.0.item_id
+    }
+}
+
+impl Ord for ById {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.0.item_id.cmp(&other.0.item_id)
+    }
+}
+
+impl PartialOrd for ById {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for ById {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.item_id == other.0.item_id
+    }
+}
+
+impl Eq for ById {}
+
+/// What many heads have in common, once.
+#[derive(Debug, Default)]
+struct Shared {
+    scopes: Pool<ScopeId>,
+    authors: Pool<Did>,
+    subjects: Pool<String>,
+    namespaces: Pool<String>,
+    labels: Pool<Vec<String>>,
+}
+
+impl Shared {
+    fn take(&mut self, head: &mut Head) {
+        self.scopes.take(&mut head.scope_id);
+        self.authors.take(&mut head.meta.author);
+        self.labels.take(&mut head.labels);
+        head.subject_entity_id.iter_mut().for_each(|subject| self.subjects.take(subject));
+        head.meta.namespace.iter_mut().for_each(|namespace| self.namespaces.take(namespace));
+    }
+
+    /// Forgets what only this head had.
+    fn release(&mut self, head: &Head) {
+        self.scopes.release(&head.scope_id);
+        self.authors.release(&head.meta.author);
+        self.labels.release(&head.labels);
+        head.subject_entity_id.iter().for_each(|subject| self.subjects.release(subject));
+        head.meta.namespace.iter().for_each(|namespace| self.namespaces.release(namespace));
+    }
+}
+
+/// Values of which there is one each, with how many heads have it.
+#[derive(Debug)]
+struct Pool<T>(HashMap<Arc<T>, usize>);
+
+impl<T> Default for Pool<T> {
+    fn default() -> Self {
+        Self(HashMap::new())
+    }
+}
+
+impl<T: Eq + Hash> Pool<T> {
+    /// Puts the one that is kept in the place of an equal one.
+    fn take(&mut self, value: &mut Arc<T>) {
+        match self.0.get_key_value(value) {
+            Some((kept, _)) => *value = kept.clone(),
+            None => drop(self.0.insert(value.clone(), 0)),
+        }
+        self.0.entry(value.clone()).and_modify(|heads| *heads += 1);
+    }
+
+    fn release(&mut self, value: &Arc<T>) {
+        if let Some(heads) = self.0.get_mut(value) {
+            *heads -= 1;
+            if *heads == 0 {
+                self.0.remove(value);
+            }
+        }
+    }
+}
+
+impl Kept {
+    fn put(&mut self, mut head: Head) -> Arc<Head> {
+        self.shared.take(&mut head);
+        let head = Arc::new(head);
+        if let Some(ById(before)) = self.heads.replace(ById(head.clone())) {
+            self.shared.release(&before);
+        }
+        head
+    }
+
+    fn remove(&mut self, item: ItemId) {
+        if let Some(ById(before)) = self.heads.take(&item) {
+            self.shared.release(&before);
+        }
+    }
 }
 
 impl Heads {
@@ -20,55 +133,106 @@ impl Heads {
     /// # Errors
     /// [`Error::Store`], [`Error::Corrupt`].
     pub fn load(store: &Store) -> Result<Self, Error> {
-        let mut heads = BTreeMap::new();
+        let mut kept = Kept::default();
         for row in HEADS.scan(store) {
             match row {
-                Ok((item, head)) => drop(heads.insert(item, Arc::new(head))),
+                Ok((_, head)) => drop(kept.put(head)),
                 // Destroyed by a sweep that finished a deletion after a crash; the sweep of items clears the rest.
                 Err(StoreError::Erased) => {}
                 Err(error) => return Err(error.into()),
             }
         }
-        Ok(Self { heads: RwLock::new(heads) })
+        Ok(Self(RwLock::new(kept)))
+    }
+
+    fn kept(&self) -> RwLockReadGuard<'_, Kept> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The head of an item.
     #[must_use]
     pub fn get(&self, item: ItemId) -> Option<Arc<Head>> {
-        self.heads.read().unwrap_or_else(PoisonError::into_inner).get(&item).cloned()
+        self.kept().heads.get(&item).map(|ById(head)| head.clone())
     }
 
     /// Every head, in the order of ids.
     #[must_use]
     pub fn all(&self) -> Vec<Arc<Head>> {
-        self.heads.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+        self.kept().heads.iter().map(|ById(head)| head.clone()).collect()
     }
 
     /// The items from one id to another, at most so many.
     #[must_use]
     pub fn between(&self, first: ItemId, last: ItemId, most: usize) -> Vec<ItemId> {
-        let heads = self.heads.read().unwrap_or_else(PoisonError::into_inner);
-        heads.range(first..=last).take(most).map(|(item, _)| *item).collect()
+        self.kept().heads.range(first..=last).take(most).map(|ById(head)| head.item_id).collect()
     }
 
-    /// Puts a head, or takes one out; returns what was there.
-    pub fn set(&self, item: ItemId, head: Option<Arc<Head>>) -> Option<Arc<Head>> {
-        let mut heads = self.heads.write().unwrap_or_else(PoisonError::into_inner);
+    /// Puts the head of an item, or takes it out.
+    pub fn set(&self, item: ItemId, head: Option<Head>) -> Option<Arc<Head>> {
+        let mut kept = self.0.write().unwrap_or_else(PoisonError::into_inner);
         match head {
-            Some(head) => heads.insert(item, head),
-            None => heads.remove(&item),
+            Some(head) => Some(kept.put(head)),
+            None => {
+                kept.remove(item);
+                None
+            }
         }
     }
 
     /// How many items there are.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.heads.read().unwrap_or_else(PoisonError::into_inner).len()
+        self.kept().heads.len()
     }
 
     /// Whether there are no items.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use oap_identity::Timestamp;
+    use oap_memory::record::Meta;
+    use oap_memory::{Body, item::Defaults};
+    use serde_json::json;
+
+    fn head(n: u8, label: &str) -> Head {
+        let principal: Did = "did:web:user.example".parse().unwrap();
+        let scope = "personal".parse().unwrap();
+        let defaults = Defaults { principal: &principal, scope: &scope, now: Timestamp::from_seconds(0) };
+        let item = json!({"kind": "fact", "content": {"text": "x"}, "labels": [label], "subject_entity_id": label});
+        let body = Body::parse(&item, &defaults).unwrap();
+        Head::new(ItemId::from_bytes([n; 16]), &body, Meta::owner(principal.clone(), false))
+    }
+
+    /// 128 bytes more were 128 MB for a million items.
+    #[test]
+    fn a_head_is_small() {
+        assert!(size_of::<Head>() <= 144, "{}", size_of::<Head>());
+    }
+
+    #[test]
+    fn what_heads_have_in_common_is_there_once_and_goes_with_the_last() {
+        let heads = Heads::default();
+        let [one, two] = [1, 2].map(|n| heads.set(ItemId::from_bytes([n; 16]), Some(head(n, "a"))).unwrap());
+        assert!(Arc::ptr_eq(&one.labels, &two.labels) && Arc::ptr_eq(&one.scope_id, &two.scope_id));
+        assert!(Arc::ptr_eq(&one.meta.author, &two.meta.author));
+        let known = || {
+            let shared = &heads.kept().shared;
+            (shared.labels.0.len(), shared.subjects.0.len(), shared.scopes.0.len(), shared.authors.0.len())
+        };
+        assert_eq!(known(), (1, 1, 1, 1));
+        heads.set(one.item_id, Some(head(1, "b")));
+        assert_eq!(known(), (2, 2, 1, 1));
+        heads.set(two.item_id, None);
+        assert_eq!(known(), (1, 1, 1, 1));
+        heads.set(two.item_id, None);
+        heads.set(one.item_id, None);
+        assert_eq!(known(), (0, 0, 0, 0));
+        assert!(heads.is_empty());
     }
 }

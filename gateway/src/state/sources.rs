@@ -48,29 +48,32 @@ pub struct Said {
     pub(crate) says: Hash,
 }
 
-/// The items that are here, by source.
+/// The items that are here, by source: by the first eight bytes of its tag, which tell apart what a memory has. What is found is looked
+/// up in [`SAID`], which has the whole tag. Only here, and in no row: a row that is deleted may stay on a disk for a while.
 #[derive(Debug, Default)]
-pub(crate) struct Sources(RwLock<HashMap<Tag, ItemId>>);
+pub(crate) struct Sources(RwLock<HashMap<u64, [u8; 16]>>);
+
+fn short(whole: &Tag) -> u64 {
+    let [a, b, c, d, e, f, g, h, ..] = *whole;
+    u64::from_le_bytes([a, b, c, d, e, f, g, h])
+}
 
 impl Sources {
     /// The item that came from a source, as last committed.
     pub(crate) fn get(&self, whole: &Tag) -> Option<ItemId> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).get(whole).copied()
+        let sources = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        sources.get(&short(whole)).copied().map(ItemId::from_bytes)
     }
 
     fn put(&self, whole: Tag, item: ItemId) {
-        self.0.write().unwrap_or_else(PoisonError::into_inner).insert(whole, item);
-    }
-
-    fn remove(&self, whole: &Tag) {
-        self.0.write().unwrap_or_else(PoisonError::into_inner).remove(whole);
+        self.0.write().unwrap_or_else(PoisonError::into_inner).insert(short(&whole), item.to_bytes());
     }
 
     /// Removes a source that another item has not taken since.
     fn remove_of(&self, whole: &Tag, item: ItemId) {
         let mut sources = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        if sources.get(whole) == Some(&item) {
-            sources.remove(whole);
+        if sources.get(&short(whole)) == Some(&item.to_bytes()) {
+            sources.remove(&short(whole));
         }
     }
 }
@@ -254,7 +257,7 @@ impl Writing<'_, '_> {
             SOURCES.put(self.tx, identity, &item)?;
         }
         let gateway = self.gateway.clone();
-        self.tx.on_commit(move || gateway.sources.remove(&source.whole));
+        self.tx.on_commit(move || gateway.sources.remove_of(&source.whole, item));
         Ok(())
     }
 }

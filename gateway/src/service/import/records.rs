@@ -248,7 +248,7 @@ impl Imports<'_> {
                 Err(Error::NotFound) => ToDo::Refuse(ImportRefusal::ErasedRecord(item)),
                 Err(error) => return Err(error),
                 Ok(before) if before.head.status != Status::Current => ToDo::Refuse(ImportRefusal::Retracted),
-                Ok(before) if before.head.scope_id != body.scope_id => {
+                Ok(before) if *before.head.scope_id != body.scope_id => {
                     ToDo::Refuse(ImportRefusal::OtherScope)
                 }
                 Ok(_) if turn.dry_run => ToDo::WouldCorrect,

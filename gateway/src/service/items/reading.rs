@@ -110,8 +110,8 @@ impl ListQuery {
             && self.before.is_none_or(|before| head.item_id < before)
             && self.kind.is_none_or(|kind| head.kind == kind)
             && self.label.as_ref().is_none_or(|label| head.labels.contains(label))
-            && self.scope.as_ref().is_none_or(|scope| head.scope_id == *scope)
-            && self.subject.as_ref().is_none_or(|subject| head.subject_entity_id.as_ref() == Some(subject))
+            && self.scope.as_ref().is_none_or(|scope| *head.scope_id == *scope)
+            && self.subject.as_ref().is_none_or(|subject| head.subject_entity_id.as_deref() == Some(subject))
     }
 }
 

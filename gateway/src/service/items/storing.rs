@@ -78,8 +78,8 @@ impl Writing<'_, '_> {
         if let Some(Author { did, needs_verification }) = by.or_else(|| (event == Event::Correct).then(owner))
         {
             // What the owner confirmed was what an agent said before.
-            head.meta.human_verified &= head.meta.author == did && did == self.gateway.principal;
-            head.meta.author = did;
+            head.meta.human_verified &= *head.meta.author == did && did == self.gateway.principal;
+            head.meta.author = Arc::new(did);
             head.meta.needs_verification = needs_verification;
         }
         self.store_prepared(head, &committed, &link)
@@ -106,7 +106,7 @@ impl Writing<'_, '_> {
             SAID.put_in(self.tx, slot, &head.item_id, &said)?;
         }
         HEADS.put_in(self.tx, slot, &head.item_id, &head)?;
-        self.announce(head.item_id, Some(Arc::new(head)));
+        self.announce(head.item_id, Some(head));
         Ok(())
     }
 
@@ -142,7 +142,7 @@ impl Writing<'_, '_> {
             }
             (Event::Confirm, Status::Current) => {
                 match version {
-                    None if head.meta.author != self.gateway.principal => {
+                    None if *head.meta.author != self.gateway.principal => {
                         return Err(Error::Member("version", MemberError::NoVersion));
                     }
                     Some(version) if version != head.version_seq + 1 => {
@@ -161,7 +161,7 @@ impl Writing<'_, '_> {
             self.ended.marks.push(Mark { item, link: head.seq, retracted: event == Event::Retract });
         }
         HEADS.put_in(self.tx, slot, &item, &head)?;
-        self.announce(item, Some(Arc::new(head)));
+        self.announce(item, Some(head));
         Ok(written)
     }
 
@@ -272,13 +272,13 @@ impl Writing<'_, '_> {
     }
 
     /// Tells heads and views of an item's change, once it is durable.
-    pub(crate) fn announce(&mut self, item: ItemId, head: Option<Arc<Head>>) {
+    pub(crate) fn announce(&mut self, item: ItemId, head: Option<Head>) {
         let (gateway, at) = (self.gateway.clone(), self.now);
         let event = head.as_ref().and_then(|head| self.last_link(head).ok()).map(|link| link.event);
         let vouches = event.is_none_or(|event| matches!(event, Event::Reseal | Event::Migrate));
         self.tx.on_commit(move || {
-            gateway.heads.set(item, head.clone());
-            gateway.views.changed(Change { item, after: head, vouches, at });
+            let after = gateway.heads.set(item, head);
+            gateway.views.changed(Change { item, after, vouches, at });
         });
     }
 }

@@ -166,7 +166,7 @@ impl<'a> Looking<'a> {
             tags: tags.into_iter().cloned().collect(),
             agent: self.author(head),
             source: seen.source(),
-            level: Level::of(&seen.whole, head.meta.author == self.gateway.principal),
+            level: Level::of(&seen.whole, *head.meta.author == self.gateway.principal),
             confidence: head.confidence.get(),
             human_verified: head.meta.human_verified,
             needs_verification: head.meta.needs_verification,

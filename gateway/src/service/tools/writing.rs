@@ -16,6 +16,7 @@ use oap_memory::chain::Event;
 use oap_memory::record::{Head, Meta, Tier, Visibility};
 use oap_memory::{Kind, Status};
 use serde_json::{Map, Value, json};
+use std::sync::Arc;
 use std::time::Duration;
 
 impl Tools<'_> {
@@ -46,7 +47,7 @@ impl Tools<'_> {
             item["ttl_days"] = json!(days);
         }
         let record = Meta {
-            author: agent.did().clone(),
+            author: Arc::new(agent.did().clone()),
             tier: Tier::Episodic,
             visibility: scope,
             human_verified: false,
