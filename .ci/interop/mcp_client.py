@@ -52,6 +52,17 @@ async def drive(server: object, agent: str, mode: str) -> None:
         assert len(changed["learned"]) == 1, changed
         state = await told(client, "memory_status")
         assert state["agent"] == agent and state["facts"] == 1, state
+        assert [str(one.uri) for one in (await client.list_resources()).resources] == ["memory://status"]
+        templates = (await client.list_resource_templates()).resource_templates
+        assert [one.name for one in templates] == ["fact", "topic"], templates
+        for uri in ("memory://status", f"memory://facts/{item}", "memory://topics/tea"):
+            contents = (await client.read_resource(uri)).contents
+            assert "tea" in contents[0].text and contents[0].mime_type == "text/plain", (uri, contents)
+        assert [one.name for one in (await client.list_prompts()).prompts] == ["brief", "review"]
+        brief = (await client.get_prompt("brief", {"on": "green tea"})).messages
+        assert "green tea" in brief[1].content.text and "<memory-item " in brief[2].content.text, brief
+        review = (await client.get_prompt("review")).messages
+        assert "Green tea" in review[-1].content.text, review
         await told(client, "memory_forget", item_id=item)
         again = await told(client, "memory_recall", query="tea")
         assert again["matched"] == 0, again
@@ -97,7 +108,7 @@ async def main() -> None:
                     await asyncio.wait_for(drive(transport, "scout", mode), timeout=60)
         given = run(home, "audit", "injected", "--agent", "scout")
         tools = [answer["tool"] for answer in given["answers"]]
-        assert tools[:2] == ["memory_recall", "memory_status"], tools
+        assert tools[:2] == ["memory_recall", "memory_query"], tools
         run(home, "audit", "verify")
     print(f"mcp {', '.join(MODES)}, over stdio and HTTP: an assistant learns, recalls, corrects, explains and forgets")
 

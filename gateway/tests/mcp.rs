@@ -137,6 +137,24 @@ fn an_assistant_without_a_gateway_and_beside_others() {
     assert!(text.contains("level=\"agent_inferred\"") && text.contains("source=\"scout\""), "{text}");
     assert_eq!(result["structuredContent"]["facts"][0]["content"], hostile);
 
+    // What a person attaches or picks is what the tools answer, marked the same way.
+    let blocks = |text: &Value| text.as_str().unwrap().matches("<memory-item ").count();
+    let mut read = |uri: &str| scout.ask("resources/read", json!({"uri": uri}));
+    assert_eq!(blocks(&read("memory://topics/tea")["result"]["contents"][0]["text"]), 1);
+    let fact = format!("memory://facts/{}", id.as_str().unwrap());
+    assert_eq!(blocks(&read(&fact)["result"]["contents"][0]["text"]), 1);
+    for uri in ["memory://facts/01ARZ3NDEKTSV4RRFFQ69G5FAV", "memory://facts/x", "file:///etc/passwd"] {
+        assert!(read(uri)["error"]["message"].is_string(), "{uri}");
+    }
+    let mut picked =
+        |name: &str, arguments: Value| scout.ask("prompts/get", json!({"name": name, "arguments": arguments}));
+    let brief = picked("brief", json!({"on": "tea"}))["result"]["messages"].clone();
+    assert_eq!((&brief[1]["content"]["text"], blocks(&brief[2]["content"]["text"])), (&json!("tea"), 1));
+    assert_eq!(blocks(&picked("review", json!({}))["result"]["messages"][1]["content"]["text"]), 1);
+    for (name, arguments) in [("brief", json!({})), ("brief", json!({"on": 1})), ("steal", json!({}))] {
+        assert!(picked(name, arguments)["error"]["message"].is_string(), "{name}");
+    }
+
     // Another command, and another assistant, find the memory through this one.
     home.run(&["agent", "add", "editor", "--permission", "read"]).ok();
     assert_eq!(home.run(&["item", "list", "--json"]).json()["items"].as_array().unwrap().len(), 1);

@@ -225,6 +225,9 @@ pub struct Query {
     /// Only at least so sure, 0 to 1.
     #[serde(default)]
     pub min_confidence: Option<Confidence>,
+    /// Only what waits for the owner's confirmation, if true; only what does not, if false.
+    #[serde(default)]
+    pub needs_verification: Option<bool>,
     /// Only known at or after this time (RFC 3339).
     #[serde(default)]
     pub since: Option<Timestamp>,

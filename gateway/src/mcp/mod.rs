@@ -1,6 +1,8 @@
 //! The Model Context Protocol: the memory tools for assistants. What they do is the gateway's services' ([`crate::service`]); here
 //! they get their names, schemas and text blocks.
 
+mod prompts;
+mod resources;
 mod server;
 
 pub use server::{Caller, MAX_CALLS, MAX_MESSAGE, Server, Turns, stdio};

@@ -1,11 +1,14 @@
 //! The server of one agent, whatever way its messages come.
 
+use super::{prompts, resources};
 use crate::api::agents::{ToolAnswer, ToolCall};
 use oap_agents::Tool as Memory;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest, CustomResult,
-    ErrorCode, ErrorData, Implementation, ListToolsResult, PaginatedRequestParams, ServerCapabilities,
-    ServerConfig, Tool, ToolAnnotations,
+    ErrorCode, ErrorData, GetPromptRequestParams, GetPromptResponse, GetPromptResult, Implementation,
+    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
+    PaginatedRequestParams, PromptMessage, ReadResourceRequestParams, ReadResourceResponse,
+    ReadResourceResult, ResourceContents, Role, ServerCapabilities, ServerConfig, Tool, ToolAnnotations,
 };
 use rmcp::service::{RequestContext, ServerInitializeError};
 use rmcp::transport::async_rw::AsyncRwTransport;
@@ -55,6 +58,13 @@ impl<C: Caller> Server<C> {
     pub const fn new(caller: Arc<C>, turns: Turns) -> Self {
         Self { caller, turns }
     }
+
+    /// Has a call done when it has its turn.
+    async fn call(&self, call: ToolCall) -> Result<ToolAnswer, String> {
+        // Never closed.
+        let _turn = self.turns.0.acquire().await;
+        self.caller.call(call).await
+    }
 }
 
 /// A tool as it is listed.
@@ -74,7 +84,9 @@ impl<C: Caller> ServerHandler for Server<C> {
     fn get_info(&self) -> ServerConfig {
         let about =
             Implementation::new("oap-memory", env!("CARGO_PKG_VERSION")).with_title("OAP memory gateway");
-        let mut info = ServerConfig::new(ServerCapabilities::builder().enable_tools().build());
+        let capabilities =
+            ServerCapabilities::builder().enable_tools().enable_resources().enable_prompts().build();
+        let mut info = ServerConfig::new(capabilities);
         info.server_info = about;
         info.with_instructions(INSTRUCTIONS)
     }
@@ -85,6 +97,59 @@ impl<C: Caller> ServerHandler for Server<C> {
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         Ok(ListToolsResult::with_all_items(Memory::ALL.iter().copied().map(listed).collect()))
+    }
+
+    async fn list_resources(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        Ok(ListResourcesResult::with_all_items(resources::resources()))
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        Ok(ListResourceTemplatesResult::with_all_items(resources::templates()))
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        let Some(call) = resources::call(&request.uri) else {
+            let none = "uri: no resource of this server; resources/list and resources/templates/list name them";
+            return Err(ErrorData::resource_not_found(none, None));
+        };
+        let answer = self.call(call).await.map_err(|why| ErrorData::resource_not_found(why, None))?;
+        let contents = ResourceContents::text(answer.text, request.uri);
+        Ok(ReadResourceResponse::Complete(ReadResourceResult::new(vec![contents])))
+    }
+
+    async fn list_prompts(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        Ok(ListPromptsResult::with_all_items(prompts::prompts()))
+    }
+
+    /// The words of a request, what it asks for, and what the memory has on it: the last is marked as data, and is a message of its own.
+    async fn get_prompt(
+        &self,
+        request: GetPromptRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        let wrong = |why| ErrorData::invalid_params(why, None);
+        let prompts::Request { words, on, call } =
+            prompts::request(&request.name, request.arguments.unwrap_or_default()).map_err(wrong)?;
+        let answer = self.call(call).await.map_err(|why| ErrorData::invalid_params(why, None))?;
+        let texts = [Some(words.to_owned()), on, Some(answer.text)];
+        let messages = texts.into_iter().flatten().map(|text| PromptMessage::new_text(Role::User, text));
+        Ok(GetPromptResponse::Complete(GetPromptResult::new(messages.collect())))
     }
 
     /// Any method that the protocol does not have: it is not repeated.
@@ -108,9 +173,7 @@ impl<C: Caller> ServerHandler for Server<C> {
             ));
         };
         let call = ToolCall { tool, arguments: request.arguments.unwrap_or_default() };
-        // Never closed.
-        let _turn = self.turns.0.acquire().await;
-        let result = match self.caller.call(call).await {
+        let result = match self.call(call).await {
             Ok(ToolAnswer { structured, text }) => {
                 let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
                 result.structured_content = Some(Value::Object(structured));

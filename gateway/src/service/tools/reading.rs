@@ -66,6 +66,7 @@ impl Looking<'_> {
         heads.retain(|head| {
             wanted.admits(head)
                 && asked.before.is_none_or(|before| head.item_id < before)
+                && asked.needs_verification.is_none_or(|waits| head.meta.needs_verification == waits)
                 && asked.since.is_none_or(|since| head.captured_at >= since)
                 && asked.until.is_none_or(|until| head.captured_at < until)
                 && asked
