@@ -5,7 +5,7 @@ use crate::http::front;
 use crate::http::{bodies, discovery, invoke, request};
 use crate::mcp;
 use crate::service::{audit, carried, tools};
-use crate::state::agents;
+use crate::state::{agents, corpora};
 use crate::state::refusals;
 use oap_identity::limits::Limit;
 
@@ -129,6 +129,11 @@ pub const LIMITS: &[Limit] = &[
         agents::MAX_LOOKING,
         "calls",
         "memory tools that look at the owner's memory at once, of all agents together; beyond it they wait",
+    ),
+    bytes(
+        "state::corpora::MAX_CORPORA_BYTES",
+        corpora::MAX_CORPORA_BYTES,
+        "what agents recall by words, in memory; those that were not asked for longest are made anew",
     ),
     count("api::agents::MAX_AGENT_NAME", own::MAX_AGENT_NAME, "characters", "the name of an agent"),
     count(

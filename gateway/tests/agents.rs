@@ -94,6 +94,64 @@ async fn a_key_opens_its_agent_alone_until_it_is_ended() {
     world.chains_hold().await;
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+
+    /// What was followed from change to change is found as what is read anew.
+    #[test]
+    fn recall_follows_every_change(steps in prop::collection::vec((0..10_u8, any::<prop::sample::Index>()), 1..30)) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let world = World::new().await;
+            for agent in ["scout", "editor"] {
+                made(&world, agent, "memory.admin").await;
+            }
+            const SAYS: [&str; 4] = ["green tea at four", "tea in Lisbon", "Lisbon by train", "the train at four"];
+            let recalled = async |world: &World| {
+                let mut all = Vec::new();
+                for (agent, query) in [("scout", "tea at four"), ("editor", "Lisbon"), ("scout", "train to Lisbon")] {
+                    all.push(told(world, agent, "memory_recall", json!({"query": query})).await);
+                }
+                all
+            };
+            let mut items: Vec<String> = Vec::new();
+            for (step, at) in steps {
+                let agent = if at.index(2) == 0 { "scout" } else { "editor" };
+                let says = SAYS[at.index(SAYS.len())];
+                let scope = ["private", "local"][at.index(7) % 2];
+                if step < 3 {
+                    let learn = json!({"content": says, "scope": scope, "topic": "x"});
+                    items.push(learned(&world, agent, learn).await);
+                    continue;
+                }
+                if step == 3 {
+                    items.push(learned(&world, agent, json!({"content": says, "ttl_days": 1})).await);
+                    continue;
+                }
+                if items.is_empty() || step == 4 {
+                    drop(recalled(&world).await);
+                    continue;
+                }
+                let item = items[at.index(items.len())].clone();
+                // Some are refused, for what they are of is gone.
+                match step {
+                    5 => drop(uses(&world, agent, "memory_correct", json!({"item_id": item, "content": says})).await),
+                    6 => drop(uses(&world, agent, "memory_forget", json!({"item_id": item})).await),
+                    7 => drop(world.owner("POST", "/oap/data/delete", Some(&json!({"items": [item]}))).await),
+                    8 => {
+                        let restored = format!("/oap/owner/items/{item}/restore");
+                        drop(world.owner("POST", &restored, None).await);
+                    }
+                    _ => drop(world.clock.advance(Duration::from_secs(40_000))),
+                }
+            }
+            let followed = recalled(&world).await;
+            world.gateway.corpora.clear();
+            assert_eq!(followed, recalled(&world).await);
+        });
+    }
+}
+
 /// What an agent does rests on its being there when that is committed, not when it was asked.
 #[tokio::test]
 async fn an_agent_that_was_ended_meanwhile_commits_nothing() {

@@ -41,6 +41,7 @@ pub mod answer;
 pub mod bridge;
 pub mod bundle;
 pub mod ccc;
+mod corpus;
 #[cfg(doctest)]
 mod forgeries;
 pub mod gate;
@@ -62,6 +63,7 @@ mod written;
 
 pub use allowance::Allowance;
 pub use answer::{Answer, Found};
+pub use corpus::Corpus;
 pub use member::Version;
 pub use preview::Preview;
 pub use query::Query;

@@ -188,6 +188,7 @@ impl Gateway {
         })
         .await?;
         self.views.clear();
+        self.corpora.clear();
         Ok(self.clock.info())
     }
 

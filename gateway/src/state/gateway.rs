@@ -8,6 +8,7 @@ use crate::state::agents::{AgentKeys, MAX_LOOKING};
 use crate::state::clock::WatchedClock;
 use crate::state::commits::ANONYMOUS;
 use crate::state::contacts::ContactNames;
+use crate::state::corpora::Corpora;
 use crate::state::erasures::Erasures;
 use crate::state::grant_book::StoredGrants;
 use crate::state::heads::Heads;
@@ -91,6 +92,8 @@ pub struct Gateway {
     /// The turns of memory tools that look at the owner's memory.
     pub(crate) looking: Arc<Semaphore>,
     pub(crate) views: Views,
+    /// What the owner's agents see, by words.
+    pub corpora: Corpora,
     keys: ArcSwap<Keyring>,
     published: ArcSwap<Published>,
 }
@@ -172,6 +175,7 @@ impl Gateway {
             jobs: Jobs::default(),
             agent_keys: AgentKeys::load(&store)?,
             looking: Arc::new(Semaphore::new(MAX_LOOKING)),
+            corpora: Corpora::default(),
             views: Views::new(config.view_cache_bytes),
             keys: ArcSwap::from_pointee(keys),
             published: ArcSwap::from_pointee(published),

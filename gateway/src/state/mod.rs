@@ -5,6 +5,7 @@ pub(crate) mod chains;
 pub mod clock;
 pub mod commits;
 pub mod contacts;
+pub mod corpora;
 pub mod decided;
 pub mod endorsed;
 pub mod erasures;

@@ -278,6 +278,7 @@ impl Writing<'_, '_> {
         let vouches = event.is_none_or(|event| matches!(event, Event::Reseal | Event::Migrate));
         self.tx.on_commit(move || {
             let after = gateway.heads.set(item, head);
+            gateway.corpora.changed(item);
             gateway.views.changed(Change { item, after, vouches, at });
         });
     }

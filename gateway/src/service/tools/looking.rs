@@ -102,11 +102,15 @@ impl<'a> Looking<'a> {
         (self.shown, self.tags, self.ends)
     }
 
+    /// Whether the agent may see an item, and it is in force.
+    pub fn is_seen(&self, head: &Head) -> bool {
+        head.is_live(self.now) && self.agent.sight().sees(head)
+    }
+
     /// Every item that the agent may see and that is in force, oldest first. What is not among them does not exist for it.
     pub fn all(&self) -> Vec<Arc<Head>> {
-        let sight = self.agent.sight();
         let mut heads = self.gateway.heads.all();
-        heads.retain(|head| head.is_live(self.now) && sight.sees(head));
+        heads.retain(|head| self.is_seen(head));
         heads
     }
 

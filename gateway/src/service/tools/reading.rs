@@ -1,17 +1,16 @@
 //! The tools that change nothing.
 
 use super::Unhanded;
-use super::looking::{Looking, Wanted};
+use super::looking::{Looking, VisibleItem, Wanted};
 use crate::error::Error;
 use crate::service::items::whole;
+use crate::state::corpora::{Said, Seen};
 use crate::state::{schema, views};
 use oap_agents::answers::{Differs, Explained, Fact, MAX_TOPICS, Queried, Recalled, Replaced, State, Step};
 use oap_agents::arguments::{Diff, Explain, MAX_FACTS, Query, Recall, USUAL_FACTS, topic_of};
 use oap_exchange::item::visible_text;
-use oap_exchange::rank::{Document, Index};
 use oap_identity::{ItemId, Timestamp};
 use oap_memory::item::Sensitivity;
-use oap_memory::text::Language;
 use oap_memory::{Head, Status};
 use oap_store::StoreError;
 use serde_json::Value;
@@ -19,36 +18,29 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 impl Looking<'_> {
-    /// By words: the best first, of equals the newest. The index is made of what the agent may see and asks for, of nothing else.
+    /// By words: the best first, of equals the newest. It is ranked with what the agent may see, and with nothing else.
     pub fn recall(mut self, asked: &Recall) -> Result<Unhanded, Error> {
         let wanted = Wanted::new(asked.topic.as_deref(), &asked.tags, &asked.kinds, asked.min_confidence);
-        let language: Language = self.gateway.config.language.into();
-        let (mut found, mut texts) = (Vec::new(), Vec::new());
-        for head in self.all().into_iter().filter(|head| wanted.admits(head)) {
-            // Of each its text alone is kept: what is shown is read again.
-            if let Some(seen) = self.seen(head)? {
-                texts.push(visible_text(&seen.whole));
-                found.push(seen.head);
-            }
-        }
-        let documents: Vec<Document> = found
-            .iter()
-            .zip(&texts)
-            .map(|(head, text)| Document {
-                item: head.item_id,
-                text,
-                kind: head.kind,
-                captured_at: head.captured_at,
-            })
-            .collect();
-        let scores = Index::build(&documents, language).score(&asked.query);
-        let mut ranked: Vec<(f32, &Arc<Head>)> =
-            scores.into_iter().zip(&found).filter(|(score, _)| *score > 0.0).collect();
-        ranked.sort_by(|a, b| b.0.total_cmp(&a.0).then(b.1.item_id.cmp(&a.1.item_id)));
+        let read = |item| {
+            let head = self.gateway.heads.get(item).filter(|head| self.is_seen(head));
+            let Some(seen) = head.map(|head| self.seen(head)).transpose()?.flatten() else { return Ok(None) };
+            let VisibleItem { head, whole, .. } = seen;
+            let (kind, captured_at, end) = (head.kind, head.captured_at, head.end_of_life);
+            Ok(Some(Said { text: visible_text(&whole), kind, captured_at, end }))
+        };
+        let everything = || self.all().iter().map(|head| head.item_id).collect();
+        let language = self.gateway.config.language.into();
+        let seen = Seen { everything: &everything, read: &read, language, now: self.now };
+        let found = self.gateway.corpora.find(self.agent.did(), &asked.query, &seen)?;
+        let ranked = found.into_iter().filter_map(|(item, score)| {
+            let head = self.gateway.heads.get(item)?;
+            (self.is_seen(&head) && wanted.admits(&head)).then_some((score, head))
+        });
+        let ranked: Vec<(f32, Arc<Head>)> = ranked.collect();
         let matched = ranked.len();
         let mut facts = Vec::new();
         for (score, head) in ranked.into_iter().take(asked.limit.unwrap_or(USUAL_FACTS)) {
-            let Some(seen) = self.seen(head.clone())? else { continue };
+            let Some(seen) = self.seen(head)? else { continue };
             if !self.has_room(&seen) {
                 break;
             }
@@ -134,7 +126,7 @@ impl Looking<'_> {
     /// Whether the agent may see an item that is in force.
     fn is_there(&self, item: ItemId) -> bool {
         let head = self.gateway.heads.get(item);
-        head.is_some_and(|head| head.is_live(self.now) && self.agent.sight().sees(&head))
+        head.is_some_and(|head| self.is_seen(&head))
     }
 
     /// The former versions that are kept, the newest first, without those that were restricted: nothing says whose they were. As many
