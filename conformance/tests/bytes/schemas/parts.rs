@@ -168,6 +168,26 @@ fn of_receipts() -> Value {
             }),
         )
     };
+    let signed = json!({"properties": {"signatures": {"minItems": 1}}});
+    // One that another receipt of its group follows stands without a signature (protocol section 8).
+    let is_head = json!({"properties": {"action_id": {"const": Action::ChainHead.as_str()}}, "required": ["action_id"]});
+    let mut receipt = closed(
+        &["receipt_id", "type", "timestamp", "principal_did", "agent_did", "previous_receipt_hash", "signatures"],
+        json!({
+            "receipt_id": part("receipt_id"), "type": one_of(ReceiptType::ALL.iter().map(|v| v.as_str())),
+            "timestamp": part("time"), "principal_did": part("did"),
+            "agent_did": {"anyOf": [part("did"), pattern("hmac-sha256:[A-Za-z0-9_-]{43}".to_owned())]},
+            "tool_did": part("did"), "action_id": {"type": "string"}, "input_hash": part("hash"),
+            "output_hash": part("hash"), "policy_decisions": list(part("decision")),
+            "provenance_tags_out": list(part("tag")), "previous_receipt_hash": part("previous"),
+            "anchors": list(closed(&[], json!({
+                "log_id": {"type": "string"}, "log_index": {"type": "integer"}, "inclusion_proof": {"type": "string"},
+            }))),
+            "signatures": {"type": "array", "items": part("receipt_signature"), "maxItems": 2},
+        }),
+    );
+    receipt["if"] = is_head;
+    receipt["else"] = signed;
     json!({
         "envelope_signature": signature("kid"),
         "receipt_signature": signature("by"),
@@ -178,20 +198,6 @@ fn of_receipts() -> Value {
             "lawful_basis": part("lawful_basis"), "delegation": list(part("hash")), "purpose": {"type": "string"},
             "chain": {"type": "string"}, "length": part("count"),
         })),
-        "receipt": closed(
-            &["receipt_id", "type", "timestamp", "principal_did", "agent_did", "previous_receipt_hash", "signatures"],
-            json!({
-                "receipt_id": part("receipt_id"), "type": one_of(ReceiptType::ALL.iter().map(|v| v.as_str())),
-                "timestamp": part("time"), "principal_did": part("did"),
-                "agent_did": {"anyOf": [part("did"), pattern("hmac-sha256:[A-Za-z0-9_-]{43}".to_owned())]},
-                "tool_did": part("did"), "action_id": {"type": "string"}, "input_hash": part("hash"),
-                "output_hash": part("hash"), "policy_decisions": list(part("decision")),
-                "provenance_tags_out": list(part("tag")), "previous_receipt_hash": part("previous"),
-                "anchors": list(closed(&[], json!({
-                    "log_id": {"type": "string"}, "log_index": {"type": "integer"}, "inclusion_proof": {"type": "string"},
-                }))),
-                "signatures": {"type": "array", "items": part("receipt_signature"), "minItems": 1, "maxItems": 2},
-            }),
-        ),
+        "receipt": receipt,
     })
 }
