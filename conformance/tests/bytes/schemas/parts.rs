@@ -5,7 +5,7 @@ use oap_identity::did::MAX_DID;
 use oap_memory::chain::{Event, MAX_LINKS};
 use oap_memory::epistemic::Epistemic;
 use oap_memory::item::{Kind, MAX_LABELS, MAX_SHORT, MAX_TEXT, MAX_TTL_DAYS, Sensitivity};
-use oap_memory::receipt::{Outcome, ReceiptType};
+use oap_memory::receipt::{Action, Outcome, ReceiptType};
 use oap_memory::record::{Status, Tier, Visibility};
 use serde_json::{Map, Value, json};
 
