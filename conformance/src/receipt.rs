@@ -141,7 +141,7 @@ pub fn attest(
     let did = signer.did().clone();
     let mut receipt = ConformanceReceipt {
         receipt_id: format!("urn:oap:conformance:{}", URL_SAFE_NO_PAD.encode(id)),
-        kind: ReceiptType::Conformance,
+        kind: ConformanceType::Conformance,
         timestamp: now,
         implementation: Implementation {
             did: did.clone(),

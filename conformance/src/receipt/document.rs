@@ -44,7 +44,7 @@ pub struct ConformanceReceipt {
     /// `urn:oap:conformance:` and an id.
     pub receipt_id: String,
     #[serde(rename = "type")]
-    pub kind: ReceiptType,
+    pub kind: ConformanceType,
     /// When it was made.
     pub timestamp: Timestamp,
     pub implementation: Implementation,
@@ -79,7 +79,7 @@ pub struct ConformanceReceipt {
 /// `conformance`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum ReceiptType {
+pub enum ConformanceType {
     /// A Conformance Receipt.
     Conformance,
 }
