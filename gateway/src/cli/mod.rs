@@ -262,8 +262,8 @@ impl From<RestoreError> for CliError {
 }
 
 impl CliError {
-    /// Says it on standard error: for people, or as one JSON object.
-    fn tell(&self, json: bool) {
+    /// What it says, with the flag that would help.
+    fn advised(&self) -> String {
         let mut text = self.to_string();
         let unknown = matches!(self, Self::Client(ClientError::UnknownAuthority(..)));
         if unknown || text.contains("certificate is not trusted") {
@@ -272,6 +272,12 @@ impl CliError {
         if text.contains("loopback is not a public address") {
             text.push_str("; --allow-local-dids resolves it");
         }
+        text
+    }
+
+    /// Says it on standard error: for people, or as one JSON object.
+    fn tell(&self, json: bool) {
+        let text = self.advised();
         if json {
             eprintln!("{}", screen::plain_json(&json!({"error": text, "status": self.status()}).to_string()));
         } else {

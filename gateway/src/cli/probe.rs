@@ -14,7 +14,7 @@ use oap_conformance::probe::{
     self, Forbidden, Limits, Outcome, Reply, Request, Setup, SetupError, Verdict, Wire, WireError,
     requirements,
 };
-use oap_identity::outgoing::{Allowance, HttpClient, Method, Request as HttpRequest, SendError};
+use oap_identity::outgoing::{Allowance, Answer as HttpAnswer, HttpClient, Method, Request as HttpRequest, SendError};
 use oap_identity::random::Seeded;
 use oap_identity::{Did, Random, random};
 use serde::Serialize;
@@ -149,10 +149,14 @@ impl Probe {
 /// What the gateway says at the address of its DID document, whatever it is. A gateway that is not reached was not probed.
 async fn reached(wire: &Http) -> Result<Option<Reply>, CliError> {
     let path = "/.well-known/did.json".to_owned();
-    match wire.send(Request { method: "GET", path, ..Request::default() }).await {
-        Ok(reply) => Ok(Some(reply)),
-        Err(WireError::Unanswered(why)) => Err(CliError::Other(format!("not reached: {why}"))),
-        Err(_) => Ok(None),
+    let url = format!("{}{path}", wire.origin);
+    match wire.client.send(HttpRequest::get(&url), ALLOWED).await {
+        Ok(answer) => Ok(Some(reply(answer))),
+        Err(SendError::TooLarge(_)) => Ok(None),
+        Err(error) => {
+            let why = CliError::Client(ClientError::of_send(&url, &error)).advised();
+            Err(CliError::Other(format!("not reached: {why}")))
+        }
     }
 }
 
@@ -241,7 +245,11 @@ async fn ask(client: &HttpClient, origin: &str, request: Request) -> Result<Repl
         SendError::TooLarge(_) => WireError::TooLarge,
         e => unanswered(&ClientError::of_send(&url, &e)),
     })?;
-    Ok(Reply { status: answer.status.as_u16(), headers: answer.headers, bytes: answer.body })
+    Ok(reply(answer))
+}
+
+fn reply(answer: HttpAnswer) -> Reply {
+    Reply { status: answer.status.as_u16(), headers: answer.headers, bytes: answer.body }
 }
 
 impl Wire for Http {

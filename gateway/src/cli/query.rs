@@ -159,7 +159,7 @@ impl Query {
         };
         let signer = keyfile::read(path).map_err(|e| CliError::File(path.clone(), e.to_string()))?;
         let to = UnverifiedGrant::parse(grant.clone()).map(|grant| grant.unverified().grantee.clone());
-        let to = to.map_err(|e| CliError::Usage(format!("--grant: {}: {e}", self.grant.display())))?;
+        let to = to.map_err(|e| CliError::Proof(format!("--grant: {}: {e}", self.grant.display())))?;
         if to != *signer.did() {
             let whose = signer.did();
             return Err(CliError::Usage(format!("--key: is of {whose}, and the grant is made out to {to}")));
