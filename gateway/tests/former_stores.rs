@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 /// The stores that are kept, by the commit whose program made each.
@@ -68,8 +68,14 @@ fn unpacked(name: &str) -> tempfile::TempDir {
 /// How redb names its file.
 const STORE_FILE: &str = "store.redb";
 
+/// How many worlds were opened.
+static OPENED: AtomicU64 = AtomicU64::new(1);
+
 async fn opened(folder: &Path, at: Timestamp) -> World {
-    World::open_at(store(folder, engine(folder)), Config::default(), random(), at).await
+    let world = World::open_at(store(folder, engine(folder)), Config::default(), random(), at).await;
+    // Proofs that no world before it has used.
+    world.proofs.store(1000 * OPENED.fetch_add(1, Ordering::SeqCst), Ordering::SeqCst);
+    world
 }
 
 /// Something of every kind that is kept.

@@ -1,7 +1,8 @@
 //! The compact form of stored documents, which gives back their exact bytes.
 //!
 //! What is random in a document (hashes, salts, signatures, ids) is kept as bytes and not as text; the rest, nearly the same
-//! in every document, is compressed with a dictionary that knows it.
+//! in every document, is compressed (LZ4) with a dictionary that knows it. The compressor is one in Rust that keeps nothing: what
+//! an item says is in no buffer that our allocator does not overwrite.
 //!
 //! | byte | then |
 //! |---|---|
@@ -15,19 +16,15 @@ use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use data_encoding::HEXLOWER;
 use oap_store::Codec;
 use std::borrow::Cow;
-use std::cell::RefCell;
 use std::marker::PhantomData;
-use std::sync::LazyLock;
-use zstd::bulk::{Compressor, Decompressor};
-use zstd::dict::{DecoderDictionary, EncoderDictionary};
 
 /// The form with the dictionary below; another dictionary is another form.
 const FORM: u8 = 1;
 const ESCAPE: u8 = 0xff;
 /// Rests of receipts, links and versions of made-up items, one of each kind after the other. It never changes.
 const DICTIONARY: &[u8] = include_bytes!("packed.dict");
-/// Higher ones gain little on values of a few hundred bytes.
-const LEVEL: i32 = 3;
+/// Most bytes that one of a compressed value stands for, about.
+const MAX_RATIO: usize = 255;
 /// Longest value, in bytes; longer ones are stored as they are.
 const MAX_PACKED: usize = 64 << 20;
 /// Fewest characters that are looked at as base64url: a salt has 22.
@@ -77,7 +74,7 @@ fn pack(plain: &[u8]) -> Option<Vec<u8>> {
     let mut random = Vec::new();
     let mut rest = Vec::new();
     split(plain, &mut rest, &mut random, 0);
-    let compressed = COMPRESSOR.with_borrow_mut(|compressor| compressor.as_mut()?.compress(&rest).ok())?;
+    let compressed = lz4_flex::block::compress_with_dict(&rest, DICTIONARY);
     let mut packed = vec![FORM];
     put_length(&mut packed, rest.len());
     put_length(&mut packed, compressed.len());
@@ -91,10 +88,11 @@ fn unpack(packed: &[u8]) -> Option<Vec<u8>> {
     let (length, compressed) = (length(&mut left)?, length(&mut left)?);
     let (compressed, mut random) = left.split_at_checked(compressed)?;
     // No part is longer than what stands for it and its random bytes say, but for two marks that escape a byte.
-    let most = MAX_PACKED.checked_mul(2)?;
-    let rest = DECOMPRESSOR.with_borrow_mut(|decompressor| {
-        decompressor.as_mut()?.decompress(compressed, length.min(most)).ok()
-    })?;
+    let most = MAX_PACKED.checked_mul(2)?.min(compressed.len().checked_mul(MAX_RATIO)?);
+    if length > most {
+        return None;
+    }
+    let rest = lz4_flex::block::decompress_with_dict(compressed, length, DICTIONARY).ok()?;
     let plain = join(&rest, &mut random, 0)?;
     (rest.len() == length && random.is_empty()).then_some(plain)
 }
@@ -236,17 +234,6 @@ fn length(from: &mut &[u8]) -> Option<usize> {
         }
     }
     None
-}
-
-static ENCODER: LazyLock<EncoderDictionary<'static>> =
-    LazyLock::new(|| EncoderDictionary::copy(DICTIONARY, LEVEL));
-static DECODER: LazyLock<DecoderDictionary<'static>> = LazyLock::new(|| DecoderDictionary::copy(DICTIONARY));
-
-thread_local! {
-    static COMPRESSOR: RefCell<Option<Compressor<'static>>> =
-        RefCell::new(Compressor::with_prepared_dictionary(&ENCODER).ok());
-    static DECOMPRESSOR: RefCell<Option<Decompressor<'static>>> =
-        RefCell::new(Decompressor::with_prepared_dictionary(&DECODER).ok());
 }
 
 #[cfg(test)]
