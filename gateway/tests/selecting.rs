@@ -503,7 +503,7 @@ fn relabelling_and_retracting_many() {
     assert_eq!((count("website"), listed(&home).len()), (0, 1));
     home.run(&["item", "retract"]).failed(2, "which items");
     home.run(&["item", "retract", &other]).ok();
-    home.run(&["item", "retract", &other]).failed(3, "state");
+    home.run(&["item", "retract", &other]).failed(3, "retracted already");
 }
 
 #[test]

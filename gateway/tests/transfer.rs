@@ -592,7 +592,7 @@ async fn nothing_that_tells_an_erased_record_is_kept() {
 /// Rows of the former form lose their hashes at the next start; what is here is still known.
 #[tokio::test]
 async fn sources_of_the_former_form_are_brought_into_this_one() {
-    use oap_gateway::state::schema::{FORMER_SOURCES, SOURCES};
+    use oap_gateway::state::schema::{FORMER_SOURCES, FORWARD, SOURCES};
     let (kept, world) = Kept::new().await;
     let (here, gone) = (note("Here", &[]), note("4711", &[]));
     let ids = world.capture(&[here.clone(), gone.clone()]).await;
@@ -608,6 +608,8 @@ async fn sources_of_the_former_form_are_brought_into_this_one() {
             for (key, value) in &rows {
                 FORMER_SOURCES.put(w.tx, key, value)?;
             }
+            // Of a version that brought nothing forward.
+            FORWARD.delete(w.tx, &"sources".to_owned());
             Ok(())
         })
         .await

@@ -130,14 +130,14 @@ impl Exchange<'_> {
         }
     }
 
-    /// Judges the caller's grant, whatever it allows; a refusal leaves a receipt.
+    /// Judges the caller's grant, whatever it allows; a refusal leaves a receipt, as one of a query.
     ///
     /// # Errors
     /// [`Error::Refused`].
-    pub async fn in_force(self, caller: &Caller, action: Action) -> Result<VerifiedGrant, Error> {
+    pub async fn in_force(self, caller: &Caller) -> Result<VerifiedGrant, Error> {
         let record = self.0.grant_book.by_hash(caller.authenticated.grant_hash());
         let allowed = record.and_then(|record| record.grant.grant().operations.iter().next().copied());
-        self.judge(caller, allowed.unwrap_or(Operation::Query), action).await
+        self.judge(caller, allowed.unwrap_or(Operation::Query), Action::Query).await
     }
 
     /// Refuses a caller who cannot pay for any answer, before one is computed.

@@ -11,7 +11,6 @@ use crate::state::gateway::{Gateway, blocking};
 use crate::state::owner::mark::Admin;
 use crate::state::refusals::Counted;
 use axum::extract::State;
-use oap_memory::receipt::Action;
 
 /// `GET /oap/audit`: the owner sees everything, a grantee the receipts that name it (under a bearer token, and an own agent, those of
 /// the token's grant), anybody else those of anonymous calls (protocol section 8).
@@ -33,7 +32,7 @@ pub(in crate::http) async fn audit(
             if !app.gateway.refusals.admit(Counted::Audit, caller.first(), app.gateway.clock.now()) {
                 return Err(Error::RateLimited);
             }
-            Exchange(&app.gateway).in_force(caller, Action::Describe).await?;
+            Exchange(&app.gateway).in_force(caller).await?;
             Exchange(&app.gateway).keep_proof(caller).await?;
             let (gateway, grantee) = (app.gateway.clone(), caller.grantee().clone());
             let only = caller.confined(app.gateway.principal());
