@@ -85,7 +85,8 @@ async fn run(folder: &Path, items: usize, seconds: usize) {
     let world = Arc::new(World::on(store(folder), Config::default(), Arc::new(Seeded::new(6))).await);
     let owner = world.proved().await;
     for batch in 0..items.div_ceil(500) {
-        let facts: Vec<Value> = (batch * 500..items.min(batch * 500 + 500)).map(|n| note(&fact(n), &[])).collect();
+        let facts: Vec<Value> =
+            (batch * 500..items.min(batch * 500 + 500)).map(|n| note(&fact(n), &[])).collect();
         Items(&world.gateway).capture(&owner, &facts).await.unwrap();
     }
     let new = json!({"name": "scout", "permission": "memory.write"});

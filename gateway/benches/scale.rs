@@ -12,8 +12,8 @@ mod common;
 use common::*;
 use oap_gateway::Config;
 use oap_gateway::service::Items;
-use oap_identity::{Random, Signer};
 use oap_identity::random::Seeded;
+use oap_identity::{Random, Signer};
 use oap_store::{EngineKind, FileVault, Master, Space, Store};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -126,12 +126,20 @@ async fn reopen(folder: &Path, items: usize) {
     let world = World::open(store(folder), config(), Arc::new(Seeded::new(7))).await;
     row("opened", format!("{:.2} s", began.elapsed().as_secs_f64()), "a million in 15 s");
     let grown = resident() - before;
-    row("  the process grew by, an item", format!("{:.0} bytes", grown / items as f64), "200, and what the store caches");
+    row(
+        "  the process grew by, an item",
+        format!("{:.0} bytes", grown / items as f64),
+        "200, and what the store caches",
+    );
     let grantee = agent(2);
     let token = granted(&world, &grantee).await;
     let began = Instant::now();
     world.query(&grantee, &token, &query(0)).await.ok();
-    row("  first answer", format!("{:.0} ms", began.elapsed().as_secs_f64() * 1e3), "10,000 of a million in 500 ms");
+    row(
+        "  first answer",
+        format!("{:.0} ms", began.elapsed().as_secs_f64() * 1e3),
+        "10,000 of a million in 500 ms",
+    );
     let mut times = Vec::new();
     for number in 0..1000 {
         let began = Instant::now();

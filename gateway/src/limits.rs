@@ -5,8 +5,8 @@ use crate::http::front;
 use crate::http::{bodies, discovery, invoke, request};
 use crate::mcp;
 use crate::service::{audit, carried, tools};
-use crate::state::{agents, corpora};
 use crate::state::refusals;
+use crate::state::{agents, corpora};
 use oap_identity::limits::Limit;
 
 const fn row(name: &'static str, value: u64, unit: &'static str, applies_to: &'static str) -> Limit {

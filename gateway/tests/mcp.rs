@@ -146,8 +146,9 @@ fn an_assistant_without_a_gateway_and_beside_others() {
     for uri in ["memory://facts/01ARZ3NDEKTSV4RRFFQ69G5FAV", "memory://facts/x", "file:///etc/passwd"] {
         assert!(read(uri)["error"]["message"].is_string(), "{uri}");
     }
-    let mut picked =
-        |name: &str, arguments: Value| scout.ask("prompts/get", json!({"name": name, "arguments": arguments}));
+    let mut picked = |name: &str, arguments: Value| {
+        scout.ask("prompts/get", json!({"name": name, "arguments": arguments}))
+    };
     let brief = picked("brief", json!({"on": "tea"}))["result"]["messages"].clone();
     assert_eq!((&brief[1]["content"]["text"], blocks(&brief[2]["content"]["text"])), (&json!("tea"), 1));
     assert_eq!(blocks(&picked("review", json!({}))["result"]["messages"][1]["content"]["text"]), 1);

@@ -93,7 +93,9 @@ impl Corpus {
     pub fn bytes(&self) -> usize {
         // In nodes that are half full.
         let one = 2 * size_of::<(ItemId, Placed)>() + size_of::<Option<ItemId>>();
-        self.index.bytes() + self.documents.len() * one + self.ends.len() * 2 * size_of::<(Timestamp, ItemId)>()
+        self.index.bytes()
+            + self.documents.len() * one
+            + self.ends.len() * 2 * size_of::<(Timestamp, ItemId)>()
     }
 }
 
@@ -103,7 +105,8 @@ mod tests {
     use oap_memory::Kind;
     use proptest::prelude::*;
 
-    const TEXTS: [&str; 5] = ["holiday in Lisbon", "my sister", "the holiday bicycle", "Lisbon again", "sister"];
+    const TEXTS: [&str; 5] =
+        ["holiday in Lisbon", "my sister", "the holiday bicycle", "Lisbon again", "sister"];
 
     fn document(n: u8, text: usize) -> Document<'static> {
         Document {

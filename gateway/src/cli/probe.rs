@@ -14,7 +14,9 @@ use oap_conformance::probe::{
     self, Forbidden, Limits, Outcome, Reply, Request, Setup, SetupError, Verdict, Wire, WireError,
     requirements,
 };
-use oap_identity::outgoing::{Allowance, Answer as HttpAnswer, HttpClient, Method, Request as HttpRequest, SendError};
+use oap_identity::outgoing::{
+    Allowance, Answer as HttpAnswer, HttpClient, Method, Request as HttpRequest, SendError,
+};
 use oap_identity::random::Seeded;
 use oap_identity::{Did, Random, random};
 use serde::Serialize;

@@ -45,7 +45,10 @@ pub(super) fn request(name: &str, mut arguments: Map<String, Value>) -> Result<R
             Ok(Request {
                 words: "Brief me on what I ask for below, from my memory alone: what is known, how sure it is and whose word it is, what \
                     is out of date or contradicts itself, and what is missing.",
-                call: ToolCall { tool: Tool::Recall, arguments: members(json!({"query": on, "limit": FACTS})) },
+                call: ToolCall {
+                    tool: Tool::Recall,
+                    arguments: members(json!({"query": on, "limit": FACTS})),
+                },
                 on: Some(on),
             })
         }

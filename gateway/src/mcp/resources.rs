@@ -76,7 +76,14 @@ mod tests {
         assert_eq!(of("memory://facts/01A"), Some((Tool::Explain, json!({"item_id": "01A"}))));
         let tea = json!({"topic": "tea time/é", "limit": FACTS});
         assert_eq!(of("memory://topics/tea%20time%2F%C3%A9"), Some((Tool::Query, tea)));
-        for uri in ["", "memory:", "memory://facts/", "memory://topics/", "memory://topics/%FF", "file:///etc/passwd"] {
+        for uri in [
+            "",
+            "memory:",
+            "memory://facts/",
+            "memory://topics/",
+            "memory://topics/%FF",
+            "file:///etc/passwd",
+        ] {
             assert_eq!(of(uri), None, "{uri}");
         }
         assert!(resources().iter().all(|resource| call(&resource.uri).is_some()));

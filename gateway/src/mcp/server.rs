@@ -121,7 +121,8 @@ impl<C: Caller> ServerHandler for Server<C> {
         _: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
         let Some(call) = resources::call(&request.uri) else {
-            let none = "uri: no resource of this server; resources/list and resources/templates/list name them";
+            let none =
+                "uri: no resource of this server; resources/list and resources/templates/list name them";
             return Err(ErrorData::resource_not_found(none, None));
         };
         let answer = self.call(call).await.map_err(|why| ErrorData::resource_not_found(why, None))?;

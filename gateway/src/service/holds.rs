@@ -19,7 +19,6 @@ use oap_memory::receipt::Action;
 use oap_memory::record::Status;
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 impl Deletions<'_> {
     /// Every hold.

@@ -131,7 +131,7 @@ impl Deletions<'_> {
                         continue;
                     }
                     let Ok((slot, mut head)) = schema::head(w.tx, item) else { continue };
-                    let (old, young): (Vec<_>, Vec<_>) =
+                    let (old, young): (Vec<(u32, _)>, Vec<_>) =
                         head.replaced.iter().partition(|(_, at)| at.plus(kept) <= w.now);
                     if !old.is_empty() {
                         w.announce_destroyed(item);
@@ -140,7 +140,7 @@ impl Deletions<'_> {
                         w.drop_version(item, seq)?;
                         trimmed += 1;
                     }
-                    head.replaced = young;
+                    head.replaced = young.into();
                     HEADS.put_in(w.tx, slot, &item, &head)?;
                     w.announce(item, Some(head));
                 }

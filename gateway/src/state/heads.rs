@@ -204,7 +204,8 @@ mod tests {
         let principal: Did = "did:web:user.example".parse().unwrap();
         let scope = "personal".parse().unwrap();
         let defaults = Defaults { principal: &principal, scope: &scope, now: Timestamp::from_seconds(0) };
-        let item = json!({"kind": "fact", "content": {"text": "x"}, "labels": [label], "subject_entity_id": label});
+        let item =
+            json!({"kind": "fact", "content": {"text": "x"}, "labels": [label], "subject_entity_id": label});
         let body = Body::parse(&item, &defaults).unwrap();
         Head::new(ItemId::from_bytes([n; 16]), &body, Meta::owner(principal.clone(), false))
     }

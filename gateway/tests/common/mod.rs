@@ -72,7 +72,7 @@ pub struct World {
     origin: String,
     admin: Signer,
     pub token: String,
-    proofs: AtomicU64,
+    pub proofs: AtomicU64,
     /// The grants that were issued or exchanged here, by their hash.
     grants: Mutex<BTreeMap<String, Value>>,
 }

@@ -172,7 +172,15 @@ fn of_receipts() -> Value {
     // One that another receipt of its group follows stands without a signature (protocol section 8).
     let is_head = json!({"properties": {"action_id": {"const": Action::ChainHead.as_str()}}, "required": ["action_id"]});
     let mut receipt = closed(
-        &["receipt_id", "type", "timestamp", "principal_did", "agent_did", "previous_receipt_hash", "signatures"],
+        &[
+            "receipt_id",
+            "type",
+            "timestamp",
+            "principal_did",
+            "agent_did",
+            "previous_receipt_hash",
+            "signatures",
+        ],
         json!({
             "receipt_id": part("receipt_id"), "type": one_of(ReceiptType::ALL.iter().map(|v| v.as_str())),
             "timestamp": part("time"), "principal_did": part("did"),

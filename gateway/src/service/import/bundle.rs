@@ -145,8 +145,8 @@ impl Imports<'_> {
         let superseded = superseded(&line.superseded, &links, known)?;
         let mut record = line.record.clone();
         // What the owner wrote in the former house is the owner's own here.
-        for record in record.iter_mut().filter(|record| record.author == *principal) {
-            record.author = self.0.principal.clone();
+        for record in record.iter_mut().filter(|record| *record.author == *principal) {
+            record.author = Arc::new(self.0.principal.clone());
         }
         let head = head_of(&verified.chain, &body, &superseded, record, &self.0.principal, now);
         let capture = &line.item["integrity"]["capture_receipt"];
