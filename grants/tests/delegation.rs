@@ -14,6 +14,7 @@ use oap_memory::item::{Confidence, Sensitivity};
 use oap_memory::record::{Head, Meta, Status};
 use oap_memory::{Filter, Kind};
 use proptest::prelude::*;
+use std::sync::Arc;
 use support::*;
 
 const LIMITS: Limits = Limits { max_items: 10_000, max_duration_days: 180 };
@@ -381,7 +382,7 @@ fn oracle(filter: &Filter, head: &Head) -> bool {
         ok &= kinds.contains(&head.kind);
     }
     if let Some(subjects) = &filter.subject_entity_ids {
-        ok &= subjects.iter().any(|s| Some(s) == head.subject_entity_id.as_ref());
+        ok &= subjects.iter().any(|s| Some(s) == head.subject_entity_id.as_deref());
     }
     if let Some(any) = &filter.labels_any {
         ok &= any.iter().filter(|l| head.labels.contains(l)).count() > 0;
