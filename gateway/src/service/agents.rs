@@ -99,7 +99,9 @@ impl Agents<'_> {
         owner: &Owner<impl Permits<Admin>>,
         agent: &AgentRef,
     ) -> Result<AgentInfo, Error> {
-        self.change(owner, agent, StoredAgent::remove).await
+        let removed = self.change(owner, agent, StoredAgent::remove).await?;
+        self.0.corpora.remove(&removed.did);
+        Ok(removed)
     }
 
     async fn change(

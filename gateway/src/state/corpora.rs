@@ -10,6 +10,7 @@ use oap_identity::{Did, ItemId, Timestamp};
 use oap_memory::Kind;
 use oap_memory::text::Language;
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// How much memory they take together, in bytes, about: beyond it those are let go that were not asked for longest.
@@ -25,6 +26,9 @@ struct Kept {
     /// One at a time brings it up to date.
     making: Mutex<()>,
     state: Mutex<State>,
+    /// Changes that whoever holds the state takes over: the store's writer, which tells of them, never waits for a ranking.
+    told: Mutex<BTreeSet<ItemId>>,
+    bytes: AtomicUsize,
 }
 
 #[derive(Debug, Default)]
@@ -53,55 +57,87 @@ fn insert(corpus: &mut Corpus, item: ItemId, said: &Said) {
     corpus.insert(&Document { item, text, kind: *kind, captured_at: *captured_at }, *end);
 }
 
-impl Kept {
+impl State {
     /// Takes an item's words out.
-    fn changed(&self, item: ItemId) {
-        let mut state = lock(&self.state);
-        if let Some(corpus) = &mut state.corpus {
+    fn changed(&mut self, item: ItemId) {
+        if let Some(corpus) = &mut self.corpus {
             corpus.remove(item);
         }
-        if state.changed.len() < MAX_CHANGED {
-            state.changed.insert(item);
+        if self.changed.len() < MAX_CHANGED {
+            self.changed.insert(item);
         } else {
-            *state = State { overflown: true, ..State::default() };
+            *self = Self { overflown: true, ..Self::default() };
         }
+    }
+}
+
+impl Kept {
+    /// Takes an item's words out: now, or when whoever holds the state is done with it.
+    fn changed(&self, item: ItemId) {
+        lock(&self.told).insert(item);
+        self.settle();
+    }
+
+    /// Takes over what was told, unless somebody holds the state, who does it.
+    fn settle(&self) {
+        while !lock(&self.told).is_empty() {
+            let Ok(mut state) = self.state.try_lock() else { return };
+            let told = std::mem::take(&mut *lock(&self.told));
+            told.into_iter().for_each(|item| state.changed(item));
+        }
+    }
+
+    /// Works on the state as it is by all that was told.
+    fn with<T>(&self, work: impl FnOnce(&mut State) -> T) -> T {
+        let done = {
+            let mut state = lock(&self.state);
+            let told = std::mem::take(&mut *lock(&self.told));
+            told.into_iter().for_each(|item| state.changed(item));
+            let done = work(&mut state);
+            self.bytes.store(state.corpus.as_ref().map_or(0, Corpus::bytes), Ordering::Relaxed);
+            done
+        };
+        self.settle();
+        done
     }
 
     /// Makes it of everything that is seen. What changes meanwhile stays out.
     fn make(&self, seen: &Seen<'_>) -> Result<(), Error> {
-        *lock(&self.state) = State::default();
+        self.with(|state| *state = State::default());
         let mut made = Corpus::new(seen.language);
         for item in (seen.everything)() {
             if let Some(said) = (seen.read)(item)? {
                 insert(&mut made, item, &said);
             }
         }
-        let mut state = lock(&self.state);
-        if !state.overflown {
-            state.changed.iter().for_each(|item| made.remove(*item));
-            state.corpus = Some(made);
-        }
+        self.with(|state| {
+            if !state.overflown {
+                state.changed.iter().for_each(|item| made.remove(*item));
+                state.corpus = Some(made);
+            }
+        });
         Ok(())
     }
 
     /// Takes over what changed. What changes again meanwhile stays out.
     fn follow(&self, seen: &Seen<'_>) -> Result<(), Error> {
-        let changed = std::mem::take(&mut lock(&self.state).changed);
+        let changed = self.with(|state| std::mem::take(&mut state.changed));
         let read = changed.iter().map(|item| Ok((*item, (seen.read)(*item)?)));
         let read: Vec<(ItemId, Option<Said>)> = match read.collect() {
             Ok(read) => read,
             Err(error) => {
-                *lock(&self.state) = State::default();
+                self.with(|state| *state = State::default());
                 return Err(error);
             }
         };
-        let mut state = lock(&self.state);
-        let State { corpus: Some(corpus), changed, .. } = &mut *state else { return Ok(()) };
-        for (item, said) in read {
-            if let Some(said) = said.filter(|_| !changed.contains(&item)) {
-                insert(corpus, item, &said);
+        self.with(|state| {
+            let State { corpus: Some(corpus), changed, .. } = state else { return };
+            for (item, said) in read {
+                if let Some(said) = said.filter(|_| !changed.contains(&item)) {
+                    insert(corpus, item, &said);
+                }
             }
-        }
+        });
         Ok(())
     }
 }
@@ -129,6 +165,11 @@ impl Corpora {
         kept.iter().for_each(|kept| kept.changed(item));
     }
 
+    /// Forgets that of an agent, which was removed.
+    pub(crate) fn remove(&self, agent: &Did) {
+        lock(&self.0).pop(agent);
+    }
+
     /// Forgets them all.
     pub fn clear(&self) {
         lock(&self.0).clear();
@@ -147,23 +188,27 @@ impl Corpora {
         let kept = lock(&self.0).get_or_insert(agent.clone(), Arc::default).clone();
         {
             let _turn = lock(&kept.making);
-            let is_made = lock(&kept.state).corpus.is_some();
-            if !is_made {
+            if !kept.with(|state| state.corpus.is_some()) {
                 kept.make(seen)?;
-                self.trim();
             }
             kept.follow(seen)?;
+            self.trim();
         }
-        let mut state = lock(&kept.state);
-        let corpus = state.corpus.as_mut().ok_or(Error::Overtaken)?;
-        corpus.expire(seen.now);
-        Ok(corpus.find(query))
+        // One that was let go meanwhile hears of no change.
+        if !lock(&self.0).peek(agent).is_some_and(|there| Arc::ptr_eq(there, &kept)) {
+            return Err(Error::Overtaken);
+        }
+        kept.with(|state| {
+            let corpus = state.corpus.as_mut().ok_or(Error::Overtaken)?;
+            corpus.expire(seen.now);
+            Ok(corpus.find(query))
+        })
     }
 
     /// Lets go of those that were not asked for longest, until the rest fits.
     fn trim(&self) {
         let mut all = lock(&self.0);
-        let size = |kept: &Arc<Kept>| lock(&kept.state).corpus.as_ref().map_or(0, Corpus::bytes);
+        let size = |kept: &Arc<Kept>| kept.bytes.load(Ordering::Relaxed);
         let mut bytes: usize = all.iter().map(|(_, kept)| size(kept)).sum();
         while all.len() > 1 && bytes > MAX_CORPORA_BYTES {
             bytes = bytes.saturating_sub(all.pop_lru().map_or(0, |(_, kept)| size(&kept)));
