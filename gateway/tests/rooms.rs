@@ -17,6 +17,7 @@ const FLOORS: [(&str, &[&str]); 12] = [
             "system/config",
             "system/files",
             "system/panics",
+            "system/tasks",
         ],
     ),
     ("embedding", &["embedding"]),

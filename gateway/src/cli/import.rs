@@ -9,9 +9,9 @@ use crate::api::transfer as api;
 use crate::api::transfer::{BundleItems, Finish, ImportOutcome, ImportOutcomes, Migration, Record, Records};
 use crate::api::{Document, Endpoint};
 use crate::client::HomeClient;
-use crate::error::Error;
 use crate::system::bundle_file;
 use crate::system::config::Config;
+use crate::system::tasks::{blocking, joined};
 use indicatif::{ProgressBar, ProgressStyle};
 use oap_formats::import::{FORMATS, Format, Found, Mapping};
 use oap_formats::sources;
@@ -286,11 +286,6 @@ impl Left {
     }
 }
 
-/// What work of its own task came to.
-async fn joined<T>(work: JoinHandle<T>) -> Result<T, CliError> {
-    work.await.map_err(|_| CliError::Home(Error::Panicked.into()))
-}
-
 type Answering = JoinHandle<Result<ImportOutcomes, CliError>>;
 
 /// Chunks on their way to the gateway.
@@ -330,7 +325,7 @@ impl Sending {
 
     async fn receive(&mut self, report: &mut Report) -> Result<(), CliError> {
         let Some((places, task)) = self.ahead.pop_front() else { return Ok(()) };
-        let answer = joined(task).await??;
+        let answer = joined(task).await?;
         for (number, place) in places.iter().enumerate() {
             report.outcome(place, answer.outcomes.get(number));
         }
@@ -411,26 +406,27 @@ impl Import {
         let (send, mut found) = mpsc::channel::<FileEvent>(4 * CHUNK);
         let reading = {
             let path = path.to_owned();
-            tokio::task::spawn_blocking(move || {
+            blocking(move || {
                 let source =
                     sources::Source { path: &path, format, mapping: &mapping, name: name.as_deref() };
                 let other = send.clone();
-                let mut told = |format: Format| {
+                let mut begins = |format: Format| {
                     let _ = other.blocking_send(FileEvent::File(format));
                 };
-                sources::read(&source, &mut told, &mut |found| match send
+                let read = sources::read(&source, &mut begins, &mut |found| match send
                     .blocking_send(FileEvent::Found(found))
                 {
                     Ok(()) => ControlFlow::Continue(()),
                     Err(_) => ControlFlow::Break(()),
-                })
+                });
+                read.map_err(|e| CliError::File(path.clone(), e.to_string()))
             })
         };
         let mut sending = Sending::new(owner);
         let mut chunk = Chunk::default();
-        while let Some(told) = found.recv().await {
+        while let Some(event) = found.recv().await {
             // The records of a list are sent together: a chunk ends before a file, or before a record of no list.
-            let may_end = match &told {
+            let may_end = match &event {
                 FileEvent::File(_) => true,
                 FileEvent::Found(Found::Record(record)) => record.group.is_none(),
                 FileEvent::Found(_) => false,
@@ -439,7 +435,7 @@ impl Import {
                 let (places, body) = std::mem::take(&mut chunk).end(&asked);
                 sending.send::<api::ImportRecords>(places, body, report).await?;
             }
-            match told {
+            match event {
                 FileEvent::File(format) => {
                     if !report.formats.iter().any(|known| known == format.as_str()) {
                         report.formats.push(format.as_str().to_owned());
@@ -461,8 +457,7 @@ impl Import {
             sending.send::<api::ImportRecords>(places, body, report).await?;
         }
         sending.finish(report).await?;
-        let read = joined(reading).await?;
-        read.map_err(|e| CliError::File(path.to_owned(), e.to_string()))
+        reading.await
     }
 
     /// The item with the owner's scope and labels.
@@ -478,14 +473,18 @@ impl Import {
 
     async fn bundle(&self, global: &Global, path: &Path, report: &mut Report) -> Result<bool, CliError> {
         report.formats.push(FORMAT.to_owned());
-        let failed = |e: std::io::Error| CliError::File(path.to_owned(), e.to_string());
-        let reader = bundle_file::open(path, self.identity.as_deref()).map_err(failed)?;
+        let of = path.to_owned();
+        let failed = move |e: std::io::Error| CliError::File(of.clone(), e.to_string());
+        let reader = bundle_file::open(path, self.identity.as_deref()).map_err(&failed)?;
         let (send, mut found) = mpsc::channel(4 * CHUNK);
-        let reading = tokio::task::spawn_blocking(move || {
-            Reader::read_all(reader, |number, size, read| match send.blocking_send((number, size, read)) {
-                Ok(()) => ControlFlow::Continue(()),
-                Err(_) => ControlFlow::Break(()),
-            })
+        let reading = blocking(move || {
+            let read = Reader::read_all(reader, |number, size, read| {
+                match send.blocking_send((number, size, read)) {
+                    Ok(()) => ControlFlow::Continue(()),
+                    Err(_) => ControlFlow::Break(()),
+                }
+            });
+            read.map_err(failed)
         });
         let owner = Arc::new(global.owner().await?);
         let mut sending = Sending::new(owner);
@@ -533,7 +532,7 @@ impl Import {
             sending.send::<api::ImportBundle>(places, body, report).await?;
         }
         let owner = sending.finish(report).await?;
-        let bundle = joined(reading).await?.map_err(failed)?;
+        let bundle = reading.await?;
         match bundle.finish(&known) {
             Err(why) => {
                 report.bundle = Some(BundleReport { why: Some(why.to_string()), ..BundleReport::default() });
