@@ -12,7 +12,8 @@ target/rogues/mutants.jsonl and is not asked again: that a mutant is noticed as 
 tests do. So a full run may be ended (`--minutes`, or by hand) and goes on where it was. `--sample` takes N of them by a seed (most stay the same where a file changes), `--changed` those of files that differ from a commit. The
 product has no such switch (docs/decisions.md).
 
-Scores are printed for each file. Exit status 1 when a mutant survives the tests that EQUIVALENT does not name, or the probes that neither it nor UNSEEN does.
+Scores are printed for each file. Exit status 3 when a mutant survives the tests that EQUIVALENT does not name, or the probes that neither it nor UNSEEN
+does; 1 when nothing could be measured.
 """
 
 import argparse
@@ -370,7 +371,7 @@ def main():
         survivors = measured("tests", chosen, mutants, tests, [], until, [FEW])
     if given.only != "tests":
         survivors += measured("suite", chosen, mutants, probes, [PROBES], until, [FEW] if given.sample else [FEW, MORE])
-    return 1 if survivors else 0
+    return 3 if survivors else 0
 
 
 if __name__ == "__main__":
