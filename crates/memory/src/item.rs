@@ -70,7 +70,8 @@ macro_rules! closed_enum {
         $(#[$doc])*
         #[derive(
             Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
-            schemars::JsonSchema,             strum::Display, strum::EnumString, strum::IntoStaticStr, strum::VariantArray, strum::VariantNames,
+            schemars::JsonSchema, strum::Display, strum::EnumString, strum::IntoStaticStr, strum::VariantArray,
+            strum::VariantNames,
         )]
         #[strum(parse_err_ty = $crate::item::NotOneOf, parse_err_fn = Self::unknown)]
         pub enum $name {
