@@ -31,7 +31,7 @@ from run import COPY, ROOT, copy
 
 FILES = """crates/memory/src/profile.rs crates/memory/src/profile/document.rs crates/memory/src/profile/field.rs crates/memory/src/profile/text_rule.rs
 crates/memory/src/project.rs crates/memory/src/filter.rs crates/memory/src/commitment.rs
-crates/memory/src/chain.rs crates/memory/src/receipt.rs crates/memory/src/receipt/action.rs crates/memory/src/receipt/content.rs
+crates/memory/src/chain.rs crates/memory/src/receipt.rs crates/memory/src/receipt/verified.rs crates/memory/src/receipt/chain.rs crates/memory/src/receipt/action.rs crates/memory/src/receipt/content.rs
 crates/exchange/src/gate.rs crates/exchange/src/bridge.rs crates/exchange/src/ccc.rs crates/exchange/src/view.rs crates/exchange/src/answer.rs
 crates/exchange/src/allowance.rs grants/src/limits.rs grants/src/verify.rs grants/src/token.rs grants/src/dpop.rs grants/src/attenuate.rs""".split()
 SWITCH = """
@@ -79,7 +79,7 @@ UNSEEN = [
     (r"project.rs", r"explain", r".*", OWNERS),
     (r"filter.rs", r"Filter::check", r"shown.captured_at", RECEIVERS),
     (r"chain.rs", r"verify|VerifiedChain::.*|UnverifiedChain::.*", r".*", RECEIVERS),
-    (r"memory/src/receipt.rs", r"verify.*|VerifiedReceipt::.*|UnverifiedChain::.*", r".*", RECEIVERS),
+    (r"memory/src/receipt/(verified|chain).rs", r"verify.*|VerifiedReceipt::.*|UnverifiedChain::.*", r".*", RECEIVERS),
     (r"receipt/content.rs", r".*", r".*", RECEIVERS),
     (r"commitment.rs", r"shapes.*|content|strip_value", r".*", RECEIVERS),
     (r"view.rs", r"View::concerns", r".*", "when a view is built anew, not what is in it"),
