@@ -1,5 +1,5 @@
-//! What the compiler refuses, beside the same with the proof that is asked for (`oap-exchange` has those of its own room). Three are refused for
-//! how long something lives, or for several reasons, and name no error; the names of the others are checked where `RUSTDOC` is `.ci/rustdoc`.
+//! What the compiler refuses, beside the same with the proof that is asked for (`oap-exchange` has those of its own room). Two are
+//! refused for how long something lives, which has no code; the codes of the others are checked where `RUSTDOC` is `.ci/rustdoc`.
 
 /// A receipt that was appended and is durable, and an answer that leaves with it.
 /// ```
@@ -136,7 +136,7 @@ struct APreview;
 /// impl Sealed for Everything {}
 /// ```
 /// One made into more:
-/// ```compile_fail
+/// ```compile_fail,E0308
 /// # use oap_gateway::state::owner::{Owner, mark::{Admin, Read}};
 /// fn more(owner: Owner<Read>) -> Owner<Admin> {
 ///     Owner { permits: std::marker::PhantomData, ..owner }
