@@ -12,7 +12,7 @@ use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use oap_identity::did::DidError;
 use oap_identity::json::{self as strict, JsonError};
 use oap_identity::signed::SignedError;
-use oap_identity::{Did, DidDocument, Hash, Random, Signer, Timestamp, random};
+use oap_identity::{Did, DidDocument, Hash, Kid, Random, Signer, Timestamp, random};
 use oap_memory::receipt::ReceiptSignature;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -396,7 +396,7 @@ fn verify(
     if PLACEHOLDERS.iter().any(|placeholder| value.starts_with(placeholder)) {
         return Err(ReceiptError::Placeholder);
     }
-    let by = by.parse().map_err(SignatureError::KeyId)?;
+    let by: Kid = by.parse().map_err(SignatureError::KeyId)?;
     let signature = ReceiptSignature { by, alg, value };
     signature.verify(bytes, document, at).map_err(SignatureError::from)?;
     Ok(())

@@ -7,7 +7,7 @@ use oap_grants::GrantState;
 use oap_identity::ScopeId;
 use oap_memory::filter::{Filter, Shown};
 use oap_memory::record::{Tier, Visibility};
-use serde_json::{Value, json};
+use serde_json::json;
 use std::fmt::Write;
 
 /// Members of an item that its writer did not choose.
