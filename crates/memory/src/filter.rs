@@ -250,7 +250,7 @@ impl Filter {
 mod tests {
     use super::*;
 
-    fn check(filter: serde_json::Value, shown: &Shown<'_>) -> Result<(), NotAdmitted> {
+    fn check(filter: Value, shown: &Shown<'_>) -> Result<(), NotAdmitted> {
         let filter: Filter = serde_json::from_value(filter).unwrap();
         filter.check(shown, &"personal".parse().unwrap(), false)
     }
