@@ -26,7 +26,7 @@ from pathlib import Path
 from run import COPY, ROOT, copy
 
 FILES = """crates/memory/src/evidence/item.rs crates/memory/src/evidence/answer.rs crates/memory/src/evidence/mod.rs crates/memory/src/chain.rs crates/memory/src/vouch.rs
-crates/memory/src/receipt.rs crates/memory/src/receipt/content.rs crates/memory/src/form.rs crates/memory/src/sd_jwt.rs crates/memory/src/commitment.rs crates/memory/src/deletion.rs crates/memory/src/bundle.rs
+crates/memory/src/receipt/verified.rs crates/memory/src/receipt/chain.rs crates/memory/src/receipt/content.rs crates/memory/src/form.rs crates/memory/src/sd_jwt.rs crates/memory/src/commitment.rs crates/memory/src/deletion.rs crates/memory/src/bundle.rs
 crates/memory/src/filter.rs grants/src/evidence.rs grants/src/bundle.rs grants/src/grant.rs grants/src/limits.rs grants/src/attenuate.rs grants/src/status.rs
 crates/identity/src/signed.rs crates/identity/src/detached.rs crates/identity/src/unverified.rs crates/identity/src/document.rs""".split()
 SWITCH = """
@@ -91,8 +91,8 @@ EQUIVALENT = {
     (ITEM, "link.item_id != place.item_id"): "the visible item_id is compared with the chain and with the claims",
     ("crates/memory/src/evidence/answer.rs", "envelope.items.len() > usize::from(MAX_RESULTS)"): f"{BOUND}; {BOUND_TEST}",
     (CHAIN, "links.len() > MAX_LINKS"): f"{BOUND}; {BOUND_TEST}",
-    ("crates/memory/src/receipt.rs", "receipt.signatures.len() > MAX_SIGNATURES"): "of three signatures one is a stranger's, or one DID signs twice",
-    ("crates/memory/src/receipt.rs", 'signature.alg != "EdDSA"'): "the check of the signature itself refuses it, too",
+    ("crates/memory/src/receipt/verified.rs", "receipt.signatures.len() > MAX_SIGNATURES"): "of three signatures one is a stranger's, or one DID signs twice",
+    ("crates/memory/src/receipt/verified.rs", 'signature.alg != "EdDSA"'): "the check of the signature itself refuses it, too",
     ("crates/memory/src/sd_jwt.rs", "jwt.split('.').count() != 3 || rest.split_terminator('~').count() > MAX_DISCLOSURES"): "the JWT's own parser refuses other than three parts; the rest is a bound of ours on size",
     ("crates/memory/src/sd_jwt.rs", "!rest.is_empty() && !rest.ends_with('~')"): "the parser wants every part ended by a tilde",
     ("crates/memory/src/sd_jwt.rs", "!seen.insert(encoded)"): "the second one stands at a digest that was taken",

@@ -12,7 +12,8 @@ target/rogues/mutants.jsonl and is not asked again: that a mutant is noticed as 
 tests do. So a full run may be ended (`--minutes`, or by hand) and goes on where it was. `--sample` takes N of them by a seed (most stay the same where a file changes), `--changed` those of files that differ from a commit. The
 product has no such switch (docs/decisions.md).
 
-Scores are printed for each file. Exit status 1 when a mutant survives the tests that EQUIVALENT does not name, or the probes that neither it nor UNSEEN does.
+Scores are printed for each file. Exit status 3 when a mutant survives the tests that EQUIVALENT does not name, or the probes that neither it nor UNSEEN
+does; 1 when nothing could be measured.
 """
 
 import argparse
@@ -30,7 +31,7 @@ from run import COPY, ROOT, copy
 
 FILES = """crates/memory/src/profile.rs crates/memory/src/profile/document.rs crates/memory/src/profile/field.rs crates/memory/src/profile/text_rule.rs
 crates/memory/src/project.rs crates/memory/src/filter.rs crates/memory/src/commitment.rs
-crates/memory/src/chain.rs crates/memory/src/receipt.rs crates/memory/src/receipt/action.rs crates/memory/src/receipt/content.rs
+crates/memory/src/chain.rs crates/memory/src/receipt.rs crates/memory/src/receipt/verified.rs crates/memory/src/receipt/chain.rs crates/memory/src/receipt/action.rs crates/memory/src/receipt/content.rs
 crates/exchange/src/gate.rs crates/exchange/src/bridge.rs crates/exchange/src/ccc.rs crates/exchange/src/view.rs crates/exchange/src/answer.rs
 crates/exchange/src/allowance.rs grants/src/limits.rs grants/src/verify.rs grants/src/token.rs grants/src/dpop.rs grants/src/attenuate.rs""".split()
 SWITCH = """
@@ -78,7 +79,7 @@ UNSEEN = [
     (r"project.rs", r"explain", r".*", OWNERS),
     (r"filter.rs", r"Filter::check", r"shown.captured_at", RECEIVERS),
     (r"chain.rs", r"verify|VerifiedChain::.*|UnverifiedChain::.*", r".*", RECEIVERS),
-    (r"memory/src/receipt.rs", r"verify.*|VerifiedReceipt::.*|UnverifiedChain::.*", r".*", RECEIVERS),
+    (r"memory/src/receipt/(verified|chain).rs", r"verify.*|VerifiedReceipt::.*|UnverifiedChain::.*", r".*", RECEIVERS),
     (r"receipt/content.rs", r".*", r".*", RECEIVERS),
     (r"commitment.rs", r"shapes.*|content|strip_value", r".*", RECEIVERS),
     (r"view.rs", r"View::concerns", r".*", "when a view is built anew, not what is in it"),
@@ -370,7 +371,7 @@ def main():
         survivors = measured("tests", chosen, mutants, tests, [], until, [FEW])
     if given.only != "tests":
         survivors += measured("suite", chosen, mutants, probes, [PROBES], until, [FEW] if given.sample else [FEW, MORE])
-    return 1 if survivors else 0
+    return 3 if survivors else 0
 
 
 if __name__ == "__main__":

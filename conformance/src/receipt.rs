@@ -9,8 +9,11 @@ mod document;
 pub use document::*;
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use oap_identity::did::DidError;
 use oap_identity::json::{self as strict, JsonError};
-use oap_identity::{DidDocument, Hash, Kid, Random, Signer, Timestamp, random};
+use oap_identity::signed::SignedError;
+use oap_identity::{Did, DidDocument, Hash, Kid, Random, Signer, Timestamp, random};
+use oap_memory::receipt::ReceiptSignature;
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -246,7 +249,7 @@ pub enum ReceiptError {
     Placeholder,
     /// A signature of another, or one that does not verify.
     #[error("signatures: {0}")]
-    Signature(String),
+    Signature(#[from] SignatureError),
     /// Before its time.
     #[error("validity: begins at {0}")]
     Early(Timestamp),
@@ -264,7 +267,51 @@ pub enum ReceiptError {
     Profile,
     /// A witness whose signature does not verify.
     #[error("peer_witnesses: {0}")]
-    Witness(String),
+    Witness(#[from] WitnessError),
+}
+
+/// Why a signature is none of the implementation's.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SignatureError {
+    /// The receipt names another implementation than the document's.
+    #[error("the receipt is of another implementation")]
+    OtherImplementation,
+    /// What names the key names none.
+    #[error("`by` is no key id: {0}")]
+    KeyId(#[from] DidError),
+    /// A key that the implementation does not have.
+    #[error("`by` is no key of the implementation")]
+    OtherKey,
+    /// Its bytes cannot be read.
+    #[error("not base64url")]
+    Encoding,
+    /// It does not verify.
+    #[error(transparent)]
+    Signed(SignedError),
+}
+
+impl From<SignedError> for SignatureError {
+    fn from(error: SignedError) -> Self {
+        match error {
+            SignedError::OtherKey => Self::OtherKey,
+            SignedError::Malformed => Self::Encoding,
+            error => Self::Signed(error),
+        }
+    }
+}
+
+/// Why a witness does not count.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum WitnessError {
+    /// A witness that is named twice, or the implementation itself.
+    #[error("{0} counts once, and not for itself")]
+    Repeated(Did),
+    /// Its keys are not known.
+    #[error("no DID document of {0}")]
+    NoDocument(Did),
+    /// No key of the witness made it.
+    #[error("the signature of {0} does not verify")]
+    Unverified(Did),
 }
 
 /// Checks a receipt against the DID document of the implementation that it names, and those of its witnesses.
@@ -279,7 +326,7 @@ pub fn check(
 ) -> Result<Conformant, ReceiptError> {
     let read: ConformanceReceipt = strict::from_value(receipt.clone())?;
     if read.implementation.did != *document.id() {
-        return Err(ReceiptError::Signature("the receipt is of another implementation".to_owned()));
+        return Err(SignatureError::OtherImplementation.into());
     }
     let mut unsigned = receipt.clone();
     let members = unsigned.as_object_mut().ok_or(ReceiptError::Member("/"))?;
@@ -291,8 +338,8 @@ pub fn check(
     if read.signatures.is_empty() {
         return Err(ReceiptError::Member("/signatures"));
     }
-    for Signature { by, alg, value } in &read.signatures {
-        verify(document, by, alg, value, &bytes, read.timestamp)?;
+    for signature in &read.signatures {
+        verify(document, signature, &bytes, read.timestamp)?;
     }
     let Validity { not_before, not_after } = read.validity;
     if not_before.plus(LONGEST) < not_after {
@@ -323,40 +370,36 @@ pub fn check(
     for peer in &read.peer_witnesses {
         let did = &peer.witness_did;
         if did == document.id() || !seen.insert(did) {
-            return Err(ReceiptError::Witness(format!("{did} counts once, and not for itself")));
+            return Err(WitnessError::Repeated(did.clone()).into());
         }
         let witness = witnesses.iter().find(|witness| witness.id() == did);
-        let witness = witness.ok_or_else(|| ReceiptError::Witness(format!("no DID document of {did}")))?;
+        let witness = witness.ok_or_else(|| WitnessError::NoDocument(did.clone()))?;
         let held = witness.keys().iter().any(|key| {
-            let kid = key.kid().to_string();
-            verify(witness, &kid, &peer.alg, &peer.signature, &witnessed, peer.witnessed_at).is_ok()
+            let (by, alg, value) = (key.kid().clone(), peer.alg.clone(), peer.signature.clone());
+            ReceiptSignature { by, alg, value }.verify(&witnessed, witness, peer.witnessed_at).is_ok()
         });
         if !held {
-            return Err(ReceiptError::Witness(format!("the signature of {did} does not verify")));
+            return Err(WitnessError::Unverified(did.clone()).into());
         }
     }
     Ok(Conformant { levels, not_after, witnesses: seen.len() })
 }
 
+/// Checks a signature of the implementation's.
 fn verify(
     document: &DidDocument,
-    kid: &str,
-    algorithm: &str,
-    value: &str,
+    signature: &Signature,
     bytes: &[u8],
     at: Timestamp,
 ) -> Result<(), ReceiptError> {
+    let Signature { by, alg, value } = signature.clone();
     if PLACEHOLDERS.iter().any(|placeholder| value.starts_with(placeholder)) {
         return Err(ReceiptError::Placeholder);
     }
-    let refused = |why: &str| ReceiptError::Signature(why.to_owned());
-    if algorithm != ALG {
-        return Err(refused("only EdDSA is verified here"));
-    }
-    let kid: Kid = kid.parse().map_err(|_| refused("`by` is no key id"))?;
-    let key = document.key(&kid).ok_or_else(|| refused("`by` is no key of the implementation"))?;
-    let signature = URL_SAFE_NO_PAD.decode(value).map_err(|_| refused("not base64url"))?;
-    key.verify(bytes, &signature, at).map_err(|e| ReceiptError::Signature(e.to_string()))
+    let by: Kid = by.parse().map_err(SignatureError::KeyId)?;
+    let signature = ReceiptSignature { by, alg, value };
+    signature.verify(bytes, document, at).map_err(SignatureError::from)?;
+    Ok(())
 }
 
 /// Adds a witness's signature: one who checked the receipt, and ran the suite against the gateway (RFC 0019 section 7.1).

@@ -1,4 +1,5 @@
-//! What the compiler refuses, beside the same with the proof that is asked for (`oap-exchange` has those of its own room).
+//! What the compiler refuses, beside the same with the proof that is asked for (`oap-exchange` has those of its own room). Two are
+//! refused for how long something lives, which has no code; the codes of the others are checked where `RUSTDOC` is `.ci/rustdoc`.
 
 /// A receipt that was appended and is durable, and an answer that leaves with it.
 /// ```
@@ -135,10 +136,67 @@ struct APreview;
 /// impl Sealed for Everything {}
 /// ```
 /// One made into more:
-/// ```compile_fail
+/// ```compile_fail,E0308
 /// # use oap_gateway::state::owner::{Owner, mark::{Admin, Read}};
 /// fn more(owner: Owner<Read>) -> Owner<Admin> {
 ///     Owner { permits: std::marker::PhantomData, ..owner }
 /// }
 /// ```
 struct AnOwner;
+
+/// One of the owner's agents, with a permission.
+/// ```
+/// # use oap_gateway::{Error, Gateway, api::agents::{ToolAnswer, ToolCall}, service::Tools};
+/// # use std::sync::Arc;
+/// use oap_gateway::state::{agents::Agent as By, owner::mark::Read};
+/// async fn ask(gateway: Arc<Gateway>, by: By<Read>, call: ToolCall) -> Result<ToolAnswer, Error> {
+///     Tools(&gateway).call(&by, call).await
+/// }
+/// ```
+/// The owner, who has not said as which:
+/// ```compile_fail,E0308
+/// # use oap_gateway::{Error, Gateway, api::agents::{ToolAnswer, ToolCall}, service::Tools};
+/// # use std::sync::Arc;
+/// use oap_gateway::state::owner::{Owner as By, mark::Read};
+/// async fn ask(gateway: Arc<Gateway>, by: By<Read>, call: ToolCall) -> Result<ToolAnswer, Error> {
+///     Tools(&gateway).call(&by, call).await
+/// }
+/// ```
+/// Who is an agent is asked of the gateway, by an owner who may do all:
+/// ```
+/// # use oap_gateway::{Error, Gateway, api::agents::AgentRef, state::agents::Agent};
+/// # use oap_gateway::state::owner::{Owner, mark::{Admin, Read}};
+/// fn become_one(gateway: &Gateway, owner: &Owner<Admin>, name: &AgentRef) -> Result<Agent<Read>, Error> {
+///     gateway.agent_as(owner, name)
+/// }
+/// ```
+/// By one who may only read:
+/// ```compile_fail,E0277
+/// # use oap_gateway::{Error, Gateway, api::agents::AgentRef, state::agents::Agent};
+/// # use oap_gateway::state::owner::{Owner, mark::Read};
+/// fn become_one(gateway: &Gateway, owner: &Owner<Read>, name: &AgentRef) -> Result<Agent<Read>, Error> {
+///     gateway.agent_as(owner, name)
+/// }
+/// ```
+/// One that may do more is asked of its permission:
+/// ```
+/// # use oap_gateway::{Error, state::{agents::Agent, owner::mark::{Read, Write}}};
+/// fn more(agent: Agent<Read>) -> Result<Agent<Write>, Error> {
+///     agent.permitted()
+/// }
+/// ```
+/// Taken for such a one:
+/// ```compile_fail,E0308
+/// # use oap_gateway::{Error, state::{agents::Agent, owner::mark::{Read, Write}}};
+/// fn more(agent: Agent<Read>) -> Result<Agent<Write>, Error> {
+///     Ok(agent)
+/// }
+/// ```
+/// Written by hand:
+/// ```compile_fail,E0451
+/// # use oap_gateway::state::{agents::Agent, owner::{Permission, mark::Read}};
+/// fn more(agent: Agent<Read>) -> Agent<Read> {
+///     Agent { permission: Permission::Admin, ..agent }
+/// }
+/// ```
+struct AnAgent;

@@ -2,6 +2,7 @@
 
 mod common;
 
+use axum::http::StatusCode;
 use axum::routing::post;
 use axum::{Json, Router};
 use common::*;
@@ -38,7 +39,7 @@ impl EmbeddingModel for Stub {
     fn embed(&self, texts: Vec<String>) -> Embedding<'_> {
         Box::pin(async move {
             if self.down.load(Ordering::SeqCst) {
-                return Err(EmbeddingError::Endpoint("down".to_owned()));
+                return Err(EmbeddingError::Status(StatusCode::SERVICE_UNAVAILABLE));
             }
             let vectors = texts.iter().map(|text| Vector::new(meaning(text)).unwrap()).collect();
             self.seen.lock().unwrap().extend(texts);

@@ -17,6 +17,7 @@ const FLOORS: [(&str, &[&str]); 12] = [
             "system/config",
             "system/files",
             "system/panics",
+            "system/tasks",
         ],
     ),
     ("embedding", &["embedding"]),
@@ -65,19 +66,44 @@ fn floor(path: &str) -> Option<usize> {
     FLOORS.iter().position(|(_, rooms)| rooms.iter().any(&is_in))
 }
 
+/// The first word of a text.
+fn word(text: &str) -> String {
+    text.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect()
+}
+
+/// The members of a text that begins with a brace; otherwise itself alone.
+fn members(text: &str) -> Vec<&str> {
+    if !text.starts_with('{') {
+        return vec![text];
+    }
+    let (mut members, mut depth, mut begin) = (Vec::new(), 0, 1);
+    for (at, c) in text.char_indices() {
+        match c {
+            '{' => depth += 1,
+            '}' => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 || (depth == 1 && c == ',') {
+            members.push(text[begin..at].trim());
+            begin = at + 1;
+        }
+        if depth == 0 {
+            break;
+        }
+    }
+    members
+}
+
 /// The paths after `crate::` in a text without its tests, as far as they name modules: `a::{b, c::D}` is `a/b` and `a/c`.
 fn named(text: &str) -> BTreeSet<String> {
-    let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+    let code = text.split("mod tests {").next().unwrap_or_default();
     let lines = code.lines().filter(|line| !line.trim_start().starts_with("//"));
     let code = lines.collect::<Vec<_>>().join(" ");
     let mut found = BTreeSet::new();
-    let word = |text: &str| text.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect::<String>();
-    for part in code.split("crate::").skip(1) {
+    for part in code.split("crate::").skip(1).flat_map(members) {
         let room = word(part);
         let rest = part[room.len()..].strip_prefix("::").unwrap_or_default();
-        let inner = rest.strip_prefix('{').and_then(|rest| rest.split_once('}')).map(|(inner, _)| inner);
-        let members = inner.map_or_else(|| vec![rest], |inner| inner.split(',').collect());
-        found.extend(members.into_iter().map(|member| format!("{room}/{}", word(member.trim()))));
+        found.extend(members(rest).into_iter().map(|member| format!("{room}/{}", word(member))));
     }
     found
 }
@@ -86,6 +112,9 @@ fn named(text: &str) -> BTreeSet<String> {
 fn paths_are_read_from_use_lines() {
     let text = "use crate::state::{owner::Owner, jobs};\n/// [`crate::cli`]\nuse crate::Error;\nlet x = crate::api::path();";
     let expected = ["Error/", "api/path", "state/jobs", "state/owner"].map(str::to_owned);
+    assert_eq!(named(text), expected.into());
+    let text = "#[cfg(test)]\nmod screens;\nuse crate::{Error, api::{items, jobs::Job}, state::owner::Owner};\nmod tests { use crate::cli::x; }";
+    let expected = ["Error/", "api/items", "api/jobs", "state/owner"].map(str::to_owned);
     assert_eq!(named(text), expected.into());
 }
 

@@ -187,6 +187,9 @@ pub enum GrantError {
     /// A version other than 1.
     #[error("version: must be 1")]
     Version,
+    /// None that the gateway issued, nor one that was made from such a one.
+    #[error("the grant is not known here")]
+    Unknown,
     #[error("the grant's signature: {0}")]
     Signature(#[from] SignedError),
     /// Signed by somebody who may not.

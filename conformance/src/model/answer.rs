@@ -7,7 +7,7 @@ use super::page::{Candidates, Page};
 use super::profile::table::Table;
 use super::query::{DEFAULT_RESULTS, Query};
 use super::rule::{Asked, Beside, Paged, Refusal, Rule};
-use super::view::Seen;
+use super::view::Visible;
 use super::{Model, search};
 use oap_identity::{Hash, Timestamp};
 use serde_json::{Value, json};
@@ -89,7 +89,7 @@ impl Model {
         let Some(view) = self.view(&chain, query.include_embeddings, at) else {
             return self.refuse(Refusal::UnknownGrant);
         };
-        let admitted: Vec<&Seen> = view.iter().filter(|seen| self.admits(&query, seen)).collect();
+        let admitted: Vec<&Visible> = view.iter().filter(|visible| self.admits(&query, visible)).collect();
         let page = self.page(&chain, &query, &admitted, walk, spent, at);
         if let Some(refusal) = page.got.and_then(|got| spent.spent(&chain, got)) {
             return self.refuse(refusal);
@@ -107,10 +107,10 @@ impl Model {
     }
 
     /// Whether the conditions of a query admit an item: a condition on what is hidden admits nothing.
-    fn admits(&self, query: &Query, seen: &Seen) -> bool {
+    fn admits(&self, query: &Query, visible: &Visible) -> bool {
         let mut verdicts = Vec::new();
         if let Some(kinds) = &query.kinds {
-            let hit = seen.shown("kind").is_some_and(|kind| kinds.iter().any(|k| k == kind));
+            let hit = visible.shown("kind").is_some_and(|kind| kinds.iter().any(|k| k == kind));
             verdicts.push(match (kinds.as_slice(), hit) {
                 ([], _) => (Asked::KindsEmpty, false),
                 (_, true) => (Asked::KindsHit, true),
@@ -118,7 +118,7 @@ impl Model {
             });
         }
         if let Some(any) = &query.labels_any {
-            let labels = seen.item["labels"].as_array().map(Vec::as_slice).unwrap_or_default();
+            let labels = visible.item["labels"].as_array().map(Vec::as_slice).unwrap_or_default();
             let hit = labels.iter().any(|label| any.iter().any(|wanted| *label == **wanted));
             verdicts.push(match (any.as_slice(), labels, hit) {
                 ([], ..) => (Asked::LabelsAnyEmpty, false),
@@ -128,7 +128,7 @@ impl Model {
             });
         }
         if let Some(least) = query.min_confidence {
-            verdicts.push(match seen.item.pointer("/provenance/confidence").and_then(Value::as_f64) {
+            verdicts.push(match visible.item.pointer("/provenance/confidence").and_then(Value::as_f64) {
                 None => (Asked::MinConfidenceHidden, false),
                 Some(sure) if sure < least => (Asked::MinConfidenceBelow, false),
                 Some(sure) if sure > least => (Asked::MinConfidenceAbove, true),
@@ -143,7 +143,7 @@ impl Model {
         &self,
         chain: &[&Grant],
         query: &Query,
-        admitted: &[&Seen],
+        admitted: &[&Visible],
         walk: Option<&Walk>,
         spent: &Disclosed,
         at: Timestamp,
@@ -174,13 +174,13 @@ impl Model {
     }
 
     /// Notes what the words of a question decided.
-    fn note_words(&self, query: &Query, admitted: &[&Seen], found: &search::Found) {
+    fn note_words(&self, query: &Query, admitted: &[&Visible], found: &search::Found) {
         if !found.must.is_empty() {
             self.decided.note(Rule::Asked(Asked::WordShown));
         }
-        let hidden = |seen: &&Seen| {
-            let whole = self.items.get(&seen.id).map(|item| item.version.whole.to_string());
-            !found.may.contains(&seen.id) && whole.is_some_and(|whole| whole.contains(query.text.trim()))
+        let hidden = |visible: &&Visible| {
+            let whole = self.items.get(&visible.id).map(|item| item.version.whole.to_string());
+            !found.may.contains(&visible.id) && whole.is_some_and(|whole| whole.contains(query.text.trim()))
         };
         if admitted.iter().any(hidden) {
             self.decided.note(Rule::Asked(Asked::WordHidden));
@@ -192,10 +192,10 @@ impl Model {
         &self,
         chain: &[&Grant],
         query: &Query,
-        view: &[Seen],
+        view: &[Visible],
         page: Page,
     ) -> ExpectedAnswer {
-        let in_page: Vec<&Seen> = view.iter().filter(|seen| page.items.contains(&seen.id)).collect();
+        let in_page: Vec<&Visible> = view.iter().filter(|visible| page.items.contains(&visible.id)).collect();
         let note = |rule: Rule| self.decided.note(rule);
         note(Rule::Asked(if query.chain_only { Asked::IntegrityChain } else { Asked::IntegrityFull }));
         if !in_page.is_empty() {
@@ -211,15 +211,15 @@ impl Model {
         }
         note(Rule::Beside(Beside::ProjectionApplied));
         ExpectedAnswer {
-            items: in_page.iter().map(|seen| (seen.id.clone(), seen.leaves())).collect(),
+            items: in_page.iter().map(|visible| (visible.id.clone(), visible.leaves())).collect(),
             certain: page.certain,
             at_end: page.at_end,
-            free: in_page.iter().map(|seen| (seen.id.clone(), seen.free.clone())).collect(),
+            free: in_page.iter().map(|visible| (visible.id.clone(), visible.free.clone())).collect(),
             order: page.order,
             more: page.more,
             most: page.most,
             rooms: page.rooms,
-            chain: in_page.iter().map(|seen| (seen.id.clone(), seen.chain.clone())).collect(),
+            chain: in_page.iter().map(|visible| (visible.id.clone(), visible.chain.clone())).collect(),
             sd_jwt: !query.chain_only,
             listing: query.is_listing(),
             projection_applied: chain.first().map(|grant| applied(grant)).unwrap_or_default(),
@@ -279,7 +279,7 @@ impl Model {
     pub(super) fn fingerprint(&self, chain: &[&Grant], at: Timestamp) -> Hash {
         let unheard = self.unheard();
         let view = unheard.view(chain, false, at).unwrap_or_default();
-        let all: Vec<&Value> = view.iter().map(|seen| &seen.item).collect();
+        let all: Vec<&Value> = view.iter().map(|visible| &visible.item).collect();
         Hash::of_canonical(&all).unwrap_or(Hash::of(b""))
     }
 }

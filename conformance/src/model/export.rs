@@ -6,7 +6,7 @@ use super::expected::{Expected, ExpectedExport};
 use super::page::{Candidates, Page};
 use super::query::Query;
 use super::rule::{Beside, Refusal, Rule};
-use super::view::Seen;
+use super::view::Visible;
 use oap_identity::Timestamp;
 
 impl Model {
@@ -21,7 +21,7 @@ impl Model {
             (None, Some(view)) => view,
         };
         // `exportable: false` keeps an item out of every export, the owner's own grants too (protocol section 4).
-        let leaves: Vec<&Seen> = view.iter().filter(|seen| seen.exportable).collect();
+        let leaves: Vec<&Visible> = view.iter().filter(|seen| seen.exportable).collect();
         let candidates = Candidates { chain: &chain, limit: usize::MAX, spent, walk: None, moved: false };
         let taken = candidates.take(&leaves);
         if let Some(refusal) = taken.got.and_then(|got| spent.spent(&chain, got)) {

@@ -4,7 +4,7 @@ use super::disclosed::{Disclosed, Walk};
 use super::grant::Grant;
 use super::rule::Paged;
 use super::search::Found;
-use super::view::Seen;
+use super::view::Visible;
 use oap_identity::time::MAX_SKEW;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -51,48 +51,50 @@ impl Candidates<'_> {
     }
 
     /// A page of a listing: newest first, ties by item id.
-    pub fn list(&self, admitted: &[&Seen]) -> Page {
-        let mut sorted: Vec<&Seen> = admitted.to_vec();
-        sorted.sort_by_key(|seen| (Reverse(seen.captured), seen.id.clone()));
+    pub fn list(&self, admitted: &[&Visible]) -> Page {
+        let mut sorted: Vec<&Visible> = admitted.to_vec();
+        sorted.sort_by_key(|visible| (Reverse(visible.captured), visible.id.clone()));
         // The gateway's own clock, which the model knows more or less.
-        let near = |a: &Seen, b: &Seen| (a.clocked || b.clocked) && a.captured <= b.captured.plus(MAX_SKEW);
+        let near =
+            |a: &Visible, b: &Visible| (a.clocked || b.clocked) && a.captured <= b.captured.plus(MAX_SKEW);
         if self.walk.is_none() && !sorted.windows(2).any(|pair| matches!(pair, [a, b] if near(a, b))) {
             return self.take(&sorted);
         }
         if let Some(walk) = self.walk {
             let place = (Reverse(walk.last.0), walk.last.1.clone());
-            let is_clear = sorted.iter().all(|seen| !seen.clocked || walk.shown.contains(&seen.id));
-            sorted.retain(|seen| {
-                if seen.clocked {
-                    !walk.shown.contains(&seen.id)
+            let is_clear = sorted.iter().all(|visible| !visible.clocked || walk.shown.contains(&visible.id));
+            sorted.retain(|visible| {
+                if visible.clocked {
+                    !walk.shown.contains(&visible.id)
                 } else {
-                    (Reverse(seen.captured), seen.id.clone()) > place
+                    (Reverse(visible.captured), visible.id.clone()) > place
                 }
             });
             if is_clear && !self.moved {
                 return self.take(&sorted);
             }
         }
-        let ids: BTreeSet<String> = sorted.iter().map(|seen| seen.id.clone()).collect();
+        let ids: BTreeSet<String> = sorted.iter().map(|visible| visible.id.clone()).collect();
         let mut page = self.bounded(&Found { may: ids.clone(), must: ids });
-        let mut groups: Vec<Vec<&Seen>> = Vec::new();
-        for seen in sorted {
+        let mut groups: Vec<Vec<&Visible>> = Vec::new();
+        for visible in sorted {
             match groups.last_mut() {
-                Some(group) if group.last().is_some_and(|last| near(last, seen)) => group.push(seen),
-                _ => groups.push(vec![seen]),
+                Some(group) if group.last().is_some_and(|last| near(last, visible)) => group.push(visible),
+                _ => groups.push(vec![visible]),
             }
         }
-        page.order = groups.iter().map(|group| group.iter().map(|seen| seen.id.clone()).collect()).collect();
+        page.order =
+            groups.iter().map(|group| group.iter().map(|visible| visible.id.clone()).collect()).collect();
         page
     }
 
     /// A page of items whose order is known: that in which they come.
-    pub fn take(&self, sorted: &[&Seen]) -> Page {
+    pub fn take(&self, sorted: &[&Visible]) -> Page {
         let mut rooms = self.rooms();
         let mut page = Page { most: self.limit, more: Some(false), rooms: rooms.clone(), ..Page::default() };
         let (mut got, mut last) = (0, None);
-        for seen in sorted {
-            let fresh: Vec<bool> = rooms.iter().map(|(had, _)| !had.contains(&seen.id)).collect();
+        for visible in sorted {
+            let fresh: Vec<bool> = rooms.iter().map(|(had, _)| !had.contains(&visible.id)).collect();
             let full = rooms.iter().zip(&fresh).position(|((_, left), fresh)| *fresh && *left == 0);
             if let Some(above) = full {
                 page.rules.push(if above == 0 { Paged::CapLeavesOut } else { Paged::CapShared });
@@ -112,10 +114,10 @@ impl Candidates<'_> {
             if had && exhausted {
                 page.rules.push(Paged::CapComesBack);
             }
-            page.ties |= last == Some(seen.captured);
-            last = Some(seen.captured);
-            page.order.push(vec![seen.id.clone()]);
-            page.items.insert(seen.id.clone());
+            page.ties |= last == Some(visible.captured);
+            last = Some(visible.captured);
+            page.order.push(vec![visible.id.clone()]);
+            page.items.insert(visible.id.clone());
         }
         page.got = Some(got);
         page.certain.clone_from(&page.items);
@@ -178,8 +180,8 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn seen(id: &str, at: i64, clocked: bool) -> Seen {
-        Seen {
+    fn visible(id: &str, at: i64, clocked: bool) -> Visible {
+        Visible {
             id: id.to_owned(),
             item: json!({}),
             free: [].into(),
@@ -196,15 +198,15 @@ mod tests {
         Grant { max_items, hash: max_items.to_string(), ..Grant::read(&json!({})) }
     }
 
-    fn page(grant: &Grant, limit: usize, items: &[Seen]) -> Page {
-        let items: Vec<&Seen> = items.iter().collect();
+    fn page(grant: &Grant, limit: usize, items: &[Visible]) -> Page {
+        let items: Vec<&Visible> = items.iter().collect();
         let spent = Disclosed::default();
         Candidates { chain: &[grant], limit, spent: &spent, walk: None, moved: false }.list(&items)
     }
 
     #[test]
     fn newest_first_ties_by_id_and_no_more_than_the_limit() {
-        let items = [seen("c", 1, false), seen("b", 2, false), seen("a", 1, false)];
+        let items = [visible("c", 1, false), visible("b", 2, false), visible("a", 1, false)];
         let two = page(&grant(9), 2, &items);
         assert_eq!((two.order, two.more), (vec![vec!["b".to_owned()], vec!["a".to_owned()]], Some(true)));
         let all = page(&grant(9), 3, &items);
@@ -214,7 +216,7 @@ mod tests {
 
     #[test]
     fn max_items_leaves_out_what_was_never_disclosed() {
-        let items = [seen("b", 2, false), seen("a", 1, false)];
+        let items = [visible("b", 2, false), visible("a", 1, false)];
         let one = page(&grant(1), 20, &items);
         assert_eq!((one.order, one.more), (vec![vec!["b".to_owned()]], Some(false)));
         assert!(one.rules.contains(&Paged::CapLeavesOut));
@@ -222,7 +224,7 @@ mod tests {
 
     #[test]
     fn times_of_the_gateways_own_clock_leave_the_order_open() {
-        let items = [seen("b", 2, true), seen("a", 1, true), seen("c", 100_000, false)];
+        let items = [visible("b", 2, true), visible("a", 1, true), visible("c", 100_000, false)];
         let all = page(&grant(9), 20, &items);
         assert_eq!(all.order, [vec!["c".to_owned()], vec!["b".to_owned(), "a".to_owned()]]);
         assert_eq!(all.certain.len(), 3);

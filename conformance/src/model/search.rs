@@ -3,7 +3,7 @@
 //! How words are brought to a common form is the gateway's own. So a long word that stands by itself in what is shown must find the item, and
 //! an item of which no word resembles one of the question must not be found, unless vectors say otherwise.
 
-use super::view::Seen;
+use super::view::Visible;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -22,27 +22,30 @@ pub(super) struct Found {
 }
 
 /// What a question finds among items. With a model of embeddings anything may be near.
-pub(super) fn find(question: &str, items: &[&Seen], embeddings: bool) -> Found {
+pub(super) fn find(question: &str, items: &[&Visible], embeddings: bool) -> Found {
     let asked = words(question);
     let whole: BTreeSet<String> = alone(question).filter(|word| word.chars().count() >= LONG).collect();
-    let resembles = |seen: &&&Seen| {
-        let has = words(&seen.text);
+    let resembles = |visible: &&&Visible| {
+        let has = words(&visible.text);
         asked.iter().any(|asked| has.iter().any(|word| alike(asked, word)))
     };
-    let near: Vec<&&Seen> = items.iter().filter(resembles).collect();
-    let turn = |seen: &Seen| seen.shown("kind") == Some("conversation_turn");
-    let in_context = |seen: &Seen| {
-        turn(seen)
+    let near: Vec<&&Visible> = items.iter().filter(resembles).collect();
+    let turn = |visible: &Visible| visible.shown("kind") == Some("conversation_turn");
+    let in_context = |visible: &Visible| {
+        turn(visible)
             && near.iter().any(|other| {
-                let (a, b) = (seen.captured.min(other.captured), seen.captured.max(other.captured));
+                let (a, b) = (visible.captured.min(other.captured), visible.captured.max(other.captured));
                 turn(other) && b <= a.plus(CONVERSATION)
             })
     };
-    let may = items
-        .iter()
-        .filter(|seen| embeddings || in_context(seen) || near.iter().any(|other| other.id == seen.id));
-    let must = items.iter().filter(|seen| alone(&seen.certain).any(|word| whole.contains(&word)));
-    Found { may: may.map(|seen| seen.id.clone()).collect(), must: must.map(|seen| seen.id.clone()).collect() }
+    let may = items.iter().filter(|visible| {
+        embeddings || in_context(visible) || near.iter().any(|other| other.id == visible.id)
+    });
+    let must = items.iter().filter(|visible| alone(&visible.certain).any(|word| whole.contains(&word)));
+    Found {
+        may: may.map(|visible| visible.id.clone()).collect(),
+        must: must.map(|visible| visible.id.clone()).collect(),
+    }
 }
 
 /// The words of a text, however they are separated.
@@ -71,8 +74,8 @@ mod tests {
     use serde_json::json;
     use std::collections::BTreeMap;
 
-    fn seen(id: &str, kind: &str, text: &str, at: i64) -> Seen {
-        Seen {
+    fn visible(id: &str, kind: &str, text: &str, at: i64) -> Visible {
+        Visible {
             id: id.to_owned(),
             item: json!({"kind": kind}),
             free: BTreeMap::new(),
@@ -87,9 +90,9 @@ mod tests {
 
     #[test]
     fn a_long_word_that_is_shown_must_find_and_a_strange_one_must_not() {
-        let a = seen("a", "fact", "met the cartographer.\n", 0);
-        let b = seen("b", "fact", "cartography\n", 0);
-        let c = seen("c", "fact", "tea\n", 0);
+        let a = visible("a", "fact", "met the cartographer.\n", 0);
+        let b = visible("b", "fact", "cartography\n", 0);
+        let c = visible("c", "fact", "tea\n", 0);
         let all = [&a, &b, &c];
         let found = find("Cartographer", &all, false);
         assert_eq!(found.must, ["a".to_owned()].into());
@@ -102,10 +105,10 @@ mod tests {
     #[test]
     fn turns_are_matched_in_their_context() {
         let (a, b) = (
-            seen("a", "conversation_turn", "holidaymaking", 0),
-            seen("b", "conversation_turn", "Lisbon", 60),
+            visible("a", "conversation_turn", "holidaymaking", 0),
+            visible("b", "conversation_turn", "Lisbon", 60),
         );
-        let far = seen("c", "conversation_turn", "Porto", 90_000);
+        let far = visible("c", "conversation_turn", "Porto", 90_000);
         assert_eq!(
             find("holidaymaking", &[&a, &b, &far], false).may,
             ["a".to_owned(), "b".to_owned()].into()

@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 
 /// An item as a grantee sees it.
 #[derive(Debug, Clone)]
-pub(super) struct Seen {
+pub(super) struct Visible {
     pub id: String,
     /// The whole visible item, without `integrity` and `relevance`.
     pub item: Value,
@@ -36,7 +36,7 @@ pub(super) struct Seen {
     pub exportable: bool,
 }
 
-impl Seen {
+impl Visible {
     /// The leaves that are shown with a known value.
     pub fn leaves(&self) -> Leaves {
         let mut all = leaves(&self.item);
@@ -114,14 +114,14 @@ impl Model {
     }
 
     /// The items of a grant, by their ids; `None` where its profile is not known.
-    pub(super) fn view(&self, chain: &[&Grant], embedding: bool, at: Timestamp) -> Option<Vec<Seen>> {
+    pub(super) fn view(&self, chain: &[&Grant], embedding: bool, at: Timestamp) -> Option<Vec<Visible>> {
         let grant = chain.first()?;
         let embedding = embedding && grant.embedding_access;
         let reached = self.items.iter().filter(|(_, item)| self.reaches(chain, item, at));
-        reached.map(|(id, item)| self.seen(id, item, grant, embedding)).collect()
+        reached.map(|(id, item)| self.visible(id, item, grant, embedding)).collect()
     }
 
-    fn seen(&self, id: &str, item: &Item, grant: &Grant, embedding: bool) -> Option<Seen> {
+    fn visible(&self, id: &str, item: &Item, grant: &Grant, embedding: bool) -> Option<Visible> {
         let version = &item.version;
         let shown = profile::project(version, &self.profiles, &grant.profile, grant.level, embedding)?;
         shown.rules.iter().for_each(|rule| self.decided.note(*rule));
@@ -161,7 +161,7 @@ impl Model {
         if let Some(joined) = shown.joined {
             free.insert("/content/text".to_owned(), Form::Joined(Box::new(joined)));
         }
-        Some(Seen {
+        Some(Visible {
             id: id.to_owned(),
             text,
             certain,

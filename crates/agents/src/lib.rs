@@ -5,10 +5,10 @@
 //! - [`sight`]: which records an agent may see and change
 //! - [`level`]: whose word a record is, and how far it is believed
 //! - [`tool`], [`arguments`], [`answers`]: the memory tools, what goes in and what comes out
-//! - [`told`], [`words`]: an answer as text in which no item can pass for anything else
+//! - [`block`], [`words`]: an answer as text in which no item can pass for anything else
 //!
 //! ```
-//! use oap_agents::told::Block;
+//! use oap_agents::block::Block;
 //!
 //! // What an item says cannot end the block that it stands in.
 //! let mut block = Block::default();
@@ -21,10 +21,10 @@
 
 pub mod answers;
 pub mod arguments;
+pub mod block;
 pub mod level;
 pub mod limits;
 pub mod sight;
-pub mod told;
 pub mod tool;
 pub mod words;
 

@@ -1,7 +1,7 @@
 //! The answers of the memory tools as text for a model: what the gateway says on lines of its own, what items say in their blocks.
 
 use crate::answers::{Corrected, Differs, Explained, Fact, Forgotten, Learned, Queried, Recalled, State};
-use crate::told::Block;
+use crate::block::Block;
 
 /// What waits for the owner.
 const WAITS: &str = "It waits for the owner's confirmation: treat it as unconfirmed.";
@@ -48,7 +48,7 @@ fn listed(facts: &[Fact], matched: usize) -> Block {
 impl Recalled {
     /// As text.
     #[must_use]
-    pub fn told(&self) -> String {
+    pub fn text(&self) -> String {
         listed(&self.facts, self.matched).finish()
     }
 }
@@ -56,7 +56,7 @@ impl Recalled {
 impl Queried {
     /// As text.
     #[must_use]
-    pub fn told(&self) -> String {
+    pub fn text(&self) -> String {
         let mut block = listed(&self.facts, self.matched);
         if let Some(next) = self.next {
             block.line(&format!("More: the same with before = {next}."));
@@ -68,7 +68,7 @@ impl Queried {
 impl Learned {
     /// As text.
     #[must_use]
-    pub fn told(&self) -> String {
+    pub fn text(&self) -> String {
         let waits = if self.needs_verification { format!(" {WAITS}") } else { String::new() };
         format!(
             "Remembered as {}, {} with confidence {}, {}.{waits}",
@@ -80,7 +80,7 @@ impl Learned {
 impl Corrected {
     /// As text.
     #[must_use]
-    pub fn told(&self) -> String {
+    pub fn text(&self) -> String {
         let waits = if self.needs_verification { format!(" {WAITS}") } else { String::new() };
         let Self { item_id, version, level, confidence, .. } = self;
         format!("{item_id} has version {version} now, {level} with confidence {confidence}.{waits}")
@@ -90,7 +90,7 @@ impl Corrected {
 impl Forgotten {
     /// As text.
     #[must_use]
-    pub fn told(&self) -> String {
+    pub fn text(&self) -> String {
         format!("{} is taken back. The owner can put it back until {}.", self.item_id, self.erase_after)
     }
 }
@@ -98,7 +98,7 @@ impl Forgotten {
 impl Explained {
     /// As text.
     #[must_use]
-    pub fn told(&self) -> String {
+    pub fn text(&self) -> String {
         let mut block = Block::default();
         for step in &self.chain {
             block.line(&format!("{}: {} ({})", step.at, step.event, step.commitment));
@@ -127,7 +127,7 @@ impl Explained {
 impl Differs {
     /// As text.
     #[must_use]
-    pub fn told(&self) -> String {
+    pub fn text(&self) -> String {
         let mut block = Block::default();
         let (learned, corrected, retracted) =
             (self.learned.len(), self.corrected.len(), self.retracted.len());
@@ -147,7 +147,7 @@ impl Differs {
 impl State {
     /// As text. Topics are words of items: they stand in a block.
     #[must_use]
-    pub fn told(&self) -> String {
+    pub fn text(&self) -> String {
         let mut block = Block::default();
         let Self { agent, permission, facts, own, needs_verification, .. } = self;
         block.line(&format!(

@@ -1,5 +1,5 @@
 //! What the compiler refuses, each beside the same with the proof that is asked for: one line differs. The names of the errors
-//! are checked by a nightly rustdoc alone, the lines that compile by any.
+//! are checked where `RUSTDOC` is `.ci/rustdoc`, the lines that compile by any.
 
 /// A view of a grant that was verified.
 /// ```

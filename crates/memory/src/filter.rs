@@ -7,7 +7,9 @@ use crate::item::MAX_SHORT;
 use crate::item::{Confidence, Kind, Sensitivity};
 use crate::record::{Head, Tier, Visibility};
 use oap_identity::{ScopeId, Timestamp};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// Most elements of a list in a filter.
 pub const MAX_LIST: usize = 256;
@@ -82,6 +84,25 @@ impl<'a> Shown<'a> {
             exportable: Some(head.exportable),
         }
     }
+
+    /// A whole item as its owner is shown it. A member that has not its form decides nothing.
+    #[must_use]
+    pub fn of_item(item: &'a Value, labels: &'a [String]) -> Self {
+        Self {
+            scope_id: item["scope_id"].as_str(),
+            kind: read(&item["kind"]),
+            subject_entity_id: Some(item["subject_entity_id"].as_str()),
+            labels: Some(labels),
+            captured_at: read(&item["provenance"]["captured_at"]),
+            confidence: read(&item["confidence"]),
+            sensitivity: read(&item["sensitivity"]),
+            exportable: item["exportable"].as_bool(),
+        }
+    }
+}
+
+fn read<T: DeserializeOwned>(member: &Value) -> Option<T> {
+    T::deserialize(member).ok()
 }
 
 /// What of an item speaks against it.
@@ -229,7 +250,7 @@ impl Filter {
 mod tests {
     use super::*;
 
-    fn check(filter: serde_json::Value, shown: &Shown<'_>) -> Result<(), NotAdmitted> {
+    fn check(filter: Value, shown: &Shown<'_>) -> Result<(), NotAdmitted> {
         let filter: Filter = serde_json::from_value(filter).unwrap();
         filter.check(shown, &"personal".parse().unwrap(), false)
     }

@@ -12,14 +12,18 @@
 //! After a crash between two of these steps, opening the store finishes the work: a key whose slot the batches
 //! do not mark as in use is overwritten, be it one that was never used or one that was just to be destroyed.
 
+mod tx;
+mod writer;
+
+pub use tx::Tx;
+
 use crate::engine::{Engine, Op, OwnedPairs};
 use crate::seal;
 use crate::space::Space;
-use crate::vault::{ContentKey, FileVault, Slot, Vault};
+use crate::vault::{FileVault, Slot, Vault};
 use crate::{EngineError, StoreError};
 use oap_identity::Random;
-use std::collections::{BTreeMap, BTreeSet};
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -33,8 +37,6 @@ use tokio::sync::oneshot;
 pub const SCHEMA: u32 = 2;
 /// The earliest version that is brought forward when a store is opened.
 pub const OLDEST_SCHEMA: u32 = 1;
-/// Most transactions of one batch.
-const MAX_GROUP: usize = 512;
 /// Most bytes of keys and sealed values that [`Tx::at_last`] may write.
 pub const MAX_LAST: usize = 16 << 10;
 
@@ -123,7 +125,7 @@ impl Store {
             .spawn({
                 let shared = shared.clone();
                 move || {
-                    write(&shared, &queue);
+                    writer::write(&shared, &queue);
                     drop(shared);
                     let _ = ended.send(());
                 }
@@ -391,308 +393,5 @@ impl Shared {
                 Some(now) => stored = now,
             }
         }
-    }
-}
-
-/// Says that the writer is gone, however it went.
-struct Stops<'a>(&'a Shared);
-
-impl Drop for Stops<'_> {
-    fn drop(&mut self) {
-        self.0.stopped.store(true, Ordering::Release);
-    }
-}
-
-fn write(shared: &Shared, queue: &Receiver<Job>) {
-    let stops = Stops(shared);
-    let mut group = Group::default();
-    let mut waiting = None;
-    while let Some(first) = waiting.take().or_else(|| queue.recv().ok()) {
-        let mut answers = Vec::new();
-        answers.extend(run(shared, &mut group, first));
-        let mut taken = 1;
-        while taken < MAX_GROUP
-            && let Ok(next) = queue.try_recv()
-        {
-            if next.first {
-                waiting = Some(next);
-                break;
-            }
-            answers.extend(run(shared, &mut group, next));
-            taken += 1;
-        }
-        let applied = commit(shared, std::mem::take(&mut group));
-        // A disk that was full left everything as it was.
-        let goes_on = matches!(applied, Ok(Hooks::Ran) | Err(StoreError::Full { .. }));
-        if !goes_on {
-            shared.stopped.store(true, Ordering::Release);
-        }
-        for (answer, admitted) in answers {
-            answer(admitted.and_then(|()| applied.clone().map(drop)));
-        }
-        if !goes_on {
-            return;
-        }
-    }
-    drop(stops);
-}
-
-/// What became of the hooks of a batch that is durable.
-#[derive(Debug, Clone, Copy)]
-enum Hooks {
-    Ran,
-    /// One panicked: what is in memory may lag behind the store for good, so that the writer stops.
-    Panicked,
-}
-
-/// What the transactions of one batch wrote.
-#[derive(Default)]
-struct Group {
-    writes: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
-    /// Slots of keys that are new with it.
-    allocated: Vec<Slot>,
-    /// Slots of keys of transactions that came to nothing.
-    orphans: Vec<Slot>,
-    wiped: Vec<Slot>,
-    /// What is written when the last transaction of the batch has run, by name.
-    last: BTreeMap<String, Last>,
-    hooks: Vec<Hook>,
-    /// Bytes that it may take on disk.
-    room: u64,
-    /// Whether it may take them from the reserve.
-    urgent: bool,
-}
-
-impl Group {
-    /// The bytes of its keys and values.
-    fn bytes(&self) -> usize {
-        self.writes.iter().map(|(key, value)| key.len() + value.as_ref().map_or(0, Vec::len)).sum()
-    }
-}
-
-/// Runs one transaction, and says whether it is admitted; `None` when it panicked, and nobody waits for it any more.
-fn run(shared: &Shared, group: &mut Group, job: Job) -> Option<(Answer, Result<(), StoreError>)> {
-    let mut tx = Tx { shared, group, own: Group::default(), allocated: BTreeMap::new() };
-    let ran = catch_unwind(AssertUnwindSafe(|| (job.run)(&mut tx)));
-    let Tx { own, allocated, .. } = tx;
-    let (admitted, answer) = match ran {
-        Ok((true, answer)) => (admit(shared, group, &own).map(Some), Some(answer)),
-        Ok((false, answer)) => (Ok(None), Some(answer)),
-        Err(_) => (Ok(None), None),
-    };
-    if let Ok(Some(room)) = admitted {
-        group.writes.extend(own.writes);
-        group.allocated.extend(allocated.into_keys());
-        group.wiped.extend(own.wiped);
-        group.last.extend(own.last);
-        group.hooks.extend(own.hooks);
-        group.room += room;
-    } else {
-        // Keys of a transaction that came to nothing: overwritten with the batch.
-        group.orphans.extend(allocated.into_keys());
-    }
-    group.urgent |= own.urgent;
-    answer.map(|answer| (answer, admitted.map(drop)))
-}
-
-/// Whether the disk may hold what a transaction writes, and the bytes that it may take.
-fn admit(shared: &Shared, group: &Group, own: &Group) -> Result<u64, StoreError> {
-    if own.writes.is_empty() {
-        return Ok(0);
-    }
-    let last = own.last.keys().filter(|name| !group.last.contains_key(*name)).count();
-    let room = shared.engine.room(own.writes.len() + last, own.bytes() + last * MAX_LAST);
-    if own.urgent {
-        // The reserve is given back already. An engine that survives a full disk may try.
-        let there = shared.space.at_most()?;
-        if !shared.engine.survives_full() && there < group.room + room {
-            return Err(StoreError::Full { missing: group.room + room - there });
-        }
-    } else {
-        shared.space.admit(group.room + room)?;
-    }
-    Ok(room)
-}
-
-/// Runs what is written when the last transaction of a batch has run. Its room was counted with those that asked for it.
-fn finish(shared: &Shared, group: &mut Group) -> Result<(), StoreError> {
-    for last in std::mem::take(&mut group.last).into_values() {
-        let mut tx = Tx { shared, group, own: Group::default(), allocated: BTreeMap::new() };
-        let ran = catch_unwind(AssertUnwindSafe(|| last(&mut tx)));
-        let own = tx.own;
-        ran.unwrap_or(Err(StoreError::Panicked))?;
-        if own.bytes() > MAX_LAST {
-            return Err(EngineError::TooLarge.into());
-        }
-        group.writes.extend(own.writes);
-    }
-    Ok(())
-}
-
-/// Applies and flushes what a batch writes.
-fn apply(shared: &Shared, group: &mut Group) -> Result<(), StoreError> {
-    if !group.allocated.is_empty() {
-        shared.vault.sync()?;
-    }
-    if group.writes.is_empty() {
-        return Ok(());
-    }
-    let revision = shared.revision.load(Ordering::Acquire) + 1;
-    let mut batch: Vec<Op> = std::mem::take(&mut group.writes)
-        .into_iter()
-        .map(|(key, value)| match value {
-            Some(value) => Op::Put(key, value),
-            None => Op::Delete(key),
-        })
-        .collect();
-    batch.push(Op::Put(REVISION_KEY.to_vec(), revision.to_le_bytes().to_vec()));
-    shared.engine.apply(batch)?;
-    shared.revision.store(revision, Ordering::Release);
-    Ok(())
-}
-
-fn commit(shared: &Shared, mut group: Group) -> Result<Hooks, StoreError> {
-    match finish(shared, &mut group).and_then(|()| apply(shared, &mut group)) {
-        Ok(()) => {}
-        Err(full @ StoreError::Full { .. }) => {
-            // Nothing of the batch is there: its keys open nothing, and what it would have erased stays.
-            wipe(shared, &[group.allocated, group.orphans].concat())?;
-            shared.space.refill();
-            return Err(full);
-        }
-        Err(error) => return Err(error),
-    }
-    wipe(shared, &[group.wiped, group.orphans].concat())?;
-    let mut hooks = Hooks::Ran;
-    for hook in group.hooks {
-        if catch_unwind(AssertUnwindSafe(hook)).is_err() {
-            hooks = Hooks::Panicked;
-        }
-    }
-    if group.urgent {
-        shared.space.refill();
-    }
-    Ok(hooks)
-}
-
-fn wipe(shared: &Shared, slots: &[Slot]) -> Result<(), StoreError> {
-    if slots.is_empty() { Ok(()) } else { shared.vault.wipe(slots) }
-}
-
-/// A running transaction.
-pub struct Tx<'a> {
-    shared: &'a Shared,
-    group: &'a Group,
-    own: Group,
-    allocated: BTreeMap<Slot, ContentKey>,
-}
-
-impl Tx<'_> {
-    /// Whether a value is there after everything before. Nothing is unsealed.
-    ///
-    /// # Errors
-    /// [`StoreError::Engine`].
-    pub(crate) fn contains(&self, table: u8, key: &[u8]) -> Result<bool, StoreError> {
-        let place = place(table, key);
-        let pending = self.own.writes.get(&place).or_else(|| self.group.writes.get(&place));
-        match pending {
-            Some(stored) => Ok(stored.is_some()),
-            None => Ok(self.shared.engine.get(&place)?.is_some()),
-        }
-    }
-
-    /// A value and the slot of its key.
-    ///
-    /// # Errors
-    /// As [`Store::get`].
-    pub(crate) fn get_with_slot(&self, table: u8, key: &[u8]) -> Result<Option<(Slot, Vec<u8>)>, StoreError> {
-        let place = place(table, key);
-        let pending = self.own.writes.get(&place).or_else(|| self.group.writes.get(&place));
-        let stored = match pending {
-            Some(stored) => stored.clone(),
-            None => self.shared.engine.get(&place)?,
-        };
-        stored.map(|stored| self.shared.unseal(&place, &stored)).transpose()
-    }
-
-    /// The keys of a table that this transaction, or one before it in the same batch, has written or removed: what the
-    /// engine does not show yet.
-    pub(crate) fn written(&self, table: u8) -> BTreeSet<Vec<u8>> {
-        let of = |group: &Group| -> Vec<Vec<u8>> {
-            let from = group.writes.range(vec![table]..);
-            let keys = from.map(|(key, _)| key).take_while(|key| key.first() == Some(&table));
-            keys.filter_map(|key| key.get(1..).map(<[u8]>::to_vec)).collect()
-        };
-        of(self.group).into_iter().chain(of(&self.own)).collect()
-    }
-
-    /// Writes a value sealed with the key in a slot.
-    ///
-    /// # Errors
-    /// [`StoreError::Erased`] when the slot is empty.
-    pub(crate) fn put_in(
-        &mut self,
-        slot: Slot,
-        table: u8,
-        key: &[u8],
-        plain: &[u8],
-    ) -> Result<(), StoreError> {
-        let place = place(table, key);
-        let fresh = self.allocated.get(&slot).cloned();
-        let content_key = fresh.map_or_else(|| self.shared.vault.key(slot), Ok)?;
-        let sealed = seal::seal(&content_key, &place, plain, &*self.shared.random)?;
-        let stored = [slot.to_le_bytes().as_slice(), &sealed].concat();
-        self.own.writes.insert(place, Some(stored));
-        Ok(())
-    }
-
-    /// Removes a value, if it is there.
-    pub(crate) fn delete(&mut self, table: u8, key: &[u8]) {
-        self.own.writes.insert(place(table, key), None);
-    }
-
-    /// A fresh content key, and its slot.
-    ///
-    /// # Errors
-    /// [`StoreError::Vault`].
-    pub fn new_slot(&mut self) -> Result<Slot, StoreError> {
-        let allocated = self.shared.vault.allocate(&*self.shared.random);
-        let (slot, key) = allocated.map_err(|error| match error {
-            StoreError::Full { missing } => {
-                StoreError::Full { missing: self.shared.space.missing(missing).unwrap_or(missing) }
-            }
-            error => error,
-        })?;
-        self.allocated.insert(slot, key);
-        self.own.writes.insert(slot_mark(slot), Some(Vec::new()));
-        Ok(slot)
-    }
-
-    /// Destroys the key in a slot with this transaction: overwritten and synced before it is acknowledged.
-    pub fn wipe(&mut self, slot: Slot) {
-        self.own.writes.insert(slot_mark(slot), None);
-        self.own.wiped.push(slot);
-    }
-
-    /// Lets this transaction take what the reserve holds: an erasure, a revocation. To be called before it writes.
-    pub fn use_reserve(&mut self) {
-        self.own.urgent = true;
-        self.shared.space.make_room();
-    }
-
-    /// Runs something when the last transaction of this batch has run, in place of what an earlier one of the batch asked for
-    /// under the same name. It writes at most [`MAX_LAST`] bytes, under keys that are there. The batch is durable with it, or
-    /// not at all: where it fails, the store stops.
-    pub fn at_last(
-        &mut self,
-        name: &str,
-        last: impl FnOnce(&mut Tx) -> Result<(), StoreError> + Send + 'static,
-    ) {
-        self.own.last.insert(name.to_owned(), Box::new(last));
-    }
-
-    /// Runs something once the transaction is durable and before anybody is told.
-    pub fn on_commit(&mut self, hook: impl FnOnce() + Send + 'static) {
-        self.own.hooks.push(Box::new(hook));
     }
 }

@@ -2,8 +2,8 @@
 
 use oap_identity::random::Seeded;
 use oap_store::{
-    Engine, EngineError, FileVault, Master, MemoryEngine, OLDEST_SCHEMA, Op, Raw, RedbEngine, SCHEMA, Space,
-    Store, StoreError, Table,
+    Engine, EngineError, FileVault, LastError, Master, MemoryEngine, OLDEST_SCHEMA, Op, Raw, RedbEngine,
+    SCHEMA, Space, Store, StoreError, Table,
 };
 use std::path::Path;
 use std::sync::Arc;
@@ -157,6 +157,7 @@ async fn what_a_batch_writes_once_is_that_of_its_last_transaction() {
 /// Where it cannot be made, nothing of the batch is there.
 #[tokio::test]
 async fn a_batch_that_cannot_be_finished_is_none() {
+    let why = || StoreError::Last(LastError::new(std::io::Error::other("why")));
     for panics in [false, true] {
         let store = Store::in_memory(random()).unwrap();
         let done = store
@@ -164,12 +165,12 @@ async fn a_batch_that_cannot_be_finished_is_none() {
                 ITEMS.put(tx, &b"a".to_vec(), &b"one".to_vec())?;
                 tx.at_last("sum", move |_| {
                     assert!(!panics, "a fault of the program");
-                    Err(StoreError::Last("why".into()))
+                    Err(why())
                 });
                 Ok::<_, StoreError>(())
             })
             .await;
-        assert_eq!(done, Err(if panics { StoreError::Panicked } else { StoreError::Last("why".into()) }));
+        assert_eq!(done, Err(if panics { StoreError::Panicked } else { why() }));
         assert_eq!(ITEMS.get(&store, &b"a".to_vec()), Ok(None));
         assert!(store.is_stopped());
     }

@@ -7,8 +7,7 @@ use oap_grants::GrantState;
 use oap_identity::ScopeId;
 use oap_memory::filter::{Filter, Shown};
 use oap_memory::record::{Tier, Visibility};
-use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::fmt::Write;
 
 /// Members of an item that its writer did not choose.
@@ -52,22 +51,8 @@ fn reaches(info: &GrantInfo, shown: &WholeItem) -> bool {
 fn selects(filter: &Filter, scope: &ScopeId, own_agent: bool, shown: &WholeItem) -> bool {
     let record = shown.record.as_ref();
     let leaves = record.is_none_or(|r| r.visibility == Visibility::Shared && r.tier != Tier::Working);
-    let item = shown.item.whole();
-    let known = Shown {
-        scope_id: item["scope_id"].as_str(),
-        kind: shown.item.kind,
-        subject_entity_id: Some(item["subject_entity_id"].as_str()),
-        labels: Some(&shown.item.labels),
-        captured_at: read(&item["provenance"]["captured_at"]),
-        confidence: read(&item["confidence"]),
-        sensitivity: read(&item["sensitivity"]),
-        exportable: item["exportable"].as_bool(),
-    };
+    let known = Shown::of_item(shown.item.whole(), &shown.item.labels);
     leaves && filter.check(&known, scope, own_agent).is_ok()
-}
-
-fn read<T: DeserializeOwned>(member: &Value) -> Option<T> {
-    serde_json::from_value(member.clone()).ok()
 }
 
 #[cfg(test)]

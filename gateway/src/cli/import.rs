@@ -1,45 +1,34 @@
 //! `oap-memory import`
 
-use super::output::VisibleItem;
+mod report;
+mod sending;
+
 use super::trust::{Known, Trust};
 use super::verify::is_bundle;
 use super::{CliError, Global, ids, output, values};
 use crate::api::prefix::{ItemPrefix, PrefixError};
 use crate::api::transfer as api;
-use crate::api::transfer::{BundleItems, Finish, ImportOutcome, ImportOutcomes, Migration, Record, Records};
-use crate::api::{Document, Endpoint};
-use crate::client::HomeClient;
-use crate::error::Error;
+use crate::api::transfer::{BundleItems, Finish, Migration, Record, Records};
 use crate::system::bundle_file;
 use crate::system::config::Config;
-use indicatif::{ProgressBar, ProgressStyle};
+use crate::system::tasks::blocking;
 use oap_formats::import::{FORMATS, Format, Found, Mapping};
 use oap_formats::sources;
-use oap_identity::{BundleId, Did, Hash, ItemId, ScopeId};
-use oap_memory::Receipt;
+use oap_identity::{Did, ItemId, ScopeId};
 use oap_memory::bundle::{FORMAT, Header, ItemLine, Line, Reader};
-use serde::Serialize;
+use report::{BundleReport, Report};
+use sending::Sending;
 use serde_json::{Value, json};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
-use std::time::Duration;
 use tokio::sync::mpsc;
-use tokio::task::JoinHandle;
 
 /// Records of one chunk, and its bytes.
 const CHUNK: usize = 100;
 const CHUNK_BYTES: usize = 4 << 20;
-/// Chunks on their way at once: one is written while the next ones are prepared.
-const IN_FLIGHT: usize = 3;
-/// Places of what was left out that are told.
-const PLACES: usize = 10_000;
-/// Samples that a dry run shows.
-const SAMPLES: usize = 5;
-/// Places of what stays deleted that are told to people.
-const MAX_LISTED: usize = 5;
 
 /// Bring memory in: a bundle, or another vendor's export
 #[derive(clap::Args)]
@@ -145,208 +134,6 @@ struct Asked {
     dry_run: bool,
 }
 
-/// What became of everything.
-#[derive(Default, Serialize)]
-struct Report {
-    formats: Vec<String>,
-    dry_run: bool,
-    imported: u64,
-    updated: u64,
-    unchanged: u64,
-    skipped: BTreeMap<String, u64>,
-    /// What stays deleted here.
-    deleted: Vec<Left>,
-    refused: Vec<Left>,
-    seconds: f64,
-    per_second: f64,
-    /// Where what was left out stands, up to [`PLACES`] of them; told where that is asked for.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    left_out: Option<Vec<Left>>,
-    /// Of a dry run.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    samples: Option<Vec<Value>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    bundle: Option<BundleReport>,
-}
-
-/// What was not written, and why.
-#[derive(Serialize)]
-struct Left {
-    place: String,
-    reason: String,
-}
-
-/// Whether a bundle is what its former house sealed.
-#[derive(Default, Serialize)]
-struct BundleReport {
-    whole: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    why: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    bundle_id: Option<BundleId>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    hash: Option<Hash>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    migration_receipt: Option<Document<Receipt>>,
-}
-
-impl Report {
-    fn new(dry_run: bool, verbose: bool) -> Self {
-        let (left_out, samples) = (verbose.then(Vec::new), dry_run.then(Vec::new));
-        Self { dry_run, left_out, samples, ..Self::default() }
-    }
-
-    fn outcome(&mut self, place: &str, outcome: Option<&ImportOutcome>) {
-        match outcome {
-            Some(ImportOutcome::Imported(_)) => self.imported += 1,
-            Some(ImportOutcome::Updated(_)) => self.updated += 1,
-            Some(ImportOutcome::Unchanged(_)) => self.unchanged += 1,
-            Some(ImportOutcome::Deleted(why)) => self.deleted.push(Left::new(place, why)),
-            Some(ImportOutcome::Refused(reason)) => self.refuse(place, reason),
-            None => self.refuse(place, "the gateway said nothing of it"),
-        }
-    }
-
-    fn refuse(&mut self, place: &str, reason: &str) {
-        self.refused.push(Left::new(place, reason));
-    }
-
-    fn skip(&mut self, place: &str, reason: String) {
-        if let Some(places) = self.left_out.as_mut().filter(|places| places.len() < PLACES) {
-            places.push(Left::new(place, &reason));
-        }
-        *self.skipped.entry(reason).or_default() += 1;
-    }
-
-    fn sample(&mut self, item: impl FnOnce() -> Value) {
-        if let Some(samples) = self.samples.as_mut().filter(|samples| samples.len() < SAMPLES) {
-            samples.push(item());
-        }
-    }
-
-    fn done(&self) -> u64 {
-        self.imported + self.updated + self.unchanged + (self.deleted.len() + self.refused.len()) as u64
-    }
-
-    /// Says how long it took.
-    fn finish(&mut self, seconds: f64) {
-        self.seconds = (seconds * 1000.0).round() / 1000.0;
-        self.per_second = (self.done() as f64 / seconds.max(0.001)).round();
-    }
-
-    fn people(&self) -> String {
-        let Self { imported, updated, unchanged, refused, deleted, seconds, per_second, .. } = self;
-        let mut text = String::new();
-        if self.dry_run {
-            text.push_str("Nothing was written. With this file there would be:\n");
-        }
-        text.push_str(&format!(
-            "{imported} imported, {updated} updated, {unchanged} unchanged, {} refused in {seconds} s ({per_second} a second)\n",
-            refused.len(),
-        ));
-        let samples = self.samples.as_deref().unwrap_or_default();
-        if !samples.is_empty() {
-            let rows = samples.iter().map(|sample| {
-                let item = VisibleItem::of(sample);
-                vec![output::or_none(item.kind), output::says(&item.content)]
-            });
-            text.push_str(&format!("{}\n", output::table(&["kind", "content"], rows)));
-        }
-        for (reason, count) in &self.skipped {
-            text.push_str(&format!("left out: {count} × {reason}\n"));
-        }
-        for left in self.left_out.iter().flatten() {
-            text.push_str(&format!("  {}: {}\n", left.place, left.reason));
-        }
-        if !deleted.is_empty() {
-            let number = deleted.len();
-            text.push_str(&format!(
-                "{number} were deleted here and stay so; --again ID or --again all brings them back\n"
-            ));
-            for left in deleted.iter().take(MAX_LISTED) {
-                text.push_str(&format!("  {}: {}\n", left.place, left.reason));
-            }
-            if number > MAX_LISTED {
-                text.push_str(&format!("  and {} more (--json tells them)\n", number - MAX_LISTED));
-            }
-        }
-        for left in refused {
-            text.push_str(&format!("refused: {}: {}\n", left.place, left.reason));
-        }
-        if let Some(receipt) = self.bundle.as_ref().and_then(|bundle| bundle.migration_receipt.as_ref()) {
-            text.push_str(&format!("Migration Receipt {}\n", receipt.receipt_id));
-        }
-        text
-    }
-}
-
-impl Left {
-    fn new(place: &str, reason: &str) -> Self {
-        Self { place: place.to_owned(), reason: reason.to_owned() }
-    }
-}
-
-/// What work of its own task came to.
-async fn joined<T>(work: JoinHandle<T>) -> Result<T, CliError> {
-    work.await.map_err(|_| CliError::Home(Error::Panicked.into()))
-}
-
-type Answering = JoinHandle<Result<ImportOutcomes, CliError>>;
-
-/// Chunks on their way to the gateway.
-struct Sending {
-    owner: Arc<HomeClient>,
-    ahead: VecDeque<(Vec<String>, Answering)>,
-    progress: ProgressBar,
-}
-
-impl Sending {
-    fn new(owner: Arc<HomeClient>) -> Self {
-        let progress = ProgressBar::new_spinner();
-        let style = ProgressStyle::with_template("{spinner} {human_pos} records, {per_sec}, {elapsed} {msg}");
-        progress.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
-        progress.enable_steady_tick(Duration::from_millis(200));
-        Self { owner, ahead: VecDeque::new(), progress }
-    }
-
-    async fn send<E>(
-        &mut self,
-        places: Vec<String>,
-        body: E::Body,
-        report: &mut Report,
-    ) -> Result<(), CliError>
-    where
-        E: Endpoint<Place = (), Query = (), Answer = ImportOutcomes>,
-        E::Body: Send + Sync + 'static,
-    {
-        while self.ahead.len() >= IN_FLIGHT {
-            self.receive(report).await?;
-        }
-        let owner = self.owner.clone();
-        let task = tokio::spawn(async move { Ok(owner.send::<E>((), &body).await?) });
-        self.ahead.push_back((places, task));
-        Ok(())
-    }
-
-    async fn receive(&mut self, report: &mut Report) -> Result<(), CliError> {
-        let Some((places, task)) = self.ahead.pop_front() else { return Ok(()) };
-        let answer = joined(task).await??;
-        for (number, place) in places.iter().enumerate() {
-            report.outcome(place, answer.outcomes.get(number));
-        }
-        self.progress.set_position(report.done());
-        Ok(())
-    }
-
-    async fn finish(mut self, report: &mut Report) -> Result<Arc<HomeClient>, CliError> {
-        while !self.ahead.is_empty() {
-            self.receive(report).await?;
-        }
-        self.progress.finish_and_clear();
-        Ok(self.owner)
-    }
-}
-
 impl Import {
     pub(super) async fn run(self, global: &Global) -> Result<(), CliError> {
         if self.formats {
@@ -411,26 +198,27 @@ impl Import {
         let (send, mut found) = mpsc::channel::<FileEvent>(4 * CHUNK);
         let reading = {
             let path = path.to_owned();
-            tokio::task::spawn_blocking(move || {
+            blocking(move || {
                 let source =
                     sources::Source { path: &path, format, mapping: &mapping, name: name.as_deref() };
                 let other = send.clone();
-                let mut told = |format: Format| {
+                let mut begins = |format: Format| {
                     let _ = other.blocking_send(FileEvent::File(format));
                 };
-                sources::read(&source, &mut told, &mut |found| match send
+                let read = sources::read(&source, &mut begins, &mut |found| match send
                     .blocking_send(FileEvent::Found(found))
                 {
                     Ok(()) => ControlFlow::Continue(()),
                     Err(_) => ControlFlow::Break(()),
-                })
+                });
+                read.map_err(|e| CliError::File(path.clone(), e.to_string()))
             })
         };
         let mut sending = Sending::new(owner);
         let mut chunk = Chunk::default();
-        while let Some(told) = found.recv().await {
+        while let Some(event) = found.recv().await {
             // The records of a list are sent together: a chunk ends before a file, or before a record of no list.
-            let may_end = match &told {
+            let may_end = match &event {
                 FileEvent::File(_) => true,
                 FileEvent::Found(Found::Record(record)) => record.group.is_none(),
                 FileEvent::Found(_) => false,
@@ -439,7 +227,7 @@ impl Import {
                 let (places, body) = std::mem::take(&mut chunk).end(&asked);
                 sending.send::<api::ImportRecords>(places, body, report).await?;
             }
-            match told {
+            match event {
                 FileEvent::File(format) => {
                     if !report.formats.iter().any(|known| known == format.as_str()) {
                         report.formats.push(format.as_str().to_owned());
@@ -461,8 +249,7 @@ impl Import {
             sending.send::<api::ImportRecords>(places, body, report).await?;
         }
         sending.finish(report).await?;
-        let read = joined(reading).await?;
-        read.map_err(|e| CliError::File(path.to_owned(), e.to_string()))
+        reading.await
     }
 
     /// The item with the owner's scope and labels.
@@ -478,14 +265,18 @@ impl Import {
 
     async fn bundle(&self, global: &Global, path: &Path, report: &mut Report) -> Result<bool, CliError> {
         report.formats.push(FORMAT.to_owned());
-        let failed = |e: std::io::Error| CliError::File(path.to_owned(), e.to_string());
-        let reader = bundle_file::open(path, self.identity.as_deref()).map_err(failed)?;
+        let of = path.to_owned();
+        let failed = move |e: std::io::Error| CliError::File(of.clone(), e.to_string());
+        let reader = bundle_file::open(path, self.identity.as_deref()).map_err(&failed)?;
         let (send, mut found) = mpsc::channel(4 * CHUNK);
-        let reading = tokio::task::spawn_blocking(move || {
-            Reader::read_all(reader, |number, size, read| match send.blocking_send((number, size, read)) {
-                Ok(()) => ControlFlow::Continue(()),
-                Err(_) => ControlFlow::Break(()),
-            })
+        let reading = blocking(move || {
+            let read = Reader::read_all(reader, |number, size, read| {
+                match send.blocking_send((number, size, read)) {
+                    Ok(()) => ControlFlow::Continue(()),
+                    Err(_) => ControlFlow::Break(()),
+                }
+            });
+            read.map_err(failed)
         });
         let owner = Arc::new(global.owner().await?);
         let mut sending = Sending::new(owner);
@@ -533,7 +324,7 @@ impl Import {
             sending.send::<api::ImportBundle>(places, body, report).await?;
         }
         let owner = sending.finish(report).await?;
-        let bundle = joined(reading).await?.map_err(failed)?;
+        let bundle = reading.await?;
         match bundle.finish(&known) {
             Err(why) => {
                 report.bundle = Some(BundleReport { why: Some(why.to_string()), ..BundleReport::default() });

@@ -92,7 +92,7 @@ fn shown(job: &JobReport) -> String {
             JobResult::Doctor(findings) => backup::report(&findings.findings),
             JobResult::Backup(info) => format!("{} items\n{}", info.items, info.store),
             JobResult::VerifyAudit(chains) => audit::chains(chains),
-            JobResult::Reseal(signed) => keys::told(signed),
+            JobResult::Reseal(signed) => keys::text(signed),
             JobResult::ResealItems(done) => item::all_resealed(done),
             JobResult::AuditMemorization(report) => audit::memorization(report),
         };

@@ -52,7 +52,7 @@ impl Keys {
         let mut owner = global.owner().await?;
         let (keys, resealed) = match self {
             Self::Reseal => {
-                output::print(global.json, &reseal(&owner, global.json).await?, told);
+                output::print(global.json, &reseal(&owner, global.json).await?, text);
                 return Ok(());
             }
             Self::List => (owner.get::<api::ListKeys>((), &()).await?.keys, None),
@@ -66,7 +66,7 @@ impl Keys {
         output::print(global.json, &Changed { keys, resealed }, |changed| {
             let table = table(&changed.keys);
             match &changed.resealed {
-                Some(resealed) => format!("{table}\n{}", told(resealed)),
+                Some(resealed) => format!("{table}\n{}", text(resealed)),
                 None => table,
             }
         });
@@ -98,7 +98,7 @@ async fn reseal(owner: &OwnerClient, quiet: bool) -> Result<SignedAgain, CliErro
     Ok(follow(owner, quiet, &JobRequest::Reseal {}, job::reseal).await?)
 }
 
-pub(super) fn told(done: &SignedAgain) -> String {
+pub(super) fn text(done: &SignedAgain) -> String {
     let mut text = format!("{} items resealed, {} receipts signed anew", done.items, done.receipts);
     if done.held_back > 0 {
         let left = done.held_back;

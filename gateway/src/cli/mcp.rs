@@ -11,7 +11,7 @@ use crate::Error;
 use crate::api::agents::{AgentInfo, AgentRef, CallTool, ListAgents, ShowAgent, ToolAnswer, ToolCall};
 use crate::client::{Caller as Commanding, HomeClient};
 use crate::http::App;
-use crate::mcp::{Caller, Server, Turns, stdio};
+use crate::mcp::{CallError, Caller, Server, Turns, stdio};
 use crate::state::gateway::Gateway;
 use crate::system::home::{Home, HomeError};
 use crate::system::lock::{Held, PATIENCE, Wait};
@@ -199,17 +199,15 @@ impl Assistant {
 }
 
 impl Caller for Assistant {
-    async fn call(&self, call: ToolCall) -> Result<ToolAnswer, String> {
+    async fn call(&self, call: ToolCall) -> Result<ToolAnswer, CallError> {
         let asked = self.ask(&call).await.map_err(|error| match error {
-            CliError::Home(HomeError::NoMaster) => {
-                "the memory is locked: its owner runs `oap-memory unlock`, or `oap-memory serve`, and then this works".to_owned()
-            }
-            error => error.to_string(),
+            CliError::Home(HomeError::NoMaster) => CallError::Locked,
+            error => CallError::Other(Box::new(error)),
         })?;
         // As the gateway says it: a field is a tool's, and not a flag.
         asked.map_err(|error| match error {
-            ClientError::Refused { message, .. } => message,
-            error => error.to_string(),
+            ClientError::Refused { message, .. } => CallError::Refused(message),
+            error => CallError::Other(Box::new(error)),
         })
     }
 }

@@ -56,6 +56,7 @@ use crate::system::config::ConfigError;
 use crate::system::home::{Home, HomeError};
 use crate::system::lock::{Held, HomeLock, PATIENCE, Wait};
 use crate::system::restore::RestoreError;
+use crate::system::tasks::Panicked;
 use clap::{ArgMatches, Args, FromArgMatches, Parser, Subcommand};
 use oap_client::ClientError;
 use serde_json::{Value, json};
@@ -249,6 +250,12 @@ enum CliError {
     /// Everything else.
     #[error("{0}")]
     Other(String),
+}
+
+impl From<Panicked> for CliError {
+    fn from(panicked: Panicked) -> Self {
+        Self::Home(crate::Error::from(panicked).into())
+    }
 }
 
 impl From<RestoreError> for CliError {

@@ -150,8 +150,7 @@ impl Probe {
 
 /// What the gateway says at the address of its DID document, whatever it is. A gateway that is not reached was not probed.
 async fn reached(wire: &Http) -> Result<Option<Reply>, CliError> {
-    let path = "/.well-known/did.json".to_owned();
-    let url = format!("{}{path}", wire.origin);
+    let url = format!("{}{}", wire.origin, oap_manifest::path::DID);
     match wire.client.send(HttpRequest::get(&url), ALLOWED).await {
         Ok(answer) => Ok(Some(reply(answer))),
         Err(SendError::TooLarge(_)) => Ok(None),

@@ -44,14 +44,14 @@ pub(super) enum WhenError {
     Span(String),
 }
 
-fn told(text: &str) -> String {
+fn shown(text: &str) -> String {
     text.chars().take(MAX_SHOWN).collect()
 }
 
 impl FromStr for Span {
     type Err = WhenError;
     fn from_str(text: &str) -> Result<Self, WhenError> {
-        let wrong = || WhenError::Span(told(text));
+        let wrong = || WhenError::Span(shown(text));
         let unit = text.chars().next_back().ok_or_else(wrong)?;
         let seconds: u64 = match unit {
             's' => 1,
@@ -65,7 +65,7 @@ impl FromStr for Span {
         if number.is_empty() || !number.bytes().all(|c| c.is_ascii_digit()) {
             return Err(wrong());
         }
-        let long = || WhenError::Long(told(text));
+        let long = || WhenError::Long(shown(text));
         let number: u64 = number.parse().map_err(|_| long())?;
         let whole = number.checked_mul(seconds).ok_or_else(long)?;
         if whole > MAX_SPAN_DAYS * 86_400 { Err(long()) } else { Ok(Self(Duration::from_secs(whole))) }
@@ -84,7 +84,7 @@ impl FromStr for When {
             return Ok(Self::At(at));
         }
         let day = (text.len() == 10).then(|| Timestamp::with_offset(&format!("{text}T00:00:00Z"))).flatten();
-        day.map(Self::Day).ok_or_else(|| WhenError::Form(told(text)))
+        day.map(Self::Day).ok_or_else(|| WhenError::Form(shown(text)))
     }
 }
 

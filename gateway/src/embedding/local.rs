@@ -1,11 +1,13 @@
 //! A small sentence-transformer in this process: a BERT in the directory layout of sentence-transformers
 //! (`config.json`, `tokenizer.json`, `model.safetensors`), mean pooling, run by candle on the processor.
 
-use super::{Embedding, EmbeddingError, EmbeddingModel};
+use super::{Embedding, EmbeddingError, EmbeddingModel, ModelError};
+use crate::system::tasks::blocking;
 use candle_core::{DType, Device, Tensor};
 use candle_nn::VarBuilder;
 use candle_transformers::models::bert::{BertModel, Config, DTYPE};
 use oap_exchange::Vector;
+use std::error::Error;
 use std::path::Path;
 use std::sync::Arc;
 use tokenizers::{PaddingParams, Tokenizer, TruncationParams};
@@ -32,11 +34,9 @@ impl LocalModel {
     /// # Errors
     /// [`EmbeddingError::Model`], naming the file.
     pub fn load(folder: &Path, name: &str) -> Result<Self, EmbeddingError> {
-        let read = |file: &str| {
-            std::fs::read(folder.join(file)).map_err(|e| EmbeddingError::Model(format!("{file}: {e}")))
-        };
-        let config: Config = serde_json::from_slice(&read("config.json")?)
-            .map_err(|e| EmbeddingError::Model(format!("config.json: {e}")))?;
+        let read =
+            |file: &'static str| std::fs::read(folder.join(file)).map_err(|e| ModelError::File(file, e));
+        let config: Config = serde_json::from_slice(&read("config.json")?).map_err(ModelError::Config)?;
         let mut tokenizer = Tokenizer::from_bytes(read("tokenizer.json")?).map_err(other)?;
         tokenizer.with_padding(Some(PaddingParams::default()));
         let truncation = TruncationParams { max_length: MAX_TOKENS, ..TruncationParams::default() };
@@ -70,12 +70,12 @@ impl Loaded {
         };
         let pooled: Vec<Vec<f32>> = pooled().map_err(other)?;
         let vectors = pooled.into_iter().map(Vector::new).collect::<Option<Vec<_>>>();
-        vectors.ok_or_else(|| EmbeddingError::Model("it gave a vector that is none".to_owned()))
+        vectors.ok_or_else(|| ModelError::NoVector.into())
     }
 }
 
-fn other(error: impl std::fmt::Display) -> EmbeddingError {
-    EmbeddingError::Model(error.to_string())
+fn other(error: impl Into<Box<dyn Error + Send + Sync>>) -> EmbeddingError {
+    ModelError::Library(error.into()).into()
 }
 
 impl EmbeddingModel for LocalModel {
@@ -90,11 +90,11 @@ impl EmbeddingModel for LocalModel {
     fn embed(&self, texts: Vec<String>) -> Embedding<'_> {
         let model = self.0.clone();
         Box::pin(async move {
-            let work = tokio::task::spawn_blocking(move || {
+            blocking(move || {
                 let batches = texts.chunks(BATCH).map(|batch| model.batch(batch));
-                Ok(batches.collect::<Result<Vec<_>, _>>()?.concat())
-            });
-            work.await.unwrap_or(Err(EmbeddingError::Panicked))
+                Ok(batches.collect::<Result<Vec<_>, EmbeddingError>>()?.concat())
+            })
+            .await
         })
     }
 }

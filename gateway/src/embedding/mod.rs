@@ -12,10 +12,15 @@ mod remote;
 pub use local::LocalModel;
 pub use remote::RemoteModel;
 
+use crate::system::tasks::Panicked;
+use axum::http::StatusCode;
 use lru::LruCache;
 use oap_exchange::Vector;
 use oap_identity::Hash;
+use oap_identity::outgoing::SendError;
+use std::error::Error;
 use std::future::Future;
+use std::io;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -27,17 +32,47 @@ const CACHE_BYTES: usize = 64 << 20;
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the names say it")]
 pub enum EmbeddingError {
+    /// The endpoint is not reached, or its answer is not read.
     #[error("the embedding endpoint: {0}")]
-    Endpoint(String),
+    Endpoint(SendError),
+    /// What was to be sent could not be written.
+    #[error("the embedding endpoint: {0}")]
+    Request(serde_json::Error),
+    /// It refused, or failed.
+    #[error("the embedding endpoint: it answered {0}")]
+    Status(StatusCode),
     /// What it answered.
     #[error("the embedding endpoint answered with {0}")]
     Answer(&'static str),
     /// The model in the directory.
     #[error("the embedding model: {0}")]
-    Model(String),
+    Model(#[from] ModelError),
     /// The model's work panicked.
     #[error("the embedding model: its work failed inside the program")]
     Panicked,
+}
+
+impl From<Panicked> for EmbeddingError {
+    fn from(_: Panicked) -> Self {
+        Self::Panicked
+    }
+}
+
+/// Why a model in this process gives no vectors.
+#[derive(Debug, thiserror::Error)]
+pub enum ModelError {
+    /// A file of its directory cannot be read.
+    #[error("{0}: {1}")]
+    File(&'static str, io::Error),
+    /// Its configuration is none.
+    #[error("config.json: {0}")]
+    Config(serde_json::Error),
+    /// What the library that runs it says.
+    #[error("{0}")]
+    Library(Box<dyn Error + Send + Sync>),
+    /// A vector of something else than finite numbers.
+    #[error("it gave a vector that is none")]
+    NoVector,
 }
 
 /// Vectors that are on their way.

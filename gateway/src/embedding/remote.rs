@@ -73,9 +73,8 @@ impl RemoteModel {
     }
 
     async fn batch(&self, texts: &[String]) -> Result<Vec<Vector>, EmbeddingError> {
-        let failed = |e: &dyn std::fmt::Display| EmbeddingError::Endpoint(e.to_string());
         let body = Request { model: &self.name, input: texts, encoding_format: "float" };
-        let body = serde_json::to_vec(&body).map_err(|e| failed(&e))?;
+        let body = serde_json::to_vec(&body).map_err(EmbeddingError::Request)?;
         let key = self.key.as_ref().map(|key| Zeroizing::new(format!("Bearer {}", **key)));
         let key = key.as_ref().map(|key| ("Authorization", key.as_str()));
         let headers = [("Content-Type", "application/json")].into_iter().chain(key).collect();
@@ -83,10 +82,10 @@ impl RemoteModel {
             outgoing::Request { method: Method::POST, url: self.url.as_str(), headers, body: Some(body) };
         let answer = self.client.send(request, ALLOWED).await.map_err(|e| match e {
             SendError::TooLarge(_) => EmbeddingError::Answer("too much"),
-            e => failed(&e),
+            e => EmbeddingError::Endpoint(e),
         })?;
         if answer.status.is_client_error() || answer.status.is_server_error() {
-            return Err(failed(&format_args!("it answered {}", answer.status)));
+            return Err(EmbeddingError::Status(answer.status));
         }
         let answer: Answer = serde_json::from_slice(&answer.body)
             .map_err(|_| EmbeddingError::Answer("something else than vectors"))?;

@@ -22,6 +22,14 @@ pub enum MemberError {
     /// Headers of MCP that do not fit.
     #[error("Mcp-Protocol-Version must be a revision of the Model Context Protocol that this gateway speaks")]
     McpHeaders,
+    /// Not a chunk of an import.
+    #[error("must be a chunk of an import: see line {line}, column {column}")]
+    Chunk {
+        /// Where it is none.
+        line: usize,
+        /// The place in that line.
+        column: usize,
+    },
     /// Not an array.
     #[error("must be an array")]
     NotArray,

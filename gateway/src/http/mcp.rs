@@ -9,7 +9,7 @@ use super::request::{Incoming, Sender};
 use crate::Error;
 use crate::api::agents::{ToolAnswer, ToolCall};
 use crate::error::{Corrupt, MemberError};
-use crate::mcp::{Caller, MAX_MESSAGE, Server};
+use crate::mcp::{CallError, Caller, MAX_MESSAGE, Server};
 use crate::service::Tools;
 use crate::state::agents::Agent;
 use crate::state::gateway::Gateway;
@@ -32,9 +32,9 @@ struct ByKey {
 }
 
 impl Caller for ByKey {
-    async fn call(&self, call: ToolCall) -> Result<ToolAnswer, String> {
-        let told = Tools(&self.gateway).call(&self.agent, call).await;
-        told.map_err(|error| Refusal::from(&error).message)
+    async fn call(&self, call: ToolCall) -> Result<ToolAnswer, CallError> {
+        let answer = Tools(&self.gateway).call(&self.agent, call).await;
+        answer.map_err(|error| CallError::Refused(Refusal::from(&error).message))
     }
 }
 

@@ -131,8 +131,8 @@ fn handler(route: &Route) -> MethodRouter<App> {
             ExportHeader => door(transfer::export_header);
             ExportPage => door_with_lines(transfer::export_page);
             ExportSeal => door(transfer::export_seal);
-            ImportBundle => door_importing(|body| Ok(BundleChunk::parse(body)?), transfer::import_bundle);
-            ImportRecords => door_importing(|body| Ok(RecordChunk::parse(body)?), transfer::import_records);
+            ImportBundle => door_importing(BundleChunk::parse, transfer::import_bundle);
+            ImportRecords => door_importing(RecordChunk::parse, transfer::import_records);
             ImportFinish => door(transfer::import_finish);
 
             ListChains => door(audit::list_chains);

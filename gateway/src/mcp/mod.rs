@@ -5,4 +5,4 @@ mod prompts;
 mod resources;
 mod server;
 
-pub use server::{Caller, MAX_CALLS, MAX_MESSAGE, Server, Turns, stdio};
+pub use server::{CallError, Caller, MAX_CALLS, MAX_MESSAGE, Server, Turns, stdio};

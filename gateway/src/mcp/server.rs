@@ -14,6 +14,7 @@ use rmcp::service::{RequestContext, ServerInitializeError};
 use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::{RoleServer, ServerHandler, ServiceExt};
 use serde_json::Value;
+use std::error::Error;
 use std::future::Future;
 use std::sync::Arc;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -42,8 +43,24 @@ const INSTRUCTIONS: &str = "This is the owner's long-term memory, shared by thei
 
 /// Who carries a call to the gateway.
 pub trait Caller: Send + Sync + 'static {
-    /// Does what a call asks for. What comes back where that fails is told to the model: what is wrong, and what to do.
-    fn call(&self, call: ToolCall) -> impl Future<Output = Result<ToolAnswer, String>> + Send;
+    /// Does what a call asks for.
+    fn call(&self, call: ToolCall) -> impl Future<Output = Result<ToolAnswer, CallError>> + Send;
+}
+
+/// Why a call was not done. Its text is for the model: what is wrong, and what to do.
+#[derive(Debug, thiserror::Error)]
+pub enum CallError {
+    /// The memory cannot be opened without its owner.
+    #[error(
+        "the memory is locked: its owner runs `oap-memory unlock`, or `oap-memory serve`, and then this works"
+    )]
+    Locked,
+    /// The gateway refused, in its own words: a field is a tool's.
+    #[error("{0}")]
+    Refused(String),
+    /// No gateway is reached, or its answer cannot be read.
+    #[error("{0}")]
+    Other(Box<dyn Error + Send + Sync>),
 }
 
 /// The memory tools as an MCP server.
@@ -60,7 +77,7 @@ impl<C: Caller> Server<C> {
     }
 
     /// Has a call done when it has its turn.
-    async fn call(&self, call: ToolCall) -> Result<ToolAnswer, String> {
+    async fn call(&self, call: ToolCall) -> Result<ToolAnswer, CallError> {
         // Never closed.
         let _turn = self.turns.0.acquire().await;
         self.caller.call(call).await
@@ -125,7 +142,8 @@ impl<C: Caller> ServerHandler for Server<C> {
                 "uri: no resource of this server; resources/list and resources/templates/list name them";
             return Err(ErrorData::resource_not_found(none, None));
         };
-        let answer = self.call(call).await.map_err(|why| ErrorData::resource_not_found(why, None))?;
+        let wrong = |why: CallError| ErrorData::resource_not_found(why.to_string(), None);
+        let answer = self.call(call).await.map_err(wrong)?;
         let contents = ResourceContents::text(answer.text, request.uri);
         Ok(ReadResourceResponse::Complete(ReadResourceResult::new(vec![contents])))
     }
@@ -147,7 +165,8 @@ impl<C: Caller> ServerHandler for Server<C> {
         let wrong = |why| ErrorData::invalid_params(why, None);
         let prompts::Request { words, on, call } =
             prompts::request(&request.name, request.arguments.unwrap_or_default()).map_err(wrong)?;
-        let answer = self.call(call).await.map_err(|why| ErrorData::invalid_params(why, None))?;
+        let failed = |why: CallError| ErrorData::invalid_params(why.to_string(), None);
+        let answer = self.call(call).await.map_err(failed)?;
         let texts = [Some(words.to_owned()), on, Some(answer.text)];
         let messages = texts.into_iter().flatten().map(|text| PromptMessage::new_text(Role::User, text));
         Ok(GetPromptResponse::Complete(GetPromptResult::new(messages.collect())))
@@ -180,7 +199,7 @@ impl<C: Caller> ServerHandler for Server<C> {
                 result.structured_content = Some(Value::Object(structured));
                 result
             }
-            Err(why) => CallToolResult::error(vec![ContentBlock::text(why)]),
+            Err(why) => CallToolResult::error(vec![ContentBlock::text(why.to_string())]),
         };
         Ok(result.into())
     }

@@ -4,7 +4,7 @@ use crate::api::Document;
 pub use crate::api::deletion::{CascadeReport, Deleted};
 use crate::error::Error;
 use crate::service::Deletions;
-use crate::service::doomed::Doomed;
+use crate::service::deletion_plan::DeletionPlan;
 use crate::service::holds::Hold;
 use crate::service::selection::Tagged;
 use crate::state::commits::chain_of;
@@ -48,22 +48,22 @@ impl Deletions<'_> {
             .0
             .commit_as(owner, move |w| {
                 w.tx.use_reserve();
-                let doomed = w.doomed(&request, &tagged)?;
-                if doomed.is_empty() {
+                let plan = w.deletion_plan(&request, &tagged)?;
+                if plan.is_empty() {
                     return Err(Error::NothingMatched);
                 }
                 let mut by_scope: BTreeSet<ScopeId> = BTreeSet::new();
-                let mut gone = Vec::with_capacity(doomed.order.len());
-                for item in &doomed.order {
+                let mut gone = Vec::with_capacity(plan.order.len());
+                for item in &plan.order {
                     let (_, head) = schema::head(w.tx, *item)?;
                     gone.push(item_tag(*item, w.erase(*item, Event::Erase)?.commitment));
                     by_scope.insert((*head.scope_id).clone());
                 }
-                for item in doomed.held.keys() {
+                for item in plan.held.keys() {
                     w.await_end(*item)?;
                 }
-                let held: Vec<Hold> = doomed.held.values().cloned().collect();
-                let report = Deletions(&gateway).report(doomed);
+                let held: Vec<Hold> = plan.held.values().cloned().collect();
+                let report = Deletions(&gateway).report(plan);
                 let receipt = deletion_receipt(w, received, &request, gone, &report, &held)?;
                 let hash = Hash::of_canonical(&receipt)?;
                 if by_scope.is_empty() {
@@ -86,14 +86,14 @@ impl Deletions<'_> {
         Ok(Deleted { deletion_receipt: Document::read(deletion_receipt)?, cascade_report })
     }
 
-    fn report(self, doomed: Doomed) -> CascadeReport {
+    fn report(self, plan: DeletionPlan) -> CascadeReport {
         CascadeReport {
-            grants_shrunk: self.shrunk(&doomed.heads),
-            erased: doomed.erased.into_iter().collect(),
-            derived: doomed.derived.into_iter().collect(),
-            held: doomed.held.into_keys().collect(),
-            not_found: doomed.not_found,
-            remaining: doomed.remaining,
+            grants_shrunk: self.shrunk(&plan.heads),
+            erased: plan.erased.into_iter().collect(),
+            derived: plan.derived.into_iter().collect(),
+            held: plan.held.into_keys().collect(),
+            not_found: plan.not_found,
+            remaining: plan.remaining,
         }
     }
 

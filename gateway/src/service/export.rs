@@ -15,6 +15,7 @@ use crate::state::owner::Owner;
 use crate::state::owner::mark::{Admin, Permits};
 use crate::state::schema::{self, RECEIPTS, ReceiptPlace};
 use crate::state::views::{self, why};
+use crate::system::tasks::joined;
 use data_encoding::HEXLOWER;
 use oap_exchange::bundle::{bundle, select};
 use oap_grants::grant::UnverifiedGrant;
@@ -220,7 +221,7 @@ impl Exports<'_> {
             let _one_by_one = one_by_one;
             until_it_holds(|| Exports(&gateway).export_once(&caller, &grant)).await
         });
-        exported.await.unwrap_or(Err(Error::Panicked))
+        joined(exported).await
     }
 
     async fn export_once(self, caller: &Caller, grant: &VerifiedGrant) -> Result<Vec<u8>, Error> {

@@ -8,7 +8,7 @@ use crate::service::{Audit, Items};
 use crate::state::owner::Owner;
 use crate::state::owner::mark::{Admin, Permits};
 use crate::state::{schema, views};
-use oap_identity::{Did, ItemId};
+use oap_identity::{Did, Hash, ItemId};
 use oap_memory::chain::Link;
 use oap_memory::record::Status;
 use oap_store::StoreError;
@@ -67,10 +67,10 @@ impl Items<'_> {
 
     /// To whom which version was shown, and whether all receipts were looked at.
     fn disclosures(self, item: ItemId, links: &[Link]) -> Result<(Vec<ShownTo>, bool), Error> {
-        let versions: BTreeMap<String, u32> = links
+        let versions: BTreeMap<Hash, u32> = links
             .iter()
             .filter(|link| link.event.commits())
-            .map(|link| (link.commitment.to_string(), link.seq.saturating_add(1)))
+            .map(|link| (link.commitment, link.seq.saturating_add(1)))
             .collect();
         let grantees: BTreeSet<Did> = self
             .0
@@ -85,9 +85,9 @@ impl Items<'_> {
             let mut shown: BTreeMap<Option<u32>, Times> = BTreeMap::new();
             complete &= Audit(self.0).asked_by(&grantee, &mut room, |asked| {
                 for (_, commitment) in asked.shown().filter(|(shown, _)| *shown == item) {
-                    let version = versions.get(commitment).copied();
+                    let version = versions.get(&commitment).copied();
                     let known = shown.remove(&version);
-                    shown.insert(version, Times::count(known, asked.receipt.timestamp, asked.seen()));
+                    shown.insert(version, Times::count(known, asked.receipt.timestamp, asked.disclosed_as()));
                 }
             })?;
             for (version, times) in shown {

@@ -6,7 +6,7 @@ use crate::api::holds::HoldInfo;
 pub use crate::api::holds::{HoldReason, HoldRequest};
 use crate::error::{Error, MemberError};
 use crate::service::Deletions;
-use crate::service::doomed::sources_last;
+use crate::service::deletion_plan::sources_last;
 use crate::state::commits::{Writing, chain_of};
 use crate::state::erasures::{Mark, Waiting};
 pub use crate::state::holds::Hold;
@@ -96,13 +96,13 @@ impl Deletions<'_> {
         let count = items.len();
         self.0
             .commit_as(owner, move |w| {
-                let mut doomed = BTreeSet::new();
+                let mut over = BTreeSet::new();
                 for item in items {
                     let hold = w.hold_of(item)?.ok_or(Error::NotFound)?;
                     HOLDS.delete(w.tx, &item);
-                    doomed.extend(hold.erase_after.then_some(item));
+                    over.extend(hold.erase_after.then_some(item));
                 }
-                w.erase_with_what_follows(&doomed)
+                w.erase_with_what_follows(&over)
             })
             .await?;
         Ok(count)
@@ -121,8 +121,8 @@ impl Deletions<'_> {
                 // One that was set anew meanwhile goes on.
                 holds.retain(|_, hold| hold.until <= w.now);
                 holds.keys().for_each(|item| HOLDS.delete(w.tx, item));
-                let doomed = holds.iter().filter(|(_, hold)| hold.erase_after).map(|(item, _)| *item);
-                w.erase_with_what_follows(&doomed.collect())?;
+                let over = holds.iter().filter(|(_, hold)| hold.erase_after).map(|(item, _)| *item);
+                w.erase_with_what_follows(&over.collect())?;
                 Ok(holds.len())
             })
             .await?;

@@ -12,7 +12,7 @@ pub(crate) use records::Looked;
 pub use refusal::ImportRefusal;
 
 use crate::api::Document;
-use crate::error::Error;
+use crate::error::{Error, MemberError};
 use crate::service::items::{merge, whole};
 use crate::service::{Imports, Items};
 use crate::state::commits::chain_of;
@@ -66,8 +66,8 @@ impl BundleChunk {
     /// Reads a chunk.
     ///
     /// # Errors
-    /// [`JsonError`] for what stands around the items.
-    pub fn parse(bytes: &[u8]) -> Result<Self, JsonError> {
+    /// [`Error::Member`] for what stands around the items, [`Error::Json`] for a document.
+    pub fn parse(bytes: &[u8]) -> Result<Self, Error> {
         #[derive(Deserialize)]
         #[serde(deny_unknown_fields)]
         struct Raw<'a> {
@@ -92,8 +92,8 @@ impl RecordChunk {
     /// Reads a chunk.
     ///
     /// # Errors
-    /// [`JsonError`] for what stands around the records.
-    pub fn parse(bytes: &[u8]) -> Result<Self, JsonError> {
+    /// [`Error::Member`] for what stands around the records.
+    pub fn parse(bytes: &[u8]) -> Result<Self, Error> {
         #[derive(Deserialize)]
         #[serde(deny_unknown_fields)]
         struct Raw<'a> {
@@ -113,16 +113,14 @@ impl RecordChunk {
 }
 
 /// What stands around the raw elements of a chunk.
-fn around<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, JsonError> {
+fn around<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, Error> {
     // `serde` alone would take an array's elements for the members in order.
     if !bytes.trim_ascii_start().starts_with(b"{") {
-        return Err(JsonError::Invalid("a chunk is an object".to_owned()));
+        return Err(Error::Member("body", MemberError::NotObject));
     }
     // What serde says may quote what was sent.
-    serde_json::from_slice(bytes).map_err(|e| {
-        let (line, column) = (e.line(), e.column());
-        JsonError::Invalid(format!("a chunk that is none: see line {line}, column {column}"))
-    })
+    serde_json::from_slice(bytes)
+        .map_err(|e| Error::Member("body", MemberError::Chunk { line: e.line(), column: e.column() }))
 }
 
 impl Imports<'_> {

@@ -12,6 +12,7 @@ use crate::state::gateway::blocking;
 use crate::state::jobs::{Job, JobKind, Jobs, Progress};
 use crate::state::owner::mark::{Admin, Permits};
 use crate::state::owner::{Acting, Owner};
+use crate::system::tasks::joined;
 use std::sync::Arc;
 
 impl JobRequest {
@@ -55,7 +56,7 @@ impl<'a> LongWork<'a> {
         let begun = job.clone();
         let gateway = self.0.clone();
         tokio::spawn(async move {
-            let outcome = work.await.unwrap_or(Err(Error::Panicked));
+            let outcome = joined(work).await;
             if let Err(error) = &outcome {
                 tracing::warn!(%error, "a job ended without a result");
             }

@@ -8,7 +8,7 @@ use crate::api::items::Brief;
 pub use crate::api::selections::{SelectQuery, Selected, Selection};
 use crate::error::{Error, MemberError};
 use crate::service::brief::brief;
-use crate::service::doomed::{Heads, sources_last};
+use crate::service::deletion_plan::{Heads, sources_last};
 use crate::service::items::whole;
 use crate::service::{Deletions, Selections};
 use crate::state::commits::Writing;
@@ -222,7 +222,7 @@ impl Selections<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::service::doomed::tests::head;
+    use crate::service::deletion_plan::tests::head;
     use oap_identity::Timestamp;
     use proptest::prelude::*;
 

@@ -10,8 +10,8 @@ use crate::service::{Audit, Grants};
 use crate::state::owner::Owner;
 use crate::state::owner::mark::{Admin, Permits};
 use crate::state::schema::{self, RECEIPTS_OF};
-use oap_identity::{Did, ItemId, Timestamp};
-use oap_memory::receipt::{Action, Outcome, Receipt};
+use oap_identity::{Did, Hash, ItemId, Timestamp};
+use oap_memory::receipt::{Action, Outcome, Receipt, read_tag};
 use oap_store::Range;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,12 +23,12 @@ pub const MAX_PAGE: usize = 1000;
 
 impl Times {
     /// One time more, or the first.
-    pub(crate) fn count(known: Option<Self>, at: Timestamp, seen: Option<DisclosedAs>) -> Self {
+    pub(crate) fn count(known: Option<Self>, at: Timestamp, disclosed_as: Option<DisclosedAs>) -> Self {
         let mut times = known.unwrap_or(Self { times: 0, first: at, last: at, seen_at: BTreeSet::new() });
         times.times += 1;
         times.first = times.first.min(at);
         times.last = times.last.max(at);
-        times.seen_at.extend(seen);
+        times.seen_at.extend(disclosed_as);
         times
     }
 }
@@ -61,7 +61,7 @@ impl Asked {
     }
 
     /// How it was shown.
-    pub(crate) fn seen(&self) -> Option<DisclosedAs> {
+    pub(crate) fn disclosed_as(&self) -> Option<DisclosedAs> {
         Some(DisclosedAs {
             level: self.fact("trust_level")?.as_u64()?,
             profile: self.fact("profile")?.as_str()?.to_owned(),
@@ -73,13 +73,10 @@ impl Asked {
     }
 
     /// What was shown: each item, and the commitment of its version.
-    pub(crate) fn shown(&self) -> impl Iterator<Item = (ItemId, &str)> {
+    pub(crate) fn shown(&self) -> impl Iterator<Item = (ItemId, Hash)> {
         // An entry that rests on no grant disclosed nothing.
         let tags = self.fact("consumed_grant_id").map(|_| self.receipt.provenance_tags_out.as_slice());
-        tags.unwrap_or_default().iter().filter_map(|tag| {
-            let (item, commitment) = tag.split_once('@')?;
-            Some((item.parse().ok()?, commitment))
-        })
+        tags.unwrap_or_default().iter().filter_map(|tag| read_tag(tag))
     }
 }
 
@@ -141,7 +138,7 @@ impl Audit<'_> {
             }
             for (item, _) in asked.shown() {
                 let known = shown.remove(&item);
-                shown.insert(item, Times::count(known, at, asked.seen()));
+                shown.insert(item, Times::count(known, at, asked.disclosed_as()));
             }
         })?;
         if grants.is_empty() && room == MAX_RECEIPTS {

@@ -13,7 +13,7 @@ use oap_exchange::Durable;
 use oap_identity::json::canonical;
 use oap_identity::{DecisionId, Hash, ItemId, ReceiptId, ScopeId, Timestamp};
 use oap_memory::receipt::{Action, Decision, GENESIS, Outcome, Receipt};
-use oap_store::{Rows, StoreError, Tx};
+use oap_store::{LastError, Rows, StoreError, Tx};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::HashMap;
@@ -344,7 +344,7 @@ impl<'tx> Writing<'_, 'tx> {
         let keys = self.keys.clone();
         self.tx.at_last(chain, move |tx| {
             let signed = head.sign(keys.current()).and_then(|_| canonical(&head));
-            RECEIPTS.put(tx, &place, &signed.map_err(|error| StoreError::Last(error.to_string()))?)
+            RECEIPTS.put(tx, &place, &signed.map_err(|error| StoreError::Last(LastError::new(error)))?)
         });
     }
 

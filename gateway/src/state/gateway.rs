@@ -22,6 +22,7 @@ use crate::state::schema::{CHAINS, EPOCH, KEYS, PAUSED};
 use crate::state::sources::Sources;
 use crate::state::views::Views;
 use crate::system::config::Config;
+use crate::system::tasks;
 use arc_swap::ArcSwap;
 use oap_exchange::gate::Sanctions;
 use oap_grants::CheckedTokens;
@@ -325,12 +326,12 @@ pub(crate) fn on_all_cores<T: Send, R: Send>(items: Vec<T>, each: impl Fn(T) -> 
     items.into_par_iter().with_min_len(MIN_SHARE).map(each).collect()
 }
 
-/// Runs work that takes long where waiting is allowed.
+/// Runs work of the gateway's that takes long where waiting is allowed.
 ///
 /// # Errors
 /// Its own; [`Error::Panicked`].
 pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Error> {
-    tokio::task::spawn_blocking(work).await.unwrap_or(Err(Error::Panicked))
+    tasks::blocking(work).await
 }

@@ -22,13 +22,13 @@ const DOUBTFUL: usize = 2 * size_of::<ItemId>();
 
 /// A view, and what its owner knows of how it came about.
 pub struct BuiltView {
-    seen: RwLock<Seen>,
+    current: RwLock<Current>,
     /// The revision of what the owner owed when it was built.
     obligations: u64,
     bytes: AtomicUsize,
 }
 
-struct Seen {
+struct Current {
     view: View,
     /// When it last changed.
     at: Timestamp,
@@ -52,23 +52,23 @@ pub struct ViewBasis {
 impl BuiltView {
     pub(crate) fn new(view: View, at: Timestamp, obligations: u64) -> Self {
         let bytes = AtomicUsize::new(view.bytes());
-        Self { seen: RwLock::new(Seen { view, at }), obligations, bytes }
+        Self { current: RwLock::new(Current { view, at }), obligations, bytes }
     }
 
-    fn read<T>(&self, read: impl FnOnce(&Seen) -> T) -> T {
-        read(&self.seen.read().unwrap_or_else(PoisonError::into_inner))
+    fn read<T>(&self, read: impl FnOnce(&Current) -> T) -> T {
+        read(&self.current.read().unwrap_or_else(PoisonError::into_inner))
     }
 
     fn write<T>(&self, write: impl FnOnce(&mut View) -> T) -> T {
-        let mut seen = self.seen.write().unwrap_or_else(PoisonError::into_inner);
-        let written = write(&mut seen.view);
-        self.bytes.store(seen.view.bytes(), Ordering::Relaxed);
+        let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
+        let written = write(&mut current.view);
+        self.bytes.store(current.view.bytes(), Ordering::Relaxed);
         written
     }
 
     /// Changes what is noted for the owner alone: nobody who reads the view waits for that.
     fn note(&self, note: impl FnOnce(&View)) {
-        self.read(|Seen { view, .. }| {
+        self.read(|Current { view, .. }| {
             note(view);
             self.bytes.store(view.bytes(), Ordering::Relaxed);
         });
@@ -76,7 +76,7 @@ impl BuiltView {
 
     /// Finds something in the view, and says what that rests on. The view waits: nothing is loaded meanwhile.
     pub fn find<T>(&self, find: impl FnOnce(&View) -> T) -> (T, ViewBasis) {
-        self.read(|Seen { view, at }| {
+        self.read(|Current { view, at }| {
             let grant = view.grant().clone();
             let basis = ViewBasis {
                 profile_hash: view.profile_hash(),
@@ -92,12 +92,12 @@ impl BuiltView {
     /// Whether its items have vectors, so that a question is ranked by its own, too.
     #[must_use]
     pub fn has_vectors(&self) -> bool {
-        self.read(|seen| seen.view.has_vectors())
+        self.read(|current| current.view.has_vectors())
     }
 
     /// What it takes to follow changes.
     pub(crate) fn renewal(&self) -> Renewal {
-        self.read(|seen| seen.view.renewal())
+        self.read(|current| current.view.renewal())
     }
 }
 
@@ -187,7 +187,7 @@ impl Entry {
         }
         let Some(built) = state.built.clone() else { return };
         let doubtful = !vouches && state.doubtful.contains(&item);
-        let (concerns, noted) = built.read(|Seen { view, .. }| {
+        let (concerns, noted) = built.read(|Current { view, .. }| {
             let concerns = if doubtful { view.contains(item) } else { view.concerns(item, after, *at) };
             (concerns, view.is_noted(item, after, *at))
         });
@@ -227,7 +227,7 @@ impl Entry {
         let Some(built) = state.built.clone() else { return Stands::Over };
         let is_behind = !state.changed.is_empty() || !state.stepping.is_empty();
         drop(state);
-        let (over, ends) = built.read(|Seen { view, .. }| (view.is_over(allowance, now), view.ends()));
+        let (over, ends) = built.read(|Current { view, .. }| (view.is_over(allowance, now), view.ends()));
         match (over, is_behind || ends.is_some_and(|end| end <= now)) {
             (true, _) => Stands::Over,
             (false, true) => Stands::Behind(built),
@@ -248,7 +248,7 @@ impl Entry {
         state.doubtful = absent.doubtful;
         state.building = false;
         if !state.overflown {
-            let at = built.read(|seen| seen.at);
+            let at = built.read(|current| current.at);
             built.write(|view| {
                 state.changed.retain(|item| match heads.get(*item) {
                     None => {
@@ -305,11 +305,11 @@ impl Entry {
             return false;
         }
         step.leave_out(|item| state.changed.contains(&item));
-        let mut seen = built.seen.write().unwrap_or_else(PoisonError::into_inner);
-        seen.view.take(step);
-        seen.view.expire(now);
-        seen.at = now;
-        built.bytes.store(seen.view.bytes(), Ordering::Relaxed);
+        let mut current = built.current.write().unwrap_or_else(PoisonError::into_inner);
+        current.view.take(step);
+        current.view.expire(now);
+        current.at = now;
+        built.bytes.store(current.view.bytes(), Ordering::Relaxed);
         true
     }
 

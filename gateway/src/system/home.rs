@@ -16,9 +16,14 @@
 //! | `sanctions/` | sanctions lists | owner |
 //! | `profiles/` | projection profiles of the owner's own | owner |
 
-use crate::api::Permission;
+mod admin;
+mod master;
+
+pub use admin::AdminCredential;
+pub use master::{PASSPHRASE, master, passphrase};
+
 use crate::embedding::{EmbeddingModel, RemoteModel};
-use crate::error::{Corrupt, Error};
+use crate::error::Error;
 use crate::state::gateway::{Gateway, Parts};
 use crate::state::keyring::StoredKeys;
 use crate::state::own_home::OwnHome;
@@ -26,7 +31,8 @@ use crate::system::clock::{SystemClock, SystemRandom};
 use crate::system::config::{Config, ConfigError, EngineSetting, Opening};
 use crate::system::files;
 use crate::system::lock::{Held, HomeLock};
-use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use admin::ADMIN;
+use master::{master_of, new_key_file, new_passphrase};
 use oap_exchange::ccc::SanctionsList;
 use oap_exchange::gate::Sanctions;
 use oap_identity::outgoing::OutgoingError;
@@ -37,18 +43,13 @@ use oap_memory::profile::ProfileError;
 use oap_store::{EngineKind, FileVault, Master, Space, Store, StoreError};
 use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject;
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use zeroize::Zeroizing;
 
-/// Where the passphrase is taken from, if set.
-pub const PASSPHRASE: &str = "OAP_MEMORY_PASSPHRASE";
-/// The administrator's credential in a home.
-const ADMIN: &str = "admin.json";
 /// The list of erasures in a home.
 pub const ERASURES: &str = "erasures.jsonl";
 
@@ -103,33 +104,6 @@ impl HomeError {
     fn is_full(&self) -> bool {
         use std::io::ErrorKind::{QuotaExceeded, StorageFull};
         matches!(self, Self::File { error, .. } if matches!(error.kind(), StorageFull | QuotaExceeded))
-    }
-}
-
-/// The administrator's credential, as `admin.json` holds it.
-#[derive(Clone, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct AdminCredential {
-    /// Where the gateway is reached.
-    pub origin: String,
-    /// Whose gateway it is.
-    pub principal: Did,
-    /// The agent's key: base64url of its seed.
-    agent_key: Zeroizing<String>,
-    /// The trust token.
-    pub trust_token: Zeroizing<String>,
-}
-
-impl AdminCredential {
-    /// The agent's key.
-    ///
-    /// # Errors
-    /// [`HomeError::Malformed`].
-    pub fn signer(&self) -> Result<Signer, HomeError> {
-        let malformed = || HomeError::Malformed(ADMIN.into(), "agent_key is not a key".into());
-        let seed = URL_SAFE_NO_PAD.decode(&*self.agent_key).map_err(|_| malformed())?;
-        let seed: Zeroizing<[u8; 32]> = Zeroizing::new(seed.try_into().map_err(|_| malformed())?);
-        Signer::did_key(&seed).map_err(|_| malformed())
     }
 }
 
@@ -391,66 +365,6 @@ impl Home {
         let client = crate::system::outgoing::of_home(config, self)?.unguarded()?;
         Ok(Some(Box::new(RemoteModel::new(config, url.clone(), key, client)?)))
     }
-
-    /// The administrator's credential.
-    ///
-    /// # Errors
-    /// [`HomeError::File`], [`HomeError::Malformed`].
-    pub fn admin(&self) -> Result<AdminCredential, HomeError> {
-        let path = self.file(ADMIN);
-        let text = std::fs::read(&path).map_err(|e| file_error(&path, e))?;
-        serde_json::from_slice(&text).map_err(|e| malformed(&path, &e))
-    }
-
-    /// Writes the credential with a new token for the agent that it has.
-    ///
-    /// # Errors
-    /// [`HomeError::File`].
-    pub fn write_token(&self, mut credential: AdminCredential, token: &str) -> Result<(), HomeError> {
-        credential.trust_token = Zeroizing::new(token.to_owned());
-        let text = Zeroizing::new(serde_json::to_string_pretty(&credential).map_err(Error::from)?);
-        write_private(&self.file(ADMIN), text.as_bytes())
-    }
-
-    /// Gives the administrator a fresh token, as every start of the server does. On a disk that is full to the last block the
-    /// token is good for this process alone.
-    ///
-    /// # Errors
-    /// [`HomeError`].
-    pub fn renew_admin(&self, gateway: &Gateway) -> Result<AdminCredential, HomeError> {
-        let mut credential = self.admin()?;
-        let token = gateway.trust_token(&credential.signer()?, Permission::Admin)?;
-        credential.origin = gateway.origin().to_owned();
-        let written = self.write_token(credential.clone(), &token);
-        if written.as_ref().err().is_some_and(HomeError::is_full) {
-            let space = gateway.store.space();
-            space.give_back();
-            if let Err(error) = self.write_token(credential.clone(), &token) {
-                tracing::error!(%error, "the administrator's credential cannot be written");
-            }
-            space.refill();
-        } else {
-            written?;
-        }
-        credential.trust_token = Zeroizing::new(token.to_string());
-        Ok(credential)
-    }
-
-    /// Writes the credential of an administrator who is new.
-    ///
-    /// # Errors
-    /// [`HomeError::File`].
-    pub(crate) fn write_admin(&self, gateway: &Gateway, seed: &[u8; 32]) -> Result<(), HomeError> {
-        let agent = Signer::did_key(seed).map_err(Corrupt::Key).map_err(Error::from)?;
-        let token = gateway.trust_token(&agent, Permission::Admin)?;
-        let credential = AdminCredential {
-            origin: gateway.origin().to_owned(),
-            principal: gateway.principal().clone(),
-            agent_key: Zeroizing::new(URL_SAFE_NO_PAD.encode(seed)),
-            trust_token: Zeroizing::new(String::new()),
-        };
-        self.write_token(credential, &token)
-    }
 }
 
 impl OwnHome for Home {
@@ -497,66 +411,6 @@ pub fn read_certificates(path: &Path) -> Result<Vec<Vec<u8>>, HomeError> {
     CertificateDer::pem_slice_iter(&text)
         .map(|der| der.map(|der| der.to_vec()).map_err(|e| malformed(path, &e)))
         .collect()
-}
-
-/// The master key that a configuration names, or asks for.
-///
-/// # Errors
-/// [`HomeError::NoMaster`]; [`HomeError::File`], [`HomeError::Malformed`] for a key file.
-pub fn master(config: &Config) -> Result<Master, HomeError> {
-    master_of(config.key_file.as_deref())
-}
-
-fn master_of(key_file: Option<&Path>) -> Result<Master, HomeError> {
-    match key_file {
-        Some(path) => read_key_file(path),
-        None => passphrase("Passphrase: ").map(Master::Passphrase),
-    }
-}
-
-/// The passphrase: from the environment, or asked for.
-///
-/// # Errors
-/// [`HomeError::NoMaster`] where nobody can be asked.
-pub fn passphrase(prompt: &str) -> Result<Zeroizing<String>, HomeError> {
-    if let Ok(passphrase) = std::env::var(PASSPHRASE) {
-        return Ok(passphrase.into());
-    }
-    if !std::io::stdin().is_terminal() {
-        return Err(HomeError::NoMaster);
-    }
-    rpassword::prompt_password(prompt).map(Zeroizing::new).map_err(|_| HomeError::NoMaster)
-}
-
-fn new_passphrase() -> Result<Master, HomeError> {
-    let once = passphrase("New passphrase: ")?;
-    if once.is_empty() {
-        return Err(HomeError::EmptyPassphrase);
-    }
-    if passphrase("Once more: ")? != once {
-        Err(HomeError::Passphrases)
-    } else {
-        Ok(Master::Passphrase(once))
-    }
-}
-
-fn new_key_file(path: &Path) -> Result<Master, HomeError> {
-    if path.exists() {
-        return read_key_file(path);
-    }
-    let key = Signer::seed(&SystemRandom);
-    let text = Zeroizing::new(URL_SAFE_NO_PAD.encode(*key) + "\n");
-    write_private(path, text.as_bytes())?;
-    Ok(Master::KeyFile(key))
-}
-
-fn read_key_file(path: &Path) -> Result<Master, HomeError> {
-    let text = Zeroizing::new(std::fs::read_to_string(path).map_err(|e| file_error(path, e))?);
-    let bytes = URL_SAFE_NO_PAD.decode(text.trim()).ok().and_then(|bytes| <[u8; 32]>::try_from(bytes).ok());
-    let expected = "must be 32 bytes in base64url, as `init --key-file` makes it";
-    bytes
-        .map(|bytes| Master::KeyFile(Zeroizing::new(bytes)))
-        .ok_or_else(|| HomeError::Malformed(path.to_owned(), expected.into()))
 }
 
 fn file_error(path: &Path, error: std::io::Error) -> HomeError {

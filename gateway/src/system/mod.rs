@@ -14,4 +14,5 @@ pub mod prometheus;
 pub mod restore;
 pub mod serve;
 pub mod socket;
+pub(crate) mod tasks;
 pub mod tls;

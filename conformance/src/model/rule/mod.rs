@@ -13,25 +13,22 @@ use std::fmt;
 macro_rules! closed {
     ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $text:literal),+ $(,)? }) => {
         $(#[$doc])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[derive(
+            Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, strum::Display, strum::IntoStaticStr,
+            strum::VariantArray,
+        )]
         pub enum $name {
-            $(#[doc = $text] $(#[$vdoc])* $variant),+
+            $(#[doc = $text] $(#[$vdoc])* #[strum(serialize = $text)] $variant),+
         }
 
         impl $name {
             /// Every one.
-            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
+            pub const ALL: &'static [Self] = <Self as strum::VariantArray>::VARIANTS;
 
             /// What it says.
             #[must_use]
-            pub const fn as_str(self) -> &'static str {
-                match self { $(Self::$variant => $text),+ }
-            }
-        }
-
-        impl std::fmt::Display for $name {
-            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str(self.as_str())
+            pub fn as_str(self) -> &'static str {
+                self.into()
             }
         }
     };

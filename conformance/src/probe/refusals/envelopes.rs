@@ -3,6 +3,8 @@
 use super::rules::{Condition, EnvelopeRule};
 use crate::probe::Failed;
 use crate::probe::context::{Context, INVOKE, Reply, Request, Session, expect, post, seal};
+use oap_identity::json::JsonError;
+use oap_identity::signed::SignedError;
 use oap_identity::{DetachedSignature, DidDocument, Hash, Signer, json as strict};
 use serde_json::{Value, json};
 use std::sync::{Mutex, PoisonError};
@@ -218,25 +220,41 @@ pub(in super::super) async fn envelopes(context: &Context<'_>) -> Result<(), Fai
     Ok(())
 }
 
+/// Why a reply does not answer an envelope.
+#[derive(Debug, thiserror::Error)]
+enum NoAnswer {
+    #[error("request_id is {0}, must be that of the request")]
+    OtherRequest(Value),
+    #[error("status in the envelope is {0}, must be {1}")]
+    Status(Value, &'static str),
+    #[error("signature: {0}")]
+    Unsigned(JsonError),
+    #[error(transparent)]
+    Canonical(#[from] JsonError),
+    #[error("signature: {0}")]
+    Signature(#[from] SignedError),
+}
+
 /// That a reply answers an envelope, signed by the principal.
 fn answers(
     context: &Context<'_>,
     document: &DidDocument,
     envelope: &Value,
     reply: &Reply,
-) -> Result<(), String> {
+) -> Result<(), NoAnswer> {
     let mut answer = reply.json();
     let named = envelope["request_id"].as_str().is_some_and(|id| id.len() == 26 && !id.contains('I'));
     if named && answer["request_id"] != envelope["request_id"] {
-        return Err(format!("request_id is {}, must be that of the request", answer["request_id"]));
+        return Err(NoAnswer::OtherRequest(answer["request_id"].clone()));
     }
     let status = if reply.status == 200 { "ok" } else { "error" };
     if answer["status"] != status {
-        return Err(format!("status in the envelope is {}, must be {status}", answer["status"]));
+        return Err(NoAnswer::Status(answer["status"].clone(), status));
     }
     let signature: DetachedSignature =
-        strict::from_value(answer["signature"].clone()).map_err(|e| format!("signature: {e}"))?;
+        strict::from_value(answer["signature"].clone()).map_err(NoAnswer::Unsigned)?;
     answer.as_object_mut().map(|members| members.remove("signature"));
-    let bytes = strict::canonical(&answer).map_err(|e| e.to_string())?;
-    signature.verify(&bytes, document, context.now()).map(drop).map_err(|e| format!("signature: {e}"))
+    let bytes = strict::canonical(&answer)?;
+    signature.verify(&bytes, document, context.now())?;
+    Ok(())
 }

@@ -13,7 +13,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// The engines on disk.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum EngineKind {
     /// redb: one file, copy on write. Survives a full disk.
     Redb,
@@ -36,11 +37,8 @@ impl EngineKind {
 
     /// Its name, as the configuration has it.
     #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Redb => "redb",
-            Self::Sled => "sled",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 
     /// Opens the engine whose files the folder holds; an empty folder becomes one of this kind.

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 pub(super) const SERVER: &str = "oap-memory";
 
 /// An assistant.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, strum::IntoStaticStr)]
+#[strum(serialize_all = "kebab-case")]
 pub(super) enum Assistant {
     /// Claude Desktop
     ClaudeDesktop,
@@ -66,13 +67,7 @@ impl Folders {
 impl Assistant {
     /// Its name, as flags have it: also that of the agent that it is.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::ClaudeDesktop => "claude-desktop",
-            Self::ClaudeCode => "claude-code",
-            Self::Cursor => "cursor",
-            Self::Vscode => "vscode",
-            Self::Codex => "codex",
-        }
+        self.into()
     }
 
     /// The file of its servers.

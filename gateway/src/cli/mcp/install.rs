@@ -77,8 +77,8 @@ impl Install {
         let added = client.form().entry(&start);
         if print {
             let first = format!("oap-memory agent add {agent}");
-            let told = json!({"client": client.name(), "first": first, "file": file, "add": added});
-            output::print(global.json, &told, |_| {
+            let addition = json!({"client": client.name(), "first": first, "file": file, "add": added});
+            output::print(global.json, &addition, |_| {
                 format!(
                     "first, where there is no agent {agent}: {first}\nthen in {}:\n\n{added}",
                     file.display()
@@ -103,12 +103,12 @@ impl Install {
         let changed = before.as_deref() != Some(after.as_str());
         let backup = if changed { replace(&file, before.as_deref(), &after).map_err(failed)? } else { None };
         let done = Installed { client: client.name(), agent, file, added, backup, changed, agent_made };
-        output::print(global.json, &done, told);
+        output::print(global.json, &done, text);
         Ok(())
     }
 }
 
-fn told(done: &Installed) -> String {
+fn text(done: &Installed) -> String {
     let Installed { client, agent, file, added, backup, changed, agent_made } = done;
     let made = match agent_made {
         None => String::new(),

@@ -282,5 +282,5 @@ impl Writing<'_, '_> {
 
 /// The grant is none that the gateway issued, nor one that was made from such a one.
 fn unknown_grant() -> Error {
-    GrantError::Malformed("the grant is not known here".to_owned()).into()
+    GrantError::Unknown.into()
 }

@@ -47,7 +47,7 @@ impl Looking<'_> {
             facts.push(self.show(&seen, Some(score)));
         }
         let recalled = Recalled { facts, matched };
-        Unhanded::of(&recalled, recalled.told(), self)
+        Unhanded::of(&recalled, recalled.text(), self)
     }
 
     /// By what items are: the newest first.
@@ -81,7 +81,7 @@ impl Looking<'_> {
         let (facts, left) = self.fill(&found, asked.limit)?;
         let next = facts.last().map(|fact: &Fact| fact.item_id).filter(|_| left);
         let queried = Queried { facts, matched, next };
-        Unhanded::of(&queried, queried.told(), self)
+        Unhanded::of(&queried, queried.text(), self)
     }
 
     /// As many as may be and have room; and whether some are left.
@@ -120,7 +120,7 @@ impl Looking<'_> {
         let more = more_links || more_corrections;
         let explained =
             Explained { fact, retracted_at: head.ended_at, chain, corrections, derived_from, more };
-        Unhanded::of(&explained, explained.told(), self)
+        Unhanded::of(&explained, explained.text(), self)
     }
 
     /// Whether the agent may see an item that is in force.
@@ -190,7 +190,7 @@ impl Looking<'_> {
         let more = more_learned || more_corrected || retracted.len() > limit;
         let retracted = retracted.iter().rev().take(limit).map(|head| head.item_id).collect();
         let differs = Differs { since: asked.since, until, learned, corrected, retracted, more };
-        Unhanded::of(&differs, differs.told(), self)
+        Unhanded::of(&differs, differs.text(), self)
     }
 
     /// What there is.
@@ -219,7 +219,7 @@ impl Looking<'_> {
             kinds,
             agents,
         };
-        Unhanded::of(&state, state.told(), self)
+        Unhanded::of(&state, state.text(), self)
     }
 }
 

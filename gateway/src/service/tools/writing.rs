@@ -67,7 +67,7 @@ impl Tools<'_> {
             needs_verification,
             scope,
         };
-        Ok(ToolAnswer { structured: members(&learned)?, text: learned.told() })
+        Ok(ToolAnswer { structured: members(&learned)?, text: learned.text() })
     }
 
     /// Gives an item another version, whose author is the agent.
@@ -108,7 +108,7 @@ impl Tools<'_> {
             confidence,
             needs_verification: author.needs_verification,
         };
-        Ok(ToolAnswer { structured: members(&corrected)?, text: corrected.told() })
+        Ok(ToolAnswer { structured: members(&corrected)?, text: corrected.text() })
     }
 
     /// Takes an item back.
@@ -126,7 +126,7 @@ impl Tools<'_> {
         let kept = Duration::from_secs(u64::from(self.0.config.retention_days) * 86_400);
         let forgotten =
             Forgotten { item_id: asked.item_id, retracted_at, erase_after: retracted_at.plus(kept) };
-        Ok(ToolAnswer { structured: members(&forgotten)?, text: forgotten.told() })
+        Ok(ToolAnswer { structured: members(&forgotten)?, text: forgotten.text() })
     }
 }
 

@@ -8,6 +8,7 @@ use crate::{EngineError, StoreError};
 use sled::{Batch, Db};
 use snapshot::Snapshots;
 use std::fs::File;
+use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -58,8 +59,12 @@ impl SledEngine {
                     let snapshots = Snapshots::default();
                     return Ok(Self { db: Some(db), broken: AtomicBool::new(false), snapshots, lock });
                 }
-                // sled wraps the failed lock in an error of its own.
-                Err(e) if e.to_string().contains("could not acquire lock") => std::thread::sleep(PAUSE),
+                // sled wraps the failed lock in an error of its own, which nothing but its text tells from others of the sort.
+                Err(sled::Error::Io(e))
+                    if e.kind() == ErrorKind::Other && e.to_string().contains("could not acquire lock") =>
+                {
+                    std::thread::sleep(PAUSE);
+                }
                 Err(e) => return Err(failed(&e)),
             }
         }

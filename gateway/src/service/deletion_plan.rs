@@ -20,7 +20,7 @@ pub(crate) type Heads = BTreeMap<ItemId, Arc<Head>>;
 
 /// What one deletion does.
 #[derive(Debug, Default)]
-pub(crate) struct Doomed {
+pub(crate) struct DeletionPlan {
     /// Items to erase that the request selects.
     pub(crate) erased: BTreeSet<ItemId>,
     /// Items to erase that were made from those.
@@ -38,7 +38,7 @@ pub(crate) struct Doomed {
     pub(crate) heads: Vec<Arc<Head>>,
 }
 
-impl Doomed {
+impl DeletionPlan {
     /// Whether nothing is selected, and no named item is gone.
     pub(crate) fn is_empty(&self) -> bool {
         self.order.is_empty() && self.held.is_empty() && self.not_found.is_empty()
@@ -67,7 +67,11 @@ impl Writing<'_, '_> {
     ///
     /// # Errors
     /// [`Error::Store`], [`Error::Corrupt`].
-    pub(crate) fn doomed(&self, request: &DeleteRequest, tagged: &Tagged) -> Result<Doomed, Error> {
+    pub(crate) fn deletion_plan(
+        &self,
+        request: &DeleteRequest,
+        tagged: &Tagged,
+    ) -> Result<DeletionPlan, Error> {
         let heads = self.heads()?;
         let holds = self.holds()?;
         let matcher = Matcher::new(request);
@@ -78,27 +82,27 @@ impl Writing<'_, '_> {
             }
         }
         let gone = matcher.items().iter().filter(|item| !heads.contains_key(item));
-        let mut doomed = Doomed { not_found: gone.copied().collect(), ..Doomed::default() };
+        let mut plan = DeletionPlan { not_found: gone.copied().collect(), ..DeletionPlan::default() };
         let mut work = 0;
         for item in sources_last(&chosen, &heads) {
             let hold = holds.get(&item);
             let waits = hold.is_some_and(|hold| hold.erase_after);
             if work == MAX_DELETED && !waits {
-                doomed.remaining += 1;
+                plan.remaining += 1;
                 continue;
             }
             work += usize::from(!waits);
-            doomed.heads.extend(heads.get(&item).cloned());
+            plan.heads.extend(heads.get(&item).cloned());
             match hold {
-                Some(hold) => drop(doomed.held.insert(item, hold.clone())),
-                None if chosen.contains(&item) => drop(doomed.erased.insert(item)),
-                None => drop(doomed.derived.insert(item)),
+                Some(hold) => drop(plan.held.insert(item, hold.clone())),
+                None if chosen.contains(&item) => drop(plan.erased.insert(item)),
+                None => drop(plan.derived.insert(item)),
             }
             if hold.is_none() {
-                doomed.order.push(item);
+                plan.order.push(item);
             }
         }
-        Ok(doomed)
+        Ok(plan)
     }
 }
 

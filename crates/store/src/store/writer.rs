@@ -1,0 +1,200 @@
+//! The writer: runs transactions one after the other, and writes those that wait as one batch.
+
+use super::tx::Tx;
+use super::{Answer, Hook, Job, Last, MAX_LAST, REVISION_KEY, Shared};
+use crate::engine::Op;
+use crate::vault::Slot;
+use crate::{EngineError, StoreError};
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::Receiver;
+
+/// Most transactions of one batch.
+const MAX_GROUP: usize = 512;
+
+/// Says that the writer is gone, however it went.
+struct Stops<'a>(&'a Shared);
+
+impl Drop for Stops<'_> {
+    fn drop(&mut self) {
+        self.0.stopped.store(true, Ordering::Release);
+    }
+}
+
+/// Writes what is queued, batch by batch, until nobody queues any more, or a batch fails.
+pub(super) fn write(shared: &Shared, queue: &Receiver<Job>) {
+    let stops = Stops(shared);
+    let mut group = Group::default();
+    let mut waiting = None;
+    while let Some(first) = waiting.take().or_else(|| queue.recv().ok()) {
+        let mut answers = Vec::new();
+        answers.extend(run(shared, &mut group, first));
+        let mut taken = 1;
+        while taken < MAX_GROUP
+            && let Ok(next) = queue.try_recv()
+        {
+            if next.first {
+                waiting = Some(next);
+                break;
+            }
+            answers.extend(run(shared, &mut group, next));
+            taken += 1;
+        }
+        let applied = commit(shared, std::mem::take(&mut group));
+        // A disk that was full left everything as it was.
+        let goes_on = matches!(applied, Ok(Hooks::Ran) | Err(StoreError::Full { .. }));
+        if !goes_on {
+            shared.stopped.store(true, Ordering::Release);
+        }
+        for (answer, admitted) in answers {
+            answer(admitted.and_then(|()| applied.clone().map(drop)));
+        }
+        if !goes_on {
+            return;
+        }
+    }
+    drop(stops);
+}
+
+/// What became of the hooks of a batch that is durable.
+#[derive(Debug, Clone, Copy)]
+enum Hooks {
+    Ran,
+    /// One panicked: what is in memory may lag behind the store for good, so that the writer stops.
+    Panicked,
+}
+
+/// What the transactions of one batch wrote.
+#[derive(Default)]
+pub(super) struct Group {
+    pub(super) writes: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
+    /// Slots of keys that are new with it.
+    pub(super) allocated: Vec<Slot>,
+    /// Slots of keys of transactions that came to nothing.
+    pub(super) orphans: Vec<Slot>,
+    pub(super) wiped: Vec<Slot>,
+    /// What is written when the last transaction of the batch has run, by name.
+    pub(super) last: BTreeMap<String, Last>,
+    pub(super) hooks: Vec<Hook>,
+    /// Bytes that it may take on disk.
+    pub(super) room: u64,
+    /// Whether it may take them from the reserve.
+    pub(super) urgent: bool,
+}
+
+impl Group {
+    /// The bytes of its keys and values.
+    fn bytes(&self) -> usize {
+        self.writes.iter().map(|(key, value)| key.len() + value.as_ref().map_or(0, Vec::len)).sum()
+    }
+}
+
+/// Runs one transaction, and says whether it is admitted; `None` when it panicked, and nobody waits for it any more.
+fn run(shared: &Shared, group: &mut Group, job: Job) -> Option<(Answer, Result<(), StoreError>)> {
+    let mut tx = Tx { shared, group, own: Group::default(), allocated: BTreeMap::new() };
+    let ran = catch_unwind(AssertUnwindSafe(|| (job.run)(&mut tx)));
+    let Tx { own, allocated, .. } = tx;
+    let (admitted, answer) = match ran {
+        Ok((true, answer)) => (admit(shared, group, &own).map(Some), Some(answer)),
+        Ok((false, answer)) => (Ok(None), Some(answer)),
+        Err(_) => (Ok(None), None),
+    };
+    if let Ok(Some(room)) = admitted {
+        group.writes.extend(own.writes);
+        group.allocated.extend(allocated.into_keys());
+        group.wiped.extend(own.wiped);
+        group.last.extend(own.last);
+        group.hooks.extend(own.hooks);
+        group.room += room;
+    } else {
+        // Keys of a transaction that came to nothing: overwritten with the batch.
+        group.orphans.extend(allocated.into_keys());
+    }
+    group.urgent |= own.urgent;
+    answer.map(|answer| (answer, admitted.map(drop)))
+}
+
+/// Whether the disk may hold what a transaction writes, and the bytes that it may take.
+fn admit(shared: &Shared, group: &Group, own: &Group) -> Result<u64, StoreError> {
+    if own.writes.is_empty() {
+        return Ok(0);
+    }
+    let last = own.last.keys().filter(|name| !group.last.contains_key(*name)).count();
+    let room = shared.engine.room(own.writes.len() + last, own.bytes() + last * MAX_LAST);
+    if own.urgent {
+        // The reserve is given back already. An engine that survives a full disk may try.
+        let there = shared.space.at_most()?;
+        if !shared.engine.survives_full() && there < group.room + room {
+            return Err(StoreError::Full { missing: group.room + room - there });
+        }
+    } else {
+        shared.space.admit(group.room + room)?;
+    }
+    Ok(room)
+}
+
+/// Runs what is written when the last transaction of a batch has run. Its room was counted with those that asked for it.
+fn finish(shared: &Shared, group: &mut Group) -> Result<(), StoreError> {
+    for last in std::mem::take(&mut group.last).into_values() {
+        let mut tx = Tx { shared, group, own: Group::default(), allocated: BTreeMap::new() };
+        let ran = catch_unwind(AssertUnwindSafe(|| last(&mut tx)));
+        let own = tx.own;
+        ran.unwrap_or(Err(StoreError::Panicked))?;
+        if own.bytes() > MAX_LAST {
+            return Err(EngineError::TooLarge.into());
+        }
+        group.writes.extend(own.writes);
+    }
+    Ok(())
+}
+
+/// Applies and flushes what a batch writes.
+fn apply(shared: &Shared, group: &mut Group) -> Result<(), StoreError> {
+    if !group.allocated.is_empty() {
+        shared.vault.sync()?;
+    }
+    if group.writes.is_empty() {
+        return Ok(());
+    }
+    let revision = shared.revision.load(Ordering::Acquire) + 1;
+    let mut batch: Vec<Op> = std::mem::take(&mut group.writes)
+        .into_iter()
+        .map(|(key, value)| match value {
+            Some(value) => Op::Put(key, value),
+            None => Op::Delete(key),
+        })
+        .collect();
+    batch.push(Op::Put(REVISION_KEY.to_vec(), revision.to_le_bytes().to_vec()));
+    shared.engine.apply(batch)?;
+    shared.revision.store(revision, Ordering::Release);
+    Ok(())
+}
+
+fn commit(shared: &Shared, mut group: Group) -> Result<Hooks, StoreError> {
+    match finish(shared, &mut group).and_then(|()| apply(shared, &mut group)) {
+        Ok(()) => {}
+        Err(full @ StoreError::Full { .. }) => {
+            // Nothing of the batch is there: its keys open nothing, and what it would have erased stays.
+            wipe(shared, &[group.allocated, group.orphans].concat())?;
+            shared.space.refill();
+            return Err(full);
+        }
+        Err(error) => return Err(error),
+    }
+    wipe(shared, &[group.wiped, group.orphans].concat())?;
+    let mut hooks = Hooks::Ran;
+    for hook in group.hooks {
+        if catch_unwind(AssertUnwindSafe(hook)).is_err() {
+            hooks = Hooks::Panicked;
+        }
+    }
+    if group.urgent {
+        shared.space.refill();
+    }
+    Ok(hooks)
+}
+
+fn wipe(shared: &Shared, slots: &[Slot]) -> Result<(), StoreError> {
+    if slots.is_empty() { Ok(()) } else { shared.vault.wipe(slots) }
+}
