@@ -7,10 +7,12 @@ mod support;
 use common::*;
 use oap_conformance::probe::context::Pending;
 use oap_conformance::probe::report::Rules;
-use oap_conformance::probe::{self, Forbidden, Limits, Outcome, Reply, Request, Verdict, Wire};
+use oap_conformance::probe::{
+    self, Forbidden, Limits, Outcome, Reply, Request, Setup, SetupError, Verdict, Wire,
+};
 use oap_identity::random::Seeded;
 use oap_identity::{Clock, Timestamp};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -267,6 +269,39 @@ async fn without_the_owners_side_the_public_probes_are_made() {
     assert!(report.failures().is_empty(), "{}", report.text());
     let passed = report.results.iter().filter(|r| r.outcome == Outcome::Passed).count();
     assert!(passed >= 9 && passed < report.results.len());
+}
+
+/// The owner's side, but for one command, which it refuses.
+struct Refusing<'a>(Inside<'a>, &'static str);
+
+impl Setup for Refusing<'_> {
+    fn call(&self, command: Value) -> Pending<'_, Value, SetupError> {
+        if command["do"] == self.1 {
+            return Box::pin(std::future::ready(Err(SetupError::Refused("not here".to_owned()))));
+        }
+        self.0.call(command)
+    }
+}
+
+/// What a gateway cannot do has not passed.
+#[tokio::test]
+async fn a_command_that_is_refused_makes_the_run_incomplete() {
+    for (command, only) in [
+        ("relabel", "every-table"),
+        ("confirm", "every-table"),
+        ("retract", "every-table"),
+        ("restore", "every-table"),
+        ("delete", "every-table"),
+        ("rotate", "histories"),
+        ("context", "gates"),
+    ] {
+        let world = World::new().await;
+        let (wire, setup) = (Inside(&world), Refusing(Inside(&world), command));
+        let limits = Limits { worlds: 1, only: Some(only), ..Limits::default() };
+        let random = Seeded::new(2);
+        let report = probe::run(ORIGIN, &wire, Some(&setup), &*world.clock, &random, limits, &mut |_| {}).await;
+        assert_eq!(report.verdict(), Verdict::Incomplete, "{command}: {}", report.text());
+    }
 }
 
 #[tokio::test]

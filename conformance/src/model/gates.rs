@@ -59,7 +59,7 @@ impl Gates {
             self.walls(scope, grant, to, &mut fired);
             if let Some(context) = self.contexts.get(scope) {
                 for grant in to.chain {
-                    owed(context, version, &grant.grantee, to, consented, &mut fired);
+                    confidentiality(context, version, &grant.grantee, to, consented, &mut fired);
                 }
             }
         }
@@ -120,7 +120,7 @@ impl Gates {
 }
 
 /// What the context of the item's scope says before one grantee.
-fn owed(
+fn confidentiality(
     context: &Value,
     version: &Version,
     grantee: &str,
@@ -208,12 +208,13 @@ fn covers(words: &Value, version: &Version) -> bool {
         .any(|word| version.texts("labels").contains(&word.as_str()) || version.text("/kind") == Some(word))
 }
 
-/// Whether a DID is an entry's, or a did:web below it.
+/// Whether a DID is an entry's, or a did:web below it. The names of hosts have no case.
 fn is_of(entry: &str, did: &str) -> bool {
-    let (entry, lower) = (entry.trim().to_ascii_lowercase(), did.to_ascii_lowercase());
-    if !entry.starts_with("did:web:") {
-        return entry == lower;
+    let (entry, lower) = (entry.trim(), did.to_ascii_lowercase());
+    if !entry.to_ascii_lowercase().starts_with("did:web:") {
+        return entry == did;
     }
+    let entry = entry.to_ascii_lowercase();
     let below = |rest: &str| rest.is_empty() || rest.starts_with(':') || rest.starts_with("%3a");
     lower.strip_prefix(&entry).is_some_and(below)
 }

@@ -1,6 +1,7 @@
 //! What a probe works with: the wire, the owner's side, keys of its own.
 
 use super::declared::{Declared, Place};
+use super::drafted::departures_of_grant;
 use super::forms;
 use super::{Failed, Limits};
 use crate::model::Model;
@@ -475,7 +476,7 @@ impl<'a> Context<'a> {
     /// Issues a grant, with the [`PURPOSE`] of a run, and exchanges it.
     ///
     /// # Errors
-    /// As [`Context::owner`]; [`Failed::Wrong`] when a good grant is refused.
+    /// As [`Context::owner`]; [`Failed::Wrong`] when a good grant is refused, or is not as it was drafted.
     pub async fn session(&self, grantee: Signer, mut draft: Value) -> Result<Session, Failed> {
         draft["purpose"] = json!(PURPOSE);
         let profile = draft["redaction_profile"].as_str().unwrap_or_default();
@@ -483,6 +484,8 @@ impl<'a> Context<'a> {
             return Err(Failed::Skipped(format!("the manifest does not name the profile {profile}")));
         }
         let grant = self.owner(json!({"do": "grant", "draft": draft})).await?["grant"].clone();
+        let departs = departures_of_grant(&draft, &grant);
+        expect(departs.is_empty(), || format!("a grant is not as it was drafted: {}", departs.join("; ")))?;
         let reply = self.exchange(&grantee, &grant).await?;
         expect(reply.status == 200, || format!("a grant in force was not exchanged: {}", reply.status))?;
         let answer = reply.json();

@@ -52,14 +52,14 @@ pub(in super::super) async fn vectors(
 ) -> Result<(), Failed> {
     let Some(live) = lived.grants.get(&grant) else { return Ok(()) };
     let ids: Vec<String> = lived.ids.values().cloned().chain([NO_ITEM.to_owned()]).collect();
-    let (id, items, at) = (live.id().to_owned(), ids.iter().map(String::as_str), lived.context.now());
+    let (id, items, at) = (live.id().to_owned(), ids.iter().map(String::as_str), lived.now());
     for (item, expected) in lived.model.vectors(&id, items, at, &lived.disclosed) {
         let Some(live) = lived.grants.get(&grant) else { return Ok(()) };
         let reply = lived.context.get_as(&live.session, &format!("/oap/memory/vec/{item}")).await?;
         let mut differences = expected.differences(reply.status, &reply.bytes);
         // On a clock that goes on the item, or the grant, may have ended while it was asked.
         if !differences.is_empty() {
-            let now = lived.model.vector(&id, item, lived.context.now(), &lived.disclosed);
+            let now = lived.model.vector(&id, item, lived.now(), &lived.disclosed);
             differences = now.differences(reply.status, &reply.bytes);
         }
         if reply.status == 200 {
@@ -114,7 +114,7 @@ pub(in super::super) async fn export(
 ) -> Result<(), Failed> {
     let Some(live) = lived.grants.get(&grant) else { return Ok(()) };
     let context = lived.context;
-    let at = context.now();
+    let at = lived.now();
     let reply = context.export(&live.session).await?;
     let expected = lived.model.export(live.id(), at, &lived.disclosed);
     let lines = reply.bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
