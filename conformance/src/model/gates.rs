@@ -68,6 +68,13 @@ impl Gates {
         fired.into_iter().map(|(gate, lets)| (Rule::Gate(gate), lets)).collect()
     }
 
+    /// Whether a bridge is in force from one scope to another.
+    pub fn leads(&self, from: &str, to: &str, at: Timestamp) -> bool {
+        self.bridges.values().any(|bridge| {
+            bridge["from_scope"] == from && bridge["to_scope"] == *to && is_live(bridge, at)
+        })
+    }
+
     /// Out of another scope: over a bridge that is in force, with labels that this scope is cleared for, and out of no privilege.
     fn scopes(
         &self,
@@ -78,13 +85,9 @@ impl Gates {
         fired: &mut Vec<(Gate, bool)>,
     ) {
         let leads = |bridge: &&Value| bridge["from_scope"] == from && bridge["to_scope"] == *grant.scope;
-        let live = |bridge: &&Value| {
-            let begun = time(&bridge["issued_at"]).is_none_or(|begin| begin <= at);
-            begun && time(&bridge["valid_until"]).is_none_or(|end| at < end)
-        };
         let bridges: Vec<&Value> = self.bridges.values().filter(leads).collect();
         let carries = |bridge: &&Value| covers(&bridge["data_categories"], version);
-        fired.push(if bridges.iter().filter(|b| live(b)).any(carries) {
+        fired.push(if bridges.iter().filter(|bridge| is_live(bridge, at)).any(carries) {
             (Gate::Bridge, true)
         } else if bridges.iter().any(carries) {
             (Gate::BridgeEnded, false)
@@ -198,6 +201,11 @@ fn confidentiality(
     if !context["export_control_classification"].is_null() {
         fired.push((Gate::ExportControl, false));
     }
+}
+
+fn is_live(bridge: &Value, at: Timestamp) -> bool {
+    let begun = time(&bridge["issued_at"]).is_none_or(|begin| begin <= at);
+    begun && time(&bridge["valid_until"]).is_none_or(|end| at < end)
 }
 
 /// Whether a list names a label of the item, or its kind.

@@ -587,6 +587,26 @@ impl<'a> Context<'a> {
         .await
     }
 
+    /// Presents a grant with another member beside it, at the endpoint or as the action `memory.grant`.
+    pub(super) async fn present_with(
+        &self,
+        grantee: &Signer,
+        grant: &Value,
+        by_action: bool,
+        (name, value): (&str, &Value),
+    ) -> Result<Reply, Failed> {
+        let path = if by_action { INVOKE } else { self.at(Place::Grant) };
+        self.send_each(|| {
+            let mut body = self.handed_in(grant, &[], self.grant_proof(grantee, grant, path)?);
+            body[name] = value.clone();
+            if by_action {
+                body = self.envelope(grantee, "memory.grant", &body)?;
+            }
+            Ok(post(path, &[], &body.to_string()))
+        })
+        .await
+    }
+
     /// What is sent to exchange a grant.
     fn handed_in(&self, grant: &Value, above: &[Value], proof: String) -> Value {
         let mut body = json!({"grant": grant, "proof": proof});
@@ -700,10 +720,19 @@ impl<'a> Context<'a> {
     /// # Errors
     /// As [`Context::send`].
     pub async fn export(&self, session: &Session) -> Result<Reply, Failed> {
+        self.export_beside(session, None).await
+    }
+
+    /// The same, with a body that nobody asked for.
+    ///
+    /// # Errors
+    /// As [`Context::send`].
+    pub async fn export_beside(&self, session: &Session, body: Option<&str>) -> Result<Reply, Failed> {
         let path = self.at(Place::Export);
         let made = || {
             let headers = owned(self.credentials(session, &session.grantee, "POST", path)?);
-            Ok(Request { method: "POST", path: path.to_owned(), headers, body: None })
+            let body = body.map(|body| body.as_bytes().to_vec());
+            Ok(Request { method: "POST", path: path.to_owned(), headers, body })
         };
         self.send_each(made).await
     }

@@ -292,11 +292,11 @@ const CASES: &[Case] = &[
     }),
     across("a clearance for one label", |n| {
         let cleared = json!({"security_clearance": [n.labels[0]]});
-        over(n, vec![bridge(&n.other, &n.own, &n.labels[1], LONG), context(&n.own, cleared)])
+        over(n, vec![bridge(&n.other, &n.own, &n.labels[1], LONG), Step::Ask(0), context(&n.own, cleared)])
     }),
     across("a clearance for nothing", |n| {
         let cleared = json!({"security_clearance": []});
-        over(n, vec![bridge(&n.other, &n.own, &n.kind, LONG), context(&n.own, cleared)])
+        over(n, vec![bridge(&n.other, &n.own, &n.kind, LONG), Step::Ask(0), context(&n.own, cleared)])
     }),
     across("a bridge that ends", |n| {
         let end = |millis| Step::End { before: Duration::from_millis(millis) };

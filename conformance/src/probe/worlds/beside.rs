@@ -72,23 +72,63 @@ pub(in super::super) async fn vectors(
     Ok(())
 }
 
-/// A grantee's log.
+/// A grantee's log: all of it, and what each parameter leaves of it.
 pub(super) async fn audit(
     lived: &Lived<'_>,
     grant: usize,
     findings: &mut Vec<Finding>,
 ) -> Result<(), Failed> {
     let Some(live) = lived.grants.get(&grant) else { return Ok(()) };
-    let reply = lived.context.get_as(&live.session, "/oap/audit").await?;
-    // Under a grant that ended its grantee reads nothing any more.
-    if reply.status != 200 {
-        return Ok(());
+    let whole = log(lived, grant, &json!({}), findings).await?;
+    let receipts = whole["receipts"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let middle = receipts.get(receipts.len() / 2);
+    let since = middle.map(|receipt| receipt["timestamp"].clone()).filter(Value::is_string);
+    let items = receipts.iter().flat_map(|r| r["provenance_tags_out"].as_array().into_iter().flatten());
+    let item = items.filter_map(|tag| tag.as_str()?.split('@').next()).next();
+    let questions = [
+        Some(json!({"limit": 1})),
+        Some(json!({"grant_id": live.id()})),
+        Some(json!({"grantee": "did:web:somebody.example"})),
+        since.map(|since| json!({"since": since})),
+        item.map(|item| json!({"item_id": item})),
+    ];
+    for asked in questions.into_iter().flatten() {
+        log(lived, grant, &asked, findings).await?;
     }
-    let agent = live.session.grantee.did().as_str();
-    let mut differences = lived.model.audit(Reader::Grantee(agent)).differences(&reply.json());
-    leaks(lived, grant, &reply, None, &mut differences);
-    told(lived, grant, "the log", differences, findings);
     Ok(())
+}
+
+/// A question of a grantee's log; what came back.
+async fn log(
+    lived: &Lived<'_>,
+    grant: usize,
+    asked: &Value,
+    findings: &mut Vec<Finding>,
+) -> Result<Value, Failed> {
+    let Some(live) = lived.grants.get(&grant) else { return Ok(Value::Null) };
+    let written = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let parameters: Vec<String> = asked
+        .as_object()
+        .into_iter()
+        .flatten()
+        .map(|(name, value)| format!("{name}={}", written(value)))
+        .collect();
+    let path = format!("/oap/audit?{}", parameters.join("&"));
+    let reply = lived.context.get_as(&live.session, path.trim_end_matches('?')).await?;
+    let answer = reply.json();
+    let mut differences = match lived.model.log_refused(live.id(), lived.now()) {
+        Some(refused) => refused.differences(reply.status, &answer),
+        None if reply.status != 200 => {
+            vec![Difference { at: "/status".to_owned(), why: format!("is {}, must be 200", reply.status) }]
+        }
+        None => {
+            let reader = Reader::Grantee(live.session.grantee.did().as_str());
+            lived.model.audit_where(reader, asked, &lived.disclosed).differences(&answer)
+        }
+    };
+    leaks(lived, grant, &reply, None, &mut differences);
+    told(lived, grant, &format!("the log, {asked}"), differences, findings);
+    Ok(answer)
 }
 
 fn told(
@@ -149,6 +189,11 @@ pub(in super::super) async fn strangers(
         };
         for found in lived.canaries.find(&reply.bytes) {
             let why = format!("holds {:?} of {}, written {}", found.word, found.planted, found.written);
+            differences.push(Difference { at: "the body".to_owned(), why });
+        }
+        // Nor which scopes there are (protocol section 3).
+        if String::from_utf8_lossy(&reply.bytes).contains(&lived.world.scope) {
+            let why = format!("names the scope {:?}", lived.world.scope);
             differences.push(Difference { at: "the body".to_owned(), why });
         }
         findings.extend(differences.into_iter().map(|difference| Finding {
