@@ -303,7 +303,8 @@ async fn a_command_that_is_refused_makes_the_run_incomplete() {
         let (wire, setup) = (Inside(&world), Refusing(Inside(&world), command));
         let limits = Limits { worlds: 1, only: Some(only), ..Limits::default() };
         let random = Seeded::new(2);
-        let report = probe::run(ORIGIN, &wire, Some(&setup), &*world.clock, &random, limits, &mut |_| {}).await;
+        let report =
+            probe::run(ORIGIN, &wire, Some(&setup), &*world.clock, &random, limits, &mut |_| {}).await;
         assert_eq!(report.verdict(), Verdict::Incomplete, "{command}: {}", report.text());
     }
 }
@@ -331,7 +332,8 @@ async fn the_owners_log_is_as_the_model_says() {
         json!({"since": answered["timestamp"]}),
     ] {
         let written = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        let parameters = asked.as_object().unwrap().iter().map(|(name, value)| format!("{name}={}", written(value)));
+        let parameters =
+            asked.as_object().unwrap().iter().map(|(name, value)| format!("{name}={}", written(value)));
         let path = format!("/oap/audit?{}", parameters.collect::<Vec<_>>().join("&"));
         let log = world.owner("GET", &path, None).await.ok();
         let expected = model.audit_where(Reader::Owner, &asked, &Disclosed::default());

@@ -70,9 +70,9 @@ impl Gates {
 
     /// Whether a bridge is in force from one scope to another.
     pub fn leads(&self, from: &str, to: &str, at: Timestamp) -> bool {
-        self.bridges.values().any(|bridge| {
-            bridge["from_scope"] == from && bridge["to_scope"] == *to && is_live(bridge, at)
-        })
+        self.bridges
+            .values()
+            .any(|bridge| bridge["from_scope"] == from && bridge["to_scope"] == *to && is_live(bridge, at))
     }
 
     /// Out of another scope: over a bridge that is in force, with labels that this scope is cleared for, and out of no privilege.

@@ -19,7 +19,8 @@ pub(super) fn departures_of_grant(draft: &Value, signed: &Value) -> Vec<String> 
     let mut draft = draft.clone();
     let scope = draft.as_object_mut().and_then(|members| members.remove("scope"));
     let mut departs = departures(&draft, signed);
-    let fragment = signed["granter"].as_str().and_then(|granter| granter.split_once('#')).map(|(_, scope)| scope);
+    let fragment =
+        signed["granter"].as_str().and_then(|granter| granter.split_once('#')).map(|(_, scope)| scope);
     if let Some(scope) = scope.as_ref().and_then(Value::as_str).filter(|scope| fragment != Some(*scope)) {
         departs.push(format!("granter is {}, was of the scope {scope:?}", signed["granter"]));
     }

@@ -133,12 +133,14 @@ fn every_entity(chance: &mut Chance, entity: &mut Value) {
 
 /// The members of an event that no level below the last shows.
 fn more_of_event(chance: &mut Chance, event: &mut Value) {
-    let took_part: Vec<Value> = (0..chance.count(6))
-        .map(|_| json!({"name": chance.canary(), "response": chance.canary()}))
-        .collect();
+    let took_part: Vec<Value> =
+        (0..chance.count(6)).map(|_| json!({"name": chance.canary(), "response": chance.canary()})).collect();
     for (name, value) in [
         ("participants", json!(took_part)),
-        ("attachments", json!([{"title": chance.canary(), "url": format!("https://{}.example/", chance.canary())}])),
+        (
+            "attachments",
+            json!([{"title": chance.canary(), "url": format!("https://{}.example/", chance.canary())}]),
+        ),
         ("recurrence", json!({"rule": chance.canary(), "until": "2026-12-31T00:00:00Z"})),
         ("status", json!(chance.canary())),
         ("all_day", json!(chance.once_in(2))),

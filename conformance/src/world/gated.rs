@@ -165,7 +165,8 @@ fn bridge(from: &str, to: &str, category: &str, life: Duration) -> Step {
 
 /// Over a bridge: the bridge first, for a grant that names a scope without one is refused.
 fn over(names: &Names, more: Vec<Step>) -> Vec<Step> {
-    let mut steps = vec![bridge(&names.other, &names.own, &names.labels[0], LONG), Step::Grant(0), Step::Ask(0)];
+    let mut steps =
+        vec![bridge(&names.other, &names.own, &names.labels[0], LONG), Step::Grant(0), Step::Ask(0)];
     steps.extend(more);
     steps.push(Step::Ask(0));
     steps
@@ -203,7 +204,9 @@ const CASES: &[Case] = &[
     within("an NDA of everything", |n| says(n, nda(n, json!({"covered_categories": null})))),
     within("an NDA of a kind", |n| says(n, nda(n, json!({"covered_categories": [n.kind]})))),
     within("an NDA that binds the owner alone", |n| says(n, nda(n, json!({"type": "one_way_inbound"})))),
-    within("an NDA that binds the other side alone", |n| says(n, nda(n, json!({"type": "one_way_outbound"})))),
+    within("an NDA that binds the other side alone", |n| {
+        says(n, nda(n, json!({"type": "one_way_outbound"})))
+    }),
     within("an NDA that has ended", |n| says(n, nda(n, json!({"valid_until": n.yesterday})))),
     within("an NDA on its last day", |n| says(n, nda(n, json!({"valid_until": n.today})))),
     within("an NDA on its first day", |n| says(n, nda(n, json!({"valid_from": n.today})))),
@@ -221,7 +224,9 @@ const CASES: &[Case] = &[
     }),
     within("a non-solicitation of somebody else", |n| says(n, non_solicit(json!({"subject_did": OTHER})))),
     within("a non-solicitation of a subject", |n| says(n, non_solicit(json!({"subject_did": n.subject})))),
-    within("a non-solicitation that has ended", |n| says(n, non_solicit(json!({"valid_until": n.yesterday})))),
+    within("a non-solicitation that has ended", |n| {
+        says(n, non_solicit(json!({"valid_until": n.yesterday})))
+    }),
     within("a non-solicitation on its last day", |n| says(n, non_solicit(json!({"valid_until": n.today})))),
     within("a wall before the grantee", |n| with_consent(n, wall([&n.own, FIRST_GRANTEE]))),
     within("a wall before who passed it on", |n| passed_on(n, wall([&n.own, FIRST_GRANTEE]))),
@@ -247,7 +252,10 @@ const CASES: &[Case] = &[
     within("health, identified", |n| class(n, "medical_confidentiality")),
     within("health in therapy, identified", |n| class(n, "therapeutic_privilege")),
     Case { level: 2, ..within("health, of nobody that is named", |n| class(n, "medical_confidentiality")) },
-    Case { level: 2, ..within("health in therapy, of nobody that is named", |n| class(n, "therapeutic_privilege")) },
+    Case {
+        level: 2,
+        ..within("health in therapy, of nobody that is named", |n| class(n, "therapeutic_privilege"))
+    },
     Case {
         profile: "task",
         level: 2,

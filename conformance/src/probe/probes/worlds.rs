@@ -2,8 +2,8 @@
 
 use super::super::context::Context;
 use super::super::worlds::{
-    Lived, ask_all, behind_gates, canaries_of, exports, judge, live, over_time, pair, setting, steps, strangers,
-    vectors,
+    Lived, ask_all, behind_gates, canaries_of, exports, judge, live, over_time, pair, setting, steps,
+    strangers, vectors,
 };
 use super::super::{Failed, Probe, Severity};
 use super::{owned, probe};

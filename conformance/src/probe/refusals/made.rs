@@ -1,9 +1,9 @@
 //! The conditions on grants, queries, countersignatures and questions of the log, brought to the gateway.
 
 use super::grants::{Case, Limits, of_child, of_issue, parent};
+use super::jws::part;
 use super::queries::{Step, granting, steps};
 use super::rules::{AckRule, Condition, DocumentRule, LogRule};
-use super::jws::part;
 use super::{beside, documents};
 use crate::model::Model;
 use crate::model::rule::{Granting, Refusal, Rule};
@@ -11,9 +11,9 @@ use crate::probe::Failed;
 use crate::probe::context::{Context, Refused, Reply, Session, expect};
 use crate::probe::worlds::{Finding, Lived, ask, canaries_of, export, issued_below, judge, revoke};
 use crate::world::{Canaries, Setting, Size, World};
-use oap_identity::signed::{UnverifiedSignature, sign_document};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use oap_identity::signed::{UnverifiedSignature, sign_document};
 use oap_identity::{GrantId, Hash, Signer, json as strict, random};
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -320,8 +320,16 @@ async fn forged(context: &Context<'_>, way: Way, delegator: &Signer, above: &Val
         ("alg none", json!({"alg": "none", "kid": kid}), false),
         ("alg ES256", json!({"alg": "ES256", "kid": kid}), false),
         ("no kid", json!({"alg": "EdDSA"}), false),
-        ("the principal's kid", json!({"alg": "EdDSA", "kid": UnverifiedSignature::of(above).map(|s| s.kid().to_string()).unwrap_or_default()}), false),
-        ("crit", json!({"alg": "EdDSA", "kid": kid, "crit": ["example.org/x"], "example.org/x": true}), false),
+        (
+            "the principal's kid",
+            json!({"alg": "EdDSA", "kid": UnverifiedSignature::of(above).map(|s| s.kid().to_string()).unwrap_or_default()}),
+            false,
+        ),
+        (
+            "crit",
+            json!({"alg": "EdDSA", "kid": kid, "crit": ["example.org/x"], "example.org/x": true}),
+            false,
+        ),
         ("b64", json!({"alg": "EdDSA", "kid": kid, "b64": false, "crit": ["b64"]}), false),
         ("jku", json!({"alg": "EdDSA", "kid": kid, "jku": "https://somebody.example/keys"}), false),
         ("x5u", json!({"alg": "EdDSA", "kid": kid, "x5u": "https://somebody.example/key"}), false),

@@ -132,7 +132,8 @@ pub(super) fn of_proof(rule: ProofRule) -> Vec<Case> {
             bad("without x", |j, _| without(&mut j.header["jwk"], "x")),
             bad("of another curve", |j, _| j.header["jwk"]["crv"] = json!("X25519")),
             bad("of 31 bytes", |j, _| {
-                let x = j.header["jwk"]["x"].as_str().and_then(|x| x.get(..42)).unwrap_or_default().to_owned();
+                let x =
+                    j.header["jwk"]["x"].as_str().and_then(|x| x.get(..42)).unwrap_or_default().to_owned();
                 j.header["jwk"]["x"] = json!(x);
             }),
         ],
