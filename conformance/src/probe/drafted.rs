@@ -1,7 +1,7 @@
 //! What a gateway signed, beside what its owner drafted.
 
 use oap_identity::Timestamp;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// Where a signed document is not as it was drafted: each member of the draft that it has otherwise.
 ///
@@ -18,6 +18,13 @@ pub(super) fn departures(draft: &Value, signed: &Value) -> Vec<String> {
 pub(super) fn departures_of_grant(draft: &Value, signed: &Value) -> Vec<String> {
     let mut draft = draft.clone();
     let scope = draft.as_object_mut().and_then(|members| members.remove("scope"));
+    let mut signed = signed.clone();
+    if let Some(members) = signed.as_object_mut() {
+        for (name, value) in absent() {
+            members.entry(name).or_insert(value);
+        }
+    }
+    let signed = &signed;
     let mut departs = departures(&draft, signed);
     let fragment =
         signed["granter"].as_str().and_then(|granter| granter.split_once('#')).map(|(_, scope)| scope);
@@ -25,6 +32,19 @@ pub(super) fn departures_of_grant(draft: &Value, signed: &Value) -> Vec<String> 
         departs.push(format!("granter is {}, was of the scope {scope:?}", signed["granter"]));
     }
     departs
+}
+
+/// What the members of a grant are where they are absent (protocol section 5).
+fn absent() -> [(&'static str, Value); 7] {
+    [
+        ("trust_level", json!(0)),
+        ("lawful_basis", json!("consent")),
+        ("operations", json!(["query"])),
+        ("embedding_access", json!(false)),
+        ("bearer", json!(false)),
+        ("revocable", json!(true)),
+        ("filter", json!({})),
+    ]
 }
 
 fn is_same(drafted: &Value, signed: &Value) -> bool {
@@ -48,12 +68,11 @@ fn is_same(drafted: &Value, signed: &Value) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     #[test]
     fn what_was_signed_is_what_was_drafted() {
         let draft = json!({
-            "scope": "work", "max_items": 5, "filter": {"labels_any": ["a", "b"], "captured_after": "2026-05-01T12:00:00Z"},
+            "scope": "work", "max_items": 5, "bearer": false, "filter": {"labels_any": ["a", "b"], "captured_after": "2026-05-01T12:00:00Z"},
         });
         let good = json!({
             "granter": "did:web:user.example#work", "max_items": 5.0, "version": 1,
