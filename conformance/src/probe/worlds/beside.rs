@@ -118,6 +118,8 @@ async fn log(
     let answer = reply.json();
     let mut differences = match lived.model.log_refused(live.id(), lived.now()) {
         Some(refused) => refused.differences(reply.status, &answer),
+        // Whoever asks for another's log may be refused as well.
+        None if asked["grantee"].is_string() && (400..500).contains(&reply.status) => Vec::new(),
         None if reply.status != 200 => {
             vec![Difference { at: "/status".to_owned(), why: format!("is {}, must be 200", reply.status) }]
         }
@@ -160,6 +162,15 @@ pub(in super::super) async fn export(
     let lines = reply.bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
     let lines: Vec<Value> = lines.map(|line| strict::parse(line).unwrap_or(Value::Null)).collect();
     let mut differences = expected.differences(reply.status, &lines);
+    let mut expected = expected;
+    // On a clock that goes on something may have ended while it was asked.
+    if !differences.is_empty() {
+        let later = lived.model.export(live.id(), lived.now(), &lived.disclosed);
+        let others = later.differences(reply.status, &lines);
+        if others.is_empty() {
+            (expected, differences) = (later, others);
+        }
+    }
     let shown = match &expected {
         ExpectedExport::Bundle(shown) if reply.status == 200 => Some(&**shown),
         _ => None,
