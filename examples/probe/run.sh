@@ -34,7 +34,7 @@ if "$python" -c 'import cryptography' 2>/dev/null; then
     say "the witness, with a setup program"
     port=$(free_port)
     witness=$here/../../conformance/witness
-    "$python" "$witness/serve.py" "$port" "$work/owner.sock" --tls "$work/witness.pem" &
+    "$python" "$witness/serve.py" "$port" "$work/owner.sock" --did web --tls "$work/witness.pem" &
     servers="$servers $!"
     listens "$port"
     WITNESS_OWNER="$work/owner.sock" "$oap" --home "$work/own" probe "https://localhost:$port" --trust-ca "$work/witness.pem" \

@@ -1,11 +1,12 @@
 //! The audit log and its three audiences (protocol section 8).
 
 use super::disclosed::Disclosed;
-use super::expected::ExpectedAudit;
+use super::expected::{Expected, ExpectedAudit};
 use super::grant::Grant;
 use super::item::time;
 use super::rule::{Beside, Rule};
 use super::{Model, Reader};
+use oap_identity::Timestamp;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
@@ -17,6 +18,12 @@ const MOST: u64 = 1000;
 const PUBLIC: u64 = 100;
 
 impl Model {
+    /// What a grantee's question of the log must be answered with where its grant is not in force: the refusal.
+    #[must_use]
+    pub fn log_refused(&self, grant_id: &str, at: Timestamp) -> Option<Expected> {
+        self.out_of_force(&self.chain(grant_id), at).map(|refusal| self.refuse(refusal))
+    }
+
     /// What a reader of the audit log may see who asks without conditions.
     #[must_use]
     pub fn audit(&self, reader: Reader<'_>) -> ExpectedAudit {

@@ -59,13 +59,20 @@ impl Gates {
             self.walls(scope, grant, to, &mut fired);
             if let Some(context) = self.contexts.get(scope) {
                 for grant in to.chain {
-                    owed(context, version, &grant.grantee, to, consented, &mut fired);
+                    confidentiality(context, version, &grant.grantee, to, consented, &mut fired);
                 }
             }
         }
         fired.sort_unstable();
         fired.dedup();
         fired.into_iter().map(|(gate, lets)| (Rule::Gate(gate), lets)).collect()
+    }
+
+    /// Whether a bridge is in force from one scope to another.
+    pub fn leads(&self, from: &str, to: &str, at: Timestamp) -> bool {
+        self.bridges
+            .values()
+            .any(|bridge| bridge["from_scope"] == from && bridge["to_scope"] == *to && is_live(bridge, at))
     }
 
     /// Out of another scope: over a bridge that is in force, with labels that this scope is cleared for, and out of no privilege.
@@ -78,13 +85,9 @@ impl Gates {
         fired: &mut Vec<(Gate, bool)>,
     ) {
         let leads = |bridge: &&Value| bridge["from_scope"] == from && bridge["to_scope"] == *grant.scope;
-        let live = |bridge: &&Value| {
-            let begun = time(&bridge["issued_at"]).is_none_or(|begin| begin <= at);
-            begun && time(&bridge["valid_until"]).is_none_or(|end| at < end)
-        };
         let bridges: Vec<&Value> = self.bridges.values().filter(leads).collect();
         let carries = |bridge: &&Value| covers(&bridge["data_categories"], version);
-        fired.push(if bridges.iter().filter(|b| live(b)).any(carries) {
+        fired.push(if bridges.iter().filter(|bridge| is_live(bridge, at)).any(carries) {
             (Gate::Bridge, true)
         } else if bridges.iter().any(carries) {
             (Gate::BridgeEnded, false)
@@ -120,7 +123,7 @@ impl Gates {
 }
 
 /// What the context of the item's scope says before one grantee.
-fn owed(
+fn confidentiality(
     context: &Value,
     version: &Version,
     grantee: &str,
@@ -200,6 +203,11 @@ fn owed(
     }
 }
 
+fn is_live(bridge: &Value, at: Timestamp) -> bool {
+    let begun = time(&bridge["issued_at"]).is_none_or(|begin| begin <= at);
+    begun && time(&bridge["valid_until"]).is_none_or(|end| at < end)
+}
+
 /// Whether a list names a label of the item, or its kind.
 fn covers(words: &Value, version: &Version) -> bool {
     let words = texts(words).unwrap_or_default();
@@ -208,12 +216,13 @@ fn covers(words: &Value, version: &Version) -> bool {
         .any(|word| version.texts("labels").contains(&word.as_str()) || version.text("/kind") == Some(word))
 }
 
-/// Whether a DID is an entry's, or a did:web below it.
+/// Whether a DID is an entry's, or a did:web below it. The names of hosts have no case.
 fn is_of(entry: &str, did: &str) -> bool {
-    let (entry, lower) = (entry.trim().to_ascii_lowercase(), did.to_ascii_lowercase());
-    if !entry.starts_with("did:web:") {
-        return entry == lower;
+    let (entry, lower) = (entry.trim(), did.to_ascii_lowercase());
+    if !entry.to_ascii_lowercase().starts_with("did:web:") {
+        return entry == did;
     }
+    let entry = entry.to_ascii_lowercase();
     let below = |rest: &str| rest.is_empty() || rest.starts_with(':') || rest.starts_with("%3a");
     lower.strip_prefix(&entry).is_some_and(below)
 }

@@ -1,6 +1,7 @@
 //! What a probe works with: the wire, the owner's side, keys of its own.
 
 use super::declared::{Declared, Place};
+use super::drafted::departures_of_grant;
 use super::forms;
 use super::{Failed, Limits};
 use crate::model::Model;
@@ -475,7 +476,7 @@ impl<'a> Context<'a> {
     /// Issues a grant, with the [`PURPOSE`] of a run, and exchanges it.
     ///
     /// # Errors
-    /// As [`Context::owner`]; [`Failed::Wrong`] when a good grant is refused.
+    /// As [`Context::owner`]; [`Failed::Wrong`] when a good grant is refused, or is not as it was drafted.
     pub async fn session(&self, grantee: Signer, mut draft: Value) -> Result<Session, Failed> {
         draft["purpose"] = json!(PURPOSE);
         let profile = draft["redaction_profile"].as_str().unwrap_or_default();
@@ -483,6 +484,8 @@ impl<'a> Context<'a> {
             return Err(Failed::Skipped(format!("the manifest does not name the profile {profile}")));
         }
         let grant = self.owner(json!({"do": "grant", "draft": draft})).await?["grant"].clone();
+        let departs = departures_of_grant(&draft, &grant);
+        expect(departs.is_empty(), || format!("a grant is not as it was drafted: {}", departs.join("; ")))?;
         let reply = self.exchange(&grantee, &grant).await?;
         expect(reply.status == 200, || format!("a grant in force was not exchanged: {}", reply.status))?;
         let answer = reply.json();
@@ -580,6 +583,26 @@ impl<'a> Context<'a> {
         self.send_each(|| {
             let input = self.handed_in(grant, above, self.grant_proof(grantee, grant, INVOKE)?);
             Ok(post(INVOKE, &[], &self.envelope(grantee, "memory.grant", &input)?.to_string()))
+        })
+        .await
+    }
+
+    /// Presents a grant with another member beside it, at the endpoint or as the action `memory.grant`.
+    pub(super) async fn present_with(
+        &self,
+        grantee: &Signer,
+        grant: &Value,
+        by_action: bool,
+        (name, value): (&str, &Value),
+    ) -> Result<Reply, Failed> {
+        let path = if by_action { INVOKE } else { self.at(Place::Grant) };
+        self.send_each(|| {
+            let mut body = self.handed_in(grant, &[], self.grant_proof(grantee, grant, path)?);
+            body[name] = value.clone();
+            if by_action {
+                body = self.envelope(grantee, "memory.grant", &body)?;
+            }
+            Ok(post(path, &[], &body.to_string()))
         })
         .await
     }
@@ -697,10 +720,19 @@ impl<'a> Context<'a> {
     /// # Errors
     /// As [`Context::send`].
     pub async fn export(&self, session: &Session) -> Result<Reply, Failed> {
+        self.export_beside(session, None).await
+    }
+
+    /// The same, with a body that nobody asked for.
+    ///
+    /// # Errors
+    /// As [`Context::send`].
+    pub async fn export_beside(&self, session: &Session, body: Option<&str>) -> Result<Reply, Failed> {
         let path = self.at(Place::Export);
         let made = || {
             let headers = owned(self.credentials(session, &session.grantee, "POST", path)?);
-            Ok(Request { method: "POST", path: path.to_owned(), headers, body: None })
+            let body = body.map(|body| body.as_bytes().to_vec());
+            Ok(Request { method: "POST", path: path.to_owned(), headers, body })
         };
         self.send_each(made).await
     }

@@ -52,6 +52,9 @@ pub(super) fn deviations(declared: &Declared, request: &Request, reply: &Reply) 
     if reply.status == 401 && !header("www-authenticate").starts_with("DPoP ") {
         wrong.push("no WWW-Authenticate: DPoP".to_owned());
     }
+    if reply.header("dpop-nonce").is_some() {
+        wrong.push("a DPoP-Nonce, which nobody asks for".to_owned());
+    }
     if reply.status == 405 && header("allow").is_empty() {
         wrong.push("no Allow".to_owned());
     }

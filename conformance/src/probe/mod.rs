@@ -6,6 +6,7 @@
 
 pub mod context;
 mod declared;
+mod drafted;
 mod forms;
 mod probes;
 pub mod refusals;

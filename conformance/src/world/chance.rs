@@ -12,6 +12,8 @@ pub const WORD: usize = 11;
 /// Draws of a world, all from its seed.
 pub(super) struct Chance {
     random: Seeded,
+    /// What is drawn beside, so that all else stays what it was.
+    beside: Seeded,
     decks: BTreeMap<&'static str, Vec<usize>>,
     made: BTreeSet<String>,
     /// Canaries since they were last taken.
@@ -24,6 +26,7 @@ impl Chance {
     pub(super) fn new(seed: u64) -> Self {
         Self {
             random: Seeded::new(seed),
+            beside: Seeded::new(seed.rotate_left(17) ^ !0),
             decks: BTreeMap::new(),
             made: BTreeSet::new(),
             fresh: Vec::new(),
@@ -34,6 +37,14 @@ impl Chance {
     /// The same, where nothing is left out that may be left out.
     pub(super) fn whole(self) -> Self {
         Self { whole: true, ..self }
+    }
+
+    /// Draws something beside: what is drawn later does not hang on it.
+    pub(super) fn beside<T>(&mut self, draw: impl FnOnce(&mut Self) -> T) -> T {
+        std::mem::swap(&mut self.random, &mut self.beside);
+        let drawn = draw(self);
+        std::mem::swap(&mut self.random, &mut self.beside);
+        drawn
     }
 
     /// How many there are of what may be none: one at least where nothing is left out.

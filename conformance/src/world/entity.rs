@@ -11,8 +11,16 @@ pub(super) const FORMS: usize = 5;
 pub(super) fn make(chance: &mut Chance, form: usize) -> Value {
     match form {
         0 => contact(chance, None),
-        1 => event(chance),
-        2 => task(chance),
+        1 => {
+            let mut event = event(chance);
+            chance.beside(|chance| more_of_event(chance, &mut event));
+            event
+        }
+        2 => {
+            let mut task = task(chance);
+            chance.beside(|chance| more_of_task(chance, &mut task));
+            task
+        }
         3 => json!({
             "entity_type": "oap.entity.organization", "name": chance.canary(), "title": chance.canary(),
             "status": chance.canary(), "names": {"given": chance.canary()}, "languages": [chance.canary()],
@@ -100,7 +108,62 @@ pub(super) fn contact(chance: &mut Chance, mut people: Option<&mut People>) -> V
         let word = json!(chance.canary());
         maybe(chance, &mut contact, name, word);
     }
+    chance.beside(|chance| {
+        let photo = json!({"url": format!("https://{}.example/photo", chance.canary())});
+        maybe(chance, &mut contact, "photo", photo);
+        every_entity(chance, &mut contact);
+    });
     contact
+}
+
+/// The members that every entity may have (protocol section 7).
+fn every_entity(chance: &mut Chance, entity: &mut Value) {
+    for (name, value) in [
+        ("id", json!(format!("urn:entity:{}", chance.canary()))),
+        ("owner_did", json!(format!("did:web:{}.example", chance.canary()))),
+        ("created_at", json!(format!("2026-01-{:02}T08:00:00Z", 1 + chance.below(28)))),
+        ("updated_at", json!(format!("2026-02-{:02}T08:00:00Z", 1 + chance.below(28)))),
+        ("external_ids", json!([{"system": chance.canary(), "id": chance.canary()}])),
+        ("labels", json!([chance.canary(), chance.canary()])),
+        ("extensions", json!({format!("example.{}", chance.canary()): {"note": chance.canary()}})),
+    ] {
+        maybe(chance, entity, name, value);
+    }
+}
+
+/// The members of an event that no level below the last shows.
+fn more_of_event(chance: &mut Chance, event: &mut Value) {
+    let took_part: Vec<Value> =
+        (0..chance.count(6)).map(|_| json!({"name": chance.canary(), "response": chance.canary()})).collect();
+    for (name, value) in [
+        ("participants", json!(took_part)),
+        (
+            "attachments",
+            json!([{"title": chance.canary(), "url": format!("https://{}.example/", chance.canary())}]),
+        ),
+        ("recurrence", json!({"rule": chance.canary(), "until": "2026-12-31T00:00:00Z"})),
+        ("status", json!(chance.canary())),
+        ("all_day", json!(chance.once_in(2))),
+        ("timezone", json!(chance.canary())),
+    ] {
+        maybe(chance, event, name, value);
+    }
+    // It says that nothing is said.
+    if chance.leaves_out(5) {
+        event["participants_count"] = Value::Null;
+    }
+    every_entity(chance, event);
+}
+
+fn more_of_task(chance: &mut Chance, task: &mut Value) {
+    for (name, value) in [
+        ("parent", json!(format!("urn:entity:{}", chance.canary()))),
+        ("completed_at", json!(format!("2026-09-{:02}T10:00:00Z", 1 + chance.below(28)))),
+        ("project", json!(chance.canary())),
+    ] {
+        maybe(chance, task, name, value);
+    }
+    every_entity(chance, task);
 }
 
 fn event(chance: &mut Chance) -> Value {
@@ -113,7 +176,7 @@ fn event(chance: &mut Chance) -> Value {
         "visibility": chance.dealt("visibility", &[json!("public"), json!("private"), json!("confidential"), Value::Null]),
         "private": flag(chance, "private"),
     }));
-    for name in ["title", "location_general", "location_exact", "description", "organizer"] {
+    for name in ["title", "location_general", "location_precise", "description", "organizer"] {
         let word = json!(chance.canary());
         maybe(chance, &mut event, name, word);
     }
@@ -139,4 +202,42 @@ fn task(chance: &mut Chance) -> Value {
     let linked = json!([format!("urn:entity:{}", chance.canary()), {"id": chance.canary()}]);
     maybe(chance, &mut task, "linked_entities", linked);
     task
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    /// The members that the table of `docs/protocol.md` has for an entity, and for every one.
+    fn members(entity: &str) -> BTreeSet<&'static str> {
+        let page = include_str!("../../../docs/protocol.md");
+        let row = |begins: &str| page.lines().find_map(|line| line.strip_prefix(begins)).unwrap();
+        let rows = [row("| every one |"), row(&format!("| `oap.entity.{entity}` |"))];
+        rows.into_iter().flat_map(|row| row.split('`').skip(1).step_by(2)).collect()
+    }
+
+    #[test]
+    fn each_entity_has_every_member_of_its_table() {
+        let mut chance = Chance::new(1).whole();
+        for (form, entity) in ["contact", "calendar_event", "task"].into_iter().enumerate() {
+            let made: Vec<Value> = (0..20).map(|_| make(&mut chance, form)).collect();
+            let has = |name: &str| made.iter().any(|entity| entity.get(name).is_some());
+            let lacks: Vec<&str> = members(entity).into_iter().filter(|name| !has(name)).collect();
+            assert!(lacks.is_empty(), "{entity}: {lacks:?}");
+        }
+    }
+
+    /// Two lists of different lengths, counts that are null, and nothing that hangs on what is drawn beside.
+    #[test]
+    fn participants_are_counted_in_every_way() {
+        let mut chance = Chance::new(1);
+        let events: Vec<Value> = (0..200).map(|_| make(&mut chance, 1)).collect();
+        let count = |event: &Value, name: &str| event[name].as_array().map(Vec::len);
+        let uncounted = events.iter().filter(|event| event.get("participants_count").is_none());
+        let (longer, shorter): (Vec<_>, Vec<_>) =
+            uncounted.partition(|e| count(e, "participants") > count(e, "participant_dids"));
+        assert!(!longer.is_empty() && !shorter.is_empty());
+        assert!(events.iter().any(|event| event.get("participants_count").is_some_and(Value::is_null)));
+    }
 }

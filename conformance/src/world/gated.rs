@@ -11,12 +11,14 @@ use std::time::Duration;
 
 /// In what owners write stands for the DID of the grantee of the first grant.
 pub const FIRST_GRANTEE: &str = "did:web:first-grantee.invalid";
+/// The same of the second grant.
+pub const SECOND_GRANTEE: &str = "did:web:second-grantee.invalid";
 /// Somebody else.
 const OTHER: &str = "did:web:somebody.example";
 
 /// What happens in one of these worlds. Grants are those of the world, by number.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Owed {
+pub enum Step {
     /// The owner sets the context of a scope: a document of `oap-ccc.schema.json`.
     Context(Value),
     /// The owner signs a bridge.
@@ -28,14 +30,23 @@ pub enum Owed {
     },
     /// The owner takes the last bridge back.
     Unbridge,
+    /// Time passes until so long before the end of the last bridge, where the gateway's clock can be set; else to its end alone.
+    End {
+        /// How long before it.
+        before: Duration,
+    },
     /// A grant is issued, or passed on, and exchanged.
     Grant(usize),
     /// The owner consents to a grant.
     Consent(usize),
-    /// Time passes.
-    Wait(Duration),
-    /// The grantee of a grant asks for everything.
+    /// The grantee of a grant asks for everything, and for its export.
     Ask(usize),
+    /// The grantee of a grant asks for the first item of a listing.
+    First(usize),
+    /// The same, for what is behind it.
+    Page(usize),
+    /// The grantee of a grant asks for vectors.
+    Vectors(usize),
 }
 
 /// A world, and what happens in it.
@@ -43,187 +54,319 @@ pub enum Owed {
 pub struct Gated {
     /// What is tried.
     pub what: &'static str,
-    /// The world: items of two scopes; its second grant is made from the first.
+    /// The world: items of three scopes; its second grant is made from the first.
     pub world: World,
     /// What happens once the items are there.
-    pub steps: Vec<Owed>,
+    pub steps: Vec<Step>,
 }
 
 /// The names of a world.
 struct Names {
-    /// The scope of its grants, and another one.
+    /// The scope of its grants, another one, and one that no grant is for.
     own: String,
     other: String,
+    third: String,
     /// The labels of its items.
     labels: [String; 2],
+    /// The subject of some, and the kind of all.
+    subject: String,
+    kind: String,
+    /// Days, `YYYY-MM-DD`.
+    today: String,
+    yesterday: String,
 }
 
-type Make = fn(&Names) -> Vec<Owed>;
+/// What is tried.
+struct Case {
+    what: &'static str,
+    /// `x` of `oap.profile.projection.x.v1`.
+    profile: &'static str,
+    level: u8,
+    /// Whether the grant is over two scopes.
+    across: bool,
+    make: fn(&Names) -> Vec<Step>,
+}
+
+const fn within(what: &'static str, make: fn(&Names) -> Vec<Step>) -> Case {
+    Case { what, profile: "memory", level: 3, across: false, make }
+}
+
+const fn across(what: &'static str, make: fn(&Names) -> Vec<Step>) -> Case {
+    Case { across: true, ..within(what, make) }
+}
 
 /// How long a bridge holds that is to end while it is looked at, and one that is not.
-const SHORT: Duration = Duration::from_millis(4_000);
+const SHORT: Duration = Duration::from_secs(5);
 const LONG: Duration = Duration::from_secs(86_400);
 
-fn context(scope: &str, said: Value) -> Owed {
-    let mut document = json!({"ccc_version": "1.0", "scope_id": scope});
-    if let (Some(document), Some(said)) = (document.as_object_mut(), said.as_object()) {
-        document.extend(said.clone());
+fn context(scope: &str, said: Value) -> Step {
+    Step::Context(with(json!({"ccc_version": "1.0", "scope_id": scope}), said))
+}
+
+/// A document with more members; null takes one away.
+fn with(mut document: Value, said: Value) -> Value {
+    if let (Some(document), Value::Object(said)) = (document.as_object_mut(), said) {
+        document.extend(said);
+        document.retain(|_, value| !value.is_null());
     }
-    Owed::Context(document)
+    document
 }
 
 /// What the context of the grants' scope says, asked before and after.
-fn owed(names: &Names, said: Value) -> Vec<Owed> {
-    vec![Owed::Grant(0), Owed::Ask(0), context(&names.own, said), Owed::Ask(0)]
+fn says(names: &Names, said: Value) -> Vec<Step> {
+    vec![Step::Grant(0), Step::Ask(0), context(&names.own, said), Step::Ask(0)]
 }
 
-fn consented(names: &Names, said: Value) -> Vec<Owed> {
-    let mut steps = owed(names, said);
-    steps.extend([Owed::Consent(0), Owed::Ask(0)]);
+/// The same, and once the owner has consented.
+fn with_consent(names: &Names, said: Value) -> Vec<Step> {
+    let mut steps = says(names, said);
+    steps.extend([Step::Consent(0), Step::Ask(0)]);
     steps
 }
 
+/// The same before a grantee, and before the one that it passed its grant on to.
+fn passed_on(names: &Names, said: Value) -> Vec<Step> {
+    let mut steps = vec![Step::Grant(0), Step::Grant(1), Step::Ask(0), Step::Ask(1)];
+    steps.extend([context(&names.own, said), Step::Ask(0), Step::Ask(1)]);
+    steps
+}
+
+fn class(names: &Names, class: &str) -> Vec<Step> {
+    with_consent(names, json!({"regulatory_classification": class}))
+}
+
 fn nda(names: &Names, said: Value) -> Value {
-    let mut nda = json!({
+    let nda = json!({
         "id": "nda:1", "counterparties": [OTHER], "type": "mutual", "valid_from": "2020-01-01",
         "valid_until": "2099-12-31", "jurisdiction": "DE", "document_hash": format!("sha256:{}", "0".repeat(64)),
         "covered_categories": [names.labels[0]],
     });
-    if let (Some(nda), Some(said)) = (nda.as_object_mut(), said.as_object()) {
-        nda.extend(said.clone());
-    }
-    json!({"active_ndas": [nda]})
+    json!({"active_ndas": [with(nda, said)]})
 }
 
-fn bridge(names: &Names, categories: &[&String], life: Duration) -> Owed {
-    let draft = json!({"from_scope": names.other, "to_scope": names.own, "data_categories": categories});
-    Owed::Bridge { draft, life }
+fn non_compete(names: &Names, said: Value) -> Value {
+    let promise = json!({
+        "ex_employer": OTHER, "valid_until": "2099-12-31", "scope": "DE", "covered_industries": [names.labels[0]],
+    });
+    json!({"non_competes": [with(promise, said)]})
+}
+
+fn non_solicit(said: Value) -> Value {
+    json!({"non_solicits": [with(json!({"subject_did": FIRST_GRANTEE, "valid_until": "2099-12-31"}), said)]})
+}
+
+fn wall(between: [&str; 2]) -> Value {
+    json!({"chinese_walls": [{"between": between, "reason": "apart"}]})
+}
+
+fn bridge(from: &str, to: &str, category: &str, life: Duration) -> Step {
+    Step::Bridge { draft: json!({"from_scope": from, "to_scope": to, "data_categories": [category]}), life }
 }
 
 /// Over a bridge: the bridge first, for a grant that names a scope without one is refused.
-fn across(names: &Names, more: Vec<Owed>) -> Vec<Owed> {
-    let mut steps = vec![bridge(names, &[&names.labels[0]], LONG), Owed::Grant(0), Owed::Ask(0)];
+fn over(names: &Names, more: Vec<Step>) -> Vec<Step> {
+    let mut steps =
+        vec![bridge(&names.other, &names.own, &names.labels[0], LONG), Step::Grant(0), Step::Ask(0)];
     steps.extend(more);
-    steps.push(Owed::Ask(0));
+    steps.push(Step::Ask(0));
     steps
 }
 
-/// What is tried, at which level, and whether the grant is over both scopes.
-const CASES: &[(&str, u8, bool, Make)] = &[
-    ("nothing", 3, false, |n| owed(n, json!({}))),
-    ("an embargo", 3, false, |n| owed(n, json!({"embargo_list": [FIRST_GRANTEE]}))),
-    ("an embargo on somebody else", 3, false, |n| owed(n, json!({"embargo_list": [OTHER]}))),
-    ("an embargo on who passed it on", 3, false, |n| {
+/// Over a bridge that another one takes the place of.
+fn instead(names: &Names, from: &str, to: &str) -> Vec<Step> {
+    over(names, vec![Step::Unbridge, bridge(from, to, &names.labels[0], LONG)])
+}
+
+const CASES: &[Case] = &[
+    within("nothing", |n| says(n, json!({}))),
+    within("an embargo", |n| with_consent(n, json!({"embargo_list": [FIRST_GRANTEE]}))),
+    within("an embargo on somebody else", |n| says(n, json!({"embargo_list": [OTHER]}))),
+    within("an embargo on who passed it on", |n| {
         let embargo = context(&n.own, json!({"embargo_list": [FIRST_GRANTEE]}));
-        vec![Owed::Grant(0), Owed::Grant(1), Owed::Ask(1), embargo, Owed::Ask(1)]
+        vec![Step::Grant(0), Step::Grant(1), Step::Ask(1), embargo, Step::Ask(1)]
     }),
-    ("an NDA with somebody else", 3, false, |n| owed(n, nda(n, json!({})))),
-    ("an NDA with the grantee", 3, false, |n| owed(n, nda(n, json!({"counterparties": [FIRST_GRANTEE]})))),
-    ("an NDA of the other side", 3, false, |n| owed(n, nda(n, json!({"type": "one_way_outbound"})))),
-    ("an NDA that has ended", 3, false, |n| owed(n, nda(n, json!({"valid_until": "2021-01-01"})))),
-    ("an NDA that has not begun", 3, false, |n| owed(n, nda(n, json!({"valid_from": "2099-01-01"})))),
-    ("a non-compete", 3, false, |n| {
-        let promise = json!({
-            "ex_employer": OTHER, "valid_until": "2099-12-31", "scope": "DE", "covered_industries": [n.labels[0]],
-        });
-        consented(n, json!({"non_competes": [promise]}))
+    within("an embargo on whom it was passed on to", |n| {
+        passed_on(n, json!({"embargo_list": [SECOND_GRANTEE]}))
     }),
-    ("a non-solicitation", 3, false, |n| {
-        let promise = json!({"subject_did": FIRST_GRANTEE, "valid_until": "2099-12-31"});
-        consented(n, json!({"non_solicits": [promise]}))
+    within("an embargo between two pages", |n| {
+        let embargo = context(&n.own, json!({"embargo_list": [FIRST_GRANTEE]}));
+        vec![Step::Grant(0), Step::First(0), embargo, Step::Page(0), Step::Ask(0)]
     }),
-    ("a wall before the grantee", 3, false, |n| {
-        owed(n, json!({"chinese_walls": [{"between": [n.own, FIRST_GRANTEE], "reason": "competitors"}]}))
+    Case {
+        level: 4,
+        ..within("an embargo, and vectors", |n| {
+            let embargo = context(&n.own, json!({"embargo_list": [FIRST_GRANTEE]}));
+            vec![Step::Grant(0), Step::Ask(0), Step::Vectors(0), embargo, Step::Vectors(0), Step::Ask(0)]
+        })
+    },
+    within("an NDA with somebody else", |n| with_consent(n, nda(n, json!({})))),
+    within("an NDA with the grantee", |n| says(n, nda(n, json!({"counterparties": [FIRST_GRANTEE]})))),
+    within("an NDA of everything", |n| says(n, nda(n, json!({"covered_categories": null})))),
+    within("an NDA of a kind", |n| says(n, nda(n, json!({"covered_categories": [n.kind]})))),
+    within("an NDA that binds the owner alone", |n| says(n, nda(n, json!({"type": "one_way_inbound"})))),
+    within("an NDA that binds the other side alone", |n| {
+        says(n, nda(n, json!({"type": "one_way_outbound"})))
     }),
-    ("a professional code", 3, false, |n| consented(n, json!({"professional_codes": ["bar:de"]}))),
-    ("a fiduciary duty", 3, false, |n| consented(n, json!({"fiduciary_duties": ["trustee"]}))),
-    ("inside knowledge", 3, false, |n| consented(n, json!({"insider_lists": [{"instrument": n.labels[0]}]}))),
-    ("a privilege", 3, false, |n| {
-        consented(n, json!({"regulatory_classification": "tax_advisor_confidentiality"}))
+    within("an NDA that has ended", |n| says(n, nda(n, json!({"valid_until": n.yesterday})))),
+    within("an NDA on its last day", |n| says(n, nda(n, json!({"valid_until": n.today})))),
+    within("an NDA on its first day", |n| says(n, nda(n, json!({"valid_from": n.today})))),
+    within("an NDA that has not begun", |n| says(n, nda(n, json!({"valid_from": "2099-01-01"})))),
+    within("a non-compete", |n| with_consent(n, non_compete(n, json!({})))),
+    within("a non-compete of everything", |n| says(n, non_compete(n, json!({"covered_industries": null})))),
+    within("a non-compete before who was promised it", |n| {
+        says(n, non_compete(n, json!({"ex_employer": FIRST_GRANTEE})))
     }),
-    ("a trade secret", 3, false, |n| consented(n, json!({"regulatory_classification": "trade_secret"}))),
-    ("health, identified", 3, false, |n| {
-        consented(n, json!({"regulatory_classification": "medical_confidentiality"}))
+    within("a non-compete that has ended", |n| says(n, non_compete(n, json!({"valid_until": n.yesterday})))),
+    within("a non-compete on its last day", |n| says(n, non_compete(n, json!({"valid_until": n.today})))),
+    within("a non-solicitation", |n| with_consent(n, non_solicit(json!({})))),
+    within("a non-solicitation of everybody", |n| {
+        says(n, non_solicit(json!({"subject_did": null, "valid_until": null})))
     }),
-    ("health, of nobody that is named", 2, false, |n| {
-        owed(n, json!({"regulatory_classification": "therapeutic_privilege"}))
+    within("a non-solicitation of somebody else", |n| says(n, non_solicit(json!({"subject_did": OTHER})))),
+    within("a non-solicitation of a subject", |n| says(n, non_solicit(json!({"subject_did": n.subject})))),
+    within("a non-solicitation that has ended", |n| {
+        says(n, non_solicit(json!({"valid_until": n.yesterday})))
     }),
-    ("a state secret", 3, false, |n| {
-        consented(n, json!({"regulatory_classification": "diplomatic_classified"}))
+    within("a non-solicitation on its last day", |n| says(n, non_solicit(json!({"valid_until": n.today})))),
+    within("a wall before the grantee", |n| with_consent(n, wall([&n.own, FIRST_GRANTEE]))),
+    within("a wall before who passed it on", |n| passed_on(n, wall([&n.own, FIRST_GRANTEE]))),
+    within("a wall between others", |n| says(n, wall([&n.other, FIRST_GRANTEE]))),
+    within("a professional code", |n| with_consent(n, json!({"professional_codes": ["bar:de"]}))),
+    within("consent to what was passed on", |n| {
+        let mut steps = passed_on(n, json!({"professional_codes": ["bar:de"]}));
+        steps.extend([Step::Consent(0), Step::Ask(0), Step::Ask(1), Step::Consent(1), Step::Ask(1)]);
+        steps
     }),
-    ("export control", 3, false, |n| consented(n, json!({"export_control_classification": "5D002"}))),
-    ("a bridge for a label", 3, true, |n| across(n, vec![])),
-    ("a bridge that was taken back", 3, true, |n| across(n, vec![Owed::Unbridge])),
-    ("a bridge out of what became a privilege", 3, true, |n| {
+    within("a fiduciary duty", |n| with_consent(n, json!({"fiduciary_duties": ["trustee"]}))),
+    within("inside knowledge", |n| with_consent(n, json!({"insider_lists": [{"instrument": n.labels[0]}]}))),
+    within("inside knowledge of a subject", |n| says(n, json!({"insider_lists": [{"issuer": n.subject}]}))),
+    within("inside knowledge of everything", |n| says(n, json!({"insider_lists": [{}]}))),
+    within("what a lawyer was told", |n| class(n, "attorney_client_privileged")),
+    within("what a tax adviser was told", |n| class(n, "tax_advisor_confidentiality")),
+    within("what an auditor was told", |n| class(n, "auditor_confidentiality")),
+    within("what a bank was told", |n| class(n, "banking_secrecy")),
+    within("what a journalist was told", |n| class(n, "journalist_source_protection")),
+    within("what was confessed", |n| class(n, "confessional_seal")),
+    within("a trade secret", |n| class(n, "trade_secret")),
+    within("no classification", |n| class(n, "none")),
+    within("health, identified", |n| class(n, "medical_confidentiality")),
+    within("health in therapy, identified", |n| class(n, "therapeutic_privilege")),
+    Case { level: 2, ..within("health, of nobody that is named", |n| class(n, "medical_confidentiality")) },
+    Case {
+        level: 2,
+        ..within("health in therapy, of nobody that is named", |n| class(n, "therapeutic_privilege"))
+    },
+    Case {
+        profile: "task",
+        level: 2,
+        ..within("health under a profile of structured content", |n| class(n, "medical_confidentiality"))
+    },
+    Case {
+        level: 2,
+        ..within("health, and a professional code", |n| {
+            let class = "medical_confidentiality";
+            with_consent(n, json!({"regulatory_classification": class, "professional_codes": ["bar:de"]}))
+        })
+    },
+    within("a state secret", |n| class(n, "diplomatic_classified")),
+    within("export control", |n| with_consent(n, json!({"export_control_classification": "5D002"}))),
+    across("a bridge for a label", |n| over(n, vec![])),
+    across("a bridge for a kind", |n| over(n, vec![bridge(&n.other, &n.own, &n.kind, LONG)])),
+    across("a bridge that was taken back", |n| over(n, vec![Step::Unbridge])),
+    across("a bridge the other way", |n| instead(n, &n.own, &n.other)),
+    across("a bridge out of a third scope", |n| instead(n, &n.third, &n.own)),
+    across("a bridge to a third scope", |n| instead(n, &n.other, &n.third)),
+    across("a bridge out of what became a privilege", |n| {
         let class = json!({"regulatory_classification": "attorney_client_privileged"});
-        across(n, vec![Owed::Consent(0), Owed::Ask(0), context(&n.other, class)])
+        over(n, vec![Step::Consent(0), Step::Ask(0), context(&n.other, class)])
     }),
-    ("a wall between the scopes", 3, true, |n| {
-        let wall = json!({"chinese_walls": [{"between": [n.own, n.other], "reason": "apart"}]});
-        across(n, vec![context(&n.other, wall)])
+    across("a bridge out of what became a matter of health", |n| {
+        let class = json!({"regulatory_classification": "medical_confidentiality"});
+        over(n, vec![Step::Consent(0), Step::Ask(0), context(&n.other, class)])
     }),
-    ("a clearance for one label", 3, true, |n| {
+    across("a bridge out of what became a trade secret", |n| {
+        let class = json!({"regulatory_classification": "trade_secret"});
+        over(n, vec![Step::Consent(0), Step::Ask(0), context(&n.other, class)])
+    }),
+    across("an embargo in the other scope", |n| {
+        over(n, vec![context(&n.other, json!({"embargo_list": [FIRST_GRANTEE]}))])
+    }),
+    across("a wall between the scopes", |n| over(n, vec![context(&n.other, wall([&n.own, &n.other]))])),
+    across("a wall in the context of the grant's scope", |n| {
+        over(n, vec![context(&n.own, wall([&n.own, &n.other]))])
+    }),
+    across("a wall in the context of a third scope", |n| {
+        over(n, vec![context(&n.third, wall([&n.own, &n.other]))])
+    }),
+    across("a clearance for one label", |n| {
         let cleared = json!({"security_clearance": [n.labels[0]]});
-        across(n, vec![bridge(n, &[&n.labels[1]], LONG), context(&n.own, cleared)])
+        over(n, vec![bridge(&n.other, &n.own, &n.labels[1], LONG), Step::Ask(0), context(&n.own, cleared)])
     }),
-    ("a bridge that ends", 3, true, |n| {
-        vec![bridge(n, &[&n.labels[0]], SHORT), Owed::Grant(0), Owed::Ask(0), Owed::Wait(SHORT), Owed::Ask(0)]
+    across("a clearance for nothing", |n| {
+        let cleared = json!({"security_clearance": []});
+        over(n, vec![bridge(&n.other, &n.own, &n.kind, LONG), Step::Ask(0), context(&n.own, cleared)])
+    }),
+    across("a bridge that ends", |n| {
+        let end = |millis| Step::End { before: Duration::from_millis(millis) };
+        let short = bridge(&n.other, &n.own, &n.labels[0], SHORT);
+        over(n, vec![Step::Unbridge, short, Step::Ask(0), end(1), Step::Ask(0), end(0)])
     }),
 ];
 
-/// The worlds of a seed, each in scopes of its own.
+/// The worlds of a seed, each in scopes of its own: those whose profile the gateway has.
 #[must_use]
-pub fn gated(seed: u64, setting: &Setting) -> Vec<Gated> {
+pub fn worlds(seed: u64, setting: &Setting) -> Vec<Gated> {
     let mut chance = Chance::new(seed);
-    CASES.iter().map(|case| one(seed, setting, &mut chance, case)).collect()
+    let known = CASES.iter().filter(|case| setting.has_profile(case.profile));
+    known.map(|case| one(seed, setting, &mut chance, case)).collect()
 }
 
-fn one(
-    seed: u64,
-    setting: &Setting,
-    chance: &mut Chance,
-    (what, level, across, make): &(&'static str, u8, bool, Make),
-) -> Gated {
+fn one(seed: u64, setting: &Setting, chance: &mut Chance, case: &Case) -> Gated {
+    let subject = format!("urn:entity:{}", chance.canary());
     let names = Names {
         own: format!("w{}", chance.canary()),
         other: format!("x{}", chance.canary()),
+        third: format!("y{}", chance.canary()),
         labels: [chance.canary(), chance.canary()],
+        subject: subject.clone(),
+        kind: setting.kinds.first().cloned().unwrap_or_default(),
+        today: setting.now.date(),
+        yesterday: Timestamp::from_millis(setting.now.millis() - 86_400_000).date(),
     };
     let common = Common {
         scope: names.own.clone(),
         labels: names.labels.to_vec(),
-        subjects: vec![format!("urn:entity:{}", chance.canary())],
+        subjects: vec![subject],
         ..Common::default()
     };
     let [a, b] = names.labels.each_ref();
     let mut items: Vec<Item> = Vec::new();
-    // One is of a scope that no grant is for.
-    let third = format!("y{}", chance.canary());
-    for (scope, count) in [(&names.own, 4), (&names.other, 4), (&third, 1)] {
+    for (scope, count) in [(&names.own, 4), (&names.other, 4), (&names.third, 1)] {
         let all = [(json!([a]), false), (json!([b]), true), (json!([a, b]), false), (json!([]), false)];
         for (labels, subject) in all.into_iter().take(count) {
             let minute = i64::try_from(items.len()).unwrap_or(0) * 60_000;
             let mut draft = json!({
-                "kind": setting.kinds.first(), "scope_id": scope, "labels": labels,
+                "kind": names.kind, "scope_id": scope, "labels": labels,
                 "content": {"text": format!("{} {}", chance.of(&VOCABULARY), chance.canary())},
                 "provenance": {"captured_at": Timestamp::from_millis(setting.now.millis() - 86_400_000 + minute)},
             });
             if subject {
-                draft["subject_entity_id"] = json!(common.subjects[0]);
+                draft["subject_entity_id"] = json!(names.subject);
             }
             items.push(item::finished(chance, draft, Vec::new(), &common));
         }
     }
     let mut draft = json!({
         "scope": names.own, "purpose": "a look past the gates", "max_items": setting.max_items.min(50),
-        "expires_at": setting.now.plus(Duration::from_secs(86_400 - 600)),
-        "redaction_profile": "oap.profile.projection.memory.v1", "trust_level": level, "delegable": {"max_depth": 1},
+        "expires_at": setting.now.plus(Duration::from_secs(86_400 - 600)), "operations": ["query", "export"],
+        "redaction_profile": format!("oap.profile.projection.{}.v1", case.profile), "trust_level": case.level,
+        "embedding_access": case.level == 4, "delegable": {"max_depth": 1},
     });
-    draft["filter"] = if *across { json!({"scopes": [names.own, names.other]}) } else { json!({}) };
+    draft["filter"] = if case.across { json!({"scopes": [names.own, names.other]}) } else { json!({}) };
     let grant = |grantee, parent, draft| Grant { grantee, parent, draft, queries: Vec::new() };
     let grants = vec![grant(0, None, draft), grant(1, Some(0), json!({}))];
-    let steps = make(&names);
-    Gated { what, world: World { seed, scope: names.own, batches: vec![items], grants }, steps }
+    let steps = (case.make)(&names);
+    Gated { what: case.what, world: World { seed, scope: names.own, batches: vec![items], grants }, steps }
 }
 
 #[cfg(test)]
@@ -233,11 +376,11 @@ mod tests {
     #[test]
     fn each_is_in_scopes_of_its_own() {
         let setting = Setting::of(&json!({}), Timestamp::from_millis(1_777_636_800_000));
-        let all = gated(1, &setting);
+        let all = worlds(1, &setting);
         let scopes: std::collections::BTreeSet<&str> =
             all.iter().map(|one| one.world.scope.as_str()).collect();
         assert_eq!(scopes.len(), CASES.len());
         assert!(all.iter().all(|one| one.world.items().count() == 9));
-        assert!(all.iter().all(|one| matches!(one.steps.last(), Some(Owed::Ask(_)))));
+        assert!(all.iter().all(|one| matches!(one.steps.last(), Some(Step::Ask(_)))));
     }
 }

@@ -10,7 +10,7 @@
 mod cases;
 mod chance;
 mod entity;
-mod gated;
+pub mod gated;
 mod grant;
 mod history;
 mod item;
@@ -22,7 +22,6 @@ mod twin;
 mod whole;
 
 pub use chance::WORD;
-pub use gated::{FIRST_GRANTEE, Gated, Owed, gated};
 pub use grant::Grant;
 pub use history::{History, ScriptError, Step};
 pub use item::Item;

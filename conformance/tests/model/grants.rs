@@ -74,6 +74,8 @@ fn grants_are_issued_and_passed_on_as_the_model_says() {
     for seed in 0..SEEDS {
         let mut dice = Dice::new(seed);
         let mut model = Model::new(owner.did(), &manifest, Vec::new());
+        // The limits do not know of bridges: that one is there is asked at issue.
+        model.bridged(&value!({"bridge_id": "brg_1", "from_scope": "work", "to_scope": "personal"}));
         let plain = grant(&oap_memory::Filter::default(), names[0], 2.try_into().unwrap());
         let plain =
             with(&value!(plain), &value!({"max_items": 5, "delegable": {"max_depth": 2}, "bearer": false}));

@@ -23,10 +23,11 @@ def _day(text: str) -> int:
 
 
 def _is_of(entry: str, did: str) -> bool:
-    """An entry that is a did:web covers the DIDs below it."""
-    entry, did = entry.strip().lower(), did.lower()
-    if not entry.startswith("did:web:"):
+    """An entry that is a did:web covers the DIDs below it. The names of hosts have no case."""
+    entry = entry.strip()
+    if not entry.lower().startswith("did:web:"):
         return entry == did
+    entry, did = entry.lower(), did.lower()
     rest = did.removeprefix(entry)
     return did.startswith(entry) and (not rest or rest.startswith((":", "%3a")))
 
@@ -109,7 +110,9 @@ class Gates:
         )):  # fmt: skip
             return False
         secrecy = context.get("regulatory_classification", "none")
-        if secrecy == _SECRET or context.get("sanctions_screening") or context.get("export_control_classification"):
+        if secrecy == _SECRET or context.get("sanctions_screening"):
+            return False
+        if context.get("export_control_classification") is not None:
             return False
         if grant.grant_id in self.consented:
             return True

@@ -94,7 +94,10 @@ impl Model {
         }
         let issued = time(&child["issued_at"]).unwrap_or(at);
         let mut broken = self.broken(child, issued, at);
-        broken.retain(|granting| !matches!(granting, Granting::UnknownProfile | Granting::ProfileLevel));
+        // Rules of issue, and what is wider than its parent.
+        broken.retain(|granting| {
+            !matches!(granting, Granting::UnknownProfile | Granting::ProfileLevel | Granting::FilterScopes)
+        });
         broken.extend(wider(parent, child));
         self.judged(broken, || vec![Granting::ChildWithin])
     }
@@ -112,6 +115,13 @@ impl Model {
             }
             [first, ..] => Err(Rule::Granting(*first)),
         }
+    }
+
+    /// Whether a bridge leads to a draft's scope from each other one that its filter names.
+    fn is_bridged(&self, draft: &Value, at: Timestamp) -> bool {
+        let own = draft["scope"].as_str().unwrap_or(&self.default_scope);
+        let named = texts(&draft["filter"]["scopes"]).unwrap_or_default();
+        named.iter().all(|scope| scope == own || self.gates.leads(scope, own, at))
     }
 
     /// The bounds that a good draft is at.
@@ -173,6 +183,7 @@ impl Model {
             (!texts(&draft["purpose_codes"]).is_none_or(|codes| are_codes(&codes)), Granting::PurposeCodes),
             (List::ALL.iter().any(|list| long(&list)), Granting::FilterList),
             (after.zip(before).is_some_and(|(after, before)| before <= after), Granting::FilterTimes),
+            (!self.is_bridged(draft, issued), Granting::FilterScopes),
             (
                 !depth.is_null() && !depth.as_u64().is_some_and(|n| (1..=MAX_DEPTH).contains(&n)),
                 Granting::Depth,

@@ -112,6 +112,7 @@ closed! {
         PurposeCodes = "purpose_codes: more than 16, or not of the alphabet",
         FilterList = "filter: a list of 257 elements, or an element of 257 characters",
         FilterTimes = "filter: captured_before not later than captured_after",
+        FilterScopes = "filter.scopes: another scope, without a bridge",
         Depth = "delegable.max_depth: not from 1 to 5",
         Budget = "budget: not positive",
         UnknownMember = "an unknown member",

@@ -2,6 +2,7 @@
 
 use super::super::context::{Context, Session, expect, post};
 use super::super::declared::Place;
+use super::super::refusals::Condition;
 use super::super::{Failed, Probe, Severity};
 use super::{note, owned, probe};
 use crate::model::rule::{Refusal, Rule};
@@ -151,6 +152,7 @@ async fn expired(context: &Context<'_>) -> Result<(), Failed> {
         "the exchange of a grant after its end",
     )?;
     context.note(&Rule::Refusal(Refusal::Expired));
+    context.note(&Condition::Refusal(Refusal::Expired));
     Ok(())
 }
 

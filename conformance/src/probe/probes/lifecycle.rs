@@ -87,6 +87,9 @@ async fn export(context: &Context<'_>) -> Result<(), Failed> {
     let session = context.session(grantee, draft).await?;
     let reply = context.export(&session).await?;
     expect(reply.status == 200, || format!("an export that the grant allows: status {}", reply.status))?;
+    // It reads no body, so that none is wrong.
+    let beside = context.export_beside(&session, Some("{\"colour\": ")).await?.status;
+    expect(beside == 200, || format!("an export with a body, which is not read: status {beside}"))?;
     expect(!String::from_utf8_lossy(&reply.bytes).contains(&mailbox), || {
         "the export is not projected".to_owned()
     })?;

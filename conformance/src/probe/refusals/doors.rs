@@ -353,14 +353,14 @@ pub(in super::super) async fn proofs_of_possession(context: &Context<'_>) -> Res
 
 /// Where a grantee shows its proof.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Gate {
+enum ShownAt {
     Exchange,
     State,
     /// The action `memory.grant`.
     Invoke,
 }
 
-impl Gate {
+impl ShownAt {
     fn path(self, context: &Context<'_>, grant: &Value) -> String {
         let exchange = context.at(Place::Grant);
         match self {
@@ -396,9 +396,9 @@ impl Gate {
 
 /// Every condition on grantees' proofs, where they are shown.
 pub(in super::super) async fn grant_proofs(context: &Context<'_>) -> Result<(), Failed> {
-    for gate in [Gate::Exchange, Gate::State, Gate::Invoke] {
+    for place in [ShownAt::Exchange, ShownAt::State, ShownAt::Invoke] {
         let scene = Scene::set(context, false).await?;
-        let address = format!("{}{}", context.origin(), gate.path(context, &scene.session.grant));
+        let address = format!("{}{}", context.origin(), place.path(context, &scene.session.grant));
         for rule in GrantProofRule::ALL.iter().copied() {
             let mut cases = of_grant_proof(rule);
             cases.insert(0, Case { what: "nothing wrong", holds: true, change: |_, _| {} });
@@ -410,18 +410,18 @@ pub(in super::super) async fn grant_proofs(context: &Context<'_>) -> Result<(), 
                     change(&mut jws, &scene.around(context));
                     let proof = scene.made(&jws);
                     last.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&proof);
-                    gate.request(context, &scene, &proof)
+                    place.request(context, &scene, &proof)
                 };
                 let reply = context.send_each(made).await?;
-                let must = if holds { 200 } else { gate.refuses() };
+                let must = if holds { 200 } else { place.refuses() };
                 let told = |status: u16, must: u16| {
-                    format!("{gate:?}: {rule}: {what}: status {status}, must be {must}")
+                    format!("{place:?}: {rule}: {what}: status {status}, must be {must}")
                 };
                 expect(reply.status == must, || told(reply.status, must))?;
                 if rule == GrantProofRule::Once {
                     let proof = last.into_inner().unwrap_or_else(PoisonError::into_inner);
-                    let again = context.send(gate.request(context, &scene, &proof)?).await?;
-                    expect(again.status == gate.refuses(), || told(again.status, gate.refuses()))?;
+                    let again = context.send(place.request(context, &scene, &proof)?).await?;
+                    expect(again.status == place.refuses(), || told(again.status, place.refuses()))?;
                 }
             }
             context.note(&Condition::GrantProof(rule));

@@ -1,6 +1,7 @@
 //! The conditions on grants, queries, countersignatures and questions of the log, brought to the gateway.
 
-use super::grants::{Case, Cases, Limits, cases, parent};
+use super::grants::{Case, Limits, of_child, of_issue, parent};
+use super::jws::part;
 use super::queries::{Step, granting, steps};
 use super::rules::{AckRule, Condition, DocumentRule, LogRule};
 use super::{beside, documents};
@@ -10,7 +11,9 @@ use crate::probe::Failed;
 use crate::probe::context::{Context, Refused, Reply, Session, expect};
 use crate::probe::worlds::{Finding, Lived, ask, canaries_of, export, issued_below, judge, revoke};
 use crate::world::{Canaries, Setting, Size, World};
-use oap_identity::signed::sign_document;
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use oap_identity::signed::{UnverifiedSignature, sign_document};
 use oap_identity::{GrantId, Hash, Signer, json as strict, random};
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -45,6 +48,18 @@ impl Way {
             Self::Action => context.present_by_action(grantee, grant, above).await,
         }
     }
+
+    /// The same, with a member beside the grant and its proof.
+    async fn hand_in_with(
+        self,
+        context: &Context<'_>,
+        grantee: &Signer,
+        grant: &Value,
+        name: &str,
+        value: &Value,
+    ) -> Result<Reply, Failed> {
+        context.present_with(grantee, grant, self == Self::Action, (name, value)).await
+    }
 }
 
 /// Every condition on a grant that is exchanged.
@@ -75,9 +90,15 @@ async fn documents_by(context: &Context<'_>, way: Way) -> Result<(), Failed> {
         match rule {
             DocumentRule::Known => context.note(&Rule::Refusal(Refusal::UnknownGrant)),
             DocumentRule::Chain => {
-                let reply = way.hand_in(context, grantee, grant, std::slice::from_ref(grant)).await?;
+                for (chain, must) in [(json!([grant]), 400), (json!({}), 400), (json!([]), 200)] {
+                    let reply = way.hand_in_with(context, grantee, grant, "chain", &chain).await?;
+                    expect(reply.status == must, || {
+                        format!("{way:?}: a grant: {rule}: {chain}: status {}, must be {must}", reply.status)
+                    })?;
+                }
+                let reply = way.hand_in_with(context, grantee, grant, "colour", &json!("red")).await?;
                 expect(reply.status == 400, || {
-                    format!("{way:?}: a grant: {rule}: status {}, must be 400", reply.status)
+                    format!("{way:?}: a grant beside an unknown member: status {}, must be 400", reply.status)
                 })?;
             }
             DocumentRule::InForce => not_in_force(context, way, &label, &session).await?,
@@ -125,7 +146,10 @@ pub(in super::super) async fn drafts(context: &Context<'_>) -> Result<(), Failed
     let good = context.draft(&context.stranger(), "l0", 2);
     context.owner(json!({"do": "grant", "draft": good})).await?;
     for granting in Granting::ALL.iter().copied() {
-        let Cases::Issue(cases) = cases(granting) else { continue };
+        let cases = of_issue(granting);
+        if cases.is_empty() {
+            continue;
+        }
         for Case { what, holds, change } in cases {
             let begins = context.now().plus(BEGINS);
             let limits = Limits { begins, max_items, max_days };
@@ -205,7 +229,10 @@ async fn children_by(context: &Context<'_>, way: Way) -> Result<(), Failed> {
     model.granted(&barren);
     let limits = Limits { begins: context.now(), max_items: 0, max_days: 0 };
     for granting in Granting::ALL.iter().copied() {
-        let Cases::Child(cases) = cases(granting) else { continue };
+        let cases = of_child(granting);
+        if cases.is_empty() {
+            continue;
+        }
         for Case { what, holds, change } in cases {
             let (grant, delegator) = match granting {
                 Granting::ChildNotDelegable => (&barren, &alone),
@@ -225,7 +252,8 @@ async fn children_by(context: &Context<'_>, way: Way) -> Result<(), Failed> {
         context.note(&Condition::Granting(granting));
     }
     unchained(context, way, &above, [&delegable, &barren]).await?;
-    forged(context, way, &delegable).await?;
+    forged(context, way, &above, &delegable).await?;
+    renamed(context, way, &above, &delegable).await?;
     context.decided(&model);
     Ok(())
 }
@@ -256,8 +284,69 @@ async fn unchained(
     Ok(())
 }
 
-/// A child that its delegator did not sign.
-async fn forged(context: &Context<'_>, way: Way, above: &Value) -> Result<(), Failed> {
+/// A signature over a document, under any header.
+fn seal_under(document: &mut Value, header: &Value, by: &Signer) -> Result<(), Failed> {
+    document.as_object_mut().map(|members| members.remove("signature"));
+    let bytes = strict::canonical(&document).map_err(|e| Failed::Skipped(e.to_string()))?;
+    let header = part(header);
+    let signature = by.sign(format!("{header}.{}", URL_SAFE_NO_PAD.encode(bytes)).as_bytes());
+    document["signature"] = json!(format!("{header}..{signature}"));
+    Ok(())
+}
+
+/// A child that is handed in under the id of another one of the same parent: the same content is that one, another is refused.
+async fn renamed(context: &Context<'_>, way: Way, delegator: &Signer, above: &Value) -> Result<(), Failed> {
+    let grantee = context.stranger();
+    let mut made = child(context, above, &grantee)?;
+    for (purpose, statuses) in [("one", &[200][..]), ("one", &[200]), ("another", &[400, 409])] {
+        made["purpose"] = json!(purpose);
+        sign_document(&mut made, delegator).map_err(|e| Failed::Skipped(e.to_string()))?;
+        let reply = way.hand_in(context, &grantee, &made, std::slice::from_ref(above)).await?;
+        expect(statuses.contains(&reply.status), || {
+            format!(
+                "{way:?}: a child under the id of one that was taken in, purpose {purpose:?}: status {}, must be one of {statuses:?}",
+                reply.status
+            )
+        })?;
+    }
+    Ok(())
+}
+
+/// A child that its delegator did not sign, or under a header that says something else.
+async fn forged(context: &Context<'_>, way: Way, delegator: &Signer, above: &Value) -> Result<(), Failed> {
+    let kid = delegator.kid().to_string();
+    for (what, header, is_good) in [
+        ("nothing wrong", json!({"alg": "EdDSA", "kid": kid}), true),
+        ("alg none", json!({"alg": "none", "kid": kid}), false),
+        ("alg ES256", json!({"alg": "ES256", "kid": kid}), false),
+        ("no kid", json!({"alg": "EdDSA"}), false),
+        (
+            "the principal's kid",
+            json!({"alg": "EdDSA", "kid": UnverifiedSignature::of(above).map(|s| s.kid().to_string()).unwrap_or_default()}),
+            false,
+        ),
+        (
+            "crit",
+            json!({"alg": "EdDSA", "kid": kid, "crit": ["example.org/x"], "example.org/x": true}),
+            false,
+        ),
+        ("b64", json!({"alg": "EdDSA", "kid": kid, "b64": false, "crit": ["b64"]}), false),
+        ("jku", json!({"alg": "EdDSA", "kid": kid, "jku": "https://somebody.example/keys"}), false),
+        ("x5u", json!({"alg": "EdDSA", "kid": kid, "x5u": "https://somebody.example/key"}), false),
+        ("x5c", json!({"alg": "EdDSA", "kid": kid, "x5c": ["AAAA"]}), false),
+    ] {
+        let grantee = context.stranger();
+        let mut made = child(context, above, &grantee)?;
+        seal_under(&mut made, &header, delegator)?;
+        let reply = way.hand_in(context, &grantee, &made, std::slice::from_ref(above)).await?;
+        let statuses: &[u16] = if is_good { &[200] } else { &[400, 401] };
+        expect(statuses.contains(&reply.status), || {
+            format!(
+                "{way:?}: a child whose signature's header is another, {what}: status {}, must be one of {statuses:?}",
+                reply.status
+            )
+        })?;
+    }
     let grantee = context.stranger();
     let mut made = child(context, above, &grantee)?;
     sign_document(&mut made, &grantee).map_err(|e| Failed::Skipped(e.to_string()))?;
@@ -290,7 +379,9 @@ async fn brought(context: &Context<'_>, by_envelope: bool) -> Result<(), Failed>
     lived.by_envelope = by_envelope;
     let mut findings: Vec<Finding> = Vec::new();
     for refusal in Refusal::ALL.iter().copied() {
-        for step in steps(refusal) {
+        let steps = steps(refusal);
+        let is_brought = !steps.is_empty();
+        for step in steps {
             match step {
                 Step::Ask(grant, query) => drop(ask(&mut lived, grant, &query, &mut findings).await?),
                 Step::Export(grant) => export(&mut lived, grant, &mut findings).await?,
@@ -305,7 +396,9 @@ async fn brought(context: &Context<'_>, by_envelope: bool) -> Result<(), Failed>
             }
         }
         judge(&findings)?;
-        context.note(&Condition::Refusal(refusal));
+        if is_brought {
+            context.note(&Condition::Refusal(refusal));
+        }
     }
     Ok(())
 }

@@ -93,10 +93,17 @@ fn names() -> Vec<Case> {
 }
 
 fn critical() -> Vec<Case> {
-    vec![bad("a name that nobody knows", |j, _| {
-        j.header["crit"] = json!(["example.org/x"]);
-        j.header["example.org/x"] = json!(true);
-    })]
+    vec![
+        bad("a name that nobody knows", |j, _| {
+            j.header["crit"] = json!(["example.org/x"]);
+            j.header["example.org/x"] = json!(true);
+        }),
+        // They are refused wherever they stand (bytes, "Signatures").
+        bad("b64", |j, _| j.header["b64"] = json!(true)),
+        bad("jku", |j, _| j.header["jku"] = json!("https://somebody.example/keys")),
+        bad("x5u", |j, _| j.header["x5u"] = json!("https://somebody.example/key")),
+        bad("x5c", |j, _| j.header["x5c"] = json!(["AAAA"])),
+    ]
 }
 
 /// The cases of a condition on DPoP proofs. What is good once is used twice by the caller.
@@ -123,6 +130,12 @@ pub(super) fn of_proof(rule: ProofRule) -> Vec<Case> {
             bad("with a private key", |j, _| j.header["jwk"]["d"] = long(43)),
             bad("of another type", |j, _| j.header["jwk"]["kty"] = json!("oct")),
             bad("without x", |j, _| without(&mut j.header["jwk"], "x")),
+            bad("of another curve", |j, _| j.header["jwk"]["crv"] = json!("X25519")),
+            bad("of 31 bytes", |j, _| {
+                let x =
+                    j.header["jwk"]["x"].as_str().and_then(|x| x.get(..42)).unwrap_or_default().to_owned();
+                j.header["jwk"]["x"] = json!(x);
+            }),
         ],
         ProofRule::Method => vec![
             bad("another", |j, _| {
@@ -159,6 +172,12 @@ pub(super) fn of_proof(rule: ProofRule) -> Vec<Case> {
             good("old", |j, around| j.claims["iat"] = json!(around.now - SKEW + MARGIN)),
             bad("too far ahead", |j, around| j.claims["iat"] = json!(around.now + SKEW + MARGIN)),
             good("ahead", |j, around| j.claims["iat"] = json!(around.now + SKEW - MARGIN)),
+            bad("before its nbf", |j, around| j.claims["nbf"] = json!(around.now + SKEW + MARGIN)),
+            good("a little before its nbf", |j, around| j.claims["nbf"] = json!(around.now + SKEW - MARGIN)),
+            bad("after its exp", |j, around| j.claims["exp"] = json!(around.now - SKEW - MARGIN)),
+            good("a little after its exp", |j, around| j.claims["exp"] = json!(around.now - SKEW + MARGIN)),
+            bad("an nbf that is null", |j, _| j.claims["nbf"] = Value::Null),
+            bad("an exp that is null", |j, _| j.claims["exp"] = Value::Null),
         ],
         ProofRule::Token => vec![
             bad("none", |j, _| without(&mut j.claims, "ath")),
@@ -234,10 +253,14 @@ pub(super) fn of_grant_proof(rule: GrantProofRule) -> Vec<Case> {
             bad("too far ahead", |j, around| of_time(j, around.now + SKEW + MARGIN)),
             good("ahead", |j, around| of_time(j, around.now + SKEW - MARGIN)),
             bad("none", |j, _| without(&mut j.claims, "iat")),
+            bad("before its nbf", |j, around| j.claims["nbf"] = json!(around.now + SKEW + MARGIN)),
+            good("a little before its nbf", |j, around| j.claims["nbf"] = json!(around.now + SKEW - MARGIN)),
+            bad("an nbf that is null", |j, _| j.claims["nbf"] = Value::Null),
         ],
         GrantProofRule::Grant => vec![
             bad("another's", |j, _| j.claims["grant_hash"] = json!(format!("sha256:{}", "0".repeat(64)))),
             good("none", |j, _| without(&mut j.claims, "grant_hash")),
+            bad("null", |j, _| j.claims["grant_hash"] = Value::Null),
         ],
         GrantProofRule::Once => vec![],
         GrantProofRule::Critical => critical(),

@@ -161,7 +161,9 @@ impl Condition {
         all.extend(GrantProofRule::ALL.iter().copied().map(Self::GrantProof));
         all.extend(DocumentRule::ALL.iter().copied().map(Self::Document));
         all.extend(Granting::ALL.iter().copied().map(Self::Granting));
-        all.extend(Refusal::ALL.iter().copied().map(Self::Refusal));
+        // Nobody gets a token for a grant that is not known or has not begun: nothing can be asked under one.
+        let asked = |refusal: &Refusal| !matches!(refusal, Refusal::UnknownGrant | Refusal::Draft);
+        all.extend(Refusal::ALL.iter().copied().filter(asked).map(Self::Refusal));
         all.extend(AckRule::ALL.iter().copied().map(Self::Ack));
         all.extend(LogRule::ALL.iter().copied().map(Self::Log));
         all

@@ -14,6 +14,8 @@ use std::time::Duration;
 const PAGES: usize = 4;
 /// Clocks that differ by more are wrong (protocol section 1).
 const SKEW: Duration = Duration::from_secs(300);
+/// Clocks that differ by less are taken for one, in milliseconds: so long an answer may be on its way.
+const APART: i64 = 1_000;
 /// So near to the end of an item it cannot be said from outside which side of it an answer was made.
 const NEAR: Duration = Duration::from_secs(2);
 
@@ -101,6 +103,8 @@ async fn once(
     let stated = answer["receipt"]["timestamp"].as_str().and_then(|at| at.parse::<Timestamp>().ok());
     let near = |at: &Timestamp| at.plus(SKEW) >= before && context.now().plus(SKEW) >= *at;
     let at = stated.filter(near).unwrap_or(before);
+    let ahead = at.millis() - before.millis();
+    lived.ahead = if ahead.abs() < APART { 0 } else { ahead };
     let expected = lived.model.query(live.id(), query, at, &lived.disclosed);
     let mut differences = expected.differences(reply.status, &answer);
     let shown = expected.answer().filter(|_| reply.status == 200);

@@ -38,6 +38,8 @@ pub(in super::super) struct Lived<'a> {
     pub(super) model: Model,
     pub(super) disclosed: Disclosed,
     pub(super) canaries: &'a Canaries,
+    /// How far the gateway's clock is ahead of this one, in milliseconds, as its last receipt told it; 0 where that is less than a second.
+    pub(super) ahead: i64,
     /// Whether queries are made as the action `memory.query`.
     pub(in super::super) by_envelope: bool,
     /// The grantees' keys.
@@ -75,9 +77,24 @@ impl<'a> Lived<'a> {
             model: Model::new(principal, manifest, Vec::new()),
             disclosed: Disclosed::default(),
             canaries,
+            ahead: 0,
             by_envelope: false,
             keys: (0..grantees).map(|_| random::bytes(context.random())).collect(),
         })
+    }
+
+    /// The gateway's clock, as its last receipt told it.
+    pub(super) fn now(&self) -> Timestamp {
+        Timestamp::from_millis(self.context.now().millis() + self.ahead)
+    }
+
+    /// A grantee of the world.
+    ///
+    /// # Errors
+    /// [`Failed::Skipped`]; none in practice.
+    pub(super) fn grantee(&self, number: usize) -> Result<Signer, Failed> {
+        let key = self.keys.get(number).copied().unwrap_or_default();
+        Signer::did_key(&key).map_err(|e| Failed::Skipped(e.to_string()))
     }
 
     /// Brings a whole world to the gateway.
@@ -155,8 +172,7 @@ impl<'a> Lived<'a> {
     /// Has a grant of the world issued, or made by the grantee of another that is there, and exchanges it.
     pub(super) async fn grant(&mut self, number: usize) -> Result<(), Failed> {
         let Some(grant) = self.world.grants.get(number) else { return Ok(()) };
-        let key = self.keys.get(grant.grantee).copied().unwrap_or_default();
-        let grantee = Signer::did_key(&key).map_err(|e| Failed::Skipped(e.to_string()))?;
+        let grantee = self.grantee(grant.grantee)?;
         let (session, above) = match grant.parent {
             None => {
                 let mut draft = grant.draft.clone();

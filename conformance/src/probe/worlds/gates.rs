@@ -2,17 +2,30 @@
 
 use super::super::Failed;
 use super::super::context::{Context, expect};
+use super::super::drafted::departures;
 use super::fill::{Lived, canaries_of};
-use super::{Finding, ask, judge};
-use crate::world::{Canaries, FIRST_GRANTEE, Gated, Item, Owed};
+use super::{Finding, ask, export, judge, vectors};
+use crate::world::gated::{FIRST_GRANTEE, Gated, SECOND_GRANTEE, Step};
+use crate::world::{Canaries, Item};
+use oap_identity::Timestamp;
 use oap_identity::signed::UnverifiedSignature;
 use serde_json::{Value, json};
+use std::time::Duration;
+
+/// What one goes on with.
+#[derive(Default)]
+struct Last {
+    /// The bridge that was signed last.
+    bridge: Value,
+    /// The cursor of the last listing.
+    cursor: Value,
+}
 
 /// Lives through one of these worlds.
 ///
 /// # Errors
 /// What was found; where the owner's side sets no contexts and bridges; when the run is over.
-pub(in super::super) async fn gated(
+pub(in super::super) async fn behind_gates(
     context: &Context<'_>,
     manifest: &Value,
     gated: &Gated,
@@ -22,13 +35,12 @@ pub(in super::super) async fn gated(
     let mut lived = Lived::new(context, &gated.world, manifest, &canaries)?;
     let items: Vec<(usize, &Item)> = gated.world.items().enumerate().collect();
     lived.capture(&items).await?;
-    let (mut bridge, mut findings) = (Value::Null, Vec::new());
-    for owed in &gated.steps {
-        step(&mut lived, owed, &mut bridge, &mut findings).await?;
-        let named = |why| Failed::Wrong(format!("{}: {why}", gated.what));
-        judge(&findings).map_err(|failed| match failed {
-            Failed::Wrong(why) => named(why),
-            skipped => skipped,
+    let (mut last, mut findings) = (Last::default(), Vec::new());
+    for next in &gated.steps {
+        let done = step(&mut lived, next, &mut last, &mut findings).await;
+        done.and_then(|()| judge(&findings)).map_err(|failed| match failed {
+            Failed::Wrong(why) => Failed::Wrong(format!("{}: {why}", gated.what)),
+            skipped @ Failed::Skipped(_) => skipped,
         })?;
     }
     Ok(())
@@ -36,45 +48,73 @@ pub(in super::super) async fn gated(
 
 async fn step(
     lived: &mut Lived<'_>,
-    owed: &Owed,
-    bridge: &mut Value,
+    step: &Step,
+    last: &mut Last,
     findings: &mut Vec<Finding>,
 ) -> Result<(), Failed> {
     let context = lived.context;
-    match owed {
-        Owed::Context(document) => {
-            let first = lived.grants.get(&0).map(|live| live.session.grantee.did().to_string());
-            let text = document.to_string().replace(FIRST_GRANTEE, &first.unwrap_or_default());
+    match step {
+        Step::Context(document) => {
+            let mut text = document.to_string();
+            for (number, stands) in [FIRST_GRANTEE, SECOND_GRANTEE].into_iter().enumerate() {
+                text = text.replace(stands, lived.grantee(number)?.did().as_str());
+            }
             let document: Value = serde_json::from_str(&text).unwrap_or_default();
             context.owner(json!({"do": "context", "context": document})).await?;
             lived.model.context(&document);
         }
-        Owed::Bridge { draft, life } => {
+        Step::Bridge { draft, life } => {
             let mut draft = draft.clone();
-            draft["valid_until"] = json!(context.now().plus(*life));
-            *bridge = context.owner(json!({"do": "bridge", "draft": draft})).await?["bridge"].clone();
-            let document = context.document().await?;
-            let signed = UnverifiedSignature::of(bridge)
-                .ok()
-                .and_then(|signature| signature.is_by(document.key(signature.kid())?).ok());
-            expect(signed.is_some(), || "a bridge is not signed by its principal (protocol 7)".to_owned())?;
-            lived.model.bridged(bridge);
+            draft["valid_until"] = json!(lived.now().plus(*life));
+            last.bridge = bridge(context, &draft).await?;
+            lived.model.bridged(&last.bridge);
         }
-        Owed::Unbridge => {
-            context.owner(json!({"do": "unbridge", "bridge_id": bridge["bridge_id"]})).await?;
-            lived.model.unbridged(bridge["bridge_id"].as_str().unwrap_or_default());
+        Step::Unbridge => {
+            context.owner(json!({"do": "unbridge", "bridge_id": last.bridge["bridge_id"]})).await?;
+            lived.model.unbridged(last.bridge["bridge_id"].as_str().unwrap_or_default());
         }
-        Owed::Grant(grant) => lived.grant(*grant).await?,
-        Owed::Consent(grant) => {
+        Step::End { before } => {
+            let end = last.bridge["valid_until"].as_str().and_then(|end| end.parse::<Timestamp>().ok());
+            let end = end.map_or(0, Timestamp::millis) - before.as_millis() as i64;
+            let left = Duration::from_millis(u64::try_from(end - lived.now().millis()).unwrap_or(0));
+            // On a clock that goes on nobody asks at a millisecond.
+            if !context.advance(left).await? && before.is_zero() {
+                context.wait(left + Duration::from_secs(1)).await?;
+            }
+        }
+        Step::Grant(grant) => lived.grant(*grant).await?,
+        Step::Consent(grant) => {
             let id = lived.grants.get(grant).map(|live| live.id().to_owned()).unwrap_or_default();
             context.owner(json!({"do": "consent", "grant_id": id})).await?;
             lived.model.consented(&id);
         }
-        Owed::Wait(time) => context.wait(*time).await?,
-        Owed::Ask(grant) => {
+        Step::Ask(grant) => {
             let query = json!({"query": "", "max_results": 100, "integrity": "chain"});
             ask(lived, *grant, &query, findings).await?;
+            export(lived, *grant, findings).await?;
         }
+        Step::First(grant) => {
+            let answer = ask(lived, *grant, &json!({"query": "", "max_results": 1}), findings).await?;
+            last.cursor = answer.map(|answer| answer["next_cursor"].clone()).unwrap_or_default();
+        }
+        Step::Page(grant) => {
+            let query = json!({"query": "", "max_results": 1, "cursor": last.cursor});
+            ask(lived, *grant, &query, findings).await?;
+        }
+        Step::Vectors(grant) => vectors(lived, *grant, findings).await?,
     }
     Ok(())
+}
+
+/// A bridge that the owner signs: as it was drafted, by the principal's key.
+async fn bridge(context: &Context<'_>, draft: &Value) -> Result<Value, Failed> {
+    let bridge = context.owner(json!({"do": "bridge", "draft": draft})).await?["bridge"].clone();
+    let document = context.document().await?;
+    let signed = UnverifiedSignature::of(&bridge)
+        .ok()
+        .and_then(|signature| signature.is_by(document.key(signature.kid())?).ok());
+    expect(signed.is_some(), || "a bridge is not signed by its principal (protocol 7)".to_owned())?;
+    let departs = departures(draft, &bridge);
+    expect(departs.is_empty(), || format!("a bridge is not as it was drafted: {}", departs.join("; ")))?;
+    Ok(bridge)
 }

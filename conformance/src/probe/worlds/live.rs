@@ -1,6 +1,7 @@
 //! Living through a history: each step done, and what comes back compared with the model.
 
 use super::super::Failed;
+use super::super::context::Refused;
 use super::Finding;
 use super::ask::{ask, leaks};
 use super::beside::{audit, export, vectors};
@@ -25,18 +26,22 @@ pub(super) struct Kept {
     receipts: BTreeMap<usize, Value>,
     /// The principal's document after the last rotation of its keys.
     document: Option<DidDocument>,
+    /// Whether every command to the owner's side is permitted as things stand, so that none may be refused.
+    is_permitted: bool,
+    /// Why the owner's side refused what is permitted at any time: a rotation of the keys.
+    pub(super) refused: Option<String>,
 }
 
-/// Steps, one after the other.
+/// Steps, one after the other, each of which is permitted as things stand then.
 ///
 /// # Errors
-/// When the run is over.
+/// [`Failed::Skipped`] where the owner's side refuses one; when the run is over.
 pub(in super::super) async fn steps(
     lived: &mut Lived<'_>,
     all: &[Step],
     findings: &mut Vec<Finding>,
 ) -> Result<(), Failed> {
-    let mut kept = Kept::default();
+    let mut kept = Kept { is_permitted: true, ..Kept::default() };
     for one in all {
         step(lived, &mut kept, one, findings).await?;
     }
@@ -59,7 +64,7 @@ pub(super) async fn step(
         },
         Step::Correct { item: number, like } => match item(like) {
             Some(like) if item(number).is_some_and(|item| item.draft["content"] != like.draft["content"]) => {
-                correct(lived, number, like).await
+                correct(lived, kept, number, like).await
             }
             _ => Ok(()),
         },
@@ -72,25 +77,25 @@ pub(super) async fn step(
                 .flatten()
                 .filter_map(|l| l.as_str().map(str::to_owned))
                 .collect();
-            if let Some(id) = changed(lived, number, "relabel", json!({"labels": labels})).await? {
+            if let Some(id) = changed(lived, kept, number, "relabel", json!({"labels": labels})).await? {
                 lived.model.relabelled(&id, &texts, lived.context.now());
             }
             Ok(())
         }
         Step::Confirm { item } => {
-            if let Some(id) = changed(lived, item, "confirm", json!({})).await? {
+            if let Some(id) = changed(lived, kept, item, "confirm", json!({})).await? {
                 lived.model.confirmed(&id, lived.context.now());
             }
             Ok(())
         }
         Step::Retract { item } => {
-            if let Some(id) = changed(lived, item, "retract", json!({})).await? {
+            if let Some(id) = changed(lived, kept, item, "retract", json!({})).await? {
                 lived.model.retracted(&id, lived.context.now());
             }
             Ok(())
         }
         Step::Restore { item } => {
-            if let Some(id) = changed(lived, item, "restore", json!({})).await? {
+            if let Some(id) = changed(lived, kept, item, "restore", json!({})).await? {
                 lived.model.restored(&id, lived.context.now());
             }
             Ok(())
@@ -98,7 +103,7 @@ pub(super) async fn step(
         Step::Delete { item } => {
             let Some(id) = lived.ids.get(&item).cloned() else { return Ok(()) };
             let command = json!({"do": "delete", "item_ids": [id]});
-            if lived.context.try_owner(command).await?.is_ok() {
+            if owner(lived, kept, command).await? {
                 lived.model.deleted(&[id], lived.context.now());
             }
             Ok(())
@@ -145,9 +150,18 @@ fn may_be_granted(lived: &Lived<'_>, grant: usize) -> bool {
     !lived.grants.contains_key(&grant) && planned.parent.is_none_or(in_force)
 }
 
+/// A command to the owner's side; whether it was done. Where steps come in random order what they ask for may be refused.
+async fn owner(lived: &Lived<'_>, kept: &Kept, command: Value) -> Result<bool, Failed> {
+    if kept.is_permitted {
+        return lived.context.owner(command).await.map(|_| true);
+    }
+    Ok(lived.context.try_owner(command).await?.is_ok())
+}
+
 /// A change of an item by its owner; its id, where it was made.
 async fn changed(
     lived: &Lived<'_>,
+    kept: &Kept,
     number: usize,
     what: &str,
     mut command: Value,
@@ -155,7 +169,7 @@ async fn changed(
     let Some(id) = lived.ids.get(&number) else { return Ok(None) };
     command["do"] = json!(what);
     command["item_id"] = json!(id);
-    Ok(lived.context.try_owner(command).await?.is_ok().then(|| id.clone()))
+    Ok(owner(lived, kept, command).await?.then(|| id.clone()))
 }
 
 fn found(lived: &Lived<'_>, what: &str, at: &str, why: String, findings: &mut Vec<Finding>) {
@@ -170,7 +184,8 @@ fn found(lived: &Lived<'_>, what: &str, at: &str, why: String, findings: &mut Ve
 /// The owner puts a new signing key into use: the DID document has it beside the former ones, and the manifest is signed with it.
 async fn rotate(lived: &mut Lived<'_>, kept: &mut Kept, findings: &mut Vec<Finding>) -> Result<(), Failed> {
     let context = lived.context;
-    if context.try_owner(json!({"do": "rotate"})).await?.is_err() {
+    if let Err(Refused(why)) = context.try_owner(json!({"do": "rotate"})).await? {
+        kept.refused = Some(why);
         return Ok(());
     }
     lived.model.rotated(context.now());
@@ -242,11 +257,11 @@ fn proved(lived: &Lived<'_>, kept: &Kept, grant: usize, answer: &Value, findings
     }
 }
 
-async fn correct(lived: &mut Lived<'_>, number: usize, like: &Item) -> Result<(), Failed> {
+async fn correct(lived: &mut Lived<'_>, kept: &Kept, number: usize, like: &Item) -> Result<(), Failed> {
     // What the other does not have is taken away: the spans are those of the other alone.
     let content = &like.draft["content"];
     let changes = json!({"content": {"text": content["text"], "structured": content["structured"]}});
-    if let Some(id) = changed(lived, number, "correct", json!({"item": changes})).await? {
+    if let Some(id) = changed(lived, kept, number, "correct", json!({"item": changes})).await? {
         lived.model.corrected(&id, &changes, lived.context.now(), &like.planted);
     }
     Ok(())

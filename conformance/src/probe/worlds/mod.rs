@@ -12,7 +12,7 @@ mod shrink;
 pub(super) use ask::{ask, ask_all};
 pub(super) use beside::{export, exports, over_time, strangers, vectors};
 pub(super) use fill::{Lived, canaries_of, issued_below};
-pub(super) use gates::gated;
+pub(super) use gates::behind_gates;
 pub(super) use live::{revoke, steps};
 pub(super) use pair::pair;
 pub(super) use shrink::setting;
@@ -21,7 +21,7 @@ use super::{Context, Failed};
 use crate::model::Difference;
 use crate::world::History;
 use serde_json::Value;
-use shrink::{lived_through, shortest};
+use shrink::{Shown, lived_through, shortest};
 use std::fmt;
 
 /// Findings of a run that are told; more say little more.
@@ -60,9 +60,13 @@ pub(super) fn judge(findings: &[Finding]) -> Result<(), Failed> {
 /// Lives through a history; fails with the shortest one that shows what it shows, as a script.
 ///
 /// # Errors
-/// What was found; when the run is over.
+/// What was found; [`Failed::Skipped`] where the keys were not rotated, or the run is over.
 pub(super) async fn live(context: &Context<'_>, manifest: &Value, history: &History) -> Result<(), Failed> {
-    let Some(found) = lived_through(context, manifest, history).await? else { return Ok(()) };
+    let found = match lived_through(context, manifest, history).await? {
+        Shown::Found(last, findings) => (last, findings),
+        Shown::Refused(why) => return Err(Failed::Skipped(format!("the owner's side: {why}"))),
+        Shown::Nothing => return Ok(()),
+    };
     let (history, findings) = shortest(context, manifest, history, found).await;
     let Err(Failed::Wrong(why)) = judge(&findings) else { return Ok(()) };
     let steps = history.steps.len();

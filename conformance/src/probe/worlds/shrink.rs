@@ -14,6 +14,15 @@ const TRIES: usize = 80;
 /// When items of a history end that are to end while it is lived.
 const SOON: [Duration; 2] = [Duration::from_millis(2_200), Duration::from_millis(3_700)];
 
+/// What a history showed.
+pub(super) enum Shown {
+    /// The number of its first step that shows something, and what.
+    Found(usize, Vec<Finding>),
+    /// Nothing, but the owner's side did not do what it can be asked at any time: why.
+    Refused(String),
+    Nothing,
+}
+
 /// Where a history is made for: the gateway's manifest now.
 pub(in super::super) fn setting(context: &Context<'_>, manifest: &Value) -> Setting {
     let mut setting = Setting::of(manifest, context.now());
@@ -22,15 +31,15 @@ pub(in super::super) fn setting(context: &Context<'_>, manifest: &Value) -> Sett
 }
 
 /// Lives through a history in a scope of its own with grantees of its own, up to the first step that shows something:
-/// its number and what it shows.
+/// its number and what it shows; or why the owner's side refused what is permitted at any time.
 ///
 /// # Errors
 /// When the run is over.
-pub(in super::super) async fn lived_through(
+pub(super) async fn lived_through(
     context: &Context<'_>,
     manifest: &Value,
     history: &History,
-) -> Result<Option<(usize, Vec<Finding>)>, Failed> {
+) -> Result<Shown, Failed> {
     let world = World::new(history.seed, &setting(context, manifest), history.size);
     let world = world.in_scope(&format!("w{}", context.word()));
     let mut canaries = Canaries::default();
@@ -43,10 +52,10 @@ pub(in super::super) async fn lived_through(
     for (number, next) in history.steps.iter().enumerate() {
         step(&mut lived, &mut kept, next, &mut findings).await?;
         if !findings.is_empty() {
-            return Ok(Some((number, findings)));
+            return Ok(Shown::Found(number, findings));
         }
     }
-    Ok(None)
+    Ok(kept.refused.map_or(Shown::Nothing, Shown::Refused))
 }
 
 /// A history that shows something, shortened (delta debugging), and what it shows then. A step more or less may show
@@ -78,12 +87,12 @@ pub(in super::super) async fn shortest(
             let candidate = History { steps, ..best.clone() };
             // A run that is over ends the shortening, not the finding.
             match lived_through(context, manifest, &candidate).await {
-                Ok(Some((last, findings))) => {
+                Ok(Shown::Found(last, findings)) => {
                     let steps = candidate.steps.get(..=last).unwrap_or_default().to_vec();
                     shorter = Some((History { steps, ..candidate }, findings));
                     break;
                 }
-                Ok(None) => {}
+                Ok(Shown::Refused(_) | Shown::Nothing) => {}
                 Err(_) => return (best, shown),
             }
         }
