@@ -16,6 +16,7 @@ pub use unproved::Unproved;
 
 use crate::api::agents::AgentRef;
 use oap_agents::arguments::ArgumentError;
+use oap_agents::entry::EntryError;
 use oap_exchange::bridge::BridgeError;
 use oap_exchange::ccc::CccError;
 use oap_exchange::query::QueryError;
@@ -44,6 +45,18 @@ pub enum Error {
     /// The arguments of a memory tool.
     #[error(transparent)]
     Arguments(#[from] ArgumentError),
+    /// A request for entries.
+    #[error(transparent)]
+    Entry(#[from] EntryError),
+    /// A change of an entry that does not say of which version.
+    #[error("If-Match: must be the version of the entry that is changed, a number from 1")]
+    NoVersion,
+    /// An agent that says it is another one.
+    #[error("{0}: must be this agent's own name or DID, or left out")]
+    NotSelf(&'static str),
+    /// What the owner wrote, an agent does not erase.
+    #[error("the owner wrote what is in force, and the owner alone erases it")]
+    OwnersWord,
     #[error(transparent)]
     Query(#[from] QueryError),
     /// A cursor that is none, or of another query or grant.

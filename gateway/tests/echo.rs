@@ -207,6 +207,8 @@ async fn routes(world: &World) -> Vec<(&'static str, String, Value)> {
         ("POST", owner("/agents/scout/call"), call("memory_diff", json!({"since": world.now()}))),
         ("POST", "/mcp".to_owned(), json!({"jsonrpc": "2.0", "id": 1, "method": "ping"})),
         ("POST", "/oap/agent/call".to_owned(), call("memory_status", json!({}))),
+        ("POST", "/api/v1/memory".to_owned(), json!({"namespace": "n", "key": "k", "value": {"a": 1}})),
+        ("POST", "/api/v1/memory/batch".to_owned(), json!({"entries": []})),
         ("POST", owner("/agents/scout/remove"), json!({})),
         ("POST", owner("/attest"), json!({"levels": ["L0"], "report": {"target": "x", "results": []}})),
         ("POST", owner("/witness"), json!({"receipt_id": "x", "signatures": []})),
@@ -423,8 +425,11 @@ async fn every_route_with_a_body_is_tried() {
 async fn another_method_is_refused_with_a_body() {
     let world = World::new().await;
     let reached = ROUTES.iter().filter(|route| route.permission != Access::Socket);
-    for path in reached.map(|route| route.at("x")) {
+    for (listed, path) in reached.map(|route| (route.path, route.at("x"))) {
         for method in ["PUT", "PATCH", "DELETE"] {
+            if ROUTES.iter().any(|route| (route.path, route.method.as_str()) == (listed, method)) {
+                continue;
+            }
             let answer = world.raw(method, &path, &[], None).await;
             assert_eq!(
                 (answer.status.as_u16(), answer.body["error"].as_str()),

@@ -5,6 +5,7 @@
 //! - [`sight`]: which records an agent may see and change
 //! - [`level`]: whose word a record is, and how far it is believed
 //! - [`tool`], [`arguments`], [`answers`]: the memory tools, what goes in and what comes out
+//! - [`entry`]: entries, the dialect of OpenIntent
 //! - [`block`], [`words`]: an answer as text in which no item can pass for anything else
 //!
 //! ```
@@ -22,6 +23,7 @@
 pub mod answers;
 pub mod arguments;
 pub mod block;
+pub mod entry;
 pub mod level;
 pub mod limits;
 pub mod sight;

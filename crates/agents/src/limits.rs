@@ -1,6 +1,6 @@
 //! The bounds of this room, as rows that `docs/limits.md` is generated from.
 
-use crate::{answers, arguments};
+use crate::{answers, arguments, entry};
 pub use oap_identity::limits::Limit;
 
 const fn row(name: &'static str, value: usize, unit: &'static str, applies_to: &'static str) -> Limit {
@@ -15,4 +15,18 @@ pub const LIMITS: &[Limit] = &[
     row("arguments::MAX_SOURCE", arguments::MAX_SOURCE, "characters", "the type and the ref of a source"),
     row("arguments::MAX_FACTS", arguments::MAX_FACTS, "facts", "the answer of a memory tool"),
     row("answers::MAX_TOPICS", answers::MAX_TOPICS, "topics", "what memory_status names"),
+    row("entry::MAX_VALUE", entry::MAX_VALUE, "bytes", "the value of an entry; beyond it 413"),
+    row("entry::MAX_ENTRIES", entry::MAX_ENTRIES, "entries", "an answer, a batch, a deletion by filter"),
+    row(
+        "entry::MAX_EPISODIC",
+        entry::MAX_EPISODIC,
+        "entries",
+        "the episodic tier of an agent; beyond it one is evicted, or 429 where all are pinned",
+    ),
+    row(
+        "entry::MAX_VALUES",
+        entry::MAX_VALUES,
+        "bytes",
+        "the values of one answer, unless it is one; the rest is the next page",
+    ),
 ];

@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::fmt;
+use std::ops::Deref;
 use std::str::FromStr;
 
 endpoints! {
@@ -43,6 +44,14 @@ pub struct NotAgentName;
 
 /// The names that say something else where an agent's name stands.
 const TAKEN: [&str; 1] = ["owner"];
+
+impl Deref for AgentName {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
 
 impl FromStr for AgentName {
     type Err = NotAgentName;

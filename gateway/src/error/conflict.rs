@@ -42,6 +42,12 @@ pub enum Conflict {
     ManyAgents,
     #[error("the agent was removed; `agent add` makes another")]
     AgentRemoved,
+    #[error("there is an entry of this namespace and key; change that one, by its version")]
+    EntryKey,
+    #[error("there is no entry of this namespace and key; leave the version out to make one")]
+    EntryGone,
+    #[error("a legal hold keeps it until that ends")]
+    Held,
     #[error("there are keys in this store already")]
     HasKeys,
     #[error("a did:key is its key and cannot rotate; use a did:web")]

@@ -5,6 +5,7 @@
 use crate::Error;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use oap_agents::entry::EntryError;
 use oap_grants::verify::Refused;
 use oap_store::StoreError;
 
@@ -65,7 +66,13 @@ impl Refusal {
 
 const fn status_and_code(error: &Error) -> (StatusCode, &'static str) {
     match error {
+        Error::Entry(EntryError::TooLarge) => (StatusCode::PAYLOAD_TOO_LARGE, "too_large"),
+        Error::Entry(EntryError::Shape(_) | EntryError::Field(..)) => {
+            (StatusCode::UNPROCESSABLE_ENTITY, "invalid_input")
+        }
+        Error::NoVersion => (StatusCode::PRECONDITION_REQUIRED, "precondition_required"),
         Error::Json(_)
+        | Error::Entry(EntryError::NotJson(_))
         | Error::Item(_)
         | Error::Query(_)
         | Error::Arguments(_)
@@ -83,9 +90,11 @@ const fn status_and_code(error: &Error) -> (StatusCode, &'static str) {
         Error::Refused(Refused::Budget, _) | Error::Spent => {
             (StatusCode::TOO_MANY_REQUESTS, "budget_exhausted")
         }
-        Error::Permission(_) | Error::Refused(..) | Error::Judged(_) => {
-            (StatusCode::FORBIDDEN, "policy_block")
-        }
+        Error::Permission(_)
+        | Error::NotSelf(_)
+        | Error::OwnersWord
+        | Error::Refused(..)
+        | Error::Judged(_) => (StatusCode::FORBIDDEN, "policy_block"),
         Error::NotFound | Error::NoAgent(_) | Error::NothingMatched => (StatusCode::NOT_FOUND, "not_found"),
         Error::Conflict(_) | Error::Cancelled | Error::JobRuns(_) | Error::ManyJobs => {
             (StatusCode::CONFLICT, "conflict")

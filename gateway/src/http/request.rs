@@ -202,9 +202,16 @@ impl Incoming {
     /// # Errors
     /// [`Error::Member`], naming the parameter.
     pub fn query<T: DeserializeOwned>(&self) -> Result<T, Error> {
-        let parameters = axum::extract::Query::<Vec<(String, String)>>::try_from_uri(&self.parts.uri)
-            .map_err(|_| Error::Member("query", MemberError::Parameters))?;
-        json::from_parameters(parameters.0).map_err(|e| Error::Member("query", e.into()))
+        json::from_parameters(self.parameters()?).map_err(|e| Error::Member("query", e.into()))
+    }
+
+    /// The parameters of the address, as they were given.
+    ///
+    /// # Errors
+    /// [`Error::Member`].
+    pub fn parameters(&self) -> Result<Vec<(String, String)>, Error> {
+        let parameters = axum::extract::Query::<Vec<(String, String)>>::try_from_uri(&self.parts.uri);
+        parameters.map(|found| found.0).map_err(|_| Error::Member("query", MemberError::Parameters))
     }
 
     /// The request's name.

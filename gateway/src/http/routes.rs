@@ -4,7 +4,7 @@ use super::door::{Door, door, door_importing, door_reading, door_with_lines};
 use super::owner::{
     agents, audit, contexts, deletion, disclosures, grants, house, items, keys, selections, transfer,
 };
-use super::{App, discovery, exchange, invoke, jobs, mcp};
+use super::{App, discovery, exchange, invoke, jobs, mcp, openintent};
 use crate::api::routes::{Access, Name, ROUTES, Route, endpoint};
 use crate::service::import::{BundleChunk, RecordChunk};
 use axum::Router;
@@ -31,10 +31,20 @@ fn router(has: impl Fn(&Route) -> bool) -> Router<App> {
     routes.fold(Router::new(), |router, route| router.route(route.path, handler(route)))
 }
 
+/// By which method a route is called.
+fn by(method: &Method) -> MethodFilter {
+    match method.as_str() {
+        "POST" => MethodFilter::POST,
+        "PATCH" => MethodFilter::PATCH,
+        "DELETE" => MethodFilter::DELETE,
+        _ => MethodFilter::GET,
+    }
+}
+
 /// One handler a route. Of the owner's, it is a handler of the route's own endpoint, or does not compile.
 macro_rules! handlers {
     ($route:ident: others { $($name:ident => $handler:expr;)+ } owner { $($owned:ident => $door:expr;)+ }) => {{
-        let by = if $route.method == Method::POST { MethodFilter::POST } else { MethodFilter::GET };
+        let by = by(&$route.method);
         match $route.name {
             $(Name::$name => on(by, $handler),)+
             $(Name::$owned => Door::<endpoint::$owned>::into_router($door),)+
@@ -66,6 +76,17 @@ fn handler(route: &Route) -> MethodRouter<App> {
             OpenApi => discovery::openapi;
             AgentCall => agents::call_by_key;
             Mcp => mcp::mcp;
+            CreateEntry => openintent::create;
+            QueryEntries => openintent::query;
+            ShowEntry => openintent::show;
+            ChangeEntry => openintent::change;
+            DeleteEntry => openintent::delete;
+            WriteEntries => openintent::write_all;
+            DeleteEntries => openintent::delete_all;
+            ListNamespaces => openintent::namespaces;
+            ShowNamespace => openintent::namespace;
+            ListEntries => openintent::list;
+            SummarizeEntries => openintent::summary;
             Healthy => async || "ok\n";
             Ready => discovery::ready;
             Lock => house::lock;

@@ -40,6 +40,18 @@ pub(crate) struct Prepared {
     contacts: u64,
 }
 
+impl Prepared {
+    /// What it says.
+    pub const fn body(&self) -> &Body {
+        &self.body
+    }
+
+    /// The same, concealed.
+    pub const fn committed(&self) -> &Committed {
+        &self.committed
+    }
+}
+
 /// An agent that writes a version, and whether that waits for the owner's confirmation.
 #[derive(Debug, Clone)]
 pub(crate) struct Author {
@@ -178,7 +190,12 @@ impl Items<'_> {
     }
 
     /// What an item says with some members replaced.
-    fn corrected(self, before: &InForce, said: &Map<String, Value>, changes: &Value) -> Result<Body, Error> {
+    pub(crate) fn corrected(
+        self,
+        before: &InForce,
+        said: &Map<String, Value>,
+        changes: &Value,
+    ) -> Result<Body, Error> {
         let merged = merge(said, changes)?;
         let body = self.parse_item(&merged, self.0.clock.now())?;
         if body.scope_id != *before.head.scope_id {

@@ -13,6 +13,7 @@ pub(crate) mod cursor;
 pub mod deletion;
 pub(crate) mod deletion_plan;
 pub mod doctor;
+pub mod entries;
 pub mod export;
 pub mod former;
 pub mod gates;
@@ -61,6 +62,8 @@ services! {
     Agents;
     /// The memory tools of those agents.
     Tools;
+    /// Entries: OpenIntent's dialect of the memory, for those agents.
+    Entries;
     /// Items: written, read, corrected, taken back, put back, found.
     Items;
     /// Changes of many items at once.

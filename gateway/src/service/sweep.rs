@@ -4,10 +4,11 @@
 use crate::error::Error;
 use crate::service::Deletions;
 use crate::state::gateway::blocking;
-use crate::state::schema::{self, HEADS, PROOFS};
+use crate::state::schema::{self, PROOFS};
 use oap_identity::{ItemId, Timestamp};
 use oap_memory::chain::Event;
 use oap_memory::record::{Head, Status};
+use oap_store::StoreError;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -127,22 +128,12 @@ impl Deletions<'_> {
             .commit(move |w| {
                 let mut trimmed = 0;
                 for item in items {
-                    if w.is_held(item)? {
-                        continue;
+                    let now = w.now;
+                    match w.trim(item, |at| at.plus(kept) <= now) {
+                        Ok(dropped) => trimmed += dropped,
+                        Err(Error::NotFound | Error::Store(StoreError::Erased)) => {}
+                        Err(error) => return Err(error),
                     }
-                    let Ok((slot, mut head)) = schema::head(w.tx, item) else { continue };
-                    let (old, young): (Vec<(u32, _)>, Vec<_>) =
-                        head.replaced.iter().partition(|(_, at)| at.plus(kept) <= w.now);
-                    if !old.is_empty() {
-                        w.announce_destroyed(item);
-                    }
-                    for (seq, _) in old {
-                        w.drop_version(item, seq)?;
-                        trimmed += 1;
-                    }
-                    head.replaced = young.into();
-                    HEADS.put_in(w.tx, slot, &item, &head)?;
-                    w.announce(item, Some(head));
                 }
                 Ok(trimmed)
             })

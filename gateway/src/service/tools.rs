@@ -3,7 +3,7 @@
 //! An answer that hands items on leaves a receipt in the chain `@agents` before it leaves: which agent was given which version
 //! of which items. What it rests on is read again in that receipt's transaction, the agent itself among it.
 
-mod looking;
+pub(crate) mod looking;
 mod reading;
 mod writing;
 
@@ -11,9 +11,9 @@ use crate::api::agents::{ToolAnswer, ToolCall};
 use crate::error::{Error, Unavailable};
 use crate::service::Tools;
 use crate::state::agents::Agent;
-use crate::state::commits::{AGENTS, until_it_holds};
+use crate::state::commits::{AGENTS, Draft, until_it_holds};
 use crate::state::gateway::blocking;
-use crate::state::owner::mark::{Read, Write};
+use crate::state::owner::mark::{Mark, Read, Write};
 use looking::Looking;
 use oap_agents::{Asked, Tool};
 use oap_identity::{Hash, ItemId, Timestamp};
@@ -24,21 +24,26 @@ use serde_json::{Map, Value, json};
 /// Most bytes of what the items of one answer say, unless it is one; the rest is left for a narrower question.
 pub const MAX_HANDED: usize = 128 << 10;
 
-/// An answer that no receipt lets out yet.
-struct Unhanded {
-    answer: ToolAnswer,
-    /// Every item that it shows, and the last link that it has.
-    shown: Vec<(ItemId, u32)>,
-    /// The tags of every version that it shows.
-    tags: Vec<String>,
+/// What an answer shows, and rests on.
+#[derive(Debug, Default)]
+pub(crate) struct Shown {
+    /// Every item, and the last link that it has.
+    pub items: Vec<(ItemId, u32)>,
+    /// The tags of every version.
+    pub tags: Vec<String>,
     /// When the first of the items ends.
-    ends: Option<Timestamp>,
+    pub ends: Option<Timestamp>,
+}
+
+/// An answer that no receipt lets out yet.
+pub(crate) struct Unhanded {
+    answer: ToolAnswer,
+    shown: Shown,
 }
 
 impl Unhanded {
     fn of<T: Serialize>(structured: &T, text: String, looking: Looking<'_>) -> Result<Self, Error> {
-        let (shown, tags, ends) = looking.handed();
-        Ok(Self { answer: ToolAnswer { structured: members(structured)?, text }, shown, tags, ends })
+        Ok(Self { answer: ToolAnswer { structured: members(structured)?, text }, shown: looking.handed() })
     }
 }
 
@@ -79,51 +84,80 @@ impl Tools<'_> {
         asked: Asked,
     ) -> Result<ToolAnswer, Error> {
         until_it_holds(|| async {
-            let (gateway, looker, asked) = (self.0.clone(), agent.clone(), asked.clone());
-            let turn = self.0.looking.clone().acquire_owned().await;
-            let unhanded = blocking(move || {
-                // Until the work is over, whether anybody waits for it still or not.
-                let _turn = turn.map_err(|_| Error::Unavailable(Unavailable::Stopping))?;
-                let looking = Looking::new(&gateway, &looker)?;
-                match &asked {
-                    Asked::Recall(recall) => looking.recall(recall),
-                    Asked::Query(query) => looking.query(query),
-                    Asked::Explain(explain) => looking.explain(*explain),
-                    Asked::Diff(diff) => looking.diff(diff),
-                    Asked::Status(_) => looking.status(),
-                    // Those that write have doors of their own.
-                    Asked::Learn(_) | Asked::Correct(_) | Asked::Forget(_) => Err(Error::NotFound),
-                }
+            let asked = asked.clone();
+            let unhanded = self.look(agent, move |looking| match &asked {
+                Asked::Recall(recall) => looking.recall(recall),
+                Asked::Query(query) => looking.query(query),
+                Asked::Explain(explain) => looking.explain(*explain),
+                Asked::Diff(diff) => looking.diff(diff),
+                Asked::Status(_) => looking.status(),
+                // Those that write have doors of their own.
+                Asked::Learn(_) | Asked::Correct(_) | Asked::Forget(_) => Err(Error::NotFound),
             });
-            self.hand(agent, tool, input, unhanded.await?).await
+            let Unhanded { answer, shown } = unhanded.await?;
+            let output = Hash::of_canonical(&answer.structured)?;
+            self.hand(agent, tool.as_str(), input, output, shown).await?;
+            Ok(answer)
         })
         .await
     }
 
-    /// Makes the receipt of an answer durable, and lets the answer out with it.
-    async fn hand(
+    /// Looks at the owner's memory as an agent, in its turn.
+    pub(crate) async fn look<T: Send + 'static>(
         self,
         agent: &Agent<Read>,
-        tool: Tool,
+        look: impl FnOnce(Looking<'_>) -> Result<T, Error> + Send + 'static,
+    ) -> Result<T, Error> {
+        let (gateway, looker) = (self.0.clone(), agent.clone());
+        let turn = self.0.looking.clone().acquire_owned().await;
+        blocking(move || {
+            // Until the work is over, whether anybody waits for it still or not.
+            let _turn = turn.map_err(|_| Error::Unavailable(Unavailable::Stopping))?;
+            look(Looking::new(&gateway, &looker)?)
+        })
+        .await
+    }
+
+    /// Makes the receipt of an answer durable: with it the answer may leave.
+    pub(crate) async fn hand(
+        self,
+        agent: &Agent<Read>,
+        tool: &str,
         input: Hash,
-        unhanded: Unhanded,
-    ) -> Result<ToolAnswer, Error> {
-        let Unhanded { answer, shown, tags, ends } = unhanded;
-        let mut draft = self.0.draft(Action::Query, agent.did().as_str());
-        draft.rules = ["agent.active", "agent.sight"].map(str::to_owned).to_vec();
-        draft.more.insert("tool".to_owned(), json!(tool));
-        draft.input_hash = Some(input);
-        draft.output_hash = Some(Hash::of_canonical(&answer.structured)?);
-        draft.tags = tags;
+        output: Hash,
+        shown: Shown,
+    ) -> Result<(), Error> {
+        let Shown { items, tags, ends } = shown;
+        let draft = self.handing(agent, tool, input, output, tags);
+        let reader = agent.did().clone();
         self.0
             .record_for(agent.acting(), move |w| {
-                shown.iter().try_for_each(|(item, last_link)| w.ends_with(*item, *last_link))?;
+                items.iter().try_for_each(|(item, last_link)| w.ends_with(*item, *last_link))?;
+                items.iter().try_for_each(|(item, _)| w.looked_at(*item, &reader))?;
                 if ends.is_some_and(|end| end <= w.now) {
                     return Err(Error::Overtaken);
                 }
                 Ok((w.receipt(AGENTS, draft)?, ()))
             })
             .await?;
-        Ok(answer)
+        Ok(())
+    }
+
+    /// The receipt of an answer that an agent is given.
+    pub(crate) fn handing<P: Mark>(
+        self,
+        agent: &Agent<P>,
+        tool: &str,
+        input: Hash,
+        output: Hash,
+        tags: Vec<String>,
+    ) -> Draft {
+        let mut draft = self.0.draft(Action::Query, agent.did().as_str());
+        draft.rules = ["agent.active", "agent.sight"].map(str::to_owned).to_vec();
+        draft.more.insert("tool".to_owned(), json!(tool));
+        draft.input_hash = Some(input);
+        draft.output_hash = Some(output);
+        draft.tags = tags;
+        draft
     }
 }

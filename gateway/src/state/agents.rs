@@ -200,6 +200,12 @@ impl<P: Mark> Agent<P> {
         self.permission
     }
 
+    /// Whether a text names it: its name, or its DID.
+    #[must_use]
+    pub fn is(&self, text: &str) -> bool {
+        *self.name == *text || self.did.as_str() == text
+    }
+
     /// The same agent, where it may do `Q`.
     ///
     /// # Errors

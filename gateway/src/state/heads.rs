@@ -7,7 +7,7 @@ use oap_memory::Head;
 use oap_store::{Store, StoreError};
 use std::borrow::Borrow;
 use std::cmp::Ordering;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::Hash;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
@@ -19,6 +19,16 @@ pub struct Heads(RwLock<Kept>);
 struct Kept {
     heads: BTreeSet<ById>,
     shared: Shared,
+    /// The items whose records have a key.
+    keyed: BTreeMap<Place, BTreeSet<ItemId>>,
+}
+
+/// A namespace, and a key in it.
+type Place = (String, String);
+
+/// Where a record stands, if it has a key. It keeps its place.
+fn place(head: &Head) -> Option<Place> {
+    Some((head.meta.namespace.as_deref()?.clone(), head.meta.key.as_deref()?.clone()))
 }
 
 /// A head in its place: what the set needs of it is its id.
@@ -114,6 +124,9 @@ impl Kept {
     fn put(&mut self, mut head: Head) -> Arc<Head> {
         self.shared.take(&mut head);
         let head = Arc::new(head);
+        if let Some(place) = place(&head) {
+            self.keyed.entry(place).or_default().insert(head.item_id);
+        }
         if let Some(ById(before)) = self.heads.replace(ById(head.clone())) {
             self.shared.release(&before);
         }
@@ -123,6 +136,14 @@ impl Kept {
     fn remove(&mut self, item: ItemId) {
         if let Some(ById(before)) = self.heads.take(&item) {
             self.shared.release(&before);
+            if let Some(place) = place(&before)
+                && let Some(items) = self.keyed.get_mut(&place)
+            {
+                items.remove(&item);
+                if items.is_empty() {
+                    self.keyed.remove(&place);
+                }
+            }
         }
     }
 }
@@ -159,6 +180,27 @@ impl Heads {
     #[must_use]
     pub fn all(&self) -> Vec<Arc<Head>> {
         self.kept().heads.iter().map(|ById(head)| head.clone()).collect()
+    }
+
+    /// The heads whose records have this key in this namespace, whoever wrote them.
+    #[must_use]
+    pub fn at(&self, namespace: &str, key: &str) -> Vec<Arc<Head>> {
+        let kept = self.kept();
+        let items = kept.keyed.get(&(namespace.to_owned(), key.to_owned()));
+        items
+            .into_iter()
+            .flatten()
+            .filter_map(|item| kept.heads.get(item))
+            .map(|ById(head)| head.clone())
+            .collect()
+    }
+
+    /// The heads whose records have a key.
+    #[must_use]
+    pub fn keyed(&self) -> Vec<Arc<Head>> {
+        let kept = self.kept();
+        let items = kept.keyed.values().flatten();
+        items.filter_map(|item| kept.heads.get(item)).map(|ById(head)| head.clone()).collect()
     }
 
     /// The items from one id to another, at most so many.

@@ -105,6 +105,8 @@ pub const EPOCH: Single<Hash> = Single::new(45);
 pub const FORWARD: Table<String, Forward> = Table::new(46);
 /// Whether no grant answers, because the store came out of a backup that is older than what is known and the owner has not looked: one value.
 pub const PAUSED: Single<bool> = Single::new(60);
+/// When its author last looked at an episodic entry, or changed it; none where never since it was written.
+pub const ACCESSED: Table<ItemId, Timestamp> = Table::new(43);
 /// The owner's own agents, by their DIDs, with those that were removed.
 pub const AGENTS: Table<Did, StoredAgent> = Table::new(44);
 

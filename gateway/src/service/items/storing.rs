@@ -6,13 +6,14 @@ use crate::error::{Conflict, Error, MemberError};
 use crate::state::commits::{Draft, Writing, chain_of};
 use crate::state::erasures::Mark;
 use crate::state::living::Change;
-use crate::state::schema::{self, HEADS, HOLDS, LINKS, PEOPLE, SAID, TOMBSTONES, VERSIONS};
+use crate::state::schema::{self, ACCESSED, HEADS, HOLDS, LINKS, PEOPLE, SAID, TOMBSTONES, VERSIONS};
 use oap_identity::json::canonical;
-use oap_identity::{Hash, ItemId};
+use oap_identity::{Hash, ItemId, Timestamp};
 use oap_memory::chain::{Event, Link};
 use oap_memory::commitment::Committed;
 use oap_memory::receipt::item_tag;
-use oap_memory::record::{Head, Meta, Status};
+use oap_memory::record::{Head, Meta, Status, Tier};
+use oap_store::StoreError;
 use std::sync::Arc;
 
 impl Writing<'_, '_> {
@@ -56,7 +57,7 @@ impl Writing<'_, '_> {
     ///
     /// # Errors
     /// As [`Writing::store_version`].
-    pub(super) fn store_version_as(
+    pub(crate) fn store_version_as(
         &mut self,
         prepared: Prepared,
         event: Event,
@@ -136,6 +137,9 @@ impl Writing<'_, '_> {
             {
                 return Err(Error::Conflict(Conflict::ErasedAfterHold));
             }
+            (Event::Restore, Status::Retracted) if self.has_rival(&head)? => {
+                return Err(Error::Conflict(Conflict::EntryKey));
+            }
             (Event::Restore, Status::Retracted) => {
                 head.status = Status::Current;
                 head.ended_at = None;
@@ -163,6 +167,29 @@ impl Writing<'_, '_> {
         HEADS.put_in(self.tx, slot, &item, &head)?;
         self.announce(item, Some(head));
         Ok(written)
+    }
+
+    /// Whether another entry in force took an entry's key (docs/openintent.md).
+    fn has_rival(&self, head: &Head) -> Result<bool, Error> {
+        let (Some(namespace), Some(key)) = (&head.meta.namespace, &head.meta.key) else { return Ok(false) };
+        let mut there = self.gateway.heads.at(namespace, key);
+        let written = HEADS.written(self.tx);
+        there.retain(|other| !written.contains(&other.item_id));
+        for item in written {
+            match HEADS.get(self.tx, &item) {
+                Ok(other) => there.extend(other.map(Arc::new)),
+                Err(StoreError::Erased) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        let is_shared = |head: &Head| head.meta.tier == Tier::Semantic;
+        Ok(there.iter().any(|other| {
+            other.item_id != head.item_id
+                && other.is_live(self.now)
+                && (&other.meta.namespace, &other.meta.key) == (&head.meta.namespace, &head.meta.key)
+                && is_shared(other) == is_shared(head)
+                && (is_shared(head) || other.meta.author == head.meta.author)
+        }))
     }
 
     /// Appends a link and its receipt, and counts it in the head.
@@ -231,9 +258,14 @@ impl Writing<'_, '_> {
         draft
     }
 
-    /// Destroys an item's content: every key of it, and everything but its links.
+    /// Destroys an item's content: every key of it, and everything but its links. On a full disk too.
     pub(crate) fn erase(&mut self, item: ItemId, event: Event) -> Result<Written, Error> {
         self.tx.use_reserve();
+        self.evict(item, event)
+    }
+
+    /// The same, to make room for what the same transaction writes: never with what is kept back for a full disk.
+    pub(crate) fn evict(&mut self, item: ItemId, event: Event) -> Result<Written, Error> {
         let (slot, mut head) = schema::head(self.tx, item)?;
         let last = self.last_link(&head)?;
         let versions: Vec<u32> =
@@ -247,10 +279,32 @@ impl Writing<'_, '_> {
         HEADS.delete(self.tx, &item);
         TOMBSTONES.put(self.tx, &item, &(head.seq, self.now))?;
         HOLDS.delete(self.tx, &item);
+        ACCESSED.delete(self.tx, &item);
         self.ended.items.push(item);
         self.contacts_changed |= !head.people.is_empty();
         self.announce(item, None);
         Ok(written)
+    }
+
+    /// Destroys the replaced versions of an item that are old by the time at which they were replaced, unless it is held. How many.
+    pub(crate) fn trim(&mut self, item: ItemId, is_old: impl Fn(Timestamp) -> bool) -> Result<usize, Error> {
+        if self.is_held(item)? {
+            return Ok(0);
+        }
+        let (slot, mut head) = schema::head(self.tx, item)?;
+        let (old, young): (Vec<(u32, _)>, Vec<_>) =
+            head.replaced.iter().copied().partition(|(_, at)| is_old(*at));
+        if old.is_empty() {
+            return Ok(0);
+        }
+        self.announce_destroyed(item);
+        for (seq, _) in &old {
+            self.drop_version(item, *seq)?;
+        }
+        head.replaced = young.into();
+        HEADS.put_in(self.tx, slot, &item, &head)?;
+        self.announce(item, Some(head));
+        Ok(old.len())
     }
 
     /// Destroys one version.

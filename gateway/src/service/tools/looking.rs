@@ -1,6 +1,6 @@
 //! What an agent sees of its owner's memory, and what of it an answer shows.
 
-use super::MAX_HANDED;
+use super::{MAX_HANDED, Shown};
 use crate::error::Error;
 use crate::service::items::whole;
 use crate::state::agents::{self, Agent};
@@ -24,27 +24,25 @@ use std::sync::Arc;
 const OWNER: &str = "owner";
 
 /// An agent that looks, and what it was shown so far.
-pub(super) struct Looking<'a> {
+pub(crate) struct Looking<'a> {
     pub gateway: &'a Arc<Gateway>,
     pub agent: &'a Agent<Read>,
     pub now: Timestamp,
     names: BTreeMap<Did, String>,
-    shown: Vec<(ItemId, u32)>,
-    tags: Vec<String>,
-    ends: Option<Timestamp>,
+    shown: Shown,
     /// Bytes of what the items that were shown say.
     said: usize,
 }
 
 /// An item that an agent may see, with everything shown.
-pub(super) struct VisibleItem {
+pub(crate) struct VisibleItem {
     pub head: Arc<Head>,
     pub whole: Map<String, Value>,
     commitment: Hash,
 }
 
 impl VisibleItem {
-    fn content(&self, member: &str) -> Option<&Value> {
+    pub fn content(&self, member: &str) -> Option<&Value> {
         self.whole.get("content")?.get(member)
     }
 
@@ -61,7 +59,7 @@ impl VisibleItem {
 }
 
 /// What is asked of items, as far as their heads say it.
-pub(super) struct Wanted {
+pub(crate) struct Wanted {
     labels: Vec<String>,
     kinds: Vec<Kind>,
     least: Option<Confidence>,
@@ -90,16 +88,14 @@ impl<'a> Looking<'a> {
             agent,
             now: gateway.clock.now(),
             names: names.chain([owner]).collect(),
-            shown: Vec::new(),
-            tags: Vec::new(),
-            ends: None,
+            shown: Shown::default(),
             said: 0,
         })
     }
 
-    /// What was shown: each item with its last link, the tags of the versions, and when the first of them ends.
-    pub fn handed(self) -> (Vec<(ItemId, u32)>, Vec<String>, Option<Timestamp>) {
-        (self.shown, self.tags, self.ends)
+    /// What was shown.
+    pub fn handed(self) -> Shown {
+        self.shown
     }
 
     /// Whether the agent may see an item, and it is in force.
@@ -136,8 +132,12 @@ impl<'a> Looking<'a> {
 
     /// Who wrote an item, as facts have it.
     pub fn author(&self, head: &Head) -> String {
-        let author = &head.meta.author;
-        self.names.get(author).cloned().unwrap_or_else(|| author.to_string())
+        self.name(&head.meta.author)
+    }
+
+    /// Who somebody is, as facts have it.
+    pub fn name(&self, did: &Did) -> String {
+        self.names.get(did).cloned().unwrap_or_else(|| did.to_string())
     }
 
     /// Whether what an item says fits into the answer. The first one always does.
@@ -147,16 +147,22 @@ impl<'a> Looking<'a> {
 
     /// Whether so many bytes of what an item says fit into the answer.
     pub fn has_room_for(&self, bytes: usize) -> bool {
-        self.shown.is_empty() || self.said + bytes <= MAX_HANDED
+        self.shown.items.is_empty() || self.said + bytes <= MAX_HANDED
+    }
+
+    /// Counts an item as part of the answer and of its receipt.
+    pub fn count(&mut self, seen: &VisibleItem) {
+        let (head, shown) = (&seen.head, &mut self.shown);
+        shown.items.push((head.item_id, head.seq));
+        shown.tags.push(item_tag(head.item_id, seen.commitment));
+        shown.ends = shown.ends.into_iter().chain(head.end_of_life).min();
     }
 
     /// Shows an item: from here on it is part of the answer and of its receipt.
     pub fn show(&mut self, seen: &VisibleItem, score: Option<f32>) -> Fact {
-        let head = &seen.head;
-        self.shown.push((head.item_id, head.seq));
-        self.tags.push(item_tag(head.item_id, seen.commitment));
-        self.ends = self.ends.into_iter().chain(head.end_of_life).min();
+        self.count(seen);
         self.said += size(seen);
+        let head = &seen.head;
         let (topics, tags): (Vec<&String>, Vec<&String>) =
             head.labels.iter().partition(|label| topic_of(label).is_some());
         Fact {
@@ -183,7 +189,7 @@ impl<'a> Looking<'a> {
 
     /// Shows a former version of an item that is shown; it says so many bytes.
     pub fn show_former(&mut self, item: ItemId, commitment: Hash, bytes: usize) {
-        self.tags.push(item_tag(item, commitment));
+        self.shown.tags.push(item_tag(item, commitment));
         self.said += bytes;
     }
 }

@@ -1,0 +1,113 @@
+//! The room of the episodic tier (RFC-0015 2.2): where it is full, what is worth least goes, and is erased.
+//!
+//! What an entry is worth: its priority, and then when its author looked at it last. Nobody else's look counts, so that nobody's tells.
+
+use super::{Full, is_seen};
+use crate::error::Error;
+use crate::service::tools::looking::Looking;
+use crate::state::agents::Agent;
+use crate::state::commits::Writing;
+use crate::state::owner::mark::Write;
+use crate::state::schema::{ACCESSED, HEADS, HOLDS};
+use oap_agents::entry::{Context, MAX_EPISODIC};
+use oap_identity::{Did, ItemId, Timestamp};
+use oap_memory::chain::Event;
+use oap_memory::record::{Head, Tier};
+use oap_store::StoreError;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// An entry that goes, and the last link that it has.
+pub(super) type Victim = (ItemId, u32);
+
+fn is_own_episode(agent: &Agent<Write>, head: &Head, now: Timestamp) -> bool {
+    head.meta.tier == Tier::Episodic && *head.meta.author == *agent.did() && is_seen(agent, head, now)
+}
+
+impl Looking<'_> {
+    /// What goes so that an agent may write so many episodic entries more. What it changes at once stays.
+    pub(super) fn victims(
+        &self,
+        agent: &Agent<Write>,
+        more: usize,
+        changed: &BTreeSet<ItemId>,
+    ) -> Result<Result<Vec<Victim>, Full>, Error> {
+        let mut own = self.gateway.heads.keyed();
+        own.retain(|head| is_own_episode(agent, head, self.now));
+        let beyond = (own.len() + more).saturating_sub(MAX_EPISODIC);
+        if more == 0 || beyond == 0 {
+            return Ok(Ok(Vec::new()));
+        }
+        let current_count = own.len();
+        let mut candidates = Vec::new();
+        for head in own.into_iter().filter(|head| !changed.contains(&head.item_id)) {
+            let is_held = HOLDS.get(&self.gateway.store, &head.item_id)?.is_some();
+            let Some(seen) = self.seen(head.clone())? else { continue };
+            let context = Context::of(&seen.whole);
+            if !is_held && !context.pinned {
+                let looked = ACCESSED.get(&self.gateway.store, &head.item_id)?;
+                candidates.push((
+                    context.priority,
+                    looked.unwrap_or(head.captured_at),
+                    head.item_id,
+                    head.seq,
+                ));
+            }
+        }
+        candidates.sort_unstable();
+        if candidates.len() < beyond {
+            return Ok(Err(Full { current_count, max_capacity: MAX_EPISODIC }));
+        }
+        Ok(Ok(candidates.into_iter().take(beyond).map(|(_, _, item, seq)| (item, seq)).collect()))
+    }
+}
+
+impl Writing<'_, '_> {
+    /// The heads that are not yet where the others are: what was written before in the same batch.
+    pub(super) fn heads_of_batch(&self) -> Result<BTreeMap<ItemId, Option<Arc<Head>>>, Error> {
+        let mut heads = BTreeMap::new();
+        for item in HEADS.written(self.tx) {
+            let head = match HEADS.get(self.tx, &item) {
+                Ok(head) => head.map(Arc::new),
+                Err(StoreError::Erased) => None,
+                Err(error) => return Err(error.into()),
+            };
+            heads.insert(item, head);
+        }
+        Ok(heads)
+    }
+
+    /// Erases what goes, and makes sure that so many episodic entries more have room.
+    pub(super) fn make_room(
+        &mut self,
+        agent: &Agent<Write>,
+        victims: &[Victim],
+        more: usize,
+    ) -> Result<(), Error> {
+        if more == 0 {
+            return Ok(());
+        }
+        for (item, seq) in victims {
+            self.ends_with(*item, *seq)?;
+            if self.is_held(*item)? {
+                return Err(Error::Overtaken);
+            }
+            self.evict(*item, Event::Erase)?;
+        }
+        let batch = self.heads_of_batch()?;
+        let stored = self.gateway.heads.keyed();
+        let stored = stored.iter().filter(|head| !batch.contains_key(&head.item_id));
+        let there = stored.chain(batch.values().flatten());
+        let own = there.filter(|head| is_own_episode(agent, head, self.now)).count();
+        if own + more > MAX_EPISODIC { Err(Error::Overtaken) } else { Ok(()) }
+    }
+
+    /// Remembers that an agent looked at an item, where it is an episodic entry of its own.
+    pub(crate) fn looked_at(&mut self, item: ItemId, by: &Did) -> Result<(), Error> {
+        let head = self.gateway.heads.get(item);
+        let is_own = head.is_some_and(|head| {
+            head.meta.tier == Tier::Episodic && head.meta.key.is_some() && *head.meta.author == *by
+        });
+        if is_own { Ok(ACCESSED.put(self.tx, &item, &self.now)?) } else { Ok(()) }
+    }
+}
