@@ -16,6 +16,8 @@ from oap_memory.verifying import _not_revoked
 
 PAGE = (ROOT / "docs" / "bytes.md").read_text()
 BLOCKS = dict(re.findall(r"^```(?:json|text|jsonl) (\S+)\n(.*?)^```$", PAGE, re.M | re.S))
+OPEN = "receipt-boot-head"
+"""A head that more comes after: it stands unsigned, and counts in its chain alone (protocol section 8)."""
 NOW = now("2026-05-01T12:00:16.000Z")
 
 
@@ -38,11 +40,20 @@ def check(value: Any, **more: Any) -> Report:
         "revoked-grant",
         "ack-response",
         "deletion-receipt",
-        *(name for name in BLOCKS if name.startswith("receipt-")),
+        *(name for name in BLOCKS if name.startswith("receipt-") and name != OPEN),
     ],
 )
 def test_the_examples_hold(name: str) -> None:
     check(BLOCKS[name])
+
+
+def test_an_open_head_counts_in_its_chain_alone() -> None:
+    with pytest.raises(Refused, match=r"^receipt\.unsigned"):
+        check(block(OPEN))
+    chain = [block(name) for name in ("receipt-boot", OPEN, "receipt-capture", "receipt-capture-head")]
+    assert check(chain).facts["length"] == 4
+    with pytest.raises(Refused):
+        check(chain[:2])
 
 
 def test_the_answer_was_given_under_its_grant() -> None:

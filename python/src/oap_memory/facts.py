@@ -211,6 +211,7 @@ class Query(TypedDict, total=False):
     agent: str
     source: str
     min_confidence: float
+    needs_verification: bool
     since: str
     until: str
     before: str
