@@ -10,7 +10,7 @@ from portable import ROOT
 
 SOURCES = ROOT / "python" / "src" / "oap_memory"
 MODULES = sorted(SOURCES.rglob("*.py"))
-AGENTS = {"agent.py", "packing.py", "session.py", "window.py", "tools.py", "langchain.py"}
+AGENTS = {"agent.py", "packing.py", "session.py", "window.py", "tools.py", "langchain.py", "working.py"}
 
 
 def lacking(nodes: list[ast.stmt]) -> list[str]:

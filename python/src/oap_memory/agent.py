@@ -24,6 +24,7 @@ from .facts import (
 )
 from .reading import read
 from .wire import AsyncWire, Wire
+from .working import AsyncWorking, Working
 
 T = TypeVar("T")
 
@@ -45,6 +46,7 @@ class Agent:
         """`gateway` is its origin; plain http is for loopback alone. `ca_file` is a further authority (PEM)."""
         self._caller = Caller(gateway, api_key)
         self._wire = Wire(ca_file=ca_file, local=True)
+        self.working = Working(self._caller, self._wire)
 
     def _asked(self, shape: type[T], tool: str, arguments: Mapping[str, Any]) -> T:
         return read(shape, self.call(tool, arguments).structured)
@@ -188,6 +190,7 @@ class AsyncAgent:
         """As those of `Agent`."""
         self._caller = Caller(gateway, api_key)
         self._wire = AsyncWire(ca_file=ca_file, local=True)
+        self.working = AsyncWorking(self._caller, self._wire)
 
     async def _asked(self, shape: type[T], tool: str, arguments: Mapping[str, Any]) -> T:
         return read(shape, (await self.call(tool, arguments)).structured)

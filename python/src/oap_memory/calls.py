@@ -57,19 +57,23 @@ class Caller:
         if not _KEY.fullmatch(self.api_key):
             raise UsageError("api_key must be as `oap-memory agent add` printed it: oapk_ and 43 characters")
 
-    def _post(self, path: str, body: Any, headers: Mapping[str, str]) -> Request:
-        told = {"Authorization": "Bearer " + self.api_key, "Content-Type": "application/json", **headers}
-        try:
-            data = json.dumps(body, ensure_ascii=False, allow_nan=False).encode()
-        except (TypeError, ValueError):
-            raise UsageError("the arguments of a tool must be JSON") from None
-        return Request("POST", self.gateway.rstrip("/") + path, told, data)
+    def request(self, method: str, path: str, body: Any, headers: Mapping[str, str]) -> Request:
+        """A request with the key; a body of `None` is none."""
+        told = {"Authorization": "Bearer " + self.api_key, **headers}
+        data = None
+        if body is not None:
+            told["Content-Type"] = "application/json"
+            try:
+                data = json.dumps(body, ensure_ascii=False, allow_nan=False).encode()
+            except (TypeError, ValueError):
+                raise UsageError("what is sent must be JSON") from None
+        return Request(method, self.gateway.rstrip("/") + path, told, data)
 
     def call(self, tool: str, arguments: Mapping[str, Any]) -> Flow[Told]:
         """Calls a tool. An argument that is `None` is left out."""
         given = {name: value for name, value in arguments.items() if value is not None}
-        request = self._post("/oap/agent/call", {"tool": tool, "arguments": given}, {})
-        response = yield from _repeated(request, reads=tool in _READS)
+        request = self.request("POST", "/oap/agent/call", {"tool": tool, "arguments": given}, {})
+        response = yield from repeated(request, reads=tool in _READS)
         return read(Told, read_json(response))
 
     def tools(self) -> Flow[list[dict[str, Any]]]:
@@ -85,12 +89,17 @@ class Caller:
             "MCP-Protocol-Version": MCP,
             "Mcp-Method": "tools/list",
         }
-        response = yield from _repeated(self._post("/mcp", asked, headers), reads=True)
+        response = yield from repeated(self.request("POST", "/mcp", asked, headers), reads=True)
         return list(read(_Listed, read_json(response)).result.tools)
 
 
-def _repeated(request: Request, *, reads: bool) -> Flow[Response]:
-    """Sends what may be sent again until it is answered: what changes nothing, and what surely was not sent."""
+def repeated(request: Request, *, reads: bool) -> Flow[Response]:
+    """Sends what may be sent again until it is answered: what changes nothing, and what surely was not sent.
+
+    >>> flow = repeated(Request("GET", "https://memory.example.org"), reads=True)
+    >>> next(flow).after, flow.send(Response(503, b"")).after
+    (0.0, 0.25)
+    """
     for pause in PAUSES:
         try:
             response = yield request

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 _FIELD = re.compile(
     r"""(?:arguments:\ )?(?:not\ acceptable\ JSON:\ )?
@@ -42,8 +43,11 @@ class UsageError(OapError):
 class GatewayError(OapError):
     """A gateway refused a request (protocol section 1)."""
 
-    def __init__(self, status: int, code: str, message: str, request_id: str | None) -> None:
-        """`status` is the HTTP status, `code` the member `error` of the answer."""
+    def __init__(
+        self, status: int, code: str, message: str, request_id: str | None, details: dict[str, Any] | None = None
+    ) -> None:
+        """`status` is the HTTP status, `code` the member `error` of the answer, `details` all of its members."""
+        self.details = details or {}
         self.status = status
         self.code = code
         self.message = message
@@ -62,7 +66,7 @@ class GatewayError(OapError):
 
 
 class InvalidInput(GatewayError):
-    """400: a member is out of its bounds; `field` names it."""
+    """400, 413, 422: a member is out of its bounds; `field` names it."""
 
 
 class Unauthenticated(GatewayError):
@@ -78,7 +82,7 @@ class NotFound(GatewayError):
 
 
 class Conflict(GatewayError):
-    """409: it changed meanwhile, or cannot be done as things stand."""
+    """409: it changed meanwhile, or cannot be done as things stand. Of an entry, `details["current"]` is what it is."""
 
 
 class TooMany(GatewayError):
@@ -95,6 +99,8 @@ _OF_STATUS: dict[int, type[GatewayError]] = {
     403: NotPermitted,
     404: NotFound,
     409: Conflict,
+    413: InvalidInput,
+    422: InvalidInput,
     429: TooMany,
     503: Unavailable,
     504: Unavailable,
@@ -102,13 +108,15 @@ _OF_STATUS: dict[int, type[GatewayError]] = {
 }
 
 
-def refusal(status: int, code: str, message: str, request_id: str | None) -> GatewayError:
+def refusal(
+    status: int, code: str, message: str, request_id: str | None, details: dict[str, Any] | None = None
+) -> GatewayError:
     """The error of a status.
 
     >>> refusal(404, "not_found", "nothing of that name here", None)
     NotFound('404 not_found: nothing of that name here')
     """
-    return _OF_STATUS.get(status, GatewayError)(status, code, message, request_id)
+    return _OF_STATUS.get(status, GatewayError)(status, code, message, request_id, details)
 
 
 class Unreachable(OapError):

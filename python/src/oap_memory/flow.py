@@ -81,4 +81,4 @@ def accepted(response: Response) -> None:
         said = hold(_ERROR, parse(response.body[:65_536]), "error")
     except Refused:
         raise refusal(response.status, "unknown", "the gateway gave no reason", None) from None
-    raise refusal(response.status, said["error"], said["message"], said.get("request_id"))
+    raise refusal(response.status, said["error"], said["message"], said.get("request_id"), said)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 from langchain_core.callbacks import CallbackManagerForRetrieverRun
@@ -14,13 +14,13 @@ from langchain_core.tools import BaseTool, StructuredTool, ToolException
 from pydantic import ConfigDict
 
 from ..agent import Agent
-from ..errors import UsageError
-from ..facts import Fact, Kind, Level, Recall
+from ..errors import Conflict, NotFound, UsageError
+from ..facts import Fact, Kind, Recall
 from ..packing import block
 from ..tools import definitions, use
 
-MAX_KEY = 256 - len("key:")
-"""Characters of a key: with what stands before it, a label."""
+_VALUE = "value"
+"""The member of an entry's object that is the store's value."""
 
 
 def _call(agent: Agent, tool: str, /, **arguments: Any) -> str:
@@ -108,85 +108,62 @@ class MemoryRetriever(BaseRetriever):
         return [document(fact) for fact in self.agent.recall(query, **more).facts]
 
 
-class MemoryStore(BaseStore[str, str]):
-    """Texts by key: an item each, private to the agent, with the store's name as its topic and a label `key:KEY`.
-
-    A text that is set again is another version of its item. Where two programs set a new key at once there are two
-    items, and the newer one is read.
+class MemoryStore(BaseStore[str, Any]):
+    """Values of JSON by key, in the agent's working memory: private to the agent, and no former value is kept.
 
     >>> store = MemoryStore(agent, "settings")
-    >>> store.mset([("theme", "dark"), ("font", "large")])
-    >>> store.mget(["theme", "size"]), sorted(store.yield_keys())
-    (['dark', None], ['font', 'theme'])
-    >>> store.mdelete(["theme"])
-    >>> store.mget(["theme"])
-    [None]
+    >>> store.mset([("theme", "dark"), ("size", {"width": 80})])
+    >>> store.mget(["theme", "size", "font"]), sorted(store.yield_keys())
+    (['dark', {'width': 80}, None], ['size', 'theme'])
     """
 
-    def __init__(self, agent: Agent, name: str, *, level: Level = "agent_inferred") -> None:
-        """`name` tells the stores of an agent apart; `level` is whose word the texts are."""
-        self._agent = agent
-        self._name = name
-        self._level: Level = level
+    def __init__(self, agent: Agent, namespace: str) -> None:
+        """`namespace` tells the stores of an agent apart."""
+        if namespace.endswith("*"):
+            raise UsageError("namespace must not end with *")
+        self._working = agent.working
+        self._namespace = namespace
 
-    @cached_property
-    def _did(self) -> str:
-        return self._agent.status().did
-
-    def _found(self, key: str) -> Fact | None:
-        facts = self._agent.query(topic=self._name, tags=[_label(key)], agent=self._did, limit=1).facts
-        return facts[0] if facts else None
-
-    def mget(self, keys: Sequence[str]) -> list[str | None]:
-        """The texts, in the order of the keys.
+    def mget(self, keys: Sequence[str]) -> list[Any]:
+        """The values, in the order of the keys.
 
         >>> MemoryStore(agent, "empty").mget(["theme"])
         [None]
         """
-        found = {key: self._found(key) for key in dict.fromkeys(keys)}
-        return [None if (fact := found[key]) is None else fact.content for key in keys]
+        found = {key: self._working.get(self._namespace, key) for key in dict.fromkeys(keys)}
+        return [None if (entry := found[key]) is None else entry.value.get(_VALUE) for key in keys]
 
-    def mset(self, key_value_pairs: Sequence[tuple[str, str]]) -> None:
-        """Sets texts, one after the other. A text has words: an empty one is refused.
+    def mset(self, key_value_pairs: Sequence[tuple[str, Any]]) -> None:
+        """Sets values, one after the other, each over whatever is there.
 
-        >>> MemoryStore(agent, "colours").mset([("sky", "")])
+        >>> MemoryStore(agent, "colours").mset([("sky", "x" * 70_000)])
         Traceback (most recent call last):
-        oap_memory.errors.InvalidInput: 400 invalid_input: content: must have words, at most 65536 bytes
+        oap_memory.errors.InvalidInput: 413 too_large: value: ...
         """
         for key, value in key_value_pairs:
-            held = self._found(key)
-            if held is None:
-                self._agent.learn(value, topic=self._name, tags=[_label(key)], level=self._level, scope="private")
-            elif held.content != value:
-                self._agent.correct(held.item_id, value, level=self._level, version=held.version)
+            try:
+                self._working.set(self._namespace, key, {_VALUE: value})
+            except (Conflict, NotFound):
+                # Another program changed it meanwhile: over what is there now.
+                self._working.get(self._namespace, key)
+                self._working.set(self._namespace, key, {_VALUE: value})
 
     def mdelete(self, keys: Sequence[str]) -> None:
-        """Takes texts back. What is not there is passed over.
+        """Erases values. What is not there is passed over.
 
         >>> MemoryStore(agent, "empty").mdelete(["theme"])
         """
         for key in keys:
-            while (held := self._found(key)) is not None:
-                self._agent.forget(held.item_id)
+            self._working.delete(self._namespace, key)
 
     def yield_keys(self, *, prefix: str | None = None) -> Iterator[str]:
-        """The keys, the newest first.
+        """The keys, the last change first.
 
         >>> store = MemoryStore(agent, "drinks")
         >>> store.mset([("hot.tea", "green"), ("cold.tea", "iced")])
         >>> list(store.yield_keys(prefix="hot."))
         ['hot.tea']
         """
-        told = set()
-        for page in self._agent.pages(topic=self._name, agent=self._did, limit=100):
-            for fact in page.facts:
-                for key in (tag.removeprefix("key:") for tag in fact.tags if tag.startswith("key:")):
-                    if key.startswith(prefix or "") and key not in told:
-                        told.add(key)
-                        yield key
-
-
-def _label(key: str) -> str:
-    if not 1 <= len(key) <= MAX_KEY:
-        raise UsageError(f"key must have 1 to {MAX_KEY} characters")
-    return "key:" + key
+        for entry in self._working.list(self._namespace):
+            if entry.key.startswith(prefix or ""):
+                yield entry.key
