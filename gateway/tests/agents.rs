@@ -142,7 +142,7 @@ proptest! {
                         let restored = format!("/oap/owner/items/{item}/restore");
                         drop(world.owner("POST", &restored, None).await);
                     }
-                    _ => drop(world.clock.advance(Duration::from_secs(40_000))),
+                    _ => world.clock.advance(Duration::from_secs(40_000)),
                 }
             }
             let followed = recalled(&world).await;

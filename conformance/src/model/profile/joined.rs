@@ -104,7 +104,7 @@ mod tests {
     #[test]
     fn stretches_may_be_hidden_and_what_must_be_is() {
         let joined = joined();
-        let alone = |n: usize| Some(if n % 3 == 0 { "[secret]".to_owned() } else { n.to_string() });
+        let alone = |n: usize| Some(if n.is_multiple_of(3) { "[secret]".to_owned() } else { n.to_string() });
         assert!(joined.allows(&shown(alone)));
         let some = |n: usize| match n {
             3 => Some("[mixed]".to_owned()),
