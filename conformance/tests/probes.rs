@@ -321,7 +321,11 @@ async fn the_owners_log_is_as_the_model_says() {
     let model = Model::new(world.document().id().clone(), &json!({}), Vec::new());
     let whole = world.owner("GET", "/oap/audit?limit=1000", None).await.ok();
     let receipts = whole["receipts"].as_array().unwrap();
-    let answered = receipts.iter().find(|receipt| receipt["provenance_tags_out"].is_array()).unwrap();
+    let is_of_items = |receipt: &&Value| {
+        receipt["policy_decisions"][0]["consumed_grant_id"].is_string()
+            && receipt["provenance_tags_out"].is_array()
+    };
+    let answered = receipts.iter().find(is_of_items).unwrap();
     let item = answered["provenance_tags_out"][0].as_str().and_then(|tag| tag.split('@').next()).unwrap();
     for asked in [
         json!({"limit": 1000}),

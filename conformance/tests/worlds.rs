@@ -94,6 +94,10 @@ fn every_place_has_a_canary() {
         "start",
         "end",
         "due_at",
+        "created_at",
+        "updated_at",
+        "completed_at",
+        "until",
         "captured_at",
         "expires_at",
     ];
