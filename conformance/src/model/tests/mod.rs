@@ -3,7 +3,7 @@ mod worlds;
 use super::*;
 use crate::world::Span;
 
-const ITEM: &str = "mem_01KQHPHXG033Z5VBP3YV0FF0F3";
+const ITEM: &str = "mem_01KQHPHXG0A1AREXN59HZY6HH6";
 
 fn at(text: &str) -> Timestamp {
     text.parse().unwrap()

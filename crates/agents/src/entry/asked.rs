@@ -497,7 +497,10 @@ mod tests {
         ]);
         let all = all.unwrap();
         assert_eq!((all.of.tags.len(), all.of.pinned, all.limit, all.offset), (2, Some(true), 1000, 7));
-        assert!(all.selects().and_then(Filter::says_whose).is_ok());
+        assert!(all.clone().says_whose().is_ok());
+        // What is erased has no pages.
+        assert!(matches!(all.selects(), Err(EntryError::Field("limit", Must::All))));
+        assert!(read(&[("tags", "a")]).unwrap().selects().is_ok());
         assert!(read(&[("memory_type", "semantic")]).and_then(Filter::says_whose).is_ok());
         for wrong in [
             ("limit", "0"),
