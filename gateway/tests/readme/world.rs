@@ -14,7 +14,7 @@ use std::process::{Command, Stdio};
 use std::sync::Mutex;
 
 /// Longest time for one command, in seconds.
-const PATIENCE: &str = "120";
+const PATIENCE: &str = "600";
 /// The home, where nobody says another.
 const HOME: &str = ".oap-memory";
 /// Texts whose reader has nothing yet: they begin with `init`, or with a key.
