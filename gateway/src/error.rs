@@ -32,6 +32,7 @@ use oap_identity::{DecisionId, JobId};
 use oap_memory::commitment::CommitmentError;
 use oap_memory::item::ItemError;
 use oap_store::StoreError;
+use std::time::Duration;
 
 /// Why a service did not do what was asked.
 #[derive(Debug, thiserror::Error)]
@@ -133,9 +134,9 @@ pub enum Error {
     /// Something that is needed does not answer.
     #[error("{0}; try again later")]
     Unavailable(Unavailable),
-    /// Too many requests.
-    #[error("too many requests; try again in a minute")]
-    RateLimited,
+    /// Too many requests; how long until there is room again.
+    #[error("too many requests; try again in {} s", seconds(*.0))]
+    RateLimited(Duration),
     /// A body beyond the limit.
     #[error("the body is larger than {0} bytes")]
     TooLarge(usize),
@@ -180,4 +181,10 @@ impl From<serde_json::Error> for Error {
     fn from(error: serde_json::Error) -> Self {
         Self::Corrupt(error.into())
     }
+}
+
+/// A time to wait in whole seconds, which `Retry-After` takes: never too short.
+pub(crate) const fn seconds(time: Duration) -> u64 {
+    let whole = time.as_secs();
+    if time.subsec_nanos() == 0 { whole } else { whole + 1 }
 }

@@ -183,6 +183,8 @@ class Handler(BaseHTTPRequestHandler):
     server_version, sys_version = "witness", ""
     server: "Server"
     timeout = 20
+    # Headers and body are two writes: the second would wait for the caller's delayed acknowledgement of the first.
+    disable_nagle_algorithm = True
 
     def setup(self) -> None:
         super().setup()

@@ -3,7 +3,7 @@
 //! A message never carries content of an item, a key, a token, or a path of the host.
 
 use crate::Error;
-use axum::http::{StatusCode, header};
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use oap_agents::entry::EntryError;
 use oap_grants::verify::Refused;
@@ -64,6 +64,16 @@ impl Refusal {
     }
 }
 
+/// `Retry-After` in whole seconds (RFC 9110, section 10.2.3), for who was asked to wait.
+pub fn retry_after(error: &Error) -> HeaderMap {
+    match error {
+        Error::RateLimited(time) => {
+            std::iter::once((header::RETRY_AFTER, crate::error::seconds(*time).into())).collect()
+        }
+        _ => HeaderMap::new(),
+    }
+}
+
 const fn status_and_code(error: &Error) -> (StatusCode, &'static str) {
     match error {
         Error::Entry(EntryError::TooLarge) => (StatusCode::PAYLOAD_TOO_LARGE, "too_large"),
@@ -99,7 +109,7 @@ const fn status_and_code(error: &Error) -> (StatusCode, &'static str) {
         Error::Conflict(_) | Error::Cancelled | Error::JobRuns(_) | Error::ManyJobs => {
             (StatusCode::CONFLICT, "conflict")
         }
-        Error::RateLimited => (StatusCode::TOO_MANY_REQUESTS, "rate_limited"),
+        Error::RateLimited(_) => (StatusCode::TOO_MANY_REQUESTS, "rate_limited"),
         Error::Slow => (StatusCode::REQUEST_TIMEOUT, "invalid_input"),
         Error::TooLarge(_) => (StatusCode::PAYLOAD_TOO_LARGE, "too_large"),
         Error::Store(StoreError::Full { .. }) => (StatusCode::INSUFFICIENT_STORAGE, "storage_full"),
@@ -118,7 +128,7 @@ impl IntoResponse for Error {
         if refusal.status.is_server_error() {
             tracing::error!(error = %self, "failed");
         }
-        let mut response = refusal.status.into_response();
+        let mut response = (refusal.status, retry_after(&self)).into_response();
         response.extensions_mut().insert(refusal);
         response
     }

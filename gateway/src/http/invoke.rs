@@ -6,13 +6,14 @@
 
 use super::App;
 use super::credential::as_grantee;
-use super::error::Refusal;
+use super::error::{Refusal, retry_after};
 use super::request::{Incoming, oap_bytes};
 use crate::error::MemberError;
 use crate::error::{Error, Unproved};
 use crate::service::{Audit, Exchange, Grants};
 use crate::state::commits::ANONYMOUS;
 use crate::state::gateway::Gateway;
+use crate::state::refusals::Refusals;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use oap_identity::time::MAX_SKEW;
@@ -92,9 +93,10 @@ pub async fn invoke(State(app): State<App>, mut request: Incoming) -> Result<Res
         None => Err(Error::NotFound),
         Some(action) => run(&app, &mut request, &document, action).await,
     };
-    let (status, body) = match outcome {
+    let (status, headers, body) = match outcome {
         Ok((output, receipt_id)) => (
             axum::http::StatusCode::OK,
+            axum::http::HeaderMap::new(),
             json!({
                 "status": "ok", "output": output,
                 "receipt": {"id": receipt_id}, "receipt_id": receipt_id, "warnings": [],
@@ -108,11 +110,11 @@ pub async fn invoke(State(app): State<App>, mut request: Incoming) -> Result<Res
             let body = json!({
                 "status": "error", "error": {"code": refusal.code, "message": refusal.message},
             });
-            (refusal.status, body)
+            (refusal.status, retry_after(&error), body)
         }
     };
     let response = seal(&app.gateway, body, &request_id)?;
-    Ok((status, oap_bytes(response)).into_response())
+    Ok((status, headers, oap_bytes(response)).into_response())
 }
 
 /// The response envelope, signed.
@@ -250,7 +252,7 @@ async fn describe(
         return Err(Error::Member("input", MemberError::NotEmptyObject));
     }
     if !gateway.refusals.admit_anonymous(gateway.clock.now()) {
-        return Err(Error::RateLimited);
+        return Err(Error::RateLimited(Refusals::anew(gateway.clock.now())));
     }
     let published = gateway.published();
     let mut output = json!({});

@@ -14,7 +14,7 @@ use crate::service::Tools;
 use crate::state::agents::Agent;
 use crate::state::gateway::Gateway;
 use crate::state::owner::mark::Read;
-use crate::state::refusals::Counted;
+use crate::state::refusals::{Counted, Refusals};
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderValue, Request, StatusCode, header};
@@ -61,8 +61,9 @@ pub(super) fn agent(request: &mut Incoming) -> Result<Agent<Read>, Error> {
 /// [`Error::RateLimited`].
 pub(super) fn has_room(gateway: &Gateway, agent: &Agent<Read>) -> Result<(), Error> {
     let agent = Hash::of(agent.did().as_str().as_bytes());
-    let is_within = gateway.refusals.admit(Counted::Agent, agent, gateway.clock.now());
-    if is_within { Ok(()) } else { Err(Error::RateLimited) }
+    let now = gateway.clock.now();
+    let is_within = gateway.refusals.admit(Counted::Agent, agent, now);
+    if is_within { Ok(()) } else { Err(Error::RateLimited(Refusals::anew(now))) }
 }
 
 /// `POST /mcp`.

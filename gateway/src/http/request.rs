@@ -15,6 +15,7 @@ use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::{ConnectInfo, FromRequest, FromRequestParts, Path, Request};
 use axum::http::{HeaderMap, header, request::Parts};
 use axum::response::{IntoResponse, Response};
+use governor::clock::{Clock as _, DefaultClock};
 use oap_grants::dpop;
 use oap_identity::{RequestId, json};
 use serde::Serialize;
@@ -251,7 +252,8 @@ impl Incoming {
         let trusted = &self.app.gateway.config.trusted_proxies;
         let caller = peer.map(|peer| forwarded::client(peer, &self.parts.headers, trusted));
         let address = caller.map_or(IpAddr::V6(Ipv6Addr::UNSPECIFIED), network);
-        self.app.anonymous.check_key(&address).map_err(|_| Error::RateLimited)
+        let room = self.app.anonymous.check_key(&address);
+        room.map_err(|full| Error::RateLimited(full.wait_time_from(DefaultClock::default().now())))
     }
 }
 

@@ -9,7 +9,7 @@ use crate::state::commits::{Draft, Stored, Writing, chain_of, until_it_holds};
 use crate::state::keyring::Keyring;
 use crate::state::living::ViewBasis;
 use crate::state::obligations;
-use crate::state::refusals::Counted;
+use crate::state::refusals::{Counted, Refusals};
 use crate::state::replay::REMEMBERED;
 use crate::state::schema::{LINKS, PROOFS};
 use crate::state::views::why;
@@ -102,7 +102,7 @@ impl Exchange<'_> {
             authenticate(presented, &self.0.tokens, keys.document(), &self.0.origin, &deferred, now)?;
         let first = self.0.grant_book.first(authenticated.grant_hash());
         if !self.0.refusals.has_room(Counted::Failed, first, now) {
-            return Err(Error::RateLimited);
+            return Err(Error::RateLimited(Refusals::anew(now)));
         }
         let proof = deferred.0.into_inner().unwrap_or_else(PoisonError::into_inner);
         if proof.is_some_and(|key| !self.0.used_proofs.first_use(key, now)) {

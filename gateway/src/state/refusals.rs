@@ -7,6 +7,7 @@
 use oap_identity::{Hash, Timestamp};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 /// Most refusals under one grant that leave a receipt, per minute. Beyond it: 429 without a receipt.
 pub const MAX_REFUSALS: u32 = 30;
@@ -83,6 +84,13 @@ impl Refusals {
         })
     }
 
+    /// How long until everything is counted anew.
+    #[must_use]
+    pub fn anew(now: Timestamp) -> Duration {
+        let minute = MINUTE * 1000;
+        Duration::from_millis(u64::try_from(minute - now.millis().rem_euclid(minute)).unwrap_or_default())
+    }
+
     fn within<T>(&self, now: Timestamp, count: impl FnOnce(&mut Minute) -> T) -> T {
         let mut minute = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let number = now.seconds().div_euclid(MINUTE);
@@ -96,7 +104,6 @@ impl Refusals {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
 
     #[test]
     fn each_grant_has_its_own_minute() {
@@ -110,7 +117,9 @@ mod tests {
             assert!(!refusals.has_room(what, one, now) && !refusals.admit(what, one, now));
             assert!(refusals.has_room(what, other, now) && refusals.admit(what, other, now));
         }
-        let later = now.plus(Duration::from_secs(60));
+        let (middle, later) = (now.plus(Duration::from_millis(59_999)), now.plus(Refusals::anew(now)));
+        assert!(!refusals.has_room(Counted::Failed, one, middle));
+        assert_eq!(Refusals::anew(middle), Duration::from_millis(1));
         assert!(refusals.has_room(Counted::Failed, one, later));
     }
 

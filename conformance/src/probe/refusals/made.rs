@@ -8,7 +8,7 @@ use super::{beside, documents};
 use crate::model::Model;
 use crate::model::rule::{Granting, Refusal, Rule};
 use crate::probe::Failed;
-use crate::probe::context::{Context, Refused, Reply, Session, expect};
+use crate::probe::context::{Context, PURPOSE, Refused, Reply, Session, expect};
 use crate::probe::worlds::{Finding, Lived, ask, canaries_of, export, issued_below, judge, revoke};
 use crate::world::{Canaries, Setting, Size, World};
 use base64::Engine;
@@ -298,7 +298,7 @@ fn seal_under(document: &mut Value, header: &Value, by: &Signer) -> Result<(), F
 async fn renamed(context: &Context<'_>, way: Way, delegator: &Signer, above: &Value) -> Result<(), Failed> {
     let grantee = context.stranger();
     let mut made = child(context, above, &grantee)?;
-    for (purpose, statuses) in [("one", &[200][..]), ("one", &[200]), ("another", &[400, 409])] {
+    for (purpose, statuses) in [(PURPOSE, &[200][..]), (PURPOSE, &[200]), ("another", &[400, 409])] {
         made["purpose"] = json!(purpose);
         sign_document(&mut made, delegator).map_err(|e| Failed::Skipped(e.to_string()))?;
         let reply = way.hand_in(context, &grantee, &made, std::slice::from_ref(above)).await?;

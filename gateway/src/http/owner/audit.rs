@@ -9,7 +9,7 @@ use crate::http::request::{Incoming, Oap, presented};
 use crate::service::{Audit, Exchange};
 use crate::state::gateway::{Gateway, blocking};
 use crate::state::owner::mark::Admin;
-use crate::state::refusals::Counted;
+use crate::state::refusals::{Counted, Refusals};
 use axum::extract::State;
 
 /// `GET /oap/audit`: the owner sees everything, a grantee the receipts that name it (under a bearer token, and an own agent, those of
@@ -29,8 +29,9 @@ pub(in crate::http) async fn audit(
         blocking(move || Audit(&gateway).audit_owner(&owner, &query)).await?
     } else {
         as_grantee(&mut request, async |_, caller| {
-            if !app.gateway.refusals.admit(Counted::Audit, caller.first(), app.gateway.clock.now()) {
-                return Err(Error::RateLimited);
+            let now = app.gateway.clock.now();
+            if !app.gateway.refusals.admit(Counted::Audit, caller.first(), now) {
+                return Err(Error::RateLimited(Refusals::anew(now)));
             }
             Exchange(&app.gateway).in_force(caller).await?;
             Exchange(&app.gateway).keep_proof(caller).await?;

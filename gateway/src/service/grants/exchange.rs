@@ -6,7 +6,7 @@ use crate::service::Grants;
 use crate::service::gates::Decided;
 use crate::state::commits::{Writing, chain_of, until_it_holds};
 use crate::state::grant_book::GrantEntry;
-use crate::state::refusals::Counted;
+use crate::state::refusals::{Counted, Refusals};
 use crate::state::schema::{GRANTS, USAGE};
 use oap_grants::exchange::{ExchangeRequest, ExchangeResponse, MAX_CHAIN, UnverifiedProof};
 use oap_grants::grant::{GrantError, StatusIndex, StatusRef, UnverifiedGrant};
@@ -92,8 +92,9 @@ impl Grants<'_> {
         let proof = proof.verify(&grantee, endpoint, grant.hash(), self.0.clock.now())?;
         let above = above(&chain);
         let first = above.first().copied().unwrap_or(hash);
-        if !self.0.refusals.admit(Counted::Exchange, first, self.0.clock.now()) {
-            return Err(Error::RateLimited);
+        let now = self.0.clock.now();
+        if !self.0.refusals.admit(Counted::Exchange, first, now) {
+            return Err(Error::RateLimited(Refusals::anew(now)));
         }
         self.0.use_proof(proof.replay_key).await?;
         let exchanged =
@@ -206,8 +207,9 @@ impl Grants<'_> {
     ) -> Result<Error, Error> {
         let grant = record.grant.grant();
         let first = above.first().copied().unwrap_or(record.grant.hash());
-        if !self.0.refusals.admit(Counted::Refusal, first, self.0.clock.now()) {
-            return Ok(Error::RateLimited);
+        let now = self.0.clock.now();
+        if !self.0.refusals.admit(Counted::Refusal, first, now) {
+            return Ok(Error::RateLimited(Refusals::anew(now)));
         }
         let mut receipt = self.0.draft(action, grant.grantee.as_str());
         receipt.outcome = Outcome::Block;
