@@ -61,7 +61,7 @@ pub fn mutant(number: u32) -> bool {
 """
 # Everything that tests these rooms without a listening gateway, by targets of cargo.
 TESTS = """--lib --test bounds --test commitment --test sd_jwt --test metamorphic --test way --test delegation --test token --test model --test forgeries
---test cases --test exchange --test gates --test projection --test attacks""".split()
+--test cases --test portable --test exchange --test gates --test projection --test attacks""".split()
 SUITE, PROBES = "--test probes".split(), "the_honest_gateway_fails_no_probe"
 # What nothing can tell apart, or no test of ours tells: pattern of the file, of the function, of "what stood there -> what it becomes", the reason.
 EQUIVALENT = [

@@ -1,6 +1,6 @@
 //! The portable cases (`conformance/cases/`): our own verifiers run the files that other implementations run.
 //!
-//! `OAP_WRITE_CASES=1 cargo test -p oap-conformance --test cases` writes them anew from a gateway with a fixed seed and clock.
+//! `OAP_WRITE_CASES=1 cargo test --workspace --test cases` writes them anew from a gateway with a fixed seed and clock.
 
 #[path = "../../gateway/tests/common/mod.rs"]
 mod common;

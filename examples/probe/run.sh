@@ -49,10 +49,15 @@ python3 "$here/tiny.py" "$port" &
 servers="$servers $!"
 listens "$port"
 if TINY_URL="http://127.0.0.1:$port" "$oap" --home "$work/own" probe "http://127.0.0.1:$port" \
-    --setup "$here/setup.py" --junit "$work/report.xml"; then
+    --setup "$here/setup.py" --junit "$work/report.xml" >"$work/tiny.txt"; then
     echo "the tiny gateway passed" >&2
     exit 1
 fi
+cat "$work/tiny.txt"
+grep -q "^FAILED projection" "$work/tiny.txt" && grep -q "<failure message" "$work/report.xml" || {
+    echo "what is wrong with the tiny gateway was not found" >&2
+    exit 1
+}
 say "the same as JUnit"
 head -c 600 "$work/report.xml"
 echo

@@ -292,11 +292,14 @@ async fn an_item_is_explained_corrected_and_taken_back() {
     world.clock.advance(Duration::from_secs(60));
     let stale = json!({"item_id": id, "content": "x", "version": 7});
     uses(&world, "scout", "memory_correct", stale).await.refused(409, "conflict");
-    let corrected =
-        told(&world, "scout", "memory_correct", json!({"item_id": id, "content": "tea is white"})).await;
+    let source = json!({"type": "web", "ref": "https://tea.example/"});
+    let correction = json!({"item_id": id, "content": "tea is white", "source": source});
+    // The name with dots is the same tool.
+    let corrected = told(&world, "scout", "memory.correct", correction).await;
     assert_eq!(corrected["version"], 2);
     let explained = told(&world, "other", "memory_explain", json!({"item_id": id})).await;
     assert_eq!(explained["fact"]["content"], "tea is white");
+    assert_eq!(explained["fact"]["source"], source, "{explained}");
     assert_eq!(explained["corrections"][0]["content"], "tea is green");
     let events: Vec<&Value> =
         explained["chain"].as_array().unwrap().iter().map(|step| &step["event"]).collect();

@@ -463,14 +463,6 @@ fn the_demonstration_leaves_nothing_behind() {
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
 }
 
-#[test]
-fn the_example_probes_a_good_and_a_bad_gateway() {
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/probe/run.sh");
-    let ran = Home::finish(std::process::Command::new("sh").arg(script).env("OAP_MEMORY", BINARY));
-    assert!(ran.status == 0 && ran.stdout.contains(" 0 failed, 0 skipped"), "{ran:?}");
-    assert!(ran.stdout.contains("FAILED projection") && ran.stdout.contains("<failure message"), "{ran:?}");
-}
-
 /// A certificate that nobody knows is what is said to be wrong, also where plain http would be tried.
 #[test]
 fn an_untrusted_certificate_is_named_with_the_fix() {

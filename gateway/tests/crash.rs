@@ -60,7 +60,7 @@ async fn write(owner: HomeClient, done: Acknowledged, tell: tokio::sync::mpsc::S
 
 #[test]
 fn what_was_acknowledged_survives_kill_9() {
-    let rounds: u32 = std::env::var("OAP_CRASH_ROUNDS").ok().and_then(|n| n.parse().ok()).unwrap_or(50);
+    let rounds: u32 = std::env::var("OAP_CRASH_ROUNDS").ok().and_then(|n| n.parse().ok()).unwrap_or(12);
     oap_gateway::system::tls::install();
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let home = Home::web();

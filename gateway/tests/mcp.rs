@@ -78,6 +78,7 @@ impl Assistant {
     fn refused(&mut self, tool: &str, arguments: Value) -> String {
         let result = self.call(tool, arguments);
         assert_eq!(result["isError"], true, "{result}");
+        assert!(result["_meta"]["dev.oap-memory/code"].is_string(), "{result}");
         result["content"][0]["text"].as_str().unwrap().to_owned()
     }
 

@@ -16,11 +16,11 @@ mod entities;
 mod fixture;
 mod forge;
 mod items;
-#[allow(dead_code, reason = "the cases are run by grants/tests/cases")]
-#[path = "../../../grants/tests/cases/judge.rs"]
+#[allow(dead_code, reason = "the cases are run by grants/tests/portable")]
+#[path = "../../../grants/tests/portable/judge.rs"]
 mod judge;
 mod mutations;
-#[path = "../../../grants/tests/cases/patch.rs"]
+#[path = "../../../grants/tests/portable/patch.rs"]
 mod patch;
 mod portable;
 mod receipts;

@@ -1,6 +1,6 @@
 //! The forgeries, and what holds, as portable cases (`conformance/cases/proof-*.json`): JSON in, a verdict and the name of
 //! the check that refuses out. `OAP_WRITE_CASES=1` writes the files anew;
-//! `grants/tests/cases` judges what they hold.
+//! `grants/tests/portable` judges what they hold.
 
 use crate::entities;
 use crate::fixture::Fixture;

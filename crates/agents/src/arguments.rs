@@ -7,10 +7,10 @@ use oap_identity::{Hash, ItemId, Timestamp};
 use oap_memory::Kind;
 use oap_memory::item::{Confidence, MAX_SHORT, MAX_TEXT, MAX_TTL_DAYS, NotShort, Sensitivity, short_text};
 use oap_memory::record::Visibility;
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 /// Most tags of one call.
 pub const MAX_TAGS: usize = 32;
@@ -94,9 +94,11 @@ pub trait Arguments: DeserializeOwned + JsonSchema {
 pub struct Source {
     /// What sort of source: conversation, tool, document, web, mail.
     #[serde(rename = "type")]
+    #[schemars(length(min = 1, max = MAX_SOURCE))]
     pub sort: String,
     /// Which one: a title, an address, the name of a tool.
     #[serde(default, rename = "ref", skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = MAX_SOURCE))]
     pub reference: Option<String>,
     /// The hash of what stood there: sha256: and 64 hexadecimal digits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -108,21 +110,25 @@ pub struct Source {
 #[serde(deny_unknown_fields)]
 pub struct Learn {
     /// What is to be remembered, in a sentence or a few that stand for themselves.
+    #[schemars(length(min = 1, max = MAX_TEXT))]
     pub content: String,
     /// What sort of memory it is; fact if absent.
     #[serde(default)]
     pub kind: Option<Kind>,
     /// What it is about, in a word.
     #[serde(default)]
+    #[schemars(length(min = 1, max = MAX_TOPIC))]
     pub topic: Option<String>,
     /// Further labels.
     #[serde(default)]
+    #[schemars(length(max = MAX_TAGS), inner(length(min = 1, max = MAX_SHORT)))]
     pub tags: Vec<String>,
     /// How sure it is, 0 to 1. What is more than its level allows is cut to that.
     #[serde(default)]
     pub confidence: Option<Confidence>,
     /// Whose word it is: tool_verified, agent_inferred, recalled or external; agent_inferred if absent.
     #[serde(default)]
+    #[schemars(schema_with = "claimable")]
     pub level: Option<Level>,
     /// Where it comes from.
     #[serde(default)]
@@ -135,6 +141,7 @@ pub struct Learn {
     pub sensitivity: Option<Sensitivity>,
     /// After how many days it is erased; never if absent.
     #[serde(default)]
+    #[schemars(range(min = 1, max = MAX_TTL_DAYS))]
     pub ttl_days: Option<u32>,
 }
 
@@ -153,18 +160,7 @@ impl Arguments for Learn {
         if !self.level().can_be_claimed() {
             return refused("level", Must::Claimed);
         }
-        if let Some(source) = &self.source {
-            for (field, text) in
-                [("source.type", Some(&source.sort)), ("source.ref", source.reference.as_ref())]
-            {
-                let fits = text.is_none_or(|text| {
-                    (1..=MAX_SOURCE).contains(&text.chars().count()) && !text.contains(char::is_control)
-                });
-                if !fits {
-                    return refused(field, Must::Source);
-                }
-            }
-        }
+        source(self.source.as_ref())?;
         match self.ttl_days {
             Some(days) if !(1..=MAX_TTL_DAYS).contains(&days) => refused("ttl_days", Must::Days),
             _ => Ok(()),
@@ -177,21 +173,26 @@ impl Arguments for Learn {
 #[serde(deny_unknown_fields)]
 pub struct Recall {
     /// The words that are looked for, or a question.
+    #[schemars(length(min = 1, max = MAX_QUERY))]
     pub query: String,
     /// Only about this topic.
     #[serde(default)]
+    #[schemars(length(min = 1, max = MAX_TOPIC))]
     pub topic: Option<String>,
     /// Only with all of these labels.
     #[serde(default)]
+    #[schemars(length(max = MAX_TAGS), inner(length(min = 1, max = MAX_SHORT)))]
     pub tags: Vec<String>,
     /// Only of these kinds.
     #[serde(default)]
+    #[schemars(length(max = MAX_KINDS))]
     pub kinds: Vec<Kind>,
     /// Only at least so sure, 0 to 1.
     #[serde(default)]
     pub min_confidence: Option<Confidence>,
     /// At most so many facts, 1 to 100; 10 if absent.
     #[serde(default)]
+    #[schemars(range(min = 1, max = MAX_FACTS))]
     pub limit: Option<usize>,
 }
 
@@ -209,18 +210,23 @@ impl Arguments for Recall {
 pub struct Query {
     /// Only about this topic.
     #[serde(default)]
+    #[schemars(length(min = 1, max = MAX_TOPIC))]
     pub topic: Option<String>,
     /// Only with all of these labels.
     #[serde(default)]
+    #[schemars(length(max = MAX_TAGS), inner(length(min = 1, max = MAX_SHORT)))]
     pub tags: Vec<String>,
     /// Only of these kinds.
     #[serde(default)]
+    #[schemars(length(max = MAX_KINDS))]
     pub kinds: Vec<Kind>,
     /// Only what this agent wrote: a name or a DID as facts have it under agent; owner for what the owner wrote.
     #[serde(default)]
+    #[schemars(length(min = 1, max = MAX_SOURCE))]
     pub agent: Option<String>,
     /// Only of this type of source.
     #[serde(default)]
+    #[schemars(length(min = 1, max = MAX_SOURCE))]
     pub source: Option<String>,
     /// Only at least so sure, 0 to 1.
     #[serde(default)]
@@ -239,6 +245,7 @@ pub struct Query {
     pub before: Option<ItemId>,
     /// At most so many facts, 1 to 100; 10 if absent.
     #[serde(default)]
+    #[schemars(range(min = 1, max = MAX_FACTS))]
     pub limit: Option<usize>,
 }
 
@@ -276,13 +283,18 @@ pub struct Correct {
     /// The item.
     pub item_id: ItemId,
     /// What it is to say in place of what it says.
+    #[schemars(length(min = 1, max = MAX_TEXT))]
     pub content: String,
     /// How sure that is, 0 to 1. What is more than its level allows is cut to that.
     #[serde(default)]
     pub confidence: Option<Confidence>,
     /// Whose word it is: tool_verified, agent_inferred, recalled or external; agent_inferred if absent.
     #[serde(default)]
+    #[schemars(schema_with = "claimable")]
     pub level: Option<Level>,
+    /// Where that comes from. Where the former words came from says nothing of these.
+    #[serde(default)]
+    pub source: Option<Source>,
     /// The version that is corrected; whichever is in force if absent.
     #[serde(default)]
     pub version: Option<u32>,
@@ -299,6 +311,7 @@ impl Correct {
 impl Arguments for Correct {
     fn check(&self) -> Result<(), ArgumentError> {
         words("content", &self.content, MAX_TEXT)?;
+        source(self.source.as_ref())?;
         if self.level().can_be_claimed() { Ok(()) } else { refused("level", Must::Claimed) }
     }
 }
@@ -328,9 +341,11 @@ pub struct Diff {
     pub until: Option<Timestamp>,
     /// Only about this topic.
     #[serde(default)]
+    #[schemars(length(min = 1, max = MAX_TOPIC))]
     pub topic: Option<String>,
     /// At most so many facts of each sort, 1 to 100; 10 if absent.
     #[serde(default)]
+    #[schemars(range(min = 1, max = MAX_FACTS))]
     pub limit: Option<usize>,
 }
 
@@ -353,6 +368,13 @@ impl Arguments for Status {
     }
 }
 
+/// The levels that an agent may claim.
+fn claimable(_: &mut SchemaGenerator) -> Schema {
+    let levels = Level::ALL.iter().copied().filter(|level| level.can_be_claimed()).map(|level| json!(level));
+    let levels: Vec<Value> = levels.chain([Value::Null]).collect();
+    json_schema!({"type": ["string", "null"], "enum": levels})
+}
+
 /// The label of a topic.
 #[must_use]
 pub fn topic_label(topic: &str) -> String {
@@ -372,6 +394,19 @@ pub const MAX_TOPIC: usize = MAX_SHORT - TOPIC.len();
 
 fn words(field: &'static str, text: &str, most: usize) -> Result<(), ArgumentError> {
     if text.trim().is_empty() || text.len() > most { refused(field, Must::Words(most)) } else { Ok(()) }
+}
+
+fn source(source: Option<&Source>) -> Result<(), ArgumentError> {
+    let Some(source) = source else { return Ok(()) };
+    for (field, text) in [("source.type", Some(&source.sort)), ("source.ref", source.reference.as_ref())] {
+        let fits = text.is_none_or(|text| {
+            (1..=MAX_SOURCE).contains(&text.chars().count()) && !text.contains(char::is_control)
+        });
+        if !fits {
+            return refused(field, Must::Source);
+        }
+    }
+    Ok(())
 }
 
 fn topic_and_tags(topic: Option<&str>, tags: &[String]) -> Result<(), ArgumentError> {
@@ -410,11 +445,22 @@ fn order(since: Option<Timestamp>, until: Option<Timestamp>) -> Result<(), Argum
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
+    /// Reads arguments. What is refused for what a schema can say, the tool's own schema refuses; what is taken, it takes.
     fn read<T: Arguments>(arguments: Value) -> Result<T, ArgumentError> {
+        let schema = schemars::generate::SchemaSettings::draft2020_12().into_generator();
+        let schema = Value::from(schema.into_root_schema_for::<T>());
+        let fits = jsonschema::is_valid(&schema, &arguments);
         let Value::Object(arguments) = arguments else { unreachable!("arguments are an object") };
-        T::read(arguments)
+        let read = T::read(arguments);
+        match &read {
+            Ok(_) => assert!(fits),
+            // Blanks, control characters, digits of a hash, and times that are compared.
+            Err(ArgumentError::Field(_, Must::Words(_) | Must::Order | Must::Short(_))) => {}
+            Err(ArgumentError::Shape(_)) => {}
+            Err(refused) => assert!(!fits, "{refused}"),
+        }
+        read
     }
 
     #[test]

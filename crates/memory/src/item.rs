@@ -137,6 +137,8 @@ closed_enum! {
 /// Confidence in an item, 0 to 1.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(try_from = "f64", into = "f64")]
+// Its schema is its own: a number has no bounds.
+#[schemars(!try_from, !into)]
 pub struct Confidence(#[schemars(range(min = 0, max = 1))] f64);
 
 #[allow(missing_docs, reason = "the names say it")]

@@ -6,11 +6,13 @@ use super::place::Place;
 use oap_agents::Tool;
 use oap_identity::{Did, Hash, ItemId, ReceiptId, Timestamp};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 use std::fmt;
 use std::ops::Deref;
 use std::str::FromStr;
+use strum::VariantNames;
 
 endpoints! {
     /// The owner's agents, oldest first, with those that were removed.
@@ -177,11 +179,17 @@ pub struct KeyedAgent {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ToolCall {
-    /// Which one.
+    /// Which one; with dots in place of underscores too, as RFCs name them.
+    #[serde(deserialize_with = "by_name")]
     pub tool: Tool,
     /// Its arguments, as the tool's schema says.
     #[serde(default)]
     pub arguments: Map<String, Value>,
+}
+
+fn by_name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Tool, D::Error> {
+    let name = String::deserialize(deserializer)?;
+    Tool::of(&name).ok_or_else(|| D::Error::unknown_variant(&name, Tool::VARIANTS))
 }
 
 /// What a memory tool answers.

@@ -206,7 +206,7 @@ impl Caller for Assistant {
         })?;
         // As the gateway says it: a field is a tool's, and not a flag.
         asked.map_err(|error| match error {
-            ClientError::Refused { message, .. } => CallError::Refused(message),
+            ClientError::Refused { code, message, .. } => CallError::Refused { code, message },
             error => CallError::Other(Box::new(error)),
         })
     }

@@ -34,7 +34,10 @@ struct ByKey {
 impl Caller for ByKey {
     async fn call(&self, call: ToolCall) -> Result<ToolAnswer, CallError> {
         let answer = Tools(&self.gateway).call(&self.agent, call).await;
-        answer.map_err(|error| CallError::Refused(Refusal::from(&error).message))
+        answer.map_err(|error| {
+            let Refusal { code, message, .. } = Refusal::from(&error);
+            CallError::Refused { code: code.to_owned(), message }
+        })
     }
 }
 

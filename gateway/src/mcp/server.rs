@@ -6,14 +6,14 @@ use oap_agents::Tool as Memory;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest, CustomResult,
     ErrorCode, ErrorData, GetPromptRequestParams, GetPromptResponse, GetPromptResult, Implementation,
-    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
+    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, MetaObject,
     PaginatedRequestParams, PromptMessage, ReadResourceRequestParams, ReadResourceResponse,
     ReadResourceResult, ResourceContents, Role, ServerCapabilities, ServerConfig, Tool, ToolAnnotations,
 };
 use rmcp::service::{RequestContext, ServerInitializeError};
 use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::{RoleServer, ServerHandler, ServiceExt};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::error::Error;
 use std::future::Future;
 use std::sync::Arc;
@@ -56,12 +56,32 @@ pub enum CallError {
     )]
     Locked,
     /// The gateway refused, in its own words: a field is a tool's.
-    #[error("{0}")]
-    Refused(String),
+    #[error("{message}")]
+    Refused {
+        /// The code of the protocol, section 1.
+        code: String,
+        /// What is wrong, and what to do.
+        message: String,
+    },
     /// No gateway is reached, or its answer cannot be read.
     #[error("{0}")]
     Other(Box<dyn Error + Send + Sync>),
 }
+
+impl CallError {
+    /// The code of the protocol for a program that has to tell refusals apart, under [`CODE`].
+    fn code(&self) -> Map<String, Value> {
+        let code = match self {
+            Self::Locked => "maintenance",
+            Self::Refused { code, .. } => code,
+            Self::Other(_) => "internal_error",
+        };
+        Map::from_iter([(CODE.to_owned(), Value::from(code))])
+    }
+}
+
+/// Under what name the `_meta` of a refusal has its code, and the `data` of an error.
+pub const CODE: &str = "dev.oap-memory/code";
 
 /// The memory tools as an MCP server.
 pub struct Server<C> {
@@ -142,7 +162,7 @@ impl<C: Caller> ServerHandler for Server<C> {
                 "uri: no resource of this server; resources/list and resources/templates/list name them";
             return Err(ErrorData::resource_not_found(none, None));
         };
-        let wrong = |why: CallError| ErrorData::resource_not_found(why.to_string(), None);
+        let wrong = |why: CallError| ErrorData::resource_not_found(why.to_string(), Some(why.code().into()));
         let answer = self.call(call).await.map_err(wrong)?;
         let contents = ResourceContents::text(answer.text, request.uri);
         Ok(ReadResourceResponse::Complete(ReadResourceResult::new(vec![contents])))
@@ -165,7 +185,7 @@ impl<C: Caller> ServerHandler for Server<C> {
         let wrong = |why| ErrorData::invalid_params(why, None);
         let prompts::Request { words, on, call } =
             prompts::request(&request.name, request.arguments.unwrap_or_default()).map_err(wrong)?;
-        let failed = |why: CallError| ErrorData::invalid_params(why.to_string(), None);
+        let failed = |why: CallError| ErrorData::invalid_params(why.to_string(), Some(why.code().into()));
         let answer = self.call(call).await.map_err(failed)?;
         let texts = [Some(words.to_owned()), on, Some(answer.text)];
         let messages = texts.into_iter().flatten().map(|text| PromptMessage::new_text(Role::User, text));
@@ -199,7 +219,12 @@ impl<C: Caller> ServerHandler for Server<C> {
                 result.structured_content = Some(Value::Object(structured));
                 result
             }
-            Err(why) => CallToolResult::error(vec![ContentBlock::text(why.to_string())]),
+            Err(why) => {
+                let mut result = CallToolResult::error(vec![ContentBlock::text(why.to_string())]);
+                // The structured content of an error would have to fit the tool's answer.
+                result.meta = Some(MetaObject(why.code()));
+                result
+            }
         };
         Ok(result.into())
     }

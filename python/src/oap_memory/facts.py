@@ -189,6 +189,7 @@ class Correct(TypedDict, total=False):
 
     confidence: float
     level: Level
+    source: From
     version: int
 
 

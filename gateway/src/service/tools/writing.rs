@@ -9,8 +9,8 @@ use crate::state::owner::Permission;
 use crate::state::owner::mark::Write;
 use crate::state::schema;
 use oap_agents::answers::{Corrected, Forgotten, Learned};
-use oap_agents::arguments::{Correct, Forget, Learn, topic_label};
-use oap_agents::level::{EXTENSION, waits};
+use oap_agents::arguments::{Correct, Forget, Learn, Source, topic_label};
+use oap_agents::level::{EXTENSION, Level, waits};
 use oap_identity::Timestamp;
 use oap_memory::chain::Event;
 use oap_memory::record::{Head, Meta, Tier, Visibility};
@@ -27,10 +27,6 @@ impl Tools<'_> {
         let scope = learn.scope.unwrap_or(Visibility::Local);
         let mut labels = learn.tags.clone();
         labels.extend(learn.topic.as_deref().map(topic_label));
-        let mut extension = Map::from_iter([("level".to_owned(), json!(level))]);
-        if let Some(source) = &learn.source {
-            extension.insert("source".to_owned(), json!(source));
-        }
         let mut item = json!({
             "kind": learn.kind.unwrap_or(Kind::Fact),
             "content": {"text": learn.content},
@@ -38,7 +34,7 @@ impl Tools<'_> {
             "provenance": {"confidence": confidence},
             // What its author alone may see goes nowhere else either.
             "exportable": scope != Visibility::Private,
-            "extensions": {EXTENSION: extension},
+            "extensions": {EXTENSION: said(level, learn.source.as_ref())},
         });
         if let Some(sensitivity) = learn.sensitivity {
             item["sensitivity"] = json!(sensitivity);
@@ -80,12 +76,12 @@ impl Tools<'_> {
             if asked.version.is_some_and(|version| version != before.head.version_seq + 1) {
                 return Err(Error::Conflict(Conflict::NewerVersion));
             }
-            let said = whole(&before.committed)?;
+            let former = whole(&before.committed)?;
             let mut extensions =
-                said.get("extensions").and_then(Value::as_object).cloned().unwrap_or_default();
-            extensions.insert(EXTENSION.to_owned(), json!({"level": level}));
+                former.get("extensions").and_then(Value::as_object).cloned().unwrap_or_default();
+            extensions.insert(EXTENSION.to_owned(), said(level, asked.source.as_ref()));
             // Where the former words came from says nothing of these; when the item became known stays.
-            let provenance = said.get("provenance").and_then(Value::as_object);
+            let provenance = former.get("provenance").and_then(Value::as_object);
             let mut provenance: Map<String, Value> =
                 provenance.into_iter().flat_map(Map::keys).map(|name| (name.clone(), Value::Null)).collect();
             provenance.remove("captured_at");
@@ -128,6 +124,15 @@ impl Tools<'_> {
             Forgotten { item_id: asked.item_id, retracted_at, erase_after: retracted_at.plus(kept) };
         Ok(ToolAnswer { structured: members(&forgotten)?, text: forgotten.text() })
     }
+}
+
+/// What an item's extension says of whose word it is.
+fn said(level: Level, source: Option<&Source>) -> Value {
+    let mut extension = json!({"level": level});
+    if let Some(source) = source {
+        extension["source"] = json!(source);
+    }
+    extension
 }
 
 /// Whether an agent may change an item. One that it may not see is not there; one that it may see and not change, it is told so.
