@@ -12,6 +12,7 @@ use std::future::Future;
 use std::net::TcpListener;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::JoinHandle;
 use tokio_rustls::TlsAcceptor;
 
@@ -89,16 +90,21 @@ pub(crate) async fn sweep(gateway: Arc<Gateway>, app: App) {
     }
 }
 
-/// Resolves when the process is told to stop.
-pub async fn stop_signal() {
-    let terminated = async {
-        match tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()) {
-            Ok(mut signal) => drop(signal.recv().await),
-            Err(_) => std::future::pending().await,
+/// Resolves when the process is told to stop; from this call on, and not from when it is first waited for, it does not simply end.
+pub fn stop_signal() -> impl Future<Output = ()> + Send + 'static {
+    let on = |kind| signal(kind).ok();
+    let (terminate, interrupt) = (on(SignalKind::terminate()), on(SignalKind::interrupt()));
+    async {
+        tokio::select! {
+            () = told(terminate) => {}
+            () = told(interrupt) => {}
         }
-    };
-    tokio::select! {
-        _ = tokio::signal::ctrl_c() => {}
-        () = terminated => {}
+    }
+}
+
+async fn told(signal: Option<Signal>) {
+    match signal {
+        Some(mut signal) => drop(signal.recv().await),
+        None => std::future::pending().await,
     }
 }
