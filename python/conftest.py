@@ -8,7 +8,7 @@ import pytest
 from gateway import BINARY, Gateway
 from hypothesis import settings
 
-from oap_memory import Agent
+from oap_memory import Agent, Client, PrivateKey
 
 # The same examples in every run, however fast the machine; HYPOTHESIS_EXAMPLES=2000 looks for others.
 _MORE = os.environ.get("HYPOTHESIS_EXAMPLES")
@@ -58,8 +58,21 @@ def _scout(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]
         gateway.stop()
 
 
+@pytest.fixture(scope="session")
+def _contractor(house: Gateway) -> Iterator[dict[str, Any]]:
+    """What the examples of the grantee's client have: a grant that allows exports."""
+    key = PrivateKey.new()
+    grant = house.grant(key.did, "--allow-export")
+    with Client(grant, key, ca_file=house.ca_file, allow_local_dids=True) as client:
+        yield {"client": client, "grant": grant, "key": key, "ca_file": house.ca_file}
+
+
 @pytest.fixture(autouse=True)
 def _examples(request: pytest.FixtureRequest, doctest_namespace: dict[str, Any]) -> None:
     node = request.node
-    if isinstance(node, pytest.DoctestItem) and any("agent" in one.source for one in node.dtest.examples):
+    if not isinstance(node, pytest.DoctestItem):
+        return
+    if node.name.startswith("oap_memory.client."):
+        doctest_namespace.update(request.getfixturevalue("_contractor"))
+    elif any("agent" in one.source for one in node.dtest.examples):
         doctest_namespace.update(request.getfixturevalue("_scout"))

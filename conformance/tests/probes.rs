@@ -6,8 +6,8 @@ mod support;
 
 use common::*;
 use oap_conformance::model::{Disclosed, Model, Reader};
-use oap_conformance::probe::context::Pending;
 use oap_conformance::probe::report::Rules;
+use oap_conformance::probe::wire::Pending;
 use oap_conformance::probe::{
     self, Forbidden, Limits, Outcome, Reply, Request, Setup, SetupError, Verdict, Wire,
 };

@@ -1,7 +1,7 @@
 //! The second honest gateway (`conformance/witness`, Python) passes the probes, and each fault that is put into it is caught by the probe meant for
 //! it (`conformance/rogues/witness.toml`). Needs a Python with `cryptography`: `WITNESS_PYTHON`, or `python3`.
 
-use oap_conformance::probe::context::Pending;
+use oap_conformance::probe::wire::Pending;
 use oap_conformance::probe::{
     self, Forbidden, Limits, Outcome, Reply, Report, Request, Setup, SetupError, Verdict, Wire, WireError,
 };

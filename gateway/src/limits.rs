@@ -179,6 +179,12 @@ pub const LIMITS: &[Limit] = &[
         "one of the owner's agents in a minute; beyond it 429 without a receipt",
     ),
     row(
+        "refusals::MAX_AGENT_ENTRIES",
+        refusals::MAX_AGENT_ENTRIES as u64,
+        "entries",
+        "what one of the owner's agents writes in batches in a minute; beyond it 429 without a receipt",
+    ),
+    row(
         "refusals::MAX_ANONYMOUS_RECEIPTS",
         refusals::MAX_ANONYMOUS_RECEIPTS as u64,
         "receipts",

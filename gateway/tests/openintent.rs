@@ -6,7 +6,7 @@ mod common;
 use axum::body::Body;
 use axum::http::Request;
 use common::*;
-use oap_agents::entry::{MAX_ENTRIES, MAX_EPISODIC, MAX_VALUE};
+use oap_agents::entry::{MAX_ENTRIES, MAX_EPISODIC, MAX_VALUE, MAX_WORKING};
 use oap_identity::Timestamp;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -350,6 +350,13 @@ async fn a_working_entry_has_no_past() {
         let told = agents.world.owner("POST", "/oap/owner/agents/scout/call", Some(&explain)).await.ok();
         let kept = told["structured"]["corrections"].as_array().unwrap().len();
         assert_eq!(kept, former, "{tier}");
+        // Whichever way it is changed.
+        let arguments = json!({"item_id": made["id"], "content": "{}"});
+        let correct = json!({"tool": "memory_correct", "arguments": arguments});
+        agents.world.owner("POST", "/oap/owner/agents/scout/call", Some(&correct)).await.ok();
+        let told = agents.world.owner("POST", "/oap/owner/agents/scout/call", Some(&explain)).await.ok();
+        let kept = told["structured"]["corrections"].as_array().unwrap().len();
+        assert_eq!(kept, if former == 0 { 0 } else { former + 1 }, "{tier}");
     }
     agents.world.chains_hold().await;
 }
@@ -637,7 +644,7 @@ async fn entries_are_items_and_what_is_told_of_them_has_a_receipt() {
         .get("a", &format!("/memory/{}", fact["item_id"].as_str().unwrap()))
         .await
         .refused(404, "not_found");
-    // No grantee sees an entry, but a semantic one that its owner shares.
+    // No grantee sees an entry.
     let granted = agents.world.ask(&agent(2), &agents.world.draft(&agent(2)), &json!({})).await;
     assert_eq!(texts(&granted), [""; 0]);
     // The owner asks what b was given.
@@ -749,6 +756,58 @@ async fn where_the_episodic_tier_is_full_what_is_worth_least_goes() {
     let episodic = &summary["episodic"];
     assert_eq!((&episodic["entry_count"], &episodic["capacity"]), (&json!(1000), &json!(1000)));
     agents.world.chains_hold().await;
+}
+
+/// A batch does not move an entry to another tier; and what the owner confirmed the owner alone erases.
+#[tokio::test]
+async fn what_an_entry_is_stays() {
+    let agents = Agents::new(&[("scout", "memory.write"), ("boss", "memory.admin")]).await;
+    agents.made("scout", entry("working", "n", "k")).await;
+    let mut moved = entry("episodic", "n", "k");
+    moved["version"] = json!(1);
+    let batch = json!({"entries": [moved]}).to_string();
+    let refused = agents.sends("scout", "POST", "/memory/batch", &[], Some(&batch)).await;
+    assert!(refused.refused(422, "invalid_input")["message"].as_str().unwrap().contains("memory_type"));
+    let made = agents.made("scout", entry("semantic", "n", "confirmed")).await;
+    let path = format!("/oap/owner/items/{}/confirm", id(&made));
+    agents.world.owner("POST", &path, Some(&json!({"version": 1}))).await.ok();
+    for agent in ["scout", "boss"] {
+        let path = format!("/memory/{}", id(&made));
+        agents.sends(agent, "DELETE", &path, &[], None).await.refused(403, "policy_block");
+    }
+    let answer = agents
+        .sends("boss", "DELETE", "/memory/batch?namespace=n&memory_type=semantic", &[], None)
+        .await
+        .ok();
+    assert_eq!((&answer["deleted"], &answer["remaining"]), (&json!(0), &json!(0)), "{answer}");
+}
+
+/// Of the other tiers nothing goes for what is new; and what comes in batches is counted by entries.
+#[tokio::test]
+async fn a_scratch_pad_has_a_bound_and_so_have_batches() {
+    let agents = Agents::scout().await;
+    let batch = |round: usize, tier: &str| {
+        let entries: Vec<Value> =
+            (0..MAX_ENTRIES).map(|n| entry(tier, "n", &format!("k{}", round * MAX_ENTRIES + n))).collect();
+        json!({"entries": entries}).to_string()
+    };
+    agents.sends("scout", "POST", "/memory/batch", &[], Some(&batch(0, "working"))).await.ok();
+    let refused =
+        agents.post("scout", &entry("working", "n", "more")).await.refused(429, "capacity_exceeded");
+    assert_eq!((&refused["current_count"], &refused["max_capacity"]), (&json!(1000), &json!(1000)));
+    agents.made("scout", entry("semantic", "n", "more")).await;
+    let page = agents.get("scout", "/memory?agent_id=scout&memory_type=working&limit=1").await.ok();
+    assert_eq!(page["total"], json!(MAX_WORKING));
+    // Refused or not: whoever asks for so much is asked to wait.
+    for allowed in [true, true, false] {
+        let answer = agents.sends("scout", "POST", "/memory/batch", &[], Some(&batch(0, "working"))).await;
+        let code = answer
+            .refused(if allowed { 409 } else { 429 }, if allowed { "conflict" } else { "rate_limited" });
+        assert!(code["message"].is_string());
+    }
+    agents.world.clock.advance(Duration::from_secs(60));
+    let one = json!({"entries": [entry("semantic", "n", "one")]}).to_string();
+    agents.sends("scout", "POST", "/memory/batch", &[], Some(&one)).await.ok();
 }
 
 /// OI-08, OI-26.

@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import Callable, Iterator
 
+import httpx
 import pytest
 from gateway import Gateway
 
@@ -17,13 +18,17 @@ from oap_memory import (
     InvalidInput,
     NotFound,
     NotPermitted,
+    Session,
     Told,
+    TooMany,
     Unauthenticated,
+    Unavailable,
     Unreachable,
     UsageError,
 )
-from oap_memory.calls import PAUSES
+from oap_memory.calls import LONGEST, PAUSES
 from oap_memory.flow import Request, Response
+from oap_memory.wire import AsyncWire, Wire
 
 NOWHERE = "mem_01HQZZZZZZZZZZZZZZZZZZZZZZ"
 
@@ -110,6 +115,8 @@ Wrong = Callable[[Agent], object]
         (lambda agent: agent.learn("x", kind="gossip"), InvalidInput, "kind"),
         (lambda agent: agent.learn("x", source={"type": ""}), InvalidInput, "source.type"),
         (lambda agent: agent.learn("x", source={"type": "web", "hash": "x"}), InvalidInput, "source.hash"),
+        (lambda agent: agent.learn("x", source={"ref": "x"}), InvalidInput, "source.type"),
+        (lambda agent: agent.call("memory_learn", {"content": "x", "topc": "y"}), InvalidInput, "topc"),
         (lambda agent: agent.learn("x", ttl_days=0), InvalidInput, "ttl_days"),
         (lambda agent: agent.learn("x", agent_did="did:key:z6Mk"), InvalidInput, "agent_did"),
         (lambda agent: agent.recall("x", limit=0), InvalidInput, "limit"),
@@ -122,6 +129,9 @@ Wrong = Callable[[Agent], object]
         (lambda agent: agent.explain(NOWHERE), NotFound, None),
         (lambda agent: agent.learn("x", confidence=float("nan")), UsageError, None),
         (lambda agent: agent.call("memory_learn", {"content": b"x"}), UsageError, None),
+        (lambda agent: agent.call("memory_status", ["x"]), UsageError, "arguments"),
+        (lambda agent: agent.working.get("batch", "\ud800"), UsageError, "key"),
+        (lambda agent: Session(agent, max_tokens=9).suppose("x", 0.5, tags="ab"), UsageError, "tags"),
     ],
 )
 def test_a_refusal_is_typed_and_names_the_field(agent: Agent, wrong: Wrong, error: type, field: str | None) -> None:
@@ -129,6 +139,14 @@ def test_a_refusal_is_typed_and_names_the_field(agent: Agent, wrong: Wrong, erro
         wrong(agent)
     if field is not None:
         assert refused.value.field == field  # type: ignore[attr-defined]
+
+
+def test_a_correction_says_where_it_comes_from(agent: Agent) -> None:
+    learned = agent.learn("The logo is blue", source={"type": "mail", "ref": "from Ann"})
+    agent.correct(learned.item_id, "The logo is green", source={"type": "web", "ref": "https://a.example/"})
+    source = agent.explain(learned.item_id).fact.source
+    assert source is not None
+    assert (source.type, source.ref) == ("web", "https://a.example/")
 
 
 def test_who_may_what(agent: Agent, office: Gateway) -> None:
@@ -156,6 +174,33 @@ def test_what_is_no_key_goes_nowhere() -> None:
         assert "AAAA" not in repr(agent._caller)
 
 
+def test_what_the_environment_does_not_have_is_named() -> None:
+    key = "oapk_" + "A" * 43
+    for gateway, api_key, field in ((None, key, "gateway"), ("https://memory.example.org", None, "api_key")):
+        with pytest.raises(UsageError) as refused:
+            Agent(gateway, api_key)  # type: ignore[arg-type]
+        assert refused.value.field == field
+    with pytest.raises(UsageError) as refused:
+        Agent("https://memory.example.org", key, ca_file="/nowhere")
+    assert refused.value.field == "ca_file"
+
+
+def test_what_is_closed_says_so() -> None:
+    gateway, key = "https://memory.example.org", "oapk_" + "A" * 43
+
+    async def late() -> None:
+        agent = AsyncAgent(gateway, key)
+        await agent.close()
+        await agent.status()
+
+    agent = Agent(gateway, key)
+    agent.close()
+    with pytest.raises(UsageError, match="closed"):
+        agent.status()
+    with pytest.raises(UsageError, match="closed"):
+        asyncio.run(late())
+
+
 def test_a_key_goes_over_tls_to_who_is_trusted(office: Gateway) -> None:
     key = office.agent("stranger")
     with Agent(office.origin, key) as agent, pytest.raises(Unreachable):
@@ -169,7 +214,7 @@ def test_a_key_goes_over_tls_to_who_is_trusted(office: Gateway) -> None:
 class Broken:
     """A wire that says what it is told to, and waits for nothing."""
 
-    def __init__(self, *says: int | Unreachable) -> None:
+    def __init__(self, *says: int | Response | Unreachable) -> None:
         self.says = list(says)
         self.waited: list[float] = []
 
@@ -178,13 +223,15 @@ class Broken:
         said = self.says.pop(0)
         if isinstance(said, Unreachable):
             raise said
+        if isinstance(said, Response):
+            return said
         if said == 200:
             told = Told({"facts": [], "matched": 0}, "Nothing is remembered of that.")
             return Response(200, json.dumps({"structured": told.structured, "text": told.text}).encode())
         return Response(said, json.dumps({"error": "maintenance", "message": "busy; try again later"}).encode())
 
 
-def broken(agent: Agent, *says: int | Unreachable) -> Broken:
+def broken(agent: Agent, *says: int | Response | Unreachable) -> Broken:
     wire = Broken(*says)
     agent._wire.send = wire.send  # type: ignore[method-assign]
     return wire
@@ -213,6 +260,49 @@ def test_what_changes_nothing_is_asked_again(torn: Agent) -> None:
         wire = broken(torn, says)
         with pytest.raises((GatewayError, Unreachable)):
             torn.recall("tea")
+
+
+def limited(seconds: int | None) -> Response:
+    said = {"error": "rate_limited", "message": f"too many requests; try again in {seconds} s"}
+    return Response(429, json.dumps(said).encode(), seconds)
+
+
+def test_a_gateway_that_says_when_is_waited_for(torn: Agent) -> None:
+    wire = broken(torn, limited(2), limited(0), 200)
+    assert torn.recall("tea").matched == 0
+    assert wire.waited == [0.0, 2, PAUSES[1]]
+    wire = broken(torn, Response(503, b"", LONGEST), 200)
+    assert torn.recall("tea").matched == 0
+    assert wire.waited == [0.0, LONGEST]
+    for says in (limited(LONGEST + 1), limited(None), Response(503, b"", LONGEST + 1)):
+        wire = broken(torn, says)
+        with pytest.raises((TooMany, Unavailable)) as refused:
+            torn.recall("tea")
+        assert refused.value.retry_after == says.retry_after
+    wire = broken(torn, limited(2))
+    with pytest.raises(TooMany) as refused:
+        torn.learn("tea")
+    assert (refused.value.retry_after, refused.value.code) == (2, "rate_limited")
+    assert len(wire.waited) == 1
+
+
+@pytest.mark.parametrize(
+    ("header", "seconds"),
+    [("59", 59), ("0", 0), ("", None), ("-1", None), ("1.5", None), ("Wed, 21 Oct 2026 07:28:00 GMT", None)],
+)
+def test_retry_after_is_read_from_the_header(header: str, seconds: int | None) -> None:
+    def answers(_: httpx.Request) -> httpx.Response:
+        return httpx.Response(429, headers={"Retry-After": header}, stream=httpx.ByteStream(b""))
+
+    async def ask() -> int | None:
+        wire = AsyncWire(local=True)
+        wire._client = httpx.AsyncClient(transport=httpx.MockTransport(answers))
+        return (await wire.send(Request("GET", "http://127.0.0.1:1/"))).retry_after
+
+    wire = Wire(local=True)
+    wire._client = httpx.Client(transport=httpx.MockTransport(answers))
+    assert wire.send(Request("GET", "http://127.0.0.1:1/")).retry_after == seconds
+    assert asyncio.run(ask()) == seconds
 
 
 def test_what_writes_is_asked_again_where_it_was_not_sent(torn: Agent) -> None:

@@ -17,8 +17,11 @@ from oap_memory import (
     AsyncClient,
     Client,
     GatewayError,
+    InvalidInput,
+    NotPermitted,
     PrivateKey,
     Refused,
+    TooMany,
     Unreachable,
     UsageError,
     canonical,
@@ -98,6 +101,81 @@ def test_a_grant_that_was_passed_on(house: Gateway) -> None:
         assert answer.wire["receipt"]["policy_decisions"][0]["delegation"] == [hash_of(parent)]
     with client(house, child, theirs) as asking, pytest.raises(Refused, match=r"^grant\.no_parent"):
         asking.query()
+
+
+Wrong = Callable[[Client], object]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "error", "field"),
+    [
+        (lambda asking: asking.query(5), UsageError, "query"),
+        (lambda asking: asking.query("x" * 4097), UsageError, "query"),
+        (lambda asking: asking.query("\ud800"), UsageError, None),
+        (lambda asking: asking.query(max_results="5"), UsageError, "max_results"),
+        (lambda asking: asking.query(kinds=["gossip"]), UsageError, "kinds"),
+        (lambda asking: asking.query(kinds="fact"), UsageError, "kinds"),
+        (lambda asking: asking.query(labels_any="website"), UsageError, "labels_any"),
+        (lambda asking: asking.query(min_confidence=float("nan")), UsageError, "min_confidence"),
+        (lambda asking: asking.query(cursor="x"), InvalidInput, "cursor"),
+        (lambda asking: next(asking.pages(cursor="x")), InvalidInput, "cursor"),
+        (lambda asking: asking.query(include_embeddings=True), NotPermitted, "include_embeddings"),
+        (lambda asking: asking.audit(since="yesterday"), InvalidInput, "since"),
+        (lambda asking: asking.audit(limit=0), InvalidInput, "limit"),
+        (lambda asking: asking.export(), UsageError, "grant"),
+        (lambda asking: asking.ack({}), Refused, "/receipt_id"),
+    ],
+)
+def test_what_is_wrong_is_typed_and_named(house: Gateway, wrong: Wrong, error: type, field: str | None) -> None:
+    key = PrivateKey.new()
+    with client(house, house.grant(key.did), key) as asking, pytest.raises(error) as refused:
+        wrong(asking)
+    assert refused.value.field == field  # type: ignore[attr-defined]
+
+
+def test_what_a_client_is_made_of_is_checked() -> None:
+    with pytest.raises(UsageError) as refused:
+        Client({}, "my.key")  # type: ignore[arg-type]
+    assert refused.value.field == "key"
+    with pytest.raises(UsageError) as refused:
+        Client({}, PrivateKey.new(), documents={"id": "did:web:a.example"})
+    assert refused.value.field == "documents"
+
+
+def test_pages_begin_where_they_are_told_to(house: Gateway) -> None:
+    key = PrivateKey.new()
+    with client(house, house.grant(key.did), key) as asking:
+        first = asking.query(max_results=1)
+        rest = list(asking.pages(max_results=1, cursor=first.next_cursor))
+        assert len({page.items[0]["item_id"] for page in [first, *rest]}) == 3
+
+
+def test_a_gateway_that_is_asked_too_often_says_until_when(house: Gateway) -> None:
+    key = PrivateKey.new()
+    with client(house, house.grant(key.did), key) as asking:
+        send, asked = asking._wire.send, list[str]()
+
+        def full(request: Request) -> Response:
+            if not request.url.endswith("/query"):
+                return send(request)
+            asked.append(request.url)
+            return Response(429, b'{"error": "rate_limited", "message": "too many requests; try again in 9 s"}', 9)
+
+        asking._wire.send = full  # type: ignore[method-assign]
+        with pytest.raises(TooMany) as refused:
+            asking.query("tea")
+        assert (refused.value.retry_after, len(asked)) == (9, 1)
+
+
+def test_the_gateway_says_until_when(house: Gateway) -> None:
+    key = PrivateKey.new()
+    with client(house, house.grant(key.did), key) as asking, pytest.raises(TooMany) as refused:
+        # Sixty questions of the log are answered in a minute; the minute may be another one meanwhile.
+        for _ in range(122):
+            asking.audit(limit=1)
+    assert (refused.value.code, refused.value.status) == ("rate_limited", 429)
+    assert refused.value.retry_after is not None
+    assert 1 <= refused.value.retry_after <= 60
 
 
 def test_a_bearer_grant(house: Gateway) -> None:

@@ -1,7 +1,8 @@
 //! The form that every reply has: headers, media types, the body of a refusal (protocol section 1).
 
-use super::context::{INVOKE, Reply, Request};
+use super::context::INVOKE;
 use super::declared::{Declared, Place};
+use super::wire::{Reply, Request};
 
 /// What documents are written in.
 const JSON: [&str; 2] = ["application/oap+json", "application/json"];

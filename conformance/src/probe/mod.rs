@@ -12,10 +12,12 @@ mod probes;
 pub mod refusals;
 pub mod report;
 pub mod requirements;
+pub mod wire;
 mod worlds;
 
-pub use context::{Context, Forbidden, Reply, Request, Setup, SetupError, Wire, WireError};
+pub use context::Context;
 pub use report::{Outcome, Report, Severity, Verdict};
+pub use wire::{Forbidden, Reply, Request, Setup, SetupError, Wire, WireError};
 
 use crate::world::{History, ScriptError};
 use oap_identity::{Clock, Random};

@@ -6,7 +6,7 @@ use crate::common::*;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 pub use oap_conformance::probe::Request;
-use oap_conformance::probe::{Forbidden, Reply, Setup, SetupError, Wire, WireError, context::Pending};
+use oap_conformance::probe::{Forbidden, Reply, Setup, SetupError, Wire, WireError, wire::Pending};
 use oap_identity::random::Seeded;
 use oap_identity::{Clock, Random, Timestamp, json as strict};
 use serde_json::Value;

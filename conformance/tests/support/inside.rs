@@ -4,7 +4,7 @@ use crate::common::*;
 use axum::body::Body;
 use axum::http::{HeaderName, HeaderValue};
 use oap_conformance::probe::{
-    self, Forbidden, Limits, Outcome, Reply, Request, Setup, SetupError, Wire, WireError, context::Pending,
+    self, Forbidden, Limits, Outcome, Reply, Request, Setup, SetupError, Wire, WireError, wire::Pending,
 };
 use oap_exchange::Vector;
 use oap_exchange::gate::Sanctions;

@@ -17,6 +17,7 @@ pub use ttl::Ttl;
 
 use oap_identity::json::JsonError;
 use oap_memory::item::{MAX_LABELS, MAX_TTL_DAYS, NotShort};
+use oap_memory::record::Tier;
 
 /// Largest value of an entry, in bytes of its JSON (RFC-0015 1.3).
 pub const MAX_VALUE: usize = 64 << 10;
@@ -29,6 +30,20 @@ pub const MAX_VALUES: usize = 4 << 20;
 
 /// Most episodic entries of an agent (RFC-0015 2.2); beyond it the one that is worth least goes.
 pub const MAX_EPISODIC: usize = 1000;
+/// Most working entries of an agent; beyond it nothing is written.
+pub const MAX_WORKING: usize = 1000;
+/// Most semantic entries of an agent; beyond it nothing is written.
+pub const MAX_SEMANTIC: usize = 10_000;
+
+/// How many entries of a tier an agent may have.
+#[must_use]
+pub const fn capacity(tier: Tier) -> usize {
+    match tier {
+        Tier::Working => MAX_WORKING,
+        Tier::Episodic => MAX_EPISODIC,
+        Tier::Semantic => MAX_SEMANTIC,
+    }
+}
 
 /// Why a request of the dialect was refused. The text names the field and what it must be, and never repeats what was given.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -55,6 +70,9 @@ pub enum Must {
     /// Something.
     #[error("is required")]
     Required,
+    /// What it is already.
+    #[error("must be that of the entry that is there; delete that one to make another")]
+    Kept,
     /// Short text.
     #[error(transparent)]
     Short(#[from] NotShort),

@@ -23,6 +23,13 @@ pub const LIMITS: &[Limit] = &[
         "entries",
         "the episodic tier of an agent; beyond it one is evicted, or 429 where all are pinned",
     ),
+    row("entry::MAX_WORKING", entry::MAX_WORKING, "entries", "the working tier of an agent; beyond it 429"),
+    row(
+        "entry::MAX_SEMANTIC",
+        entry::MAX_SEMANTIC,
+        "entries",
+        "the semantic tier of an agent; beyond it 429",
+    ),
     row(
         "entry::MAX_VALUES",
         entry::MAX_VALUES,

@@ -133,6 +133,8 @@ crate::reasons! {
 
 /// Most links of a chain that is read.
 pub const MAX_LINKS: usize = 10_000;
+/// Links after which an item has no more versions: the rest of [`MAX_LINKS`] is for what ends it, moves it or vouches for it.
+pub const MAX_CHANGES: usize = MAX_LINKS - 1000;
 
 /// One entry of an item's chain.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]

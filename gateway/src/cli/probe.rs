@@ -9,7 +9,7 @@ use crate::system::config::Config;
 use crate::system::home::{Home, HomeError};
 use crate::system::outgoing;
 use oap_client::{ClientError, wire};
-use oap_conformance::probe::context::Pending;
+use oap_conformance::probe::wire::Pending;
 use oap_conformance::probe::{
     self, Forbidden, Limits, Outcome, Reply, Request, Setup, SetupError, Verdict, Wire, WireError,
     requirements,

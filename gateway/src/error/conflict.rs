@@ -18,6 +18,8 @@ pub enum Conflict {
     StatusListFull,
     #[error("the item has another version by now")]
     NewerVersion,
+    #[error("the item has as many versions as one may have; write another and delete this one")]
+    ManyVersions,
     #[error("the item is not current; restore it first")]
     NotCurrent,
     #[error("the item is neither current nor retracted")]

@@ -63,9 +63,22 @@ pub(super) fn agent(request: &mut Incoming) -> Result<Agent<Read>, Error> {
 /// # Errors
 /// [`Error::RateLimited`].
 pub(super) fn has_room(gateway: &Gateway, agent: &Agent<Read>) -> Result<(), Error> {
+    charge(gateway, agent, Counted::Agent, 1)
+}
+
+/// Counts so many more of something that an agent does.
+///
+/// # Errors
+/// [`Error::RateLimited`].
+pub(super) fn charge(
+    gateway: &Gateway,
+    agent: &Agent<Read>,
+    what: Counted,
+    count: usize,
+) -> Result<(), Error> {
     let agent = Hash::of(agent.did().as_str().as_bytes());
     let now = gateway.clock.now();
-    let is_within = gateway.refusals.admit(Counted::Agent, agent, now);
+    let is_within = gateway.refusals.admit_all(what, agent, count, now);
     if is_within { Ok(()) } else { Err(Error::RateLimited(Refusals::anew(now))) }
 }
 

@@ -10,6 +10,7 @@ use crate::service::Entries;
 use crate::service::entries::{Changed, Current, Full};
 use crate::state::agents::Agent;
 use crate::state::owner::mark::Read;
+use crate::state::refusals::Counted;
 use axum::Json;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
@@ -82,7 +83,7 @@ fn changed(changed: Changed, name: &RequestId) -> Result<Response, Error> {
 fn full_up(Full { current_count, max_capacity }: Full, name: &RequestId) -> Response {
     let body = json!({
         "error": "capacity_exceeded",
-        "message": "as many episodic entries as an agent may have, and all are pinned or held; delete one, or take its pin away",
+        "message": "as many entries of this tier as an agent may have, and none goes of itself; delete one, or take the pin of an episodic one away",
         "request_id": name,
         "current_count": current_count,
         "max_capacity": max_capacity,
@@ -94,8 +95,7 @@ fn full_up(Full { current_count, max_capacity }: Full, name: &RequestId) -> Resp
 pub(super) async fn create(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
     let agent = caller(&mut request)?;
     let new = request.json_with(|body| Ok(New::read(body)?)).await?;
-    let input = Hash::of_canonical(&json!(1))?;
-    changed(Entries(&app.gateway).create(&agent, input, new).await?, request.name())
+    changed(Entries(&app.gateway).create(&agent, new).await?, request.name())
 }
 
 /// `GET /api/v1/memory`.
@@ -135,6 +135,7 @@ pub(super) async fn delete(State(app): State<App>, mut request: Incoming) -> Res
 pub(super) async fn write_all(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
     let agent = caller(&mut request)?;
     let entries = request.json_with(|body| Ok(entries_of(body)?)).await?;
+    mcp::charge(&app.gateway, &agent, Counted::Entry, entries.len())?;
     let input = Hash::of_canonical(&json!(entries.len()))?;
     changed(Entries(&app.gateway).write_all(&agent, input, entries).await?, request.name())
 }

@@ -78,6 +78,13 @@ impl CallError {
         };
         Map::from_iter([(CODE.to_owned(), Value::from(code))])
     }
+
+    /// As an error of a request: what the caller asked wrongly has a code of its own, and what is in the way is not taken for it.
+    fn error(&self, of_caller: ErrorCode) -> ErrorData {
+        let is_callers = matches!(self, Self::Refused { code, .. } if ["not_found", "invalid_input"].contains(&code.as_str()));
+        let code = if is_callers { of_caller } else { ErrorCode::INTERNAL_ERROR };
+        ErrorData::new(code, self.to_string(), Some(self.code().into()))
+    }
 }
 
 /// Under what name the `_meta` of a refusal has its code, and the `data` of an error.
@@ -162,7 +169,7 @@ impl<C: Caller> ServerHandler for Server<C> {
                 "uri: no resource of this server; resources/list and resources/templates/list name them";
             return Err(ErrorData::resource_not_found(none, None));
         };
-        let wrong = |why: CallError| ErrorData::resource_not_found(why.to_string(), Some(why.code().into()));
+        let wrong = |why: CallError| why.error(ErrorCode::RESOURCE_NOT_FOUND);
         let answer = self.call(call).await.map_err(wrong)?;
         let contents = ResourceContents::text(answer.text, request.uri);
         Ok(ReadResourceResponse::Complete(ReadResourceResult::new(vec![contents])))
@@ -185,7 +192,7 @@ impl<C: Caller> ServerHandler for Server<C> {
         let wrong = |why| ErrorData::invalid_params(why, None);
         let prompts::Request { words, on, call } =
             prompts::request(&request.name, request.arguments.unwrap_or_default()).map_err(wrong)?;
-        let failed = |why: CallError| ErrorData::invalid_params(why.to_string(), Some(why.code().into()));
+        let failed = |why: CallError| why.error(ErrorCode::INVALID_PARAMS);
         let answer = self.call(call).await.map_err(failed)?;
         let texts = [Some(words.to_owned()), on, Some(answer.text)];
         let messages = texts.into_iter().flatten().map(|text| PromptMessage::new_text(Role::User, text));

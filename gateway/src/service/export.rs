@@ -21,7 +21,7 @@ use oap_exchange::bundle::{bundle, select};
 use oap_grants::grant::UnverifiedGrant;
 use oap_grants::{Operation, VerifiedGrant};
 use oap_identity::{BundleId, ItemId, ScopeId};
-use oap_memory::bundle::{self, FORMAT, Header, ItemLine, Line, Trailer};
+use oap_memory::bundle::{self, FORMAT, Header, ItemLine, Line, MAX_LINE, Trailer};
 use oap_memory::receipt::Action;
 use oap_memory::{Head, Status};
 use oap_store::{Key, Range};
@@ -31,6 +31,10 @@ use std::sync::Arc;
 
 /// Most lines of a page.
 const MAX_PAGE: usize = 500;
+/// Bytes after which a page ends.
+const MAX_PAGE_BYTES: usize = 16 << 20;
+/// Most bytes of replaced versions in an item's line, the newest first: a reader refuses a line beyond [`MAX_LINE`].
+const MAX_SUPERSEDED: usize = MAX_LINE / 2;
 
 impl Selection {
     /// Whether an item is selected. Items that may not leave are not, whoever asks.
@@ -105,10 +109,10 @@ impl Exports<'_> {
     ) -> Result<Page, Error> {
         let mut page = PageHead { held_back: 0, next: None };
         let mut lines = Vec::new();
-        let mut put = |line: &Line| -> Result<(), Error> {
+        let mut put = |line: &Line| -> Result<usize, Error> {
             lines.extend(bundle::write(line)?);
             lines.push(b'\n');
-            Ok(())
+            Ok(lines.len())
         };
         match request.part {
             Part::Items => {
@@ -119,10 +123,13 @@ impl Exports<'_> {
                 let mut rest = rest.filter(|head| request.selection.admits(head));
                 let endorsed = self.0.endorsed()?;
                 let mut last = None;
-                for head in rest.by_ref().take(MAX_PAGE) {
+                let mut written = 0;
+                // Not `take_while`, which would take the one behind the last as well.
+                for _ in 0..MAX_PAGE {
+                    let Some(head) = (written < MAX_PAGE_BYTES).then(|| rest.next()).flatten() else { break };
                     last = Some(head.item_id);
                     match self.item_line(head, &endorsed) {
-                        Ok(Some(line)) => put(&line)?,
+                        Ok(Some(line)) => written = put(&line)?,
                         // Its reader would refuse it; `doctor` lists it.
                         Ok(None) => page.held_back += 1,
                         // Erased meanwhile.
@@ -142,7 +149,7 @@ impl Exports<'_> {
                     if key.is_some_and(|key| key.revoked_at().is_some()) {
                         continue;
                     }
-                    put(&Line::Grant { grant: info.grant.into_whole() })?;
+                    put(&Line::Grant { grant: info.grant.into_whole() }).map(drop)?;
                 }
             }
             Part::Receipts => {
@@ -150,7 +157,7 @@ impl Exports<'_> {
                 let range = from.map_or_else(Range::all, |from| Range::all().from(&from));
                 let mut rest = RECEIPTS.range(&self.0.store, range);
                 for pair in rest.by_ref().take(MAX_PAGE) {
-                    put(&Line::Receipt { receipt: oap_identity::json::parse(&pair?.1)? })?;
+                    put(&Line::Receipt { receipt: oap_identity::json::parse(&pair?.1)? }).map(drop)?;
                 }
                 if let Some(pair) = rest.next() {
                     page.next = Some(HEXLOWER.encode(&pair?.0.to_key()));
@@ -167,13 +174,19 @@ impl Exports<'_> {
         }
         let item = proved(&whole_item, head.status)?;
         let mut superseded = Vec::new();
+        let mut room = MAX_SUPERSEDED;
         // Nobody vouches for a replaced version that a compromised key signed: its reader would refuse it.
         let doubtful = endorsed.doubtful(&whole_item.chain);
-        for (seq, _) in head.replaced.iter().filter(|(seq, _)| !doubtful.iter().any(|l| l.seq == *seq)) {
+        let replaced = head.replaced.iter().rev();
+        for (seq, _) in replaced.filter(|(seq, _)| !doubtful.iter().any(|l| l.seq == *seq)) {
             if let Ok(version) = schema::version(&self.0.store, head.item_id, *seq) {
-                superseded.push(version.present(version.disclosures().iter()));
+                let text = version.present(version.disclosures().iter());
+                let Some(left) = room.checked_sub(text.len()) else { break };
+                room = left;
+                superseded.push(text);
             }
         }
+        superseded.reverse();
         let record = Some(head.meta.clone());
         Ok(Some(Line::Item(Box::new(ItemLine { item: Value::Object(item), record, superseded }))))
     }

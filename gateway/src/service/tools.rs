@@ -95,8 +95,7 @@ impl Tools<'_> {
                 Asked::Learn(_) | Asked::Correct(_) | Asked::Forget(_) => Err(Error::NotFound),
             });
             let Unhanded { answer, shown } = unhanded.await?;
-            let output = Hash::of_canonical(&answer.structured)?;
-            self.hand(agent, tool.as_str(), input, output, shown).await?;
+            self.hand(agent, tool.as_str(), input, shown).await?;
             Ok(answer)
         })
         .await
@@ -124,11 +123,10 @@ impl Tools<'_> {
         agent: &Agent<Read>,
         tool: &str,
         input: Hash,
-        output: Hash,
         shown: Shown,
     ) -> Result<(), Error> {
         let Shown { items, tags, ends } = shown;
-        let draft = self.handing(agent, tool, input, output, tags);
+        let draft = self.handing(agent, tool, input, tags)?;
         let reader = agent.did().clone();
         self.0
             .record_for(agent.acting(), move |w| {
@@ -143,21 +141,21 @@ impl Tools<'_> {
         Ok(())
     }
 
-    /// The receipt of an answer that an agent is given.
+    /// The receipt of an answer that an agent is given. Its `output_hash` is of the commitments: one of what items say would tell
+    /// it, once they are erased, to whoever guesses.
     pub(crate) fn handing<P: Mark>(
         self,
         agent: &Agent<P>,
         tool: &str,
         input: Hash,
-        output: Hash,
         tags: Vec<String>,
-    ) -> Draft {
+    ) -> Result<Draft, Error> {
         let mut draft = self.0.draft(Action::Query, agent.did().as_str());
         draft.rules = ["agent.active", "agent.sight"].map(str::to_owned).to_vec();
         draft.more.insert("tool".to_owned(), json!(tool));
         draft.input_hash = Some(input);
-        draft.output_hash = Some(output);
+        draft.output_hash = Some(Hash::of_canonical(&tags)?);
         draft.tags = tags;
-        draft
+        Ok(draft)
     }
 }

@@ -128,22 +128,30 @@ impl Kept {
             self.keyed.entry(place).or_default().insert(head.item_id);
         }
         if let Some(ById(before)) = self.heads.replace(ById(head.clone())) {
+            if place(&before) != place(&head) {
+                self.leave(&before);
+            }
             self.shared.release(&before);
         }
         head
     }
 
+    /// Takes an entry from where it was.
+    fn leave(&mut self, before: &Head) {
+        if let Some(place) = place(before)
+            && let Some(items) = self.keyed.get_mut(&place)
+        {
+            items.remove(&before.item_id);
+            if items.is_empty() {
+                self.keyed.remove(&place);
+            }
+        }
+    }
+
     fn remove(&mut self, item: ItemId) {
         if let Some(ById(before)) = self.heads.take(&item) {
+            self.leave(&before);
             self.shared.release(&before);
-            if let Some(place) = place(&before)
-                && let Some(items) = self.keyed.get_mut(&place)
-            {
-                items.remove(&item);
-                if items.is_empty() {
-                    self.keyed.remove(&place);
-                }
-            }
         }
     }
 }
@@ -256,6 +264,24 @@ mod tests {
     #[test]
     fn a_head_is_small() {
         assert!(size_of::<Head>() <= 144, "{}", size_of::<Head>());
+    }
+
+    #[test]
+    fn an_entry_that_has_another_key_is_not_where_it_was() {
+        let heads = Heads::default();
+        let at = |key: &str| {
+            let mut head = head(1, "a");
+            (head.meta.namespace, head.meta.key) =
+                (Some(Arc::new("n".to_owned())), Some(Box::new(key.to_owned())));
+            head
+        };
+        let item = ItemId::from_bytes([1; 16]);
+        heads.set(item, Some(at("one")));
+        heads.set(item, Some(at("two")));
+        assert_eq!((heads.at("n", "one").len(), heads.at("n", "two").len()), (0, 1));
+        assert_eq!(heads.keyed().len(), 1);
+        heads.set(item, None);
+        assert!(heads.kept().keyed.is_empty());
     }
 
     #[test]

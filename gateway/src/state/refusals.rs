@@ -19,6 +19,8 @@ pub const MAX_EXCHANGES: u32 = 60;
 pub const MAX_AUDITS: u32 = 60;
 /// Most requests of one of the owner's agents, per minute. Beyond it: 429 without a receipt.
 pub const MAX_AGENT_REQUESTS: u32 = 600;
+/// Most entries that one of the owner's agents writes in batches, per minute. Beyond it: 429 without a receipt.
+pub const MAX_AGENT_ENTRIES: u32 = 3000;
 /// Most receipts that all anonymous callers together leave, per minute. Beyond it: 429 without a receipt.
 pub const MAX_ANONYMOUS_RECEIPTS: u32 = 600;
 const MINUTE: i64 = 60;
@@ -36,6 +38,8 @@ pub enum Counted {
     Audit,
     /// A request of an agent of the owner's, counted under the hash of its DID.
     Agent,
+    /// An entry of a batch, counted as a request of an agent is.
+    Entry,
 }
 
 impl Counted {
@@ -46,6 +50,7 @@ impl Counted {
             Self::Exchange => MAX_EXCHANGES,
             Self::Audit => MAX_AUDITS,
             Self::Agent => MAX_AGENT_REQUESTS,
+            Self::Entry => MAX_AGENT_ENTRIES,
         }
     }
 }
@@ -64,9 +69,14 @@ struct Minute {
 impl Refusals {
     /// Counts one more under a first grant, and says whether it is within the bound.
     pub fn admit(&self, what: Counted, first: Hash, now: Timestamp) -> bool {
+        self.admit_all(what, first, 1, now)
+    }
+
+    /// Counts so many more, and says whether all of them are within the bound.
+    pub fn admit_all(&self, what: Counted, first: Hash, more: usize, now: Timestamp) -> bool {
         self.within(now, |minute| {
             let count = minute.grants.entry((first, what)).or_default();
-            *count = count.saturating_add(1);
+            *count = count.saturating_add(u32::try_from(more).unwrap_or(u32::MAX));
             *count <= what.most()
         })
     }
@@ -109,7 +119,14 @@ mod tests {
     fn each_grant_has_its_own_minute() {
         let (refusals, now) = (Refusals::default(), Timestamp::from_seconds(1_777_636_800));
         let (one, other) = (Hash::of(b"one"), Hash::of(b"other"));
-        for what in [Counted::Refusal, Counted::Failed, Counted::Exchange, Counted::Audit, Counted::Agent] {
+        for what in [
+            Counted::Refusal,
+            Counted::Failed,
+            Counted::Exchange,
+            Counted::Audit,
+            Counted::Agent,
+            Counted::Entry,
+        ] {
             assert!(
                 (0..what.most())
                     .all(|_| { refusals.has_room(what, one, now) && refusals.admit(what, one, now) })

@@ -82,6 +82,8 @@ class Agent:
     def correct(self, item_id: str, content: str, **more: Unpack[Correct]) -> Corrected:
         """Replaces what an item says; `version` is the one that is corrected, whichever is in force without it.
 
+        `source` is where the new words come from: where the former ones came from says nothing of these.
+
         >>> learned = agent.learn("The logo is blue")
         >>> agent.correct(learned.item_id, "The logo is green", version=1).version
         2

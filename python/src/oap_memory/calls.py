@@ -18,6 +18,8 @@ from .reading import read
 
 PAUSES = (0.25, 1.0, 4.0)
 """Seconds before each further attempt of a request that may be repeated."""
+LONGEST = 10
+"""Seconds that a gateway may ask to wait (`Retry-After`) before such an attempt; beyond it the error says how long."""
 MCP = "2026-07-28"
 """The revision of MCP that is spoken: it knows no session and no handshake."""
 
@@ -54,8 +56,10 @@ class Caller:
 
     def __post_init__(self) -> None:
         """Checks the key: what is none is not sent anywhere."""
-        if not _KEY.fullmatch(self.api_key):
-            raise UsageError("api_key must be as `oap-memory agent add` printed it: oapk_ and 43 characters")
+        if not isinstance(self.gateway, str):
+            raise UsageError("gateway must be an address: https://memory.example.org", "gateway")
+        if not isinstance(self.api_key, str) or not _KEY.fullmatch(self.api_key):
+            raise UsageError("api_key must be as `oap-memory agent add` printed it: oapk_ and 43 characters", "api_key")
 
     def request(self, method: str, path: str, body: Any, headers: Mapping[str, str]) -> Request:
         """A request with the key; a body of `None` is none."""
@@ -71,6 +75,8 @@ class Caller:
 
     def call(self, tool: str, arguments: Mapping[str, Any]) -> Flow[Told]:
         """Calls a tool. An argument that is `None` is left out."""
+        if not isinstance(arguments, Mapping):
+            raise UsageError("arguments must be an object", "arguments")
         given = {name: value for name, value in arguments.items() if value is not None}
         request = self.request("POST", "/oap/agent/call", {"tool": tool, "arguments": given}, {})
         response = yield from repeated(request, reads=tool in _READS)
@@ -97,17 +103,26 @@ def repeated(request: Request, *, reads: bool) -> Flow[Response]:
     """Sends what may be sent again until it is answered: what changes nothing, and what surely was not sent.
 
     >>> flow = repeated(Request("GET", "https://memory.example.org"), reads=True)
-    >>> next(flow).after, flow.send(Response(503, b"")).after
-    (0.0, 0.25)
+    >>> next(flow).after, flow.send(Response(503, b"")).after, flow.send(Response(429, b"", retry_after=3)).after
+    (0.0, 0.25, 3)
     """
     for pause in PAUSES:
+        asked: float = 0
         try:
             response = yield request
         except Unreachable as wrong:
             if not (wrong.passing and (reads or not wrong.sent)):
                 raise
         else:
-            if not (reads and response.status in _BUSY):
+            if not (reads and _passes(response)):
                 return response
-        request = replace(request, after=pause)
+            asked = response.retry_after or 0
+        request = replace(request, after=max(pause, asked))
     return (yield request)
+
+
+def _passes(response: Response) -> bool:
+    """Whether the same may be answered soon. A budget that is spent has no `Retry-After`."""
+    if response.retry_after is None:
+        return response.status in _BUSY
+    return response.status in _BUSY | {429} and response.retry_after <= LONGEST

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypedDict, Unpack
 
 from .canonical import Json
 from .documents import Documents
@@ -16,6 +16,18 @@ from .wire import AsyncWire, Wire
 
 MAX_PAGES = 10_000
 """Pages that `pages` follows at most."""
+
+
+class Conditions(TypedDict, total=False):
+    """What `pages` takes besides the words, as `query` does."""
+
+    max_results: int | None
+    kinds: Sequence[str] | None
+    labels_any: Sequence[str] | None
+    min_confidence: float | None
+    purpose: str | None
+    cursor: str | None
+    include_embeddings: bool
 
 
 def _query(
@@ -30,12 +42,16 @@ def _query(
     include_embeddings: bool,
 ) -> dict[str, Any]:
     """The members of a query (docs/bytes.md 4.5), within their bounds."""
-    if len(text.encode("utf-8", "replace")) > 4096:
-        raise UsageError("query must have 4096 bytes at most")
-    if max_results is not None and not 1 <= max_results <= 100:
-        raise UsageError("max_results must be from 1 to 100")
-    if any(not fits(KIND, kind) for kind in kinds or ()):
-        raise UsageError("kinds must be kinds of items")
+    if not isinstance(text, str) or len(text.encode("utf-8", "replace")) > 4096:
+        raise UsageError("query must be a text, of 4096 bytes at most", "query")
+    if max_results is not None and not (isinstance(max_results, int) and 1 <= max_results <= 100):
+        raise UsageError("max_results must be from 1 to 100", "max_results")
+    if isinstance(kinds, str) or any(not fits(KIND, kind) for kind in kinds or ()):
+        raise UsageError("kinds must be a list of kinds of items", "kinds")
+    if isinstance(labels_any, str) or any(not isinstance(label, str) for label in labels_any or ()):
+        raise UsageError("labels_any must be a list of texts", "labels_any")
+    if min_confidence is not None and not (isinstance(min_confidence, int | float) and 0 <= min_confidence <= 1):
+        raise UsageError("min_confidence must be from 0 to 1", "min_confidence")
     return {
         "query": text,
         "max_results": max_results,
@@ -57,15 +73,22 @@ def _grantee(
     *,
     local: bool,
 ) -> Grantee:
+    if not isinstance(key, PrivateKey):
+        raise UsageError("key must be a PrivateKey, as PrivateKey.load reads it", "key")
     known = documents if isinstance(documents, Documents) else Documents(documents)
     return Grantee(grant, key, ancestors, known, gateway, local)
 
 
 class Client:
-    """Asks under one grant, and verifies what comes back.
+    """Asks under one grant, and verifies what comes back: what does not hold is `Refused`.
 
-    >>> grant = {"grant_id": "mgr_1"}
-    >>> with Client(grant, PrivateKey.new()) as client:
+    What a gateway refuses is a `GatewayError`: `NotPermitted` where the grant is not in force, `TooMany` where requests
+    or a budget are used up. Nothing is asked again by itself, for each question costs of the budget.
+
+    >>> with Client(grant, key, ca_file=ca_file, allow_local_dids=True) as client:
+    ...     client.query("preferred meeting times").texts
+    ['Meetings on Tuesday mornings, write to [email]']
+    >>> with Client({"grant_id": "mgr_1"}, key) as client:
     ...     client.query("preferred meeting times")
     Traceback (most recent call last):
     oap_memory.errors.Refused: grant.document: /granter must be there
@@ -102,7 +125,14 @@ class Client:
         cursor: str | None = None,
         include_embeddings: bool = False,
     ) -> Answer:
-        """Asks; without words the newest items are listed."""
+        """Asks; without words the newest items are listed.
+
+        >>> client.query("when is the tea?").texts
+        ['Tea at nine']
+        >>> client.query("tea", max_results=500)
+        Traceback (most recent call last):
+        oap_memory.errors.UsageError: max_results must be from 1 to 100
+        """
         asked = _query(
             text,
             max_results,
@@ -115,41 +145,75 @@ class Client:
         )
         return self._wire.run(self._grantee.query(asked))
 
-    def pages(self, text: str = "", **conditions: Any) -> Iterator[Answer]:
-        """All pages of an answer; `conditions` are those of `query`."""
-        cursor: str | None = None
+    def pages(self, text: str = "", **conditions: Unpack[Conditions]) -> Iterator[Answer]:
+        """All pages of an answer; `conditions` are those of `query`, and a `cursor` is where it begins.
+
+        >>> [len(page.items) for page in client.pages(max_results=2)]
+        [2, 1]
+        """
+        asked = conditions.copy()
         for _ in range(MAX_PAGES):
-            answer = self.query(text, **{**conditions, "cursor": cursor})
+            answer = self.query(text, **asked)
             yield answer
-            if (cursor := answer.next_cursor) is None:
+            if answer.next_cursor is None:
                 return
+            asked["cursor"] = answer.next_cursor
 
     def export(self) -> Bundle:
-        """Fetches everything that the grant shows; the grant must allow exports."""
+        """Fetches everything that the grant shows; the grant must allow exports.
+
+        >>> len(client.export().items)
+        3
+        """
         return self._wire.run(self._grantee.export())
 
     def audit(self, *, since: str | None = None, limit: int | None = None) -> list[dict[str, Any]]:
-        """The receipts of the granter's log that name the grantee, newest first."""
+        """The receipts of the granter's log that name the grantee, newest first.
+
+        >>> _ = client.query("tea")
+        >>> client.audit(limit=1)[0]["action_id"]
+        'memory.query'
+        """
         return self._wire.run(self._grantee.audit({"since": since, "limit": limit}))
 
     def ack(self, receipt: dict[str, Any]) -> dict[str, Any]:
-        """Countersigns a receipt, and returns the joint one."""
+        """Countersigns a receipt, and returns the joint one.
+
+        >>> joint = client.ack(client.query("tea").wire["receipt"])
+        >>> [signature["by"] == key.kid for signature in joint["signatures"]]
+        [False, True]
+        """
         return self._wire.run(self._grantee.ack(receipt))
 
     def state(self) -> str:
-        """What the gateway says of the grant: `draft`, `active`, `expired` or `revoked`."""
+        """What the gateway says of the grant: `draft`, `active`, `expired` or `revoked`.
+
+        >>> client.state()
+        'active'
+        """
         return self._wire.run(self._grantee.state())
 
     def revoked(self) -> bool:
-        """Whether the granter's status list marks the grant as revoked."""
+        """Whether the granter's status list marks the grant as revoked.
+
+        >>> client.revoked()
+        False
+        """
         return self._wire.run(self._grantee.revoked())
 
     def manifest(self) -> dict[str, Any]:
-        """The granter's memory manifest."""
+        """The granter's memory manifest.
+
+        >>> client.manifest()["memory_exchange"]["max_grant_duration_days"]
+        180
+        """
         return self._wire.run(self._grantee.discover())
 
     def close(self) -> None:
-        """Closes the connections."""
+        """Closes the connections.
+
+        >>> Client(grant, key).close()
+        """
         self._wire.close()
 
     def __enter__(self) -> Self:
@@ -167,12 +231,11 @@ class AsyncClient:
     """The same for asyncio.
 
     >>> import asyncio
-    >>> async def ask() -> None:
-    ...     async with AsyncClient({"grant_id": "mgr_1"}, PrivateKey.new()) as client:
-    ...         await client.query("preferred meeting times")
+    >>> async def ask() -> list[str]:
+    ...     async with AsyncClient(grant, key, ca_file=ca_file, allow_local_dids=True) as client:
+    ...         return (await client.query("preferred meeting times")).texts
     >>> asyncio.run(ask())
-    Traceback (most recent call last):
-    oap_memory.errors.Refused: grant.document: /granter must be there
+    ['Meetings on Tuesday mornings, write to [email]']
     """
 
     def __init__(
@@ -215,14 +278,15 @@ class AsyncClient:
         )
         return await self._wire.run(self._grantee.query(asked))
 
-    async def pages(self, text: str = "", **conditions: Any) -> AsyncIterator[Answer]:
-        """All pages of an answer; `conditions` are those of `query`."""
-        cursor: str | None = None
+    async def pages(self, text: str = "", **conditions: Unpack[Conditions]) -> AsyncIterator[Answer]:
+        """All pages of an answer; `conditions` are those of `query`, and a `cursor` is where it begins."""
+        asked = conditions.copy()
         for _ in range(MAX_PAGES):
-            answer = await self.query(text, **{**conditions, "cursor": cursor})
+            answer = await self.query(text, **asked)
             yield answer
-            if (cursor := answer.next_cursor) is None:
+            if answer.next_cursor is None:
                 return
+            asked["cursor"] = answer.next_cursor
 
     async def export(self) -> Bundle:
         """Fetches everything that the grant shows; the grant must allow exports."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from . import form
 from .canonical import Json
-from .errors import Refused
+from .errors import Refused, UsageError
 from .form import DID, KID, TEXT, TIME, fits, hold, obj
 from .keys import key_of_did, public_key
 from .times import instant
@@ -45,11 +45,19 @@ class Key:
     revoked: int | None = None
 
     def in_force(self, at: int) -> bool:
-        """Whether what the key signed at that time counts by itself."""
+        """Whether what the key signed at that time counts by itself.
+
+        >>> Key("did:web:a.example#key-1", bytes(32), revoked=5).in_force(4)
+        True
+        """
         return not self.retired(at) and (self.revoked is None or at < self.revoked)
 
     def retired(self, at: int) -> bool:
-        """Whether the key had ended by then, a compromise aside."""
+        """Whether the key had ended by then, a compromise aside.
+
+        >>> Key("did:web:a.example#key-1", bytes(32), expires=5).retired(5)
+        True
+        """
         return self.expires is not None and at >= self.expires
 
 
@@ -112,32 +120,64 @@ class Documents:
         self._known: dict[str, Document] = {}
         self.missing: set[str] = set()
         self.fetched: dict[str, float] = {}
+        if isinstance(documents, dict | str | bytes):
+            raise UsageError("documents must be a list of DID documents", "documents")
         for value in documents:
             self.add(document(value))
 
     def add(self, one: Document) -> None:
-        """Takes a document in."""
+        """Takes a document in.
+
+        >>> known = Documents()
+        >>> known.add(document({"id": "did:web:a.example", "verificationMethod": []}))
+        >>> known.of("did:web:a.example").did
+        'did:web:a.example'
+        """
         if self._known.setdefault(one.did, one) != one:
             raise Refused("document.repeated", "/id", "must not be that of two different documents")
 
     def fetch(self, one: Document, at: float) -> None:
-        """Takes in a document as it is published now, in place of one that was fetched before."""
+        """Takes in a document as it is published now, in place of one that was fetched before.
+
+        >>> known = Documents()
+        >>> known.fetch(document({"id": "did:web:a.example", "verificationMethod": []}), 10.0)
+        >>> known.fetched
+        {'did:web:a.example': 10.0}
+        """
         self._known[one.did] = one
         self.fetched[one.did] = at
 
     def forget(self, before: float) -> None:
-        """Forgets what was fetched before that."""
+        """Forgets what was fetched before that.
+
+        >>> known = Documents()
+        >>> known.fetch(document({"id": "did:web:a.example", "verificationMethod": []}), 10.0)
+        >>> known.forget(11.0)
+        >>> known.of("did:web:a.example") is None
+        True
+        """
         for did in [did for did, at in self.fetched.items() if at < before]:
             del self.fetched[did], self._known[did]
 
     def copy(self) -> Documents:
-        """The same documents, to which others may be added."""
+        """The same documents, to which others may be added.
+
+        >>> known = Documents()
+        >>> known.copy().add(document({"id": "did:web:a.example", "verificationMethod": []}))
+        >>> known.of("did:web:a.example") is None
+        True
+        """
         copy = Documents()
         copy._known, copy.missing = dict(self._known), self.missing
         return copy
 
     def of(self, did: str) -> Document | None:
-        """The document of a DID, or `None`."""
+        """The document of a DID, or `None`, which `missing` then names.
+
+        >>> known = Documents()
+        >>> known.of("did:web:a.example") is None, known.missing
+        (True, {'did:web:a.example'})
+        """
         if (known := self._known.get(did)) is not None:
             return known
         if (raw := key_of_did(did)) is not None:
@@ -147,6 +187,11 @@ class Documents:
         return None
 
     def key(self, kid: str) -> Key | None:
-        """The key of that name, or `None`."""
+        """The key of that name, or `None`.
+
+        >>> did = "did:key:z6MkvDqGT54cXesYGvABpF1UapVNwjCqRcafi4Px6Thv5T3Z"
+        >>> Documents().key(f"{did}#{did[8:]}").raw.hex()[:8]
+        'ea4a6c63'
+        """
         of = self.of(kid.partition("#")[0])
         return of.keys.get(kid) if of is not None else None

@@ -6,11 +6,11 @@ import re
 from typing import Any
 
 _FIELD = re.compile(
-    r"""(?:arguments:\ )?(?:not\ acceptable\ JSON:\ )?
-    (?:([a-z_]+(?:\.[a-z_]+|\[\d+\])*):\ |unknown\ member\ "([a-z_]+)"|missing\ field\ `([a-z_]+)`)""",
+    r"""(?:(?:arguments|query):\ (?=not\ acceptable\ JSON:\ ))?(?:not\ acceptable\ JSON:\ )?
+    (?:([a-z_]+(?:\.[a-z_]+|\[\d+\])*):\ )?(?:unknown\ member\ "([a-z_]+)"|missing\ field\ `([a-z_]+)`)?""",
     re.X,
 )
-"""How a message of a gateway names the member that is wrong."""
+"""How a message of a gateway names the member that is wrong: where it is, and what is not known or missing there."""
 
 
 class OapError(Exception):
@@ -32,16 +32,32 @@ class Refused(OapError):
         super().__init__(f"{check}: {field or '/'} {must}")
 
     def under(self, prefix: str) -> Refused:
-        """The same refusal of a document that stands at `prefix` of another."""
+        """The same refusal of a document that stands at `prefix` of another.
+
+        >>> Refused("receipt.malformed", "/agent_did", "must be there").under("/receipt").field
+        '/receipt/agent_did'
+        """
         return Refused(self.check, prefix + self.field, self.must)
 
 
 class UsageError(OapError):
-    """A file, an argument or a key of the caller's own cannot be used."""
+    """A file, an argument or a key of the caller's own cannot be used.
+
+    >>> UsageError("max_results must be from 1 to 100", "max_results").field
+    'max_results'
+    """
+
+    def __init__(self, why: str, field: str | None = None) -> None:
+        """`field` is the argument that is wrong, where it is one."""
+        self.field = field
+        super().__init__(why)
 
 
 class GatewayError(OapError):
     """A gateway refused a request (protocol section 1)."""
+
+    retry_after: int | None = None
+    """Seconds until the gateway has room again, where it says so: of a 429 `rate_limited`."""
 
     def __init__(
         self, status: int, code: str, message: str, request_id: str | None, details: dict[str, Any] | None = None
@@ -62,7 +78,7 @@ class GatewayError(OapError):
         'limit'
         """
         named = _FIELD.match(self.message)
-        return next(filter(None, named.groups()), None) if named else None
+        return ".".join(filter(None, named.groups())) or None if named else None
 
 
 class InvalidInput(GatewayError):
@@ -86,7 +102,7 @@ class Conflict(GatewayError):
 
 
 class TooMany(GatewayError):
-    """429: too many requests, or a budget is spent."""
+    """429: too many requests (`retry_after` says how long), or a budget is spent (until the owner refills it)."""
 
 
 class Unavailable(GatewayError):
@@ -109,14 +125,21 @@ _OF_STATUS: dict[int, type[GatewayError]] = {
 
 
 def refusal(
-    status: int, code: str, message: str, request_id: str | None, details: dict[str, Any] | None = None
+    status: int,
+    code: str,
+    message: str,
+    request_id: str | None,
+    details: dict[str, Any] | None = None,
+    retry_after: int | None = None,
 ) -> GatewayError:
     """The error of a status.
 
     >>> refusal(404, "not_found", "nothing of that name here", None)
     NotFound('404 not_found: nothing of that name here')
     """
-    return _OF_STATUS.get(status, GatewayError)(status, code, message, request_id, details)
+    error = _OF_STATUS.get(status, GatewayError)(status, code, message, request_id, details)
+    error.retry_after = retry_after
+    return error
 
 
 class Unreachable(OapError):

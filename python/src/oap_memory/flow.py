@@ -45,6 +45,8 @@ class Response:
 
     status: int
     body: bytes
+    retry_after: int | None = None
+    """Seconds until it is worth to ask again, as its header `Retry-After` says."""
 
 
 Flow = Generator[Request, Response, T]
@@ -77,8 +79,9 @@ def accepted(response: Response) -> None:
     """
     if response.status == 200:
         return
+    status, after = response.status, response.retry_after
     try:
         said = hold(_ERROR, parse(response.body[:65_536]), "error")
     except Refused:
-        raise refusal(response.status, "unknown", "the gateway gave no reason", None) from None
-    raise refusal(response.status, said["error"], said["message"], said.get("request_id"), said)
+        raise refusal(status, "unknown", "the gateway gave no reason", None, retry_after=after) from None
+    raise refusal(status, said["error"], said["message"], said.get("request_id"), said, after)

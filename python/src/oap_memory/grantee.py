@@ -125,7 +125,7 @@ class Grantee:
                 self.documents, lambda: check_delegation(self.grant, self.ancestors, self._reader()), local=self.local
             )
             if grant["grantee"] != self.key.did:
-                raise UsageError("the grant is made out to another DID than the key's")
+                raise UsageError("the grant is made out to another DID than the key's", "key")
             self._held = grant
         return self._held
 
@@ -139,7 +139,7 @@ class Grantee:
         first = self.ancestors[0] if self.ancestors else grant
         status = first.get("status") if isinstance(first, dict) else None
         if status is None:
-            raise UsageError("the grant does not say where its gateway is: name it")
+            raise UsageError("the grant does not say where its gateway is: name it", "gateway")
         return origin(status["status_list"]["uri"]) + "/.well-known/oap-memory.json"
 
     def discover(self) -> Flow[dict[str, Any]]:
@@ -218,7 +218,7 @@ class Grantee:
         """Everything that the grant shows, as a bundle, verified."""
         grant = yield from self.held()
         if "export" not in term(grant, "operations"):
-            raise UsageError("the grant does not allow exports")
+            raise UsageError("the grant does not allow exports", "grant")
         url = yield from self._endpoint("export")
         response = yield from self._asked(Request("POST", url, {}, b"", MAX_BUNDLE, WHOLE_BUNDLE))
         accepted(response)
@@ -269,7 +269,7 @@ class Grantee:
         """Countersigns a receipt that names the grantee; the joint receipt."""
         own = yield from self._receipt(receipt, "")
         if own["agent_did"] != self.key.did:
-            raise UsageError("the receipt names another agent than the key's DID")
+            raise UsageError("the receipt names another agent than the key's DID", "receipt")
         url = yield from self._beside("/oap/memory/ack")
         signature = countersignature(self.key, own)
         response = yield _post(url, {"receipt_id": own["receipt_id"], "signature": signature})
@@ -294,7 +294,7 @@ class Grantee:
         """Whether the granter's status list marks the grant as revoked."""
         grant = yield from self.held()
         if "status" not in grant:
-            raise UsageError("the grant has no place in a status list")
+            raise UsageError("the grant has no place in a status list", "grant")
         place = grant["status"]["status_list"]
         response: Response = yield Request("GET", place["uri"])
         accepted(response)
@@ -322,4 +322,7 @@ def origin(url: str) -> str:
 
 def _post(url: str, body: Json) -> Request:
     headers = {"Content-Type": "application/oap+json", "Accept": "application/oap+json"}
-    return Request("POST", url, headers, canonical(body))
+    try:
+        return Request("POST", url, headers, canonical(body))
+    except Refused:
+        raise UsageError("what is sent must be JSON, without lone surrogates") from None

@@ -71,7 +71,12 @@ class PrivateKey:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> PrivateKey:
-        """Reads a key file."""
+        """Reads a key file.
+
+        >>> PrivateKey.load("/nowhere")
+        Traceback (most recent call last):
+        oap_memory.errors.UsageError: the key file cannot be read: No such file or directory
+        """
         try:
             with Path(path).open("rb") as file:
                 data = file.read(MAX_FILE + 1)
@@ -85,7 +90,15 @@ class PrivateKey:
             raise UsageError("the key file is no private JWK") from None
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes a key file, for its owner alone (0600); never over a file that is there."""
+        """Writes a key file, for its owner alone (0600); never over a file that is there.
+
+        >>> from tempfile import TemporaryDirectory
+        >>> key = PrivateKey.new()
+        >>> with TemporaryDirectory() as folder:
+        ...     key.save(folder + "/my.key")
+        ...     PrivateKey.load(folder + "/my.key").kid == key.kid
+        True
+        """
         try:
             handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         except OSError as wrong:
@@ -112,7 +125,11 @@ class PrivateKey:
         return {"crv": "Ed25519", "kty": "OKP", "x": b64(self.public)}
 
     def jwk(self) -> dict[str, str]:
-        """The private JWK: keep it secret."""
+        """The private JWK: keep it secret.
+
+        >>> sorted(PrivateKey.new().jwk())
+        ['crv', 'd', 'kid', 'kty', 'x']
+        """
         return {**self.public_jwk(), "d": b64(self._secret.private_bytes_raw()), "kid": self.kid}
 
     def sign(self, message: bytes) -> str:

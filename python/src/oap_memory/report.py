@@ -27,7 +27,13 @@ class Report:
     unchecked: list[Unchecked] = field(default_factory=list)
 
     def note(self, name: str, why: str) -> None:
-        """Names something as unchecked, once."""
+        """Names something as unchecked, once.
+
+        >>> report = Report("grant")
+        >>> report.note("state", "whether it was revoked since")
+        >>> report.unchecked[0].why
+        'whether it was revoked since'
+        """
         if (one := Unchecked("unchecked." + name, why)) not in self.unchecked:
             self.unchecked.append(one)
 
@@ -50,7 +56,12 @@ class Reader:
     now: int
 
     def not_future(self, text: str, check: str, place: str) -> int:
-        """The time, which is not later than the reader's by more than the skew."""
+        """The time, which is not later than the reader's by more than the skew.
+
+        >>> Reader(Documents(), 0).not_future("2026-05-01T12:00:00Z", "grant.time", "/issued_at")
+        Traceback (most recent call last):
+        oap_memory.errors.Refused: grant.time: /issued_at must not be in the future
+        """
         at = instant(text)
         if at is None:
             raise Refused(check, place, "must be a time")
@@ -59,7 +70,12 @@ class Reader:
         return at
 
     def key(self, kid: str, did: str, at: int, check: str, place: str) -> Key:
-        """The key of that name, of that DID, in force at that time."""
+        """The key of that name, of that DID, in force at that time.
+
+        >>> Reader(Documents(), 0).key("did:web:a.example#key-1", "did:web:b.example", 0, "grant.signature", "")
+        Traceback (most recent call last):
+        oap_memory.errors.Refused: grant.signature: / must be by a key of its signer
+        """
         if kid.partition("#")[0] != did:
             raise Refused(check, place, "must be by a key of its signer")
         key = self.documents.key(kid)

@@ -7,6 +7,7 @@ from types import TracebackType
 from typing import Self, Unpack
 
 from .agent import Agent, AsyncAgent
+from .errors import UsageError
 from .facts import Fact, Learn, Learned
 from .packing import Count, Packed, estimate, pack
 from .window import Window
@@ -27,7 +28,7 @@ class _Notes:
         self.pending: list[tuple[str, Learn]] = []
         self._summary = ""
 
-    def load(self, *found: Iterable[Fact]) -> None:
+    def _load(self, *found: Iterable[Fact]) -> None:
         every = {fact.item_id: fact for facts in found for fact in facts}
         self.facts = tuple(every.values())
 
@@ -60,13 +61,15 @@ class _Notes:
         >>> [(fact.content, fact.confidence) for fact in agent.query(tags=["hypothesis"], topic="guesses").facts]
         [('Ann prefers mornings', 0.4)]
         """
+        if isinstance(tags, str):
+            raise UsageError("tags must be a list of texts", "tags")
         if confidence >= MIN_CONFIDENCE:
             more: Learn = {"confidence": confidence, "tags": [*tags, "hypothesis"]}
             if topic is not None:
                 more["topic"] = topic
             self.pending.append((content, more))
 
-    def note_summary(self) -> None:
+    def _note_summary(self) -> None:
         if self.window is not None and self.window.summary not in ("", self._summary):
             self._summary = self.window.summary
             self.pending.append((self._summary, {"kind": "summary", "level": "recalled", "tags": ["session"]}))
@@ -122,7 +125,7 @@ class Session(_Notes):
     def __enter__(self) -> Self:
         """Loads."""
         recalled = self._agent.recall(self._about).facts if self._about else ()
-        self.load(recalled, self._agent.query().facts)
+        self._load(recalled, self._agent.query().facts)
         return self
 
     def __exit__(
@@ -130,7 +133,7 @@ class Session(_Notes):
     ) -> None:
         """Writes back."""
         if error is None:
-            self.note_summary()
+            self._note_summary()
             self.save()
 
 
@@ -173,7 +176,7 @@ class AsyncSession(_Notes):
     async def __aenter__(self) -> Self:
         """Loads."""
         recalled = (await self._agent.recall(self._about)).facts if self._about else ()
-        self.load(recalled, (await self._agent.query()).facts)
+        self._load(recalled, (await self._agent.query()).facts)
         return self
 
     async def __aexit__(
@@ -181,5 +184,5 @@ class AsyncSession(_Notes):
     ) -> None:
         """Writes back."""
         if error is None:
-            self.note_summary()
+            self._note_summary()
             await self.save()

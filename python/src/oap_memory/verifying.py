@@ -79,7 +79,7 @@ def verify(
     if status_list is not None:
         held = grant if report.kind == "answer" else parse(data) if isinstance(data, bytes | str) else data
         if report.kind not in ("answer", "grant") or not isinstance(held, dict):
-            raise UsageError("a status list tells of grants, and of answers with their grant, alone")
+            raise UsageError("a status list tells of grants, and of answers with their grant, alone", "status_list")
         _not_revoked(held, ancestors, status_list, reader, report)
     return report
 
@@ -124,7 +124,7 @@ def _verify(
     if kind == "answer":
         return verify_answer(data, reader, grant, ancestors)
     if grant is not None:
-        raise UsageError("a grant is compared with an answer alone")
+        raise UsageError("a grant is compared with an answer alone", "grant")
     if kind == "grant":
         return verify_grant(data, reader, ancestors)
     if kind == "bundle":

@@ -73,7 +73,7 @@ class Window:
         oap_memory.errors.UsageError: content must have 4 tokens at most, as the window has
         """
         if self._count(content) > self._max:
-            raise UsageError(f"content must have {self._max} tokens at most, as the window has")
+            raise UsageError(f"content must have {self._max} tokens at most, as the window has", "content")
         self.kept.append(Message(role, content))
         while len(self.kept) > 1 and self.tokens > self._max:
             half = max(1, len(self.kept) // 2)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
+import re
 import socket
 import ssl
 import time
@@ -36,7 +37,7 @@ def trust(ca_file: str | None) -> ssl.SSLContext:
         try:
             context.load_verify_locations(ca_file)
         except (OSError, ssl.SSLError):
-            raise UsageError("the file of a further authority must be a certificate in PEM") from None
+            raise UsageError("the file of a further authority must be a certificate in PEM", "ca_file") from None
     return context
 
 
@@ -111,6 +112,13 @@ class _Body:
         return b"".join(self._parts)
 
 
+def _response(response: httpx.Response, body: _Body) -> Response:
+    # A date in place of seconds is by a clock that is not ours.
+    after = response.headers.get("Retry-After", "")
+    return Response(response.status_code, body.whole(), int(after) if re.fullmatch("[0-9]{1,9}", after) else None)
+
+
+_CLOSED = "it is closed: what is asked comes before close()"
 _PLAIN = {"Accept-Encoding": "identity"}
 
 
@@ -139,6 +147,8 @@ class Wire:
 
     def send(self, request: Request) -> Response:
         """The answer, or `Unreachable`."""
+        if self._client.is_closed:
+            raise UsageError(_CLOSED)
         if request.after:
             time.sleep(request.after)
         host, port = _target(request, local=self._local)
@@ -149,7 +159,7 @@ class Wire:
             with self._client.stream(**_pinned(request, host, port, address)) as response:
                 for part in response.iter_raw():
                     body.add(part)
-                return Response(response.status_code, body.whole())
+                return _response(response, body)
         except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError) as wrong:
             raise _broken(wrong) from None
 
@@ -183,6 +193,8 @@ class AsyncWire:
 
     async def send(self, request: Request) -> Response:
         """The answer, or `Unreachable`."""
+        if self._client.is_closed:
+            raise UsageError(_CLOSED)
         if request.after:
             await asyncio.sleep(request.after)
         try:
@@ -199,7 +211,7 @@ class AsyncWire:
         async with self._client.stream(**_pinned(request, host, port, address)) as response:
             async for part in response.aiter_raw():
                 body.add(part)
-            return Response(response.status_code, body.whole())
+            return _response(response, body)
 
     async def close(self) -> None:
         """Closes the connections."""

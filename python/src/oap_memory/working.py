@@ -11,7 +11,7 @@ from typing import Any, TypedDict, Unpack
 from urllib.parse import quote, urlencode
 
 from .calls import Caller, repeated
-from .errors import NotFound, Unreachable
+from .errors import NotFound, Unreachable, UsageError
 from .facts import State
 from .flow import Flow, Request, Response, accepted
 from .reading import read
@@ -85,7 +85,10 @@ class _Entries:
         if self.name is None:
             told = yield from self.caller.call("memory_status", {})
             self.name = read(State, told.structured).agent
-        asked = urlencode({"agent_id": self.name, "memory_type": "working", **parameters}, quote_via=quote)
+        try:
+            asked = urlencode({"agent_id": self.name, "memory_type": "working", **parameters}, quote_via=quote)
+        except UnicodeEncodeError:
+            raise UsageError("namespace and key must be text without lone surrogates", "key") from None
         request = self.caller.request("GET", f"/api/v1/memory?{asked}", None, {})
         return read(_Page, _json((yield from repeated(request, reads=True))))
 
@@ -110,6 +113,8 @@ class _Entries:
         if (namespace, key) not in self.seen:
             yield from self.get(namespace, key)
         known = self.seen.get((namespace, key))
+        if known is None and version is not None:
+            raise NotFound(404, "not_found", "no entry of this namespace and key has a version", None)
         if known is None:
             new = {"namespace": namespace, "key": key, "value": value, "memory_type": "working", **more}
             request = self.caller.request("POST", "/api/v1/memory", new, {})

@@ -1,7 +1,8 @@
 //! Confidentiality as negative knowledge (RFC 0010 A.9), on the epistemic model: everything that a grantee receives is
 //! decoded into propositions, and its accessibility relation on the confidential ones must be what it was before.
 
-use super::super::context::{Context, Reply, expect};
+use super::super::context::{Context, expect};
+use super::super::wire::Reply;
 use super::super::{Failed, Probe, Severity};
 use super::{note, owned, probe};
 use crate::epistemic::{Formula, Model, Partition, decode};

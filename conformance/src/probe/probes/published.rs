@@ -1,7 +1,8 @@
 //! What a gateway publishes, and how it answers those who are nobody.
 
-use super::super::context::{Context, Forbidden, Reply, Request, expect};
+use super::super::context::{Context, expect};
 use super::super::declared::Place;
+use super::super::wire::{Forbidden, Reply, Request};
 use super::super::{Failed, Probe, Severity};
 use super::{FORMS, probe, public};
 use oap_identity::Hash;

@@ -2,7 +2,8 @@
 
 use super::rules::{Condition, EnvelopeRule};
 use crate::probe::Failed;
-use crate::probe::context::{Context, INVOKE, Reply, Request, Session, expect, post, seal};
+use crate::probe::context::{Context, INVOKE, Session, expect, post, seal};
+use crate::probe::wire::{Reply, Request};
 use oap_identity::json::JsonError;
 use oap_identity::signed::SignedError;
 use oap_identity::{DetachedSignature, DidDocument, Hash, Signer, json as strict};

@@ -1,7 +1,7 @@
 //! Every query of every grantee, with what must come back.
 
 use super::super::Failed;
-use super::super::context::Reply;
+use super::super::wire::Reply;
 use super::Finding;
 use super::fill::Lived;
 use crate::model::{Difference, ExpectedAnswer};

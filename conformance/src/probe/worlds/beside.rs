@@ -1,7 +1,7 @@
 //! What a world is asked beside queries: exports, the log, the passing of time, strangers.
 
 use super::super::Failed;
-use super::super::context::Request;
+use super::super::wire::Request;
 use super::Finding;
 use super::ask::{ask, leaks};
 use super::fill::Lived;

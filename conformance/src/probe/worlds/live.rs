@@ -1,7 +1,7 @@
 //! Living through a history: each step done, and what comes back compared with the model.
 
 use super::super::Failed;
-use super::super::context::Refused;
+use super::super::wire::Refused;
 use super::Finding;
 use super::ask::{ask, leaks};
 use super::beside::{audit, export, vectors};

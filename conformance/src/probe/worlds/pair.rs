@@ -1,8 +1,9 @@
 //! Two fillings that differ only in what a grant hides: whoever has the grant must not be able to tell them apart.
 
 use super::super::Failed;
-use super::super::context::{Context, Reply, Request};
+use super::super::context::Context;
 use super::super::declared::Place;
+use super::super::wire::{Reply, Request};
 use super::Finding;
 use super::fill::Lived;
 use super::fresh::{Names, blank, difference};

@@ -25,7 +25,7 @@ const MAX_FILE: u64 = 16 << 20;
   oap-memory mcp install --client codex --print
 
 Makes the agent where there is none of that name, with the permission write, and adds the server to the assistant's own file.
-What else stands there stays as it is, byte for byte; the file as it was is kept beside it. Restart the assistant afterwards.")]
+Every other member keeps its text; the file as it was is kept beside it. Restart the assistant afterwards.")]
 pub(in crate::cli) struct Install {
     /// The assistant
     #[arg(long, value_enum, value_name = "NAME")]

@@ -1,4 +1,5 @@
-//! The room of the episodic tier (RFC-0015 2.2): where it is full, what is worth least goes, and is erased.
+//! The room of the tiers. Where the episodic one is full (RFC-0015 2.2), what is worth least goes, and is erased; in the others nothing
+//! goes that its agent did not delete.
 //!
 //! What an entry is worth: its priority, and then when its author looked at it last. Nobody else's look counts, so that nobody's tells.
 
@@ -9,7 +10,7 @@ use crate::state::agents::Agent;
 use crate::state::commits::Writing;
 use crate::state::owner::mark::Write;
 use crate::state::schema::{ACCESSED, HEADS, HOLDS};
-use oap_agents::entry::{Context, MAX_EPISODIC};
+use oap_agents::entry::{Context, MAX_EPISODIC, capacity};
 use oap_identity::{Did, ItemId, Timestamp};
 use oap_memory::chain::Event;
 use oap_memory::record::{Head, Tier};
@@ -20,20 +21,34 @@ use std::sync::Arc;
 /// An entry that goes, and the last link that it has.
 pub(super) type Victim = (ItemId, u32);
 
-fn is_own_episode(agent: &Agent<Write>, head: &Head, now: Timestamp) -> bool {
-    head.meta.tier == Tier::Episodic && *head.meta.author == *agent.did() && is_seen(agent, head, now)
+/// How many entries are new, by tier.
+pub(super) type News = BTreeMap<Tier, usize>;
+
+fn is_own(agent: &Agent<Write>, head: &Head, tier: Tier, now: Timestamp) -> bool {
+    head.meta.tier == tier && *head.meta.author == *agent.did() && is_seen(agent, head, now)
 }
 
 impl Looking<'_> {
-    /// What goes so that an agent may write so many episodic entries more. What it changes at once stays.
+    /// What goes so that an agent may write so many entries more. What it changes at once stays.
     pub(super) fn victims(
         &self,
         agent: &Agent<Write>,
-        more: usize,
+        news: &News,
         changed: &BTreeSet<ItemId>,
     ) -> Result<Result<Vec<Victim>, Full>, Error> {
+        if news.is_empty() {
+            return Ok(Ok(Vec::new()));
+        }
         let mut own = self.gateway.heads.keyed();
-        own.retain(|head| is_own_episode(agent, head, self.now));
+        for (&tier, &more) in news {
+            let current_count = own.iter().filter(|head| is_own(agent, head, tier, self.now)).count();
+            let max_capacity = capacity(tier);
+            if tier != Tier::Episodic && current_count + more > max_capacity {
+                return Ok(Err(Full { current_count, max_capacity }));
+            }
+        }
+        let more = news.get(&Tier::Episodic).copied().unwrap_or_default();
+        own.retain(|head| is_own(agent, head, Tier::Episodic, self.now));
         let beyond = (own.len() + more).saturating_sub(MAX_EPISODIC);
         if more == 0 || beyond == 0 {
             return Ok(Ok(Vec::new()));
@@ -44,7 +59,7 @@ impl Looking<'_> {
             let is_held = HOLDS.get(&self.gateway.store, &head.item_id)?.is_some();
             let Some(seen) = self.seen(head.clone())? else { continue };
             let context = Context::of(&seen.whole);
-            if !is_held && !context.pinned {
+            if !is_held && !context.pinned && !head.meta.human_verified {
                 let looked = ACCESSED.get(&self.gateway.store, &head.item_id)?;
                 candidates.push((
                     context.priority,
@@ -77,14 +92,14 @@ impl Writing<'_, '_> {
         Ok(heads)
     }
 
-    /// Erases what goes, and makes sure that so many episodic entries more have room.
+    /// Erases what goes, and makes sure that so many entries more have room.
     pub(super) fn make_room(
         &mut self,
         agent: &Agent<Write>,
         victims: &[Victim],
-        more: usize,
+        news: &News,
     ) -> Result<(), Error> {
-        if more == 0 {
+        if news.is_empty() {
             return Ok(());
         }
         for (item, seq) in victims {
@@ -96,10 +111,12 @@ impl Writing<'_, '_> {
         }
         let batch = self.heads_of_batch()?;
         let stored = self.gateway.heads.keyed();
-        let stored = stored.iter().filter(|head| !batch.contains_key(&head.item_id));
-        let there = stored.chain(batch.values().flatten());
-        let own = there.filter(|head| is_own_episode(agent, head, self.now)).count();
-        if own + more > MAX_EPISODIC { Err(Error::Overtaken) } else { Ok(()) }
+        let stored: Vec<_> = stored.iter().filter(|head| !batch.contains_key(&head.item_id)).collect();
+        let is_full = news.iter().any(|(&tier, &more)| {
+            let there = stored.iter().copied().chain(batch.values().flatten());
+            there.filter(|head| is_own(agent, head, tier, self.now)).count() + more > capacity(tier)
+        });
+        if is_full { Err(Error::Overtaken) } else { Ok(()) }
     }
 
     /// Remembers that an agent looked at an item, where it is an episodic entry of its own.

@@ -113,7 +113,7 @@ impl Entries<'_> {
                 Ok((kept, serde_json::to_vec(&answer)?, looking.handed()))
             });
             let (kept, answer, shown) = looked.await?;
-            Tools(self.0).hand(agent, tool, input, Hash::of(&answer), shown).await?;
+            Tools(self.0).hand(agent, tool, input, shown).await?;
             metrics::counter!("oap_tool_calls_total", "tool" => tool).increment(1);
             Ok((kept, answer))
         })

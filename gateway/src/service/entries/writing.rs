@@ -2,7 +2,7 @@
 //!
 //! Versions are concealed and signed beside the writer; the transaction that stores them reads again what they rest on.
 
-use super::capacity::Victim;
+use super::capacity::{News, Victim};
 use super::{Changed, Current, Full, entry_of, is_rival, is_seen};
 use crate::error::{Conflict, Error};
 use crate::service::items::{Author, InForce, Prepared, whole};
@@ -27,7 +27,7 @@ use oap_memory::chain::Event;
 use oap_memory::commitment::Committed;
 use oap_memory::receipt::item_tag;
 use oap_memory::record::{Head, Meta, Tier, Visibility};
-use oap_store::StoreError;
+use oap_store::{Rows, StoreError};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
@@ -82,8 +82,10 @@ impl Entries<'_> {
     ///
     /// # Errors
     /// [`Error::Entry`] naming the field; [`Error::Permission`]; [`Error::NotSelf`].
-    pub async fn create(self, agent: &Agent<Read>, input: Hash, new: New) -> Result<Changed, Error> {
+    pub async fn create(self, agent: &Agent<Read>, new: New) -> Result<Changed, Error> {
         let new = New { version: None, ..new };
+        // What was not there is handed to nobody, and has no receipt of that.
+        let input = Hash::of(b"");
         self.write(agent, "openintent.create", input, vec![Asked::New(new)], false).await
     }
 
@@ -174,14 +176,13 @@ impl Entries<'_> {
         let known = steps.iter().filter(|step| matches!(step.to, To::Change(_)));
         let tags: Vec<String> =
             known.map(|step| item_tag(step.prepared.link.item_id, step.prepared.link.commitment)).collect();
-        // A hash of what an entry says would tell it, to whoever guesses, when it is erased: the commitments name the versions.
-        let output = Hash::of_canonical(&tags)?;
-        let receipt = (!tags.is_empty()).then(|| Tools(self.0).handing(agent, tool, input, output, tags));
+        let receipt =
+            (!tags.is_empty()).then(|| Tools(self.0).handing(agent, tool, input, tags)).transpose()?;
         let looker = agent.clone();
         self.0
             .commit_for(agent.acting(), move |w| {
                 w.check_keys(&looker, &steps)?;
-                w.make_room(&looker, &victims, new_episodes(&steps))?;
+                w.make_room(&looker, &victims, &news(&steps))?;
                 for Step { prepared, to, entry } in steps {
                     let event = prepared.link.event;
                     match to {
@@ -189,10 +190,6 @@ impl Entries<'_> {
                         To::Change(by) => {
                             w.store_version_as(prepared, event, by)?;
                             w.looked_at(entry.id, looker.did())?;
-                            // A scratch pad has no past.
-                            if entry.memory_type == Tier::Working {
-                                w.trim(entry.id, |_| true)?;
-                            }
                         }
                     }
                 }
@@ -218,7 +215,7 @@ impl Entries<'_> {
             .commit_for(writer.acting(), move |w| {
                 let (_, head) = schema::head(w.tx, item)?;
                 may_change(&eraser, &head, w.now)?;
-                if w.holds_owners_word(&head)? {
+                if holds_owners_word(w.tx, w.gateway, &head)? {
                     return Err(Error::OwnersWord);
                 }
                 w.erase_entries(&eraser, input, &[head])
@@ -241,11 +238,19 @@ impl Entries<'_> {
         until_it_holds(|| async {
             let (filter, eraser) = (filter.clone(), writer.clone());
             let found = Tools(self.0).look(agent, move |looking| {
-                let mut found = looking.matching(&filter.of)?;
-                found.retain(|head| may_change(&eraser, head, looking.now).is_ok());
-                Ok(found)
+                let mut own = Vec::new();
+                for head in looking.matching(&filter.of)? {
+                    if may_change(&eraser, &head, looking.now).is_ok()
+                        && !holds_owners_word(&looking.gateway.store, looking.gateway, &head)?
+                    {
+                        own.push(head);
+                    }
+                }
+                let left = own.len().saturating_sub(MAX_ENTRIES);
+                own.truncate(MAX_ENTRIES);
+                Ok((own, left))
             });
-            let found = found.await?;
+            let (found, left) = found.await?;
             let eraser = writer.clone();
             self.0
                 .commit_for(writer.acting(), move |w| {
@@ -255,12 +260,9 @@ impl Entries<'_> {
                         if !head.is_live(w.now) {
                             return Err(Error::Overtaken);
                         }
-                        if !w.holds_owners_word(&head)? {
-                            heads.push((*head).clone());
-                        }
+                        // The version is the one that was looked at, and of former ones there are no more than then.
+                        heads.push((*head).clone());
                     }
-                    let left = heads.len().saturating_sub(MAX_ENTRIES);
-                    heads.truncate(MAX_ENTRIES);
                     let items: Vec<ItemId> = heads.iter().map(|head| head.item_id).collect();
                     if !items.is_empty() {
                         w.erase_entries(&eraser, Hash::of_canonical(&items)?, &heads)?;
@@ -312,21 +314,6 @@ impl Writing<'_, '_> {
         Ok(())
     }
 
-    /// Whether the owner wrote a version of an entry that is kept: such a one the owner alone erases.
-    fn holds_owners_word(&self, head: &Head) -> Result<bool, Error> {
-        if *head.meta.author == self.gateway.principal {
-            return Ok(true);
-        }
-        for (seq, _) in &head.replaced {
-            match VERSIONS.get(self.tx, &(head.item_id, *seq)) {
-                Ok(Some(former)) if !is_agents(&former)? => return Ok(true),
-                Ok(_) | Err(StoreError::Erased) => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
-        Ok(false)
-    }
-
     /// Erases entries, with a receipt that names the agent.
     fn erase_entries(&mut self, agent: &Agent<Write>, input: Hash, heads: &[Head]) -> Result<(), Error> {
         let mut tags = Vec::new();
@@ -337,9 +324,8 @@ impl Writing<'_, '_> {
             tags.push(item_tag(head.item_id, self.last_link(head)?.commitment));
             self.erase(head.item_id, Event::Erase)?;
         }
-        let output = Hash::of_canonical(&tags)?;
         let gateway = self.gateway.clone();
-        let receipt = Tools(&gateway).handing(agent, "openintent.delete", input, output, tags);
+        let receipt = Tools(&gateway).handing(agent, "openintent.delete", input, tags)?;
         self.receipt(AGENTS, receipt).map(drop)
     }
 }
@@ -349,10 +335,35 @@ fn is_agents(version: &Committed) -> Result<bool, Error> {
     Ok(whole(version)?.get("extensions").and_then(|extensions| extensions.get(EXTENSION)).is_some())
 }
 
-/// How many of the versions are new episodic entries.
-fn new_episodes(steps: &[Step]) -> usize {
-    let is_one = |step: &&Step| matches!(&step.to, To::New(record) if record.tier == Tier::Episodic);
-    steps.iter().filter(is_one).count()
+/// Whether the owner wrote what an entry says, or confirmed it.
+fn is_owners_word(gateway: &Gateway, head: &Head) -> bool {
+    head.meta.human_verified || *head.meta.author == gateway.principal
+}
+
+/// Whether a version that is kept is the owner's word: such a one the owner alone erases.
+fn holds_owners_word(rows: &impl Rows, gateway: &Gateway, head: &Head) -> Result<bool, Error> {
+    if is_owners_word(gateway, head) {
+        return Ok(true);
+    }
+    for (seq, _) in &head.replaced {
+        match VERSIONS.get(rows, &(head.item_id, *seq)) {
+            Ok(Some(former)) if !is_agents(&former)? => return Ok(true),
+            Ok(_) | Err(StoreError::Erased) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(false)
+}
+
+/// How many of the versions are new entries, by tier.
+fn news(steps: &[Step]) -> News {
+    let mut news = News::new();
+    for step in steps {
+        if let To::New(record) = &step.to {
+            *news.entry(record.tier).or_default() += 1;
+        }
+    }
+    news
 }
 
 /// Prepares what is asked; or says what stands in its way.
@@ -377,7 +388,7 @@ fn plan(gateway: &Arc<Gateway>, agent: &Agent<Read>, asked: &[Asked]) -> Result<
         }
     }
     let changed = steps.iter().filter(|step| matches!(step.to, To::Change(_))).map(|step| step.entry.id);
-    match planning.looking.victims(&writer, new_episodes(&steps), &changed.collect())? {
+    match planning.looking.victims(&writer, &news(&steps), &changed.collect())? {
         Ok(victims) => Ok(Ok(Plan { steps, victims })),
         Err(full) => Ok(Err(Stop::Full(full))),
     }
@@ -402,6 +413,9 @@ impl Planning<'_> {
         let is_there = |head: &Arc<Head>| is_rival(self.agent, head, new.tier, self.now);
         let there = self.gateway.heads.at(&new.namespace, &new.key).into_iter().find(is_there);
         match (there, new.version) {
+            (Some(head), Some(_)) if head.meta.tier != new.tier => {
+                Err(Error::Entry(EntryError::Field("memory_type", Must::Kept)))
+            }
             (Some(head), Some(version)) => self.change(head.item_id, version, &Change::of(new.clone())),
             (Some(head), None) => Ok(Err(Stop::Conflict(Conflict::EntryKey, head.item_id))),
             (None, Some(_)) => Err(Error::Conflict(Conflict::EntryGone)),
@@ -474,8 +488,8 @@ impl Planning<'_> {
         }
         let outlives = change.ttl.is_some() || change.expires_at.is_some() || change.sensitivity.is_some();
         let relabels = change.value.is_none() && change.tags.is_some();
-        if (outlives && self.holds_owners_word(&before.head)?)
-            || (relabels && self.is_owners_word(&before.head))
+        if (outlives && holds_owners_word(&self.gateway.store, self.gateway, &before.head)?)
+            || (relabels && is_owners_word(self.gateway, &before.head))
         {
             return Err(Error::OwnersWord);
         }
@@ -495,26 +509,6 @@ impl Planning<'_> {
         }
         let entry = entry_of(&self.looking, &head, &whole(prepared.committed())?, prepared.link.at);
         Ok(Ok(Step { prepared, to: To::Change(by), entry }))
-    }
-
-    /// Whether the owner wrote what an entry says, or confirmed it.
-    fn is_owners_word(&self, head: &Head) -> bool {
-        head.meta.human_verified || *head.meta.author == self.gateway.principal
-    }
-
-    /// Whether a version that is kept is the owner's word.
-    fn holds_owners_word(&self, head: &Head) -> Result<bool, Error> {
-        if self.is_owners_word(head) {
-            return Ok(true);
-        }
-        for (seq, _) in &head.replaced {
-            match schema::version(&self.gateway.store, head.item_id, *seq) {
-                Ok(former) if !is_agents(&former)? => return Ok(true),
-                Ok(_) | Err(Error::NotFound | Error::Store(StoreError::Erased)) => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(false)
     }
 
     /// What changes of an item. Where what it says does not, neither does whose word it is.

@@ -250,6 +250,9 @@ impl Writing<'_, '_> {
         if self.is_another_receipt(arrived.capture_id, arrived.capture_hash)? {
             return Ok(ImportOutcome::Refused(ImportRefusal::OtherReceipt.to_string()));
         }
+        if arrived.head.is_live(self.now) && self.has_rival(&arrived.head)? {
+            return Ok(ImportOutcome::Refused(ImportRefusal::EntryKey.to_string()));
+        }
         let held = self.links_of(item)?;
         let mut slot = None;
         if !held.is_empty() {

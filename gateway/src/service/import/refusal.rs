@@ -30,6 +30,9 @@ pub enum ImportRefusal {
     /// Somebody else's item.
     #[error("owner: its chain ends with another than the bundle's principal")]
     OtherOwner,
+    /// An entry whose key another one has.
+    #[error("another entry in force has its namespace and key")]
+    EntryKey,
     /// An item of a bundle that was erased.
     #[error("it was erased here, and an import does not bring it back")]
     Erased,

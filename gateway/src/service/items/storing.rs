@@ -9,7 +9,7 @@ use crate::state::living::Change;
 use crate::state::schema::{self, ACCESSED, HEADS, HOLDS, LINKS, PEOPLE, SAID, TOMBSTONES, VERSIONS};
 use oap_identity::json::canonical;
 use oap_identity::{Hash, ItemId, Timestamp};
-use oap_memory::chain::{Event, Link};
+use oap_memory::chain::{Event, Link, MAX_CHANGES};
 use oap_memory::commitment::Committed;
 use oap_memory::receipt::item_tag;
 use oap_memory::record::{Head, Meta, Status, Tier};
@@ -67,6 +67,9 @@ impl Writing<'_, '_> {
         if head.seq + 1 != prepared.link.seq || event != prepared.link.event {
             return Err(Error::Overtaken);
         }
+        if event != Event::Reseal && prepared.link.seq as usize >= MAX_CHANGES {
+            return Err(Error::Conflict(Conflict::ManyVersions));
+        }
         self.still_prepared(&prepared)?;
         let Prepared { body, committed, link, .. } = prepared;
         let people = std::mem::take(&mut head.people);
@@ -83,7 +86,13 @@ impl Writing<'_, '_> {
             head.meta.author = Arc::new(did);
             head.meta.needs_verification = needs_verification;
         }
-        self.store_prepared(head, &committed, &link)
+        let is_pad = head.meta.tier == Tier::Working;
+        let written = self.store_prepared(head, &committed, &link)?;
+        // A scratch pad has no past.
+        if is_pad {
+            self.trim(written.item_id, |_| true)?;
+        }
+        Ok(written)
     }
 
     fn store_prepared(&mut self, head: Head, committed: &Committed, link: &Link) -> Result<Written, Error> {
@@ -170,7 +179,7 @@ impl Writing<'_, '_> {
     }
 
     /// Whether another entry in force took an entry's key (docs/openintent.md).
-    fn has_rival(&self, head: &Head) -> Result<bool, Error> {
+    pub(crate) fn has_rival(&self, head: &Head) -> Result<bool, Error> {
         let (Some(namespace), Some(key)) = (&head.meta.namespace, &head.meta.key) else { return Ok(false) };
         let mut there = self.gateway.heads.at(namespace, key);
         let written = HEADS.written(self.tx);

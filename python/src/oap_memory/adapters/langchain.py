@@ -120,7 +120,7 @@ class MemoryStore(BaseStore[str, Any]):
     def __init__(self, agent: Agent, namespace: str) -> None:
         """`namespace` tells the stores of an agent apart."""
         if namespace.endswith("*"):
-            raise UsageError("namespace must not end with *")
+            raise UsageError("namespace must not end with *", "namespace")
         self._working = agent.working
         self._namespace = namespace
 

@@ -1,0 +1,324 @@
+//! Asking as a grantee: grants, tokens, queries, exports, envelopes.
+
+use super::{Context, PURPOSE, expect, owned, post};
+use crate::probe::Failed;
+use crate::probe::declared::Place;
+use crate::probe::drafted::departures_of_grant;
+use crate::probe::wire::{Reply, Request};
+use oap_grants::{dpop, exchange};
+use oap_identity::{Hash, RequestId, Signer, json as strict};
+use serde_json::{Value, json};
+use std::sync::{Mutex, PoisonError};
+
+/// A grantee with a token.
+#[allow(missing_docs, reason = "the names say it")]
+pub struct Session {
+    /// Its keys.
+    pub grantee: Signer,
+    pub grant: Value,
+    pub token: String,
+    /// How it is presented.
+    pub bearer: bool,
+}
+
+impl Context<'_> {
+    /// Issues a grant, with the [`PURPOSE`] of a run, and exchanges it.
+    ///
+    /// # Errors
+    /// As [`Context::owner`]; [`Failed::Wrong`] when a good grant is refused, or is not as it was drafted.
+    pub async fn session(&self, grantee: Signer, mut draft: Value) -> Result<Session, Failed> {
+        draft["purpose"] = json!(PURPOSE);
+        let profile = draft["redaction_profile"].as_str().unwrap_or_default();
+        if !self.declared.has_profile(profile) {
+            return Err(Failed::Skipped(format!("the manifest does not name the profile {profile}")));
+        }
+        let grant = self.owner(json!({"do": "grant", "draft": draft})).await?["grant"].clone();
+        let departs = departures_of_grant(&draft, &grant);
+        expect(departs.is_empty(), || format!("a grant is not as it was drafted: {}", departs.join("; ")))?;
+        let reply = self.exchange(&grantee, &grant).await?;
+        expect(reply.status == 200, || format!("a grant in force was not exchanged: {}", reply.status))?;
+        let answer = reply.json();
+        let token = answer["memory_grant_jwt"].as_str().unwrap_or_default().to_owned();
+        expect(!token.is_empty(), || "the answer has no memory_grant_jwt".to_owned())?;
+        Ok(Session { grantee, grant, token, bearer: answer["token_type"] == "Bearer" })
+    }
+
+    /// A fresh grantee with a token for a grant over one label.
+    ///
+    /// # Errors
+    /// As [`Context::session`].
+    pub async fn granted(&self, label: &str, level: u8) -> Result<Session, Failed> {
+        let grantee = self.stranger();
+        let draft = self.draft(&grantee, label, level);
+        self.session(grantee, draft).await
+    }
+
+    /// Presents a grant with a proof of its grantee's key.
+    ///
+    /// # Errors
+    /// As [`Context::send`].
+    pub async fn exchange(&self, grantee: &Signer, grant: &Value) -> Result<Reply, Failed> {
+        self.exchange_with_proof_for(grantee, grant, grant).await
+    }
+
+    /// Exchanges a grant that was made from others; `above` are those, first one first.
+    ///
+    /// # Errors
+    /// As [`Context::session`].
+    pub async fn session_below(
+        &self,
+        grantee: Signer,
+        grant: Value,
+        above: &[Value],
+    ) -> Result<Session, Failed> {
+        let reply = self.present(&grantee, &grant, &grant, above).await?;
+        expect(reply.status == 200, || {
+            format!(
+                "a grant that was passed on was not exchanged: {} {}",
+                reply.status,
+                reply.json()["message"]
+            )
+        })?;
+        let answer = reply.json();
+        let token = answer["memory_grant_jwt"].as_str().unwrap_or_default().to_owned();
+        expect(!token.is_empty(), || "the answer has no memory_grant_jwt".to_owned())?;
+        Ok(Session { grantee, grant, token, bearer: answer["token_type"] == "Bearer" })
+    }
+
+    /// A proof of a grantee's key, made for a grant, as it is shown at a path.
+    fn grant_proof(&self, grantee: &Signer, grant: &Value, path: &str) -> Result<String, Failed> {
+        let endpoint = format!("{}{path}", self.origin);
+        let hash = Hash::of_canonical(grant).map_err(|e| Failed::Skipped(e.to_string()))?;
+        exchange::prove(grantee, &endpoint, hash, self.now(), self.random)
+            .map_err(|e| Failed::Skipped(e.to_string()))
+    }
+
+    /// The same, with the proof made for another grant.
+    ///
+    /// # Errors
+    /// As [`Context::send`].
+    pub async fn exchange_with_proof_for(
+        &self,
+        grantee: &Signer,
+        grant: &Value,
+        proved: &Value,
+    ) -> Result<Reply, Failed> {
+        self.present(grantee, grant, proved, &[]).await
+    }
+
+    /// Presents a grant with those above it, and a proof made for one of them.
+    pub(in crate::probe) async fn present(
+        &self,
+        grantee: &Signer,
+        grant: &Value,
+        proved: &Value,
+        above: &[Value],
+    ) -> Result<Reply, Failed> {
+        let path = self.at(Place::Grant);
+        self.send_each(|| {
+            let body = self.handed_in(grant, above, self.grant_proof(grantee, proved, path)?);
+            Ok(post(path, &[], &body.to_string()))
+        })
+        .await
+    }
+
+    /// The same as the action `memory.grant`.
+    pub(in crate::probe) async fn present_by_action(
+        &self,
+        grantee: &Signer,
+        grant: &Value,
+        above: &[Value],
+    ) -> Result<Reply, Failed> {
+        self.send_each(|| {
+            let input = self.handed_in(grant, above, self.grant_proof(grantee, grant, INVOKE)?);
+            Ok(post(INVOKE, &[], &self.envelope(grantee, "memory.grant", &input)?.to_string()))
+        })
+        .await
+    }
+
+    /// Presents a grant with another member beside it, at the endpoint or as the action `memory.grant`.
+    pub(in crate::probe) async fn present_with(
+        &self,
+        grantee: &Signer,
+        grant: &Value,
+        by_action: bool,
+        (name, value): (&str, &Value),
+    ) -> Result<Reply, Failed> {
+        let path = if by_action { INVOKE } else { self.at(Place::Grant) };
+        self.send_each(|| {
+            let mut body = self.handed_in(grant, &[], self.grant_proof(grantee, grant, path)?);
+            body[name] = value.clone();
+            if by_action {
+                body = self.envelope(grantee, "memory.grant", &body)?;
+            }
+            Ok(post(path, &[], &body.to_string()))
+        })
+        .await
+    }
+
+    /// What is sent to exchange a grant.
+    fn handed_in(&self, grant: &Value, above: &[Value], proof: String) -> Value {
+        let mut body = json!({"grant": grant, "proof": proof});
+        if !above.is_empty() {
+            body["chain"] = json!(above);
+        }
+        body
+    }
+
+    /// POST of a document.
+    ///
+    /// # Errors
+    /// As [`Context::send`].
+    pub async fn post(&self, path: &str, headers: &[(&str, String)], body: &Value) -> Result<Reply, Failed> {
+        self.post_text(path, headers, &body.to_string()).await
+    }
+
+    async fn post_text(&self, path: &str, headers: &[(&str, String)], body: &str) -> Result<Reply, Failed> {
+        self.send(post(path, headers, body)).await
+    }
+
+    /// The headers of a request under a session, its proof made with a key.
+    ///
+    /// # Errors
+    /// [`Failed::Skipped`]; none in practice.
+    pub fn credentials(
+        &self,
+        session: &Session,
+        key: &Signer,
+        method: &str,
+        path: &str,
+    ) -> Result<Vec<(&'static str, String)>, Failed> {
+        if session.bearer {
+            return Ok(vec![("authorization", format!("Bearer {}", session.token))]);
+        }
+        let url = format!("{}{}", self.origin, path.split('?').next().unwrap_or_default());
+        let target = dpop::Request { method, url: &url };
+        let proof = dpop::prove(key, target, &session.token, self.now(), self.random)
+            .map_err(|e| Failed::Skipped(e.to_string()))?;
+        Ok(vec![("authorization", format!("DPoP {}", session.token)), ("dpop", proof)])
+    }
+
+    /// A query under a session.
+    ///
+    /// # Errors
+    /// As [`Context::send`].
+    pub async fn query(&self, session: &Session, query: &Value) -> Result<Reply, Failed> {
+        self.query_text(session, &query.to_string()).await
+    }
+
+    /// The same, of a body that need not be JSON.
+    ///
+    /// # Errors
+    /// As [`Context::send`].
+    pub async fn query_text(&self, session: &Session, body: &str) -> Result<Reply, Failed> {
+        let path = self.at(Place::Query);
+        let made = || Ok(post(path, &self.credentials(session, &session.grantee, "POST", path)?, body));
+        self.send_each(made).await
+    }
+
+    /// An envelope for [`INVOKE`], signed by its agent (protocol section 12, bytes 8).
+    ///
+    /// # Errors
+    /// [`Failed::Skipped`]; none in practice.
+    pub fn envelope(&self, agent: &Signer, action: &str, input: &Value) -> Result<Value, Failed> {
+        let mut envelope = json!({
+            "oap_version": "1.0", "request_id": RequestId::new(self.now(), self.random), "timestamp": self.now(),
+            "principal_did": agent.did(), "agent_did": agent.did(), "action": action, "input": input,
+            "context": {"locale": "en-US", "currency": "EUR", "jurisdiction_user": "DE", "jurisdiction_agent": "DE"},
+        });
+        seal(&mut envelope, agent, agent)?;
+        Ok(envelope)
+    }
+
+    /// A query under a session as the action `memory.query`. The reply is that of the query: what the envelope holds.
+    ///
+    /// # Errors
+    /// As [`Context::send`]; [`Failed::Wrong`] where the envelope answers another one.
+    pub async fn query_by_envelope(&self, session: &Session, query: &Value) -> Result<Reply, Failed> {
+        // Where it is waited for it is made anew: its time is that of the request.
+        let last = Mutex::new(Value::Null);
+        let made = || {
+            let envelope = self.envelope(&session.grantee, "memory.query", query)?;
+            last.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&envelope);
+            let headers = self.credentials(session, &session.grantee, "POST", INVOKE)?;
+            Ok(post(INVOKE, &headers, &envelope.to_string()))
+        };
+        let reply = self.send_each(made).await?;
+        let envelope = last.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let answer = reply.json();
+        expect(answer["request_id"] == envelope["request_id"], || {
+            format!("{INVOKE}: request_id is {}, must be that of the request", answer["request_id"])
+        })?;
+        let inner = if reply.status == 200 {
+            expect(answer["receipt_id"] == answer["output"]["receipt"]["receipt_id"], || {
+                format!(
+                    "{INVOKE}: receipt_id is {}, must be that of the answer's receipt",
+                    answer["receipt_id"]
+                )
+            })?;
+            answer["output"].clone()
+        } else {
+            let error = &answer["error"];
+            json!({"error": error["code"], "message": error["message"], "request_id": answer["request_id"]})
+        };
+        Ok(Reply { bytes: inner.to_string().into_bytes(), ..reply })
+    }
+
+    /// An export under a session.
+    ///
+    /// # Errors
+    /// As [`Context::send`].
+    pub async fn export(&self, session: &Session) -> Result<Reply, Failed> {
+        self.export_beside(session, None).await
+    }
+
+    /// The same, with a body that nobody asked for.
+    ///
+    /// # Errors
+    /// As [`Context::send`].
+    pub async fn export_beside(&self, session: &Session, body: Option<&str>) -> Result<Reply, Failed> {
+        let path = self.at(Place::Export);
+        let made = || {
+            let headers = owned(self.credentials(session, &session.grantee, "POST", path)?);
+            let body = body.map(|body| body.as_bytes().to_vec());
+            Ok(Request { method: "POST", path: path.to_owned(), headers, body })
+        };
+        self.send_each(made).await
+    }
+
+    /// A query that must be answered.
+    ///
+    /// # Errors
+    /// As [`Context::query`]; another status than 200.
+    pub async fn answer(&self, session: &Session, query: &Value) -> Result<Value, Failed> {
+        let reply = self.query(session, query).await?;
+        expect(reply.status == 200, || format!("a query under a grant in force: status {}", reply.status))?;
+        Ok(reply.json())
+    }
+
+    /// GET under a session.
+    ///
+    /// # Errors
+    /// As [`Context::send`].
+    pub async fn get_as(&self, session: &Session, path: &str) -> Result<Reply, Failed> {
+        let made = || {
+            let headers = owned(self.credentials(session, &session.grantee, "GET", path)?);
+            Ok(Request { method: "GET", path: path.to_owned(), headers, body: None })
+        };
+        self.send_each(made).await
+    }
+}
+
+/// Where actions are called by envelopes (protocol section 12).
+pub const INVOKE: &str = "/oap/invoke";
+
+/// Signs an envelope anew: the key of one signs, under the name of another.
+///
+/// # Errors
+/// [`Failed::Skipped`] where it has no canonical form.
+pub(in crate::probe) fn seal(envelope: &mut Value, by: &Signer, named: &Signer) -> Result<(), Failed> {
+    envelope.as_object_mut().map(|members| members.remove("signature"));
+    let bytes = strict::canonical(&envelope).map_err(|e| Failed::Skipped(e.to_string()))?;
+    envelope["signature"] = json!({"alg": "EdDSA", "kid": named.kid(), "value": by.sign(&bytes)});
+    Ok(())
+}
