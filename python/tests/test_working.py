@@ -58,6 +58,14 @@ def test_what_another_program_changed_is_not_written_over(agent: Agent, office: 
     assert agent.working.set("shared", "counter", {"n": 4}).version == 1
 
 
+def test_a_version_of_what_is_not_there_is_not_written(agent: Agent) -> None:
+    made = agent.working.set("n", "gone", {"n": 1})
+    assert agent.working.delete("n", "gone")
+    with pytest.raises(NotFound):
+        agent.working.set("n", "gone", {"n": 2}, version=made.version)
+    assert agent.working.get("n", "gone") is None
+
+
 def test_it_is_the_agents_alone(agent: Agent, office: Gateway) -> None:
     agent.working.set("own", "secret", {"n": 1})
     with Agent(office.origin, office.agent("colleague"), ca_file=office.ca_file) as other:
