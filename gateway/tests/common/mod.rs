@@ -11,6 +11,7 @@ use axum::http::{Request, StatusCode};
 use oap_exchange::gate::Sanctions;
 use oap_gateway::embedding::EmbeddingModel;
 use oap_gateway::http::App;
+use oap_gateway::http::front::Deadlines;
 use oap_gateway::state::keyring::StoredKeys;
 use oap_gateway::state::owner::mark::Admin;
 use oap_gateway::state::owner::{Owner, Permission};
@@ -246,7 +247,9 @@ impl World {
         .unwrap();
         let admin = Signer::did_key(&[99; 32]).unwrap();
         let token = gateway.trust_token(&admin, Permission::Admin).unwrap();
-        let router = App::new(gateway.clone()).router();
+        // However slow the machine is: what is to end in time has deadlines of its own.
+        let deadlines = Deadlines { request: Duration::from_secs(600), ..Deadlines::default() };
+        let router = App::within(gateway.clone(), deadlines).router();
         let (proofs, grants) = (AtomicU64::new(0), Mutex::default());
         Self { gateway, router, clock, origin, admin, token, proofs, grants }
     }
