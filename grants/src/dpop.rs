@@ -92,6 +92,20 @@ pub struct Proof {
 /// # Errors
 /// [`DpopError`].
 pub fn check(headers: &[&str], request: Request, token: &str, now: Timestamp) -> Result<Proof, DpopError> {
+    Ok(check_key(headers, request, Some(token), now)?.1)
+}
+
+/// Checks a proof by a key that is known, for a request with a token or without one; the key is who proves. A proof for a token
+/// proves nothing without it.
+///
+/// # Errors
+/// [`DpopError`].
+pub fn check_key(
+    headers: &[&str],
+    request: Request,
+    token: Option<&str>,
+    now: Timestamp,
+) -> Result<(PublicKey, Proof), DpopError> {
     let [header] = headers else { return Err(DpopError::Headers) }; // 1
     let jwt = UnverifiedJwt::parse(header, TYP)?; // 2, 4, 5
     let key: PublicKey = jwt.jwk()?; // 7
@@ -114,12 +128,12 @@ pub fn check(headers: &[&str], request: Request, token: &str, now: Timestamp) ->
     if !freshness::holds(claims.nbf, claims.exp, now) {
         return Err(DpopError::Ended); // 11
     }
-    if claims.ath.as_deref() != Some(hash(token).as_str()) {
+    if claims.ath != token.map(hash) {
         return Err(DpopError::Ath); // 12, first half; the key is compared with the token's by the caller
     }
     let jkt = key.thumbprint();
     let replay_key = Sha256::digest(format!("{jkt}\n{}", claims.jti)).into();
-    Ok(Proof { jkt, replay_key })
+    Ok((key, Proof { jkt, replay_key }))
 }
 
 /// Whether two URLs name the same place, queries and fragments aside.
@@ -153,6 +167,19 @@ pub fn prove(
     Ok(unsigned(signer.public(), request, token, now, random)?.signed_by(signer))
 }
 
+/// The same for a request without a token, which the key alone says who it is from.
+///
+/// # Errors
+/// [`SignedError`] when the claims are not JSON.
+pub fn prove_key(
+    signer: &Signer,
+    request: Request,
+    now: Timestamp,
+    random: &dyn Random,
+) -> Result<String, SignedError> {
+    Ok(claimed(signer.public(), request, None, now, random)?.signed_by(signer))
+}
+
 /// The same for a key that signs elsewhere.
 ///
 /// # Errors
@@ -164,6 +191,16 @@ pub fn unsigned(
     now: Timestamp,
     random: &dyn Random,
 ) -> Result<UnsignedJwt, SignedError> {
+    claimed(key, request, Some(token), now, random)
+}
+
+fn claimed(
+    key: &PublicKey,
+    request: Request,
+    token: Option<&str>,
+    now: Timestamp,
+    random: &dyn Random,
+) -> Result<UnsignedJwt, SignedError> {
     let claims = ProofClaims {
         jti: URL_SAFE_NO_PAD.encode(random::bytes::<16>(random)),
         htm: request.method.to_owned(),
@@ -171,7 +208,7 @@ pub fn unsigned(
         iat: now.seconds(),
         nbf: None,
         exp: None,
-        ath: Some(hash(token)),
+        ath: token.map(hash),
         nonce: None,
     };
     UnsignedJwt::with_jwk(key, TYP, &claims)

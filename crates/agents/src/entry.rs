@@ -17,7 +17,6 @@ pub use ttl::Ttl;
 
 use oap_identity::json::JsonError;
 use oap_memory::item::{MAX_LABELS, MAX_TTL_DAYS, NotShort};
-use oap_memory::record::Tier;
 
 /// Largest value of an entry, in bytes of its JSON (RFC-0015 1.3).
 pub const MAX_VALUE: usize = 64 << 10;
@@ -28,22 +27,12 @@ pub const USUAL_ENTRIES: usize = 100;
 /// Most bytes of the values of one answer, unless it is one; the rest is left for the next page.
 pub const MAX_VALUES: usize = 4 << 20;
 
-/// Most episodic entries of an agent (RFC-0015 2.2); beyond it the one that is worth least goes.
+/// Most episodic entries of an agent (RFC-0015 2.2), where its owner says no other number; beyond it the one that is worth least goes.
 pub const MAX_EPISODIC: usize = 1000;
-/// Most working entries of an agent; beyond it nothing is written.
+/// Most working entries of an agent, where its owner says no other number; beyond it nothing is written.
 pub const MAX_WORKING: usize = 1000;
-/// Most semantic entries of an agent; beyond it nothing is written.
+/// Most semantic entries of an agent, where its owner says no other number; beyond it nothing is written.
 pub const MAX_SEMANTIC: usize = 10_000;
-
-/// How many entries of a tier an agent may have.
-#[must_use]
-pub const fn capacity(tier: Tier) -> usize {
-    match tier {
-        Tier::Working => MAX_WORKING,
-        Tier::Episodic => MAX_EPISODIC,
-        Tier::Semantic => MAX_SEMANTIC,
-    }
-}
 
 /// Why a request of the dialect was refused. The text names the field and what it must be, and never repeats what was given.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -6,6 +6,7 @@
 //! - [`level`]: whose word a record is, and how far it is believed
 //! - [`tool`], [`arguments`], [`answers`]: the memory tools, what goes in and what comes out
 //! - [`entry`]: entries, the dialect of OpenIntent
+//! - [`terms`]: the role of an agent, and how many entries it may have
 //! - [`block`], [`words`]: an answer as text in which no item can pass for anything else
 //!
 //! ```
@@ -27,6 +28,7 @@ pub mod entry;
 pub mod level;
 pub mod limits;
 pub mod sight;
+pub mod terms;
 pub mod tool;
 pub mod words;
 

@@ -1,6 +1,6 @@
 //! The bounds of this room, as rows that `docs/limits.md` is generated from.
 
-use crate::{answers, arguments, entry};
+use crate::{answers, arguments, entry, terms};
 pub use oap_identity::limits::Limit;
 
 const fn row(name: &'static str, value: usize, unit: &'static str, applies_to: &'static str) -> Limit {
@@ -21,19 +21,36 @@ pub const LIMITS: &[Limit] = &[
         "entry::MAX_EPISODIC",
         entry::MAX_EPISODIC,
         "entries",
-        "the episodic tier of an agent; beyond it one is evicted, or 429 where all are pinned",
+        "the episodic tier of an agent whose owner says no other number; beyond it one is evicted, or 429 where all are pinned",
     ),
-    row("entry::MAX_WORKING", entry::MAX_WORKING, "entries", "the working tier of an agent; beyond it 429"),
+    row(
+        "entry::MAX_WORKING",
+        entry::MAX_WORKING,
+        "entries",
+        "the working tier of an agent whose owner says no other number; beyond it 429",
+    ),
     row(
         "entry::MAX_SEMANTIC",
         entry::MAX_SEMANTIC,
         "entries",
-        "the semantic tier of an agent; beyond it 429",
+        "the semantic tier of an agent whose owner says no other number; beyond it 429",
     ),
     row(
         "entry::MAX_VALUES",
         entry::MAX_VALUES,
         "bytes",
         "the values of one answer, unless it is one; the rest is the next page",
+    ),
+    row(
+        "terms::MAX_CAPACITY",
+        terms::MAX_CAPACITY as usize,
+        "entries",
+        "what an owner may let an agent have of a tier; beyond it 400",
+    ),
+    row(
+        "terms::MAX_PINNED_NAMESPACES",
+        terms::MAX_PINNED_NAMESPACES,
+        "namespaces",
+        "those of an agent whose episodic entries are never evicted; beyond it 400",
     ),
 ];

@@ -4,6 +4,7 @@ use super::endpoints;
 use super::permission::Permission;
 use super::place::Place;
 use oap_agents::Tool;
+use oap_agents::terms::{Capacities, CapacityChange, Role};
 use oap_identity::{Did, Hash, ItemId, ReceiptId, Timestamp};
 use schemars::JsonSchema;
 use serde::de::Error as _;
@@ -21,6 +22,8 @@ endpoints! {
     AddAgent: POST "/oap/owner/agents" needs Admin body(NewAgent) answers(KeyedAgent);
     /// An agent.
     ShowAgent: GET "/oap/owner/agents/{agent}" at(AgentRef) needs Admin answers(AgentInfo);
+    /// Sets what an agent may do, what it is to others, and how many entries it may have.
+    SetAgent: POST "/oap/owner/agents/{agent}/set" at(AgentRef) needs Admin body(AgentChange) answers(AgentInfo);
     /// Gives an agent another API key, which is told this once; the one before ends.
     RotateAgent: POST "/oap/owner/agents/{agent}/rotate" at(AgentRef) needs Admin answers(KeyedAgent);
     /// Ends an agent and its API key. What it wrote stays.
@@ -139,6 +142,45 @@ pub struct NewAgent {
     pub name: AgentName,
     /// What it may do; each permission includes those before it.
     pub permission: Permission,
+    /// What it is to the other agents.
+    #[serde(default, skip_serializing_if = "is_usual")]
+    pub role: Role,
+    /// How many entries it may have; what is absent is as usual.
+    #[serde(default, skip_serializing_if = "CapacityChange::is_empty")]
+    pub capacities: CapacityChange,
+    /// The did:key of a key that the agent holds itself; what it presents counts with a proof by that key alone. Else one is made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub did: Option<Did>,
+}
+
+fn is_usual(role: &Role) -> bool {
+    *role == Role::default()
+}
+
+impl NewAgent {
+    /// One that is as usual but for its permission.
+    #[must_use]
+    pub fn new(name: AgentName, permission: Permission) -> Self {
+        Self { name, permission, role: Role::default(), capacities: CapacityChange::default(), did: None }
+    }
+}
+
+/// What to set of an agent. What is absent stays.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AgentChange {
+    /// What it may do; each permission includes those before it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub permission: Option<Permission>,
+    /// What it is to the other agents.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub role: Option<Role>,
+    /// How many entries it may have.
+    #[serde(default, skip_serializing_if = "CapacityChange::is_empty")]
+    pub capacities: CapacityChange,
+    /// The namespaces whose episodic entries are never evicted, at most 64.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pinned_namespaces: Option<Vec<String>>,
 }
 
 /// An agent.
@@ -149,6 +191,12 @@ pub struct AgentInfo {
     pub did: Did,
     /// What it may do; each permission includes those before it.
     pub permission: Permission,
+    /// What it is to the other agents.
+    pub role: Role,
+    /// How many entries it may have.
+    pub capacities: Capacities,
+    /// Whether it holds its key itself: what it presents counts with a proof by that key alone.
+    pub own_key: bool,
     pub created_at: Timestamp,
     /// When it got the API key that it has.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -147,6 +147,7 @@ routes! {
         ListAgents: agents::ListAgents;
         AddAgent: agents::AddAgent;
         ShowAgent: agents::ShowAgent;
+        SetAgent: agents::SetAgent;
         RotateAgent: agents::RotateAgent;
         RemoveAgent: agents::RemoveAgent;
         CallTool: agents::CallTool;

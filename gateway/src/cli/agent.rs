@@ -3,16 +3,21 @@
 use super::mcp::install::still_starts;
 use super::{CliError, Global, output};
 use crate::api::agents as api;
-use crate::api::agents::{AgentInfo, AgentName, AgentRef, KeyedAgent, NewAgent};
+use crate::api::agents::{AgentChange, AgentInfo, AgentName, AgentRef, KeyedAgent, NewAgent};
 use crate::api::permission::Permission;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use oap_agents::terms::{CapacityChange, MAX_CAPACITY, Role};
 use oap_client::ClientError;
+use oap_identity::Did;
 
 /// Your own agents: assistants that share your memory, each with a name, a permission and a key of its own
 #[derive(clap::Subcommand)]
 #[command(after_help = "Examples:
   oap-memory agent add scout
   oap-memory agent add editor --permission admin
+  oap-memory agent add lead --role coordinator --episodic 200
+  oap-memory agent add far --did did:key:z6Mk...
+  oap-memory agent set scout --permission read --working 50
   oap-memory agent list
   oap-memory agent show scout
   oap-memory agent rotate scout
@@ -20,7 +25,8 @@ use oap_client::ClientError;
 
 An agent sees your memory but for what is private to another agent and what is restricted. With read it recalls; with write
 it learns, and corrects and takes back what it wrote; with admin also what you and others wrote. It never reaches your own
-commands: no grants, no deletion, no keys. `mcp install` connects an assistant; the API key is for agents that call over
+commands: no grants, no deletion, no keys. A coordinator gives tasks to others over OpenIntent's dialect, and reads what they
+write for these as long as they are open. `mcp install` connects an assistant; the API key is for agents that call over
 HTTP: MCP at /mcp, or POST /oap/agent/call.")]
 pub(super) enum Agent {
     /// Make an agent; prints its API key, this once
@@ -30,6 +36,28 @@ pub(super) enum Agent {
         /// What it may do; each permission includes those before it
         #[arg(long, default_value = "write", value_parser = permission())]
         permission: Permission,
+        /// What it is to your other agents
+        #[arg(long, default_value = "worker", value_parser = role())]
+        role: Role,
+        #[command(flatten)]
+        room: Room,
+        /// The did:key of a key that the agent holds itself; what it presents counts with a proof by that key alone (DPoP)
+        #[arg(long)]
+        did: Option<Did>,
+    },
+    /// Set what an agent may do, what it is to the others, and how many entries it may have
+    Set {
+        /// Its name, or its DID
+        #[arg(value_name = "NAME")]
+        agent: AgentRef,
+        /// What it may do; each permission includes those before it
+        #[arg(long, value_parser = permission())]
+        permission: Option<Permission>,
+        /// What it is to your other agents
+        #[arg(long, value_parser = role())]
+        role: Option<Role>,
+        #[command(flatten)]
+        room: Room,
     },
     /// List your agents, with those that were removed
     List,
@@ -53,6 +81,30 @@ pub(super) enum Agent {
     },
 }
 
+/// How many entries an agent may have
+#[derive(clap::Args)]
+pub(super) struct Room {
+    /// Most working entries; 1000 if never said
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_CAPACITY)))]
+    working: Option<u32>,
+    /// Most episodic entries; beyond it what is worth least goes; 1000 if never said
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_CAPACITY)))]
+    episodic: Option<u32>,
+    /// Most semantic entries of its own; 10000 if never said
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_CAPACITY)))]
+    semantic: Option<u32>,
+}
+
+impl From<Room> for CapacityChange {
+    fn from(Room { working, episodic, semantic }: Room) -> Self {
+        Self { working, episodic, semantic }
+    }
+}
+
+fn role() -> impl TypedValueParser<Value = Role> {
+    PossibleValuesParser::new(Role::ALL.iter().map(|role| role.as_str())).try_map(|text| text.parse::<Role>())
+}
+
 /// The permissions, as flags have them.
 const PERMISSIONS: [(&str, Permission); 3] =
     [("read", Permission::Read), ("write", Permission::Write), ("admin", Permission::Admin)];
@@ -72,10 +124,23 @@ impl Agent {
     pub(super) async fn run(self, global: &Global) -> Result<(), CliError> {
         let owner = global.owner().await?;
         match self {
-            Self::Add { name, permission } => {
-                let new = NewAgent { name, permission };
+            Self::Add { name, permission, role, room, did } => {
+                let new = NewAgent { name, permission, role, capacities: room.into(), did };
                 let made = owner.send::<api::AddAgent>((), &new).await?;
                 output::print(global.json, &made, keyed);
+            }
+            Self::Set { agent, permission, role, room } => {
+                let change =
+                    AgentChange { permission, role, capacities: room.into(), ..AgentChange::default() };
+                if change == AgentChange::default() {
+                    return Err(CliError::Usage(
+                        "name what to set: --permission, --role, --working, --episodic, --semantic"
+                            .to_owned(),
+                    ));
+                }
+                let info =
+                    owner.send::<api::SetAgent>(agent.clone(), &change).await.map_err(named(&agent))?;
+                output::print(global.json, &info, |info| table(std::slice::from_ref(info)));
             }
             Self::List => {
                 let list = owner.get::<api::ListAgents>((), &()).await?;
@@ -120,8 +185,13 @@ pub(super) fn named(agent: &AgentRef) -> impl Fn(ClientError) -> CliError {
 }
 
 fn keyed(made: &KeyedAgent) -> String {
-    let KeyedAgent { agent: AgentInfo { name, did, permission, .. }, api_key } = made;
+    let KeyedAgent { agent: AgentInfo { name, did, permission, own_key, .. }, api_key } = made;
     let permission = word(*permission);
+    if *own_key {
+        return format!(
+            "{name} may {permission}, as {did}\nIt proves its own key with each request (DPoP), with this token or without one; shown this once:\n{api_key}"
+        );
+    }
     format!(
         "{name} may {permission}, as {did}\nAPI key, shown this once:\n{api_key}\nAn assistant on this machine needs no key: `oap-memory mcp install`"
     )
@@ -134,10 +204,11 @@ pub(super) fn table(agents: &[AgentInfo]) -> String {
         vec![
             agent.name.to_string(),
             state,
+            agent.role.to_string(),
             agent.created_at.to_string(),
             output::or_none(agent.key_since),
             agent.did.to_string(),
         ]
     });
-    output::table(&["name", "may", "made", "key since", "did"], rows)
+    output::table(&["name", "may", "role", "made", "key since", "did"], rows)
 }

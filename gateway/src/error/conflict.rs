@@ -38,6 +38,8 @@ pub enum Conflict {
     UnrecordedLink,
     #[error("there is an agent of this name; remove it first, or choose another name")]
     AgentName,
+    #[error("an agent has or had this key; a removed one keeps it with what it wrote")]
+    AgentKey,
     #[error(
         "so many agents were made here that no more are; the names of removed ones are kept with what they wrote"
     )]

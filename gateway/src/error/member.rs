@@ -13,6 +13,12 @@ pub enum MemberError {
     /// Not of the expected shape.
     #[error(transparent)]
     Json(#[from] JsonError),
+    /// Not a key that an agent may hold itself.
+    #[error("must be a did:key of a whole Ed25519 key, and not the owner's")]
+    OwnKey,
+    /// Not a number of entries that an agent may have.
+    #[error("must be 1 to {}", oap_agents::terms::MAX_CAPACITY)]
+    Capacity,
     /// Not text.
     #[error("must be text")]
     NotText,

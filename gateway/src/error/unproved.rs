@@ -20,4 +20,10 @@ pub enum Unproved {
     NoKey,
     #[error("the API key is none of this gateway's agents', or was ended")]
     KeyEnded,
+    #[error(
+        "the token is bound to the agent's own key: send it as \"Authorization: DPoP\" with a proof by that key"
+    )]
+    BoundKey,
+    #[error("the proof is by no key of this gateway's agents: `oap-memory agent add NAME --did did:key:…`")]
+    NoOwnKey,
 }

@@ -3,9 +3,9 @@
 //! No sessions are kept: each request stands for itself and is answered as JSON, in every revision of the protocol. Pages in a browser are
 //! nobody's agent: whatever has an `Origin` is refused.
 
-use super::App;
 use super::error::Refusal;
 use super::request::{Incoming, Sender};
+use super::{App, own_key};
 use crate::Error;
 use crate::api::agents::{ToolAnswer, ToolCall};
 use crate::error::{Corrupt, MemberError};
@@ -42,7 +42,10 @@ impl Caller for ByKey {
 }
 
 /// Which agent a request is from: its key is checked before its body is read.
-pub(super) fn agent(request: &mut Incoming) -> Result<Agent<Read>, Error> {
+pub(super) async fn agent(request: &mut Incoming) -> Result<Agent<Read>, Error> {
+    if own_key::is_presented(request) {
+        return own_key::agent(request).await;
+    }
     let (authorization, key) = (request.header("authorization"), request.header("x-api-key"));
     match request.app().gateway.agent_by_key(&authorization, &key) {
         Ok(agent) => {
@@ -84,7 +87,7 @@ pub(super) fn charge(
 
 /// `POST /mcp`.
 pub(super) async fn mcp(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
-    let agent = agent(&mut request)?;
+    let agent = agent(&mut request).await?;
     let (mut headers, body) = (request.headers().clone(), request.bytes().await?);
     if body.len() > MAX_MESSAGE {
         return Err(Error::TooLarge(MAX_MESSAGE));

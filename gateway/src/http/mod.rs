@@ -12,6 +12,7 @@ pub mod invoke;
 pub mod jobs;
 mod mcp;
 mod openintent;
+mod own_key;
 mod owner;
 pub mod request;
 mod routes;

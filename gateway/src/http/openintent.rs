@@ -22,8 +22,8 @@ use serde_json::json;
 use serde_json::value::RawValue;
 
 /// Which agent a request is from. That it says of itself must be so.
-fn caller(request: &mut Incoming) -> Result<Agent<Read>, Error> {
-    let agent = mcp::agent(request)?;
+async fn caller(request: &mut Incoming) -> Result<Agent<Read>, Error> {
+    let agent = mcp::agent(request).await?;
     let said = request.header("x-agent-id");
     if said.iter().all(|said| agent.is(said)) { Ok(agent) } else { Err(Error::NotSelf("X-Agent-ID")) }
 }
@@ -93,28 +93,28 @@ fn full_up(Full { current_count, max_capacity }: Full, name: &RequestId) -> Resp
 
 /// `POST /api/v1/memory`.
 pub(super) async fn create(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
-    let agent = caller(&mut request)?;
+    let agent = caller(&mut request).await?;
     let new = request.json_with(|body| Ok(New::read(body)?)).await?;
     changed(Entries(&app.gateway).create(&agent, new).await?, request.name())
 }
 
 /// `GET /api/v1/memory`.
 pub(super) async fn query(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
-    let agent = caller(&mut request)?;
+    let agent = caller(&mut request).await?;
     let (filter, input) = filter(&request)?;
     Ok(told(Entries(&app.gateway).query(&agent, input, filter.says_whose()?).await?))
 }
 
 /// `GET /api/v1/memory/{id}`.
 pub(super) async fn show(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
-    let agent = caller(&mut request)?;
+    let agent = caller(&mut request).await?;
     let item = entry(&mut request).await?;
     Ok(told(Entries(&app.gateway).show(&agent, item).await?.entry))
 }
 
 /// `PATCH /api/v1/memory/{id}`.
 pub(super) async fn change(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
-    let agent = caller(&mut request)?;
+    let agent = caller(&mut request).await?;
     let version = version(&request)?;
     let item = entry(&mut request).await?;
     let change = request.json_with(|body| Ok(Change::read(body)?)).await?;
@@ -125,7 +125,7 @@ pub(super) async fn change(State(app): State<App>, mut request: Incoming) -> Res
 
 /// `DELETE /api/v1/memory/{id}`.
 pub(super) async fn delete(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
-    let agent = caller(&mut request)?;
+    let agent = caller(&mut request).await?;
     let item = entry(&mut request).await?;
     Entries(&app.gateway).delete(&agent, item).await?;
     Ok(told(serde_json::to_vec(&json!({"status": "deleted", "entry_id": item}))?))
@@ -133,7 +133,7 @@ pub(super) async fn delete(State(app): State<App>, mut request: Incoming) -> Res
 
 /// `POST /api/v1/memory/batch`.
 pub(super) async fn write_all(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
-    let agent = caller(&mut request)?;
+    let agent = caller(&mut request).await?;
     let entries = request.json_with(|body| Ok(entries_of(body)?)).await?;
     mcp::charge(&app.gateway, &agent, Counted::Entry, entries.len())?;
     let input = Hash::of_canonical(&json!(entries.len()))?;
@@ -142,7 +142,7 @@ pub(super) async fn write_all(State(app): State<App>, mut request: Incoming) -> 
 
 /// `DELETE /api/v1/memory/batch`.
 pub(super) async fn delete_all(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
-    let agent = caller(&mut request)?;
+    let agent = caller(&mut request).await?;
     let (filter, _) = filter(&request)?;
     let (items, remaining) = Entries(&app.gateway).delete_all(&agent, filter.selects()?).await?;
     let body =
@@ -152,20 +152,20 @@ pub(super) async fn delete_all(State(app): State<App>, mut request: Incoming) ->
 
 /// `GET /api/v1/memory/namespaces`.
 pub(super) async fn namespaces(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
-    let agent = caller(&mut request)?;
+    let agent = caller(&mut request).await?;
     Ok(told(Entries(&app.gateway).namespaces(&agent).await?))
 }
 
 /// `GET /api/v1/memory/namespaces/{namespace}`.
 pub(super) async fn namespace(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
-    let agent = caller(&mut request)?;
+    let agent = caller(&mut request).await?;
     let name = request.place().await?;
     Ok(told(Entries(&app.gateway).namespace(&agent, name).await?))
 }
 
 /// `GET /api/v1/agents/{agent}/memory`: the route that OpenIntent's clients list by, an array.
 pub(super) async fn list(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
-    let agent = caller(&mut request)?;
+    let agent = caller(&mut request).await?;
     let whose = request.place().await?;
     let (mut filter, input) = filter(&request)?;
     let input = Hash::of_canonical(&json!([whose, input]))?;
@@ -177,7 +177,7 @@ pub(super) async fn list(State(app): State<App>, mut request: Incoming) -> Resul
 
 /// `GET /api/v1/agents/{agent}/memory/summary`.
 pub(super) async fn summary(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
-    let agent = caller(&mut request)?;
+    let agent = caller(&mut request).await?;
     let whose = request.place().await?;
     Ok(told(Entries(&app.gateway).summary(&agent, &whose).await?))
 }

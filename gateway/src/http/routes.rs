@@ -112,6 +112,7 @@ fn handler(route: &Route) -> MethodRouter<App> {
             ListAgents => door(agents::list);
             AddAgent => door(agents::add);
             ShowAgent => door(agents::show);
+            SetAgent => door(agents::set);
             RotateAgent => door(agents::rotate);
             RemoveAgent => door(agents::remove);
             CallTool => door(agents::call);

@@ -1,8 +1,8 @@
 //! The owner's own agents: made, listed, ended; and what each was given.
 
 use crate::api::agents::{
-    AgentInfo, AgentList, AgentRef, Handed, InjectedAnswer, InjectedList, InjectedQuery, KeyedAgent,
-    MAX_INJECTED, NewAgent,
+    AgentChange, AgentInfo, AgentList, AgentRef, Handed, InjectedAnswer, InjectedList, InjectedQuery,
+    KeyedAgent, MAX_INJECTED, NewAgent,
 };
 use crate::error::{Conflict, Corrupt, Error, MemberError};
 use crate::service::brief::cut;
@@ -11,10 +11,13 @@ use crate::service::{Agents, Audit};
 use crate::state::agents::{self, MAX_AGENTS, StoredAgent, new_key};
 use crate::state::owner::Owner;
 use crate::state::owner::mark::{Admin, Permits};
-use crate::state::schema::{self, AGENTS, RECEIPTS_OF};
+use crate::state::schema::{self, AGENTS, RECEIPTS_OF, TERMS};
+use crate::state::terms::{Terms, terms};
 use crate::state::views;
+use oap_agents::terms::{Capacities, MAX_PINNED_NAMESPACES};
 use oap_identity::{Did, Hash, ItemId, Signer};
 use oap_memory::chain::Link;
+use oap_memory::item::{MAX_SHORT, short_text};
 use oap_memory::receipt::{Action, Receipt, read_tag};
 use oap_store::{Range, StoreError};
 use serde_json::Value;
@@ -24,14 +27,30 @@ use std::collections::BTreeSet;
 const USUAL_INJECTED: usize = 20;
 
 impl Agents<'_> {
-    /// Makes an agent with a DID and an API key of its own.
+    /// Makes an agent with a DID and an API key of its own; where it holds its key itself, the API key is a token bound to that.
     ///
     /// # Errors
-    /// [`Error::Conflict`] where the name is taken, or too many were made.
+    /// [`Error::Conflict`] where the name or the key is taken, or too many were made; [`Error::Member`].
     pub async fn add(self, owner: &Owner<impl Permits<Admin>>, new: NewAgent) -> Result<KeyedAgent, Error> {
         let gateway = self.0.clone();
-        let seed = Signer::seed(&*self.0.random);
-        let did = Signer::did_key(&seed).map_err(Corrupt::Key)?.did().clone();
+        if let Some(member) = new.capacities.out_of_bounds() {
+            return Err(Error::Member(member, MemberError::Capacity));
+        }
+        let (did, seed) = match new.did.clone() {
+            Some(did) if did.method() == "key" && did.check_method().is_ok() && did != gateway.principal => {
+                (did, None)
+            }
+            Some(_) => return Err(Error::Member("did", MemberError::OwnKey)),
+            None => {
+                let seed = Signer::seed(&*self.0.random);
+                (Signer::did_key(&seed).map_err(Corrupt::Key)?.did().clone(), Some(seed))
+            }
+        };
+        let made = Terms {
+            role: new.role,
+            capacities: Capacities::default().changed(new.capacities),
+            pinned_namespaces: Vec::new(),
+        };
         let (api_key, hash) = new_key(&*self.0.random);
         let agent = self
             .0
@@ -47,10 +66,17 @@ impl Agents<'_> {
                 if known.len() >= MAX_AGENTS {
                     return Err(Error::Conflict(Conflict::ManyAgents));
                 }
-                let mut agent = StoredAgent::new(new.name, new.permission, seed, w.now);
+                if known.iter().any(|(known, _)| *known == did) {
+                    return Err(Error::Conflict(Conflict::AgentKey));
+                }
+                let mut agent = match seed {
+                    Some(seed) => StoredAgent::new(new.name, new.permission, seed, w.now),
+                    None => StoredAgent::with_own_key(new.name, new.permission, w.now),
+                };
                 agent.key = Some((hash, w.now));
                 AGENTS.put(w.tx, &did, &agent)?;
-                Ok(agent.info(did))
+                TERMS.put(w.tx, &did, &made)?;
+                Ok(agent.info(did, &made))
             })
             .await?;
         Ok(KeyedAgent { agent, api_key: api_key.to_string() })
@@ -62,7 +88,11 @@ impl Agents<'_> {
     /// [`Error::Store`].
     pub fn list(self, _: &Owner<impl Permits<Admin>>) -> Result<AgentList, Error> {
         let all = agents::all(&self.0.store)?;
-        let mut agents: Vec<AgentInfo> = all.into_iter().map(|(did, agent)| agent.info(did)).collect();
+        let info = |(did, agent): (Did, StoredAgent)| {
+            let terms = terms(&self.0.store, &did)?;
+            Ok(agent.info(did, &terms))
+        };
+        let mut agents: Vec<AgentInfo> = all.into_iter().map(info).collect::<Result<_, Error>>()?;
         agents.sort_by(|a, b| (a.created_at, &a.name).cmp(&(b.created_at, &b.name)));
         Ok(AgentList { agents })
     }
@@ -73,7 +103,42 @@ impl Agents<'_> {
     /// [`Error::NotFound`].
     pub fn show(self, _: &Owner<impl Permits<Admin>>, agent: &AgentRef) -> Result<AgentInfo, Error> {
         let (did, agent) = agents::find(&self.0.store, agent)?;
-        Ok(agent.info(did))
+        let terms = terms(&self.0.store, &did)?;
+        Ok(agent.info(did, &terms))
+    }
+
+    /// Sets what an agent may do, and its terms.
+    ///
+    /// # Errors
+    /// As [`Agents::rotate`]; [`Error::Member`].
+    pub async fn set(
+        self,
+        owner: &Owner<impl Permits<Admin>>,
+        agent: &AgentRef,
+        change: AgentChange,
+    ) -> Result<AgentInfo, Error> {
+        if let Some(member) = change.capacities.out_of_bounds() {
+            return Err(Error::Member(member, MemberError::Capacity));
+        }
+        let sets_pinned = change.pinned_namespaces.is_some();
+        let pinned = change.pinned_namespaces.unwrap_or_default();
+        if pinned.len() > MAX_PINNED_NAMESPACES {
+            let most = MemberError::TooMany { most: MAX_PINNED_NAMESPACES, of: "namespaces" };
+            return Err(Error::Member("pinned_namespaces", most));
+        }
+        let is_name = |name: &String| short_text(name).is_ok();
+        if !pinned.iter().all(is_name) {
+            return Err(Error::Member("pinned_namespaces", MemberError::Words(MAX_SHORT)));
+        }
+        self.change(owner, agent, move |agent, terms, _| {
+            agent.permission = change.permission.unwrap_or(agent.permission);
+            terms.role = change.role.unwrap_or(terms.role);
+            terms.capacities = terms.capacities.changed(change.capacities);
+            if sets_pinned {
+                terms.pinned_namespaces = pinned;
+            }
+        })
+        .await
     }
 
     /// Gives an agent another API key; the one before ends with the commit.
@@ -86,7 +151,7 @@ impl Agents<'_> {
         agent: &AgentRef,
     ) -> Result<KeyedAgent, Error> {
         let (api_key, hash) = new_key(&*self.0.random);
-        let agent = self.change(owner, agent, move |agent, now| agent.key = Some((hash, now))).await?;
+        let agent = self.change(owner, agent, move |agent, _, now| agent.key = Some((hash, now))).await?;
         Ok(KeyedAgent { agent, api_key: api_key.to_string() })
     }
 
@@ -99,7 +164,7 @@ impl Agents<'_> {
         owner: &Owner<impl Permits<Admin>>,
         agent: &AgentRef,
     ) -> Result<AgentInfo, Error> {
-        let removed = self.change(owner, agent, StoredAgent::remove).await?;
+        let removed = self.change(owner, agent, |agent, _, now| agent.remove(now)).await?;
         self.0.corpora.remove(&removed.did);
         Ok(removed)
     }
@@ -108,7 +173,7 @@ impl Agents<'_> {
         self,
         owner: &Owner<impl Permits<Admin>>,
         agent: &AgentRef,
-        change: impl FnOnce(&mut StoredAgent, oap_identity::Timestamp) + Send + 'static,
+        change: impl FnOnce(&mut StoredAgent, &mut Terms, oap_identity::Timestamp) + Send + 'static,
     ) -> Result<AgentInfo, Error> {
         let (did, _) = agents::find(&self.0.store, agent)?;
         self.0
@@ -117,12 +182,17 @@ impl Agents<'_> {
                 if !agent.is_there() {
                     return Err(Error::Conflict(Conflict::AgentRemoved));
                 }
-                change(&mut agent, w.now);
+                let before = terms(w.tx, &did)?;
+                let mut terms = before.clone();
+                change(&mut agent, &mut terms, w.now);
                 AGENTS.put(w.tx, &did, &agent)?;
+                if terms != before {
+                    TERMS.put(w.tx, &did, &terms)?;
+                }
                 if !agent.is_there() {
                     w.ended.agents.push(did.clone());
                 }
-                Ok(agent.info(did))
+                Ok(agent.info(did, &terms))
             })
             .await
     }
@@ -212,7 +282,8 @@ impl Agents<'_> {
             }
             answers.push(self.injected_by(&receipt)?);
         }
-        Ok(InjectedList { agent: agent.info(did), answers, more })
+        let terms = terms(&self.0.store, &did)?;
+        Ok(InjectedList { agent: agent.info(did, &terms), answers, more })
     }
 
     fn injected_by(self, receipt: &Receipt) -> Result<InjectedAnswer, Error> {

@@ -9,6 +9,7 @@ use crate::state::gateway::Gateway;
 use crate::state::owner::mark::{Admin, Mark, Permits, Read};
 use crate::state::owner::{Acting, Credential, Owner, Permission};
 use crate::state::schema::AGENTS;
+use crate::state::terms::Terms;
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use oap_agents::Sight;
 use oap_identity::{Did, Hash, Random, Timestamp, random};
@@ -33,7 +34,7 @@ const KEY_LENGTH: usize = KEY_PREFIX.len() + 43;
 pub struct StoredAgent {
     pub(crate) name: AgentName,
     pub(crate) permission: Permission,
-    /// The seed of the key that its DID is.
+    /// The seed of the key that its DID is; zeroes where the agent holds that key itself.
     seed: Zeroizing<[u8; 32]>,
     /// The hash of its API key, and since when it has that.
     pub(crate) key: Option<(Hash, Timestamp)>,
@@ -52,6 +53,16 @@ impl StoredAgent {
         Self { name, permission, seed, key: None, created_at: now, removed_at: None }
     }
 
+    /// A new one that holds its own key.
+    pub(crate) fn with_own_key(name: AgentName, permission: Permission, now: Timestamp) -> Self {
+        Self::new(name, permission, Zeroizing::new([0; 32]), now)
+    }
+
+    /// Whether its key is its own: what it presents counts with a proof by that key alone.
+    pub(crate) fn holds_own_key(&self) -> bool {
+        *self.seed == [0; 32]
+    }
+
     /// Whether it was not removed.
     pub(crate) const fn is_there(&self) -> bool {
         self.removed_at.is_none()
@@ -64,11 +75,14 @@ impl StoredAgent {
     }
 
     /// What is told of it.
-    pub(crate) fn info(&self, did: Did) -> AgentInfo {
+    pub(crate) fn info(&self, did: Did, terms: &Terms) -> AgentInfo {
         AgentInfo {
             name: self.name.clone(),
             did,
             permission: self.permission,
+            role: terms.role,
+            capacities: terms.capacities,
+            own_key: self.holds_own_key(),
             created_at: self.created_at,
             key_since: self.key.map(|(_, since)| since),
             removed_at: self.removed_at,
@@ -144,8 +158,8 @@ pub struct Agent<P> {
 
 /// By what an agent acts.
 #[derive(Debug, Clone)]
-enum By {
-    /// The API key of that hash.
+pub(crate) enum By {
+    /// The API key of that hash; of an agent that proved its own key, the token in force.
     Key(Hash),
     /// The owner, who acts as it.
     Owner(Credential),
@@ -257,6 +271,9 @@ impl Gateway {
         // Whoever tries keys has no row opened.
         let did = self.agent_keys.of(&hash).ok_or(Error::Owner(Unproved::KeyEnded))?;
         let agent = AGENTS.get(&self.store, &did)?.filter(holds).ok_or(Error::Owner(Unproved::KeyEnded))?;
+        if agent.holds_own_key() {
+            return Err(Error::Owner(Unproved::BoundKey));
+        }
         Ok(Agent::of(did, &agent, By::Key(hash)))
     }
 
@@ -278,7 +295,7 @@ impl Gateway {
 }
 
 impl Agent<Read> {
-    fn of(did: Did, agent: &StoredAgent, by: By) -> Self {
+    pub(crate) fn of(did: Did, agent: &StoredAgent, by: By) -> Self {
         Self { did, name: agent.name.clone(), permission: agent.permission, by, permits: PhantomData }
     }
 }

@@ -10,6 +10,7 @@ use crate::state::obligations::StoredBridge;
 use crate::state::packed::Packed;
 use crate::state::sources::{Said, Tag};
 use crate::state::spent::Spent;
+use crate::state::terms::Terms;
 use crate::state::upgrade::Forward;
 use oap_identity::ids::IncidentId;
 use oap_identity::{BridgeId, DecisionId, Did, Hash, ItemId, ReceiptId, ScopeId, Timestamp};
@@ -109,6 +110,8 @@ pub const PAUSED: Single<bool> = Single::new(60);
 pub const ACCESSED: Table<ItemId, Timestamp> = Table::new(43);
 /// The owner's own agents, by their DIDs, with those that were removed.
 pub const AGENTS: Table<Did, StoredAgent> = Table::new(44);
+/// What the owner says of an agent beside its permission; none where that is what every new one has.
+pub const TERMS: Table<Did, Terms> = Table::new(50);
 
 /// What the receipts of an agent are found by.
 #[must_use]

@@ -103,7 +103,8 @@ pub struct New {
     pub key: String,
     pub value: Opaque,
     pub tier: Tier,
-    pub scope: Scope,
+    /// What it is bound to, where that is said.
+    pub scope: Option<Scope>,
     pub tags: Vec<String>,
     pub ttl: Option<(String, Ttl)>,
     pub expires_at: Option<Timestamp>,
@@ -151,8 +152,8 @@ impl New {
     pub fn read(text: &[u8]) -> Result<Self, EntryError> {
         let (others, value) = parts(text)?;
         let given: Given = json::from_value(Value::Object(others))?;
-        let scope = given.scope.unwrap_or_default();
-        scope.check()?;
+        let scope = given.scope;
+        scope.iter().try_for_each(Scope::check)?;
         let new = Self {
             agent_id: given.agent_id,
             namespace: short("namespace", given.namespace)?,
@@ -169,7 +170,8 @@ impl New {
             curated_by: given.curated_by,
             version: given.version,
         };
-        check_together(new.tier, new.sensitivity, new.ttl.as_ref().map(|(_, ttl)| *ttl), &new.scope)?;
+        let scope = new.scope.clone().unwrap_or_default();
+        check_together(new.tier, new.sensitivity, new.ttl.as_ref().map(|(_, ttl)| *ttl), &scope)?;
         Ok(new)
     }
 }
@@ -198,6 +200,8 @@ pub fn check_together(
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Change {
     pub value: Option<Opaque>,
+    /// What it is bound to from now on. A batch alone says it.
+    pub scope: Option<Scope>,
     pub tags: Option<Vec<String>>,
     /// `Some(None)` is no life of its own.
     pub ttl: Option<Option<(String, Ttl)>>,
@@ -233,6 +237,7 @@ impl Change {
         let ttl = ttl(given.ttl)?;
         Ok(Self {
             value,
+            scope: None,
             tags: given.tags.map(|given| tags("tags", given)).transpose()?,
             ttl: has_ttl.then_some(ttl),
             expires_at: has_end.then_some(end),
@@ -247,6 +252,7 @@ impl Change {
     pub fn of(new: New) -> Self {
         Self {
             value: Some(new.value),
+            scope: new.scope,
             tags: Some(new.tags),
             ttl: Some(new.ttl),
             expires_at: Some(new.expires_at),

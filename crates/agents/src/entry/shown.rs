@@ -83,6 +83,8 @@ pub struct WorkingCount {
     /// How many.
     #[serde(flatten)]
     pub count: TierCount,
+    /// Most that the agent may have.
+    pub capacity: usize,
     /// The tasks that have any.
     pub tasks_with_memory: Vec<String>,
 }

@@ -208,7 +208,7 @@ async fn make_agent(global: &Global, name: &str) -> Result<Option<Made>, CliErro
         return Ok(None);
     }
     // Its API key is nobody's: an assistant on this machine needs none.
-    owner.send::<AddAgent>((), &NewAgent { name, permission: Permission::Write }).await?;
+    owner.send::<AddAgent>((), &NewAgent::new(name, Permission::Write)).await?;
     Ok(Some(made))
 }
 

@@ -2,7 +2,8 @@
 
 use crate::Error;
 use crate::api::agents::{
-    AddAgent, CallTool, Injected, ListAgents, RemoveAgent, RotateAgent, ShowAgent, ToolAnswer, ToolCall,
+    AddAgent, CallTool, Injected, ListAgents, RemoveAgent, RotateAgent, SetAgent, ShowAgent, ToolAnswer,
+    ToolCall,
 };
 use crate::http::App;
 use crate::http::door::{Answer, Call};
@@ -22,6 +23,10 @@ pub(in crate::http) async fn add(call: Call<AddAgent>) -> Answer<AddAgent> {
 
 pub(in crate::http) async fn show(call: Call<ShowAgent>) -> Answer<ShowAgent> {
     Agents(&call.gateway).show(&call.owner, &call.place)
+}
+
+pub(in crate::http) async fn set(call: Call<SetAgent>) -> Answer<SetAgent> {
+    Agents(&call.gateway).set(&call.owner, &call.place, call.body).await
 }
 
 pub(in crate::http) async fn rotate(call: Call<RotateAgent>) -> Answer<RotateAgent> {
@@ -48,7 +53,7 @@ pub(in crate::http) async fn call_by_key(
     State(app): State<App>,
     mut request: Incoming,
 ) -> Result<Oap<ToolAnswer>, Error> {
-    let agent = mcp::agent(&mut request)?;
+    let agent = mcp::agent(&mut request).await?;
     let call: ToolCall = request.json_as().await?;
     Ok(Oap(Tools(&app.gateway).call(&agent, call).await?))
 }

@@ -10,7 +10,8 @@ use crate::state::agents::Agent;
 use crate::state::commits::Writing;
 use crate::state::owner::mark::Write;
 use crate::state::schema::{ACCESSED, HEADS, HOLDS};
-use oap_agents::entry::{Context, MAX_EPISODIC, capacity};
+use crate::state::terms::terms;
+use oap_agents::entry::Context;
 use oap_identity::{Did, ItemId, Timestamp};
 use oap_memory::chain::Event;
 use oap_memory::record::{Head, Tier};
@@ -39,17 +40,19 @@ impl Looking<'_> {
         if news.is_empty() {
             return Ok(Ok(Vec::new()));
         }
+        let terms = terms(&self.gateway.store, agent.did())?;
         let mut own = self.gateway.heads.keyed();
         for (&tier, &more) in news {
             let current_count = own.iter().filter(|head| is_own(agent, head, tier, self.now)).count();
-            let max_capacity = capacity(tier);
+            let max_capacity = terms.capacities.of(tier);
             if tier != Tier::Episodic && current_count + more > max_capacity {
                 return Ok(Err(Full { current_count, max_capacity }));
             }
         }
         let more = news.get(&Tier::Episodic).copied().unwrap_or_default();
         own.retain(|head| is_own(agent, head, Tier::Episodic, self.now));
-        let beyond = (own.len() + more).saturating_sub(MAX_EPISODIC);
+        let max_capacity = terms.capacities.of(Tier::Episodic);
+        let beyond = (own.len() + more).saturating_sub(max_capacity);
         if more == 0 || beyond == 0 {
             return Ok(Ok(Vec::new()));
         }
@@ -59,7 +62,8 @@ impl Looking<'_> {
             let is_held = HOLDS.get(&self.gateway.store, &head.item_id)?.is_some();
             let Some(seen) = self.seen(head.clone())? else { continue };
             let context = Context::of(&seen.whole);
-            if !is_held && !context.pinned && !head.meta.human_verified {
+            let is_pinned = context.pinned || terms.pins(&head);
+            if !is_held && !is_pinned && !head.meta.human_verified {
                 let looked = ACCESSED.get(&self.gateway.store, &head.item_id)?;
                 candidates.push((
                     context.priority,
@@ -71,7 +75,7 @@ impl Looking<'_> {
         }
         candidates.sort_unstable();
         if candidates.len() < beyond {
-            return Ok(Err(Full { current_count, max_capacity: MAX_EPISODIC }));
+            return Ok(Err(Full { current_count, max_capacity }));
         }
         Ok(Ok(candidates.into_iter().take(beyond).map(|(_, _, item, seq)| (item, seq)).collect()))
     }
@@ -109,12 +113,13 @@ impl Writing<'_, '_> {
             }
             self.evict(*item, Event::Erase)?;
         }
+        let capacities = terms(self.tx, agent.did())?.capacities;
         let batch = self.heads_of_batch()?;
         let stored = self.gateway.heads.keyed();
         let stored: Vec<_> = stored.iter().filter(|head| !batch.contains_key(&head.item_id)).collect();
         let is_full = news.iter().any(|(&tier, &more)| {
             let there = stored.iter().copied().chain(batch.values().flatten());
-            there.filter(|head| is_own(agent, head, tier, self.now)).count() + more > capacity(tier)
+            there.filter(|head| is_own(agent, head, tier, self.now)).count() + more > capacities.of(tier)
         });
         if is_full { Err(Error::Overtaken) } else { Ok(()) }
     }

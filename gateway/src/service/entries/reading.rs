@@ -9,9 +9,10 @@ use crate::state::commits::until_it_holds;
 use crate::state::owner::Permission;
 use crate::state::owner::mark::Read;
 use crate::state::schema::LINKS;
+use crate::state::terms::terms;
 use oap_agents::entry::{
-    Context, Entry, EpisodicCount, Filter, MAX_EPISODIC, MAX_VALUES, Match, Namespace, Page, Permissions,
-    Summary, TierCount, WorkingCount,
+    Context, Entry, EpisodicCount, Filter, MAX_VALUES, Match, Namespace, Page, Permissions, Summary,
+    TierCount, WorkingCount,
 };
 use oap_identity::{Hash, ItemId, Timestamp};
 use oap_memory::chain::Link;
@@ -249,7 +250,9 @@ impl Looking<'_> {
             |bytes: usize, count: TierCount| TierCount { total_size_kb: bytes.div_ceil(1024), ..count };
         working.count = kilobytes(working_bytes, working.count);
         episodic.count = kilobytes(episodic_bytes, episodic.count);
-        episodic.capacity = MAX_EPISODIC;
+        let capacities = terms(&self.gateway.store, self.agent.did())?.capacities;
+        working.capacity = capacities.of(Tier::Working);
+        episodic.capacity = capacities.of(Tier::Episodic);
         working.tasks_with_memory = tasks.into_iter().collect();
         Ok(Summary {
             agent_id: self.agent.name().to_string(),

@@ -428,7 +428,7 @@ impl Planning<'_> {
         let visibility = if is_shared { Visibility::Local } else { Visibility::Private };
         let confidence = Level::AgentInferred.most();
         let mut context = Context {
-            scope: new.scope.clone(),
+            scope: new.scope.clone().unwrap_or_default(),
             ttl: new.ttl.as_ref().map(|(text, _)| text.clone()),
             ends: new.expires_at.is_some(),
             pinned: new.pinned,
@@ -522,6 +522,9 @@ impl Planning<'_> {
         }
         if let Some(sensitivity) = change.sensitivity {
             changes.insert("sensitivity".to_owned(), json!(sensitivity));
+        }
+        if let Some(scope) = &change.scope {
+            context.scope = scope.clone();
         }
         context.pinned = change.pinned.unwrap_or(context.pinned);
         context.priority = change.priority.unwrap_or(context.priority);
