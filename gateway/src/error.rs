@@ -55,6 +55,23 @@ pub enum Error {
     /// An agent that says it is another one.
     #[error("{0}: must be this agent's own name or DID, or left out")]
     NotSelf(&'static str),
+    /// A task for another, by who gives none.
+    #[error(
+        "only a coordinator gives a task to another agent; the owner says who is one: `oap-memory agent set NAME --role coordinator`"
+    )]
+    NoCoordinator,
+    /// A change of a task by who does not coordinate it.
+    #[error("only the coordinator of the task may do this; who it is assigned to says how far it is")]
+    NotItsCoordinator,
+    /// A change of an entry that a task lets an agent read.
+    #[error("the entry is another agent's: a task lets this one read it, and not change it")]
+    NotItsAuthor,
+    /// A write that a guardrail of an intent refuses.
+    #[error("{0}: a guardrail of an intent that this agent works for refuses this")]
+    Guardrail(&'static str),
+    /// A namespace that an agent may not write in.
+    #[error("the permissions of the namespace do not let this agent write in it")]
+    NamespaceAccess,
     /// What the owner wrote, an agent does not erase.
     #[error("the owner wrote what is in force, and the owner alone erases it")]
     OwnersWord,

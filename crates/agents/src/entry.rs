@@ -59,9 +59,15 @@ pub enum Must {
     /// Something.
     #[error("is required")]
     Required,
+    /// A tier of its own.
+    #[error("must be working or episodic")]
+    Own,
     /// What it is already.
     #[error("must be that of the entry that is there; delete that one to make another")]
     Kept,
+    /// What the address says.
+    #[error("must be left out, or that of the address")]
+    Address,
     /// Short text.
     #[error(transparent)]
     Short(#[from] NotShort),
@@ -112,6 +118,36 @@ pub enum Must {
     /// No page of what is erased.
     #[error("must be left out, and offset too: everything that matches is erased, 1000 entries a call")]
     All,
+    /// A number of entries that an agent may have.
+    #[error("at most {}", crate::terms::MAX_CAPACITY)]
+    Capacity,
+    /// So much room.
+    #[error("must be 1 to {}", crate::task::MAX_TASK_KB)]
+    Kilobytes,
+    /// Not so many namespaces.
+    #[error("at most {}", crate::task::MAX_NAMESPACES)]
+    Namespaces,
+    /// No more text.
+    #[error("at most {} bytes", crate::task::MAX_DESCRIPTION)]
+    Description,
+    /// Something that is kept here.
+    #[error("is not kept here; leave it out")]
+    Empty,
+    /// Something that is there.
+    #[error("must name one that is there")]
+    There,
+    /// An agent that is there.
+    #[error("must be the name or the DID of one of the owner's agents that is in force")]
+    Agent,
+    /// Not so many agents.
+    #[error("a task is assigned to at most {} agents, one after the other", crate::task::MAX_ASSIGNED)]
+    Assigned,
+    /// An archive that the intent asks for.
+    #[error("must be true: the guardrails of the intent ask for the archive")]
+    Archive,
+    /// Words to look for.
+    #[error("must have words, at most {} bytes", oap_exchange::query::MAX_QUERY)]
+    Words,
     /// A tier that others see.
     #[error("must not be restricted where memory_type is semantic, which other agents see; use episodic")]
     Shared,

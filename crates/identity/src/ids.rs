@@ -132,6 +132,14 @@ identifier!(
     IncidentId, "inc_"
 );
 identifier!(
+    /// An intent of the owner's agents (OpenIntent RFC-0001): `intent_` and a ULID.
+    IntentId, "intent_"
+);
+identifier!(
+    /// A task of an intent (OpenIntent RFC-0012): `task_` and a ULID.
+    TaskId, "task_"
+);
+identifier!(
     /// A job of the owner's side: `job_` and a ULID.
     JobId, "job_"
 );

@@ -54,7 +54,10 @@ pub use detached::DetachedSignature;
 pub use did::{Did, Kid, ScopeId, ScopedDid};
 pub use document::{DidDocument, Documents, VerificationKey};
 pub use hash::Hash;
-pub use ids::{BridgeId, BundleId, DecisionId, DeletionId, GrantId, ItemId, JobId, ReceiptId, RequestId};
+pub use ids::{
+    BridgeId, BundleId, DecisionId, DeletionId, GrantId, IntentId, ItemId, JobId, ReceiptId, RequestId,
+    TaskId,
+};
 pub use key::{AgreementKey, Signer};
 pub use random::Random;
 pub use time::{Clock, Timestamp};

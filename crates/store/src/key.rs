@@ -1,7 +1,7 @@
 //! Keys of rows: bytes whose order is the order of the rows, and back.
 
 use oap_identity::ids::IncidentId;
-use oap_identity::{BridgeId, DecisionId, Did, GrantId, Hash, ItemId, ReceiptId, ScopeId};
+use oap_identity::{BridgeId, DecisionId, Did, GrantId, Hash, IntentId, ItemId, ReceiptId, ScopeId, TaskId};
 
 /// A key of a table's rows.
 ///
@@ -106,7 +106,7 @@ macro_rules! identifier {
     )*};
 }
 
-identifier!(BridgeId, DecisionId, GrantId, IncidentId, ItemId, ReceiptId);
+identifier!(BridgeId, DecisionId, GrantId, IncidentId, IntentId, ItemId, ReceiptId, TaskId);
 
 impl Key for Hash {
     fn write(&self, to: &mut Vec<u8>) {

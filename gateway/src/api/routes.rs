@@ -121,6 +121,19 @@ routes! {
         ShowNamespace: GET "/api/v1/memory/namespaces/{namespace}", Agent;
         ListEntries: GET "/api/v1/agents/{agent}/memory", Agent;
         SummarizeEntries: GET "/api/v1/agents/{agent}/memory/summary", Agent;
+        ListEntriesIn: GET "/api/v1/agents/{agent}/memory/{namespace}", Agent;
+        GetEntry: GET "/api/v1/agents/{agent}/memory/{namespace}/{key}", Agent;
+        PutEntry: PUT "/api/v1/agents/{agent}/memory/{namespace}/{key}", Agent;
+        SearchEntries: GET "/api/v1/memory/search", Agent;
+        AgentEvents: GET "/api/v1/agents/{agent}/events", Agent;
+        MakeIntent: POST "/api/v1/intents", Agent;
+        ShowIntent: GET "/api/v1/intents/{id}", Agent;
+        IntentEvents: GET "/api/v1/intents/{id}/events", Agent;
+        ListTasks: GET "/api/v1/intents/{id}/tasks", Agent;
+        MakeTask: POST "/api/v1/tasks", Agent;
+        ShowTask: GET "/api/v1/tasks/{id}", Agent;
+        ChangeTask: PATCH "/api/v1/tasks/{id}", Agent;
+        DiscoverOpenIntent: GET "/.well-known/openintent.json", Public;
         Healthy: GET "/healthz", Public;
         Ready: GET "/readyz", Public;
 

@@ -50,6 +50,14 @@ pub enum Conflict {
     EntryKey,
     #[error("there is no entry of this namespace and key; leave the version out to make one")]
     EntryGone,
+    #[error("the task is over; what was written for it is in the log of its intent")]
+    TaskOver,
+    #[error("the task has another version by now")]
+    NewerTask,
+    #[error(
+        "so many intents of this agent's, or tasks of the intent's, are kept; the oldest go when they are over and the retention time has passed"
+    )]
+    ManyTasks,
     #[error("a legal hold keeps it until that ends")]
     Held,
     #[error("there are keys in this store already")]

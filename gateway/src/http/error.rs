@@ -100,7 +100,12 @@ const fn status_and_code(error: &Error) -> (StatusCode, &'static str) {
         Error::Refused(Refused::Budget, _) | Error::Spent => {
             (StatusCode::TOO_MANY_REQUESTS, "budget_exhausted")
         }
+        Error::Guardrail(_) => (StatusCode::FORBIDDEN, "guardrail_violation"),
         Error::Permission(_)
+        | Error::NoCoordinator
+        | Error::NotItsCoordinator
+        | Error::NotItsAuthor
+        | Error::NamespaceAccess
         | Error::NotSelf(_)
         | Error::OwnersWord
         | Error::Refused(..)

@@ -1,6 +1,7 @@
 //! HTTP: bytes in, typed requests to the services, bytes out.
 
 pub mod bodies;
+mod coordination;
 mod credential;
 pub mod discovery;
 mod door;

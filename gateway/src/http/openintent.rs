@@ -15,14 +15,15 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use oap_agents::entry::{Change, Filter, New, entries_of};
+use oap_agents::entry::{Change, EntryError, Filter, MAX_ENTRIES, Must, New, USUAL_ENTRIES, entries_of};
+use oap_exchange::query::MAX_QUERY;
 use oap_identity::{Hash, ItemId, RequestId};
 use serde::Serialize;
 use serde_json::json;
 use serde_json::value::RawValue;
 
 /// Which agent a request is from. That it says of itself must be so.
-async fn caller(request: &mut Incoming) -> Result<Agent<Read>, Error> {
+pub(super) async fn caller(request: &mut Incoming) -> Result<Agent<Read>, Error> {
     let agent = mcp::agent(request).await?;
     let said = request.header("x-agent-id");
     if said.iter().all(|said| agent.is(said)) { Ok(agent) } else { Err(Error::NotSelf("X-Agent-ID")) }
@@ -34,7 +35,7 @@ async fn entry(request: &mut Incoming) -> Result<ItemId, Error> {
 }
 
 /// The version that a change is made of (RFC-0015 3.2).
-fn version(request: &Incoming) -> Result<u32, Error> {
+pub(super) fn version(request: &Incoming) -> Result<u32, Error> {
     let given = request.header("if-match");
     let [given] = given.as_slice() else { return Err(Error::NoVersion) };
     given.trim().trim_matches('"').parse().map_err(|_| Error::NoVersion)
@@ -47,12 +48,12 @@ fn filter(request: &Incoming) -> Result<(Filter, Hash), Error> {
     Ok((Filter::read(parameters)?, input))
 }
 
-fn told(body: Vec<u8>) -> Response {
+pub(super) fn told(body: Vec<u8>) -> Response {
     ([(header::CONTENT_TYPE, "application/json")], body).into_response()
 }
 
 /// What became of a change. What stands in its way is shown with the refusal, as RFC-0015 3.2 has it.
-fn changed(changed: Changed, name: &RequestId) -> Result<Response, Error> {
+pub(super) fn changed(changed: Changed, name: &RequestId) -> Result<Response, Error> {
     #[derive(Serialize)]
     struct Conflicting<'a> {
         error: &'a str,
@@ -80,10 +81,10 @@ fn changed(changed: Changed, name: &RequestId) -> Result<Response, Error> {
 }
 
 /// No room, and how much there is (RFC-0015 9.4).
-fn full_up(Full { current_count, max_capacity }: Full, name: &RequestId) -> Response {
+fn full_up(Full { current_count, max_capacity, of }: Full, name: &RequestId) -> Response {
     let body = json!({
         "error": "capacity_exceeded",
-        "message": "as many entries of this tier as an agent may have, and none goes of itself; delete one, or take the pin of an episodic one away",
+        "message": format!("as many {of} as an agent may have, and none goes of itself; delete one, or take the pin of an episodic one away"),
         "request_id": name,
         "current_count": current_count,
         "max_capacity": max_capacity,
@@ -180,4 +181,71 @@ pub(super) async fn summary(State(app): State<App>, mut request: Incoming) -> Re
     let agent = caller(&mut request).await?;
     let whose = request.place().await?;
     Ok(told(Entries(&app.gateway).summary(&agent, &whose).await?))
+}
+
+/// `GET /api/v1/agents/{agent}/memory/{namespace}`: an array, of one namespace.
+pub(super) async fn list_in(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
+    let agent = caller(&mut request).await?;
+    let [whose, namespace] = request.places().await?;
+    let (mut filter, input) = filter(&request)?;
+    let input = Hash::of_canonical(&json!([whose, namespace, input]))?;
+    if filter.of.agent_id.replace(whose).is_some() {
+        return Err(Error::Member("agent_id", MemberError::Twice));
+    }
+    if filter.of.namespace.replace(namespace).is_some() {
+        return Err(Error::Member("namespace", MemberError::Twice));
+    }
+    filter.of.is_whole = true;
+    Ok(told(Entries(&app.gateway).list(&agent, input, filter).await?))
+}
+
+/// `GET /api/v1/agents/{agent}/memory/{namespace}/{key}`.
+pub(super) async fn get(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
+    let agent = caller(&mut request).await?;
+    let [whose, namespace, key] = request.places().await?;
+    Ok(told(Entries(&app.gateway).at(&agent, whose, namespace, key).await?.entry))
+}
+
+/// `PUT /api/v1/agents/{agent}/memory/{namespace}/{key}`.
+pub(super) async fn put(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
+    let agent = caller(&mut request).await?;
+    let [whose, namespace, key] = request.places().await?;
+    let read = request.json_with(move |body| Ok(New::read_at(body, &namespace, &key)?));
+    let (new, says_tier) = read.await?;
+    changed(Entries(&app.gateway).put(&agent, &whose, new, says_tier).await?, request.name())
+}
+
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Words {
+    q: Option<String>,
+    limit: Option<usize>,
+}
+
+/// `GET /api/v1/memory/search`.
+pub(super) async fn search(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
+    let agent = caller(&mut request).await?;
+    let Words { q, limit } = request.query()?;
+    let words = q.filter(|q| !q.trim().is_empty() && q.len() <= MAX_QUERY);
+    let words = words.ok_or(Error::Entry(EntryError::Field("q", Must::Words)))?;
+    let limit = limit.unwrap_or(USUAL_ENTRIES);
+    if !(1..=MAX_ENTRIES).contains(&limit) {
+        return Err(Error::Entry(EntryError::Field("limit", Must::Number)));
+    }
+    Ok(told(Entries(&app.gateway).search(&agent, words, limit).await?))
+}
+
+/// `GET /.well-known/openintent.json`: what of OpenIntent is spoken here.
+pub(super) async fn discover() -> Response {
+    let body = json!({
+        "protocol": "openintent",
+        "capabilities": [
+            "memory", "memory.batch", "memory.events", "memory.namespaces", "memory.search", "memory.tasks",
+        ],
+        "rfcs": ["RFC-0015"],
+        "extensions": {"memory.search": {
+            "method": "GET", "path": "/api/v1/memory/search", "parameters": ["q", "limit"],
+        }},
+    });
+    Json(body).into_response()
 }

@@ -133,6 +133,16 @@ impl Incoming {
         found.map(|Path(part)| part).map_err(|_| Error::NotFound)
     }
 
+    /// The parts of the path that vary, of so many.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] for what is no text.
+    pub(super) async fn places<const N: usize>(&mut self) -> Result<[String; N], Error> {
+        let found = Path::<Vec<String>>::from_request_parts(&mut self.parts, &self.app).await;
+        let parts = found.map(|Path(parts)| parts).map_err(|_| Error::NotFound)?;
+        parts.try_into().map_err(|_| Error::NotFound)
+    }
+
     /// Says that the sender's token was checked.
     pub(super) fn sent_by(&mut self, sender: Sender) {
         self.sender = sender;

@@ -4,7 +4,7 @@ use super::door::{Door, door, door_importing, door_reading, door_with_lines};
 use super::owner::{
     agents, audit, contexts, deletion, disclosures, grants, house, items, keys, selections, transfer,
 };
-use super::{App, discovery, exchange, invoke, jobs, mcp, openintent};
+use super::{App, coordination, discovery, exchange, invoke, jobs, mcp, openintent};
 use crate::api::routes::{Access, Name, ROUTES, Route, endpoint};
 use crate::service::import::{BundleChunk, RecordChunk};
 use axum::Router;
@@ -35,6 +35,7 @@ fn router(has: impl Fn(&Route) -> bool) -> Router<App> {
 fn by(method: &Method) -> MethodFilter {
     match method.as_str() {
         "POST" => MethodFilter::POST,
+        "PUT" => MethodFilter::PUT,
         "PATCH" => MethodFilter::PATCH,
         "DELETE" => MethodFilter::DELETE,
         _ => MethodFilter::GET,
@@ -87,6 +88,19 @@ fn handler(route: &Route) -> MethodRouter<App> {
             ShowNamespace => openintent::namespace;
             ListEntries => openintent::list;
             SummarizeEntries => openintent::summary;
+            ListEntriesIn => openintent::list_in;
+            GetEntry => openintent::get;
+            PutEntry => openintent::put;
+            SearchEntries => openintent::search;
+            AgentEvents => coordination::agent_events;
+            MakeIntent => coordination::make_intent;
+            ShowIntent => coordination::show_intent;
+            IntentEvents => coordination::intent_events;
+            ListTasks => coordination::list_tasks;
+            MakeTask => coordination::make_task;
+            ShowTask => coordination::show_task;
+            ChangeTask => coordination::change_task;
+            DiscoverOpenIntent => openintent::discover;
             Healthy => async || "ok\n";
             Ready => discovery::ready;
             Lock => house::lock;

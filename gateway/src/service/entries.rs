@@ -3,8 +3,12 @@
 //! An entry is an item whose record has a namespace and a key. It is written, corrected, seen and erased by the rules of the memory
 //! tools, and what an agent is given of it has a receipt in the chain `@agents`, as theirs has.
 
+mod binding;
 mod capacity;
+pub mod events;
+mod placed;
 mod reading;
+mod tasks;
 mod writing;
 
 use crate::error::Conflict;
@@ -34,6 +38,8 @@ pub struct Full {
     pub current_count: usize,
     /// How many there may be.
     pub max_capacity: usize,
+    /// Of what.
+    pub of: &'static str,
 }
 
 /// An entry as it is now.

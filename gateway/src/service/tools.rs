@@ -14,6 +14,7 @@ use crate::state::agents::Agent;
 use crate::state::commits::{AGENTS, Draft, until_it_holds};
 use crate::state::gateway::blocking;
 use crate::state::owner::mark::{Mark, Read, Write};
+use crate::state::tasks::Reach;
 use looking::Looking;
 use oap_agents::{Asked, Tool};
 use oap_identity::{Hash, ItemId, Timestamp};
@@ -33,6 +34,8 @@ pub(crate) struct Shown {
     pub tags: Vec<String>,
     /// When the first of the items ends.
     pub ends: Option<Timestamp>,
+    /// What let the agent read others' entries, where something did.
+    pub reach: Option<Reach>,
 }
 
 /// An answer that no receipt lets out yet.
@@ -125,11 +128,12 @@ impl Tools<'_> {
         input: Hash,
         shown: Shown,
     ) -> Result<(), Error> {
-        let Shown { items, tags, ends } = shown;
+        let Shown { items, tags, ends, reach } = shown;
         let draft = self.handing(agent, tool, input, tags)?;
         let reader = agent.did().clone();
         self.0
             .record_for(agent.acting(), move |w| {
+                reach.iter().try_for_each(|reach| reach.stands(w.tx, &reader))?;
                 items.iter().try_for_each(|(item, last_link)| w.ends_with(*item, *last_link))?;
                 items.iter().try_for_each(|(item, _)| w.looked_at(*item, &reader))?;
                 if ends.is_some_and(|end| end <= w.now) {

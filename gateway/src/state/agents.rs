@@ -174,6 +174,11 @@ pub(crate) struct AgentCredential {
 }
 
 impl AgentCredential {
+    /// Who it is.
+    pub(crate) const fn did(&self) -> &Did {
+        &self.did
+    }
+
     /// The owner's, where it is by that one that the agent acts.
     pub(crate) const fn owners(&self) -> Option<&Credential> {
         match &self.by {

@@ -11,7 +11,7 @@ use crate::state::schema::{
 use crate::state::sources::Tag;
 use oap_exchange::Durable;
 use oap_identity::json::canonical;
-use oap_identity::{DecisionId, Hash, ItemId, ReceiptId, ScopeId, Timestamp};
+use oap_identity::{DecisionId, Did, Hash, ItemId, ReceiptId, ScopeId, Timestamp};
 use oap_memory::receipt::{Action, Decision, GENESIS, Outcome, Receipt};
 use oap_store::{LastError, Rows, StoreError, Tx};
 use serde::{Deserialize, Serialize};
@@ -156,6 +156,7 @@ impl Gateway {
         run: impl FnOnce(&mut Writing) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Error> {
         let gateway = self.clone();
+        let actor = acting.agent().cloned();
         let transaction = move |tx: &mut Tx| {
             let (now, clock) = gateway.clock.now_in(tx)?;
             let keys = gateway.keys_in(tx)?;
@@ -169,6 +170,8 @@ impl Gateway {
                 ended: Ended::default(),
                 sources: None,
                 contacts_changed: false,
+                actor: actor.clone(),
+                quiet: false,
             };
             let value = run(&mut writing)?;
             if writing.contacts_changed {
@@ -284,6 +287,10 @@ pub struct Writing<'a, 'tx> {
     pub(crate) sources: Option<HashMap<Tag, ItemId>>,
     /// Whether the people of a contact changed.
     pub(crate) contacts_changed: bool,
+    /// The agent of the owner's that it is made for, if it is one.
+    pub(crate) actor: Option<Did>,
+    /// Whether what becomes of entries is told of all together, and not one by one.
+    pub(crate) quiet: bool,
 }
 
 impl<'tx> Writing<'_, 'tx> {

@@ -101,6 +101,14 @@ impl Acting {
         if key != keys.current().kid() || is_over { Err(Error::Owner(Unproved::Ended)) } else { Ok(()) }
     }
 
+    /// The agent of the owner's that acts, if one does.
+    pub(crate) fn agent(&self) -> Option<&Did> {
+        match self {
+            Self::House | Self::Owner(_) => None,
+            Self::Agent(agent) => Some(agent.did()),
+        }
+    }
+
     /// The same for what a transaction alone can say: that an agent is still there, as it acted.
     ///
     /// # Errors

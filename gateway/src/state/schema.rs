@@ -4,16 +4,20 @@ use crate::error::Error;
 use crate::state::agents::StoredAgent;
 use crate::state::commits::Chain;
 use crate::state::decided::Decided;
+use crate::state::events::StoredEvent;
 use crate::state::grant_book::{GrantKey, StoredGrant, Usage};
 use crate::state::holds::Hold;
 use crate::state::obligations::StoredBridge;
 use crate::state::packed::Packed;
 use crate::state::sources::{Said, Tag};
 use crate::state::spent::Spent;
+use crate::state::tasks::{StoredIntent, StoredTask};
 use crate::state::terms::Terms;
 use crate::state::upgrade::Forward;
 use oap_identity::ids::IncidentId;
-use oap_identity::{BridgeId, DecisionId, Did, Hash, ItemId, ReceiptId, ScopeId, Timestamp};
+use oap_identity::{
+    BridgeId, DecisionId, Did, Hash, IntentId, ItemId, ReceiptId, ScopeId, TaskId, Timestamp,
+};
 use oap_memory::commitment::Committed;
 use oap_memory::record::Head;
 use oap_store::{AsKey, Compact, Counter, Raw, Single, Slot, Store, Table, Tx};
@@ -112,6 +116,20 @@ pub const ACCESSED: Table<ItemId, Timestamp> = Table::new(43);
 pub const AGENTS: Table<Did, StoredAgent> = Table::new(44);
 /// What the owner says of an agent beside its permission; none where that is what every new one has.
 pub const TERMS: Table<Did, Terms> = Table::new(50);
+/// Intents of the owner's agents.
+pub const INTENTS: Table<IntentId, StoredIntent> = Table::new(51);
+/// The intents that an agent made, by [`agent`].
+pub const INTENTS_OF: Table<(AgentKey, IntentId), ()> = Table::new(52);
+/// Tasks of these intents.
+pub const TASKS: Table<TaskId, StoredTask> = Table::new(53);
+/// The open tasks that an agent coordinates, or is or was assigned to, by [`agent`].
+pub const TASKS_OF: Table<(AgentKey, TaskId), ()> = Table::new(54);
+/// The tasks of an intent.
+pub const TASKS_IN: Table<(IntentId, TaskId), ()> = Table::new(55);
+/// What became of entries, by stream, an agent's ([`agent`]) or an intent's (its 16 bytes), and number.
+pub const EVENTS: Table<([u8; 16], u64), StoredEvent> = Table::new(56);
+/// The number of the next event of a stream.
+pub const STREAMS: Table<[u8; 16], u64> = Table::new(57);
 
 /// What the receipts of an agent are found by.
 #[must_use]

@@ -151,6 +151,26 @@ impl New {
     /// [`EntryError`], naming the field.
     pub fn read(text: &[u8]) -> Result<Self, EntryError> {
         let (others, value) = parts(text)?;
+        Self::of(others, value)
+    }
+
+    /// Reads an entry to write at a place that its address says; and whether its tier is said.
+    ///
+    /// # Errors
+    /// As [`New::read`]; where namespace or key are said and are others.
+    pub fn read_at(text: &[u8], namespace: &str, key: &str) -> Result<(Self, bool), EntryError> {
+        let (mut others, value) = parts(text)?;
+        for (field, place) in [("namespace", namespace), ("key", key)] {
+            let said = others.insert(field.to_owned(), Value::String(place.to_owned()));
+            if said.is_some_and(|said| said.as_str() != Some(place)) {
+                return refused(field, Must::Address);
+            }
+        }
+        let says_tier = others.get("memory_type").is_some_and(|tier| !tier.is_null());
+        Ok((Self::of(others, value)?, says_tier))
+    }
+
+    fn of(others: Map<String, Value>, value: Option<Opaque>) -> Result<Self, EntryError> {
         let given: Given = json::from_value(Value::Object(others))?;
         let scope = given.scope;
         scope.iter().try_for_each(Scope::check)?;
@@ -269,6 +289,8 @@ impl Change {
 pub struct Match {
     pub agent_id: Option<String>,
     pub namespace: Option<String>,
+    /// Whether a namespace that ends with `*` is one, and no prefix.
+    pub is_whole: bool,
     pub key: Option<String>,
     pub tier: Option<Tier>,
     /// All of these.
@@ -287,7 +309,7 @@ impl Match {
     pub fn admits_namespace(&self, namespace: &str) -> bool {
         match self.namespace.as_deref() {
             None => true,
-            Some(wanted) => match wanted.strip_suffix('*') {
+            Some(wanted) => match wanted.strip_suffix('*').filter(|_| !self.is_whole) {
                 Some(prefix) => namespace.starts_with(prefix),
                 None => namespace == wanted,
             },
@@ -359,6 +381,7 @@ impl Filter {
         let of = Match {
             agent_id: given.agent_id,
             namespace: given.namespace,
+            is_whole: false,
             key: given.key,
             tier: given.memory_type,
             tags: list("tags", given.tags)?,

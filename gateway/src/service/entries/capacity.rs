@@ -13,11 +13,13 @@ use crate::state::schema::{ACCESSED, HEADS, HOLDS};
 use crate::state::terms::terms;
 use oap_agents::entry::Context;
 use oap_identity::{Did, ItemId, Timestamp};
-use oap_memory::chain::Event;
 use oap_memory::record::{Head, Tier};
 use oap_store::StoreError;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+
+/// What a tier is full of.
+const OF_TIER: &str = "entries of this tier";
 
 /// An entry that goes, and the last link that it has.
 pub(super) type Victim = (ItemId, u32);
@@ -46,7 +48,7 @@ impl Looking<'_> {
             let current_count = own.iter().filter(|head| is_own(agent, head, tier, self.now)).count();
             let max_capacity = terms.capacities.of(tier);
             if tier != Tier::Episodic && current_count + more > max_capacity {
-                return Ok(Err(Full { current_count, max_capacity }));
+                return Ok(Err(Full { current_count, max_capacity, of: OF_TIER }));
             }
         }
         let more = news.get(&Tier::Episodic).copied().unwrap_or_default();
@@ -75,7 +77,7 @@ impl Looking<'_> {
         }
         candidates.sort_unstable();
         if candidates.len() < beyond {
-            return Ok(Err(Full { current_count, max_capacity }));
+            return Ok(Err(Full { current_count, max_capacity, of: OF_TIER }));
         }
         Ok(Ok(candidates.into_iter().take(beyond).map(|(_, _, item, seq)| (item, seq)).collect()))
     }
@@ -111,7 +113,7 @@ impl Writing<'_, '_> {
             if self.is_held(*item)? {
                 return Err(Error::Overtaken);
             }
-            self.evict(*item, Event::Erase)?;
+            self.evict(*item)?;
         }
         let capacities = terms(self.tx, agent.did())?.capacities;
         let batch = self.heads_of_batch()?;

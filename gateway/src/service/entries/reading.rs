@@ -100,7 +100,7 @@ impl Entries<'_> {
     }
 
     /// What is answered to a question, in JSON; its receipt is durable.
-    async fn read<K: Send + 'static, T: Serialize>(
+    pub(super) async fn read<K: Send + 'static, T: Serialize>(
         self,
         agent: &Agent<Read>,
         tool: &'static str,
@@ -110,6 +110,7 @@ impl Entries<'_> {
         until_it_holds(|| async {
             let look = look.clone();
             let looked = Tools(self.0).look(agent, move |mut looking| {
+                looking.with_reach()?;
                 let (kept, answer) = look(&mut looking)?;
                 Ok((kept, serde_json::to_vec(&answer)?, looking.handed()))
             });
@@ -123,27 +124,44 @@ impl Entries<'_> {
 }
 
 impl Looking<'_> {
-    /// Every entry that is in force and that the agent may see.
+    /// Every entry that is in force and that the agent may see by itself.
     fn entries(&self) -> Vec<Arc<Head>> {
         let mut heads = self.gateway.heads.keyed();
         heads.retain(|head| is_seen(self.agent, head, self.now));
         heads
     }
 
+    /// The same, and those that its tasks let it read.
+    pub(super) fn readable(&mut self) -> Result<Vec<Arc<Head>>, Error> {
+        if self.reach.is_empty() {
+            return Ok(self.entries());
+        }
+        let mut found = Vec::new();
+        for head in self.gateway.heads.keyed() {
+            if self.may_read(&head)? {
+                found.push(head);
+            }
+        }
+        Ok(found)
+    }
+
     /// An entry, shown.
     fn entry(&mut self, item: ItemId) -> Result<Entry, Error> {
-        let head = self.gateway.heads.get(item).filter(|head| is_seen(self.agent, head, self.now));
-        let seen = self.seen(head.ok_or(Error::NotFound)?)?.ok_or(Error::NotFound)?;
+        let head = self.gateway.heads.get(item).ok_or(Error::NotFound)?;
+        if !self.may_read(&head)? {
+            return Err(Error::NotFound);
+        }
+        let seen = self.seen(head)?.ok_or(Error::NotFound)?;
         self.show_entry(&seen)
     }
 
-    fn show_entry(&mut self, seen: &VisibleItem) -> Result<Entry, Error> {
+    pub(super) fn show_entry(&mut self, seen: &VisibleItem) -> Result<Entry, Error> {
         self.count(seen);
         Ok(entry_of(self, &seen.head, &seen.whole, self.updated_at(&seen.head)?))
     }
 
     /// When an entry got the version in force.
-    fn updated_at(&self, head: &Head) -> Result<Timestamp, Error> {
+    pub(super) fn updated_at(&self, head: &Head) -> Result<Timestamp, Error> {
         if head.version_seq == 0 {
             return Ok(head.captured_at);
         }
@@ -153,9 +171,9 @@ impl Looking<'_> {
     }
 
     /// The entries that are asked for: the one that was changed last first.
-    pub(super) fn matching(&self, of: &Match) -> Result<Vec<Arc<Head>>, Error> {
+    pub(super) fn matching(&mut self, of: &Match) -> Result<Vec<Arc<Head>>, Error> {
         let mut found = Vec::new();
-        for head in self.entries() {
+        for head in self.readable()? {
             let meta = &head.meta;
             let fits = of.tier.is_none_or(|tier| meta.tier == tier)
                 && meta.namespace.as_ref().is_some_and(|namespace| of.admits_namespace(namespace))
@@ -184,11 +202,11 @@ impl Looking<'_> {
         Ok(found.into_iter().map(|(_, head)| head).collect())
     }
 
-    fn is_by(&self, head: &Head, agent: &str) -> bool {
+    pub(super) fn is_by(&self, head: &Head, agent: &str) -> bool {
         head.meta.author.as_str() == agent || self.author(head) == agent
     }
 
-    fn page(&mut self, filter: &Filter) -> Result<Page, Error> {
+    pub(super) fn page(&mut self, filter: &Filter) -> Result<Page, Error> {
         let found = self.matching(&filter.of)?;
         let (mut entries, mut bytes): (Vec<Entry>, usize) = (Vec::new(), 0);
         for head in found.iter().skip(filter.offset) {

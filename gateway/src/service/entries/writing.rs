@@ -2,6 +2,7 @@
 //!
 //! Versions are concealed and signed beside the writer; the transaction that stores them reads again what they rest on.
 
+use super::binding::Bound;
 use super::capacity::{News, Victim};
 use super::{Changed, Current, Full, entry_of, is_rival, is_seen};
 use crate::error::{Conflict, Error};
@@ -21,7 +22,7 @@ use oap_agents::entry::{
     Change, Context, Entry, EntryError, Filter, MAX_ENTRIES, Must, New, Ttl, check_together,
 };
 use oap_agents::level::{EXTENSION, waits};
-use oap_identity::{Hash, ItemId, Timestamp};
+use oap_identity::{Hash, IntentId, ItemId, Timestamp};
 use oap_memory::Kind;
 use oap_memory::chain::Event;
 use oap_memory::commitment::Committed;
@@ -39,13 +40,15 @@ enum Asked {
     New(New),
     /// A change of the version of one that is there.
     Change(ItemId, u32, Change),
+    /// An entry in the place of whatever of the agent's is there, and whether its tier is said.
+    Put(New, bool),
 }
 
 /// A version that is about to be stored, and the entry that it makes.
-struct Step {
+pub(super) struct Step {
     prepared: Prepared,
     to: To,
-    entry: Entry,
+    pub(super) entry: Entry,
 }
 
 /// What a version is of.
@@ -60,13 +63,19 @@ struct Plan {
     steps: Vec<Step>,
     /// What goes to make room for it.
     victims: Vec<Victim>,
+    /// What the agent's tasks bind it to.
+    bound: Bound,
 }
 
 /// What stands in the way.
-enum Stop {
+pub(super) enum Stop {
     /// An entry that the asker may see.
     Conflict(Conflict, ItemId),
     Full(Full),
+    /// A task that it was to be written for is over.
+    Over,
+    /// A guardrail of an intent, by its name.
+    Rail(IntentId, &'static str),
 }
 
 /// What is answered where one entry was asked for, or several.
@@ -115,7 +124,35 @@ impl Entries<'_> {
         version: u32,
         change: Change,
     ) -> Result<Changed, Error> {
-        self.write(agent, "openintent.update", input, vec![Asked::Change(item, version, change)], false).await
+        let changed =
+            self.write(agent, "openintent.update", input, vec![Asked::Change(item, version, change)], false);
+        match changed.await {
+            Err(error) => Err(self.why(agent, item, error).await?),
+            done => done,
+        }
+    }
+
+    pub(super) async fn put_one(
+        self,
+        agent: &Agent<Read>,
+        new: New,
+        says_tier: bool,
+    ) -> Result<Changed, Error> {
+        let input = Hash::of_canonical(&[&new.namespace, &new.key])?;
+        self.write(agent, "openintent.put", input, vec![Asked::Put(new, says_tier)], false).await
+    }
+
+    /// Why an entry is not changed: one that a task lets the agent read is not as if it was not there.
+    async fn why(self, agent: &Agent<Read>, item: ItemId, error: Error) -> Result<Error, Error> {
+        if !matches!(error, Error::NotFound) {
+            return Ok(error);
+        }
+        let reads = Tools(self.0).look(agent, move |mut looking| {
+            looking.with_reach()?;
+            let head = looking.gateway.heads.get(item);
+            head.map_or(Ok(false), |head| looking.may_read(&head))
+        });
+        Ok(if reads.await? { Error::NotItsAuthor } else { error })
     }
 
     async fn write(
@@ -145,6 +182,12 @@ impl Entries<'_> {
                 Ok(Changed::Conflict(conflict, self.current(agent, item).await?))
             }
             Err(Stop::Full(full)) => Ok(Changed::Full(full)),
+            Err(Stop::Over) => Ok(Changed::Conflict(Conflict::TaskOver, None)),
+            Err(Stop::Rail(intent, rail)) => {
+                let by = writer.clone();
+                self.0.commit_for(writer.acting(), move |w| w.tell_of_refusal(intent, rail, &by)).await?;
+                Err(Error::Guardrail(rail))
+            }
         }
     }
 
@@ -167,7 +210,7 @@ impl Entries<'_> {
         plan: Plan,
         is_batch: bool,
     ) -> Result<Vec<u8>, Error> {
-        let Plan { steps, victims } = plan;
+        let Plan { steps, victims, bound } = plan;
         let entries = steps.iter().map(|step| &step.entry);
         let answer = match (is_batch, steps.first()) {
             (false, Some(step)) => serde_json::to_vec(&Answer::One(&step.entry))?,
@@ -181,6 +224,7 @@ impl Entries<'_> {
         let looker = agent.clone();
         self.0
             .commit_for(agent.acting(), move |w| {
+                w.stays_bound(&looker, &bound)?;
                 w.check_keys(&looker, &steps)?;
                 w.make_room(&looker, &victims, &news(&steps))?;
                 for Step { prepared, to, entry } in steps {
@@ -211,7 +255,8 @@ impl Entries<'_> {
         let writer = agent.permitted::<Write>()?;
         let eraser = writer.clone();
         let input = Hash::of_canonical(&[item])?;
-        self.0
+        let deleted = self
+            .0
             .commit_for(writer.acting(), move |w| {
                 let (_, head) = schema::head(w.tx, item)?;
                 may_change(&eraser, &head, w.now)?;
@@ -220,7 +265,11 @@ impl Entries<'_> {
                 }
                 w.erase_entries(&eraser, input, &[head])
             })
-            .await
+            .await;
+        match deleted {
+            Err(error) => Err(self.why(agent, item, error).await?),
+            done => done,
+        }
     }
 
     /// Erases the entries that a filter admits, of those that the agent may erase: at most [`MAX_ENTRIES`], all or none. Which ones,
@@ -237,7 +286,7 @@ impl Entries<'_> {
         let filter = Arc::new(filter);
         until_it_holds(|| async {
             let (filter, eraser) = (filter.clone(), writer.clone());
-            let found = Tools(self.0).look(agent, move |looking| {
+            let found = Tools(self.0).look(agent, move |mut looking| {
                 let mut own = Vec::new();
                 for head in looking.matching(&filter.of)? {
                     if may_change(&eraser, &head, looking.now).is_ok()
@@ -381,6 +430,7 @@ fn plan(gateway: &Arc<Gateway>, agent: &Agent<Read>, asked: &[Asked]) -> Result<
         let step = match asked {
             Asked::New(new) => planning.write(new)?,
             Asked::Change(item, version, change) => planning.change(*item, *version, change)?,
+            Asked::Put(new, says_tier) => planning.put(new, *says_tier)?,
         };
         match step {
             Ok(step) => steps.push(step),
@@ -388,8 +438,12 @@ fn plan(gateway: &Arc<Gateway>, agent: &Agent<Read>, asked: &[Asked]) -> Result<
         }
     }
     let changed = steps.iter().filter(|step| matches!(step.to, To::Change(_))).map(|step| step.entry.id);
+    let bound = match planning.looking.bind(&writer, &steps, &news(&steps))? {
+        Ok(bound) => bound,
+        Err(stop) => return Ok(Err(stop)),
+    };
     match planning.looking.victims(&writer, &news(&steps), &changed.collect())? {
-        Ok(victims) => Ok(Ok(Plan { steps, victims })),
+        Ok(victims) => Ok(Ok(Plan { steps, victims, bound })),
         Err(full) => Ok(Err(Stop::Full(full))),
     }
 }
@@ -404,12 +458,39 @@ struct Planning<'a> {
 }
 
 impl Planning<'_> {
-    fn write(&self, new: &New) -> Result<Result<Step, Stop>, Error> {
+    /// That a new entry says nothing else of its writer than who it is.
+    fn is_self(&self, new: &New) -> Result<(), Error> {
         for (field, said) in [("agent_id", &new.agent_id), ("curated_by", &new.curated_by)] {
             if said.as_ref().is_some_and(|said| !self.agent.is(said)) {
                 return Err(Error::NotSelf(field));
             }
         }
+        Ok(())
+    }
+
+    fn put(&self, new: &New, says_tier: bool) -> Result<Result<Step, Stop>, Error> {
+        self.is_self(new)?;
+        if new.tier == Tier::Semantic {
+            return Err(Error::Entry(EntryError::Field("memory_type", Must::Own)));
+        }
+        let is_there = |head: &Arc<Head>| is_rival(self.agent, head, new.tier, self.now);
+        match self.gateway.heads.at(&new.namespace, &new.key).into_iter().find(is_there) {
+            Some(head) if says_tier && head.meta.tier != new.tier => {
+                Err(Error::Entry(EntryError::Field("memory_type", Must::Kept)))
+            }
+            Some(head) => {
+                let version = head.version_seq.saturating_add(1);
+                match self.change(head.item_id, version, &Change::of(new.clone()))? {
+                    Err(Stop::Conflict(Conflict::NewerVersion, _)) => Err(Error::Overtaken),
+                    done => Ok(done),
+                }
+            }
+            None => self.capture(new).map(Ok),
+        }
+    }
+
+    fn write(&self, new: &New) -> Result<Result<Step, Stop>, Error> {
+        self.is_self(new)?;
         let is_there = |head: &Arc<Head>| is_rival(self.agent, head, new.tier, self.now);
         let there = self.gateway.heads.at(&new.namespace, &new.key).into_iter().find(is_there);
         match (there, new.version) {

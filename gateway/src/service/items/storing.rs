@@ -5,6 +5,7 @@ use crate::api::items::Written;
 use crate::error::{Conflict, Error, MemberError};
 use crate::state::commits::{Draft, Writing, chain_of};
 use crate::state::erasures::Mark;
+use crate::state::events::{Happened, Marked, context_of};
 use crate::state::living::Change;
 use crate::state::schema::{self, ACCESSED, HEADS, HOLDS, LINKS, PEOPLE, SAID, TOMBSTONES, VERSIONS};
 use oap_identity::json::canonical;
@@ -97,6 +98,13 @@ impl Writing<'_, '_> {
 
     fn store_prepared(&mut self, head: Head, committed: &Committed, link: &Link) -> Result<Written, Error> {
         let (item, commitment) = (link.item_id, link.commitment);
+        if head.meta.key.is_some() && link.event != Event::Reseal {
+            let is_new = link.event.begins();
+            let happened = if is_new { Happened::Created } else { Happened::Updated };
+            let previous =
+                (!is_new).then(|| head.replaced.last().map_or(0, |(seq, _)| *seq).saturating_add(1));
+            self.tell_of(happened, &head, &context_of(committed)?, previous, None)?;
+        }
         let mut draft = self.item_draft(link.event, item, commitment);
         draft.id = Some(link.receipt);
         self.receipt(&chain_of(&head.scope_id), draft)?;
@@ -172,6 +180,8 @@ impl Writing<'_, '_> {
         let written = self.append_link(&mut head, &last, event, last.commitment)?;
         if matches!(event, Event::Retract | Event::Restore) {
             self.ended.marks.push(Mark { item, link: head.seq, retracted: event == Event::Retract });
+            let marked = if event == Event::Retract { Marked::Retracted } else { Marked::Restored };
+            self.tell_of_stored(Happened::Updated, &head, Some(marked))?;
         }
         HEADS.put_in(self.tx, slot, &item, &head)?;
         self.announce(item, Some(head));
@@ -270,12 +280,21 @@ impl Writing<'_, '_> {
     /// Destroys an item's content: every key of it, and everything but its links. On a full disk too.
     pub(crate) fn erase(&mut self, item: ItemId, event: Event) -> Result<Written, Error> {
         self.tx.use_reserve();
-        self.evict(item, event)
+        let happened = if event == Event::Expire { Happened::Expired } else { Happened::Deleted };
+        self.destroy(item, event, happened)
     }
 
     /// The same, to make room for what the same transaction writes: never with what is kept back for a full disk.
-    pub(crate) fn evict(&mut self, item: ItemId, event: Event) -> Result<Written, Error> {
+    pub(crate) fn evict(&mut self, item: ItemId) -> Result<Written, Error> {
+        self.destroy(item, Event::Erase, Happened::Evicted)
+    }
+
+    fn destroy(&mut self, item: ItemId, event: Event, happened: Happened) -> Result<Written, Error> {
         let (slot, mut head) = schema::head(self.tx, item)?;
+        // Of what was taken back it was told then.
+        if head.status == Status::Current {
+            self.tell_of_stored(happened, &head, None)?;
+        }
         let last = self.last_link(&head)?;
         let versions: Vec<u32> =
             head.replaced.iter().map(|(seq, _)| *seq).chain([head.version_seq]).collect();

@@ -7,6 +7,7 @@ use crate::state::agents::{self, Agent};
 use crate::state::gateway::Gateway;
 use crate::state::owner::mark::Read;
 use crate::state::schema;
+use crate::state::tasks::Reach;
 use oap_agents::Level;
 use oap_agents::answers::Fact;
 use oap_agents::arguments::{Source, topic_label, topic_of};
@@ -28,6 +29,8 @@ pub(crate) struct Looking<'a> {
     pub gateway: &'a Arc<Gateway>,
     pub agent: &'a Agent<Read>,
     pub now: Timestamp,
+    /// What it may read of others' entries by its tasks; where nothing asks for that, nothing.
+    pub reach: Reach,
     names: BTreeMap<Did, String>,
     shown: Shown,
     /// Bytes of what the items that were shown say.
@@ -44,6 +47,11 @@ pub(crate) struct VisibleItem {
 impl VisibleItem {
     pub fn content(&self, member: &str) -> Option<&Value> {
         self.whole.get("content")?.get(member)
+    }
+
+    /// The commitment of the version in force.
+    pub const fn commitment(&self) -> Hash {
+        self.commitment
     }
 
     /// Its text.
@@ -87,6 +95,7 @@ impl<'a> Looking<'a> {
             gateway,
             agent,
             now: gateway.clock.now(),
+            reach: Reach::default(),
             names: names.chain([owner]).collect(),
             shown: Shown::default(),
             said: 0,
@@ -95,7 +104,8 @@ impl<'a> Looking<'a> {
 
     /// What was shown.
     pub fn handed(self) -> Shown {
-        self.shown
+        let reach = Some(self.reach).filter(|reach| !reach.is_empty());
+        Shown { reach, ..self.shown }
     }
 
     /// Whether the agent may see an item, and it is in force.

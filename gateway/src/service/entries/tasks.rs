@@ -1,0 +1,479 @@
+//! Intents and tasks of the owner's agents (docs/openintent.md): made, shown, changed, and what becomes of entries when a task ends.
+
+use super::{Changed, Current};
+use crate::error::{Conflict, Error};
+use crate::service::Entries;
+use crate::service::Tools;
+use crate::state::agents::{self, Agent};
+use crate::state::commits::{Writing, until_it_holds};
+use crate::state::events::{StoredEvent, What};
+use crate::state::gateway::{Gateway, blocking};
+use crate::state::owner::mark::{Read, Write};
+use crate::state::schema::{self, AGENTS, INTENTS, INTENTS_OF, TASKS, TASKS_IN, TASKS_OF};
+use crate::state::tasks::{MAX_INTENTS, MAX_TASKS, StoredIntent, StoredTask};
+use crate::state::terms::terms;
+use oap_agents::entry::{Context, EntryError, Must};
+use oap_agents::task::{MAX_ASSIGNED, NewIntent, NewTask, TaskChange, TaskStatus};
+use oap_agents::terms::Role;
+use oap_identity::{Did, IntentId, ItemId, TaskId, Timestamp};
+use oap_memory::chain::Event;
+use oap_memory::item::Sensitivity;
+use oap_memory::record::Tier;
+use oap_store::{Key, Range, Store, Table, Under};
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// What becomes of the entries that were written for a task, when it ends.
+#[derive(Debug, Default)]
+struct Ending {
+    /// What its agents had when that was looked at: every entry, and its last link.
+    seen: BTreeSet<(ItemId, u32)>,
+    /// Working entries that are shown in the intent's log and nowhere else: whose, and whether they alone know of it.
+    archived: Vec<(ItemId, Did, bool)>,
+    /// Working entries that are erased.
+    cleared: Vec<ItemId>,
+    /// Others that live as long as the task.
+    expired: Vec<ItemId>,
+}
+
+impl Entries<'_> {
+    /// Makes an intent, which the agent coordinates.
+    ///
+    /// # Errors
+    /// [`Error::NotSelf`], [`Error::Permission`], [`Error::Conflict`].
+    pub async fn make_intent(self, agent: &Agent<Read>, new: NewIntent) -> Result<Vec<u8>, Error> {
+        let writer = agent.permitted::<Write>()?;
+        if new.created_by.as_ref().is_some_and(|said| !agent.is(said)) {
+            return Err(Error::NotSelf("created_by"));
+        }
+        let by = agent.did().clone();
+        let (id, intent) = self
+            .0
+            .commit_for(writer.acting(), move |w| {
+                let whose = schema::agent(by.as_str());
+                let known = w.under(INTENTS_OF, &whose, |(of, _)| *of == whose)?;
+                if known.len() >= MAX_INTENTS {
+                    return Err(Error::Conflict(Conflict::ManyTasks));
+                }
+                let id = IntentId::new(w.now, &*w.gateway.random);
+                let NewIntent { title, description, guardrails, .. } = new;
+                let intent =
+                    StoredIntent { title, description, coordinator: by, guardrails, created_at: w.now };
+                INTENTS.put(w.tx, &id, &intent)?;
+                INTENTS_OF.put(w.tx, &(whose, id), &())?;
+                Ok((id, intent))
+            })
+            .await?;
+        Ok(serde_json::to_vec(&intent_json(self.0, id, &intent)?)?)
+    }
+
+    /// An intent that the agent coordinates, or has or had a task of.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`].
+    pub async fn intent(self, agent: &Agent<Read>, id: IntentId) -> Result<Vec<u8>, Error> {
+        let (gateway, did) = (self.0.clone(), agent.did().clone());
+        blocking(move || {
+            let (intent, _) = known_intent(&gateway, id, &did)?;
+            Ok(serde_json::to_vec(&intent_json(&gateway, id, &intent)?)?)
+        })
+        .await
+    }
+
+    /// The tasks of an intent that the agent may know of, the first one first.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`].
+    pub async fn tasks(
+        self,
+        agent: &Agent<Read>,
+        id: IntentId,
+        status: Option<TaskStatus>,
+        (offset, limit): (usize, usize),
+    ) -> Result<Vec<u8>, Error> {
+        let (gateway, did) = (self.0.clone(), agent.did().clone());
+        blocking(move || {
+            let (_, tasks) = known_intent(&gateway, id, &did)?;
+            let wanted = tasks.iter().filter(|(_, task)| {
+                task.is_known_to(&did) && status.is_none_or(|status| task.status == status)
+            });
+            let page = wanted.skip(offset).take(limit);
+            let shown = page.map(|(id, task)| task_json(&gateway, *id, task));
+            Ok(serde_json::to_vec(&shown.collect::<Result<Vec<_>, _>>()?)?)
+        })
+        .await
+    }
+
+    /// A task that the agent may know of.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`].
+    pub fn task(self, agent: &Agent<Read>, id: TaskId) -> Result<Vec<u8>, Error> {
+        let task = TASKS.get(&self.0.store, &id)?.filter(|task| task.is_known_to(agent.did()));
+        Ok(serde_json::to_vec(&task_json(self.0, id, &task.ok_or(Error::NotFound)?)?)?)
+    }
+
+    /// Makes a task of an intent that the agent coordinates. To assign it to another takes the role of a coordinator.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`], [`Error::NotItsCoordinator`], [`Error::NoCoordinator`], [`Error::Entry`], [`Error::Conflict`].
+    pub async fn make_task(self, agent: &Agent<Read>, new: NewTask) -> Result<Vec<u8>, Error> {
+        let writer = agent.permitted::<Write>()?;
+        let by = agent.did().clone();
+        known_intent(self.0, new.intent_id, &by)?;
+        self.may_assign(&by, new.assigned_agent.as_deref(), agent)?;
+        let assigned = self.named(new.assigned_agent.as_deref(), agent)?;
+        let (id, task) = self
+            .0
+            .commit_for(writer.acting(), move |w| {
+                let intent = INTENTS.get(w.tx, &new.intent_id)?.ok_or(Error::NotFound)?;
+                if intent.coordinator != by {
+                    return Err(Error::NotItsCoordinator);
+                }
+                w.may_be_given(&by, assigned.as_ref())?;
+                if intent.guardrails.memory_archive_required && !new.memory_policy.archive_on_completion {
+                    return Err(field("memory_policy.archive_on_completion", Must::Archive));
+                }
+                let parent = new.parent_task_id.map(|id| TASKS.get(w.tx, &id)).transpose()?;
+                if parent.is_some_and(|task| task.is_none_or(|task| task.intent != new.intent_id)) {
+                    return Err(field("parent_task_id", Must::There));
+                }
+                let known = w.under(TASKS_IN, &new.intent_id, |(of, _)| *of == new.intent_id)?;
+                if known.len() >= MAX_TASKS {
+                    return Err(Error::Conflict(Conflict::ManyTasks));
+                }
+                let id = TaskId::new(w.now, &*w.gateway.random);
+                let task = StoredTask {
+                    intent: new.intent_id,
+                    name: new.name,
+                    description: new.description,
+                    coordinator: by,
+                    agents: assigned.iter().cloned().collect(),
+                    assigned,
+                    parent: new.parent_task_id,
+                    policy: new.memory_policy,
+                    status: TaskStatus::Pending,
+                    version: 1,
+                    created_at: w.now,
+                    updated_at: w.now,
+                };
+                TASKS_IN.put(w.tx, &(task.intent, id), &())?;
+                w.put_task(id, &task)?;
+                w.tell_of_task(id, &task)?;
+                Ok((id, task))
+            })
+            .await?;
+        Ok(serde_json::to_vec(&task_json(self.0, id, &task)?)?)
+    }
+
+    /// Changes a version of a task. With its end, what was written for it is archived or cleared.
+    ///
+    /// # Errors
+    /// As [`Entries::make_task`]; [`Error::Conflict`] where it is over.
+    pub async fn change_task(
+        self,
+        agent: &Agent<Read>,
+        id: TaskId,
+        version: u32,
+        change: TaskChange,
+    ) -> Result<Changed, Error> {
+        let writer = agent.permitted::<Write>()?;
+        until_it_holds(|| async {
+            let (by, change) = (agent.did().clone(), change.clone());
+            let found = TASKS.get(&self.0.store, &id)?.filter(|task| task.is_known_to(&by));
+            let task = found.ok_or(Error::NotFound)?;
+            if task.coordinator != by && !(task.assigned.as_ref() == Some(&by) && change.is_workers()) {
+                return Err(Error::NotItsCoordinator);
+            }
+            let way = (task.version != version).then_some(Conflict::NewerTask);
+            if let Some(conflict) = way.or((!task.is_open()).then_some(Conflict::TaskOver)) {
+                let entry = serde_json::to_vec(&task_json(self.0, id, &task)?)?;
+                return Ok(Changed::Conflict(conflict, Some(Current { version: task.version, entry })));
+            }
+            self.may_assign(&by, change.assigned_agent.as_deref(), agent)?;
+            let assigned = self.named(change.assigned_agent.as_deref(), agent)?;
+            let policy = change.memory_policy.unwrap_or(task.policy);
+            let ending = match change.status.filter(|status| status.is_over()) {
+                None => None,
+                Some(_) => {
+                    let task = task.clone();
+                    let look = Tools(self.0).look(agent, move |looking| {
+                        Ending::of(looking.gateway, id, &StoredTask { policy, ..task }, looking.now)
+                    });
+                    Some(look.await?)
+                }
+            };
+            let changed = self
+                .0
+                .commit_for(writer.acting(), move |w| {
+                    let mut task = TASKS.get(w.tx, &id)?.ok_or(Error::NotFound)?;
+                    if task.version != version {
+                        return Err(Error::Overtaken);
+                    }
+                    let before = task.clone();
+                    if let Some(assigned) = assigned {
+                        w.may_be_given(&by, Some(&assigned))?;
+                        if !task.agents.contains(&assigned) {
+                            if task.agents.len() >= MAX_ASSIGNED {
+                                return Err(field("assigned_agent", Must::Assigned));
+                            }
+                            task.agents.push(assigned.clone());
+                        }
+                        task.assigned = Some(assigned);
+                    }
+                    let rails = INTENTS.get(w.tx, &task.intent)?.ok_or(Error::NotFound)?.guardrails;
+                    if rails.memory_archive_required && !policy.archive_on_completion {
+                        return Err(field("memory_policy.archive_on_completion", Must::Archive));
+                    }
+                    task.policy = policy;
+                    task.status = change.status.unwrap_or(task.status);
+                    task.version = task.version.saturating_add(1);
+                    task.updated_at = w.now;
+                    if let Some(ending) = ending {
+                        w.end_entries(id, &before, ending)?;
+                    }
+                    w.put_task(id, &task)?;
+                    if task.status != before.status {
+                        w.tell_of_task(id, &task)?;
+                    }
+                    Ok(task)
+                })
+                .await?;
+            Ok(Changed::Done(serde_json::to_vec(&task_json(self.0, id, &changed)?)?))
+        })
+        .await
+    }
+
+    /// That an agent may assign a task to whom it names, before it is told whether they are there.
+    fn may_assign(self, by: &Did, name: Option<&str>, agent: &Agent<Read>) -> Result<(), Error> {
+        let is_another = name.is_some_and(|name| !agent.is(name));
+        if is_another && terms(&self.0.store, by)?.role != Role::Coordinator {
+            return Err(Error::NoCoordinator);
+        }
+        Ok(())
+    }
+
+    /// An agent in force, by its name or its DID.
+    fn named(self, name: Option<&str>, agent: &Agent<Read>) -> Result<Option<Did>, Error> {
+        let Some(name) = name else { return Ok(None) };
+        if agent.is(name) {
+            return Ok(Some(agent.did().clone()));
+        }
+        let nobody = || field("assigned_agent", Must::Agent);
+        match agents::find(&self.0.store, &name.parse().map_err(|_| nobody())?) {
+            Ok((did, found)) if found.is_there() => Ok(Some(did)),
+            Ok(_) | Err(Error::NotFound) => Err(nobody()),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+const fn field(name: &'static str, must: Must) -> Error {
+    Error::Entry(EntryError::Field(name, must))
+}
+
+/// An intent that an agent may know of, and its tasks.
+pub(super) fn known_intent(
+    gateway: &Gateway,
+    id: IntentId,
+    agent: &Did,
+) -> Result<(StoredIntent, Vec<(TaskId, StoredTask)>), Error> {
+    let intent = INTENTS.get(&gateway.store, &id)?.ok_or(Error::NotFound)?;
+    let tasks = tasks_of_intent(&gateway.store, id)?;
+    let is_known = intent.coordinator == *agent || tasks.iter().any(|(_, task)| task.is_known_to(agent));
+    if is_known { Ok((intent, tasks)) } else { Err(Error::NotFound) }
+}
+
+fn tasks_of_intent(store: &Store, id: IntentId) -> Result<Vec<(TaskId, StoredTask)>, Error> {
+    let mut tasks = Vec::new();
+    for key in TASKS_IN.keys(store, Range::under(&id)) {
+        let (_, task) = key?;
+        tasks.extend(TASKS.get(store, &task)?.map(|found| (task, found)));
+    }
+    Ok(tasks)
+}
+
+/// Who somebody is, as agents have it.
+pub(super) fn name_of(gateway: &Gateway, did: &Did) -> Result<String, Error> {
+    Ok(AGENTS.get(&gateway.store, did)?.map_or_else(|| did.to_string(), |agent| agent.name.to_string()))
+}
+
+fn intent_json(gateway: &Gateway, id: IntentId, intent: &StoredIntent) -> Result<Value, Error> {
+    Ok(json!({
+        "id": id, "title": intent.title, "description": intent.description, "version": 1, "status": "active",
+        "state": {}, "constraints": {}, "parent_intent_id": null, "depends_on": [],
+        "created_by": name_of(gateway, &intent.coordinator)?, "guardrails": intent.guardrails,
+        "created_at": intent.created_at, "updated_at": intent.created_at,
+    }))
+}
+
+fn task_json(gateway: &Gateway, id: TaskId, task: &StoredTask) -> Result<Value, Error> {
+    let assigned = task.assigned.as_ref().map(|did| name_of(gateway, did)).transpose()?;
+    let over = (!task.is_open()).then_some(task.updated_at);
+    Ok(json!({
+        "id": id, "intent_id": task.intent, "name": task.name, "description": task.description,
+        "version": task.version, "status": task.status, "assigned_agent": assigned,
+        "coordinator": name_of(gateway, &task.coordinator)?, "parent_task_id": task.parent,
+        "memory_policy": task.policy, "requires_tools": [], "created_at": task.created_at,
+        "updated_at": task.updated_at, "completed_at": over,
+    }))
+}
+
+impl Ending {
+    fn of(gateway: &Arc<Gateway>, id: TaskId, task: &StoredTask, now: Timestamp) -> Result<Self, Error> {
+        let name = id.to_string();
+        let mut ending = Self::default();
+        for head in gateway.heads.keyed() {
+            if !task.agents.contains(&head.meta.author) {
+                continue;
+            }
+            ending.seen.insert((head.item_id, head.seq));
+            if !head.is_live(now) {
+                continue;
+            }
+            let version = match schema::version(&gateway.store, head.item_id, head.version_seq) {
+                Ok(version) => version,
+                Err(Error::NotFound | Error::Store(oap_store::StoreError::Erased)) => {
+                    return Err(Error::Overtaken);
+                }
+                Err(error) => return Err(error),
+            };
+            let context: Context = crate::state::events::context_of(&version)?;
+            if context.scope.task_id.as_deref() != Some(&name) {
+                continue;
+            }
+            if head.meta.tier == Tier::Working && task.policy.archive_on_completion {
+                let is_restricted = head.sensitivity == Sensitivity::Restricted;
+                ending.archived.push((head.item_id, (*head.meta.author).clone(), is_restricted));
+            } else if head.meta.tier == Tier::Working {
+                ending.cleared.push(head.item_id);
+            } else if context.ttl.as_deref() == Some("task_lifetime") {
+                ending.expired.push(head.item_id);
+            }
+        }
+        Ok(ending)
+    }
+}
+
+impl Writing<'_, '_> {
+    /// The keys of an index under its first part, as they stand in this transaction.
+    fn under<P: Key, B: Key>(
+        &self,
+        table: Table<(P, B), ()>,
+        part: &P,
+        is_under: impl Fn(&(P, B)) -> bool,
+    ) -> Result<BTreeSet<(P, B)>, Error>
+    where
+        (P, B): Under<P> + Ord,
+    {
+        let mut keys: BTreeSet<(P, B)> =
+            table.keys(&self.gateway.store, Range::under(part)).collect::<Result<_, _>>()?;
+        for key in table.written(self.tx) {
+            if !is_under(&key) {
+                continue;
+            }
+            if table.contains(self.tx, &key)? {
+                keys.insert(key)
+            } else {
+                keys.remove(&key)
+            };
+        }
+        Ok(keys)
+    }
+
+    /// That an agent may give a task to another, as both stand now.
+    fn may_be_given(&self, by: &Did, to: Option<&Did>) -> Result<(), Error> {
+        let Some(to) = to else { return Ok(()) };
+        if to == by {
+            return Ok(());
+        }
+        if terms(self.tx, by)?.role != Role::Coordinator {
+            return Err(Error::NoCoordinator);
+        }
+        let is_there = AGENTS.get(self.tx, to)?.is_some_and(|agent| agent.is_there());
+        if is_there { Ok(()) } else { Err(field("assigned_agent", Must::Agent)) }
+    }
+
+    /// Stores a task, where its agents find it as long as it is open.
+    fn put_task(&mut self, id: TaskId, task: &StoredTask) -> Result<(), Error> {
+        TASKS.put(self.tx, &id, task)?;
+        for agent in task.agents.iter().chain([&task.coordinator]) {
+            let key = (schema::agent(agent.as_str()), id);
+            if task.is_open() {
+                TASKS_OF.put(self.tx, &key, &())?;
+            } else {
+                TASKS_OF.delete(self.tx, &key);
+            }
+        }
+        Ok(())
+    }
+
+    fn tell_of_task(&mut self, id: TaskId, task: &StoredTask) -> Result<(), Error> {
+        let event = StoredEvent {
+            what: What::Task(task.status),
+            at: self.now,
+            agent: task.coordinator.clone(),
+            actor: self.actor.clone(),
+            task: Some(id),
+            intent: Some(task.intent),
+        };
+        self.tell(task.intent.to_bytes(), &event)
+    }
+
+    /// Every entry of these agents, and its last link, as it stands in this transaction.
+    pub(super) fn entries_of(&self, agents: &[Did]) -> Result<BTreeSet<(ItemId, u32)>, Error> {
+        let batch = self.heads_of_batch()?;
+        let stored = self.gateway.heads.keyed();
+        let stored = stored.iter().filter(|head| !batch.contains_key(&head.item_id));
+        let own = stored.chain(batch.values().flatten()).filter(|head| {
+            head.meta.namespace.is_some() && head.meta.key.is_some() && agents.contains(&head.meta.author)
+        });
+        Ok(own.map(|head| (head.item_id, head.seq)).collect())
+    }
+
+    /// Ends what was written for a task. What the owner confirmed, or a legal hold keeps, is taken back in place of being erased.
+    fn end_entries(&mut self, id: TaskId, task: &StoredTask, ending: Ending) -> Result<(), Error> {
+        if self.entries_of(&task.agents)? != ending.seen {
+            return Err(Error::Overtaken);
+        }
+        let erased = [(ending.cleared, Event::Erase), (ending.expired, Event::Expire)];
+        for (items, event) in erased {
+            for item in items {
+                let (_, head) = schema::head(self.tx, item)?;
+                if head.meta.human_verified || self.is_held(item)? {
+                    self.mark(item, Event::Retract)?;
+                } else {
+                    self.erase(item, event)?;
+                }
+            }
+        }
+        if ending.archived.is_empty() {
+            return Ok(());
+        }
+        // They are told of once, all together.
+        self.quiet = true;
+        for (item, ..) in &ending.archived {
+            self.mark(*item, Event::Retract)?;
+        }
+        self.quiet = false;
+        let event = |agent: Did, items, w: &Self| StoredEvent {
+            what: What::Archive(items),
+            at: w.now,
+            agent,
+            actor: w.actor.clone(),
+            task: Some(id),
+            intent: Some(task.intent),
+        };
+        for agent in &task.agents {
+            let own: Vec<_> =
+                ending.archived.iter().filter(|(_, author, _)| author == agent).cloned().collect();
+            if !own.is_empty() {
+                let event = event(agent.clone(), own, self);
+                self.tell(schema::agent(agent.as_str()), &event)?;
+            }
+        }
+        let event = event(task.coordinator.clone(), ending.archived, self);
+        self.tell(task.intent.to_bytes(), &event)
+    }
+}

@@ -1,0 +1,166 @@
+//! What became of entries (RFC-0015 5), for the agents whose they are and for the intents that they belong to.
+//!
+//! An event names entries by their ids, and holds nothing that they say: what it shows of one is read when it is asked for, so that
+//! nothing of what is erased stays here.
+
+use crate::error::Error;
+use crate::service::items::whole;
+use crate::state::commits::Writing;
+use crate::state::schema::{self, EVENTS, STREAMS, VERSIONS};
+use crate::state::tasks::task_named;
+use oap_agents::entry::Context;
+use oap_agents::task::TaskStatus;
+use oap_identity::{Did, IntentId, ItemId, TaskId, Timestamp};
+use oap_memory::closed_enum;
+use oap_memory::commitment::Committed;
+use oap_memory::item::Sensitivity;
+use oap_memory::record::{Head, Tier};
+use oap_store::StoreError;
+use serde::{Deserialize, Serialize};
+
+/// Most events that are kept of an agent, and of an intent; beyond it the oldest goes.
+pub const MAX_EVENTS: u64 = 10_000;
+
+closed_enum! {
+    /// What became of an entry.
+    Happened {
+        /// It was written.
+        Created = "memory.created",
+        /// What it says, its tags, or where it stands changed.
+        Updated = "memory.updated",
+        /// It was erased.
+        Deleted = "memory.deleted",
+        /// A task ended, and the working entries that were written for it with it.
+        Archived = "memory.archived",
+        /// It went to make room.
+        Evicted = "memory.evicted",
+        /// Its life ended.
+        Expired = "memory.expired",
+    }
+}
+
+/// An event as it is stored.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StoredEvent {
+    pub(crate) what: What,
+    pub(crate) at: Timestamp,
+    /// Whose entries; of a task, its coordinator.
+    pub(crate) agent: Did,
+    /// Who did it; none where the owner or the house did.
+    pub(crate) actor: Option<Did>,
+    pub(crate) task: Option<TaskId>,
+    pub(crate) intent: Option<IntentId>,
+}
+
+/// What an event is of.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum What {
+    /// An entry.
+    #[allow(missing_docs, reason = "the names say it")]
+    Entry {
+        happened: Happened,
+        item: ItemId,
+        tier: Tier,
+        version: u32,
+        /// The version before, where there was one.
+        previous: Option<u32>,
+        /// What the OAP side calls it, where that says more.
+        oap: Option<Marked>,
+        /// Whether its author alone knows of it.
+        restricted: bool,
+    },
+    /// The working entries of a task: each with its author, and whether its author alone knows of it.
+    Archive(Vec<(ItemId, Did, bool)>),
+    /// A task that got so far.
+    Task(TaskStatus),
+    /// A write that a guardrail refused, by its name.
+    Refused(String),
+}
+
+closed_enum! {
+    /// Where an entry was put that is kept.
+    Marked {
+        /// It was taken back, and is kept for the retention time.
+        Retracted = "retracted",
+        /// It was put back.
+        Restored = "restored",
+    }
+}
+
+impl What {
+    /// Its name in the dialect.
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Self::Entry { happened, .. } => happened.as_str(),
+            Self::Archive(_) => Happened::Archived.as_str(),
+            Self::Task(status) => status.event(),
+            Self::Refused(_) => "governance.violation",
+        }
+    }
+}
+
+impl Writing<'_, '_> {
+    /// Notes what became of an item, where it is an entry: in its author's stream, and in the log of the intent whose task it names.
+    pub(crate) fn tell_of(
+        &mut self,
+        happened: Happened,
+        head: &Head,
+        context: &Context,
+        previous: Option<u32>,
+        oap: Option<Marked>,
+    ) -> Result<(), Error> {
+        if head.meta.key.is_none() || self.quiet {
+            return Ok(());
+        }
+        let agent = (*head.meta.author).clone();
+        let task = task_named(self.tx, context.scope.task_id.as_deref(), &agent)?;
+        let what = What::Entry {
+            happened,
+            item: head.item_id,
+            tier: head.meta.tier,
+            version: head.version_seq.saturating_add(1),
+            previous,
+            oap,
+            restricted: head.sensitivity == Sensitivity::Restricted,
+        };
+        let (task, intent) = task.map(|(id, task)| (id, task.intent)).unzip();
+        let event = StoredEvent { what, at: self.now, agent, actor: self.actor.clone(), task, intent };
+        if let Some(intent) = intent {
+            self.tell(intent.to_bytes(), &event)?;
+        }
+        self.tell(schema::agent(event.agent.as_str()), &event)
+    }
+
+    /// The same of an item whose version in force is still there.
+    pub(crate) fn tell_of_stored(
+        &mut self,
+        happened: Happened,
+        head: &Head,
+        oap: Option<Marked>,
+    ) -> Result<(), Error> {
+        if head.meta.key.is_none() || self.quiet {
+            return Ok(());
+        }
+        let context = match VERSIONS.get(self.tx, &(head.item_id, head.version_seq)) {
+            Ok(Some(version)) => context_of(&version)?,
+            Ok(None) | Err(StoreError::Erased) => Context::default(),
+            Err(error) => return Err(error.into()),
+        };
+        self.tell_of(happened, head, &context, None, oap)
+    }
+
+    /// Appends an event to a stream.
+    pub(crate) fn tell(&mut self, stream: [u8; 16], event: &StoredEvent) -> Result<(), Error> {
+        let number = STREAMS.get(self.tx, &stream)?.unwrap_or(0);
+        EVENTS.put(self.tx, &(stream, number), event)?;
+        if let Some(oldest) = number.checked_sub(MAX_EVENTS) {
+            EVENTS.delete(self.tx, &(stream, oldest));
+        }
+        Ok(STREAMS.put(self.tx, &stream, &number.saturating_add(1))?)
+    }
+}
+
+/// What an entry's version says of its context.
+pub(crate) fn context_of(version: &Committed) -> Result<Context, Error> {
+    Ok(Context::of(&whole(version)?))
+}
