@@ -8,7 +8,7 @@ import pytest
 from gateway import BINARY, Gateway
 from hypothesis import settings
 
-from oap_memory import Agent, Client, PrivateKey
+from oap_memory import Agent, Client, PrivateKey, openintent
 
 # The same examples in every run, however fast the machine; HYPOTHESIS_EXAMPLES=2000 looks for others.
 _MORE = os.environ.get("HYPOTHESIS_EXAMPLES")
@@ -59,6 +59,13 @@ def _scout(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]
 
 
 @pytest.fixture(scope="session")
+def _bridged(_scout: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """What the examples of OpenIntent's client have: that agent."""
+    with openintent.Client(*_scout["gateway_and_key"], ca_file=_scout["ca_file"]) as client:
+        yield {**_scout, "client": client}
+
+
+@pytest.fixture(scope="session")
 def _contractor(house: Gateway) -> Iterator[dict[str, Any]]:
     """What the examples of the grantee's client have: a grant that allows exports."""
     key = PrivateKey.new()
@@ -72,7 +79,9 @@ def _examples(request: pytest.FixtureRequest, doctest_namespace: dict[str, Any])
     node = request.node
     if not isinstance(node, pytest.DoctestItem):
         return
-    if node.name.startswith("oap_memory.client."):
+    if node.name.startswith("oap_memory.openintent."):
+        doctest_namespace.update(request.getfixturevalue("_bridged"))
+    elif node.name.startswith("oap_memory.client."):
         doctest_namespace.update(request.getfixturevalue("_contractor"))
     elif any("agent" in one.source for one in node.dtest.examples):
         doctest_namespace.update(request.getfixturevalue("_scout"))

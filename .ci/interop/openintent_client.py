@@ -15,7 +15,7 @@ from typing import Any
 
 from openintent import AsyncOpenIntentClient, OpenIntentClient
 from openintent.exceptions import ConflictError, NotFoundError, OpenIntentError
-from openintent.models import MemoryEntry, MemoryPriority, MemorySensitivity, MemoryType
+from openintent.models import EventType, MemoryEntry, MemoryPriority, MemorySensitivity, MemoryType, TaskStatus
 
 PROGRAM = os.environ["OAP_MEMORY"]
 # Big integers, another order of members than the alphabet's, other scripts, and what a detector would find.
@@ -116,6 +116,53 @@ async def drive(mine: Call, other: Call, agent: str, tag: str) -> None:
         await refuses(NotFoundError, 404, mine("delete_memory", missing))
 
 
+async def coordinate(lead: Call, worker: Call, stranger: Call) -> None:
+    """A coordinator gives a task away, reads what is written for it as long as it is open, and its archive afterwards."""
+    intent = await lead("create_intent", "Invoices", "Count them")
+    assert (intent.title, intent.version, intent.created_by) == ("Invoices", 1, "lead"), intent
+    assert (await lead("get_intent", intent.id)).id == intent.id
+    task = await lead(
+        "create_task", intent.id, "count", assigned_agent="scout", memory_policy={"archive_on_completion": True}
+    )
+    assert (task.status, task.assigned_agent, task.requires_tools) == (TaskStatus.PENDING, "scout", []), task
+    note = await worker("create_memory", "scout", "job", "progress", ODD, scope={"task_id": task.id}, tags=["b"])
+    assert await lead("get_memory", note.id) == note
+    assert [entry.id for entry in await lead("list_memory", "scout", namespace="job")] == [note.id]
+    await refuses(OpenIntentError, 403, lead("update_memory", note.id, 1, value={}))
+    await refuses(OpenIntentError, 403, lead("delete_memory", note.id))
+    for method, *arguments in [
+        ("get_memory", note.id),
+        ("get_intent", intent.id),
+        ("get_events", intent.id),
+        ("get_task", task.id),
+        ("list_tasks", intent.id),
+        ("update_task", task.id, 1, "completed"),
+    ]:
+        await refuses(NotFoundError, 404, stranger(method, *arguments))
+    running = await worker("update_task", task.id, task.version, "running")
+    stale = await refuses(ConflictError, 409, worker("update_task", task.id, task.version, "failed"))
+    assert stale.current_version == running.version, stale.response
+    done = await worker("update_task", task.id, running.version, "completed")
+    assert done.status is TaskStatus.COMPLETED, done
+    assert [found.status for found in await lead("list_tasks", intent.id)] == [TaskStatus.COMPLETED]
+    for who in (lead, worker):
+        await refuses(NotFoundError, 404, who("get_memory", note.id))
+    events = await lead("get_events", intent.id, limit=1000)
+    assert [event.event_type for event in events] == [
+        EventType.TASK_CREATED,
+        EventType.MEMORY_CREATED,
+        EventType.TASK_STARTED,
+        EventType.MEMORY_ARCHIVED,
+        EventType.TASK_COMPLETED,
+    ], events
+    created, archived = events[1], events[3]
+    assert "value" not in created.payload and created.actor == "scout", created
+    snapshot = archived.payload["snapshot"]
+    assert archived.payload["entries_archived"] == 1 and snapshot[0]["value"] == ODD, snapshot
+    only = await worker("get_events", intent.id, event_type=EventType.MEMORY_ARCHIVED, since=archived.created_at)
+    assert [event.id for event in only] == [archived.id], only
+
+
 def sync_calls(client: OpenIntentClient) -> Call:
     """The sync client's methods, as if they were async."""
 
@@ -164,6 +211,7 @@ async def main() -> None:
             port = free.getsockname()[1]
         run(home, "init", "--did", "did:key", "--key-file", str(Path(folder) / "key"))
         keys = {name: run(home, "agent", "add", name)["api_key"] for name in ("scout", "other")}
+        keys["lead"] = run(home, "agent", "add", "lead", "--role", "coordinator")["api_key"]
         base = f"http://127.0.0.1:{port}"
         with served(home, port):
             for name, other in (("scout", "other"), ("other", "scout")):
@@ -177,6 +225,14 @@ async def main() -> None:
                     AsyncOpenIntentClient(base, api_key=keys[other], agent_id=other) as theirs,
                 ):
                     await drive(async_calls(mine), async_calls(theirs), name, "async")
+            team = ("lead", "scout", "other")
+            with contextlib.ExitStack() as open_:
+                clients = [OpenIntentClient(base, api_key=keys[name], agent_id=name) for name in team]
+                await coordinate(*(sync_calls(open_.enter_context(client)) for client in clients))
+                assert "memory.search" in clients[0].discover()["capabilities"]
+            async with contextlib.AsyncExitStack() as open_:
+                clients = [AsyncOpenIntentClient(base, api_key=keys[name], agent_id=name) for name in team]
+                await coordinate(*[async_calls(await open_.enter_async_context(client)) for client in clients])
             # An agent is who its key says.
             with OpenIntentClient(base, api_key=keys["scout"], agent_id="other") as liar:
                 await refuses(OpenIntentError, 403, sync_calls(liar)("list_memory", "other"))
@@ -195,7 +251,7 @@ async def main() -> None:
         assert any(answer["tool"] == "openintent.show" for answer in given["answers"]), given
         run(home, "audit", "verify")
     print(
-        "openintent, sync and async: agents write, read, list, change and delete entries, and see nothing of each other's"
+        "openintent, sync and async: agents write, read, list, change and delete entries, and see nothing of each other's; a coordinator follows a task"
     )
 
 

@@ -6,7 +6,7 @@ use crate::http::{bodies, discovery, invoke, request};
 use crate::mcp;
 use crate::service::{audit, carried, tools};
 use crate::state::refusals;
-use crate::state::{agents, corpora};
+use crate::state::{agents, corpora, events, tasks};
 use oap_identity::limits::Limit;
 
 const fn row(name: &'static str, value: u64, unit: &'static str, applies_to: &'static str) -> Limit {
@@ -123,6 +123,19 @@ pub const LIMITS: &[Limit] = &[
         agents::MAX_AGENTS,
         "agents",
         "all that were ever made; beyond it 409",
+    ),
+    count(
+        "state::tasks::MAX_INTENTS",
+        tasks::MAX_INTENTS,
+        "intents",
+        "those of an agent that are kept; beyond it 409",
+    ),
+    count("state::tasks::MAX_TASKS", tasks::MAX_TASKS, "tasks", "those of an intent; beyond it 409"),
+    row(
+        "state::events::MAX_EVENTS",
+        events::MAX_EVENTS,
+        "events",
+        "those of an agent, and of an intent, that are kept; beyond it the oldest goes",
     ),
     count(
         "state::agents::MAX_LOOKING",

@@ -699,7 +699,7 @@ async fn namespaces_and_the_summary() {
         summary,
         json!({
             "agent_id": "a",
-            "working": {"entry_count": 1, "total_size_kb": 2, "tasks_with_memory": ["t1"]},
+            "working": {"entry_count": 1, "total_size_kb": 2, "capacity": 1000, "tasks_with_memory": ["t1"]},
             "episodic": {"entry_count": 1, "total_size_kb": 1, "pinned_count": 1, "capacity": 1000,
                 "oldest_entry": pinned["created_at"], "newest_entry": pinned["created_at"]},
             "semantic_namespaces_accessible": ["billing/é", "policy"],
@@ -881,8 +881,9 @@ fn hidden() -> impl Strategy<Value = Hidden> {
 /// The ids, hashes and numbers that differ between any two gateways, each by the order in which it is met.
 fn plain(text: &str, met: &mut BTreeMap<String, usize>) -> String {
     let (mut out, mut rest) = (String::new(), text);
-    let begins =
-        |text: &str| ["mem_", "\"request_id\":\""].iter().filter_map(|p| Some(text.find(p)? + p.len())).min();
+    let begins = |text: &str| {
+        ["mem_", "evt_", "\"request_id\":\""].iter().filter_map(|p| Some(text.find(p)? + p.len())).min()
+    };
     while let Some(at) = begins(rest) {
         out.push_str(&rest[..at]);
         let end = rest[at..].find(|c: char| !c.is_ascii_alphanumeric()).map_or(rest.len(), |end| at + end);
@@ -930,6 +931,13 @@ async fn transcript(seed: u64, shown: &[(&'static str, &'static str)], hides: &[
             "/memory/namespaces/policy",
             "/memory/namespaces/learned",
             "/memory/namespaces/job",
+            "/agents/a/events",
+            "/agents/b/events",
+            "/agents/b/memory/learned",
+            "/agents/b/memory/learned/k1",
+            "/agents/a/memory/policy/k1",
+            "/memory/search?q=k1",
+            "/memory/search?q=x",
         ] {
             told.push(agents.get("a", path).await);
         }

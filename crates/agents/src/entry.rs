@@ -6,12 +6,14 @@
 mod asked;
 mod context;
 mod opaque;
+mod shared;
 mod shown;
 mod ttl;
 
 pub use asked::{Change, Filter, Match, New, check_together, entries_of};
 pub use context::{Context, EXTENSION, Priority, Scope};
 pub use opaque::Opaque;
+pub use shared::{GivenPermissions, SetPermissions};
 pub use shown::{Entry, EpisodicCount, Namespace, Page, Permissions, Summary, TierCount, WorkingCount};
 pub use ttl::Ttl;
 
@@ -139,6 +141,9 @@ pub enum Must {
     /// An agent that is there.
     #[error("must be the name or the DID of one of the owner's agents that is in force")]
     Agent,
+    /// Each agent once, and not so many.
+    #[error("must name each agent once, at most {}", crate::namespaces::MAX_ALLOWED)]
+    OneAgent,
     /// Not so many agents.
     #[error("a task is assigned to at most {} agents, one after the other", crate::task::MAX_ASSIGNED)]
     Assigned,

@@ -6,6 +6,7 @@
 //! - [`level`]: whose word a record is, and how far it is believed
 //! - [`tool`], [`arguments`], [`answers`]: the memory tools, what goes in and what comes out
 //! - [`entry`]: entries, the dialect of OpenIntent
+//! - [`namespaces`]: who may do what with the semantic entries of a namespace
 //! - [`task`]: intents and tasks, as far as memory needs them
 //! - [`terms`]: the role of an agent, and how many entries it may have
 //! - [`block`], [`words`]: an answer as text in which no item can pass for anything else
@@ -28,6 +29,7 @@ pub mod block;
 pub mod entry;
 pub mod level;
 pub mod limits;
+pub mod namespaces;
 pub mod sight;
 pub mod task;
 pub mod terms;

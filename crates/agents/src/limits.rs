@@ -1,6 +1,6 @@
 //! The bounds of this room, as rows that `docs/limits.md` is generated from.
 
-use crate::{answers, arguments, entry, terms};
+use crate::{answers, arguments, entry, namespaces, task, terms};
 pub use oap_identity::limits::Limit;
 
 const fn row(name: &'static str, value: usize, unit: &'static str, applies_to: &'static str) -> Limit {
@@ -40,6 +40,37 @@ pub const LIMITS: &[Limit] = &[
         entry::MAX_VALUES,
         "bytes",
         "the values of one answer, unless it is one; the rest is the next page",
+    ),
+    row(
+        "namespaces::MAX_SHARED",
+        namespaces::MAX_SHARED,
+        "namespaces",
+        "those that have permissions; beyond it 409",
+    ),
+    row(
+        "namespaces::MAX_ALLOWED",
+        namespaces::MAX_ALLOWED,
+        "agents",
+        "the permissions of a namespace; beyond it 422",
+    ),
+    row(
+        "task::MAX_DESCRIPTION",
+        task::MAX_DESCRIPTION,
+        "bytes",
+        "the description of an intent or a task; beyond it 422",
+    ),
+    row(
+        "task::MAX_ASSIGNED",
+        task::MAX_ASSIGNED,
+        "agents",
+        "those that a task is ever assigned to; beyond it 422",
+    ),
+    row("task::MAX_NAMESPACES", task::MAX_NAMESPACES, "namespaces", "a list of a guardrail; beyond it 422"),
+    row(
+        "task::MAX_TASK_KB",
+        task::MAX_TASK_KB as usize,
+        "units of 1,024 bytes",
+        "max_total_size_kb of a task; beyond it 422",
     ),
     row(
         "terms::MAX_CAPACITY",

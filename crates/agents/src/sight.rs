@@ -7,9 +7,12 @@
 //! | `restricted` | its author alone |
 //! | any other of the owner's | every agent of the owner's that may read |
 //!
+//! A semantic entry stands in a namespace, whose permissions come on top ([`crate::namespaces`]), for its author too.
+//!
 //! What an agent may not see does not exist for it: it is not matched, not ranked with, not counted, and asking for it is answered
 //! as asking for what never was.
 
+use crate::namespaces::{Access, Namespaces};
 use oap_identity::Did;
 use oap_memory::item::Sensitivity;
 use oap_memory::record::{Head, Tier, Visibility};
@@ -21,16 +24,36 @@ pub struct Sight<'a> {
     pub agent: &'a Did,
     /// Whether it may change what others wrote: `memory.admin`.
     pub changes_all: bool,
+    /// The permissions of namespaces.
+    pub namespaces: &'a Namespaces,
 }
 
 impl Sight<'_> {
     /// Whether the agent may see a record at all, whatever its state.
     #[must_use]
     pub fn sees(&self, head: &Head) -> bool {
-        self.wrote(head)
-            || (head.meta.tier != Tier::Working
-                && head.meta.visibility != Visibility::Private
-                && head.sensitivity != Sensitivity::Restricted)
+        let is_shared = head.meta.tier != Tier::Working
+            && head.meta.visibility != Visibility::Private
+            && head.sensitivity != Sensitivity::Restricted;
+        (self.wrote(head) || is_shared) && self.access_to(head) >= Access::Read
+    }
+
+    /// What the agent may do in a namespace of semantic entries.
+    #[must_use]
+    pub fn access(&self, namespace: &str) -> Access {
+        self.namespaces.access(namespace, self.agent, self.changes_all)
+    }
+
+    fn access_to(&self, head: &Head) -> Access {
+        match &head.meta.namespace {
+            Some(namespace) if head.meta.tier == Tier::Semantic => self.access(namespace),
+            _ => Access::Write,
+        }
+    }
+
+    fn curates(&self, head: &Head) -> bool {
+        let namespace = head.meta.namespace.as_ref().filter(|_| head.meta.tier == Tier::Semantic);
+        namespace.is_some_and(|namespace| self.namespaces.curates(namespace, self.agent))
     }
 
     /// Whether the agent wrote the version in force.
@@ -42,7 +65,8 @@ impl Sight<'_> {
     /// Whether the agent, which sees a record, may correct it or take it back.
     #[must_use]
     pub fn may_change(&self, head: &Head) -> bool {
-        self.wrote(head) || (self.changes_all && self.sees(head))
+        self.access_to(head) == Access::Write
+            && (self.wrote(head) || ((self.changes_all || self.curates(head)) && self.sees(head)))
     }
 }
 
@@ -65,6 +89,7 @@ mod tests {
     #[test]
     fn the_table_above_holds() {
         let (a, b): (Did, Did) = ("did:web:a.example".parse().unwrap(), "did:web:b.example".parse().unwrap());
+        let namespaces = Namespaces::default();
         for visibility in Visibility::ALL {
             for tier in Tier::ALL {
                 for sensitivity in Sensitivity::ALL {
@@ -73,10 +98,10 @@ mod tests {
                         && *tier != Tier::Working
                         && *sensitivity != Sensitivity::Restricted;
                     for changes_all in [false, true] {
-                        let sight = Sight { agent: &a, changes_all };
+                        let sight = Sight { agent: &a, changes_all, namespaces: &namespaces };
                         assert_eq!(sight.sees(&head), others, "{head:?}");
                         assert_eq!(sight.may_change(&head), others && changes_all, "{head:?}");
-                        let own = Sight { agent: &b, changes_all };
+                        let own = Sight { agent: &b, changes_all, namespaces: &namespaces };
                         assert!(own.sees(&head) && own.may_change(&head), "{head:?}");
                     }
                 }

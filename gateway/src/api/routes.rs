@@ -119,6 +119,7 @@ routes! {
         DeleteEntries: DELETE "/api/v1/memory/batch", Agent;
         ListNamespaces: GET "/api/v1/memory/namespaces", Agent;
         ShowNamespace: GET "/api/v1/memory/namespaces/{namespace}", Agent;
+        ShareNamespace: PATCH "/api/v1/memory/namespaces/{namespace}", Agent;
         ListEntries: GET "/api/v1/agents/{agent}/memory", Agent;
         SummarizeEntries: GET "/api/v1/agents/{agent}/memory/summary", Agent;
         ListEntriesIn: GET "/api/v1/agents/{agent}/memory/{namespace}", Agent;

@@ -58,6 +58,8 @@ pub enum Conflict {
         "so many intents of this agent's, or tasks of the intent's, are kept; the oldest go when they are over and the retention time has passed"
     )]
     ManyTasks,
+    #[error("so many namespaces have permissions; take those of others away")]
+    ManyNamespaces,
     #[error("a legal hold keeps it until that ends")]
     Held,
     #[error("there are keys in this store already")]

@@ -15,9 +15,12 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use oap_agents::entry::{Change, EntryError, Filter, MAX_ENTRIES, Must, New, USUAL_ENTRIES, entries_of};
+use oap_agents::entry::{
+    Change, EntryError, Filter, MAX_ENTRIES, Must, New, SetPermissions, USUAL_ENTRIES, entries_of,
+};
 use oap_exchange::query::MAX_QUERY;
 use oap_identity::{Hash, ItemId, RequestId};
+use oap_memory::item::short_text;
 use serde::Serialize;
 use serde_json::json;
 use serde_json::value::RawValue;
@@ -162,6 +165,17 @@ pub(super) async fn namespace(State(app): State<App>, mut request: Incoming) -> 
     let agent = caller(&mut request).await?;
     let name = request.place().await?;
     Ok(told(Entries(&app.gateway).namespace(&agent, name).await?))
+}
+
+/// `PATCH /api/v1/memory/namespaces/{namespace}`.
+pub(super) async fn share(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
+    let agent = caller(&mut request).await?;
+    let name = request.place().await?;
+    let named =
+        short_text(&name).map_err(|error| Error::Entry(EntryError::Field("namespace", error.into())))?;
+    let read = request.json_with(move |body| Ok(SetPermissions::read(body, &named)?));
+    let set = read.await?;
+    Ok(told(Entries(&app.gateway).share(&agent, name, set).await?))
 }
 
 /// `GET /api/v1/agents/{agent}/memory`: the route that OpenIntent's clients list by, an array.

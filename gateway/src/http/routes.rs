@@ -86,6 +86,7 @@ fn handler(route: &Route) -> MethodRouter<App> {
             DeleteEntries => openintent::delete_all;
             ListNamespaces => openintent::namespaces;
             ShowNamespace => openintent::namespace;
+            ShareNamespace => openintent::share;
             ListEntries => openintent::list;
             SummarizeEntries => openintent::summary;
             ListEntriesIn => openintent::list_in;

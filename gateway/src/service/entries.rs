@@ -6,8 +6,10 @@
 mod binding;
 mod capacity;
 pub mod events;
+mod forgetting;
 mod placed;
 mod reading;
+mod sharing;
 mod tasks;
 mod writing;
 

@@ -2,7 +2,7 @@
 //! time, used proofs are forgotten.
 
 use crate::error::Error;
-use crate::service::Deletions;
+use crate::service::{Deletions, Entries};
 use crate::state::gateway::blocking;
 use crate::state::schema::{self, PROOFS};
 use oap_identity::{ItemId, Timestamp};
@@ -63,6 +63,7 @@ impl Deletions<'_> {
         for batch in replaced.chunks(BATCH) {
             swept.trimmed += self.trim_versions(batch.to_vec(), kept).await?;
         }
+        Entries(self.0).forget_intents(kept).await?;
         let gateway = self.0.clone();
         if blocking(move || Ok(gateway.read_sanctions())).await? {
             self.0.commit(|w| w.obligations_changed()).await?;

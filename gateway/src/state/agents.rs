@@ -8,16 +8,17 @@ use crate::error::{Error, Unproved};
 use crate::state::gateway::Gateway;
 use crate::state::owner::mark::{Admin, Mark, Permits, Read};
 use crate::state::owner::{Acting, Credential, Owner, Permission};
-use crate::state::schema::AGENTS;
+use crate::state::schema::{AGENTS, NAMESPACES, SHARED_TIMES};
 use crate::state::terms::Terms;
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use oap_agents::Sight;
+use oap_agents::namespaces::Namespaces;
 use oap_identity::{Did, Hash, Random, Timestamp, random};
 use oap_store::{Rows, Store};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::marker::PhantomData;
-use std::sync::{PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock};
 use zeroize::Zeroizing;
 
 /// Most agents that a gateway remembers, with those that were removed.
@@ -153,7 +154,24 @@ pub struct Agent<P> {
     name: AgentName,
     permission: Permission,
     by: By,
+    sharing: Arc<Shared>,
     permits: PhantomData<fn() -> P>,
+}
+
+/// The permissions of namespaces, as an agent acts by them.
+#[derive(Debug)]
+struct Shared {
+    /// How often they were changed before.
+    times: u64,
+    namespaces: Namespaces,
+}
+
+impl Shared {
+    fn of(store: &Store) -> Result<Self, Error> {
+        // First how often: what changes meanwhile is seen by the commit.
+        let times = SHARED_TIMES.get(store)?;
+        Ok(Self { times, namespaces: NAMESPACES.scan(store).collect::<Result<_, _>>()? })
+    }
 }
 
 /// By what an agent acts.
@@ -171,6 +189,8 @@ pub(crate) struct AgentCredential {
     did: Did,
     least: Permission,
     by: By,
+    /// Which permissions of namespaces it acted by.
+    shared: u64,
 }
 
 impl AgentCredential {
@@ -190,7 +210,7 @@ impl AgentCredential {
     /// That the agent is there, with the permission and the key that it acted by.
     ///
     /// # Errors
-    /// [`Error::Owner`], [`Error::NotFound`], [`Error::Permission`].
+    /// [`Error::Owner`], [`Error::NotFound`], [`Error::Permission`]; [`Error::Overtaken`] where permissions of namespaces changed.
     pub(crate) fn stands(&self, rows: &impl Rows) -> Result<(), Error> {
         let agent = AGENTS.get(rows, &self.did)?.filter(StoredAgent::is_there);
         let agent = match (&self.by, agent) {
@@ -198,7 +218,10 @@ impl AgentCredential {
             (By::Key(_), _) => return Err(Error::Owner(Unproved::KeyEnded)),
             (By::Owner(_), agent) => agent.ok_or(Error::NotFound)?,
         };
-        if agent.permission < self.least { Err(Error::Permission(self.least.as_str())) } else { Ok(()) }
+        if agent.permission < self.least {
+            return Err(Error::Permission(self.least.as_str()));
+        }
+        if SHARED_TIMES.get(rows)? == self.shared { Ok(()) } else { Err(Error::Overtaken) }
     }
 }
 
@@ -233,20 +256,28 @@ impl<P: Mark> Agent<P> {
         if self.permission < Q::PERMISSION {
             return Err(Error::Permission(Q::PERMISSION.as_str()));
         }
-        let Self { did, name, permission, by, .. } = self.clone();
-        Ok(Agent { did, name, permission, by, permits: PhantomData })
+        let Self { did, name, permission, by, sharing, .. } = self.clone();
+        Ok(Agent { did, name, permission, by, sharing, permits: PhantomData })
+    }
+
+    /// The permissions of namespaces.
+    #[must_use]
+    pub fn namespaces(&self) -> &Namespaces {
+        &self.sharing.namespaces
     }
 
     /// Its view of the owner's memory.
     #[must_use]
     pub fn sight(&self) -> Sight<'_> {
-        Sight { agent: &self.did, changes_all: self.permission >= Permission::Admin }
+        let changes_all = self.permission >= Permission::Admin;
+        Sight { agent: &self.did, changes_all, namespaces: &self.sharing.namespaces }
     }
 
     /// For whom it commits. What it rests on is its permission for `P`.
     pub(crate) fn acting(&self) -> Acting {
-        let Self { did, by, .. } = self.clone();
-        Acting::Agent(Box::new(AgentCredential { did, least: P::PERMISSION, by }))
+        let Self { did, by, sharing, .. } = self.clone();
+        let shared = sharing.times;
+        Acting::Agent(Box::new(AgentCredential { did, least: P::PERMISSION, by, shared }))
     }
 }
 
@@ -279,7 +310,7 @@ impl Gateway {
         if agent.holds_own_key() {
             return Err(Error::Owner(Unproved::BoundKey));
         }
-        Ok(Agent::of(did, &agent, By::Key(hash)))
+        Agent::of(&self.store, did, &agent, By::Key(hash))
     }
 
     /// One of the owner's agents, as which the owner acts.
@@ -292,7 +323,9 @@ impl Gateway {
         agent: &AgentRef,
     ) -> Result<Agent<Read>, Error> {
         match find(&self.store, agent) {
-            Ok((did, found)) if found.is_there() => Ok(Agent::of(did, &found, By::Owner(owner.into()))),
+            Ok((did, found)) if found.is_there() => {
+                Agent::of(&self.store, did, &found, By::Owner(owner.into()))
+            }
             Ok(_) | Err(Error::NotFound) => Err(Error::NoAgent(agent.clone())),
             Err(error) => Err(error),
         }
@@ -300,7 +333,9 @@ impl Gateway {
 }
 
 impl Agent<Read> {
-    pub(crate) fn of(did: Did, agent: &StoredAgent, by: By) -> Self {
-        Self { did, name: agent.name.clone(), permission: agent.permission, by, permits: PhantomData }
+    pub(crate) fn of(store: &Store, did: Did, agent: &StoredAgent, by: By) -> Result<Self, Error> {
+        let sharing = Arc::new(Shared::of(store)?);
+        let (name, permission) = (agent.name.clone(), agent.permission);
+        Ok(Self { did, name, permission, by, sharing, permits: PhantomData })
     }
 }

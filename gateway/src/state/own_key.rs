@@ -75,7 +75,8 @@ impl Gateway {
         if token.is_some_and(|token| Hash::of(token.as_bytes()) != standing) {
             return Err(Error::Owner(Unproved::KeyEnded));
         }
-        Ok(Proving { agent: Agent::of(did, &agent, By::Key(standing)), replay_key: proof.replay_key })
+        let agent = Agent::of(&self.store, did, &agent, By::Key(standing))?;
+        Ok(Proving { agent, replay_key: proof.replay_key })
     }
 
     /// The agent, once its proof is used up: in memory and in the store.

@@ -14,6 +14,7 @@ use crate::state::spent::Spent;
 use crate::state::tasks::{StoredIntent, StoredTask};
 use crate::state::terms::Terms;
 use crate::state::upgrade::Forward;
+use oap_agents::namespaces::Sharing;
 use oap_identity::ids::IncidentId;
 use oap_identity::{
     BridgeId, DecisionId, Did, Hash, IntentId, ItemId, ReceiptId, ScopeId, TaskId, Timestamp,
@@ -130,6 +131,10 @@ pub const TASKS_IN: Table<(IntentId, TaskId), ()> = Table::new(55);
 pub const EVENTS: Table<([u8; 16], u64), StoredEvent> = Table::new(56);
 /// The number of the next event of a stream.
 pub const STREAMS: Table<[u8; 16], u64> = Table::new(57);
+/// Permissions of namespaces, among the owner's agents.
+pub const NAMESPACES: Table<String, Sharing> = Table::new(58);
+/// How often these changed.
+pub const SHARED_TIMES: Counter = Counter::new(59);
 
 /// What the receipts of an agent are found by.
 #[must_use]

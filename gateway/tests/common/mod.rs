@@ -259,7 +259,7 @@ impl World {
     }
 
     /// A source of randomness for a client; never the gateway's own.
-    fn fresh(&self) -> Seeded {
+    pub fn fresh(&self) -> Seeded {
         Seeded::new(1_000_000 + self.proofs.fetch_add(1, Ordering::SeqCst))
     }
 

@@ -1,6 +1,7 @@
 //! What is answered in the dialect.
 
 use super::{Opaque, Priority, Scope};
+use crate::namespaces::Access;
 use oap_identity::{ItemId, Timestamp};
 use oap_memory::item::Sensitivity;
 use oap_memory::record::Tier;
@@ -50,8 +51,8 @@ pub struct Page {
 /// Who may do what with the semantic entries of a namespace (RFC-0015 2.3).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Permissions {
-    /// What every agent of the owner's may do that has the permission for it: `read` or `write`.
-    pub default: &'static str,
+    /// What every agent of the owner's may do that has the permission for it.
+    pub default: Access,
     /// What some may do beyond that.
     pub allow: Vec<serde_json::Value>,
 }
@@ -62,8 +63,8 @@ pub struct Permissions {
 pub struct Namespace {
     pub namespace: String,
     pub permissions: Permissions,
-    /// What this agent may do there: `read` or `write`.
-    pub access: &'static str,
+    /// What this agent may do there.
+    pub access: Access,
     /// How many entries of it this agent may see.
     pub entry_count: usize,
 }

@@ -6,19 +6,19 @@ use crate::service::tools::looking::{Looking, VisibleItem};
 use crate::service::{Entries, Tools};
 use crate::state::agents::Agent;
 use crate::state::commits::until_it_holds;
-use crate::state::owner::Permission;
+
 use crate::state::owner::mark::Read;
 use crate::state::schema::LINKS;
 use crate::state::terms::terms;
 use oap_agents::entry::{
-    Context, Entry, EpisodicCount, Filter, MAX_VALUES, Match, Namespace, Page, Permissions, Summary,
-    TierCount, WorkingCount,
+    Context, Entry, EpisodicCount, Filter, MAX_VALUES, Match, Namespace, Page, Summary, TierCount,
+    WorkingCount,
 };
 use oap_identity::{Hash, ItemId, Timestamp};
 use oap_memory::chain::Link;
 use oap_memory::record::{Head, Tier};
 use serde::Serialize;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 impl Entries<'_> {
@@ -68,7 +68,7 @@ impl Entries<'_> {
             namespaces: Vec<Namespace>,
         }
         let told = self.read(agent, "openintent.namespaces", Hash::of(b""), |looking| {
-            Ok(((), Namespaces { namespaces: looking.namespaces() }))
+            Ok(((), Namespaces { namespaces: looking.namespaces()? }))
         });
         Ok(told.await?.1)
     }
@@ -80,7 +80,7 @@ impl Entries<'_> {
     pub async fn namespace(self, agent: &Agent<Read>, name: String) -> Result<Vec<u8>, Error> {
         let input = Hash::of(name.as_bytes());
         let told = self.read(agent, "openintent.namespace", input, move |looking| {
-            let found = looking.namespaces().into_iter().find(|found| found.namespace == name);
+            let found = looking.namespaces()?.into_iter().find(|found| found.namespace == name);
             Ok(((), found.ok_or(Error::NotFound)?))
         });
         Ok(told.await?.1)
@@ -125,7 +125,7 @@ impl Entries<'_> {
 
 impl Looking<'_> {
     /// Every entry that is in force and that the agent may see by itself.
-    fn entries(&self) -> Vec<Arc<Head>> {
+    pub(super) fn entries(&self) -> Vec<Arc<Head>> {
         let mut heads = self.gateway.heads.keyed();
         heads.retain(|head| is_seen(self.agent, head, self.now));
         heads
@@ -222,22 +222,6 @@ impl Looking<'_> {
             entries.push(self.show_entry(&seen)?);
         }
         Ok(Page { entries, total: found.len(), limit: filter.limit, offset: filter.offset })
-    }
-
-    fn namespaces(&self) -> Vec<Namespace> {
-        let mut counts: BTreeMap<String, usize> = BTreeMap::new();
-        for head in self.entries().into_iter().filter(|head| head.meta.tier == Tier::Semantic) {
-            *counts.entry(head.meta.namespace.as_deref().cloned().unwrap_or_default()).or_default() += 1;
-        }
-        let access = if self.agent.permission() >= Permission::Write { "write" } else { "read" };
-        let permissions = || Permissions { default: "write", allow: Vec::new() };
-        let named = |(namespace, entry_count)| Namespace {
-            namespace,
-            permissions: permissions(),
-            access,
-            entry_count,
-        };
-        counts.into_iter().map(named).collect()
     }
 
     fn summary(&self) -> Result<Summary, Error> {

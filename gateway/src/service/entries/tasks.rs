@@ -285,7 +285,7 @@ pub(super) fn known_intent(
     if is_known { Ok((intent, tasks)) } else { Err(Error::NotFound) }
 }
 
-fn tasks_of_intent(store: &Store, id: IntentId) -> Result<Vec<(TaskId, StoredTask)>, Error> {
+pub(super) fn tasks_of_intent(store: &Store, id: IntentId) -> Result<Vec<(TaskId, StoredTask)>, Error> {
     let mut tasks = Vec::new();
     for key in TASKS_IN.keys(store, Range::under(&id)) {
         let (_, task) = key?;
@@ -358,7 +358,7 @@ impl Ending {
 
 impl Writing<'_, '_> {
     /// The keys of an index under its first part, as they stand in this transaction.
-    fn under<P: Key, B: Key>(
+    pub(super) fn under<P: Key, B: Key>(
         &self,
         table: Table<(P, B), ()>,
         part: &P,

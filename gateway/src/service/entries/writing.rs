@@ -22,6 +22,7 @@ use oap_agents::entry::{
     Change, Context, Entry, EntryError, Filter, MAX_ENTRIES, Must, New, Ttl, check_together,
 };
 use oap_agents::level::{EXTENSION, waits};
+use oap_agents::namespaces::Access;
 use oap_identity::{Hash, IntentId, ItemId, Timestamp};
 use oap_memory::Kind;
 use oap_memory::chain::Event;
@@ -506,6 +507,9 @@ impl Planning<'_> {
 
     fn capture(&self, new: &New) -> Result<Step, Error> {
         let is_shared = new.tier == Tier::Semantic;
+        if is_shared && self.agent.sight().access(&new.namespace) < Access::Write {
+            return Err(Error::NamespaceAccess);
+        }
         let visibility = if is_shared { Visibility::Local } else { Visibility::Private };
         let confidence = Level::AgentInferred.most();
         let mut context = Context {

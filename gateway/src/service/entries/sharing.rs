@@ -1,0 +1,113 @@
+//! The permissions of namespaces (RFC-0015 2.3): shown, and set by agents with `memory.admin`.
+
+use crate::error::{Conflict, Error};
+use crate::service::Entries;
+use crate::service::tools::looking::Looking;
+use crate::state::agents::{self, Agent};
+use crate::state::owner::Permission;
+use crate::state::owner::mark::{Admin, Read};
+use crate::state::schema::{NAMESPACES, SHARED_TIMES};
+use oap_agents::entry::{EntryError, Must, Namespace, Permissions, SetPermissions};
+use oap_agents::namespaces::{Access, MAX_SHARED, Sharing};
+use oap_memory::record::Tier;
+use serde_json::json;
+use std::collections::BTreeMap;
+
+impl Entries<'_> {
+    /// Sets the permissions of a namespace, or takes them away.
+    ///
+    /// # Errors
+    /// [`Error::Permission`], [`Error::Entry`], [`Error::Conflict`].
+    pub async fn share(
+        self,
+        agent: &Agent<Read>,
+        name: String,
+        set: SetPermissions,
+    ) -> Result<Vec<u8>, Error> {
+        let admin = agent.permitted::<Admin>()?;
+        let sharing = set.permissions.map(|given| self.sharing(given)).transpose()?;
+        let (namespace, stored) = (name.clone(), sharing.clone());
+        self.0
+            .commit_for(admin.acting(), move |w| {
+                match &stored {
+                    None => NAMESPACES.delete(w.tx, &namespace),
+                    Some(sharing) => {
+                        let known =
+                            NAMESPACES.scan(&w.gateway.store).count() + NAMESPACES.written(w.tx).len();
+                        if known >= MAX_SHARED && NAMESPACES.get(w.tx, &namespace)?.is_none() {
+                            return Err(Error::Conflict(Conflict::ManyNamespaces));
+                        }
+                        NAMESPACES.put(w.tx, &namespace, sharing)?;
+                    }
+                }
+                SHARED_TIMES.count(w.tx)?;
+                // Who sees what it holds is another than before: its words are read anew.
+                let gateway = w.gateway.clone();
+                w.tx.on_commit(move || {
+                    for head in gateway.heads.keyed() {
+                        let is_in = head.meta.namespace.as_deref() == Some(&namespace);
+                        if is_in && head.meta.tier == Tier::Semantic {
+                            gateway.corpora.changed(head.item_id);
+                        }
+                    }
+                });
+                Ok(())
+            })
+            .await?;
+        let permissions = self.permissions(sharing.as_ref(), true)?;
+        Ok(serde_json::to_vec(&json!({"namespace": name, "permissions": permissions}))?)
+    }
+
+    fn sharing(self, given: oap_agents::entry::GivenPermissions) -> Result<Sharing, Error> {
+        let mut allow = BTreeMap::new();
+        for (name, access) in given.allow {
+            let nobody = || Error::Entry(EntryError::Field("permissions.allow", Must::Agent));
+            let found = agents::find(&self.0.store, &name.parse().map_err(|_| nobody())?);
+            let (did, _) = match found {
+                Ok((did, found)) if found.is_there() => (did, found),
+                Ok(_) | Err(Error::NotFound) => return Err(nobody()),
+                Err(error) => return Err(error),
+            };
+            if allow.insert(did, access).is_some() {
+                return Err(Error::Entry(EntryError::Field("permissions.allow", Must::OneAgent)));
+            }
+        }
+        Ok(Sharing { default: given.default, allow })
+    }
+
+    /// As they are shown: to whom they concern in full.
+    fn permissions(self, sharing: Option<&Sharing>, in_full: bool) -> Result<Permissions, Error> {
+        let Some(sharing) = sharing else {
+            return Ok(Permissions { default: Access::Write, allow: Vec::new() });
+        };
+        let mut allow = Vec::new();
+        for (did, access) in sharing.allow.iter().filter(|_| in_full) {
+            allow.push(json!({"agent": super::tasks::name_of(self.0, did)?, "access": access}));
+        }
+        Ok(Permissions { default: sharing.default, allow })
+    }
+}
+
+impl Looking<'_> {
+    /// The namespaces of the semantic entries that the agent may see; who sets permissions sees those that have any, too.
+    pub(super) fn namespaces(&self) -> Result<Vec<Namespace>, Error> {
+        let is_admin = self.agent.permission() >= Permission::Admin;
+        let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+        if is_admin {
+            counts.extend(self.agent.namespaces().names().map(|name| (name.clone(), 0)));
+        }
+        for head in self.entries().into_iter().filter(|head| head.meta.tier == Tier::Semantic) {
+            *counts.entry(head.meta.namespace.as_deref().cloned().unwrap_or_default()).or_default() += 1;
+        }
+        let writes = self.agent.permission() >= Permission::Write;
+        let sight = self.agent.sight();
+        let mut found = Vec::new();
+        for (namespace, entry_count) in counts {
+            let permissions =
+                Entries(self.gateway).permissions(self.agent.namespaces().of(&namespace), is_admin)?;
+            let access = sight.access(&namespace).min(if writes { Access::Write } else { Access::Read });
+            found.push(Namespace { namespace, permissions, access, entry_count });
+        }
+        Ok(found)
+    }
+}
