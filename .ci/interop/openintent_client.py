@@ -117,7 +117,7 @@ async def drive(mine: Call, other: Call, agent: str, tag: str) -> None:
 
 
 async def coordinate(lead: Call, worker: Call, stranger: Call) -> None:
-    """A coordinator gives a task away, reads what is written for it as long as it is open, and its archive afterwards."""
+    """A coordinator gives a task away, reads what is written for it while it is open, and its archive afterwards."""
     intent = await lead("create_intent", "Invoices", "Count them")
     assert (intent.title, intent.version, intent.created_by) == ("Invoices", 1, "lead"), intent
     assert (await lead("get_intent", intent.id)).id == intent.id

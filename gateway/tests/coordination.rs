@@ -595,6 +595,8 @@ async fn an_agent_is_told_what_became_of_its_entries() {
         team.get("a", &format!("/agents/a/events?since={since}")).await.ok().as_array().unwrap().len(),
         1
     );
+    let paged = team.get("a", "/agents/a/events?limit=1&offset=2").await.ok();
+    assert_eq!((paged.as_array().unwrap().len(), &paged[0]["type"]), (1, &json!("memory.deleted")));
     team.get("a", "/agents/a/events?limit=0").await.refused(422, "invalid_input");
     team.get("a", "/agents/a/events?since=x").await.refused(422, "invalid_input");
     // What a memory tool or the owner does to an entry is told, too.
@@ -634,6 +636,11 @@ async fn entries_are_put_and_got_by_their_place() {
     put("a", at, json!({"value": {}, "memory_type": "semantic"})).await.refused(422, "invalid_input");
     put("a", at, json!({"value": {}, "key": "other"})).await.refused(422, "invalid_input");
     put("a", at, json!({})).await.refused(422, "invalid_input");
+    // Who names a version means that one.
+    put("a", at, json!({"value": {}, "version": 1})).await.refused(409, "conflict");
+    put("a", "/agents/a/memory/notes.x/other", json!({"value": {}, "version": 1}))
+        .await
+        .refused(409, "conflict");
     // Nobody but its author, and it is there for nobody else.
     put("b", at, json!({"value": {}})).await.refused(403, "policy_block");
     team.get("b", at).await.refused(404, "not_found");

@@ -193,6 +193,21 @@ async fn routes(world: &World) -> Vec<(&'static str, String, Value)> {
         ("POST", owner("/prove"), json!({"endpoint": endpoint, "grant_hash": hash})),
         ("POST", owner("/prove"), json!({"method": "POST", "url": endpoint, "token": "t"})),
         ("POST", owner("/agents"), json!({"name": "editor", "permission": "memory.write"})),
+        (
+            "POST",
+            owner("/agents"),
+            json!({
+                "name": "far", "permission": "memory.read", "role": "coordinator", "capacities": {"working": 1},
+                "did": grantee.did(),
+            }),
+        ),
+        (
+            "POST",
+            owner("/agents/scout/set"),
+            json!({
+                "permission": "memory.write", "role": "worker", "capacities": {"episodic": 5}, "pinned_namespaces": ["x"],
+            }),
+        ),
         ("POST", owner("/agents/scout/rotate"), json!({})),
         ("POST", owner("/agents/scout/call"), call("memory_learn", learn)),
         ("POST", owner("/agents/scout/call"), call("memory_recall", recall)),
@@ -209,6 +224,16 @@ async fn routes(world: &World) -> Vec<(&'static str, String, Value)> {
         ("POST", "/oap/agent/call".to_owned(), call("memory_status", json!({}))),
         ("POST", "/api/v1/memory".to_owned(), json!({"namespace": "n", "key": "k", "value": {"a": 1}})),
         ("POST", "/api/v1/memory/batch".to_owned(), json!({"entries": []})),
+        (
+            "POST",
+            "/api/v1/intents".to_owned(),
+            json!({"title": "x", "description": "y", "guardrails": {"denied_semantic_namespaces": ["x"]}}),
+        ),
+        (
+            "POST",
+            "/api/v1/tasks".to_owned(),
+            json!({"intent_id": "intent_01J9V8B7H1ZK4D2A0M9R8F0KQX", "name": "x", "memory_policy": {"max_entries": 1}}),
+        ),
         ("POST", owner("/agents/scout/remove"), json!({})),
         ("POST", owner("/attest"), json!({"levels": ["L0"], "report": {"target": "x", "results": []}})),
         ("POST", owner("/witness"), json!({"receipt_id": "x", "signatures": []})),

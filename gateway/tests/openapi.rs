@@ -152,6 +152,8 @@ async fn answers_are_as_it_says() {
     let scout: agents::AgentRef = "scout".parse().unwrap();
     walk.get::<agents::ListAgents>().await;
     walk.ask::<agents::ShowAgent>(scout.clone(), "", None).await;
+    let change = json!({"role": "coordinator", "capacities": {"episodic": 200}});
+    walk.at::<agents::SetAgent>(scout.clone(), change).await;
     walk.at::<agents::RotateAgent>(scout.clone(), json!({})).await;
     let recall = json!({"tool": "memory_recall", "arguments": {"query": "june"}});
     walk.at::<agents::CallTool>(scout.clone(), recall).await;

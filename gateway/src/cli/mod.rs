@@ -50,6 +50,7 @@ mod values;
 mod verify;
 mod when;
 mod who;
+mod workflow;
 
 use crate::client::{Caller, HomeClient};
 use crate::system::config::ConfigError;
@@ -134,6 +135,9 @@ enum Command {
     /// Your own agents: assistants that share your memory
     #[command(subcommand)]
     Agent(agent::Agent),
+    /// Workflows of OpenIntent: what they say of your agents' memory
+    #[command(subcommand)]
+    Workflow(workflow::Workflow),
     /// Serve your memory to an assistant (Model Context Protocol), and connect one
     Mcp(mcp::Mcp),
     /// Search your own memory
@@ -423,6 +427,7 @@ async fn run(cli: Cli) -> Result<(), CliError> {
         Command::Lock(command) => command.run(&global).await,
         Command::Item(command) => command.run(&global).await,
         Command::Agent(command) => command.run(&global).await,
+        Command::Workflow(command) => command.run(&global).await,
         Command::Mcp(command) => command.run(&global).await,
         Command::Search(command) => command.run(&global).await,
         Command::Who(command) => command.run(&global).await,

@@ -89,17 +89,19 @@ struct EventQuery {
     event_type: Option<String>,
     since: Option<String>,
     limit: Option<usize>,
+    offset: Option<usize>,
 }
 
 /// Which events are asked for, and the hash of how that was said.
 fn wanted(request: &Incoming) -> Result<(Wanted, Hash), Error> {
     let input = Hash::of_canonical(&json!(request.parameters()?))?;
-    let EventQuery { event_type, since, limit: most } = request.query()?;
+    let EventQuery { event_type, since, limit: most, offset } = request.query()?;
     let read = |text: String| {
         let time = Timestamp::with_offset(&text);
         time.ok_or(Error::Entry(EntryError::Field("since", Must::Time)))
     };
-    Ok((Wanted { name: event_type, since: since.map(read).transpose()?, limit: limit(most)? }, input))
+    let (since, limit) = (since.map(read).transpose()?, limit(most)?);
+    Ok((Wanted { name: event_type, since, limit, offset: offset.unwrap_or(0) }, input))
 }
 
 /// `GET /api/v1/intents/{id}/events`.

@@ -5,6 +5,7 @@
 
 mod binding;
 mod capacity;
+mod erasing;
 pub mod events;
 mod forgetting;
 mod placed;

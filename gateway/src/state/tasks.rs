@@ -240,7 +240,7 @@ mod tests {
     /// Who reads what by a task, as it is open or over; without the role nobody reads another's by coordinating.
     #[tokio::test]
     async fn reach_ends_with_the_task_and_the_role() {
-        let store = oap_store::Store::in_memory(Arc::new(Seeded::new(1))).unwrap();
+        let store = Store::in_memory(Arc::new(Seeded::new(1))).unwrap();
         let id = TaskId::from_bytes([1; 16]);
         let text = id.to_string();
         let reach =

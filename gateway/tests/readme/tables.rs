@@ -34,12 +34,20 @@ const INSTEAD: &[(&str, &str)] = &[
         "oap-memory import chatgpt-export.zip && oap-memory delete --provenance imported_from=chatgpt --yes",
     ),
     (
+        "oap-memory workflow apply quarterly.yaml",
+        "oap-memory agent add billing-agent >/dev/null && printf 'agents: {billing-agent: {episodic_memory: {capacity: 200}}}' >quarterly.yaml && oap-memory workflow apply quarterly.yaml",
+    ),
+    (
         "oap-memory agent show scout",
         "{ oap-memory agent show scout || oap-memory agent add scout; } >/dev/null 2>&1 && oap-memory agent show scout",
     ),
     (
         "oap-memory mcp --agent scout",
         "{ oap-memory agent show scout || oap-memory agent add scout; } >/dev/null 2>&1 && oap-memory mcp --agent scout",
+    ),
+    (
+        "oap-memory agent set scout --permission read --working 50",
+        "{ oap-memory agent show scout || oap-memory agent add scout; } >/dev/null 2>&1 && oap-memory agent set scout --permission read --working 50",
     ),
     (
         "oap-memory agent rotate scout",

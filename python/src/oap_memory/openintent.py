@@ -1,7 +1,7 @@
 """The client that OpenIntent's RFC-0015 describes ("SDK Semantics") and its own package lacks: `client.memory`.
 
-Versions are tracked: what was got or set last is what the next `set` replaces, and where another program changed it since,
-`MemoryConflictError` has what is there. Fields and rules are in docs/openintent.md.
+Versions are tracked: what was got or set last is what the next `set` replaces, and where another program changed it
+since, `MemoryConflictError` has what is there. Fields and rules are in docs/openintent.md.
 """
 
 from __future__ import annotations

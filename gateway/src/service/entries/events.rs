@@ -13,7 +13,7 @@ use crate::state::events::{Happened, StoredEvent, What};
 use crate::state::owner::mark::Read;
 use crate::state::schema::{self, EVENTS};
 use crate::state::tasks::{Reach, StoredTask, tasks_of};
-use oap_agents::entry::Context;
+use oap_agents::entry::{Context, MAX_VALUES};
 use oap_agents::terms::Role;
 use oap_identity::{Did, Hash, IntentId, ItemId, TaskId, Timestamp};
 use oap_memory::Head;
@@ -32,6 +32,7 @@ pub struct Wanted {
     /// At this time or after it.
     pub since: Option<Timestamp>,
     pub limit: usize,
+    pub offset: usize,
 }
 
 /// An agent that reads a log.
@@ -53,6 +54,34 @@ impl Reader<'_> {
         let assigned = task.and_then(|task| self.tasks.get(&task)).and_then(|task| task.assigned.as_ref());
         self.coordinates || assigned == Some(self.did)
     }
+
+    /// Whether an event is for it at all.
+    fn is_told(&self, event: &StoredEvent) -> bool {
+        let is_own = event.agent == *self.did;
+        match &event.what {
+            What::Task(_) => self.knows(event.task),
+            What::Refused(_) => is_own || self.coordinates,
+            What::Entry { restricted, .. } => is_own || (!restricted && self.follows(event.task)),
+            What::Archive(items) => {
+                self.follows(event.task) || items.iter().any(|(_, author, _)| author == self.did)
+            }
+        }
+    }
+}
+
+/// What an answer tells of entries.
+#[derive(Default)]
+struct Told {
+    items: BTreeSet<ItemId>,
+    bytes: usize,
+}
+
+/// How many bytes it takes to say where an entry is and how it is tagged.
+fn place_of(head: &Head) -> usize {
+    let named = head.meta.namespace.as_deref().map_or(0, String::len);
+    named
+        + head.meta.key.as_deref().map_or(0, String::len)
+        + head.labels.iter().map(String::len).sum::<usize>()
 }
 
 impl Entries<'_> {
@@ -111,18 +140,22 @@ impl Looking<'_> {
         wanted: &Wanted,
     ) -> Result<Vec<Value>, Error> {
         let gateway = self.gateway;
-        let (mut shown, mut handed) = (Vec::new(), BTreeSet::new());
+        let (mut shown, mut told, mut left) = (Vec::new(), Told::default(), wanted.offset);
         for row in EVENTS.range(&gateway.store, Range::under(&stream)) {
             let (_, event) = row?;
             let is_asked = wanted.since.is_none_or(|since| event.at >= since)
                 && wanted.name.as_deref().is_none_or(|name| event.what.name() == name);
-            if !is_asked {
+            if !is_asked || !reader.is_told(&event) {
                 continue;
             }
-            if let Some(data) = self.payload(&event, reader, &mut handed)? {
-                shown.push(self.event_json(stream, &event, data)?);
+            if left > 0 {
+                left -= 1;
+                continue;
             }
-            if shown.len() == wanted.limit {
+            let data = self.payload(&event, reader, &mut told)?;
+            shown.push(self.event_json(stream, &event, data)?);
+            // What is left is asked for with an offset.
+            if shown.len() == wanted.limit || told.bytes > MAX_VALUES {
                 break;
             }
         }
@@ -151,23 +184,11 @@ impl Looking<'_> {
         }))
     }
 
-    /// What an event says to its reader; none where it is not for it.
-    fn payload(
-        &mut self,
-        event: &StoredEvent,
-        reader: &Reader<'_>,
-        handed: &mut BTreeSet<ItemId>,
-    ) -> Result<Option<Value>, Error> {
-        let is_own = event.agent == *reader.did;
+    /// What an event says to its reader, who is told of it.
+    fn payload(&mut self, event: &StoredEvent, reader: &Reader<'_>, told: &mut Told) -> Result<Value, Error> {
         match &event.what {
-            What::Task(_) if !reader.knows(event.task) => Ok(None),
-            What::Task(status) => Ok(Some(json!({"task_id": event.task, "status": status}))),
-            What::Refused(rail) if is_own || reader.follows(event.task) => {
-                Ok(Some(json!({"guardrail": rail})))
-            }
-            What::Entry { restricted, .. } if !is_own && (*restricted || !reader.follows(event.task)) => {
-                Ok(None)
-            }
+            What::Task(status) => Ok(json!({"task_id": event.task, "status": status})),
+            What::Refused(rail) => Ok(json!({"guardrail": rail})),
             What::Entry { happened, item, tier, version, previous, oap, .. } => {
                 let mut data = Map::new();
                 data.insert("entry_id".to_owned(), json!(item));
@@ -181,36 +202,36 @@ impl Looking<'_> {
                 }
                 let is_there = !matches!(happened, Happened::Deleted | Happened::Evicted | Happened::Expired);
                 if is_there {
-                    data.extend(self.details(*item, handed)?);
+                    data.extend(self.details(*item, told)?);
                 }
-                Ok(Some(Value::Object(data)))
+                Ok(Value::Object(data))
             }
             What::Archive(items) => {
                 let follows = reader.follows(event.task);
                 let mut snapshot = Vec::new();
                 for (item, author, restricted) in items {
-                    if author == reader.did || (follows && !restricted) {
-                        snapshot.push(self.archived(*item, author == reader.did, handed)?);
+                    let is_own = author == reader.did;
+                    if is_own || (follows && !restricted) {
+                        snapshot.push(self.archived(*item, is_own, told)?);
                     }
                 }
-                let is_for = follows || !snapshot.is_empty();
-                Ok(is_for.then(|| json!({"entries_archived": snapshot.len(), "snapshot": snapshot})))
+                Ok(json!({"entries_archived": snapshot.len(), "snapshot": snapshot}))
             }
-            What::Refused(_) => Ok(None),
         }
     }
 
     /// Where an entry is and how it is tagged, while the reader may read it.
-    fn details(&mut self, item: ItemId, handed: &mut BTreeSet<ItemId>) -> Result<Map<String, Value>, Error> {
+    fn details(&mut self, item: ItemId, told: &mut Told) -> Result<Map<String, Value>, Error> {
         let mut details = Map::new();
         let Some(head) = self.gateway.heads.get(item) else { return Ok(details) };
         if !self.may_read(&head)? {
             return Ok(details);
         }
         let Some(seen) = self.seen(head.clone())? else { return Ok(details) };
-        if handed.insert(item) {
+        if told.items.insert(item) {
             self.count(&seen);
         }
+        told.bytes += place_of(&head);
         details.insert("namespace".to_owned(), json!(head.meta.namespace));
         details.insert("key".to_owned(), json!(head.meta.key));
         details.insert("tags".to_owned(), json!(Context::of(&seen.whole).tags(&head.labels)));
@@ -218,12 +239,7 @@ impl Looking<'_> {
     }
 
     /// An entry as it was archived, as long as it is kept. Of one that was put back, others see nothing.
-    fn archived(
-        &mut self,
-        item: ItemId,
-        is_own: bool,
-        handed: &mut BTreeSet<ItemId>,
-    ) -> Result<Value, Error> {
+    fn archived(&mut self, item: ItemId, is_own: bool, told: &mut Told) -> Result<Value, Error> {
         let gone = json!({"entry_id": item, "erased": true});
         let kept = self.gateway.heads.get(item).filter(|head| {
             let is_over = head.end_of_life.is_some_and(|end| end <= self.now);
@@ -233,7 +249,12 @@ impl Looking<'_> {
         });
         let Some(head) = kept else { return Ok(gone) };
         let Some(seen) = self.seen(head.clone())? else { return Ok(gone) };
-        if handed.insert(item) {
+        let size = place_of(&head) + value_of(&seen.whole).as_str().len();
+        if told.bytes > 0 && told.bytes + size > MAX_VALUES {
+            return Ok(json!({"entry_id": item, "left_out": true}));
+        }
+        told.bytes += size;
+        if told.items.insert(item) {
             self.count(&seen);
         }
         let mut shown = json!({

@@ -1,9 +1,10 @@
-//! Entries, written and erased.
+//! Entries, written.
 //!
 //! Versions are concealed and signed beside the writer; the transaction that stores them reads again what they rest on.
 
 use super::binding::Bound;
 use super::capacity::{News, Victim};
+use super::erasing::{holds_owners_word, is_owners_word};
 use super::{Changed, Current, Full, entry_of, is_rival, is_seen};
 use crate::error::{Conflict, Error};
 use crate::service::items::{Author, InForce, Prepared, whole};
@@ -15,21 +16,16 @@ use crate::state::contacts::Contacts;
 use crate::state::gateway::Gateway;
 use crate::state::owner::Permission;
 use crate::state::owner::mark::{Read, Write};
-use crate::state::schema::{self, VERSIONS};
 use oap_agents::Level;
 use oap_agents::entry::EXTENSION as OPENINTENT;
-use oap_agents::entry::{
-    Change, Context, Entry, EntryError, Filter, MAX_ENTRIES, Must, New, Ttl, check_together,
-};
+use oap_agents::entry::{Change, Context, Entry, EntryError, Must, New, Ttl, check_together};
 use oap_agents::level::{EXTENSION, waits};
 use oap_agents::namespaces::Access;
 use oap_identity::{Hash, IntentId, ItemId, Timestamp};
 use oap_memory::Kind;
 use oap_memory::chain::Event;
-use oap_memory::commitment::Committed;
 use oap_memory::receipt::item_tag;
 use oap_memory::record::{Head, Meta, Tier, Visibility};
-use oap_store::{Rows, StoreError};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
@@ -144,7 +140,7 @@ impl Entries<'_> {
     }
 
     /// Why an entry is not changed: one that a task lets the agent read is not as if it was not there.
-    async fn why(self, agent: &Agent<Read>, item: ItemId, error: Error) -> Result<Error, Error> {
+    pub(super) async fn why(self, agent: &Agent<Read>, item: ItemId, error: Error) -> Result<Error, Error> {
         if !matches!(error, Error::NotFound) {
             return Ok(error);
         }
@@ -246,87 +242,10 @@ impl Entries<'_> {
             .await?;
         Ok(answer)
     }
-
-    /// Erases an entry: what it said is gone when this returns, and nothing puts it back.
-    ///
-    /// # Errors
-    /// [`Error::NotFound`] of one that the agent may not see; [`Error::Permission`] of another's; [`Error::OwnersWord`];
-    /// [`Error::Conflict`] under a legal hold.
-    pub async fn delete(self, agent: &Agent<Read>, item: ItemId) -> Result<(), Error> {
-        let writer = agent.permitted::<Write>()?;
-        let eraser = writer.clone();
-        let input = Hash::of_canonical(&[item])?;
-        let deleted = self
-            .0
-            .commit_for(writer.acting(), move |w| {
-                let (_, head) = schema::head(w.tx, item)?;
-                may_change(&eraser, &head, w.now)?;
-                if holds_owners_word(w.tx, w.gateway, &head)? {
-                    return Err(Error::OwnersWord);
-                }
-                w.erase_entries(&eraser, input, &[head])
-            })
-            .await;
-        match deleted {
-            Err(error) => Err(self.why(agent, item, error).await?),
-            done => done,
-        }
-    }
-
-    /// Erases the entries that a filter admits, of those that the agent may erase: at most [`MAX_ENTRIES`], all or none. Which ones,
-    /// and how many are left.
-    ///
-    /// # Errors
-    /// As [`Entries::delete`].
-    pub async fn delete_all(
-        self,
-        agent: &Agent<Read>,
-        filter: Filter,
-    ) -> Result<(Vec<ItemId>, usize), Error> {
-        let writer = agent.permitted::<Write>()?;
-        let filter = Arc::new(filter);
-        until_it_holds(|| async {
-            let (filter, eraser) = (filter.clone(), writer.clone());
-            let found = Tools(self.0).look(agent, move |mut looking| {
-                let mut own = Vec::new();
-                for head in looking.matching(&filter.of)? {
-                    if may_change(&eraser, &head, looking.now).is_ok()
-                        && !holds_owners_word(&looking.gateway.store, looking.gateway, &head)?
-                    {
-                        own.push(head);
-                    }
-                }
-                let left = own.len().saturating_sub(MAX_ENTRIES);
-                own.truncate(MAX_ENTRIES);
-                Ok((own, left))
-            });
-            let (found, left) = found.await?;
-            let eraser = writer.clone();
-            self.0
-                .commit_for(writer.acting(), move |w| {
-                    let mut heads = Vec::new();
-                    for head in found {
-                        w.ends_with(head.item_id, head.seq)?;
-                        if !head.is_live(w.now) {
-                            return Err(Error::Overtaken);
-                        }
-                        // The version is the one that was looked at, and of former ones there are no more than then.
-                        heads.push((*head).clone());
-                    }
-                    let items: Vec<ItemId> = heads.iter().map(|head| head.item_id).collect();
-                    if !items.is_empty() {
-                        w.erase_entries(&eraser, Hash::of_canonical(&items)?, &heads)?;
-                    }
-                    Ok((items, left))
-                })
-                .await
-        })
-        .await
-    }
 }
 
 /// Whether an agent may change an entry. One that it may not see is not there.
-fn may_change(agent: &Agent<Write>, head: &Head, now: Timestamp) -> Result<(), Error> {
+pub(super) fn may_change(agent: &Agent<Write>, head: &Head, now: Timestamp) -> Result<(), Error> {
     if !is_seen(agent, head, now) {
         return Err(Error::NotFound);
     }
@@ -363,46 +282,6 @@ impl Writing<'_, '_> {
         }
         Ok(())
     }
-
-    /// Erases entries, with a receipt that names the agent.
-    fn erase_entries(&mut self, agent: &Agent<Write>, input: Hash, heads: &[Head]) -> Result<(), Error> {
-        let mut tags = Vec::new();
-        for head in heads {
-            if self.is_held(head.item_id)? {
-                return Err(Error::Conflict(Conflict::Held));
-            }
-            tags.push(item_tag(head.item_id, self.last_link(head)?.commitment));
-            self.erase(head.item_id, Event::Erase)?;
-        }
-        let gateway = self.gateway.clone();
-        let receipt = Tools(&gateway).handing(agent, "openintent.delete", input, tags)?;
-        self.receipt(AGENTS, receipt).map(drop)
-    }
-}
-
-/// Whether an agent wrote a version: it says so itself.
-fn is_agents(version: &Committed) -> Result<bool, Error> {
-    Ok(whole(version)?.get("extensions").and_then(|extensions| extensions.get(EXTENSION)).is_some())
-}
-
-/// Whether the owner wrote what an entry says, or confirmed it.
-fn is_owners_word(gateway: &Gateway, head: &Head) -> bool {
-    head.meta.human_verified || *head.meta.author == gateway.principal
-}
-
-/// Whether a version that is kept is the owner's word: such a one the owner alone erases.
-fn holds_owners_word(rows: &impl Rows, gateway: &Gateway, head: &Head) -> Result<bool, Error> {
-    if is_owners_word(gateway, head) {
-        return Ok(true);
-    }
-    for (seq, _) in &head.replaced {
-        match VERSIONS.get(rows, &(head.item_id, *seq)) {
-            Ok(Some(former)) if !is_agents(&former)? => return Ok(true),
-            Ok(_) | Err(StoreError::Erased) => {}
-            Err(error) => return Err(error.into()),
-        }
-    }
-    Ok(false)
 }
 
 /// How many of the versions are new entries, by tier.
@@ -480,12 +359,15 @@ impl Planning<'_> {
                 Err(Error::Entry(EntryError::Field("memory_type", Must::Kept)))
             }
             Some(head) => {
-                let version = head.version_seq.saturating_add(1);
+                let version = new.version.unwrap_or_else(|| head.version_seq.saturating_add(1));
                 match self.change(head.item_id, version, &Change::of(new.clone()))? {
-                    Err(Stop::Conflict(Conflict::NewerVersion, _)) => Err(Error::Overtaken),
+                    Err(Stop::Conflict(Conflict::NewerVersion, _)) if new.version.is_none() => {
+                        Err(Error::Overtaken)
+                    }
                     done => Ok(done),
                 }
             }
+            None if new.version.is_some() => Err(Error::Conflict(Conflict::EntryGone)),
             None => self.capture(new).map(Ok),
         }
     }
