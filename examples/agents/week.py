@@ -64,7 +64,7 @@ def assistant(name: str) -> Agent:
 
 
 def knew(name: str, at: str) -> dict[str, tuple[int, str | None]]:
-    """What an agent had been given until a time: the last version of each item, and what it said, while that is kept."""
+    """What an agent had been given until a time: the last version of each item, and what it said while kept."""
     given = json.loads(owner("audit", "injected", "--agent", name, "--at", at, "--json"))["answers"]
     last: dict[str, tuple[int, str | None]] = {}
     for answer in reversed(given):
@@ -207,7 +207,7 @@ report = verify(receipt, documents=[document])
 assert len(receipt["scope"]["items"]) == 4, receipt
 say("  four items deleted; the Deletion Receipt verifies with the owner's DID document")
 for agent in (mail, code):
-    assert agent.recall("site Ann meetings invoices").matched == 0 and not agent.query(topic="website").facts
+    assert agent.recall("site meetings invoices").matched == 0 and not agent.query(topic="website").facts
 say("  neither assistant finds anything, mail's own note about Ben included")
 assert knew("code", monday)[live.item_id] == (1, None)
 say("  that code knew version 1 on Monday is still proved; what it said is gone")
