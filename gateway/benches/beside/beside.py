@@ -1,10 +1,11 @@
-"""The same conversations in this gateway and in three other memories: how long one takes to write, and to find it again.
+"""The same conversations in this gateway and in other memories: how long it takes to write a turn, and to find it.
 
-    beside.py --data DIR [--turns 1000] [--questions 100] [--seconds 1800] [--only NAME,...] [--json FILE]
+    beside.py --data DIR [--turns 1000] [--questions 100] [--seconds 1800] [--dir DIR] [--only NAME,...] [--json FILE]
 
-`$OAP_MEMORY` is the program, of a release build. DIR has LoCoMo's conversations (`26.json`, ...); their licence keeps them out of
-the project. README.md says how each is set up, what is measured, and what the figures do not say. Who cannot be had is left out with a
-word. A Python with `mcp` 2.3.0 runs this; the others get environments of their own in `${TMPDIR:-/tmp}/oap-interop/beside`.
+`$OAP_MEMORY` is the program, of a release build. DIR has LoCoMo's conversations (`26.json`, ...); their licence keeps
+them out of the project. README.md says how each memory is set up, what is measured, and what the figures do not say.
+Who cannot be had is left out with a word. A Python with `mcp` 2.3.0 runs this; the others get environments of their own
+in `${TMPDIR:-/tmp}/oap-interop/beside`.
 """
 
 import argparse
@@ -21,7 +22,20 @@ import memories
 from measured import Left, Measured, measure
 from setups import SETUPS
 
-HEAD = ("", "callers", "add ms", "add /s", "search ms", "search /s", "found", "turns", "identity", "scope", "proof", "receipt")
+HEAD = (
+    "",
+    "callers",
+    "add ms",
+    "add /s",
+    "search ms",
+    "search /s",
+    "found",
+    "turns",
+    "identity",
+    "scope",
+    "proof",
+    "receipt",
+)
 WORDS = {True: "yes", False: "no"}
 
 
@@ -57,7 +71,7 @@ def load(folder: Path, turns: int, questions: int) -> tuple[list[str], list[tupl
 def row(one: Measured) -> tuple[str, ...]:
     """A line of the table."""
     add, search = one.add, one.search
-    figures = (f"{add.median:.1f}", f"{add.rate:.0f}", f"{search.median:.1f}", f"{search.rate:.0f}", f"{one.found:.2f}")
+    figures = (f"{add.median:.1f}", f"{add.rate:.1f}", f"{search.median:.1f}", f"{search.rate:.1f}", f"{one.found:.2f}")
     return (one.name, str(one.callers), *figures, str(one.turns), *(WORDS[can] for can in one.columns))
 
 
@@ -65,7 +79,10 @@ def table(rows: list[tuple[str, ...]]) -> str:
     """Columns as wide as they have to be; figures stand to the right."""
     widths = [max(len(cells[n]) for cells in rows) for n in range(len(HEAD))]
     return "\n".join(
-        "  ".join(cell.ljust(width) if n == 0 else cell.rjust(width) for n, (cell, width) in enumerate(zip(cells, widths)))
+        "  ".join(
+            cell.ljust(width) if n == 0 else cell.rjust(width)
+            for n, (cell, width) in enumerate(zip(cells, widths, strict=True))
+        )
         for cells in rows
     )
 
@@ -77,6 +94,9 @@ async def main() -> int:
     parser.add_argument("--turns", type=int, default=1000)
     parser.add_argument("--questions", type=int, default=100)
     parser.add_argument("--seconds", type=float, default=1800, help="after which a memory is given no more turns")
+    parser.add_argument(
+        "--dir", type=Path, help="where the memories are made; the system's folder for what is temporary"
+    )
     parser.add_argument("--only", default=",".join(SETUPS), help="names, with commas: " + ", ".join(SETUPS))
     parser.add_argument("--json", type=Path, help="where the figures go, too")
     options = parser.parse_args()
@@ -87,7 +107,7 @@ async def main() -> int:
     measured: list[Measured] = []
     for name in options.only.split(","):
         for setup in SETUPS[name]:
-            with tempfile.TemporaryDirectory() as folder:
+            with tempfile.TemporaryDirectory(dir=options.dir) as folder:
                 try:
                     async with setup(Path(folder)) as memory:
                         measured.append(await measure(memory, texts, asked, options.seconds))
@@ -98,7 +118,8 @@ async def main() -> int:
     print(table([HEAD, *map(row, measured)]))
     if options.json:
         options.json.write_text(json.dumps([one.as_json() for one in measured], indent=2) + "\n")
-    return 0 if any(one.name.startswith(memories.OURS) for one in measured) or memories.OURS not in options.only else 1
+    ours = [one for one in measured if one.name.startswith(memories.OURS)]
+    return 0 if ours or memories.OURS not in options.only else 1
 
 
 if __name__ == "__main__":

@@ -77,15 +77,19 @@ async def timed(calls: list[Any], callers: int, seconds: float) -> tuple[Times, 
 
     await asyncio.gather(*(caller() for _ in range(callers)))
     rate = len(taken) / (time.perf_counter() - began)
-    return Times(statistics.median(taken) * 1e3, rate), [given[n] for n in itertools.takewhile(given.__contains__, itertools.count())]
+    return Times(statistics.median(taken) * 1e3, rate), [
+        given[n] for n in itertools.takewhile(given.__contains__, itertools.count())
+    ]
 
 
 async def measure(memory: Memory, texts: list[str], asked: list[tuple[str, set[int]]], seconds: float) -> Measured:
     """Writes every turn once, and asks every question once."""
-    add, written = await timed([lambda n=n, text=text: memory.add(n, text) for n, text in enumerate(texts)], memory.callers, seconds)
+    add, written = await timed(
+        [lambda n=n, text=text: memory.add(n, text) for n, text in enumerate(texts)], memory.callers, seconds
+    )
     search, answers = await timed([lambda q=q: memory.search(q) for q, _ in asked], memory.callers, seconds)
     shares = []
-    for (_, evidence), answer in zip(asked, answers):
+    for (_, evidence), answer in zip(asked, answers, strict=False):
         if there := {turn for turn in evidence if turn < len(written)}:
             shares.append(len(there & set(answer[:FIRST])) / len(there))
     found = statistics.fmean(shares) if shares else 0.0

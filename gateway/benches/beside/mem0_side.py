@@ -1,6 +1,8 @@
-"""mem0's side: a line of JSON in, a line of JSON out. No model: what is added is stored as it is, and a text's vector is its words.
+"""mem0's side: a line of JSON in, a line of JSON out.
 
     mem0_side.py FOLDER
+
+No model: what is added is stored as it is (`infer=False`), and the vector of a text is made of its words.
 """
 
 import hashlib

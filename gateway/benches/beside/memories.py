@@ -23,7 +23,9 @@ class Connection:
 
     def __init__(self, port: int, key: str) -> None:
         self.port = port
-        self.head = f"POST /oap/agent/call HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\nauthorization: Bearer {key}\r\n".encode()
+        self.head = (
+            f"POST /oap/agent/call HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\nauthorization: Bearer {key}\r\n".encode()
+        )
         self.way: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
     async def call(self, tool: str, **arguments: Any) -> Any:
@@ -41,31 +43,43 @@ class Connection:
         return answer["structured"]
 
 
-class OurGateway:
-    """An agent with an API key, over HTTP: `POST /oap/agent/call`."""
+class Ours:
+    """This gateway, however it is reached."""
 
     columns = IDENTITY_SCOPE_PROOF_RECEIPT
 
-    def __init__(self, port: int, key: str, callers: int) -> None:
-        self.name, self.callers = f"{OURS}, HTTP", callers
-        self.free = [Connection(port, key) for _ in range(callers)]
+    def __init__(self) -> None:
         self.turns: dict[str, int] = {}
 
-    async def _call(self, tool: str, **arguments: Any) -> Any:
-        connection = self.free.pop()
-        answer = await connection.call(tool, **arguments)
-        self.free.append(connection)
-        return answer
+    async def call(self, tool: str, **arguments: Any) -> Any:
+        """What a tool answers for programs."""
+        raise NotImplementedError
 
     async def add(self, number: int, text: str) -> None:
         """`memory_learn`."""
-        learned = await self._call("memory_learn", content=text, kind="conversation_turn", topic="locomo")
+        learned = await self.call("memory_learn", content=text, kind="conversation_turn", topic="locomo")
         self.turns[learned["item_id"]] = number
 
     async def search(self, question: str) -> list[int]:
         """`memory_recall`."""
-        recalled = await self._call("memory_recall", query=question, limit=10)
+        recalled = await self.call("memory_recall", query=question, limit=10)
         return [self.turns[fact["item_id"]] for fact in recalled["facts"]]
+
+
+class OurGateway(Ours):
+    """An agent with an API key, over HTTP: `POST /oap/agent/call`."""
+
+    def __init__(self, port: int, key: str, callers: int) -> None:
+        super().__init__()
+        self.name, self.callers = f"{OURS}, HTTP", callers
+        self.free = [Connection(port, key) for _ in range(callers)]
+
+    async def call(self, tool: str, **arguments: Any) -> Any:
+        """By a connection that is free: there are as many as callers."""
+        connection = self.free.pop()
+        answer = await connection.call(tool, **arguments)
+        self.free.append(connection)
+        return answer
 
 
 class OverMcp:
@@ -83,24 +97,14 @@ class OverMcp:
         return answer.structured_content
 
 
-class OurMcp(OverMcp):
+class OurMcp(OverMcp, Ours):
     """As an assistant starts it."""
 
-    name, columns = f"{OURS}, MCP", IDENTITY_SCOPE_PROOF_RECEIPT
+    name = f"{OURS}, MCP"
 
     def __init__(self, client: Client) -> None:
-        super().__init__(client)
-        self.turns: dict[str, int] = {}
-
-    async def add(self, number: int, text: str) -> None:
-        """`memory_learn`."""
-        learned = await self.call("memory_learn", content=text, kind="conversation_turn", topic="locomo")
-        self.turns[learned["item_id"]] = number
-
-    async def search(self, question: str) -> list[int]:
-        """`memory_recall`."""
-        recalled = await self.call("memory_recall", query=question, limit=10)
-        return [self.turns[fact["item_id"]] for fact in recalled["facts"]]
+        OverMcp.__init__(self, client)
+        Ours.__init__(self)
 
 
 class BasicMemory(OverMcp):
@@ -144,7 +148,7 @@ class ServerMemory(OverMcp):
 
 
 class Mem0:
-    """The library, in a process of its own (mem0_side.py), one call at a time. The way there takes some tens of microseconds."""
+    """The library, in a process of its own (mem0_side.py), one call at a time."""
 
     callers, columns = 1, NONE_OF_THEM
 

@@ -12,9 +12,9 @@ import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-from measured import Left, Memory
 from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
+from measured import Left, Memory
 from memories import BasicMemory, Mem0, OurGateway, OurMcp, ServerMemory
 
 MEM0, BASIC_MEMORY, SERVER_MEMORY = "2.2.1", "0.23.2", "2026.8.31"
@@ -42,7 +42,15 @@ def environment(name: str, version: str, python: str) -> Path:
     if not (folder / "whole").exists():
         shutil.rmtree(folder, ignore_errors=True)
         ran(python, "-m", "venv", folder)
-        ran(folder / "bin" / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", f"{name}=={version}")
+        ran(
+            folder / "bin" / "python",
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--disable-pip-version-check",
+            f"{name}=={version}",
+        )
         (folder / "whole").touch()
     return folder / "bin"
 
@@ -50,7 +58,11 @@ def environment(name: str, version: str, python: str) -> Path:
 def python_of(major: int, minor: int) -> str:
     """A Python that is new enough."""
     own = Path.home() / ".pyenv" / "versions"
-    known = [sys.executable, *(shutil.which(f"python3.{n}") for n in range(minor, minor + 4)), *own.glob("3.*/bin/python")]
+    known = [
+        sys.executable,
+        *(shutil.which(f"python3.{n}") for n in range(minor, minor + 4)),
+        *own.glob("3.*/bin/python"),
+    ]
     for python in filter(None, known):
         with contextlib.suppress(Left):
             version = ran(python, "-c", "import sys; print(*sys.version_info[:2])")
