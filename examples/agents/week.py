@@ -100,8 +100,12 @@ found = code.recall("when does the site go live?").facts
 assert [fact.item_id for fact in found] == [live.item_id]
 assert (found[0].agent, found[0].version, found[0].needs_verification) == ("mail", 1, True)
 say(f"  code recalls: {found[0].content} (by {found[0].agent}, from Ann's mail, not confirmed)")
-assert code.recall("invoices").matched == 0 and code.status().facts == 2 and mail.status().facts == 3
-say("  of what mail keeps to itself, code finds nothing; it counts two facts, mail three")
+code.learn("The new site is built from the branch main", topic="website")
+found = mail.recall("what is the site built from?").facts
+assert (found[0].content, found[0].agent) == ("The new site is built from the branch main", "code")
+say(f"  mail recalls: {found[0].content} (by {found[0].agent}, for the owner's agents alone)")
+assert code.recall("invoices").matched == 0 and code.status().facts == 3 and mail.status().facts == 4
+say("  of what mail keeps to itself, code finds nothing; it counts three facts, mail four")
 mail.working.set("website", "unread", {"from": "Ann", "left": 3}, ttl="duration:PT48H")
 monday = week.now()
 
@@ -149,9 +153,9 @@ answer = contractor.query("when does the site go live, and when do we meet?")
 assert sorted(answer.texts) == ["Ann prefers meetings on Tuesday mornings", "The new site goes live on 22 June"]
 for text in sorted(answer.texts):
     say(f"  the contractor is shown: {text}")
-other = contractor.query("Ben, invoices, 15 June").texts
-assert not any(word in text for text in other for word in ("Ben", "invoices", "15 June")), other
-say("  each verified; nothing of 15 June, nor of what is mail's own")
+other = contractor.query("Ben, invoices, 15 June, branch").texts
+assert not any(word in text for text in other for word in ("Ben", "invoices", "15 June", "branch")), other
+say("  each verified; nothing of 15 June, nor of what is mail's own or the agents' alone")
 
 # %%
 day("Thursday", "what nobody confirmed goes to no contractor, whatever it says")
@@ -204,8 +208,8 @@ owner("delete", "--label", "topic:website", "--yes", "--receipt", str(folder / "
 document = json.loads((folder / "home" / "did.json").read_text())
 receipt = json.loads((folder / "deletion.json").read_text())
 report = verify(receipt, documents=[document])
-assert len(receipt["scope"]["items"]) == 4, receipt
-say("  four items deleted; the Deletion Receipt verifies with the owner's DID document")
+assert len(receipt["scope"]["items"]) == 5, receipt
+say("  five items deleted; the Deletion Receipt verifies with the owner's DID document")
 for agent in (mail, code):
     assert agent.recall("site meetings invoices").matched == 0 and not agent.query(topic="website").facts
 say("  neither assistant finds anything, mail's own note about Ben included")

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import memories
 from measured import Left, Measured, measure
-from setups import SETUPS
+from setups import AGENTS, SETUPS
 
 HEAD = (
     "",
@@ -36,6 +36,8 @@ HEAD = (
     "proof",
     "receipt",
 )
+MOST = 500 * AGENTS
+"""Calls of one run: within what all agents may ask in a minute, however fast they are."""
 WORDS = {True: "yes", False: "no"}
 
 
@@ -102,6 +104,8 @@ async def main() -> int:
     options = parser.parse_args()
     if unknown := set(options.only.split(",")) - SETUPS.keys():
         parser.error(f"--only: there is no {', '.join(unknown)}; there are {', '.join(SETUPS)}")
+    if options.turns + options.questions > MOST:
+        parser.error(f"--turns: {MOST} calls at most, or the agents of our gateway may ask no more")
     texts, asked = load(options.data, options.turns, options.questions)
     print(f"{len(texts)} turns, {len(asked)} questions; {platform.machine()}, {os.cpu_count()} processors", flush=True)
     measured: list[Measured] = []

@@ -1,8 +1,11 @@
 """How each memory is spoken to."""
 
 import asyncio
+import collections
+import itertools
 import json
 import re
+import time
 from typing import Any
 
 from mcp import Client
@@ -10,6 +13,8 @@ from mcp import Client
 OURS = "oap-memory"
 IDENTITY_SCOPE_PROOF_RECEIPT = (True, True, True, True)
 NONE_OF_THEM = (False, False, False, False)
+IDLE = 4
+"""Seconds after which a connection is made anew: the gateway closes one that is still for ten."""
 TITLE = re.compile(r"turn[ -](\d{5})")
 
 
@@ -27,9 +32,13 @@ class Connection:
             f"POST /oap/agent/call HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\nauthorization: Bearer {key}\r\n".encode()
         )
         self.way: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
+        self.used = 0.0
 
     async def call(self, tool: str, **arguments: Any) -> Any:
         """What a tool answers for programs."""
+        if self.way and time.monotonic() - self.used > IDLE:
+            self.way[1].close()
+            self.way = None
         if not self.way:
             self.way = await asyncio.open_connection("127.0.0.1", self.port)
         reader, writer = self.way
@@ -40,6 +49,7 @@ class Connection:
         assert length, head
         answer = json.loads(await reader.readexactly(int(length[1])))
         assert head.startswith(b"http/1.1 200"), answer
+        self.used = time.monotonic()
         return answer["structured"]
 
 
@@ -67,16 +77,17 @@ class Ours:
 
 
 class OurGateway(Ours):
-    """An agent with an API key, over HTTP: `POST /oap/agent/call`."""
+    """Agents with API keys, over HTTP: `POST /oap/agent/call`. They take turns: each may only ask so often a minute."""
 
-    def __init__(self, port: int, key: str, callers: int) -> None:
+    def __init__(self, port: int, keys: list[str], callers: int) -> None:
         super().__init__()
         self.name, self.callers = f"{OURS}, HTTP", callers
-        self.free = [Connection(port, key) for _ in range(callers)]
+        each = itertools.islice(itertools.cycle(keys), max(callers, len(keys)))
+        self.free = collections.deque(Connection(port, key) for key in each)
 
     async def call(self, tool: str, **arguments: Any) -> Any:
-        """By a connection that is free: there are as many as callers."""
-        connection = self.free.pop()
+        """By the connection that was free for longest."""
+        connection = self.free.popleft()
         answer = await connection.call(tool, **arguments)
         self.free.append(connection)
         return answer

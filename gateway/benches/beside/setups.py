@@ -22,6 +22,8 @@ TOOLS = Path(os.environ.get("TMPDIR") or "/tmp") / "oap-interop" / "beside"
 INSTALLING = 1200
 """Seconds for one installation."""
 CALLERS = (1, 16)
+AGENTS = 16
+"""Over HTTP, each may ask 600 times in a minute (docs/limits.md, `refusals::MAX_AGENT_REQUESTS`)."""
 HERE = Path(__file__).parent
 
 
@@ -82,7 +84,7 @@ async def over_stdio(command: list[str], folder: Path, more: dict[str, str]) -> 
 
 
 class Home:
-    """A home of ours with one agent."""
+    """A home of ours."""
 
     def __init__(self, folder: Path) -> None:
         self.program = os.environ.get("OAP_MEMORY") or shutil.which("oap-memory") or ""
@@ -90,7 +92,10 @@ class Home:
             raise Left("OAP_MEMORY does not say where the program is")
         self.home = str(folder / "home")
         self.run("init", "--did", "did:key", "--key-file", str(folder / "key"))
-        self.key = json.loads(self.run("agent", "add", "scout"))["api_key"]
+
+    def agent(self, name: str) -> str:
+        """Makes an agent; its API key."""
+        return json.loads(self.run("agent", "add", name))["api_key"]
 
     def run(self, *arguments: str) -> str:
         """A command of the owner's."""
@@ -114,7 +119,7 @@ async def our_gateway(folder: Path, callers: int) -> AsyncIterator[Memory]:
                     break
             else:
                 raise Left("it does not serve")
-            yield OurGateway(port, home.key, callers)
+            yield OurGateway(port, [home.agent(f"scout{n}") for n in range(AGENTS)], callers)
         finally:
             server.terminate()
             await server.communicate()
@@ -124,6 +129,7 @@ async def our_gateway(folder: Path, callers: int) -> AsyncIterator[Memory]:
 async def our_mcp(folder: Path) -> AsyncIterator[Memory]:
     """As an assistant starts it."""
     home = Home(folder)
+    home.agent("scout")
     command = [home.program, "--home", home.home, "mcp", "--agent", "scout"]
     async with over_stdio(command, folder, {}) as client:
         yield OurMcp(client)
