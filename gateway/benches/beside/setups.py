@@ -22,7 +22,7 @@ TOOLS = Path(os.environ.get("TMPDIR") or "/tmp") / "oap-interop" / "beside"
 INSTALLING = 1200
 """Seconds for one installation."""
 CALLERS = (1, 16)
-AGENTS = 16
+AGENTS = 4
 """Over HTTP, each may ask 600 times in a minute (docs/limits.md, `refusals::MAX_AGENT_REQUESTS`)."""
 HERE = Path(__file__).parent
 
