@@ -1,0 +1,258 @@
+//! Clients of OAuth that wait for the owner's yes, and the codes that were handed out for one: in memory alone, bounded, for minutes.
+//!
+//! What a stranger's request leaves here is all that it leaves. A restart forgets it, and every code with it.
+
+use crate::api::oauth::{ConsentCode, WaitingInfo};
+use crate::oauth::client::ShownName;
+use crate::oauth::{ApprovalKey, Asked, ClientId, OAuthError, Secret};
+use oap_identity::{Hash, Random, Timestamp};
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// Requests that wait for the owner at once, of all networks together.
+pub const MAX_WAITING: usize = 512;
+/// Requests that wait for the owner at once, of one IPv4 address or IPv6 /64.
+pub const MAX_WAITING_PER_NETWORK: usize = 8;
+/// How long a request waits for the owner, and a yes for the browser to fetch it.
+pub const WAITS: Duration = Duration::from_secs(600);
+/// How long a code may be used.
+pub const CODE_LIFE: Duration = Duration::from_secs(60);
+/// How long a used code is remembered, so that who uses it again ends what it gave.
+const REMEMBERED: Duration = Duration::from_secs(900);
+
+/// What waits.
+#[derive(Default)]
+pub struct Waiting(Mutex<Known>);
+
+#[derive(Default)]
+struct Known {
+    /// By the hash of the address of its page.
+    requests: HashMap<Hash, Request>,
+    /// By the hash of the code.
+    codes: HashMap<Hash, Handed>,
+}
+
+struct Request {
+    asked: Asked,
+    name: ShownName,
+    code: ConsentCode,
+    network: IpAddr,
+    at: Timestamp,
+    said: Option<Said>,
+}
+
+/// What the owner said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Said {
+    Yes(ApprovalKey),
+    No,
+}
+
+/// A code that was handed out.
+#[derive(Clone)]
+pub(crate) struct Handed {
+    pub(crate) approval: ApprovalKey,
+    pub(crate) asked: Asked,
+    at: Timestamp,
+    used: bool,
+}
+
+/// What the page of a request shows.
+pub enum Page {
+    /// It waits still.
+    #[allow(missing_docs, reason = "the names say it")]
+    Waits { asked: Asked, name: ShownName, code: ConsentCode },
+    /// The owner said yes: the browser goes back to the client with the code, which is told this once.
+    #[allow(missing_docs, reason = "the names say it")]
+    Yes { asked: Asked, code: Secret },
+    /// The owner said no.
+    No(Asked),
+    /// There is none, or none any more.
+    Over,
+}
+
+/// What a code is worth.
+pub(crate) enum Taken {
+    /// It was handed out and is used now.
+    Fresh(Box<Handed>),
+    /// It was used before: whoever has it now is another one, or has it from another one.
+    Again(ApprovalKey),
+    Unknown,
+}
+
+impl Known {
+    fn forget(&mut self, now: Timestamp) {
+        self.requests.retain(|_, request| request.at.plus(WAITS) > now);
+        self.codes.retain(|_, handed| handed.at.plus(REMEMBERED) > now);
+    }
+}
+
+impl Waiting {
+    /// What waits at a time.
+    fn known(&self, now: Timestamp) -> MutexGuard<'_, Known> {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.forget(now);
+        known
+    }
+
+    /// Lets a client wait whose address was checked; the last part of its page's address.
+    ///
+    /// # Errors
+    /// [`OAuthError::Full`].
+    pub(crate) fn begin(
+        &self,
+        asked: Asked,
+        name: ShownName,
+        network: IpAddr,
+        now: Timestamp,
+        random: &dyn Random,
+    ) -> Result<Secret, OAuthError> {
+        let mut known = self.known(now);
+        let of_network = known.requests.values().filter(|request| request.network == network).count();
+        if known.requests.len() >= MAX_WAITING || of_network >= MAX_WAITING_PER_NETWORK {
+            return Err(OAuthError::Full);
+        }
+        let mut code = ConsentCode::new(random);
+        while known.requests.values().any(|request| request.code == code) {
+            code = ConsentCode::new(random);
+        }
+        let page = Secret::plain(random);
+        known.requests.insert(page.hash, Request { asked, name, code, network, at: now, said: None });
+        Ok(page)
+    }
+
+    /// What the owner is told of: those that were not answered yet, the oldest first.
+    pub(crate) fn list(&self, now: Timestamp) -> Vec<WaitingInfo> {
+        let known = self.known(now);
+        let unanswered = known.requests.values().filter(|request| request.said.is_none());
+        let mut list: Vec<WaitingInfo> = unanswered
+            .map(|request| WaitingInfo {
+                client_id: request.asked.client.to_string(),
+                client_name: request.name.to_string(),
+                redirect_host: request.asked.redirect.host(),
+                permission: request.asked.permission,
+                network: request.network.to_string(),
+                asked_at: request.at,
+            })
+            .collect();
+        list.sort_by(|a, b| (a.asked_at, &a.client_id).cmp(&(b.asked_at, &b.client_id)));
+        list
+    }
+
+    /// The request whose page shows a code, where nobody answered it yet.
+    pub(crate) fn find(&self, code: ConsentCode, now: Timestamp) -> Option<(Asked, ShownName)> {
+        let known = self.known(now);
+        let found = known.requests.values().find(|request| request.code == code && request.said.is_none())?;
+        Some((found.asked.clone(), found.name.clone()))
+    }
+
+    /// Answers it, once; whether it was there to be answered.
+    pub(crate) fn answer(&self, code: ConsentCode, said: Said, now: Timestamp) -> bool {
+        let mut known = self.known(now);
+        let found = known.requests.values_mut().find(|request| request.code == code && request.said.is_none());
+        found.map(|request| request.said = Some(said)).is_some()
+    }
+
+    /// Forgets the requests of a client that was removed.
+    pub(crate) fn drop_client(&self, client: &ClientId) {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.requests.retain(|_, request| request.asked.client != *client);
+    }
+
+    /// What the page of a request shows. What the owner said is shown once.
+    pub(crate) fn look(&self, page: &str, now: Timestamp, random: &dyn Random) -> Page {
+        let hash = Hash::of(page.as_bytes());
+        let mut known = self.known(now);
+        let Some(request) = known.requests.get(&hash) else { return Page::Over };
+        let Some(said) = request.said else {
+            let Request { asked, name, code, .. } = request;
+            return Page::Waits { asked: asked.clone(), name: name.clone(), code: *code };
+        };
+        let Some(Request { asked, .. }) = known.requests.remove(&hash) else { return Page::Over };
+        match said {
+            Said::No => Page::No(asked),
+            Said::Yes(approval) => {
+                let code = Secret::plain(random);
+                let handed = Handed { approval, asked: asked.clone(), at: now, used: false };
+                known.codes.insert(code.hash, handed);
+                Page::Yes { asked, code }
+            }
+        }
+    }
+
+    /// Uses a code. Whatever comes of it, it is used.
+    pub(crate) fn take(&self, code: Hash, now: Timestamp) -> Taken {
+        let mut known = self.known(now);
+        let Some(handed) = known.codes.get_mut(&code) else { return Taken::Unknown };
+        if handed.used || handed.at.plus(CODE_LIFE) <= now {
+            return Taken::Again(handed.approval);
+        }
+        handed.used = true;
+        Taken::Fresh(Box::new(handed.clone()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use oap_client::Permission;
+    use oap_identity::random::Seeded;
+
+    fn asked() -> Asked {
+        Asked {
+            client: "desk".parse().unwrap(),
+            redirect: "http://localhost/cb".parse().unwrap(),
+            permission: Permission::Read,
+            state: None,
+            challenge: crate::oauth::Challenge::read(&"A".repeat(43)).unwrap(),
+            jkt: None,
+        }
+    }
+
+    #[test]
+    fn a_flood_ends_at_its_network() {
+        let (waiting, random) = (Waiting::default(), Seeded::new(1));
+        let now = Timestamp::from_seconds(1_777_636_800);
+        let name = || ShownName::from("x".to_owned());
+        let from = |network: [u8; 4], at| waiting.begin(asked(), name(), network.into(), at, &random).map(|_| ());
+        for _ in 0..MAX_WAITING_PER_NETWORK {
+            assert_eq!(from([192, 0, 2, 1], now), Ok(()));
+        }
+        assert_eq!(from([192, 0, 2, 1], now), Err(OAuthError::Full));
+        assert_eq!(from([192, 0, 2, 2], now), Ok(()));
+        for network in 0..=u8::MAX {
+            for _ in 0..MAX_WAITING_PER_NETWORK {
+                let _ = from([198, 51, 100, network], now);
+            }
+        }
+        assert_eq!(waiting.list(now).len(), MAX_WAITING);
+        assert_eq!(from([203, 0, 113, 1], now), Err(OAuthError::Full));
+        assert_eq!(from([203, 0, 113, 1], now.plus(WAITS)), Ok(()));
+    }
+
+    #[test]
+    fn an_answer_and_a_code_are_used_once() {
+        let (waiting, random) = (Waiting::default(), Seeded::new(1));
+        let now = Timestamp::from_seconds(1_777_636_800);
+        let begin = || waiting.begin(asked(), ShownName::from("x".to_owned()), [192, 0, 2, 1].into(), now, &random);
+        let page = begin().unwrap();
+        let Page::Waits { code, .. } = waiting.look(&page.text, now, &random) else { panic!("it waits") };
+        let key = ApprovalKey::new(&random);
+        assert!(waiting.find(code, now).is_some());
+        assert!(waiting.answer(code, Said::Yes(key), now) && !waiting.answer(code, Said::No, now));
+        assert!(waiting.find(code, now).is_none() && waiting.list(now).is_empty());
+        let Page::Yes { code, .. } = waiting.look(&page.text, now, &random) else { panic!("yes") };
+        assert!(matches!(waiting.look(&page.text, now, &random), Page::Over));
+        assert!(matches!(waiting.take(code.hash, now), Taken::Fresh(_)));
+        assert!(matches!(waiting.take(code.hash, now), Taken::Again(again) if again == key));
+        assert!(matches!(waiting.take(page.hash, now), Taken::Unknown));
+
+        let page = begin().unwrap();
+        let Page::Waits { code, .. } = waiting.look(&page.text, now, &random) else { panic!("it waits") };
+        assert!(waiting.answer(code, Said::Yes(key), now));
+        let Page::Yes { code, .. } = waiting.look(&page.text, now, &random) else { panic!("yes") };
+        assert!(!matches!(waiting.take(code.hash, now.plus(CODE_LIFE)), Taken::Fresh(_)));
+    }
+}
