@@ -103,7 +103,12 @@ pub fn check_without_token(headers: &[&str], request: Request, now: Timestamp) -
     judge(headers, request, None, now)
 }
 
-fn judge(headers: &[&str], request: Request, token: Option<&str>, now: Timestamp) -> Result<Proof, DpopError> {
+fn judge(
+    headers: &[&str],
+    request: Request,
+    token: Option<&str>,
+    now: Timestamp,
+) -> Result<Proof, DpopError> {
     let [header] = headers else { return Err(DpopError::Headers) }; // 1
     let jwt = UnverifiedJwt::parse(header, TYP)?; // 2, 4, 5
     let key: PublicKey = jwt.jwk()?; // 7

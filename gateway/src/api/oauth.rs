@@ -235,7 +235,9 @@ mod tests {
         for typed in [text.clone(), text.to_lowercase(), text.replace('-', "")] {
             assert_eq!(typed.parse(), Ok(code));
         }
-        for wrong in ["", "ABCD", "ABCD-EFG", "ABCD-EFG0", "ABC-DEFGH", "AB-CD-EFGH", "ABCD EFGH", "\u{c4}BCDEFG"] {
+        for wrong in
+            ["", "ABCD", "ABCD-EFG", "ABCD-EFG0", "ABC-DEFGH", "AB-CD-EFGH", "ABCD EFGH", "\u{c4}BCDEFG"]
+        {
             assert_eq!(wrong.parse::<ConsentCode>(), Err(NotConsentCode), "{wrong}");
         }
         assert_eq!("00ff12ab".parse(), Ok(ConsentId([0, 255, 0x12, 0xab])));

@@ -46,9 +46,13 @@ pub enum Conflict {
     AgentRemoved,
     #[error("so many clients have the owner's yes that no more can: end one with `agent consent end`")]
     ManyApprovals,
-    #[error("the request was answered meanwhile, or waits no longer")]
+    #[error(
+        "no page waits under this code: it was answered, or ten minutes are over; begin anew in the program"
+    )]
     ConsentOver,
-    #[error("the client asked for less than that, or the agent may do less: leave the permission out, or lower it")]
+    #[error(
+        "the client asked for less than that, or the agent may do less: leave the permission out, or lower it"
+    )]
     ConsentTooMuch,
     #[error("there is a client of this name; remove it first, or choose another name")]
     ClientName,

@@ -5,8 +5,8 @@
 
 use super::App;
 use super::error::Refusal;
-use super::{oauth, resource};
 use super::request::{Incoming, Sender};
+use super::{oauth, resource};
 use crate::Error;
 use crate::api::agents::{ToolAnswer, ToolCall};
 use crate::error::{Corrupt, MemberError};
@@ -89,7 +89,8 @@ pub(super) async fn mcp(State(app): State<App>, mut request: Incoming) -> Result
     let who = match resource::who(&mut request).await {
         Ok(who) => who,
         Err(error) => {
-            let presented = ["authorization", "x-api-key"].iter().any(|name| !request.header(name).is_empty());
+            let presented =
+                ["authorization", "x-api-key"].iter().any(|name| !request.header(name).is_empty());
             return Ok(oauth::unauthorized(&app, error, presented));
         }
     };

@@ -131,7 +131,9 @@ fn proof(app: &App, request: &Incoming) -> Result<Option<Proof>, OAuthError> {
     let headers: Vec<&str> = headers.iter().map(String::as_str).collect();
     let (method, url) = request.target();
     let target = dpop::Request { method: &method, url: &url };
-    dpop::check_without_token(&headers, target, app.gateway.clock.now()).map(Some).map_err(|_| OAuthError::Proof)
+    dpop::check_without_token(&headers, target, app.gateway.clock.now())
+        .map(Some)
+        .map_err(|_| OAuthError::Proof)
 }
 
 const fn status(error: OAuthError) -> StatusCode {
@@ -165,7 +167,8 @@ fn html(status: StatusCode, page: String) -> Response {
 fn goes_to(address: &str) -> Result<Response, Error> {
     // Its parts are ASCII by construction.
     let address = HeaderValue::from_str(address).map_err(|_| Error::NotFound)?;
-    let headers = [(header::LOCATION, address), (header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"))];
+    let headers =
+        [(header::LOCATION, address), (header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"))];
     Ok((StatusCode::SEE_OTHER, headers).into_response())
 }
 

@@ -36,7 +36,8 @@ pub(super) fn comes_from_a_program(request: &Incoming) -> Result<(), Error> {
     if !origins.iter().all(|origin| config.mcp_origins.iter().any(|known| known.as_str() == origin)) {
         return Err(Error::Origin);
     }
-    let is_proxys = request.peer().is_some_and(|peer| config.trusted_proxies.iter().any(|p| p.contains(peer)));
+    let is_proxys =
+        request.peer().is_some_and(|peer| config.trusted_proxies.iter().any(|p| p.contains(peer)));
     if !is_proxys && !request.header("host").iter().all(|host| is_own(host, request.app().gateway.origin())) {
         return Err(Error::Host);
     }
@@ -50,7 +51,10 @@ pub(super) fn comes_from_a_program(request: &Incoming) -> Result<(), Error> {
 fn is_own(host: &str, origin: &str) -> bool {
     let of = |text: &str| {
         let url: Url = text.parse().ok()?;
-        let plain = url.username().is_empty() && url.password().is_none() && url.path() == "/" && url.query().is_none();
+        let plain = url.username().is_empty()
+            && url.password().is_none()
+            && url.path() == "/"
+            && url.query().is_none();
         url.host_str().filter(|_| plain).map(ToOwned::to_owned)
     };
     let Some(name) = of(&format!("https://{host}")) else { return false };
@@ -121,7 +125,8 @@ async fn granted(
 /// The answer to a call that the token does not permit and the agent would: the client may ask the owner for more (RFC 6750 section 3.1).
 pub(super) fn asks_for_more(app: &App, who: &Who, message: &Value) -> Option<Response> {
     let called = message.get("method").and_then(Value::as_str) == Some("tools/call");
-    let tool = message.pointer("/params/name").and_then(Value::as_str).filter(|_| called).and_then(Tool::of)?;
+    let tool =
+        message.pointer("/params/name").and_then(Value::as_str).filter(|_| called).and_then(Tool::of)?;
     let needed = if tool.is_read_only() { Permission::Read } else { Permission::Write };
     let agent_may = who.whole.is_some_and(|whole| whole >= needed);
     if who.agent.permission() >= needed || !agent_may {
@@ -140,10 +145,28 @@ mod tests {
     #[test]
     fn names_that_lead_here() {
         let own = |host: &str| is_own(host, "https://user.example:8443");
-        for host in ["user.example", "user.example:8443", "USER.example", "127.0.0.1:8443", "[::1]:1", "localhost:80", "192.0.2.7"] {
+        for host in [
+            "user.example",
+            "user.example:8443",
+            "USER.example",
+            "127.0.0.1:8443",
+            "[::1]:1",
+            "localhost:80",
+            "192.0.2.7",
+        ] {
             assert!(own(host), "{host}");
         }
-        for host in ["", "evil.example", "evil.example:8443", "localhost.evil.example", "127.0.0.1.evil.example", "a@user.example", "user.example/x", "user.example?x", "user.example#x\\"] {
+        for host in [
+            "",
+            "evil.example",
+            "evil.example:8443",
+            "localhost.evil.example",
+            "127.0.0.1.evil.example",
+            "a@user.example",
+            "user.example/x",
+            "user.example?x",
+            "user.example#x\\",
+        ] {
             assert!(!own(host), "{host}");
         }
     }

@@ -88,7 +88,8 @@ impl Asked {
         if parameters.get("code_challenge_method")? != Some("S256") {
             return Err(OAuthError::Challenge);
         }
-        let challenge = parameters.get("code_challenge")?.and_then(Challenge::read).ok_or(OAuthError::Challenge)?;
+        let challenge =
+            parameters.get("code_challenge")?.and_then(Challenge::read).ok_or(OAuthError::Challenge)?;
         parameters.is_for(resource)?;
         let state = parameters.get("state")?;
         if state.is_some_and(|state| state.len() > MAX_STATE) {
@@ -158,7 +159,10 @@ mod tests {
         ] {
             assert_eq!(read(&[change]), Err(error), "{change:?}");
         }
-        assert!(matches!(read(&[("state", &"x".repeat(MAX_STATE + 1))]), Err(OAuthError::TooLong("state", _))));
+        assert!(matches!(
+            read(&[("state", &"x".repeat(MAX_STATE + 1))]),
+            Err(OAuthError::TooLong("state", _))
+        ));
     }
 
     #[test]

@@ -50,7 +50,9 @@ impl fmt::Display for ClientId {
 }
 
 /// The name of a client that the owner added: 1 to 64 characters `a-z`, `0-9`, `_`, `-`, beginning with a letter or digit.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(
+    Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(try_from = "String", into = "String")]
 pub struct ClientName(#[schemars(regex(pattern = "^[a-z0-9][a-z0-9_-]{0,63}$"))] String);
 

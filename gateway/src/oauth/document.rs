@@ -91,11 +91,13 @@ pub fn read(url: &DocumentUrl, body: &[u8]) -> Result<Client, DocumentError> {
     if !is_public || document.contains_key("client_secret") {
         return Err(DocumentError::Method);
     }
-    let redirects = document.get("redirect_uris").and_then(Value::as_array).ok_or(DocumentError::Redirects)?;
+    let redirects =
+        document.get("redirect_uris").and_then(Value::as_array).ok_or(DocumentError::Redirects)?;
     if !(1..=MAX_REDIRECTS).contains(&redirects.len()) {
         return Err(DocumentError::Redirects);
     }
-    let redirects = redirects.iter().map(|uri| uri.as_str()?.parse().ok()).collect::<Option<Vec<RedirectUri>>>();
+    let redirects =
+        redirects.iter().map(|uri| uri.as_str()?.parse().ok()).collect::<Option<Vec<RedirectUri>>>();
     Ok(Client {
         id: ClientId::Document(url.clone()),
         name: ShownName::from(name.to_owned()),
@@ -145,12 +147,21 @@ mod tests {
             document[name] = value;
             read(&document)
         };
-        assert_eq!(with("client_id", json!("https://app.example/other.json")), Err(DocumentError::OtherClient));
+        assert_eq!(
+            with("client_id", json!("https://app.example/other.json")),
+            Err(DocumentError::OtherClient)
+        );
         assert_eq!(with("client_id", json!(null)), Err(DocumentError::OtherClient));
         for name in [json!(null), json!(" "), json!(1)] {
             assert_eq!(with("client_name", name), Err(DocumentError::Name));
         }
-        for uris in [json!([]), json!("x"), json!([1]), json!(["http://evil.example/"]), json!(vec!["http://localhost/"; 17])] {
+        for uris in [
+            json!([]),
+            json!("x"),
+            json!([1]),
+            json!(["http://evil.example/"]),
+            json!(vec!["http://localhost/"; 17]),
+        ] {
             assert_eq!(with("redirect_uris", uris), Err(DocumentError::Redirects));
         }
         assert_eq!(with("token_endpoint_auth_method", json!("private_key_jwt")), Err(DocumentError::Method));

@@ -21,7 +21,9 @@ pub enum OAuthError {
     )]
     ClientId,
     /// A name that the owner did not give.
-    #[error("client_id: no client of this name here: the owner runs `oap-memory agent client add NAME --redirect URI`")]
+    #[error(
+        "client_id: no client of this name here: the owner runs `oap-memory agent client add NAME --redirect URI`"
+    )]
     UnknownClient,
     /// A document that does not say who the client is.
     #[error("client_id: {0}")]
@@ -35,7 +37,9 @@ pub enum OAuthError {
     )]
     RedirectForm,
     /// An address that the client did not name.
-    #[error("redirect_uri: is none of the client's own; they are compared as they are written, but for a port of loopback")]
+    #[error(
+        "redirect_uri: is none of the client's own; they are compared as they are written, but for a port of loopback"
+    )]
     Redirect,
     /// Another flow than the one with a code.
     #[error("response_type: must be code")]
@@ -50,7 +54,9 @@ pub enum OAuthError {
     #[error("resource: must be the address of this gateway's /mcp")]
     Target,
     /// No scope that is known here, or more than was given.
-    #[error("scope: must name memory.read, memory.write or memory.admin, no more than was given, at most {MAX_SCOPE} bytes")]
+    #[error(
+        "scope: must name memory.read, memory.write or memory.admin, no more than was given, at most {MAX_SCOPE} bytes"
+    )]
     Scope,
     /// Another way to a token.
     #[error("grant_type: must be authorization_code or refresh_token")]
@@ -59,10 +65,14 @@ pub enum OAuthError {
     #[error("the code is not one of this gateway's for this client and verifier, or was used, or is over")]
     Code,
     /// A refresh token that gives nothing.
-    #[error("the refresh token is not one of this gateway's for this client, or was used, or its consent ended: ask the owner again")]
+    #[error(
+        "the refresh token is not one of this gateway's for this client, or was used, or its consent ended: ask the owner again"
+    )]
     Refresh,
     /// A proof of possession that does not hold.
-    #[error("the DPoP proof does not hold for this request and key, or was used before; it is signed with EdDSA")]
+    #[error(
+        "the DPoP proof does not hold for this request and key, or was used before; it is signed with EdDSA"
+    )]
     Proof,
     /// A body that is no form.
     #[error("the body must be application/x-www-form-urlencoded, at most {0} bytes")]

@@ -30,7 +30,8 @@ impl<T: Display> Display for Text<T> {
 
 /// A whole page; `reload` where it waits for something.
 fn page(title: &str, reload: bool, body: &str) -> String {
-    let reload = if reload { format!("<meta http-equiv=\"refresh\" content=\"{AGAIN}\">") } else { String::new() };
+    let reload =
+        if reload { format!("<meta http-equiv=\"refresh\" content=\"{AGAIN}\">") } else { String::new() };
     format!(
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">{reload}<meta name=\"viewport\" \
          content=\"width=device-width\"><title>{title}</title></head>\n<body><h1>{title}</h1>\n{body}\n</body></html>\n"
@@ -129,7 +130,10 @@ mod tests {
             scopes: "memory.read",
             code: "ABCD-EFGH",
         });
-        assert!(!page.contains("<script") && !page.contains("<img") && page.matches("<meta").count() == 3, "{page}");
+        assert!(
+            !page.contains("<script") && !page.contains("<img") && page.matches("<meta").count() == 3,
+            "{page}"
+        );
         assert!(page.contains("&lt;/b&gt;&lt;script&gt;alert(1)&lt;/script&gt;&quot;&#39;&amp;"), "{page}");
         assert!(page.contains("approve ABCD-EFGH --as"));
         let no = declined("a\"b", "https://app.example/?a=1&b=\"><script>");

@@ -10,7 +10,9 @@ use crate::error::{Conflict, Error, MemberError};
 use crate::oauth::asked::Parameters;
 use crate::oauth::client::{ClientName, MAX_REDIRECTS, StoredClient};
 use crate::oauth::document::{self, MAX_DOCUMENT};
-use crate::oauth::{Asked, Client, ClientId, DocumentError, DocumentUrl, OAuthError, RESOURCE, RedirectUri, Secret};
+use crate::oauth::{
+    Asked, Client, ClientId, DocumentError, DocumentUrl, OAuthError, RESOURCE, RedirectUri, Secret,
+};
 use crate::service::Clients;
 use crate::state::owner::Owner;
 use crate::state::owner::mark::{Admin, Permits};
@@ -72,7 +74,8 @@ impl Clients<'_> {
     async fn client(self, id: &ClientId) -> Result<Arc<Client>, Refused> {
         let url = match id {
             ClientId::Named(name) => {
-                let stored = CLIENTS.get(&self.0.store, &name.to_string())?.ok_or(OAuthError::UnknownClient)?;
+                let stored =
+                    CLIENTS.get(&self.0.store, &name.to_string())?.ok_or(OAuthError::UnknownClient)?;
                 return Ok(Arc::new(stored.of(name)?));
             }
             ClientId::Document(url) => url,
@@ -94,7 +97,10 @@ impl Clients<'_> {
     pub async fn add(self, owner: &Owner<impl Permits<Admin>>, new: NewClient) -> Result<ClientInfo, Error> {
         let NewClient { name, redirect_uris } = new;
         if !(1..=MAX_REDIRECTS).contains(&redirect_uris.len()) {
-            return Err(Error::Member("redirect_uris", MemberError::Number { most: MAX_REDIRECTS, of: "addresses" }));
+            return Err(Error::Member(
+                "redirect_uris",
+                MemberError::Number { most: MAX_REDIRECTS, of: "addresses" },
+            ));
         }
         if redirect_uris.iter().any(|uri| uri.parse::<RedirectUri>().is_err()) {
             return Err(Error::Member("redirect_uris", MemberError::Redirect));
@@ -106,7 +112,8 @@ impl Clients<'_> {
                 if CLIENTS.get(w.tx, &key)?.is_some() {
                     return Err(Error::Conflict(Conflict::ClientName));
                 }
-                let mut known = CLIENTS.scan(&gateway.store).map(|row| Ok(row?.0)).collect::<Result<Vec<_>, Error>>()?;
+                let mut known =
+                    CLIENTS.scan(&gateway.store).map(|row| Ok(row?.0)).collect::<Result<Vec<_>, Error>>()?;
                 for name in CLIENTS.written(w.tx) {
                     known.retain(|known| *known != name);
                     known.extend(CLIENTS.get(w.tx, &name)?.map(|_| name));
@@ -142,15 +149,15 @@ impl Clients<'_> {
     pub async fn remove(self, owner: &Owner<impl Permits<Admin>>, client: &ClientName) -> Result<(), Error> {
         let (gateway, key) = (self.0.clone(), client.to_string());
         let removed = self.0.commit_as(owner, move |w| {
-                CLIENTS.get(w.tx, &key)?.ok_or(Error::NotFound)?;
-                CLIENTS.delete(w.tx, &key);
-                for (approval, stored) in consents::all(&gateway.store, w.tx)? {
-                    if stored.client == key {
-                        APPROVALS.delete(w.tx, &approval.0);
-                    }
+            CLIENTS.get(w.tx, &key)?.ok_or(Error::NotFound)?;
+            CLIENTS.delete(w.tx, &key);
+            for (approval, stored) in consents::all(&gateway.store, w.tx)? {
+                if stored.client == key {
+                    APPROVALS.delete(w.tx, &approval.0);
                 }
-                Ok(())
-            });
+            }
+            Ok(())
+        });
         removed.await?;
         // Another client of the name has other addresses.
         self.0.waiting.drop_client(&ClientId::Named(client.clone()));
@@ -171,8 +178,10 @@ fn read(url: &DocumentUrl, answer: Result<Answer, SendError>) -> Result<Client, 
     if answer.status != StatusCode::OK {
         return Err(DocumentError::Status);
     }
-    let mut kinds = answer.headers.iter().filter(|(name, _)| name == "content-type").map(|(_, value)| value.as_str());
-    let kind = kinds.next().unwrap_or_default().split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    let mut kinds =
+        answer.headers.iter().filter(|(name, _)| name == "content-type").map(|(_, value)| value.as_str());
+    let kind =
+        kinds.next().unwrap_or_default().split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     if kind != "application/json" && !(kind.starts_with("application/") && kind.ends_with("+json")) {
         return Err(DocumentError::Json);
     }

@@ -183,7 +183,11 @@ impl AgentCredential {
     pub(crate) fn stands(&self, rows: &impl Rows) -> Result<(), Error> {
         if let By::Token(token) = &self.by {
             let (_, _, permission) = token.stands(rows)?;
-            return if permission < self.least { Err(Error::Permission(self.least.as_str())) } else { Ok(()) };
+            return if permission < self.least {
+                Err(Error::Permission(self.least.as_str()))
+            } else {
+                Ok(())
+            };
         }
         let agent = AGENTS.get(rows, &self.did)?.filter(StoredAgent::is_there);
         let agent = match (&self.by, agent) {

@@ -148,13 +148,13 @@ impl ByToken {
 }
 
 /// An agent by an access token.
-pub(crate) struct Granted {
+pub struct Granted {
     /// The agent, with no more than the owner said yes to.
-    pub(crate) agent: Agent<Read>,
+    pub agent: Agent<Read>,
     /// What the agent itself may do.
-    pub(crate) whole: Permission,
+    pub whole: Permission,
     /// The thumbprint of the key that the token is bound to.
-    pub(crate) jkt: Option<String>,
+    pub jkt: Option<String>,
 }
 
 impl Gateway {
@@ -162,7 +162,7 @@ impl Gateway {
     ///
     /// # Errors
     /// [`Error::Owner`].
-    pub(crate) fn agent_by_token(&self, token: &str) -> Result<Granted, Error> {
+    pub fn agent_by_token(&self, token: &str) -> Result<Granted, Error> {
         let ended = || Error::Owner(Unproved::TokenEnded);
         let (key, hash) = secret::read(ACCESS_PREFIX, token).ok_or_else(ended)?;
         let now = self.clock.now();

@@ -151,7 +151,8 @@ impl Waiting {
     /// Answers it, once; whether it was there to be answered.
     pub(crate) fn answer(&self, code: ConsentCode, said: Said, now: Timestamp) -> bool {
         let mut known = self.known(now);
-        let found = known.requests.values_mut().find(|request| request.code == code && request.said.is_none());
+        let found =
+            known.requests.values_mut().find(|request| request.code == code && request.said.is_none());
         found.map(|request| request.said = Some(said)).is_some()
     }
 
@@ -216,7 +217,8 @@ mod tests {
         let (waiting, random) = (Waiting::default(), Seeded::new(1));
         let now = Timestamp::from_seconds(1_777_636_800);
         let name = || ShownName::from("x".to_owned());
-        let from = |network: [u8; 4], at| waiting.begin(asked(), name(), network.into(), at, &random).map(|_| ());
+        let from =
+            |network: [u8; 4], at| waiting.begin(asked(), name(), network.into(), at, &random).map(|_| ());
         for _ in 0..MAX_WAITING_PER_NETWORK {
             assert_eq!(from([192, 0, 2, 1], now), Ok(()));
         }
@@ -236,7 +238,8 @@ mod tests {
     fn an_answer_and_a_code_are_used_once() {
         let (waiting, random) = (Waiting::default(), Seeded::new(1));
         let now = Timestamp::from_seconds(1_777_636_800);
-        let begin = || waiting.begin(asked(), ShownName::from("x".to_owned()), [192, 0, 2, 1].into(), now, &random);
+        let begin =
+            || waiting.begin(asked(), ShownName::from("x".to_owned()), [192, 0, 2, 1].into(), now, &random);
         let page = begin().unwrap();
         let Page::Waits { code, .. } = waiting.look(&page.text, now, &random) else { panic!("it waits") };
         let key = ApprovalKey::new(&random);

@@ -8,8 +8,8 @@ pub mod web;
 pub use crate::outgoing::WebPolicy;
 
 use crate::did::Did;
-use crate::outgoing::{Allowance, Answer, SendError};
 use crate::document::{DidDocument, DocumentError};
+use crate::outgoing::{Allowance, Answer, SendError};
 use crate::time::Clock;
 use cache::Cache;
 use did_method_key::DIDKey;

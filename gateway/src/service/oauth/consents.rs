@@ -43,14 +43,14 @@ impl Clients<'_> {
     /// Says yes to the client whose page shows a code.
     ///
     /// # Errors
-    /// [`Error::NotFound`] for a code that no page shows; [`Error::NoAgent`]; [`Error::Conflict`].
+    /// [`Error::NoAgent`]; [`Error::Conflict`], for a code that no page shows too.
     pub async fn approve(
         self,
         owner: &Owner<impl Permits<Admin>>,
         code: ConsentCode,
         new: NewConsent,
     ) -> Result<ConsentInfo, Error> {
-        let (asked, name) = self.0.waiting.find(code, self.0.clock.now()).ok_or(Error::NotFound)?;
+        let (asked, name) = self.0.waiting.find(code, self.0.clock.now()).ok_or(Conflict::ConsentOver)?;
         let NewConsent { agent, permission } = new;
         let did = match agents::find(&self.0.store, &agent) {
             Ok((did, found)) if found.is_there() => did,
@@ -107,10 +107,10 @@ impl Clients<'_> {
     /// Says no to the client whose page shows a code.
     ///
     /// # Errors
-    /// [`Error::NotFound`].
+    /// [`Error::Conflict`].
     pub fn decline(self, _: &Owner<impl Permits<Admin>>, code: ConsentCode) -> Result<(), Error> {
         let answered = self.0.waiting.answer(code, Said::No, self.0.clock.now());
-        if answered { Ok(()) } else { Err(Error::NotFound) }
+        if answered { Ok(()) } else { Err(Conflict::ConsentOver.into()) }
     }
 
     /// Takes a yes back, with every token of it.

@@ -177,8 +177,10 @@ fn renew(
     stored: &mut StoredApproval,
     permission: Permission,
 ) -> Result<Tokens, Error> {
-    let (access, refresh) =
-        (Secret::token(ACCESS_PREFIX, key, &*gateway.random), Secret::token(REFRESH_PREFIX, key, &*gateway.random));
+    let (access, refresh) = (
+        Secret::token(ACCESS_PREFIX, key, &*gateway.random),
+        Secret::token(REFRESH_PREFIX, key, &*gateway.random),
+    );
     // The agent may do less by now than when the owner said yes.
     let permission = permission.min(stored.agent(w.tx)?.permission);
     stored.used_at = Some(w.now);
