@@ -106,7 +106,7 @@ pub enum Error {
     Origin,
     /// A name by which the gateway is not reached: a name of somebody else's that was made to lead here.
     #[error(
-        "Host: must be the gateway's own, localhost or an address in figures; the owner lists a proxy in trusted_proxies"
+        "Host: must be the gateway's own, localhost or an address in figures; the owner lists others in mcp_hosts, and a proxy in trusted_proxies"
     )]
     Host,
     /// Somebody, but not allowed. The decision is in the owner's log.

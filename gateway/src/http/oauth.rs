@@ -3,7 +3,6 @@
 use super::App;
 use super::request::Incoming;
 use crate::Error;
-use crate::http::error::retry_after;
 use crate::oauth::asked::Parameters;
 use crate::oauth::token::MAX_FORM;
 use crate::oauth::{AUTHORIZE, OAuthError, metadata, pages, scopes};
@@ -108,7 +107,8 @@ pub async fn revoke(State(app): State<App>, mut request: Incoming) -> Result<Res
 /// That a browser opens a page as a page: no picture, frame or script of another site makes requests wait here.
 fn seen_by_a_person(request: &Incoming) -> Result<(), OAuthError> {
     let opened = request.header("sec-fetch-dest").iter().all(|dest| dest == "document");
-    if opened { Ok(()) } else { Err(OAuthError::Embedded) }
+    // Nor one that a browser loads in case somebody will want it.
+    if opened && request.header("sec-purpose").is_empty() { Ok(()) } else { Err(OAuthError::Embedded) }
 }
 
 /// The form of a client, which proves itself by nothing but what it sends in it.
@@ -147,7 +147,8 @@ fn refusal(request: &Incoming, refused: Refused) -> Result<Response, Error> {
         Refused::Gateway(error) => return Err(error),
     };
     let body = json!({
-        "error": error.code(), "error_description": error.to_string(), "request_id": request.name(),
+        "error": error.code(), "error_description": error.to_string(), "message": error.to_string(),
+        "request_id": request.name(),
     });
     Ok((status(error), Json(body)).into_response())
 }
@@ -174,9 +175,7 @@ fn goes_to(address: &str) -> Result<Response, Error> {
 
 /// What a request to `/mcp` is answered whose credential does not count: how to get one that does. `presented` where one came along.
 pub(super) fn unauthorized(app: &App, error: Error, presented: bool) -> Response {
-    let wait = retry_after(&error);
     let mut response = error.into_response();
-    response.headers_mut().extend(wait);
     if response.status() == StatusCode::UNAUTHORIZED {
         let code = presented.then_some("invalid_token");
         let bearer = metadata::challenge(app.gateway.origin(), code, crate::oauth::USUAL);

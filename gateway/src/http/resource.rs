@@ -38,7 +38,8 @@ pub(super) fn comes_from_a_program(request: &Incoming) -> Result<(), Error> {
     }
     let is_proxys =
         request.peer().is_some_and(|peer| config.trusted_proxies.iter().any(|p| p.contains(peer)));
-    if !is_proxys && !request.header("host").iter().all(|host| is_own(host, request.app().gateway.origin())) {
+    let origin = request.app().gateway.origin();
+    if !is_proxys && !request.header("host").iter().all(|host| is_own(host, origin, &config.mcp_hosts)) {
         return Err(Error::Host);
     }
     if request.parameters()?.iter().any(|(name, _)| name == "access_token") {
@@ -47,8 +48,8 @@ pub(super) fn comes_from_a_program(request: &Incoming) -> Result<(), Error> {
     Ok(())
 }
 
-/// Whether a `Host` is the gateway's: the name of its origin, or what no name service decides on.
-fn is_own(host: &str, origin: &str) -> bool {
+/// Whether a `Host` is the gateway's: the name of its origin, one that the owner listed, or what no name service decides on.
+fn is_own(host: &str, origin: &str, listed: &[String]) -> bool {
     let of = |text: &str| {
         let url: Url = text.parse().ok()?;
         let plain = url.username().is_empty()
@@ -59,7 +60,10 @@ fn is_own(host: &str, origin: &str) -> bool {
     };
     let Some(name) = of(&format!("https://{host}")) else { return false };
     let figures = name.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>().is_ok();
-    figures || name == "localhost" || of(origin) == Some(name)
+    figures
+        || name == "localhost"
+        || listed.iter().any(|known| known.eq_ignore_ascii_case(&name))
+        || of(origin) == Some(name)
 }
 
 /// Which agent a request is from.
@@ -144,7 +148,7 @@ mod tests {
 
     #[test]
     fn names_that_lead_here() {
-        let own = |host: &str| is_own(host, "https://user.example:8443");
+        let own = |host: &str| is_own(host, "https://user.example:8443", &[]);
         for host in [
             "user.example",
             "user.example:8443",

@@ -92,6 +92,8 @@ pub struct Config {
     pub trusted_proxies: Vec<Network>,
     /// Values of `Origin` with which `/mcp` is called besides none: of programs that send one, such as `vscode-file://vscode-app`.
     pub mcp_origins: Vec<CallerOrigin>,
+    /// Further names by which `/mcp` is called, such as `nas.local`.
+    pub mcp_hosts: Vec<String>,
     /// The certificate chain (PEM). Self-made under the home if absent.
     pub tls_cert: Option<PathBuf>,
     /// The certificate's key (PEM).
@@ -162,6 +164,7 @@ impl Default for Config {
             metrics_listen: None,
             trusted_proxies: Vec::new(),
             mcp_origins: Vec::new(),
+            mcp_hosts: Vec::new(),
             tls_cert: None,
             tls_key: None,
             plain_http: false,

@@ -269,9 +269,12 @@ async fn the_agents_end_is_its_tokens_end() {
 #[tokio::test]
 async fn a_flood_of_requests() {
     let world = world().await;
-    for (name, value) in
-        [("sec-fetch-dest", "image"), ("sec-fetch-dest", "iframe"), ("sec-fetch-dest", "empty")]
-    {
+    for (name, value) in [
+        ("sec-purpose", "prefetch;prerender"),
+        ("sec-fetch-dest", "image"),
+        ("sec-fetch-dest", "iframe"),
+        ("sec-fetch-dest", "empty"),
+    ] {
         let got = get_with(&world, &asks(&[]), &[(name, value)]).await;
         assert_eq!((got.status, got.location), (400, None), "{value}");
     }
@@ -331,6 +334,7 @@ async fn pages_that_were_led_here() {
     let config: Config = serde_json::from_value({
         let mut config = serde_json::to_value(Config::default()).unwrap();
         config["mcp_origins"] = json!(["vscode-file://vscode-app"]);
+        config["mcp_hosts"] = json!(["nas.local"]);
         config
     })
     .unwrap();
@@ -347,6 +351,7 @@ async fn pages_that_were_led_here() {
         (vec![("origin", "vscode-file://vscode-app"), ("origin", "https://evil.example")], 403),
         (vec![("host", "user.example")], 200),
         (vec![("host", "127.0.0.1:8443")], 200),
+        (vec![("host", "NAS.local:8443")], 200),
         (vec![("host", "evil.example:8443")], 403),
         (vec![("host", "user.example.evil.example")], 403),
     ] {
