@@ -52,10 +52,8 @@ pub(super) fn comes_from_a_program(request: &Incoming) -> Result<(), Error> {
 fn is_own(host: &str, origin: &str, listed: &[String]) -> bool {
     let of = |text: &str| {
         let url: Url = text.parse().ok()?;
-        let plain = url.username().is_empty()
-            && url.password().is_none()
-            && url.path() == "/"
-            && url.query().is_none();
+        let is_bare = url.username().is_empty() && url.password().is_none() && url.path() == "/";
+        let plain = is_bare && url.query().is_none() && url.fragment().is_none();
         url.host_str().filter(|_| plain).map(ToOwned::to_owned)
     };
     let Some(name) = of(&format!("https://{host}")) else { return false };
