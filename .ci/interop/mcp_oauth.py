@@ -58,12 +58,14 @@ class Owner:
         return json.loads(done.stdout)
 
     async def browser(self, url: str) -> None:
-        """Opens the page, reads the code that it shows, says yes, and is sent back."""
+        """Opens the page, reads the code that it shows, says yes, and is sent back. Like a browser it keeps the page's cookie."""
         self.asked += 1
         async with httpx2.AsyncClient() as http:
             begun = await http.get(url, headers={"sec-fetch-dest": "document"})
             assert begun.status_code == 303, begun.text
             page = str(begun.request.url.join(begun.headers["location"]))
+            async with httpx2.AsyncClient() as stranger:
+                assert (await stranger.get(page)).status_code == 404, "another browser is shown the page"
             shown = (await http.get(page)).text
             code = re.search(r"consent approve ([0-9A-Z]{4}-[0-9A-Z]{4}) ", shown)
             assert code, shown

@@ -15,6 +15,7 @@ use oap_gateway::state::approvals::{ACCESS_LIFE, IDLE, WHOLE};
 use oap_gateway::state::waiting::{CODE_LIFE, WAITS};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::time::Duration;
 use tower::ServiceExt;
@@ -28,6 +29,8 @@ const MCP: &str = "https://user.example/mcp";
 struct Got {
     status: u16,
     location: Option<String>,
+    /// What the browser is to keep: the path, and the cookie for it.
+    cookie: Option<(String, String)>,
     authenticate: Vec<String>,
     policy: Option<String>,
     text: String,
@@ -39,11 +42,17 @@ impl Got {
         let header = |name: &str| head.headers.get(name).map(|value| value.to_str().unwrap().to_owned());
         let authenticate = head.headers.get_all("www-authenticate").iter();
         let authenticate = authenticate.map(|value| value.to_str().unwrap().to_owned()).collect();
+        let cookie = header("set-cookie").map(|cookie| {
+            assert!(cookie.contains("; HttpOnly; SameSite=Lax; Secure"), "{cookie}");
+            let (pair, rest) = cookie.split_once("; Path=").unwrap();
+            (rest.split(';').next().unwrap().to_owned(), pair.to_owned())
+        });
         let (location, policy) = (header("location"), header("content-security-policy"));
         let text = axum::body::to_bytes(body, 1 << 20).await.unwrap().to_vec();
         Self {
             status: head.status.as_u16(),
             location,
+            cookie,
             authenticate,
             policy,
             text: String::from_utf8(text).unwrap(),
@@ -55,9 +64,21 @@ impl Got {
     }
 }
 
-async fn get(world: &World, path: &str) -> Got {
-    get_with(world, path, &[]).await
+thread_local! {
+    /// The cookies of the one browser of a test, by path. A test runs on a thread of its own.
+    static JAR: RefCell<BTreeMap<String, String>> = const { RefCell::new(BTreeMap::new()) };
 }
+
+/// The browser opens an address.
+async fn get(world: &World, path: &str) -> Got {
+    let cookie = JAR.with_borrow(|jar| jar.get(path).cloned());
+    let headers: Vec<(&str, &str)> = cookie.iter().map(|cookie| ("cookie", cookie.as_str())).collect();
+    let got = get_with(world, path, &headers).await;
+    JAR.with_borrow_mut(|jar| jar.extend(got.cookie.clone()));
+    got
+}
+
+/// Somebody opens an address whose browser keeps nothing.
 
 async fn get_with(world: &World, path: &str, headers: &[(&str, &str)]) -> Got {
     let mut request = Request::get(path);

@@ -165,8 +165,10 @@ async fn answers_are_as_it_says() {
     for _ in 0..2 {
         let begun = axum::http::Request::get(asks).body(axum::body::Body::empty()).unwrap();
         let begun = tower::ServiceExt::oneshot(walk.world.router.clone(), begun).await.unwrap();
-        let page = begun.headers()["location"].to_str().unwrap().to_owned();
-        let page = String::from_utf8(walk.world.raw("GET", &page, &[], None).await.bytes).unwrap();
+        let header = |name: &str| begun.headers()[name].to_str().unwrap().to_owned();
+        let (page, cookie) = (header("location"), header("set-cookie"));
+        let cookie = [("cookie", cookie.split(';').next().unwrap())];
+        let page = String::from_utf8(walk.world.raw("GET", &page, &cookie, None).await.bytes).unwrap();
         codes
             .push(page.split_once("consent approve ").unwrap().1[..9].parse::<oauth::ConsentCode>().unwrap());
     }

@@ -8,13 +8,16 @@ use crate::oauth::token::MAX_FORM;
 use crate::oauth::{AUTHORIZE, OAuthError, metadata, pages, scopes};
 use crate::service::Clients;
 use crate::service::oauth::Refused;
-use crate::state::waiting::Page;
+use crate::state::waiting::{Page, WAITS};
 use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use oap_grants::dpop::{self, Proof};
 use serde_json::json;
+
+/// By what a page knows the browser that opened it: no account and no session, and of that one page.
+const COOKIE: &str = "oap_oauth";
 
 /// `GET /.well-known/oauth-protected-resource`, and the same with `/mcp` behind it (RFC 9728).
 pub async fn resource(State(app): State<App>) -> Response {
@@ -34,7 +37,18 @@ pub async fn authorize(State(app): State<App>, request: Incoming) -> Result<Resp
     }
     let (parameters, network) = (Parameters::new(request.parameters()?), request.network());
     match Clients(&app.gateway).authorize(&parameters, network).await {
-        Ok(page) => goes_to(&format!("{AUTHORIZE}/{}", *page.text)),
+        Ok(begun) => {
+            let page = format!("{AUTHORIZE}/{}", *begun.page.text);
+            let mut response = goes_to(&page)?;
+            // Of this page alone, so that two that wait do not break each other. `Lax`: the browser comes here from the client's page.
+            let secure = if app.gateway.origin().starts_with("https:") { "; Secure" } else { "" };
+            let (browser, seconds) = (&*begun.browser.text, WAITS.as_secs());
+            let cookie =
+                format!("{COOKIE}={browser}; Path={page}; Max-Age={seconds}; HttpOnly; SameSite=Lax{secure}");
+            let cookie = HeaderValue::from_str(&cookie).map_err(|_| Error::NotFound)?;
+            response.headers_mut().insert(header::SET_COOKIE, cookie);
+            Ok(response)
+        }
         Err(Refused::OAuth(error)) => Ok(html(status(error), pages::refused(error))),
         Err(Refused::Gateway(error)) => Err(error),
     }
@@ -47,8 +61,11 @@ pub async fn authorizing(State(app): State<App>, mut request: Incoming) -> Resul
         return Ok(html(status(error), pages::refused(error)));
     }
     let place = request.place().await?;
-    let issuer = app.gateway.origin();
-    match Clients(&app.gateway).look(&place) {
+    let (issuer, cookies) = (app.gateway.origin(), request.header("cookie"));
+    let pairs =
+        cookies.iter().flat_map(|header| header.split(';')).filter_map(|pair| pair.trim().split_once('='));
+    let known: Vec<&str> = pairs.filter(|(name, _)| *name == COOKIE).map(|(_, value)| value).collect();
+    match Clients(&app.gateway).look(&place, &known) {
         Page::Waits { asked, name, code } => {
             let shown = pages::Shown {
                 name: &name.to_string(),
@@ -106,7 +123,9 @@ pub async fn revoke(State(app): State<App>, mut request: Incoming) -> Result<Res
 
 /// That a browser opens a page as a page: no picture, frame or script of another site makes requests wait here.
 fn seen_by_a_person(request: &Incoming) -> Result<(), OAuthError> {
-    let opened = request.header("sec-fetch-dest").iter().all(|dest| dest == "document");
+    // `HEAD` shows nothing to anybody, and so uses nothing up.
+    let opened =
+        request.target().0 == "GET" && request.header("sec-fetch-dest").iter().all(|dest| dest == "document");
     // Nor one that a browser loads in case somebody will want it.
     if opened && request.header("sec-purpose").is_empty() { Ok(()) } else { Err(OAuthError::Embedded) }
 }

@@ -100,7 +100,8 @@ pub fn over() -> String {
     page(
         "Over",
         false,
-        "<p>This request was answered, or nobody answered it in time. Begin anew in the program that sent you here.</p>",
+        "<p>This request was answered, or nobody answered it in time, or another browser opened it, or this one keeps no cookies. Begin \
+         anew in the program that sent you here.</p>",
     )
 }
 

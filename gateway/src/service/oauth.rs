@@ -11,13 +11,13 @@ use crate::oauth::asked::Parameters;
 use crate::oauth::client::{ClientName, MAX_REDIRECTS, StoredClient};
 use crate::oauth::document::{self, MAX_DOCUMENT};
 use crate::oauth::{
-    Asked, Client, ClientId, DocumentError, DocumentUrl, OAuthError, RESOURCE, RedirectUri, Secret,
+    Asked, Client, ClientId, DocumentError, DocumentUrl, OAuthError, RESOURCE, RedirectUri,
 };
 use crate::service::Clients;
 use crate::state::owner::Owner;
 use crate::state::owner::mark::{Admin, Permits};
 use crate::state::schema::{APPROVALS, CLIENTS};
-use crate::state::waiting::Page;
+use crate::state::waiting::{Begun, Page};
 use oap_identity::outgoing::{Allowance, Answer, SendError, StatusCode};
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -52,11 +52,11 @@ impl Clients<'_> {
         self.0.url(RESOURCE)
     }
 
-    /// Lets a client wait for the owner, who is told of it; the last part of the address of its page.
+    /// Lets a client wait for the owner, who is told of it.
     ///
     /// # Errors
     /// [`Refused`].
-    pub async fn authorize(self, parameters: &Parameters, network: IpAddr) -> Result<Secret, Refused> {
+    pub async fn authorize(self, parameters: &Parameters, network: IpAddr) -> Result<Begun, Refused> {
         let asked = Asked::read(parameters, &self.resource())?;
         let client = self.client(&asked.client).await?;
         client.owns(&asked.redirect)?;
@@ -64,10 +64,10 @@ impl Clients<'_> {
         Ok(self.0.waiting.begin(asked, client.name.clone(), network, now, random)?)
     }
 
-    /// What the page of a request shows now.
+    /// What the page of a request shows now to a browser with these cookies.
     #[must_use]
-    pub fn look(self, page: &str) -> Page {
-        self.0.waiting.look(page, self.0.clock.now(), &*self.0.random)
+    pub fn look(self, page: &str, cookies: &[&str]) -> Page {
+        self.0.waiting.look(page, cookies, self.0.clock.now(), &*self.0.random)
     }
 
     /// Who a client is.

@@ -35,6 +35,8 @@ struct Known {
 }
 
 struct Request {
+    /// The hash of the cookie of the browser that opened it. No other one is shown its page.
+    browser: Hash,
     asked: Asked,
     name: ShownName,
     code: ConsentCode,
@@ -59,6 +61,14 @@ pub(crate) struct Handed {
     used: bool,
 }
 
+/// A request that waits, as its browser knows it.
+pub struct Begun {
+    /// The last part of the address of its page.
+    pub page: Secret,
+    /// The cookie, without which the page shows nothing.
+    pub browser: Secret,
+}
+
 /// What the page of a request shows.
 pub enum Page {
     /// It waits still.
@@ -69,7 +79,7 @@ pub enum Page {
     Yes { asked: Asked, code: Secret },
     /// The owner said no.
     No(Asked),
-    /// There is none, or none any more.
+    /// There is none, or none any more, or it is another browser's.
     Over,
 }
 
@@ -97,7 +107,7 @@ impl Waiting {
         known
     }
 
-    /// Lets a client wait whose address was checked; the last part of its page's address.
+    /// Lets a client wait whose address was checked.
     ///
     /// # Errors
     /// [`OAuthError::Full`].
@@ -108,7 +118,7 @@ impl Waiting {
         network: IpAddr,
         now: Timestamp,
         random: &dyn Random,
-    ) -> Result<Secret, OAuthError> {
+    ) -> Result<Begun, OAuthError> {
         let mut known = self.known(now);
         let of_network = known.requests.values().filter(|request| request.network == network).count();
         if known.requests.len() >= MAX_WAITING || of_network >= MAX_WAITING_PER_NETWORK {
@@ -118,9 +128,10 @@ impl Waiting {
         while known.requests.values().any(|request| request.code == code) {
             code = ConsentCode::new(random);
         }
-        let page = Secret::plain(random);
-        known.requests.insert(page.hash, Request { asked, name, code, network, at: now, said: None });
-        Ok(page)
+        let (page, browser) = (Secret::plain(random), Secret::plain(random));
+        let request = Request { browser: browser.hash, asked, name, code, network, at: now, said: None };
+        known.requests.insert(page.hash, request);
+        Ok(Begun { page, browser })
     }
 
     /// What the owner is told of: those that were not answered yet, the oldest first.
@@ -162,11 +173,15 @@ impl Waiting {
         known.requests.retain(|_, request| request.asked.client != *client);
     }
 
-    /// What the page of a request shows. What the owner said is shown once.
-    pub(crate) fn look(&self, page: &str, now: Timestamp, random: &dyn Random) -> Page {
+    /// What the page of a request shows to the browser that opened it, which has one of these cookies. What the owner said is shown once,
+    /// and to no other browser: whoever is led to the page, or has its address, gets nothing and uses nothing up.
+    pub(crate) fn look(&self, page: &str, cookies: &[&str], now: Timestamp, random: &dyn Random) -> Page {
         let hash = Hash::of(page.as_bytes());
         let mut known = self.known(now);
         let Some(request) = known.requests.get(&hash) else { return Page::Over };
+        if !cookies.iter().any(|cookie| Hash::of(cookie.as_bytes()) == request.browser) {
+            return Page::Over;
+        }
         let Some(said) = request.said else {
             let Request { asked, name, code, .. } = request;
             return Page::Waits { asked: asked.clone(), name: name.clone(), code: *code };
@@ -240,22 +255,27 @@ mod tests {
         let now = Timestamp::from_seconds(1_777_636_800);
         let begin =
             || waiting.begin(asked(), ShownName::from("x".to_owned()), [192, 0, 2, 1].into(), now, &random);
-        let page = begin().unwrap();
-        let Page::Waits { code, .. } = waiting.look(&page.text, now, &random) else { panic!("it waits") };
+        let Begun { page, browser } = begin().unwrap();
+        let look = |cookies: &[&str]| waiting.look(&page.text, cookies, now, &random);
+        let Page::Waits { code, .. } = look(&[&browser.text]) else { panic!("it waits") };
+        assert!(matches!(look(&[]), Page::Over) && matches!(look(&["", &page.text]), Page::Over));
         let key = ApprovalKey::new(&random);
         assert!(waiting.find(code, now).is_some());
         assert!(waiting.answer(code, Said::Yes(key), now) && !waiting.answer(code, Said::No, now));
         assert!(waiting.find(code, now).is_none() && waiting.list(now).is_empty());
-        let Page::Yes { code, .. } = waiting.look(&page.text, now, &random) else { panic!("yes") };
-        assert!(matches!(waiting.look(&page.text, now, &random), Page::Over));
+        // Another browser neither sees the yes nor uses it up.
+        assert!(matches!(look(&[]), Page::Over) && matches!(look(&["x"]), Page::Over));
+        let Page::Yes { code, .. } = look(&["x", &browser.text]) else { panic!("yes") };
+        assert!(matches!(look(&[&browser.text]), Page::Over));
         assert!(matches!(waiting.take(code.hash, now), Taken::Fresh(_)));
         assert!(matches!(waiting.take(code.hash, now), Taken::Again(again) if again == key));
         assert!(matches!(waiting.take(page.hash, now), Taken::Unknown));
 
-        let page = begin().unwrap();
-        let Page::Waits { code, .. } = waiting.look(&page.text, now, &random) else { panic!("it waits") };
+        let Begun { page, browser } = begin().unwrap();
+        let look = || waiting.look(&page.text, &[&browser.text], now, &random);
+        let Page::Waits { code, .. } = look() else { panic!("it waits") };
         assert!(waiting.answer(code, Said::Yes(key), now));
-        let Page::Yes { code, .. } = waiting.look(&page.text, now, &random) else { panic!("yes") };
+        let Page::Yes { code, .. } = look() else { panic!("yes") };
         assert!(!matches!(waiting.take(code.hash, now.plus(CODE_LIFE)), Taken::Fresh(_)));
     }
 }

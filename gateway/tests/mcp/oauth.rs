@@ -7,6 +7,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -87,6 +88,7 @@ struct Way<'a> {
     runtime: &'a Runtime,
     http: HttpClient,
     origin: String,
+    jar: RefCell<BTreeMap<String, String>>,
 }
 
 impl Way<'_> {
@@ -96,8 +98,17 @@ impl Way<'_> {
         self.runtime.block_on(self.http.send(request, allowed)).unwrap()
     }
 
+    /// The browser opens an address, and keeps the cookie that it is given for another.
     fn get(&self, path: &str) -> Answer {
-        self.send(Method::GET, &format!("{}{path}", self.origin), Vec::new(), None)
+        let cookie = self.jar.borrow().get(path).cloned();
+        let headers = cookie.iter().map(|cookie| ("cookie", cookie.as_str())).collect();
+        let answer = self.send(Method::GET, &format!("{}{path}", self.origin), headers, None);
+        for (_, cookie) in answer.headers.iter().filter(|(name, _)| name == "set-cookie") {
+            let (pair, rest) = cookie.split_once("; Path=").unwrap();
+            let path = rest.split(';').next().unwrap();
+            self.jar.borrow_mut().insert(path.to_owned(), pair.to_owned());
+        }
+        answer
     }
 
     fn asks(&self, client: &str, redirect: &str) -> Answer {
@@ -155,7 +166,7 @@ fn a_client_with_a_document_and_the_owners_commands() {
     // A private address is none of a client's, unless the gateway is told so for development.
     let server = home.serve(&["--trust-ca", &authority]);
     let http = Outgoing::default().trusting([&*certificate()]).unwrap().unguarded().unwrap();
-    let way = Way { runtime: &runtime, http, origin: home.origin() };
+    let way = Way { runtime: &runtime, http, origin: home.origin(), jar: RefCell::default() };
     let refused = way.asks(&client, redirect);
     assert_eq!((refused.status.as_u16(), site.asked.load(Ordering::SeqCst)), (400, 0), "{}", text(&refused));
     server.stop();

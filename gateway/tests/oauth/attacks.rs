@@ -368,3 +368,36 @@ async fn pages_that_were_led_here() {
         assert!(serde_json::from_value::<Config>(config).is_err(), "{wrong}");
     }
 }
+
+/// Whoever is led to a page that another browser opened sees no code, and whoever opened it for somebody else gets nothing of what that
+/// one says: the yes goes to the browser that began.
+#[tokio::test]
+async fn a_page_is_its_browsers() {
+    let world = world().await;
+    let (page, shown) = waits(&world, &[]).await;
+    let (other, _) = waits(&world, &[]).await;
+    let of = |path: &str| JAR.with_borrow(|jar| jar[path].clone());
+    let (own, others) = (of(&page), of(&other));
+    assert_ne!(own, others);
+    let padded = format!("{own}x");
+    let wrong = [None, Some(others.as_str()), Some("oap_oauth="), Some("oap_oauth"), Some(padded.as_str())];
+    let nobody = async || {
+        for cookie in wrong {
+            let headers: Vec<(&str, &str)> = cookie.map(|cookie| ("cookie", cookie)).into_iter().collect();
+            let got = get_with(&world, &page, &headers).await;
+            assert_eq!((got.status, &got.location), (404, &None), "{cookie:?}");
+            assert!(!got.text.contains("consent"), "{}", got.text);
+        }
+    };
+    nobody().await;
+    approve(&world, &shown, &json!({"agent": "scout"})).await.ok();
+    nobody().await;
+    // Nor does a request for the head alone use the yes up.
+    let head = Request::head(&page).header("cookie", &own).body(Body::empty()).unwrap();
+    let head = Got::of(world.router.clone().oneshot(head).await.unwrap()).await;
+    assert_eq!((head.status, head.location), (400, None));
+    // Beside what else a browser has.
+    let all = format!("a=b; {own}; oap_oauth=c");
+    assert!(answered(&get_with(&world, &page, &[("cookie", &all)]).await).1.contains_key("code"));
+    assert_eq!(get(&world, &other).await.status, 200, "another tab waits on");
+}
