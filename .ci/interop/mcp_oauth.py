@@ -69,7 +69,7 @@ class Owner:
             shown = (await http.get(page)).text
             code = re.search(r"consent approve ([0-9A-Z]{4}-[0-9A-Z]{4}) ", shown)
             assert code, shown
-            await asyncio.to_thread(self.run, "agent", "consent", "approve", code[1], "--as", "scout")
+            await asyncio.to_thread(self.run, "agent", "consent", "approve", code[1], "--as", "scout", "--yes")
             back = await http.get(page)
             assert back.status_code == 303, back.text
             self.back = back.headers["location"]

@@ -218,6 +218,7 @@ async fn routes(world: &World) -> Vec<(&'static str, String, Value)> {
             json!({"agent": "scout", "permission": "memory.write"}),
         ),
         ("POST", owner("/oauth/consents/ABCD-EFGH/decline"), json!({})),
+        ("POST", owner("/oauth/waiting/001122/decline"), json!({})),
         ("POST", owner("/oauth/given/00112233/end"), json!({})),
         ("POST", "/oauth/token".to_owned(), json!({"grant_type": "refresh_token"})),
         ("POST", "/oauth/revoke".to_owned(), json!({"token": "x"})),
@@ -268,7 +269,9 @@ fn places() -> Vec<(&'static str, String)> {
             ("POST", "/oap/owner/contexts/{}/remove"),
             ("POST", "/oap/owner/bridges/{}/revoke"),
             ("GET", "/oap/owner/decisions/{}"),
+            ("GET", "/oap/owner/oauth/consents/{}"),
             ("POST", "/oap/owner/oauth/consents/{}/approve"),
+            ("POST", "/oap/owner/oauth/waiting/{}/decline"),
             ("POST", "/oap/owner/oauth/given/{}/end"),
             ("POST", "/oap/owner/oauth/clients/{}/remove"),
         ] {

@@ -410,6 +410,40 @@ async fn the_owner_gives_what_they_want() {
         .refused(404, "not_found");
 }
 
+/// The owner is shown to what the yes is, and the most is given where the owner says so alone.
+#[tokio::test]
+async fn the_most_is_no_default() {
+    let world = world().await;
+    made(&world, "boss", "memory.admin").await;
+    let all = [("scope", "memory.admin"), ("redirect_uri", "https://app.example/cb")];
+    let (_, shown) = waits(&world, &all).await;
+    let path = format!("/oap/owner/oauth/consents/{shown}");
+    let asks = world.owner("GET", &path, None).await.ok();
+    assert_eq!((&asks["client_id"], &asks["redirect_host"]), (&json!("desk"), &json!("app.example")));
+    assert_eq!((&asks["permission"], &asks["loopback"]), (&json!("memory.admin"), &json!(false)));
+    assert!(asks["network"].is_string() && asks["asked_at"].is_string(), "{asks}");
+    // The id in the list is no code: it refuses, and gives nothing.
+    let listed = world.owner("GET", "/oap/owner/oauth/consents", None).await.ok();
+    assert_eq!(listed["waiting"][0], asks);
+    let id = text(&asks, "waiting");
+    approve(&world, &id, &json!({"agent": "boss"})).await.refused(404, "not_found");
+    let given = approve(&world, &shown, &json!({"agent": "boss"})).await.ok();
+    assert_eq!(given["permission"], "memory.write");
+    world.owner("GET", &path, None).await.refused(409, "conflict");
+    let (_, shown) = waits(&world, &all).await;
+    let given = approve(&world, &shown, &json!({"agent": "boss", "permission": "memory.admin"})).await.ok();
+    assert_eq!(given["permission"], "memory.admin");
+
+    // Refused by its id, once.
+    let (page, shown) = waits(&world, &[]).await;
+    let listed = world.owner("GET", "/oap/owner/oauth/consents", None).await.ok();
+    let path = format!("/oap/owner/oauth/waiting/{}/decline", text(&listed["waiting"][0], "waiting"));
+    world.owner("POST", &path, Some(&json!({}))).await.ok();
+    world.owner("POST", &path, Some(&json!({}))).await.refused(409, "conflict");
+    approve(&world, &shown, &json!({"agent": "scout"})).await.refused(409, "conflict");
+    assert!(get(&world, &page).await.text.contains("error=access_denied"));
+}
+
 /// A token that reads does not write, and its client is told what to ask for, where the owner could give it.
 #[tokio::test]
 async fn a_token_has_its_scope() {

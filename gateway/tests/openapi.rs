@@ -162,7 +162,7 @@ async fn answers_are_as_it_says() {
     let asks = "/oauth/authorize?client_id=desk&redirect_uri=http://127.0.0.1/cb&response_type=code&code_challenge_method=S256\
         &code_challenge=E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
     let mut codes = Vec::new();
-    for _ in 0..2 {
+    for _ in 0..3 {
         let begun = axum::http::Request::get(asks).body(axum::body::Body::empty()).unwrap();
         let begun = tower::ServiceExt::oneshot(walk.world.router.clone(), begun).await.unwrap();
         let header = |name: &str| begun.headers()[name].to_str().unwrap().to_owned();
@@ -173,9 +173,12 @@ async fn answers_are_as_it_says() {
             .push(page.split_once("consent approve ").unwrap().1[..9].parse::<oauth::ConsentCode>().unwrap());
     }
     walk.get::<oauth::ListConsents>().await;
+    walk.ask::<oauth::ShowConsent>(codes[0], "", None).await;
     let given = walk.at::<oauth::ApproveConsent>(codes[0], json!({"agent": "scout"})).await;
     walk.at::<oauth::DeclineConsent>(codes[1], json!({})).await;
-    walk.get::<oauth::ListConsents>().await;
+    let listed = walk.get::<oauth::ListConsents>().await;
+    let waiting = listed["waiting"][0]["waiting"].as_str().unwrap().parse().unwrap();
+    walk.at::<oauth::DeclineWaiting>(waiting, json!({})).await;
     walk.at::<oauth::EndConsent>(given["consent"].as_str().unwrap().parse().unwrap(), json!({})).await;
     walk.at::<oauth::RemoveClient>("desk".parse().unwrap(), json!({})).await;
     walk.at::<agents::RemoveAgent>(scout, json!({})).await;

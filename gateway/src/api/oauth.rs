@@ -15,10 +15,14 @@ use std::str::FromStr;
 endpoints! {
     /// The clients that wait for the owner's yes, and those that have it.
     ListConsents: GET "/oap/owner/oauth/consents" needs Admin answers(ConsentList);
+    /// Who waits under the code that a page shows, to look at before the yes.
+    ShowConsent: GET "/oap/owner/oauth/consents/{code}" at(ConsentCode) needs Admin answers(WaitingInfo);
     /// Says yes to the client whose page shows the code: it may use memory as an agent.
     ApproveConsent: POST "/oap/owner/oauth/consents/{code}/approve" at(ConsentCode) needs Admin body(NewConsent) answers(ConsentInfo);
     /// Says no to the client whose page shows the code.
     DeclineConsent: POST "/oap/owner/oauth/consents/{code}/decline" at(ConsentCode) needs Admin answers(Done);
+    /// Says no to a client that waits, by its id in the list.
+    DeclineWaiting: POST "/oap/owner/oauth/waiting/{waiting}/decline" at(WaitingId) needs Admin answers(Done);
     /// Takes a yes back: every token of it ends.
     EndConsent: POST "/oap/owner/oauth/given/{consent}/end" at(ConsentId) needs Admin answers(Done);
     /// The clients that the owner added.
@@ -117,6 +121,53 @@ impl fmt::Display for ConsentId {
     }
 }
 
+/// By what the owner names a client that waits, to refuse it: six hex digits. It says nothing of the code, so it gives no yes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(try_from = "String", into = "String")]
+#[schemars(with = "String")]
+pub struct WaitingId([u8; 3]);
+
+/// Not such an id.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("must be an id of a client that waits, as `agent consent list` shows it: six hex digits")]
+pub struct NotWaitingId;
+
+impl WaitingId {
+    /// A fresh one.
+    pub(crate) fn new(random: &dyn Random) -> Self {
+        Self(random::bytes(random))
+    }
+}
+
+impl FromStr for WaitingId {
+    type Err = NotWaitingId;
+
+    fn from_str(text: &str) -> Result<Self, NotWaitingId> {
+        let bytes = HEXLOWER.decode(text.as_bytes()).map_err(|_| NotWaitingId)?;
+        bytes.try_into().map(Self).map_err(|_| NotWaitingId)
+    }
+}
+
+impl TryFrom<String> for WaitingId {
+    type Error = NotWaitingId;
+
+    fn try_from(text: String) -> Result<Self, NotWaitingId> {
+        text.parse()
+    }
+}
+
+impl From<WaitingId> for String {
+    fn from(id: WaitingId) -> Self {
+        id.to_string()
+    }
+}
+
+impl fmt::Display for WaitingId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", HEXLOWER.encode_display(&self.0))
+    }
+}
+
 macro_rules! places {
     ($($name:ty),+) => {$(
         impl Place for $name {
@@ -131,7 +182,7 @@ macro_rules! places {
     )+};
 }
 
-places!(ConsentCode, ConsentId, ClientName);
+places!(ConsentCode, ConsentId, WaitingId, ClientName);
 
 /// What the owner says yes to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -139,7 +190,8 @@ places!(ConsentCode, ConsentId, ClientName);
 pub struct NewConsent {
     /// As which agent the client uses memory.
     pub agent: AgentRef,
-    /// What it may do: no more than it asked for, and no more than the agent may. The most of that if absent.
+    /// What it may do: no more than it asked for, and no more than the agent may. If absent, the most of that up to
+    /// `memory.write`: who gives `memory.admin` says so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub permission: Option<Permission>,
 }
@@ -148,11 +200,15 @@ pub struct NewConsent {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct WaitingInfo {
+    /// By what it is refused.
+    pub waiting: WaitingId,
     pub client_id: String,
     /// What it calls itself; it proves nothing.
     pub client_name: String,
     /// The host that the answer goes to.
     pub redirect_host: String,
+    /// Whether that is a program on the machine of the browser.
+    pub loopback: bool,
     /// What it asks to do; each permission includes those before it.
     pub permission: Permission,
     /// From which address or network the page was opened.
@@ -242,5 +298,9 @@ mod tests {
         }
         assert_eq!("00ff12ab".parse(), Ok(ConsentId([0, 255, 0x12, 0xab])));
         assert!("00FF12AB".parse::<ConsentId>().is_err());
+        assert_eq!("00ff12".parse(), Ok(WaitingId([0, 255, 0x12])));
+        for wrong in ["", "00FF12", "00ff1", "00ff1234"] {
+            assert_eq!(wrong.parse::<WaitingId>(), Err(NotWaitingId), "{wrong}");
+        }
     }
 }

@@ -161,8 +161,10 @@ routes! {
         Injected: agents::Injected;
 
         ListConsents: oauth::ListConsents;
+        ShowConsent: oauth::ShowConsent;
         ApproveConsent: oauth::ApproveConsent;
         DeclineConsent: oauth::DeclineConsent;
+        DeclineWaiting: oauth::DeclineWaiting;
         EndConsent: oauth::EndConsent;
         ListClients: oauth::ListClients;
         AddClient: oauth::AddClient;

@@ -1,15 +1,19 @@
 //! `oap-memory agent consent` and `oap-memory agent client`: clients that come over OAuth.
 
 use super::agent::{permission, word};
-use super::{CliError, Global, output};
+use super::{CliError, Global, output, screen};
 use crate::api::agents::AgentRef;
 use crate::api::oauth as api;
 use crate::api::oauth::{
-    ClientInfo, ConsentCode, ConsentId, ConsentInfo, ConsentList, NewClient, NewConsent,
+    ClientInfo, ConsentCode, ConsentId, ConsentInfo, ConsentList, NewClient, NewConsent, WaitingId,
+    WaitingInfo,
 };
 use crate::api::permission::Permission;
 use crate::oauth::client::ClientName;
-use oap_client::ClientError;
+use oap_client::{ClientError, OwnerClient};
+use serde_json::json;
+use std::io::{IsTerminal, Write};
+use std::str::FromStr;
 
 /// Clients that ask for your memory in a browser (OAuth): what you say to them
 #[derive(clap::Subcommand)]
@@ -18,11 +22,12 @@ use oap_client::ClientError;
   oap-memory agent consent approve KQ7D-2M9X --as scout
   oap-memory agent consent approve KQ7D-2M9X --as scout --permission read
   oap-memory agent consent decline KQ7D-2M9X
+  oap-memory agent consent decline --all
   oap-memory agent consent end 3f9a01c2
 
 A client that is connected to https://YOUR-GATEWAY/mcp opens a page in your browser. The page shows who the client says it is, where the
-answer goes, and a code. With that code you say yes or no here. The list does not show codes: say yes to a page that you see, and only
-where you have started it yourself. A yes ends with `consent end`, and when the agent is removed or gets another API key.")]
+answer goes, and a code. With that code you say yes or no here; before a yes you are shown who asks, from where, and for what. The list
+does not show codes: say yes to a page that you see, and only where you have started it yourself. A yes ends with `consent end`, and when the agent is removed or gets another API key.")]
 pub(super) enum Consent {
     /// List the clients that wait, and those that you said yes to
     List,
@@ -33,14 +38,21 @@ pub(super) enum Consent {
         /// The agent as which the client uses your memory
         #[arg(long = "as", value_name = "AGENT")]
         agent: AgentRef,
-        /// What it may do; all that it asks for and the agent may, if left out
+        /// What it may do; what it asks for and the agent may, but no more than write, if left out
         #[arg(long, value_parser = permission())]
         permission: Option<Permission>,
+        /// Do not ask
+        #[arg(long)]
+        yes: bool,
     },
-    /// Say no to the client whose page shows a code
+    /// Say no to a client that waits
     Decline {
-        /// The code on the page
-        code: ConsentCode,
+        /// The code on the page, or the id in the list
+        #[arg(required_unless_present = "all", conflicts_with = "all")]
+        client: Option<Waits>,
+        /// Say no to all that wait
+        #[arg(long)]
+        all: bool,
     },
     /// Take a yes back: the client's tokens end at once
     End {
@@ -48,6 +60,29 @@ pub(super) enum Consent {
         id: ConsentId,
     },
 }
+
+/// A client that waits, as the owner names it.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Waits {
+    Code(ConsentCode),
+    Id(WaitingId),
+}
+
+impl FromStr for Waits {
+    type Err = NotWaits;
+
+    fn from_str(text: &str) -> Result<Self, NotWaits> {
+        let id = text.parse::<WaitingId>().map(Self::Id);
+        id.or_else(|_| text.parse::<ConsentCode>().map(Self::Code)).map_err(|_| NotWaits)
+    }
+}
+
+/// Neither of them.
+#[derive(Debug, Clone, Copy, thiserror::Error)]
+#[error(
+    "must be the code that the page shows, such as ABCD-EFGH, or the six hex digits that `agent consent list` shows"
+)]
+pub(super) struct NotWaits;
 
 /// Clients without a metadata document, which you add by name
 #[derive(clap::Subcommand)]
@@ -85,7 +120,11 @@ impl Consent {
                 let list = owner.get::<api::ListConsents>((), &()).await?;
                 output::print(global.json, &list, lists);
             }
-            Self::Approve { code, agent, permission } => {
+            Self::Approve { code, agent, permission, yes } => {
+                if !yes {
+                    let asks = owner.get::<api::ShowConsent>(code, &()).await?;
+                    agreed(&question(&asks, &agent, permission))?;
+                }
                 let new = NewConsent { agent, permission };
                 let given = owner.send::<api::ApproveConsent>(code, &new).await?;
                 output::print(global.json, &given, |given| {
@@ -98,9 +137,19 @@ impl Consent {
                     )
                 });
             }
-            Self::Decline { code } => {
+            Self::Decline { client: Some(Waits::Code(code)), .. } => {
                 let done = owner.send::<api::DeclineConsent>(code, &()).await?;
                 output::print(global.json, &done, |_| "the client was told no".to_owned());
+            }
+            Self::Decline { client: Some(Waits::Id(id)), .. } => {
+                let done = owner.send::<api::DeclineWaiting>(id, &()).await?;
+                output::print(global.json, &done, |_| "the client was told no".to_owned());
+            }
+            Self::Decline { client: None, .. } => {
+                let told = decline_all(&owner).await?;
+                output::print(global.json, &json!({ "declined": told }), |_| {
+                    format!("{told} client(s) were told no")
+                });
             }
             Self::End { id } => {
                 let done = owner
@@ -140,6 +189,53 @@ impl Client {
     }
 }
 
+/// Says no to all that wait now; how many they were.
+async fn decline_all(owner: &OwnerClient) -> Result<usize, CliError> {
+    let mut told = 0;
+    for one in owner.get::<api::ListConsents>((), &()).await?.waiting {
+        match owner.send::<api::DeclineWaiting>(one.waiting, &()).await {
+            Ok(_) => told += 1,
+            // Its time was over meanwhile, or somebody answered it.
+            Err(ClientError::Refused { status: 409, .. }) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(told)
+}
+
+/// What the owner is shown before the yes. All of it but the addresses is the client's own word.
+fn question(asks: &WaitingInfo, agent: &AgentRef, permission: Option<Permission>) -> String {
+    let local = if asks.loopback { ", a program on the machine of that browser" } else { "" };
+    let given = permission.unwrap_or_else(|| asks.permission.min(Permission::Write));
+    format!(
+        "It calls itself:  {}\nIts id:           {}\nThe answer goes:  to {}{local}\nIt asks to:       {}\n\
+         It would get:     {}, as {agent}, and no more than {agent} may\nThe page was opened from {} at {}.\n\
+         Only if you have just started this yourself: let it?",
+        screen::line(&asks.client_name),
+        screen::line(&asks.client_id),
+        screen::line(&asks.redirect_host),
+        word(asks.permission),
+        word(given),
+        screen::line(&asks.network),
+        asks.asked_at,
+    )
+}
+
+/// Asks for a yes.
+fn agreed(question: &str) -> Result<(), CliError> {
+    if !std::io::stdin().is_terminal() {
+        return Err(CliError::Usage(format!("{question}\nthere is no terminal to ask on: say --yes")));
+    }
+    eprint!("{question} [y/N] ");
+    let _ = std::io::stderr().flush();
+    let mut line = String::new();
+    std::io::stdin().read_line(&mut line).map_err(|e| CliError::Other(e.to_string()))?;
+    if matches!(line.trim(), "y" | "Y" | "yes") {
+        return Ok(());
+    }
+    Err(CliError::Other("nothing was given; `agent consent decline` tells the client so".to_owned()))
+}
+
 /// Says of what nothing is there.
 fn missing(what: &'static str, name: &str) -> impl Fn(ClientError) -> CliError {
     let name = name.to_owned();
@@ -154,6 +250,7 @@ fn missing(what: &'static str, name: &str) -> impl Fn(ClientError) -> CliError {
 fn lists(list: &ConsentList) -> String {
     let waiting = list.waiting.iter().map(|one| {
         vec![
+            one.waiting.to_string(),
             one.client_name.clone(),
             one.redirect_host.clone(),
             word(one.permission).to_owned(),
@@ -173,8 +270,10 @@ fn lists(list: &ConsentList) -> String {
             one.client_id.clone(),
         ]
     });
-    let waiting =
-        output::table(&["waits", "answer goes to", "asks to", "from", "since", "client_id"], waiting);
+    let waiting = output::table(
+        &["waits", "client", "answer goes to", "asks to", "from", "since", "client_id"],
+        waiting,
+    );
     let given = output::table(&["consent", "client", "as", "may", "used", "until", "client_id"], given);
     format!("Waiting\n{waiting}\n\nGiven\n{given}")
 }

@@ -47,7 +47,7 @@ pub enum Conflict {
     #[error("so many clients have the owner's yes that no more can: end one with `agent consent end`")]
     ManyApprovals,
     #[error(
-        "no page waits under this code: it was answered, or ten minutes are over; begin anew in the program"
+        "no page waits under this code or id: it was answered, or ten minutes are over; begin anew in the program"
     )]
     ConsentOver,
     #[error(

@@ -125,8 +125,10 @@ fn handler(route: &Route) -> MethodRouter<App> {
             Injected => door(agents::injected);
 
             ListConsents => door(clients::list_consents);
+            ShowConsent => door(clients::show);
             ApproveConsent => door(clients::approve);
             DeclineConsent => door(clients::decline);
+            DeclineWaiting => door(clients::decline_waiting);
             EndConsent => door(clients::end);
             ListClients => door(clients::list);
             AddClient => door(clients::add);

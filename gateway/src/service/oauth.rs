@@ -10,9 +10,7 @@ use crate::error::{Conflict, Error, MemberError};
 use crate::oauth::asked::Parameters;
 use crate::oauth::client::{ClientName, MAX_REDIRECTS, StoredClient};
 use crate::oauth::document::{self, MAX_DOCUMENT};
-use crate::oauth::{
-    Asked, Client, ClientId, DocumentError, DocumentUrl, OAuthError, RESOURCE, RedirectUri,
-};
+use crate::oauth::{Asked, Client, ClientId, DocumentError, DocumentUrl, OAuthError, RESOURCE, RedirectUri};
 use crate::service::Clients;
 use crate::state::owner::Owner;
 use crate::state::owner::mark::{Admin, Permits};

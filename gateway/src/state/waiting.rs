@@ -2,7 +2,7 @@
 //!
 //! What a stranger's request leaves here is all that it leaves. A restart forgets it, and every code with it.
 
-use crate::api::oauth::{ConsentCode, WaitingInfo};
+use crate::api::oauth::{ConsentCode, WaitingId, WaitingInfo};
 use crate::oauth::client::ShownName;
 use crate::oauth::{ApprovalKey, Asked, ClientId, OAuthError, Secret};
 use oap_identity::{Hash, Random, Timestamp};
@@ -40,9 +40,26 @@ struct Request {
     asked: Asked,
     name: ShownName,
     code: ConsentCode,
+    id: WaitingId,
     network: IpAddr,
     at: Timestamp,
     said: Option<Said>,
+}
+
+impl Request {
+    /// What the owner is told of it.
+    fn info(&self) -> WaitingInfo {
+        WaitingInfo {
+            waiting: self.id,
+            client_id: self.asked.client.to_string(),
+            client_name: self.name.to_string(),
+            redirect_host: self.asked.redirect.host(),
+            loopback: self.asked.redirect.is_loopback(),
+            permission: self.asked.permission,
+            network: self.network.to_string(),
+            asked_at: self.at,
+        }
+    }
 }
 
 /// What the owner said.
@@ -128,8 +145,12 @@ impl Waiting {
         while known.requests.values().any(|request| request.code == code) {
             code = ConsentCode::new(random);
         }
+        let mut id = WaitingId::new(random);
+        while known.requests.values().any(|request| request.id == id) {
+            id = WaitingId::new(random);
+        }
         let (page, browser) = (Secret::plain(random), Secret::plain(random));
-        let request = Request { browser: browser.hash, asked, name, code, network, at: now, said: None };
+        let request = Request { browser: browser.hash, asked, name, code, id, network, at: now, said: None };
         known.requests.insert(page.hash, request);
         Ok(Begun { page, browser })
     }
@@ -138,17 +159,8 @@ impl Waiting {
     pub(crate) fn list(&self, now: Timestamp) -> Vec<WaitingInfo> {
         let known = self.known(now);
         let unanswered = known.requests.values().filter(|request| request.said.is_none());
-        let mut list: Vec<WaitingInfo> = unanswered
-            .map(|request| WaitingInfo {
-                client_id: request.asked.client.to_string(),
-                client_name: request.name.to_string(),
-                redirect_host: request.asked.redirect.host(),
-                permission: request.asked.permission,
-                network: request.network.to_string(),
-                asked_at: request.at,
-            })
-            .collect();
-        list.sort_by(|a, b| (a.asked_at, &a.client_id).cmp(&(b.asked_at, &b.client_id)));
+        let mut list: Vec<WaitingInfo> = unanswered.map(Request::info).collect();
+        list.sort_by_key(|info| (info.asked_at, info.waiting));
         list
     }
 
@@ -157,6 +169,20 @@ impl Waiting {
         let known = self.known(now);
         let found = known.requests.values().find(|request| request.code == code && request.said.is_none())?;
         Some((found.asked.clone(), found.name.clone()))
+    }
+
+    /// What the owner is shown of it before the yes.
+    pub(crate) fn shown(&self, code: ConsentCode, now: Timestamp) -> Option<WaitingInfo> {
+        let known = self.known(now);
+        let found = known.requests.values().find(|request| request.code == code && request.said.is_none());
+        found.map(Request::info)
+    }
+
+    /// Refuses one by its id, once; whether it was there to be refused.
+    pub(crate) fn refuse(&self, id: WaitingId, now: Timestamp) -> bool {
+        let mut known = self.known(now);
+        let found = known.requests.values_mut().find(|request| request.id == id && request.said.is_none());
+        found.map(|request| request.said = Some(Said::No)).is_some()
     }
 
     /// Answers it, once; whether it was there to be answered.

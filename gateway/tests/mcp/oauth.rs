@@ -204,14 +204,16 @@ fn a_client_with_a_document_and_the_owners_commands() {
             && !listed.contains(['\u{202e}', '\u{1b}']),
         "{listed}"
     );
-    home.run(&["agent", "consent", "approve", code, "--as", "nobody"])
+    home.run(&["agent", "consent", "approve", code, "--as", "nobody", "--yes"])
         .failed(1, "there is no agent nobody here");
     home.run(&["agent", "consent", "approve", "AAAA-AAAA", "--as", "scout"])
         .failed(3, "no page waits under this code");
     home.run(&["agent", "consent", "approve", "x", "--as", "scout"]).failed(2, "ABCD-EFGH");
-    home.run(&["agent", "consent", "approve", code, "--as", "scout", "--permission", "admin"])
+    // Nobody says yes without having been shown to what.
+    home.run(&["agent", "consent", "approve", code, "--as", "scout"]).failed(2, "say --yes");
+    home.run(&["agent", "consent", "approve", code, "--as", "scout", "--permission", "admin", "--yes"])
         .failed(3, "asked for less");
-    let given = home.run(&["agent", "consent", "approve", code, "--as", "scout", "--json"]).json();
+    let given = home.run(&["agent", "consent", "approve", code, "--as", "scout", "--yes", "--json"]).json();
     assert_eq!((&given["agent"], &given["permission"]), (&json!("scout"), &json!("memory.write")));
 
     let back: Url = location(&way.get(&page)).parse().unwrap();
@@ -261,6 +263,18 @@ fn a_client_with_a_document_and_the_owners_commands() {
     home.run(&["agent", "consent", "decline", &code[..9].to_lowercase()]).ok();
     let no = text(&way.get(&page));
     assert!(no.contains("http://127.0.0.1:7/cb?error=access_denied"), "{no}");
+    // The owner clears what waits, without a code.
+    let page = location(&way.asks("desk", "http://127.0.0.1:7/cb"));
+    home.run(&["agent", "consent", "decline"]).failed(2, "--all");
+    home.run(&["agent", "consent", "decline", "nonsense"]).failed(2, "six hex digits");
+    let listed = home.run(&["agent", "consent", "list", "--json"]).json();
+    let id = listed["waiting"][0]["waiting"].as_str().unwrap();
+    home.run(&["agent", "consent", "decline", id]).ok();
+    assert!(text(&way.get(&page)).contains("error=access_denied"));
+    home.run(&["agent", "consent", "decline", id]).failed(3, "no page waits");
+    let page = location(&way.asks("desk", "http://127.0.0.1:7/cb"));
+    assert_eq!(home.run(&["agent", "consent", "decline", "--all", "--json"]).json()["declined"], 1);
+    assert!(text(&way.get(&page)).contains("error=access_denied"));
     home.run(&["agent", "client", "remove", "desk"]).ok();
     assert_eq!(way.asks("desk", "http://127.0.0.1:7/cb").status.as_u16(), 400);
     // What a client is given is in no log.

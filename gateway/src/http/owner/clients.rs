@@ -2,7 +2,8 @@
 
 use crate::api::Done;
 use crate::api::oauth::{
-    AddClient, ApproveConsent, DeclineConsent, EndConsent, ListClients, ListConsents, RemoveClient,
+    AddClient, ApproveConsent, DeclineConsent, DeclineWaiting, EndConsent, ListClients, ListConsents,
+    RemoveClient, ShowConsent,
 };
 use crate::http::door::{Answer, Call};
 use crate::service::Clients;
@@ -11,12 +12,20 @@ pub(in crate::http) async fn list_consents(call: Call<ListConsents>) -> Answer<L
     Clients(&call.gateway).consents(&call.owner)
 }
 
+pub(in crate::http) async fn show(call: Call<ShowConsent>) -> Answer<ShowConsent> {
+    Clients(&call.gateway).show(&call.owner, call.place)
+}
+
 pub(in crate::http) async fn approve(call: Call<ApproveConsent>) -> Answer<ApproveConsent> {
     Clients(&call.gateway).approve(&call.owner, call.place, call.body).await
 }
 
 pub(in crate::http) async fn decline(call: Call<DeclineConsent>) -> Answer<DeclineConsent> {
     Clients(&call.gateway).decline(&call.owner, call.place).map(|()| Done {})
+}
+
+pub(in crate::http) async fn decline_waiting(call: Call<DeclineWaiting>) -> Answer<DeclineWaiting> {
+    Clients(&call.gateway).decline_waiting(&call.owner, call.place).map(|()| Done {})
 }
 
 pub(in crate::http) async fn end(call: Call<EndConsent>) -> Answer<EndConsent> {

@@ -1,13 +1,15 @@
 //! The owner's yes and no, and the taking back of a yes.
 
-use crate::api::oauth::{ConsentCode, ConsentId, ConsentInfo, ConsentList, NewConsent};
+use crate::api::oauth::{
+    ConsentCode, ConsentId, ConsentInfo, ConsentList, NewConsent, WaitingId, WaitingInfo,
+};
 use crate::error::{Conflict, Error};
 use crate::oauth::{ApprovalKey, RESOURCE};
 use crate::service::Clients;
 use crate::state::agents;
 use crate::state::approvals::{MAX_APPROVALS, StoredApproval};
-use crate::state::owner::Owner;
 use crate::state::owner::mark::{Admin, Permits};
+use crate::state::owner::{Owner, Permission};
 use crate::state::schema::{AGENTS, APPROVALS};
 use crate::state::waiting::Said;
 use oap_store::{Store, Tx};
@@ -38,6 +40,14 @@ impl Clients<'_> {
         }
         given.sort_by_key(|info| (info.given_at, info.consent));
         Ok(ConsentList { waiting: self.0.waiting.list(now), given })
+    }
+
+    /// Who waits under the code that a page shows.
+    ///
+    /// # Errors
+    /// [`Error::Conflict`], where no page shows it.
+    pub fn show(self, _: &Owner<impl Permits<Admin>>, code: ConsentCode) -> Result<WaitingInfo, Error> {
+        Ok(self.0.waiting.shown(code, self.0.clock.now()).ok_or(Conflict::ConsentOver)?)
     }
 
     /// Says yes to the client whose page shows a code.
@@ -86,7 +96,8 @@ impl Clients<'_> {
                     client: asked.client.to_string(),
                     name: name.to_string(),
                     host: asked.redirect.host(),
-                    permission: permission.unwrap_or(most),
+                    // The most is given where the owner says so, and by no default.
+                    permission: permission.unwrap_or(most.min(Permission::Write)),
                     jkt: asked.jkt,
                     given_at: w.now,
                     used_at: None,
@@ -110,6 +121,15 @@ impl Clients<'_> {
     /// [`Error::Conflict`].
     pub fn decline(self, _: &Owner<impl Permits<Admin>>, code: ConsentCode) -> Result<(), Error> {
         let answered = self.0.waiting.answer(code, Said::No, self.0.clock.now());
+        if answered { Ok(()) } else { Err(Conflict::ConsentOver.into()) }
+    }
+
+    /// Says no to a client that waits, by its id.
+    ///
+    /// # Errors
+    /// [`Error::Conflict`].
+    pub fn decline_waiting(self, _: &Owner<impl Permits<Admin>>, id: WaitingId) -> Result<(), Error> {
+        let answered = self.0.waiting.refuse(id, self.0.clock.now());
         if answered { Ok(()) } else { Err(Conflict::ConsentOver.into()) }
     }
 
