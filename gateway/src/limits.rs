@@ -171,11 +171,17 @@ pub const LIMITS: &[Limit] = &[
         "documents",
         "metadata of clients that is fetched at once; beyond it 503",
     ),
-    row(
+    count(
         "state::documents::MAX_FETCHED",
-        documents::MAX_FETCHED as u64,
+        documents::MAX_FETCHED,
         "documents",
         "metadata of clients that is fetched in a minute; beyond it 503",
+    ),
+    count(
+        "state::documents::MAX_FETCHED_PER_SITE",
+        documents::MAX_FETCHED_PER_SITE,
+        "documents",
+        "the same, for one IPv4 address or IPv6 /48, one at once; beyond it 503",
     ),
     bytes("oauth::document::MAX_DOCUMENT", document::MAX_DOCUMENT, "the metadata of a client"),
     seconds("service::oauth::DOCUMENT_TIME", service::DOCUMENT_TIME, "the fetch of the metadata of a client"),

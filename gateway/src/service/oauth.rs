@@ -56,7 +56,7 @@ impl Clients<'_> {
     /// [`Refused`].
     pub async fn authorize(self, parameters: &Parameters, network: IpAddr) -> Result<Begun, Refused> {
         let asked = Asked::read(parameters, &self.resource())?;
-        let client = self.client(&asked.client).await?;
+        let client = self.client(&asked.client, network).await?;
         client.owns(&asked.redirect)?;
         let (now, random) = (self.0.clock.now(), &*self.0.random);
         Ok(self.0.waiting.begin(asked, client.name.clone(), network, now, random)?)
@@ -68,8 +68,8 @@ impl Clients<'_> {
         self.0.waiting.look(page, cookies, self.0.clock.now(), &*self.0.random)
     }
 
-    /// Who a client is.
-    async fn client(self, id: &ClientId) -> Result<Arc<Client>, Refused> {
+    /// Who a client is; `network` asks.
+    async fn client(self, id: &ClientId, network: IpAddr) -> Result<Arc<Client>, Refused> {
         let url = match id {
             ClientId::Named(name) => {
                 let stored =
@@ -79,13 +79,14 @@ impl Clients<'_> {
             ClientId::Document(url) => url,
         };
         if let Some(known) = self.0.documents.get(url, self.0.clock.now()) {
-            return Ok(known.map_err(OAuthError::from)?);
+            return Ok(known);
         }
-        let _place = self.0.documents.place(self.0.clock.now()).ok_or(OAuthError::Busy)?;
+        let _place = self.0.documents.place(network, self.0.clock.now()).ok_or(OAuthError::Busy)?;
         let allowed = Allowance { bytes: MAX_DOCUMENT, time: DOCUMENT_TIME };
-        let read = read(url, self.0.resolver.get(url.as_str(), allowed).await).map(Arc::new);
-        self.0.documents.put(url.clone(), read.clone(), self.0.clock.now());
-        Ok(read.map_err(OAuthError::from)?)
+        let read = read(url, self.0.resolver.get(url.as_str(), allowed).await);
+        let client = read.map(Arc::new).map_err(OAuthError::from)?;
+        self.0.documents.put(url.clone(), client.clone(), self.0.clock.now());
+        Ok(client)
     }
 
     /// Adds a client that has no metadata document.

@@ -3,7 +3,7 @@
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 use std::fmt;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 use std::str::FromStr;
 
 pub use oap_identity::origin::{Origin, is_loopback};
@@ -17,6 +17,18 @@ pub enum AddressError {
     /// Every address there is.
     #[error("a network of length 0 would trust everybody")]
     Everybody,
+}
+
+/// An address as far as it tells sites apart: IPv6 by its /48, of which whoever has it has 65536 networks of /64.
+#[must_use]
+pub fn site(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(v6) => {
+            let [a, b, c, ..] = v6.segments();
+            IpAddr::V6(Ipv6Addr::new(a, b, c, 0, 0, 0, 0, 0))
+        }
+        v4 => v4,
+    }
 }
 
 /// An `Origin` as callers send it: a scheme and an authority, at most 256 bytes, compared as it is written. Never `null`, which anybody can

@@ -265,7 +265,7 @@ fn a_client_with_a_document_and_the_owners_commands() {
     assert!(no.contains("http://127.0.0.1:7/cb?error=access_denied"), "{no}");
     // The owner clears what waits, without a code.
     let page = location(&way.asks("desk", "http://127.0.0.1:7/cb"));
-    home.run(&["agent", "consent", "decline"]).failed(2, "--all");
+    home.run(&["agent", "consent", "decline"]).failed(2, "CLIENT");
     home.run(&["agent", "consent", "decline", "nonsense"]).failed(2, "six hex digits");
     let listed = home.run(&["agent", "consent", "list", "--json"]).json();
     let id = listed["waiting"][0]["waiting"].as_str().unwrap();
