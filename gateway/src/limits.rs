@@ -136,7 +136,13 @@ pub const LIMITS: &[Limit] = &[
         "state::waiting::MAX_WAITING_PER_NETWORK",
         waiting::MAX_WAITING_PER_NETWORK,
         "requests",
-        "the same, of one IPv4 address or IPv6 /64; beyond it 503",
+        "the same, of one IPv4 address or IPv6 /64; one more takes the place of an older one",
+    ),
+    count(
+        "state::waiting::MAX_WAITING_PER_SITE",
+        waiting::MAX_WAITING_PER_SITE,
+        "requests",
+        "the same, of one IPv6 /48",
     ),
     seconds(
         "state::waiting::WAITS",

@@ -5,6 +5,7 @@
 use crate::api::oauth::{ConsentCode, WaitingId, WaitingInfo};
 use crate::oauth::client::ShownName;
 use crate::oauth::{ApprovalKey, Asked, ClientId, OAuthError, Secret};
+use crate::system::address::site;
 use oap_identity::{Hash, Random, Timestamp};
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -13,8 +14,11 @@ use std::time::Duration;
 
 /// Requests that wait for the owner at once, of all networks together.
 pub const MAX_WAITING: usize = 512;
-/// Requests that wait for the owner at once, of one IPv4 address or IPv6 /64.
+/// Requests that wait for the owner at once, of one IPv4 address or IPv6 /64. One more takes the place of one that was
+/// refused, or of the oldest that has no answer.
 pub const MAX_WAITING_PER_NETWORK: usize = 8;
+/// The same, of one IPv6 /48.
+pub const MAX_WAITING_PER_SITE: usize = 32;
 /// How long a request waits for the owner, and a yes for the browser to fetch it.
 pub const WAITS: Duration = Duration::from_secs(600);
 /// How long a code may be used.
@@ -30,6 +34,8 @@ pub struct Waiting(Mutex<Known>);
 struct Known {
     /// By the hash of the address of its page.
     requests: HashMap<Hash, Request>,
+    /// How many ever were.
+    begun: u64,
     /// By the hash of the code.
     codes: HashMap<Hash, Handed>,
 }
@@ -43,10 +49,16 @@ struct Request {
     id: WaitingId,
     network: IpAddr,
     at: Timestamp,
+    /// Which one it is: of one time there may be many.
+    number: u64,
     said: Option<Said>,
 }
 
 impl Request {
+    const fn has_yes(&self) -> bool {
+        matches!(self.said, Some(Said::Yes(_)))
+    }
+
     /// What the owner is told of it.
     fn info(&self) -> WaitingInfo {
         WaitingInfo {
@@ -114,6 +126,18 @@ impl Known {
         self.requests.retain(|_, request| request.at.plus(WAITS) > now);
         self.codes.retain(|_, handed| handed.at.plus(REMEMBERED) > now);
     }
+
+    /// Makes room for one more where there are so many of those that are `own`: one that was refused gives way, or the oldest that has no
+    /// answer, but none that has a yes.
+    fn make_room(&mut self, most: usize, own: impl Fn(&Request) -> bool) -> Result<(), OAuthError> {
+        if self.requests.values().filter(|request| own(request)).count() < most {
+            return Ok(());
+        }
+        let without = self.requests.iter().filter(|(_, request)| own(request) && !request.has_yes());
+        let oldest = without.min_by_key(|(_, request)| (request.said.is_none(), request.number));
+        let oldest = oldest.map(|(page, _)| *page);
+        oldest.and_then(|page| self.requests.remove(&page)).map(|_| ()).ok_or(OAuthError::Full)
+    }
 }
 
 impl Waiting {
@@ -137,10 +161,18 @@ impl Waiting {
         random: &dyn Random,
     ) -> Result<Begun, OAuthError> {
         let mut known = self.known(now);
-        let of_network = known.requests.values().filter(|request| request.network == network).count();
-        if known.requests.len() >= MAX_WAITING || of_network >= MAX_WAITING_PER_NETWORK {
+        // Who asks too often takes places from nobody but those who share the network, which may be a proxy's.
+        known.make_room(MAX_WAITING_PER_NETWORK, |request| request.network == network)?;
+        known.make_room(MAX_WAITING_PER_SITE, |request| site(request.network) == site(network))?;
+        // Of all networks together, only what was refused gives way: nobody else is pushed out by a flood.
+        if known.requests.len() >= MAX_WAITING {
+            known.make_room(1, |request| request.said == Some(Said::No))?;
+        }
+        if known.requests.len() >= MAX_WAITING {
             return Err(OAuthError::Full);
         }
+        known.begun += 1;
+        let number = known.begun;
         let mut code = ConsentCode::new(random);
         while known.requests.values().any(|request| request.code == code) {
             code = ConsentCode::new(random);
@@ -150,7 +182,8 @@ impl Waiting {
             id = WaitingId::new(random);
         }
         let (page, browser) = (Secret::plain(random), Secret::plain(random));
-        let request = Request { browser: browser.hash, asked, name, code, id, network, at: now, said: None };
+        let request =
+            Request { browser: browser.hash, asked, name, code, id, network, at: now, number, said: None };
         known.requests.insert(page.hash, request);
         Ok(Begun { page, browser })
     }
@@ -242,6 +275,15 @@ mod tests {
     use oap_client::Permission;
     use oap_identity::random::Seeded;
 
+    impl Waiting {
+        fn numbers(&self) -> Vec<u64> {
+            let known = self.0.lock().unwrap();
+            let mut numbers: Vec<u64> = known.requests.values().map(|request| request.number).collect();
+            numbers.sort_unstable();
+            numbers
+        }
+    }
+
     fn asked() -> Asked {
         Asked {
             client: "desk".parse().unwrap(),
@@ -263,8 +305,28 @@ mod tests {
         for _ in 0..MAX_WAITING_PER_NETWORK {
             assert_eq!(from([192, 0, 2, 1], now), Ok(()));
         }
+        // One more takes the place of the oldest, and of nobody else's.
+        let oldest = waiting.numbers()[0];
+        assert_eq!(from([192, 0, 2, 1], now), Ok(()));
+        assert!(waiting.list(now).len() == MAX_WAITING_PER_NETWORK && !waiting.numbers().contains(&oldest));
+        assert_eq!(from([192, 0, 2, 2], now), Ok(()));
+        // What the owner refused gives way first, and what has a yes keeps its place.
+        let id = waiting.list(now).iter().map(|info| info.waiting).max().unwrap();
+        assert!(waiting.refuse(id, now) && !waiting.refuse(id, now));
+        for request in waiting.0.lock().unwrap().requests.values_mut() {
+            request.said = Some(Said::Yes(ApprovalKey::new(&random)));
+        }
         assert_eq!(from([192, 0, 2, 1], now), Err(OAuthError::Full));
         assert_eq!(from([192, 0, 2, 2], now), Ok(()));
+        let now = now.plus(WAITS);
+        // Of an IPv6 site there are very many networks.
+        for network in 0..512 {
+            let network = std::net::Ipv6Addr::new(0x2001, 0xdb8, 1, network, 0, 0, 0, 0);
+            let begun = waiting.begin(asked(), name(), network.into(), now, &random);
+            assert!(begun.is_ok(), "{network}");
+        }
+        assert_eq!(waiting.list(now).len(), MAX_WAITING_PER_SITE);
+        let now = now.plus(WAITS);
         for network in 0..=u8::MAX {
             for _ in 0..MAX_WAITING_PER_NETWORK {
                 let _ = from([198, 51, 100, network], now);
@@ -272,6 +334,10 @@ mod tests {
         }
         assert_eq!(waiting.list(now).len(), MAX_WAITING);
         assert_eq!(from([203, 0, 113, 1], now), Err(OAuthError::Full));
+        let refused = waiting.list(now)[0].waiting;
+        assert!(waiting.refuse(refused, now));
+        assert_eq!(from([203, 0, 113, 1], now), Ok(()));
+        assert_eq!(from([203, 0, 113, 2], now), Err(OAuthError::Full));
         assert_eq!(from([203, 0, 113, 1], now.plus(WAITS)), Ok(()));
     }
 

@@ -279,15 +279,24 @@ async fn a_flood_of_requests() {
         assert_eq!((got.status, got.location), (400, None), "{value}");
     }
     assert_eq!(get_with(&world, &asks(&[]), &[("sec-fetch-dest", "document")]).await.status, 303);
+    let (first, _) = waits(&world, &[]).await;
     for _ in 1..MAX_WAITING_PER_NETWORK {
         waits(&world, &[]).await;
     }
-    for _ in 0..3 {
-        let got = get(&world, &asks(&[])).await;
-        assert_eq!((got.status, got.location), (503, None));
-    }
+    // One more takes the place of the oldest of its own network.
+    assert_eq!(get(&world, &first).await.status, 200);
+    let (last, _) = waits(&world, &[]).await;
+    assert_eq!((get(&world, &first).await.status, get(&world, &last).await.status), (404, 200));
     let list = world.owner("GET", "/oap/owner/oauth/consents", None).await.ok();
     assert_eq!(list["waiting"].as_array().unwrap().len(), MAX_WAITING_PER_NETWORK);
+    // What was refused is out of the way.
+    for one in list["waiting"].as_array().unwrap() {
+        let path = format!("/oap/owner/oauth/waiting/{}/decline", text(one, "waiting"));
+        world.owner("POST", &path, Some(&json!({}))).await.ok();
+    }
+    let (last, _) = waits(&world, &[]).await;
+    waits(&world, &[]).await;
+    assert_eq!(get(&world, &last).await.status, 200);
     world.clock.advance(WAITS);
     waits(&world, &[]).await;
 
