@@ -2,6 +2,7 @@
 
 use super::App;
 use super::request::Incoming;
+use super::resource::comes_by_its_name;
 use crate::Error;
 use crate::oauth::asked::Parameters;
 use crate::oauth::token::MAX_FORM;
@@ -32,6 +33,7 @@ pub async fn server(State(app): State<App>) -> Response {
 /// `GET /oauth/authorize`: a client asks for the owner's yes. The browser goes to a page of its own, which waits.
 pub async fn authorize(State(app): State<App>, request: Incoming) -> Result<Response, Error> {
     request.rate_limit()?;
+    comes_by_its_name(&request)?;
     if let Err(error) = seen_by_a_person(&request) {
         return Ok(html(status(error), pages::refused(error)));
     }
@@ -57,6 +59,7 @@ pub async fn authorize(State(app): State<App>, request: Incoming) -> Result<Resp
 /// `GET /oauth/authorize/{request}`: the page of a request. It waits for the owner, and then goes back to the client.
 pub async fn authorizing(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
     request.rate_limit()?;
+    comes_by_its_name(&request)?;
     if let Err(error) = seen_by_a_person(&request) {
         return Ok(html(status(error), pages::refused(error)));
     }
@@ -97,6 +100,7 @@ pub async fn authorizing(State(app): State<App>, mut request: Incoming) -> Resul
 /// `POST /oauth/token`.
 pub async fn token(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
     request.rate_limit()?;
+    comes_by_its_name(&request)?;
     let given = async {
         let form = form(&mut request).await?;
         let proof = proof(&app, &request)?;
@@ -111,6 +115,7 @@ pub async fn token(State(app): State<App>, mut request: Incoming) -> Result<Resp
 /// `POST /oauth/revoke` (RFC 7009).
 pub async fn revoke(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
     request.rate_limit()?;
+    comes_by_its_name(&request)?;
     let done = async {
         let form = form(&mut request).await?;
         Clients(&app.gateway).revoke(&form).await

@@ -36,16 +36,24 @@ pub(super) fn comes_from_a_program(request: &Incoming) -> Result<(), Error> {
     if !origins.iter().all(|origin| config.mcp_origins.iter().any(|known| known.as_str() == origin)) {
         return Err(Error::Origin);
     }
-    let is_proxys =
-        request.peer().is_some_and(|peer| config.trusted_proxies.iter().any(|p| p.contains(peer)));
-    let origin = request.app().gateway.origin();
-    if !is_proxys && !request.header("host").iter().all(|host| is_own(host, origin, &config.mcp_hosts)) {
-        return Err(Error::Host);
-    }
+    comes_by_its_name(request)?;
     if request.parameters()?.iter().any(|(name, _)| name == "access_token") {
         return Err(Error::Member("access_token", MemberError::TokenInAddress));
     }
     Ok(())
+}
+
+/// That a request comes under a name of the gateway's: a page that was led here by another (DNS rebinding) would read what it is answered.
+///
+/// # Errors
+/// [`Error::Host`].
+pub(super) fn comes_by_its_name(request: &Incoming) -> Result<(), Error> {
+    let config = &request.app().gateway.config;
+    let is_proxys =
+        request.peer().is_some_and(|peer| config.trusted_proxies.iter().any(|p| p.contains(peer)));
+    let origin = request.app().gateway.origin();
+    let is_own = request.header("host").iter().all(|host| is_own(host, origin, &config.mcp_hosts));
+    if is_proxys || is_own { Ok(()) } else { Err(Error::Host) }
 }
 
 /// Whether a `Host` is the gateway's: the name of its origin, one that the owner listed, or what no name service decides on.
@@ -76,9 +84,10 @@ pub(super) async fn who(request: &mut Incoming) -> Result<Who, Error> {
     match granted(&gateway, request.header("dpop"), request.target(), &scheme, &token).await {
         Ok(Granted { agent, whole, .. }) => {
             request.sent_by(Sender::Agent);
-            mcp::has_room(&gateway, &agent)?;
             Ok(Who { agent, whole: Some(whole) })
         }
+        // A client that was known, and asks too often.
+        Err(error @ Error::RateLimited(_)) => Err(error),
         Err(error) => {
             // Whoever tries tokens is nobody.
             request.rate_limit()?;
@@ -96,7 +105,7 @@ fn access_token(request: &Incoming) -> Option<(String, String)> {
     token.starts_with(ACCESS_PREFIX).then(|| (scheme.to_ascii_lowercase(), token.to_owned()))
 }
 
-/// Whose token it is, with the proof of the key that it is bound to.
+/// Whose token it is, with the proof of the key that it is bound to, and with room for one more request of its agent.
 async fn granted(
     gateway: &Arc<Gateway>,
     proofs: Vec<String>,
@@ -106,7 +115,7 @@ async fn granted(
 ) -> Result<Granted, Error> {
     let granted = gateway.agent_by_token(token)?;
     match (scheme, &granted.jkt) {
-        ("bearer", None) => {}
+        ("bearer", None) => mcp::has_room(gateway, &granted.agent)?,
         ("dpop", Some(jkt)) => {
             let headers: Vec<&str> = proofs.iter().map(String::as_str).collect();
             let target = dpop::Request { method: &method, url: &url };
@@ -115,6 +124,8 @@ async fn granted(
             if proof.jkt != *jkt {
                 return Err(Error::Owner(Unproved::OtherKey));
             }
+            // Before the proof is written: what is beyond the bound leaves nothing.
+            mcp::has_room(gateway, &granted.agent)?;
             gateway.use_proof(proof.replay_key).await?;
         }
         ("bearer", Some(_)) => return Err(Error::Owner(Unproved::TokenBound)),

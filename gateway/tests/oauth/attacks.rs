@@ -371,6 +371,16 @@ async fn pages_that_were_led_here() {
         let nobody = mcp(&world, &headers, &message).await.status;
         assert_eq!(nobody, if status == 200 { 401 } else { status }, "{headers:?}");
     }
+    // Nor does a page under another name begin a request, read its code, or get tokens.
+    let evil = [("host", "evil.example:8443")];
+    let page = get_with(&world, "/oauth/authorize/x", &evil).await;
+    let begun = get_with(&world, &asks(&[]), &evil).await;
+    let (token, revoke) = (
+        post_form(&world, "/oauth/token", &[], &evil).await,
+        post_form(&world, "/oauth/revoke", &[], &evil).await,
+    );
+    assert_eq!([page.status, begun.status, token.status, revoke.status], [403; 4]);
+    assert_eq!(get_with(&world, "/oauth/authorize/x", &[("host", "NAS.local:8443")]).await.status, 404);
     for wrong in ["null", "*", "https://*.example", "https://a.example/", ""] {
         let mut config = serde_json::to_value(Config::default()).unwrap();
         config["mcp_origins"] = json!([wrong]);
@@ -409,4 +419,25 @@ async fn a_page_is_its_browsers() {
     let all = format!("a=b; {own}; oap_oauth=c");
     assert!(answered(&get_with(&world, &page, &[("cookie", &all)]).await).1.contains_key("code"));
     assert_eq!(get(&world, &other).await.status, 200, "another tab waits on");
+}
+
+/// A token that is over, or made up from one that somebody saw, ends nothing; one in force ends the yes.
+#[tokio::test]
+async fn an_old_token_ends_nothing() {
+    let world = world().await;
+    let (access, first) = tokens(&world, &[]).await;
+    let given = refresh(&world, &first, &[]).await.json();
+    let (second, next) = (text(&given, "access_token"), text(&given, "refresh_token"));
+    let last = if access.ends_with('A') { "B" } else { "A" };
+    let made_up = format!("{}{last}", &access[..access.len() - 1]);
+    let revoke = async |token: &str| {
+        let fields = [("token", token), ("client_id", "desk")];
+        post_form(&world, "/oauth/revoke", &fields, &[]).await.status
+    };
+    for token in [first.as_str(), made_up.as_str()] {
+        assert_eq!((revoke(token).await, uses(&world, &second).await), (200, 200));
+    }
+    assert_eq!((revoke(&next).await, uses(&world, &second).await), (200, 401));
+    // A refresh token of nothing is refused, too.
+    refused(&refresh(&world, &format!("oapr_{}", "A".repeat(64)), &[]).await, "invalid_grant");
 }
