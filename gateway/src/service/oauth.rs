@@ -148,6 +148,7 @@ impl Clients<'_> {
     pub async fn remove(self, owner: &Owner<impl Permits<Admin>>, client: &ClientName) -> Result<(), Error> {
         let (gateway, key) = (self.0.clone(), client.to_string());
         let removed = self.0.commit_as(owner, move |w| {
+            w.tx.use_reserve();
             CLIENTS.get(w.tx, &key)?.ok_or(Error::NotFound)?;
             CLIENTS.delete(w.tx, &key);
             for (approval, stored) in consents::all(&gateway.store, w.tx)? {

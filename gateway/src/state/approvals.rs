@@ -63,6 +63,12 @@ pub struct Access {
 }
 
 impl StoredApproval {
+    /// Whether a token of this hash is in force.
+    pub(crate) fn has(&self, token: Hash, now: Timestamp) -> bool {
+        self.refresh == Some(token)
+            || self.access.iter().any(|access| access.hash == token && access.until > now)
+    }
+
     /// Until when it counts, where its client does not come back.
     pub(crate) fn until(&self) -> Timestamp {
         let idle = self.used_at.map_or_else(|| self.given_at.plus(UNUSED), |used| used.plus(IDLE));

@@ -4,13 +4,13 @@ use crate::api::oauth::{
     ConsentCode, ConsentId, ConsentInfo, ConsentList, NewConsent, WaitingId, WaitingInfo,
 };
 use crate::error::{Conflict, Error};
-use crate::oauth::{ApprovalKey, RESOURCE};
+use crate::oauth::{ApprovalKey, ClientId, RESOURCE};
 use crate::service::Clients;
 use crate::state::agents;
 use crate::state::approvals::{MAX_APPROVALS, StoredApproval};
 use crate::state::owner::mark::{Admin, Permits};
 use crate::state::owner::{Owner, Permission};
-use crate::state::schema::{AGENTS, APPROVALS};
+use crate::state::schema::{AGENTS, APPROVALS, CLIENTS};
 use crate::state::waiting::Said;
 use oap_store::{Store, Tx};
 
@@ -73,6 +73,13 @@ impl Clients<'_> {
             .commit_as(owner, move |w| {
                 let stored = AGENTS.get(w.tx, &did)?.filter(agents::StoredAgent::is_there);
                 let stored = stored.ok_or(Error::NoAgent(agent))?;
+                // A client that the owner removed meanwhile is none, also where another one got its name.
+                if let ClientId::Named(name) = &asked.client {
+                    let known = CLIENTS.get(w.tx, &name.to_string())?.and_then(|stored| stored.of(name).ok());
+                    if known.is_none_or(|known| known.owns(&asked.redirect).is_err()) {
+                        return Err(Error::Conflict(Conflict::ConsentOver));
+                    }
+                }
                 let most = asked.permission.min(stored.permission);
                 if permission.is_some_and(|permission| permission > most) {
                     return Err(Error::Conflict(Conflict::ConsentTooMuch));
@@ -141,6 +148,7 @@ impl Clients<'_> {
         let gateway = self.0.clone();
         self.0
             .commit_as(owner, move |w| {
+                w.tx.use_reserve();
                 let known = all(&gateway.store, w.tx)?;
                 let named: Vec<_> = known.iter().filter(|(key, _)| key.id() == consent).collect();
                 if named.is_empty() {

@@ -86,6 +86,10 @@ impl Clients<'_> {
         permission: Option<Permission>,
         proof: Option<Proof>,
     ) -> Result<Tokens, Refused> {
+        // Who knows nothing of an approval writes nothing.
+        if APPROVALS.get(&self.0.store, &approval.0)?.is_none() {
+            return Err(OAuthError::Refresh.into());
+        }
         let client = client.to_string();
         self.give(approval, proof, OAuthError::Refresh, move |stored, proof| {
             if stored.client != client {
@@ -151,7 +155,8 @@ impl Clients<'_> {
         }
     }
 
-    /// Ends the approval that a token of a client's is of (RFC 7009). What is no token is as good as ended.
+    /// Ends the approval that a token in force of a client's is of (RFC 7009). What is no token, or one no more, is as good as ended: whoever
+    /// finds an old one ends nothing. A bound one needs no proof of its key here: whoever stole it may not use it, and may end it.
     ///
     /// # Errors
     /// [`Refused`].
@@ -159,13 +164,22 @@ impl Clients<'_> {
         let client: ClientId = form.need("client_id")?.parse()?;
         let token = form.need("token")?;
         let named = secret::read(ACCESS_PREFIX, token).or_else(|| secret::read(REFRESH_PREFIX, token));
-        let Some((key, _)) = named else { return Ok(()) };
+        let Some((key, hash)) = named else { return Ok(()) };
         let client = client.to_string();
         // Who knows nothing of an approval writes nothing.
-        if APPROVALS.get(&self.0.store, &key.0)?.is_none_or(|stored| stored.client != client) {
+        let is_known = move |stored: &StoredApproval, now| stored.client == client && stored.has(hash, now);
+        let now = self.0.clock.now();
+        if APPROVALS.get(&self.0.store, &key.0)?.is_none_or(|stored| !is_known(&stored, now)) {
             return Ok(());
         }
-        Ok(self.drop_approval(key).await?)
+        let ended = self.0.commit(move |w| {
+            // It may have been used meanwhile.
+            if APPROVALS.get(w.tx, &key.0)?.is_some_and(|stored| is_known(&stored, w.now)) {
+                APPROVALS.delete(w.tx, &key.0);
+            }
+            Ok(())
+        });
+        Ok(ended.await?)
     }
 }
 
