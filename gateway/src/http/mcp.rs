@@ -88,11 +88,7 @@ pub(super) async fn mcp(State(app): State<App>, mut request: Incoming) -> Result
     resource::comes_from_a_program(&request)?;
     let who = match resource::who(&mut request).await {
         Ok(who) => who,
-        Err(error) => {
-            let presented =
-                ["authorization", "x-api-key"].iter().any(|name| !request.header(name).is_empty());
-            return Ok(oauth::unauthorized(&app, error, presented));
-        }
+        Err(error) => return Ok(oauth::unauthorized(&app, error, &request)),
     };
     let (mut headers, body) = (request.headers().clone(), request.bytes().await?);
     if body.len() > MAX_MESSAGE {

@@ -174,7 +174,14 @@ fn refusal(request: &Incoming, refused: Refused) -> Result<Response, Error> {
         "error": error.code(), "error_description": error.to_string(), "message": error.to_string(),
         "request_id": request.name(),
     });
-    Ok((status(error), Json(body)).into_response())
+    let mut response = (status(error), Json(body)).into_response();
+    // Who proves itself in the header is told so in the header.
+    if matches!(error, OAuthError::ClientSecret) && !request.header("authorization").is_empty() {
+        *response.status_mut() = StatusCode::UNAUTHORIZED;
+        let none = HeaderValue::from_static("Basic realm=\"clients are public here\"");
+        response.headers_mut().insert(header::WWW_AUTHENTICATE, none);
+    }
+    Ok(response)
 }
 
 /// A page, which may load and do nothing, and which nobody shows inside another.
@@ -197,15 +204,30 @@ fn goes_to(address: &str) -> Result<Response, Error> {
     Ok((StatusCode::SEE_OTHER, headers).into_response())
 }
 
-/// What a request to `/mcp` is answered whose credential does not count: how to get one that does. `presented` where one came along.
-pub(super) fn unauthorized(app: &App, error: Error, presented: bool) -> Response {
+/// What a request to `/mcp` is answered whose credential does not count: how to get one that does.
+pub(super) fn unauthorized(app: &App, error: Error, request: &Incoming) -> Response {
+    let presented = ["authorization", "x-api-key"].iter().any(|name| !request.header(name).is_empty());
+    let by_key = request
+        .header("authorization")
+        .iter()
+        .any(|value| value.get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case("dpop ")));
+    // A client whose clock stands wrong makes another proof; it does not throw its token away.
+    let is_proof = matches!(error, Error::Unauthenticated(_) | Error::Proof(_));
     let mut response = error.into_response();
     if response.status() == StatusCode::UNAUTHORIZED {
-        let code = presented.then_some("invalid_token");
-        let bearer = metadata::challenge(app.gateway.origin(), code, crate::oauth::USUAL);
-        let headers = response.headers_mut();
-        headers.extend(HeaderValue::from_str(&bearer).ok().map(|value| (header::WWW_AUTHENTICATE, value)));
-        headers.append(header::WWW_AUTHENTICATE, HeaderValue::from_static("DPoP algs=\"EdDSA\""));
+        let (origin, needed) = (app.gateway.origin(), crate::oauth::USUAL);
+        let challenges = if by_key {
+            let code = if is_proof { "invalid_dpop_proof" } else { "invalid_token" };
+            let dpop = metadata::challenge("DPoP", origin, Some(code), needed);
+            [format!("{dpop}, algs=\"EdDSA\""), metadata::challenge("Bearer", origin, None, needed)]
+        } else {
+            let code = presented.then_some("invalid_token");
+            [metadata::challenge("Bearer", origin, code, needed), "DPoP algs=\"EdDSA\"".to_owned()]
+        };
+        response.headers_mut().remove(header::WWW_AUTHENTICATE);
+        for challenge in challenges.iter().filter_map(|text| HeaderValue::from_str(text).ok()) {
+            response.headers_mut().append(header::WWW_AUTHENTICATE, challenge);
+        }
     }
     response
 }

@@ -26,6 +26,8 @@ pub(super) struct Who {
     pub(super) agent: Agent<Read>,
     /// By an access token: what the agent itself may do.
     whole: Option<Permission>,
+    /// By an access token that is bound to a key.
+    is_bound: bool,
 }
 
 /// That no page in a browser calls that the owner did not list, under no name that somebody else made lead here (DNS rebinding), and
@@ -78,13 +80,13 @@ fn is_own(host: &str, origin: &str, listed: &[String]) -> bool {
 /// [`Error::Owner`], [`Error::Unauthenticated`], [`Error::RateLimited`].
 pub(super) async fn who(request: &mut Incoming) -> Result<Who, Error> {
     let Some((scheme, token)) = access_token(request) else {
-        return mcp::agent(request).map(|agent| Who { agent, whole: None });
+        return mcp::agent(request).map(|agent| Who { agent, whole: None, is_bound: false });
     };
     let gateway = request.app().gateway.clone();
     match granted(&gateway, request.header("dpop"), request.target(), &scheme, &token).await {
-        Ok(Granted { agent, whole, .. }) => {
+        Ok(Granted { agent, whole, jkt }) => {
             request.sent_by(Sender::Agent);
-            Ok(Who { agent, whole: Some(whole) })
+            Ok(Who { agent, whole: Some(whole), is_bound: jkt.is_some() })
         }
         // A client that was known, and asks too often.
         Err(error @ Error::RateLimited(_)) => Err(error),
@@ -146,7 +148,8 @@ pub(super) fn asks_for_more(app: &App, who: &Who, message: &Value) -> Option<Res
         return None;
     }
     let mut response = Error::Permission(needed.as_str()).into_response();
-    let says = metadata::challenge(app.gateway.origin(), Some("insufficient_scope"), needed);
+    let scheme = if who.is_bound { "DPoP" } else { "Bearer" };
+    let says = metadata::challenge(scheme, app.gateway.origin(), Some("insufficient_scope"), needed);
     response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_str(&says).ok()?);
     Some(response)
 }

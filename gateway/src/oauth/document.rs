@@ -69,7 +69,9 @@ pub enum DocumentError {
     #[error("its document has no client_name")]
     Name,
     /// Nowhere to go back to.
-    #[error("its document must have 1 to {MAX_REDIRECTS} redirect_uris, each https or http on loopback")]
+    #[error(
+        "its document must have 1 to {MAX_REDIRECTS} redirect_uris, one at least https or http on loopback"
+    )]
     Redirects,
     /// A client that proves itself in a way that is not known here.
     #[error("its document must have no token_endpoint_auth_method but none: clients are public here")]
@@ -96,13 +98,12 @@ pub fn read(url: &DocumentUrl, body: &[u8]) -> Result<Client, DocumentError> {
     if !(1..=MAX_REDIRECTS).contains(&redirects.len()) {
         return Err(DocumentError::Redirects);
     }
-    let redirects =
-        redirects.iter().map(|uri| uri.as_str()?.parse().ok()).collect::<Option<Vec<RedirectUri>>>();
-    Ok(Client {
-        id: ClientId::Document(url.clone()),
-        name: ShownName::from(name.to_owned()),
-        redirects: redirects.ok_or(DocumentError::Redirects)?,
-    })
+    // One that nobody is sent to here, such as of a private scheme, is no reason to refuse the others.
+    let redirects: Vec<RedirectUri> = redirects.iter().filter_map(|uri| uri.as_str()?.parse().ok()).collect();
+    if redirects.is_empty() {
+        return Err(DocumentError::Redirects);
+    }
+    Ok(Client { id: ClientId::Document(url.clone()), name: ShownName::from(name.to_owned()), redirects })
 }
 
 #[cfg(test)]
@@ -164,6 +165,8 @@ mod tests {
         ] {
             assert_eq!(with("redirect_uris", uris), Err(DocumentError::Redirects));
         }
+        let mixed = with("redirect_uris", json!(["cursor://cb", "http://localhost/cb"])).unwrap();
+        assert_eq!(mixed.redirects, ["http://localhost/cb".parse::<RedirectUri>().unwrap()]);
         assert_eq!(with("token_endpoint_auth_method", json!("private_key_jwt")), Err(DocumentError::Method));
         assert_eq!(with("client_secret", json!("x")), Err(DocumentError::Method));
         for body in ["", "[]", "null", "{", "<html>"] {

@@ -42,11 +42,11 @@ pub fn server(origin: &str) -> Value {
     })
 }
 
-/// What a request to `/mcp` without a token that counts is told (RFC 6750 section 3, RFC 9728 section 5.1). `error` is the code, where a
-/// credential came along.
+/// What a request to `/mcp` without a token that counts is told (RFC 6750 section 3, RFC 9449 section 7.1, RFC 9728 section 5.1), for a
+/// scheme. `error` is the code, where a credential of that scheme came along.
 #[must_use]
-pub fn challenge(origin: &str, error: Option<&str>, needed: Permission) -> String {
+pub fn challenge(scheme: &str, origin: &str, error: Option<&str>, needed: Permission) -> String {
     let error = error.map(|code| format!("error=\"{code}\", ")).unwrap_or_default();
     let scope = scopes(needed);
-    format!("Bearer {error}resource_metadata=\"{origin}{RESOURCE_METADATA}\", scope=\"{scope}\"")
+    format!("{scheme} {error}resource_metadata=\"{origin}{RESOURCE_METADATA}\", scope=\"{scope}\"")
 }

@@ -64,7 +64,8 @@ async fn a_stolen_code_is_worth_nothing() {
         refused(&exchange(&world, &code, &[change]).await, error);
     }
     let basic = exchange_with(&world, &code, &[], &[("authorization", "Basic ZGVzazp4")]).await;
-    refused(&basic, "invalid_client");
+    assert_eq!((basic.status, basic.json()["error"].as_str()), (401, Some("invalid_client")));
+    assert_eq!(basic.authenticate, ["Basic realm=\"clients are public here\""]);
     let json = world.raw("POST", "/oauth/token", &[], Some(&json!({"code": code}))).await;
     assert_eq!((json.status.as_u16(), json.body["error"].as_str()), (400, Some("invalid_request")));
     let twice = [

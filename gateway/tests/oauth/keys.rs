@@ -44,7 +44,20 @@ async fn a_bound_token_needs_its_key() {
     );
     let once = fresh(&key);
     assert_eq!(call(&world, "DPoP", &access, &once).await.status, 200);
-    assert_eq!(call(&world, "DPoP", &access, &once).await.status, 401, "a proof is used once");
+    let again = call(&world, "DPoP", &access, &once).await;
+    assert_eq!(again.status, 401, "a proof is used once");
+    // The token is as good as before, and the client is told what is not.
+    assert!(
+        again.authenticate[0].starts_with("DPoP error=\"invalid_dpop_proof\", "),
+        "{:?}",
+        again.authenticate
+    );
+    assert!(
+        again.authenticate[0].ends_with(", algs=\"EdDSA\"")
+            && again.authenticate[1].starts_with("Bearer res")
+    );
+    let wrong = call(&world, "DPoP", &format!("{access}x"), &fresh(&key)).await;
+    assert!(wrong.authenticate[0].starts_with("DPoP error=\"invalid_token\", "), "{:?}", wrong.authenticate);
     let unbound = tokens(&world, &[]).await.0;
     assert_eq!(call(&world, "DPoP", &unbound, &proof(&world, &key, "/mcp", &unbound)).await.status, 401);
 
