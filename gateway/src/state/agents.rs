@@ -5,6 +5,7 @@
 
 use crate::api::agents::{AgentInfo, AgentName, AgentRef};
 use crate::error::{Error, Unproved};
+use crate::oauth::ApprovalKey;
 use crate::state::approvals::ByToken;
 use crate::state::gateway::Gateway;
 use crate::state::owner::mark::{Admin, Mark, Permits, Read};
@@ -238,6 +239,14 @@ impl<P: Mark> Agent<P> {
     #[must_use]
     pub fn sight(&self) -> Sight<'_> {
         Sight { agent: &self.did, changes_all: self.permission >= Permission::Admin }
+    }
+
+    /// The approval by whose token it acts.
+    pub(crate) const fn approval(&self) -> Option<ApprovalKey> {
+        match &self.by {
+            By::Token(token) => Some(token.approval()),
+            By::Key(_) | By::Owner(_) => None,
+        }
     }
 
     /// For whom it commits. What it rests on is its permission for `P`.

@@ -132,6 +132,11 @@ pub(crate) struct ByToken {
 }
 
 impl ByToken {
+    /// Of which approval the token is.
+    pub(crate) const fn approval(&self) -> ApprovalKey {
+        self.approval
+    }
+
     /// Whether its time is over.
     pub(crate) fn is_over(&self, now: Timestamp) -> bool {
         self.until <= now
