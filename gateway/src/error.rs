@@ -99,6 +99,16 @@ pub enum Error {
     /// The owner's credential does not reach so far.
     #[error("the credential lacks the permission {0}")]
     Permission(&'static str),
+    /// A page in a browser, or somebody who says that it is one.
+    #[error(
+        "Origin: callers with an Origin, such as pages in a browser, are not served; leave it out, or the owner lists it in mcp_origins"
+    )]
+    Origin,
+    /// A name by which the gateway is not reached: a name of somebody else's that was made to lead here.
+    #[error(
+        "Host: must be the gateway's own, localhost or an address in figures; the owner lists others in mcp_hosts, and a proxy in trusted_proxies"
+    )]
+    Host,
     /// Somebody, but not allowed. The decision is in the owner's log.
     #[error("{0}")]
     Refused(Refused, DecisionId),

@@ -5,6 +5,7 @@ mod audit;
 mod backup;
 mod budget;
 mod bulk;
+mod clients;
 mod clock;
 mod completions;
 mod config;

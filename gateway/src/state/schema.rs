@@ -1,7 +1,9 @@
 //! What is where in the store.
 
 use crate::error::Error;
+use crate::oauth::client::StoredClient;
 use crate::state::agents::StoredAgent;
+use crate::state::approvals::StoredApproval;
 use crate::state::commits::Chain;
 use crate::state::decided::Decided;
 use crate::state::grant_book::{GrantKey, StoredGrant, Usage};
@@ -109,6 +111,10 @@ pub const PAUSED: Single<bool> = Single::new(60);
 pub const ACCESSED: Table<ItemId, Timestamp> = Table::new(43);
 /// The owner's own agents, by their DIDs, with those that were removed.
 pub const AGENTS: Table<Did, StoredAgent> = Table::new(44);
+/// What the owner said yes to for clients of OAuth, by what their tokens name.
+pub const APPROVALS: Table<[u8; 16], StoredApproval> = Table::new(70);
+/// The clients of OAuth that the owner added, by name.
+pub const CLIENTS: Table<String, StoredClient> = Table::new(71);
 
 /// What the receipts of an agent are found by.
 #[must_use]
