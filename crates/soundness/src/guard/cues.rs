@@ -60,6 +60,8 @@ cues! {
     Ai:
         "assistant" "assistants" "ai" "a.i." "ais" "llm" "llms" "language model" "language models" "chatbot" "chatbots" "gpt" "chatgpt" "claude"
         "gemini" "copilot" "ai agent" "ai agents" "ai model" "ai models" "autonomous agent" "autonomous agents" "the agent"
+        "automated analysis" "automated system*" "automated screening" "automated review*" "analysis software" "screening software" "llm scan"
+        "automatisierte systeme" "sistema automatico" "sistemas automaticos" "自动化系统"
         "assistent" "assistenten" "ki" "ki-assistent*" "ki-modell*" "ki-agent*" "sprachmodell" "sprachmodelle" "sprachmodellen"
         "asistente" "asistentes" "ia" "modelo de lenguaje" "modelos de lenguaje" "agente de ia" "agentes de ia"
         "助手" "人工智能" "语言模型" "聊天机器人" "大模型" "智能体";
@@ -106,7 +108,7 @@ cues! {
     Always: "always" "immer" "stets" "siempre" "始终" "总是" "永远" "一律";
     /// When the user comes.
     WhenAsked:
-        "whenever the user" "when the user" "if the user" "every time the user" "each time the user" "when users" "whenever a user" "when asked about"
+        "whenever the user" "when the user" "if the user" "every time the user" "each time the user" "when users" "if user" "if asked" "when asked how" "whenever a user" "when asked about"
         "whenever asked" "wenn der nutzer" "wenn die nutzerin" "wenn der benutzer" "wenn der anwender" "sobald der nutzer" "wann immer der nutzer"
         "jede frage" "wenn nutzer" "cuando el usuario" "cuando la usuaria" "si el usuario" "cada vez que el usuario" "toda pregunta" "cuando un usuario"
         "每当用户" "当用户" "如果用户" "用户询问" "用户问" "所有关于";
@@ -129,6 +131,43 @@ cues! {
     Instructs:
         "instructs" "orders" "directs" "tells" "commands" "requires" "urges" "wants"
         "weist" "fordert" "befiehlt" "verlangt von" "indica a" "ordena a" "pide a" "exige a" "instruye a" "要求" "命令" "指示" "吩咐";
+    /// An answer that is given to the reader, word for word or in part.
+    Only:
+        "respond with only" "reply with only" "answer with only" "respond only with" "reply only with" "answer only with" "simply respond with"
+        "simply reply with" "just respond with" "just print" "only print" "and nothing else" "absolutely nothing else" "focus only on"
+        "focus exclusively on" "provide it to the user" "output only" "respond exactly"
+        "antworte nur mit" "antworte ausschliesslich mit" "antworten sie nur mit" "gib nur" "und nichts anderes" "konzentriere dich nur auf"
+        "responde solo con" "responde unicamente con" "responda solo con" "y nada mas" "limitate a responder"
+        "只回答" "只用" "只回复" "只输出" "仅回复" "仅输出" "除此之外不要";
+    /// What the reader was about to read, or to do.
+    Rest:
+        "the rest of" "all info" "all information" "all other" "everything else" "negative indicators" "all negative" "the user's request"
+        "the user's question" "the user's summary request" "the task" "manual scoring" "this data" "the document" "the article"
+        "den rest" "alles andere" "alle anderen" "die aufgabe" "die frage des nutzers" "el resto" "lo demas" "los demas" "la tarea" "la pregunta del usuario"
+        "其余" "其他所有" "其他内容" "其他信息" "用户的请求" "用户的问题";
+    /// To bring something forth.
+    Bring:
+        "print" "say" "output" "respond" "reply" "answer" "report" "translate" "focus" "write" "display" "tell" "rate" "recommend"
+        "sage" "antworte" "antworten sie" "gib" "schreibe" "melde" "nenne" "di" "responde" "responda" "escribe" "imprime" "muestra" "indica"
+        "输出" "回答" "回复" "打印" "写" "告诉" "说";
+    /// The reader's answer.
+    Answer:
+        "your reply" "your response" "your answer" "your summary" "your output" "your final answer" "deiner antwort" "deine antwort" "ihrer antwort"
+        "tu respuesta" "su respuesta" "你的回答" "你的回复" "您的回答";
+    /// To put something into it.
+    Tamper:
+        "add" "include" "integrate" "insert" "append" "modify" "augment" "enhance" "incorporate" "embed" "weave" "suggest" "mention" "tease" "promote"
+        "fuge" "erganze" "baue" "fugen sie" "erwahne" "anade" "incluye" "inserta" "modifica" "agrega" "menciona" "加入" "添加" "插入" "修改" "加上";
+    /// What would be sold.
+    Lure:
+        "www" "http" "https" "@" ".com" ".example" "promote" "advertise*" "advertisement" "offer" "offers" "deals" "download" "click" "visit" "install" "fake"
+        "false" "donate" "donations" "lottery" "sale" "scandal" "bank details" "subscribe" "coupon" "headline" "virus" "herunterladen" "werbung" "angebot"
+        "besuche" "descarga" "oferta" "visita" "publicidad" "下载" "点击" "广告" "优惠" "访问";
+    /// This text itself, or that there was one.
+    ThisText:
+        "you were told" "you were instructed" "you were asked" "you have been told" "this instruction" "these instructions" "this message" "this note"
+        "this text" "this prompt" "this request" "this command" "diese nachricht" "dieser nachricht" "diese anweisung" "diesen hinweis" "diesen text"
+        "este mensaje" "esta instruccion" "estas instrucciones" "esta nota" "este texto" "这条消息" "这条指令" "本消息" "此消息" "这些指令";
     /// Not, or to do.
     Deed: "never" "not to" "to" "not" "nichts" "nicht" "zu" "que" "no" "不要" "不得" "必须" "应" "忽略" "推荐" "隐瞒";
     /// While the reader works on this text.
@@ -237,8 +276,10 @@ cues! {
     Dest:
         "http" "https" "@" "search query" "search queries" "url" "paste service" "webhook" "endpoint" "ftp" "pastebin"
         "suchanfrage" "such-url" "suchbegriff" "consulta de busqueda" "busqueda" "搜索查询" "搜索" "网址" "链接";
-    /// A header that a system's message has: made by `orders`, of no phrase of its own.
+    /// A header that a system's message has; `orders` finds more of them.
     Header: "system message:";
+    /// An assistant that a sentence begins with, and a colon; `orders` finds more of them.
+    Spoken: "ai assistant:";
     /// Whoever reads, spoken to.
     You: "you" "your" "du" "dein*" "dich" "dir" "eres" "tu" "estas" "tus" "你" "您";
     /// The writer.

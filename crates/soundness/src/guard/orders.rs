@@ -46,10 +46,10 @@ impl Rule {
 }
 
 use Cue::{
-    Act, Address, Ai, Always, Become, Conceal, Deed, Denied, Dest, Dispose, Freed, FromNow, Header, Human,
-    IfYouAre, Instruction, Instructs, Me, Memories, Memory, Mention, Must, NewOrder, Others, Override,
-    Permanently, Prior, Prompt, Push, Remember, Reveal, Revoked, Say, Secret, Send, Store, Summarising,
-    Unasked, User, Utter, WhenAsked, Wipe, You, YouMust,
+    Act, Address, Ai, Always, Answer, Become, Bring, Conceal, Deed, Denied, Dest, Dispose, Freed, FromNow,
+    Header, Human, IfYouAre, Instruction, Instructs, Lure, Me, Memories, Memory, Mention, Must, NewOrder,
+    Only, Others, Override, Permanently, Prior, Prompt, Push, Remember, Rest, Reveal, Revoked, Say, Secret,
+    Send, Spoken, Store, Summarising, Tamper, ThisText, Unasked, User, Utter, WhenAsked, Wipe, You, YouMust,
 };
 
 const RULES: &[Rule] = &[
@@ -71,6 +71,29 @@ const RULES: &[Rule] = &[
         &[(You, 0), (Instruction, 32), (Revoked, 48)],
     ),
     rule(Kind::Override, "It gives its reader a new task.", &[(NewOrder, 0)]).suspect(),
+    rule(
+        Kind::Override,
+        "It tells its reader to take no notice of something, and what to say instead.",
+        &[(Override, 0), (Instruction, 8), (Bring, 40)],
+    )
+    .across(),
+    rule(
+        Kind::Override,
+        "It tells its reader to take no notice of something, and what to say instead.",
+        &[(Override, 0), (Rest, 16), (Bring, 80)],
+    )
+    .across(),
+    rule(Kind::Directed, "It is addressed to an assistant.", &[(Spoken, 0)]).suspect().without(&[Human]),
+    rule(Kind::Directed, "It says what alone to answer when somebody asks.", &[(WhenAsked, 0), (Only, 120)])
+        .without(&[Me, Others]),
+    rule(Kind::SystemPrompt, "It speaks as a system's message.", &[(Header, 0), (Only, 80)]),
+    rule(Kind::Directed, "It puts something into its reader's answer.", &[(Tamper, 0), (Answer, 120)])
+        .with(&[Lure])
+        .without(&[Me]),
+    rule(Kind::Directed, "It puts something into its reader's answer.", &[(Answer, 0), (Tamper, 60)])
+        .with(&[Lure])
+        .without(&[Me]),
+    rule(Kind::Secrecy, "It asks that nobody gets to know of it.", &[(Conceal, 0), (ThisText, 24)]),
     rule(
         Kind::Directed,
         "It lays down what its reader must do from now on.",
@@ -184,7 +207,7 @@ fn spoken_to(text: &str, hits: &[Hit], sentences: &[usize]) -> Vec<Hit> {
     let spoken = hits.iter().filter(|hit| {
         hit.cue == Ai && followed(hit.range.end) && (begins(hit.range.start) || open(hit.range.start))
     });
-    spoken.map(|hit| Hit { cue: Address, range: hit.range.start..hit.range.start }).collect()
+    spoken.map(|hit| Hit { cue: Spoken, range: hit.range.clone() }).collect()
 }
 
 /// The orders in a text in its common form; `None` where it has more cues than are looked at.
