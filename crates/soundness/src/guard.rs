@@ -49,6 +49,8 @@ closed_enum! {
         Memory = "memory",
         /// The user is not to know, or not to be asked.
         Secrecy = "secrecy",
+        /// It asks to be handed on, to others or to every answer.
+        Spreading = "spreading",
         /// What is the user's is to be sent away.
         Exfiltration = "exfiltration",
         /// Characters that are not seen.
@@ -162,11 +164,11 @@ fn examine_at(text: &str, depth: usize) -> Vec<Finding> {
     let folded = Folded::new(text);
     let (spelled, joined) = (folded.spelled(), folded.joined());
     for form in [Some(folded), spelled, joined].into_iter().flatten() {
-        match orders::orders(&form.text) {
+        match orders::orders(&form) {
             Some(orders) => found.extend(back(&form, orders)),
             None => found.push(unjudged(text, "It has more telling phrases than are judged.")),
         }
-        found.extend(back(&form, markup::markup(&form.text)));
+        found.extend(back(&form, markup::markup(&form.lines())));
     }
     let hidden = hidden::hidden(text);
     found.extend(hidden.findings);

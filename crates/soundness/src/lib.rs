@@ -3,6 +3,9 @@
 //! Pure functions: no I/O, no clock, no hidden randomness; the time is an argument.
 //!
 //! - [`guard`]: what in a text would order its reader, act, or leak
+//! - [`policy`]: what of an agent's observations is kept, for how long, at which level
+//! - [`trust`]: how far a record is believed as time goes by
+//! - [`alike`]: what says the same or the opposite, as proposals
 //!
 //! ```
 //! use oap_agents::Level;
@@ -15,4 +18,8 @@
 
 #![warn(clippy::unwrap_used)]
 
+pub mod alike;
 pub mod guard;
+pub mod limits;
+pub mod policy;
+pub mod trust;

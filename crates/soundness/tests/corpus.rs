@@ -78,12 +78,11 @@ fn the_half_that_rules_are_tuned_on() {
     assert!(table.precision() >= 0.95 && table.recall() >= 0.95, "{table:?}");
 }
 
-/// What is measured here is never tuned on: the floor is what was measured.
+/// What is measured here is never tuned on. Measured first, with the rules as they were committed first: precision 1.000, recall 0.957.
 #[test]
-#[ignore = "HELD"]
 fn the_half_that_is_held_back() {
     let table = measure("held");
-    assert!(table.precision() >= 0.0 && table.recall() >= 0.0, "{table:?}");
+    assert!(table.precision() >= 0.98 && table.recall() >= 0.95, "{table:?}");
 }
 
 /// The rule of the halves (tests/corpus/README.md).

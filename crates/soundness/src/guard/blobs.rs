@@ -5,7 +5,7 @@ use base64::alphabet::{STANDARD, URL_SAFE};
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use std::ops::Range;
 
-/// Most blobs of one text that are decoded, the first ones.
+/// Most stretches of one text that decode to text and are judged, the first ones.
 pub const MAX_BLOBS: usize = 32;
 /// Most bytes of one blob that are decoded, from its beginning.
 pub const MAX_BLOB: usize = 8 << 10;
@@ -44,11 +44,12 @@ pub(super) fn blobs(text: &str) -> (Vec<(Range<usize>, String)>, bool) {
         if let Some(start) = start.take()
             && digits.len() >= LEAST
         {
-            looked += 1;
+            let texts = decoded(&digits);
+            looked += usize::from(!texts.is_empty());
             if looked > MAX_BLOBS {
                 return (found, true);
             }
-            found.extend(decoded(&digits).into_iter().map(|said| (start..at, said)));
+            found.extend(texts.into_iter().map(|said| (start..at, said)));
         }
         digits.clear();
     }

@@ -168,6 +168,28 @@ cues! {
         "you were told" "you were instructed" "you were asked" "you have been told" "this instruction" "these instructions" "this message" "this note"
         "this text" "this prompt" "this request" "this command" "diese nachricht" "dieser nachricht" "diese anweisung" "diesen hinweis" "diesen text"
         "este mensaje" "esta instruccion" "estas instrucciones" "esta nota" "este texto" "这条消息" "这条指令" "本消息" "此消息" "这些指令";
+    /// To hand a text on as it is.
+    Spread:
+        "reproduce" "repeat" "copy" "attach" "prepend" "include" "pass" "relay" "forward" "carry" "carrying" "deliver" "print" "reword" "embed" "append"
+        "reload" "re-file" "propagate" "replicate" "spread" "paste" "insert" "weave" "weaves"
+        "wiederhole" "kopiere" "hange" "fuge" "leite" "verbreite" "gib" "schreibe" "repite" "copia" "adjunta" "reenvia" "difunde" "propaga" "incluye"
+        "复制" "重复" "转发" "附上" "传播" "粘贴" "附加";
+    /// A text that means itself.
+    Itself:
+        "this entire block" "this block" "this entire" "these exact directions" "these directions" "these instructions" "these same" "this instruction"
+        "this directive" "this complete rule" "this rule" "this very set" "this prompt" "this notice" "the following notice" "this note"
+        "the instruction block" "relay instructions" "setup instructions" "a copy of itself" "this whole message" "this message"
+        "diese anweisung" "diese anweisungen" "diese nachricht" "diesen text" "diese regel" "diesen hinweis" "diesen block"
+        "estas instrucciones" "esta instruccion" "este mensaje" "este texto" "esta regla" "este aviso" "este bloque"
+        "这段指令" "这些指令" "这条指令" "本消息" "这条消息" "这段话" "这条规则" "此指令" "以上内容";
+    /// To everybody, or every time.
+    Everywhere:
+        "every response" "every reply" "every answer" "every message" "every draft" "every session" "every new session" "each answer" "each message"
+        "each reply" "all of your responses" "all your responses" "all your replies" "everyone" "anyone" "every recipient" "each one" "other agents"
+        "every agent" "all agents" "next agent" "next hop" "whoever" "everything you" "always" "any time" "every time" "pass" "all contacts"
+        "jede antwort" "jeder antwort" "jede nachricht" "jeder nachricht" "alle agenten" "andere agenten" "allen kontakten" "jeder sitzung"
+        "cada respuesta" "cada mensaje" "todos los agentes" "otros agentes" "todos los contactos" "cada sesion"
+        "每个回答" "每次回答" "每条消息" "每次会话" "所有智能体" "其他智能体" "所有联系人" "每一次";
     /// Not, or to do.
     Deed: "never" "not to" "to" "not" "nichts" "nicht" "zu" "que" "no" "不要" "不得" "必须" "应" "忽略" "推荐" "隐瞒";
     /// While the reader works on this text.
@@ -222,7 +244,7 @@ cues! {
         "记住用户" "记住:用户" "记住,用户" "请记住用户" "保存到记忆" "存入记忆" "更新你的记忆" "添加到记忆" "写入记忆" "加入记忆";
     /// To write something down.
     Store:
-        "save" "store" "add" "write" "put" "record" "update" "speichere" "speichern sie" "schreibe" "guarda" "guarde" "anade" "anada" "actualiza"
+        "save" "store" "commit" "add" "write" "put" "record" "update" "speichere" "speichern sie" "schreibe" "guarda" "guarde" "anade" "anada" "actualiza"
         "保存" "存入" "添加" "写入" "更新" "记录";
     /// The reader's memory.
     Memory:

@@ -4,10 +4,15 @@ use std::ops::Range;
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
+/// White space with a line's end in it.
+pub(super) const LINE: char = '\n';
+/// White space with an empty line in it: one byte as the others, so that each may stand for another.
+pub(super) const PARAGRAPH: char = '\u{b}';
+
 /// A text in its common form, and where each byte of it stood.
 ///
 /// Compatibility forms are decomposed (NFKD), accents dropped, letters lower case; letters of other scripts that look like Latin ones are
-/// those; invisible characters are left out; white space is a space, a line's end a line feed.
+/// those; invisible characters are left out; a run of white space is one space, or [`LINE`] or [`PARAGRAPH`].
 #[derive(Debug, Clone)]
 pub(super) struct Folded<'a> {
     pub text: String,
@@ -26,20 +31,42 @@ impl<'a> Folded<'a> {
                 continue;
             }
             if c == '\n' {
-                folded.push('\n', start);
+                folded.space(c, start);
                 continue;
             }
             for plain in std::iter::once(c).nfkd().filter(|c| !is_combining_mark(*c)) {
                 for small in plain.to_lowercase().filter(|c| !is_combining_mark(*c)) {
                     match small {
                         '\u{df}' => "ss".chars().for_each(|s| folded.push(s, start)),
-                        c if c.is_whitespace() || c.is_control() => folded.push(' ', start),
+                        c if c.is_whitespace() || c.is_control() => folded.space(' ', start),
                         c => folded.push(lookalike(c), start),
                     }
                 }
             }
         }
         folded
+    }
+
+    /// Adds white space to the run that there is.
+    fn space(&mut self, c: char, start: usize) {
+        let run = match (self.text.chars().next_back(), c) {
+            (Some(LINE | PARAGRAPH), '\n') => PARAGRAPH,
+            (Some(' '), '\n') => LINE,
+            (Some(' ' | LINE | PARAGRAPH), _) => return,
+            (_, c) => return self.push(c, start),
+        };
+        self.text.pop();
+        self.text.push(run);
+    }
+
+    /// The text with every white space a space, byte for byte.
+    pub fn flow(&self) -> String {
+        self.text.replace([LINE, PARAGRAPH], " ")
+    }
+
+    /// The text in lines, byte for byte.
+    pub fn lines(&self) -> String {
+        self.text.replace(PARAGRAPH, "\n")
     }
 
     fn push(&mut self, c: char, start: usize) {
@@ -76,7 +103,8 @@ impl<'a> Folded<'a> {
         /// Letters in a row that are taken for a word.
         const LEAST: usize = 5;
         let chars: Vec<(usize, char)> = self.text.char_indices().collect();
-        let is_separator = |c: char| matches!(c, ' ' | '.' | '-' | '_' | '*' | '\u{b7}' | '|' | '/');
+        let is_separator =
+            |c: char| matches!(c, ' ' | LINE | PARAGRAPH | '.' | '-' | '_' | '*' | '\u{b7}' | '|' | '/');
         let single = |n: usize| -> bool {
             let here = chars.get(n).is_some_and(|(_, c)| c.is_ascii_lowercase());
             let before = n.checked_sub(1).and_then(|n| chars.get(n));
@@ -234,12 +262,13 @@ mod tests {
         {
             assert_eq!(Folded::new(text).text, "ignore", "{text}");
         }
-        assert_eq!(Folded::new("Größe\r\n指令").text, "grosse \n指令");
+        assert_eq!(Folded::new("Größe\r\n指令").text, "grosse\n指令");
         assert_eq!(
             Folded::new("1gn0re pr3vious, 42 items").spelled().unwrap().text,
             "ignore previous, 42 items"
         );
         assert_eq!(Folded::new("do i g n o r e it").joined().unwrap().text, "do ignore it");
+        assert_eq!(Folded::new("a \n\t b  c\n \n\nd").text, "a\nb c\u{b}d");
         assert!(Folded::new("a b c and 1 2 3").joined().is_none());
         assert!(Folded::new("room 101, 2024").spelled().is_none());
     }

@@ -1,6 +1,7 @@
 //! Orders to whoever reads, as rules over cues: which follow each other, how far apart, in one sentence or not.
 
 use super::cues::{Cue, Hit, cues, is_word};
+use super::fold::{Folded, LINE, PARAGRAPH};
 use super::{Finding, Kind, Severity};
 use std::ops::Range;
 
@@ -46,10 +47,11 @@ impl Rule {
 }
 
 use Cue::{
-    Act, Address, Ai, Always, Answer, Become, Bring, Conceal, Deed, Denied, Dest, Dispose, Freed, FromNow,
-    Header, Human, IfYouAre, Instruction, Instructs, Lure, Me, Memories, Memory, Mention, Must, NewOrder,
-    Only, Others, Override, Permanently, Prior, Prompt, Push, Remember, Rest, Reveal, Revoked, Say, Secret,
-    Send, Spoken, Store, Summarising, Tamper, ThisText, Unasked, User, Utter, WhenAsked, Wipe, You, YouMust,
+    Act, Address, Ai, Always, Answer, Become, Bring, Conceal, Deed, Denied, Dest, Dispose, Everywhere, Freed,
+    FromNow, Header, Human, IfYouAre, Instruction, Instructs, Itself, Lure, Me, Memories, Memory, Mention,
+    Must, NewOrder, Only, Others, Override, Permanently, Prior, Prompt, Push, Remember, Rest, Reveal,
+    Revoked, Say, Secret, Send, Spoken, Spread, Store, Summarising, Tamper, ThisText, Unasked, User, Utter,
+    WhenAsked, Wipe, You, YouMust,
 };
 
 const RULES: &[Rule] = &[
@@ -135,6 +137,7 @@ const RULES: &[Rule] = &[
     rule(Kind::Secrecy, "It asks an assistant for something without asking.", &[(Unasked, 0)])
         .with(&[Ai, Dispose])
         .without(&[Human]),
+    rule(Kind::Spreading, "It asks to be handed on.", &[(Spread, 0), (Itself, 60)]).with(&[Everywhere]),
     rule(Kind::Memory, "It says what is to be remembered of the user.", &[(Remember, 0)]),
     rule(Kind::Memory, "It says what is to be written into the memory.", &[(Store, 0), (Memory, 48)]),
     rule(Kind::Memory, "It says what is to be kept of the user for good.", &[(Store, 0), (Permanently, 32)])
@@ -152,16 +155,19 @@ struct Sentence<'a> {
     range: Range<usize>,
 }
 
+/// Shortest stretch that an empty line makes a sentence of, in bytes: words that stand alone on their lines are one.
+const STRETCH: usize = 24;
+
 /// Where sentences end: at a full stop that no word follows at once, at other closing marks, at an empty line.
 fn ends(text: &str) -> Vec<usize> {
-    let mut ends = Vec::new();
+    let mut ends: Vec<usize> = Vec::new();
     let mut chars = text.char_indices().peekable();
     while let Some((at, c)) = chars.next() {
         let next = chars.peek().map(|(_, c)| *c);
         let closes = match c {
             '!' | '?' | ';' | '\u{3002}' => true,
             '.' => next.is_none_or(|c| !is_word(c)),
-            '\n' => next == Some('\n'),
+            PARAGRAPH => at - ends.last().copied().unwrap_or_default() >= STRETCH,
             _ => false,
         };
         if closes {
@@ -179,7 +185,7 @@ fn headers(text: &str) -> Vec<Hit> {
     const NAMES: [&str; 6] = ["system", "sistema", "系统", "systemnachricht", "system message", "admin"];
     let mut hits = Vec::new();
     let mut start = 0;
-    for line in text.split_inclusive('\n') {
+    for line in text.split_inclusive([LINE, PARAGRAPH]) {
         let bare = line.trim_start_matches([' ', '#', '*', '[', '-', '>', '"', '\'']);
         let begin = start + line.len() - bare.len();
         for name in NAMES {
@@ -196,7 +202,8 @@ fn headers(text: &str) -> Vec<Hit> {
 /// Assistants that a sentence begins by speaking to, such as `AI agents: ...`, as hits.
 fn spoken_to(text: &str, hits: &[Hit], sentences: &[usize]) -> Vec<Hit> {
     let begins = |at: usize| {
-        let before = text.get(..at).unwrap_or_default().trim_end_matches([' ', '#', '*', '-', '\n', '>']);
+        let before =
+            text.get(..at).unwrap_or_default().trim_end_matches([' ', '#', '*', '-', LINE, PARAGRAPH, '>']);
         before.is_empty() || sentences.binary_search(&before.len()).is_ok() || before.ends_with('"')
     };
     let followed = |end: usize| text.get(end..).is_some_and(|rest| rest.starts_with(':'));
@@ -210,9 +217,10 @@ fn spoken_to(text: &str, hits: &[Hit], sentences: &[usize]) -> Vec<Hit> {
     spoken.map(|hit| Hit { cue: Spoken, range: hit.range.clone() }).collect()
 }
 
-/// The orders in a text in its common form; `None` where it has more cues than are looked at.
-pub(super) fn orders(text: &str) -> Option<Vec<Finding>> {
-    let mut hits = cues(text)?;
+/// The orders in a text; `None` where it has more cues than are looked at.
+pub(super) fn orders(form: &Folded<'_>) -> Option<Vec<Finding>> {
+    let text = form.text.as_str();
+    let mut hits = cues(&form.flow())?;
     if hits.is_empty() {
         return Some(Vec::new());
     }
@@ -279,10 +287,11 @@ fn follow(hits: &[Hit], from: usize, steps: &[(Cue, usize)]) -> Option<usize> {
     let near =
         hits.iter().enumerate().skip(from + 1).take_while(|(_, hit)| hit.range.start <= here.range.end + gap);
     for (n, hit) in near {
-        if hit.cue == *cue && hit.range.start >= here.range.end {
-            if let Some(end) = follow(hits, n, rest) {
-                return Some(end);
-            }
+        if hit.cue == *cue
+            && hit.range.start >= here.range.end
+            && let Some(end) = follow(hits, n, rest)
+        {
+            return Some(end);
         }
     }
     None
