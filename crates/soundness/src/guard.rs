@@ -140,13 +140,22 @@ pub const fn stops_at(level: Level) -> Option<Severity> {
     }
 }
 
+/// What is found in several texts that are one record's. Where each stands is said within its own text.
+#[must_use]
+pub fn examine_all<'a>(texts: impl IntoIterator<Item = &'a str>) -> Findings {
+    sorted(texts.into_iter().flat_map(|text| examine(text).0).collect())
+}
+
 /// What is found in a text.
 #[must_use]
 pub fn examine(text: &str) -> Findings {
     if text.len() > MAX_JUDGED {
         return Findings(vec![unjudged(text, "It is longer than what is judged.")]);
     }
-    let mut found = examine_at(text, 0);
+    sorted(examine_at(text, 0))
+}
+
+fn sorted(mut found: Vec<Finding>) -> Findings {
     found.sort_by(|a, b| {
         b.severity.cmp(&a.severity).then(a.range.start.cmp(&b.range.start)).then(a.kind.cmp(&b.kind))
     });
