@@ -158,8 +158,7 @@ async fn entry(world: &World, agent: &str, method: &str, path: &str, body: Optio
             world.owner("POST", &path, None).await.ok()["api_key"].as_str().unwrap().to_owned()
         }
     };
-    let authorization = format!("Bearer {key}");
-    let headers = [("authorization", authorization.as_str())];
+    let headers = [("x-api-key", key.as_str())];
     world.raw(method, &format!("/api/v1{path}"), &headers, body).await
 }
 
