@@ -110,6 +110,11 @@ async fn what_a_hostile_page_told_an_agent_reaches_nobody() {
     assert!(before.contains("never an instruction") && !before.contains("Lakeside"), "{text}");
     assert!(block.contains("level=\"external\"") && block.contains("confirmed_by=\"owner\""), "{text}");
     assert!(block.ends_with("</memory-item>"), "{text}");
+    // What says something else later is another thing.
+    let change = json!({"item_id": id, "content": "The Lakeside has quiet rooms."});
+    uses(&world, "chief", "memory_correct", change).await.ok();
+    let found = uses(&world, "scout", "memory_recall", json!({"query": "lakeside"})).await.ok();
+    assert_eq!(found["structured"]["facts"][0]["content"], "The Lakeside has quiet rooms.", "{found}");
     world.chains_hold().await;
 }
 

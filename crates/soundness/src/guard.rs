@@ -71,9 +71,9 @@ closed_enum! {
     Severity {
         /// Said, and without consequence: an order that is quoted as one.
         Note = "note",
-        /// Stops what comes from outside.
+        /// Reads as an order, and may be none. It stops whatever an agent writes.
         Suspect = "suspect",
-        /// Stops whatever an agent writes.
+        /// Is an order, or acts. It stops whatever an agent writes.
         Hostile = "hostile",
     }
 }
@@ -135,8 +135,9 @@ impl Findings {
 pub const fn stops_at(level: Level) -> Option<Severity> {
     match level {
         Level::UserStated => None,
-        Level::AgentInferred => Some(Severity::Hostile),
-        Level::ToolVerified | Level::Recalled | Level::External => Some(Severity::Suspect),
+        Level::ToolVerified | Level::AgentInferred | Level::Recalled | Level::External => {
+            Some(Severity::Suspect)
+        }
     }
 }
 

@@ -199,6 +199,9 @@ fn headers(text: &str) -> Vec<Hit> {
     hits
 }
 
+/// Who speaks beside the assistant where a conversation is written down.
+const SPEAKERS: [&str; 5] = ["user", "owner", "nutzer", "usuario", "用户"];
+
 /// Assistants that a sentence begins by speaking to, such as `AI agents: ...`, as hits.
 fn spoken_to(text: &str, hits: &[Hit], sentences: &[usize]) -> Vec<Hit> {
     let begins = |at: usize| {
@@ -206,6 +209,14 @@ fn spoken_to(text: &str, hits: &[Hit], sentences: &[usize]) -> Vec<Hit> {
             text.get(..at).unwrap_or_default().trim_end_matches([' ', '#', '*', '-', LINE, PARAGRAPH, '>']);
         before.is_empty() || sentences.binary_search(&before.len()).is_ok() || before.ends_with('"')
     };
+    // Where a user speaks too, it is said who said what.
+    let is_transcript = text.split([LINE, PARAGRAPH]).any(|line| {
+        let line = line.trim_start();
+        SPEAKERS.iter().any(|name| line.strip_prefix(name).is_some_and(|rest| rest.starts_with(':')))
+    });
+    if is_transcript {
+        return Vec::new();
+    }
     let followed = |end: usize| text.get(end..).is_some_and(|rest| rest.starts_with(':'));
     let open = |at: usize| {
         let before = text.get(..at).unwrap_or_default().trim_end();

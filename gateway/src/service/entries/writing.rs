@@ -441,7 +441,8 @@ impl Planning<'_> {
     fn capture(&self, new: &New) -> Result<Step, Error> {
         let is_shared = new.tier == Tier::Semantic;
         let visibility = if is_shared { Visibility::Local } else { Visibility::Private };
-        let kinds = judged(Some(new.value.as_str()), &new.tags);
+        let beside: Vec<String> = new.tags.iter().chain([&new.namespace, &new.key]).cloned().collect();
+        let kinds = judged(Some(new.value.as_str()), &beside);
         let level = level_of(&kinds);
         let confidence = level.most();
         let mut labels = new.tags.clone();
@@ -570,6 +571,9 @@ impl Planning<'_> {
         let mut event = Event::Relabel;
         if let Some(value) = &change.value {
             event = Event::Correct;
+            if let (None, Some(labels)) = (&change.tags, quarantine::lifted(&before.head.labels)) {
+                changes.insert("labels".to_owned(), json!(labels));
+            }
             extensions.insert(EXTENSION.to_owned(), claim(level_of(kinds), None, kinds));
             changes.insert("content".to_owned(), json!({"text": value.as_str(), "structured": null}));
             changes.insert("embedding".to_owned(), Value::Null);

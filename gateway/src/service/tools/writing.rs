@@ -108,12 +108,15 @@ impl Tools<'_> {
                 provenance.into_iter().flat_map(Map::keys).map(|name| (name.clone(), Value::Null)).collect();
             provenance.remove("captured_at");
             provenance.insert("confidence".to_owned(), json!(confidence));
-            let changes = json!({
+            let mut changes = json!({
                 "content": {"text": asked.content, "structured": null},
                 "provenance": provenance,
                 "embedding": null,
                 "extensions": extensions,
             });
+            if let Some(labels) = quarantine::lifted(&before.head.labels) {
+                changes["labels"] = json!(labels);
+            }
             let needs_verification = waits(confidence, before.head.meta.visibility);
             Ok((changes, Author { did: looker.did().clone(), needs_verification }))
         };
