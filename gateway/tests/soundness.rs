@@ -98,7 +98,10 @@ async fn what_a_hostile_page_told_an_agent_reaches_nobody() {
     assert_eq!(waiting["items"][0]["item_id"], json!(id));
     let stored = owner_item(&world, &id).await;
     assert_eq!(stored["item"]["content"]["text"], PAGE);
-    assert_eq!(stored["item"]["extensions"]["dev.oap-memory.agent"]["guard"], json!(["override"]));
+    assert_eq!(
+        stored["item"]["extensions"]["dev.oap-memory.agent"]["guard"],
+        json!(["override", "directed"])
+    );
 
     // What the owner accepts is there, at its level, in its block.
     let version = json!({"version": stored["item"]["version"]});
