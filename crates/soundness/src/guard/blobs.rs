@@ -33,12 +33,7 @@ pub(super) fn blobs(text: &str) -> (Vec<(Range<usize>, String)>, bool) {
             continue;
         }
         // Lines of a long blob.
-        let rest = text.get(at..).unwrap_or_default().trim_start_matches(['\r', '\n']);
-        if matches!(c, '\r' | '\n')
-            && digits.len() >= 32
-            && rest.chars().take(16).all(is_of)
-            && !rest.is_empty()
-        {
+        if matches!(c, '\r' | '\n') && digits.len() >= 32 && goes_on(text.get(at..).unwrap_or_default()) {
             continue;
         }
         if let Some(start) = start.take()
@@ -54,6 +49,17 @@ pub(super) fn blobs(text: &str) -> (Vec<(Range<usize>, String)>, bool) {
         digits.clear();
     }
     (found, false)
+}
+
+/// Whether a blob goes on behind the end of its line: behind one end of a line, or two.
+fn goes_on(rest: &str) -> bool {
+    /// Characters of the ends of two lines.
+    const ENDS: usize = 4;
+    /// Characters of a line that goes on.
+    const LINE: usize = 16;
+    let ends = rest.chars().take(ENDS).take_while(|c| matches!(c, '\r' | '\n')).count();
+    let mut line = rest.chars().skip(ends).take(LINE).peekable();
+    line.peek().is_some() && line.all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '-' | '_'))
 }
 
 /// The texts that a blob may say.

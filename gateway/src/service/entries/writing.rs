@@ -6,7 +6,7 @@ use super::capacity::{News, Victim};
 use super::{Changed, Current, Full, entry_of, is_rival, is_seen};
 use crate::error::{Conflict, Error};
 use crate::service::items::{Author, InForce, Prepared, whole};
-use crate::service::tools::judging::{Words, said as claim, stopped, texts};
+use crate::service::tools::judging::{said as claim, stopped, texts};
 use crate::service::tools::looking::Looking;
 use crate::service::{Entries, Items, Tools};
 use crate::state::agents::Agent;
@@ -29,7 +29,7 @@ use oap_memory::chain::Event;
 use oap_memory::commitment::Committed;
 use oap_memory::receipt::item_tag;
 use oap_memory::record::{Head, Meta, Tier, Visibility};
-use oap_soundness::guard::Kind as Found;
+use oap_soundness::guard::{Kind as Found, examine_all};
 use oap_store::{Rows, StoreError};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -398,10 +398,10 @@ fn plan(gateway: &Arc<Gateway>, agent: &Agent<Read>, asked: &[Asked]) -> Result<
 }
 
 /// For what the guard stops what an agent writes into an entry.
-fn judged(value: Option<&str>, tags: &[String]) -> Vec<Found> {
-    let content = value.map(texts).unwrap_or_default();
-    let words = Words { content: &content, topic: None, tags, source: None };
-    stopped(&words.findings(), Level::AgentInferred)
+fn judged(value: &Opaque, beside: &[String]) -> Vec<Found> {
+    // As it is read, and as it was written: what is a tool's call is one by its syntax.
+    let (said, beside) = (texts(value.as_str()), beside.join(" "));
+    stopped(&examine_all([said.as_str(), value.as_str(), &beside]), Level::AgentInferred)
 }
 
 /// Whose word an entry counts as that was stopped for this.
@@ -442,7 +442,7 @@ impl Planning<'_> {
         let is_shared = new.tier == Tier::Semantic;
         let visibility = if is_shared { Visibility::Local } else { Visibility::Private };
         let beside: Vec<String> = new.tags.iter().chain([&new.namespace, &new.key]).cloned().collect();
-        let kinds = judged(Some(new.value.as_str()), &beside);
+        let kinds = judged(&new.value, &beside);
         let level = level_of(&kinds);
         let confidence = level.most();
         let mut labels = new.tags.clone();
@@ -514,8 +514,13 @@ impl Planning<'_> {
         {
             return Err(Error::OwnersWord);
         }
-        let kinds =
-            judged(change.value.as_ref().map(Opaque::as_str), change.tags.as_deref().unwrap_or_default());
+        // What the entry says then, as a whole: nothing hides in a part that was there before.
+        let former = super::value_of(&whole(&before.committed)?);
+        let meta = &before.head.meta;
+        let tags = change.tags.as_deref().unwrap_or(&before.head.labels).iter().cloned();
+        let at = [meta.namespace.as_deref().cloned(), meta.key.as_deref().cloned()];
+        let beside: Vec<String> = tags.chain(at.into_iter().flatten()).collect();
+        let kinds = judged(change.value.as_ref().unwrap_or(&former), &beside);
         // What others see does not go because a page says so.
         if !kinds.is_empty() && before.head.meta.visibility != Visibility::Private {
             return Err(Error::Guarded(kinds));
@@ -545,8 +550,11 @@ impl Planning<'_> {
         let mut context = Context::of(&said);
         let mut changes = Map::new();
         if let Some(tags) = &change.tags {
+            // The mark of what was stopped is the gateway's to give.
+            let mut tags = tags.clone();
+            quarantine::mark(&mut tags, false);
             changes.insert("labels".to_owned(), json!(tags));
-            context.keep_order(tags);
+            context.keep_order(&tags);
         }
         if let Some(sensitivity) = change.sensitivity {
             changes.insert("sensitivity".to_owned(), json!(sensitivity));
