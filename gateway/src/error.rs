@@ -31,6 +31,8 @@ use oap_identity::signed::SignedError;
 use oap_identity::{DecisionId, JobId};
 use oap_memory::commitment::CommitmentError;
 use oap_memory::item::ItemError;
+use oap_soundness::guard::Kind;
+use oap_soundness::policy::Why;
 use oap_store::StoreError;
 use std::time::Duration;
 
@@ -55,6 +57,16 @@ pub enum Error {
     /// An agent that says it is another one.
     #[error("{0}: must be this agent's own name or DID, or left out")]
     NotSelf(&'static str),
+    /// A change that would put an order in the place of what is remembered; the kinds of it.
+    #[error(
+        "content: it reads as an order to whoever reads it ({}); what is there stays. Say what it is about in your own words, or learn it as a \
+         fact of its own, which waits for the owner",
+        .0.iter().map(|kind| kind.as_str()).collect::<Vec<_>>().join(", ")
+    )]
+    Guarded(Vec<Kind>),
+    /// What the write policy does not keep.
+    #[error("type: {}", .0.says())]
+    NotKept(Why),
     /// What the owner wrote, an agent does not erase.
     #[error("the owner wrote what is in force, and the owner alone erases it")]
     OwnersWord,

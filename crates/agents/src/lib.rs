@@ -4,6 +4,7 @@
 //!
 //! - [`sight`]: which records an agent may see and change
 //! - [`level`]: whose word a record is, and how far it is believed
+//! - [`quarantine`]: what waits for the owner before any agent is given it
 //! - [`tool`], [`arguments`], [`answers`]: the memory tools, what goes in and what comes out
 //! - [`entry`]: entries, the dialect of OpenIntent
 //! - [`block`], [`words`]: an answer as text in which no item can pass for anything else
@@ -26,6 +27,7 @@ pub mod block;
 pub mod entry;
 pub mod level;
 pub mod limits;
+pub mod quarantine;
 pub mod sight;
 pub mod tool;
 pub mod words;

@@ -105,6 +105,8 @@ const fn status_and_code(error: &Error) -> (StatusCode, &'static str) {
         | Error::OwnersWord
         | Error::Origin
         | Error::Host
+        | Error::Guarded(_)
+        | Error::NotKept(_)
         | Error::Refused(..)
         | Error::Judged(_) => (StatusCode::FORBIDDEN, "policy_block"),
         Error::NotFound | Error::NoAgent(_) | Error::NothingMatched => (StatusCode::NOT_FOUND, "not_found"),
