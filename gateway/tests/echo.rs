@@ -235,6 +235,18 @@ async fn routes(world: &World) -> Vec<(&'static str, String, Value)> {
             json!({"intent_id": "intent_01J9V8B7H1ZK4D2A0M9R8F0KQX", "name": "x", "memory_policy": {"max_entries": 1}}),
         ),
         ("POST", owner("/agents/scout/remove"), json!({})),
+        ("POST", owner("/oauth/clients"), json!({"name": "desk", "redirect_uris": ["http://127.0.0.1/cb"]})),
+        ("POST", owner("/oauth/clients/desk/remove"), json!({})),
+        (
+            "POST",
+            owner("/oauth/consents/ABCD-EFGH/approve"),
+            json!({"agent": "scout", "permission": "memory.write"}),
+        ),
+        ("POST", owner("/oauth/consents/ABCD-EFGH/decline"), json!({})),
+        ("POST", owner("/oauth/waiting/001122/decline"), json!({})),
+        ("POST", owner("/oauth/given/00112233/end"), json!({})),
+        ("POST", "/oauth/token".to_owned(), json!({"grant_type": "refresh_token"})),
+        ("POST", "/oauth/revoke".to_owned(), json!({"token": "x"})),
         ("POST", owner("/attest"), json!({"levels": ["L0"], "report": {"target": "x", "results": []}})),
         ("POST", owner("/witness"), json!({"receipt_id": "x", "signatures": []})),
         (
@@ -282,6 +294,11 @@ fn places() -> Vec<(&'static str, String)> {
             ("POST", "/oap/owner/contexts/{}/remove"),
             ("POST", "/oap/owner/bridges/{}/revoke"),
             ("GET", "/oap/owner/decisions/{}"),
+            ("GET", "/oap/owner/oauth/consents/{}"),
+            ("POST", "/oap/owner/oauth/consents/{}/approve"),
+            ("POST", "/oap/owner/oauth/waiting/{}/decline"),
+            ("POST", "/oap/owner/oauth/given/{}/end"),
+            ("POST", "/oap/owner/oauth/clients/{}/remove"),
         ] {
             places.push((method, path.replace("{}", canary)));
         }

@@ -2,6 +2,9 @@
 
 mod program;
 
+#[path = "mcp/oauth.rs"]
+mod oauth;
+
 use oap_identity::outgoing::{Allowance, Method, Outgoing, Request};
 use program::*;
 use rustls::pki_types::{CertificateDer, pem::PemObject};

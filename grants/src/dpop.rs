@@ -92,7 +92,15 @@ pub struct Proof {
 /// # Errors
 /// [`DpopError`].
 pub fn check(headers: &[&str], request: Request, token: &str, now: Timestamp) -> Result<Proof, DpopError> {
-    Ok(check_key(headers, request, Some(token), now)?.1)
+    Ok(judge(headers, request, |ath| ath == Some(hash(token).as_str()), now)?.1)
+}
+
+/// Checks a proof for a request that asks for a token (RFC 9449 section 5).
+///
+/// # Errors
+/// [`DpopError`].
+pub fn check_without_token(headers: &[&str], request: Request, now: Timestamp) -> Result<Proof, DpopError> {
+    Ok(judge(headers, request, |_| true, now)?.1)
 }
 
 /// Checks a proof by a key that is known, for a request with a token or without one; the key is who proves. A proof for a token
@@ -104,6 +112,16 @@ pub fn check_key(
     headers: &[&str],
     request: Request,
     token: Option<&str>,
+    now: Timestamp,
+) -> Result<(PublicKey, Proof), DpopError> {
+    judge(headers, request, |ath| ath == token.map(hash).as_deref(), now)
+}
+
+/// Checks a proof whose `ath` is what it must be.
+fn judge(
+    headers: &[&str],
+    request: Request,
+    is_ath: impl FnOnce(Option<&str>) -> bool,
     now: Timestamp,
 ) -> Result<(PublicKey, Proof), DpopError> {
     let [header] = headers else { return Err(DpopError::Headers) }; // 1
@@ -128,7 +146,7 @@ pub fn check_key(
     if !freshness::holds(claims.nbf, claims.exp, now) {
         return Err(DpopError::Ended); // 11
     }
-    if claims.ath != token.map(hash) {
+    if !is_ath(claims.ath.as_deref()) {
         return Err(DpopError::Ath); // 12, first half; the key is compared with the token's by the caller
     }
     let jkt = key.thumbprint();

@@ -4,6 +4,7 @@
 //!
 //! - [`sight`]: which records an agent may see and change
 //! - [`level`]: whose word a record is, and how far it is believed
+//! - [`quarantine`]: what waits for the owner before any agent is given it
 //! - [`tool`], [`arguments`], [`answers`]: the memory tools, what goes in and what comes out
 //! - [`entry`]: entries, the dialect of OpenIntent
 //! - [`namespaces`]: who may do what with the semantic entries of a namespace
@@ -30,6 +31,7 @@ pub mod entry;
 pub mod level;
 pub mod limits;
 pub mod namespaces;
+pub mod quarantine;
 pub mod sight;
 pub mod task;
 pub mod terms;

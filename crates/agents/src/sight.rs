@@ -3,6 +3,7 @@
 //! | record | seen by |
 //! |---|---|
 //! | the agent's own | the agent |
+//! | stopped by the guard, and not yet accepted by the owner | nobody |
 //! | `private`, or in the working tier | its author alone |
 //! | `restricted` | its author alone |
 //! | any other of the owner's | every agent of the owner's that may read |
@@ -13,6 +14,7 @@
 //! as asking for what never was.
 
 use crate::namespaces::{Access, Namespaces};
+use crate::quarantine::is_quarantined;
 use oap_identity::Did;
 use oap_memory::item::Sensitivity;
 use oap_memory::record::{Head, Tier, Visibility};
@@ -35,7 +37,7 @@ impl Sight<'_> {
         let is_shared = head.meta.tier != Tier::Working
             && head.meta.visibility != Visibility::Private
             && head.sensitivity != Sensitivity::Restricted;
-        (self.wrote(head) || is_shared) && self.access_to(head) >= Access::Read
+        !is_quarantined(head) && (self.wrote(head) || is_shared) && self.access_to(head) >= Access::Read
     }
 
     /// What the agent may do in a namespace of semantic entries.
@@ -65,8 +67,9 @@ impl Sight<'_> {
     /// Whether the agent, which sees a record, may correct it or take it back.
     #[must_use]
     pub fn may_change(&self, head: &Head) -> bool {
-        self.access_to(head) == Access::Write
-            && (self.wrote(head) || ((self.changes_all || self.curates(head)) && self.sees(head)))
+        self.sees(head)
+            && self.access_to(head) == Access::Write
+            && (self.wrote(head) || self.changes_all || self.curates(head))
     }
 }
 
@@ -97,6 +100,17 @@ mod tests {
                     let others = *visibility != Visibility::Private
                         && *tier != Tier::Working
                         && *sensitivity != Sensitivity::Restricted;
+                    let mut stopped = head.clone();
+                    stopped.meta.needs_verification = true;
+                    stopped.labels = std::sync::Arc::new(vec![crate::quarantine::LABEL.to_owned()]);
+                    for (agent, changes_all) in [(&a, true), (&b, true), (&b, false)] {
+                        let sight = Sight { agent, changes_all, namespaces: &namespaces };
+                        assert!(!sight.sees(&stopped) && !sight.may_change(&stopped), "{stopped:?}");
+                        // What the owner accepted is a record like others.
+                        let mut accepted = stopped.clone();
+                        accepted.meta.needs_verification = false;
+                        assert_eq!(sight.sees(&accepted), sight.sees(&head), "{accepted:?}");
+                    }
                     for changes_all in [false, true] {
                         let sight = Sight { agent: &a, changes_all, namespaces: &namespaces };
                         assert_eq!(sight.sees(&head), others, "{head:?}");

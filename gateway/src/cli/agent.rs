@@ -1,5 +1,6 @@
 //! `oap-memory agent`
 
+use super::clients::{Client, Consent};
 use super::mcp::install::still_starts;
 use super::{CliError, Global, output};
 use crate::api::agents as api;
@@ -79,6 +80,12 @@ pub(super) enum Agent {
         #[arg(value_name = "NAME")]
         agent: AgentRef,
     },
+    /// Clients that ask in a browser (OAuth): say yes or no, take a yes back
+    #[command(subcommand)]
+    Consent(Consent),
+    /// Clients without a metadata document: add them by name
+    #[command(subcommand)]
+    Client(Client),
 }
 
 /// How many entries an agent may have
@@ -109,7 +116,7 @@ fn role() -> impl TypedValueParser<Value = Role> {
 const PERMISSIONS: [(&str, Permission); 3] =
     [("read", Permission::Read), ("write", Permission::Write), ("admin", Permission::Admin)];
 
-fn permission() -> impl TypedValueParser<Value = Permission> {
+pub(super) fn permission() -> impl TypedValueParser<Value = Permission> {
     let of = |text: String| PERMISSIONS.into_iter().find(|(name, _)| *name == text).map(|(_, p)| p);
     PossibleValuesParser::new(PERMISSIONS.map(|(name, _)| name))
         .try_map(move |text| of(text).ok_or("read, write or admin"))
@@ -122,8 +129,13 @@ pub(super) fn word(permission: Permission) -> &'static str {
 
 impl Agent {
     pub(super) async fn run(self, global: &Global) -> Result<(), CliError> {
-        let owner = global.owner().await?;
+        let owner = match self {
+            Self::Consent(consent) => return consent.run(global).await,
+            Self::Client(client) => return client.run(global).await,
+            _ => global.owner().await?,
+        };
         match self {
+            Self::Consent(_) | Self::Client(_) => {}
             Self::Add { name, permission, role, room, did } => {
                 let new = NewAgent { name, permission, role, capacities: room.into(), did };
                 let made = owner.send::<api::AddAgent>((), &new).await?;

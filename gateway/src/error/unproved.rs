@@ -26,4 +26,14 @@ pub enum Unproved {
     BoundKey,
     #[error("the proof is by no key of this gateway's agents: `oap-memory agent add NAME --did did:key:…`")]
     NoOwnKey,
+    #[error(
+        "the access token is none of this gateway's for this resource, or is over: refresh it, or ask the owner again"
+    )]
+    TokenEnded,
+    #[error(
+        "the access token is bound to a key: send it as \"Authorization: DPoP\" with a proof of that key"
+    )]
+    TokenBound,
+    #[error("the access token is bound to no key: send it as \"Authorization: Bearer\"")]
+    TokenUnbound,
 }

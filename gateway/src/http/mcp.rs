@@ -1,11 +1,11 @@
-//! `/mcp`: the memory tools over streamable HTTP, for an agent with its API key.
+//! `/mcp`: the memory tools over streamable HTTP, for an agent with its API key, or a client with an access token.
 //!
 //! No sessions are kept: each request stands for itself and is answered as JSON, in every revision of the protocol. Pages in a browser are
-//! nobody's agent: whatever has an `Origin` is refused.
+//! nobody's agent: what has an `Origin` is refused, unless the owner listed it.
 
 use super::error::Refusal;
 use super::request::{Incoming, Sender};
-use super::{App, own_key};
+use super::{App, oauth, own_key, resource};
 use crate::Error;
 use crate::api::agents::{ToolAnswer, ToolCall};
 use crate::error::{Corrupt, MemberError};
@@ -25,7 +25,7 @@ use rmcp::transport::streamable_http_server::session::never::NeverSessionManager
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use std::sync::Arc;
 
-/// An agent that calls by its API key.
+/// An agent that calls by its API key, or a client that calls as one.
 struct ByKey {
     gateway: Arc<Gateway>,
     agent: Agent<Read>,
@@ -87,7 +87,11 @@ pub(super) fn charge(
 
 /// `POST /mcp`.
 pub(super) async fn mcp(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
-    let agent = agent(&mut request).await?;
+    resource::comes_from_a_program(&request)?;
+    let who = match resource::who(&mut request).await {
+        Ok(who) => who,
+        Err(error) => return Ok(oauth::unauthorized(&app, error, &request)),
+    };
     let (mut headers, body) = (request.headers().clone(), request.bytes().await?);
     if body.len() > MAX_MESSAGE {
         return Err(Error::TooLarge(MAX_MESSAGE));
@@ -97,21 +101,25 @@ pub(super) async fn mcp(State(app): State<App>, mut request: Incoming) -> Result
     if !message.is_object() {
         return Err(Error::Member("body", MemberError::OneMessage));
     }
+    if let Some(refused) = resource::asks_for_more(&app, &who, &message) {
+        return Ok(refused);
+    }
     serde_json::from_value::<ClientJsonRpcMessage>(message)
         .map_err(|_| Error::Member("body", MemberError::OneMessage))?;
     let config = StreamableHttpServerConfig::default()
         .with_legacy_session_mode(false)
         .with_json_response(true)
-        // The key says who may call; the name by which the gateway is reached says nothing.
+        // Judged above.
         .disable_allowed_hosts()
-        .enforce_origin_validation()
         .with_max_request_body_bytes(MAX_MESSAGE);
-    let caller = Arc::new(ByKey { gateway: app.gateway.clone(), agent });
+    let caller = Arc::new(ByKey { gateway: app.gateway.clone(), agent: who.agent });
     let turns = app.turns.clone();
     let server = move || Ok(Server::new(caller.clone(), turns.clone()));
     let service = StreamableHttpService::new(server, Arc::<NeverSessionManager>::default(), config);
     // The gateway's own name, whatever the caller's `Host` says.
     headers.remove(header::HOST);
+    // Judged above, by the owner's list.
+    headers.remove(header::ORIGIN);
     // One form is read, by whichever of its names.
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     let inner = Request::post(app.gateway.url("/mcp")).body(Body::from(body));
@@ -135,10 +143,6 @@ fn refusal(status: StatusCode) -> Option<Refusal> {
         StatusCode::NOT_ACCEPTABLE => {
             ("invalid_input", "Accept: must name application/json and text/event-stream")
         }
-        StatusCode::FORBIDDEN => (
-            "policy_block",
-            "Origin: callers with an Origin, such as pages in a browser, are not served; leave it out",
-        ),
         _ => return None,
     };
     Some(Refusal { status, code, message: message.to_owned(), for_owner: None })

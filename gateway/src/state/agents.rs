@@ -5,6 +5,8 @@
 
 use crate::api::agents::{AgentInfo, AgentName, AgentRef};
 use crate::error::{Error, Unproved};
+use crate::oauth::ApprovalKey;
+use crate::state::approvals::ByToken;
 use crate::state::gateway::Gateway;
 use crate::state::owner::mark::{Admin, Mark, Permits, Read};
 use crate::state::owner::{Acting, Credential, Owner, Permission};
@@ -179,6 +181,8 @@ impl Shared {
 pub(crate) enum By {
     /// The API key of that hash; of an agent that proved its own key, the token in force.
     Key(Hash),
+    /// An access token that the owner said yes to.
+    Token(ByToken),
     /// The owner, who acts as it.
     Owner(Credential),
 }
@@ -203,8 +207,13 @@ impl AgentCredential {
     pub(crate) const fn owners(&self) -> Option<&Credential> {
         match &self.by {
             By::Owner(credential) => Some(credential),
-            By::Key(_) => None,
+            By::Key(_) | By::Token(_) => None,
         }
+    }
+
+    /// Whether the time of what it acts by is over.
+    pub(crate) fn is_over(&self, now: Timestamp) -> bool {
+        matches!(&self.by, By::Token(token) if token.is_over(now))
     }
 
     /// That the agent is there, with the permission and the key that it acted by.
@@ -212,13 +221,16 @@ impl AgentCredential {
     /// # Errors
     /// [`Error::Owner`], [`Error::NotFound`], [`Error::Permission`]; [`Error::Overtaken`] where permissions of namespaces changed.
     pub(crate) fn stands(&self, rows: &impl Rows) -> Result<(), Error> {
-        let agent = AGENTS.get(rows, &self.did)?.filter(StoredAgent::is_there);
-        let agent = match (&self.by, agent) {
-            (By::Key(hash), Some(agent)) if agent.key.is_some_and(|(key, _)| key == *hash) => agent,
-            (By::Key(_), _) => return Err(Error::Owner(Unproved::KeyEnded)),
-            (By::Owner(_), agent) => agent.ok_or(Error::NotFound)?,
+        let there = || Ok::<_, Error>(AGENTS.get(rows, &self.did)?.filter(StoredAgent::is_there));
+        let permission = match &self.by {
+            By::Token(token) => token.stands(rows)?.2,
+            By::Key(hash) => {
+                let holds = |agent: &StoredAgent| agent.key.is_some_and(|(key, _)| key == *hash);
+                there()?.filter(holds).ok_or(Error::Owner(Unproved::KeyEnded))?.permission
+            }
+            By::Owner(_) => there()?.ok_or(Error::NotFound)?.permission,
         };
-        if agent.permission < self.least {
+        if permission < self.least {
             return Err(Error::Permission(self.least.as_str()));
         }
         if SHARED_TIMES.get(rows)? == self.shared { Ok(()) } else { Err(Error::Overtaken) }
@@ -271,6 +283,14 @@ impl<P: Mark> Agent<P> {
     pub fn sight(&self) -> Sight<'_> {
         let changes_all = self.permission >= Permission::Admin;
         Sight { agent: &self.did, changes_all, namespaces: &self.sharing.namespaces }
+    }
+
+    /// The approval by whose token it acts.
+    pub(crate) const fn approval(&self) -> Option<ApprovalKey> {
+        match &self.by {
+            By::Token(token) => Some(token.approval()),
+            By::Key(_) | By::Owner(_) => None,
+        }
     }
 
     /// For whom it commits. What it rests on is its permission for `P`.
@@ -337,5 +357,16 @@ impl Agent<Read> {
         let sharing = Arc::new(Shared::of(store)?);
         let (name, permission) = (agent.name.clone(), agent.permission);
         Ok(Self { did, name, permission, by, sharing, permits: PhantomData })
+    }
+
+    /// By an access token, with what that permits.
+    pub(crate) fn by_token(
+        store: &Store,
+        did: Did,
+        agent: &StoredAgent,
+        permission: Permission,
+        token: ByToken,
+    ) -> Result<Self, Error> {
+        Ok(Self { permission, ..Self::of(store, did, agent, By::Token(token))? })
     }
 }

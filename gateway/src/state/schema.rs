@@ -1,7 +1,9 @@
 //! What is where in the store.
 
 use crate::error::Error;
+use crate::oauth::client::StoredClient;
 use crate::state::agents::StoredAgent;
+use crate::state::approvals::StoredApproval;
 use crate::state::commits::Chain;
 use crate::state::decided::Decided;
 use crate::state::events::StoredEvent;
@@ -135,6 +137,10 @@ pub const STREAMS: Table<[u8; 16], u64> = Table::new(57);
 pub const NAMESPACES: Table<String, Sharing> = Table::new(58);
 /// How often these changed.
 pub const SHARED_TIMES: Counter = Counter::new(59);
+/// What the owner said yes to for clients of OAuth, by what their tokens name.
+pub const APPROVALS: Table<[u8; 16], StoredApproval> = Table::new(70);
+/// The clients of OAuth that the owner added, by name.
+pub const CLIENTS: Table<String, StoredClient> = Table::new(71);
 
 /// What the receipts of an agent are found by.
 #[must_use]

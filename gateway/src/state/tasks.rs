@@ -163,7 +163,9 @@ impl Reach {
     /// Whether it may read an entry of another's, as far as the head says; of a working one the task is to be asked for as well.
     pub(crate) fn may_hold(&self, head: &Head) -> bool {
         let author = &*head.meta.author;
+        // What the guard marked stays with its author until the owner accepts it.
         head.sensitivity != Sensitivity::Restricted
+            && !head.meta.needs_verification
             && match head.meta.tier {
                 Tier::Working => self.working.values().any(|authors| authors.contains(author)),
                 Tier::Episodic => self.episodic.contains(author),
