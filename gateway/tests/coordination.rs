@@ -3,6 +3,9 @@
 
 mod common;
 
+#[path = "coordination/attacks.rs"]
+mod attacks;
+
 use axum::body::Body;
 use axum::http::Request;
 use common::*;

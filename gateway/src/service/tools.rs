@@ -135,7 +135,7 @@ impl Tools<'_> {
         let reader = agent.did().clone();
         self.0
             .record_for(agent.acting(), move |w| {
-                reach.iter().try_for_each(|reach| reach.stands(w.tx, &reader))?;
+                reach.iter().try_for_each(|reach| reach.stands(w.tx))?;
                 items.iter().try_for_each(|(item, last_link)| w.ends_with(*item, *last_link))?;
                 items.iter().try_for_each(|(item, _)| w.looked_at(*item, &reader))?;
                 if ends.is_some_and(|end| end <= w.now) {

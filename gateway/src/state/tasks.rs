@@ -1,11 +1,12 @@
 //! Intents and tasks, and what they let an agent read of another's entries (docs/openintent.md).
 //!
 //! A task is open until it is completed, failed, cancelled or skipped. While it is open its coordinator reads the working entries that
-//! were written for it and the episodic ones of the agent that works on it; that agent reads what those before it wrote for it. Nobody
-//! writes by this, and what is `restricted` stays its author's.
+//! were written for it and the episodic ones of the agent that works on it; that agent reads what those before it wrote for it. All of
+//! this rests on the coordinator's role, as it is when something is read. Nobody writes by this, and what is `restricted` stays its
+//! author's.
 
 use crate::error::Error;
-use crate::state::schema::{self, AgentKey, INTENTS, TASKS, TASKS_OF};
+use crate::state::schema::{self, AGENTS, AgentKey, INTENTS, TASKS, TASKS_OF};
 use crate::state::terms::terms;
 use oap_agents::task::{Guardrails, MemoryPolicy, TaskStatus};
 use oap_agents::terms::Role;
@@ -62,6 +63,17 @@ impl StoredTask {
     pub(crate) fn is_known_to(&self, agent: &Did) -> bool {
         self.coordinator == *agent || self.agents.contains(agent)
     }
+
+    /// Whether another than this agent is or was on it.
+    pub(crate) fn has_others(&self, than: &Did) -> bool {
+        self.agents.iter().any(|agent| agent != than)
+    }
+}
+
+/// Whether an agent coordinates for others: it is there, and has the role.
+pub(crate) fn leads(rows: &impl Rows, agent: &Did) -> Result<bool, Error> {
+    let is_there = AGENTS.get(rows, agent)?.is_some_and(|agent| agent.is_there());
+    Ok(is_there && terms(rows, agent)?.role == Role::Coordinator)
 }
 
 /// The open tasks of an agent, as last committed.
@@ -111,8 +123,8 @@ pub(crate) fn task_named(
 /// What an agent reads of others' entries, by its open tasks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Reach {
-    /// What it rests on: the role that the agent has, and the tasks as they were.
-    role: Role,
+    /// What it rests on: who coordinates for others and who does not, and the tasks as they were.
+    leads: BTreeMap<Did, bool>,
     tasks: Vec<(TaskId, u32)>,
     /// Whose working entries, by the task that they were written for.
     working: BTreeMap<TaskId, BTreeSet<Did>>,
@@ -123,11 +135,13 @@ pub struct Reach {
 impl Reach {
     /// That of an agent, as rows have its tasks.
     pub(crate) fn of(rows: &impl Rows, tasks: &[(TaskId, StoredTask)], agent: &Did) -> Result<Self, Error> {
-        let mut reach = Self { role: terms(rows, agent)?.role, ..Self::default() };
+        let mut reach = Self::default();
+        reach.note(rows, agent)?;
         for (id, task) in tasks.iter().filter(|(_, task)| task.is_open()) {
-            let coordinates = task.coordinator == *agent && reach.role == Role::Coordinator;
+            let coordinates = task.coordinator == *agent;
             let works = task.assigned.as_ref() == Some(agent);
-            if !coordinates && !works {
+            // Who has no role lets nobody read what others wrote, itself neither.
+            if !(coordinates || works) || !reach.note(rows, &task.coordinator)? {
                 continue;
             }
             reach.tasks.push((*id, task.version));
@@ -137,6 +151,7 @@ impl Reach {
             }
             if let (true, true, Some(above)) = (works, task.policy.inherit_from_parent, task.parent)
                 && let Some(parent) = TASKS.get(rows, &above)?.filter(StoredTask::is_open)
+                && parent.coordinator == task.coordinator
             {
                 reach.tasks.push((above, parent.version));
                 reach.working.entry(above).or_default().extend(parent.agents);
@@ -145,9 +160,19 @@ impl Reach {
         Ok(reach)
     }
 
-    /// What the agent is to the others.
-    pub(crate) const fn role(&self) -> Role {
-        self.role
+    /// Whether an agent coordinates for others; from here on it rests on that.
+    fn note(&mut self, rows: &impl Rows, agent: &Did) -> Result<bool, Error> {
+        if let Some(known) = self.leads.get(agent) {
+            return Ok(*known);
+        }
+        let leads = leads(rows, agent)?;
+        self.leads.insert(agent.clone(), leads);
+        Ok(leads)
+    }
+
+    /// Whether the agent that it is of coordinates for others.
+    pub(crate) fn leads(&self, agent: &Did) -> bool {
+        self.leads.get(agent).copied().unwrap_or_default()
     }
 
     /// Rests on a task as it is, too.
@@ -183,9 +208,11 @@ impl Reach {
     ///
     /// # Errors
     /// [`Error::Overtaken`].
-    pub(crate) fn stands(&self, rows: &impl Rows, agent: &Did) -> Result<(), Error> {
-        if terms(rows, agent)?.role != self.role {
-            return Err(Error::Overtaken);
+    pub(crate) fn stands(&self, rows: &impl Rows) -> Result<(), Error> {
+        for (agent, did_lead) in &self.leads {
+            if leads(rows, agent)? != *did_lead {
+                return Err(Error::Overtaken);
+            }
         }
         for (id, version) in &self.tasks {
             if TASKS.get(rows, id)?.is_none_or(|task| task.version != *version) {
@@ -214,6 +241,8 @@ pub(crate) fn guardrails(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::state::agents::StoredAgent;
+    use crate::state::owner::Permission;
     use oap_identity::random::Seeded;
     use std::sync::Arc;
 
@@ -248,16 +277,20 @@ mod tests {
         let reach =
             |who: &str, task: &StoredTask| Reach::of(&store, &[(id, task.clone())], &did(who)).unwrap();
         let open = task("b", &["a", "b"], TaskStatus::Running);
+        // No role, no reach: neither for the coordinator, nor for whom it gave the task to.
+        assert!(reach("lead", &open).is_empty() && reach("b", &open).is_empty());
+        let terms = crate::state::terms::Terms { role: Role::Coordinator, ..Default::default() };
+        store.transact(move |tx| schema::TERMS.put(tx, &did("lead"), &terms)).await.unwrap();
+        // Nor where it is not there.
+        assert!(reach("lead", &open).is_empty() && reach("b", &open).is_empty());
+        let at = Timestamp::from_millis(0);
+        let lead = StoredAgent::with_own_key("lead".parse().unwrap(), Permission::Write, at);
+        store.transact(move |tx| AGENTS.put(tx, &did("lead"), &lead)).await.unwrap();
         let of_b = reach("b", &open);
         assert!(of_b.holds(Some(&text), &did("a")) && !of_b.holds(Some("task_x"), &did("a")));
         assert!(!of_b.holds(None, &did("a")) && !of_b.holds(Some(&text), &did("c")));
         // Who had it before reads nothing of who has it now.
         assert!(reach("a", &open).is_empty());
-        // No role, no reach.
-        assert!(reach("lead", &open).is_empty());
-        let lead = schema::TERMS;
-        let terms = crate::state::terms::Terms { role: Role::Coordinator, ..Default::default() };
-        store.transact(move |tx| lead.put(tx, &did("lead"), &terms)).await.unwrap();
         let of_lead = reach("lead", &open);
         assert!(of_lead.holds(Some(&text), &did("a")) && of_lead.episodic == BTreeSet::from([did("b")]));
         for over in TaskStatus::ALL.iter().filter(|status| status.is_over()) {

@@ -14,7 +14,6 @@ use crate::state::owner::mark::Read;
 use crate::state::schema::{self, EVENTS};
 use crate::state::tasks::{Reach, StoredTask, tasks_of};
 use oap_agents::entry::{Context, MAX_VALUES};
-use oap_agents::terms::Role;
 use oap_identity::{Did, Hash, IntentId, ItemId, TaskId, Timestamp};
 use oap_memory::Head;
 use oap_memory::item::Sensitivity;
@@ -122,8 +121,7 @@ impl Entries<'_> {
         let told = self.read(agent, "openintent.log", input, move |looking| {
             let did = looking.agent.did().clone();
             let (intent, tasks) = known_intent(looking.gateway, id, &did)?;
-            let has_role = looking.reach.role() == Role::Coordinator;
-            let coordinates = intent.coordinator == did && has_role;
+            let coordinates = intent.coordinator == did && looking.reach.leads(&did);
             let reader = Reader { did: &did, coordinates, tasks: tasks.into_iter().collect() };
             looking.lean_on(&reader.tasks);
             Ok(((), looking.events(id.to_bytes(), &reader, &wanted)?))

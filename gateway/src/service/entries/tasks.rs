@@ -10,11 +10,9 @@ use crate::state::events::{StoredEvent, What};
 use crate::state::gateway::{Gateway, blocking};
 use crate::state::owner::mark::{Read, Write};
 use crate::state::schema::{self, AGENTS, INTENTS, INTENTS_OF, TASKS, TASKS_IN, TASKS_OF};
-use crate::state::tasks::{MAX_INTENTS, MAX_TASKS, StoredIntent, StoredTask};
-use crate::state::terms::terms;
+use crate::state::tasks::{MAX_INTENTS, MAX_TASKS, StoredIntent, StoredTask, leads};
 use oap_agents::entry::{Context, EntryError, Must};
 use oap_agents::task::{MAX_ASSIGNED, NewIntent, NewTask, TaskChange, TaskStatus};
-use oap_agents::terms::Role;
 use oap_identity::{Did, IntentId, ItemId, TaskId, Timestamp};
 use oap_memory::chain::Event;
 use oap_memory::item::Sensitivity;
@@ -131,7 +129,7 @@ impl Entries<'_> {
                 if intent.coordinator != by {
                     return Err(Error::NotItsCoordinator);
                 }
-                w.may_be_given(&by, assigned.as_ref())?;
+                w.may_be_given(assigned.as_ref())?;
                 if intent.guardrails.memory_archive_required && !new.memory_policy.archive_on_completion {
                     return Err(field("memory_policy.archive_on_completion", Must::Archive));
                 }
@@ -148,7 +146,7 @@ impl Entries<'_> {
                     intent: new.intent_id,
                     name: new.name,
                     description: new.description,
-                    coordinator: by,
+                    coordinator: by.clone(),
                     agents: assigned.iter().cloned().collect(),
                     assigned,
                     parent: new.parent_task_id,
@@ -158,6 +156,7 @@ impl Entries<'_> {
                     created_at: w.now,
                     updated_at: w.now,
                 };
+                w.may_coordinate(&by, &task)?;
                 TASKS_IN.put(w.tx, &(task.intent, id), &())?;
                 w.put_task(id, &task)?;
                 w.tell_of_task(id, &task)?;
@@ -183,7 +182,8 @@ impl Entries<'_> {
             let (by, change) = (agent.did().clone(), change.clone());
             let found = TASKS.get(&self.0.store, &id)?.filter(|task| task.is_known_to(&by));
             let task = found.ok_or(Error::NotFound)?;
-            if task.coordinator != by && !(task.assigned.as_ref() == Some(&by) && change.is_workers()) {
+            let is_workers = task.assigned.as_ref() == Some(&by) && change.is_workers();
+            if task.coordinator != by && !is_workers {
                 return Err(Error::NotItsCoordinator);
             }
             let way = (task.version != version).then_some(Conflict::NewerTask);
@@ -213,7 +213,7 @@ impl Entries<'_> {
                     }
                     let before = task.clone();
                     if let Some(assigned) = assigned {
-                        w.may_be_given(&by, Some(&assigned))?;
+                        w.may_be_given(Some(&assigned))?;
                         if !task.agents.contains(&assigned) {
                             if task.agents.len() >= MAX_ASSIGNED {
                                 return Err(field("assigned_agent", Must::Assigned));
@@ -230,6 +230,9 @@ impl Entries<'_> {
                     task.status = change.status.unwrap_or(task.status);
                     task.version = task.version.saturating_add(1);
                     task.updated_at = w.now;
+                    if !is_workers {
+                        w.may_coordinate(&by, &task)?;
+                    }
                     if let Some(ending) = ending {
                         w.end_entries(id, &before, ending)?;
                     }
@@ -248,7 +251,7 @@ impl Entries<'_> {
     /// That an agent may assign a task to whom it names, before it is told whether they are there.
     fn may_assign(self, by: &Did, name: Option<&str>, agent: &Agent<Read>) -> Result<(), Error> {
         let is_another = name.is_some_and(|name| !agent.is(name));
-        if is_another && terms(&self.0.store, by)?.role != Role::Coordinator {
+        if is_another && !leads(&self.0.store, by)? {
             return Err(Error::NoCoordinator);
         }
         Ok(())
@@ -382,15 +385,18 @@ impl Writing<'_, '_> {
         Ok(keys)
     }
 
-    /// That an agent may give a task to another, as both stand now.
-    fn may_be_given(&self, by: &Did, to: Option<&Did>) -> Result<(), Error> {
+    /// That an agent may coordinate a task as it is then: where others are or were on it, or it reads what others wrote, that takes the
+    /// role.
+    fn may_coordinate(&self, by: &Did, task: &StoredTask) -> Result<(), Error> {
+        let above = task.parent.filter(|_| task.policy.inherit_from_parent);
+        let above = above.map(|id| TASKS.get(self.tx, &id)).transpose()?.flatten();
+        let is_for_others = task.has_others(by) || above.is_some_and(|above| above.has_others(by));
+        if is_for_others && !leads(self.tx, by)? { Err(Error::NoCoordinator) } else { Ok(()) }
+    }
+
+    /// That a task may be given to an agent, as that stands now.
+    fn may_be_given(&self, to: Option<&Did>) -> Result<(), Error> {
         let Some(to) = to else { return Ok(()) };
-        if to == by {
-            return Ok(());
-        }
-        if terms(self.tx, by)?.role != Role::Coordinator {
-            return Err(Error::NoCoordinator);
-        }
         let is_there = AGENTS.get(self.tx, to)?.is_some_and(|agent| agent.is_there());
         if is_there { Ok(()) } else { Err(field("assigned_agent", Must::Agent)) }
     }
