@@ -133,6 +133,12 @@ pub const LIMITS: &[Limit] = &[
         "those of an agent that are kept; beyond it 409",
     ),
     count("state::tasks::MAX_TASKS", tasks::MAX_TASKS, "tasks", "those of an intent; beyond it 409"),
+    count(
+        "state::tasks::MAX_ARCHIVED",
+        tasks::MAX_ARCHIVED,
+        "entries",
+        "working entries of an agent that are kept once they were archived; beyond it the first ones are erased",
+    ),
     row(
         "state::events::MAX_EVENTS",
         events::MAX_EVENTS,

@@ -150,6 +150,9 @@ pub enum Must {
     /// An archive that the intent asks for.
     #[error("must be true: the guardrails of the intent ask for the archive")]
     Archive,
+    /// What others wrote by.
+    #[error("must stay true: another agent is or was on the task, and wrote by that")]
+    Promised,
     /// Words to look for.
     #[error("must have words, at most {} bytes", oap_exchange::query::MAX_QUERY)]
     Words,

@@ -5,6 +5,7 @@
 
 mod binding;
 mod capacity;
+mod ending;
 mod erasing;
 pub mod events;
 mod forgetting;

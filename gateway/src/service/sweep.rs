@@ -63,7 +63,13 @@ impl Deletions<'_> {
         for batch in replaced.chunks(BATCH) {
             swept.trimmed += self.trim_versions(batch.to_vec(), kept).await?;
         }
-        Entries(self.0).forget_intents(kept).await?;
+        // The rest is done whether this can be or not.
+        if let Err(error) = Entries(self.0).end_orphans().await {
+            tracing::error!(%error, "tasks of removed coordinators could not be ended");
+        }
+        if let Err(error) = Entries(self.0).forget_intents(kept).await {
+            tracing::error!(%error, "intents that are over could not be forgotten");
+        }
         let gateway = self.0.clone();
         if blocking(move || Ok(gateway.read_sanctions())).await? {
             self.0.commit(|w| w.obligations_changed()).await?;

@@ -69,12 +69,40 @@ pub enum What {
         /// Whether its author alone knows of it.
         restricted: bool,
     },
-    /// The working entries of a task: each with its author, and whether its author alone knows of it.
-    Archive(Vec<(ItemId, Did, bool)>),
+    /// The working entries of a task.
+    Archive(Vec<Archived>),
     /// A task that got so far.
     Task(TaskStatus),
     /// A write that a guardrail refused, by its name.
     Refused(String),
+}
+
+/// A working entry as it was archived.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Archived {
+    pub(crate) item: ItemId,
+    pub(crate) author: Did,
+    /// Whether its author alone knows of it.
+    pub(crate) is_sealed: bool,
+    /// The link whose version was in force. What the entry says later is not shown.
+    pub(crate) version: u32,
+}
+
+impl Archived {
+    pub(crate) fn of(head: &Head) -> Self {
+        Self {
+            item: head.item_id,
+            author: (*head.meta.author).clone(),
+            is_sealed: is_sealed(head),
+            version: head.version_seq,
+        }
+    }
+}
+
+/// Whether nobody but its author is told of an entry: it is restricted, or the guard marked it and the owner did not accept it.
+pub(crate) fn is_sealed(head: &Head) -> bool {
+    let is_marked = head.meta.tier != Tier::Semantic && head.meta.needs_verification;
+    head.sensitivity == Sensitivity::Restricted || is_marked
 }
 
 closed_enum! {
@@ -99,6 +127,12 @@ impl What {
     }
 }
 
+/// The streams of an intent's log, in which what is many of one kind takes no place from another: archives, tasks, what guardrails
+/// refused, entries.
+pub(crate) fn streams(intent: IntentId) -> [[u8; 16]; 4] {
+    ["archives", "tasks", "refusals", "entries"].map(|kind| schema::agent(&format!("{intent} {kind}")))
+}
+
 impl Writing<'_, '_> {
     /// Notes what became of an item, where it is an entry: in its author's stream, and in the log of the intent whose task it names.
     pub(crate) fn tell_of(
@@ -114,6 +148,15 @@ impl Writing<'_, '_> {
         }
         let agent = (*head.meta.author).clone();
         let task = task_named(self.tx, context.scope.task_id.as_deref(), &agent)?;
+        // In the log of an intent stands what its open tasks let others read, and nothing else.
+        let is_logged = task.as_ref().is_some_and(|(_, task)| {
+            let is_read = match head.meta.tier {
+                Tier::Working => true,
+                Tier::Episodic => task.assigned.as_ref() == Some(&agent),
+                Tier::Semantic => false,
+            };
+            is_read && task.is_open()
+        });
         let what = What::Entry {
             happened,
             item: head.item_id,
@@ -121,12 +164,12 @@ impl Writing<'_, '_> {
             version: head.version_seq.saturating_add(1),
             previous,
             oap,
-            restricted: head.sensitivity == Sensitivity::Restricted,
+            restricted: is_sealed(head),
         };
         let (task, intent) = task.map(|(id, task)| (id, task.intent)).unzip();
         let event = StoredEvent { what, at: self.now, agent, actor: self.actor.clone(), task, intent };
-        if let Some(intent) = intent {
-            self.tell(intent.to_bytes(), &event)?;
+        if let Some(intent) = intent.filter(|_| is_logged) {
+            self.tell_log(intent, &event)?;
         }
         self.tell(schema::agent(event.agent.as_str()), &event)
     }
@@ -147,6 +190,18 @@ impl Writing<'_, '_> {
             Err(error) => return Err(error.into()),
         };
         self.tell_of(happened, head, &context, None, oap)
+    }
+
+    /// Appends an event to the log of an intent.
+    pub(crate) fn tell_log(&mut self, intent: IntentId, event: &StoredEvent) -> Result<(), Error> {
+        let [archives, tasks, refusals, entries] = streams(intent);
+        let stream = match event.what {
+            What::Archive(_) => archives,
+            What::Task(_) => tasks,
+            What::Refused(_) => refusals,
+            What::Entry { .. } => entries,
+        };
+        self.tell(stream, event)
     }
 
     /// Appends an event to a stream.

@@ -129,7 +129,7 @@ pub const TASKS: Table<TaskId, StoredTask> = Table::new(53);
 pub const TASKS_OF: Table<(AgentKey, TaskId), ()> = Table::new(54);
 /// The tasks of an intent.
 pub const TASKS_IN: Table<(IntentId, TaskId), ()> = Table::new(55);
-/// What became of entries, by stream, an agent's ([`agent`]) or an intent's (its 16 bytes), and number.
+/// What became of entries, by stream, an agent's ([`agent`]) or one of an intent's log, and number.
 pub const EVENTS: Table<([u8; 16], u64), StoredEvent> = Table::new(56);
 /// The number of the next event of a stream.
 pub const STREAMS: Table<[u8; 16], u64> = Table::new(57);

@@ -21,6 +21,8 @@ use std::collections::{BTreeMap, BTreeSet};
 pub const MAX_INTENTS: usize = 200;
 /// Most tasks of an intent.
 pub const MAX_TASKS: usize = 500;
+/// Most working entries of an agent that are kept once they were archived; beyond it the first ones are erased before their time.
+pub const MAX_ARCHIVED: usize = 5000;
 
 /// An intent as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -161,7 +163,7 @@ impl Reach {
     }
 
     /// Whether an agent coordinates for others; from here on it rests on that.
-    fn note(&mut self, rows: &impl Rows, agent: &Did) -> Result<bool, Error> {
+    pub(crate) fn note(&mut self, rows: &impl Rows, agent: &Did) -> Result<bool, Error> {
         if let Some(known) = self.leads.get(agent) {
             return Ok(*known);
         }
@@ -170,19 +172,14 @@ impl Reach {
         Ok(leads)
     }
 
-    /// Whether the agent that it is of coordinates for others.
-    pub(crate) fn leads(&self, agent: &Did) -> bool {
-        self.leads.get(agent).copied().unwrap_or_default()
-    }
-
     /// Rests on a task as it is, too.
     pub(crate) fn lean_on(&mut self, id: TaskId, version: u32) {
         self.tasks.push((id, version));
     }
 
-    /// Whether it rests on no task.
+    /// Whether it lets the agent read nothing of others'.
     pub(crate) fn is_empty(&self) -> bool {
-        self.tasks.is_empty()
+        self.working.is_empty() && self.episodic.is_empty()
     }
 
     /// Whether it may read an entry of another's, as far as the head says; of a working one the task is to be asked for as well.
@@ -233,7 +230,11 @@ pub(crate) fn guardrails(
     let intents: BTreeSet<IntentId> = on.map(|(_, task)| task.intent).collect();
     let mut found = Vec::new();
     for id in intents {
-        found.extend(INTENTS.get(rows, &id)?.map(|intent| (id, intent.guardrails)));
+        let Some(intent) = INTENTS.get(rows, &id)? else { continue };
+        // Who has no role any more binds nobody else.
+        if intent.coordinator == *agent || leads(rows, &intent.coordinator)? {
+            found.push((id, intent.guardrails));
+        }
     }
     Ok(found)
 }

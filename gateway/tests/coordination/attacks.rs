@@ -28,3 +28,127 @@ async fn a_coordinator_without_the_role_takes_no_task_over() {
     let listed = team.get("lead", &format!("/memory?scope.task_id={task}")).await.ok();
     assert_eq!(listed["total"], 0);
 }
+
+/// What others wrote for a task is not ended, and not erased, by who has no role; nor by loosening what they wrote by.
+#[tokio::test]
+async fn a_coordinator_without_the_role_ends_nobodys_entries() {
+    let team = Team::new(&["b"]).await;
+    let intent = team.intent(json!({"denied_semantic_namespaces": ["plans"]})).await;
+    let task = team.task(&intent, "b", json!({})).await;
+    let work = team.note("b", &task, "work", json!({})).await;
+    let path = format!("/tasks/{task}");
+    let erase = json!({"status": "cancelled", "memory_policy": {"archive_on_completion": false}});
+    team.patch("lead", &path, 1, erase.clone()).await.refused(422, "invalid_input");
+    let shared = json!({"namespace": "plans", "key": "k", "value": {}, "memory_type": "semantic"});
+    team.post("b", "/memory", shared.clone()).await.refused(403, "guardrail_violation");
+    team.set("lead", json!({"role": "worker"})).await.ok();
+    for change in [erase, json!({"status": "cancelled"}), json!({"memory_policy": {"max_entries": 1}})] {
+        team.patch("lead", &path, 1, change).await.refused(403, "policy_block");
+    }
+    team.get("b", &format!("/memory/{work}")).await.ok();
+    // Nor does it bind others any more.
+    team.post("b", "/memory", shared).await.ok();
+    // The owner ends what it left open, by removing it.
+    team.world.owner("POST", &format!("{AGENTS}/lead/remove"), None).await.ok();
+    Deletions(&team.world.gateway).sweep().await.unwrap();
+    assert_eq!(team.get("b", &path).await.ok()["status"], "cancelled");
+    let own = team.events("b", "/agents/b").await;
+    assert!(names(&own).contains(&"memory.archived"), "{own:?}");
+}
+
+/// A value is opaque in a log, too: what looks like a reader's own tokens stops no reader, and is shown as what it is.
+#[tokio::test]
+async fn no_value_spoils_a_log_or_is_shown_as_another() {
+    let team = Team::new(&["b"]).await;
+    let intent = team.intent(json!({})).await;
+    let task = team.task(&intent, "b", json!({})).await;
+    let values = [
+        r#"{"a":{"$serde_json::private::Number":"abc"}}"#,
+        r#"{"a":{"$serde_json::private::RawValue":"{\"forged\":1}"}}"#,
+        r#"{"n": 1.50e1 , "big": 123456789012345678901234567890}"#,
+    ];
+    for (number, value) in values.iter().enumerate() {
+        let body = format!(
+            r#"{{"namespace": "job", "key": "k{number}", "scope": {{"task_id": "{task}"}}, "value": {value}}}"#
+        );
+        let request = Request::builder().method("POST").uri("/api/v1/memory");
+        let request = request.header("x-api-key", &team.keys["b"]).header("content-type", "application/json");
+        let answer = team.world.send(request.body(Body::from(body)).unwrap()).await;
+        assert_eq!(answer.status, 200, "{value}");
+    }
+    team.gets("b", &task, "completed").await;
+    for (who, path) in [("lead", format!("/intents/{intent}/events")), ("b", "/agents/b/events".to_owned())] {
+        let answer = team.get(who, &path).await;
+        assert_eq!(answer.status, 200, "{who}");
+        let text = String::from_utf8(answer.bytes).unwrap();
+        for value in values {
+            assert!(text.contains(value), "{who}: {value}");
+        }
+    }
+}
+
+/// The log of an intent tells of what an open task lets others read: not of what is private again, and not of what is sealed.
+#[tokio::test]
+async fn a_log_tells_nothing_that_a_task_does_not_let_read() {
+    let team = Team::new(&["b", "d"]).await;
+    let intent = team.intent(json!({})).await;
+    let log = format!("/intents/{intent}");
+    let task = team.task(&intent, "b", json!({})).await;
+    let lesson = team.note("b", &task, "lesson", json!({"memory_type": "episodic"})).await;
+    let lessons = async |who: &str| {
+        let events = team.events(who, &log).await;
+        events.iter().filter(|(_, data)| data["entry_id"] == json!(lesson)).count()
+    };
+    assert_eq!(lessons("lead").await, 1);
+    // Who takes over is told nothing of what the one before remembers; and nobody is, once it was taken off the task.
+    team.patch("lead", &format!("/tasks/{task}"), 1, json!({"assigned_agent": "d"})).await.ok();
+    assert_eq!(lessons("d").await, 0);
+    team.patch("b", &format!("/memory/{lesson}"), 1, json!({"value": {"n": 2}})).await.ok();
+    assert_eq!((lessons("lead").await, lessons("d").await), (1, 0));
+    team.note("d", &task, "secret", json!({"sensitivity": "restricted"})).await;
+    team.gets("d", &task, "completed").await;
+    team.sends("b", "DELETE", &format!("/memory/{lesson}"), 1, None).await.ok();
+    assert_eq!(lessons("lead").await, 1);
+    // Of an archive that holds nothing for its reader nothing is told.
+    assert!(!names(&team.events("lead", &log).await).contains(&"memory.archived"));
+    assert!(names(&team.events("d", "/agents/d").await).contains(&"memory.archived"));
+}
+
+/// An archive shows what was archived, and nothing that stands in the entry later.
+#[tokio::test]
+async fn an_archive_shows_no_later_words() {
+    let team = Team::new(&["b"]).await;
+    let intent = team.intent(json!({})).await;
+    let task = team.task(&intent, "b", json!({})).await;
+    let work = team.note("b", &task, "work", json!({"value": {"said": "first"}})).await;
+    team.gets("b", &task, "completed").await;
+    let log = format!("/intents/{intent}");
+    assert!(json!(team.events("lead", &log).await).to_string().contains("first"));
+    let item = |what: &str| format!("/oap/owner/items/{work}/{what}");
+    team.world.owner("POST", &item("restore"), None).await.ok();
+    let later = json!({"item": {"content": {"text": "{\"said\": \"later\"}"}}});
+    team.world.owner("POST", &item("correct"), Some(&later)).await.ok();
+    team.world.owner("POST", &item("retract"), None).await.ok();
+    for (who, path) in [("lead", log.as_str()), ("b", "/agents/b")] {
+        let told = json!(team.events(who, path).await).to_string();
+        assert!(!told.contains("later"), "{who}: {told}");
+    }
+}
+
+/// No agent erases the owner's word by ending a task.
+#[tokio::test]
+async fn the_end_of_a_task_erases_nothing_of_the_owners() {
+    let team = Team::new(&[]).await;
+    team.set("lead", json!({"permission": "memory.admin"})).await.ok();
+    let intent = team.intent(json!({})).await;
+    let task = team.task(&intent, "lead", json!({})).await;
+    let shared = json!({"memory_type": "semantic", "ttl": "task_lifetime"});
+    let entry = team.note("lead", &task, "rule", shared).await;
+    let said = json!({"item": {"content": {"text": "{\"of\": \"the owner\"}"}}});
+    team.world.owner("POST", &format!("/oap/owner/items/{entry}/correct"), Some(&said)).await.ok();
+    team.patch("lead", &format!("/memory/{entry}"), 2, json!({"value": {"of": "an agent"}})).await.ok();
+    team.sends("lead", "DELETE", &format!("/memory/{entry}"), 1, None).await.refused(403, "policy_block");
+    team.gets("lead", &task, "completed").await;
+    let kept = team.world.owner("GET", &format!("/oap/owner/items/{entry}"), None).await.ok();
+    assert_eq!(kept["item"]["status"], "retracted");
+}

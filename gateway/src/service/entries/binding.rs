@@ -147,7 +147,7 @@ impl Writing<'_, '_> {
             task: None,
             intent: Some(intent),
         };
-        self.tell(intent.to_bytes(), &event)?;
+        self.tell_log(intent, &event)?;
         self.tell(schema::agent(agent.did().as_str()), &event)
     }
 }

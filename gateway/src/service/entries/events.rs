@@ -1,7 +1,8 @@
 //! What became of entries, told to agents: each its own, and of an intent what it may know.
 //!
 //! What an event shows of an entry is read when it is asked for. Of another's entry it is shown while the reader may read that entry;
-//! what was archived is shown to the coordinator of the intent, to the agent that the task was assigned to last, and to its author.
+//! what was archived is shown to the coordinator of the intent and to the agent that the task was assigned to last, as long as the
+//! coordinator has its role, and to its author. A value is opaque here, too: it is shown as the text that it is.
 
 use super::tasks::known_intent;
 use super::{is_seen, value_of};
@@ -9,17 +10,20 @@ use crate::error::Error;
 use crate::service::Entries;
 use crate::service::tools::looking::Looking;
 use crate::state::agents::Agent;
-use crate::state::events::{Happened, StoredEvent, What};
+use crate::state::events::{Archived, Happened, Marked, StoredEvent, What, is_sealed, streams};
 use crate::state::owner::mark::Read;
 use crate::state::schema::{self, EVENTS};
 use crate::state::tasks::{Reach, StoredTask, tasks_of};
-use oap_agents::entry::{Context, MAX_VALUES};
+use oap_agents::entry::{Context, MAX_ENTRIES, MAX_VALUES, Opaque};
+use oap_agents::task::TaskStatus;
 use oap_identity::{Did, Hash, IntentId, ItemId, TaskId, Timestamp};
 use oap_memory::Head;
 use oap_memory::item::Sensitivity;
 use oap_memory::record::{Status, Tier};
 use oap_store::Range;
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use serde_json::json;
+use serde_json::value::{RawValue, to_raw_value};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -34,11 +38,84 @@ pub struct Wanted {
     pub offset: usize,
 }
 
+/// An event in both vocabularies: that of RFC-0015 5.2, and that of OpenIntent's client.
+#[derive(Debug, Serialize)]
+struct Shown {
+    id: String,
+    event_type: &'static str,
+    #[serde(rename = "type")]
+    name: &'static str,
+    intent_id: Option<IntentId>,
+    task_id: Option<TaskId>,
+    agent_id: String,
+    actor: String,
+    payload: Box<RawValue>,
+    data: Box<RawValue>,
+    created_at: Timestamp,
+    timestamp: Timestamp,
+}
+
+/// What an event says.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum Payload {
+    Task {
+        task_id: Option<TaskId>,
+        status: TaskStatus,
+    },
+    Refused {
+        guardrail: String,
+    },
+    Entry {
+        entry_id: ItemId,
+        memory_type: Tier,
+        version: u32,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        previous_version: Option<u32>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        oap_event: Option<Marked>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        namespace: Option<String>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        key: Option<String>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        tags: Option<Vec<String>>,
+    },
+    Archive {
+        entries_archived: usize,
+        snapshot: Vec<Snapshot>,
+    },
+}
+
+/// An entry of an archive.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum Snapshot {
+    /// It is not kept any more, or is something else by now.
+    Gone { entry_id: ItemId, erased: bool },
+    /// The answer has no room for it.
+    LeftOut { entry_id: ItemId, left_out: bool },
+    Kept {
+        entry_id: ItemId,
+        namespace: String,
+        key: String,
+        tags: Vec<String>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        value: Option<Opaque>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        value_redacted: Option<bool>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        commitment: Option<Hash>,
+    },
+}
+
 /// An agent that reads a log.
 struct Reader<'a> {
     did: &'a Did,
-    /// Whether it coordinates the intent, and has the role for it.
+    /// Whether it coordinates the intent.
     coordinates: bool,
+    /// Whether who coordinates the intent has the role for it: without it nobody is told of what others did.
+    is_led: bool,
     tasks: BTreeMap<TaskId, StoredTask>,
 }
 
@@ -48,10 +125,19 @@ impl Reader<'_> {
         task.and_then(|task| self.tasks.get(&task)).is_some_and(|task| task.is_known_to(self.did))
     }
 
+    fn leads(&self) -> bool {
+        self.coordinates && self.is_led
+    }
+
     /// Whether it is told of what another did for a task.
     fn follows(&self, task: Option<TaskId>) -> bool {
         let assigned = task.and_then(|task| self.tasks.get(&task)).and_then(|task| task.assigned.as_ref());
-        self.coordinates || assigned == Some(self.did)
+        self.leads() || (self.is_led && assigned == Some(self.did))
+    }
+
+    /// Whether an archived entry is for it.
+    fn is_shown(&self, task: Option<TaskId>, of: &Archived) -> bool {
+        of.author == *self.did || (!of.is_sealed && self.follows(task))
     }
 
     /// Whether an event is for it at all.
@@ -59,11 +145,11 @@ impl Reader<'_> {
         let is_own = event.agent == *self.did;
         match &event.what {
             What::Task(_) => self.knows(event.task),
-            What::Refused(_) => is_own || self.coordinates,
+            What::Refused(_) => is_own || self.leads(),
+            // What an agent remembers beyond the task its coordinator reads alone.
+            What::Entry { restricted, tier: Tier::Episodic, .. } => is_own || (!restricted && self.leads()),
             What::Entry { restricted, .. } => is_own || (!restricted && self.follows(event.task)),
-            What::Archive(items) => {
-                self.follows(event.task) || items.iter().any(|(_, author, _)| author == self.did)
-            }
+            What::Archive(items) => items.iter().any(|of| self.is_shown(event.task, of)),
         }
     }
 }
@@ -73,6 +159,10 @@ impl Reader<'_> {
 struct Told {
     items: BTreeSet<ItemId>,
     bytes: usize,
+    /// How many archived entries were opened for it.
+    opened: usize,
+    /// Whether something was left out.
+    is_full: bool,
 }
 
 /// How many bytes it takes to say where an entry is and how it is tagged.
@@ -101,8 +191,8 @@ impl Entries<'_> {
         let stream = schema::agent(agent.did().as_str());
         let told = self.read(agent, "openintent.events", input, move |looking| {
             let did = looking.agent.did().clone();
-            let reader = Reader { did: &did, coordinates: false, tasks: BTreeMap::new() };
-            Ok(((), looking.events(stream, &reader, &wanted)?))
+            let reader = Reader { did: &did, coordinates: false, is_led: false, tasks: BTreeMap::new() };
+            Ok(((), looking.events(&[stream], &reader, &wanted)?))
         });
         Ok(told.await?.1)
     }
@@ -119,27 +209,43 @@ impl Entries<'_> {
         wanted: Wanted,
     ) -> Result<Vec<u8>, Error> {
         let told = self.read(agent, "openintent.log", input, move |looking| {
-            let did = looking.agent.did().clone();
-            let (intent, tasks) = known_intent(looking.gateway, id, &did)?;
-            let coordinates = intent.coordinator == did && looking.reach.leads(&did);
-            let reader = Reader { did: &did, coordinates, tasks: tasks.into_iter().collect() };
+            let (gateway, did) = (looking.gateway, looking.agent.did().clone());
+            let (intent, tasks) = known_intent(gateway, id, &did)?;
+            let is_led = looking.reach.note(&gateway.store, &intent.coordinator)?;
+            let coordinates = intent.coordinator == did;
+            let reader = Reader { did: &did, coordinates, is_led, tasks: tasks.into_iter().collect() };
             looking.lean_on(&reader.tasks);
-            Ok(((), looking.events(id.to_bytes(), &reader, &wanted)?))
+            Ok(((), looking.events(&streams(id), &reader, &wanted)?))
         });
         Ok(told.await?.1)
     }
 }
 
 impl Looking<'_> {
+    /// The events of some streams together.
     fn events(
         &mut self,
-        stream: [u8; 16],
+        streams: &[[u8; 16]],
         reader: &Reader<'_>,
         wanted: &Wanted,
-    ) -> Result<Vec<Value>, Error> {
+    ) -> Result<Vec<Shown>, Error> {
         let gateway = self.gateway;
         let (mut shown, mut told, mut left) = (Vec::new(), Told::default(), wanted.offset);
-        for row in EVENTS.range(&gateway.store, Range::under(&stream)) {
+        let rows = |stream: &[u8; 16]| EVENTS.range(&gateway.store, Range::under(stream)).peekable();
+        let mut parts: Vec<_> = streams.iter().map(rows).collect();
+        loop {
+            let mut oldest: Option<(Timestamp, usize)> = None;
+            for (number, part) in parts.iter_mut().enumerate() {
+                let at = match part.peek() {
+                    None => continue,
+                    Some(Ok((_, event))) => event.at,
+                    Some(Err(_)) => Timestamp::from_millis(0),
+                };
+                if oldest.is_none_or(|(least, _)| at < least) {
+                    oldest = Some((at, number));
+                }
+            }
+            let Some(row) = oldest.and_then(|(_, number)| parts.get_mut(number)?.next()) else { break };
             let (_, event) = row?;
             let is_asked = wanted.since.is_none_or(|since| event.at >= since)
                 && wanted.name.as_deref().is_none_or(|name| event.what.name() == name);
@@ -150,122 +256,147 @@ impl Looking<'_> {
                 left -= 1;
                 continue;
             }
-            let data = self.payload(&event, reader, &mut told)?;
-            shown.push(self.event_json(stream, &event, data)?);
+            let payload = self.payload(&event, reader, &mut told)?;
+            shown.push(self.event(&event, &payload)?);
             // What is left is asked for with an offset.
-            if shown.len() == wanted.limit || told.bytes > MAX_VALUES {
+            if shown.len() == wanted.limit || told.is_full || told.bytes > MAX_VALUES {
                 break;
             }
         }
         Ok(shown)
     }
 
-    /// In both vocabularies: that of RFC-0015 5.2, and that of OpenIntent's client.
-    fn event_json(&self, stream: [u8; 16], event: &StoredEvent, data: Value) -> Result<Value, Error> {
+    fn event(&self, event: &StoredEvent, payload: &Payload) -> Result<Shown, Error> {
         let name = event.what.name();
+        let (entry, version) = match &event.what {
+            What::Entry { item, version, .. } => (Some(item), Some(version)),
+            _ => (None, None),
+        };
         // Of what is told, and never of its place among what is not.
         let id = Hash::of_canonical(&json!([
-            stream,
+            event.intent,
+            event.agent,
+            event.actor,
             event.at,
             name,
             event.task,
-            data.get("entry_id"),
-            data.get("version")
+            entry,
+            version
         ]))?;
         let id: String = id.to_string().chars().skip_while(|c| *c != ':').skip(1).take(26).collect();
-        let agent = self.name(&event.agent);
-        let actor = event.actor.as_ref().map_or_else(|| "owner".to_owned(), |actor| self.name(actor));
-        Ok(json!({
-            "id": format!("evt_{id}"), "event_type": name, "type": name, "intent_id": event.intent,
-            "task_id": event.task, "agent_id": agent, "actor": actor, "payload": data, "data": data,
-            "created_at": event.at, "timestamp": event.at,
-        }))
+        let payload = to_raw_value(payload)?;
+        Ok(Shown {
+            id: format!("evt_{id}"),
+            event_type: name,
+            name,
+            intent_id: event.intent,
+            task_id: event.task,
+            agent_id: self.name(&event.agent),
+            actor: event.actor.as_ref().map_or_else(|| "owner".to_owned(), |actor| self.name(actor)),
+            data: payload.clone(),
+            payload,
+            created_at: event.at,
+            timestamp: event.at,
+        })
     }
 
     /// What an event says to its reader, who is told of it.
-    fn payload(&mut self, event: &StoredEvent, reader: &Reader<'_>, told: &mut Told) -> Result<Value, Error> {
+    fn payload(
+        &mut self,
+        event: &StoredEvent,
+        reader: &Reader<'_>,
+        told: &mut Told,
+    ) -> Result<Payload, Error> {
         match &event.what {
-            What::Task(status) => Ok(json!({"task_id": event.task, "status": status})),
-            What::Refused(rail) => Ok(json!({"guardrail": rail})),
+            What::Task(status) => Ok(Payload::Task { task_id: event.task, status: *status }),
+            What::Refused(rail) => Ok(Payload::Refused { guardrail: rail.clone() }),
             What::Entry { happened, item, tier, version, previous, oap, .. } => {
-                let mut data = Map::new();
-                data.insert("entry_id".to_owned(), json!(item));
-                data.insert("memory_type".to_owned(), json!(tier));
-                data.insert("version".to_owned(), json!(version));
-                if let Some(previous) = previous {
-                    data.insert("previous_version".to_owned(), json!(previous));
-                }
-                if let Some(oap) = oap {
-                    data.insert("oap_event".to_owned(), json!(oap));
-                }
-                let is_there = !matches!(happened, Happened::Deleted | Happened::Evicted | Happened::Expired);
-                if is_there {
-                    data.extend(self.details(*item, told)?);
-                }
-                Ok(Value::Object(data))
+                let is_gone = matches!(happened, Happened::Deleted | Happened::Evicted | Happened::Expired);
+                let seen = if is_gone { None } else { self.details(*item, told)? };
+                let (namespace, key, tags) = match seen {
+                    None => (None, None, None),
+                    Some((head, tags)) => {
+                        let namespace = head.meta.namespace.as_deref().cloned();
+                        (namespace, head.meta.key.as_deref().cloned(), Some(tags))
+                    }
+                };
+                Ok(Payload::Entry {
+                    entry_id: *item,
+                    memory_type: *tier,
+                    version: *version,
+                    previous_version: *previous,
+                    oap_event: *oap,
+                    namespace,
+                    key,
+                    tags,
+                })
             }
             What::Archive(items) => {
-                let follows = reader.follows(event.task);
                 let mut snapshot = Vec::new();
-                for (item, author, restricted) in items {
-                    let is_own = author == reader.did;
-                    if is_own || (follows && !restricted) {
-                        snapshot.push(self.archived(*item, is_own, told)?);
-                    }
+                for of in items.iter().filter(|of| reader.is_shown(event.task, of)) {
+                    snapshot.push(self.archived(of, of.author == *reader.did, told)?);
                 }
-                Ok(json!({"entries_archived": snapshot.len(), "snapshot": snapshot}))
+                Ok(Payload::Archive { entries_archived: snapshot.len(), snapshot })
             }
         }
     }
 
-    /// Where an entry is and how it is tagged, while the reader may read it.
-    fn details(&mut self, item: ItemId, told: &mut Told) -> Result<Map<String, Value>, Error> {
-        let mut details = Map::new();
-        let Some(head) = self.gateway.heads.get(item) else { return Ok(details) };
+    /// An entry, for where it is, and how it is tagged, while the reader may read it.
+    fn details(&mut self, item: ItemId, told: &mut Told) -> Result<Option<(Arc<Head>, Vec<String>)>, Error> {
+        let Some(head) = self.gateway.heads.get(item) else { return Ok(None) };
         if !self.may_read(&head)? {
-            return Ok(details);
+            return Ok(None);
         }
-        let Some(seen) = self.seen(head.clone())? else { return Ok(details) };
+        let Some(seen) = self.seen(head.clone())? else { return Ok(None) };
         if told.items.insert(item) {
             self.count(&seen);
         }
         told.bytes += place_of(&head);
-        details.insert("namespace".to_owned(), json!(head.meta.namespace));
-        details.insert("key".to_owned(), json!(head.meta.key));
-        details.insert("tags".to_owned(), json!(Context::of(&seen.whole).tags(&head.labels)));
-        Ok(details)
+        let tags = Context::of(&seen.whole).tags(&head.labels);
+        Ok(Some((head, tags)))
     }
 
-    /// An entry as it was archived, as long as it is kept. Of one that was put back, others see nothing.
-    fn archived(&mut self, item: ItemId, is_own: bool, told: &mut Told) -> Result<Value, Error> {
-        let gone = json!({"entry_id": item, "erased": true});
-        let kept = self.gateway.heads.get(item).filter(|head| {
+    /// An entry as it was archived, as long as it is kept. Of one that was put back, or that says something else by now, others see
+    /// nothing.
+    fn archived(&mut self, of: &Archived, is_own: bool, told: &mut Told) -> Result<Snapshot, Error> {
+        let entry_id = of.item;
+        let (gone, left_out) =
+            (Snapshot::Gone { entry_id, erased: true }, Snapshot::LeftOut { entry_id, left_out: true });
+        let kept = self.gateway.heads.get(entry_id).filter(|head| {
             let is_over = head.end_of_life.is_some_and(|end| end <= self.now);
-            let is_shown =
-                head.status == Status::Retracted || (is_own && is_seen(self.agent, head, self.now));
-            is_shown && !is_over && (is_own || head.sensitivity != Sensitivity::Restricted)
+            let is_same = head.status == Status::Retracted
+                && head.version_seq == of.version
+                && *head.meta.author == of.author;
+            let is_shown = is_same || (is_own && is_seen(self.agent, head, self.now));
+            is_shown && !is_over && (is_own || !is_sealed(head))
         });
         let Some(head) = kept else { return Ok(gone) };
+        if told.is_full || told.opened >= MAX_ENTRIES {
+            told.is_full = true;
+            return Ok(left_out);
+        }
+        told.opened += 1;
         let Some(seen) = self.seen(head.clone())? else { return Ok(gone) };
-        let size = place_of(&head) + value_of(&seen.whole).as_str().len();
+        let value = value_of(&seen.whole);
+        let size = place_of(&head) + value.as_str().len();
         if told.bytes > 0 && told.bytes + size > MAX_VALUES {
-            return Ok(json!({"entry_id": item, "left_out": true}));
+            told.is_full = true;
+            return Ok(left_out);
         }
         told.bytes += size;
-        if told.items.insert(item) {
+        if told.items.insert(entry_id) {
             self.count(&seen);
         }
-        let mut shown = json!({
-            "entry_id": item, "namespace": head.meta.namespace, "key": head.meta.key,
-            "tags": Context::of(&seen.whole).tags(&head.labels),
-        });
-        if matches!(head.sensitivity, Sensitivity::Public | Sensitivity::Internal) {
-            shown["value"] = serde_json::from_str(value_of(&seen.whole).as_str())?;
-        } else {
-            shown["value_redacted"] = json!(true);
-            shown["commitment"] = json!(seen.commitment());
-        }
-        Ok(shown)
+        let is_open = matches!(head.sensitivity, Sensitivity::Public | Sensitivity::Internal);
+        Ok(Snapshot::Kept {
+            entry_id,
+            namespace: head.meta.namespace.as_deref().cloned().unwrap_or_default(),
+            key: head.meta.key.as_deref().cloned().unwrap_or_default(),
+            tags: Context::of(&seen.whole).tags(&head.labels),
+            value: is_open.then_some(value),
+            value_redacted: (!is_open).then_some(true),
+            commitment: (!is_open).then(|| seen.commitment()),
+        })
     }
 
     /// Whether the agent may read an entry: its own, one that is shared, or one that a task lets it read.

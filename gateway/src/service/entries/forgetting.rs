@@ -4,6 +4,7 @@ use super::tasks::tasks_of_intent;
 use crate::error::Error;
 use crate::service::Entries;
 use crate::state::commits::Writing;
+use crate::state::events::streams;
 use crate::state::schema::{self, EVENTS, INTENTS, INTENTS_OF, STREAMS, TASKS, TASKS_IN};
 use crate::state::tasks::StoredIntent;
 use oap_identity::{IntentId, TaskId};
@@ -55,14 +56,15 @@ impl Writing<'_, '_> {
             TASKS.delete(self.tx, task);
             TASKS_IN.delete(self.tx, &(id, *task));
         }
-        let stream = id.to_bytes();
-        let told: Vec<_> =
-            EVENTS.keys(&self.gateway.store, Range::under(&stream)).collect::<Result<_, _>>()?;
-        let written = EVENTS.written(self.tx).into_iter().filter(|(of, _)| *of == stream);
-        for event in told.into_iter().chain(written) {
-            EVENTS.delete(self.tx, &event);
+        for stream in streams(id) {
+            let told: Vec<_> =
+                EVENTS.keys(&self.gateway.store, Range::under(&stream)).collect::<Result<_, _>>()?;
+            let written = EVENTS.written(self.tx).into_iter().filter(|(of, _)| *of == stream);
+            for event in told.into_iter().chain(written) {
+                EVENTS.delete(self.tx, &event);
+            }
+            STREAMS.delete(self.tx, &stream);
         }
-        STREAMS.delete(self.tx, &stream);
         INTENTS.delete(self.tx, &id);
         INTENTS_OF.delete(self.tx, &(schema::agent(intent.coordinator.as_str()), id));
         Ok(true)

@@ -1,5 +1,6 @@
-//! Intents and tasks of the owner's agents (docs/openintent.md): made, shown, changed, and what becomes of entries when a task ends.
+//! Intents and tasks of the owner's agents (docs/openintent.md): made, shown, changed.
 
+use super::ending::Ending;
 use super::{Changed, Current};
 use crate::error::{Conflict, Error};
 use crate::service::Entries;
@@ -11,29 +12,12 @@ use crate::state::gateway::{Gateway, blocking};
 use crate::state::owner::mark::{Read, Write};
 use crate::state::schema::{self, AGENTS, INTENTS, INTENTS_OF, TASKS, TASKS_IN, TASKS_OF};
 use crate::state::tasks::{MAX_INTENTS, MAX_TASKS, StoredIntent, StoredTask, leads};
-use oap_agents::entry::{Context, EntryError, Must};
+use oap_agents::entry::{EntryError, Must};
 use oap_agents::task::{MAX_ASSIGNED, NewIntent, NewTask, TaskChange, TaskStatus};
-use oap_identity::{Did, IntentId, ItemId, TaskId, Timestamp};
-use oap_memory::chain::Event;
-use oap_memory::item::Sensitivity;
-use oap_memory::record::Tier;
+use oap_identity::{Did, IntentId, ItemId, TaskId};
 use oap_store::{Key, Range, Store, Table, Under};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
-use std::sync::Arc;
-
-/// What becomes of the entries that were written for a task, when it ends.
-#[derive(Debug, Default)]
-struct Ending {
-    /// What its agents had when that was looked at: every entry, and its last link.
-    seen: BTreeSet<(ItemId, u32)>,
-    /// Working entries that are shown in the intent's log and nowhere else: whose, and whether they alone know of it.
-    archived: Vec<(ItemId, Did, bool)>,
-    /// Working entries that are erased.
-    cleared: Vec<ItemId>,
-    /// Others that live as long as the task.
-    expired: Vec<ItemId>,
-}
 
 impl Entries<'_> {
     /// Makes an intent, which the agent coordinates.
@@ -222,19 +206,23 @@ impl Entries<'_> {
                         }
                         task.assigned = Some(assigned);
                     }
+                    task.policy = policy;
+                    if !is_workers {
+                        w.may_coordinate(&by, &task)?;
+                    }
                     let rails = INTENTS.get(w.tx, &task.intent)?.ok_or(Error::NotFound)?.guardrails;
                     if rails.memory_archive_required && !policy.archive_on_completion {
                         return Err(field("memory_policy.archive_on_completion", Must::Archive));
                     }
-                    task.policy = policy;
+                    let loosens = before.policy.archive_on_completion && !policy.archive_on_completion;
+                    if loosens && before.has_others(&by) {
+                        return Err(field("memory_policy.archive_on_completion", Must::Promised));
+                    }
                     task.status = change.status.unwrap_or(task.status);
                     task.version = task.version.saturating_add(1);
                     task.updated_at = w.now;
-                    if !is_workers {
-                        w.may_coordinate(&by, &task)?;
-                    }
                     if let Some(ending) = ending {
-                        w.end_entries(id, &before, ending)?;
+                        w.end_entries(id, &before, &ending)?;
                     }
                     w.put_task(id, &task)?;
                     if task.status != before.status {
@@ -323,42 +311,6 @@ fn task_json(gateway: &Gateway, id: TaskId, task: &StoredTask) -> Result<Value, 
     }))
 }
 
-impl Ending {
-    fn of(gateway: &Arc<Gateway>, id: TaskId, task: &StoredTask, now: Timestamp) -> Result<Self, Error> {
-        let name = id.to_string();
-        let mut ending = Self::default();
-        for head in gateway.heads.keyed() {
-            if !task.agents.contains(&head.meta.author) {
-                continue;
-            }
-            ending.seen.insert((head.item_id, head.seq));
-            if !head.is_live(now) {
-                continue;
-            }
-            let version = match schema::version(&gateway.store, head.item_id, head.version_seq) {
-                Ok(version) => version,
-                Err(Error::NotFound | Error::Store(oap_store::StoreError::Erased)) => {
-                    return Err(Error::Overtaken);
-                }
-                Err(error) => return Err(error),
-            };
-            let context: Context = crate::state::events::context_of(&version)?;
-            if context.scope.task_id.as_deref() != Some(&name) {
-                continue;
-            }
-            if head.meta.tier == Tier::Working && task.policy.archive_on_completion {
-                let is_restricted = head.sensitivity == Sensitivity::Restricted;
-                ending.archived.push((head.item_id, (*head.meta.author).clone(), is_restricted));
-            } else if head.meta.tier == Tier::Working {
-                ending.cleared.push(head.item_id);
-            } else if context.ttl.as_deref() == Some("task_lifetime") {
-                ending.expired.push(head.item_id);
-            }
-        }
-        Ok(ending)
-    }
-}
-
 impl Writing<'_, '_> {
     /// The keys of an index under its first part, as they stand in this transaction.
     pub(super) fn under<P: Key, B: Key>(
@@ -402,7 +354,7 @@ impl Writing<'_, '_> {
     }
 
     /// Stores a task, where its agents find it as long as it is open.
-    fn put_task(&mut self, id: TaskId, task: &StoredTask) -> Result<(), Error> {
+    pub(super) fn put_task(&mut self, id: TaskId, task: &StoredTask) -> Result<(), Error> {
         TASKS.put(self.tx, &id, task)?;
         for agent in task.agents.iter().chain([&task.coordinator]) {
             let key = (schema::agent(agent.as_str()), id);
@@ -415,7 +367,7 @@ impl Writing<'_, '_> {
         Ok(())
     }
 
-    fn tell_of_task(&mut self, id: TaskId, task: &StoredTask) -> Result<(), Error> {
+    pub(super) fn tell_of_task(&mut self, id: TaskId, task: &StoredTask) -> Result<(), Error> {
         let event = StoredEvent {
             what: What::Task(task.status),
             at: self.now,
@@ -424,7 +376,7 @@ impl Writing<'_, '_> {
             task: Some(id),
             intent: Some(task.intent),
         };
-        self.tell(task.intent.to_bytes(), &event)
+        self.tell_log(task.intent, &event)
     }
 
     /// Every entry of these agents, and its last link, as it stands in this transaction.
@@ -436,50 +388,5 @@ impl Writing<'_, '_> {
             head.meta.namespace.is_some() && head.meta.key.is_some() && agents.contains(&head.meta.author)
         });
         Ok(own.map(|head| (head.item_id, head.seq)).collect())
-    }
-
-    /// Ends what was written for a task. What the owner confirmed, or a legal hold keeps, is taken back in place of being erased.
-    fn end_entries(&mut self, id: TaskId, task: &StoredTask, ending: Ending) -> Result<(), Error> {
-        if self.entries_of(&task.agents)? != ending.seen {
-            return Err(Error::Overtaken);
-        }
-        let erased = [(ending.cleared, Event::Erase), (ending.expired, Event::Expire)];
-        for (items, event) in erased {
-            for item in items {
-                let (_, head) = schema::head(self.tx, item)?;
-                if head.meta.human_verified || self.is_held(item)? {
-                    self.mark(item, Event::Retract)?;
-                } else {
-                    self.erase(item, event)?;
-                }
-            }
-        }
-        if ending.archived.is_empty() {
-            return Ok(());
-        }
-        // They are told of once, all together.
-        self.quiet = true;
-        for (item, ..) in &ending.archived {
-            self.mark(*item, Event::Retract)?;
-        }
-        self.quiet = false;
-        let event = |agent: Did, items, w: &Self| StoredEvent {
-            what: What::Archive(items),
-            at: w.now,
-            agent,
-            actor: w.actor.clone(),
-            task: Some(id),
-            intent: Some(task.intent),
-        };
-        for agent in &task.agents {
-            let own: Vec<_> =
-                ending.archived.iter().filter(|(_, author, _)| author == agent).cloned().collect();
-            if !own.is_empty() {
-                let event = event(agent.clone(), own, self);
-                self.tell(schema::agent(agent.as_str()), &event)?;
-            }
-        }
-        let event = event(task.coordinator.clone(), ending.archived, self);
-        self.tell(task.intent.to_bytes(), &event)
     }
 }

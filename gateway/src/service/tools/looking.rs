@@ -104,8 +104,7 @@ impl<'a> Looking<'a> {
 
     /// What was shown.
     pub fn handed(self) -> Shown {
-        let reach = Some(self.reach).filter(|reach| !reach.is_empty());
-        Shown { reach, ..self.shown }
+        Shown { reach: Some(self.reach), ..self.shown }
     }
 
     /// Whether the agent may see an item, and it is in force.
