@@ -134,6 +134,12 @@ pub const LIMITS: &[Limit] = &[
     ),
     count("state::tasks::MAX_TASKS", tasks::MAX_TASKS, "tasks", "those of an intent; beyond it 409"),
     count(
+        "state::tasks::MAX_OPEN",
+        tasks::MAX_OPEN,
+        "tasks",
+        "open ones that an agent coordinates, is or was assigned to; beyond it 409",
+    ),
+    count(
         "state::tasks::MAX_ARCHIVED",
         tasks::MAX_ARCHIVED,
         "entries",

@@ -21,6 +21,8 @@ use std::collections::{BTreeMap, BTreeSet};
 pub const MAX_INTENTS: usize = 200;
 /// Most tasks of an intent.
 pub const MAX_TASKS: usize = 500;
+/// Most open tasks of an agent: those that it coordinates, and those that it is or was assigned to.
+pub const MAX_OPEN: usize = 100;
 /// Most working entries of an agent that are kept once they were archived; beyond it the first ones are erased before their time.
 pub const MAX_ARCHIVED: usize = 5000;
 
@@ -33,6 +35,10 @@ pub struct StoredIntent {
     pub(crate) coordinator: Did,
     pub(crate) guardrails: Guardrails,
     pub(crate) created_at: Timestamp,
+    /// How many of its tasks are open.
+    pub(crate) open: u32,
+    /// When a task of it was last made or changed.
+    pub(crate) touched_at: Timestamp,
 }
 
 /// A task as it is stored.

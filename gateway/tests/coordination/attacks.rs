@@ -152,3 +152,24 @@ async fn the_end_of_a_task_erases_nothing_of_the_owners() {
     let kept = team.world.owner("GET", &format!("/oap/owner/items/{entry}"), None).await.ok();
     assert_eq!(kept["item"]["status"], "retracted");
 }
+
+/// What an agent asks costs what its open tasks are: nobody makes it more than a few.
+#[tokio::test]
+async fn open_tasks_are_bounded() {
+    let team = Team::new(&["b", "d"]).await;
+    let intent = team.intent(json!({})).await;
+    let first = team.task(&intent, "b", json!({})).await;
+    for _ in 1..100 {
+        team.task(&intent, "b", json!({})).await;
+    }
+    for who in ["b", "lead"] {
+        let new = json!({"intent_id": intent, "name": "more", "assigned_agent": who});
+        team.post("lead", "/tasks", new).await.refused(409, "conflict");
+    }
+    let mine = id(&team.post("b", "/intents", json!({"title": "mine"})).await.ok());
+    let own = json!({"intent_id": mine, "name": "x", "assigned_agent": "b"});
+    team.post("b", "/tasks", own.clone()).await.refused(409, "conflict");
+    // One that ends makes room for one.
+    team.gets("b", &first, "completed").await;
+    team.post("b", "/tasks", own).await.ok();
+}

@@ -1,18 +1,23 @@
 //! Intents that are over are forgotten, with their tasks and their logs, once the retention time has passed.
 
-use super::tasks::tasks_of_intent;
 use crate::error::Error;
 use crate::service::Entries;
 use crate::state::commits::Writing;
 use crate::state::events::streams;
+use crate::state::gateway::blocking;
 use crate::state::schema::{self, EVENTS, INTENTS, INTENTS_OF, STREAMS, TASKS, TASKS_IN};
 use crate::state::tasks::StoredIntent;
-use oap_identity::{IntentId, TaskId};
+use oap_identity::{IntentId, Timestamp};
 use oap_store::Range;
 use std::time::Duration;
 
 /// How long an intent is kept at least, after its last task was over.
 const LEAST: Duration = Duration::from_secs(86_400);
+
+/// Whether nothing became of an intent for so long, and nothing is open.
+fn is_over(intent: &StoredIntent, kept: Duration, now: Timestamp) -> bool {
+    intent.open == 0 && intent.touched_at.plus(kept.max(LEAST)) <= now
+}
 
 impl Entries<'_> {
     /// Forgets what was over for so long. How many intents.
@@ -20,20 +25,20 @@ impl Entries<'_> {
     /// # Errors
     /// [`Error::Store`].
     pub(crate) async fn forget_intents(self, kept: Duration) -> Result<usize, Error> {
-        let now = self.0.clock.now();
-        let mut over = Vec::new();
-        for row in INTENTS.scan(&self.0.store) {
-            let (id, intent) = row?;
-            let tasks = tasks_of_intent(&self.0.store, id)?;
-            let last = tasks.iter().map(|(_, task)| task.updated_at).max().unwrap_or(intent.created_at);
-            let is_open = tasks.iter().any(|(_, task)| task.is_open());
-            if !is_open && last.plus(kept.max(LEAST)) <= now {
-                over.push((id, intent, tasks.into_iter().map(|(id, _)| id).collect::<Vec<_>>()));
+        let gateway = self.0.clone();
+        let over = blocking(move || {
+            let (now, mut over) = (gateway.clock.now(), Vec::new());
+            for row in INTENTS.scan(&gateway.store) {
+                let (id, intent) = row?;
+                if is_over(&intent, kept, now) {
+                    over.push(id);
+                }
             }
-        }
+            Ok(over)
+        });
         let mut forgotten = 0;
-        for (id, intent, tasks) in over {
-            let forgot = self.0.commit(move |w| w.forget_intent(id, &intent, &tasks)).await?;
+        for id in over.await? {
+            let forgot = self.0.commit(move |w| w.forget_intent(id, kept)).await?;
             forgotten += usize::from(forgot);
         }
         Ok(forgotten)
@@ -41,20 +46,14 @@ impl Entries<'_> {
 }
 
 impl Writing<'_, '_> {
-    /// Forgets an intent that has these tasks and no others, all of them over for good; whether that is so.
-    fn forget_intent(
-        &mut self,
-        id: IntentId,
-        intent: &StoredIntent,
-        tasks: &[TaskId],
-    ) -> Result<bool, Error> {
-        let now = self.under(TASKS_IN, &id, |(of, _)| *of == id)?;
-        if now.len() != tasks.len() || !tasks.iter().all(|task| now.contains(&(id, *task))) {
+    /// Forgets an intent that is over for good; whether it is.
+    fn forget_intent(&mut self, id: IntentId, kept: Duration) -> Result<bool, Error> {
+        let Some(intent) = INTENTS.get(self.tx, &id)?.filter(|intent| is_over(intent, kept, self.now)) else {
             return Ok(false);
-        }
-        for task in tasks {
-            TASKS.delete(self.tx, task);
-            TASKS_IN.delete(self.tx, &(id, *task));
+        };
+        for (of, task) in self.under(TASKS_IN, &id, |(of, _)| *of == id)? {
+            TASKS.delete(self.tx, &task);
+            TASKS_IN.delete(self.tx, &(of, task));
         }
         for stream in streams(id) {
             let told: Vec<_> =

@@ -11,7 +11,7 @@ use crate::state::events::{StoredEvent, What};
 use crate::state::gateway::{Gateway, blocking};
 use crate::state::owner::mark::{Read, Write};
 use crate::state::schema::{self, AGENTS, INTENTS, INTENTS_OF, TASKS, TASKS_IN, TASKS_OF};
-use crate::state::tasks::{MAX_INTENTS, MAX_TASKS, StoredIntent, StoredTask, leads};
+use crate::state::tasks::{MAX_INTENTS, MAX_OPEN, MAX_TASKS, StoredIntent, StoredTask, leads};
 use oap_agents::entry::{EntryError, Must};
 use oap_agents::task::{MAX_ASSIGNED, NewIntent, NewTask, TaskChange, TaskStatus};
 use oap_identity::{Did, IntentId, ItemId, TaskId};
@@ -40,8 +40,15 @@ impl Entries<'_> {
                 }
                 let id = IntentId::new(w.now, &*w.gateway.random);
                 let NewIntent { title, description, guardrails, .. } = new;
-                let intent =
-                    StoredIntent { title, description, coordinator: by, guardrails, created_at: w.now };
+                let intent = StoredIntent {
+                    title,
+                    description,
+                    coordinator: by,
+                    guardrails,
+                    created_at: w.now,
+                    open: 0,
+                    touched_at: w.now,
+                };
                 INTENTS.put(w.tx, &id, &intent)?;
                 INTENTS_OF.put(w.tx, &(whose, id), &())?;
                 Ok((id, intent))
@@ -276,7 +283,7 @@ pub(super) fn known_intent(
     if is_known { Ok((intent, tasks)) } else { Err(Error::NotFound) }
 }
 
-pub(super) fn tasks_of_intent(store: &Store, id: IntentId) -> Result<Vec<(TaskId, StoredTask)>, Error> {
+fn tasks_of_intent(store: &Store, id: IntentId) -> Result<Vec<(TaskId, StoredTask)>, Error> {
     let mut tasks = Vec::new();
     for key in TASKS_IN.keys(store, Range::under(&id)) {
         let (_, task) = key?;
@@ -353,15 +360,25 @@ impl Writing<'_, '_> {
         if is_there { Ok(()) } else { Err(field("assigned_agent", Must::Agent)) }
     }
 
-    /// Stores a task, where its agents find it as long as it is open.
+    /// Stores a task, where its agents find it as long as it is open. What each of them asks costs what its open tasks are: so many are
+    /// there at once, and no more.
     pub(super) fn put_task(&mut self, id: TaskId, task: &StoredTask) -> Result<(), Error> {
+        let was_open = TASKS.get(self.tx, &id)?.is_some_and(|before| before.is_open());
+        if let Some(mut intent) = INTENTS.get(self.tx, &task.intent)? {
+            intent.open = intent.open.saturating_sub(u32::from(was_open)) + u32::from(task.is_open());
+            intent.touched_at = self.now;
+            INTENTS.put(self.tx, &task.intent, &intent)?;
+        }
         TASKS.put(self.tx, &id, task)?;
         for agent in task.agents.iter().chain([&task.coordinator]) {
-            let key = (schema::agent(agent.as_str()), id);
-            if task.is_open() {
-                TASKS_OF.put(self.tx, &key, &())?;
-            } else {
-                TASKS_OF.delete(self.tx, &key);
+            let whose = schema::agent(agent.as_str());
+            if !task.is_open() {
+                TASKS_OF.delete(self.tx, &(whose, id));
+            } else if !TASKS_OF.contains(self.tx, &(whose, id))? {
+                if self.under(TASKS_OF, &whose, |(of, _)| *of == whose)?.len() >= MAX_OPEN {
+                    return Err(Error::Conflict(Conflict::ManyOpenTasks));
+                }
+                TASKS_OF.put(self.tx, &(whose, id), &())?;
             }
         }
         Ok(())
