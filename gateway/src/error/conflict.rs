@@ -72,11 +72,15 @@ pub enum Conflict {
         "so many intents of this agent's, or tasks of the intent's, are kept; the oldest go when they are over and the retention time has passed"
     )]
     ManyTasks,
-    #[error("the agent that coordinates it, or one that it is assigned to, has as many open tasks as one may have; end some")]
+    #[error(
+        "the agent that coordinates it, or one that it is assigned to, has as many open tasks as one may have; end some"
+    )]
     ManyOpenTasks,
     #[error("the task was given to another agent; what is written for it is no more this one's")]
     TaskTaken,
-    #[error("the task bounds how much is written for it, and this is more than the entry has: say less, or change the entry by its version")]
+    #[error(
+        "the task bounds how much is written for it, and this is more than the entry has: say less, or change the entry by its version"
+    )]
     TaskSize,
     #[error("so many namespaces have permissions; take those of others away")]
     ManyNamespaces,

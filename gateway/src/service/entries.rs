@@ -15,6 +15,8 @@ mod sharing;
 mod tasks;
 mod writing;
 
+pub(crate) use binding::may_correct;
+
 use crate::error::Conflict;
 use crate::service::tools::looking::Looking;
 use crate::state::agents::Agent;

@@ -173,3 +173,63 @@ async fn open_tasks_are_bounded() {
     team.gets("b", &first, "completed").await;
     team.post("b", "/tasks", own).await.ok();
 }
+
+/// A batch that names many tasks counts right for each of them.
+#[tokio::test]
+async fn a_batch_is_within_the_bounds_of_each_task() {
+    let team = Team::new(&["b"]).await;
+    let intent = team.intent(json!({})).await;
+    let policy = json!({"memory_policy": {"max_entries": 2}});
+    let (one, two) = (team.task(&intent, "b", policy.clone()).await, team.task(&intent, "b", policy).await);
+    team.note("b", &one, "k0", json!({})).await;
+    let batch = |of_one: &[&str], of_two: &[&str]| {
+        let entries = of_one.iter().map(|key| noted(&one, key, &json!({})));
+        let entries = entries.chain(of_two.iter().map(|key| noted(&two, key, &json!({}))));
+        json!({"entries": entries.collect::<Vec<_>>()})
+    };
+    let full = team.post("b", "/memory/batch", batch(&["k1", "k2"], &["k3"])).await;
+    assert_eq!(full.refused(429, "capacity_exceeded")["current_count"], 1);
+    let full = team.post("b", "/memory/batch", batch(&["k1"], &["k2", "k3", "k4"])).await;
+    assert_eq!(full.refused(429, "capacity_exceeded")["current_count"], 0);
+    team.post("b", "/memory/batch", batch(&["k1"], &["k2", "k3"])).await.ok();
+}
+
+/// Who was taken off a task puts nothing more before those who are on it.
+#[tokio::test]
+async fn who_was_taken_off_a_task_writes_nothing_for_it() {
+    let team = Team::new(&["b", "d"]).await;
+    let intent = team.intent(json!({})).await;
+    let task = team.task(&intent, "b", json!({})).await;
+    let work = team.note("b", &task, "work", json!({})).await;
+    let path = format!("/memory/{work}");
+    team.patch("lead", &format!("/tasks/{task}"), 1, json!({"assigned_agent": "d"})).await.ok();
+    team.post("b", "/memory", noted(&task, "orders", &json!({}))).await.refused(409, "conflict");
+    team.patch("b", &path, 1, json!({"value": {"do": "this"}})).await.refused(409, "conflict");
+    let correct =
+        json!({"tool": "memory_correct", "arguments": {"item_id": work, "content": "another value"}});
+    let call = format!("{AGENTS}/b/call");
+    team.world.owner("POST", &call, Some(&correct)).await.refused(409, "conflict");
+    assert_eq!(team.get("d", &path).await.ok()["value"], json!({"of": "work"}));
+    // What is its own it may still take away.
+    team.sends("b", "DELETE", &path, 1, None).await.ok();
+}
+
+/// A memory tool is no door around what a task binds an agent to.
+#[tokio::test]
+async fn rails_hold_at_the_memory_tools_too() {
+    let team = Team::new(&["b"]).await;
+    let plan = json!({"namespace": "plans", "key": "k", "value": {"n": 1}, "memory_type": "semantic"});
+    let plan = id(&team.post("b", "/memory", plan).await.ok());
+    let intent = team.intent(json!({"denied_semantic_namespaces": ["plans"]})).await;
+    let task = team.task(&intent, "b", json!({"memory_policy": {"max_total_size_kb": 1}})).await;
+    let work = team.note("b", &task, "work", json!({})).await;
+    let correct = |item: &str, content: String| json!({"tool": "memory_correct", "arguments": {"item_id": item, "content": content}});
+    let call = format!("{AGENTS}/b/call");
+    let denied = team.world.owner("POST", &call, Some(&correct(&plan, "another plan".to_owned()))).await;
+    denied.refused(403, "guardrail_violation");
+    let large = correct(&work, "many words ".repeat(200));
+    team.world.owner("POST", &call, Some(&large)).await.refused(409, "conflict");
+    team.gets("b", &task, "completed").await;
+    let after = correct(&plan, "another plan".to_owned());
+    team.world.owner("POST", &call, Some(&after)).await.ok();
+}

@@ -5,15 +5,17 @@
 use super::capacity::News;
 use super::writing::{Step, Stop};
 use super::{Full, is_seen, value_of};
-use crate::error::Error;
+use crate::error::{Conflict, Error};
+use crate::service::items::{InForce, whole};
 use crate::service::tools::looking::Looking;
 use crate::state::agents::Agent;
 use crate::state::commits::Writing;
 use crate::state::events::{StoredEvent, What};
+use crate::state::gateway::Gateway;
 use crate::state::owner::mark::Write;
-use crate::state::schema::{self, INTENTS};
+use crate::state::schema;
 use crate::state::tasks::{StoredTask, guardrails, task_named, tasks_in, tasks_of};
-use oap_agents::entry::{Context, MAX_ENTRIES};
+use oap_agents::entry::{Context, MAX_ENTRIES, Opaque};
 use oap_agents::task::Guardrails;
 use oap_identity::{IntentId, ItemId, TaskId};
 use oap_memory::record::Tier;
@@ -25,6 +27,44 @@ pub(super) struct Bound {
     tasks: BTreeSet<(TaskId, u32)>,
     /// The agent's entries, each with its last link, where they were counted.
     own: Option<BTreeSet<(ItemId, u32)>>,
+}
+
+/// What is written for a task.
+struct ForTask<'a> {
+    steps: Vec<&'a Step>,
+    /// How many entries it takes of an agent, where it says so.
+    entries: Option<usize>,
+    kilobytes: Option<usize>,
+}
+
+impl ForTask<'_> {
+    fn of(task: &StoredTask, rails: &[(IntentId, Guardrails)]) -> Self {
+        let rail = rails.iter().find(|(intent, _)| *intent == task.intent);
+        let most = rail.and_then(|(_, rails)| rails.max_working_memory_per_task);
+        let entries = [task.policy.max_entries, most].into_iter().flatten().min();
+        let number = |most: u32| usize::try_from(most).ok();
+        Self {
+            steps: Vec::new(),
+            entries: entries.and_then(number),
+            kilobytes: task.policy.max_total_size_kb.and_then(number),
+        }
+    }
+
+    /// What of the task is full with these writes; `sizes` are those of the agent's entries for it.
+    fn full(&self, mut sizes: BTreeMap<ItemId, usize>) -> Option<Full> {
+        let (count, size) = (sizes.len(), sizes.values().sum::<usize>());
+        for step in &self.steps {
+            sizes.insert(step.entry.id, step.entry.value.as_str().len());
+        }
+        let max_capacity = self.entries.unwrap_or(MAX_ENTRIES);
+        if sizes.len() > count && sizes.len() > max_capacity {
+            return Some(Full { current_count: count, max_capacity, of: "working entries of the task" });
+        }
+        let after: usize = sizes.values().sum();
+        let max_capacity = self.kilobytes.filter(|most| after > size && after.div_ceil(1024) > *most)?;
+        let of = "units of 1,024 bytes of working entries of the task";
+        Some(Full { current_count: size.div_ceil(1024), max_capacity, of })
+    }
 }
 
 impl Looking<'_> {
@@ -39,24 +79,27 @@ impl Looking<'_> {
         let tasks = tasks_of(store, agent.did())?;
         let rails = guardrails(store, &tasks, agent.did())?;
         let mut bound = Bound { tasks: versions(&tasks), own: None };
-        let mut by_task: BTreeMap<TaskId, (StoredTask, Vec<&Step>)> = BTreeMap::new();
+        let mut by_task: BTreeMap<String, ForTask<'_>> = BTreeMap::new();
         for step in steps {
             let entry = &step.entry;
-            match entry.memory_type {
-                Tier::Semantic => {
-                    if let Some((intent, rail)) = refuses(&rails, &entry.namespace) {
-                        return Ok(Err(Stop::Rail(intent, rail)));
-                    }
+            let is_pad = entry.memory_type == Tier::Working;
+            if entry.memory_type == Tier::Semantic
+                && let Some((intent, rail)) = refuses(&rails, &entry.namespace)
+            {
+                return Ok(Err(Stop::Rail(intent, rail)));
+            }
+            let named = task_named(store, entry.scope.task_id.as_deref(), agent.did())?;
+            let Some((id, task)) = named else { continue };
+            // What is to end with a task that is over would never end.
+            let ends_with_it = entry.ttl.as_deref() == Some("task_lifetime") && step.is_new();
+            if !task.is_open() && (is_pad || ends_with_it) {
+                return Ok(Err(Stop::Over));
+            }
+            if is_pad {
+                if task.assigned.as_ref() != Some(agent.did()) {
+                    return Ok(Err(Stop::Taken));
                 }
-                Tier::Working => {
-                    let named = task_named(store, entry.scope.task_id.as_deref(), agent.did())?;
-                    let Some((id, task)) = named else { continue };
-                    if !task.is_open() {
-                        return Ok(Err(Stop::Over));
-                    }
-                    by_task.entry(id).or_insert_with(|| (task, Vec::new())).1.push(step);
-                }
-                Tier::Episodic => {}
+                by_task.entry(id.to_string()).or_insert_with(|| ForTask::of(&task, &rails)).steps.push(step);
             }
         }
         let more = news.get(&Tier::Episodic).copied().unwrap_or_default();
@@ -64,52 +107,78 @@ impl Looking<'_> {
         if by_task.is_empty() && (more == 0 || most.is_none()) {
             return Ok(Ok(bound));
         }
-        let own: Vec<_> =
-            self.gateway.heads.keyed().into_iter().filter(|head| *head.meta.author == *agent.did()).collect();
+        let mut own = self.gateway.heads.keyed();
+        own.retain(|head| *head.meta.author == *agent.did());
         bound.own = Some(own.iter().map(|head| (head.item_id, head.seq)).collect());
+        own.retain(|head| is_seen(agent, head, self.now));
         if let Some(most) = most.filter(|_| more > 0) {
-            let is_one =
-                |head: &oap_memory::Head| head.meta.tier == Tier::Episodic && is_seen(agent, head, self.now);
-            let current_count = own.iter().filter(|head| is_one(head)).count();
+            let current_count = own.iter().filter(|head| head.meta.tier == Tier::Episodic).count();
             let max_capacity = usize::try_from(most).unwrap_or(usize::MAX);
             if current_count + more > max_capacity {
                 let of = "episodic entries under a guardrail of an intent";
                 return Ok(Err(Stop::Full(Full { current_count, max_capacity, of })));
             }
         }
-        for (id, (task, steps)) in by_task {
-            let mut sizes: BTreeMap<ItemId, usize> = BTreeMap::new();
-            let name = id.to_string();
-            for head in &own {
-                if head.meta.tier != Tier::Working || !is_seen(agent, head, self.now) {
-                    continue;
-                }
-                let Some(seen) = self.seen(head.clone())? else { continue };
-                if Context::of(&seen.whole).scope.task_id.as_deref() == Some(&name) {
-                    sizes.insert(head.item_id, value_of(&seen.whole).as_str().len());
-                }
+        own.retain(|head| head.meta.tier == Tier::Working);
+        let is_free = |of: &ForTask<'_>| of.entries.is_none() && of.kilobytes.is_none();
+        if by_task.values().all(is_free) && own.len() + steps.len() <= MAX_ENTRIES {
+            return Ok(Ok(bound));
+        }
+        // Each entry is opened once, however many tasks are named.
+        let mut sizes: BTreeMap<String, BTreeMap<ItemId, usize>> = BTreeMap::new();
+        for head in own {
+            let Some(seen) = self.seen(head)? else { continue };
+            let task = Context::of(&seen.whole).scope.task_id.filter(|name| by_task.contains_key(name));
+            if let Some(name) = task {
+                let size = value_of(&seen.whole).as_str().len();
+                sizes.entry(name).or_default().insert(seen.head.item_id, size);
             }
-            let (count, size) = (sizes.len(), sizes.values().sum::<usize>());
-            for step in steps {
-                sizes.insert(step.entry.id, step.entry.value.as_str().len());
-            }
-            let rails = INTENTS.get(store, &task.intent)?.map(|intent| intent.guardrails).unwrap_or_default();
-            let most =
-                [task.policy.max_entries, rails.max_working_memory_per_task].into_iter().flatten().min();
-            let max_capacity = most.and_then(|most| usize::try_from(most).ok()).unwrap_or(MAX_ENTRIES);
-            if sizes.len() > count && sizes.len() > max_capacity {
-                let of = "working entries of the task";
-                return Ok(Err(Stop::Full(Full { current_count: count, max_capacity, of })));
-            }
-            let kilobytes = task.policy.max_total_size_kb.and_then(|most| usize::try_from(most).ok());
-            let after: usize = sizes.values().sum();
-            if let Some(max_capacity) = kilobytes.filter(|most| after > size && after.div_ceil(1024) > *most)
-            {
-                let of = "units of 1,024 bytes of working entries of the task";
-                return Ok(Err(Stop::Full(Full { current_count: size.div_ceil(1024), max_capacity, of })));
+        }
+        for (name, of) in by_task {
+            if let Some(full) = of.full(sizes.remove(&name).unwrap_or_default()) {
+                return Ok(Err(Stop::Full(full)));
             }
         }
         Ok(Ok(bound))
+    }
+}
+
+/// That what an agent's tasks bind it to lets it correct an item by a memory tool, as by the entry's own door. What is no entry is bound
+/// by nothing.
+///
+/// # Errors
+/// [`Error::Guardrail`], [`Error::Conflict`].
+pub(crate) fn may_correct(
+    gateway: &Gateway,
+    agent: &Agent<Write>,
+    before: &InForce,
+    text: &str,
+) -> Result<(), Error> {
+    let meta = &before.head.meta;
+    let (Some(namespace), Some(_)) = (&meta.namespace, &meta.key) else { return Ok(()) };
+    let store = &gateway.store;
+    match meta.tier {
+        Tier::Episodic => Ok(()),
+        Tier::Semantic => {
+            let rails = guardrails(store, &tasks_of(store, agent.did())?, agent.did())?;
+            refuses(&rails, namespace).map_or(Ok(()), |(_, rail)| Err(Error::Guardrail(rail)))
+        }
+        Tier::Working => {
+            let said = whole(&before.committed)?;
+            let name = Context::of(&said).scope.task_id;
+            let Some((_, task)) = task_named(store, name.as_deref(), agent.did())? else { return Ok(()) };
+            let value = Opaque::read(text).unwrap_or_else(|_| Opaque::of_text(text));
+            let is_more = value.as_str().len() > value_of(&said).as_str().len();
+            if !task.is_open() {
+                Err(Error::Conflict(Conflict::TaskOver))
+            } else if task.assigned.as_ref() != Some(agent.did()) {
+                Err(Error::Conflict(Conflict::TaskTaken))
+            } else if task.policy.max_total_size_kb.is_some() && is_more {
+                Err(Error::Conflict(Conflict::TaskSize))
+            } else {
+                Ok(())
+            }
+        }
     }
 }
 

@@ -204,9 +204,7 @@ impl Writing<'_, '_> {
         }
         let mut kept = self.gateway.heads.keyed();
         kept.retain(|head| {
-            head.status == Status::Retracted
-                && head.meta.tier == Tier::Working
-                && *head.meta.author == *agent
+            head.status == Status::Retracted && head.meta.tier == Tier::Working && *head.meta.author == *agent
         });
         let beyond = (kept.len() + more).saturating_sub(MAX_ARCHIVED);
         kept.sort_by_key(|head| (head.ended_at, head.item_id));

@@ -51,6 +51,13 @@ pub(super) struct Step {
     pub(super) entry: Entry,
 }
 
+impl Step {
+    /// Whether it makes an entry.
+    pub(super) const fn is_new(&self) -> bool {
+        matches!(self.to, To::New(_))
+    }
+}
+
 /// What a version is of.
 enum To {
     New(Meta),
@@ -74,6 +81,8 @@ pub(super) enum Stop {
     Full(Full),
     /// A task that it was to be written for is over.
     Over,
+    /// A task that it was to be written for was given to another agent.
+    Taken,
     /// A guardrail of an intent, by its name.
     Rail(IntentId, &'static str),
 }
@@ -183,6 +192,7 @@ impl Entries<'_> {
             }
             Err(Stop::Full(full)) => Ok(Changed::Full(full)),
             Err(Stop::Over) => Ok(Changed::Conflict(Conflict::TaskOver, None)),
+            Err(Stop::Taken) => Ok(Changed::Conflict(Conflict::TaskTaken, None)),
             Err(Stop::Rail(intent, rail)) => {
                 let by = writer.clone();
                 self.0.commit_for(writer.acting(), move |w| w.tell_of_refusal(intent, rail, &by)).await?;

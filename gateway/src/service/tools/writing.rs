@@ -3,6 +3,7 @@
 use super::judging::{Words, said, stopped, terms};
 use super::{ToolAnswer, members};
 use crate::error::{Conflict, Error};
+use crate::service::entries::may_correct;
 use crate::service::items::{Author, InForce, whole};
 use crate::service::{Items, Tools};
 use crate::state::agents::Agent;
@@ -93,11 +94,13 @@ impl Tools<'_> {
         }
         let confidence = level.confidence(asked.confidence);
         let (looker, now, item_id) = (agent.clone(), self.0.clock.clone(), asked.item_id);
+        let gateway = self.0.clone();
         let change = move |before: &InForce| {
             may_change(&looker, &before.head, now.now())?;
             if asked.version.is_some_and(|version| version != before.head.version_seq + 1) {
                 return Err(Error::Conflict(Conflict::NewerVersion));
             }
+            may_correct(&gateway, &looker, before, &asked.content)?;
             let former = whole(&before.committed)?;
             let mut extensions =
                 former.get("extensions").and_then(Value::as_object).cloned().unwrap_or_default();
