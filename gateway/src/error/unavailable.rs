@@ -14,4 +14,6 @@ pub enum Unavailable {
     Restored,
     #[error("the memory changes faster than this could be done")]
     Overtaken,
+    #[error("permissions of namespaces were changed meanwhile; ask again")]
+    Permissions,
 }

@@ -4,7 +4,7 @@
 //! that permission and that key, is read again in each transaction that it commits.
 
 use crate::api::agents::{AgentInfo, AgentName, AgentRef};
-use crate::error::{Error, Unproved};
+use crate::error::{Error, Unavailable, Unproved};
 use crate::oauth::ApprovalKey;
 use crate::state::approvals::ByToken;
 use crate::state::gateway::Gateway;
@@ -162,14 +162,18 @@ pub struct Agent<P> {
 
 /// The permissions of namespaces, as an agent acts by them.
 #[derive(Debug)]
-struct Shared {
+pub(crate) struct Shared {
     /// How often they were changed before.
     times: u64,
     namespaces: Namespaces,
 }
 
 impl Shared {
-    fn of(store: &Store) -> Result<Self, Error> {
+    /// Those of a store.
+    ///
+    /// # Errors
+    /// [`Error::Store`].
+    pub(crate) fn load(store: &Store) -> Result<Self, Error> {
         // First how often: what changes meanwhile is seen by the commit.
         let times = SHARED_TIMES.get(store)?;
         Ok(Self { times, namespaces: NAMESPACES.scan(store).collect::<Result<_, _>>()? })
@@ -219,7 +223,7 @@ impl AgentCredential {
     /// That the agent is there, with the permission and the key that it acted by.
     ///
     /// # Errors
-    /// [`Error::Owner`], [`Error::NotFound`], [`Error::Permission`]; [`Error::Overtaken`] where permissions of namespaces changed.
+    /// [`Error::Owner`], [`Error::NotFound`], [`Error::Permission`]; [`Error::Unavailable`] where permissions of namespaces changed.
     pub(crate) fn stands(&self, rows: &impl Rows) -> Result<(), Error> {
         let there = || Ok::<_, Error>(AGENTS.get(rows, &self.did)?.filter(StoredAgent::is_there));
         let permission = match &self.by {
@@ -233,7 +237,9 @@ impl AgentCredential {
         if permission < self.least {
             return Err(Error::Permission(self.least.as_str()));
         }
-        if SHARED_TIMES.get(rows)? == self.shared { Ok(()) } else { Err(Error::Overtaken) }
+        // To try again with what it acts by would find the same again.
+        let is_same = SHARED_TIMES.get(rows)? == self.shared;
+        if is_same { Ok(()) } else { Err(Error::Unavailable(Unavailable::Permissions)) }
     }
 }
 
@@ -276,6 +282,11 @@ impl<P: Mark> Agent<P> {
     #[must_use]
     pub fn namespaces(&self) -> &Namespaces {
         &self.sharing.namespaces
+    }
+
+    /// What its view rests on beside what is remembered: whether it changes all, and how often permissions of namespaces changed.
+    pub(crate) fn sees_by(&self) -> (bool, u64) {
+        (self.permission >= Permission::Admin, self.sharing.times)
     }
 
     /// Its view of the owner's memory.
@@ -330,7 +341,7 @@ impl Gateway {
         if agent.holds_own_key() {
             return Err(Error::Owner(Unproved::BoundKey));
         }
-        Agent::of(&self.store, did, &agent, By::Key(hash))
+        Ok(Agent::of(self, did, &agent, By::Key(hash)))
     }
 
     /// One of the owner's agents, as which the owner acts.
@@ -344,7 +355,7 @@ impl Gateway {
     ) -> Result<Agent<Read>, Error> {
         match find(&self.store, agent) {
             Ok((did, found)) if found.is_there() => {
-                Agent::of(&self.store, did, &found, By::Owner(owner.into()))
+                Ok(Agent::of(self, did, &found, By::Owner(owner.into())))
             }
             Ok(_) | Err(Error::NotFound) => Err(Error::NoAgent(agent.clone())),
             Err(error) => Err(error),
@@ -353,20 +364,20 @@ impl Gateway {
 }
 
 impl Agent<Read> {
-    pub(crate) fn of(store: &Store, did: Did, agent: &StoredAgent, by: By) -> Result<Self, Error> {
-        let sharing = Arc::new(Shared::of(store)?);
+    pub(crate) fn of(gateway: &Gateway, did: Did, agent: &StoredAgent, by: By) -> Self {
+        let sharing = gateway.sharing.load_full();
         let (name, permission) = (agent.name.clone(), agent.permission);
-        Ok(Self { did, name, permission, by, sharing, permits: PhantomData })
+        Self { did, name, permission, by, sharing, permits: PhantomData }
     }
 
     /// By an access token, with what that permits.
     pub(crate) fn by_token(
-        store: &Store,
+        gateway: &Gateway,
         did: Did,
         agent: &StoredAgent,
         permission: Permission,
         token: ByToken,
-    ) -> Result<Self, Error> {
-        Ok(Self { permission, ..Self::of(store, did, agent, By::Token(token))? })
+    ) -> Self {
+        Self { permission, ..Self::of(gateway, did, agent, By::Token(token)) }
     }
 }

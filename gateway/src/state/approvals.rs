@@ -186,7 +186,7 @@ impl Gateway {
         let by = ByToken { approval: key, token: hash, until };
         let (did, agent, permission) = by.stands(&self.store)?;
         let whole = agent.permission;
-        let agent = Agent::by_token(&self.store, did, &agent, permission, by)?;
+        let agent = Agent::by_token(self, did, &agent, permission, by);
         Ok(Granted { agent, whole, jkt: approval.jkt })
     }
 }

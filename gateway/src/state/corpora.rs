@@ -23,6 +23,8 @@ pub struct Corpora(Mutex<LruCache<Did, Arc<Kept>>>);
 
 #[derive(Debug, Default)]
 struct Kept {
+    /// What the agent's view rested on when it was made; by another it is made anew.
+    by: (bool, u64),
     /// One at a time brings it up to date.
     making: Mutex<()>,
     state: Mutex<State>,
@@ -144,6 +146,8 @@ impl Kept {
 
 /// How an agent sees the memory.
 pub(crate) struct Seen<'a> {
+    /// What its view rests on, beside what is remembered.
+    pub(crate) by: (bool, u64),
     /// Everything that it sees.
     pub(crate) everything: &'a dyn Fn() -> Vec<ItemId>,
     /// What an item says, where the agent sees it.
@@ -185,7 +189,13 @@ impl Corpora {
         query: &str,
         seen: &Seen<'_>,
     ) -> Result<Vec<(ItemId, f32)>, Error> {
-        let kept = lock(&self.0).get_or_insert(agent.clone(), Arc::default).clone();
+        let kept = {
+            let mut all = lock(&self.0);
+            if all.peek(agent).is_some_and(|kept| kept.by != seen.by) {
+                all.pop(agent);
+            }
+            all.get_or_insert(agent.clone(), || Arc::new(Kept { by: seen.by, ..Kept::default() })).clone()
+        };
         {
             let _turn = lock(&kept.making);
             if !kept.with(|state| state.corpus.is_some()) {

@@ -4,7 +4,7 @@ pub use crate::state::published::Published;
 
 use crate::embedding::{EmbeddingModel, Embeddings};
 use crate::error::{Conflict, Corrupt, Error};
-use crate::state::agents::{AgentKeys, MAX_LOOKING};
+use crate::state::agents::{AgentKeys, MAX_LOOKING, Shared};
 use crate::state::clock::WatchedClock;
 use crate::state::commits::ANONYMOUS;
 use crate::state::contacts::ContactNames;
@@ -92,6 +92,8 @@ pub struct Gateway {
     pub(crate) refusals: Refusals,
     pub(crate) jobs: Jobs,
     pub(crate) agent_keys: AgentKeys,
+    /// The permissions of namespaces: by what an agent acts. Whether they are so still is read again in its transactions.
+    pub(crate) sharing: ArcSwap<Shared>,
     /// The metadata documents of clients of OAuth.
     pub(crate) documents: Documents,
     /// Clients of OAuth that wait for the owner.
@@ -181,6 +183,7 @@ impl Gateway {
             refusals: Refusals::default(),
             jobs: Jobs::default(),
             agent_keys: AgentKeys::load(&store)?,
+            sharing: ArcSwap::from_pointee(Shared::load(&store)?),
             documents: Documents::default(),
             waiting: Waiting::default(),
             looking: Arc::new(Semaphore::new(MAX_LOOKING)),

@@ -75,7 +75,7 @@ impl Gateway {
         if token.is_some_and(|token| Hash::of(token.as_bytes()) != standing) {
             return Err(Error::Owner(Unproved::KeyEnded));
         }
-        let agent = Agent::of(&self.store, did, &agent, By::Key(standing))?;
+        let agent = Agent::of(self, did, &agent, By::Key(standing));
         Ok(Proving { agent, replay_key: proof.replay_key })
     }
 

@@ -233,3 +233,31 @@ async fn rails_hold_at_the_memory_tools_too() {
     let after = correct(&plan, "another plan".to_owned());
     team.world.owner("POST", &call, Some(&after)).await.ok();
 }
+
+/// What an agent finds by words is ranked by what it sees now: neither by what it saw with another permission, nor by what a namespace
+/// hides since.
+#[tokio::test]
+async fn words_are_read_anew_when_permissions_change() {
+    let team = Team::new(&["b", "d"]).await;
+    team.set("lead", json!({"permission": "memory.admin"})).await.ok();
+    let shared = |namespace: &str, key: &str| {
+        json!({"namespace": namespace, "key": key, "value": {"text": "the lighthouse"}, "memory_type": "semantic"})
+    };
+    team.post("d", "/memory", shared("open", "k")).await.ok();
+    let score = async |who: &str| {
+        let found = team.get(who, "/memory/search?q=lighthouse").await.ok();
+        (found["total"].as_u64().unwrap(), found["entries"][0]["score"].to_string())
+    };
+    let before = score("b").await;
+    let path = "/memory/namespaces/closed";
+    let closed = json!({"permissions": {"default": "none", "allow": [{"agent": "d", "access": "write"}]}});
+    team.patch("lead", path, 1, closed).await.ok();
+    for key in ["k1", "k2", "k3"] {
+        team.post("d", "/memory", shared("closed", key)).await.ok();
+    }
+    assert_eq!(score("b").await, before);
+    team.set("b", json!({"permission": "memory.admin"})).await.ok();
+    assert_eq!(score("b").await.0, 4);
+    team.set("b", json!({"permission": "memory.write"})).await.ok();
+    assert_eq!(score("b").await, before);
+}

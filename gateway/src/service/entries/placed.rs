@@ -99,7 +99,8 @@ impl Looking<'_> {
         };
         let everything = || self.all().iter().map(|head| head.item_id).collect();
         let language = self.gateway.config.language.into();
-        let seen = Seen { everything: &everything, read: &read, language, now: self.now };
+        let by = self.agent.sees_by();
+        let seen = Seen { by, everything: &everything, read: &read, language, now: self.now };
         let found = self.gateway.corpora.find(self.agent.did(), words, &seen)?;
         let found: Vec<_> = found
             .into_iter()

@@ -3,7 +3,7 @@
 use crate::error::{Conflict, Error};
 use crate::service::Entries;
 use crate::service::tools::looking::Looking;
-use crate::state::agents::{self, Agent};
+use crate::state::agents::{self, Agent, Shared};
 use crate::state::owner::Permission;
 use crate::state::owner::mark::{Admin, Read};
 use crate::state::schema::{NAMESPACES, SHARED_TIMES};
@@ -12,6 +12,7 @@ use oap_agents::namespaces::{Access, MAX_SHARED, Sharing};
 use oap_memory::record::Tier;
 use serde_json::json;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 impl Entries<'_> {
     /// Sets the permissions of a namespace, or takes them away.
@@ -41,15 +42,15 @@ impl Entries<'_> {
                     }
                 }
                 SHARED_TIMES.count(w.tx)?;
-                // Who sees what it holds is another than before: its words are read anew.
+                // Who sees what it holds is another than before: all words are read anew.
                 let gateway = w.gateway.clone();
                 w.tx.on_commit(move || {
-                    for head in gateway.heads.keyed() {
-                        let is_in = head.meta.namespace.as_deref() == Some(&namespace);
-                        if is_in && head.meta.tier == Tier::Semantic {
-                            gateway.corpora.changed(head.item_id);
-                        }
+                    match Shared::load(&gateway.store) {
+                        Ok(shared) => gateway.sharing.store(Arc::new(shared)),
+                        // No agent's transaction holds by those of before.
+                        Err(error) => tracing::error!(%error, "permissions cannot be read anew"),
                     }
+                    gateway.corpora.clear();
                 });
                 Ok(())
             })

@@ -30,7 +30,8 @@ impl Looking<'_> {
         };
         let everything = || self.all().iter().map(|head| head.item_id).collect();
         let language = self.gateway.config.language.into();
-        let seen = Seen { everything: &everything, read: &read, language, now: self.now };
+        let by = self.agent.sees_by();
+        let seen = Seen { by, everything: &everything, read: &read, language, now: self.now };
         let found = self.gateway.corpora.find(self.agent.did(), &asked.query, &seen)?;
         let ranked = found.into_iter().filter_map(|(item, score)| {
             let head = self.gateway.heads.get(item)?;
