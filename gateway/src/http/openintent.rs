@@ -44,10 +44,11 @@ pub(super) fn version(request: &Incoming) -> Result<u32, Error> {
     given.trim().trim_matches('"').parse().map_err(|_| Error::NoVersion)
 }
 
-/// Which entries are meant, and the hash of how that was said.
+/// Which entries are meant, and the hash of what that was said by: not of the names, which it would tell to whoever guesses.
 fn filter(request: &Incoming) -> Result<(Filter, Hash), Error> {
     let parameters = request.parameters()?;
-    let input = Hash::of_canonical(&json!(parameters))?;
+    let names: Vec<&str> = parameters.iter().map(|(name, _)| name.as_str()).collect();
+    let input = Hash::of_canonical(&json!(names))?;
     Ok((Filter::read(parameters)?, input))
 }
 
@@ -202,7 +203,7 @@ pub(super) async fn list_in(State(app): State<App>, mut request: Incoming) -> Re
     let agent = caller(&mut request).await?;
     let [whose, namespace] = request.places().await?;
     let (mut filter, input) = filter(&request)?;
-    let input = Hash::of_canonical(&json!([whose, namespace, input]))?;
+    let input = Hash::of_canonical(&json!([whose, "namespace", input]))?;
     if filter.of.agent_id.replace(whose).is_some() {
         return Err(Error::Member("agent_id", MemberError::Twice));
     }

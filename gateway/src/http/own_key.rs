@@ -3,6 +3,7 @@
 use super::mcp;
 use super::request::{Incoming, Sender};
 use crate::Error;
+use crate::error::Unproved;
 use crate::state::agents::Agent;
 use crate::state::own_key::proves_own_key;
 use crate::state::owner::mark::Read;
@@ -23,6 +24,11 @@ pub(super) async fn agent(request: &mut Incoming) -> Result<Agent<Read>, Error> 
     let (authorization, proofs) = (request.header("authorization"), request.header("dpop"));
     match gateway.agent_by_own_key(&authorization, &proofs, target) {
         Ok(proving) => {
+            // Whoever has nothing but a proof that was used takes nothing from its agent.
+            if proving.is_used(&gateway) {
+                request.rate_limit()?;
+                return Err(Error::Owner(Unproved::UsedProof));
+            }
             mcp::has_room(&gateway, proving.claimed())?;
             let agent = gateway.proved(proving).await?;
             request.sent_by(Sender::Agent);

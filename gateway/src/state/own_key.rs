@@ -25,6 +25,11 @@ impl Proving {
     pub(crate) const fn claimed(&self) -> &Agent<Read> {
         &self.agent
     }
+
+    /// Whether its proof was used before: who sends it then may be anybody.
+    pub(crate) fn is_used(&self, gateway: &Gateway) -> bool {
+        gateway.used_proofs.is_used(&self.replay_key)
+    }
 }
 
 /// Whether a request is one of an agent with its own key, by its head alone: a proof without a token, or with a token that begins as

@@ -30,6 +30,12 @@ impl UsedProofs {
         Ok(Self(Mutex::new(proofs)))
     }
 
+    /// Whether a proof was used.
+    #[must_use]
+    pub fn is_used(&self, key: &[u8; 32]) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).contains_key(key)
+    }
+
     /// Forgets what need not be remembered any more; returns it.
     pub fn forget(&self, now: Timestamp) -> Vec<[u8; 32]> {
         let mut proofs = self.0.lock().unwrap_or_else(PoisonError::into_inner);

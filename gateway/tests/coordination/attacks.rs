@@ -240,9 +240,7 @@ async fn rails_hold_at_the_memory_tools_too() {
 async fn words_are_read_anew_when_permissions_change() {
     let team = Team::new(&["b", "d"]).await;
     team.set("lead", json!({"permission": "memory.admin"})).await.ok();
-    let shared = |namespace: &str, key: &str| {
-        json!({"namespace": namespace, "key": key, "value": {"text": "the lighthouse"}, "memory_type": "semantic"})
-    };
+    let shared = |namespace: &str, key: &str| json!({"namespace": namespace, "key": key, "value": {"text": "the lighthouse"}, "memory_type": "semantic"});
     team.post("d", "/memory", shared("open", "k")).await.ok();
     let score = async |who: &str| {
         let found = team.get(who, "/memory/search?q=lighthouse").await.ok();
@@ -260,4 +258,48 @@ async fn words_are_read_anew_when_permissions_change() {
     assert_eq!(score("b").await.0, 4);
     team.set("b", json!({"permission": "memory.write"})).await.ok();
     assert_eq!(score("b").await, before);
+}
+
+/// A proof that was used takes nothing of what its agent may ask.
+#[tokio::test]
+async fn a_used_proof_takes_no_room_from_its_agent() {
+    let world = World::new().await;
+    let key = agent(41);
+    let new = json!({"name": "far", "permission": "memory.read", "did": key.did()});
+    world.owner("POST", AGENTS, Some(&new)).await.ok();
+    let held = Held { world: &world, key: &key };
+    let path = "/api/v1/memory/namespaces";
+    let used = held.proof("GET", path, None);
+    held.with(path, &[("dpop", &used)]).await.ok();
+    for _ in 0..700 {
+        let answer = held.with(path, &[("dpop", &used)]).await;
+        assert!([401, 429].contains(&answer.status.as_u16()), "{}", answer.body);
+    }
+    let fresh = held.proof("GET", path, None);
+    held.with(path, &[("dpop", &fresh)]).await.ok();
+}
+
+/// No receipt, which is kept for good, holds the hash of a short name.
+#[tokio::test]
+async fn receipts_tell_no_name_to_who_guesses() {
+    let team = Team::new(&["b"]).await;
+    let at = "/agents/b/memory/contacts/alice@example.com";
+    for n in [1, 2] {
+        team.sends("b", "PUT", at, 1, Some(&json!({"value": {"n": n}}))).await.ok();
+    }
+    team.get("b", at).await.ok();
+    team.get("b", "/memory/search?q=alice").await.ok();
+    team.get("b", "/memory?agent_id=b&namespace=contacts&key=alice@example.com").await.ok();
+    let kept = team.world.owner("GET", "/oap/audit?chain=%40agents", None).await.ok().to_string();
+    let guesses = [
+        json!(["contacts", "alice@example.com"]),
+        json!(["b", "contacts", "alice@example.com"]),
+        json!(["alice", 100]),
+        json!([["agent_id", "b"], ["namespace", "contacts"], ["key", "alice@example.com"]]),
+    ];
+    for guess in guesses {
+        let hash = oap_identity::Hash::of_canonical(&guess).unwrap().to_string();
+        assert!(!kept.contains(&hash), "{guess}");
+    }
+    assert!(kept.contains("openintent.get") && kept.contains("input_hash"), "{kept}");
 }

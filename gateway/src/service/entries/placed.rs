@@ -9,9 +9,10 @@ use crate::state::corpora::{Said, Seen};
 use crate::state::owner::mark::Read;
 use oap_agents::entry::{Entry, MAX_VALUES, New};
 use oap_exchange::item::visible_text;
-use oap_identity::Hash;
+use oap_identity::{Hash, ItemId};
 use oap_memory::record::Tier;
 use serde::Serialize;
+use serde_json::json;
 
 /// An entry that words found, and how well.
 #[derive(Debug, Serialize)]
@@ -42,21 +43,24 @@ impl Entries<'_> {
         namespace: String,
         key: String,
     ) -> Result<Current, Error> {
-        let input = Hash::of_canonical(&[&whose, &namespace, &key])?;
-        self.read(agent, "openintent.get", input, move |looking| {
+        // Of what was found: the hash of a name would tell it to whoever guesses, once the entry is erased.
+        let input = |(item, version): &(ItemId, u32)| -> Result<Hash, Error> {
+            Ok(Hash::of_canonical(&json!([item, version]))?)
+        };
+        self.read_of(agent, "openintent.get", input, move |looking| {
             let mut there = looking.gateway.heads.at(&namespace, &key);
             there.sort_by_key(|head| (head.meta.tier == Tier::Semantic, head.item_id));
             for head in there {
                 if looking.is_by(&head, &whose) && looking.may_read(&head)? {
                     let seen = looking.seen(head)?.ok_or(Error::NotFound)?;
                     let entry = looking.show_entry(&seen)?;
-                    return Ok((entry.version, entry));
+                    return Ok(((entry.id, entry.version), entry));
                 }
             }
             Err(Error::NotFound)
         })
         .await
-        .map(|(version, entry)| Current { version, entry })
+        .map(|((_, version), entry)| Current { version, entry })
     }
 
     /// Writes the agent's own entry of a namespace and a key, whether there is one or not: working, or episodic.
@@ -81,7 +85,8 @@ impl Entries<'_> {
     /// # Errors
     /// [`Error::Store`], [`Error::Corrupt`].
     pub async fn search(self, agent: &Agent<Read>, words: String, limit: usize) -> Result<Vec<u8>, Error> {
-        let input = Hash::of_canonical(&(&words, limit))?;
+        // The hash of a word would tell it to whoever guesses.
+        let input = Hash::of_canonical(&json!([words.len(), limit]))?;
         let told = self
             .read(agent, "openintent.search", input, move |looking| Ok(((), looking.search(&words, limit)?)));
         Ok(told.await?.1)

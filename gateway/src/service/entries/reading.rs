@@ -78,7 +78,7 @@ impl Entries<'_> {
     /// # Errors
     /// [`Error::NotFound`] of one without an entry that the agent may see.
     pub async fn namespace(self, agent: &Agent<Read>, name: String) -> Result<Vec<u8>, Error> {
-        let input = Hash::of(name.as_bytes());
+        let input = Hash::of_canonical(&name.len())?;
         let told = self.read(agent, "openintent.namespace", input, move |looking| {
             let found = looking.namespaces()?.into_iter().find(|found| found.namespace == name);
             Ok(((), found.ok_or(Error::NotFound)?))
@@ -107,6 +107,17 @@ impl Entries<'_> {
         input: Hash,
         look: impl Fn(&mut Looking<'_>) -> Result<(K, T), Error> + Clone + Send + Sync + 'static,
     ) -> Result<(K, Vec<u8>), Error> {
+        self.read_of(agent, tool, move |_| Ok(input), look).await
+    }
+
+    /// The same, where what was asked is known by what was found.
+    pub(super) async fn read_of<K: Send + 'static, T: Serialize>(
+        self,
+        agent: &Agent<Read>,
+        tool: &'static str,
+        input: impl Fn(&K) -> Result<Hash, Error> + Send + Sync,
+        look: impl Fn(&mut Looking<'_>) -> Result<(K, T), Error> + Clone + Send + Sync + 'static,
+    ) -> Result<(K, Vec<u8>), Error> {
         until_it_holds(|| async {
             let look = look.clone();
             let looked = Tools(self.0).look(agent, move |mut looking| {
@@ -115,6 +126,7 @@ impl Entries<'_> {
                 Ok((kept, serde_json::to_vec(&answer)?, looking.handed()))
             });
             let (kept, answer, shown) = looked.await?;
+            let input = input(&kept)?;
             Tools(self.0).hand(agent, tool, input, shown).await?;
             metrics::counter!("oap_tool_calls_total", "tool" => tool).increment(1);
             Ok((kept, answer))
@@ -129,20 +141,6 @@ impl Looking<'_> {
         let mut heads = self.gateway.heads.keyed();
         heads.retain(|head| is_seen(self.agent, head, self.now));
         heads
-    }
-
-    /// The same, and those that its tasks let it read.
-    pub(super) fn readable(&mut self) -> Result<Vec<Arc<Head>>, Error> {
-        if self.reach.is_empty() {
-            return Ok(self.entries());
-        }
-        let mut found = Vec::new();
-        for head in self.gateway.heads.keyed() {
-            if self.may_read(&head)? {
-                found.push(head);
-            }
-        }
-        Ok(found)
     }
 
     /// An entry, shown.
@@ -173,14 +171,16 @@ impl Looking<'_> {
     /// The entries that are asked for: the one that was changed last first.
     pub(super) fn matching(&mut self, of: &Match) -> Result<Vec<Arc<Head>>, Error> {
         let mut found = Vec::new();
-        for head in self.readable()? {
+        for head in self.gateway.heads.keyed() {
             let meta = &head.meta;
-            let fits = of.tier.is_none_or(|tier| meta.tier == tier)
+            // What a head says comes first: to read whose task an entry is of opens it.
+            let fits = head.is_live(self.now)
+                && of.tier.is_none_or(|tier| meta.tier == tier)
                 && meta.namespace.as_ref().is_some_and(|namespace| of.admits_namespace(namespace))
                 && of.key.as_ref().is_none_or(|key| meta.key.as_deref() == Some(key))
                 && of.agent_id.as_ref().is_none_or(|agent| self.is_by(&head, agent))
                 && of.admits_labels(&head.labels);
-            if !fits {
+            if !fits || !self.may_read(&head)? {
                 continue;
             }
             let at = self.updated_at(&head)?;

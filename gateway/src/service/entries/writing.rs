@@ -104,7 +104,7 @@ impl Entries<'_> {
         let new = New { version: None, ..new };
         // What was not there is handed to nobody, and has no receipt of that.
         let input = Hash::of(b"");
-        self.write(agent, "openintent.create", input, vec![Asked::New(new)], false).await
+        self.write(agent, "openintent.create", Some(input), vec![Asked::New(new)], false).await
     }
 
     /// Writes several, all or none. One that is there is replaced where its version is named.
@@ -118,7 +118,7 @@ impl Entries<'_> {
         entries: Vec<New>,
     ) -> Result<Changed, Error> {
         let asked = entries.into_iter().map(Asked::New).collect();
-        self.write(agent, "openintent.batch", input, asked, true).await
+        self.write(agent, "openintent.batch", Some(input), asked, true).await
     }
 
     /// Changes a version of an entry.
@@ -133,8 +133,13 @@ impl Entries<'_> {
         version: u32,
         change: Change,
     ) -> Result<Changed, Error> {
-        let changed =
-            self.write(agent, "openintent.update", input, vec![Asked::Change(item, version, change)], false);
+        let changed = self.write(
+            agent,
+            "openintent.update",
+            Some(input),
+            vec![Asked::Change(item, version, change)],
+            false,
+        );
         match changed.await {
             Err(error) => Err(self.why(agent, item, error).await?),
             done => done,
@@ -147,8 +152,7 @@ impl Entries<'_> {
         new: New,
         says_tier: bool,
     ) -> Result<Changed, Error> {
-        let input = Hash::of_canonical(&[&new.namespace, &new.key])?;
-        self.write(agent, "openintent.put", input, vec![Asked::Put(new, says_tier)], false).await
+        self.write(agent, "openintent.put", None, vec![Asked::Put(new, says_tier)], false).await
     }
 
     /// Why an entry is not changed: one that a task lets the agent read is not as if it was not there.
@@ -168,7 +172,7 @@ impl Entries<'_> {
         self,
         agent: &Agent<Read>,
         tool: &'static str,
-        input: Hash,
+        input: Option<Hash>,
         asked: Vec<Asked>,
         is_batch: bool,
     ) -> Result<Changed, Error> {
@@ -216,7 +220,7 @@ impl Entries<'_> {
         self,
         agent: &Agent<Write>,
         tool: &'static str,
-        input: Hash,
+        input: Option<Hash>,
         plan: Plan,
         is_batch: bool,
     ) -> Result<Vec<u8>, Error> {
@@ -229,6 +233,9 @@ impl Entries<'_> {
         let known = steps.iter().filter(|step| matches!(step.to, To::Change(_)));
         let tags: Vec<String> =
             known.map(|step| item_tag(step.prepared.link.item_id, step.prepared.link.commitment)).collect();
+        // What is written without a version is known by what it is then: the hash of a name would tell it to whoever guesses.
+        let changed = steps.first().map(|step| (step.entry.id, step.entry.version));
+        let input = input.map_or_else(|| Hash::of_canonical(&json!(changed)), Ok)?;
         let receipt =
             (!tags.is_empty()).then(|| Tools(self.0).handing(agent, tool, input, tags)).transpose()?;
         let looker = agent.clone();
