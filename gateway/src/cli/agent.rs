@@ -68,7 +68,8 @@ pub(super) enum Agent {
         #[arg(value_name = "NAME")]
         agent: AgentRef,
     },
-    /// Give an agent another API key, printed this once; the one before ends at once
+    /// Give an agent another API key, printed this once; the one before ends at once. Where an agent holds its own key and that was
+    /// stolen, remove the agent: who has the key needs no API key
     Rotate {
         /// Its name, or its DID
         #[arg(value_name = "NAME")]

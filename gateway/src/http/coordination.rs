@@ -71,7 +71,7 @@ pub(super) async fn make_task(State(app): State<App>, mut request: Incoming) -> 
 pub(super) async fn show_task(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
     let agent = caller(&mut request).await?;
     let id = named(&mut request).await?;
-    Ok(told(Entries(&app.gateway).task(&agent, id)?))
+    Ok(told(Entries(&app.gateway).task(&agent, id).await?))
 }
 
 /// `PATCH /api/v1/tasks/{id}`.

@@ -51,7 +51,8 @@ impl Agents<'_> {
             capacities: Capacities::default().changed(new.capacities),
             pinned_namespaces: Vec::new(),
         };
-        let (api_key, hash) = new_key(&*self.0.random);
+        let api_key = new_key(&*self.0.random);
+        let key = api_key.clone();
         let agent = self
             .0
             .commit_as(owner, move |w| {
@@ -73,7 +74,7 @@ impl Agents<'_> {
                     Some(seed) => StoredAgent::new(new.name, new.permission, seed, w.now),
                     None => StoredAgent::with_own_key(new.name, new.permission, w.now),
                 };
-                agent.key = Some((hash, w.now));
+                agent.key = Some((agent.hash_of(&key), w.now));
                 AGENTS.put(w.tx, &did, &agent)?;
                 TERMS.put(w.tx, &did, &made)?;
                 Ok(agent.info(did, &made))
@@ -150,8 +151,11 @@ impl Agents<'_> {
         owner: &Owner<impl Permits<Admin>>,
         agent: &AgentRef,
     ) -> Result<KeyedAgent, Error> {
-        let (api_key, hash) = new_key(&*self.0.random);
-        let agent = self.change(owner, agent, move |agent, _, now| agent.key = Some((hash, now))).await?;
+        let api_key = new_key(&*self.0.random);
+        let key = api_key.clone();
+        let given =
+            self.change(owner, agent, move |agent, _, now| agent.key = Some((agent.hash_of(&key), now)));
+        let agent = given.await?;
         Ok(KeyedAgent { agent, api_key: api_key.to_string() })
     }
 

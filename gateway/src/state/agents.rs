@@ -66,6 +66,12 @@ impl StoredAgent {
         *self.seed == [0; 32]
     }
 
+    /// The hash by which an API key of this agent's is known. One that is bound to a key is known by another than it would be by itself: a
+    /// program that knows nothing of such keys takes it for nobody's.
+    pub(crate) fn hash_of(&self, key: &str) -> Hash {
+        if self.holds_own_key() { bound_hash(key) } else { Hash::of(key.as_bytes()) }
+    }
+
     /// Whether it was not removed.
     pub(crate) const fn is_there(&self) -> bool {
         self.removed_at.is_none()
@@ -93,12 +99,15 @@ impl StoredAgent {
     }
 }
 
-/// A fresh API key, and its hash. The key is random enough that a plain hash gives nothing away.
-pub(crate) fn new_key(random: &dyn Random) -> (Zeroizing<String>, Hash) {
+/// A fresh API key. It is random enough that a plain hash gives nothing away.
+pub(crate) fn new_key(random: &dyn Random) -> Zeroizing<String> {
     let secret: Zeroizing<[u8; 32]> = Zeroizing::new(random::bytes(random));
-    let key = Zeroizing::new(format!("{KEY_PREFIX}{}", URL_SAFE_NO_PAD.encode(*secret)));
-    let hash = Hash::of(key.as_bytes());
-    (key, hash)
+    Zeroizing::new(format!("{KEY_PREFIX}{}", URL_SAFE_NO_PAD.encode(*secret)))
+}
+
+/// The hash of an API key that is bound to its agent's own key.
+pub(crate) fn bound_hash(key: &str) -> Hash {
+    Hash::of(&[b"oap-bound-key\n".as_slice(), key.as_bytes()].concat())
 }
 
 /// Every agent as last committed, those that were removed with them.
@@ -336,7 +345,10 @@ impl Gateway {
         let holds =
             |agent: &StoredAgent| agent.is_there() && agent.key.is_some_and(|(known, _)| known == hash);
         // Whoever tries keys has no row opened.
-        let did = self.agent_keys.of(&hash).ok_or(Error::Owner(Unproved::KeyEnded))?;
+        let Some(did) = self.agent_keys.of(&hash) else {
+            let is_bound = self.agent_keys.of(&bound_hash(&key)).is_some();
+            return Err(Error::Owner(if is_bound { Unproved::BoundKey } else { Unproved::KeyEnded }));
+        };
         let agent = AGENTS.get(&self.store, &did)?.filter(holds).ok_or(Error::Owner(Unproved::KeyEnded))?;
         if agent.holds_own_key() {
             return Err(Error::Owner(Unproved::BoundKey));
@@ -354,9 +366,7 @@ impl Gateway {
         agent: &AgentRef,
     ) -> Result<Agent<Read>, Error> {
         match find(&self.store, agent) {
-            Ok((did, found)) if found.is_there() => {
-                Ok(Agent::of(self, did, &found, By::Owner(owner.into())))
-            }
+            Ok((did, found)) if found.is_there() => Ok(Agent::of(self, did, &found, By::Owner(owner.into()))),
             Ok(_) | Err(Error::NotFound) => Err(Error::NoAgent(agent.clone())),
             Err(error) => Err(error),
         }

@@ -134,19 +134,21 @@ pub(crate) fn streams(intent: IntentId) -> [[u8; 16]; 4] {
 }
 
 impl Writing<'_, '_> {
-    /// Notes what became of an item, where it is an entry: in its author's stream, and in the log of the intent whose task it names.
+    /// Notes what became of an item, where it is an entry: in the stream of whose it is or was, and in the log of the intent whose task it
+    /// names. The owner has no stream.
     pub(crate) fn tell_of(
         &mut self,
         happened: Happened,
         head: &Head,
+        whose: &Did,
         context: &Context,
         previous: Option<u32>,
         oap: Option<Marked>,
     ) -> Result<(), Error> {
-        if head.meta.key.is_none() || self.quiet {
+        if head.meta.key.is_none() || self.quiet || *whose == self.gateway.principal {
             return Ok(());
         }
-        let agent = (*head.meta.author).clone();
+        let agent = whose.clone();
         let task = task_named(self.tx, context.scope.task_id.as_deref(), &agent)?;
         // In the log of an intent stands what its open tasks let others read, and nothing else.
         let is_logged = task.as_ref().is_some_and(|(_, task)| {
@@ -189,7 +191,7 @@ impl Writing<'_, '_> {
             Ok(None) | Err(StoreError::Erased) => Context::default(),
             Err(error) => return Err(error.into()),
         };
-        self.tell_of(happened, head, &context, None, oap)
+        self.tell_of(happened, head, &head.meta.author, &context, None, oap)
     }
 
     /// Appends an event to the log of an intent.

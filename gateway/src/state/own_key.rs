@@ -4,13 +4,13 @@
 //! ended the token, such as a removal or a restore, ended the agent's standing too.
 
 use crate::error::{Error, Unproved};
-use crate::state::agents::{Agent, By, KEY_PREFIX, StoredAgent};
+use crate::state::agents::{Agent, By, KEY_PREFIX, StoredAgent, bound_hash};
 use crate::state::gateway::Gateway;
 use crate::state::owner::mark::Read;
 use crate::state::schema::AGENTS;
 use oap_grants::dpop::{self, Request};
+use oap_identity::Did;
 use oap_identity::key::did_key;
-use oap_identity::{Did, Hash};
 use std::sync::Arc;
 
 /// An agent that proved its own key, and by what its proof is remembered. It is used up before anything rests on it.
@@ -77,7 +77,7 @@ impl Gateway {
         let agent = AGENTS.get(&self.store, &did)?.filter(holds).ok_or(Error::Owner(Unproved::NoOwnKey))?;
         // What a restore ended is ended for the key, too, until the owner gives another token.
         let (standing, _) = agent.key.ok_or(Error::Owner(Unproved::KeyEnded))?;
-        if token.is_some_and(|token| Hash::of(token.as_bytes()) != standing) {
+        if token.is_some_and(|token| bound_hash(token) != standing) {
             return Err(Error::Owner(Unproved::KeyEnded));
         }
         let agent = Agent::of(self, did, &agent, By::Key(standing));

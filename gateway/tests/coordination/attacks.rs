@@ -303,3 +303,41 @@ async fn receipts_tell_no_name_to_who_guesses() {
     }
     assert!(kept.contains("openintent.get") && kept.contains("input_hash"), "{kept}");
 }
+
+/// An agent is told when its words are another's, and what the owner lowers destroys nothing.
+#[tokio::test]
+async fn nothing_of_an_agents_goes_without_a_word() {
+    let team = Team::new(&["b"]).await;
+    for key in ["e1", "e2", "e3"] {
+        team.note("b", "free", key, json!({"memory_type": "episodic"})).await;
+    }
+    team.set("b", json!({"capacities": {"episodic": 1}})).await.ok();
+    let more = noted("free", "e4", &json!({"memory_type": "episodic"}));
+    let full = team.post("b", "/memory", more).await.refused(429, "capacity_exceeded");
+    assert_eq!((&full["current_count"], &full["max_capacity"]), (&json!(3), &json!(1)));
+    assert_eq!(team.get("b", "/memory?agent_id=b").await.ok()["total"], 3);
+    let rule = json!({"namespace": "rules", "key": "k", "value": {"n": 1}, "memory_type": "semantic"});
+    let rule = id(&team.post("b", "/memory", rule).await.ok());
+    let said = json!({"item": {"content": {"text": "{\"n\": 2}"}}});
+    team.world.owner("POST", &format!("/oap/owner/items/{rule}/correct"), Some(&said)).await.ok();
+    let own = team.events("b", "/agents/b").await;
+    let (name, data) = own.last().unwrap();
+    assert_eq!(
+        (name.as_str(), &data["entry_id"], &data["version"]),
+        ("memory.updated", &json!(rule), &json!(2))
+    );
+}
+
+/// What a namespace hides from its author takes its room all the same.
+#[tokio::test]
+async fn hidden_entries_take_room() {
+    let team = Team::new(&["b"]).await;
+    team.set("lead", json!({"permission": "memory.admin"})).await.ok();
+    team.set("b", json!({"capacities": {"semantic": 1}})).await.ok();
+    let shared =
+        |namespace: &str| json!({"namespace": namespace, "key": "k", "value": {}, "memory_type": "semantic"});
+    team.post("b", "/memory", shared("one")).await.ok();
+    let none = json!({"permissions": {"default": "none"}});
+    team.patch("lead", "/memory/namespaces/one", 1, none).await.ok();
+    team.post("b", "/memory", shared("two")).await.refused(429, "capacity_exceeded");
+}

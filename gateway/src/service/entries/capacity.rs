@@ -3,7 +3,7 @@
 //!
 //! What an entry is worth: its priority, and then when its author looked at it last. Nobody else's look counts, so that nobody's tells.
 
-use super::{Full, is_seen};
+use super::Full;
 use crate::error::Error;
 use crate::service::tools::looking::Looking;
 use crate::state::agents::Agent;
@@ -27,8 +27,10 @@ pub(super) type Victim = (ItemId, u32);
 /// How many entries are new, by tier.
 pub(super) type News = BTreeMap<Tier, usize>;
 
+/// Whether an entry takes room of an agent's: what a namespace hides from its author, or the guard from everybody, does, too.
 fn is_own(agent: &Agent<Write>, head: &Head, tier: Tier, now: Timestamp) -> bool {
-    head.meta.tier == tier && *head.meta.author == *agent.did() && is_seen(agent, head, now)
+    let is_entry = head.meta.namespace.is_some() && head.meta.key.is_some() && head.is_live(now);
+    is_entry && head.meta.tier == tier && *head.meta.author == *agent.did()
 }
 
 impl Looking<'_> {
@@ -59,6 +61,10 @@ impl Looking<'_> {
             return Ok(Ok(Vec::new()));
         }
         let current_count = own.len();
+        // What goes makes room for what comes. Where the owner lowered the number, nothing goes that nobody chose.
+        if current_count > max_capacity {
+            return Ok(Err(Full { current_count, max_capacity, of: OF_TIER }));
+        }
         let mut candidates = Vec::new();
         for head in own.into_iter().filter(|head| !changed.contains(&head.item_id)) {
             let is_held = HOLDS.get(&self.gateway.store, &head.item_id)?.is_some();

@@ -98,9 +98,13 @@ impl Entries<'_> {
     ///
     /// # Errors
     /// [`Error::NotFound`].
-    pub fn task(self, agent: &Agent<Read>, id: TaskId) -> Result<Vec<u8>, Error> {
-        let task = TASKS.get(&self.0.store, &id)?.filter(|task| task.is_known_to(agent.did()));
-        Ok(serde_json::to_vec(&task_json(self.0, id, &task.ok_or(Error::NotFound)?)?)?)
+    pub async fn task(self, agent: &Agent<Read>, id: TaskId) -> Result<Vec<u8>, Error> {
+        let (gateway, did) = (self.0.clone(), agent.did().clone());
+        blocking(move || {
+            let task = TASKS.get(&gateway.store, &id)?.filter(|task| task.is_known_to(&did));
+            Ok(serde_json::to_vec(&task_json(&gateway, id, &task.ok_or(Error::NotFound)?)?)?)
+        })
+        .await
     }
 
     /// Makes a task of an intent that the agent coordinates. To assign it to another takes the role of a coordinator.

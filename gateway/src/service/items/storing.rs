@@ -10,7 +10,7 @@ use crate::state::living::Change;
 use crate::state::schema::{self, ACCESSED, HEADS, HOLDS, LINKS, PEOPLE, SAID, TOMBSTONES, VERSIONS};
 use oap_agents::quarantine::is_quarantined;
 use oap_identity::json::canonical;
-use oap_identity::{Hash, ItemId, Timestamp};
+use oap_identity::{Did, Hash, ItemId, Timestamp};
 use oap_memory::chain::{Event, Link, MAX_CHANGES};
 use oap_memory::commitment::Committed;
 use oap_memory::receipt::item_tag;
@@ -44,7 +44,7 @@ impl Writing<'_, '_> {
         let Prepared { body, committed, link, .. } = prepared;
         let head = Head::new(link.item_id, &body, record);
         self.contacts_changed |= !head.people.is_empty();
-        self.store_prepared(head, &committed, &link)
+        self.store_prepared(head, None, &committed, &link)
     }
 
     /// Stores a version of an item that is still what it was when the version was prepared.
@@ -80,6 +80,7 @@ impl Writing<'_, '_> {
         head.replaced.push((head.version_seq, self.now));
         head.seq = link.seq;
         head.version_seq = link.seq;
+        let former = head.meta.author.clone();
         let owner = || Author { did: self.gateway.principal.clone(), needs_verification: false };
         if let Some(Author { did, needs_verification }) = by.or_else(|| (event == Event::Correct).then(owner))
         {
@@ -89,7 +90,7 @@ impl Writing<'_, '_> {
             head.meta.needs_verification = needs_verification;
         }
         let is_pad = head.meta.tier == Tier::Working;
-        let written = self.store_prepared(head, &committed, &link)?;
+        let written = self.store_prepared(head, Some(former), &committed, &link)?;
         // A scratch pad has no past.
         if is_pad {
             self.trim(written.item_id, |_| true)?;
@@ -97,14 +98,26 @@ impl Writing<'_, '_> {
         Ok(written)
     }
 
-    fn store_prepared(&mut self, head: Head, committed: &Committed, link: &Link) -> Result<Written, Error> {
+    /// Stores a version, of which somebody may have been the author before.
+    fn store_prepared(
+        &mut self,
+        head: Head,
+        former: Option<Arc<Did>>,
+        committed: &Committed,
+        link: &Link,
+    ) -> Result<Written, Error> {
         let (item, commitment) = (link.item_id, link.commitment);
         if head.meta.key.is_some() && link.event != Event::Reseal {
             let is_new = link.event.begins();
             let happened = if is_new { Happened::Created } else { Happened::Updated };
             let previous =
                 (!is_new).then(|| head.replaced.last().map_or(0, |(seq, _)| *seq).saturating_add(1));
-            self.tell_of(happened, &head, &context_of(committed)?, previous, None)?;
+            let context = context_of(committed)?;
+            self.tell_of(happened, &head, &head.meta.author, &context, previous, None)?;
+            // Whose words they were is told that they are another's now.
+            if let Some(former) = former.filter(|former| *former != head.meta.author) {
+                self.tell_of(happened, &head, &former, &context, previous, None)?;
+            }
         }
         let mut draft = self.item_draft(link.event, item, commitment);
         draft.id = Some(link.receipt);
