@@ -183,11 +183,6 @@ impl Reach {
         self.tasks.push((id, version));
     }
 
-    /// Whether it lets the agent read nothing of others'.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.working.is_empty() && self.episodic.is_empty()
-    }
-
     /// Whether it may read an entry of another's, as far as the head says; of a working one the task is to be asked for as well.
     pub(crate) fn may_hold(&self, head: &Head) -> bool {
         let author = &*head.meta.author;
@@ -252,6 +247,12 @@ mod tests {
     use crate::state::owner::Permission;
     use oap_identity::random::Seeded;
     use std::sync::Arc;
+
+    impl Reach {
+        fn is_empty(&self) -> bool {
+            self.working.is_empty() && self.episodic.is_empty()
+        }
+    }
 
     fn did(name: &str) -> Did {
         format!("did:web:{name}.example").parse().unwrap()
