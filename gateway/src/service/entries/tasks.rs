@@ -114,9 +114,9 @@ impl Entries<'_> {
     pub async fn make_task(self, agent: &Agent<Read>, new: NewTask) -> Result<Vec<u8>, Error> {
         let writer = agent.permitted::<Write>()?;
         let by = agent.did().clone();
-        known_intent(self.0, new.intent_id, &by)?;
-        self.may_assign(&by, new.assigned_agent.as_deref(), agent)?;
-        let assigned = self.named(new.assigned_agent.as_deref(), agent)?;
+        let (gateway, intent, knower) = (self.0.clone(), new.intent_id, by.clone());
+        blocking(move || known_intent(&gateway, intent, &knower).map(drop)).await?;
+        let assigned = self.meant(agent, new.assigned_agent.clone()).await?;
         let (id, task) = self
             .0
             .commit_for(writer.acting(), move |w| {
@@ -175,8 +175,9 @@ impl Entries<'_> {
         let writer = agent.permitted::<Write>()?;
         until_it_holds(|| async {
             let (by, change) = (agent.did().clone(), change.clone());
-            let found = TASKS.get(&self.0.store, &id)?.filter(|task| task.is_known_to(&by));
-            let task = found.ok_or(Error::NotFound)?;
+            let gateway = self.0.clone();
+            let found = blocking(move || Ok(TASKS.get(&gateway.store, &id)?)).await?;
+            let task = found.filter(|task| task.is_known_to(&by)).ok_or(Error::NotFound)?;
             let is_workers = task.assigned.as_ref() == Some(&by) && change.is_workers();
             if task.coordinator != by && !is_workers {
                 return Err(Error::NotItsCoordinator);
@@ -186,8 +187,7 @@ impl Entries<'_> {
                 let entry = serde_json::to_vec(&task_json(self.0, id, &task)?)?;
                 return Ok(Changed::Conflict(conflict, Some(Current { version: task.version, entry })));
             }
-            self.may_assign(&by, change.assigned_agent.as_deref(), agent)?;
-            let assigned = self.named(change.assigned_agent.as_deref(), agent)?;
+            let assigned = self.meant(agent, change.assigned_agent.clone()).await?;
             let policy = change.memory_policy.unwrap_or(task.policy);
             let ending = match change.status.filter(|status| status.is_over()) {
                 None => None,
@@ -243,6 +243,17 @@ impl Entries<'_> {
                 })
                 .await?;
             Ok(Changed::Done(serde_json::to_vec(&task_json(self.0, id, &changed)?)?))
+        })
+        .await
+    }
+
+    /// Whom an agent names to assign a task to, where it may.
+    async fn meant(self, agent: &Agent<Read>, name: Option<String>) -> Result<Option<Did>, Error> {
+        let (gateway, agent) = (self.0.clone(), agent.clone());
+        blocking(move || {
+            let entries = Entries(&gateway);
+            entries.may_assign(agent.did(), name.as_deref(), &agent)?;
+            entries.named(name.as_deref(), &agent)
         })
         .await
     }
