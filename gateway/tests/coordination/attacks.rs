@@ -341,3 +341,18 @@ async fn hidden_entries_take_room() {
     team.patch("lead", "/memory/namespaces/one", 1, none).await.ok();
     team.post("b", "/memory", shared("two")).await.refused(429, "capacity_exceeded");
 }
+
+/// Who is given an intent or a task is in a receipt.
+#[tokio::test]
+async fn who_reads_a_task_leaves_a_receipt() {
+    let team = Team::new(&["b"]).await;
+    let intent = team.intent(json!({})).await;
+    let task = team.task(&intent, "b", json!({})).await;
+    team.get("b", &format!("/intents/{intent}")).await.ok();
+    team.get("b", &format!("/intents/{intent}/tasks")).await.ok();
+    team.get("b", &format!("/tasks/{task}")).await.ok();
+    let kept = team.world.owner("GET", "/oap/audit?chain=%40agents", None).await.ok().to_string();
+    for tool in ["openintent.intent", "openintent.tasks", "openintent.task"] {
+        assert!(kept.contains(&format!("\"{tool}\"")), "{tool}: {kept}");
+    }
+}

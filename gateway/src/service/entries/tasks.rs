@@ -14,7 +14,7 @@ use crate::state::schema::{self, AGENTS, INTENTS, INTENTS_OF, TASKS, TASKS_IN, T
 use crate::state::tasks::{MAX_INTENTS, MAX_OPEN, MAX_TASKS, StoredIntent, StoredTask, leads};
 use oap_agents::entry::{EntryError, Must};
 use oap_agents::task::{MAX_ASSIGNED, NewIntent, NewTask, TaskChange, TaskStatus};
-use oap_identity::{Did, IntentId, ItemId, TaskId};
+use oap_identity::{Did, Hash, IntentId, ItemId, TaskId};
 use oap_store::{Key, Range, Store, Table, Under};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -62,12 +62,12 @@ impl Entries<'_> {
     /// # Errors
     /// [`Error::NotFound`].
     pub async fn intent(self, agent: &Agent<Read>, id: IntentId) -> Result<Vec<u8>, Error> {
-        let (gateway, did) = (self.0.clone(), agent.did().clone());
-        blocking(move || {
-            let (intent, _) = known_intent(&gateway, id, &did)?;
-            Ok(serde_json::to_vec(&intent_json(&gateway, id, &intent)?)?)
-        })
-        .await
+        let input = Hash::of_canonical(&json!([id]))?;
+        let told = self.read(agent, "openintent.intent", input, move |looking| {
+            let (intent, _) = known_intent(looking.gateway, id, looking.agent.did())?;
+            Ok(((), intent_json(looking.gateway, id, &intent)?))
+        });
+        Ok(told.await?.1)
     }
 
     /// The tasks of an intent that the agent may know of, the first one first.
@@ -81,17 +81,18 @@ impl Entries<'_> {
         status: Option<TaskStatus>,
         (offset, limit): (usize, usize),
     ) -> Result<Vec<u8>, Error> {
-        let (gateway, did) = (self.0.clone(), agent.did().clone());
-        blocking(move || {
-            let (_, tasks) = known_intent(&gateway, id, &did)?;
+        let input = Hash::of_canonical(&json!([id, status, offset, limit]))?;
+        let told = self.read(agent, "openintent.tasks", input, move |looking| {
+            let (gateway, did) = (looking.gateway, looking.agent.did());
+            let (_, tasks) = known_intent(gateway, id, did)?;
             let wanted = tasks.iter().filter(|(_, task)| {
-                task.is_known_to(&did) && status.is_none_or(|status| task.status == status)
+                task.is_known_to(did) && status.is_none_or(|status| task.status == status)
             });
             let page = wanted.skip(offset).take(limit);
-            let shown = page.map(|(id, task)| task_json(&gateway, *id, task));
-            Ok(serde_json::to_vec(&shown.collect::<Result<Vec<_>, _>>()?)?)
-        })
-        .await
+            let shown = page.map(|(id, task)| task_json(gateway, *id, task));
+            Ok(((), shown.collect::<Result<Vec<Value>, Error>>()?))
+        });
+        Ok(told.await?.1)
     }
 
     /// A task that the agent may know of.
@@ -99,12 +100,14 @@ impl Entries<'_> {
     /// # Errors
     /// [`Error::NotFound`].
     pub async fn task(self, agent: &Agent<Read>, id: TaskId) -> Result<Vec<u8>, Error> {
-        let (gateway, did) = (self.0.clone(), agent.did().clone());
-        blocking(move || {
-            let task = TASKS.get(&gateway.store, &id)?.filter(|task| task.is_known_to(&did));
-            Ok(serde_json::to_vec(&task_json(&gateway, id, &task.ok_or(Error::NotFound)?)?)?)
-        })
-        .await
+        let input = Hash::of_canonical(&json!([id]))?;
+        let told = self.read(agent, "openintent.task", input, move |looking| {
+            let task = TASKS.get(&looking.gateway.store, &id)?;
+            let task = task.filter(|task| task.is_known_to(looking.agent.did())).ok_or(Error::NotFound)?;
+            looking.reach.lean_on(id, task.version);
+            Ok(((), task_json(looking.gateway, id, &task)?))
+        });
+        Ok(told.await?.1)
     }
 
     /// Makes a task of an intent that the agent coordinates. To assign it to another takes the role of a coordinator.
