@@ -149,7 +149,7 @@ pub const LIMITS: &[Limit] = &[
         "state::events::MAX_EVENTS",
         events::MAX_EVENTS,
         "events",
-        "those of an agent, and of each kind of an intent's, that are kept; beyond it the oldest goes",
+        "those of an agent, and of a kind and an agent in an intent's log, that are kept; beyond it the oldest goes",
     ),
     count(
         "state::waiting::MAX_WAITING",

@@ -17,6 +17,7 @@ use oap_memory::item::Sensitivity;
 use oap_memory::record::{Head, Tier};
 use oap_store::StoreError;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 
 /// Most events that are kept of an agent, and of an intent; beyond it the oldest goes.
 pub const MAX_EVENTS: u64 = 10_000;
@@ -127,10 +128,19 @@ impl What {
     }
 }
 
-/// The streams of an intent's log, in which what is many of one kind takes no place from another: archives, tasks, what guardrails
-/// refused, entries.
-pub(crate) fn streams(intent: IntentId) -> [[u8; 16]; 4] {
-    ["archives", "tasks", "refusals", "entries"].map(|kind| schema::agent(&format!("{intent} {kind}")))
+/// A part of an intent's log.
+fn part(intent: IntentId, of: &str) -> [u8; 16] {
+    schema::agent(&format!("{intent} {of}"))
+}
+
+/// The streams of an intent's log, in which what is many takes no place from what is not: archives, tasks, and of each agent what guardrails
+/// refused and what became of its entries.
+pub(crate) fn streams<'a>(intent: IntentId, agents: impl Iterator<Item = &'a Did>) -> Vec<[u8; 16]> {
+    let agents: BTreeSet<&Did> = agents.collect();
+    let of_agents = agents.into_iter().flat_map(|agent| {
+        [part(intent, &format!("refusals {agent}")), part(intent, &format!("entries {agent}"))]
+    });
+    [part(intent, "archives"), part(intent, "tasks")].into_iter().chain(of_agents).collect()
 }
 
 impl Writing<'_, '_> {
@@ -196,12 +206,11 @@ impl Writing<'_, '_> {
 
     /// Appends an event to the log of an intent.
     pub(crate) fn tell_log(&mut self, intent: IntentId, event: &StoredEvent) -> Result<(), Error> {
-        let [archives, tasks, refusals, entries] = streams(intent);
         let stream = match event.what {
-            What::Archive(_) => archives,
-            What::Task(_) => tasks,
-            What::Refused(_) => refusals,
-            What::Entry { .. } => entries,
+            What::Archive(_) => part(intent, "archives"),
+            What::Task(_) => part(intent, "tasks"),
+            What::Refused(_) => part(intent, &format!("refusals {}", event.agent)),
+            What::Entry { .. } => part(intent, &format!("entries {}", event.agent)),
         };
         self.tell(stream, event)
     }

@@ -215,7 +215,8 @@ impl Entries<'_> {
             let coordinates = intent.coordinator == did;
             let reader = Reader { did: &did, coordinates, is_led, tasks: tasks.into_iter().collect() };
             looking.lean_on(&reader.tasks);
-            Ok(((), looking.events(&streams(id), &reader, &wanted)?))
+            let streams = streams(id, reader.tasks.values().flat_map(|task| &task.agents));
+            Ok(((), looking.events(&streams, &reader, &wanted)?))
         });
         Ok(told.await?.1)
     }

@@ -9,6 +9,7 @@ use crate::state::schema::{self, EVENTS, INTENTS, INTENTS_OF, STREAMS, TASKS, TA
 use crate::state::tasks::StoredIntent;
 use oap_identity::{IntentId, Timestamp};
 use oap_store::Range;
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// How long an intent is kept at least, after its last task was over.
@@ -51,11 +52,13 @@ impl Writing<'_, '_> {
         let Some(intent) = INTENTS.get(self.tx, &id)?.filter(|intent| is_over(intent, kept, self.now)) else {
             return Ok(false);
         };
+        let mut agents = BTreeSet::new();
         for (of, task) in self.under(TASKS_IN, &id, |(of, _)| *of == id)? {
+            agents.extend(TASKS.get(self.tx, &task)?.into_iter().flat_map(|task| task.agents));
             TASKS.delete(self.tx, &task);
             TASKS_IN.delete(self.tx, &(of, task));
         }
-        for stream in streams(id) {
+        for stream in streams(id, agents.iter()) {
             let told: Vec<_> =
                 EVENTS.keys(&self.gateway.store, Range::under(&stream)).collect::<Result<_, _>>()?;
             let written = EVENTS.written(self.tx).into_iter().filter(|(of, _)| *of == stream);
