@@ -79,7 +79,6 @@ async fn get(world: &World, path: &str) -> Got {
 }
 
 /// Somebody opens an address whose browser keeps nothing.
-
 async fn get_with(world: &World, path: &str, headers: &[(&str, &str)]) -> Got {
     let mut request = Request::get(path);
     for (name, value) in headers {
