@@ -7,6 +7,9 @@ use std::sync::Mutex;
 const NOT_RUN: &[(&str, &str)] = &[
     ("cargo test --workspace", "it runs this test"),
     ("probe https://localhost:8443 --own --trust-ca", "README.md's does the same; all probes take a while"),
+    ("agent consent approve ", "needs a page that waits; gateway/tests/mcp/oauth.rs has one"),
+    ("agent consent decline ", "the same"),
+    ("agent consent end ", "needs a yes that was given; the same"),
     ("docker ", "needs a container builder; .ci/run builds and runs the image where there is one"),
     ("systemctl ", "needs systemd as init"),
     ("systemd-sysusers", "makes a user of the system"),
