@@ -53,6 +53,10 @@ const INSTEAD: &[(&str, &str)] = &[
         "{ oap-memory agent show scout || oap-memory agent add scout; } >/dev/null 2>&1 && oap-memory agent remove scout",
     ),
     (
+        "oap-memory agent client remove desk",
+        "{ oap-memory agent client add desk --redirect http://127.0.0.1/callback || true; } >/dev/null 2>&1 && oap-memory agent client remove desk",
+    ),
+    (
         "oap-memory audit injected --agent scout --at 2026-06-30T14:00:00Z",
         "oap-memory agent add scout >/dev/null && oap-memory audit injected --agent scout --at 2026-06-30T14:00:00Z",
     ),
