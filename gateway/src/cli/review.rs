@@ -26,9 +26,9 @@ const MAX_PROPOSALS: usize = 3;
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   oap-memory review
-  oap-memory review accept mem_01J9V8B7H1
-  oap-memory review reject mem_01J9V8B7H1
-  oap-memory review merge mem_01J9V8B7H1 --into mem_01J9V8C0AB
+  oap-memory review accept mem_01J9V8B7
+  oap-memory review reject mem_01J9V8B7
+  oap-memory review merge mem_01J9V8B7 --into mem_01J9V8C0
 
 What reads as an order to an assistant is stopped: no agent is given it before you accept it. What is rejected or merged is
 taken back, and can be put back until it is erased (`item restore`).")]
