@@ -78,11 +78,12 @@ fn the_half_that_rules_are_tuned_on() {
     assert!(table.precision() >= 0.95 && table.recall() >= 0.95, "{table:?}");
 }
 
-/// What is measured here is never tuned on. Measured first, with the rules as they were committed first: precision 1.000, recall 0.957.
+/// Measured first, with the rules as they were committed first: precision 1.000, recall 0.957. A floor that broken rules fall through, and no
+/// aim to tune for (docs/soundness.md).
 #[test]
 fn the_half_that_is_held_back() {
     let table = measure("held");
-    assert!(table.precision() >= 0.98 && table.recall() >= 0.95, "{table:?}");
+    assert!(table.precision() >= 0.9 && table.recall() >= 0.9, "{table:?}");
 }
 
 /// The rule of the halves (tests/corpus/README.md).

@@ -124,7 +124,7 @@ fn equipped(mut command: Command, world: &Path, folder: &Path, port: u16) -> Com
     command.current_dir(folder).stdin(Stdio::null());
     let path = format!("{}:{}", text(&world.join("bin")), std::env::var("PATH").unwrap_or_default());
     command.env("PATH", path).env("HOME", folder).env_remove("RUST_LOG");
-    command.env_remove("XDG_CONFIG_HOME").env_remove("CODEX_HOME");
+    command.env_remove("XDG_CONFIG_HOME").env_remove("CODEX_HOME").env_remove("CLAUDE_CONFIG_DIR");
     command.env("OAP_MEMORY_TRUST_CA", world.join("ca.pem")).env("OAP_MEMORY_ALLOW_LOCAL_DIDS", "true");
     command.env("OAP_MEMORY_TLS_CERT", world.join("cert.pem"));
     command.env("OAP_MEMORY_TLS_KEY", world.join("key.pem"));
@@ -216,7 +216,7 @@ fn fetched(authority: &str, url: &str) -> String {
 
 /// Not every receipt has a Decision Record.
 const A_DECISION: &str = r#"#!/bin/sh
-for id in $(oap-memory --json audit | grep -o 'pol_[0-9A-Z]\{26\}'); do
+for id in $(oap-memory --json audit --limit 1000 | grep -o 'pol_[0-9A-Z]\{26\}'); do
     oap-memory audit decision "$id" >/dev/null 2>&1 && echo "$id" && break
 done
 "#;

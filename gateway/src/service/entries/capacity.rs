@@ -27,10 +27,11 @@ pub(super) type Victim = (ItemId, u32);
 /// How many entries are new, by tier.
 pub(super) type News = BTreeMap<Tier, usize>;
 
-/// Whether an entry takes room of an agent's: what a namespace hides from its author, or the guard from everybody, does, too.
-fn is_own(agent: &Agent<Write>, head: &Head, tier: Tier, now: Timestamp) -> bool {
-    let is_entry = head.meta.namespace.is_some() && head.meta.key.is_some() && head.is_live(now);
-    is_entry && head.meta.tier == tier && *head.meta.author == *agent.did()
+/// Whether an entry takes room of its author's. One that a namespace hides from its author does, and one that the guard stopped: what waits
+/// for the owner has a bound too.
+fn is_own(author: &Did, head: &Head, tier: Tier, now: Timestamp) -> bool {
+    let is_entry = head.meta.namespace.is_some() && head.meta.key.is_some();
+    is_entry && head.meta.tier == tier && *head.meta.author == *author && head.is_live(now)
 }
 
 impl Looking<'_> {
@@ -47,14 +48,14 @@ impl Looking<'_> {
         let terms = terms(&self.gateway.store, agent.did())?;
         let mut own = self.gateway.heads.keyed();
         for (&tier, &more) in news {
-            let current_count = own.iter().filter(|head| is_own(agent, head, tier, self.now)).count();
+            let current_count = own.iter().filter(|head| is_own(agent.did(), head, tier, self.now)).count();
             let max_capacity = terms.capacities.of(tier);
             if tier != Tier::Episodic && current_count + more > max_capacity {
                 return Ok(Err(Full { current_count, max_capacity, of: OF_TIER }));
             }
         }
         let more = news.get(&Tier::Episodic).copied().unwrap_or_default();
-        own.retain(|head| is_own(agent, head, Tier::Episodic, self.now));
+        own.retain(|head| is_own(agent.did(), head, Tier::Episodic, self.now));
         let max_capacity = terms.capacities.of(Tier::Episodic);
         let beyond = (own.len() + more).saturating_sub(max_capacity);
         if more == 0 || beyond == 0 {
@@ -127,7 +128,8 @@ impl Writing<'_, '_> {
         let stored: Vec<_> = stored.iter().filter(|head| !batch.contains_key(&head.item_id)).collect();
         let is_full = news.iter().any(|(&tier, &more)| {
             let there = stored.iter().copied().chain(batch.values().flatten());
-            there.filter(|head| is_own(agent, head, tier, self.now)).count() + more > capacities.of(tier)
+            let own = there.filter(|head| is_own(agent.did(), head, tier, self.now)).count();
+            own + more > capacities.of(tier)
         });
         if is_full { Err(Error::Overtaken) } else { Ok(()) }
     }
@@ -139,5 +141,37 @@ impl Writing<'_, '_> {
             head.meta.tier == Tier::Episodic && head.meta.key.is_some() && *head.meta.author == *by
         });
         if is_own { Ok(ACCESSED.put(self.tx, &item, &self.now)?) } else { Ok(()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use oap_agents::quarantine;
+    use oap_memory::item::{Body, Defaults};
+    use oap_memory::record::Meta;
+    use serde_json::json;
+
+    #[test]
+    fn what_the_guard_stopped_takes_room_of_its_authors() {
+        let (author, other): (Did, Did) =
+            ("did:web:a.example".parse().unwrap(), "did:web:b.example".parse().unwrap());
+        let (scope, now) = ("personal".parse().unwrap(), Timestamp::from_millis(0));
+        let item = json!({"kind": "fact", "content": {"text": "x"}, "labels": [quarantine::LABEL]});
+        let body = Body::parse(&item, &Defaults { principal: &author, scope: &scope, now }).unwrap();
+        let meta = Meta {
+            tier: Tier::Semantic,
+            namespace: Some(Arc::new("plans".to_owned())),
+            key: Some(Box::new("trip".to_owned())),
+            needs_verification: true,
+            ..Meta::owner(author.clone(), false)
+        };
+        let head = Head::new(ItemId::from_bytes([0; 16]), &body, meta);
+        assert!(quarantine::is_quarantined(&head));
+        assert!(is_own(&author, &head, Tier::Semantic, now));
+        assert!(!is_own(&author, &head, Tier::Working, now) && !is_own(&other, &head, Tier::Semantic, now));
+        let mut fact = head;
+        fact.meta.key = None;
+        assert!(!is_own(&author, &fact, Tier::Semantic, now));
     }
 }
