@@ -4,8 +4,11 @@
 //! tools, and what an agent is given of it has a receipt in the chain `@agents`, as theirs has.
 
 mod capacity;
+mod planning;
 mod reading;
 mod writing;
+
+pub(crate) use planning::holds_owners_word;
 
 use crate::error::Conflict;
 use crate::service::tools::looking::Looking;

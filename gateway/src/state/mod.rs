@@ -26,5 +26,6 @@ pub mod replay;
 pub mod schema;
 pub(crate) mod sources;
 pub mod spent;
+mod standing;
 pub mod upgrade;
 pub mod views;

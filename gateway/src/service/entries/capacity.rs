@@ -39,21 +39,23 @@ impl Looking<'_> {
         if news.is_empty() {
             return Ok(Ok(Vec::new()));
         }
-        let mut own = self.gateway.heads.keyed();
+        let heads = &self.gateway.heads;
         for (&tier, &more) in news {
-            let current_count = own.iter().filter(|head| is_own(agent, head, tier, self.now)).count();
+            let current_count = heads.count_own(agent.did(), tier, self.now);
             let max_capacity = capacity(tier);
             if tier != Tier::Episodic && current_count + more > max_capacity {
                 return Ok(Err(Full { current_count, max_capacity }));
             }
         }
         let more = news.get(&Tier::Episodic).copied().unwrap_or_default();
-        own.retain(|head| is_own(agent, head, Tier::Episodic, self.now));
-        let beyond = (own.len() + more).saturating_sub(MAX_EPISODIC);
-        if more == 0 || beyond == 0 {
+        let current_count = heads.count_own(agent.did(), Tier::Episodic, self.now);
+        if more == 0 || current_count + more <= MAX_EPISODIC {
             return Ok(Ok(Vec::new()));
         }
+        let mut own = heads.own(agent.did(), Tier::Episodic);
+        own.retain(|head| is_own(agent, head, Tier::Episodic, self.now));
         let current_count = own.len();
+        let beyond = (current_count + more).saturating_sub(MAX_EPISODIC);
         let mut candidates = Vec::new();
         for head in own.into_iter().filter(|head| !changed.contains(&head.item_id)) {
             let is_held = HOLDS.get(&self.gateway.store, &head.item_id)?.is_some();
@@ -110,11 +112,13 @@ impl Writing<'_, '_> {
             self.evict(*item, Event::Erase)?;
         }
         let batch = self.heads_of_batch()?;
-        let stored = self.gateway.heads.keyed();
-        let stored: Vec<_> = stored.iter().filter(|head| !batch.contains_key(&head.item_id)).collect();
+        // What the batch changed counts as it is now, and not as it was.
+        let before: Vec<Arc<Head>> = batch.keys().filter_map(|item| self.gateway.heads.get(*item)).collect();
         let is_full = news.iter().any(|(&tier, &more)| {
-            let there = stored.iter().copied().chain(batch.values().flatten());
-            there.filter(|head| is_own(agent, head, tier, self.now)).count() + more > capacity(tier)
+            let own = |head: &&Arc<Head>| is_own(agent, head, tier, self.now);
+            let stored = self.gateway.heads.count_own(agent.did(), tier, self.now);
+            let there = stored.saturating_sub(before.iter().filter(own).count());
+            there + batch.values().flatten().filter(own).count() + more > capacity(tier)
         });
         if is_full { Err(Error::Overtaken) } else { Ok(()) }
     }
