@@ -745,7 +745,7 @@ async fn the_tools_over_http() {
     assert_eq!(hello["result"]["protocolVersion"], "2025-06-18", "{hello}");
     let spoken = [("authorization", bearer.as_str()), ("mcp-protocol-version", "2025-06-18")];
     let tools = read(http(&world, &spoken, &ask(2, "tools/list", json!({}))).await).await;
-    assert_eq!(tools["result"]["tools"].as_array().unwrap().len(), 8, "{tools}");
+    assert_eq!(tools["result"]["tools"].as_array().unwrap().len(), 10, "{tools}");
     let call = |id, tool: &str, arguments: Value| {
         ask(id, "tools/call", json!({"name": tool, "arguments": arguments}))
     };

@@ -114,7 +114,8 @@ fn an_assistant_without_a_gateway_and_beside_others() {
     let tools = scout.ask("tools/list", json!({}))["result"]["tools"].clone();
     let names: Vec<&str> =
         tools.as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect();
-    let all = ["learn", "recall", "query", "explain", "correct", "forget", "diff", "status"];
+    let all =
+        ["learn", "recall", "query", "explain", "correct", "forget", "link", "diff", "status", "compact"];
     assert_eq!(names, all.map(|name| format!("memory_{name}")));
     for tool in tools.as_array().unwrap() {
         let says = ["title", "description"].map(|member| tool[member].as_str().unwrap().len());

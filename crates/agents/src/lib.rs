@@ -5,6 +5,7 @@
 //! - [`sight`]: which records an agent may see and change
 //! - [`level`]: whose word a record is, and how far it is believed
 //! - [`tool`], [`arguments`], [`answers`]: the memory tools, what goes in and what comes out
+//! - [`viewed`]: the tools of a grantee's agent, on the view of its grant
 //! - [`entry`]: entries, the dialect of OpenIntent
 //! - [`block`], [`words`]: an answer as text in which no item can pass for anything else
 //!
@@ -28,6 +29,7 @@ pub mod level;
 pub mod limits;
 pub mod sight;
 pub mod tool;
+pub mod viewed;
 pub mod words;
 
 pub use level::Level;

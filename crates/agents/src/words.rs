@@ -1,6 +1,9 @@
 //! The answers of the memory tools as text for a model: what the gateway says on lines of its own, what items say in their blocks.
 
-use crate::answers::{Corrected, Differs, Explained, Fact, Forgotten, Learned, Queried, Recalled, State};
+use crate::answers::{
+    Because, Compacted, Corrected, Differs, Explained, Fact, Forgotten, Learned, Linked, Queried, Recalled,
+    State,
+};
 use crate::block::Block;
 
 /// What waits for the owner.
@@ -32,6 +35,16 @@ fn item(block: &mut Block, fact: &Fact) {
     let structured = || fact.structured.as_ref().and_then(|map| serde_json::to_string(map).ok());
     let says = fact.content.clone().or_else(structured).unwrap_or_default();
     block.item(&facts, &says);
+    if !fact.links.is_empty() {
+        let links: Vec<String> = fact.links.iter().map(link).collect();
+        block.item(&[("links_of", id.as_str())], &links.join("\n"));
+    }
+}
+
+/// A link on a line of its own. Its words are an agent's: they stand in a block.
+fn link(link: &Linked) -> String {
+    let Linked { item_id, to, relationship, agent, linked_at, .. } = link;
+    format!("{item_id} {relationship} {to} (says {agent}, {linked_at})")
 }
 
 fn listed(facts: &[Fact], matched: usize) -> Block {
@@ -84,6 +97,49 @@ impl Corrected {
         let waits = if self.needs_verification { format!(" {WAITS}") } else { String::new() };
         let Self { item_id, version, level, confidence, .. } = self;
         format!("{item_id} has version {version} now, {level} with confidence {confidence}.{waits}")
+    }
+}
+
+impl Linked {
+    /// As text.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let mut block = Block::default();
+        block.line(&format!("Linked, by receipt {}.", self.link_id));
+        block.item(&[("links_of", &self.item_id.to_string())], &link(self));
+        block.finish()
+    }
+}
+
+impl Compacted {
+    /// As text.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let mut block = Block::default();
+        block.line(&match (self.dry_run, self.going.len()) {
+            (_, 0) => "There is nothing to take away.".to_owned(),
+            (true, count) => format!("{count} would go. Nothing was changed."),
+            (false, count) => format!("{count} went."),
+        });
+        for going in &self.going {
+            let id = going.item_id;
+            block.line(&match (going.because, going.same_as) {
+                (Because::Expired, _) => format!("{id}: its time is over."),
+                (Because::Duplicate, Some(other)) => format!("{id}: {other} says the same."),
+                (Because::Duplicate, None) => format!("{id}: another one says the same."),
+                (Because::Unsure, _) => format!("{id}: not sure enough."),
+            });
+        }
+        if let Some(plan) = self.plan {
+            block.line(&format!("To do it: the same with plan = {plan}."));
+        }
+        if self.more {
+            block.line("There is more, for another call.");
+        }
+        if let Some(receipt) = self.receipt_id {
+            block.line(&format!("Receipt {receipt}."));
+        }
+        block.finish()
     }
 }
 

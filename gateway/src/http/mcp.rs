@@ -1,10 +1,12 @@
-//! `/mcp`: the memory tools over streamable HTTP, for an agent with its API key.
+//! `/mcp`: the memory tools over streamable HTTP, for an agent with its API key, and for a grantee's agent under
+//! its grant ([`mcp_grant`]).
 //!
 //! No sessions are kept: each request stands for itself and is answered as JSON, in every revision of the protocol. Pages in a browser are
 //! nobody's agent: whatever has an `Origin` is refused.
 
 use super::App;
 use super::error::Refusal;
+use super::mcp_grant;
 use super::request::{Incoming, Sender};
 use crate::Error;
 use crate::api::agents::{ToolAnswer, ToolCall};
@@ -15,11 +17,12 @@ use crate::state::agents::Agent;
 use crate::state::gateway::Gateway;
 use crate::state::owner::mark::Read;
 use crate::state::refusals::{Counted, Refusals};
-use axum::body::Body;
+use axum::body::{Body, Bytes};
 use axum::extract::State;
-use axum::http::{HeaderValue, Request, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, Request, StatusCode, header};
 use axum::response::Response;
 use oap_identity::Hash;
+use rmcp::ServerHandler;
 use rmcp::model::ClientJsonRpcMessage;
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
@@ -34,11 +37,14 @@ struct ByKey {
 impl Caller for ByKey {
     async fn call(&self, call: ToolCall) -> Result<ToolAnswer, CallError> {
         let answer = Tools(&self.gateway).call(&self.agent, call).await;
-        answer.map_err(|error| {
-            let Refusal { code, message, .. } = Refusal::from(&error);
-            CallError::Refused { code: code.to_owned(), message }
-        })
+        answer.map_err(|error| refused(&error))
     }
+}
+
+/// A refusal of the gateway, as a tool tells it.
+pub(super) fn refused(error: &Error) -> CallError {
+    let Refusal { code, message, .. } = Refusal::from(error);
+    CallError::Refused { code: code.to_owned(), message }
 }
 
 /// Which agent a request is from: its key is checked before its body is read.
@@ -84,8 +90,22 @@ pub(super) fn charge(
 
 /// `POST /mcp`.
 pub(super) async fn mcp(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
+    if mcp_grant::presents_grant(&request) {
+        return mcp_grant::mcp(&app, request).await;
+    }
     let agent = agent(&mut request)?;
-    let (mut headers, body) = (request.headers().clone(), request.bytes().await?);
+    let (headers, body) = message(&mut request).await?;
+    let caller = Arc::new(ByKey { gateway: app.gateway.clone(), agent });
+    let turns = app.turns.clone();
+    serve(&app, headers, body, move || Server::new(caller.clone(), turns.clone())).await
+}
+
+/// The head and the body of a request, which is one message.
+///
+/// # Errors
+/// [`Error::Member`], [`Error::TooLarge`], [`Error::Json`].
+pub(super) async fn message(request: &mut Incoming) -> Result<(HeaderMap, Bytes), Error> {
+    let (headers, body) = (request.headers().clone(), request.bytes().await?);
     if body.len() > MAX_MESSAGE {
         return Err(Error::TooLarge(MAX_MESSAGE));
     }
@@ -96,6 +116,16 @@ pub(super) async fn mcp(State(app): State<App>, mut request: Incoming) -> Result
     }
     serde_json::from_value::<ClientJsonRpcMessage>(message)
         .map_err(|_| Error::Member("body", MemberError::OneMessage))?;
+    Ok((headers, body))
+}
+
+/// What a server answers to a message.
+pub(super) async fn serve<S: ServerHandler + Send + 'static>(
+    app: &App,
+    mut headers: HeaderMap,
+    body: Bytes,
+    server: impl Fn() -> S + Send + Sync + 'static,
+) -> Result<Response, Error> {
     let config = StreamableHttpServerConfig::default()
         .with_legacy_session_mode(false)
         .with_json_response(true)
@@ -103,10 +133,8 @@ pub(super) async fn mcp(State(app): State<App>, mut request: Incoming) -> Result
         .disable_allowed_hosts()
         .enforce_origin_validation()
         .with_max_request_body_bytes(MAX_MESSAGE);
-    let caller = Arc::new(ByKey { gateway: app.gateway.clone(), agent });
-    let turns = app.turns.clone();
-    let server = move || Ok(Server::new(caller.clone(), turns.clone()));
-    let service = StreamableHttpService::new(server, Arc::<NeverSessionManager>::default(), config);
+    let service =
+        StreamableHttpService::new(move || Ok(server()), Arc::<NeverSessionManager>::default(), config);
     // The gateway's own name, whatever the caller's `Host` says.
     headers.remove(header::HOST);
     // One form is read, by whichever of its names.

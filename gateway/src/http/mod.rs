@@ -11,6 +11,7 @@ pub mod front;
 pub mod invoke;
 pub mod jobs;
 mod mcp;
+mod mcp_grant;
 mod openintent;
 mod owner;
 pub mod request;

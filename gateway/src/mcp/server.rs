@@ -70,7 +70,7 @@ pub enum CallError {
 
 impl CallError {
     /// The code of the protocol for a program that has to tell refusals apart, under [`CODE`].
-    fn code(&self) -> Map<String, Value> {
+    pub(super) fn code(&self) -> Map<String, Value> {
         let code = match self {
             Self::Locked => "maintenance",
             Self::Refused { code, .. } => code,
@@ -116,7 +116,7 @@ fn listed(tool: Memory) -> Tool {
     let annotations = ToolAnnotations::with_title(tool.title())
         .read_only(tool.is_read_only())
         .destructive(tool.is_destructive())
-        .idempotent(tool.is_read_only())
+        .idempotent(tool.is_idempotent())
         .open_world(false);
     Tool::new(tool.as_str(), tool.description(), tool.input())
         .with_title(tool.title())
@@ -126,12 +126,10 @@ fn listed(tool: Memory) -> Tool {
 
 impl<C: Caller> ServerHandler for Server<C> {
     fn get_info(&self) -> ServerConfig {
-        let about =
-            Implementation::new("oap-memory", env!("CARGO_PKG_VERSION")).with_title("OAP memory gateway");
         let capabilities =
             ServerCapabilities::builder().enable_tools().enable_resources().enable_prompts().build();
         let mut info = ServerConfig::new(capabilities);
-        info.server_info = about;
+        info.server_info = about();
         info.with_instructions(INSTRUCTIONS)
     }
 
@@ -214,27 +212,38 @@ impl<C: Caller> ServerHandler for Server<C> {
         _: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let Some(tool) = Memory::of(&request.name) else {
-            return Err(ErrorData::invalid_params(
-                "name: no tool of this server; tools/list names them",
-                None,
-            ));
+            return Err(no_tool());
         };
         let call = ToolCall { tool, arguments: request.arguments.unwrap_or_default() };
-        let result = match self.call(call).await {
-            Ok(ToolAnswer { structured, text }) => {
-                let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
-                result.structured_content = Some(Value::Object(structured));
-                result
-            }
-            Err(why) => {
-                let mut result = CallToolResult::error(vec![ContentBlock::text(why.to_string())]);
-                // The structured content of an error would have to fit the tool's answer.
-                result.meta = Some(MetaObject(why.code()));
-                result
-            }
-        };
-        Ok(result.into())
+        Ok(result(self.call(call).await).into())
     }
+}
+
+/// What became of a call, as its caller is told.
+pub(super) fn result(done: Result<ToolAnswer, CallError>) -> CallToolResult {
+    match done {
+        Ok(ToolAnswer { structured, text }) => {
+            let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
+            result.structured_content = Some(Value::Object(structured));
+            result
+        }
+        Err(why) => {
+            let mut result = CallToolResult::error(vec![ContentBlock::text(why.to_string())]);
+            // The structured content of an error would have to fit the tool's answer.
+            result.meta = Some(MetaObject(why.code()));
+            result
+        }
+    }
+}
+
+/// The refusal of a tool that is not there.
+pub(super) fn no_tool() -> ErrorData {
+    ErrorData::invalid_params("name: no tool of this server; tools/list names them", None)
+}
+
+/// What the server says of itself.
+pub(super) fn about() -> Implementation {
+    Implementation::new("oap-memory", env!("CARGO_PKG_VERSION")).with_title("OAP memory gateway")
 }
 
 /// Serves an assistant by lines, until it closes its side or `stop` resolves.

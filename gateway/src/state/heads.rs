@@ -231,12 +231,6 @@ impl Heads {
         items.filter_map(|item| kept.heads.get(&item)).map(|ById(head)| head.clone()).collect()
     }
 
-    /// Whether no entry is counted.
-    #[cfg(test)]
-    pub(super) fn counts_nothing(&self) -> bool {
-        self.kept().standing.is_empty()
-    }
-
     /// The items from one id to another, at most so many.
     #[must_use]
     pub fn between(&self, first: ItemId, last: ItemId, most: usize) -> Vec<ItemId> {

@@ -4,10 +4,12 @@ use crate::error::Error;
 use crate::state::agents::StoredAgent;
 use crate::state::commits::Chain;
 use crate::state::decided::Decided;
+use crate::state::edges::EdgePlace;
 use crate::state::grant_book::{GrantKey, StoredGrant, Usage};
 use crate::state::holds::Hold;
 use crate::state::obligations::StoredBridge;
 use crate::state::packed::Packed;
+use crate::state::repeatable::Answered;
 use crate::state::sources::{Said, Tag};
 use crate::state::spent::Spent;
 use crate::state::upgrade::Forward;
@@ -109,6 +111,15 @@ pub const PAUSED: Single<bool> = Single::new(60);
 pub const ACCESSED: Table<ItemId, Timestamp> = Table::new(43);
 /// The owner's own agents, by their DIDs, with those that were removed.
 pub const AGENTS: Table<Did, StoredAgent> = Table::new(44);
+
+/// What an agent was answered to a call that it may repeat, by the hash of agent and key; each sealed with a key of its own.
+pub const ANSWERED: Table<Hash, Answered> = Table::new(70);
+/// Which of them is of the call that wrote an item.
+pub const ANSWERED_OF: Table<ItemId, Hash, AsKey> = Table::new(71);
+/// Links, by the item that each is of and its receipt, in JSON; each sealed with a key of its own.
+pub const EDGES: Table<EdgePlace, Vec<u8>, Raw> = Table::new(72);
+/// The items whose links end at another, by that other and the link's receipt.
+pub const EDGES_TO: Table<(ItemId, ReceiptId), ItemId, AsKey> = Table::new(73);
 
 /// What the receipts of an agent are found by.
 #[must_use]

@@ -289,6 +289,8 @@ impl Writing<'_, '_> {
         TOMBSTONES.put(self.tx, &item, &(head.seq, self.now))?;
         HOLDS.delete(self.tx, &item);
         ACCESSED.delete(self.tx, &item);
+        self.drop_edges(item)?;
+        self.drop_answer(item)?;
         self.ended.items.push(item);
         self.contacts_changed |= !head.people.is_empty();
         self.announce(item, None);

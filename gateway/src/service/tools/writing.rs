@@ -2,11 +2,12 @@
 
 use super::{ToolAnswer, members};
 use crate::error::{Conflict, Error};
-use crate::service::items::{Author, InForce, whole};
+use crate::service::items::{Author, InForce, Written, whole};
 use crate::service::{Items, Tools};
 use crate::state::agents::Agent;
 use crate::state::owner::Permission;
 use crate::state::owner::mark::Write;
+use crate::state::repeatable::Repeatable;
 use crate::state::schema;
 use oap_agents::answers::{Corrected, Forgotten, Learned};
 use oap_agents::arguments::{Correct, Forget, Learn, Source, topic_label};
@@ -52,9 +53,7 @@ impl Tools<'_> {
             key: None,
         };
         let needs_verification = record.needs_verification;
-        let written = Items(self.0).capture_as(agent.acting(), &[item], record).await?;
-        let written = written.first().ok_or(Error::NotFound)?;
-        let learned = Learned {
+        let told = move |written: &Written| Learned {
             item_id: written.item_id,
             version: written.version,
             commitment: written.commitment,
@@ -62,6 +61,19 @@ impl Tools<'_> {
             confidence,
             needs_verification,
             scope,
+        };
+        let learned = match &learn.idempotency_key {
+            None => {
+                let written = Items(self.0).capture_as(agent.acting(), &[item], record).await?;
+                told(written.first().ok_or(Error::NotFound)?)
+            }
+            Some(key) => {
+                let call = Repeatable::new(agent.did(), key, &learn)?;
+                let answer = move |written: &Written| Ok(serde_json::to_vec(&told(written))?);
+                let answer =
+                    Items(self.0).capture_once_for(agent.acting(), &item, record, call, answer).await?;
+                serde_json::from_slice(&answer)?
+            }
         };
         Ok(ToolAnswer { structured: members(&learned)?, text: learned.text() })
     }
@@ -136,7 +148,7 @@ fn said(level: Level, source: Option<&Source>) -> Value {
 }
 
 /// Whether an agent may change an item. One that it may not see is not there; one that it may see and not change, it is told so.
-fn may_change(agent: &Agent<Write>, head: &Head, now: Timestamp) -> Result<(), Error> {
+pub(super) fn may_change(agent: &Agent<Write>, head: &Head, now: Timestamp) -> Result<(), Error> {
     let sight = agent.sight();
     let sees = sight.sees(head) && (head.is_live(now) || sight.wrote(head));
     if !sees {

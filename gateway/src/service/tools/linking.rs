@@ -1,0 +1,152 @@
+//! Links: made, and told of where both ends are seen.
+
+use super::looking::Looking;
+use super::writing::may_change;
+use super::{ToolAnswer, members};
+use crate::error::{Conflict, Error};
+use crate::service::Tools;
+use crate::state::agents::Agent;
+use crate::state::commits::{AGENTS, Writing};
+use crate::state::edges::{self, Edge, EdgePlace};
+use crate::state::owner::mark::Write;
+use crate::state::schema::{self, EDGES};
+use oap_agents::answers::{Linked, MAX_LINKS, MAX_LINKS_TOLD};
+use oap_agents::arguments::{Link, LinkEnd};
+use oap_identity::{Did, Hash, ItemId, ReceiptId};
+use oap_memory::receipt::item_tag;
+use oap_memory::record::Head;
+
+impl Tools<'_> {
+    /// Links an item that the agent may change to another that it sees, or to an address elsewhere. The same link again is the one
+    /// that is there.
+    pub(super) async fn link(self, agent: &Agent<Write>, asked: Link) -> Result<ToolAnswer, Error> {
+        let end = asked.end()?;
+        let linker = agent.clone();
+        let gateway = self.0.clone();
+        let (place, edge) = self
+            .0
+            .commit_for(agent.acting(), move |w| {
+                let (_, from) = schema::head(w.tx, asked.item_id)?;
+                may_change(&linker, &from, w.now)?;
+                let mut ends = vec![from];
+                if let LinkEnd::Item(item) = end {
+                    let (_, to) = schema::head(w.tx, item)?;
+                    if !(to.is_live(w.now) && linker.sight().sees(&to)) {
+                        return Err(Error::NotFound);
+                    }
+                    ends.push(to);
+                }
+                let edge = Edge {
+                    to: asked.to,
+                    relationship: asked.relationship,
+                    author: linker.did().clone(),
+                    source: asked.source,
+                    at: w.now,
+                };
+                // An agent's own links alone are counted: another's may be hidden from it.
+                let own = w.own_edges(asked.item_id, &edge.author)?;
+                let is_same = |((from, _), known): &&(EdgePlace, Edge)| {
+                    (*from, &known.to, &known.relationship) == (asked.item_id, &edge.to, &edge.relationship)
+                };
+                if let Some(known) = own.iter().find(is_same) {
+                    return Ok(known.clone());
+                }
+                let begin = own.iter().filter(|((from, _), _)| *from == asked.item_id).count();
+                let end = match edge.other() {
+                    Some(to) => {
+                        w.own_edges(to, &edge.author)?.iter().filter(|((from, _), _)| *from != to).count()
+                    }
+                    None => 0,
+                };
+                if begin.max(end) >= MAX_LINKS {
+                    return Err(Error::Conflict(Conflict::ManyLinks));
+                }
+                let place = (asked.item_id, ReceiptId::new(w.now, &*gateway.random));
+                w.put_edge(place, &edge)?;
+                let ids: Vec<ItemId> = ends.iter().map(|head| head.item_id).collect();
+                let tags = ends.iter().map(|head| w.tag_of(head)).collect::<Result<_, _>>()?;
+                // Of which items, and not in what words: these are gone with the first of the items.
+                let mut receipt =
+                    Tools(&gateway).handing(&linker, "memory_link", Hash::of_canonical(&ids)?, tags)?;
+                receipt.id = Some(place.1);
+                w.receipt(AGENTS, receipt)?;
+                Ok((place, edge))
+            })
+            .await?;
+        let linked = Linked {
+            link_id: place.1,
+            item_id: place.0,
+            to: edge.to,
+            relationship: edge.relationship,
+            agent: agent.name().to_string(),
+            source: edge.source,
+            linked_at: edge.at,
+        };
+        Ok(ToolAnswer { structured: members(&linked)?, text: linked.text() })
+    }
+}
+
+impl Writing<'_, '_> {
+    /// The links at an item that an agent made.
+    fn own_edges(&self, item: ItemId, by: &Did) -> Result<Vec<(EdgePlace, Edge)>, Error> {
+        let mut own = Vec::new();
+        for place in self.edges_at(item)? {
+            let known = edges::edge(self.tx, place)?.filter(|known| known.author == *by);
+            own.extend(known.map(|known| (place, known)));
+        }
+        Ok(own)
+    }
+
+    /// The tag of an item as it is now.
+    pub(super) fn tag_of(&self, head: &Head) -> Result<String, Error> {
+        Ok(item_tag(head.item_id, self.last_link(head)?.commitment))
+    }
+
+    /// That the links which an answer tells of are still there.
+    ///
+    /// # Errors
+    /// [`Error::Overtaken`].
+    pub(super) fn still_linked(&self, links: &[EdgePlace]) -> Result<(), Error> {
+        for place in links {
+            if !EDGES.contains(self.tx, place)? {
+                return Err(Error::Overtaken);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Looking<'_> {
+    /// The links at an item whose other end the agent may see and which is in force: the newest first, as many as may be and have
+    /// room.
+    pub(super) fn links(&mut self, item: ItemId) -> Result<Vec<Linked>, Error> {
+        let (mut links, mut from_here, mut to_here) = (Vec::new(), 0, 0);
+        let gateway = self.gateway.clone();
+        for place in edges::places(&gateway.store, item) {
+            let place = place?;
+            let is_from = place.0 == item;
+            let told = if is_from { &mut from_here } else { &mut to_here };
+            if *told == MAX_LINKS_TOLD {
+                continue;
+            }
+            let Some(edge) = edges::edge(&gateway.store, place)? else { continue };
+            let other = if is_from { edge.other() } else { Some(place.0) };
+            let head = other.map(|other| gateway.heads.get(other).filter(|head| self.is_seen(head)));
+            let Some(head) = head.map_or(Some(None), |head| head.map(Some)) else { continue };
+            let link = Linked {
+                link_id: place.1,
+                item_id: place.0,
+                agent: self.name(&edge.author),
+                to: edge.to,
+                relationship: edge.relationship,
+                source: edge.source,
+                linked_at: edge.at,
+            };
+            let Some(bytes) = self.room_for_link(&link) else { break };
+            *told += 1;
+            self.tell_link(place, head.as_deref(), bytes);
+            links.push(link);
+        }
+        Ok(links)
+    }
+}
