@@ -31,6 +31,8 @@ use oap_identity::signed::SignedError;
 use oap_identity::{DecisionId, JobId};
 use oap_memory::commitment::CommitmentError;
 use oap_memory::item::ItemError;
+use oap_soundness::guard::Kind;
+use oap_soundness::policy::Why;
 use oap_store::StoreError;
 use std::time::Duration;
 
@@ -55,6 +57,16 @@ pub enum Error {
     /// An agent that says it is another one.
     #[error("{0}: must be this agent's own name or DID, or left out")]
     NotSelf(&'static str),
+    /// A change that would put an order in the place of what is remembered; the kinds of it.
+    #[error(
+        "content: it reads as an order to whoever reads it ({}); what is there stays. Say what it is about in your own words, or learn it as a \
+         fact of its own, which waits for the owner",
+        .0.iter().map(|kind| kind.as_str()).collect::<Vec<_>>().join(", ")
+    )]
+    Guarded(Vec<Kind>),
+    /// What the write policy does not keep.
+    #[error("type: {}", .0.says())]
+    NotKept(Why),
     /// What the owner wrote, an agent does not erase.
     #[error("the owner wrote what is in force, and the owner alone erases it")]
     OwnersWord,
@@ -99,6 +111,16 @@ pub enum Error {
     /// The owner's credential does not reach so far.
     #[error("the credential lacks the permission {0}")]
     Permission(&'static str),
+    /// A page in a browser, or somebody who says that it is one.
+    #[error(
+        "Origin: callers with an Origin, such as pages in a browser, are not served; leave it out, or the owner lists it in mcp_origins"
+    )]
+    Origin,
+    /// A name by which the gateway is not reached: a name of somebody else's that was made to lead here.
+    #[error(
+        "Host: must be the gateway's own, localhost or an address in figures; the owner lists others in mcp_hosts, and a proxy in trusted_proxies"
+    )]
+    Host,
     /// Somebody, but not allowed. The decision is in the owner's log.
     #[error("{0}")]
     Refused(Refused, DecisionId),

@@ -55,6 +55,7 @@ mod forgeries;
 pub mod http;
 pub mod limits;
 pub mod mcp;
+pub mod oauth;
 pub mod service;
 pub mod state;
 pub mod system;

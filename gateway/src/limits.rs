@@ -4,9 +4,11 @@ use crate::api::agents as own;
 use crate::http::front;
 use crate::http::{bodies, discovery, invoke, request};
 use crate::mcp;
+use crate::oauth::{asked, client, document, redirect, token};
+use crate::service::oauth as service;
 use crate::service::{audit, carried, tools};
 use crate::state::refusals;
-use crate::state::{agents, corpora};
+use crate::state::{agents, approvals, corpora, documents, waiting};
 use oap_identity::limits::Limit;
 
 const fn row(name: &'static str, value: u64, unit: &'static str, applies_to: &'static str) -> Limit {
@@ -124,6 +126,101 @@ pub const LIMITS: &[Limit] = &[
         "agents",
         "all that were ever made; beyond it 409",
     ),
+    count(
+        "state::waiting::MAX_WAITING",
+        waiting::MAX_WAITING,
+        "requests",
+        "clients of OAuth that wait for the owner, of all networks together; beyond it 503",
+    ),
+    count(
+        "state::waiting::MAX_WAITING_PER_NETWORK",
+        waiting::MAX_WAITING_PER_NETWORK,
+        "requests",
+        "the same, of one IPv4 address or IPv6 /64; one more takes the place of an older one",
+    ),
+    count(
+        "state::waiting::MAX_WAITING_PER_SITE",
+        waiting::MAX_WAITING_PER_SITE,
+        "requests",
+        "the same, of one IPv6 /48",
+    ),
+    seconds(
+        "state::waiting::WAITS",
+        waiting::WAITS,
+        "a request that waits for the owner, and a yes that waits for the browser",
+    ),
+    seconds("state::waiting::CODE_LIFE", waiting::CODE_LIFE, "an authorization code"),
+    count(
+        "state::approvals::MAX_APPROVALS",
+        approvals::MAX_APPROVALS,
+        "approvals",
+        "clients that have the owner's yes; beyond it 409",
+    ),
+    seconds("state::approvals::ACCESS_LIFE", approvals::ACCESS_LIFE, "an access token"),
+    count(
+        "state::approvals::MAX_ACCESS",
+        approvals::MAX_ACCESS,
+        "tokens",
+        "access tokens of an approval that count at once; beyond it the oldest ends",
+    ),
+    seconds("state::approvals::IDLE", approvals::IDLE, "an approval whose client does not come back"),
+    seconds("state::approvals::WHOLE", approvals::WHOLE, "an approval, whatever its client does"),
+    count(
+        "state::documents::MAX_DOCUMENTS",
+        documents::MAX_DOCUMENTS.get(),
+        "documents",
+        "metadata of clients that is remembered; beyond it what was not asked for longest is forgotten",
+    ),
+    count(
+        "state::documents::MAX_FETCHING",
+        documents::MAX_FETCHING,
+        "documents",
+        "metadata of clients that is fetched at once; beyond it 503",
+    ),
+    count(
+        "state::documents::MAX_FETCHED",
+        documents::MAX_FETCHED,
+        "documents",
+        "metadata of clients that is fetched in a minute; beyond it 503",
+    ),
+    count(
+        "state::documents::MAX_FETCHED_PER_SITE",
+        documents::MAX_FETCHED_PER_SITE,
+        "documents",
+        "the same, for one IPv4 address or IPv6 /48, one at once; beyond it 503",
+    ),
+    bytes("oauth::document::MAX_DOCUMENT", document::MAX_DOCUMENT, "the metadata of a client"),
+    seconds("service::oauth::DOCUMENT_TIME", service::DOCUMENT_TIME, "the fetch of the metadata of a client"),
+    count(
+        "service::oauth::MAX_CLIENTS",
+        service::MAX_CLIENTS,
+        "clients",
+        "those that the owner added; beyond it 409",
+    ),
+    count(
+        "oauth::client::MAX_REDIRECTS",
+        client::MAX_REDIRECTS,
+        "addresses",
+        "those that a client may be sent back to",
+    ),
+    bytes("oauth::client::MAX_CLIENT_ID", client::MAX_CLIENT_ID, "client_id; beyond it 400"),
+    count(
+        "oauth::client::MAX_SHOWN_NAME",
+        client::MAX_SHOWN_NAME,
+        "characters",
+        "what is shown of the name by which a client calls itself",
+    ),
+    bytes("oauth::redirect::MAX_REDIRECT", redirect::MAX_REDIRECT, "redirect_uri; beyond it 400"),
+    bytes("oauth::asked::MAX_STATE", asked::MAX_STATE, "state; beyond it 400"),
+    bytes("oauth::asked::MAX_RESOURCE", asked::MAX_RESOURCE, "resource; beyond it 400"),
+    count(
+        "oauth::asked::MAX_PARAMETERS",
+        asked::MAX_PARAMETERS,
+        "parameters",
+        "a request of OAuth; beyond it 400",
+    ),
+    bytes("oauth::MAX_SCOPE", crate::oauth::MAX_SCOPE, "scope; beyond it 400"),
+    bytes("oauth::token::MAX_FORM", token::MAX_FORM, "the form of a request for tokens; beyond it 400"),
     count(
         "state::agents::MAX_LOOKING",
         agents::MAX_LOOKING,

@@ -738,10 +738,8 @@ async fn the_tools_over_http() {
     let hello = ask(1, "initialize", hello);
     for wrong in [vec![], vec![("authorization", "Bearer oapk_x")], vec![("authorization", "Bearer")]] {
         let refused = http(&world, &wrong, &hello).await;
-        assert_eq!(
-            (refused.status().as_u16(), &refused.headers()["www-authenticate"]),
-            (401, &"Bearer".parse().unwrap())
-        );
+        let says = refused.headers()["www-authenticate"].to_str().unwrap();
+        assert!(refused.status().as_u16() == 401 && says.starts_with("Bearer "), "{says}");
     }
     let page = http(&world, &[("authorization", &bearer), ("origin", "https://page.example")], &hello).await;
     assert_eq!(page.status(), 403);

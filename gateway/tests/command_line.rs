@@ -468,7 +468,7 @@ fn what_waits_for_confirmation_is_shown() {
     let text = home.run(&["item", "list"]).ok();
     assert!(text.contains("waits") && text.contains("yes"), "{text}");
     let status = home.run(&["status"]).ok();
-    let told = "1 item waits for your confirmation: oap-memory item list --waiting";
+    let told = "1 item waits for your confirmation: oap-memory review";
     assert!(status.contains(told), "{status}");
     assert_eq!(home.run(&["status", "--json"]).json()["items"]["waiting"], 1);
     let shown = home.run(&["item", "show", &id]).ok();

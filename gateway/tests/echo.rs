@@ -210,6 +210,18 @@ async fn routes(world: &World) -> Vec<(&'static str, String, Value)> {
         ("POST", "/api/v1/memory".to_owned(), json!({"namespace": "n", "key": "k", "value": {"a": 1}})),
         ("POST", "/api/v1/memory/batch".to_owned(), json!({"entries": []})),
         ("POST", owner("/agents/scout/remove"), json!({})),
+        ("POST", owner("/oauth/clients"), json!({"name": "desk", "redirect_uris": ["http://127.0.0.1/cb"]})),
+        ("POST", owner("/oauth/clients/desk/remove"), json!({})),
+        (
+            "POST",
+            owner("/oauth/consents/ABCD-EFGH/approve"),
+            json!({"agent": "scout", "permission": "memory.write"}),
+        ),
+        ("POST", owner("/oauth/consents/ABCD-EFGH/decline"), json!({})),
+        ("POST", owner("/oauth/waiting/001122/decline"), json!({})),
+        ("POST", owner("/oauth/given/00112233/end"), json!({})),
+        ("POST", "/oauth/token".to_owned(), json!({"grant_type": "refresh_token"})),
+        ("POST", "/oauth/revoke".to_owned(), json!({"token": "x"})),
         ("POST", owner("/attest"), json!({"levels": ["L0"], "report": {"target": "x", "results": []}})),
         ("POST", owner("/witness"), json!({"receipt_id": "x", "signatures": []})),
         (
@@ -257,6 +269,11 @@ fn places() -> Vec<(&'static str, String)> {
             ("POST", "/oap/owner/contexts/{}/remove"),
             ("POST", "/oap/owner/bridges/{}/revoke"),
             ("GET", "/oap/owner/decisions/{}"),
+            ("GET", "/oap/owner/oauth/consents/{}"),
+            ("POST", "/oap/owner/oauth/consents/{}/approve"),
+            ("POST", "/oap/owner/oauth/waiting/{}/decline"),
+            ("POST", "/oap/owner/oauth/given/{}/end"),
+            ("POST", "/oap/owner/oauth/clients/{}/remove"),
         ] {
             places.push((method, path.replace("{}", canary)));
         }

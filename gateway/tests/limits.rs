@@ -19,3 +19,5 @@ mod front;
 mod page;
 #[path = "limits/refusals.rs"]
 mod refusals;
+#[path = "limits/versions.rs"]
+mod versions;

@@ -2,6 +2,9 @@
 
 mod program;
 
+#[path = "mcp/oauth.rs"]
+mod oauth;
+
 use oap_identity::outgoing::{Allowance, Method, Outgoing, Request};
 use program::*;
 use rustls::pki_types::{CertificateDer, pem::PemObject};
@@ -309,7 +312,11 @@ fn install_says_that_it_makes_an_agent_and_its_end_where_it_is_installed() {
     let user = tempfile::tempdir().unwrap();
     let run = |arguments: &[&str]| {
         let mut command = home.command(arguments);
-        command.env("HOME", user.path()).env_remove("XDG_CONFIG_HOME").env_remove("CODEX_HOME");
+        command
+            .env("HOME", user.path())
+            .env_remove("XDG_CONFIG_HOME")
+            .env_remove("CODEX_HOME")
+            .env_remove("CLAUDE_CONFIG_DIR");
         Home::finish(&mut command).ok()
     };
     let install = ["mcp", "install", "--client", "cursor"];
@@ -326,13 +333,26 @@ fn install_says_that_it_makes_an_agent_and_its_end_where_it_is_installed() {
 }
 
 #[test]
+fn install_writes_where_the_assistant_was_told_to_look() {
+    let home = Home::key();
+    let user = tempfile::tempdir().unwrap();
+    for (client, name) in [("claude-code", "CLAUDE_CONFIG_DIR"), ("codex", "CODEX_HOME")] {
+        let mut command = home.command(&["mcp", "install", "--client", client, "--print", "--json"]);
+        command.env("HOME", user.path()).env(name, user.path().join("elsewhere"));
+        let printed = Home::finish(&mut command).json();
+        let file = std::path::PathBuf::from(printed["file"].as_str().unwrap());
+        assert_eq!(file.parent().unwrap(), user.path().join("elsewhere"), "{client}");
+    }
+}
+
+#[test]
 fn install_adds_one_server_and_keeps_the_rest() {
     let home = Home::key();
     let user = tempfile::tempdir().unwrap();
     let install = |client: &str, more: &[&str]| {
         let mut command = home.command(&["mcp", "install", "--client", client, "--json"]);
         command.args(more).env("HOME", user.path());
-        command.env_remove("XDG_CONFIG_HOME").env_remove("CODEX_HOME");
+        command.env_remove("XDG_CONFIG_HOME").env_remove("CODEX_HOME").env_remove("CLAUDE_CONFIG_DIR");
         Home::finish(&mut command).json()
     };
     for client in ["claude-desktop", "claude-code", "cursor", "vscode", "codex"] {

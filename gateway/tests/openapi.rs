@@ -5,7 +5,7 @@ mod common;
 use common::*;
 use oap_gateway::api::{
     Endpoint, agents, all, audit, budgets, deletion, disclosures, gates, grants, health, holds, items, jobs,
-    keys, openapi, path, selections, standing, transfer,
+    keys, oauth, openapi, path, selections, standing, transfer,
 };
 use oap_identity::{GrantId, Hash, ItemId, JobId};
 use serde_json::{Value, json};
@@ -156,6 +156,31 @@ async fn answers_are_as_it_says() {
     let recall = json!({"tool": "memory_recall", "arguments": {"query": "june"}});
     walk.at::<agents::CallTool>(scout.clone(), recall).await;
     walk.ask::<agents::Injected>(scout.clone(), "?limit=5", None).await;
+    let desk = json!({"name": "desk", "redirect_uris": ["http://127.0.0.1/cb"]});
+    walk.post::<oauth::AddClient>(desk).await;
+    walk.get::<oauth::ListClients>().await;
+    let asks = "/oauth/authorize?client_id=desk&redirect_uri=http://127.0.0.1/cb&response_type=code&code_challenge_method=S256\
+        &code_challenge=E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
+    let mut codes = Vec::new();
+    for _ in 0..3 {
+        let begun = axum::http::Request::get(asks).body(axum::body::Body::empty()).unwrap();
+        let begun = tower::ServiceExt::oneshot(walk.world.router.clone(), begun).await.unwrap();
+        let header = |name: &str| begun.headers()[name].to_str().unwrap().to_owned();
+        let (page, cookie) = (header("location"), header("set-cookie"));
+        let cookie = [("cookie", cookie.split(';').next().unwrap())];
+        let page = String::from_utf8(walk.world.raw("GET", &page, &cookie, None).await.bytes).unwrap();
+        codes
+            .push(page.split_once("consent approve ").unwrap().1[..9].parse::<oauth::ConsentCode>().unwrap());
+    }
+    walk.get::<oauth::ListConsents>().await;
+    walk.ask::<oauth::ShowConsent>(codes[0], "", None).await;
+    let given = walk.at::<oauth::ApproveConsent>(codes[0], json!({"agent": "scout"})).await;
+    walk.at::<oauth::DeclineConsent>(codes[1], json!({})).await;
+    let listed = walk.get::<oauth::ListConsents>().await;
+    let waiting = listed["waiting"][0]["waiting"].as_str().unwrap().parse().unwrap();
+    walk.at::<oauth::DeclineWaiting>(waiting, json!({})).await;
+    walk.at::<oauth::EndConsent>(given["consent"].as_str().unwrap().parse().unwrap(), json!({})).await;
+    walk.at::<oauth::RemoveClient>("desk".parse().unwrap(), json!({})).await;
     walk.at::<agents::RemoveAgent>(scout, json!({})).await;
 
     let header = walk.post::<transfer::ExportHeader>(json!({})).await;

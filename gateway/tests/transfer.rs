@@ -6,6 +6,7 @@ use common::*;
 use oap_gateway::Config;
 use oap_gateway::embedding::EmbeddingModel;
 use oap_gateway::service::Audit;
+use oap_gateway::service::import::ImportRefusal;
 use oap_identity::json::canonical;
 use oap_identity::random::Seeded;
 use oap_identity::{Did, DidDocument, Hash, Random};
@@ -790,4 +791,26 @@ async fn a_bundle_replaces_no_capture_receipt_of_another_house() {
     }
     // The same receipt again is no other one.
     assert_eq!(count(&import(&b, &bundle(&a).await).await, "unchanged"), 1);
+}
+
+#[tokio::test]
+async fn a_key_that_another_entry_has_here_is_not_given_twice() {
+    let write = async |world: &World, key: &str, says: &str| {
+        let agent = json!({"name": format!("agent-{key}"), "permission": "memory.write"});
+        let made = world.owner("POST", "/oap/owner/agents", Some(&agent)).await.ok();
+        let entry = json!({
+            "agent_id": format!("agent-{key}"), "namespace": "plans", "key": key, "value": {"says": says},
+            "memory_type": "semantic",
+        });
+        let key = [("x-api-key", made["api_key"].as_str().unwrap())];
+        world.raw("POST", "/api/v1/memory", &key, Some(&entry)).await.ok()
+    };
+    let (from, to) = (house(A, 1).await, house(B, 2).await);
+    write(&from, "trip", "to Rome").await;
+    write(&from, "diet", "no nuts").await;
+    write(&to, "trip", "to Oslo").await;
+    let outcomes = import(&to, &bundle(&from).await).await;
+    assert_eq!(count(&outcomes, "imported"), 1, "{outcomes:?}");
+    let refused: Vec<_> = outcomes.iter().filter_map(|outcome| outcome["refused"].as_str()).collect();
+    assert_eq!(refused, [ImportRefusal::EntryKey.to_string()]);
 }

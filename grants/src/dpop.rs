@@ -92,6 +92,23 @@ pub struct Proof {
 /// # Errors
 /// [`DpopError`].
 pub fn check(headers: &[&str], request: Request, token: &str, now: Timestamp) -> Result<Proof, DpopError> {
+    judge(headers, request, Some(token), now)
+}
+
+/// Checks a proof for a request that asks for a token (RFC 9449 section 5).
+///
+/// # Errors
+/// [`DpopError`].
+pub fn check_without_token(headers: &[&str], request: Request, now: Timestamp) -> Result<Proof, DpopError> {
+    judge(headers, request, None, now)
+}
+
+fn judge(
+    headers: &[&str],
+    request: Request,
+    token: Option<&str>,
+    now: Timestamp,
+) -> Result<Proof, DpopError> {
     let [header] = headers else { return Err(DpopError::Headers) }; // 1
     let jwt = UnverifiedJwt::parse(header, TYP)?; // 2, 4, 5
     let key: PublicKey = jwt.jwk()?; // 7
@@ -114,7 +131,7 @@ pub fn check(headers: &[&str], request: Request, token: &str, now: Timestamp) ->
     if !freshness::holds(claims.nbf, claims.exp, now) {
         return Err(DpopError::Ended); // 11
     }
-    if claims.ath.as_deref() != Some(hash(token).as_str()) {
+    if token.is_some_and(|token| claims.ath.as_deref() != Some(hash(token).as_str())) {
         return Err(DpopError::Ath); // 12, first half; the key is compared with the token's by the caller
     }
     let jkt = key.thumbprint();

@@ -143,6 +143,9 @@ pub struct Learned {
     pub confidence: f64,
     /// Whether it waits for the owner's confirmation, and reaches no grantee before.
     pub needs_verification: bool,
+    /// Whether it reads as an order, so that no agent is given it before the owner accepts it; absent if not.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub quarantined: bool,
     /// Who may see it.
     pub scope: Visibility,
 }

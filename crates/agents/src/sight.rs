@@ -3,6 +3,7 @@
 //! | record | seen by |
 //! |---|---|
 //! | the agent's own | the agent |
+//! | stopped by the guard, and not yet accepted by the owner | nobody |
 //! | `private`, or in the working tier | its author alone |
 //! | `restricted` | its author alone |
 //! | any other of the owner's | every agent of the owner's that may read |
@@ -10,6 +11,7 @@
 //! What an agent may not see does not exist for it: it is not matched, not ranked with, not counted, and asking for it is answered
 //! as asking for what never was.
 
+use crate::quarantine::is_quarantined;
 use oap_identity::Did;
 use oap_memory::item::Sensitivity;
 use oap_memory::record::{Head, Tier, Visibility};
@@ -27,10 +29,11 @@ impl Sight<'_> {
     /// Whether the agent may see a record at all, whatever its state.
     #[must_use]
     pub fn sees(&self, head: &Head) -> bool {
-        self.wrote(head)
-            || (head.meta.tier != Tier::Working
-                && head.meta.visibility != Visibility::Private
-                && head.sensitivity != Sensitivity::Restricted)
+        !is_quarantined(head)
+            && (self.wrote(head)
+                || (head.meta.tier != Tier::Working
+                    && head.meta.visibility != Visibility::Private
+                    && head.sensitivity != Sensitivity::Restricted))
     }
 
     /// Whether the agent wrote the version in force.
@@ -42,7 +45,7 @@ impl Sight<'_> {
     /// Whether the agent, which sees a record, may correct it or take it back.
     #[must_use]
     pub fn may_change(&self, head: &Head) -> bool {
-        self.wrote(head) || (self.changes_all && self.sees(head))
+        self.sees(head) && (self.wrote(head) || self.changes_all)
     }
 }
 
@@ -72,6 +75,17 @@ mod tests {
                     let others = *visibility != Visibility::Private
                         && *tier != Tier::Working
                         && *sensitivity != Sensitivity::Restricted;
+                    let mut stopped = head.clone();
+                    stopped.meta.needs_verification = true;
+                    stopped.labels = std::sync::Arc::new(vec![crate::quarantine::LABEL.to_owned()]);
+                    for (agent, changes_all) in [(&a, true), (&b, true), (&b, false)] {
+                        let sight = Sight { agent, changes_all };
+                        assert!(!sight.sees(&stopped) && !sight.may_change(&stopped), "{stopped:?}");
+                        // What the owner accepted is a record like others.
+                        let mut accepted = stopped.clone();
+                        accepted.meta.needs_verification = false;
+                        assert_eq!(sight.sees(&accepted), sight.sees(&head), "{accepted:?}");
+                    }
                     for changes_all in [false, true] {
                         let sight = Sight { agent: &a, changes_all };
                         assert_eq!(sight.sees(&head), others, "{head:?}");

@@ -6,6 +6,8 @@ use crate::answers::{
 };
 use crate::block::Block;
 
+/// What the guard stopped.
+const STOPPED: &str = "It reads as an order to whoever reads it: neither you nor another agent is given it before the owner accepts it.";
 /// What waits for the owner.
 const WAITS: &str = "It waits for the owner's confirmation: treat it as unconfirmed.";
 
@@ -82,7 +84,11 @@ impl Learned {
     /// As text.
     #[must_use]
     pub fn text(&self) -> String {
-        let waits = if self.needs_verification { format!(" {WAITS}") } else { String::new() };
+        let waits = match (self.quarantined, self.needs_verification) {
+            (true, _) => format!(" {STOPPED}"),
+            (false, true) => format!(" {WAITS}"),
+            (false, false) => String::new(),
+        };
         format!(
             "Remembered as {}, {} with confidence {}, {}.{waits}",
             self.item_id, self.level, self.confidence, self.scope

@@ -1,6 +1,6 @@
 //! The bounds of this room, as rows that `docs/limits.md` is generated from.
 
-use crate::{answer, bundle, detect, filter, item, sd_jwt, size, text};
+use crate::{answer, bundle, chain, detect, filter, item, sd_jwt, size, text};
 pub use oap_identity::limits::Limit;
 
 const fn row(name: &'static str, value: usize, unit: &'static str, applies_to: &'static str) -> Limit {
@@ -67,5 +67,12 @@ pub const LIMITS: &[Limit] = &[
     ),
     row("answer::MAX_RESULTS", answer::MAX_RESULTS as usize, "items", "an answer"),
     row("filter::MAX_LIST", filter::MAX_LIST, "entries", "a list in a filter"),
+    row("chain::MAX_LINKS", chain::MAX_LINKS, "links", "the chain of an item, as it is read"),
+    row(
+        "chain::MAX_CHANGES",
+        chain::MAX_CHANGES,
+        "links",
+        "the chain of an item that is changed once more; beyond it 409",
+    ),
     row("bundle::MAX_LINE", bundle::MAX_LINE, "bytes", "a line of a bundle"),
 ];

@@ -89,7 +89,8 @@ impl fmt::Display for AgentName {
 }
 
 /// An agent by its name, or by its DID, which a removed one keeps for itself alone.
-#[derive(Debug, Clone, PartialEq, Eq, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(try_from = "String", into = "String")]
 #[schemars(with = "String")]
 pub enum AgentRef {
     /// By name: the one in force, else the last one that had it.
@@ -109,6 +110,20 @@ impl FromStr for AgentRef {
     fn from_str(text: &str) -> Result<Self, NotAgentRef> {
         let name = || text.parse().map(Self::Name).map_err(|_| NotAgentRef);
         text.parse().map(Self::Did).or_else(|_| name())
+    }
+}
+
+impl TryFrom<String> for AgentRef {
+    type Error = NotAgentRef;
+
+    fn try_from(text: String) -> Result<Self, NotAgentRef> {
+        text.parse()
+    }
+}
+
+impl From<AgentRef> for String {
+    fn from(agent: AgentRef) -> Self {
+        agent.to_string()
     }
 }
 

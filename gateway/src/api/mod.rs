@@ -16,6 +16,7 @@ pub mod items;
 pub mod jobs;
 pub mod keys;
 pub mod lock;
+pub mod oauth;
 pub mod openapi;
 pub mod prefix;
 pub mod routes;
@@ -100,6 +101,7 @@ impl Row {
 pub fn all() -> Vec<Row> {
     let resources = [
         agents::rows(),
+        oauth::rows(),
         items::rows(),
         selections::rows(),
         disclosures::rows(),

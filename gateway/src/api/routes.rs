@@ -4,8 +4,9 @@ use super::lock::Lock;
 use super::permission::mark::Mark;
 use super::{
     Endpoint, Permission, agents, audit, budgets, deletion, disclosures, gates, grants, health, holds, items,
-    jobs, keys, selections, standing, transfer,
+    jobs, keys, oauth, selections, standing, transfer,
 };
+use crate::oauth as at;
 use axum::http::Method;
 use oap_manifest::path;
 
@@ -109,7 +110,14 @@ routes! {
         Audit: GET path::AUDIT, Public;
         OpenApi: GET path::OPENAPI, Public;
         AgentCall: POST "/oap/agent/call", Agent;
-        Mcp: POST "/mcp", Agent;
+        Mcp: POST at::RESOURCE, Agent;
+        McpResource: GET at::RESOURCE_METADATA, Public;
+        McpResourceRoot: GET "/.well-known/oauth-protected-resource", Public;
+        McpServer: GET "/.well-known/oauth-authorization-server", Public;
+        Authorize: GET at::AUTHORIZE, Public;
+        Authorizing: GET "/oauth/authorize/{request}", Public;
+        Token: POST at::TOKEN, Public;
+        RevokeToken: POST at::REVOKE, Public;
         CreateEntry: POST "/api/v1/memory", Agent;
         QueryEntries: GET "/api/v1/memory", Agent;
         ShowEntry: GET "/api/v1/memory/{id}", Agent;
@@ -151,6 +159,16 @@ routes! {
         RemoveAgent: agents::RemoveAgent;
         CallTool: agents::CallTool;
         Injected: agents::Injected;
+
+        ListConsents: oauth::ListConsents;
+        ShowConsent: oauth::ShowConsent;
+        ApproveConsent: oauth::ApproveConsent;
+        DeclineConsent: oauth::DeclineConsent;
+        DeclineWaiting: oauth::DeclineWaiting;
+        EndConsent: oauth::EndConsent;
+        ListClients: oauth::ListClients;
+        AddClient: oauth::AddClient;
+        RemoveClient: oauth::RemoveClient;
 
         ItemHistory: disclosures::ItemHistory;
         Who: disclosures::Who;

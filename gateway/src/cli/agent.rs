@@ -1,5 +1,6 @@
 //! `oap-memory agent`
 
+use super::clients::{Client, Consent};
 use super::mcp::install::still_starts;
 use super::{CliError, Global, output};
 use crate::api::agents as api;
@@ -51,13 +52,19 @@ pub(super) enum Agent {
         #[arg(value_name = "NAME")]
         agent: AgentRef,
     },
+    /// Clients that ask in a browser (OAuth): say yes or no, take a yes back
+    #[command(subcommand)]
+    Consent(Consent),
+    /// Clients without a metadata document: add them by name
+    #[command(subcommand)]
+    Client(Client),
 }
 
 /// The permissions, as flags have them.
 const PERMISSIONS: [(&str, Permission); 3] =
     [("read", Permission::Read), ("write", Permission::Write), ("admin", Permission::Admin)];
 
-fn permission() -> impl TypedValueParser<Value = Permission> {
+pub(super) fn permission() -> impl TypedValueParser<Value = Permission> {
     let of = |text: String| PERMISSIONS.into_iter().find(|(name, _)| *name == text).map(|(_, p)| p);
     PossibleValuesParser::new(PERMISSIONS.map(|(name, _)| name))
         .try_map(move |text| of(text).ok_or("read, write or admin"))
@@ -70,8 +77,13 @@ pub(super) fn word(permission: Permission) -> &'static str {
 
 impl Agent {
     pub(super) async fn run(self, global: &Global) -> Result<(), CliError> {
-        let owner = global.owner().await?;
+        let owner = match self {
+            Self::Consent(consent) => return consent.run(global).await,
+            Self::Client(client) => return client.run(global).await,
+            _ => global.owner().await?,
+        };
         match self {
+            Self::Consent(_) | Self::Client(_) => {}
             Self::Add { name, permission } => {
                 let new = NewAgent { name, permission };
                 let made = owner.send::<api::AddAgent>((), &new).await?;

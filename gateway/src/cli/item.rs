@@ -271,7 +271,7 @@ where
 }
 
 /// Shows an item and confirms what was shown. Where an agent wrote it, its owner is asked, or has named the version.
-async fn confirm(
+pub(super) async fn confirm(
     global: &Global,
     owner: &OwnerClient,
     id: &ItemPrefix,

@@ -5,6 +5,7 @@ mod audit;
 mod backup;
 mod budget;
 mod bulk;
+mod clients;
 mod clock;
 mod completions;
 mod config;
@@ -35,6 +36,7 @@ mod proved;
 mod query;
 mod reference;
 mod refusal;
+mod review;
 mod screen;
 #[cfg(test)]
 mod screens;
@@ -131,6 +133,8 @@ enum Command {
     /// Write, read and correct memory items
     #[command(subcommand)]
     Item(item::Item),
+    /// See what your agents wrote that waits for you, and decide
+    Review(review::Review),
     /// Your own agents: assistants that share your memory
     #[command(subcommand)]
     Agent(agent::Agent),
@@ -422,6 +426,7 @@ async fn run(cli: Cli) -> Result<(), CliError> {
         Command::Unlock(command) => command.run(&global).await,
         Command::Lock(command) => command.run(&global).await,
         Command::Item(command) => command.run(&global).await,
+        Command::Review(command) => command.run(&global).await,
         Command::Agent(command) => command.run(&global).await,
         Command::Mcp(command) => command.run(&global).await,
         Command::Search(command) => command.run(&global).await,

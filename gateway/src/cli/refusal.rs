@@ -4,7 +4,7 @@ use super::CliError;
 use oap_client::ClientError;
 
 /// Members of the owner's requests, and the flags that they were typed as.
-const FLAGS: [(&str, &str); 15] = [
+const FLAGS: [(&str, &str); 16] = [
     ("expires_at", "--until"),
     ("not_before", "--from"),
     ("max_items", "--max-items"),
@@ -20,6 +20,7 @@ const FLAGS: [(&str, &str); 15] = [
     ("content.text", "--text"),
     ("content.structured", "--structured"),
     ("ttl_days", "--ttl-days"),
+    ("redirect_uris", "--redirect"),
 ];
 
 /// The message with the flag in the member's place.

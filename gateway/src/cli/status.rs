@@ -115,7 +115,7 @@ pub(super) fn screen(standing: &Standing, now: Timestamp) -> String {
         } else {
             format!("{} items wait", items.waiting)
         };
-        say("", format!("{wait} for your confirmation: oap-memory item list --waiting"));
+        say("", format!("{wait} for your confirmation: oap-memory review"));
     }
     let active = status.grants.states.get(GrantState::Active.as_str()).copied().unwrap_or_default();
     let next = status.grants.next.as_ref().map(|next| next.expires_at);

@@ -44,6 +44,20 @@ pub enum Conflict {
     ManyAgents,
     #[error("the agent was removed; `agent add` makes another")]
     AgentRemoved,
+    #[error("so many clients have the owner's yes that no more can: end one with `agent consent end`")]
+    ManyApprovals,
+    #[error(
+        "no page waits under this code or id: it was answered, or ten minutes are over; begin anew in the program"
+    )]
+    ConsentOver,
+    #[error(
+        "the client asked for less than that, or the agent may do less: leave the permission out, or lower it"
+    )]
+    ConsentTooMuch,
+    #[error("there is a client of this name; remove it first, or choose another name")]
+    ClientName,
+    #[error("so many clients were added that no more can be: remove one")]
+    ManyClients,
     #[error("there is an entry of this namespace and key; change that one, by its version")]
     EntryKey,
     #[error("there is no entry of this namespace and key; leave the version out to make one")]

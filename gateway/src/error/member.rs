@@ -16,6 +16,14 @@ pub enum MemberError {
     /// Not text.
     #[error("must be text")]
     NotText,
+    /// Not an address that a client is sent back to.
+    #[error(
+        "each must be https, or http at 127.0.0.1, [::1] or localhost, without fragment and user, at most 1024 bytes"
+    )]
+    Redirect,
+    /// A token where logs and histories keep it.
+    #[error("stands in the Authorization header and never in the address")]
+    TokenInAddress,
     /// Not one message of MCP.
     #[error("must be one message of JSON-RPC 2.0, no batch")]
     OneMessage,

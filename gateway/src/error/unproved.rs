@@ -20,4 +20,14 @@ pub enum Unproved {
     NoKey,
     #[error("the API key is none of this gateway's agents', or was ended")]
     KeyEnded,
+    #[error(
+        "the access token is none of this gateway's for this resource, or is over: refresh it, or ask the owner again"
+    )]
+    TokenEnded,
+    #[error(
+        "the access token is bound to a key: send it as \"Authorization: DPoP\" with a proof of that key"
+    )]
+    TokenBound,
+    #[error("the access token is bound to no key: send it as \"Authorization: Bearer\"")]
+    TokenUnbound,
 }

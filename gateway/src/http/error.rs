@@ -103,6 +103,10 @@ const fn status_and_code(error: &Error) -> (StatusCode, &'static str) {
         Error::Permission(_)
         | Error::NotSelf(_)
         | Error::OwnersWord
+        | Error::Origin
+        | Error::Host
+        | Error::Guarded(_)
+        | Error::NotKept(_)
         | Error::Refused(..)
         | Error::Judged(_) => (StatusCode::FORBIDDEN, "policy_block"),
         Error::NotFound | Error::NoAgent(_) | Error::NothingMatched => (StatusCode::NOT_FOUND, "not_found"),

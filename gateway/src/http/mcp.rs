@@ -1,13 +1,14 @@
-//! `/mcp`: the memory tools over streamable HTTP, for an agent with its API key, and for a grantee's agent under
-//! its grant ([`mcp_grant`]).
+//! `/mcp`: the memory tools over streamable HTTP, for an agent with its API key, a client with an access token of OAuth, and a
+//! grantee's agent under its grant ([`mcp_grant`]).
 //!
 //! No sessions are kept: each request stands for itself and is answered as JSON, in every revision of the protocol. Pages in a browser are
-//! nobody's agent: whatever has an `Origin` is refused.
+//! nobody's agent: what has an `Origin` is refused, unless the owner listed it.
 
 use super::App;
 use super::error::Refusal;
 use super::mcp_grant;
 use super::request::{Incoming, Sender};
+use super::{oauth, resource};
 use crate::Error;
 use crate::api::agents::{ToolAnswer, ToolCall};
 use crate::error::{Corrupt, MemberError};
@@ -26,9 +27,11 @@ use rmcp::ServerHandler;
 use rmcp::model::ClientJsonRpcMessage;
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use serde::Deserialize;
+use serde_json::Value;
 use std::sync::Arc;
 
-/// An agent that calls by its API key.
+/// An agent that calls by its API key, or a client that calls as one.
 struct ByKey {
     gateway: Arc<Gateway>,
     agent: Agent<Read>,
@@ -90,21 +93,28 @@ pub(super) fn charge(
 
 /// `POST /mcp`.
 pub(super) async fn mcp(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
+    resource::comes_from_a_program(&request)?;
     if mcp_grant::presents_grant(&request) {
         return mcp_grant::mcp(&app, request).await;
     }
-    let agent = agent(&mut request)?;
-    let (headers, body) = message(&mut request).await?;
-    let caller = Arc::new(ByKey { gateway: app.gateway.clone(), agent });
+    let who = match resource::who(&mut request).await {
+        Ok(who) => who,
+        Err(error) => return Ok(oauth::unauthorized(&app, error, &request)),
+    };
+    let (headers, body, message) = message(&mut request).await?;
+    if let Some(refused) = resource::asks_for_more(&app, &who, &message) {
+        return Ok(refused);
+    }
+    let caller = Arc::new(ByKey { gateway: app.gateway.clone(), agent: who.agent });
     let turns = app.turns.clone();
     serve(&app, headers, body, move || Server::new(caller.clone(), turns.clone())).await
 }
 
-/// The head and the body of a request, which is one message.
+/// The head and the body of a request, which is one message, and that message.
 ///
 /// # Errors
 /// [`Error::Member`], [`Error::TooLarge`], [`Error::Json`].
-pub(super) async fn message(request: &mut Incoming) -> Result<(HeaderMap, Bytes), Error> {
+pub(super) async fn message(request: &mut Incoming) -> Result<(HeaderMap, Bytes, Value), Error> {
     let (headers, body) = (request.headers().clone(), request.bytes().await?);
     if body.len() > MAX_MESSAGE {
         return Err(Error::TooLarge(MAX_MESSAGE));
@@ -114,9 +124,9 @@ pub(super) async fn message(request: &mut Incoming) -> Result<(HeaderMap, Bytes)
     if !message.is_object() {
         return Err(Error::Member("body", MemberError::OneMessage));
     }
-    serde_json::from_value::<ClientJsonRpcMessage>(message)
+    ClientJsonRpcMessage::deserialize(&message)
         .map_err(|_| Error::Member("body", MemberError::OneMessage))?;
-    Ok((headers, body))
+    Ok((headers, body, message))
 }
 
 /// What a server answers to a message.
@@ -129,14 +139,15 @@ pub(super) async fn serve<S: ServerHandler + Send + 'static>(
     let config = StreamableHttpServerConfig::default()
         .with_legacy_session_mode(false)
         .with_json_response(true)
-        // The key says who may call; the name by which the gateway is reached says nothing.
+        // Judged above.
         .disable_allowed_hosts()
-        .enforce_origin_validation()
         .with_max_request_body_bytes(MAX_MESSAGE);
     let service =
         StreamableHttpService::new(move || Ok(server()), Arc::<NeverSessionManager>::default(), config);
     // The gateway's own name, whatever the caller's `Host` says.
     headers.remove(header::HOST);
+    // Judged above, by the owner's list.
+    headers.remove(header::ORIGIN);
     // One form is read, by whichever of its names.
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     let inner = Request::post(app.gateway.url("/mcp")).body(Body::from(body));
@@ -160,10 +171,6 @@ fn refusal(status: StatusCode) -> Option<Refusal> {
         StatusCode::NOT_ACCEPTABLE => {
             ("invalid_input", "Accept: must name application/json and text/event-stream")
         }
-        StatusCode::FORBIDDEN => (
-            "policy_block",
-            "Origin: callers with an Origin, such as pages in a browser, are not served; leave it out",
-        ),
         _ => return None,
     };
     Some(Refusal { status, code, message: message.to_owned(), for_owner: None })

@@ -80,7 +80,7 @@ impl ViewCaller for ByGrant {
 /// What a grantee's agent is answered.
 pub(super) async fn mcp(app: &App, mut request: Incoming) -> Result<Response, Error> {
     as_grantee_in(&mut request, async |request, caller| {
-        let (headers, body) = message(request).await?;
+        let (headers, body, _) = message(request).await?;
         let by = Arc::new(ByGrant {
             gateway: app.gateway.clone(),
             caller: caller.clone(),

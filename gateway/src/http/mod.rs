@@ -12,9 +12,11 @@ pub mod invoke;
 pub mod jobs;
 mod mcp;
 mod mcp_grant;
+mod oauth;
 mod openintent;
 mod owner;
 pub mod request;
+mod resource;
 mod routes;
 
 use crate::api::routes::{Access, ROUTES};
@@ -154,7 +156,8 @@ async fn finish(
         set(&mut response, header::CONTENT_TYPE, crate::api::MEDIA_TYPE);
     }
     set(&mut response, header::X_CONTENT_TYPE_OPTIONS, "nosniff");
-    if response.status() == StatusCode::UNAUTHORIZED {
+    let says_how = response.headers().contains_key(header::WWW_AUTHENTICATE);
+    if response.status() == StatusCode::UNAUTHORIZED && !says_how {
         let agent = ROUTES.iter().any(|listed| listed.path == route && listed.permission == Access::Agent);
         set(&mut response, header::WWW_AUTHENTICATE, if agent { "Bearer" } else { "DPoP algs=\"EdDSA\"" });
     }

@@ -26,6 +26,7 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use url::form_urlencoded;
 
 /// Largest body of a caller whose credential was not checked, in bytes. A larger one is answered 413.
 pub const MAX_ANONYMOUS_BODY: usize = 128 << 10;
@@ -155,9 +156,27 @@ impl Incoming {
         }
     }
 
-    /// The body, once.
+    /// The body of JSON, once.
     async fn read(&mut self) -> Result<Bytes, Error> {
         self.check_media_type()?;
+        self.read_any().await
+    }
+
+    /// The fields of a form; `None` where it is no form, or longer than that.
+    ///
+    /// # Errors
+    /// As [`Incoming::json`].
+    pub(super) async fn form(&mut self, most: usize) -> Result<Option<Vec<(String, String)>>, Error> {
+        if !self.media_type().eq_ignore_ascii_case("application/x-www-form-urlencoded") {
+            return Ok(None);
+        }
+        let body = self.read_any().await?;
+        let fields = || form_urlencoded::parse(&body).into_owned().collect();
+        Ok((body.len() <= most).then(fields))
+    }
+
+    /// The body, once, whatever it is.
+    async fn read_any(&mut self) -> Result<Bytes, Error> {
         let limit = self.limit();
         let body = self.body.take().ok_or(Corrupt::BodyReadTwice)?;
         let payer = match self.sender {
@@ -189,9 +208,14 @@ impl Incoming {
         self.read().await
     }
 
-    fn check_media_type(&self) -> Result<(), Error> {
+    /// The media type that is given, without its parameters.
+    fn media_type(&self) -> &str {
         let given = self.parts.headers.get(header::CONTENT_TYPE).and_then(|v| v.to_str().ok());
-        let essence = given.unwrap_or_default().split(';').next().unwrap_or_default().trim();
+        given.unwrap_or_default().split(';').next().unwrap_or_default().trim()
+    }
+
+    fn check_media_type(&self) -> Result<(), Error> {
+        let essence = self.media_type();
         if essence.eq_ignore_ascii_case(MEDIA_TYPE) || essence.eq_ignore_ascii_case("application/json") {
             return Ok(());
         }
@@ -248,12 +272,20 @@ impl Incoming {
     /// # Errors
     /// [`Error::RateLimited`].
     pub fn rate_limit(&self) -> Result<(), Error> {
-        let peer = self.parts.extensions.get::<ConnectInfo<SocketAddr>>().map(|info| info.0.ip());
-        let trusted = &self.app.gateway.config.trusted_proxies;
-        let caller = peer.map(|peer| forwarded::client(peer, &self.parts.headers, trusted));
-        let address = caller.map_or(IpAddr::V6(Ipv6Addr::UNSPECIFIED), network);
-        let room = self.app.anonymous.check_key(&address);
+        let room = self.app.anonymous.check_key(&self.network());
         room.map_err(|full| Error::RateLimited(full.wait_time_from(DefaultClock::default().now())))
+    }
+
+    /// The address of whoever is connected: the caller's, or a proxy's.
+    pub(super) fn peer(&self) -> Option<IpAddr> {
+        self.parts.extensions.get::<ConnectInfo<SocketAddr>>().map(|info| info.0.ip())
+    }
+
+    /// The network of the caller: an IPv4 address, or an IPv6 /64.
+    pub(super) fn network(&self) -> IpAddr {
+        let trusted = &self.app.gateway.config.trusted_proxies;
+        let caller = self.peer().map(|peer| forwarded::client(peer, &self.parts.headers, trusted));
+        caller.map_or(IpAddr::V6(Ipv6Addr::UNSPECIFIED), network)
     }
 }
 

@@ -2,9 +2,9 @@
 
 use super::door::{Door, door, door_importing, door_reading, door_with_lines};
 use super::owner::{
-    agents, audit, contexts, deletion, disclosures, grants, house, items, keys, selections, transfer,
+    agents, audit, clients, contexts, deletion, disclosures, grants, house, items, keys, selections, transfer,
 };
-use super::{App, discovery, exchange, invoke, jobs, mcp, openintent};
+use super::{App, discovery, exchange, invoke, jobs, mcp, oauth, openintent};
 use crate::api::routes::{Access, Name, ROUTES, Route, endpoint};
 use crate::service::import::{BundleChunk, RecordChunk};
 use axum::Router;
@@ -76,6 +76,13 @@ fn handler(route: &Route) -> MethodRouter<App> {
             OpenApi => discovery::openapi;
             AgentCall => agents::call_by_key;
             Mcp => mcp::mcp;
+            McpResource => oauth::resource;
+            McpResourceRoot => oauth::resource;
+            McpServer => oauth::server;
+            Authorize => oauth::authorize;
+            Authorizing => oauth::authorizing;
+            Token => oauth::token;
+            RevokeToken => oauth::revoke;
             CreateEntry => openintent::create;
             QueryEntries => openintent::query;
             ShowEntry => openintent::show;
@@ -116,6 +123,16 @@ fn handler(route: &Route) -> MethodRouter<App> {
             RemoveAgent => door(agents::remove);
             CallTool => door(agents::call);
             Injected => door(agents::injected);
+
+            ListConsents => door(clients::list_consents);
+            ShowConsent => door(clients::show);
+            ApproveConsent => door(clients::approve);
+            DeclineConsent => door(clients::decline);
+            DeclineWaiting => door(clients::decline_waiting);
+            EndConsent => door(clients::end);
+            ListClients => door(clients::list);
+            AddClient => door(clients::add);
+            RemoveClient => door(clients::remove);
 
             ItemHistory => door(disclosures::history);
             Who => door(disclosures::who);

@@ -113,6 +113,8 @@ impl Agents<'_> {
         let (did, _) = agents::find(&self.0.store, agent)?;
         self.0
             .commit_as(owner, move |w| {
+                // What ends a credential is not held up by a full disk.
+                w.tx.use_reserve();
                 let mut agent = AGENTS.get(w.tx, &did)?.ok_or(Error::NotFound)?;
                 if !agent.is_there() {
                     return Err(Error::Conflict(Conflict::AgentRemoved));

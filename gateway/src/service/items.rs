@@ -18,6 +18,7 @@ use crate::state::owner::mark::{Permits, Write};
 use crate::state::owner::{Acting, Owner};
 use crate::state::schema::{HEADS, LINKS, VERSIONS};
 use oap_agents::level::EXTENSION;
+use oap_agents::quarantine::{self, is_quarantined};
 use oap_identity::{Did, ItemId, ReceiptId, Timestamp};
 use oap_memory::chain::{Event, Link};
 use oap_memory::commitment::{Committed, Place};
@@ -154,6 +155,11 @@ impl Items<'_> {
                 if event == Event::Correct && *before.head.meta.author != gateway.principal {
                     // What an agent said of its own word is not said of the owner's.
                     forget_claims(&mut said);
+                }
+                let mut changes = changes.as_ref().clone();
+                if event == Event::Relabel && is_quarantined(&before.head) {
+                    // Other labels accept nothing.
+                    still_stopped(&mut changes);
                 }
                 Ok(Some((Items(gateway).corrected(before, &said, &changes)?, None)))
             })
@@ -439,6 +445,14 @@ pub(crate) struct InForce {
 /// That an item can get another version.
 fn is_current(before: &InForce) -> Result<(), Error> {
     if before.head.status == Status::Current { Ok(()) } else { Err(Error::Conflict(Conflict::NotCurrent)) }
+}
+
+/// Keeps the label of what the guard stopped among other labels.
+fn still_stopped(changes: &mut Value) {
+    if let Some(labels) = changes.get_mut("labels").and_then(Value::as_array_mut) {
+        labels.retain(|label| label != quarantine::LABEL);
+        labels.push(Value::from(quarantine::LABEL));
+    }
 }
 
 /// Takes away what an agent said of what it wrote.

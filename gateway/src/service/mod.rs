@@ -27,6 +27,7 @@ pub mod jobs;
 pub mod keys;
 pub(crate) mod lists;
 pub mod memorization;
+pub mod oauth;
 pub(crate) mod outlook;
 pub mod prefix;
 mod profiles;
@@ -60,6 +61,8 @@ macro_rules! services {
 services! {
     /// The owner's own agents: made, ended, and what each was given.
     Agents;
+    /// Clients of OAuth, who use memory as those agents.
+    Clients;
     /// The memory tools of those agents.
     Tools;
     /// Entries: OpenIntent's dialect of the memory, for those agents.

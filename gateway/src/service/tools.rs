@@ -4,6 +4,7 @@
 //! of which items. What it rests on is read again in that receipt's transaction, the agent itself among it.
 
 mod compacting;
+pub(crate) mod judging;
 mod linking;
 pub(crate) mod looking;
 mod reading;
@@ -17,6 +18,7 @@ use crate::state::commits::{AGENTS, Draft, until_it_holds};
 use crate::state::edges::EdgePlace;
 use crate::state::gateway::blocking;
 use crate::state::owner::mark::{Admin, Mark, Read, Write};
+use crate::state::schema::APPROVALS;
 use looking::Looking;
 use oap_agents::{Asked, Tool};
 use oap_identity::{Hash, ItemId, Timestamp};
@@ -168,6 +170,12 @@ impl Tools<'_> {
         let mut draft = self.0.draft(Action::Query, agent.did().as_str());
         draft.rules = ["agent.active", "agent.sight"].map(str::to_owned).to_vec();
         draft.more.insert("tool".to_owned(), json!(tool));
+        // One agent may have several clients: which of them it was, and by which yes.
+        if let Some(key) = agent.approval() {
+            let client = APPROVALS.get(&self.0.store, &key.0)?.map(|stored| stored.client);
+            draft.more.insert("consent".to_owned(), json!(key.id()));
+            draft.more.extend(client.map(|client| ("client_id".to_owned(), json!(client))));
+        }
         draft.input_hash = Some(input);
         draft.output_hash = Some(Hash::of_canonical(&tags)?);
         draft.tags = tags;

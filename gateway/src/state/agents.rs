@@ -5,6 +5,8 @@
 
 use crate::api::agents::{AgentInfo, AgentName, AgentRef};
 use crate::error::{Error, Unproved};
+use crate::oauth::ApprovalKey;
+use crate::state::approvals::ByToken;
 use crate::state::gateway::Gateway;
 use crate::state::owner::mark::{Admin, Mark, Permits, Read};
 use crate::state::owner::{Acting, Credential, Owner, Permission};
@@ -147,6 +149,8 @@ pub struct Agent<P> {
 enum By {
     /// The API key of that hash.
     Key(Hash),
+    /// An access token that the owner said yes to.
+    Token(ByToken),
     /// The owner, who acts as it.
     Owner(Credential),
 }
@@ -164,8 +168,13 @@ impl AgentCredential {
     pub(crate) const fn owners(&self) -> Option<&Credential> {
         match &self.by {
             By::Owner(credential) => Some(credential),
-            By::Key(_) => None,
+            By::Key(_) | By::Token(_) => None,
         }
+    }
+
+    /// Whether the time of what it acts by is over.
+    pub(crate) fn is_over(&self, now: Timestamp) -> bool {
+        matches!(&self.by, By::Token(token) if token.is_over(now))
     }
 
     /// That the agent is there, with the permission and the key that it acted by.
@@ -173,10 +182,18 @@ impl AgentCredential {
     /// # Errors
     /// [`Error::Owner`], [`Error::NotFound`], [`Error::Permission`].
     pub(crate) fn stands(&self, rows: &impl Rows) -> Result<(), Error> {
+        if let By::Token(token) = &self.by {
+            let (_, _, permission) = token.stands(rows)?;
+            return if permission < self.least {
+                Err(Error::Permission(self.least.as_str()))
+            } else {
+                Ok(())
+            };
+        }
         let agent = AGENTS.get(rows, &self.did)?.filter(StoredAgent::is_there);
         let agent = match (&self.by, agent) {
             (By::Key(hash), Some(agent)) if agent.key.is_some_and(|(key, _)| key == *hash) => agent,
-            (By::Key(_), _) => return Err(Error::Owner(Unproved::KeyEnded)),
+            (By::Key(_) | By::Token(_), _) => return Err(Error::Owner(Unproved::KeyEnded)),
             (By::Owner(_), agent) => agent.ok_or(Error::NotFound)?,
         };
         if agent.permission < self.least { Err(Error::Permission(self.least.as_str())) } else { Ok(()) }
@@ -222,6 +239,14 @@ impl<P: Mark> Agent<P> {
     #[must_use]
     pub fn sight(&self) -> Sight<'_> {
         Sight { agent: &self.did, changes_all: self.permission >= Permission::Admin }
+    }
+
+    /// The approval by whose token it acts.
+    pub(crate) const fn approval(&self) -> Option<ApprovalKey> {
+        match &self.by {
+            By::Token(token) => Some(token.approval()),
+            By::Key(_) | By::Owner(_) => None,
+        }
     }
 
     /// For whom it commits. What it rests on is its permission for `P`.
@@ -280,5 +305,10 @@ impl Gateway {
 impl Agent<Read> {
     fn of(did: Did, agent: &StoredAgent, by: By) -> Self {
         Self { did, name: agent.name.clone(), permission: agent.permission, by, permits: PhantomData }
+    }
+
+    /// By an access token, with what that permits.
+    pub(crate) fn by_token(did: Did, agent: &StoredAgent, permission: Permission, token: ByToken) -> Self {
+        Self { permission, ..Self::of(did, agent, By::Token(token)) }
     }
 }

@@ -9,6 +9,7 @@ use crate::state::clock::WatchedClock;
 use crate::state::commits::ANONYMOUS;
 use crate::state::contacts::ContactNames;
 use crate::state::corpora::Corpora;
+use crate::state::documents::Documents;
 use crate::state::erasures::Erasures;
 use crate::state::grant_book::StoredGrants;
 use crate::state::heads::Heads;
@@ -21,6 +22,7 @@ use crate::state::replay::UsedProofs;
 use crate::state::schema::{CHAINS, EPOCH, KEYS, PAUSED};
 use crate::state::sources::Sources;
 use crate::state::views::Views;
+use crate::state::waiting::Waiting;
 use crate::system::config::Config;
 use crate::system::tasks;
 use arc_swap::ArcSwap;
@@ -90,6 +92,10 @@ pub struct Gateway {
     pub(crate) refusals: Refusals,
     pub(crate) jobs: Jobs,
     pub(crate) agent_keys: AgentKeys,
+    /// The metadata documents of clients of OAuth.
+    pub(crate) documents: Documents,
+    /// Clients of OAuth that wait for the owner.
+    pub(crate) waiting: Waiting,
     /// The turns of memory tools that look at the owner's memory.
     pub(crate) looking: Arc<Semaphore>,
     pub(crate) views: Views,
@@ -175,6 +181,8 @@ impl Gateway {
             refusals: Refusals::default(),
             jobs: Jobs::default(),
             agent_keys: AgentKeys::load(&store)?,
+            documents: Documents::default(),
+            waiting: Waiting::default(),
             looking: Arc::new(Semaphore::new(MAX_LOOKING)),
             corpora: Corpora::default(),
             views: Views::new(config.view_cache_bytes),

@@ -1,12 +1,14 @@
 //! What a running gateway holds: caches of the store that can only be behind it, and the transactions that decide.
 
 pub mod agents;
+pub mod approvals;
 pub(crate) mod chains;
 pub mod clock;
 pub mod commits;
 pub mod contacts;
 pub mod corpora;
 pub mod decided;
+pub mod documents;
 pub mod edges;
 pub mod endorsed;
 pub mod erasures;
@@ -31,3 +33,4 @@ pub mod spent;
 mod standing;
 pub mod upgrade;
 pub mod views;
+pub mod waiting;

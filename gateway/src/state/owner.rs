@@ -94,6 +94,7 @@ impl Acting {
         let credential = match self {
             Self::House => None,
             Self::Owner(credential) => Some(credential),
+            Self::Agent(agent) if agent.is_over(clock) => return Err(Error::Owner(Unproved::TokenEnded)),
             Self::Agent(agent) => agent.owners(),
         };
         let Some(Credential { key, until }) = credential else { return Ok(()) };

@@ -1,7 +1,9 @@
 //! What is where in the store.
 
 use crate::error::Error;
+use crate::oauth::client::StoredClient;
 use crate::state::agents::StoredAgent;
+use crate::state::approvals::StoredApproval;
 use crate::state::commits::Chain;
 use crate::state::decided::Decided;
 use crate::state::edges::EdgePlace;
@@ -111,15 +113,19 @@ pub const PAUSED: Single<bool> = Single::new(60);
 pub const ACCESSED: Table<ItemId, Timestamp> = Table::new(43);
 /// The owner's own agents, by their DIDs, with those that were removed.
 pub const AGENTS: Table<Did, StoredAgent> = Table::new(44);
+/// What the owner said yes to for clients of OAuth, by what their tokens name.
+pub const APPROVALS: Table<[u8; 16], StoredApproval> = Table::new(70);
+/// The clients of OAuth that the owner added, by name.
+pub const CLIENTS: Table<String, StoredClient> = Table::new(71);
 
 /// What an agent was answered to a call that it may repeat, by the hash of agent and key; each sealed with a key of its own.
-pub const ANSWERED: Table<Hash, Answered> = Table::new(70);
+pub const ANSWERED: Table<Hash, Answered> = Table::new(80);
 /// Which of them is of the call that wrote an item.
-pub const ANSWERED_OF: Table<ItemId, Hash, AsKey> = Table::new(71);
+pub const ANSWERED_OF: Table<ItemId, Hash, AsKey> = Table::new(81);
 /// Links, by the item that each is of and its receipt, in JSON; each sealed with a key of its own.
-pub const EDGES: Table<EdgePlace, Vec<u8>, Raw> = Table::new(72);
+pub const EDGES: Table<EdgePlace, Vec<u8>, Raw> = Table::new(82);
 /// The items whose links end at another, by that other and the link's receipt.
-pub const EDGES_TO: Table<(ItemId, ReceiptId), ItemId, AsKey> = Table::new(73);
+pub const EDGES_TO: Table<(ItemId, ReceiptId), ItemId, AsKey> = Table::new(83);
 
 /// What the receipts of an agent are found by.
 #[must_use]

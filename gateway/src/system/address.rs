@@ -3,7 +3,7 @@
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 use std::fmt;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 use std::str::FromStr;
 
 pub use oap_identity::origin::{Origin, is_loopback};
@@ -17,6 +17,53 @@ pub enum AddressError {
     /// Every address there is.
     #[error("a network of length 0 would trust everybody")]
     Everybody,
+}
+
+/// An address as far as it tells sites apart: IPv6 by its /48, of which whoever has it has 65536 networks of /64.
+#[must_use]
+pub fn site(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(v6) => {
+            let [a, b, c, ..] = v6.segments();
+            IpAddr::V6(Ipv6Addr::new(a, b, c, 0, 0, 0, 0, 0))
+        }
+        v4 => v4,
+    }
+}
+
+/// An `Origin` as callers send it: a scheme and an authority, at most 256 bytes, compared as it is written. Never `null`, which anybody can
+/// send.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct CallerOrigin(String);
+
+/// Not an `Origin`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("must be an Origin as it is sent, such as https://app.example or vscode-file://vscode-app")]
+pub struct NotCallerOrigin;
+
+impl CallerOrigin {
+    /// The text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl TryFrom<String> for CallerOrigin {
+    type Error = NotCallerOrigin;
+    fn try_from(text: String) -> Result<Self, NotCallerOrigin> {
+        let fits = text.len() <= 256
+            && text.bytes().all(|c| c.is_ascii_graphic() && c != b'*')
+            && text.split_once("://").is_some_and(|(scheme, host)| !scheme.is_empty() && !host.contains('/'));
+        if fits { Ok(Self(text)) } else { Err(NotCallerOrigin) }
+    }
+}
+
+impl From<CallerOrigin> for String {
+    fn from(origin: CallerOrigin) -> Self {
+        origin.0
+    }
 }
 
 /// Addresses of proxies: one, or a network of them.

@@ -1,7 +1,7 @@
 //! Configuration: defaults, then `config.toml`, then `OAP_MEMORY_*` variables, then flags; the later wins.
 //! Unknown keys are errors.
 
-use crate::system::address::{self, Network, Origin};
+use crate::system::address::{self, CallerOrigin, Network, Origin};
 use figment::providers::{Env, Format, Serialized, Toml};
 use figment::{Figment, Profile};
 use oap_grants::Limits;
@@ -90,6 +90,10 @@ pub struct Config {
     pub metrics_listen: Option<SocketAddr>,
     /// Reverse proxies whose `X-Forwarded-For` or `Forwarded` says who calls: addresses and networks.
     pub trusted_proxies: Vec<Network>,
+    /// Values of `Origin` with which `/mcp` is called besides none: of programs that send one, such as `vscode-file://vscode-app`.
+    pub mcp_origins: Vec<CallerOrigin>,
+    /// Further names by which `/mcp` is called, such as `nas.local`.
+    pub mcp_hosts: Vec<String>,
     /// The certificate chain (PEM). Self-made under the home if absent.
     pub tls_cert: Option<PathBuf>,
     /// The certificate's key (PEM).
@@ -159,6 +163,8 @@ impl Default for Config {
             listen: SocketAddr::from(([127, 0, 0, 1], 8443)),
             metrics_listen: None,
             trusted_proxies: Vec::new(),
+            mcp_origins: Vec::new(),
+            mcp_hosts: Vec::new(),
             tls_cert: None,
             tls_key: None,
             plain_http: false,

@@ -124,7 +124,7 @@ fn equipped(mut command: Command, world: &Path, folder: &Path, port: u16) -> Com
     command.current_dir(folder).stdin(Stdio::null());
     let path = format!("{}:{}", text(&world.join("bin")), std::env::var("PATH").unwrap_or_default());
     command.env("PATH", path).env("HOME", folder).env_remove("RUST_LOG");
-    command.env_remove("XDG_CONFIG_HOME").env_remove("CODEX_HOME");
+    command.env_remove("XDG_CONFIG_HOME").env_remove("CODEX_HOME").env_remove("CLAUDE_CONFIG_DIR");
     command.env("OAP_MEMORY_TRUST_CA", world.join("ca.pem")).env("OAP_MEMORY_ALLOW_LOCAL_DIDS", "true");
     command.env("OAP_MEMORY_TLS_CERT", world.join("cert.pem"));
     command.env("OAP_MEMORY_TLS_KEY", world.join("key.pem"));

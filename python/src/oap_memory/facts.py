@@ -75,6 +75,8 @@ class Learned:
     needs_verification: bool
     """Whether it waits for the owner, and reaches no grantee before."""
     scope: str
+    quarantined: bool = False
+    """Whether it reads as an order, so that no agent is given it before the owner accepts it."""
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ pub use crate::outgoing::WebPolicy;
 
 use crate::did::Did;
 use crate::document::{DidDocument, DocumentError};
+use crate::outgoing::{Allowance, Answer, SendError};
 use crate::time::Clock;
 use cache::Cache;
 use did_method_key::DIDKey;
@@ -57,6 +58,14 @@ impl Resolver {
     #[must_use]
     pub fn new(web: GuardedWeb, clock: Arc<dyn Clock>) -> Self {
         Self { methods: (DIDKey, web), cache: Cache::default(), clock }
+    }
+
+    /// What is at another address that a stranger chose, fetched as did:web is. Nothing is remembered.
+    ///
+    /// # Errors
+    /// [`SendError`].
+    pub async fn get(&self, url: &str, allowed: Allowance) -> Result<Answer, SendError> {
+        self.methods.1.get(url, allowed).await
     }
 
     /// The document of a DID.

@@ -7,7 +7,7 @@
 use crate::did::Did;
 use crate::outgoing::public::is_loopback_name;
 use crate::outgoing::{
-    Allowance, HttpClient, Outgoing, OutgoingError, Request, SendError, StatusCode, WebPolicy,
+    Allowance, Answer, HttpClient, Outgoing, OutgoingError, Request, SendError, StatusCode, WebPolicy,
 };
 use ssi_dids_core::DIDMethod;
 use ssi_dids_core::document::{Metadata as DocumentMetadata, representation::MediaType};
@@ -32,6 +32,14 @@ impl GuardedWeb {
     pub fn new(policy: WebPolicy, authorities: &[Vec<u8>]) -> Result<Self, OutgoingError> {
         let outgoing = Outgoing::default().trusting(authorities.iter().map(Vec::as_slice))?;
         Ok(Self { client: outgoing.guarded(policy)? })
+    }
+
+    /// What is at an address that a stranger chose, within the limits of this module, and those of the caller.
+    ///
+    /// # Errors
+    /// [`SendError`].
+    pub async fn get(&self, url: &str, allowed: Allowance) -> Result<Answer, SendError> {
+        self.client.send(Request::get(url), allowed).await
     }
 
     async fn document(&self, did: &Did) -> Result<Vec<u8>, Error> {

@@ -46,6 +46,8 @@ pub(super) struct Folders {
     pub home: PathBuf,
     /// Where programs keep their settings.
     pub settings: PathBuf,
+    /// Claude Code's own, where it is named.
+    pub claude: Option<PathBuf>,
     /// Codex' own, where it is named.
     pub codex: Option<PathBuf>,
 }
@@ -60,7 +62,7 @@ impl Folders {
         } else {
             named("XDG_CONFIG_HOME").unwrap_or_else(|| home.join(".config"))
         };
-        Self { codex: named("CODEX_HOME"), settings, home }
+        Self { claude: named("CLAUDE_CONFIG_DIR"), codex: named("CODEX_HOME"), settings, home }
     }
 }
 
@@ -72,10 +74,10 @@ impl Assistant {
 
     /// The file of its servers.
     pub fn file(self, folders: &Folders) -> PathBuf {
-        let Folders { home, settings, codex } = folders;
+        let Folders { home, settings, claude, codex } = folders;
         match self {
             Self::ClaudeDesktop => settings.join("Claude/claude_desktop_config.json"),
-            Self::ClaudeCode => home.join(".claude.json"),
+            Self::ClaudeCode => claude.as_ref().unwrap_or(home).join(".claude.json"),
             Self::Cursor => home.join(".cursor/mcp.json"),
             Self::Vscode => settings.join("Code/User/mcp.json"),
             Self::Codex => codex.clone().unwrap_or_else(|| home.join(".codex")).join("config.toml"),

@@ -3,6 +3,7 @@
 
 pub(super) mod agents;
 pub(super) mod audit;
+pub(super) mod clients;
 pub(super) mod contexts;
 pub(super) mod deletion;
 pub(super) mod disclosures;

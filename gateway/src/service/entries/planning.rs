@@ -6,6 +6,7 @@ use super::{Full, entry_of, is_rival};
 use crate::error::{Conflict, Error};
 use crate::service::Items;
 use crate::service::items::{Author, InForce, Prepared, whole};
+use crate::service::tools::judging::{said as claim, stopped, texts};
 use crate::service::tools::looking::Looking;
 use crate::state::agents::Agent;
 use crate::state::contacts::Contacts;
@@ -14,13 +15,15 @@ use crate::state::owner::mark::{Read, Write};
 use crate::state::schema::VERSIONS;
 use oap_agents::Level;
 use oap_agents::entry::EXTENSION as OPENINTENT;
-use oap_agents::entry::{Change, Context, Entry, EntryError, Must, New, Ttl, check_together};
+use oap_agents::entry::{Change, Context, Entry, EntryError, Must, New, Opaque, Ttl, check_together};
 use oap_agents::level::{EXTENSION, waits};
+use oap_agents::quarantine;
 use oap_identity::{ItemId, Timestamp};
 use oap_memory::Kind;
 use oap_memory::chain::Event;
 use oap_memory::commitment::Committed;
 use oap_memory::record::{Head, Meta, Tier, Visibility};
+use oap_soundness::guard::{Kind as Found, examine_all};
 use oap_store::{Rows, StoreError};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
@@ -130,6 +133,18 @@ pub(super) fn plan(
     }
 }
 
+/// For what the guard stops what an agent writes into an entry.
+fn judged(value: &Opaque, beside: &[String]) -> Vec<Found> {
+    // As it is read, and as it was written: what is a tool's call is one by its syntax.
+    let (said, beside) = (texts(value.as_str()), beside.join(" "));
+    stopped(&examine_all([said.as_str(), value.as_str(), &beside]), Level::AgentInferred)
+}
+
+/// Whose word an entry counts as that was stopped for this.
+const fn level_of(kinds: &[Found]) -> Level {
+    if kinds.is_empty() { Level::AgentInferred } else { Level::External }
+}
+
 /// An agent that writes.
 struct Planning<'a> {
     gateway: &'a Arc<Gateway>,
@@ -162,7 +177,13 @@ impl Planning<'_> {
     fn capture(&self, new: &New) -> Result<Step, Error> {
         let is_shared = new.tier == Tier::Semantic;
         let visibility = if is_shared { Visibility::Local } else { Visibility::Private };
-        let confidence = Level::AgentInferred.most();
+        let beside: Vec<String> = new.tags.iter().chain([&new.namespace, &new.key]).cloned().collect();
+        let kinds = judged(&new.value, &beside);
+        let level = level_of(&kinds);
+        let confidence = level.most();
+        let mut labels = new.tags.clone();
+        // An entry that nobody but its author sees is a scratch pad: it is marked, and not taken from it.
+        quarantine::mark(&mut labels, is_shared && !kinds.is_empty());
         let mut context = Context {
             scope: new.scope.clone(),
             ttl: new.ttl.as_ref().map(|(text, _)| text.clone()),
@@ -176,10 +197,10 @@ impl Planning<'_> {
         let mut item = json!({
             "kind": if is_shared { Kind::Fact } else { Kind::Observation },
             "content": {"text": new.value.as_str()},
-            "labels": new.tags,
+            "labels": labels,
             "provenance": {"confidence": confidence},
             "exportable": is_shared,
-            "extensions": {EXTENSION: {"level": Level::AgentInferred}, OPENINTENT: context},
+            "extensions": {EXTENSION: claim(level, None, &kinds), OPENINTENT: context},
         });
         if let Some(sensitivity) = new.sensitivity {
             item["sensitivity"] = json!(sensitivity);
@@ -193,7 +214,7 @@ impl Planning<'_> {
             visibility,
             human_verified: false,
             // What nobody else sees waits for nobody.
-            needs_verification: is_shared && waits(confidence, visibility),
+            needs_verification: !kinds.is_empty() || (is_shared && waits(confidence, visibility)),
             namespace: Some(Arc::new(new.namespace.clone())),
             key: Some(Box::new(new.key.clone())),
         };
@@ -229,7 +250,18 @@ impl Planning<'_> {
         {
             return Err(Error::OwnersWord);
         }
-        let (changes, event) = self.changes(&before, change)?;
+        // What the entry says then, as a whole: nothing hides in a part that was there before.
+        let former = super::value_of(&whole(&before.committed)?);
+        let meta = &before.head.meta;
+        let tags = change.tags.as_deref().unwrap_or(&before.head.labels).iter().cloned();
+        let at = [meta.namespace.as_deref().cloned(), meta.key.as_deref().cloned()];
+        let beside: Vec<String> = tags.chain(at.into_iter().flatten()).collect();
+        let kinds = judged(change.value.as_ref().unwrap_or(&former), &beside);
+        // What others see does not go because a page says so.
+        if !kinds.is_empty() && before.head.meta.visibility != Visibility::Private {
+            return Err(Error::Guarded(kinds));
+        }
+        let (changes, event) = self.changes(&before, change, &kinds)?;
         let body = items.corrected(&before, &whole(&before.committed)?, &changes)?;
         let prepared = items.prepare_version(&before, body, event, &self.contacts)?;
         let mut head = before.head;
@@ -237,7 +269,8 @@ impl Planning<'_> {
         head.version_seq = prepared.link.seq;
         let by = (event == Event::Correct).then(|| {
             let is_shared = head.meta.visibility != Visibility::Private;
-            let waits = is_shared && waits(Level::AgentInferred.most(), head.meta.visibility);
+            let waits =
+                !kinds.is_empty() || (is_shared && waits(level_of(&kinds).most(), head.meta.visibility));
             Author { did: self.agent.did().clone(), needs_verification: waits }
         });
         if let Some(by) = &by {
@@ -248,13 +281,16 @@ impl Planning<'_> {
     }
 
     /// What changes of an item. Where what it says does not, neither does whose word it is.
-    fn changes(&self, before: &InForce, change: &Change) -> Result<(Value, Event), Error> {
+    fn changes(&self, before: &InForce, change: &Change, kinds: &[Found]) -> Result<(Value, Event), Error> {
         let said = whole(&before.committed)?;
         let mut context = Context::of(&said);
         let mut changes = Map::new();
         if let Some(tags) = &change.tags {
+            // The mark of what was stopped is the gateway's to give.
+            let mut tags = tags.clone();
+            quarantine::mark(&mut tags, false);
             changes.insert("labels".to_owned(), json!(tags));
-            context.keep_order(tags);
+            context.keep_order(&tags);
         }
         if let Some(sensitivity) = change.sensitivity {
             changes.insert("sensitivity".to_owned(), json!(sensitivity));
@@ -279,7 +315,10 @@ impl Planning<'_> {
         let mut event = Event::Relabel;
         if let Some(value) = &change.value {
             event = Event::Correct;
-            extensions.insert(EXTENSION.to_owned(), json!({"level": Level::AgentInferred}));
+            if let (None, Some(labels)) = (&change.tags, quarantine::lifted(&before.head.labels)) {
+                changes.insert("labels".to_owned(), json!(labels));
+            }
+            extensions.insert(EXTENSION.to_owned(), claim(level_of(kinds), None, kinds));
             changes.insert("content".to_owned(), json!({"text": value.as_str(), "structured": null}));
             changes.insert("embedding".to_owned(), Value::Null);
             // Where the former words came from says nothing of these; when the entry was made stays.
@@ -287,7 +326,7 @@ impl Planning<'_> {
             let mut provenance: Map<String, Value> =
                 provenance.into_iter().flat_map(Map::keys).map(|name| (name.clone(), Value::Null)).collect();
             provenance.remove("captured_at");
-            provenance.insert("confidence".to_owned(), json!(Level::AgentInferred.most()));
+            provenance.insert("confidence".to_owned(), json!(level_of(kinds).most()));
             changes.insert("provenance".to_owned(), Value::Object(provenance));
         }
         changes.insert("extensions".to_owned(), Value::Object(extensions));

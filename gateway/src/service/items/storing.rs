@@ -7,6 +7,7 @@ use crate::state::commits::{Draft, Writing, chain_of};
 use crate::state::erasures::Mark;
 use crate::state::living::Change;
 use crate::state::schema::{self, ACCESSED, HEADS, HOLDS, LINKS, PEOPLE, SAID, TOMBSTONES, VERSIONS};
+use oap_agents::quarantine::is_quarantined;
 use oap_identity::json::canonical;
 use oap_identity::{Hash, ItemId, Timestamp};
 use oap_memory::chain::{Event, Link, MAX_CHANGES};
@@ -152,6 +153,10 @@ impl Writing<'_, '_> {
             (Event::Restore, Status::Retracted) => {
                 head.status = Status::Current;
                 head.ended_at = None;
+            }
+            // What nobody saw took no key from others.
+            (Event::Confirm, Status::Current) if is_quarantined(&head) && self.has_rival(&head)? => {
+                return Err(Error::Conflict(Conflict::EntryKey));
             }
             (Event::Confirm, Status::Current) => {
                 match version {

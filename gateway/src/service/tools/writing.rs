@@ -1,21 +1,25 @@
 //! The tools that write.
 
+use super::judging::{Words, said, stopped, terms};
 use super::{ToolAnswer, members};
 use crate::error::{Conflict, Error};
 use crate::service::items::{Author, InForce, Written, whole};
 use crate::service::{Items, Tools};
 use crate::state::agents::Agent;
+use crate::state::gateway::blocking;
 use crate::state::owner::Permission;
 use crate::state::owner::mark::Write;
 use crate::state::repeatable::Repeatable;
 use crate::state::schema;
 use oap_agents::answers::{Corrected, Forgotten, Learned};
-use oap_agents::arguments::{Correct, Forget, Learn, Source, topic_label};
-use oap_agents::level::{EXTENSION, Level, waits};
+use oap_agents::arguments::{Correct, Forget, Learn, topic_label};
+use oap_agents::level::{EXTENSION, waits};
+use oap_agents::quarantine;
 use oap_identity::Timestamp;
 use oap_memory::chain::Event;
 use oap_memory::record::{Head, Meta, Tier, Visibility};
 use oap_memory::{Kind, Status};
+use oap_soundness::policy::Terms;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,11 +27,18 @@ use std::time::Duration;
 impl Tools<'_> {
     /// Writes an item whose author is the agent.
     pub(super) async fn learn(self, agent: &Agent<Write>, learn: Learn) -> Result<ToolAnswer, Error> {
-        let level = learn.level();
-        let confidence = level.confidence(learn.confidence);
         let scope = learn.scope.unwrap_or(Visibility::Local);
+        let (learn, judged) = blocking(move || {
+            let Learn { content, topic, tags, source, .. } = &learn;
+            let words = Words { content, topic: topic.as_deref(), tags, source: source.as_ref() };
+            let judged = terms(words, learn.level(), learn.confidence, scope, learn.ttl_days)?;
+            Ok::<_, Error>((learn, judged))
+        })
+        .await?;
+        let (Terms { level, confidence, needs_verification, quarantined, ttl_days, .. }, kinds) = judged;
         let mut labels = learn.tags.clone();
         labels.extend(learn.topic.as_deref().map(topic_label));
+        quarantine::mark(&mut labels, quarantined);
         let mut item = json!({
             "kind": learn.kind.unwrap_or(Kind::Fact),
             "content": {"text": learn.content},
@@ -35,12 +46,12 @@ impl Tools<'_> {
             "provenance": {"confidence": confidence},
             // What its author alone may see goes nowhere else either.
             "exportable": scope != Visibility::Private,
-            "extensions": {EXTENSION: said(level, learn.source.as_ref())},
+            "extensions": {EXTENSION: said(level, learn.source.as_ref(), &kinds)},
         });
         if let Some(sensitivity) = learn.sensitivity {
             item["sensitivity"] = json!(sensitivity);
         }
-        if let Some(days) = learn.ttl_days {
+        if let Some(days) = ttl_days {
             item["ttl_days"] = json!(days);
         }
         let record = Meta {
@@ -48,11 +59,10 @@ impl Tools<'_> {
             tier: Tier::Episodic,
             visibility: scope,
             human_verified: false,
-            needs_verification: waits(confidence, scope),
+            needs_verification,
             namespace: None,
             key: None,
         };
-        let needs_verification = record.needs_verification;
         let told = move |written: &Written| Learned {
             item_id: written.item_id,
             version: written.version,
@@ -60,6 +70,7 @@ impl Tools<'_> {
             level,
             confidence,
             needs_verification,
+            quarantined,
             scope,
         };
         let learned = match &learn.idempotency_key {
@@ -81,6 +92,17 @@ impl Tools<'_> {
     /// Gives an item another version, whose author is the agent.
     pub(super) async fn correct(self, agent: &Agent<Write>, asked: Correct) -> Result<ToolAnswer, Error> {
         let level = asked.level();
+        let (asked, kinds) = blocking(move || {
+            let words =
+                Words { content: &asked.content, topic: None, tags: &[], source: asked.source.as_ref() };
+            let kinds = stopped(&words.findings(), level);
+            Ok::<_, Error>((asked, kinds))
+        })
+        .await?;
+        // What is remembered does not go because a page says so.
+        if !kinds.is_empty() {
+            return Err(Error::Guarded(kinds));
+        }
         let confidence = level.confidence(asked.confidence);
         let (looker, now, item_id) = (agent.clone(), self.0.clock.clone(), asked.item_id);
         let change = move |before: &InForce| {
@@ -91,19 +113,22 @@ impl Tools<'_> {
             let former = whole(&before.committed)?;
             let mut extensions =
                 former.get("extensions").and_then(Value::as_object).cloned().unwrap_or_default();
-            extensions.insert(EXTENSION.to_owned(), said(level, asked.source.as_ref()));
+            extensions.insert(EXTENSION.to_owned(), said(level, asked.source.as_ref(), &[]));
             // Where the former words came from says nothing of these; when the item became known stays.
             let provenance = former.get("provenance").and_then(Value::as_object);
             let mut provenance: Map<String, Value> =
                 provenance.into_iter().flat_map(Map::keys).map(|name| (name.clone(), Value::Null)).collect();
             provenance.remove("captured_at");
             provenance.insert("confidence".to_owned(), json!(confidence));
-            let changes = json!({
+            let mut changes = json!({
                 "content": {"text": asked.content, "structured": null},
                 "provenance": provenance,
                 "embedding": null,
                 "extensions": extensions,
             });
+            if let Some(labels) = quarantine::lifted(&before.head.labels) {
+                changes["labels"] = json!(labels);
+            }
             let needs_verification = waits(confidence, before.head.meta.visibility);
             Ok((changes, Author { did: looker.did().clone(), needs_verification }))
         };
@@ -136,15 +161,6 @@ impl Tools<'_> {
             Forgotten { item_id: asked.item_id, retracted_at, erase_after: retracted_at.plus(kept) };
         Ok(ToolAnswer { structured: members(&forgotten)?, text: forgotten.text() })
     }
-}
-
-/// What an item's extension says of whose word it is.
-fn said(level: Level, source: Option<&Source>) -> Value {
-    let mut extension = json!({"level": level});
-    if let Some(source) = source {
-        extension["source"] = json!(source);
-    }
-    extension
 }
 
 /// Whether an agent may change an item. One that it may not see is not there; one that it may see and not change, it is told so.

@@ -1,0 +1,395 @@
+//! Cues: phrases of four languages that mean the same to the rules, found in one pass over a text.
+//!
+//! Phrases are written in the common form (see `fold`). One that ends with `*` stands for every word that begins so.
+
+use aho_corasick::AhoCorasick;
+use std::ops::Range;
+use std::sync::LazyLock;
+
+/// Most cues of one text that are looked at. What comes after them is not judged: the text counts as too dense to be judged.
+pub const MAX_CUES: usize = 16_384;
+
+macro_rules! cues {
+    ($($(#[$doc:meta])* $cue:ident: $($phrase:literal)+;)+) => {
+        /// What a phrase means to the rules.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub(super) enum Cue { $($(#[$doc])* $cue),+ }
+
+        const PHRASES: &[(Cue, &[&str])] = &[$((Cue::$cue, &[$($phrase),+])),+];
+    };
+}
+
+cues! {
+    /// To take no notice of something.
+    Override:
+        "ignore" "ignoring" "disregard" "disregarding" "forget" "override" "overrule" "bypass" "discard" "set aside" "pay no attention to"
+        "do not follow" "don't follow" "do not obey" "don't obey" "stop following" "stop obeying" "no longer follow" "abandon"
+        "ignoriere" "ignorieren" "ignoriert" "vergiss" "vergesst" "vergessen sie" "missachte" "missachten" "missachten sie" "befolge nicht"
+        "beachte nicht" "beachten sie nicht" "ubergehe" "umgehe" "verwirf" "hore nicht auf"
+        "ignora" "ignore" "ignoren" "ignorad" "ignorar" "olvida" "olvide" "olviden" "olvidate de" "haz caso omiso" "haga caso omiso"
+        "hagan caso omiso" "no hagas caso" "no haga caso" "no sigas" "no obedezcas" "desobedece" "descarta" "pasa por alto" "omite"
+        "忽略" "无视" "忘记" "忘掉" "不要遵守" "不要理会" "不用理会" "不必理会" "抛开" "别管" "跳过" "覆盖" "不再遵守";
+    /// What came before, or is in force.
+    Prior:
+        "previous" "previously" "prior" "above" "earlier" "preceding" "foregoing" "existing" "original" "initial" "safety" "system" "your" "all"
+        "any" "everything" "anything" "former" "past"
+        "vorherig*" "vorig*" "obig*" "bisherig*" "fruheren" "vorangegangen*" "vorstehend*" "ursprunglich*" "alle" "alles" "deine" "ihre" "samtliche"
+        "anterior*" "previ*" "precedentes" "originales" "de arriba" "todas" "todo" "todos" "tus" "sus"
+        "之前" "以前" "先前" "上述" "以上" "上面" "前面" "此前" "所有" "你的" "您的" "原来" "一切" "全部" "已有";
+    /// What is to be obeyed.
+    Instruction:
+        "instruction" "instructions" "rules" "guidelines" "guideline" "directions" "directives" "directive" "prompt" "prompts" "orders" "commands"
+        "constraints" "restrictions" "told" "programming" "policies" "safeguards" "system message" "system messages" "training"
+        "anweisung" "anweisungen" "regeln" "vorgaben" "richtlinien" "befehle" "instruktion*" "gesagt" "gesagte" "hinweise" "weisungen"
+        "instruccion" "instrucciones" "indicacion*" "reglas" "directrices" "ordenes" "normas" "restricciones" "han dicho" "dijeron" "directivas"
+        "指令" "指示" "规则" "命令" "说明" "被告知" "提示词" "限制" "约束" "要求" "系统提示";
+    /// No longer in force.
+    Revoked:
+        "no longer valid" "no longer apply" "no longer in force" "are void" "are invalid" "are obsolete" "are superseded" "are cancelled"
+        "gelten nicht mehr" "nicht mehr gultig" "sind ungultig" "ausser kraft" "sind aufgehoben"
+        "ya no son validas" "ya no valen" "quedan anuladas" "ya no se aplican" "ya no aplican" "quedan sin efecto" "no son validas"
+        "已经失效" "已失效" "失效" "不再有效" "作废" "不再适用";
+    /// A task that is given to the reader.
+    NewOrder:
+        "new instruction:" "new instructions:" "new task:" "new rules:" "updated instructions:" "your new task" "your new instructions"
+        "your new role" "your only task" "your real task" "your actual task" "real instructions:" "the real instructions"
+        "neue anweisung:" "neue anweisungen:" "neue aufgabe:" "deine neue aufgabe" "ihre neue aufgabe" "deine neue rolle" "deine eigentliche aufgabe"
+        "nueva instruccion:" "nuevas instrucciones:" "nueva tarea:" "tu nueva tarea" "su nueva tarea" "tu nuevo rol" "tu verdadera tarea"
+        "新的指令:" "新指令:" "新任务:" "新的任务:" "你的新任务" "您的新任务" "你的新角色" "你真正的任务" "你唯一的任务";
+    /// Whoever reads this, as a program.
+    Ai:
+        "assistant" "assistants" "ai" "a.i." "ais" "llm" "llms" "language model" "language models" "chatbot" "chatbots" "gpt" "chatgpt" "claude"
+        "gemini" "copilot" "ai agent" "ai agents" "ai model" "ai models" "autonomous agent" "autonomous agents" "the agent"
+        "automated analysis" "automated system*" "automated screening" "automated review*" "analysis software" "screening software" "llm scan"
+        "automatisierte systeme" "sistema automatico" "sistemas automaticos" "自动化系统"
+        "assistent" "assistenten" "ki" "ki-assistent*" "ki-modell*" "ki-agent*" "sprachmodell" "sprachmodelle" "sprachmodellen"
+        "asistente" "asistentes" "ia" "modelo de lenguaje" "modelos de lenguaje" "agente de ia" "agentes de ia"
+        "助手" "人工智能" "语言模型" "聊天机器人" "大模型" "智能体";
+    /// People and things whose name has a program's.
+    Human:
+        "my assistant" "his assistant" "her assistant" "our assistant" "their assistant" "'s assistant" "executive assistant*" "teaching assistant*"
+        "personal assistant*" "shop assistant*" "dental assistant*" "medical assistant*" "assistant manager*" "assistant professor*" "assistant coach*"
+        "assistant director*" "assistant editor*" "ai engineer*" "ai developer*" "ai research*" "ai startup*" "ai compan*" "ai conference*" "ai course*"
+        "ai lab" "mein assistent" "meinem assistenten" "unser assistent" "ki-entwickl*" "ki-konferenz" "mi asistente" "su asistente" "nuestro asistente"
+        "estate agent*" "travel agent*" "我的助手" "他的助手" "她的助手";
+    /// Somebody is spoken to.
+    Address:
+        "note to" "notice to" "attention" "dear" "message to" "message for" "instructions for" "instruction for" "important for" "hey" "hello"
+        "to any" "to all" "listen" "reminder to"
+        "hinweis an" "hinweis fur" "achtung" "lieber" "liebe" "nachricht an" "anweisung an" "anweisung fur" "an alle" "wichtig fur" "hallo"
+        "nota para" "nota a" "atencion" "querido" "querida" "estimado" "mensaje para" "instrucciones para" "a todos los" "aviso a" "hola"
+        "致" "注意" "亲爱的" "给" "请" "敬告";
+    /// Whoever reads is asked what they are.
+    IfYouAre:
+        "if you are" "if you're" "should you be" "wenn du" "falls du" "wenn sie" "falls sie" "si eres" "si usted es" "si es usted" "如果你是" "若你是"
+        "如果您是" "假如你是";
+    /// Duty.
+    Must:
+        "must" "should" "shall" "have to" "has to" "need to" "needs to" "is to" "are to" "is authorised" "is authorized" "is required" "are required"
+        "is instructed" "are instructed" "is expected to"
+        "mussen" "muss" "soll" "sollen" "sollte" "sollten" "haben zu" "hat zu"
+        "deben" "debe" "debera" "deberan" "deberian" "deberia" "tienen que" "tiene que" "han de" "ha de"
+        "必须" "应" "应该" "应当" "需要" "务必" "须" "请" "要";
+    /// The reader's duty.
+    YouMust:
+        "you must" "you should" "you shall" "you have to" "you will" "you are to" "you need to" "you are required" "must always" "must never"
+        "must not mention" "you always" "you never"
+        "musst du" "du musst" "sollst du" "du sollst" "mussen sie" "sie mussen" "sollen sie" "sie sollen" "wirst du" "du wirst" "darfst du nur"
+        "debes" "debe" "tienes que" "tiene que" "deberas" "debera" "has de"
+        "你必须" "你要" "你应" "你需要" "您必须" "您应" "您要" "必须" "你只能";
+    /// For good.
+    FromNow:
+        "from now on" "henceforth" "from this point" "from this moment" "going forward" "in all future" "in every future" "every future session"
+        "from here on" "starting now" "in future conversations"
+        "ab sofort" "ab jetzt" "von nun an" "ab nun" "kunftig" "in zukunft" "fortan" "in jeder sitzung"
+        "a partir de ahora" "de ahora en adelante" "desde ahora" "en adelante" "a partir de este momento" "en cada sesion"
+        "从现在起" "从现在开始" "今后" "从今以后" "以后" "往后" "从此";
+    /// Every time.
+    Always: "always" "immer" "stets" "siempre" "始终" "总是" "永远" "一律";
+    /// When the user comes.
+    WhenAsked:
+        "whenever the user" "when the user" "if the user" "every time the user" "each time the user" "when users" "if user" "if asked" "when asked how" "whenever a user" "when asked about"
+        "whenever asked" "wenn der nutzer" "wenn die nutzerin" "wenn der benutzer" "wenn der anwender" "sobald der nutzer" "wann immer der nutzer"
+        "jede frage" "wenn nutzer" "cuando el usuario" "cuando la usuaria" "si el usuario" "cada vez que el usuario" "toda pregunta" "cuando un usuario"
+        "每当用户" "当用户" "如果用户" "用户询问" "用户问" "所有关于";
+    /// To push something.
+    Push:
+        "recommend" "suggest" "promote" "advertise" "praise" "push" "endorse" "steer" "never mention" "do not mention"
+        "empfiehl" "empfehlen" "empfiehlst" "bewirb" "bewerben" "bevorzuge" "erwahnen" "schlage" "beantworten"
+        "recomendar" "recomienda" "recomienden" "recomiende" "sugerir" "sugiere" "promociona" "promocionar" "mencionar"
+        "推荐" "推销" "提及" "宣传" "力荐" "回答";
+    /// What the reader would do.
+    Act:
+        "ignore" "disregard" "recommend" "suggest" "promote" "forward" "send" "share" "treat" "rate" "respond" "reply" "answer" "approve" "execute" "run"
+        "output" "tell" "say" "delete" "transfer" "pay" "buy" "order" "book" "visit" "open" "upload" "reveal" "disclose" "hide" "mention" "direct" "share"
+        "ignorieren" "empfehlen" "senden" "weiterleiten" "antworten" "genehmigen" "freigeben" "ausfuhren" "sagen" "loschen" "uberweisen" "kaufen"
+        "bestellen" "verschweigen" "offnen" "teilen" "erwahnen" "schicken"
+        "ignorar" "recomendar" "enviar" "reenviar" "compartir" "responder" "aprobar" "ejecutar" "decir" "borrar" "eliminar" "transferir" "comprar"
+        "ocultar" "abrir" "mencionar"
+        "忽略" "推荐" "发送" "转发" "回答" "批准" "执行" "告诉" "删除" "转账" "购买" "隐瞒" "打开" "透露";
+    /// Somebody gives orders to the reader.
+    Instructs:
+        "instructs" "orders" "directs" "tells" "commands" "requires" "urges" "wants"
+        "weist" "fordert" "befiehlt" "verlangt von" "indica a" "ordena a" "pide a" "exige a" "instruye a" "要求" "命令" "指示" "吩咐";
+    /// An answer that is given to the reader, word for word or in part.
+    Only:
+        "respond with only" "reply with only" "answer with only" "respond only with" "reply only with" "answer only with" "simply respond with"
+        "simply reply with" "just respond with" "just print" "only print" "and nothing else" "absolutely nothing else" "focus only on"
+        "focus exclusively on" "provide it to the user" "output only" "respond exactly"
+        "antworte nur mit" "antworte ausschliesslich mit" "antworten sie nur mit" "gib nur" "und nichts anderes" "konzentriere dich nur auf"
+        "responde solo con" "responde unicamente con" "responda solo con" "y nada mas" "limitate a responder"
+        "只回答" "只用" "只回复" "只输出" "仅回复" "仅输出" "除此之外不要";
+    /// What the reader was about to read, or to do.
+    Rest:
+        "the rest of" "all info" "all information" "all other" "everything else" "negative indicators" "all negative" "the user's request"
+        "the user's question" "the user's summary request" "the task" "manual scoring" "this data" "the document" "the article"
+        "den rest" "alles andere" "alle anderen" "die aufgabe" "die frage des nutzers" "el resto" "lo demas" "los demas" "la tarea" "la pregunta del usuario"
+        "其余" "其他所有" "其他内容" "其他信息" "用户的请求" "用户的问题";
+    /// To bring something forth.
+    Bring:
+        "print" "say" "output" "respond" "reply" "answer" "report" "translate" "focus" "write" "display" "tell" "rate" "recommend"
+        "sage" "antworte" "antworten sie" "gib" "schreibe" "melde" "nenne" "di" "responde" "responda" "escribe" "imprime" "muestra" "indica"
+        "输出" "回答" "回复" "打印" "写" "告诉" "说";
+    /// The reader's answer.
+    Answer:
+        "your reply" "your response" "your answer" "your summary" "your output" "your final answer" "deiner antwort" "deine antwort" "ihrer antwort"
+        "tu respuesta" "su respuesta" "你的回答" "你的回复" "您的回答";
+    /// To put something into it.
+    Tamper:
+        "add" "include" "integrate" "insert" "append" "modify" "augment" "enhance" "incorporate" "embed" "weave" "suggest" "mention" "tease" "promote"
+        "fuge" "erganze" "baue" "fugen sie" "erwahne" "anade" "incluye" "inserta" "modifica" "agrega" "menciona" "加入" "添加" "插入" "修改" "加上";
+    /// What would be sold.
+    Lure:
+        "www" "http" "https" "@" ".com" ".example" "promote" "advertise*" "advertisement" "offer" "offers" "deals" "download" "click" "visit" "install" "fake"
+        "false" "donate" "donations" "lottery" "sale" "scandal" "bank details" "subscribe" "coupon" "headline" "virus" "herunterladen" "werbung" "angebot"
+        "besuche" "descarga" "oferta" "visita" "publicidad" "下载" "点击" "广告" "优惠" "访问";
+    /// This text itself, or that there was one.
+    ThisText:
+        "you were told" "you were instructed" "you were asked" "you have been told" "this instruction" "these instructions" "this message" "this note"
+        "this text" "this prompt" "this request" "this command" "diese nachricht" "dieser nachricht" "diese anweisung" "diesen hinweis" "diesen text"
+        "este mensaje" "esta instruccion" "estas instrucciones" "esta nota" "este texto" "这条消息" "这条指令" "本消息" "此消息" "这些指令";
+    /// To hand a text on as it is.
+    Spread:
+        "reproduce" "repeat" "copy" "attach" "prepend" "include" "pass" "relay" "forward" "carry" "carrying" "deliver" "print" "reword" "embed" "append"
+        "reload" "re-file" "propagate" "replicate" "spread" "paste" "insert" "weave" "weaves"
+        "wiederhole" "kopiere" "hange" "fuge" "leite" "verbreite" "gib" "schreibe" "repite" "copia" "adjunta" "reenvia" "difunde" "propaga" "incluye"
+        "复制" "重复" "转发" "附上" "传播" "粘贴" "附加";
+    /// A text that means itself.
+    Itself:
+        "this entire block" "this block" "this entire" "these exact directions" "these directions" "these instructions" "these same" "this instruction"
+        "this directive" "this complete rule" "this rule" "this very set" "this prompt" "this notice" "the following notice" "this note"
+        "the instruction block" "relay instructions" "setup instructions" "a copy of itself" "this whole message" "this message"
+        "diese anweisung" "diese anweisungen" "diese nachricht" "diesen text" "diese regel" "diesen hinweis" "diesen block"
+        "estas instrucciones" "esta instruccion" "este mensaje" "este texto" "esta regla" "este aviso" "este bloque"
+        "这段指令" "这些指令" "这条指令" "本消息" "这条消息" "这段话" "这条规则" "此指令" "以上内容";
+    /// To everybody, or every time.
+    Everywhere:
+        "every response" "every reply" "every answer" "every message" "every draft" "every session" "every new session" "each answer" "each message"
+        "each reply" "all of your responses" "all your responses" "all your replies" "everyone" "anyone" "every recipient" "each one" "other agents"
+        "every agent" "all agents" "next agent" "next hop" "whoever" "everything you" "always" "any time" "every time" "pass" "all contacts"
+        "jede antwort" "jeder antwort" "jede nachricht" "jeder nachricht" "alle agenten" "andere agenten" "allen kontakten" "jeder sitzung"
+        "cada respuesta" "cada mensaje" "todos los agentes" "otros agentes" "todos los contactos" "cada sesion"
+        "每个回答" "每次回答" "每条消息" "每次会话" "所有智能体" "其他智能体" "所有联系人" "每一次";
+    /// Not, or to do.
+    Deed: "never" "not to" "to" "not" "nichts" "nicht" "zu" "que" "no" "不要" "不得" "必须" "应" "忽略" "推荐" "隐瞒";
+    /// While the reader works on this text.
+    Summarising:
+        "when summarising" "when summarizing" "when processing" "when you summarise" "when you summarize" "when reading this" "to your summary"
+        "in your summary" "in any summary" "beim zusammenfassen" "in deiner zusammenfassung" "deiner zusammenfassung" "ihrer zusammenfassung"
+        "bei der verarbeitung" "al resumir" "en tu resumen" "a tu resumen" "en su resumen" "al procesar" "摘要中" "总结时" "处理此" "总结本";
+    /// Words that are put into the reader's mouth.
+    Utter:
+        "add the sentence" "add this sentence" "add the phrase" "include the sentence" "include the phrase" "respond with the phrase"
+        "reply with the phrase" "tell the reader" "tell the user" "tell readers" "say that" "den satz" "la frase" "esta frase" "这句话" "以下句子";
+    /// Whom the reader serves.
+    User:
+        "user" "users" "user's" "the human" "the owner" "your principal" "nutzer" "nutzers" "nutzern" "nutzerin" "benutzer" "benutzers" "benutzerin"
+        "anwender" "anwenders" "anwenderin" "usuario" "usuarios" "usuaria" "用户" "使用者" "主人";
+    /// Not to say something.
+    Conceal:
+        "do not tell" "don't tell" "never tell" "do not inform" "don't inform" "do not mention" "don't mention" "never mention" "never reveal"
+        "do not reveal" "don't reveal" "do not let" "don't let" "never let" "do not show" "hidden from" "hide" "hide it from" "conceal" "keep it from"
+        "withhold" "do not disclose" "do not alert" "without telling" "without informing" "without notifying"
+        "verschweige" "verschweigen" "verheimliche" "verheimlichen" "ohne dass" "verbirg" "nichts davon"
+        "no le digas" "no le diga" "no le digan" "no digas" "no menciones" "no mencione" "no mencionar" "no reveles" "no revele" "no informes" "oculta"
+        "oculte" "ocultale" "sin que" "sin informar" "sin avisar" "sin decirle" "no dejes que" "no permitas que"
+        "不要告诉" "别告诉" "不要把" "别把" "不要提到" "不要提及" "不要向" "别让" "不得向" "不要让" "不要透露" "不通知" "不告知" "隐瞒" "瞒着";
+    /// To say something, in a sentence that may deny it.
+    Say:
+        "sage" "sag" "sagen" "sagen sie" "erzahle" "erzahl" "verrate" "verrat" "erwahne" "erwahnen sie" "informiere" "teile" "zeige";
+    /// Denial after what it denies.
+    Denied: "nicht" "nichts" "kein" "keine" "niemals" "nie";
+    /// Nobody is asked.
+    Unasked:
+        "without asking" "without confirmation" "without asking for confirmation" "without any confirmation" "without approval" "never ask for confirmation"
+        "without permission" "without their knowledge" "without the user" "without informing" "without telling" "without being asked"
+        "ohne ruckfrage" "ohne nachfrage" "ohne nachzufragen" "ohne zu fragen" "ohne bestatigung" "ohne den nutzer" "ohne den benutzer"
+        "ohne den anwender" "ohne wissen" "ohne zustimmung"
+        "sin pedir confirmacion" "sin preguntar" "sin que le pregunten" "sin confirmacion" "sin informar" "sin avisar" "sin permiso" "sin consultar"
+        "无需确认" "不经确认" "无需询问" "不通知" "不告知" "未经确认" "不用确认" "不必确认" "不询问";
+    /// To do with what the user has.
+    Dispose:
+        "approve" "pay" "paid" "delete" "deleting" "transfer" "change" "order" "buy" "send" "share" "run" "execute" "book" "command"
+        "freigeben" "geben sie" "bezahlen" "losche" "loschen" "andere" "uberweise" "uberweisen" "bestelle" "kaufe" "sende"
+        "aprueba" "aprueben" "apruebe" "pagar" "paga" "borra" "cambia" "cambie" "transfiere" "compra" "envia"
+        "批准" "支付" "删除" "更改" "转账" "购买" "修改";
+    /// Orders about memory itself.
+    Remember:
+        "remember that the user" "remember that user" "remember the user" "remember: the user" "remember permanently" "remember forever"
+        "memorize that" "memorise that" "save to memory" "store to memory" "commit to memory" "update your memory" "add to your memory"
+        "edit your memory" "note in your memory" "keep in your memory"
+        "merke dir, dass der nutzer" "merke dir, dass der benutzer" "merke dir dass der nutzer" "merken sie sich, dass der nutzer"
+        "merke dir, dass die nutzerin" "merke dir: der nutzer" "merke dir: der benutzer" "merke dir dauerhaft"
+        "recuerda que el usuario" "recuerde que el usuario" "recuerda que la usuaria" "recuerda: el usuario" "memoriza que" "recuerda para siempre"
+        "记住用户" "记住:用户" "记住,用户" "请记住用户" "保存到记忆" "存入记忆" "更新你的记忆" "添加到记忆" "写入记忆" "加入记忆";
+    /// To write something down.
+    Store:
+        "save" "store" "commit" "add" "write" "put" "record" "update" "speichere" "speichern sie" "schreibe" "guarda" "guarde" "anade" "anada" "actualiza"
+        "保存" "存入" "添加" "写入" "更新" "记录";
+    /// The reader's memory.
+    Memory:
+        "your memory" "your memories" "your long-term memory" "long-term memory" "to memory" "memory store" "your notes" "gedachtnis"
+        "langzeitgedachtnis" "en la memoria" "a la memoria" "tu memoria" "su memoria" "记忆" "长期记忆";
+    /// For good, of what is written down.
+    Permanently: "permanently" "forever" "dauerhaft" "fur immer" "de forma permanente" "permanentemente" "para siempre" "永久" "永远";
+    /// To destroy.
+    Wipe: "delete" "erase" "clear" "wipe" "purge" "remove" "losche" "loschen sie" "entferne" "borra" "borre" "elimina" "elimine" "删除" "清除" "抹去" "清空";
+    /// What is remembered.
+    Memories:
+        "memories" "your memory" "all memory" "memory entries" "erinnerungen" "dein gedachtnis" "recuerdos" "tu memoria" "memorias" "记忆";
+    /// To be somebody else.
+    Become:
+        "you are now" "you're now" "act as" "acting as" "pretend to be" "pretend you are" "you will act as" "roleplay as" "role-play as" "answer only as"
+        "behave as" "du bist jetzt" "du bist nun" "du bist ab jetzt" "du bist ab sofort" "sie sind jetzt" "handle als" "agiere als" "verhalte dich wie" "spiele"
+        "ahora eres" "ahora estas" "actua como" "actue como" "comportate como" "finge ser" "finge que eres" "你现在是" "你现在处于" "扮演" "假装" "充当" "您现在是";
+    /// Somebody without bounds, or of a program's trade.
+    Freed:
+        "unrestricted" "without restrictions" "without any restrictions" "no restrictions" "without any filters" "without filters" "no filters"
+        "no limits" "unfiltered" "uncensored" "jailbroken" "developer mode" "maintenance mode" "debug mode" "god mode" "dan" "devmode" "sales assistant"
+        "ohne einschrankung*" "uneingeschrankt*" "ohne filter" "ohne regeln" "wartungsmodus" "entwicklermodus" "ohne grenzen"
+        "sin restricciones" "sin ninguna restriccion" "sin filtro*" "sin limites" "sin reglas" "modo de mantenimiento" "modo desarrollador" "modo dios"
+        "没有限制" "没有任何限制" "不受限制" "无限制" "维护模式" "开发者模式" "没有规则" "没有约束" "不受约束";
+    /// To let something out.
+    Reveal:
+        "reveal" "repeat" "print" "show" "output" "display" "leak" "dump" "give me" "tell me" "recite"
+        "gib" "geben sie" "zeige" "zeig" "wiederhole" "nenne" "verrate" "drucke"
+        "muestra" "muestre" "repite" "repita" "revela" "revele" "imprime" "ensena" "dame"
+        "输出" "重复" "显示" "透露" "告诉我" "打印" "泄露" "复述";
+    /// What the reader was told first.
+    Prompt:
+        "system prompt" "hidden configuration" "initial prompt" "system message" "your instructions" "your prompt" "hidden instructions" "system-prompt"
+        "systemprompt" "systemanweisung*" "versteckte konfiguration" "deine anweisungen" "prompt del sistema" "prompt de sistema" "configuracion oculta"
+        "tus instrucciones" "instrucciones del sistema" "系统提示" "隐藏配置" "系统指令" "你的指令" "你的提示词";
+    /// To send away.
+    Send:
+        "send" "forward" "upload" "post" "submit" "email" "e-mail" "transmit" "include" "append" "attach" "leak" "paste" "insert" "exfiltrate"
+        "sende" "senden sie" "schicke" "schick" "leite" "lade" "hange" "hangen sie" "fuge" "ubermittle" "ubertrage"
+        "envia" "envie" "reenvia" "sube" "suba" "incluye" "incluya" "adjunta" "manda" "transmite" "anade"
+        "发送" "上传" "转发" "包含" "附上" "提交" "发到" "发给" "粘贴";
+    /// What nobody else is to have.
+    Secret:
+        "conversation" "conversations" "chat history" "chat log" "the user's notes" "the user's password" "the user's contacts" "the user's files"
+        "the user's data" "the user's emails" "contents of the user's" "password" "passwords" "credentials" "api key" "api keys" "secret key" "private key"
+        "id_rsa" ".ssh" ".env" "access token" "passphrase" "payment details" "session cookie" "cookies"
+        "gesprachsverlauf" "chatverlauf" "das passwort" "passwort" "passworter" "zugangsdaten" "notizen des" "kontakte des" "daten des nutzers"
+        "conversacion" "contrasena" "contrasenas" "credenciales" "notas del usuario" "contactos del usuario" "datos del usuario" "historial"
+        "对话" "密码" "凭据" "用户的笔记" "聊天记录" "密钥" "用户的联系人" "用户的数据";
+    /// Where it would go.
+    Dest:
+        "http" "https" "@" "search query" "search queries" "url" "paste service" "webhook" "endpoint" "ftp" "pastebin"
+        "suchanfrage" "such-url" "suchbegriff" "consulta de busqueda" "busqueda" "搜索查询" "搜索" "网址" "链接";
+    /// A header that a system's message has; `orders` finds more of them.
+    Header: "system message:";
+    /// An assistant that a sentence begins with, and a colon; `orders` finds more of them.
+    Spoken: "ai assistant:";
+    /// Whoever reads, spoken to.
+    You: "you" "your" "du" "dein*" "dich" "dir" "eres" "tu" "estas" "tus" "你" "您";
+    /// The writer.
+    Me: "i" "i'm" "i'll" "my" "we" "our" "ich" "wir" "mein*" "yo" "mi" "mis" "nosotros" "我" "我们";
+    /// Others.
+    Others: "he" "she" "they" "who" "people" "teachers" "doctors" "er" "ella" "ellos" "他" "她" "他们";
+    /// The text speaks about such texts.
+    Mention:
+        "prompt injection" "prompt injections" "injection" "phishing" "jailbreak" "jailbreaks" "attacker" "attackers" "example" "examples" "such as"
+        "the phrase" "phrases" "the line" "things like" "the words" "quoted" "titled" "scam" "workshop"
+        "beispiel" "beispielsweise" "der satz" "schulung" "betrugsmail" "angreifer" "ejemplo" "la frase" "inyeccion" "estafa" "correo de phishing"
+        "atacantes" "例子" "提示注入" "钓鱼" "示例" "攻击者" "例如" "这句话";
+}
+
+/// A cue where it stands in the common form.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Hit {
+    pub cue: Cue,
+    pub range: Range<usize>,
+}
+
+struct Table {
+    automaton: AhoCorasick,
+    /// For each phrase its cue, and whether the word may go on.
+    phrases: Vec<(Cue, bool)>,
+}
+
+static TABLE: LazyLock<Option<Table>> = LazyLock::new(|| {
+    let all = PHRASES.iter().flat_map(|(cue, phrases)| phrases.iter().map(|phrase| (*cue, *phrase)));
+    let (texts, phrases): (Vec<&str>, Vec<(Cue, bool)>) = all
+        .map(|(cue, phrase)| (phrase.strip_suffix('*').unwrap_or(phrase), (cue, phrase.ends_with('*'))))
+        .unzip();
+    AhoCorasick::new(texts).ok().map(|automaton| Table { automaton, phrases })
+});
+
+/// Whether a word goes on with this character. Chinese has no spaces between words.
+pub(super) fn is_word(c: char) -> bool {
+    c.is_alphanumeric()
+        && !matches!(c, '\u{2e80}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}')
+}
+
+/// The cues of a text in its common form, by where they begin; `None` where there are more than [`MAX_CUES`].
+pub(super) fn cues(text: &str) -> Option<Vec<Hit>> {
+    let table = TABLE.as_ref()?;
+    let mut hits = Vec::new();
+    for found in table.automaton.find_overlapping_iter(text) {
+        let (start, end) = (found.start(), found.end());
+        let Some((cue, goes_on)) = table.phrases.get(found.pattern().as_usize()) else { continue };
+        let inner = |at: usize| -> bool {
+            let before = text.get(..at).and_then(|text| text.chars().next_back());
+            let after = text.get(at..).and_then(|text| text.chars().next());
+            before.is_some_and(is_word) && after.is_some_and(is_word)
+        };
+        if inner(start) || (!goes_on && inner(end)) {
+            continue;
+        }
+        if hits.len() == MAX_CUES {
+            return None;
+        }
+        hits.push(Hit { cue: *cue, range: start..end });
+    }
+    hits.sort_by_key(|hit| (hit.range.start, hit.cue));
+    Some(hits)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fold::Folded;
+    use super::*;
+
+    #[test]
+    fn phrases_are_in_their_common_form() {
+        assert!(TABLE.is_some());
+        for (cue, phrases) in PHRASES {
+            for phrase in *phrases {
+                assert_eq!(Folded::new(phrase).text, *phrase, "{cue:?}");
+                assert!(!phrase.trim_end_matches('*').is_empty(), "{cue:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_phrase_is_found_as_whole_words() {
+        let found = |text: &str| cues(text).unwrap().iter().map(|hit| hit.cue).collect::<Vec<_>>();
+        assert!(found("ignore it").contains(&Cue::Override));
+        assert!(!found("ignored signore").contains(&Cue::Override));
+        assert!(found("bisherigen").contains(&Cue::Prior));
+        assert!(found("致ai助手").contains(&Cue::Ai));
+        assert!(cues(&"ignore ".repeat(MAX_CUES)).is_none());
+    }
+}
