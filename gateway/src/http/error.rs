@@ -106,6 +106,7 @@ const fn status_and_code(error: &Error) -> (StatusCode, &'static str) {
         | Error::Origin
         | Error::Host
         | Error::Guarded(_)
+        | Error::GuardedLink(_)
         | Error::NotKept(_)
         | Error::Refused(..)
         | Error::Judged(_) => (StatusCode::FORBIDDEN, "policy_block"),

@@ -1,5 +1,6 @@
 //! Links: made, and told of where both ends are seen.
 
+use super::judging::{Words, stopped};
 use super::looking::Looking;
 use super::writing::may_change;
 use super::{ToolAnswer, members};
@@ -8,19 +9,31 @@ use crate::service::Tools;
 use crate::state::agents::Agent;
 use crate::state::commits::{AGENTS, Writing};
 use crate::state::edges::{self, Edge, EdgePlace};
+use crate::state::gateway::blocking;
 use crate::state::owner::mark::Write;
 use crate::state::schema::{self, EDGES};
+use oap_agents::Level;
 use oap_agents::answers::{Linked, MAX_LINKS, MAX_LINKS_TOLD};
 use oap_agents::arguments::{Link, LinkEnd};
 use oap_identity::{Did, Hash, ItemId, ReceiptId};
 use oap_memory::receipt::item_tag;
 use oap_memory::record::Head;
+use oap_soundness::guard::Kind;
 
 impl Tools<'_> {
     /// Links an item that the agent may change to another that it sees, or to an address elsewhere. The same link again is the one
     /// that is there.
     pub(super) async fn link(self, agent: &Agent<Write>, asked: Link) -> Result<ToolAnswer, Error> {
         let end = asked.end()?;
+        let (asked, kinds) = blocking(move || {
+            let kinds = stopped_for(&asked);
+            Ok::<_, Error>((asked, kinds))
+        })
+        .await?;
+        // Its words are told to other agents.
+        if !kinds.is_empty() {
+            return Err(Error::GuardedLink(kinds));
+        }
         let linker = agent.clone();
         let gateway = self.0.clone();
         let (place, edge) = self
@@ -84,6 +97,17 @@ impl Tools<'_> {
         };
         Ok(ToolAnswer { structured: members(&linked)?, text: linked.text() })
     }
+}
+
+/// For what the guard stops a link: an id says nothing.
+fn stopped_for(asked: &Link) -> Vec<Kind> {
+    let to = match LinkEnd::read(&asked.to) {
+        Some(LinkEnd::Iri(iri)) => iri,
+        _ => String::new(),
+    };
+    let words =
+        Words { content: &to, topic: Some(&asked.relationship), tags: &[], source: asked.source.as_ref() };
+    stopped(&words.findings(), Level::AgentInferred)
 }
 
 impl Writing<'_, '_> {
