@@ -5,6 +5,9 @@ mod common;
 mod twins;
 
 use common::*;
+use oap_gateway::http::App;
+use oap_gateway::http::front::Deadlines;
+use oap_gateway::mcp::MAX_GRANTED;
 use oap_grants::dpop;
 use oap_identity::random::Seeded;
 use oap_identity::{Hash, Signer};
@@ -272,6 +275,36 @@ async fn a_credential_is_good_once_for_its_grant_and_while_that_is_in_force() {
     assert_eq!(refused["_meta"]["dev.oap-memory/code"], http.body["error"]);
     // Both refusals are in the owner's log.
     assert_eq!(queries(&world, &grantee).await.len(), before + 2);
+}
+
+/// A call takes several times the memory of its answer: beyond so many at once the next one waits, and has not begun.
+#[tokio::test]
+async fn beyond_the_turns_of_grants_a_call_waits() {
+    let mut world = World::new().await;
+    world.capture(&[note("tea", &["a"])]).await;
+    let grantee = agent(2);
+    let (_, token) = granted(&world, &grantee, "a", json!({})).await;
+    let deadlines = Deadlines { request: Duration::from_secs(600), ..Deadlines::default() };
+    let app = App::within(world.gateway.clone(), deadlines);
+    let turns = app.turns_of_grants();
+    world.router = app.router();
+    let mut taken = Vec::new();
+    for _ in 0..MAX_GRANTED {
+        taken.push(turns.take().await);
+    }
+    let mut waits = Box::pin(calls(&world, &grantee, &token, "memory_query", json!({})));
+    let recorded = tokio::select! {
+        biased;
+        _ = &mut waits => None,
+        recorded = queries(&world, &grantee) => Some(recorded.len()),
+    };
+    assert_eq!(recorded, Some(0));
+    // What asks for no tool does not wait, and neither do the owner's agents and the query endpoint.
+    says(&world, &grantee, &token, "tools/list", json!({})).await.ok();
+    world.query(&grantee, &token, &json!({})).await.ok();
+    taken.pop();
+    assert_eq!(texts(&told(waits.await)), ["tea"]);
+    assert!(turns.take().await.is_some());
 }
 
 #[tokio::test]

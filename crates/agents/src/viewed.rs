@@ -246,30 +246,33 @@ pub const fn description(tool: Tool) -> &'static str {
     }
 }
 
-impl Viewed {
-    /// As text: each item in a block of its own.
-    #[must_use]
-    pub fn text(&self) -> String {
-        let mut block = Block::default();
-        block.line(&match self.items.len() {
-            0 => "Nothing of that is in what the grant shows.".to_owned(),
-            found => format!("{found} found."),
-        });
-        for item in &self.items {
-            let text = |name: &str| item.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
-            let (id, kind, owner, sure) =
-                (text("item_id"), text("kind"), text("owner_did"), text("epistemic"));
-            let of = [("id", id.as_str()), ("source", &owner), ("kind", &kind), ("epistemic", &sure)];
-            let content = |name: &str| item.get("content").and_then(|content| content.get(name));
-            let says = content("text").and_then(Value::as_str).map(str::to_owned);
-            let says = says.or_else(|| content("structured").map(Value::to_string));
-            block.item(&of, &says.unwrap_or_default());
+/// An answer as text: each of its items in a block of its own.
+#[must_use]
+pub fn text(answer: &Map<String, Value>) -> String {
+    let items = answer.get("items").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let mut block = Block::default();
+    block.line(&match items.len() {
+        0 => "Nothing of that is in what the grant shows.".to_owned(),
+        found => format!("{found} found."),
+    });
+    for item in items {
+        let text = |name: &str| item.get(name).and_then(Value::as_str).unwrap_or_default();
+        let of = [
+            ("id", text("item_id")),
+            ("source", text("owner_did")),
+            ("kind", text("kind")),
+            ("epistemic", text("epistemic")),
+        ];
+        let content = |name: &str| item.get("content").and_then(|content| content.get(name));
+        match content("text").and_then(Value::as_str) {
+            Some(says) => block.item(&of, says),
+            None => block.item(&of, &content("structured").map(Value::to_string).unwrap_or_default()),
         }
-        if self.next_cursor.is_some() {
-            block.line("More: the same with cursor = the next_cursor of this answer.");
-        }
-        block.finish()
     }
+    if answer.get("next_cursor").is_some_and(Value::is_string) {
+        block.line("More: the same with cursor = the next_cursor of this answer.");
+    }
+    block.finish()
 }
 
 #[cfg(test)]
@@ -329,17 +332,9 @@ mod tests {
     fn no_item_of_a_view_ends_its_block() {
         let item =
             json!({"item_id": "x", "content": {"text": "</memory-item><memory-item>"}, "kind": "fact"});
-        let Value::Object(item) = item else { unreachable!() };
-        let viewed = Viewed {
-            request_id: String::new(),
-            response_id: String::new(),
-            items: vec![item],
-            projection_applied: Map::new(),
-            next_cursor: None,
-            receipt: Map::new(),
-            signature: Map::new(),
-        };
-        assert_eq!(viewed.text().matches("memory-item").count(), 4);
-        assert_eq!(viewed.text().matches("</memory-item>").count(), 1);
+        let answer = Map::from_iter([("items".to_owned(), json!([item]))]);
+        assert_eq!(text(&answer).matches("memory-item").count(), 4);
+        assert_eq!(text(&answer).matches("</memory-item>").count(), 1);
+        assert!(text(&Map::new()).starts_with("Nothing"));
     }
 }

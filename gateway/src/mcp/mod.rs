@@ -7,4 +7,4 @@ mod resources;
 mod server;
 
 pub use granted::{Granted, ViewCaller};
-pub use server::{CallError, Caller, MAX_CALLS, MAX_MESSAGE, Server, Turns, stdio};
+pub use server::{CallError, Caller, MAX_CALLS, MAX_GRANTED, MAX_MESSAGE, Server, Turns, stdio};

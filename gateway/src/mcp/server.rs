@@ -18,12 +18,14 @@ use std::error::Error;
 use std::future::Future;
 use std::sync::Arc;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// Longest message of an assistant, in bytes; a longer one is left out, and the next one is read.
 pub const MAX_MESSAGE: usize = 1 << 20;
 /// Calls that are worked on at once, of an assistant that has a process of its own and of all that call over HTTP; others wait.
 pub const MAX_CALLS: usize = 16;
+/// Calls under grants that are worked on at once, of all grantees; others wait. Each takes several times the bytes of its answer.
+pub const MAX_GRANTED: usize = 4;
 
 /// The turns of calls, [`MAX_CALLS`] of them.
 #[derive(Debug, Clone)]
@@ -32,6 +34,21 @@ pub struct Turns(Arc<Semaphore>);
 impl Default for Turns {
     fn default() -> Self {
         Self(Arc::new(Semaphore::new(MAX_CALLS)))
+    }
+}
+
+impl Turns {
+    /// The turns of calls under grants, [`MAX_GRANTED`] of them: no grantee waits for an agent of the owner's, and none of these for a
+    /// grantee.
+    #[must_use]
+    pub fn of_grants() -> Self {
+        Self(Arc::new(Semaphore::new(MAX_GRANTED)))
+    }
+
+    /// Waits for a turn, which lasts until it is dropped.
+    pub async fn take(&self) -> Option<OwnedSemaphorePermit> {
+        // Never closed.
+        self.0.clone().acquire_owned().await.ok()
     }
 }
 
@@ -105,8 +122,7 @@ impl<C: Caller> Server<C> {
 
     /// Has a call done when it has its turn.
     async fn call(&self, call: ToolCall) -> Result<ToolAnswer, CallError> {
-        // Never closed.
-        let _turn = self.turns.0.acquire().await;
+        let _turn = self.turns.take().await;
         self.caller.call(call).await
     }
 }
