@@ -190,7 +190,7 @@ async fn what_is_of_no_use_goes_as_it_was_said() {
     let sure = json!({"content": "tea is green", "level": "tool_verified"});
     let kept = learned(&world, "scout", sure).await;
     world.clock.advance(Duration::from_millis(1));
-    let twin = learned(&world, "boss", json!({"content": "tea is green"})).await;
+    let twin = learned(&world, "scout", json!({"content": "tea is green"})).await;
     let unsure = learned(&world, "scout", json!({"content": "tea is blue", "confidence": 0.1})).await;
     let brief = learned(&world, "scout", json!({"content": "tea at four", "ttl_days": 1})).await;
     // What is not touched: the owner's word, what the owner confirmed, what others keep to themselves, what says it elsewhere.
@@ -235,7 +235,7 @@ async fn what_is_of_no_use_goes_as_it_was_said() {
     uses(&world, "boss", "memory_compact", none).await.refused(409, "conflict");
     let wider = json!({"plan": plan, "min_confidence": 1});
     uses(&world, "boss", "memory_compact", wider).await.refused(409, "conflict");
-    told(&world, "boss", "memory_correct", json!({"item_id": twin, "content": "tea is green"})).await;
+    told(&world, "scout", "memory_correct", json!({"item_id": twin, "content": "tea is green"})).await;
     uses(&world, "boss", "memory_compact", json!({"plan": plan})).await.refused(409, "conflict");
     let said = told(&world, "boss", "memory_compact", json!({})).await;
     let done = told(&world, "boss", "memory_compact", json!({"plan": said["plan"]})).await;

@@ -85,3 +85,25 @@ async fn a_link_gives_no_orders() {
     told(&world, "scout", "memory_link", link("a lake's page")).await;
     assert_eq!(links(&world, "scout", &item).await.len(), 1);
 }
+
+/// Who says another's fact word for word, and surer, does not come into its place by another one's compaction.
+#[tokio::test]
+async fn no_agents_item_goes_for_another_agents() {
+    let world = agents().await;
+    let fact = json!({"content": "the lake is deep", "tags": ["lake"]});
+    let first = learned(&world, "scout", fact.clone()).await;
+    let mut surer = fact.clone();
+    surer["level"] = json!("tool_verified");
+    surer["confidence"] = json!(0.9);
+    let copy = learned(&world, "rogue", surer).await;
+    let going = async || told(&world, "boss", "memory_compact", json!({})).await["going"].clone();
+    assert_eq!(going().await, json!([]));
+    // The owner confirms the copy: it is still the copy's author that could change it.
+    let confirm = json!({"version": 1});
+    world.owner("POST", &format!("/oap/owner/items/{copy}/confirm"), Some(&confirm)).await.ok();
+    assert_eq!(going().await, json!([]));
+    // Its own it is, and the owner's stands for anybody's.
+    let again = learned(&world, "scout", fact).await;
+    assert_eq!(going().await, json!([{"item_id": again, "because": "duplicate", "same_as": first}]));
+    assert_eq!(status(&world, &first).await, "current");
+}

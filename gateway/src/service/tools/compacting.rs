@@ -3,7 +3,7 @@
 //! | goes | how |
 //! |---|---|
 //! | what is over | erased, as the sweep would |
-//! | what another item says in the same words, with the same labels, scope, visibility, sensitivity, kind and end | taken back; the surest of them stays |
+//! | what the owner or the same agent says in another item in the same words, with the same labels, scope, visibility, sensitivity, kind and end | taken back; the owner's stays, else the surest |
 //! | what is less sure than is asked for | taken back |
 //!
 //! Of what the agent that asks may see and change, and nothing that the owner wrote, confirmed or holds.
@@ -19,7 +19,7 @@ use crate::state::owner::mark::{Admin, Read};
 use crate::state::schema::{self, HOLDS};
 use oap_agents::answers::{Because, Compacted, Going, MAX_COMPACTED};
 use oap_agents::arguments::Compact;
-use oap_identity::{Hash, ItemId, ReceiptId};
+use oap_identity::{Did, Hash, ItemId, ReceiptId};
 use oap_memory::Status;
 use oap_memory::chain::Event;
 use oap_memory::record::Head;
@@ -170,16 +170,18 @@ impl Looking<'_> {
         }
         for (_, mut alike) in same {
             alike.sort_by_key(|(worth, _)| *worth);
-            let mut alike = alike.into_iter().map(|(_, head)| head);
-            let Some(stays) = alike.next() else { continue };
-            for head in alike {
+            // The owner's stays for anybody's, an agent's for its own alone: whoever wrote it would be gone with another's.
+            let mut stay: BTreeMap<Arc<Did>, Arc<Head>> = BTreeMap::new();
+            for (_, head) in alike {
+                let owners = stay.get(&self.gateway.principal);
+                let Some(stays) = owners.or_else(|| stay.get(&head.meta.author)) else {
+                    stay.insert(head.meta.author.clone(), head);
+                    continue;
+                };
                 if self.may_go(&head)? {
-                    let going = Going {
-                        item_id: head.item_id,
-                        because: Because::Duplicate,
-                        same_as: Some(stays.item_id),
-                    };
-                    found.push((going, vec![(head.item_id, head.seq), (stays.item_id, stays.seq)]));
+                    let (item_id, same_as) = (head.item_id, Some(stays.item_id));
+                    let going = Going { item_id, because: Because::Duplicate, same_as };
+                    found.push((going, vec![(item_id, head.seq), (stays.item_id, stays.seq)]));
                 }
             }
         }
