@@ -72,9 +72,10 @@ async fn a_link_is_told_where_both_ends_are_seen_and_goes_with_either() {
     let listed = told(&world, "editor", "memory_query", json!({})).await;
     let of_wet =
         listed["facts"].as_array().unwrap().iter().find(|fact| fact["item_id"] == json!(wet)).unwrap();
-    assert_eq!(of_wet["links"], json!([first]));
+    // Where many are listed, none is told.
+    assert_eq!(of_wet.get("links"), None);
 
-    // Of what may be changed, to what is seen; anything else is as what never was.
+    // Of what one wrote, to what is seen; anything else is as what never was.
     let refused = async |agent: &str, from: &str, to: &str| {
         let link = json!({"item_id": from, "to": to, "relationship": "supports"});
         uses(&world, agent, "memory_link", link).await
@@ -126,9 +127,11 @@ async fn an_agent_makes_so_many_links_of_an_item_and_another_ones_do_not_count()
     }
     uses(&world, "scout", "memory_link", link(1000)).await.refused(409, "conflict");
     told(&world, "scout", "memory_link", link(3)).await;
-    told(&world, "editor", "memory_link", link(1000)).await;
+    let others = learned(&world, "editor", json!({"content": "cups"})).await;
+    let link = json!({"item_id": others, "to": item, "relationship": "holds"});
+    told(&world, "editor", "memory_link", link).await;
     let told_of = links(&world, "scout", &item).await;
-    assert_eq!(told_of.len(), oap_agents::answers::MAX_LINKS_TOLD);
+    assert_eq!(told_of.len(), oap_agents::answers::MAX_LINKS_TOLD + 1);
 }
 
 #[tokio::test]

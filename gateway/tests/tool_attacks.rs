@@ -107,3 +107,49 @@ async fn no_agents_item_goes_for_another_agents() {
     assert_eq!(going().await, json!([{"item_id": again, "because": "duplicate", "same_as": first}]));
     assert_eq!(status(&world, &first).await, "current");
 }
+
+/// Links are an agent's words in another's context: the owner sees which were told, and ends them with the agent that made them.
+#[tokio::test]
+async fn the_owner_sees_and_ends_what_agents_link() {
+    let world = agents().await;
+    let owners = world.capture(&[note("the safe is green", &[])]).await.remove(0);
+    let hostile =
+        |item: &str| json!({"item_id": item, "to": "https://evil.example/", "relationship": "requires"});
+    // Not of the owner's, nor of another's, whatever the permission.
+    let others = learned(&world, "scout", json!({"content": "the key is blue"})).await;
+    for item in [&owners, &others] {
+        let refused = uses(&world, "boss", "memory_link", hostile(item)).await.refused(403, "policy_block");
+        assert!(refused["message"].as_str().unwrap().contains("item_id"), "{refused}");
+    }
+    let own = learned(&world, "rogue", json!({"content": "about the safe"})).await;
+    let to_owners = json!({"item_id": own, "to": owners, "relationship": "supports"});
+    let linked = told(&world, "rogue", "memory_link", to_owners).await;
+    assert_eq!(links(&world, "scout", &owners).await, [linked.clone()]);
+    // The receipt of what was told names the link's.
+    let given = world.owner("GET", "/oap/owner/agents/scout/injected?limit=1", None).await.ok();
+    let answer = &given["answers"][0];
+    assert_eq!((&answer["tool"], &answer["links"]), (&json!("memory_explain"), &json!([linked["link_id"]])));
+    // Removed, it says nothing any more.
+    world.owner("POST", "/oap/owner/agents/rogue/remove", None).await.ok();
+    assert!(links(&world, "scout", &owners).await.is_empty());
+    assert!(links(&world, "scout", &own).await.is_empty());
+    world.chains_hold().await;
+}
+
+/// Another agent's private links push none of those out that one is told of.
+#[tokio::test]
+async fn what_another_links_in_private_leaves_no_trace() {
+    let world = agents().await;
+    let item = learned(&world, "scout", json!({"content": "the lake is deep"})).await;
+    told(&world, "scout", "memory_link", json!({"item_id": item, "to": "urn:x", "relationship": "about"}))
+        .await;
+    let explained = async || uses(&world, "scout", "memory_explain", json!({"item_id": item})).await.ok();
+    let before = explained().await;
+    for number in 0..oap_agents::answers::MAX_LINKS_TOLD + 1 {
+        let private = json!({"content": format!("secret {number}"), "scope": "private"});
+        let private = learned(&world, "rogue", private).await;
+        let link = json!({"item_id": private, "to": item, "relationship": "about"});
+        told(&world, "rogue", "memory_link", link).await;
+    }
+    assert_eq!(explained().await, before);
+}

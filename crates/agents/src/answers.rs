@@ -125,7 +125,7 @@ pub struct Fact {
     /// How well it answers the words that were looked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub score: Option<f64>,
-    /// How it relates to what else this agent may see, and what relates to it: where it is listed, and where it is explained.
+    /// How it relates to what else this agent may see, and what relates to it: where it is explained.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub links: Vec<Linked>,
 }

@@ -107,8 +107,8 @@ impl Tool {
                  you wrote; what others wrote only with the permission memory.admin."
             }
             Self::Link => {
-                "Says how an item relates to another one, or to an address elsewhere. Listing and explaining either item tells it, to \
-                 who may see both; it is gone when one of them is erased. Of an item that you may change, to any that you see."
+                "Says how an item relates to another one, or to an address elsewhere. Explaining either item tells it, to who may \
+                 see both; it is gone when one of them is erased. Of an item that you wrote, to any that you see."
             }
             Self::Diff => {
                 "Says what was learned, corrected and taken back in a time, such as since the last conversation."

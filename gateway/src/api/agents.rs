@@ -259,6 +259,9 @@ pub struct InjectedAnswer {
     pub tool: String,
     /// What was in it.
     pub items: Vec<Handed>,
+    /// The links that it told of, each by the receipt that recorded it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub links: Vec<ReceiptId>,
 }
 
 /// What an agent was given.

@@ -107,6 +107,7 @@ const fn status_and_code(error: &Error) -> (StatusCode, &'static str) {
         | Error::Host
         | Error::Guarded(_)
         | Error::GuardedLink(_)
+        | Error::NotLinker
         | Error::NotKept(_)
         | Error::Refused(..)
         | Error::Judged(_) => (StatusCode::FORBIDDEN, "policy_block"),

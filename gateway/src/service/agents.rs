@@ -219,7 +219,9 @@ impl Agents<'_> {
 
     fn injected_by(self, receipt: &Receipt) -> Result<InjectedAnswer, Error> {
         let decision = receipt.policy_decisions.first();
-        let tool = decision.and_then(|decision| decision.more.get("tool")).and_then(Value::as_str);
+        let said = |name: &str| decision.and_then(|decision| decision.more.get(name));
+        let tool = said("tool").and_then(Value::as_str);
+        let links = said("links").map(|links| serde_json::from_value(links.clone())).transpose()?;
         let tags = receipt.provenance_tags_out.iter().filter_map(|tag| read_tag(tag));
         let items = tags.map(|(item, commitment)| self.handed(item, commitment)).collect::<Result<_, _>>()?;
         Ok(InjectedAnswer {
@@ -227,6 +229,7 @@ impl Agents<'_> {
             at: receipt.timestamp,
             tool: tool.unwrap_or_default().to_owned(),
             items,
+            links: links.unwrap_or_default(),
         })
     }
 

@@ -21,7 +21,7 @@ use crate::state::owner::mark::{Admin, Mark, Read, Write};
 use crate::state::schema::APPROVALS;
 use looking::Looking;
 use oap_agents::{Asked, Tool};
-use oap_identity::{Hash, ItemId, Timestamp};
+use oap_identity::{Hash, ItemId, ReceiptId, Timestamp};
 use oap_memory::receipt::Action;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -141,7 +141,12 @@ impl Tools<'_> {
         shown: Shown,
     ) -> Result<(), Error> {
         let Shown { items, tags, links, named, ends } = shown;
-        let draft = self.handing(agent, tool, input, tags)?;
+        let mut draft = self.handing(agent, tool, input, tags)?;
+        // Their words are an agent's, and their receipts say whose.
+        if !links.is_empty() {
+            let told: Vec<ReceiptId> = links.iter().map(|(_, link)| *link).collect();
+            draft.more.insert("links".to_owned(), json!(told));
+        }
         let reader = agent.did().clone();
         self.0
             .record_for(agent.acting(), move |w| {

@@ -127,7 +127,7 @@ impl Arguments for Correct {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Link {
-    /// The item that the link is of: one that you may change.
+    /// The item that the link is of: one that you wrote.
     pub item_id: ItemId,
     /// What it is linked to: the id of another item that you may see, or an address elsewhere (an absolute IRI, such as https://example.org/x).
     #[schemars(length(min = 1, max = MAX_IRI))]

@@ -7,22 +7,23 @@ use super::{ToolAnswer, members};
 use crate::error::{Conflict, Error};
 use crate::service::Tools;
 use crate::state::agents::Agent;
-use crate::state::commits::{AGENTS, Writing};
+use crate::state::commits::{AGENTS as CHAIN, Writing};
 use crate::state::edges::{self, Edge, EdgePlace};
 use crate::state::gateway::blocking;
 use crate::state::owner::mark::Write;
-use crate::state::schema::{self, EDGES};
+use crate::state::schema::{self, AGENTS};
 use oap_agents::Level;
 use oap_agents::answers::{Linked, MAX_LINKS, MAX_LINKS_TOLD};
 use oap_agents::arguments::{Link, LinkEnd};
-use oap_identity::{Did, Hash, ItemId, ReceiptId};
+use oap_identity::{Did, Hash, ItemId, ReceiptId, Timestamp};
 use oap_memory::receipt::item_tag;
 use oap_memory::record::Head;
 use oap_soundness::guard::Kind;
+use oap_store::Rows;
 
 impl Tools<'_> {
-    /// Links an item that the agent may change to another that it sees, or to an address elsewhere. The same link again is the one
-    /// that is there.
+    /// Links an item that the agent wrote to another that it sees, or to an address elsewhere. The same link again is the one that is
+    /// there.
     pub(super) async fn link(self, agent: &Agent<Write>, asked: Link) -> Result<ToolAnswer, Error> {
         let end = asked.end()?;
         let (asked, kinds) = blocking(move || {
@@ -40,7 +41,7 @@ impl Tools<'_> {
             .0
             .commit_for(agent.acting(), move |w| {
                 let (_, from) = schema::head(w.tx, asked.item_id)?;
-                may_change(&linker, &from, w.now)?;
+                may_link(&linker, &from, w.now)?;
                 let mut ends = vec![from];
                 if let LinkEnd::Item(item) = end {
                     let (_, to) = schema::head(w.tx, item)?;
@@ -82,7 +83,7 @@ impl Tools<'_> {
                 let mut receipt =
                     Tools(&gateway).handing(&linker, "memory_link", Hash::of_canonical(&ids)?, tags)?;
                 receipt.id = Some(place.1);
-                w.receipt(AGENTS, receipt)?;
+                w.receipt(CHAIN, receipt)?;
                 Ok((place, edge))
             })
             .await?;
@@ -97,6 +98,21 @@ impl Tools<'_> {
         };
         Ok(ToolAnswer { structured: members(&linked)?, text: linked.text() })
     }
+}
+
+/// Whether an agent may link an item: what it wrote, so that the owner ends a link with an item of that agent's, and never with one of
+/// the owner's own.
+fn may_link(agent: &Agent<Write>, head: &Head, now: Timestamp) -> Result<(), Error> {
+    let sight = agent.sight();
+    if sight.sees(head) && head.is_live(now) && !sight.wrote(head) {
+        return Err(Error::NotLinker);
+    }
+    may_change(agent, head, now)
+}
+
+/// Whether an agent is there whose links are told: those of one that was removed are not.
+fn is_there(rows: &impl Rows, author: &Did) -> Result<bool, Error> {
+    Ok(AGENTS.get(rows, author)?.is_some_and(|agent| agent.is_there()))
 }
 
 /// For what the guard stops a link: an id says nothing.
@@ -126,13 +142,14 @@ impl Writing<'_, '_> {
         Ok(item_tag(head.item_id, self.last_link(head)?.commitment))
     }
 
-    /// That the links which an answer tells of are still there.
+    /// That the links which an answer tells of are still there, and who made them.
     ///
     /// # Errors
     /// [`Error::Overtaken`].
     pub(super) fn still_linked(&self, links: &[EdgePlace]) -> Result<(), Error> {
         for place in links {
-            if !EDGES.contains(self.tx, place)? {
+            let edge = edges::edge(self.tx, *place)?.ok_or(Error::Overtaken)?;
+            if !is_there(self.tx, &edge.author)? {
                 return Err(Error::Overtaken);
             }
         }
@@ -141,8 +158,8 @@ impl Writing<'_, '_> {
 }
 
 impl Looking<'_> {
-    /// The links at an item whose other end the agent may see and which is in force: the newest first, as many as may be and have
-    /// room.
+    /// The links at an item whose other end the agent may see and which is in force, of agents that are there: the newest first, as
+    /// many as may be and have room.
     pub(super) fn links(&mut self, item: ItemId) -> Result<Vec<Linked>, Error> {
         let (mut links, mut from_here, mut to_here) = (Vec::new(), 0, 0);
         let gateway = self.gateway.clone();
@@ -154,6 +171,9 @@ impl Looking<'_> {
                 continue;
             }
             let Some(edge) = edges::edge(&gateway.store, place)? else { continue };
+            if !is_there(&gateway.store, &edge.author)? {
+                continue;
+            }
             let other = if is_from { edge.other() } else { Some(place.0) };
             let head = other.map(|other| gateway.heads.get(other).filter(|head| self.is_seen(head)));
             let Some(head) = head.map_or(Some(None), |head| head.map(Some)) else { continue };

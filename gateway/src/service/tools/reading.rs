@@ -78,10 +78,7 @@ impl Looking<'_> {
             found.push(head);
         }
         let matched = found.len();
-        let (mut facts, left) = self.fill(&found, asked.limit)?;
-        for fact in &mut facts {
-            fact.links = self.links(fact.item_id)?;
-        }
+        let (facts, left) = self.fill(&found, asked.limit)?;
         let next = facts.last().map(|fact: &Fact| fact.item_id).filter(|_| left);
         let queried = Queried { facts, matched, next };
         Unhanded::of(&queried, queried.text(), self)
