@@ -106,10 +106,10 @@ async fn a_link_is_told_where_both_ends_are_seen_and_goes_with_either() {
     assert!(!report.to_string().contains("vault slot"), "{report}");
 
     // Each is in the owner's log by the receipt that it names, once.
-    let given = world.owner("GET", "/oap/owner/agents/scout/injected", None).await.ok();
-    let made: Vec<&Value> =
-        given["answers"].as_array().unwrap().iter().filter(|one| one["tool"] == "memory_link").collect();
-    assert_eq!(made.len(), 3, "{given}");
+    let recorded = world.owner("GET", "/oap/audit?chain=@agents&limit=1000", None).await.ok();
+    let made = recorded["receipts"].as_array().unwrap().iter();
+    let made = made.filter(|receipt| receipt["policy_decisions"][0]["tool"] == "memory_link");
+    assert_eq!(made.count(), 3, "{recorded}");
     world.chains_hold().await;
 }
 

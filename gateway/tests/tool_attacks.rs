@@ -153,3 +153,20 @@ async fn what_another_links_in_private_leaves_no_trace() {
     }
     assert_eq!(explained().await, before);
 }
+
+/// What was linked or taken away was named to an agent, and not given to it.
+#[tokio::test]
+async fn what_an_agent_tidies_up_it_was_not_given() {
+    let world = agents().await;
+    let unsure = learned(&world, "scout", json!({"content": "the lake is green", "confidence": 0.1})).await;
+    let own = learned(&world, "boss", json!({"content": "the lake is deep"})).await;
+    let link = json!({"item_id": own, "to": unsure, "relationship": "contradicts"});
+    told(&world, "boss", "memory_link", link).await;
+    let plan = told(&world, "boss", "memory_compact", json!({})).await["plan"].clone();
+    told(&world, "boss", "memory_compact", json!({"plan": plan})).await;
+    assert_eq!(status(&world, &unsure).await, "retracted");
+    let given = async || world.owner("GET", "/oap/owner/agents/boss/injected", None).await.ok();
+    assert_eq!(given().await["answers"], json!([]));
+    told(&world, "boss", "memory_explain", json!({"item_id": own})).await;
+    assert_eq!(given().await["answers"][0]["items"][0]["item_id"], json!(own));
+}
