@@ -3,6 +3,7 @@
 mod common;
 
 use common::*;
+use oap_gateway::service::Deletions;
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -169,4 +170,25 @@ async fn what_an_agent_tidies_up_it_was_not_given() {
     assert_eq!(given().await["answers"], json!([]));
     told(&world, "boss", "memory_explain", json!({"item_id": own})).await;
     assert_eq!(given().await["answers"][0]["items"][0]["item_id"], json!(own));
+}
+
+/// Who has the agent's key does not learn from a repeated call what the owner corrected away.
+#[tokio::test]
+async fn a_repeated_call_tells_no_words_that_were_destroyed() {
+    let world = agents().await;
+    let call = |words: &str| json!({"content": words, "idempotency_key": "one"});
+    let first = told(&world, "scout", "memory_learn", call("the safe opens with 4711")).await;
+    let item = first["item_id"].as_str().unwrap();
+    let corrected = json!({"item": {"content": {"text": "the safe is locked"}}});
+    world.owner("POST", &format!("/oap/owner/items/{item}/correct"), Some(&corrected)).await.ok();
+    // As long as the version is kept, so is the call.
+    uses(&world, "scout", "memory_learn", call("a guess")).await.refused(409, "conflict");
+    world.clock.advance(DAY * 31);
+    Deletions(&world.gateway).sweep().await.unwrap();
+    // Right and wrong guesses are new calls.
+    let guess = told(&world, "scout", "memory_learn", call("a guess")).await;
+    assert_ne!(guess["item_id"], first["item_id"]);
+    uses(&world, "scout", "memory_learn", call("the safe opens with 4711")).await.refused(409, "conflict");
+    let report = world.job(&json!({"job": "doctor"})).await;
+    assert!(!report.to_string().contains("vault slot"), "{report}");
 }

@@ -1,5 +1,5 @@
-//! What an agent was answered to a call that it may repeat (protocol section 11): by its own key for the call, for as long as what the
-//! call wrote is there.
+//! What an agent was answered to a call that it may repeat (protocol section 11): by its own key for the call, for as long as the version
+//! that the call wrote is there.
 
 use crate::error::{Conflict, Error};
 use crate::state::commits::Writing;
@@ -23,7 +23,8 @@ impl Repeatable {
     }
 }
 
-/// An answer as it is stored, sealed with a key of its own that goes with the item.
+/// An answer as it is stored, sealed with a key of its own that goes with the first version of the item: the hash of the call would tell its
+/// words to whoever guesses.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Answered {
     asked: Hash,
@@ -61,8 +62,14 @@ impl Writing<'_, '_> {
     pub(crate) fn drop_answer(&mut self, item: ItemId) -> Result<(), Error> {
         let Some(name) = ANSWERED_OF.get(self.tx, &item)? else { return Ok(()) };
         ANSWERED_OF.delete(self.tx, &item);
-        if let Some((slot, _)) = ANSWERED.get_with_slot(self.tx, &name)? {
-            ANSWERED.delete(self.tx, &name);
+        let stored = match ANSWERED.get_with_slot(self.tx, &name) {
+            Ok(stored) => stored,
+            // Destroyed by a sweep that finished a deletion after a crash.
+            Err(StoreError::Erased) => None,
+            Err(error) => return Err(error.into()),
+        };
+        ANSWERED.delete(self.tx, &name);
+        if let Some((slot, _)) = stored {
             self.tx.wipe(slot);
         }
         Ok(())

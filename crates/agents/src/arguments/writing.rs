@@ -51,7 +51,7 @@ pub struct Learn {
     #[serde(default)]
     #[schemars(range(min = 1, max = MAX_TTL_DAYS))]
     pub ttl_days: Option<u32>,
-    /// Names this call, so that it can be repeated: the same call again with the same key is answered as it was first, and writes nothing. Of no other meaning; put nothing of the content in it.
+    /// Names this call, so that it can be repeated: the same call again with the same key is answered as it was first, and writes nothing, as long as what it wrote is kept. Of no other meaning; put nothing of the content in it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = MAX_IDEMPOTENCY_KEY))]
     pub idempotency_key: Option<String>,

@@ -330,6 +330,10 @@ impl Writing<'_, '_> {
             VERSIONS.delete(self.tx, &key);
             self.tx.wipe(slot);
         }
+        // What its author was answered has a hash of what it said.
+        if seq == 0 {
+            self.drop_answer(item)?;
+        }
         Ok(())
     }
 
