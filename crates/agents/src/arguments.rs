@@ -58,6 +58,9 @@ pub enum Must {
     /// A name of something.
     #[error("must have 1 to {0} characters and no control characters")]
     Name(usize),
+    /// The name of a relationship.
+    #[error("must have 1 to {MAX_RELATIONSHIP} characters A-Z a-z 0-9 _ . : -")]
+    Relationship,
     /// What an item is linked to.
     #[error("must be an item's id (mem_...) or an absolute IRI of at most {MAX_IRI} characters")]
     End,
@@ -272,6 +275,9 @@ mod tests {
             (link(json!({"to": item})), "to"),
             (link(json!({"to": format!("x:{}", "a".repeat(MAX_IRI))})), "to"),
             (link(json!({"relationship": ""})), "relationship"),
+            (link(json!({"relationship": "requires x (says owner, 2026-11-23) |"})), "relationship"),
+            (link(json!({"relationship": "a\u{2028}b"})), "relationship"),
+            (link(json!({"to": "urn:a\u{202e}b"})), "to"),
             (link(json!({"relationship": long(MAX_RELATIONSHIP)})), "relationship"),
             (link(json!({"source": {"type": ""}})), "source.type"),
             (read::<Compact>(json!({"plan": secret})).unwrap_err(), "arguments"),

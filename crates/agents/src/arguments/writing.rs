@@ -4,6 +4,7 @@ use super::{
     ArgumentError, Arguments, MAX_IDEMPOTENCY_KEY, MAX_IRI, MAX_RELATIONSHIP, MAX_TAGS, MAX_TOPIC, Must,
     Source, name, refused, source, topic_and_tags, words,
 };
+use crate::block::turns;
 use crate::level::Level;
 use oap_identity::{Hash, ItemId};
 use oap_memory::Kind;
@@ -132,8 +133,8 @@ pub struct Link {
     /// What it is linked to: the id of another item that you may see, or an address elsewhere (an absolute IRI, such as https://example.org/x).
     #[schemars(length(min = 1, max = MAX_IRI))]
     pub to: String,
-    /// How the one relates to the other: causes, requires, contradicts, supports, related_to, or a word of your own.
-    #[schemars(length(min = 1, max = MAX_RELATIONSHIP))]
+    /// How the one relates to the other: causes, requires, contradicts, supports, related_to, or a word of your own, of letters, digits, _ . : and -.
+    #[schemars(length(min = 1, max = MAX_RELATIONSHIP), regex(pattern = "^[A-Za-z0-9_.:-]+$"))]
     pub relationship: String,
     /// Where it comes from that they relate so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -160,7 +161,8 @@ impl LinkEnd {
         let mut letters = scheme.chars();
         let is_scheme = letters.next().is_some_and(|first| first.is_ascii_alphabetic())
             && letters.all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'));
-        let is_address = |c: char| !c.is_control() && !c.is_whitespace() && !"<>\"{}|\\^`".contains(c);
+        let is_address =
+            |c: char| !c.is_control() && !c.is_whitespace() && !turns(c) && !"<>\"{}|\\^`".contains(c);
         let fits =
             is_scheme && !rest.is_empty() && rest.chars().all(is_address) && text.chars().count() <= MAX_IRI;
         fits.then(|| Self::Iri(text.to_owned()))
@@ -184,7 +186,11 @@ impl Link {
 impl Arguments for Link {
     fn check(&self) -> Result<(), ArgumentError> {
         self.end()?;
-        name("relationship", &self.relationship, MAX_RELATIONSHIP)?;
+        let plain = |c: u8| c.is_ascii_alphanumeric() || matches!(c, b'_' | b'.' | b':' | b'-');
+        let fits = (1..=MAX_RELATIONSHIP).contains(&self.relationship.len());
+        if !fits || !self.relationship.bytes().all(plain) {
+            return refused("relationship", Must::Relationship);
+        }
         source(self.source.as_ref())
     }
 }
