@@ -20,6 +20,7 @@ use oap_memory::receipt::item_tag;
 use oap_memory::record::Head;
 use oap_soundness::guard::Kind;
 use oap_store::Rows;
+use std::sync::Arc;
 
 impl Tools<'_> {
     /// Links an item that the agent wrote to another that it sees, or to an address elsewhere. The same link again is the one that is
@@ -58,21 +59,16 @@ impl Tools<'_> {
                     at: w.now,
                 };
                 // An agent's own links alone are counted: another's may be hidden from it.
-                let own = w.own_edges(asked.item_id, &edge.author)?;
-                let is_same = |((from, _), known): &&(EdgePlace, Edge)| {
-                    (*from, &known.to, &known.relationship) == (asked.item_id, &edge.to, &edge.relationship)
-                };
-                if let Some(known) = own.iter().find(is_same) {
+                let own = w.own_edges(asked.item_id, true, &edge.author)?;
+                let says = |edge: &Edge| (edge.to.clone(), edge.relationship.clone(), edge.source.clone());
+                if let Some(known) = own.iter().find(|(_, known)| says(known) == says(&edge)) {
                     return Ok(known.clone());
                 }
-                let begin = own.iter().filter(|((from, _), _)| *from == asked.item_id).count();
                 let end = match edge.other() {
-                    Some(to) => {
-                        w.own_edges(to, &edge.author)?.iter().filter(|((from, _), _)| *from != to).count()
-                    }
+                    Some(to) => w.own_edges(to, false, &edge.author)?.len(),
                     None => 0,
                 };
-                if begin.max(end) >= MAX_LINKS {
+                if own.len().max(end) >= MAX_LINKS {
                     return Err(Error::Conflict(Conflict::ManyLinks));
                 }
                 let place = (asked.item_id, ReceiptId::new(w.now, &*gateway.random));
@@ -127,10 +123,14 @@ fn stopped_for(asked: &Link) -> Vec<Kind> {
 }
 
 impl Writing<'_, '_> {
-    /// The links at an item that an agent made.
-    fn own_edges(&self, item: ItemId, by: &Did) -> Result<Vec<(EdgePlace, Edge)>, Error> {
+    /// The links that an agent made and that begin at an item, or end there. Those of another's items are not opened.
+    fn own_edges(&self, item: ItemId, begin: bool, by: &Did) -> Result<Vec<(EdgePlace, Edge)>, Error> {
         let mut own = Vec::new();
         for place in self.edges_at(item)? {
+            let others = self.gateway.heads.get(place.0).is_some_and(|head| *head.meta.author != *by);
+            if (place.0 == item) != begin || others {
+                continue;
+            }
             let known = edges::edge(self.tx, place)?.filter(|known| known.author == *by);
             own.extend(known.map(|known| (place, known)));
         }
@@ -161,13 +161,17 @@ impl Looking<'_> {
     /// The links at an item whose other end the agent may see and which is in force, of agents that are there: the newest first, as
     /// many as may be and have room.
     pub(super) fn links(&mut self, item: ItemId) -> Result<Vec<Linked>, Error> {
-        let (mut links, mut from_here, mut to_here) = (Vec::new(), 0, 0);
+        let (mut links, mut from_here, mut to_here) = (Vec::new(), 0_usize, 0_usize);
         let gateway = self.gateway.clone();
         for place in edges::places(&gateway.store, item) {
             let place = place?;
+            if from_here.min(to_here) == MAX_LINKS_TOLD {
+                break;
+            }
             let is_from = place.0 == item;
             let told = if is_from { &mut from_here } else { &mut to_here };
-            if *told == MAX_LINKS_TOLD {
+            // What is not told is not opened.
+            if *told == MAX_LINKS_TOLD || (!is_from && self.in_sight(place.0).is_none()) {
                 continue;
             }
             let Some(edge) = edges::edge(&gateway.store, place)? else { continue };
@@ -175,7 +179,7 @@ impl Looking<'_> {
                 continue;
             }
             let other = if is_from { edge.other() } else { Some(place.0) };
-            let head = other.map(|other| gateway.heads.get(other).filter(|head| self.is_seen(head)));
+            let head = other.map(|other| self.in_sight(other));
             let Some(head) = head.map_or(Some(None), |head| head.map(Some)) else { continue };
             let link = Linked {
                 link_id: place.1,
@@ -192,5 +196,10 @@ impl Looking<'_> {
             links.push(link);
         }
         Ok(links)
+    }
+
+    /// An item that is in force and that the agent may see.
+    fn in_sight(&self, item: ItemId) -> Option<Arc<Head>> {
+        self.gateway.heads.get(item).filter(|head| self.is_seen(head))
     }
 }

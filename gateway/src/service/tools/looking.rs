@@ -24,6 +24,9 @@ use std::sync::Arc;
 /// Who wrote what the owner wrote, as facts have it.
 const OWNER: &str = "owner";
 
+/// Bytes of a link that are nobody's words: its ids, who says it and since when, for programs and as text.
+const AROUND_LINK: usize = 400;
+
 /// An agent that looks, and what it was shown so far.
 pub(crate) struct Looking<'a> {
     pub gateway: &'a Arc<Gateway>,
@@ -195,7 +198,7 @@ impl<'a> Looking<'a> {
             .source
             .as_ref()
             .map_or(0, |source| source.sort.len() + source.reference.as_ref().map_or(0, String::len));
-        let bytes = link.to.len() + link.relationship.len() + source;
+        let bytes = link.to.len() + link.relationship.len() + source + AROUND_LINK;
         (self.said + bytes <= MAX_HANDED).then_some(bytes)
     }
 
