@@ -345,6 +345,38 @@ async fn budgets_and_limits_are_those_of_the_query_endpoint() {
     world.query(&grantee, &token, &json!({})).await.refused(429, "rate_limited");
 }
 
+/// What has no receipt and costs nothing leaves a used proof: it is counted, under a grant that ended too.
+#[tokio::test]
+async fn what_asks_for_no_tool_is_bounded() {
+    let world = World::new().await;
+    let grantee = agent(2);
+    let (grant, token) = granted(&world, &grantee, "a", json!({})).await;
+    let path = format!("/oap/owner/grants/{}/revoke", grant["grant_id"].as_str().unwrap());
+    world.owner("POST", &path, Some(&json!({}))).await.ok();
+    let mut ended = None;
+    for number in 0..400 {
+        if says(&world, &grantee, &token, "tools/list", json!({})).await.status == 429 {
+            ended = Some(number);
+            break;
+        }
+    }
+    assert!(ended.is_some());
+}
+
+/// A client is told both ways in: an agent's key, and the token of a grant.
+#[tokio::test]
+async fn a_refused_token_names_its_scheme() {
+    let world = World::new().await;
+    let grantee = agent(2);
+    let (_, token) = granted(&world, &grantee, "a", json!({})).await;
+    let request = axum::http::Request::post("/mcp").header("authorization", format!("DPoP {token}"));
+    let request = request.body(axum::body::Body::from("{}")).unwrap();
+    let response = tower::ServiceExt::oneshot(world.router.clone(), request).await.unwrap();
+    assert_eq!(response.status(), 401);
+    let told: Vec<_> = response.headers().get_all("www-authenticate").iter().collect();
+    assert_eq!(told, ["Bearer", "DPoP algs=\"EdDSA\""]);
+}
+
 /// An item of the view, or one that is hidden from it.
 fn words() -> impl Strategy<Value = String> {
     prop::collection::vec(prop::sample::select(&["tea", "gin", "lisbon", "budget"][..]), 1..4)

@@ -198,7 +198,7 @@ async fn what_is_of_no_use_goes_as_it_was_said() {
     world.clock.advance(Duration::from_millis(1));
     let twin = learned(&world, "scout", json!({"content": "tea is green"})).await;
     let unsure = learned(&world, "scout", json!({"content": "tea is blue", "confidence": 0.1})).await;
-    let brief = learned(&world, "scout", json!({"content": "tea at four", "ttl_days": 1})).await;
+    let brief = learned(&world, "boss", json!({"content": "tea at four", "ttl_days": 1})).await;
     // What is not touched: the owner's word, what the owner confirmed, what others keep to themselves, what says it elsewhere.
     let owners = world.capture(&[note("tea is blue", &[])]).await.remove(0);
     let confirmed = learned(&world, "scout", json!({"content": "tea is red", "confidence": 0.1})).await;

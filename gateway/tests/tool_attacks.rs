@@ -192,3 +192,25 @@ async fn a_repeated_call_tells_no_words_that_were_destroyed() {
     let report = world.job(&json!({"job": "doctor"})).await;
     assert!(!report.to_string().contains("vault slot"), "{report}");
 }
+
+/// What the owner confirmed once, or put back, no agent takes away; and a plan tells nobody of what is over for it.
+#[tokio::test]
+async fn what_the_owner_decided_stays_decided() {
+    let world = agents().await;
+    let unsure = |words: &str| json!({"content": words, "confidence": 0.1});
+    let confirmed = learned(&world, "scout", unsure("the lake is deep")).await;
+    let confirm = json!({"version": 1});
+    world.owner("POST", &format!("/oap/owner/items/{confirmed}/confirm"), Some(&confirm)).await.ok();
+    let corrected = json!({"item_id": confirmed, "content": "the lake is shallow", "confidence": 0.1});
+    told(&world, "scout", "memory_correct", corrected).await;
+    let restored = learned(&world, "scout", unsure("the lake is green")).await;
+    let plan = async || told(&world, "boss", "memory_compact", json!({})).await;
+    let said = plan().await;
+    assert_eq!(said["going"], json!([{"item_id": restored, "because": "unsure"}]));
+    told(&world, "boss", "memory_compact", json!({"plan": said["plan"]})).await;
+    world.owner("POST", &format!("/oap/owner/items/{restored}/restore"), None).await.ok();
+    let brief = learned(&world, "scout", json!({"content": "the lake at four", "ttl_days": 1})).await;
+    world.clock.advance(DAY * 2);
+    uses(&world, "boss", "memory_explain", json!({"item_id": brief})).await.refused(404, "not_found");
+    assert_eq!(plan().await["going"], json!([]));
+}

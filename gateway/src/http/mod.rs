@@ -43,6 +43,9 @@ use tokio::sync::Notify;
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::timeout::TimeoutLayer;
 
+/// The scheme of tokens that are bound to a key.
+const DPOP: &str = "DPoP algs=\"EdDSA\"";
+
 /// What every handler is given.
 #[derive(Clone)]
 #[allow(missing_docs, reason = "the names say it")]
@@ -168,7 +171,11 @@ async fn finish(
     let says_how = response.headers().contains_key(header::WWW_AUTHENTICATE);
     if response.status() == StatusCode::UNAUTHORIZED && !says_how {
         let agent = ROUTES.iter().any(|listed| listed.path == route && listed.permission == Access::Agent);
-        set(&mut response, header::WWW_AUTHENTICATE, if agent { "Bearer" } else { "DPoP algs=\"EdDSA\"" });
+        set(&mut response, header::WWW_AUTHENTICATE, if agent { "Bearer" } else { DPOP });
+        // Agents have keys there, and grantees have tokens.
+        if route == crate::oauth::RESOURCE {
+            response.headers_mut().append(header::WWW_AUTHENTICATE, HeaderValue::from_static(DPOP));
+        }
     }
     // A refusal may end at any moment: nobody is to keep it.
     let kept = well_known && response.status().is_success();

@@ -6,7 +6,7 @@
 //! | what the owner or the same agent says in another item in the same words, with the same labels, scope, visibility, sensitivity, kind and end | taken back; the owner's stays, else the surest |
 //! | what is less sure than is asked for | taken back |
 //!
-//! Of what the agent that asks may see and change, and nothing that the owner wrote, confirmed or holds.
+//! Of what the agent that asks may see and change, and nothing that the owner wrote, ever confirmed or put back, or holds.
 
 use super::looking::{Looking, VisibleItem};
 use super::{Shown, ToolAnswer, members};
@@ -17,6 +17,7 @@ use crate::state::agents::Agent;
 use crate::state::commits::{AGENTS, Writing, until_it_holds};
 use crate::state::owner::mark::{Admin, Read};
 use crate::state::schema::{self, HOLDS};
+use crate::state::views;
 use oap_agents::answers::{Because, Compacted, Going, MAX_COMPACTED};
 use oap_agents::arguments::Compact;
 use oap_identity::{Did, Hash, ItemId, ReceiptId};
@@ -117,7 +118,8 @@ impl Writing<'_, '_> {
     fn take_away(&mut self, going: &Going, head: &Head) -> Result<(), Error> {
         match going.because {
             Because::Expired if head.end_of_life.is_some_and(|end| end <= self.now) => {
-                self.erase(going.item_id, Event::Expire).map(drop)
+                // With what is kept back for a full disk the owner alone erases, and the sweep.
+                self.evict(going.item_id, Event::Expire).map(drop)
             }
             Because::Duplicate | Because::Unsure if head.is_live(self.now) => {
                 self.mark(going.item_id, Event::Retract).map(drop)
@@ -147,7 +149,8 @@ impl Looking<'_> {
             let rests = vec![(head.item_id, head.seq)];
             let item_id = head.item_id;
             if !head.is_live(self.now) {
-                if self.may_go(&head)? {
+                // To others than its author it is not there any more.
+                if sight.wrote(&head) && self.may_go(&head)? {
                     found.push((Going { item_id, because: Because::Expired, same_as: None }, rests));
                 }
                 continue;
@@ -192,10 +195,15 @@ impl Looking<'_> {
         Ok(Plan { going, rests: rests.into_iter().flatten().collect(), more })
     }
 
-    /// Whether an item is one that may go: nothing of it is the owner's word, and nothing holds it.
+    /// Whether an item is one that may go: nothing of it is the owner's word, the owner never decided on it, and nothing holds it.
     fn may_go(&self, head: &Head) -> Result<bool, Error> {
         let store = &self.gateway.store;
-        Ok(!holds_owners_word(store, self.gateway, head)? && HOLDS.get(store, &head.item_id)?.is_none())
+        if holds_owners_word(store, self.gateway, head)? || HOLDS.get(store, &head.item_id)?.is_some() {
+            return Ok(false);
+        }
+        // What the owner confirmed, in whatever version, or put back.
+        let links = views::latest_links(store, head.item_id, usize::MAX)?;
+        Ok(!links.iter().any(|link| matches!(link.event, Event::Confirm | Event::Restore)))
     }
 }
 
