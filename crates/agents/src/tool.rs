@@ -201,12 +201,33 @@ pub(crate) fn schema<T: JsonSchema>() -> Map<String, Value> {
     let settings = SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
     let mut schema = settings.into_generator().into_root_schema_for::<T>();
     schema.remove("title");
-    match schema.to_value() {
+    let mut schema = schema.to_value();
+    without_sizes(&mut schema);
+    match schema {
         Value::Object(mut members) => {
             members.entry("properties").or_insert_with(|| Value::Object(Map::new()));
             members
         }
         _ => Map::new(),
+    }
+}
+
+/// What schemars calls the sizes of numbers: no formats of JSON Schema, and clients warn of them. The bounds stand beside.
+const SIZES: [&str; 12] = [
+    "uint", "uint8", "uint16", "uint32", "uint64", "int", "int8", "int16", "int32", "int64", "float",
+    "double",
+];
+
+fn without_sizes(schema: &mut Value) {
+    match schema {
+        Value::Object(members) => {
+            members.retain(|name, value| {
+                name != "format" || value.as_str().is_none_or(|of| !SIZES.contains(&of))
+            });
+            members.values_mut().for_each(without_sizes);
+        }
+        Value::Array(values) => values.iter_mut().for_each(without_sizes),
+        _ => {}
     }
 }
 
@@ -238,6 +259,12 @@ mod tests {
                 assert_eq!(schema.get("type"), Some(&Value::from("object")), "{tool} {which}");
                 let text = Value::Object(schema.clone()).to_string();
                 assert!(!text.contains("$ref"), "{tool} {which}: {text}");
+                let formats = text.matches("\"format\":\"").count();
+                assert_eq!(
+                    formats,
+                    text.matches("\"format\":\"date-time\"").count(),
+                    "{tool} {which}: {text}"
+                );
             }
             assert_eq!(tool.input().get("additionalProperties"), Some(&Value::from(false)), "{tool}");
         }
