@@ -183,7 +183,13 @@ impl<C: Caller> ServerHandler for Server<C> {
                 "uri: no resource of this server; resources/list and resources/templates/list name them";
             return Err(ErrorData::resource_not_found(none, None));
         };
-        let wrong = |why: CallError| why.error(ErrorCode::RESOURCE_NOT_FOUND);
+        let wrong = |why: CallError| {
+            let mut error = why.error(ErrorCode::RESOURCE_NOT_FOUND);
+            if error.code == ErrorCode::RESOURCE_NOT_FOUND {
+                error.message = format!("uri: {}", error.message).into();
+            }
+            error
+        };
         let answer = self.call(call).await.map_err(wrong)?;
         let contents = ResourceContents::text(answer.text, request.uri);
         Ok(ReadResourceResponse::Complete(ReadResourceResult::new(vec![contents])))
