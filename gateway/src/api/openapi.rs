@@ -145,7 +145,8 @@ fn for_agents(generator: &mut SchemaGenerator) -> [(&'static str, Value); 2] {
         "operationId": "Mcp",
         "summary": "One message of the Model Context Protocol, over streamable HTTP without sessions",
         "description": "Of an agent of the owner's, all memory tools; under a grant, memory_recall, memory_query and memory_explain on \
-            its view. Callers with an Origin are not served.",
+            its view. An access token of OAuth stands in place of an agent's key. Callers with an Origin are not served, unless the \
+            owner listed it.",
         "security": credentials,
         "parameters": [accept, version],
         "requestBody": {"required": true, "content": json_of(request)},
