@@ -146,7 +146,7 @@ async fn what_another_links_in_private_leaves_no_trace() {
         .await;
     let explained = async || uses(&world, "scout", "memory_explain", json!({"item_id": item})).await.ok();
     let before = explained().await;
-    for number in 0..oap_agents::answers::MAX_LINKS_TOLD + 1 {
+    for number in 0..=oap_agents::answers::MAX_LINKS_TOLD {
         let private = json!({"content": format!("secret {number}"), "scope": "private"});
         let private = learned(&world, "rogue", private).await;
         let link = json!({"item_id": private, "to": item, "relationship": "about"});
