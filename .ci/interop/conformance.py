@@ -88,7 +88,7 @@ NOT_TESTABLE = {
 }
 """Checks of OURS that the suite itself calls not testable, for want of this tool."""
 DIFFERS = {
-    "localhost-host-valid-accepted": "every caller with an Origin is refused, our own included: no page in a browser is an agent",
+    "localhost-host-valid-accepted": "an Origin is accepted where the owner listed it (`mcp_origins`), and our own is not: no page of ours is an agent",
 }
 """Checks of OURS that fail, and are meant to. One that passes is to be taken out."""
 

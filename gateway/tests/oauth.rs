@@ -473,6 +473,24 @@ async fn a_token_has_its_scope() {
     assert_eq!(list["items"], json!([]));
 }
 
+/// Two clients of one agent are told apart in the log, and from its API key.
+#[tokio::test]
+async fn a_receipt_names_the_client() {
+    let world = world().await;
+    let (access, _) = tokens(&world, &[]).await;
+    assert_eq!(uses(&world, &access).await, 200);
+    let key = made(&world, "other", "memory.read").await;
+    assert_eq!(uses(&world, &key).await, 200);
+    let given = world.owner("GET", "/oap/owner/oauth/consents", None).await.ok()["given"][0].clone();
+    let log = world.owner("GET", "/oap/audit?chain=@agents", None).await.ok();
+    let said = log["receipts"].as_array().unwrap().iter().map(|receipt| &receipt["policy_decisions"][0]);
+    let (by_token, others): (Vec<&Value>, Vec<&Value>) = said.partition(|said| said["client_id"] == "desk");
+    assert_eq!(by_token.len(), 1, "{log}");
+    assert_eq!((&by_token[0]["consent"], &by_token[0]["tool"]), (&given["consent"], &json!("memory_status")));
+    let by_key = others.iter().find(|said| said["tool"] == "memory_status").unwrap();
+    assert_eq!((&by_key["consent"], &by_key["client_id"]), (&Value::Null, &Value::Null));
+}
+
 #[tokio::test]
 async fn metadata_is_of_this_gateway() {
     let config =

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 /// The gateway's rooms; each may use those before it. Two folders have two floors: below, what knows nothing of a gateway;
 /// above, what opens and serves one.
-const FLOORS: [(&str, &[&str]); 12] = [
+const FLOORS: [(&str, &[&str]); 13] = [
+    ("oauth", &["oauth"]),
     ("api", &["api"]),
     ("error", &["error"]),
     (

@@ -4,7 +4,7 @@ use super::agents::{AgentName, AgentRef};
 use super::permission::Permission;
 use super::place::Place;
 use super::{Done, endpoints};
-use crate::oauth::client::{ClientName, MAX_REDIRECTS};
+use crate::oauth::client::ClientName;
 use data_encoding::HEXLOWER;
 use oap_identity::{Random, Timestamp, random};
 use schemars::JsonSchema;
@@ -258,9 +258,6 @@ pub struct NewClient {
     /// Where it may be sent back to: 1 to 16 addresses, https, or http on loopback, where any port will do.
     pub redirect_uris: Vec<String>,
 }
-
-/// Most redirect URIs of a client, as the command line says it.
-pub const MAX_CLIENT_REDIRECTS: usize = MAX_REDIRECTS;
 
 /// A client that the owner added.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

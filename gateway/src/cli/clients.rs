@@ -88,7 +88,7 @@ pub(super) struct NotWaits;
 #[derive(clap::Subcommand)]
 #[command(after_help = "Examples:
   oap-memory agent client add desk --redirect http://127.0.0.1/callback
-  oap-memory agent client add desk --redirect http://localhost/callback --redirect https://app.example/callback
+  oap-memory agent client add site --redirect http://localhost/callback --redirect https://app.example/callback
   oap-memory agent client list
   oap-memory agent client remove desk
 

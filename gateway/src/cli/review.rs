@@ -5,6 +5,7 @@ use crate::api::Document;
 use crate::api::items as api;
 use crate::api::items::ListQuery;
 use crate::api::prefix::ItemPrefix;
+use oap_agents::level::EXTENSION;
 use oap_agents::{Level, quarantine};
 use oap_client::OwnerClient;
 use oap_identity::{Did, ItemId, Timestamp};
@@ -26,9 +27,9 @@ const MAX_PROPOSALS: usize = 3;
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   oap-memory review
-  oap-memory review accept mem_01J9V8B7H1
-  oap-memory review reject mem_01J9V8B7H1
-  oap-memory review merge mem_01J9V8B7H1 --into mem_01J9V8C0AB
+  oap-memory review accept mem_01J9V8B7
+  oap-memory review reject mem_01J9V8B7
+  oap-memory review merge mem_01J9V8B7 --into mem_01J9V8C0
 
 What reads as an order to an assistant is stopped: no agent is given it before you accept it. What is rejected or merged is
 taken back, and can be put back until it is erased (`item restore`).")]
@@ -173,6 +174,7 @@ fn describe(item: &Document<api::Item>, known: &[Record], now: Timestamp) -> Wai
     let trust = trust(&known_of, &Decay::default(), now);
     let quarantined = item.labels.iter().any(|label| label == quarantine::LABEL);
     let mut why = found(&examine(&text));
+    why.extend(stopped(item).filter(|_| quarantined));
     why.push(trust.says());
     let proposals = proposals(&record(item), known).into_iter().take(MAX_PROPOSALS).map(proposed).collect();
     Waiting {
@@ -186,6 +188,13 @@ fn describe(item: &Document<api::Item>, known: &[Record], now: Timestamp) -> Wai
         proposals,
         text,
     }
+}
+
+/// For what the guard stopped an item when it was written: it may be what stands beside the text.
+fn stopped(item: &Document<api::Item>) -> Option<String> {
+    let kinds = item.whole()["extensions"][EXTENSION]["guard"].as_array()?;
+    let kinds: Vec<&str> = kinds.iter().filter_map(serde_json::Value::as_str).collect();
+    Some(format!("stopped when it was written, text or labels, for: {}", kinds.join(", ")))
 }
 
 /// What the guard finds, each thing once.

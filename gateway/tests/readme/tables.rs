@@ -7,6 +7,12 @@ use std::sync::Mutex;
 const NOT_RUN: &[(&str, &str)] = &[
     ("cargo test --workspace", "it runs this test"),
     ("probe https://localhost:8443 --own --trust-ca", "README.md's does the same; all probes take a while"),
+    ("agent consent approve ", "needs a page that waits; gateway/tests/mcp/oauth.rs has one"),
+    ("agent consent decline ", "the same"),
+    ("agent consent end ", "needs a yes that was given; the same"),
+    ("oap-memory review accept ", "needs an item that waits; gateway/tests/soundness.rs has one"),
+    ("oap-memory review reject ", "the same"),
+    ("oap-memory review merge ", "the same"),
     ("docker ", "needs a container builder; .ci/run builds and runs the image where there is one"),
     ("systemctl ", "needs systemd as init"),
     ("systemd-sysusers", "makes a user of the system"),
@@ -48,6 +54,10 @@ const INSTEAD: &[(&str, &str)] = &[
     (
         "oap-memory agent remove scout",
         "{ oap-memory agent show scout || oap-memory agent add scout; } >/dev/null 2>&1 && oap-memory agent remove scout",
+    ),
+    (
+        "oap-memory agent client remove desk",
+        "{ oap-memory agent client add desk --redirect http://127.0.0.1/callback || true; } >/dev/null 2>&1 && oap-memory agent client remove desk",
     ),
     (
         "oap-memory audit injected --agent scout --at 2026-06-30T14:00:00Z",

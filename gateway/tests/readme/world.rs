@@ -216,7 +216,7 @@ fn fetched(authority: &str, url: &str) -> String {
 
 /// Not every receipt has a Decision Record.
 const A_DECISION: &str = r#"#!/bin/sh
-for id in $(oap-memory --json audit | grep -o 'pol_[0-9A-Z]\{26\}'); do
+for id in $(oap-memory --json audit --limit 1000 | grep -o 'pol_[0-9A-Z]\{26\}'); do
     oap-memory audit decision "$id" >/dev/null 2>&1 && echo "$id" && break
 done
 "#;

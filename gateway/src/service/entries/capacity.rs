@@ -3,7 +3,7 @@
 //!
 //! What an entry is worth: its priority, and then when its author looked at it last. Nobody else's look counts, so that nobody's tells.
 
-use super::{Full, is_seen};
+use super::Full;
 use crate::error::Error;
 use crate::service::tools::looking::Looking;
 use crate::state::agents::Agent;
@@ -24,8 +24,11 @@ pub(super) type Victim = (ItemId, u32);
 /// How many entries are new, by tier.
 pub(super) type News = BTreeMap<Tier, usize>;
 
-fn is_own(agent: &Agent<Write>, head: &Head, tier: Tier, now: Timestamp) -> bool {
-    head.meta.tier == tier && *head.meta.author == *agent.did() && is_seen(agent, head, now)
+/// Whether an entry takes room of its author's. One that the guard stopped does, though its author is not shown it: what waits for the owner
+/// has a bound too.
+fn is_own(author: &Did, head: &Head, tier: Tier, now: Timestamp) -> bool {
+    let is_entry = head.meta.namespace.is_some() && head.meta.key.is_some();
+    is_entry && head.meta.tier == tier && *head.meta.author == *author && head.is_live(now)
 }
 
 impl Looking<'_> {
@@ -53,7 +56,7 @@ impl Looking<'_> {
             return Ok(Ok(Vec::new()));
         }
         let mut own = heads.own(agent.did(), Tier::Episodic);
-        own.retain(|head| is_own(agent, head, Tier::Episodic, self.now));
+        own.retain(|head| is_own(agent.did(), head, Tier::Episodic, self.now));
         let current_count = own.len();
         let beyond = (current_count + more).saturating_sub(MAX_EPISODIC);
         let mut candidates = Vec::new();
@@ -115,7 +118,7 @@ impl Writing<'_, '_> {
         // What the batch changed counts as it is now, and not as it was.
         let before: Vec<Arc<Head>> = batch.keys().filter_map(|item| self.gateway.heads.get(*item)).collect();
         let is_full = news.iter().any(|(&tier, &more)| {
-            let own = |head: &&Arc<Head>| is_own(agent, head, tier, self.now);
+            let own = |head: &&Arc<Head>| is_own(agent.did(), head, tier, self.now);
             let stored = self.gateway.heads.count_own(agent.did(), tier, self.now);
             let there = stored.saturating_sub(before.iter().filter(own).count());
             there + batch.values().flatten().filter(own).count() + more > capacity(tier)
@@ -130,5 +133,37 @@ impl Writing<'_, '_> {
             head.meta.tier == Tier::Episodic && head.meta.key.is_some() && *head.meta.author == *by
         });
         if is_own { Ok(ACCESSED.put(self.tx, &item, &self.now)?) } else { Ok(()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use oap_agents::quarantine;
+    use oap_memory::item::{Body, Defaults};
+    use oap_memory::record::Meta;
+    use serde_json::json;
+
+    #[test]
+    fn what_the_guard_stopped_takes_room_of_its_authors() {
+        let (author, other): (Did, Did) =
+            ("did:web:a.example".parse().unwrap(), "did:web:b.example".parse().unwrap());
+        let (scope, now) = ("personal".parse().unwrap(), Timestamp::from_millis(0));
+        let item = json!({"kind": "fact", "content": {"text": "x"}, "labels": [quarantine::LABEL]});
+        let body = Body::parse(&item, &Defaults { principal: &author, scope: &scope, now }).unwrap();
+        let meta = Meta {
+            tier: Tier::Semantic,
+            namespace: Some(Arc::new("plans".to_owned())),
+            key: Some(Box::new("trip".to_owned())),
+            needs_verification: true,
+            ..Meta::owner(author.clone(), false)
+        };
+        let head = Head::new(ItemId::from_bytes([0; 16]), &body, meta);
+        assert!(quarantine::is_quarantined(&head));
+        assert!(is_own(&author, &head, Tier::Semantic, now));
+        assert!(!is_own(&author, &head, Tier::Working, now) && !is_own(&other, &head, Tier::Semantic, now));
+        let mut fact = head;
+        fact.meta.key = None;
+        assert!(!is_own(&author, &fact, Tier::Semantic, now));
     }
 }
