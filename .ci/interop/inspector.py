@@ -83,6 +83,9 @@ def drive(inspector: Inspector, agent: str) -> str:
     assert call("memory_correct", item_id=item, content="Green tea")["version"] == 2
     assert call("memory_explain", item_id=item)["corrections"][0]["content"] == HOSTILE
     assert [fact["content"] for fact in call("memory_query", topic="tea")["facts"]] == ["Green tea"]
+    linked = call("memory_link", item_id=item, to="https://example.org/tea", relationship="about")
+    assert linked["item_id"] == item and linked["agent"] == agent, linked
+    assert "memory.admin" in call("memory_compact", status=FAILED_TOOL)["told"]
     assert len(call("memory_diff", since="2026-01-01T00:00:00Z")["learned"]) == 1
     state = call("memory_status")
     assert state["agent"] == agent and state["facts"] == 1, state

@@ -81,6 +81,15 @@ pub enum Error {
         .0.iter().map(|kind| kind.as_str()).collect::<Vec<_>>().join(", ")
     )]
     Guarded(Vec<Kind>),
+    /// A link of what another wrote.
+    #[error("item_id: a link is of an item that you wrote; write one, and link that one to this")]
+    NotLinker,
+    /// A link whose words would be an order to whoever is told of it; the kinds of it.
+    #[error(
+        "relationship, to, source: they read as an order to whoever reads them ({}); name the relationship, and where it comes from, in plain words",
+        .0.iter().map(|kind| kind.as_str()).collect::<Vec<_>>().join(", ")
+    )]
+    GuardedLink(Vec<Kind>),
     /// What the write policy does not keep.
     #[error("type: {}", .0.says())]
     NotKept(Why),

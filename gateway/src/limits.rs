@@ -276,6 +276,12 @@ pub const LIMITS: &[Limit] = &[
         "calls",
         "an assistant of its own process at once, and all over HTTP; beyond it they wait",
     ),
+    count(
+        "mcp::MAX_GRANTED",
+        mcp::MAX_GRANTED,
+        "calls",
+        "all grantees at `/mcp` at once; beyond it they wait",
+    ),
     row(
         "refusals::MAX_FAILED",
         refusals::MAX_FAILED as u64,

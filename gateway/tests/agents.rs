@@ -593,7 +593,9 @@ fn plain(value: &Value, met: &mut BTreeMap<String, usize>) -> String {
     let text = value.to_string();
     let mut out = String::new();
     let mut rest = text.as_str();
-    let begins = |text: &str| ["mem_", "sha256:", "did:key:"].iter().filter_map(|p| text.find(p)).min();
+    let begins = |text: &str| {
+        ["mem_", "sha256:", "did:key:", "urn:oap:receipt:"].iter().filter_map(|p| text.find(p)).min()
+    };
     while let Some(at) = begins(rest) {
         out.push_str(&rest[..at]);
         let end = rest[at..].find(|c: char| !(c.is_ascii_alphanumeric() || "_:".contains(c)));
@@ -635,6 +637,13 @@ async fn transcript(seed: u64, shown: &[Vec<&'static str>], hides: &[Hidden]) ->
         for id in &all {
             said.push(uses(&world, "a", "memory_explain", json!({"item_id": id})).await.body);
         }
+        // How things relate, and what would be tidied up.
+        let link = json!({"item_id": all[0], "to": "urn:x", "relationship": "about"});
+        said.push(uses(&world, "a", "memory_link", link).await.body);
+        said.push(uses(&world, "a", "memory_query", json!({})).await.body);
+        said.push(uses(&world, "a", "memory_compact", json!({"min_confidence": 0.7})).await.body);
+        let again = json!({"content": "again", "idempotency_key": "k"});
+        said.push(uses(&world, "a", "memory_learn", again).await.body);
         // What is there and hidden answers as what never was.
         let never = "mem_01J9V8B7H1ZK4D2A0M9R8F0KQX".to_owned();
         for id in secrets.iter().chain([&never]) {
@@ -642,7 +651,9 @@ async fn transcript(seed: u64, shown: &[Vec<&'static str>], hides: &[Hidden]) ->
             let correct = uses(&world, "a", "memory_correct", guess).await;
             let forget = uses(&world, "a", "memory_forget", json!({"item_id": id})).await;
             let explain = uses(&world, "a", "memory_explain", json!({"item_id": id})).await;
-            for refused in [correct, forget, explain] {
+            let link = json!({"item_id": all[0], "to": id, "relationship": "x"});
+            let link = uses(&world, "a", "memory_link", link).await;
+            for refused in [correct, forget, explain, link] {
                 let mut refused = refused.refused(404, "not_found");
                 refused["request_id"] = Value::Null;
                 if *id == never {
@@ -657,6 +668,10 @@ async fn transcript(seed: u64, shown: &[Vec<&'static str>], hides: &[Hidden]) ->
                 let arguments = json!({"content": hidden.words.join(" "), "topic": hidden.topic, "tags": ["x"],
                     "scope": scope, "sensitivity": sensitivity, "level": "tool_verified"});
                 let id = learned(&world, "b", arguments).await;
+                let link = json!({"item_id": id, "to": all[0], "relationship": hidden.topic});
+                told(&world, "b", "memory_link", link).await;
+                let again = json!({"content": hidden.topic, "scope": "private", "idempotency_key": "k"});
+                drop(uses(&world, "b", "memory_learn", again).await);
                 if hidden.ends {
                     let correct = json!({"item_id": id, "content": "tea tea tea"});
                     told(&world, "b", "memory_correct", correct).await;
@@ -743,7 +758,7 @@ async fn the_tools_over_http() {
     assert_eq!(hello["result"]["protocolVersion"], "2025-06-18", "{hello}");
     let spoken = [("authorization", bearer.as_str()), ("mcp-protocol-version", "2025-06-18")];
     let tools = read(http(&world, &spoken, &ask(2, "tools/list", json!({}))).await).await;
-    assert_eq!(tools["result"]["tools"].as_array().unwrap().len(), 8, "{tools}");
+    assert_eq!(tools["result"]["tools"].as_array().unwrap().len(), 10, "{tools}");
     let call = |id, tool: &str, arguments: Value| {
         ask(id, "tools/call", json!({"name": tool, "arguments": arguments}))
     };

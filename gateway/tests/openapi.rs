@@ -285,3 +285,32 @@ fn no_other_room_writes_an_owners_path() {
     }
     assert!(looked_at > 50, "{looked_at}");
 }
+
+/// What agents call is in it, too, and what they are answered is as it says.
+#[tokio::test]
+async fn agents_are_answered_as_it_says() {
+    let world = World::new().await;
+    let document = openapi::document();
+    let new = json!({"name": "scout", "permission": "memory.write"});
+    let made = world.owner("POST", "/oap/owner/agents", Some(&new)).await.ok();
+    let key = format!("Bearer {}", made["api_key"].as_str().unwrap());
+    let call = json!({"tool": "memory_learn", "arguments": {"content": "tea"}});
+    let message = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}});
+    let accept = ("accept", "application/json, text/event-stream");
+    let version = ("mcp-protocol-version", "2025-06-18");
+    for (path, body, media_type) in
+        [("/oap/agent/call", call, oap_gateway::api::MEDIA_TYPE), ("/mcp", message, "application/json")]
+    {
+        let operation = &document["paths"][path]["post"];
+        let fits = |schema: &Value, value: &Value| {
+            let schema = json!({"allOf": [schema], "components": document["components"]});
+            jsonschema::is_valid(&schema, value)
+        };
+        let takes = operation["requestBody"]["content"].as_object().unwrap().values().next().unwrap();
+        assert!(fits(&takes["schema"], &body) && !fits(&takes["schema"], &json!([])), "{path}");
+        let headers = [("authorization", key.as_str()), accept, version];
+        let answer = world.raw("POST", path, &headers, Some(&body)).await.ok();
+        let gives = &operation["responses"]["200"]["content"][media_type]["schema"];
+        assert!(fits(gives, &answer) && !fits(gives, &json!({})), "{path}: {answer}");
+    }
+}

@@ -20,8 +20,10 @@ TAKES = {
     "memory_explain": (None, {"item_id"}),
     "memory_correct": (facts.Correct, {"item_id", "content"}),
     "memory_forget": (None, {"item_id"}),
+    "memory_link": (facts.Link, {"item_id", "to", "relationship"}),
     "memory_diff": (facts.Diff, {"since"}),
     "memory_status": (None, set()),
+    "memory_compact": (facts.Compact, set()),
 }
 GIVES = {
     "memory_learn": facts.Learned,
@@ -30,8 +32,10 @@ GIVES = {
     "memory_explain": facts.Explained,
     "memory_correct": facts.Corrected,
     "memory_forget": facts.Forgotten,
+    "memory_link": facts.Linked,
     "memory_diff": facts.Differs,
     "memory_status": facts.State,
+    "memory_compact": facts.Compacted,
 }
 BY_NAME = {tool["name"]: tool for tool in definitions()}
 

@@ -2,7 +2,7 @@
 
 use crate::arguments::Source;
 use crate::level::Level;
-use oap_identity::{Hash, ItemId, Timestamp};
+use oap_identity::{Hash, ItemId, ReceiptId, Timestamp};
 use oap_memory::Kind;
 use oap_memory::chain::Event;
 use oap_memory::record::Visibility;
@@ -13,6 +13,74 @@ use std::collections::BTreeMap;
 
 /// Most topics that a status names.
 pub const MAX_TOPICS: usize = 100;
+
+/// Most links that one agent makes that begin at one item, and that end there.
+pub const MAX_LINKS: usize = 64;
+/// Most links that an answer tells of one item, in each direction: the newest.
+pub const MAX_LINKS_TOLD: usize = 20;
+/// Most items that one compaction takes away.
+pub const MAX_COMPACTED: usize = 500;
+
+/// A link between two items, or from an item to an address elsewhere. It is told where both are seen.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Linked {
+    /// The receipt that recorded it.
+    pub link_id: ReceiptId,
+    /// The item that it is of.
+    pub item_id: ItemId,
+    /// The other item, or an address elsewhere.
+    pub to: String,
+    /// How the one relates to the other.
+    pub relationship: String,
+    /// Who says so: owner, an agent's name, or a DID.
+    pub agent: String,
+    /// Where that comes from, as its writer says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<Source>,
+    /// Since when.
+    pub linked_at: Timestamp,
+}
+
+/// Why something is taken away.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Because {
+    /// Its time is over: it is erased.
+    Expired,
+    /// Another one says the same: it is taken back.
+    Duplicate,
+    /// It is not sure enough: it is taken back.
+    Unsure,
+}
+
+/// An item that goes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Going {
+    /// The item.
+    pub item_id: ItemId,
+    /// Why.
+    pub because: Because,
+    /// The one that says the same, and stays.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub same_as: Option<ItemId>,
+}
+
+/// What `memory_compact` answers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Compacted {
+    /// Whether nothing was changed: what goes is what would go.
+    pub dry_run: bool,
+    /// What to give as plan, so that exactly this is done; absent where it was, or where nothing goes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub plan: Option<Hash>,
+    /// What goes: 500 at most.
+    pub going: Vec<Going>,
+    /// Whether there is more, for another call.
+    pub more: bool,
+    /// The receipt that names what went.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub receipt_id: Option<ReceiptId>,
+}
 
 /// An item, as an agent is given it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -57,6 +125,9 @@ pub struct Fact {
     /// How well it answers the words that were looked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub score: Option<f64>,
+    /// How it relates to what else this agent may see, and what relates to it: where it is explained.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub links: Vec<Linked>,
 }
 
 /// What `memory_learn` answers.

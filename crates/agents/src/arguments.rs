@@ -1,16 +1,19 @@
 //! What the memory tools take: read strictly, each value within its bounds, before anything is done.
 
-use crate::level::Level;
-use oap_exchange::query::MAX_QUERY;
+mod reading;
+mod writing;
+
+pub use reading::{Diff, Explain, Query, Recall, Status};
+pub use writing::{Compact, Correct, Forget, Learn, Link, LinkEnd};
+
 use oap_identity::json::{self, JsonError};
-use oap_identity::{Hash, ItemId, Timestamp};
+use oap_identity::{Hash, Timestamp};
 use oap_memory::Kind;
-use oap_memory::item::{Confidence, MAX_SHORT, MAX_TEXT, MAX_TTL_DAYS, NotShort, Sensitivity, short_text};
-use oap_memory::record::Visibility;
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use oap_memory::item::{MAX_SHORT, MAX_TTL_DAYS, NotShort, short_text};
+use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 /// Most tags of one call.
 pub const MAX_TAGS: usize = 32;
@@ -18,6 +21,12 @@ pub const MAX_TAGS: usize = 32;
 pub const MAX_KINDS: usize = 6;
 /// Longest name of a source, in characters: of its type, or of what it refers to.
 pub const MAX_SOURCE: usize = 1024;
+/// Longest name of a relationship, in characters.
+pub const MAX_RELATIONSHIP: usize = 64;
+/// Longest address elsewhere that an item is linked to, in characters.
+pub const MAX_IRI: usize = 1024;
+/// Longest key of a call that can be repeated, in characters.
+pub const MAX_IDEMPOTENCY_KEY: usize = 128;
 /// Most facts of one answer.
 pub const MAX_FACTS: usize = 100;
 /// Facts of an answer where the caller does not say.
@@ -46,6 +55,18 @@ pub enum Must {
     /// A name of a source.
     #[error("must have 1 to {MAX_SOURCE} characters and no control characters")]
     Source,
+    /// A name of something.
+    #[error("must have 1 to {0} characters and no control characters")]
+    Name(usize),
+    /// The name of a relationship.
+    #[error("must have 1 to {MAX_RELATIONSHIP} characters A-Z a-z 0-9 _ . : -")]
+    Relationship,
+    /// What an item is linked to.
+    #[error("must be an item's id (mem_...) or an absolute IRI of at most {MAX_IRI} characters")]
+    End,
+    /// Not the item itself.
+    #[error("must be another item than item_id")]
+    Another,
     /// Not so many.
     #[error("at most {0}")]
     AtMost(usize),
@@ -105,276 +126,6 @@ pub struct Source {
     pub hash: Option<Hash>,
 }
 
-/// What `memory_learn` takes.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Learn {
-    /// What is to be remembered, in a sentence or a few that stand for themselves.
-    #[schemars(length(min = 1, max = MAX_TEXT))]
-    pub content: String,
-    /// What sort of memory it is; fact if absent.
-    #[serde(default)]
-    pub kind: Option<Kind>,
-    /// What it is about, in a word.
-    #[serde(default)]
-    #[schemars(length(min = 1, max = MAX_TOPIC))]
-    pub topic: Option<String>,
-    /// Further labels.
-    #[serde(default)]
-    #[schemars(length(max = MAX_TAGS), inner(length(min = 1, max = MAX_SHORT)))]
-    pub tags: Vec<String>,
-    /// How sure it is, 0 to 1. What is more than its level allows is cut to that.
-    #[serde(default)]
-    pub confidence: Option<Confidence>,
-    /// Whose word it is: tool_verified, agent_inferred, recalled or external; agent_inferred if absent.
-    #[serde(default)]
-    #[schemars(schema_with = "claimable")]
-    pub level: Option<Level>,
-    /// Where it comes from.
-    #[serde(default)]
-    pub source: Option<Source>,
-    /// Who may see it: private (this agent alone), local (the owner's agents) or shared (a grant may reach it); local if absent.
-    #[serde(default)]
-    pub scope: Option<Visibility>,
-    /// How much harm disclosure would do; what is restricted this agent alone sees again. internal if absent.
-    #[serde(default)]
-    pub sensitivity: Option<Sensitivity>,
-    /// After how many days it is erased; never if absent.
-    #[serde(default)]
-    #[schemars(range(min = 1, max = MAX_TTL_DAYS))]
-    pub ttl_days: Option<u32>,
-}
-
-impl Learn {
-    /// The level that it claims.
-    #[must_use]
-    pub fn level(&self) -> Level {
-        self.level.unwrap_or(Level::AgentInferred)
-    }
-}
-
-impl Arguments for Learn {
-    fn check(&self) -> Result<(), ArgumentError> {
-        words("content", &self.content, MAX_TEXT)?;
-        topic_and_tags(self.topic.as_deref(), &self.tags)?;
-        if !self.level().can_be_claimed() {
-            return refused("level", Must::Claimed);
-        }
-        source(self.source.as_ref())?;
-        match self.ttl_days {
-            Some(days) if !(1..=MAX_TTL_DAYS).contains(&days) => refused("ttl_days", Must::Days),
-            _ => Ok(()),
-        }
-    }
-}
-
-/// What `memory_recall` takes.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Recall {
-    /// The words that are looked for, or a question.
-    #[schemars(length(min = 1, max = MAX_QUERY))]
-    pub query: String,
-    /// Only about this topic.
-    #[serde(default)]
-    #[schemars(length(min = 1, max = MAX_TOPIC))]
-    pub topic: Option<String>,
-    /// Only with all of these labels.
-    #[serde(default)]
-    #[schemars(length(max = MAX_TAGS), inner(length(min = 1, max = MAX_SHORT)))]
-    pub tags: Vec<String>,
-    /// Only of these kinds.
-    #[serde(default)]
-    #[schemars(length(max = MAX_KINDS))]
-    pub kinds: Vec<Kind>,
-    /// Only at least so sure, 0 to 1.
-    #[serde(default)]
-    pub min_confidence: Option<Confidence>,
-    /// At most so many facts, 1 to 100; 10 if absent.
-    #[serde(default)]
-    #[schemars(range(min = 1, max = MAX_FACTS))]
-    pub limit: Option<usize>,
-}
-
-impl Arguments for Recall {
-    fn check(&self) -> Result<(), ArgumentError> {
-        words("query", &self.query, MAX_QUERY)?;
-        topic_and_tags(self.topic.as_deref(), &self.tags)?;
-        kinds_and_limit(&self.kinds, self.limit)
-    }
-}
-
-/// What `memory_query` takes.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Query {
-    /// Only about this topic.
-    #[serde(default)]
-    #[schemars(length(min = 1, max = MAX_TOPIC))]
-    pub topic: Option<String>,
-    /// Only with all of these labels.
-    #[serde(default)]
-    #[schemars(length(max = MAX_TAGS), inner(length(min = 1, max = MAX_SHORT)))]
-    pub tags: Vec<String>,
-    /// Only of these kinds.
-    #[serde(default)]
-    #[schemars(length(max = MAX_KINDS))]
-    pub kinds: Vec<Kind>,
-    /// Only what this agent wrote: a name or a DID as facts have it under agent; owner for what the owner wrote.
-    #[serde(default)]
-    #[schemars(length(min = 1, max = MAX_SOURCE))]
-    pub agent: Option<String>,
-    /// Only of this type of source.
-    #[serde(default)]
-    #[schemars(length(min = 1, max = MAX_SOURCE))]
-    pub source: Option<String>,
-    /// Only at least so sure, 0 to 1.
-    #[serde(default)]
-    pub min_confidence: Option<Confidence>,
-    /// Only what waits for the owner's confirmation, if true; only what does not, if false.
-    #[serde(default)]
-    pub needs_verification: Option<bool>,
-    /// Only known at or after this time (RFC 3339).
-    #[serde(default)]
-    pub since: Option<Timestamp>,
-    /// Only known before this time (RFC 3339).
-    #[serde(default)]
-    pub until: Option<Timestamp>,
-    /// Only older than this item: what the answer before gave as next.
-    #[serde(default)]
-    pub before: Option<ItemId>,
-    /// At most so many facts, 1 to 100; 10 if absent.
-    #[serde(default)]
-    #[schemars(range(min = 1, max = MAX_FACTS))]
-    pub limit: Option<usize>,
-}
-
-impl Arguments for Query {
-    fn check(&self) -> Result<(), ArgumentError> {
-        topic_and_tags(self.topic.as_deref(), &self.tags)?;
-        kinds_and_limit(&self.kinds, self.limit)?;
-        for (field, text) in [("agent", &self.agent), ("source", &self.source)] {
-            if text.as_ref().is_some_and(|text| text.is_empty() || text.chars().count() > MAX_SOURCE) {
-                return refused(field, Must::Source);
-            }
-        }
-        order(self.since, self.until)
-    }
-}
-
-/// What `memory_explain` takes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Explain {
-    /// The item.
-    pub item_id: ItemId,
-}
-
-impl Arguments for Explain {
-    fn check(&self) -> Result<(), ArgumentError> {
-        Ok(())
-    }
-}
-
-/// What `memory_correct` takes.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Correct {
-    /// The item.
-    pub item_id: ItemId,
-    /// What it is to say in place of what it says.
-    #[schemars(length(min = 1, max = MAX_TEXT))]
-    pub content: String,
-    /// How sure that is, 0 to 1. What is more than its level allows is cut to that.
-    #[serde(default)]
-    pub confidence: Option<Confidence>,
-    /// Whose word it is: tool_verified, agent_inferred, recalled or external; agent_inferred if absent.
-    #[serde(default)]
-    #[schemars(schema_with = "claimable")]
-    pub level: Option<Level>,
-    /// Where that comes from. Where the former words came from says nothing of these.
-    #[serde(default)]
-    pub source: Option<Source>,
-    /// The version that is corrected; whichever is in force if absent.
-    #[serde(default)]
-    pub version: Option<u32>,
-}
-
-impl Correct {
-    /// The level that it claims.
-    #[must_use]
-    pub fn level(&self) -> Level {
-        self.level.unwrap_or(Level::AgentInferred)
-    }
-}
-
-impl Arguments for Correct {
-    fn check(&self) -> Result<(), ArgumentError> {
-        words("content", &self.content, MAX_TEXT)?;
-        source(self.source.as_ref())?;
-        if self.level().can_be_claimed() { Ok(()) } else { refused("level", Must::Claimed) }
-    }
-}
-
-/// What `memory_forget` takes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Forget {
-    /// The item.
-    pub item_id: ItemId,
-}
-
-impl Arguments for Forget {
-    fn check(&self) -> Result<(), ArgumentError> {
-        Ok(())
-    }
-}
-
-/// What `memory_diff` takes.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Diff {
-    /// From this time on (RFC 3339).
-    pub since: Timestamp,
-    /// Before this time (RFC 3339); now if absent.
-    #[serde(default)]
-    pub until: Option<Timestamp>,
-    /// Only about this topic.
-    #[serde(default)]
-    #[schemars(length(min = 1, max = MAX_TOPIC))]
-    pub topic: Option<String>,
-    /// At most so many facts of each sort, 1 to 100; 10 if absent.
-    #[serde(default)]
-    #[schemars(range(min = 1, max = MAX_FACTS))]
-    pub limit: Option<usize>,
-}
-
-impl Arguments for Diff {
-    fn check(&self) -> Result<(), ArgumentError> {
-        topic_and_tags(self.topic.as_deref(), &[])?;
-        kinds_and_limit(&[], self.limit)?;
-        order(Some(self.since), self.until)
-    }
-}
-
-/// What `memory_status` takes: nothing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Status {}
-
-impl Arguments for Status {
-    fn check(&self) -> Result<(), ArgumentError> {
-        Ok(())
-    }
-}
-
-/// The levels that an agent may claim.
-fn claimable(_: &mut SchemaGenerator) -> Schema {
-    let levels = Level::ALL.iter().copied().filter(|level| level.can_be_claimed()).map(|level| json!(level));
-    let levels: Vec<Value> = levels.chain([Value::Null]).collect();
-    json_schema!({"type": ["string", "null"], "enum": levels})
-}
-
 /// The label of a topic.
 #[must_use]
 pub fn topic_label(topic: &str) -> String {
@@ -392,8 +143,17 @@ const TOPIC: &str = "topic:";
 /// Longest topic, in characters: with what stands before it, a label.
 pub const MAX_TOPIC: usize = MAX_SHORT - TOPIC.len();
 
-fn words(field: &'static str, text: &str, most: usize) -> Result<(), ArgumentError> {
+pub(crate) fn words(field: &'static str, text: &str, most: usize) -> Result<(), ArgumentError> {
     if text.trim().is_empty() || text.len() > most { refused(field, Must::Words(most)) } else { Ok(()) }
+}
+
+pub(crate) fn check_numbers(field: &'static str, number: usize, most: usize) -> Result<(), ArgumentError> {
+    if number > most { refused(field, Must::AtMost(most)) } else { Ok(()) }
+}
+
+fn name(field: &'static str, text: &str, most: usize) -> Result<(), ArgumentError> {
+    let fits = (1..=most).contains(&text.chars().count()) && !text.contains(char::is_control);
+    if fits { Ok(()) } else { refused(field, Must::Name(most)) }
 }
 
 fn source(source: Option<&Source>) -> Result<(), ArgumentError> {
@@ -445,6 +205,10 @@ fn order(since: Option<Timestamp>, until: Option<Timestamp>) -> Result<(), Argum
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::level::Level;
+    use oap_exchange::query::MAX_QUERY;
+    use oap_memory::item::MAX_TEXT;
+    use serde_json::json;
 
     /// Reads arguments. What is refused for what a schema can say, the tool's own schema refuses; what is taken, it takes.
     fn read<T: Arguments>(arguments: Value) -> Result<T, ArgumentError> {
@@ -456,7 +220,10 @@ mod tests {
         match &read {
             Ok(_) => assert!(fits),
             // Blanks, control characters, digits of a hash, and times that are compared.
-            Err(ArgumentError::Field(_, Must::Words(_) | Must::Order | Must::Short(_))) => {}
+            Err(ArgumentError::Field(
+                _,
+                Must::Words(_) | Must::Order | Must::Short(_) | Must::End | Must::Another,
+            )) => {}
             Err(ArgumentError::Shape(_)) => {}
             Err(refused) => assert!(!fits, "{refused}"),
         }
@@ -475,6 +242,14 @@ mod tests {
             read::<Learn>(arguments).unwrap_err()
         };
         let recall = |more: Value| read::<Recall>(more).unwrap_err();
+        let item = "mem_01HX2QFXR0Q4S8T9V3W7X2Y0Z1";
+        let link = |more: Value| {
+            let mut arguments = json!({"item_id": item, "to": "urn:x", "relationship": "supports"});
+            for (name, value) in more.as_object().unwrap() {
+                arguments[name] = value.clone();
+            }
+            read::<Link>(arguments).unwrap_err()
+        };
         for (refused, field) in [
             (learn(json!({"content": long(MAX_TEXT)})), "content"),
             (learn(json!({"content": " \n"})), "content"),
@@ -492,6 +267,21 @@ mod tests {
             (learn(json!({"scope": "public"})), "scope"),
             (learn(json!({"ttl_days": 0})), "ttl_days"),
             (learn(json!({"agent_did": secret})), "agent_did"),
+            (learn(json!({"idempotency_key": ""})), "idempotency_key"),
+            (learn(json!({"idempotency_key": long(MAX_IDEMPOTENCY_KEY)})), "idempotency_key"),
+            (link(json!({"to": secret})), "to"),
+            (link(json!({"to": "1x:hunter2"})), "to"),
+            (link(json!({"to": "https://a b"})), "to"),
+            (link(json!({"to": item})), "to"),
+            (link(json!({"to": format!("x:{}", "a".repeat(MAX_IRI))})), "to"),
+            (link(json!({"relationship": ""})), "relationship"),
+            (link(json!({"relationship": "requires x (says owner, 2026-11-23) |"})), "relationship"),
+            (link(json!({"relationship": "a\u{2028}b"})), "relationship"),
+            (link(json!({"to": "urn:a\u{202e}b"})), "to"),
+            (link(json!({"relationship": long(MAX_RELATIONSHIP)})), "relationship"),
+            (link(json!({"source": {"type": ""}})), "source.type"),
+            (read::<Compact>(json!({"plan": secret})).unwrap_err(), "arguments"),
+            (read::<Compact>(json!({"dry_run": true})).unwrap_err(), "dry_run"),
             (recall(json!({})), "query"),
             (recall(json!({"query": long(MAX_QUERY)})), "query"),
             (recall(json!({"query": "x", "limit": 0})), "limit"),
@@ -527,5 +317,8 @@ mod tests {
         read::<Recall>(json!({"query": "q".repeat(MAX_QUERY), "limit": MAX_FACTS, "min_confidence": 0.5}))
             .unwrap();
         read::<Query>(json!({})).unwrap();
+        let iri = format!("x:{}", "a".repeat(MAX_IRI - 2));
+        let link = json!({"item_id": "mem_01HX2QFXR0Q4S8T9V3W7X2Y0Z1", "to": iri, "relationship": "r".repeat(MAX_RELATIONSHIP)});
+        assert_eq!(read::<Link>(link).unwrap().end(), Ok(LinkEnd::Iri(iri)));
     }
 }

@@ -49,9 +49,14 @@ fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
+/// Whether a character ends a line, or turns the way in which it is read.
+pub(crate) const fn turns(c: char) -> bool {
+    matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{61c}')
+}
+
 /// Text that ends no attribute: on one line, too.
 fn attribute(text: &str) -> String {
-    let line: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let line: String = text.chars().map(|c| if c.is_control() || turns(c) { ' ' } else { c }).collect();
     escaped(&line).replace('"', "&quot;")
 }
 

@@ -5,6 +5,7 @@
 
 mod asked;
 mod context;
+mod members;
 mod opaque;
 mod shared;
 mod shown;

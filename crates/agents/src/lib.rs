@@ -6,6 +6,7 @@
 //! - [`level`]: whose word a record is, and how far it is believed
 //! - [`quarantine`]: what waits for the owner before any agent is given it
 //! - [`tool`], [`arguments`], [`answers`]: the memory tools, what goes in and what comes out
+//! - [`viewed`]: the tools of a grantee's agent, on the view of its grant
 //! - [`entry`]: entries, the dialect of OpenIntent
 //! - [`namespaces`]: who may do what with the semantic entries of a namespace
 //! - [`task`]: intents and tasks, as far as memory needs them
@@ -36,6 +37,7 @@ pub mod sight;
 pub mod task;
 pub mod terms;
 pub mod tool;
+pub mod viewed;
 pub mod words;
 
 pub use level::Level;

@@ -2,7 +2,7 @@
 
 use crate::answers;
 use crate::arguments::{
-    ArgumentError, Arguments, Correct, Diff, Explain, Forget, Learn, Query, Recall, Status,
+    ArgumentError, Arguments, Compact, Correct, Diff, Explain, Forget, Learn, Link, Query, Recall, Status,
 };
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
@@ -23,10 +23,14 @@ oap_memory::closed_enum! {
         Correct = "memory_correct",
         /// Take something back.
         Forget = "memory_forget",
+        /// Say how one thing relates to another.
+        Link = "memory_link",
         /// Say what changed.
         Diff = "memory_diff",
         /// Say what there is.
         Status = "memory_status",
+        /// Take away what is of no use.
+        Compact = "memory_compact",
     }
 }
 
@@ -40,8 +44,10 @@ pub enum Asked {
     Explain(Explain),
     Correct(Correct),
     Forget(Forget),
+    Link(Link),
     Diff(Diff),
     Status(Status),
+    Compact(Compact),
 }
 
 impl Tool {
@@ -63,8 +69,10 @@ impl Tool {
             Self::Explain => "Explain where something comes from",
             Self::Correct => "Correct",
             Self::Forget => "Forget",
+            Self::Link => "Link",
             Self::Diff => "What changed",
             Self::Status => "What there is",
+            Self::Compact => "Tidy up",
         }
     }
 
@@ -98,11 +106,20 @@ impl Tool {
                 "Takes an item back: it is found no more, and the owner can put it back until it is erased. You may take back what \
                  you wrote; what others wrote only with the permission memory.admin."
             }
+            Self::Link => {
+                "Says how an item relates to another one, or to an address elsewhere. Explaining either item tells it, to who may \
+                 see both; it is gone when one of them is erased. Of an item that you wrote, to any that you see."
+            }
             Self::Diff => {
                 "Says what was learned, corrected and taken back in a time, such as since the last conversation."
             }
             Self::Status => {
                 "Says how much memory there is, about what and by whom, and what you may do with it."
+            }
+            Self::Compact => {
+                "Takes away what agents wrote and is of no use: what is over, what another item says in the same words, what is not \
+                 sure enough. Call it without a plan first: it answers what would go, and the plan to give to have it done. What the \
+                 owner wrote or confirmed stays. Needs the permission memory.admin."
             }
         }
     }
@@ -110,13 +127,19 @@ impl Tool {
     /// Whether it changes nothing.
     #[must_use]
     pub const fn is_read_only(self) -> bool {
-        !matches!(self, Self::Learn | Self::Correct | Self::Forget)
+        !matches!(self, Self::Learn | Self::Correct | Self::Forget | Self::Link | Self::Compact)
     }
 
     /// Whether it takes something away that was there.
     #[must_use]
     pub const fn is_destructive(self) -> bool {
-        matches!(self, Self::Forget)
+        matches!(self, Self::Forget | Self::Compact)
+    }
+
+    /// Whether the same call again changes nothing more.
+    #[must_use]
+    pub const fn is_idempotent(self) -> bool {
+        self.is_read_only() || matches!(self, Self::Link)
     }
 
     /// The JSON Schema of its arguments.
@@ -129,8 +152,10 @@ impl Tool {
             Self::Explain => schema::<Explain>(),
             Self::Correct => schema::<Correct>(),
             Self::Forget => schema::<Forget>(),
+            Self::Link => schema::<Link>(),
             Self::Diff => schema::<Diff>(),
             Self::Status => schema::<Status>(),
+            Self::Compact => schema::<Compact>(),
         }
     }
 
@@ -144,8 +169,10 @@ impl Tool {
             Self::Explain => schema::<answers::Explained>(),
             Self::Correct => schema::<answers::Corrected>(),
             Self::Forget => schema::<answers::Forgotten>(),
+            Self::Link => schema::<answers::Linked>(),
             Self::Diff => schema::<answers::Differs>(),
             Self::Status => schema::<answers::State>(),
+            Self::Compact => schema::<answers::Compacted>(),
         }
     }
 
@@ -161,23 +188,46 @@ impl Tool {
             Self::Explain => Asked::Explain(Explain::read(arguments)?),
             Self::Correct => Asked::Correct(Correct::read(arguments)?),
             Self::Forget => Asked::Forget(Forget::read(arguments)?),
+            Self::Link => Asked::Link(Link::read(arguments)?),
             Self::Diff => Asked::Diff(Diff::read(arguments)?),
             Self::Status => Asked::Status(Status::read(arguments)?),
+            Self::Compact => Asked::Compact(Compact::read(arguments)?),
         })
     }
 }
 
 /// The schema of a type without references, which some clients do not follow.
-fn schema<T: JsonSchema>() -> Map<String, Value> {
+pub(crate) fn schema<T: JsonSchema>() -> Map<String, Value> {
     let settings = SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
     let mut schema = settings.into_generator().into_root_schema_for::<T>();
     schema.remove("title");
-    match schema.to_value() {
+    let mut schema = schema.to_value();
+    without_sizes(&mut schema);
+    match schema {
         Value::Object(mut members) => {
             members.entry("properties").or_insert_with(|| Value::Object(Map::new()));
             members
         }
         _ => Map::new(),
+    }
+}
+
+/// What schemars calls the sizes of numbers: no formats of JSON Schema, and clients warn of them. The bounds stand beside.
+const SIZES: [&str; 12] = [
+    "uint", "uint8", "uint16", "uint32", "uint64", "int", "int8", "int16", "int32", "int64", "float",
+    "double",
+];
+
+fn without_sizes(schema: &mut Value) {
+    match schema {
+        Value::Object(members) => {
+            members.retain(|name, value| {
+                name != "format" || value.as_str().is_none_or(|of| !SIZES.contains(&of))
+            });
+            members.values_mut().for_each(without_sizes);
+        }
+        Value::Array(values) => values.iter_mut().for_each(without_sizes),
+        _ => {}
     }
 }
 
@@ -209,6 +259,12 @@ mod tests {
                 assert_eq!(schema.get("type"), Some(&Value::from("object")), "{tool} {which}");
                 let text = Value::Object(schema.clone()).to_string();
                 assert!(!text.contains("$ref"), "{tool} {which}: {text}");
+                let formats = text.matches("\"format\":\"").count();
+                assert_eq!(
+                    formats,
+                    text.matches("\"format\":\"date-time\"").count(),
+                    "{tool} {which}: {text}"
+                );
             }
             assert_eq!(tool.input().get("additionalProperties"), Some(&Value::from(false)), "{tool}");
         }

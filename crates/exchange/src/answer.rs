@@ -97,8 +97,28 @@ pub fn find(
     meaning: Option<&Vector>,
     after: Option<Position>,
 ) -> Found {
+    find_among(view, allowance, query, meaning, after, None)
+}
+
+/// Finds one item in a view, as a listing would that has it alone. What the view does not have is not found, as what is nowhere.
+#[must_use]
+pub fn find_item(view: &View, allowance: &Allowance, query: &Query, item: ItemId) -> Found {
+    find_among(view, allowance, query, None, None, Some(item))
+}
+
+fn find_among(
+    view: &View,
+    allowance: &Allowance,
+    query: &Query,
+    meaning: Option<&Vector>,
+    after: Option<Position>,
+    only: Option<ItemId>,
+) -> Found {
     let slice = view.slice();
     let mut ranked = rank(slice, query, meaning);
+    if let Some(item) = only {
+        ranked.retain(|ranked| ranked.member.id() == item);
+    }
     let best = ranked.iter().map(|ranked| ranked.rank.score()).fold(0.0, f32::max);
     if let Some(after) = after {
         let place = (after.rank.key(), after.item);

@@ -1,6 +1,6 @@
 //! A query (RFC 0010 section 3.5): what a grantee asks.
 
-use oap_grants::limits::MAX_PURPOSE_CODE;
+pub use oap_grants::limits::MAX_PURPOSE_CODE;
 use oap_identity::json::JsonError;
 use oap_identity::{Hash, RequestId};
 use oap_memory::answer::MAX_RESULTS;

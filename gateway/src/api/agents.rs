@@ -44,8 +44,14 @@ pub struct AgentName(#[schemars(regex(pattern = "^[a-z0-9][a-z0-9_-]{0,63}$"))] 
 
 /// Not the name of an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("must be 1 to {MAX_AGENT_NAME} characters a-z 0-9 _ -, the first one a letter or digit")]
-pub struct NotAgentName;
+pub enum NotAgentName {
+    /// Too short, too long, or of other characters.
+    #[error("must be 1 to {MAX_AGENT_NAME} characters a-z 0-9 _ -, the first one a letter or digit")]
+    Shape,
+    /// One that says something else where an agent's name stands.
+    #[error("the name is reserved: facts say by it that they are the owner's own word; choose another")]
+    Reserved,
+}
 
 /// The names that say something else where an agent's name stands.
 const TAKEN: [&str; 1] = ["owner"];
@@ -65,9 +71,12 @@ impl FromStr for AgentName {
         let plain = |c: u8| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, b'_' | b'-');
         let fits = (1..=MAX_AGENT_NAME).contains(&text.len())
             && text.bytes().all(plain)
-            && !text.starts_with(['_', '-'])
-            && !TAKEN.contains(&text);
-        if fits { Ok(Self(text.to_owned())) } else { Err(NotAgentName) }
+            && !text.starts_with(['_', '-']);
+        match fits {
+            true if TAKEN.contains(&text) => Err(NotAgentName::Reserved),
+            true => Ok(Self(text.to_owned())),
+            false => Err(NotAgentName::Shape),
+        }
     }
 }
 
@@ -307,6 +316,9 @@ pub struct InjectedAnswer {
     pub tool: String,
     /// What was in it.
     pub items: Vec<Handed>,
+    /// The links that it told of, each by the receipt that recorded it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub links: Vec<ReceiptId>,
 }
 
 /// What an agent was given.
@@ -333,6 +345,7 @@ mod tests {
         for name in ["", "A", "a b", "-a", "_a", "a/b", "owner", "é", &"a".repeat(MAX_AGENT_NAME + 1)] {
             assert!(name.parse::<AgentName>().is_err(), "{name}");
         }
+        assert!("owner".parse::<AgentName>().unwrap_err().to_string().contains("reserved"));
         assert!(matches!("did:key:z6Mk".parse(), Ok(AgentRef::Did(_))));
         assert!("did:key:a/b".parse::<AgentRef>().is_err());
     }

@@ -1,5 +1,6 @@
 //! `openapi.json`: every endpoint of the owner's as OpenAPI 3.1, made of the types that serve it.
 
+use super::agents::{ToolAnswer, ToolCall};
 use super::{Row, Shapes, all};
 use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
@@ -20,13 +21,16 @@ pub fn document() -> Value {
         let at = paths.entry(row.path).or_insert_with(|| json!({}));
         at[row.method.as_str().to_ascii_lowercase()] = operation(&row, &mut generator);
     }
+    for (path, operation) in for_agents(&mut generator) {
+        paths.insert(path.to_owned(), json!({"post": operation}));
+    }
     json!({
         "openapi": "3.1.0",
         "info": {
             "title": "OAP memory gateway: the owner's interface",
             "version": env!("CARGO_PKG_VERSION"),
             "description": "What the owner of a memory gateway does with it. Every request has a trust token, bound to an agent's key, and \
-                a proof of possession of that key (protocol section 10).",
+                a proof of possession of that key (protocol section 10). And what the owner's own agents call with their API keys.",
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
         "servers": [{"url": "/"}],
@@ -38,6 +42,18 @@ pub fn document() -> Value {
                 "trustToken": {
                     "type": "apiKey", "in": "header", "name": "Authorization",
                     "description": "`DPoP ` and a trust token (OAP-CORE 10.1).",
+                },
+                "agentKey": {
+                    "type": "http", "scheme": "bearer", "bearerFormat": "oapk_",
+                    "description": "The API key of one of the owner's agents.",
+                },
+                "agentKeyHeader": {
+                    "type": "apiKey", "in": "header", "name": "X-API-Key",
+                    "description": "The same, in a header of its own.",
+                },
+                "grantToken": {
+                    "type": "apiKey", "in": "header", "name": "Authorization",
+                    "description": "`DPoP ` and the token that a grant was exchanged for (protocol section 5.1).",
                 },
                 "proof": {
                     "type": "apiKey", "in": "header", "name": "DPoP",
@@ -80,6 +96,67 @@ fn operation(row: &Row, generator: &mut SchemaGenerator) -> Value {
             json!({"required": true, "content": {super::MEDIA_TYPE: {"schema": body}}});
     }
     operation
+}
+
+/// What the owner's agents call, and grantees' agents.
+fn for_agents(generator: &mut SchemaGenerator) -> [(&'static str, Value); 2] {
+    let (call, answer) = (generator.subschema_for::<ToolCall>(), generator.subschema_for::<ToolAnswer>());
+    let version = json!({
+        "name": "MCP-Protocol-Version", "in": "header", "required": false, "schema": {"type": "string"},
+        "description": "The revision of MCP that is spoken.",
+    });
+    let accept = json!({
+        "name": "Accept", "in": "header", "required": true, "schema": {"type": "string"},
+        "description": "Names application/json and text/event-stream.",
+    });
+    let keys = || vec![json!({"agentKey": []}), json!({"agentKeyHeader": []})];
+    let mut credentials = keys();
+    credentials.push(json!({"grantToken": [], "proof": []}));
+    let json_of = |schema: Value| json!({"application/json": {"schema": schema}});
+    let id = json!({"type": ["string", "integer"]});
+    let request = json!({
+        "type": "object", "required": ["jsonrpc", "method"],
+        "properties": {
+            "jsonrpc": {"const": "2.0"}, "id": id, "method": {"type": "string"}, "params": {"type": "object"},
+        },
+    });
+    let response = json!({
+        "type": "object", "required": ["jsonrpc", "id"],
+        "properties": {
+            "jsonrpc": {"const": "2.0"}, "id": {"type": ["string", "integer", "null"]}, "result": {"type": "object"},
+            "error": {
+                "type": "object", "required": ["code", "message"],
+                "properties": {"code": {"type": "integer"}, "message": {"type": "string"}},
+            },
+        },
+    });
+    let refused = json!({"$ref": "#/components/responses/Refused"});
+    let call = json!({
+        "operationId": "AgentCall",
+        "summary": "Uses a memory tool, as one of the owner's agents",
+        "security": keys(),
+        "requestBody": {"required": true, "content": {super::MEDIA_TYPE: {"schema": call}}},
+        "responses": {
+            "200": {"description": "Done.", "content": {super::MEDIA_TYPE: {"schema": answer}}},
+            "default": refused,
+        },
+    });
+    let mcp = json!({
+        "operationId": "Mcp",
+        "summary": "One message of the Model Context Protocol, over streamable HTTP without sessions",
+        "description": "Of an agent of the owner's, all memory tools; under a grant, memory_recall, memory_query and memory_explain on \
+            its view. An access token of OAuth stands in place of an agent's key. Callers with an Origin are not served, unless the \
+            owner listed it.",
+        "security": credentials,
+        "parameters": [accept, version],
+        "requestBody": {"required": true, "content": json_of(request)},
+        "responses": {
+            "200": {"description": "The answer.", "content": json_of(response)},
+            "202": {"description": "A notification was taken."},
+            "default": refused,
+        },
+    });
+    [("/oap/agent/call", call), ("/mcp", mcp)]
 }
 
 /// The name of the part of a path that varies.

@@ -203,7 +203,9 @@ pub(super) fn injected(given: &InjectedList) -> String {
                 item.said.clone().unwrap_or_else(gone),
             )
         });
-        items.chain(none).collect::<Vec<_>>()
+        let told =
+            answer.links.iter().map(|link| row(link.to_string(), String::new(), "(a link)".to_owned()));
+        items.chain(none).chain(told).collect::<Vec<_>>()
     });
     let table = output::table(&["time", "tool", "item", "version", "said"], rows);
     if given.more { format!("{table}\nThere are earlier answers: --limit shows more") } else { table }

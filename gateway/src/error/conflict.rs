@@ -84,6 +84,12 @@ pub enum Conflict {
     TaskSize,
     #[error("so many namespaces have permissions; take those of others away")]
     ManyNamespaces,
+    #[error("another call has this idempotency_key; give each call one of its own")]
+    OtherCall,
+    #[error("you made as many links at one of these items as one may; link another item")]
+    ManyLinks,
+    #[error("the memory has changed since that plan was made; ask for another, without plan")]
+    OtherPlan,
     #[error("a legal hold keeps it until that ends")]
     Held,
     #[error("there are keys in this store already")]

@@ -29,11 +29,32 @@ impl<P: Mark> FromRequestParts<App> for Owner<P> {
     }
 }
 
+/// What became of a grantee's request, where its answer says so itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Became {
+    /// It is answered: its proof was stored with the answer's receipt.
+    Answered,
+    /// It has no receipt: it was refused, or it asked for nothing that has one. It is counted with those that failed, for it leaves
+    /// a used proof as they do.
+    Unrecorded,
+}
+
 /// What a grantee is answered. Its proof is remembered in the store whatever that is: with the answer where there is one,
 /// by itself where the request was refused.
 pub(super) async fn as_grantee<T>(
     request: &mut Incoming,
     work: impl AsyncFnOnce(&mut Incoming, &Caller) -> Result<T, Error>,
+) -> Result<T, Error> {
+    let answered = as_grantee_in(request, async |request, caller| {
+        work(request, caller).await.map(|answer| (answer, Became::Answered))
+    });
+    answered.await
+}
+
+/// The same for answers of which some have no receipt.
+pub(super) async fn as_grantee_in<T>(
+    request: &mut Incoming,
+    work: impl AsyncFnOnce(&mut Incoming, &Caller) -> Result<(T, Became), Error>,
 ) -> Result<T, Error> {
     let app = request.app().clone();
     let caller = presented(request, |presented| Exchange(&app.gateway).caller(presented))?;
@@ -42,14 +63,15 @@ pub(super) async fn as_grantee<T>(
         Unanswered { gateway: app.gateway.clone(), proof: caller.proof(), first: Some(caller.first()) };
     let answered = work(request, &caller).await;
     let proof = unanswered.proof.take();
-    if answered.is_err() {
+    let became = answered.as_ref().map_or(Became::Unrecorded, |(_, became)| *became);
+    if became != Became::Answered {
         unanswered.count();
         if let Some(proof) = proof {
             app.gateway.remember_proof(proof).await?;
         }
     }
     unanswered.first = None;
-    answered
+    answered.map(|(answer, _)| answer)
 }
 
 /// A request that has no answer yet, and its proof, which is in memory alone. When the request is given up, it is counted as

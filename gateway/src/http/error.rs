@@ -111,6 +111,8 @@ const fn status_and_code(error: &Error) -> (StatusCode, &'static str) {
         | Error::Origin
         | Error::Host
         | Error::Guarded(_)
+        | Error::GuardedLink(_)
+        | Error::NotLinker
         | Error::NotKept(_)
         | Error::Refused(..)
         | Error::Judged(_) => (StatusCode::FORBIDDEN, "policy_block"),

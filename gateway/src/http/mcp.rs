@@ -1,9 +1,11 @@
-//! `/mcp`: the memory tools over streamable HTTP, for an agent with its API key, or a client with an access token.
+//! `/mcp`: the memory tools over streamable HTTP, for an agent with its API key, a client with an access token of OAuth, and a
+//! grantee's agent under its grant ([`mcp_grant`]).
 //!
 //! No sessions are kept: each request stands for itself and is answered as JSON, in every revision of the protocol. Pages in a browser are
 //! nobody's agent: what has an `Origin` is refused, unless the owner listed it.
 
 use super::error::Refusal;
+use super::mcp_grant;
 use super::request::{Incoming, Sender};
 use super::{App, oauth, own_key, resource};
 use crate::Error;
@@ -15,14 +17,17 @@ use crate::state::agents::Agent;
 use crate::state::gateway::Gateway;
 use crate::state::owner::mark::Read;
 use crate::state::refusals::{Counted, Refusals};
-use axum::body::Body;
+use axum::body::{Body, Bytes};
 use axum::extract::State;
-use axum::http::{HeaderValue, Request, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, Request, StatusCode, header};
 use axum::response::Response;
 use oap_identity::Hash;
+use rmcp::ServerHandler;
 use rmcp::model::ClientJsonRpcMessage;
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use serde::Deserialize;
+use serde_json::Value;
 use std::sync::Arc;
 
 /// An agent that calls by its API key, or a client that calls as one.
@@ -34,11 +39,14 @@ struct ByKey {
 impl Caller for ByKey {
     async fn call(&self, call: ToolCall) -> Result<ToolAnswer, CallError> {
         let answer = Tools(&self.gateway).call(&self.agent, call).await;
-        answer.map_err(|error| {
-            let Refusal { code, message, .. } = Refusal::from(&error);
-            CallError::Refused { code: code.to_owned(), message }
-        })
+        answer.map_err(|error| refused(&error))
     }
+}
+
+/// A refusal of the gateway, as a tool tells it.
+pub(super) fn refused(error: &Error) -> CallError {
+    let Refusal { code, message, .. } = Refusal::from(error);
+    CallError::Refused { code: code.to_owned(), message }
 }
 
 /// Which agent a request is from: its key is checked before its body is read.
@@ -88,11 +96,28 @@ pub(super) fn charge(
 /// `POST /mcp`.
 pub(super) async fn mcp(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
     resource::comes_from_a_program(&request)?;
+    if mcp_grant::presents_grant(&request) {
+        return mcp_grant::mcp(&app, request).await;
+    }
     let who = match resource::who(&mut request).await {
         Ok(who) => who,
         Err(error) => return Ok(oauth::unauthorized(&app, error, &request)),
     };
-    let (mut headers, body) = (request.headers().clone(), request.bytes().await?);
+    let (headers, body, message) = message(&mut request).await?;
+    if let Some(refused) = resource::asks_for_more(&app, &who, &message) {
+        return Ok(refused);
+    }
+    let caller = Arc::new(ByKey { gateway: app.gateway.clone(), agent: who.agent });
+    let turns = app.turns.clone();
+    serve(&app, headers, body, move || Server::new(caller.clone(), turns.clone())).await
+}
+
+/// The head and the body of a request, which is one message, and that message.
+///
+/// # Errors
+/// [`Error::Member`], [`Error::TooLarge`], [`Error::Json`].
+pub(super) async fn message(request: &mut Incoming) -> Result<(HeaderMap, Bytes, Value), Error> {
+    let (headers, body) = (request.headers().clone(), request.bytes().await?);
     if body.len() > MAX_MESSAGE {
         return Err(Error::TooLarge(MAX_MESSAGE));
     }
@@ -101,21 +126,26 @@ pub(super) async fn mcp(State(app): State<App>, mut request: Incoming) -> Result
     if !message.is_object() {
         return Err(Error::Member("body", MemberError::OneMessage));
     }
-    if let Some(refused) = resource::asks_for_more(&app, &who, &message) {
-        return Ok(refused);
-    }
-    serde_json::from_value::<ClientJsonRpcMessage>(message)
+    ClientJsonRpcMessage::deserialize(&message)
         .map_err(|_| Error::Member("body", MemberError::OneMessage))?;
+    Ok((headers, body, message))
+}
+
+/// What a server answers to a message.
+pub(super) async fn serve<S: ServerHandler + Send + 'static>(
+    app: &App,
+    mut headers: HeaderMap,
+    body: Bytes,
+    server: impl Fn() -> S + Send + Sync + 'static,
+) -> Result<Response, Error> {
     let config = StreamableHttpServerConfig::default()
         .with_legacy_session_mode(false)
         .with_json_response(true)
         // Judged above.
         .disable_allowed_hosts()
         .with_max_request_body_bytes(MAX_MESSAGE);
-    let caller = Arc::new(ByKey { gateway: app.gateway.clone(), agent: who.agent });
-    let turns = app.turns.clone();
-    let server = move || Ok(Server::new(caller.clone(), turns.clone()));
-    let service = StreamableHttpService::new(server, Arc::<NeverSessionManager>::default(), config);
+    let service =
+        StreamableHttpService::new(move || Ok(server()), Arc::<NeverSessionManager>::default(), config);
     // The gateway's own name, whatever the caller's `Host` says.
     headers.remove(header::HOST);
     // Judged above, by the owner's list.

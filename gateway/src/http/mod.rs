@@ -12,6 +12,7 @@ pub mod front;
 pub mod invoke;
 pub mod jobs;
 mod mcp;
+mod mcp_grant;
 mod oauth;
 mod openintent;
 mod own_key;
@@ -44,6 +45,9 @@ use tokio::sync::Notify;
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::timeout::TimeoutLayer;
 
+/// The scheme of tokens that are bound to a key.
+const DPOP: &str = "DPoP algs=\"EdDSA\"";
+
 /// What every handler is given.
 #[derive(Clone)]
 #[allow(missing_docs, reason = "the names say it")]
@@ -53,6 +57,8 @@ pub struct App {
     bodies: Bodies,
     /// The turns of calls of memory tools.
     turns: Turns,
+    /// The turns of calls under grants.
+    granted: Turns,
     anonymous: Arc<RateLimiter<IpAddr, DashMapStateStore<IpAddr>, DefaultClock>>,
     /// Told when the owner ends the process over its socket; `None` where that is not what ends it.
     lock: Option<Arc<Notify>>,
@@ -70,7 +76,14 @@ impl App {
     pub fn within(gateway: Arc<Gateway>, deadlines: Deadlines) -> Self {
         let rpm = NonZeroU32::new(gateway.config.anonymous_rpm).unwrap_or(NonZeroU32::MIN);
         let anonymous = Arc::new(RateLimiter::keyed(Quota::per_minute(rpm)));
-        Self { gateway, deadlines, bodies: Bodies::default(), turns: Turns::default(), anonymous, lock: None }
+        let (turns, granted) = (Turns::default(), Turns::of_grants());
+        Self { gateway, deadlines, bodies: Bodies::default(), turns, granted, anonymous, lock: None }
+    }
+
+    /// The turns of calls under grants.
+    #[must_use]
+    pub fn turns_of_grants(&self) -> Turns {
+        self.granted.clone()
     }
 
     /// Forgets the addresses that have not called lately.
@@ -160,7 +173,11 @@ async fn finish(
     let says_how = response.headers().contains_key(header::WWW_AUTHENTICATE);
     if response.status() == StatusCode::UNAUTHORIZED && !says_how {
         let agent = ROUTES.iter().any(|listed| listed.path == route && listed.permission == Access::Agent);
-        set(&mut response, header::WWW_AUTHENTICATE, if agent { "Bearer" } else { "DPoP algs=\"EdDSA\"" });
+        set(&mut response, header::WWW_AUTHENTICATE, if agent { "Bearer" } else { DPOP });
+        // Agents have keys there, and grantees have tokens.
+        if route == crate::oauth::RESOURCE {
+            response.headers_mut().append(header::WWW_AUTHENTICATE, HeaderValue::from_static(DPOP));
+        }
     }
     // A refusal may end at any moment: nobody is to keep it.
     let kept = well_known && response.status().is_success();

@@ -1,4 +1,5 @@
-//! Who calls `/mcp`, and from where: an agent by its API key or by an access token of OAuth, and never a page that was led here.
+//! Who calls `/mcp`, and from where: an agent by its API key or by an access token of OAuth, and never a page that was led here. The token of
+//! a grant is told apart before ([`mcp_grant`](super::mcp_grant)).
 
 use super::App;
 use super::mcp;
@@ -142,7 +143,11 @@ pub(super) fn asks_for_more(app: &App, who: &Who, message: &Value) -> Option<Res
     let called = message.get("method").and_then(Value::as_str) == Some("tools/call");
     let tool =
         message.pointer("/params/name").and_then(Value::as_str).filter(|_| called).and_then(Tool::of)?;
-    let needed = if tool.is_read_only() { Permission::Read } else { Permission::Write };
+    let needed = match tool {
+        Tool::Compact => Permission::Admin,
+        tool if tool.is_read_only() => Permission::Read,
+        _ => Permission::Write,
+    };
     let agent_may = who.whole.is_some_and(|whole| whole >= needed);
     if who.agent.permission() >= needed || !agent_may {
         return None;

@@ -3,6 +3,7 @@
 
 use crate::api::agents::ToolCall;
 use oap_agents::Tool;
+use oap_identity::ItemId;
 use percent_encoding::percent_decode_str;
 use rmcp::model::{Resource, ResourceTemplate};
 use serde_json::{Map, Value, json};
@@ -50,7 +51,8 @@ pub(super) fn call(uri: &str) -> Option<ToolCall> {
     };
     let (tool, arguments) = if uri == STATUS {
         (Tool::Status, json!({}))
-    } else if let Some(item) = named(FACT) {
+    } else if uri.starts_with(FACT) {
+        let item: ItemId = named(FACT)?.parse().ok()?;
         (Tool::Explain, json!({"item_id": item}))
     } else {
         (Tool::Query, json!({"topic": named(TOPIC)?, "limit": FACTS}))
@@ -71,15 +73,17 @@ mod tests {
 
     #[test]
     fn an_address_is_one_call_or_none() {
-        let of = |uri| call(uri).map(|call| (call.tool, Value::Object(call.arguments)));
+        let of = |uri: &str| call(uri).map(|call| (call.tool, Value::Object(call.arguments)));
         assert_eq!(of("memory://status"), Some((Tool::Status, json!({}))));
-        assert_eq!(of("memory://facts/01A"), Some((Tool::Explain, json!({"item_id": "01A"}))));
+        let id = "mem_01HX2QFXR0Q4S8T9V3W7X2Y0Z1";
+        assert_eq!(of(&format!("memory://facts/{id}")), Some((Tool::Explain, json!({"item_id": id}))));
         let tea = json!({"topic": "tea time/é", "limit": FACTS});
         assert_eq!(of("memory://topics/tea%20time%2F%C3%A9"), Some((Tool::Query, tea)));
         for uri in [
             "",
             "memory:",
             "memory://facts/",
+            "memory://facts/none",
             "memory://topics/",
             "memory://topics/%FF",
             "file:///etc/passwd",
@@ -89,7 +93,7 @@ mod tests {
         assert!(resources().iter().all(|resource| call(&resource.uri).is_some()));
         for template in templates() {
             let (prefix, _) = template.uri_template.split_once('{').unwrap();
-            assert!(call(&format!("{prefix}x")).is_some(), "{prefix}");
+            assert!(call(&format!("{prefix}{id}")).is_some(), "{prefix}");
         }
     }
 }

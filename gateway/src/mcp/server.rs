@@ -18,12 +18,14 @@ use std::error::Error;
 use std::future::Future;
 use std::sync::Arc;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// Longest message of an assistant, in bytes; a longer one is left out, and the next one is read.
 pub const MAX_MESSAGE: usize = 1 << 20;
 /// Calls that are worked on at once, of an assistant that has a process of its own and of all that call over HTTP; others wait.
 pub const MAX_CALLS: usize = 16;
+/// Calls under grants that are worked on at once, of all grantees; others wait. Each takes several times the bytes of its answer.
+pub const MAX_GRANTED: usize = 4;
 
 /// The turns of calls, [`MAX_CALLS`] of them.
 #[derive(Debug, Clone)]
@@ -32,6 +34,21 @@ pub struct Turns(Arc<Semaphore>);
 impl Default for Turns {
     fn default() -> Self {
         Self(Arc::new(Semaphore::new(MAX_CALLS)))
+    }
+}
+
+impl Turns {
+    /// The turns of calls under grants, [`MAX_GRANTED`] of them: no grantee waits for an agent of the owner's, and none of these for a
+    /// grantee.
+    #[must_use]
+    pub fn of_grants() -> Self {
+        Self(Arc::new(Semaphore::new(MAX_GRANTED)))
+    }
+
+    /// Waits for a turn, which lasts until it is dropped.
+    pub async fn take(&self) -> Option<OwnedSemaphorePermit> {
+        // Never closed.
+        self.0.clone().acquire_owned().await.ok()
     }
 }
 
@@ -70,7 +87,7 @@ pub enum CallError {
 
 impl CallError {
     /// The code of the protocol for a program that has to tell refusals apart, under [`CODE`].
-    fn code(&self) -> Map<String, Value> {
+    pub(super) fn code(&self) -> Map<String, Value> {
         let code = match self {
             Self::Locked => "maintenance",
             Self::Refused { code, .. } => code,
@@ -105,8 +122,7 @@ impl<C: Caller> Server<C> {
 
     /// Has a call done when it has its turn.
     async fn call(&self, call: ToolCall) -> Result<ToolAnswer, CallError> {
-        // Never closed.
-        let _turn = self.turns.0.acquire().await;
+        let _turn = self.turns.take().await;
         self.caller.call(call).await
     }
 }
@@ -116,7 +132,7 @@ fn listed(tool: Memory) -> Tool {
     let annotations = ToolAnnotations::with_title(tool.title())
         .read_only(tool.is_read_only())
         .destructive(tool.is_destructive())
-        .idempotent(tool.is_read_only())
+        .idempotent(tool.is_idempotent())
         .open_world(false);
     Tool::new(tool.as_str(), tool.description(), tool.input())
         .with_title(tool.title())
@@ -126,12 +142,10 @@ fn listed(tool: Memory) -> Tool {
 
 impl<C: Caller> ServerHandler for Server<C> {
     fn get_info(&self) -> ServerConfig {
-        let about =
-            Implementation::new("oap-memory", env!("CARGO_PKG_VERSION")).with_title("OAP memory gateway");
         let capabilities =
             ServerCapabilities::builder().enable_tools().enable_resources().enable_prompts().build();
         let mut info = ServerConfig::new(capabilities);
-        info.server_info = about;
+        info.server_info = about();
         info.with_instructions(INSTRUCTIONS)
     }
 
@@ -169,7 +183,13 @@ impl<C: Caller> ServerHandler for Server<C> {
                 "uri: no resource of this server; resources/list and resources/templates/list name them";
             return Err(ErrorData::resource_not_found(none, None));
         };
-        let wrong = |why: CallError| why.error(ErrorCode::RESOURCE_NOT_FOUND);
+        let wrong = |why: CallError| {
+            let mut error = why.error(ErrorCode::RESOURCE_NOT_FOUND);
+            if error.code == ErrorCode::RESOURCE_NOT_FOUND {
+                error.message = format!("uri: {}", error.message).into();
+            }
+            error
+        };
         let answer = self.call(call).await.map_err(wrong)?;
         let contents = ResourceContents::text(answer.text, request.uri);
         Ok(ReadResourceResponse::Complete(ReadResourceResult::new(vec![contents])))
@@ -214,27 +234,38 @@ impl<C: Caller> ServerHandler for Server<C> {
         _: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let Some(tool) = Memory::of(&request.name) else {
-            return Err(ErrorData::invalid_params(
-                "name: no tool of this server; tools/list names them",
-                None,
-            ));
+            return Err(no_tool());
         };
         let call = ToolCall { tool, arguments: request.arguments.unwrap_or_default() };
-        let result = match self.call(call).await {
-            Ok(ToolAnswer { structured, text }) => {
-                let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
-                result.structured_content = Some(Value::Object(structured));
-                result
-            }
-            Err(why) => {
-                let mut result = CallToolResult::error(vec![ContentBlock::text(why.to_string())]);
-                // The structured content of an error would have to fit the tool's answer.
-                result.meta = Some(MetaObject(why.code()));
-                result
-            }
-        };
-        Ok(result.into())
+        Ok(result(self.call(call).await).into())
     }
+}
+
+/// What became of a call, as its caller is told.
+pub(super) fn result(done: Result<ToolAnswer, CallError>) -> CallToolResult {
+    match done {
+        Ok(ToolAnswer { structured, text }) => {
+            let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
+            result.structured_content = Some(Value::Object(structured));
+            result
+        }
+        Err(why) => {
+            let mut result = CallToolResult::error(vec![ContentBlock::text(why.to_string())]);
+            // The structured content of an error would have to fit the tool's answer.
+            result.meta = Some(MetaObject(why.code()));
+            result
+        }
+    }
+}
+
+/// The refusal of a tool that is not there.
+pub(super) fn no_tool() -> ErrorData {
+    ErrorData::invalid_params("name: no tool of this server; tools/list names them", None)
+}
+
+/// What the server says of itself.
+pub(super) fn about() -> Implementation {
+    Implementation::new("oap-memory", env!("CARGO_PKG_VERSION")).with_title("OAP memory gateway")
 }
 
 /// Serves an assistant by lines, until it closes its side or `stop` resolves.

@@ -14,6 +14,7 @@ use crate::state::owner::mark::{Admin, Permits};
 use crate::state::schema::{self, AGENTS, RECEIPTS_OF, TERMS};
 use crate::state::terms::{Terms, terms};
 use crate::state::views;
+use oap_agents::Tool;
 use oap_agents::terms::{Capacities, MAX_PINNED_NAMESPACES};
 use oap_identity::{Did, Hash, ItemId, Signer};
 use oap_memory::chain::Link;
@@ -275,7 +276,8 @@ impl Agents<'_> {
             let (_, place) = key?;
             let receipt = Audit(self.0).receipt_at(place)?;
             let is_answer = receipt.agent_did == did.as_str()
-                && receipt.action_id.as_deref() == Some(Action::Query.as_str());
+                && receipt.action_id.as_deref() == Some(Action::Query.as_str())
+                && hands_items(&receipt);
             if !is_answer || query.at.is_some_and(|at| receipt.timestamp > at) {
                 continue;
             }
@@ -294,14 +296,16 @@ impl Agents<'_> {
 
     fn injected_by(self, receipt: &Receipt) -> Result<InjectedAnswer, Error> {
         let decision = receipt.policy_decisions.first();
-        let tool = decision.and_then(|decision| decision.more.get("tool")).and_then(Value::as_str);
+        let links = decision.and_then(|decision| decision.more.get("links"));
+        let links = links.map(|links| serde_json::from_value(links.clone())).transpose()?;
         let tags = receipt.provenance_tags_out.iter().filter_map(|tag| read_tag(tag));
         let items = tags.map(|(item, commitment)| self.handed(item, commitment)).collect::<Result<_, _>>()?;
         Ok(InjectedAnswer {
             receipt_id: receipt.receipt_id,
             at: receipt.timestamp,
-            tool: tool.unwrap_or_default().to_owned(),
+            tool: tool_of(receipt).to_owned(),
             items,
+            links: links.unwrap_or_default(),
         })
     }
 
@@ -323,4 +327,16 @@ impl Agents<'_> {
         };
         Ok(Handed { item_id, commitment, version: seq.map(|seq| seq.saturating_add(1)), said })
     }
+}
+
+/// The tool whose answer a receipt is of.
+fn tool_of(receipt: &Receipt) -> &str {
+    let decision = receipt.policy_decisions.first();
+    let tool = decision.and_then(|decision| decision.more.get("tool")).and_then(Value::as_str);
+    tool.unwrap_or_default()
+}
+
+/// Whether an answer handed items on: a link and a compaction name items, and show nothing of them.
+fn hands_items(receipt: &Receipt) -> bool {
+    Tool::of(tool_of(receipt)).is_none_or(Tool::is_read_only)
 }

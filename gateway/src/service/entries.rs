@@ -10,12 +10,14 @@ mod erasing;
 pub mod events;
 mod forgetting;
 mod placed;
+mod planning;
 mod reading;
 mod sharing;
 mod tasks;
 mod writing;
 
 pub(crate) use binding::may_correct;
+pub(crate) use erasing::holds_owners_word;
 
 use crate::error::Conflict;
 use crate::service::tools::looking::Looking;

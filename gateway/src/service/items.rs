@@ -3,6 +3,7 @@
 //! One transaction per user-visible fact: item, link, receipt and indexes are there together or not at all.
 
 mod reading;
+mod repeating;
 mod storing;
 
 pub use crate::api::items::{ExplainQuery, ListQuery, Written};

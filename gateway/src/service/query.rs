@@ -14,7 +14,7 @@ use crate::state::replay::REMEMBERED;
 use crate::state::schema::{LINKS, PROOFS};
 use crate::state::views::why;
 use oap_exchange::Query;
-use oap_exchange::answer::{Position, find};
+use oap_exchange::answer::{Position, find, find_item};
 use oap_exchange::respond::{Body, Frame, Shown, Unsent, respond, vector};
 use oap_grants::dpop::DpopError;
 use oap_grants::token::TokenError;
@@ -22,6 +22,7 @@ use oap_grants::verify::{Authenticated, Presented, Refused, Unauthenticated, aut
 use oap_grants::{GrantBook, Operation, Replay, VerifiedGrant, limits};
 use oap_identity::{Did, Hash, ItemId, RequestId, Timestamp};
 use oap_memory::receipt::{Action, Receipt};
+use serde::Serialize;
 use serde_json::json;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -86,7 +87,17 @@ struct Question<'a> {
     grant: &'a VerifiedGrant,
     query: &'a Query,
     after: Option<Position>,
+    /// The one item that it is of, where it is of one.
+    only: Option<ItemId>,
     request_id: &'a RequestId,
+}
+
+/// What a receipt's `input_hash` covers of a query of one item.
+#[derive(Serialize)]
+struct Explained<'a> {
+    item_id: ItemId,
+    #[serde(flatten)]
+    query: &'a Query,
 }
 
 impl Exchange<'_> {
@@ -184,6 +195,19 @@ impl Exchange<'_> {
     /// # Errors
     /// [`Error::Query`], [`Error::Cursor`]; [`Error::Refused`] with a receipt.
     pub async fn query(self, caller: &Caller, query: Query) -> Result<Vec<u8>, Error> {
+        self.ask(caller, query, None).await
+    }
+
+    /// Answers a query of one item: the same way, and the same answer as one that finds that item alone. An item that is not in the
+    /// view is not found, whether it is elsewhere or nowhere.
+    ///
+    /// # Errors
+    /// As [`Exchange::query`].
+    pub async fn explain(self, caller: &Caller, query: Query, item: ItemId) -> Result<Vec<u8>, Error> {
+        self.ask(caller, query, Some(item)).await
+    }
+
+    async fn ask(self, caller: &Caller, query: Query, only: Option<ItemId>) -> Result<Vec<u8>, Error> {
         query.check()?;
         let grant = self.judge(caller, Operation::Query, Action::Query).await?;
         if let Err(refused) = self.allowed(&grant, &query) {
@@ -194,7 +218,8 @@ impl Exchange<'_> {
         let after = query.cursor.as_deref().map(|c| self.open_cursor(c, &grant, binding)).transpose()?;
         let asked_as = query.request_id.clone();
         let request_id = asked_as.unwrap_or_else(|| RequestId::new(self.0.clock.now(), &*self.0.random));
-        let question = Question { caller, grant: &grant, query: &query, after, request_id: &request_id };
+        let question =
+            Question { caller, grant: &grant, query: &query, after, only, request_id: &request_id };
         until_it_holds(|| self.answer_once(&question)).await
     }
 
@@ -223,11 +248,14 @@ impl Exchange<'_> {
 
     /// The answer; `None` when it would disclose items for the first time and may not.
     async fn try_answer(self, question: &Question<'_>, may_disclose: bool) -> Result<Option<Vec<u8>>, Error> {
-        let Question { caller, grant, query, after, request_id } = *question;
+        let Question { caller, grant, query, after, only, request_id } = *question;
         let before = self.0.grant_book.allowance(grant.hash());
         let built = self.0.view(grant, query.include_embeddings, &before).await?;
         let meaning = self.0.meaning(&built, grant.grant(), query).await;
-        let (found, basis) = built.find(|view| find(view, &before, query, meaning.as_ref(), after));
+        let (found, basis) = built.find(|view| match only {
+            None => find(view, &before, query, meaning.as_ref(), after),
+            Some(item) => find_item(view, &before, query, item),
+        });
         if found.discloses() && !may_disclose {
             return Ok(None);
         }
@@ -247,7 +275,10 @@ impl Exchange<'_> {
         }
         let mut asked = query.clone();
         asked.request_id = Some(request_id.clone());
-        draft.input_hash = Some(Hash::of_canonical(&asked)?);
+        draft.input_hash = Some(match only {
+            None => Hash::of_canonical(&asked)?,
+            Some(item_id) => Hash::of_canonical(&Explained { item_id, query: &asked })?,
+        });
         let bytes = self.send(caller, basis, Operation::Query, draft, unsent).await?;
         metrics::counter!("oap_queries_total").increment(1);
         Ok(Some(bytes))

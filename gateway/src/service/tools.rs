@@ -3,7 +3,9 @@
 //! An answer that hands items on leaves a receipt in the chain `@agents` before it leaves: which agent was given which version
 //! of which items. What it rests on is read again in that receipt's transaction, the agent itself among it.
 
+mod compacting;
 pub(crate) mod judging;
+mod linking;
 pub(crate) mod looking;
 mod reading;
 mod writing;
@@ -13,13 +15,14 @@ use crate::error::{Error, Unavailable};
 use crate::service::Tools;
 use crate::state::agents::Agent;
 use crate::state::commits::{AGENTS, Draft, until_it_holds};
+use crate::state::edges::EdgePlace;
 use crate::state::gateway::blocking;
-use crate::state::owner::mark::{Mark, Read, Write};
+use crate::state::owner::mark::{Admin, Mark, Read, Write};
 use crate::state::schema::APPROVALS;
 use crate::state::tasks::Reach;
 use looking::Looking;
 use oap_agents::{Asked, Tool};
-use oap_identity::{Hash, ItemId, Timestamp};
+use oap_identity::{Hash, ItemId, ReceiptId, Timestamp};
 use oap_memory::receipt::Action;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -34,6 +37,10 @@ pub(crate) struct Shown {
     pub items: Vec<(ItemId, u32)>,
     /// The tags of every version.
     pub tags: Vec<String>,
+    /// The links that are told of.
+    pub links: Vec<EdgePlace>,
+    /// The items at the other ends of those, with the last link that each has: they are named, and not shown.
+    pub named: Vec<(ItemId, u32)>,
     /// When the first of the items ends.
     pub ends: Option<Timestamp>,
     /// What let the agent read others' entries, where something did.
@@ -74,6 +81,8 @@ impl Tools<'_> {
             Asked::Learn(learn) => self.learn(&agent.permitted::<Write>()?, learn).await?,
             Asked::Correct(correct) => self.correct(&agent.permitted::<Write>()?, correct).await?,
             Asked::Forget(forget) => self.forget(&agent.permitted::<Write>()?, forget).await?,
+            Asked::Link(link) => self.link(&agent.permitted::<Write>()?, link).await?,
+            Asked::Compact(compact) => self.compact(agent, &agent.permitted::<Admin>()?, compact).await?,
             reads => self.read(agent, tool, input, reads).await?,
         };
         metrics::counter!("oap_tool_calls_total", "tool" => tool.as_str()).increment(1);
@@ -97,7 +106,11 @@ impl Tools<'_> {
                 Asked::Diff(diff) => looking.diff(diff),
                 Asked::Status(_) => looking.status(),
                 // Those that write have doors of their own.
-                Asked::Learn(_) | Asked::Correct(_) | Asked::Forget(_) => Err(Error::NotFound),
+                Asked::Learn(_)
+                | Asked::Correct(_)
+                | Asked::Forget(_)
+                | Asked::Link(_)
+                | Asked::Compact(_) => Err(Error::NotFound),
             });
             let Unhanded { answer, shown } = unhanded.await?;
             self.hand(agent, tool.as_str(), input, shown).await?;
@@ -130,13 +143,20 @@ impl Tools<'_> {
         input: Hash,
         shown: Shown,
     ) -> Result<(), Error> {
-        let Shown { items, tags, ends, reach } = shown;
-        let draft = self.handing(agent, tool, input, tags)?;
+        let Shown { items, tags, links, named, ends, reach } = shown;
+        let mut draft = self.handing(agent, tool, input, tags)?;
+        // Their words are an agent's, and their receipts say whose.
+        if !links.is_empty() {
+            let told: Vec<ReceiptId> = links.iter().map(|(_, link)| *link).collect();
+            draft.more.insert("links".to_owned(), json!(told));
+        }
         let reader = agent.did().clone();
         self.0
             .record_for(agent.acting(), move |w| {
                 reach.iter().try_for_each(|reach| reach.stands(w.tx))?;
-                items.iter().try_for_each(|(item, last_link)| w.ends_with(*item, *last_link))?;
+                let rests = items.iter().chain(&named);
+                rests.into_iter().try_for_each(|(item, last_link)| w.ends_with(*item, *last_link))?;
+                w.still_linked(&links)?;
                 items.iter().try_for_each(|(item, _)| w.looked_at(*item, &reader))?;
                 if ends.is_some_and(|end| end <= w.now) {
                     return Err(Error::Overtaken);

@@ -2,8 +2,10 @@
 
 use crate::error::Error;
 use crate::state::schema::HEADS;
-use oap_identity::{Did, ItemId, ScopeId};
+use crate::state::standing::Standing;
+use oap_identity::{Did, ItemId, ScopeId, Timestamp};
 use oap_memory::Head;
+use oap_memory::record::Tier;
 use oap_store::{Store, StoreError};
 use std::borrow::Borrow;
 use std::cmp::Ordering;
@@ -21,6 +23,7 @@ struct Kept {
     shared: Shared,
     /// The items whose records have a key.
     keyed: BTreeMap<Place, BTreeSet<ItemId>>,
+    standing: Standing,
 }
 
 /// A namespace, and a key in it.
@@ -128,11 +131,13 @@ impl Kept {
             self.keyed.entry(place).or_default().insert(head.item_id);
         }
         if let Some(ById(before)) = self.heads.replace(ById(head.clone())) {
+            self.standing.leave(&before);
             if place(&before) != place(&head) {
                 self.leave(&before);
             }
             self.shared.release(&before);
         }
+        self.standing.enter(&head);
         head
     }
 
@@ -151,6 +156,7 @@ impl Kept {
     fn remove(&mut self, item: ItemId) {
         if let Some(ById(before)) = self.heads.take(&item) {
             self.leave(&before);
+            self.standing.leave(&before);
             self.shared.release(&before);
         }
     }
@@ -211,6 +217,20 @@ impl Heads {
         items.filter_map(|item| kept.heads.get(item)).map(|ById(head)| head.clone()).collect()
     }
 
+    /// How many entries of an agent are in force in a tier.
+    #[must_use]
+    pub fn count_own(&self, author: &Did, tier: Tier, now: Timestamp) -> usize {
+        self.kept().standing.count(author, tier, now)
+    }
+
+    /// The entries of an agent in a tier that nobody took back; some may have ended.
+    #[must_use]
+    pub fn own(&self, author: &Did, tier: Tier) -> Vec<Arc<Head>> {
+        let kept = self.kept();
+        let items = kept.standing.items(author, tier);
+        items.filter_map(|item| kept.heads.get(&item)).map(|ById(head)| head.clone()).collect()
+    }
+
     /// The items from one id to another, at most so many.
     #[must_use]
     pub fn between(&self, first: ItemId, last: ItemId, most: usize) -> Vec<ItemId> {
@@ -245,7 +265,6 @@ impl Heads {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use oap_identity::Timestamp;
     use oap_memory::record::Meta;
     use oap_memory::{Body, item::Defaults};
     use serde_json::json;

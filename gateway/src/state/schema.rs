@@ -6,11 +6,13 @@ use crate::state::agents::StoredAgent;
 use crate::state::approvals::StoredApproval;
 use crate::state::commits::Chain;
 use crate::state::decided::Decided;
+use crate::state::edges::EdgePlace;
 use crate::state::events::StoredEvent;
 use crate::state::grant_book::{GrantKey, StoredGrant, Usage};
 use crate::state::holds::Hold;
 use crate::state::obligations::StoredBridge;
 use crate::state::packed::Packed;
+use crate::state::repeatable::Answered;
 use crate::state::sources::{Said, Tag};
 use crate::state::spent::Spent;
 use crate::state::tasks::{StoredIntent, StoredTask};
@@ -141,6 +143,15 @@ pub const SHARED_TIMES: Counter = Counter::new(59);
 pub const APPROVALS: Table<[u8; 16], StoredApproval> = Table::new(70);
 /// The clients of OAuth that the owner added, by name.
 pub const CLIENTS: Table<String, StoredClient> = Table::new(71);
+
+/// What an agent was answered to a call that it may repeat, by the hash of agent and key; each sealed with a key of its own.
+pub const ANSWERED: Table<Hash, Answered> = Table::new(80);
+/// Which of them is of the call that wrote an item.
+pub const ANSWERED_OF: Table<ItemId, Hash, AsKey> = Table::new(81);
+/// Links, by the item that each is of and its receipt, in JSON; each sealed with a key of its own.
+pub const EDGES: Table<EdgePlace, Vec<u8>, Raw> = Table::new(82);
+/// The items whose links end at another, by that other and the link's receipt.
+pub const EDGES_TO: Table<(ItemId, ReceiptId), ItemId, AsKey> = Table::new(83);
 
 /// What the receipts of an agent are found by.
 #[must_use]

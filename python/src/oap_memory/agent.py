@@ -8,6 +8,8 @@ from typing import Any, Self, TypeVar, Unpack
 
 from .calls import Caller, Told
 from .facts import (
+    Compact,
+    Compacted,
     Correct,
     Corrected,
     Diff,
@@ -16,6 +18,8 @@ from .facts import (
     Forgotten,
     Learn,
     Learned,
+    Link,
+    Linked,
     Queried,
     Query,
     Recall,
@@ -98,6 +102,21 @@ class Agent:
         True
         """
         return self._asked(Forgotten, "memory_forget", {"item_id": item_id})
+
+    def link(self, item_id: str, to: str, relationship: str, **more: Unpack[Link]) -> Linked:
+        """Says how an item relates to another one, or to an address elsewhere (an absolute IRI).
+
+        >>> rain, road = agent.learn("It rains"), agent.learn("The road is wet")
+        >>> linked = agent.link(rain.item_id, road.item_id, "causes")
+        >>> agent.explain(road.item_id).fact.links == (linked,)
+        True
+        """
+        asked = {"item_id": item_id, "to": to, "relationship": relationship, **more}
+        return self._asked(Linked, "memory_link", asked)
+
+    def compact(self, **more: Unpack[Compact]) -> Compacted:
+        """Says what would be tidied up; with the `plan` that this gives, has it done. Needs `memory.admin`."""
+        return self._asked(Compacted, "memory_compact", more)
 
     def recall(self, query: str, **more: Unpack[Recall]) -> Recalled:
         """Searches by words, the best match first.
@@ -216,6 +235,15 @@ class AsyncAgent:
     async def forget(self, item_id: str) -> Forgotten:
         """Takes an item back; the owner can put it back until it is erased."""
         return await self._asked(Forgotten, "memory_forget", {"item_id": item_id})
+
+    async def link(self, item_id: str, to: str, relationship: str, **more: Unpack[Link]) -> Linked:
+        """Says how an item relates to another one, or to an address elsewhere (an absolute IRI)."""
+        asked = {"item_id": item_id, "to": to, "relationship": relationship, **more}
+        return await self._asked(Linked, "memory_link", asked)
+
+    async def compact(self, **more: Unpack[Compact]) -> Compacted:
+        """Says what would be tidied up; with the `plan` that this gives, has it done. Needs `memory.admin`."""
+        return await self._asked(Compacted, "memory_compact", more)
 
     async def recall(self, query: str, **more: Unpack[Recall]) -> Recalled:
         """Searches by words, the best match first."""

@@ -22,6 +22,20 @@ class Source:
 
 
 @dataclass(frozen=True)
+class Linked:
+    """How an item relates to another one, or to an address elsewhere."""
+
+    link_id: str
+    """The receipt that recorded it."""
+    item_id: str
+    to: str
+    relationship: str
+    agent: str
+    linked_at: str
+    source: Source | None = None
+
+
+@dataclass(frozen=True)
 class Fact:
     """An item, as an agent is given it. What is in it is data, never an instruction: `pack` puts it before a model."""
 
@@ -45,6 +59,7 @@ class Fact:
     source: Source | None = None
     expires_at: str | None = None
     score: float | None = None
+    links: tuple[Linked, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -84,6 +99,30 @@ class Forgotten:
     retracted_at: str
     erase_after: str
     """Until when the owner can put it back."""
+
+
+@dataclass(frozen=True)
+class Going:
+    """An item that a compaction takes away."""
+
+    item_id: str
+    because: str
+    """`expired`, `duplicate` or `unsure`."""
+    same_as: str | None = None
+    """The one that says the same, and stays."""
+
+
+@dataclass(frozen=True)
+class Compacted:
+    """What went; of a dry run, what would go."""
+
+    dry_run: bool
+    going: tuple[Going, ...]
+    more: bool
+    """Whether there is more, for another call."""
+    plan: str | None = None
+    """What to give to have exactly this done."""
+    receipt_id: str | None = None
 
 
 @dataclass(frozen=True)
@@ -184,6 +223,7 @@ class Learn(TypedDict, total=False):
     scope: Scope
     sensitivity: Sensitivity
     ttl_days: int
+    idempotency_key: str
 
 
 class Correct(TypedDict, total=False):
@@ -193,6 +233,19 @@ class Correct(TypedDict, total=False):
     level: Level
     source: From
     version: int
+
+
+class Link(TypedDict, total=False):
+    """What `link` takes besides its ends and the relationship."""
+
+    source: From
+
+
+class Compact(TypedDict, total=False):
+    """What `compact` takes."""
+
+    plan: str
+    min_confidence: float
 
 
 class Recall(TypedDict, total=False):

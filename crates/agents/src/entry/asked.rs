@@ -1,70 +1,16 @@
 //! What is asked in the dialect: read strictly, each field within its bounds, before anything is done.
 
+use super::members::{Members, VALUE, parts, unreadable};
 use super::{EntryError, MAX_ENTRIES, Must, Opaque, Priority, Scope, Ttl, USUAL_ENTRIES, refused};
 use oap_identity::Timestamp;
-use oap_identity::json::{self, JsonError};
+use oap_identity::json;
 use oap_memory::item::{MAX_LABELS, Sensitivity, short_text};
 use oap_memory::record::Tier;
 use serde::Deserialize;
-use serde::de::{Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
-use serde_json::value::RawValue;
+use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
+use serde_json::value::RawValue;
 use std::collections::BTreeSet;
-use std::fmt;
-
-/// The member whose text is kept.
-const VALUE: &str = "value";
-
-/// The members of an object, each as it stands in the text.
-struct Members<'a>(Vec<(String, &'a RawValue)>);
-
-impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Each;
-        impl<'de> Visitor<'de> for Each {
-            type Value = Members<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
-                f.write_str("an object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let (mut members, mut names) = (Vec::new(), BTreeSet::new());
-                while let Some((name, value)) = map.next_entry::<String, &RawValue>()? {
-                    if !names.insert(name.clone()) {
-                        return Err(A::Error::custom("a member twice"));
-                    }
-                    members.push((name, value));
-                }
-                Ok(Members(members))
-            }
-        }
-        deserializer.deserialize_map(Each)
-    }
-}
-
-/// What is no JSON, by its place and not by its words.
-fn unreadable(error: &serde_json::Error) -> EntryError {
-    let at = format!("not an object, or a member twice, at line {} column {}", error.line(), error.column());
-    EntryError::NotJson(JsonError::Invalid(at))
-}
-
-/// An object's members and, apart from them, the text of its `value`.
-///
-/// # Errors
-/// [`EntryError::Shape`].
-fn parts(text: &[u8]) -> Result<(Map<String, Value>, Option<Opaque>), EntryError> {
-    let Members(members) = serde_json::from_slice(text).map_err(|error| unreadable(&error))?;
-    let (mut others, mut value) = (Map::new(), None);
-    for (name, raw) in members {
-        match name.as_str() {
-            VALUE if raw.get() == "null" => {}
-            VALUE => value = Some(Opaque::read(raw.get())?),
-            _ => drop(others.insert(name, json::parse(raw.get().as_bytes())?)),
-        }
-    }
-    Ok((others, value))
-}
 
 /// The entries of a batch, each as it stands in the text.
 ///

@@ -3,7 +3,7 @@
 //! What is counted is the agent's own alone, so that no refusal tells what others have. A guardrail refuses; it never evicts.
 
 use super::capacity::News;
-use super::writing::{Step, Stop};
+use super::planning::{Step, Stop};
 use super::{Full, is_seen, value_of};
 use crate::error::{Conflict, Error};
 use crate::service::items::{InForce, whole};

@@ -45,27 +45,29 @@ impl Looking<'_> {
         if news.is_empty() {
             return Ok(Ok(Vec::new()));
         }
+        let heads = &self.gateway.heads;
         let terms = terms(&self.gateway.store, agent.did())?;
-        let mut own = self.gateway.heads.keyed();
         for (&tier, &more) in news {
-            let current_count = own.iter().filter(|head| is_own(agent.did(), head, tier, self.now)).count();
+            let current_count = heads.count_own(agent.did(), tier, self.now);
             let max_capacity = terms.capacities.of(tier);
             if tier != Tier::Episodic && current_count + more > max_capacity {
                 return Ok(Err(Full { current_count, max_capacity, of: OF_TIER }));
             }
         }
         let more = news.get(&Tier::Episodic).copied().unwrap_or_default();
-        own.retain(|head| is_own(agent.did(), head, Tier::Episodic, self.now));
+        let current_count = heads.count_own(agent.did(), Tier::Episodic, self.now);
         let max_capacity = terms.capacities.of(Tier::Episodic);
-        let beyond = (own.len() + more).saturating_sub(max_capacity);
-        if more == 0 || beyond == 0 {
+        if more == 0 || current_count + more <= max_capacity {
             return Ok(Ok(Vec::new()));
         }
+        let mut own = heads.own(agent.did(), Tier::Episodic);
+        own.retain(|head| is_own(agent.did(), head, Tier::Episodic, self.now));
         let current_count = own.len();
         // What goes makes room for what comes. Where the owner lowered the number, nothing goes that nobody chose.
         if current_count > max_capacity {
             return Ok(Err(Full { current_count, max_capacity, of: OF_TIER }));
         }
+        let beyond = (current_count + more).saturating_sub(max_capacity);
         let mut candidates = Vec::new();
         for head in own.into_iter().filter(|head| !changed.contains(&head.item_id)) {
             let is_held = HOLDS.get(&self.gateway.store, &head.item_id)?.is_some();
@@ -124,12 +126,13 @@ impl Writing<'_, '_> {
         }
         let capacities = terms(self.tx, agent.did())?.capacities;
         let batch = self.heads_of_batch()?;
-        let stored = self.gateway.heads.keyed();
-        let stored: Vec<_> = stored.iter().filter(|head| !batch.contains_key(&head.item_id)).collect();
+        // What the batch changed counts as it is now, and not as it was.
+        let before: Vec<Arc<Head>> = batch.keys().filter_map(|item| self.gateway.heads.get(*item)).collect();
         let is_full = news.iter().any(|(&tier, &more)| {
-            let there = stored.iter().copied().chain(batch.values().flatten());
-            let own = there.filter(|head| is_own(agent.did(), head, tier, self.now)).count();
-            own + more > capacities.of(tier)
+            let own = |head: &&Arc<Head>| is_own(agent.did(), head, tier, self.now);
+            let stored = self.gateway.heads.count_own(agent.did(), tier, self.now);
+            let there = stored.saturating_sub(before.iter().filter(own).count());
+            there + batch.values().flatten().filter(own).count() + more > capacities.of(tier)
         });
         if is_full { Err(Error::Overtaken) } else { Ok(()) }
     }

@@ -126,7 +126,7 @@ pub(super) fn is_owners_word(gateway: &Gateway, head: &Head) -> bool {
 }
 
 /// Whether a version that is kept is the owner's word: such a one the owner alone erases.
-pub(super) fn holds_owners_word(rows: &impl Rows, gateway: &Gateway, head: &Head) -> Result<bool, Error> {
+pub(crate) fn holds_owners_word(rows: &impl Rows, gateway: &Gateway, head: &Head) -> Result<bool, Error> {
     if is_owners_word(gateway, head) {
         return Ok(true);
     }

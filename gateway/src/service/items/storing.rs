@@ -307,6 +307,11 @@ impl Writing<'_, '_> {
         self.destroy(item, Event::Erase, Happened::Evicted)
     }
 
+    /// The same of an item whose life is over, as the sweep would.
+    pub(crate) fn expire(&mut self, item: ItemId) -> Result<Written, Error> {
+        self.destroy(item, Event::Expire, Happened::Expired)
+    }
+
     fn destroy(&mut self, item: ItemId, event: Event, happened: Happened) -> Result<Written, Error> {
         let (slot, mut head) = schema::head(self.tx, item)?;
         // Of what was taken back it was told then.
@@ -326,6 +331,8 @@ impl Writing<'_, '_> {
         TOMBSTONES.put(self.tx, &item, &(head.seq, self.now))?;
         HOLDS.delete(self.tx, &item);
         ACCESSED.delete(self.tx, &item);
+        self.drop_edges(item)?;
+        self.drop_answer(item)?;
         self.ended.items.push(item);
         self.contacts_changed |= !head.people.is_empty();
         self.announce(item, None);
@@ -359,6 +366,10 @@ impl Writing<'_, '_> {
         if let Some((slot, _)) = VERSIONS.get_with_slot(self.tx, &key)? {
             VERSIONS.delete(self.tx, &key);
             self.tx.wipe(slot);
+        }
+        // What its author was answered has a hash of what it said.
+        if seq == 0 {
+            self.drop_answer(item)?;
         }
         Ok(())
     }

@@ -4,12 +4,13 @@ use super::{MAX_HANDED, Shown};
 use crate::error::Error;
 use crate::service::items::whole;
 use crate::state::agents::{self, Agent};
+use crate::state::edges::EdgePlace;
 use crate::state::gateway::Gateway;
 use crate::state::owner::mark::Read;
 use crate::state::schema;
 use crate::state::tasks::Reach;
 use oap_agents::Level;
-use oap_agents::answers::Fact;
+use oap_agents::answers::{Fact, Linked};
 use oap_agents::arguments::{Source, topic_label, topic_of};
 use oap_agents::level::EXTENSION;
 use oap_identity::{Did, Hash, ItemId, Timestamp};
@@ -23,6 +24,9 @@ use std::sync::Arc;
 
 /// Who wrote what the owner wrote, as facts have it.
 const OWNER: &str = "owner";
+
+/// Bytes of a link that are nobody's words: its ids, who says it and since when, for programs and as text.
+const AROUND_LINK: usize = 400;
 
 /// An agent that looks, and what it was shown so far.
 pub(crate) struct Looking<'a> {
@@ -193,6 +197,27 @@ impl<'a> Looking<'a> {
             learned_at: head.captured_at,
             expires_at: head.end_of_life,
             score: score.map(f64::from),
+            links: Vec::new(),
+        }
+    }
+
+    /// How many bytes a link says, where they fit into the answer.
+    pub fn room_for_link(&self, link: &Linked) -> Option<usize> {
+        let source = link
+            .source
+            .as_ref()
+            .map_or(0, |source| source.sort.len() + source.reference.as_ref().map_or(0, String::len));
+        let bytes = link.to.len() + link.relationship.len() + source + AROUND_LINK;
+        (self.said + bytes <= MAX_HANDED).then_some(bytes)
+    }
+
+    /// Tells of a link that says so many bytes: the answer rests on it and on the item at its other end.
+    pub fn tell_link(&mut self, place: EdgePlace, other: Option<&Head>, bytes: usize) {
+        self.said += bytes;
+        self.shown.links.push(place);
+        if let Some(head) = other {
+            self.shown.named.push((head.item_id, head.seq));
+            self.shown.ends = self.shown.ends.into_iter().chain(head.end_of_life).min();
         }
     }
 

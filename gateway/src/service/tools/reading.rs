@@ -110,7 +110,11 @@ impl Looking<'_> {
         }
         let links = views::latest_links(&self.gateway.store, head.item_id, MAX_FACTS)?;
         let more_links = links.first().is_some_and(|link| link.seq > 0);
-        let fact = self.show(&seen, None);
+        let mut fact = self.show(&seen, None);
+        // What was taken back has no links: they are told where both ends are in force.
+        if head.is_live(self.now) {
+            fact.links = self.links(head.item_id)?;
+        }
         let chain = links
             .iter()
             .map(|link| Step { seq: link.seq, event: link.event, at: link.at, commitment: link.commitment })

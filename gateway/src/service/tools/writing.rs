@@ -4,12 +4,13 @@ use super::judging::{Words, said, stopped, terms};
 use super::{ToolAnswer, members};
 use crate::error::{Conflict, Error};
 use crate::service::entries::may_correct;
-use crate::service::items::{Author, InForce, whole};
+use crate::service::items::{Author, InForce, Written, whole};
 use crate::service::{Items, Tools};
 use crate::state::agents::Agent;
 use crate::state::gateway::blocking;
 use crate::state::owner::Permission;
 use crate::state::owner::mark::Write;
+use crate::state::repeatable::Repeatable;
 use crate::state::schema;
 use oap_agents::answers::{Corrected, Forgotten, Learned};
 use oap_agents::arguments::{Correct, Forget, Learn, topic_label};
@@ -63,9 +64,7 @@ impl Tools<'_> {
             namespace: None,
             key: None,
         };
-        let written = Items(self.0).capture_as(agent.acting(), &[item], record).await?;
-        let written = written.first().ok_or(Error::NotFound)?;
-        let learned = Learned {
+        let told = move |written: &Written| Learned {
             item_id: written.item_id,
             version: written.version,
             commitment: written.commitment,
@@ -74,6 +73,19 @@ impl Tools<'_> {
             needs_verification,
             quarantined,
             scope,
+        };
+        let learned = match &learn.idempotency_key {
+            None => {
+                let written = Items(self.0).capture_as(agent.acting(), &[item], record).await?;
+                told(written.first().ok_or(Error::NotFound)?)
+            }
+            Some(key) => {
+                let call = Repeatable::new(agent.did(), key, &learn)?;
+                let answer = move |written: &Written| Ok(serde_json::to_vec(&told(written))?);
+                let answer =
+                    Items(self.0).capture_once_for(agent.acting(), &item, record, call, answer).await?;
+                serde_json::from_slice(&answer)?
+            }
         };
         Ok(ToolAnswer { structured: members(&learned)?, text: learned.text() })
     }
@@ -158,7 +170,7 @@ impl Tools<'_> {
 }
 
 /// Whether an agent may change an item. One that it may not see is not there; one that it may see and not change, it is told so.
-fn may_change(agent: &Agent<Write>, head: &Head, now: Timestamp) -> Result<(), Error> {
+pub(super) fn may_change(agent: &Agent<Write>, head: &Head, now: Timestamp) -> Result<(), Error> {
     let sight = agent.sight();
     let sees = sight.sees(head) && (head.is_live(now) || sight.wrote(head));
     if !sees {

@@ -1,0 +1,158 @@
+//! What the tools that change nothing take.
+
+use super::{
+    ArgumentError, Arguments, MAX_FACTS, MAX_KINDS, MAX_SOURCE, MAX_TAGS, MAX_TOPIC, Must, kinds_and_limit,
+    order, refused, topic_and_tags, words,
+};
+use oap_exchange::query::MAX_QUERY;
+use oap_identity::{ItemId, Timestamp};
+use oap_memory::Kind;
+use oap_memory::item::{Confidence, MAX_SHORT};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What `memory_recall` takes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Recall {
+    /// The words that are looked for, or a question.
+    #[schemars(length(min = 1, max = MAX_QUERY))]
+    pub query: String,
+    /// Only about this topic.
+    #[serde(default)]
+    #[schemars(length(min = 1, max = MAX_TOPIC))]
+    pub topic: Option<String>,
+    /// Only with all of these labels.
+    #[serde(default)]
+    #[schemars(length(max = MAX_TAGS), inner(length(min = 1, max = MAX_SHORT)))]
+    pub tags: Vec<String>,
+    /// Only of these kinds.
+    #[serde(default)]
+    #[schemars(length(max = MAX_KINDS))]
+    pub kinds: Vec<Kind>,
+    /// Only at least so sure, 0 to 1.
+    #[serde(default)]
+    pub min_confidence: Option<Confidence>,
+    /// At most so many facts, 1 to 100; 10 if absent.
+    #[serde(default)]
+    #[schemars(range(min = 1, max = MAX_FACTS))]
+    pub limit: Option<usize>,
+}
+
+impl Arguments for Recall {
+    fn check(&self) -> Result<(), ArgumentError> {
+        words("query", &self.query, MAX_QUERY)?;
+        topic_and_tags(self.topic.as_deref(), &self.tags)?;
+        kinds_and_limit(&self.kinds, self.limit)
+    }
+}
+
+/// What `memory_query` takes.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Query {
+    /// Only about this topic.
+    #[serde(default)]
+    #[schemars(length(min = 1, max = MAX_TOPIC))]
+    pub topic: Option<String>,
+    /// Only with all of these labels.
+    #[serde(default)]
+    #[schemars(length(max = MAX_TAGS), inner(length(min = 1, max = MAX_SHORT)))]
+    pub tags: Vec<String>,
+    /// Only of these kinds.
+    #[serde(default)]
+    #[schemars(length(max = MAX_KINDS))]
+    pub kinds: Vec<Kind>,
+    /// Only what this agent wrote: a name or a DID as facts have it under agent; owner for what the owner wrote.
+    #[serde(default)]
+    #[schemars(length(min = 1, max = MAX_SOURCE))]
+    pub agent: Option<String>,
+    /// Only of this type of source.
+    #[serde(default)]
+    #[schemars(length(min = 1, max = MAX_SOURCE))]
+    pub source: Option<String>,
+    /// Only at least so sure, 0 to 1.
+    #[serde(default)]
+    pub min_confidence: Option<Confidence>,
+    /// Only what waits for the owner's confirmation, if true; only what does not, if false.
+    #[serde(default)]
+    pub needs_verification: Option<bool>,
+    /// Only known at or after this time (RFC 3339).
+    #[serde(default)]
+    pub since: Option<Timestamp>,
+    /// Only known before this time (RFC 3339).
+    #[serde(default)]
+    pub until: Option<Timestamp>,
+    /// Only older than this item: what the answer before gave as next.
+    #[serde(default)]
+    pub before: Option<ItemId>,
+    /// At most so many facts, 1 to 100; 10 if absent.
+    #[serde(default)]
+    #[schemars(range(min = 1, max = MAX_FACTS))]
+    pub limit: Option<usize>,
+}
+
+impl Arguments for Query {
+    fn check(&self) -> Result<(), ArgumentError> {
+        topic_and_tags(self.topic.as_deref(), &self.tags)?;
+        kinds_and_limit(&self.kinds, self.limit)?;
+        for (field, text) in [("agent", &self.agent), ("source", &self.source)] {
+            if text.as_ref().is_some_and(|text| text.is_empty() || text.chars().count() > MAX_SOURCE) {
+                return refused(field, Must::Source);
+            }
+        }
+        order(self.since, self.until)
+    }
+}
+
+/// What `memory_explain` takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Explain {
+    /// The item.
+    pub item_id: ItemId,
+}
+
+impl Arguments for Explain {
+    fn check(&self) -> Result<(), ArgumentError> {
+        Ok(())
+    }
+}
+
+/// What `memory_diff` takes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Diff {
+    /// From this time on (RFC 3339).
+    pub since: Timestamp,
+    /// Before this time (RFC 3339); now if absent.
+    #[serde(default)]
+    pub until: Option<Timestamp>,
+    /// Only about this topic.
+    #[serde(default)]
+    #[schemars(length(min = 1, max = MAX_TOPIC))]
+    pub topic: Option<String>,
+    /// At most so many facts of each sort, 1 to 100; 10 if absent.
+    #[serde(default)]
+    #[schemars(range(min = 1, max = MAX_FACTS))]
+    pub limit: Option<usize>,
+}
+
+impl Arguments for Diff {
+    fn check(&self) -> Result<(), ArgumentError> {
+        topic_and_tags(self.topic.as_deref(), &[])?;
+        kinds_and_limit(&[], self.limit)?;
+        order(Some(self.since), self.until)
+    }
+}
+
+/// What `memory_status` takes: nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Status {}
+
+impl Arguments for Status {
+    fn check(&self) -> Result<(), ArgumentError> {
+        Ok(())
+    }
+}
