@@ -8,8 +8,8 @@ use oap_memory::item::{MAX_LABELS, Sensitivity, short_text};
 use oap_memory::record::Tier;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
-use serde_json::{Map, Value};
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 
 /// The entries of a batch, each as it stands in the text.
