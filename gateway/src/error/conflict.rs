@@ -46,6 +46,10 @@ pub enum Conflict {
     ManyAgents,
     #[error("the agent was removed; `agent add` makes another")]
     AgentRemoved,
+    #[error(
+        "the agent has no API key, with which a yes would end; give it one (agent rotate), and say yes then"
+    )]
+    AgentKeyless,
     #[error("so many clients have the owner's yes that no more can: end one with `agent consent end`")]
     ManyApprovals,
     #[error(

@@ -1,7 +1,8 @@
 //! What the owner said yes to: an approval is one client that uses memory as one agent, and its tokens.
 //!
-//! An approval is bound to the agent's API key as it was: to rotate that key, to remove the agent or to restore the gateway ends
-//! every token. That is read again in each transaction that a token's bearer commits.
+//! An approval is bound to the agent's API key as it was, also of an agent that holds its own key beside it: to rotate that key, to remove
+//! the agent or to restore the gateway ends every token. That is read again in each transaction that a token's bearer commits. An agent
+//! without an API key has none: nothing would tell what it was from what it is.
 
 use crate::api::oauth::{ConsentId, ConsentInfo};
 use crate::error::{Error, Unproved};
@@ -81,8 +82,8 @@ impl StoredApproval {
     /// [`Error::Owner`].
     pub(crate) fn agent(&self, rows: &impl Rows) -> Result<StoredAgent, Error> {
         let agent = AGENTS.get(rows, &self.agent)?.filter(StoredAgent::is_there);
-        let same = agent.filter(|agent| agent.key.map(|(key, _)| key) == self.agent_key);
-        same.ok_or(Error::Owner(Unproved::TokenEnded))
+        let is_same = |agent: &StoredAgent| agent.key.is_some_and(|(key, _)| Some(key) == self.agent_key);
+        agent.filter(is_same).ok_or(Error::Owner(Unproved::TokenEnded))
     }
 
     /// Whether it counts at a time: for this gateway, with the agent as it was.

@@ -53,7 +53,7 @@ impl Clients<'_> {
     /// Says yes to the client whose page shows a code.
     ///
     /// # Errors
-    /// [`Error::NoAgent`]; [`Error::Conflict`], for a code that no page shows too.
+    /// [`Error::NoAgent`]; [`Error::Conflict`], for a code that no page shows and an agent without an API key too.
     pub async fn approve(
         self,
         owner: &Owner<impl Permits<Admin>>,
@@ -73,6 +73,7 @@ impl Clients<'_> {
             .commit_as(owner, move |w| {
                 let stored = AGENTS.get(w.tx, &did)?.filter(agents::StoredAgent::is_there);
                 let stored = stored.ok_or(Error::NoAgent(agent))?;
+                let (agent_key, _) = stored.key.ok_or(Error::Conflict(Conflict::AgentKeyless))?;
                 // A client that the owner removed meanwhile is none, also where another one got its name.
                 if let ClientId::Named(name) = &asked.client {
                     let known = CLIENTS.get(w.tx, &name.to_string())?.and_then(|stored| stored.of(name).ok());
@@ -97,7 +98,7 @@ impl Clients<'_> {
                 }
                 let approval = StoredApproval {
                     agent: did,
-                    agent_key: stored.key.map(|(hash, _)| hash),
+                    agent_key: Some(agent_key),
                     epoch: gateway.epoch,
                     resource: gateway.url(RESOURCE),
                     client: asked.client.to_string(),
