@@ -109,7 +109,8 @@ fn for_agents(generator: &mut SchemaGenerator) -> [(&'static str, Value); 2] {
         "name": "Accept", "in": "header", "required": true, "schema": {"type": "string"},
         "description": "Names application/json and text/event-stream.",
     });
-    let keys = || vec![json!({"agentKey": []}), json!({"agentKeyHeader": []})];
+    // An agent that holds its own key proves that, and needs no other.
+    let keys = || vec![json!({"agentKey": []}), json!({"agentKeyHeader": []}), json!({"proof": []})];
     let mut credentials = keys();
     credentials.push(json!({"grantToken": [], "proof": []}));
     let json_of = |schema: Value| json!({"application/json": {"schema": schema}});

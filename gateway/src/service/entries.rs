@@ -22,11 +22,13 @@ pub(crate) use erasing::holds_owners_word;
 use crate::error::Conflict;
 use crate::service::tools::looking::Looking;
 use crate::state::agents::Agent;
+use crate::state::gateway::Gateway;
 use crate::state::owner::mark::Mark;
 use oap_agents::entry::{Context, Entry, Opaque};
-use oap_identity::Timestamp;
+use oap_identity::{Did, Timestamp};
 use oap_memory::record::{Head, Tier};
 use serde_json::{Map, Value};
+use std::sync::Arc;
 
 /// What became of a change.
 #[derive(Debug)]
@@ -71,6 +73,11 @@ fn is_rival<P: Mark>(agent: &Agent<P>, head: &Head, tier: Tier, now: Timestamp) 
     is_seen(agent, head, now)
         && (head.meta.tier == Tier::Semantic) == is_shared
         && (is_shared || *head.meta.author == *agent.did())
+}
+
+/// The entries of an agent that nobody took back, whatever their tier; some may have ended.
+fn entries_now(gateway: &Gateway, author: &Did) -> Vec<Arc<Head>> {
+    Tier::ALL.iter().flat_map(|tier| gateway.heads.own(author, *tier)).collect()
 }
 
 /// What an item says, as the value of an entry: what was written in another dialect stands in an object with its text.

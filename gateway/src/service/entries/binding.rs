@@ -4,7 +4,7 @@
 
 use super::capacity::News;
 use super::planning::{Step, Stop};
-use super::{Full, is_seen, value_of};
+use super::{Full, entries_now, is_seen, value_of};
 use crate::error::{Conflict, Error};
 use crate::service::items::{InForce, whole};
 use crate::service::tools::looking::Looking;
@@ -18,14 +18,14 @@ use crate::state::tasks::{StoredTask, guardrails, task_named, tasks_in, tasks_of
 use oap_agents::entry::{Context, MAX_ENTRIES, Opaque};
 use oap_agents::task::Guardrails;
 use oap_identity::{IntentId, ItemId, TaskId};
-use oap_memory::record::Tier;
+use oap_memory::record::{Head, Tier};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What a write was found to be within, to be read again with its commit.
 #[derive(Debug, Default)]
 pub(super) struct Bound {
     tasks: BTreeSet<(TaskId, u32)>,
-    /// The agent's entries, each with its last link, where they were counted.
+    /// The agent's entries that nobody took back, each with its last link, where they were counted.
     own: Option<BTreeSet<(ItemId, u32)>>,
 }
 
@@ -107,8 +107,7 @@ impl Looking<'_> {
         if by_task.is_empty() && (more == 0 || most.is_none()) {
             return Ok(Ok(bound));
         }
-        let mut own = self.gateway.heads.keyed();
-        own.retain(|head| *head.meta.author == *agent.did());
+        let mut own = entries_now(self.gateway, agent.did());
         bound.own = Some(own.iter().map(|head| (head.item_id, head.seq)).collect());
         own.retain(|head| is_seen(agent, head, self.now));
         if let Some(most) = most.filter(|_| more > 0) {
@@ -179,6 +178,22 @@ pub(crate) fn may_correct(
                 Ok(())
             }
         }
+    }
+}
+
+impl Writing<'_, '_> {
+    /// That the guardrails which bind an agent let it link an item: what it says of a semantic entry stands in that one's namespace.
+    ///
+    /// # Errors
+    /// [`Error::Guardrail`].
+    pub(crate) fn may_link(&self, agent: &Agent<Write>, head: &Head) -> Result<(), Error> {
+        let meta = &head.meta;
+        let (Tier::Semantic, Some(namespace), Some(_)) = (meta.tier, &meta.namespace, &meta.key) else {
+            return Ok(());
+        };
+        let tasks = tasks_in(self.tx, &self.gateway.store, agent.did())?;
+        let rails = guardrails(self.tx, &tasks, agent.did())?;
+        refuses(&rails, namespace).map_or(Ok(()), |(_, rail)| Err(Error::Guardrail(rail)))
     }
 }
 

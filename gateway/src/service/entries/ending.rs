@@ -1,5 +1,6 @@
 //! What becomes of entries when the task ends that they were written for.
 
+use super::entries_now;
 use super::erasing::holds_owners_word;
 use crate::error::Error;
 use crate::service::Entries;
@@ -21,7 +22,7 @@ use std::sync::Arc;
 /// What becomes of the entries that were written for a task, when it ends.
 #[derive(Debug, Default)]
 pub(super) struct Ending {
-    /// What its agents had when that was looked at: every entry, and its last link.
+    /// What its agents had when that was looked at: every entry that nobody took back, and its last link.
     seen: BTreeSet<(ItemId, u32)>,
     /// Working entries that are shown in the intent's log and nowhere else.
     archived: Vec<Arc<Head>>,
@@ -40,10 +41,7 @@ impl Ending {
     ) -> Result<Self, Error> {
         let name = id.to_string();
         let mut ending = Self::default();
-        for head in gateway.heads.keyed() {
-            if !task.agents.contains(&head.meta.author) {
-                continue;
-            }
+        for head in task.agents.iter().flat_map(|agent| entries_now(gateway, agent)) {
             ending.seen.insert((head.item_id, head.seq));
             if !head.is_live(now) {
                 continue;
@@ -65,6 +63,10 @@ impl Ending {
                 ending.expired.push(head);
             }
         }
+        // As the intent's log shows them: by their places.
+        ending
+            .archived
+            .sort_by_cached_key(|head| (head.meta.namespace.clone(), head.meta.key.clone(), head.item_id));
         Ok(ending)
     }
 }

@@ -1,7 +1,7 @@
 //! Intents and tasks of the owner's agents (docs/openintent.md): made, shown, changed.
 
 use super::ending::Ending;
-use super::{Changed, Current};
+use super::{Changed, Current, entries_now};
 use crate::error::{Conflict, Error};
 use crate::service::Entries;
 use crate::service::Tools;
@@ -15,6 +15,7 @@ use crate::state::tasks::{MAX_INTENTS, MAX_OPEN, MAX_TASKS, StoredIntent, Stored
 use oap_agents::entry::{EntryError, Must};
 use oap_agents::task::{MAX_ASSIGNED, NewIntent, NewTask, TaskChange, TaskStatus};
 use oap_identity::{Did, Hash, IntentId, ItemId, TaskId};
+use oap_memory::record::Status;
 use oap_store::{Key, Range, Store, Table, Under};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -414,14 +415,16 @@ impl Writing<'_, '_> {
         self.tell_log(task.intent, &event)
     }
 
-    /// Every entry of these agents, and its last link, as it stands in this transaction.
+    /// Every entry of these agents that nobody took back, and its last link, as it stands in this transaction.
     pub(super) fn entries_of(&self, agents: &[Did]) -> Result<BTreeSet<(ItemId, u32)>, Error> {
         let batch = self.heads_of_batch()?;
-        let stored = self.gateway.heads.keyed();
-        let stored = stored.iter().filter(|head| !batch.contains_key(&head.item_id));
-        let own = stored.chain(batch.values().flatten()).filter(|head| {
-            head.meta.namespace.is_some() && head.meta.key.is_some() && agents.contains(&head.meta.author)
+        let stored = agents.iter().flat_map(|agent| entries_now(self.gateway, agent));
+        let stored = stored.filter(|head| !batch.contains_key(&head.item_id));
+        let written = batch.values().flatten().filter(|head| {
+            let meta = &head.meta;
+            let is_entry = head.status == Status::Current && meta.namespace.is_some() && meta.key.is_some();
+            is_entry && agents.contains(&meta.author)
         });
-        Ok(own.map(|head| (head.item_id, head.seq)).collect())
+        Ok(stored.chain(written.cloned()).map(|head| (head.item_id, head.seq)).collect())
     }
 }

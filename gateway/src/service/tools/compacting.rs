@@ -6,7 +6,8 @@
 //! | what the owner or the same agent says in another item in the same words, with the same labels, scope, visibility, sensitivity, kind and end | taken back; the owner's stays, else the surest |
 //! | what is less sure than is asked for | taken back |
 //!
-//! Of what the agent that asks may see and change, and nothing that the owner wrote, ever confirmed or put back, or holds.
+//! Of what the agent that asks may see and change, and nothing that the owner wrote, ever confirmed or put back, or holds, and no entry
+//! that is pinned.
 
 use super::looking::{Looking, VisibleItem};
 use super::{Shown, ToolAnswer, members};
@@ -17,13 +18,16 @@ use crate::state::agents::Agent;
 use crate::state::commits::{AGENTS, Writing, until_it_holds};
 use crate::state::owner::mark::{Admin, Read};
 use crate::state::schema::{self, HOLDS};
+use crate::state::terms::terms;
 use crate::state::views;
 use oap_agents::answers::{Because, Compacted, Going, MAX_COMPACTED};
 use oap_agents::arguments::Compact;
+use oap_agents::entry::Context;
 use oap_identity::{Did, Hash, ItemId, ReceiptId};
 use oap_memory::Status;
 use oap_memory::chain::Event;
-use oap_memory::record::Head;
+use oap_memory::record::{Head, Tier};
+use oap_store::Rows;
 use serde_json::Value;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -121,12 +125,20 @@ impl Writing<'_, '_> {
                 // With what is kept back for a full disk the owner alone erases, and the sweep.
                 self.expire(going.item_id).map(drop)
             }
-            Because::Duplicate | Because::Unsure if head.is_live(self.now) => {
+            Because::Duplicate | Because::Unsure
+                if head.is_live(self.now) && !is_in_pinned_namespace(self.tx, head)? =>
+            {
                 self.mark(going.item_id, Event::Retract).map(drop)
             }
             _ => Err(Error::Overtaken),
         }
     }
+}
+
+/// Whether an entry stands where the owner lets nothing go of its author's.
+fn is_in_pinned_namespace(rows: &impl Rows, head: &Head) -> Result<bool, Error> {
+    let is_entry = head.meta.tier == Tier::Episodic && head.meta.key.is_some();
+    Ok(is_entry && terms(rows, &head.meta.author)?.pins(head))
 }
 
 /// What items that say the same have in common: nothing is merged across any of it, since that would tell what is hidden.
@@ -155,7 +167,7 @@ impl Looking<'_> {
                 }
                 continue;
             }
-            if head.confidence.get() < least && self.may_go(&head)? {
+            if head.confidence.get() < least && self.may_go(&head)? && !self.is_pinned(&head)? {
                 found.push((Going { item_id, because: Because::Unsure, same_as: None }, rests));
                 continue;
             }
@@ -193,6 +205,17 @@ impl Looking<'_> {
         found.truncate(MAX_COMPACTED);
         let (going, rests): (Vec<_>, Vec<_>) = found.into_iter().unzip();
         Ok(Plan { going, rests: rests.into_iter().flatten().collect(), more })
+    }
+
+    /// Whether an entry is pinned, by its author or with its namespace.
+    fn is_pinned(&self, head: &Arc<Head>) -> Result<bool, Error> {
+        if head.meta.key.is_none() {
+            return Ok(false);
+        }
+        if is_in_pinned_namespace(&self.gateway.store, head)? {
+            return Ok(true);
+        }
+        Ok(self.seen(head.clone())?.is_some_and(|seen| Context::of(&seen.whole).pinned))
     }
 
     /// Whether an item is one that may go: nothing of it is the owner's word, the owner never decided on it, and nothing holds it.

@@ -43,6 +43,7 @@ impl Tools<'_> {
             .commit_for(agent.acting(), move |w| {
                 let (_, from) = schema::head(w.tx, asked.item_id)?;
                 may_link(&linker, &from, w.now)?;
+                w.may_link(&linker, &from)?;
                 let mut ends = vec![from];
                 if let LinkEnd::Item(item) = end {
                     let (_, to) = schema::head(w.tx, item)?;
