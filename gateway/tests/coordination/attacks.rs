@@ -1,6 +1,7 @@
 //! Attacks on agents that work together: each was possible once.
 
 use super::*;
+use oap_gateway::service::Deletions;
 
 /// Without the role a coordinator reads nothing of what others wrote, by whatever task it makes or takes over.
 #[tokio::test]
