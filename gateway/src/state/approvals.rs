@@ -191,3 +191,47 @@ impl Gateway {
         Ok(Granted { agent, whole, jkt: approval.jkt })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use oap_identity::random::Seeded;
+    use oap_store::Store;
+    use std::sync::Arc;
+
+    /// A yes is of one API key, and an absent one is like no other.
+    #[tokio::test]
+    async fn an_agent_without_a_key_is_never_as_it_was() {
+        let store = Store::in_memory(Arc::new(Seeded::new(1))).unwrap();
+        let (did, at): (Did, _) = ("did:web:a.example".parse().unwrap(), Timestamp::from_millis(0));
+        let approval = |agent_key| StoredApproval {
+            agent: did.clone(),
+            agent_key,
+            epoch: None,
+            resource: String::new(),
+            client: String::new(),
+            name: String::new(),
+            host: String::new(),
+            permission: Permission::Read,
+            jkt: None,
+            given_at: at,
+            used_at: None,
+            refresh: None,
+            access: Vec::new(),
+        };
+        let (key, other) = (Some(Hash::of(b"key")), Some(Hash::of(b"other")));
+        for (was, is, counts) in [
+            (key, key, true),
+            (key, other, false),
+            (key, None, false),
+            (None, None, false),
+            (None, key, false),
+        ] {
+            let mut agent = StoredAgent::with_own_key("far".parse().unwrap(), Permission::Write, at);
+            agent.key = is.map(|key| (key, at));
+            let did = did.clone();
+            store.transact(move |tx| AGENTS.put(tx, &did, &agent)).await.unwrap();
+            assert_eq!(approval(was).agent(&store).is_ok(), counts, "{was:?} {is:?}");
+        }
+    }
+}

@@ -233,3 +233,25 @@ async fn a_namespace_is_for_whom_its_permissions_name() {
         assert!(refused["message"].as_str().unwrap().contains(field), "{refused}");
     }
 }
+
+/// What its agent pins, or the owner with a namespace, goes by no compaction.
+#[tokio::test]
+async fn a_compaction_leaves_what_is_pinned() {
+    let team = Team::new(&["a"]).await;
+    team.set("a", json!({"permission": "memory.admin", "pinned_namespaces": ["kept"]})).await.ok();
+    let plain = team.note("a", "t", "e1", json!({"memory_type": "episodic"})).await;
+    team.note("a", "t", "e2", json!({"memory_type": "episodic", "pinned": true})).await;
+    team.note("a", "t", "e3", json!({"memory_type": "episodic", "namespace": "kept"})).await;
+    let calls = format!("{AGENTS}/a/call");
+    let call = |arguments: Value| json!({"tool": "memory_compact", "arguments": arguments});
+    let asked = call(json!({"min_confidence": 0.9}));
+    let said = team.world.owner("POST", &calls, Some(&asked)).await.ok()["structured"].clone();
+    let going: Vec<&str> =
+        said["going"].as_array().unwrap().iter().map(|one| one["item_id"].as_str().unwrap()).collect();
+    assert_eq!(going, [plain.as_str()]);
+    let asked = call(json!({"min_confidence": 0.9, "plan": said["plan"]}));
+    team.world.owner("POST", &calls, Some(&asked)).await.ok();
+    assert_eq!(team.get("a", "/memory?agent_id=a").await.ok()["total"], 2);
+    let events = team.events("a", "/agents/a").await;
+    assert_eq!(names(&events), ["memory.created", "memory.created", "memory.created", "memory.updated"]);
+}

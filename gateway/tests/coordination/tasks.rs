@@ -272,11 +272,18 @@ async fn a_task_and_an_intent_bind_who_works_on_them() {
     let intent = team.intent(rails).await;
     let shared =
         |namespace: &str| json!({"namespace": namespace, "key": "k", "value": {}, "memory_type": "semantic"});
+    let before = json!({"namespace": "internal", "key": "before", "value": {}, "memory_type": "semantic"});
+    let before = id(&team.post("a", "/memory", before).await.ok());
+    let link = json!({"item_id": before, "to": "https://example.org/", "relationship": "about"});
+    let link = json!({"tool": "memory_link", "arguments": link});
+    let calls = format!("{AGENTS}/a/call");
     let policy = json!({"max_entries": 2, "max_total_size_kb": 1});
     let task = team.task(&intent, "a", json!({"memory_policy": policy})).await;
     let refused = team.post("a", "/memory", shared("internal")).await.refused(403, "guardrail_violation");
     assert!(refused["message"].as_str().unwrap().starts_with("denied_semantic_namespaces"), "{refused}");
     team.post("a", "/memory", shared("other")).await.ok();
+    // Nor does it say more of what is there.
+    team.world.owner("POST", &calls, Some(&link)).await.refused(403, "guardrail_violation");
     // It says so in the log, and evicts nothing.
     let log = format!("/intents/{intent}");
     assert!(names(&team.events("lead", &log).await).contains(&"governance.violation"));
@@ -297,5 +304,6 @@ async fn a_task_and_an_intent_bind_who_works_on_them() {
     // The end of the task is the end of its rails.
     team.gets("a", &task, "completed").await;
     team.post("a", "/memory", shared("internal")).await.ok();
+    team.world.owner("POST", &calls, Some(&link)).await.ok();
     team.note("a", "none", "e3", json!({"memory_type": "episodic"})).await;
 }

@@ -226,6 +226,25 @@ async fn a_token_has_one_audience() {
     assert_eq!(uses(&kept.open().await, &access).await, 401);
 }
 
+/// So it is with an agent that holds its own key: its API key, which is bound to that, ends with the rotation, and what its clients have.
+#[tokio::test]
+async fn a_rotation_ends_the_clients_of_an_agent_with_its_own_key() {
+    let world = world().await;
+    let new = json!({"name": "far", "permission": "memory.write", "did": agent(41).did()});
+    world.owner("POST", "/oap/owner/agents", Some(&new)).await.ok();
+    for end in ["rotate", "remove"] {
+        let (page, shown) = waits(&world, &[]).await;
+        approve(&world, &shown, &json!({"agent": "far"})).await.ok();
+        let code = answered(&get(&world, &page).await).1["code"].clone();
+        let given = exchange(&world, &code, &[]).await.json();
+        let access = text(&given, "access_token");
+        assert_eq!(uses(&world, &access).await, 200);
+        world.owner("POST", &format!("/oap/owner/agents/far/{end}"), Some(&json!({}))).await.ok();
+        assert_eq!(uses(&world, &access).await, 401, "{end}");
+        refused(&refresh(&world, &text(&given, "refresh_token"), &[]).await, "invalid_grant");
+    }
+}
+
 /// Whatever ends the agent ends its clients, at once: also those that were let in and commit later.
 #[tokio::test]
 async fn the_agents_end_is_its_tokens_end() {
