@@ -282,6 +282,29 @@ async fn what_an_agent_learns_is_its_own_word() {
     assert_eq!(fact["source"], json!({"type": "mail", "ref": "from Ann"}));
 }
 
+/// How sure an agent was is not how sure the owner is.
+#[tokio::test]
+async fn what_the_owner_corrects_is_as_sure_as_the_owners_word() {
+    let world = World::new().await;
+    made(&world, "scout", "memory.write").await;
+    let corrected = async |changes: Value| {
+        let id = learned(&world, "scout", json!({"content": "tea is green", "confidence": 0.4})).await;
+        let path = format!("/oap/owner/items/{id}");
+        world.owner("POST", &format!("{path}/correct"), Some(&json!({"item": changes}))).await.ok();
+        let history = world.owner("GET", &format!("{path}/history"), None).await.ok();
+        assert!(
+            history["events"][0]["agent"].is_string() && history["events"][1]["agent"].is_null(),
+            "{history}"
+        );
+        world.owner("GET", &path, None).await.ok()["item"]["provenance"]["confidence"].clone()
+    };
+    let own = world.capture(&[json!({"kind": "fact", "content": {"text": "x"}})]).await.remove(0);
+    let own = world.owner("GET", &format!("/oap/owner/items/{own}"), None).await.ok();
+    let text = json!({"text": "tea is white"});
+    assert_eq!(corrected(json!({"content": text})).await, own["item"]["provenance"]["confidence"]);
+    assert_eq!(corrected(json!({"content": text, "provenance": {"confidence": 0.3}})).await, 0.3);
+}
+
 #[tokio::test]
 async fn an_item_is_explained_corrected_and_taken_back() {
     let world = World::new().await;
@@ -304,6 +327,10 @@ async fn an_item_is_explained_corrected_and_taken_back() {
     let events: Vec<&Value> =
         explained["chain"].as_array().unwrap().iter().map(|step| &step["event"]).collect();
     assert_eq!(events, ["capture", "correct"]);
+    let history = world.owner("GET", &format!("/oap/owner/items/{id}/history"), None).await.ok();
+    let did = told(&world, "scout", "memory_status", json!({})).await["did"].clone();
+    let by: Vec<&Value> = history["events"].as_array().unwrap().iter().map(|step| &step["agent"]).collect();
+    assert_eq!(by, [&did, &did], "{history}");
     let later = json!({"since": world.now()});
     let diff = told(&world, "other", "memory_diff", later.clone()).await;
     assert_eq!((&diff["learned"], &diff["corrected"]), (&json!([]), &json!([])), "{diff}");

@@ -149,7 +149,11 @@ fn an_assistant_without_a_gateway_and_beside_others() {
     let fact = format!("memory://facts/{}", id.as_str().unwrap());
     assert_eq!(blocks(&read(&fact)["result"]["contents"][0]["text"]), 1);
     for uri in ["memory://facts/01ARZ3NDEKTSV4RRFFQ69G5FAV", "memory://facts/x", "file:///etc/passwd"] {
-        assert!(read(uri)["error"]["message"].as_str().unwrap().starts_with("uri: "), "{uri}");
+        let error = &read(uri)["error"];
+        assert!(
+            error["message"].as_str().unwrap().starts_with("uri: ") && error["data"]["uri"] == uri,
+            "{error}"
+        );
     }
     let mut picked = |name: &str, arguments: Value| {
         scout.ask("prompts/get", json!({"name": name, "arguments": arguments}))

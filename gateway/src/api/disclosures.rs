@@ -35,8 +35,11 @@ pub struct History {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct HistoryEvent {
-    /// Who did it.
+    /// Who signed it.
     pub actor: Did,
+    /// The agent that asked for it, where it was not who signed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
     pub at: Timestamp,
     /// What a new version changed of the one before, where both are kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]

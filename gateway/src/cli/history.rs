@@ -9,7 +9,10 @@ pub(super) fn people(answer: &History) -> String {
     for event in &answer.events {
         text.push_str(&format!(
             "\n{}  version {}  {}\n    by {}\n",
-            event.at, event.version, event.event, event.actor
+            event.at,
+            event.version,
+            event.event,
+            event.agent.as_deref().unwrap_or(event.actor.as_str())
         ));
         if event.content == Some(Kept::Gone) {
             text.push_str("    what it said is not kept any more\n");

@@ -13,7 +13,7 @@ use rmcp::model::{
 use rmcp::service::{RequestContext, ServerInitializeError};
 use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::{RoleServer, ServerHandler, ServiceExt};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use std::error::Error;
 use std::future::Future;
 use std::sync::Arc;
@@ -181,12 +181,15 @@ impl<C: Caller> ServerHandler for Server<C> {
         let Some(call) = resources::call(&request.uri) else {
             let none =
                 "uri: no resource of this server; resources/list and resources/templates/list name them";
-            return Err(ErrorData::resource_not_found(none, None));
+            return Err(ErrorData::resource_not_found(none, Some(json!({"uri": request.uri}))));
         };
         let wrong = |why: CallError| {
             let mut error = why.error(ErrorCode::RESOURCE_NOT_FOUND);
             if error.code == ErrorCode::RESOURCE_NOT_FOUND {
                 error.message = format!("uri: {}", error.message).into();
+                if let Some(data) = error.data.as_mut().and_then(Value::as_object_mut) {
+                    data.insert("uri".to_owned(), request.uri.as_str().into());
+                }
             }
             error
         };

@@ -42,6 +42,7 @@ impl Items<'_> {
             }
             events.push(HistoryEvent {
                 actor: link.actor.clone(),
+                agent: self.agent_of(link)?,
                 at: link.at,
                 changes: changed,
                 content,
@@ -54,6 +55,16 @@ impl Items<'_> {
         let status = self.0.heads.get(item).map_or(Status::Erased, |head| head.status);
         let (disclosed, complete) = self.disclosures(item, &links)?;
         Ok(History { complete, disclosed, events, item_id: item, status })
+    }
+
+    /// The agent that asked for a change, as its receipt says; `None` where nobody did but who signed it, and where the receipt is another
+    /// house's.
+    fn agent_of(self, link: &Link) -> Result<Option<String>, Error> {
+        match Audit(self.0).receipt(link.receipt) {
+            Ok(receipt) => Ok(Some(receipt.agent_did).filter(|agent| *agent != link.actor.as_str())),
+            Err(Error::NotFound) => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     /// What a version said; `None` where it is not kept.

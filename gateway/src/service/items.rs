@@ -455,8 +455,11 @@ fn still_stopped(changes: &mut Value) {
     }
 }
 
-/// Takes away what an agent said of what it wrote.
+/// Takes away what an agent said of what it wrote, and how sure it was.
 fn forget_claims(said: &mut Map<String, Value>) {
+    if let Some(provenance) = said.get_mut("provenance").and_then(Value::as_object_mut) {
+        provenance.remove("confidence");
+    }
     if let Some(extensions) = said.get_mut("extensions").and_then(Value::as_object_mut) {
         extensions.remove(EXTENSION);
         if extensions.is_empty() {
