@@ -71,7 +71,7 @@ async fn a_link_is_told_where_both_ends_are_seen_and_goes_with_either() {
     let told_others = links(&world, "editor", &rain).await;
     assert_eq!(told_others.len(), 2, "{told_others:?}");
     assert!(told_others.contains(&first), "{told_others:?}");
-    assert_eq!(links(&world, "editor", &wet).await, [first.clone()]);
+    assert_eq!(links(&world, "editor", &wet).await, std::slice::from_ref(&first));
     let listed = told(&world, "editor", "memory_query", json!({})).await;
     let of_wet =
         listed["facts"].as_array().unwrap().iter().find(|fact| fact["item_id"] == json!(wet)).unwrap();

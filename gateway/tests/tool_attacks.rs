@@ -125,7 +125,7 @@ async fn the_owner_sees_and_ends_what_agents_link() {
     let own = learned(&world, "rogue", json!({"content": "about the safe"})).await;
     let to_owners = json!({"item_id": own, "to": owners, "relationship": "supports"});
     let linked = told(&world, "rogue", "memory_link", to_owners).await;
-    assert_eq!(links(&world, "scout", &owners).await, [linked.clone()]);
+    assert_eq!(links(&world, "scout", &owners).await, std::slice::from_ref(&linked));
     // The receipt of what was told names the link's.
     let given = world.owner("GET", "/oap/owner/agents/scout/injected?limit=1", None).await.ok();
     let answer = &given["answers"][0];

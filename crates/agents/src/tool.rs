@@ -69,7 +69,7 @@ impl Tool {
             Self::Explain => "Explain where something comes from",
             Self::Correct => "Correct",
             Self::Forget => "Forget",
-            Self::Link => "Link",
+            Self::Link => "Link items",
             Self::Diff => "What changed",
             Self::Status => "What there is",
             Self::Compact => "Tidy up",

@@ -37,10 +37,10 @@ pub struct History {
 pub struct HistoryEvent {
     /// Who signed it.
     pub actor: Did,
-    /// The agent that asked for it, where it was not who signed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub agent: Option<String>,
     pub at: Timestamp,
+    /// Whether an agent of the owner's wrote the version, where what it says is kept.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub by_agent: bool,
     /// What a new version changed of the one before, where both are kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changes: Option<Changes>,

@@ -8,11 +8,12 @@ pub(super) fn people(answer: &History) -> String {
     let mut text = format!("{} ({})\n", answer.item_id, answer.status);
     for event in &answer.events {
         text.push_str(&format!(
-            "\n{}  version {}  {}\n    by {}\n",
+            "\n{}  version {}  {}\n    by {}{}\n",
             event.at,
             event.version,
             event.event,
-            event.agent.as_deref().unwrap_or(event.actor.as_str())
+            if event.by_agent { "an agent, signed by " } else { "" },
+            event.actor
         ));
         if event.content == Some(Kept::Gone) {
             text.push_str("    what it said is not kept any more\n");

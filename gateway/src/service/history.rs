@@ -8,6 +8,7 @@ use crate::service::{Audit, Items};
 use crate::state::owner::Owner;
 use crate::state::owner::mark::{Admin, Permits};
 use crate::state::{schema, views};
+use oap_agents::level::EXTENSION;
 use oap_identity::{Did, Hash, ItemId};
 use oap_memory::chain::Link;
 use oap_memory::record::Status;
@@ -32,17 +33,18 @@ impl Items<'_> {
         let mut events = Vec::with_capacity(links.len());
         let (mut before, mut version) = (None::<Map<String, Value>>, 0);
         for link in &links {
-            let (mut changed, mut content) = (None, None);
+            let (mut changed, mut content, mut by_agent) = (None, None, false);
             if link.event.commits() {
                 version = link.seq.saturating_add(1);
                 let says = self.version_said(item, link.seq)?;
                 content = Some(if says.is_some() { Kept::Kept } else { Kept::Gone });
+                by_agent = says.as_ref().is_some_and(|says| said_by_agent(says));
                 changed = before.as_ref().zip(says.as_ref()).map(|(former, says)| changes(former, says));
                 before = says;
             }
             events.push(HistoryEvent {
                 actor: link.actor.clone(),
-                agent: self.agent_of(link)?,
+                by_agent,
                 at: link.at,
                 changes: changed,
                 content,
@@ -55,16 +57,6 @@ impl Items<'_> {
         let status = self.0.heads.get(item).map_or(Status::Erased, |head| head.status);
         let (disclosed, complete) = self.disclosures(item, &links)?;
         Ok(History { complete, disclosed, events, item_id: item, status })
-    }
-
-    /// The agent that asked for a change, as its receipt says; `None` where nobody did but who signed it, and where the receipt is another
-    /// house's.
-    fn agent_of(self, link: &Link) -> Result<Option<String>, Error> {
-        match Audit(self.0).receipt(link.receipt) {
-            Ok(receipt) => Ok(Some(receipt.agent_did).filter(|agent| *agent != link.actor.as_str())),
-            Err(Error::NotFound) => Ok(None),
-            Err(error) => Err(error),
-        }
     }
 
     /// What a version said; `None` where it is not kept.
@@ -108,6 +100,11 @@ impl Items<'_> {
         }
         Ok((found, complete))
     }
+}
+
+/// Whether an agent wrote a version: the owner's word has no level.
+fn said_by_agent(says: &Map<String, Value>) -> bool {
+    says.get("extensions").and_then(|extensions| extensions.get(EXTENSION)).is_some()
 }
 
 /// What one version changed of another: labels that came and went, the text before and after, the names of other members.

@@ -1,5 +1,7 @@
 //! Two gateways side by side, and what may differ between their answers (protocol section 9).
 
+#![allow(dead_code, reason = "each test binary uses its part")]
+
 use crate::common::*;
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD as B64};
 use oap_exchange::Vector;
