@@ -10,7 +10,7 @@ use crate::state::owner::mark::{Admin, Permits};
 use crate::state::{schema, views};
 use oap_agents::level::EXTENSION;
 use oap_identity::{Did, Hash, ItemId};
-use oap_memory::chain::Link;
+use oap_memory::chain::{Event, Link};
 use oap_memory::record::Status;
 use oap_store::StoreError;
 use serde_json::{Map, Value};
@@ -38,7 +38,8 @@ impl Items<'_> {
                 version = link.seq.saturating_add(1);
                 let says = self.version_said(item, link.seq)?;
                 content = Some(if says.is_some() { Kept::Kept } else { Kept::Gone });
-                by_agent = says.as_ref().is_some_and(|says| said_by_agent(says));
+                by_agent = matches!(link.event, Event::Capture | Event::Correct)
+                    && says.as_ref().is_some_and(said_by_agent);
                 changed = before.as_ref().zip(says.as_ref()).map(|(former, says)| changes(former, says));
                 before = says;
             }
