@@ -7,7 +7,8 @@ mod repeating;
 mod storing;
 
 pub use crate::api::items::{ExplainQuery, ListQuery, Written};
-pub(crate) use reading::{proved, whole};
+pub(crate) use crate::state::schema::whole;
+pub(crate) use reading::proved;
 
 use crate::error::{Conflict, Error, MemberError};
 use crate::service::{Imports, Items, Keys};

@@ -4,9 +4,8 @@
 //! nothing of what is erased stays here.
 
 use crate::error::Error;
-use crate::service::items::whole;
 use crate::state::commits::Writing;
-use crate::state::schema::{self, EVENTS, STREAMS, VERSIONS};
+use crate::state::schema::{self, EVENTS, STREAMS, VERSIONS, whole};
 use crate::state::tasks::task_named;
 use oap_agents::entry::Context;
 use oap_agents::task::TaskStatus;

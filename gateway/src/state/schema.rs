@@ -23,9 +23,10 @@ use oap_identity::ids::IncidentId;
 use oap_identity::{
     BridgeId, DecisionId, Did, Hash, IntentId, ItemId, ReceiptId, ScopeId, TaskId, Timestamp,
 };
-use oap_memory::commitment::Committed;
+use oap_memory::commitment::{self, Committed};
 use oap_memory::record::Head;
 use oap_store::{AsKey, Compact, Counter, Raw, Single, Slot, Store, Table, Tx};
+use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
 
@@ -168,6 +169,11 @@ pub fn agent(did: &str) -> AgentKey {
 /// [`Error::NotFound`] when it is not there any more.
 pub fn version(store: &Store, item: ItemId, seq: u32) -> Result<Committed, Error> {
     VERSIONS.get(store, &(item, seq))?.ok_or(Error::NotFound)
+}
+
+/// A version with everything shown.
+pub(crate) fn whole(committed: &Committed) -> Result<Map<String, Value>, Error> {
+    Ok(commitment::wire(&committed.claims(committed.disclosures().iter())?)?)
 }
 
 /// The head of an item, as it stands in a transaction, with the slot of its key.

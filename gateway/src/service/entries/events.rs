@@ -154,6 +154,9 @@ impl Reader<'_> {
     }
 }
 
+/// An entry and how it is tagged.
+type Tagged = (Arc<Head>, Vec<String>);
+
 /// What an answer tells of entries.
 #[derive(Default)]
 struct Told {
@@ -343,7 +346,7 @@ impl Looking<'_> {
     }
 
     /// An entry, for where it is, and how it is tagged, while the reader may read it.
-    fn details(&mut self, item: ItemId, told: &mut Told) -> Result<Option<(Arc<Head>, Vec<String>)>, Error> {
+    fn details(&mut self, item: ItemId, told: &mut Told) -> Result<Option<Tagged>, Error> {
         let Some(head) = self.gateway.heads.get(item) else { return Ok(None) };
         if !self.may_read(&head)? {
             return Ok(None);

@@ -6,10 +6,9 @@ use crate::error::Error;
 use crate::service::Items;
 use crate::state::owner::Owner;
 use crate::state::owner::mark::{Permits, Read};
-use crate::state::schema;
+use crate::state::schema::{self, whole};
 use crate::state::views;
 use oap_identity::ItemId;
-use oap_memory::commitment::{self, Committed};
 use oap_memory::project::{explain, project};
 use oap_memory::record::{Head, Status, Whole};
 use serde_json::{Map, Value, json};
@@ -113,11 +112,6 @@ impl ListQuery {
             && self.scope.as_ref().is_none_or(|scope| *head.scope_id == *scope)
             && self.subject.as_ref().is_none_or(|subject| head.subject_entity_id.as_deref() == Some(subject))
     }
-}
-
-/// A version with everything shown.
-pub(crate) fn whole(committed: &Committed) -> Result<Map<String, Value>, Error> {
-    Ok(commitment::wire(&committed.claims(committed.disclosures().iter())?)?)
 }
 
 /// An item with everything shown and everything that proves it, as bundles carry it.
