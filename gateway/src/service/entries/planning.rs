@@ -8,7 +8,7 @@ use super::{Full, entry_of, is_rival};
 use crate::error::{Conflict, Error};
 use crate::service::Items;
 use crate::service::items::{Author, InForce, Prepared, whole};
-use crate::service::tools::judging::{said as claim, stopped, texts};
+use crate::service::tools::judging::{said as claim, stopped};
 use crate::service::tools::looking::Looking;
 use crate::state::agents::Agent;
 use crate::state::contacts::Contacts;
@@ -132,8 +132,10 @@ pub(super) fn plan(
 
 /// For what the guard stops what an agent writes into an entry.
 fn judged(value: &Opaque, beside: &[String]) -> Vec<Found> {
+    // What is not read as its readers read it is not judged by what it looks like.
+    let Some(said) = value.texts() else { return vec![Found::Unjudged] };
+    let beside = beside.join(" ");
     // As it is read, and as it was written: what is a tool's call is one by its syntax.
-    let (said, beside) = (texts(value.as_str()), beside.join(" "));
     stopped(&examine_all([said.as_str(), value.as_str(), &beside]), Level::AgentInferred)
 }
 
