@@ -86,6 +86,8 @@ pub struct Request<'a> {
 pub struct Proof {
     /// The thumbprint of its key.
     pub jkt: String,
+    /// When it was made, as it says, in seconds since 1970.
+    pub iat: i64,
     /// What replay is recognized by: key and `jti`.
     pub replay_key: [u8; 32],
 }
@@ -159,7 +161,7 @@ fn judge(
     }
     let jkt = key.thumbprint();
     let replay_key = Sha256::digest(format!("{jkt}\n{}", claims.jti)).into();
-    Ok((key, Proof { jkt, replay_key }))
+    Ok((key, Proof { jkt, iat: claims.iat, replay_key }))
 }
 
 /// Whether two URLs name the same place, queries and fragments aside.

@@ -83,9 +83,12 @@ impl Gateway {
         let holds = |agent: &StoredAgent| agent.is_there() && agent.holds_own_key();
         let agent = AGENTS.get(&self.store, &did)?.filter(holds).ok_or(Error::Owner(Unproved::NoOwnKey))?;
         // What a restore ended is ended for the key, too, until the owner gives another token.
-        let (standing, _) = agent.key.ok_or(Error::Owner(Unproved::KeyEnded))?;
-        if token.is_some_and(|token| bound_hash(token) != standing) {
-            return Err(Error::Owner(Unproved::KeyEnded));
+        let (standing, since) = agent.key.ok_or(Error::Owner(Unproved::KeyEnded))?;
+        match token {
+            Some(token) if bound_hash(token) != standing => return Err(Error::Owner(Unproved::KeyEnded)),
+            // A restored backup does not know what was used since: what was for another token fails by that, what was for none by its time.
+            None if proof.iat < since.seconds() => return Err(Error::Owner(Unproved::OldProof)),
+            _ => {}
         }
         let agent = Agent::of(self, did, &agent, By::Key(standing));
         Ok(Proving { agent, replay_key: proof.replay_key })
