@@ -212,6 +212,20 @@ impl Agents<'_> {
         Ok(agents::all(&self.0.store)?.iter().any(|(_, agent)| agent.is_there()))
     }
 
+    /// What each agent that was not removed may do, by name, for the owner to read.
+    ///
+    /// # Errors
+    /// [`Error::Store`].
+    pub(crate) fn rights(self) -> Result<Vec<String>, Error> {
+        let mut rights = Vec::new();
+        for (did, agent) in agents::all(&self.0.store)?.into_iter().filter(|(_, agent)| agent.is_there()) {
+            let role = terms(&self.0.store, &did)?.role;
+            rights.push(format!("{} ({}, {})", agent.name, agent.permission.as_str(), role.as_str()));
+        }
+        rights.sort_unstable();
+        Ok(rights)
+    }
+
     /// Removes again, in a restored gateway, the agents that were removed since. How many were there.
     ///
     /// # Errors

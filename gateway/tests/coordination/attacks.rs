@@ -1,7 +1,10 @@
 //! Attacks on agents that work together: each was possible once.
 
 use super::*;
-use oap_gateway::service::Deletions;
+use oap_gateway::Error;
+use oap_gateway::api::agents::ToolCall;
+use oap_gateway::error::Unavailable;
+use oap_gateway::service::{Deletions, Tools};
 
 /// Without the role a coordinator reads nothing of what others wrote, by whatever task it makes or takes over.
 #[tokio::test]
@@ -259,6 +262,35 @@ async fn words_are_read_anew_when_permissions_change() {
     assert_eq!(score("b").await.0, 4);
     team.set("b", json!({"permission": "memory.write"})).await.ok();
     assert_eq!(score("b").await, before);
+}
+
+/// Permissions that are set to what they are change nothing: no request that is under way is refused for them.
+#[tokio::test]
+async fn permissions_that_stay_as_they_are_stop_nobody() {
+    let team = Team::new(&["b"]).await;
+    team.set("lead", json!({"permission": "memory.admin"})).await.ok();
+    let call: ToolCall = serde_json::from_value(json!({"tool": "memory_status", "arguments": {}})).unwrap();
+    let did = team.world.owner("GET", &format!("{AGENTS}/b"), None).await.ok()["did"].clone();
+    let open = json!({"permissions": null});
+    let closed = |agent: Value| json!({"permissions": {"default": "read", "allow": [{"agent": agent, "access": "write"}]}});
+    for (set, changes) in [
+        (open.clone(), false),
+        (closed(json!("b")), true),
+        (closed(did), false),
+        (open.clone(), true),
+        (open, false),
+    ] {
+        let under_way = team.world.gateway.agent_by_key(&[], &[team.keys["b"].clone()]).unwrap();
+        team.patch("lead", "/memory/namespaces/policy", 1, set.clone()).await.ok();
+        let told = Tools(&team.world.gateway).call(&under_way, call.clone()).await;
+        match told {
+            Ok(_) => assert!(!changes, "{set}"),
+            Err(error) => {
+                assert!(changes, "{set}");
+                assert!(matches!(error, Error::Unavailable(Unavailable::Permissions)), "{error:?}");
+            }
+        }
+    }
 }
 
 /// A proof that was used takes nothing of what its agent may ask.
