@@ -2,6 +2,7 @@
 
 use crate::arguments::Source;
 use crate::level::Level;
+use crate::staleness::Staleness;
 use oap_identity::{Hash, ItemId, ReceiptId, Timestamp};
 use oap_memory::Kind;
 use oap_memory::chain::Event;
@@ -51,6 +52,8 @@ pub enum Because {
     Duplicate,
     /// It is not sure enough: it is taken back.
     Unsure,
+    /// It can be relied on no more, as its writer said: it is taken back.
+    Stale,
 }
 
 /// An item that goes.
@@ -122,6 +125,12 @@ pub struct Fact {
     /// When it is erased.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
+    /// How long it can be relied on, as its writer says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub staleness: Option<Staleness>,
+    /// Whether that time is past: ask again before it is used. Absent if not.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub stale: bool,
     /// How well it answers the words that were looked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub score: Option<f64>,

@@ -5,6 +5,7 @@
 //! | what is over | erased, as the sweep would |
 //! | what the owner or the same agent says in another item in the same words, with the same labels, scope, visibility, sensitivity, kind and end | taken back; the owner's stays, else the surest |
 //! | what is less sure than is asked for | taken back |
+//! | what its writer said cannot be relied on any more | taken back |
 //!
 //! Of what the agent that asks may see and change, and nothing that the owner wrote, ever confirmed or put back, or holds, and no entry
 //! that is pinned.
@@ -125,7 +126,7 @@ impl Writing<'_, '_> {
                 // With what is kept back for a full disk the owner alone erases, and the sweep.
                 self.expire(going.item_id).map(drop)
             }
-            Because::Duplicate | Because::Unsure
+            Because::Duplicate | Because::Unsure | Because::Stale
                 if head.is_live(self.now) && !is_in_pinned_namespace(self.tx, head)? =>
             {
                 self.mark(going.item_id, Event::Retract).map(drop)
@@ -176,6 +177,10 @@ impl Looking<'_> {
                 continue;
             }
             let Some(seen) = self.seen(head.clone())? else { continue };
+            if seen.is_stale() && self.may_go(&head)? {
+                found.push((Going { item_id, because: Because::Stale, same_as: None }, rests));
+                continue;
+            }
             if let Some(sameness) = sameness(&seen)? {
                 let is_owners = *head.meta.author == self.gateway.principal;
                 let sure = (head.confidence.get() * 1e6) as u64;
@@ -237,7 +242,7 @@ fn sameness(seen: &VisibleItem) -> Result<Option<Sameness>, Error> {
     let says = Hash::of_canonical(&(text, structured, &*head.labels))?;
     let meta = &head.meta;
     let within = format!(
-        "{} {} {} {} {} {} {:?} {:?}",
+        "{} {} {} {} {} {} {:?} {:?} {:?}",
         head.scope_id,
         meta.visibility,
         meta.tier,
@@ -245,7 +250,8 @@ fn sameness(seen: &VisibleItem) -> Result<Option<Sameness>, Error> {
         head.kind,
         head.exportable,
         head.end_of_life,
-        head.subject_entity_id
+        head.subject_entity_id,
+        seen.staleness()
     );
     // What is its author's alone is no duplicate of another's.
     let whose =

@@ -7,13 +7,15 @@ use crate::state::agents::{self, Agent};
 use crate::state::edges::EdgePlace;
 use crate::state::gateway::Gateway;
 use crate::state::owner::mark::Read;
-use crate::state::schema;
+use crate::state::schema::{self, LINKS};
 use crate::state::tasks::Reach;
 use oap_agents::Level;
 use oap_agents::answers::{Fact, Linked};
 use oap_agents::arguments::{Source, topic_label, topic_of};
 use oap_agents::level::EXTENSION;
+use oap_agents::staleness::Staleness;
 use oap_identity::{Did, Hash, ItemId, Timestamp};
+use oap_memory::chain::Link;
 use oap_memory::item::Confidence;
 use oap_memory::receipt::item_tag;
 use oap_memory::{Head, Kind};
@@ -46,6 +48,8 @@ pub(crate) struct VisibleItem {
     pub head: Arc<Head>,
     pub whole: Map<String, Value>,
     commitment: Hash,
+    /// How long it can be relied on, and whether that is past.
+    staleness: Option<(Staleness, bool)>,
 }
 
 impl VisibleItem {
@@ -56,6 +60,16 @@ impl VisibleItem {
     /// The commitment of the version in force.
     pub const fn commitment(&self) -> Hash {
         self.commitment
+    }
+
+    /// How long it can be relied on, as its writer said.
+    pub fn staleness(&self) -> Option<Staleness> {
+        self.staleness.map(|(staleness, _)| staleness)
+    }
+
+    /// Whether it can be relied on no more, as its writer said.
+    pub fn is_stale(&self) -> bool {
+        self.staleness.is_some_and(|(_, is_past)| is_past)
     }
 
     /// Its text.
@@ -136,11 +150,24 @@ impl<'a> Looking<'a> {
     pub fn seen(&self, head: Arc<Head>) -> Result<Option<VisibleItem>, Error> {
         match schema::version(&self.gateway.store, head.item_id, head.version_seq) {
             Ok(version) => {
-                Ok(Some(VisibleItem { whole: whole(&version)?, commitment: version.commitment(), head }))
+                let whole = whole(&version)?;
+                let staleness = Staleness::of(&whole)
+                    .map(|staleness| {
+                        Ok::<_, Error>((staleness, staleness.is_past(self.said_at(&head)?, self.now)))
+                    })
+                    .transpose()?;
+                Ok(Some(VisibleItem { whole, commitment: version.commitment(), head, staleness }))
             }
             Err(Error::NotFound | Error::Store(StoreError::Erased)) => Ok(None),
             Err(error) => Err(error),
         }
+    }
+
+    /// When the version in force was written.
+    fn said_at(&self, head: &Head) -> Result<Timestamp, Error> {
+        let link = LINKS.get(&self.gateway.store, &(head.item_id, head.version_seq))?;
+        let link: Link = serde_json::from_slice(&link.ok_or(Error::Overtaken)?)?;
+        Ok(link.at)
     }
 
     /// Who wrote an item, as facts have it.
@@ -196,6 +223,8 @@ impl<'a> Looking<'a> {
             scope: head.meta.visibility,
             learned_at: head.captured_at,
             expires_at: head.end_of_life,
+            staleness: seen.staleness(),
+            stale: seen.is_stale(),
             score: score.map(f64::from),
             links: Vec::new(),
         }
