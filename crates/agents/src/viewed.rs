@@ -4,7 +4,7 @@
 
 use crate::arguments::{ArgumentError, Arguments, MAX_KINDS, MAX_TAGS};
 use crate::block::Block;
-use crate::tool::{Tool, schema};
+use crate::tool::{Tool, lean, schema};
 use oap_exchange::Query as Exchanged;
 use oap_exchange::query::{Integrity, MAX_CURSOR, MAX_PURPOSE_CODE, MAX_QUERY};
 use oap_identity::ItemId;
@@ -194,9 +194,9 @@ impl Asked {
 #[must_use]
 pub fn input(tool: Tool) -> Map<String, Value> {
     match tool {
-        Tool::Recall => schema::<Recall>(),
-        Tool::Query => schema::<Query>(),
-        Tool::Explain => schema::<Explain>(),
+        Tool::Recall => lean::<Recall>(),
+        Tool::Query => lean::<Query>(),
+        Tool::Explain => lean::<Explain>(),
         _ => Map::new(),
     }
 }
