@@ -782,6 +782,32 @@ async fn what_an_entry_is_stays() {
     assert_eq!((&answer["deleted"], &answer["remaining"]), (&json!(0), &json!(0)), "{answer}");
 }
 
+/// What the owner confirmed an agent does not erase by putting other words over it: not by itself, not by a filter, not by an end, and not
+/// with what it writes after it.
+#[tokio::test]
+async fn what_the_owner_confirmed_is_not_erased_from_under_other_words() {
+    let agents = Agents::new(&[("a", "memory.write")]).await;
+    let room = json!({"capacities": {"episodic": 1}});
+    agents.world.owner("POST", "/oap/owner/agents/a/set", Some(&room)).await.ok();
+    for tier in ["semantic", "episodic"] {
+        let made = agents.made("a", entry(tier, "n", tier)).await;
+        let item = format!("/oap/owner/items/{}", id(&made));
+        let confirm = json!({"version": 1});
+        agents.world.owner("POST", &format!("{item}/confirm"), Some(&confirm)).await.ok();
+        let changed = agents.patch("a", &id(&made), 1, &json!({"value": {"of": "another"}})).await.ok();
+        let version = changed["version"].as_u64().unwrap();
+        agents.delete("a", &id(&made)).await.refused(403, "policy_block");
+        for end in [json!({"ttl": "duration:PT1S"}), json!({"expires_at": "2026-05-01T12:01:00Z"})] {
+            agents.patch("a", &id(&made), version, &end).await.refused(403, "policy_block");
+        }
+        let deleted = agents.sends("a", "DELETE", "/memory/batch?namespace=n", &[], None).await.ok();
+        assert_eq!(deleted["deleted"], 0, "{deleted}");
+        let history = agents.world.owner("GET", &format!("{item}/history"), None).await.ok();
+        assert_eq!(history["events"][0]["content"], "kept", "{history}");
+    }
+    agents.post("a", &entry("episodic", "n", "more")).await.refused(429, "capacity_exceeded");
+}
+
 /// Of the other tiers nothing goes for what is new; and what comes in batches is counted by entries.
 #[tokio::test]
 async fn a_scratch_pad_has_a_bound_and_so_have_batches() {

@@ -13,13 +13,12 @@ use super::looking::{Looking, VisibleItem};
 use super::{Shown, ToolAnswer, members};
 use crate::error::{Conflict, Error};
 use crate::service::Tools;
-use crate::service::entries::holds_owners_word;
+use crate::service::entries::{holds_owners_word, owner_decided};
 use crate::state::agents::Agent;
 use crate::state::commits::{AGENTS, Writing, until_it_holds};
 use crate::state::owner::mark::{Admin, Read};
 use crate::state::schema::{self, HOLDS};
 use crate::state::terms::terms;
-use crate::state::views;
 use oap_agents::answers::{Because, Compacted, Going, MAX_COMPACTED};
 use oap_agents::arguments::Compact;
 use oap_agents::entry::Context;
@@ -221,12 +220,11 @@ impl Looking<'_> {
     /// Whether an item is one that may go: nothing of it is the owner's word, the owner never decided on it, and nothing holds it.
     fn may_go(&self, head: &Head) -> Result<bool, Error> {
         let store = &self.gateway.store;
-        if holds_owners_word(store, self.gateway, head)? || HOLDS.get(store, &head.item_id)?.is_some() {
-            return Ok(false);
-        }
-        // What the owner confirmed, in whatever version, or put back.
-        let links = views::latest_links(store, head.item_id, usize::MAX)?;
-        Ok(!links.iter().any(|link| matches!(link.event, Event::Confirm | Event::Restore)))
+        // What the owner confirmed, in whatever version, or put back: in one that is not kept any more, too.
+        let stays = HOLDS.get(store, &head.item_id)?.is_some()
+            || owner_decided(store, head, 0)?
+            || holds_owners_word(store, self.gateway, head)?;
+        Ok(!stays)
     }
 }
 
