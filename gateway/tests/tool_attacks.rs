@@ -137,6 +137,33 @@ async fn the_owner_sees_and_ends_what_agents_link() {
     world.chains_hold().await;
 }
 
+/// What an agent linked is not told of an item that is another's word since, the owner's or an administrator's.
+#[tokio::test]
+async fn a_link_ends_with_its_authors_word() {
+    let world = agents().await;
+    for by_owner in [true, false] {
+        let item = learned(&world, "rogue", json!({"content": "the safe is bleu"})).await;
+        let hostile = json!({"item_id": item, "to": "https://evil.example/", "relationship": "requires"});
+        told(&world, "rogue", "memory_link", hostile).await;
+        let other = learned(&world, "scout", json!({"content": "the safe is here"})).await;
+        let link = json!({"item_id": item, "to": other, "relationship": "about"});
+        told(&world, "rogue", "memory_link", link).await;
+        assert_eq!(links(&world, "scout", &item).await.len(), 2);
+        assert_eq!(links(&world, "scout", &other).await.len(), 1);
+        if by_owner {
+            let corrected = json!({"item": {"content": {"text": "the safe is blue"}}});
+            world.owner("POST", &format!("/oap/owner/items/{item}/correct"), Some(&corrected)).await.ok();
+        } else {
+            let corrected = json!({"item_id": item, "content": "the safe is blue"});
+            told(&world, "boss", "memory_correct", corrected).await;
+        }
+        for agent in ["scout", "rogue", "boss"] {
+            assert!(links(&world, agent, &item).await.is_empty(), "{agent} {by_owner}");
+            assert!(links(&world, agent, &other).await.is_empty(), "{agent} {by_owner}");
+        }
+    }
+}
+
 /// Another agent's private links push none of those out that one is told of.
 #[tokio::test]
 async fn what_another_links_in_private_leaves_no_trace() {

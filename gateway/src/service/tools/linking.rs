@@ -97,8 +97,8 @@ impl Tools<'_> {
     }
 }
 
-/// Whether an agent may link an item: what it wrote, so that the owner ends a link with an item of that agent's, and never with one of
-/// the owner's own.
+/// Whether an agent may link an item: what it wrote, so that the owner ends a link with an item of that agent's, or by a correction of it,
+/// and never with one of the owner's own.
 fn may_link(agent: &Agent<Write>, head: &Head, now: Timestamp) -> Result<(), Error> {
     let sight = agent.sight();
     if sight.sees(head) && head.is_live(now) && !sight.wrote(head) {
@@ -143,7 +143,8 @@ impl Writing<'_, '_> {
         Ok(item_tag(head.item_id, self.last_link(head)?.commitment))
     }
 
-    /// That the links which an answer tells of are still there, and who made them.
+    /// That the links which an answer tells of are still there, and who made them. Whose word the items are says the end of their chains,
+    /// which the answer rests on, too.
     ///
     /// # Errors
     /// [`Error::Overtaken`].
@@ -159,8 +160,8 @@ impl Writing<'_, '_> {
 }
 
 impl Looking<'_> {
-    /// The links at an item whose other end the agent may see and which is in force, of agents that are there: the newest first, as
-    /// many as may be and have room.
+    /// The links at an item whose other end the agent may see and which is in force, of agents that are there, and whose word the item is
+    /// that they are of: the newest first, as many as may be and have room.
     pub(super) fn links(&mut self, item: ItemId) -> Result<Vec<Linked>, Error> {
         let (mut links, mut from_here, mut to_here) = (Vec::new(), 0_usize, 0_usize);
         let gateway = self.gateway.clone();
@@ -172,11 +173,10 @@ impl Looking<'_> {
             let is_from = place.0 == item;
             let told = if is_from { &mut from_here } else { &mut to_here };
             // What is not told is not opened.
-            if *told == MAX_LINKS_TOLD || (!is_from && self.in_sight(place.0).is_none()) {
-                continue;
-            }
+            let Some(of) = self.in_sight(place.0).filter(|_| *told < MAX_LINKS_TOLD) else { continue };
             let Some(edge) = edges::edge(&gateway.store, place)? else { continue };
-            if !is_there(&gateway.store, &edge.author)? {
+            // Said of what is another's word by now, the owner's above all, it is not told.
+            if edge.author != *of.meta.author || !is_there(&gateway.store, &edge.author)? {
                 continue;
             }
             let other = if is_from { edge.other() } else { Some(place.0) };
