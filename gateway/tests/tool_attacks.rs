@@ -137,6 +137,35 @@ async fn the_owner_sees_and_ends_what_agents_link() {
     world.chains_hold().await;
 }
 
+/// Who links much pushes out nobody else's link without a sign, and nothing of what the item said before.
+#[tokio::test]
+async fn many_links_push_out_nothing() {
+    let world = agents().await;
+    let deep = format!("the lake is deep, {}", "and deep, ".repeat(1500));
+    let item = learned(&world, "boss", json!({"content": deep})).await;
+    let corrected = json!({"item_id": item, "content": deep.replace("deep", "cold")});
+    told(&world, "boss", "memory_correct", corrected).await;
+    let against = learned(&world, "scout", json!({"content": "the lake is warm"})).await;
+    let against = json!({"item_id": against, "to": item, "relationship": "contradicts"});
+    let against = told(&world, "scout", "memory_link", against).await;
+    let explained = async || told(&world, "scout", "memory_explain", json!({"item_id": item})).await;
+    let before = explained().await;
+    assert_eq!((&before["fact"]["links"], &before["more"]), (&json!([against]), &json!(false)));
+    assert_eq!(before["corrections"].as_array().unwrap().len(), 1);
+    let own = learned(&world, "rogue", json!({"content": "a page about the lake"})).await;
+    let long = "湖".repeat(oap_agents::arguments::MAX_SOURCE);
+    for words in ["lake", long.as_str()] {
+        for number in 0..oap_agents::answers::MAX_LINKS_TOLD {
+            let source = json!({"type": words, "ref": words});
+            let link = json!({"item_id": own, "to": item, "relationship": format!("about_{number}"), "source": source});
+            told(&world, "rogue", "memory_link", link).await;
+        }
+        let after = explained().await;
+        assert!(after["fact"]["links"].as_array().unwrap().contains(&against), "{after}");
+        assert_eq!((&after["more"], &after["corrections"]), (&json!(true), &before["corrections"]));
+    }
+}
+
 /// What an agent linked is not told of an item that is another's word since, the owner's or an administrator's.
 #[tokio::test]
 async fn a_link_ends_with_its_authors_word() {
