@@ -782,6 +782,22 @@ async fn what_an_entry_is_stays() {
     assert_eq!((&answer["deleted"], &answer["remaining"]), (&json!(0), &json!(0)), "{answer}");
 }
 
+/// Who deletes what it never read was given nothing of it.
+#[tokio::test]
+async fn what_an_agent_deletes_it_was_not_given() {
+    let agents = Agents::new(&[("a", "memory.write"), ("b", "memory.admin")]).await;
+    let made = agents.made("a", entry("semantic", "n", "one")).await;
+    agents.made("a", entry("semantic", "n", "two")).await;
+    agents.delete("b", &id(&made)).await.ok();
+    let path = "/memory/batch?namespace=n&memory_type=semantic";
+    assert_eq!(agents.sends("b", "DELETE", path, &[], None).await.ok()["deleted"], 1);
+    let given = agents.world.owner("GET", "/oap/owner/agents/b/injected", None).await.ok();
+    assert_eq!(given["answers"], json!([]));
+    // The deletions are in the log all the same.
+    let log = agents.world.owner("GET", "/oap/audit?chain=@agents&limit=1000", None).await.ok();
+    assert_eq!(log.to_string().matches("openintent.delete").count(), 2, "{log}");
+}
+
 /// What the owner confirmed an agent does not erase by putting other words over it: not by itself, not by a filter, not by an end, and not
 /// with what it writes after it.
 #[tokio::test]

@@ -19,6 +19,9 @@ use oap_memory::record::Head;
 use oap_store::{Rows, StoreError};
 use std::sync::Arc;
 
+/// What a receipt of a deletion says was used. It names what went, and gives nobody anything.
+pub(crate) const DELETE: &str = "openintent.delete";
+
 impl Entries<'_> {
     /// Erases an entry: what it said is gone when this returns, and nothing puts it back.
     ///
@@ -110,7 +113,7 @@ impl Writing<'_, '_> {
             self.erase(head.item_id, Event::Erase)?;
         }
         let gateway = self.gateway.clone();
-        let receipt = Tools(&gateway).handing(agent, "openintent.delete", input, tags)?;
+        let receipt = Tools(&gateway).handing(agent, DELETE, input, tags)?;
         self.receipt(AGENTS, receipt).map(drop)
     }
 }
