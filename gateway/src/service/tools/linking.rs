@@ -52,6 +52,8 @@ impl Tools<'_> {
                     if !(to.is_live(w.now) && linker.sight().sees(&to)) {
                         return Err(Error::NotFound);
                     }
+                    // It is told there, too.
+                    w.may_link(&linker, &to)?;
                     ends.push(to);
                 }
                 let edge = Edge {
