@@ -270,3 +270,40 @@ async fn what_the_owner_decided_stays_decided() {
     uses(&world, "boss", "memory_explain", json!({"item_id": brief})).await.refused(404, "not_found");
     assert_eq!(plan().await["going"], json!([]));
 }
+
+/// Who goes on writing has no plan made again: it is answered as it was made, and what it rests on is read again when it is carried out.
+#[tokio::test]
+async fn a_plan_is_made_once_whatever_is_written_meanwhile() {
+    let world = agents().await;
+    let unsure = json!({"content": "the lake is green", "confidence": 0.1});
+    let unsure = learned(&world, "rogue", unsure).await;
+    let before = told(&world, "boss", "memory_compact", json!({})).await;
+    assert_eq!(before["going"], json!([{"item_id": unsure, "because": "unsure"}]));
+    let mut keys = Vec::new();
+    for agent in ["rogue", "boss"] {
+        let rotated = world.owner("POST", &format!("/oap/owner/agents/{agent}/rotate"), None).await.ok();
+        keys.push(format!("Bearer {}", rotated["api_key"].as_str().unwrap()));
+    }
+    // By a key of its own an agent's call is one transaction.
+    let call = async |key: &str, tool: &str, arguments: Value| {
+        let call = json!({"tool": tool, "arguments": arguments});
+        world.raw("POST", "/oap/agent/call", &[("authorization", key)], Some(&call)).await
+    };
+    world.clock.gate.close();
+    let change = json!({"item_id": unsure, "content": "the lake is grey", "confidence": 0.1});
+    let mut changes = Box::pin(call(&keys[0], "memory_correct", change));
+    while !world.clock.gate.waits() {
+        let pause = tokio::time::timeout(Duration::from_millis(5), &mut changes);
+        assert!(pause.await.is_err());
+    }
+    // The plan is made of what was there before, and its receipt waits behind the correction.
+    let mut plans = Box::pin(call(&keys[1], "memory_compact", json!({})));
+    assert!(tokio::time::timeout(Duration::from_millis(500), &mut plans).await.is_err());
+    world.clock.gate.open();
+    let (changed, planned) = tokio::join!(changes, plans);
+    changed.ok();
+    assert_eq!(planned.ok()["structured"], before);
+    let old = json!({"plan": before["plan"]});
+    uses(&world, "boss", "memory_compact", old).await.refused(409, "conflict");
+    assert_eq!(status(&world, &unsure).await, "current");
+}

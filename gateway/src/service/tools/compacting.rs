@@ -15,7 +15,7 @@ use crate::error::{Conflict, Error};
 use crate::service::Tools;
 use crate::service::entries::{holds_owners_word, owner_decided};
 use crate::state::agents::Agent;
-use crate::state::commits::{AGENTS, Writing, until_it_holds};
+use crate::state::commits::{AGENTS, Writing};
 use crate::state::owner::mark::{Admin, Read};
 use crate::state::schema::{self, HOLDS};
 use crate::state::terms::terms;
@@ -60,31 +60,28 @@ impl Tools<'_> {
         admin: &Agent<Admin>,
         asked: Compact,
     ) -> Result<ToolAnswer, Error> {
-        let input = Hash::of_canonical(&asked)?;
-        let asked = Arc::new(asked);
-        let compacted = until_it_holds(|| async {
-            let wanted = asked.clone();
-            let plan = self.look(agent, move |looking| looking.plan(&wanted)).await?;
-            let hash = plan.hash()?;
-            let Some(agreed) = asked.plan else {
-                // Nothing of the items is shown, and nobody looked at them.
-                let handed = Shown { named: plan.rests, ..Shown::default() };
-                self.hand(agent, "memory_compact", input, handed).await?;
-                let plan_to_give = (!plan.going.is_empty()).then_some(hash);
-                return Ok(Compacted {
+        let (input, agreed) = (Hash::of_canonical(&asked)?, asked.plan);
+        // Once: it takes a look at the whole memory, and whoever goes on writing could have it made again and again.
+        let plan = self.look(agent, move |looking| looking.plan(&asked)).await?;
+        let hash = plan.hash()?;
+        let compacted = match agreed {
+            // Nothing of the items is shown, nobody looked at them, and what the plan rests on is read again when it is carried out.
+            None => {
+                self.hand(agent, "memory_compact", input, Shown::default()).await?;
+                Compacted {
                     dry_run: true,
-                    plan: plan_to_give,
+                    plan: (!plan.going.is_empty()).then_some(hash),
                     going: plan.going,
                     more: plan.more,
                     receipt_id: None,
-                });
-            };
-            if agreed != hash {
-                return Err(Error::Conflict(Conflict::OtherPlan));
+                }
             }
-            self.carry_out(admin, input, plan).await
-        });
-        let compacted = compacted.await?;
+            Some(agreed) if agreed == hash => match self.carry_out(admin, input, plan).await {
+                Err(Error::Overtaken) => return Err(Error::Conflict(Conflict::OtherPlan)),
+                done => done?,
+            },
+            Some(_) => return Err(Error::Conflict(Conflict::OtherPlan)),
+        };
         Ok(ToolAnswer { structured: members(&compacted)?, text: compacted.text() })
     }
 
