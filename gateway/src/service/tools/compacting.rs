@@ -95,10 +95,8 @@ impl Tools<'_> {
                 let mut tags = Vec::new();
                 for going in &going {
                     let (_, head) = schema::head(w.tx, going.item_id)?;
-                    let may = agent.sight().may_change(&head)
-                        && !holds_owners_word(w.tx, w.gateway, &head)?
-                        && !w.is_held(going.item_id)?;
-                    if !may {
+                    // Whose word it holds is as it was when that was looked at: its chain ends as it did, and of versions there are no more.
+                    if !agent.sight().may_change(&head) || w.is_held(going.item_id)? {
                         return Err(Error::Overtaken);
                     }
                     tags.push(w.tag_of(&head)?);
