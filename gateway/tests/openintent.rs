@@ -782,6 +782,37 @@ async fn what_an_entry_is_stays() {
     assert_eq!((&answer["deleted"], &answer["remaining"]), (&json!(0), &json!(0)), "{answer}");
 }
 
+/// What the owner sends back as it was shown is the owner's word, and not the agent's that signed it before.
+#[tokio::test]
+async fn what_the_owner_sends_back_is_no_agents_word() {
+    let agents = Agents::new(&[("a", "memory.write"), ("boss", "memory.admin")]).await;
+    let made = agents.made("a", entry("semantic", "n", "k")).await;
+    let path = format!("/oap/owner/items/{}", id(&made));
+    let shown = agents.world.owner("GET", &path, None).await.ok()["item"].clone();
+    let signs = |item: &Value| item["extensions"].get("dev.oap-memory.agent").is_some();
+    assert!(signs(&shown), "{shown}");
+    let changes = json!({"content": {"text": r#"{"of":"the owner"}"#}, "extensions": shown["extensions"]});
+    let changes = json!({"item": changes});
+    agents.world.owner("POST", &format!("{path}/correct"), Some(&changes)).await.ok();
+    let corrected = agents.world.owner("GET", &path, None).await.ok()["item"].clone();
+    assert!(!signs(&corrected), "{corrected}");
+    assert_eq!(
+        corrected["extensions"]["dev.oap-memory.openintent"],
+        shown["extensions"]["dev.oap-memory.openintent"]
+    );
+    let history = agents.world.owner("GET", &format!("{path}/history"), None).await.ok();
+    assert!(history["events"][0]["by_agent"] == true && history["events"][1]["by_agent"].is_null());
+    // Under other words it is still the owner's to erase.
+    agents.patch("boss", &id(&made), 2, &json!({"value": {"of": "boss"}})).await.ok();
+    agents.delete("boss", &id(&made)).await.refused(403, "policy_block");
+    // And what the owner writes anew.
+    let mut copy = note("tea", &[]);
+    copy["extensions"] = shown["extensions"].clone();
+    let copy = agents.world.capture(&[copy]).await.remove(0);
+    let copy = agents.world.owner("GET", &format!("/oap/owner/items/{copy}"), None).await.ok();
+    assert!(!signs(&copy["item"]), "{copy}");
+}
+
 /// Who deletes what it never read was given nothing of it.
 #[tokio::test]
 async fn what_an_agent_deletes_it_was_not_given() {
