@@ -307,6 +307,32 @@ async fn beyond_the_turns_of_grants_a_call_waits() {
     assert!(turns.take().await.is_some());
 }
 
+/// Who hangs up gives no turn back: what it asked for is worked on all the same.
+#[tokio::test]
+async fn a_call_keeps_its_turn_until_it_is_done() {
+    let mut world = World::new().await;
+    world.capture(&[note("tea", &["a"])]).await;
+    let grantee = agent(2);
+    let (_, token) = granted(&world, &grantee, "a", json!({})).await;
+    let app = App::new(world.gateway.clone());
+    let turns = app.turns_of_grants();
+    world.router = app.router();
+    let mut taken = Vec::new();
+    for _ in 1..MAX_GRANTED {
+        taken.push(turns.take().await);
+    }
+    // Its receipt waits.
+    world.clock.gate.close();
+    let mut call = Box::pin(calls(&world, &grantee, &token, "memory_query", json!({})));
+    while !world.clock.gate.waits() {
+        assert!(tokio::time::timeout(Duration::from_millis(5), &mut call).await.is_err());
+    }
+    drop(call);
+    assert!(tokio::time::timeout(Duration::from_millis(300), turns.take()).await.is_err());
+    world.clock.gate.open();
+    assert!(turns.take().await.is_some());
+}
+
 #[tokio::test]
 async fn budgets_and_limits_are_those_of_the_query_endpoint() {
     let world = World::new().await;

@@ -22,9 +22,10 @@ use oap_identity::RequestId;
 use oap_identity::signed::UnverifiedJwt;
 use serde_json::{Map, Value};
 use std::sync::{Arc, Mutex, PoisonError};
+use tokio::sync::OwnedSemaphorePermit;
 
-/// Most bytes of an answer: that of a query, once for programs and once as text, escaped.
-const MAX_ANSWER: usize = 8 * oap_exchange::answer::MAX_ANSWER;
+/// Most bytes of an answer: that of a query, for programs, and beside it a text that is short ([`viewed::text`]).
+const MAX_ANSWER: usize = 2 * oap_exchange::answer::MAX_ANSWER;
 
 /// Whether a request carries the token of a grant, and nothing of an agent's: by its `typ`, before anything is checked.
 pub(super) fn presents_grant(request: &Incoming) -> bool {
@@ -43,6 +44,8 @@ struct ByGrant {
     /// The request's own name.
     name: RequestId,
     became: Mutex<Became>,
+    /// Its turn, where it calls a tool: until the call is done, whether anybody waits for its answer still or not.
+    _turn: Option<OwnedSemaphorePermit>,
 }
 
 impl ByGrant {
@@ -82,15 +85,16 @@ impl ViewCaller for ByGrant {
 pub(super) async fn mcp(app: &App, mut request: Incoming) -> Result<Response, Error> {
     as_grantee_in(&mut request, async |request, caller| {
         let (headers, body, asked) = message(request).await?;
-        // Until the answer is written out: it takes several times its bytes. What asks for no tool is small, and does not wait.
+        // What asks for no tool is small, and does not wait.
         let calls = asked.get("method").and_then(Value::as_str) == Some("tools/call");
         drop(asked);
-        let _turn = if calls { app.granted.take().await } else { None };
+        let turn = if calls { app.granted.take().await } else { None };
         let by = Arc::new(ByGrant {
             gateway: app.gateway.clone(),
             caller: caller.clone(),
             name: request.name().clone(),
             became: Mutex::new(Became::Unrecorded),
+            _turn: turn,
         });
         let server = by.clone();
         let response = serve(app, headers, body, move || Granted(server.clone())).await?;
