@@ -88,6 +88,19 @@ async fn what_a_hostile_page_told_an_agent_reaches_nobody() {
     let labels = json!({"labels": ["hotels"]});
     world.owner("POST", &format!("/oap/owner/items/{id}/relabel"), Some(&labels)).await.ok();
     assert!(!everything(&world, "chief", &id).await.contains("Lakeside"));
+    // Those of many at once neither.
+    for labels in [
+        json!({"set": ["hotels"]}),
+        json!({"set": []}),
+        json!({"remove": ["oap:quarantined"]}),
+        json!({"add": ["a", "z"], "remove": ["oap:quarantined"]}),
+    ] {
+        let bulk = json!({"selection": {"items": [id]}, "labels": labels});
+        world.owner("POST", "/oap/owner/items/relabel", Some(&bulk)).await.ok();
+        assert!(!everything(&world, "chief", &id).await.contains("Lakeside"), "{labels}");
+        let kept = owner_item(&world, &id).await["item"]["labels"].to_string();
+        assert!(kept.contains("oap:quarantined"), "{kept}");
+    }
 
     // A month later: not for a grantee.
     world.clock.advance(DAY * 30);

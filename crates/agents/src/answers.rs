@@ -17,7 +17,7 @@ pub const MAX_TOPICS: usize = 100;
 
 /// Most links that one agent makes that begin at one item, and that end there.
 pub const MAX_LINKS: usize = 64;
-/// Most links that an answer tells of one item, in each direction: the newest.
+/// Most links that an answer tells of one item, in each direction: the newest of each author in turn.
 pub const MAX_LINKS_TOLD: usize = 20;
 /// Most items that one compaction takes away.
 pub const MAX_COMPACTED: usize = 500;
@@ -219,7 +219,7 @@ pub struct Explained {
     pub corrections: Vec<Replaced>,
     /// The items that it was made from, of those that this agent may see.
     pub derived_from: Vec<ItemId>,
-    /// Whether its chain is longer, or more former versions are kept.
+    /// Whether its chain is longer, more former versions are kept, or more links are there to be told.
     pub more: bool,
 }
 

@@ -185,7 +185,7 @@ impl Explained {
             block.line(&format!("Made from {id}."));
         }
         if self.more {
-            block.line("More happened before than is told here.");
+            block.line("There is more than is told here: of what happened before, or of its links.");
         }
         item(&mut block, &self.fact);
         for former in &self.corrections {

@@ -6,6 +6,7 @@ use crate::api::agents::{
 };
 use crate::error::{Conflict, Corrupt, Error, MemberError};
 use crate::service::brief::cut;
+use crate::service::entries::DELETE;
 use crate::service::items::whole;
 use crate::service::{Agents, Audit};
 use crate::state::agents::{self, MAX_AGENTS, StoredAgent, new_key};
@@ -350,7 +351,8 @@ fn tool_of(receipt: &Receipt) -> &str {
     tool.unwrap_or_default()
 }
 
-/// Whether an answer handed items on: a link and a compaction name items, and show nothing of them.
+/// Whether an answer handed items on: a link, a compaction and a deletion name items, and show nothing of them.
 fn hands_items(receipt: &Receipt) -> bool {
-    Tool::of(tool_of(receipt)).is_none_or(Tool::is_read_only)
+    let tool = tool_of(receipt);
+    tool != DELETE && Tool::of(tool).is_none_or(Tool::is_read_only)
 }

@@ -177,7 +177,7 @@ class Explained:
     corrections: tuple[Replaced, ...]
     derived_from: tuple[str, ...]
     more: bool
-    """Whether its chain is longer, or more former versions are kept."""
+    """Whether its chain is longer, more former versions are kept, or more links are there to be told."""
     retracted_at: str | None = None
 
 

@@ -16,6 +16,7 @@ use crate::state::owner::mark::Write;
 use crate::state::schema;
 use crate::state::tasks::{StoredTask, guardrails, task_named, tasks_in, tasks_of};
 use oap_agents::entry::{Context, MAX_ENTRIES, Opaque};
+use oap_agents::namespaces::Access;
 use oap_agents::task::Guardrails;
 use oap_identity::{IntentId, ItemId, TaskId};
 use oap_memory::record::{Head, Tier};
@@ -182,15 +183,19 @@ pub(crate) fn may_correct(
 }
 
 impl Writing<'_, '_> {
-    /// That the guardrails which bind an agent let it link an item: what it says of a semantic entry stands in that one's namespace.
+    /// That the guardrails which bind an agent and the permissions of namespaces let it link an item, or to it: what it says of a semantic
+    /// entry stands in that one's namespace.
     ///
     /// # Errors
-    /// [`Error::Guardrail`].
+    /// [`Error::Guardrail`], [`Error::NamespaceAccess`].
     pub(crate) fn may_link(&self, agent: &Agent<Write>, head: &Head) -> Result<(), Error> {
         let meta = &head.meta;
         let (Tier::Semantic, Some(namespace), Some(_)) = (meta.tier, &meta.namespace, &meta.key) else {
             return Ok(());
         };
+        if agent.sight().access(namespace) < Access::Write {
+            return Err(Error::NamespaceAccess);
+        }
         let tasks = tasks_in(self.tx, &self.gateway.store, agent.did())?;
         let rails = guardrails(self.tx, &tasks, agent.did())?;
         refuses(&rails, namespace).map_or(Ok(()), |(_, rail)| Err(Error::Guardrail(rail)))

@@ -4,6 +4,7 @@
 //! What an entry is worth: its priority, and then when its author looked at it last. Nobody else's look counts, so that nobody's tells.
 
 use super::Full;
+use super::erasing::holds_owners_word;
 use crate::error::Error;
 use crate::service::tools::looking::Looking;
 use crate::state::agents::Agent;
@@ -74,21 +75,27 @@ impl Looking<'_> {
             let Some(seen) = self.seen(head.clone())? else { continue };
             let context = Context::of(&seen.whole);
             let is_pinned = context.pinned || terms.pins(&head);
-            if !is_held && !is_pinned && !head.meta.human_verified {
+            if !is_held && !is_pinned {
                 let looked = ACCESSED.get(&self.gateway.store, &head.item_id)?;
-                candidates.push((
-                    context.priority,
-                    looked.unwrap_or(head.captured_at),
-                    head.item_id,
-                    head.seq,
-                ));
+                let worth = (context.priority, looked.unwrap_or(head.captured_at), head.item_id);
+                candidates.push((worth, head));
             }
         }
-        candidates.sort_unstable();
-        if candidates.len() < beyond {
+        candidates.sort_unstable_by_key(|(worth, _)| *worth);
+        let mut victims = Vec::new();
+        for (_, head) in candidates {
+            if victims.len() == beyond {
+                break;
+            }
+            // What is the owner's word goes with nothing that an agent writes.
+            if !holds_owners_word(&self.gateway.store, self.gateway, &head)? {
+                victims.push((head.item_id, head.seq));
+            }
+        }
+        if victims.len() < beyond {
             return Ok(Err(Full { current_count, max_capacity, of: OF_TIER }));
         }
-        Ok(Ok(candidates.into_iter().take(beyond).map(|(_, _, item, seq)| (item, seq)).collect()))
+        Ok(Ok(victims))
     }
 }
 

@@ -14,13 +14,12 @@ use super::looking::{Looking, VisibleItem};
 use super::{Shown, ToolAnswer, members};
 use crate::error::{Conflict, Error};
 use crate::service::Tools;
-use crate::service::entries::holds_owners_word;
+use crate::service::entries::{holds_owners_word, owner_decided};
 use crate::state::agents::Agent;
-use crate::state::commits::{AGENTS, Writing, until_it_holds};
+use crate::state::commits::{AGENTS, Writing};
 use crate::state::owner::mark::{Admin, Read};
 use crate::state::schema::{self, HOLDS};
 use crate::state::terms::terms;
-use crate::state::views;
 use oap_agents::answers::{Because, Compacted, Going, MAX_COMPACTED};
 use oap_agents::arguments::Compact;
 use oap_agents::entry::Context;
@@ -62,31 +61,28 @@ impl Tools<'_> {
         admin: &Agent<Admin>,
         asked: Compact,
     ) -> Result<ToolAnswer, Error> {
-        let input = Hash::of_canonical(&asked)?;
-        let asked = Arc::new(asked);
-        let compacted = until_it_holds(|| async {
-            let wanted = asked.clone();
-            let plan = self.look(agent, move |looking| looking.plan(&wanted)).await?;
-            let hash = plan.hash()?;
-            let Some(agreed) = asked.plan else {
-                // Nothing of the items is shown, and nobody looked at them.
-                let handed = Shown { named: plan.rests, ..Shown::default() };
-                self.hand(agent, "memory_compact", input, handed).await?;
-                let plan_to_give = (!plan.going.is_empty()).then_some(hash);
-                return Ok(Compacted {
+        let (input, agreed) = (Hash::of_canonical(&asked)?, asked.plan);
+        // Once: it takes a look at the whole memory, and whoever goes on writing could have it made again and again.
+        let plan = self.look(agent, move |looking| looking.plan(&asked)).await?;
+        let hash = plan.hash()?;
+        let compacted = match agreed {
+            // Nothing of the items is shown, nobody looked at them, and what the plan rests on is read again when it is carried out.
+            None => {
+                self.hand(agent, "memory_compact", input, Shown::default()).await?;
+                Compacted {
                     dry_run: true,
-                    plan: plan_to_give,
+                    plan: (!plan.going.is_empty()).then_some(hash),
                     going: plan.going,
                     more: plan.more,
                     receipt_id: None,
-                });
-            };
-            if agreed != hash {
-                return Err(Error::Conflict(Conflict::OtherPlan));
+                }
             }
-            self.carry_out(admin, input, plan).await
-        });
-        let compacted = compacted.await?;
+            Some(agreed) if agreed == hash => match self.carry_out(admin, input, plan).await {
+                Err(Error::Overtaken) => return Err(Error::Conflict(Conflict::OtherPlan)),
+                done => done?,
+            },
+            Some(_) => return Err(Error::Conflict(Conflict::OtherPlan)),
+        };
         Ok(ToolAnswer { structured: members(&compacted)?, text: compacted.text() })
     }
 
@@ -100,10 +96,8 @@ impl Tools<'_> {
                 let mut tags = Vec::new();
                 for going in &going {
                     let (_, head) = schema::head(w.tx, going.item_id)?;
-                    let may = agent.sight().may_change(&head)
-                        && !holds_owners_word(w.tx, w.gateway, &head)?
-                        && !w.is_held(going.item_id)?;
-                    if !may {
+                    // Whose word it holds is as it was when that was looked at: its chain ends as it did, and of versions there are no more.
+                    if !agent.sight().may_change(&head) || w.is_held(going.item_id)? {
                         return Err(Error::Overtaken);
                     }
                     tags.push(w.tag_of(&head)?);
@@ -226,12 +220,11 @@ impl Looking<'_> {
     /// Whether an item is one that may go: nothing of it is the owner's word, the owner never decided on it, and nothing holds it.
     fn may_go(&self, head: &Head) -> Result<bool, Error> {
         let store = &self.gateway.store;
-        if holds_owners_word(store, self.gateway, head)? || HOLDS.get(store, &head.item_id)?.is_some() {
-            return Ok(false);
-        }
-        // What the owner confirmed, in whatever version, or put back.
-        let links = views::latest_links(store, head.item_id, usize::MAX)?;
-        Ok(!links.iter().any(|link| matches!(link.event, Event::Confirm | Event::Restore)))
+        // What the owner confirmed, in whatever version, or put back: in one that is not kept any more, too.
+        let stays = HOLDS.get(store, &head.item_id)?.is_some()
+            || owner_decided(store, head, 0)?
+            || holds_owners_word(store, self.gateway, head)?;
+        Ok(!stays)
     }
 }
 

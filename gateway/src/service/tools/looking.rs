@@ -30,6 +30,9 @@ const OWNER: &str = "owner";
 /// Bytes of a link that are nobody's words: its ids, who says it and since when, for programs and as text.
 const AROUND_LINK: usize = 400;
 
+/// Most bytes of the links of an answer: a room of their own, so that they take none of what items say.
+const ROOM_FOR_LINKS: usize = 32 << 10;
+
 /// An agent that looks, and what it was shown so far.
 pub(crate) struct Looking<'a> {
     pub gateway: &'a Arc<Gateway>,
@@ -41,6 +44,8 @@ pub(crate) struct Looking<'a> {
     shown: Shown,
     /// Bytes of what the items that were shown say.
     said: usize,
+    /// Bytes of what the links say that were told.
+    linked: usize,
 }
 
 /// An item that an agent may see, with everything shown.
@@ -117,6 +122,7 @@ impl<'a> Looking<'a> {
             names: names.chain([owner]).collect(),
             shown: Shown::default(),
             said: 0,
+            linked: 0,
         })
     }
 
@@ -237,12 +243,12 @@ impl<'a> Looking<'a> {
             .as_ref()
             .map_or(0, |source| source.sort.len() + source.reference.as_ref().map_or(0, String::len));
         let bytes = link.to.len() + link.relationship.len() + source + AROUND_LINK;
-        (self.said + bytes <= MAX_HANDED).then_some(bytes)
+        (self.linked + bytes <= ROOM_FOR_LINKS).then_some(bytes)
     }
 
     /// Tells of a link that says so many bytes: the answer rests on it and on the item at its other end.
     pub fn tell_link(&mut self, place: EdgePlace, other: Option<&Head>, bytes: usize) {
-        self.said += bytes;
+        self.linked += bytes;
         self.shown.links.push(place);
         if let Some(head) = other {
             self.shown.named.push((head.item_id, head.seq));
