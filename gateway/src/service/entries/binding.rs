@@ -32,8 +32,8 @@ pub(super) struct Bound {
 /// What is written for a task.
 struct ForTask<'a> {
     steps: Vec<&'a Step>,
-    /// How many entries it takes of an agent, where it says so.
-    entries: Option<usize>,
+    /// How many entries it takes of an agent.
+    entries: usize,
     kilobytes: Option<usize>,
 }
 
@@ -41,11 +41,12 @@ impl ForTask<'_> {
     fn of(task: &StoredTask, rails: &[(IntentId, Guardrails)]) -> Self {
         let rail = rails.iter().find(|(intent, _)| *intent == task.intent);
         let most = rail.and_then(|(_, rails)| rails.max_working_memory_per_task);
-        let entries = [task.policy.max_entries, most].into_iter().flatten().min();
         let number = |most: u32| usize::try_from(most).ok();
+        // Its end takes all of them back in one transaction: no guardrail makes them more than a task takes by itself.
+        let said = [task.policy.max_entries, most].into_iter().flatten().filter_map(number);
         Self {
             steps: Vec::new(),
-            entries: entries.and_then(number),
+            entries: said.min().unwrap_or(MAX_ENTRIES).min(MAX_ENTRIES),
             kilobytes: task.policy.max_total_size_kb.and_then(number),
         }
     }
@@ -56,7 +57,7 @@ impl ForTask<'_> {
         for step in &self.steps {
             sizes.insert(step.entry.id, step.entry.value.as_str().len());
         }
-        let max_capacity = self.entries.unwrap_or(MAX_ENTRIES);
+        let max_capacity = self.entries;
         if sizes.len() > count && sizes.len() > max_capacity {
             return Some(Full { current_count: count, max_capacity, of: "working entries of the task" });
         }
@@ -119,7 +120,7 @@ impl Looking<'_> {
             }
         }
         own.retain(|head| head.meta.tier == Tier::Working);
-        let is_free = |of: &ForTask<'_>| of.entries.is_none() && of.kilobytes.is_none();
+        let is_free = |of: &ForTask<'_>| of.entries == MAX_ENTRIES && of.kilobytes.is_none();
         if by_task.values().all(is_free) && own.len() + steps.len() <= MAX_ENTRIES {
             return Ok(Ok(bound));
         }
@@ -233,5 +234,39 @@ impl Writing<'_, '_> {
         };
         self.tell_log(intent, &event)?;
         self.tell(schema::agent(agent.did().as_str()), &event)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use oap_agents::task::{MemoryPolicy, TaskStatus};
+    use oap_identity::{Did, Timestamp};
+
+    /// What a policy and a guardrail say bounds a task, each further; neither gives it more than a task takes by itself.
+    #[test]
+    fn no_guardrail_lifts_the_bound_of_a_task() {
+        let (lead, at): (Did, _) = ("did:web:lead.example".parse().unwrap(), Timestamp::from_millis(0));
+        let intent = IntentId::from_bytes([9; 16]);
+        let entries = |policy: Option<u32>, rail: Option<u32>| {
+            let task = StoredTask {
+                intent,
+                name: "t".to_owned(),
+                description: String::new(),
+                coordinator: lead.clone(),
+                assigned: None,
+                agents: Vec::new(),
+                parent: None,
+                policy: MemoryPolicy { max_entries: policy, ..MemoryPolicy::default() },
+                status: TaskStatus::Running,
+                version: 1,
+                created_at: at,
+                updated_at: at,
+            };
+            let rails = Guardrails { max_working_memory_per_task: rail, ..Guardrails::default() };
+            ForTask::of(&task, &[(intent, rails)]).entries
+        };
+        assert_eq!((entries(None, None), entries(None, Some(10_000))), (MAX_ENTRIES, MAX_ENTRIES));
+        assert_eq!((entries(Some(5), Some(10_000)), entries(Some(5), Some(3))), (5, 3));
     }
 }
