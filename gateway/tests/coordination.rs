@@ -7,6 +7,8 @@ mod common;
 mod attacks;
 #[path = "coordination/entries.rs"]
 mod entries;
+#[path = "coordination/overtaken.rs"]
+mod overtaken;
 #[path = "coordination/own_key.rs"]
 mod own_key;
 #[path = "coordination/tasks.rs"]

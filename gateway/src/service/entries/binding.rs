@@ -4,7 +4,7 @@
 
 use super::capacity::News;
 use super::planning::{Step, Stop};
-use super::{Full, entries_now, is_seen, value_of};
+use super::{Full, is_seen, value_of};
 use crate::error::{Conflict, Error};
 use crate::service::items::{InForce, whole};
 use crate::service::tools::looking::Looking;
@@ -25,8 +25,10 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Debug, Default)]
 pub(super) struct Bound {
     tasks: BTreeSet<(TaskId, u32)>,
-    /// The agent's entries that nobody took back, each with its last link, where they were counted.
-    own: Option<BTreeSet<(ItemId, u32)>>,
+    /// The agent's working entries that nobody took back, each with its last link, where they were counted.
+    working: Option<BTreeSet<(ItemId, u32)>>,
+    /// Its episodic ones, where they were counted. What becomes of each says nothing of how many there are.
+    episodic: Option<BTreeSet<ItemId>>,
 }
 
 /// What is written for a task.
@@ -79,7 +81,7 @@ impl Looking<'_> {
         let store = &self.gateway.store;
         let tasks = tasks_of(store, agent.did())?;
         let rails = guardrails(store, &tasks, agent.did())?;
-        let mut bound = Bound { tasks: versions(&tasks), own: None };
+        let mut bound = Bound { tasks: versions(&tasks), ..Bound::default() };
         let mut by_task: BTreeMap<String, ForTask<'_>> = BTreeMap::new();
         for step in steps {
             let entry = &step.entry;
@@ -105,21 +107,22 @@ impl Looking<'_> {
         }
         let more = news.get(&Tier::Episodic).copied().unwrap_or_default();
         let most = rails.iter().filter_map(|(_, rails)| rails.max_episodic_memory_per_agent).min();
-        if by_task.is_empty() && (more == 0 || most.is_none()) {
-            return Ok(Ok(bound));
-        }
-        let mut own = entries_now(self.gateway, agent.did());
-        bound.own = Some(own.iter().map(|head| (head.item_id, head.seq)).collect());
-        own.retain(|head| is_seen(agent, head, self.now));
         if let Some(most) = most.filter(|_| more > 0) {
-            let current_count = own.iter().filter(|head| head.meta.tier == Tier::Episodic).count();
+            let own = self.gateway.heads.own(agent.did(), Tier::Episodic);
+            bound.episodic = Some(own.iter().map(|head| head.item_id).collect());
+            let current_count = own.iter().filter(|head| is_seen(agent, head, self.now)).count();
             let max_capacity = usize::try_from(most).unwrap_or(usize::MAX);
             if current_count + more > max_capacity {
                 let of = "episodic entries under a guardrail of an intent";
                 return Ok(Err(Stop::Full(Full { current_count, max_capacity, of })));
             }
         }
-        own.retain(|head| head.meta.tier == Tier::Working);
+        if by_task.is_empty() {
+            return Ok(Ok(bound));
+        }
+        let mut own = self.gateway.heads.own(agent.did(), Tier::Working);
+        bound.working = Some(own.iter().map(|head| (head.item_id, head.seq)).collect());
+        own.retain(|head| is_seen(agent, head, self.now));
         let is_free = |of: &ForTask<'_>| of.entries == MAX_ENTRIES && of.kilobytes.is_none();
         if by_task.values().all(is_free) && own.len() + steps.len() <= MAX_ENTRIES {
             return Ok(Ok(bound));
@@ -213,8 +216,14 @@ impl Writing<'_, '_> {
     /// That what an agent's writes are bound to is as it was when they were prepared.
     pub(super) fn stays_bound(&self, agent: &Agent<Write>, bound: &Bound) -> Result<(), Error> {
         let tasks = tasks_in(self.tx, &self.gateway.store, agent.did())?;
-        let own = bound.own.as_ref().map(|_| self.entries_of(&[agent.did().clone()])).transpose()?;
-        if versions(&tasks) == bound.tasks && own == bound.own { Ok(()) } else { Err(Error::Overtaken) }
+        let own = |tier| self.entries_of(&[agent.did().clone()], &[tier]);
+        let working = bound.working.as_ref().map(|_| own(Tier::Working)).transpose()?;
+        let episodic = bound.episodic.as_ref().map(|_| own(Tier::Episodic)).transpose()?;
+        let episodic: Option<BTreeSet<ItemId>> =
+            episodic.map(|there| there.into_iter().map(|(item, _)| item).collect());
+        let is_same =
+            versions(&tasks) == bound.tasks && working == bound.working && episodic == bound.episodic;
+        if is_same { Ok(()) } else { Err(Error::Overtaken) }
     }
 
     /// Notes in the log of an intent that a guardrail refused a write.

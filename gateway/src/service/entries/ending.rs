@@ -127,7 +127,7 @@ impl Entries<'_> {
 impl Writing<'_, '_> {
     /// That what a task ends is what was looked at. What its agents write elsewhere meanwhile keeps nobody from ending it.
     fn ends_as_seen(&self, name: &str, task: &StoredTask, ending: &Ending) -> Result<(), Error> {
-        let there = self.entries_of(&task.agents)?;
+        let there = self.entries_of(&task.agents, Tier::ALL)?;
         let mut ended = ending.archived.iter().chain(&ending.cleared).chain(&ending.expired);
         if !ended.all(|head| there.contains(&(head.item_id, head.seq))) {
             return Err(Error::Overtaken);

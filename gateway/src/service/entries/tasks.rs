@@ -1,7 +1,7 @@
 //! Intents and tasks of the owner's agents (docs/openintent.md): made, shown, changed.
 
 use super::ending::Ending;
-use super::{Changed, Current, entries_now};
+use super::{Changed, Current};
 use crate::error::{Conflict, Error};
 use crate::service::Entries;
 use crate::service::Tools;
@@ -15,7 +15,7 @@ use crate::state::tasks::{MAX_INTENTS, MAX_OPEN, MAX_TASKS, StoredIntent, Stored
 use oap_agents::entry::{EntryError, Must};
 use oap_agents::task::{MAX_ASSIGNED, NewIntent, NewTask, TaskChange, TaskStatus};
 use oap_identity::{Did, Hash, IntentId, ItemId, TaskId};
-use oap_memory::record::Status;
+use oap_memory::record::{Status, Tier};
 use oap_store::{Key, Range, Store, Table, Under};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -415,15 +415,20 @@ impl Writing<'_, '_> {
         self.tell_log(task.intent, &event)
     }
 
-    /// Every entry of these agents that nobody took back, and its last link, as it stands in this transaction.
-    pub(super) fn entries_of(&self, agents: &[Did]) -> Result<BTreeSet<(ItemId, u32)>, Error> {
+    /// Every entry of these agents in these tiers that nobody took back, and its last link, as it stands in this transaction.
+    pub(super) fn entries_of(
+        &self,
+        agents: &[Did],
+        tiers: &[Tier],
+    ) -> Result<BTreeSet<(ItemId, u32)>, Error> {
         let batch = self.heads_of_batch()?;
-        let stored = agents.iter().flat_map(|agent| entries_now(self.gateway, agent));
+        let places = agents.iter().flat_map(|agent| tiers.iter().map(move |tier| (agent, *tier)));
+        let stored = places.flat_map(|(agent, tier)| self.gateway.heads.own(agent, tier));
         let stored = stored.filter(|head| !batch.contains_key(&head.item_id));
         let written = batch.values().flatten().filter(|head| {
             let meta = &head.meta;
             let is_entry = head.status == Status::Current && meta.namespace.is_some() && meta.key.is_some();
-            is_entry && agents.contains(&meta.author)
+            is_entry && agents.contains(&meta.author) && tiers.contains(&meta.tier)
         });
         Ok(stored.chain(written.cloned()).map(|head| (head.item_id, head.seq)).collect())
     }

@@ -1,0 +1,75 @@
+//! Writes of agents that something else overtakes between their plan and their commit.
+
+use super::*;
+use std::sync::mpsc::{Sender, channel};
+use tokio::time::sleep;
+
+/// Longer than a request takes until it waits for the writer.
+const QUEUED: Duration = Duration::from_millis(500);
+
+/// Holds up the writer until something is sent.
+async fn held_up(team: &Team) -> Sender<()> {
+    let (go, wait) = channel();
+    let gateway = team.world.gateway.clone();
+    tokio::spawn(async move {
+        let waiting = gateway.commit(move |_| {
+            let _ = wait.recv();
+            Ok(())
+        });
+        waiting.await
+    });
+    sleep(QUEUED).await;
+    go
+}
+
+/// What comes of a request that is planned while another waits for the writer, which comes first.
+async fn behind<T>(
+    team: &Team,
+    first: impl Future<Output = T>,
+    second: impl Future<Output = Answer>,
+) -> (T, Answer) {
+    let go = held_up(team).await;
+    let second = async {
+        sleep(QUEUED).await;
+        second.await
+    };
+    let release = async {
+        sleep(3 * QUEUED).await;
+        go.send(()).unwrap();
+    };
+    let (first, second, ()) = tokio::join!(first, second, release);
+    (first, second)
+}
+
+/// Each attempt at a batch is counted; and what is no working entry makes it no second one.
+#[tokio::test]
+async fn each_attempt_at_a_batch_is_counted() {
+    let team = Team::new(&["b"]).await;
+    let intent = team.intent(json!({})).await;
+    let task = team.task(&intent, "b", json!({"memory_policy": {"max_entries": 100}})).await;
+    let work = team.note("b", &task, "taken", json!({})).await;
+    let lesson = team.note("b", "none", "lesson", json!({"memory_type": "episodic"})).await;
+    let batch = |keys: Vec<String>| json!({"entries": keys.iter().map(|key| noted(&task, key, &json!({}))).collect::<Vec<_>>()});
+    // What is refused at its first entry is counted, too: 2,990 of the 3,000 of a minute.
+    for count in [1000, 1000, 990] {
+        let keys = std::iter::once("taken".to_owned()).chain((1..count).map(|n| format!("k{n}")));
+        team.post("b", "/memory/batch", batch(keys.collect())).await.refused(409, "conflict");
+    }
+    let three = |name: &str| batch((0..3).map(|n| format!("{name}{n}")).collect());
+    let patch = |item: &str| {
+        let path = format!("/memory/{item}");
+        let team = &team;
+        async move { team.patch("b", &path, 1, json!({"value": {"n": 2}})).await }
+    };
+    // Three more, once.
+    let (patched, made) =
+        behind(&team, patch(&lesson), team.post("b", "/memory/batch", three("beside"))).await;
+    patched.ok();
+    made.ok();
+    // Where it is overtaken it is counted twice: three and three, and then three again.
+    let (patched, made) =
+        behind(&team, patch(&work), team.post("b", "/memory/batch", three("overtaken"))).await;
+    patched.ok();
+    made.ok();
+    team.post("b", "/memory/batch", three("later")).await.refused(429, "rate_limited");
+}
