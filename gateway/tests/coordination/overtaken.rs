@@ -1,6 +1,9 @@
 //! Writes of agents that something else overtakes between their plan and their commit.
 
 use super::*;
+use oap_gateway::state::schema::TERMS;
+use oap_gateway::state::terms::Terms;
+use oap_identity::Did;
 use std::sync::mpsc::{Sender, channel};
 use tokio::time::sleep;
 
@@ -72,4 +75,39 @@ async fn each_attempt_at_a_batch_is_counted() {
     patched.ok();
     made.ok();
     team.post("b", "/memory/batch", three("later")).await.refused(429, "rate_limited");
+}
+
+async fn did(team: &Team, who: &str) -> Did {
+    let known = team.world.owner("GET", AGENTS, None).await.ok();
+    let known = known["agents"].as_array().unwrap().iter().find(|agent| agent["name"] == who).cloned();
+    known.unwrap()["did"].as_str().unwrap().parse().unwrap()
+}
+
+/// Sets what the owner says of an agent, by the writer alone: a request of the owner's has a proof to store before.
+async fn terms(team: &Team, who: Did, terms: Value) {
+    let terms: Terms = serde_json::from_value(terms).unwrap();
+    team.world.gateway.commit(move |w| Ok(TERMS.put(w.tx, &who, &terms)?)).await.unwrap();
+}
+
+/// What a write rests on is read again with its commit: the role behind a guardrail, and what the owner pins.
+#[tokio::test]
+async fn roles_and_pins_of_meanwhile_hold() {
+    let team = Team::new(&["b"]).await;
+    let intent = team.intent(json!({"denied_semantic_namespaces": ["plans"]})).await;
+    team.task(&intent, "b", json!({})).await;
+    team.set("lead", json!({"role": "worker"})).await.ok();
+    let (lead, b) = (did(&team, "lead").await, did(&team, "b").await);
+    let many = json!({"working": 1000, "episodic": 1000, "semantic": 1000});
+    let leads = json!({"role": "coordinator", "capacities": many, "pinned_namespaces": []});
+    let plan = json!({"namespace": "plans", "key": "k", "value": {}, "memory_type": "semantic"});
+    let ((), refused) = behind(&team, terms(&team, lead, leads), team.post("b", "/memory", plan)).await;
+    refused.refused(403, "guardrail_violation");
+    team.set("b", json!({"capacities": {"episodic": 1}})).await.ok();
+    let first = team.note("b", "none", "first", json!({"memory_type": "episodic"})).await;
+    let one = json!({"working": 1000, "episodic": 1, "semantic": 1000});
+    let pinned = json!({"role": "worker", "capacities": one, "pinned_namespaces": ["job"]});
+    let second = noted("none", "second", &json!({"memory_type": "episodic"}));
+    let ((), refused) = behind(&team, terms(&team, b, pinned), team.post("b", "/memory", second)).await;
+    refused.refused(429, "capacity_exceeded");
+    team.get("b", &format!("/memory/{first}")).await.ok();
 }

@@ -25,6 +25,8 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Debug, Default)]
 pub(super) struct Bound {
     tasks: BTreeSet<(TaskId, u32)>,
+    /// The guardrails of their intents, which end with the role of who coordinates those.
+    rails: Vec<(IntentId, Guardrails)>,
     /// The agent's working entries that nobody took back, each with its last link, where they were counted.
     working: Option<BTreeSet<(ItemId, u32)>>,
     /// Its episodic ones, where they were counted. What becomes of each says nothing of how many there are.
@@ -81,7 +83,7 @@ impl Looking<'_> {
         let store = &self.gateway.store;
         let tasks = tasks_of(store, agent.did())?;
         let rails = guardrails(store, &tasks, agent.did())?;
-        let mut bound = Bound { tasks: versions(&tasks), ..Bound::default() };
+        let mut bound = Bound { tasks: versions(&tasks), rails: rails.clone(), ..Bound::default() };
         let mut by_task: BTreeMap<String, ForTask<'_>> = BTreeMap::new();
         for step in steps {
             let entry = &step.entry;
@@ -221,8 +223,10 @@ impl Writing<'_, '_> {
         let episodic = bound.episodic.as_ref().map(|_| own(Tier::Episodic)).transpose()?;
         let episodic: Option<BTreeSet<ItemId>> =
             episodic.map(|there| there.into_iter().map(|(item, _)| item).collect());
-        let is_same =
-            versions(&tasks) == bound.tasks && working == bound.working && episodic == bound.episodic;
+        let is_same = versions(&tasks) == bound.tasks
+            && guardrails(self.tx, &tasks, agent.did())? == bound.rails
+            && working == bound.working
+            && episodic == bound.episodic;
         if is_same { Ok(()) } else { Err(Error::Overtaken) }
     }
 
