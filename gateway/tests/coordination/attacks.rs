@@ -175,6 +175,30 @@ async fn open_tasks_are_bounded() {
     team.post("b", "/tasks", own).await.ok();
 }
 
+/// What is to end with a task that is over would never end: an entry is not changed into such a one either.
+#[tokio::test]
+async fn nothing_is_made_to_end_with_a_task_that_is_over() {
+    let team = Team::new(&["b"]).await;
+    let intent = team.intent(json!({})).await;
+    let task = team.task(&intent, "b", json!({})).await;
+    let item = team.note("b", &task, "lesson", json!({"memory_type": "episodic"})).await;
+    let timed =
+        json!({"memory_type": "episodic", "ttl": "task_lifetime", "expires_at": "2027-01-01T00:00:00Z"});
+    let timed = team.note("b", &task, "timed", timed).await;
+    team.gets("b", &task, "completed").await;
+    let path = format!("/memory/{item}");
+    team.patch("b", &path, 1, json!({"ttl": "task_lifetime"})).await.refused(409, "conflict");
+    let entry = json!({"memory_type": "episodic", "ttl": "task_lifetime", "version": 1});
+    let entry = noted(&task, "lesson", &entry);
+    team.post("b", "/memory/batch", json!({"entries": [entry]})).await.refused(409, "conflict");
+    // Nor by taking the time away that it ends at.
+    let timed = format!("/memory/{timed}");
+    team.patch("b", &timed, 1, json!({"expires_at": null})).await.refused(409, "conflict");
+    // What it says may change.
+    team.patch("b", &path, 1, json!({"value": {"n": 2}})).await.ok();
+    team.patch("b", &timed, 1, json!({"value": {"n": 2}, "expires_at": "2027-02-01T00:00:00Z"})).await.ok();
+}
+
 /// A batch that names many tasks counts right for each of them.
 #[tokio::test]
 async fn a_batch_is_within_the_bounds_of_each_task() {

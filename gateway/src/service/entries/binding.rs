@@ -96,7 +96,7 @@ impl Looking<'_> {
             let named = task_named(store, entry.scope.task_id.as_deref(), agent.did())?;
             let Some((id, task)) = named else { continue };
             // What is to end with a task that is over would never end.
-            let ends_with_it = entry.ttl.as_deref() == Some("task_lifetime") && step.is_new();
+            let ends_with_it = entry.ttl.as_deref() == Some("task_lifetime") && step.sets_end;
             if !task.is_open() && (is_pad || ends_with_it) {
                 return Ok(Err(Stop::Over));
             }

@@ -181,7 +181,7 @@ impl Entries<'_> {
                 w.stays_bound(&looker, &bound)?;
                 w.check_keys(&looker, &steps)?;
                 w.make_room(&looker, &victims, &news(&steps))?;
-                for Step { prepared, to, entry } in steps {
+                for Step { prepared, to, entry, .. } in steps {
                     let event = prepared.link.event;
                     match to {
                         To::New(record) => w.store_capture_as(prepared, record).map(drop)?,
