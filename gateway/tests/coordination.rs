@@ -13,6 +13,8 @@ mod overtaken;
 mod own_key;
 #[path = "coordination/tasks.rs"]
 mod tasks;
+#[path = "coordination/upkeep.rs"]
+mod upkeep;
 
 use axum::body::Body;
 use axum::http::Request;

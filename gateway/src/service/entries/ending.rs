@@ -8,14 +8,14 @@ use crate::state::agents;
 use crate::state::commits::{Writing, until_it_holds};
 use crate::state::events::{Archived, StoredEvent, What, context_of};
 use crate::state::gateway::{Gateway, blocking};
-use crate::state::schema::{self, TASKS, VERSIONS};
-use crate::state::tasks::{MAX_ARCHIVED, StoredTask, tasks_of};
+use crate::state::schema::{self, TASKS, TASKS_OF, VERSIONS};
+use crate::state::tasks::{MAX_ARCHIVED, StoredTask};
 use oap_agents::entry::MAX_ENTRIES;
 use oap_agents::task::TaskStatus;
 use oap_identity::{Did, ItemId, TaskId, Timestamp};
 use oap_memory::chain::Event;
 use oap_memory::record::{Head, Status, Tier};
-use oap_store::StoreError;
+use oap_store::{Range, StoreError};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -81,17 +81,27 @@ impl Entries<'_> {
         let orphans = blocking(move || {
             let mut found = Vec::new();
             for (did, agent) in agents::all(&gateway.store)? {
-                if !agent.is_there() {
-                    let tasks = tasks_of(&gateway.store, &did)?;
-                    found.extend(tasks.into_iter().filter(|(_, task)| task.coordinator == did));
+                if agent.is_there() {
+                    continue;
+                }
+                for key in TASKS_OF.keys(&gateway.store, Range::under(&schema::agent(did.as_str()))) {
+                    match key.and_then(|(_, id)| Ok((id, TASKS.get(&gateway.store, &id)?))) {
+                        Ok((id, Some(task))) if task.coordinator == did => found.push(id),
+                        Ok(_) => {}
+                        Err(error) => tracing::error!(%error, agent = %did, "a task cannot be read"),
+                    }
                 }
             }
             Ok(found)
         })
         .await?;
-        let count = orphans.len();
-        for (id, _) in orphans {
-            until_it_holds(|| self.end_orphan(id)).await?;
+        let mut count = 0;
+        for id in orphans {
+            // One that cannot be ended keeps none of the others open.
+            match until_it_holds(|| self.end_orphan(id)).await {
+                Ok(()) => count += 1,
+                Err(error) => tracing::error!(%error, task = %id, "a task that nobody leads stays open"),
+            }
         }
         Ok(count)
     }

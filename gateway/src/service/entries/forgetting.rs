@@ -30,17 +30,21 @@ impl Entries<'_> {
         let over = blocking(move || {
             let (now, mut over) = (gateway.clock.now(), Vec::new());
             for row in INTENTS.scan(&gateway.store) {
-                let (id, intent) = row?;
-                if is_over(&intent, kept, now) {
-                    over.push(id);
+                match row {
+                    Ok((id, intent)) if is_over(&intent, kept, now) => over.push(id),
+                    Ok(_) => {}
+                    Err(error) => tracing::error!(%error, "an intent cannot be read"),
                 }
             }
             Ok(over)
         });
         let mut forgotten = 0;
         for id in over.await? {
-            let forgot = self.0.commit(move |w| w.forget_intent(id, kept)).await?;
-            forgotten += usize::from(forgot);
+            // One that cannot be forgotten keeps none of the others.
+            match self.0.commit(move |w| w.forget_intent(id, kept)).await {
+                Ok(forgot) => forgotten += usize::from(forgot),
+                Err(error) => tracing::error!(%error, intent = %id, "an intent could not be forgotten"),
+            }
         }
         Ok(forgotten)
     }
