@@ -137,7 +137,7 @@ pub const LIMITS: &[Limit] = &[
         "state::tasks::MAX_OPEN",
         tasks::MAX_OPEN,
         "tasks",
-        "open ones that an agent coordinates, is or was assigned to; beyond it 409",
+        "open ones that an agent coordinates; beyond it 409",
     ),
     count(
         "state::tasks::MAX_ARCHIVED",

@@ -154,25 +154,46 @@ async fn the_end_of_a_task_erases_nothing_of_the_owners() {
     assert_eq!(kept["item"]["status"], "retracted");
 }
 
-/// What an agent asks costs what its open tasks are: nobody makes it more than a few.
+/// What an agent asks costs what its open tasks are: no coordinator makes it more than a few, and none takes an agent's room for its own
+/// tasks, or for those of another coordinator.
 #[tokio::test]
 async fn open_tasks_are_bounded() {
     let team = Team::new(&["b", "d"]).await;
+    team.set("d", json!({"role": "coordinator"})).await.ok();
     let intent = team.intent(json!({})).await;
     let first = team.task(&intent, "b", json!({})).await;
+    let mut tasks = Vec::new();
     for _ in 1..100 {
-        team.task(&intent, "b", json!({})).await;
+        tasks.push(team.task(&intent, "b", json!({})).await);
     }
-    for who in ["b", "lead"] {
-        let new = json!({"intent_id": intent, "name": "more", "assigned_agent": who});
-        team.post("lead", "/tasks", new).await.refused(409, "conflict");
+    let more = |who: &str| json!({"intent_id": intent, "name": "more", "assigned_agent": who});
+    for who in ["b", "d", "lead"] {
+        team.post("lead", "/tasks", more(who)).await.refused(409, "conflict");
     }
-    let mine = id(&team.post("b", "/intents", json!({"title": "mine"})).await.ok());
-    let own = json!({"intent_id": mine, "name": "x", "assigned_agent": "b"});
-    team.post("b", "/tasks", own.clone()).await.refused(409, "conflict");
+    let own = async |who: &str| {
+        let mine = id(&team.post(who, "/intents", json!({"title": "mine"})).await.ok());
+        json!({"intent_id": mine, "name": "x", "assigned_agent": "b"})
+    };
+    let (of_b, of_d) = (own("b").await, own("d").await);
+    let task_of_b = id(&team.post("b", "/tasks", of_b.clone()).await.ok());
+    team.post("d", "/tasks", of_d.clone()).await.ok();
+    // Nor by taking it off all of them, so that it may end none.
+    for task in &tasks {
+        team.patch("lead", &format!("/tasks/{task}"), 1, json!({"assigned_agent": "lead"})).await.ok();
+    }
+    team.post("b", "/tasks", of_b.clone()).await.ok();
+    team.post("d", "/tasks", of_d).await.ok();
     // One that ends makes room for one.
     team.gets("b", &first, "completed").await;
-    team.post("b", "/tasks", own).await.ok();
+    team.post("lead", "/tasks", more("b")).await.ok();
+    team.post("lead", "/tasks", more("b")).await.refused(409, "conflict");
+    // What it coordinates itself is bounded by itself.
+    for _ in 2..100 {
+        team.post("b", "/tasks", of_b.clone()).await.ok();
+    }
+    team.post("b", "/tasks", of_b.clone()).await.refused(409, "conflict");
+    team.gets("b", &task_of_b, "completed").await;
+    team.post("b", "/tasks", of_b).await.ok();
 }
 
 /// What is to end with a task that is over would never end: an entry is not changed into such a one either.

@@ -35,3 +35,24 @@ async fn one_that_cannot_be_read_stops_no_sweep() {
     let kept = INTENTS.get(&team.world.gateway.store, &over.parse().unwrap()).unwrap();
     assert_eq!(kept, None);
 }
+
+/// Tasks that others are or were on end with the role of who coordinates them, which nobody else can end; what an agent does by itself goes
+/// on.
+#[tokio::test]
+async fn tasks_end_with_the_role_for_them() {
+    let team = Team::new(&["b", "d"]).await;
+    let intent = team.intent(json!({})).await;
+    let given = team.task(&intent, "b", json!({})).await;
+    let taken = team.task(&intent, "b", json!({})).await;
+    team.patch("lead", &format!("/tasks/{taken}"), 1, json!({"assigned_agent": "lead"})).await.ok();
+    let own = team.task(&intent, "lead", json!({})).await;
+    sweep(&team).await;
+    team.set("lead", json!({"role": "worker"})).await.ok();
+    for (task, status) in [(&given, "pending"), (&taken, "pending"), (&own, "pending")] {
+        assert_eq!(team.get("lead", &format!("/tasks/{task}")).await.ok()["status"], status);
+    }
+    sweep(&team).await;
+    for (task, status) in [(&given, "cancelled"), (&taken, "cancelled"), (&own, "pending")] {
+        assert_eq!(team.get("lead", &format!("/tasks/{task}")).await.ok()["status"], status);
+    }
+}

@@ -13,7 +13,7 @@ use crate::state::commits::Writing;
 use crate::state::events::{StoredEvent, What};
 use crate::state::gateway::Gateway;
 use crate::state::owner::mark::Write;
-use crate::state::schema;
+use crate::state::schema::{self, TASKS};
 use crate::state::tasks::{StoredTask, guardrails, task_named, tasks_in, tasks_of};
 use oap_agents::entry::{Context, MAX_ENTRIES, Opaque};
 use oap_agents::task::Guardrails;
@@ -25,6 +25,8 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Debug, Default)]
 pub(super) struct Bound {
     tasks: BTreeSet<(TaskId, u32)>,
+    /// Those that the entries name: the agent may have been taken off one of them.
+    named: BTreeSet<(TaskId, u32)>,
     /// The guardrails of their intents, which end with the role of who coordinates those.
     rails: Vec<(IntentId, Guardrails)>,
     /// The agent's working entries that nobody took back, each with its last link, where they were counted.
@@ -95,6 +97,7 @@ impl Looking<'_> {
             }
             let named = task_named(store, entry.scope.task_id.as_deref(), agent.did())?;
             let Some((id, task)) = named else { continue };
+            bound.named.insert((id, task.version));
             // What is to end with a task that is over would never end.
             let ends_with_it = entry.ttl.as_deref() == Some("task_lifetime") && step.sets_end;
             if !task.is_open() && (is_pad || ends_with_it) {
@@ -223,6 +226,11 @@ impl Writing<'_, '_> {
         let episodic = bound.episodic.as_ref().map(|_| own(Tier::Episodic)).transpose()?;
         let episodic: Option<BTreeSet<ItemId>> =
             episodic.map(|there| there.into_iter().map(|(item, _)| item).collect());
+        for (id, version) in &bound.named {
+            if TASKS.get(self.tx, id)?.is_none_or(|task| task.version != *version) {
+                return Err(Error::Overtaken);
+            }
+        }
         let is_same = versions(&tasks) == bound.tasks
             && guardrails(self.tx, &tasks, agent.did())? == bound.rails
             && working == bound.working

@@ -9,7 +9,7 @@ use crate::state::commits::{Writing, until_it_holds};
 use crate::state::events::{Archived, StoredEvent, What, context_of};
 use crate::state::gateway::{Gateway, blocking};
 use crate::state::schema::{self, TASKS, TASKS_OF, VERSIONS};
-use crate::state::tasks::{MAX_ARCHIVED, StoredTask};
+use crate::state::tasks::{MAX_ARCHIVED, StoredTask, is_orphan, leads};
 use oap_agents::entry::MAX_ENTRIES;
 use oap_agents::task::TaskStatus;
 use oap_identity::{Did, ItemId, TaskId, Timestamp};
@@ -72,7 +72,7 @@ impl Ending {
 }
 
 impl Entries<'_> {
-    /// Ends the open tasks of coordinators that were removed, which nobody else can end. How many.
+    /// Ends the open tasks whose coordinators were removed, or lost the role for them, which nobody else can end. How many.
     ///
     /// # Errors
     /// [`Error::Store`], [`Error::Corrupt`].
@@ -80,13 +80,16 @@ impl Entries<'_> {
         let gateway = self.0.clone();
         let orphans = blocking(move || {
             let mut found = Vec::new();
-            for (did, agent) in agents::all(&gateway.store)? {
-                if agent.is_there() {
+            for (did, _) in agents::all(&gateway.store)? {
+                // What cannot be read is looked at again with the end, which says so.
+                if leads(&gateway.store, &did).unwrap_or(false) {
                     continue;
                 }
                 for key in TASKS_OF.keys(&gateway.store, Range::under(&schema::agent(did.as_str()))) {
                     match key.and_then(|(_, id)| Ok((id, TASKS.get(&gateway.store, &id)?))) {
-                        Ok((id, Some(task))) if task.coordinator == did => found.push(id),
+                        Ok((id, Some(task))) if task.coordinator == did => {
+                            found.extend(is_orphan(&gateway.store, &task).unwrap_or(true).then_some(id));
+                        }
                         Ok(_) => {}
                         Err(error) => tracing::error!(%error, agent = %did, "a task cannot be read"),
                     }
@@ -122,6 +125,9 @@ impl Entries<'_> {
                 let Some(mut task) = TASKS.get(w.tx, &id)? else { return Ok(()) };
                 if task.version != before.version {
                     return Err(Error::Overtaken);
+                }
+                if !is_orphan(w.tx, &task)? {
+                    return Ok(());
                 }
                 task.status = TaskStatus::Cancelled;
                 task.version = task.version.saturating_add(1);

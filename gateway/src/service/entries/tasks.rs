@@ -11,7 +11,7 @@ use crate::state::events::{StoredEvent, What};
 use crate::state::gateway::{Gateway, blocking};
 use crate::state::owner::mark::{Read, Write};
 use crate::state::schema::{self, AGENTS, INTENTS, INTENTS_OF, TASKS, TASKS_IN, TASKS_OF};
-use crate::state::tasks::{MAX_INTENTS, MAX_OPEN, MAX_TASKS, StoredIntent, StoredTask, leads};
+use crate::state::tasks::{MAX_INTENTS, MAX_OPEN, MAX_TASKS, StoredIntent, StoredTask, leads, tasks_in};
 use oap_agents::entry::{EntryError, Must};
 use oap_agents::task::{MAX_ASSIGNED, NewIntent, NewTask, TaskChange, TaskStatus};
 use oap_identity::{Did, Hash, IntentId, ItemId, TaskId};
@@ -379,8 +379,8 @@ impl Writing<'_, '_> {
         if is_there { Ok(()) } else { Err(field("assigned_agent", Must::Agent)) }
     }
 
-    /// Stores a task, where its agents find it as long as it is open. What each of them asks costs what its open tasks are: so many are
-    /// there at once, and no more.
+    /// Stores a task, where its coordinator and whom it is assigned to find it as long as it is open. What each of them asks costs what
+    /// these are: one agent coordinates so many at once, and no more. Nobody has less room by what others give it.
     pub(super) fn put_task(&mut self, id: TaskId, task: &StoredTask) -> Result<(), Error> {
         let was_open = TASKS.get(self.tx, &id)?.is_some_and(|before| before.is_open());
         if let Some(mut intent) = INTENTS.get(self.tx, &task.intent)? {
@@ -391,11 +391,15 @@ impl Writing<'_, '_> {
         TASKS.put(self.tx, &id, task)?;
         for agent in task.agents.iter().chain([&task.coordinator]) {
             let whose = schema::agent(agent.as_str());
-            if !task.is_open() {
+            if !task.is_open() || !task.is_of(agent) {
                 TASKS_OF.delete(self.tx, &(whose, id));
             } else if !TASKS_OF.contains(self.tx, &(whose, id))? {
-                if self.under(TASKS_OF, &whose, |(of, _)| *of == whose)?.len() >= MAX_OPEN {
-                    return Err(Error::Conflict(Conflict::ManyOpenTasks));
+                if task.coordinator == *agent {
+                    let mut open = tasks_in(self.tx, &self.gateway.store, agent)?;
+                    open.retain(|(_, other)| other.coordinator == *agent);
+                    if open.len() >= MAX_OPEN {
+                        return Err(Error::Conflict(Conflict::ManyOpenTasks));
+                    }
                 }
                 TASKS_OF.put(self.tx, &(whose, id), &())?;
             }
