@@ -2,6 +2,7 @@
 
 use super::*;
 use oap_gateway::service::Deletions;
+use oap_gateway::state::schema::AGENTS as AGENTS_ROWS;
 
 /// Without the role a coordinator reads nothing of what others wrote, by whatever task it makes or takes over.
 #[tokio::test]
@@ -401,4 +402,34 @@ async fn who_reads_a_task_leaves_a_receipt() {
     for tool in ["openintent.intent", "openintent.tasks", "openintent.task"] {
         assert!(kept.contains(&format!("\"{tool}\"")), "{tool}: {kept}");
     }
+    // So is who is shown it by a change, or by what stands in a change's way.
+    let given = async || {
+        let kept = team.world.owner("GET", "/oap/audit?chain=%40agents", None).await.ok().to_string();
+        kept.matches("\"openintent.task\"").count()
+    };
+    let (before, path) = (given().await, format!("/tasks/{task}"));
+    let refused = team.patch("b", &path, 99, json!({})).await.refused(409, "conflict");
+    assert_eq!((&refused["current_version"], &refused["current"]["version"]), (&json!(1), &json!(1)));
+    assert_eq!(given().await, before + 1);
+    team.patch("b", &path, 1, json!({})).await.ok();
+    assert_eq!(given().await, before + 2);
+}
+
+/// What stands in a change's way is not handed to an agent that was removed while it asked.
+#[tokio::test]
+async fn who_is_removed_meanwhile_is_shown_no_task() {
+    let team = Team::new(&["b"]).await;
+    let intent = team.intent(json!({})).await;
+    let task = team.task(&intent, "b", json!({})).await;
+    let b = overtaken::did(&team, "b").await;
+    let removed = async {
+        let removing = team.world.gateway.commit(move |w| {
+            AGENTS_ROWS.delete(w.tx, &b);
+            Ok(())
+        });
+        removing.await.unwrap();
+    };
+    let asked = async { team.patch("b", &format!("/tasks/{task}"), 99, json!({})).await };
+    let ((), answer) = overtaken::behind(&team, removed, asked).await;
+    assert!(answer.body.get("current").is_none() && answer.status != 409, "{}", answer.body);
 }

@@ -26,7 +26,7 @@ async fn held_up(team: &Team) -> Sender<()> {
 }
 
 /// What comes of a request that is planned while another waits for the writer, which comes first.
-async fn behind<T>(
+pub async fn behind<T>(
     team: &Team,
     first: impl Future<Output = T>,
     second: impl Future<Output = Answer>,
@@ -77,7 +77,7 @@ async fn each_attempt_at_a_batch_is_counted() {
     team.post("b", "/memory/batch", three("later")).await.refused(429, "rate_limited");
 }
 
-async fn did(team: &Team, who: &str) -> Did {
+pub async fn did(team: &Team, who: &str) -> Did {
     let known = team.world.owner("GET", AGENTS, None).await.ok();
     let known = known["agents"].as_array().unwrap().iter().find(|agent| agent["name"] == who).cloned();
     known.unwrap()["did"].as_str().unwrap().parse().unwrap()

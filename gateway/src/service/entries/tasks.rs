@@ -6,7 +6,7 @@ use crate::error::{Conflict, Error};
 use crate::service::Entries;
 use crate::service::Tools;
 use crate::state::agents::{self, Agent};
-use crate::state::commits::{Writing, until_it_holds};
+use crate::state::commits::{self, Writing, until_it_holds};
 use crate::state::events::{StoredEvent, What};
 use crate::state::gateway::{Gateway, blocking};
 use crate::state::owner::mark::{Read, Write};
@@ -101,14 +101,19 @@ impl Entries<'_> {
     /// # Errors
     /// [`Error::NotFound`].
     pub async fn task(self, agent: &Agent<Read>, id: TaskId) -> Result<Vec<u8>, Error> {
+        Ok(self.task_now(agent, id).await?.entry)
+    }
+
+    async fn task_now(self, agent: &Agent<Read>, id: TaskId) -> Result<Current, Error> {
         let input = Hash::of_canonical(&json!([id]))?;
         let told = self.read(agent, "openintent.task", input, move |looking| {
             let task = TASKS.get(&looking.gateway.store, &id)?;
             let task = task.filter(|task| task.is_known_to(looking.agent.did())).ok_or(Error::NotFound)?;
             looking.reach.lean_on(id, task.version);
-            Ok(((), task_json(looking.gateway, id, &task)?))
+            Ok((task.version, task_json(looking.gateway, id, &task)?))
         });
-        Ok(told.await?.1)
+        let (version, entry) = told.await?;
+        Ok(Current { version, entry })
     }
 
     /// Makes a task of an intent that the agent coordinates. To assign it to another takes the role of a coordinator.
@@ -188,8 +193,7 @@ impl Entries<'_> {
             }
             let way = (task.version != version).then_some(Conflict::NewerTask);
             if let Some(conflict) = way.or((!task.is_open()).then_some(Conflict::TaskOver)) {
-                let entry = serde_json::to_vec(&task_json(self.0, id, &task)?)?;
-                return Ok(Changed::Conflict(conflict, Some(Current { version: task.version, entry })));
+                return Ok(Changed::Conflict(conflict, Some(self.task_now(agent, id).await?)));
             }
             let assigned = self.meant(agent, change.assigned_agent.clone()).await?;
             let policy = change.memory_policy.unwrap_or(task.policy);
@@ -203,6 +207,9 @@ impl Entries<'_> {
                     Some(look.await?)
                 }
             };
+            // What is answered is the words of others, too.
+            let input = Hash::of_canonical(&json!([id]))?;
+            let receipt = Tools(self.0).handing(agent, "openintent.task", input, Vec::new())?;
             let changed = self
                 .0
                 .commit_for(writer.acting(), move |w| {
@@ -243,6 +250,7 @@ impl Entries<'_> {
                     if task.status != before.status {
                         w.tell_of_task(id, &task)?;
                     }
+                    w.receipt(commits::AGENTS, receipt)?;
                     Ok(task)
                 })
                 .await?;
