@@ -132,14 +132,26 @@ fn part(intent: IntentId, of: &str) -> [u8; 16] {
     schema::agent(&format!("{intent} {of}"))
 }
 
-/// The streams of an intent's log, in which what is many takes no place from what is not: archives, tasks, and of each agent what guardrails
-/// refused and what became of its entries.
+/// The streams of an intent's log, in which what is many takes no place from what is not: archives, states of tasks by the house, and of
+/// each agent, its coordinator among them, the states that it said, what guardrails refused it and what became of its entries.
 pub(crate) fn streams<'a>(intent: IntentId, agents: impl Iterator<Item = &'a Did>) -> Vec<[u8; 16]> {
     let agents: BTreeSet<&Did> = agents.collect();
-    let of_agents = agents.into_iter().flat_map(|agent| {
-        [part(intent, &format!("refusals {agent}")), part(intent, &format!("entries {agent}"))]
-    });
+    let of_agents = agents
+        .into_iter()
+        .flat_map(|agent| ["tasks", "refusals", "entries"].map(|of| part(intent, &format!("{of} {agent}"))));
     [part(intent, "archives"), part(intent, "tasks")].into_iter().chain(of_agents).collect()
+}
+
+/// The stream of an intent's log in which an event stands.
+fn stream_of(intent: IntentId, event: &StoredEvent) -> [u8; 16] {
+    match (&event.what, &event.actor) {
+        (What::Archive(_), _) => part(intent, "archives"),
+        // By who said it: nobody pushes out what another did.
+        (What::Task(_), Some(actor)) => part(intent, &format!("tasks {actor}")),
+        (What::Task(_), None) => part(intent, "tasks"),
+        (What::Refused(_), _) => part(intent, &format!("refusals {}", event.agent)),
+        (What::Entry { .. }, _) => part(intent, &format!("entries {}", event.agent)),
+    }
 }
 
 impl Writing<'_, '_> {
@@ -205,13 +217,7 @@ impl Writing<'_, '_> {
 
     /// Appends an event to the log of an intent.
     pub(crate) fn tell_log(&mut self, intent: IntentId, event: &StoredEvent) -> Result<(), Error> {
-        let stream = match event.what {
-            What::Archive(_) => part(intent, "archives"),
-            What::Task(_) => part(intent, "tasks"),
-            What::Refused(_) => part(intent, &format!("refusals {}", event.agent)),
-            What::Entry { .. } => part(intent, &format!("entries {}", event.agent)),
-        };
-        self.tell(stream, event)
+        self.tell(stream_of(intent, event), event)
     }
 
     /// Appends an event to a stream.
@@ -228,4 +234,43 @@ impl Writing<'_, '_> {
 /// What an entry's version says of its context.
 pub(crate) fn context_of(version: &Committed) -> Result<Context, Error> {
     Ok(Context::of(&whole(version)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each event stands where the log is read, and no agent writes where what another did stands.
+    #[test]
+    fn no_agent_pushes_out_what_another_did() {
+        let did = |name: &str| -> Did { format!("did:web:{name}.example").parse().unwrap() };
+        let (lead, b, d) = (did("lead"), did("b"), did("d"));
+        let intent = IntentId::from_bytes([9; 16]);
+        let at = |what: What, agent: &Did, actor: Option<&Did>| {
+            let event = StoredEvent {
+                what,
+                at: Timestamp::from_millis(0),
+                agent: agent.clone(),
+                actor: actor.cloned(),
+                task: None,
+                intent: Some(intent),
+            };
+            stream_of(intent, &event)
+        };
+        let said = |status, actor| at(What::Task(status), &lead, actor);
+        let refused = |agent| at(What::Refused("rail".to_owned()), agent, Some(agent));
+        let places = [
+            said(TaskStatus::Pending, Some(&lead)),
+            said(TaskStatus::Running, Some(&b)),
+            said(TaskStatus::Completed, Some(&d)),
+            said(TaskStatus::Cancelled, None),
+            at(What::Archive(Vec::new()), &lead, Some(&b)),
+            refused(&b),
+            refused(&d),
+        ];
+        let read = streams(intent, [&lead, &b, &d].into_iter());
+        assert!(places.iter().all(|place| read.contains(place)));
+        assert_eq!(BTreeSet::from(places).len(), places.len());
+        assert_eq!(said(TaskStatus::Claimed, Some(&b)), said(TaskStatus::Running, Some(&b)));
+    }
 }

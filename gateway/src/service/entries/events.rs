@@ -218,7 +218,8 @@ impl Entries<'_> {
             let coordinates = intent.coordinator == did;
             let reader = Reader { did: &did, coordinates, is_led, tasks: tasks.into_iter().collect() };
             looking.lean_on(&reader.tasks);
-            let streams = streams(id, reader.tasks.values().flat_map(|task| &task.agents));
+            let agents = reader.tasks.values().flat_map(|task| &task.agents).chain([&intent.coordinator]);
+            let streams = streams(id, agents);
             Ok(((), looking.events(&streams, &reader, &wanted)?))
         });
         Ok(told.await?.1)

@@ -56,7 +56,7 @@ impl Writing<'_, '_> {
         let Some(intent) = INTENTS.get(self.tx, &id)?.filter(|intent| is_over(intent, kept, self.now)) else {
             return Ok(false);
         };
-        let mut agents = BTreeSet::new();
+        let mut agents = BTreeSet::from([intent.coordinator.clone()]);
         for (of, task) in self.under(TASKS_IN, &id, |(of, _)| *of == id)? {
             agents.extend(TASKS.get(self.tx, &task)?.into_iter().flat_map(|task| task.agents));
             TASKS.delete(self.tx, &task);
