@@ -3,8 +3,14 @@
 use super::*;
 use oap_gateway::service::Deletions;
 use oap_gateway::state::schema::{INTENTS, TASKS};
+use oap_gateway::system::config::Config;
+use oap_identity::Random;
+use oap_identity::random::Seeded;
 use oap_identity::{IntentId, TaskId};
-use oap_store::{Key, Raw, Table};
+use oap_store::{BESIDE, Disk, FileVault, Key, MIN_RESERVE, MemoryEngine, Raw, Space, Store, Table};
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 async fn sweep(team: &Team) {
     Deletions(&team.world.gateway).sweep().await.unwrap();
@@ -55,4 +61,59 @@ async fn tasks_end_with_the_role_for_them() {
     for (task, status) in [(&given, "cancelled"), (&taken, "cancelled"), (&own, "pending")] {
         assert_eq!(team.get("lead", &format!("/tasks/{task}")).await.ok()["status"], status);
     }
+}
+
+/// A disk that is told how much is left on it, that in the reserve counted in.
+#[derive(Debug, Clone)]
+struct Told {
+    left: Arc<AtomicU64>,
+    held: Arc<AtomicU64>,
+}
+
+impl Disk for Told {
+    fn total(&self) -> io::Result<u64> {
+        Ok(16 << 20)
+    }
+    fn free(&self) -> io::Result<u64> {
+        Ok(self.left.load(Ordering::SeqCst).saturating_sub(self.held.load(Ordering::SeqCst)))
+    }
+    fn held(&self) -> io::Result<u64> {
+        Ok(self.held.load(Ordering::SeqCst))
+    }
+    fn hold(&self, bytes: u64) -> io::Result<()> {
+        if bytes > self.left.load(Ordering::SeqCst) {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        self.held.store(bytes, Ordering::SeqCst);
+        Ok(())
+    }
+}
+
+/// What is kept back for a full disk is the owner's: no agent erases with it, nor ends a task.
+#[tokio::test]
+async fn no_agent_takes_the_owners_reserve() {
+    let disk = Told { left: Arc::new(AtomicU64::new(16 << 20)), held: Arc::default() };
+    let random: Arc<dyn Random> = Arc::new(Seeded::new(1));
+    let (space, vault) = (Space::on(disk.clone()).unwrap(), FileVault::in_memory(&*random).unwrap());
+    let store = Store::open_in(space, MemoryEngine::default(), vault, random.clone()).unwrap();
+    let team = Team::on(World::on(store, Config::default(), random).await, &["b"]).await;
+    let intent = team.intent(json!({})).await;
+    let task = team.task(&intent, "b", json!({})).await;
+    team.note("b", &task, "work", json!({})).await;
+    let lesson = json!({"memory_type": "episodic", "ttl": "task_lifetime"});
+    let lesson = team.note("b", &task, "lesson", lesson).await;
+    disk.left.store(MIN_RESERVE + BESIDE - 1, Ordering::SeqCst);
+    let held = disk.held.load(Ordering::SeqCst);
+    assert_eq!(held, MIN_RESERVE);
+    let path = format!("/memory/{lesson}");
+    let end = team.patch("b", &format!("/tasks/{task}"), 1, json!({"status": "completed"})).await;
+    let one = team.sends("b", "DELETE", &path, 1, None).await;
+    let many = team.sends("b", "DELETE", "/memory/batch?namespace=job&agent_id=b", 1, None).await;
+    for refused in [end, one, many] {
+        assert_eq!(refused.status, 507, "{}", refused.body);
+    }
+    assert_eq!(disk.held.load(Ordering::SeqCst), held);
+    team.erase(&lesson).await;
+    let kept = team.world.owner("GET", &format!("/oap/owner/items/{lesson}"), None).await.ok();
+    assert_eq!(kept["item"]["status"], "erased");
 }

@@ -122,6 +122,8 @@ impl Entries<'_> {
         let Some((before, ending)) = looked else { return Ok(()) };
         self.0
             .commit(move |w| {
+                // As the sweep erases: on a full disk too.
+                w.tx.use_reserve();
                 let Some(mut task) = TASKS.get(w.tx, &id)? else { return Ok(()) };
                 if task.version != before.version {
                     return Err(Error::Overtaken);
@@ -178,7 +180,7 @@ impl Writing<'_, '_> {
                 if self.is_held(head.item_id)? || holds_owners_word(self.tx, self.gateway, head)? {
                     self.mark(head.item_id, Event::Retract)?;
                 } else {
-                    self.erase(head.item_id, event)?;
+                    self.erase_for_agent(head.item_id, event)?;
                 }
             }
         }
@@ -234,7 +236,7 @@ impl Writing<'_, '_> {
             };
             let stays = self.is_held(head.item_id)? || holds_owners_word(self.tx, self.gateway, &head)?;
             if head.status == Status::Retracted && !stays {
-                self.erase(head.item_id, Event::Erase)?;
+                self.erase_for_agent(head.item_id, Event::Erase)?;
             }
         }
         Ok(())
