@@ -152,6 +152,12 @@ pub const LIMITS: &[Limit] = &[
         "those of an agent, and of a kind and an agent in an intent's log, that are kept; beyond it the oldest goes",
     ),
     count(
+        "state::events::MAX_LOOKED_AT",
+        events::MAX_LOOKED_AT,
+        "events",
+        "those that one answer looks through, each archived entry among them; beyond it the answer ends, or 422 where it is empty",
+    ),
+    count(
         "state::waiting::MAX_WAITING",
         waiting::MAX_WAITING,
         "requests",

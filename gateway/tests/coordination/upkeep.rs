@@ -2,11 +2,12 @@
 
 use super::*;
 use oap_gateway::service::Deletions;
-use oap_gateway::state::schema::{INTENTS, TASKS};
+use oap_gateway::state::events::StoredEvent;
+use oap_gateway::state::schema::{self, EVENTS, INTENTS, STREAMS, TASKS};
 use oap_gateway::system::config::Config;
 use oap_identity::Random;
 use oap_identity::random::Seeded;
-use oap_identity::{IntentId, TaskId};
+use oap_identity::{IntentId, ItemId, TaskId};
 use oap_store::{BESIDE, Disk, FileVault, Key, MIN_RESERVE, MemoryEngine, Raw, Space, Store, Table};
 use std::io;
 use std::sync::Arc;
@@ -116,4 +117,44 @@ async fn no_agent_takes_the_owners_reserve() {
     team.erase(&lesson).await;
     let kept = team.world.owner("GET", &format!("/oap/owner/items/{lesson}"), None).await.ok();
     assert_eq!(kept["item"]["status"], "erased");
+}
+
+/// What an answer costs is bounded, whatever stands in the log, and `since` leads past it.
+#[tokio::test]
+async fn a_log_is_looked_through_in_parts() {
+    let team = Team::new(&["b"]).await;
+    let intent = team.intent(json!({})).await;
+    team.task(&intent, "b", json!({})).await;
+    team.world.clock.advance(Duration::from_millis(1));
+    let (b, at) = (overtaken::did(&team, "b").await, team.world.now());
+    // Archives that hold nothing for their reader.
+    let item = json!({"item": ItemId::from_bytes([1; 16]), "author": b, "is_sealed": true, "version": 0});
+    let items = vec![item; 20_000];
+    let event = json!({
+        "what": {"Archive": items}, "at": at, "agent": b, "actor": null, "task": null, "intent": intent,
+    });
+    let event: StoredEvent = serde_json::from_value(event).unwrap();
+    let stream = schema::agent(&format!("{intent} archives"));
+    let written = team.world.gateway.commit(move |w| {
+        for number in 0..4 {
+            EVENTS.put(w.tx, &(stream, number), &event)?;
+        }
+        Ok(STREAMS.put(w.tx, &stream, &4)?)
+    });
+    written.await.unwrap();
+    team.world.clock.advance(Duration::from_millis(10));
+    let since = json!(team.world.now()).as_str().unwrap().to_owned();
+    team.task(&intent, "b", json!({})).await;
+    let told = async |question: &str| team.get("lead", &format!("/intents/{intent}/events?{question}")).await;
+    let count = |answer: Answer| answer.ok().as_array().unwrap().len();
+    assert_eq!(count(told("limit=1000").await), 1);
+    for (question, field) in
+        [("offset=1", "since"), ("event_type=memory.archived", "since"), ("event_type=zzz", "event_type")]
+    {
+        let refused = told(question).await.refused(422, "invalid_input");
+        assert!(refused["message"].as_str().unwrap().contains(field), "{refused}");
+    }
+    // What stands elsewhere is found all the same, and so is what comes later.
+    assert_eq!(count(told("event_type=task.created").await), 2);
+    assert_eq!(count(told(&format!("since={since}")).await), 1);
 }

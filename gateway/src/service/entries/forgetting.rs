@@ -62,7 +62,7 @@ impl Writing<'_, '_> {
             TASKS.delete(self.tx, &task);
             TASKS_IN.delete(self.tx, &(of, task));
         }
-        for stream in streams(id, agents.iter()) {
+        for stream in streams(id, agents.iter(), None) {
             let told: Vec<_> =
                 EVENTS.keys(&self.gateway.store, Range::under(&stream)).collect::<Result<_, _>>()?;
             let written = EVENTS.written(self.tx).into_iter().filter(|(of, _)| *of == stream);
