@@ -124,14 +124,14 @@ impl Writing<'_, '_> {
         if news.is_empty() {
             return Ok(());
         }
+        let terms = terms(self.tx, agent.did())?;
         for (item, seq) in victims {
             self.ends_with(*item, *seq)?;
-            if self.is_held(*item)? {
+            if self.is_held(*item)? || HEADS.get(self.tx, item)?.is_some_and(|head| terms.pins(&head)) {
                 return Err(Error::Overtaken);
             }
             self.evict(*item)?;
         }
-        let capacities = terms(self.tx, agent.did())?.capacities;
         let batch = self.heads_of_batch()?;
         // What the batch changed counts as it is now, and not as it was.
         let before: Vec<Arc<Head>> = batch.keys().filter_map(|item| self.gateway.heads.get(*item)).collect();
@@ -139,7 +139,7 @@ impl Writing<'_, '_> {
             let own = |head: &&Arc<Head>| is_own(agent.did(), head, tier, self.now);
             let stored = self.gateway.heads.count_own(agent.did(), tier, self.now);
             let there = stored.saturating_sub(before.iter().filter(own).count());
-            there + batch.values().flatten().filter(own).count() + more > capacities.of(tier)
+            there + batch.values().flatten().filter(own).count() + more > terms.capacities.of(tier)
         });
         if is_full { Err(Error::Overtaken) } else { Ok(()) }
     }

@@ -110,7 +110,7 @@ impl Writing<'_, '_> {
                 return Err(Error::Conflict(Conflict::Held));
             }
             tags.push(item_tag(head.item_id, self.last_link(head)?.commitment));
-            self.erase(head.item_id, Event::Erase)?;
+            self.erase_for_agent(head.item_id, Event::Erase)?;
         }
         let gateway = self.gateway.clone();
         let receipt = Tools(&gateway).handing(agent, DELETE, input, tags)?;

@@ -10,11 +10,13 @@ use crate::error::Error;
 use crate::service::Entries;
 use crate::service::tools::looking::Looking;
 use crate::state::agents::Agent;
-use crate::state::events::{Archived, Happened, Marked, StoredEvent, What, is_sealed, streams};
+use crate::state::events::{
+    Archived, Happened, MAX_LOOKED_AT, Marked, StoredEvent, What, first_since, is_sealed, streams,
+};
 use crate::state::owner::mark::Read;
 use crate::state::schema::{self, EVENTS};
 use crate::state::tasks::{Reach, StoredTask, tasks_of};
-use oap_agents::entry::{Context, MAX_ENTRIES, MAX_VALUES, Opaque};
+use oap_agents::entry::{Context, EntryError, MAX_ENTRIES, MAX_VALUES, Must, Opaque};
 use oap_agents::task::TaskStatus;
 use oap_identity::{Did, Hash, IntentId, ItemId, TaskId, Timestamp};
 use oap_memory::Head;
@@ -162,6 +164,8 @@ type Tagged = (Arc<Head>, Vec<String>);
 struct Told {
     items: BTreeSet<ItemId>,
     bytes: usize,
+    /// How many events were looked at, each archived entry among them.
+    looked_at: usize,
     /// How many archived entries were opened for it.
     opened: usize,
     /// Whether something was left out.
@@ -203,7 +207,8 @@ impl Entries<'_> {
     /// The log of an intent, as far as the agent may know it.
     ///
     /// # Errors
-    /// [`Error::NotFound`] of one that it neither coordinates nor has or had a task of.
+    /// [`Error::NotFound`] of one that it neither coordinates nor has or had a task of; [`Error::Entry`] where more events than one
+    /// answer looks through are none that is asked for.
     pub async fn log(
         self,
         agent: &Agent<Read>,
@@ -218,7 +223,10 @@ impl Entries<'_> {
             let coordinates = intent.coordinator == did;
             let reader = Reader { did: &did, coordinates, is_led, tasks: tasks.into_iter().collect() };
             looking.lean_on(&reader.tasks);
-            let streams = streams(id, reader.tasks.values().flat_map(|task| &task.agents));
+            // Of what it does not know it is told nothing.
+            let known = reader.tasks.values().filter(|task| task.is_known_to(&did));
+            let agents = known.flat_map(|task| &task.agents).chain([&intent.coordinator]);
+            let streams = streams(id, agents, wanted.name.as_deref());
             Ok(((), looking.events(&streams, &reader, &wanted)?))
         });
         Ok(told.await?.1)
@@ -235,8 +243,12 @@ impl Looking<'_> {
     ) -> Result<Vec<Shown>, Error> {
         let gateway = self.gateway;
         let (mut shown, mut told, mut left) = (Vec::new(), Told::default(), wanted.offset);
-        let rows = |stream: &[u8; 16]| EVENTS.range(&gateway.store, Range::under(stream)).peekable();
-        let mut parts: Vec<_> = streams.iter().map(rows).collect();
+        let mut parts = Vec::with_capacity(streams.len());
+        for stream in streams {
+            let first = wanted.since.map(|since| first_since(&gateway.store, *stream, since)).transpose()?;
+            let range = Range::under(stream).from(&(*stream, first.unwrap_or(0)));
+            parts.push(EVENTS.range(&gateway.store, range).peekable());
+        }
         loop {
             let mut oldest: Option<(Timestamp, usize)> = None;
             for (number, part) in parts.iter_mut().enumerate() {
@@ -250,7 +262,14 @@ impl Looking<'_> {
                 }
             }
             let Some(row) = oldest.and_then(|(_, number)| parts.get_mut(number)?.next()) else { break };
+            if told.looked_at >= MAX_LOOKED_AT && shown.is_empty() {
+                return Err(Error::Entry(EntryError::Field("since", Must::Later)));
+            }
+            if told.looked_at >= MAX_LOOKED_AT {
+                break;
+            }
             let (_, event) = row?;
+            told.looked_at += event.what.count();
             let is_asked = wanted.since.is_none_or(|since| event.at >= since)
                 && wanted.name.as_deref().is_none_or(|name| event.what.name() == name);
             if !is_asked || !reader.is_told(&event) {

@@ -44,13 +44,8 @@ pub(super) struct Step {
     pub prepared: Prepared,
     pub to: To,
     pub entry: Entry,
-}
-
-impl Step {
-    /// Whether it makes an entry.
-    pub const fn is_new(&self) -> bool {
-        matches!(self.to, To::New(_))
-    }
+    /// Whether it says anew with what the entry ends: it makes one, or changes that and names no time.
+    pub sets_end: bool,
 }
 
 /// What a version is of.
@@ -256,7 +251,7 @@ impl Planning<'_> {
         let prepared = items.prepare_capture(items.parse_item(&item, self.now)?, &self.contacts, self.now)?;
         let head = Head::new(prepared.link.item_id, prepared.body(), record.clone());
         let entry = entry_of(&self.looking, &head, &whole(prepared.committed())?, head.captured_at);
-        Ok(Step { prepared, to: To::New(record), entry })
+        Ok(Step { prepared, to: To::New(record), entry, sets_end: true })
     }
 
     /// When an entry ends, if it does.
@@ -315,7 +310,9 @@ impl Planning<'_> {
             head.meta.author = Arc::new(by.did.clone());
         }
         let entry = entry_of(&self.looking, &head, &whole(prepared.committed())?, prepared.link.at);
-        Ok(Ok(Step { prepared, to: To::Change(by), entry }))
+        let says_end = change.ttl.is_some() || change.expires_at.is_some() || change.scope.is_some();
+        let sets_end = says_end && entry.expires_at.is_none();
+        Ok(Ok(Step { prepared, to: To::Change(by), entry, sets_end }))
     }
 
     /// What changes of an item. Where what it says does not, neither does whose word it is.

@@ -10,6 +10,7 @@ use crate::state::agents::Agent;
 use crate::state::commits::{AGENTS, Writing, until_it_holds};
 use crate::state::owner::Permission;
 use crate::state::owner::mark::{Read, Write};
+use crate::state::refusals::Counted;
 use oap_agents::entry::{Change, Entry, New};
 use oap_identity::{Hash, ItemId, Timestamp};
 use oap_memory::receipt::item_tag;
@@ -110,6 +111,11 @@ impl Entries<'_> {
         let writer = agent.permitted::<Write>()?;
         let asked = Arc::new(asked);
         let written = until_it_holds(|| async {
+            // Each attempt is the work of all of them: nobody makes it many by what it does beside them.
+            if is_batch {
+                let now = self.0.clock.now();
+                self.0.refusals.charge(Counted::Entry, agent.did(), asked.len(), now)?;
+            }
             let (gateway, looker, asked) = (self.0.clone(), agent.clone(), asked.clone());
             let planned = Tools(self.0).look(agent, move |_| plan(&gateway, &looker, &asked));
             match planned.await? {
@@ -175,7 +181,7 @@ impl Entries<'_> {
                 w.stays_bound(&looker, &bound)?;
                 w.check_keys(&looker, &steps)?;
                 w.make_room(&looker, &victims, &news(&steps))?;
-                for Step { prepared, to, entry } in steps {
+                for Step { prepared, to, entry, .. } in steps {
                     let event = prepared.link.event;
                     match to {
                         To::New(record) => w.store_capture_as(prepared, record).map(drop)?,
