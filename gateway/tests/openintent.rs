@@ -855,6 +855,21 @@ async fn what_the_owner_confirmed_is_not_erased_from_under_other_words() {
     agents.post("a", &entry("episodic", "n", "more")).await.refused(429, "capacity_exceeded");
 }
 
+/// Other tags make a version of the same words: what was confirmed of them holds when the first version is long gone.
+#[tokio::test]
+async fn what_was_confirmed_stays_so_under_other_tags() {
+    let agents = Agents::new(&[("a", "memory.write")]).await;
+    let made = agents.made("a", entry("semantic", "n", "k")).await;
+    let confirm = json!({"version": 1});
+    let path = format!("/oap/owner/items/{}/confirm", id(&made));
+    agents.world.owner("POST", &path, Some(&confirm)).await.ok();
+    agents.patch("a", &id(&made), 1, &json!({"tags": ["x"]})).await.ok();
+    agents.world.clock.advance(std::time::Duration::from_secs(40 * 86_400));
+    oap_gateway::service::Deletions(&agents.world.gateway).sweep().await.unwrap();
+    agents.patch("a", &id(&made), 2, &json!({"value": {"of": "another"}})).await.ok();
+    agents.delete("a", &id(&made)).await.refused(403, "policy_block");
+}
+
 /// Of the other tiers nothing goes for what is new; and what comes in batches is counted by entries.
 #[tokio::test]
 async fn a_scratch_pad_has_a_bound_and_so_have_batches() {

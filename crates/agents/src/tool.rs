@@ -226,6 +226,7 @@ pub(crate) fn lean<T: JsonSchema>() -> Map<String, Value> {
 fn without_null(schema: &mut Value) {
     match schema {
         Value::Object(members) => {
+            members.retain(|name, value| name != "default" || !value.is_null());
             if let Some(Value::Array(types)) = members.get_mut("type") {
                 types.retain(|of| of != "null");
                 if let [one] = types.as_slice() {
@@ -292,7 +293,10 @@ mod tests {
                 assert_eq!(schema.get("type"), Some(&Value::from("object")), "{tool} {which}");
                 let text = Value::Object(schema.clone()).to_string();
                 assert!(!text.contains("$ref"), "{tool} {which}: {text}");
-                assert!(!text.contains("\"null\"") && !text.contains("null]"), "{tool} {which}: {text}");
+                assert!(
+                    !["\"null\"", "null]", ":null"].iter().any(|null| text.contains(null)),
+                    "{tool} {which}: {text}"
+                );
                 let formats = text.matches("\"format\":\"").count();
                 assert_eq!(
                     formats,

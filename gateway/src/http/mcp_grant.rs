@@ -19,7 +19,7 @@ use oap_agents::Tool;
 use oap_agents::viewed::{self, Asked};
 use oap_grants::token::TYP;
 use oap_identity::signed::UnverifiedJwt;
-use oap_identity::{Hash, RequestId};
+use oap_identity::{Did, Hash, RequestId};
 use serde_json::{Map, Value};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -28,17 +28,17 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 /// Most bytes of an answer: that of a query, for programs, and beside it a text that is short ([`viewed::text`]).
 const MAX_ANSWER: usize = 2 * oap_exchange::answer::MAX_ANSWER;
 
-/// Most calls under one grant, and those made from it, that are worked on at once; its others wait.
+/// Most calls under one grant, and those made from it, and most of one grantee, that are worked on at once; their others wait.
 const MOST_OF_ONE: usize = 2;
 
-/// A turn: one of its grant's own, and one of all.
-type Turn = (OwnedSemaphorePermit, OwnedSemaphorePermit);
+/// A turn: one of its grant's own, one of its grantee's, and one of all.
+type Turn = [OwnedSemaphorePermit; 3];
 
 /// The turns of calls under grants ([`Turns::of_grants`]), of which no grantee has all.
 #[derive(Debug, Clone)]
 pub(super) struct GrantTurns {
     all: Turns,
-    /// Those of each grant that has calls, by the hash of the first above it.
+    /// Those of each grant that has calls, by the hash of the first above it, and of each grantee, by the hash of its DID.
     own: Arc<Mutex<HashMap<Hash, Weak<Semaphore>>>>,
 }
 
@@ -55,9 +55,10 @@ impl GrantTurns {
     }
 
     /// Waits for a turn, which lasts until it is dropped.
-    async fn take(&self, first: Hash) -> Option<Turn> {
-        let own = self.own(first).acquire_owned().await.ok()?;
-        Some((own, self.all.take().await?))
+    async fn take(&self, first: Hash, grantee: &Did) -> Option<Turn> {
+        let of_grant = self.own(first).acquire_owned().await.ok()?;
+        let of_grantee = self.own(Hash::of(grantee.as_str().as_bytes())).acquire_owned().await.ok()?;
+        Some([of_grant, of_grantee, self.all.take().await?])
     }
 
     fn own(&self, first: Hash) -> Arc<Semaphore> {
@@ -133,7 +134,7 @@ pub(super) async fn mcp(app: &App, mut request: Incoming) -> Result<Response, Er
         // What asks for no tool is small, and does not wait.
         let calls = asked.get("method").and_then(Value::as_str) == Some("tools/call");
         drop(asked);
-        let turn = if calls { app.granted.take(caller.first()).await } else { None };
+        let turn = if calls { app.granted.take(caller.first(), caller.grantee()).await } else { None };
         let by = Arc::new(ByGrant {
             gateway: app.gateway.clone(),
             caller: caller.clone(),
@@ -161,22 +162,27 @@ mod tests {
     #[tokio::test]
     async fn no_grantee_has_all_the_turns() {
         let turns = GrantTurns::default();
-        let (one, other) = (Hash::of(b"one"), Hash::of(b"other"));
-        let waits =
-            async |first| tokio::time::timeout(Duration::from_millis(50), turns.take(first)).await.is_err();
-        let mut taken = vec![turns.take(one).await, turns.take(one).await];
-        assert!(taken.iter().all(Option::is_some) && waits(one).await);
+        let did = |name: &str| -> Did { format!("did:web:{name}.example").parse().unwrap() };
+        let waits = async |first: &str, of: &str| {
+            let turn = turns.take(Hash::of(first.as_bytes()), &did(of));
+            tokio::time::timeout(Duration::from_millis(50), turn).await.is_err()
+        };
+        let one = Hash::of(b"one");
+        let mut taken = vec![turns.take(one, &did("a")).await, turns.take(one, &did("b")).await];
+        // Neither with more grantees under its grant, nor with more grants.
+        assert!(taken.iter().all(Option::is_some) && waits("one", "c").await);
+        taken.push(turns.take(Hash::of(b"two"), &did("a")).await);
+        assert!(waits("three", "a").await);
         while taken.len() < MAX_GRANTED {
-            assert!(!waits(other).await);
-            taken.push(turns.take(other).await);
+            taken.push(turns.take(Hash::of(b"four"), &did("d")).await);
         }
         // Nobody has one more than there are.
-        assert!(waits(Hash::of(b"third")).await);
+        assert!(waits("five", "e").await);
         taken.remove(0);
-        assert!(!waits(one).await && !waits(Hash::of(b"third")).await);
+        assert!(!waits("one", "a").await && !waits("five", "e").await);
         taken.clear();
         // Of who has no calls nothing is kept.
-        drop(turns.own(other));
+        drop(turns.own(one));
         assert_eq!(turns.own.lock().unwrap().len(), 1);
     }
 }

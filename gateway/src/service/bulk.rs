@@ -16,6 +16,7 @@ use crate::state::schema;
 use oap_agents::quarantine::{self, is_quarantined};
 use oap_identity::ItemId;
 use oap_memory::chain::Event;
+use oap_memory::item::MAX_LABELS;
 use oap_memory::record::Status;
 use oap_store::StoreError;
 use serde_json::json;
@@ -118,6 +119,10 @@ impl Selections<'_> {
                 // Other labels accept nothing.
                 quarantine::mark(&mut labels, true);
                 labels.sort_unstable();
+            }
+            // One that has no room for the mark beside them keeps its labels, and stops no other.
+            if labels.len() > MAX_LABELS && is_quarantined(head) {
+                continue;
             }
             if head.status != Status::Current
                 || labels == *head.labels

@@ -12,6 +12,7 @@ use oap_grants::dpop::{self, DpopError, Request};
 use oap_identity::Did;
 use oap_identity::jwk::PublicKey;
 use oap_identity::key::did_key;
+use oap_identity::signed::SignedError;
 use std::sync::Arc;
 
 /// An agent that proved its own key, and by what its proof is remembered. It is used up before anything rests on it.
@@ -75,7 +76,10 @@ impl Gateway {
         let is_own = |key: &PublicKey| did_of(key).is_ok_and(|did| self.agent_keys.is_own(&did));
         let (key, proof) = dpop::check_key(&proofs, request, token, is_own, self.clock.now()).map_err(
             |error| match error {
-                DpopError::Unknown => Error::Owner(Unproved::NoOwnKey),
+                // Whether a key is an agent's is told to who holds it alone.
+                DpopError::Unknown | DpopError::Jwt(SignedError::BadSignature) => {
+                    Error::Owner(Unproved::NoOwnKey)
+                }
                 error => Error::Unauthenticated(error.into()),
             },
         )?;

@@ -89,21 +89,21 @@ async fn an_agent_that_holds_its_own_key_proves_it() {
     held.with(path, &[("authorization", &dpop), ("dpop", &proof)]).await.refused(401, "auth_required");
 }
 
-/// Of a key that is no agent's not even the signature is looked at.
+/// Whether a key is an agent's is told to who holds it alone: its DID is no secret.
 #[tokio::test]
-async fn who_tries_keys_has_no_signature_checked() {
+async fn who_tries_keys_learns_of_none() {
     let world = World::new().await;
     let (key, thief) = (agent(41), agent(42));
     let new = json!({"name": "far", "permission": "memory.read", "did": key.did()});
     world.owner("POST", AGENTS, Some(&new)).await.ok();
     let path = "/api/v1/memory/namespaces";
-    for (key, is_nobodys) in [(&key, false), (&thief, true)] {
+    for key in [&key, &thief] {
         let held = Held { world: &world, key };
         let proof = held.proof("GET", path, None);
         let forged = format!("{}.{}", proof.rsplit_once('.').unwrap().0, "A".repeat(86));
         let refused = held.with(path, &[("dpop", &forged)]).await.refused(401, "auth_required");
         let message = refused["message"].as_str().unwrap();
-        assert_eq!(message.contains("by no key of this gateway's agents"), is_nobodys, "{refused}");
+        assert!(message.contains("by no key of this gateway's agents"), "{refused}");
     }
 }
 

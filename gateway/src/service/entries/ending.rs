@@ -122,8 +122,6 @@ impl Entries<'_> {
         let Some((before, ending)) = looked else { return Ok(()) };
         self.0
             .commit(move |w| {
-                // As the sweep erases: on a full disk too.
-                w.tx.use_reserve();
                 let Some(mut task) = TASKS.get(w.tx, &id)? else { return Ok(()) };
                 if task.version != before.version {
                     return Err(Error::Overtaken);

@@ -131,7 +131,8 @@ pub(super) fn is_owners_word(gateway: &Gateway, head: &Head) -> bool {
 /// Whether a version that is kept is the owner's word, or one that the owner confirmed or put back: such a one the owner alone erases.
 pub(crate) fn holds_owners_word(rows: &impl Rows, gateway: &Gateway, head: &Head) -> Result<bool, Error> {
     let oldest = head.replaced.first().map_or(head.version_seq, |(seq, _)| *seq);
-    if is_owners_word(gateway, head) || owner_decided(rows, head, oldest)? {
+    let said = said_in(rows, head.item_id, oldest)?.map_or(oldest, |link| link.seq);
+    if is_owners_word(gateway, head) || owner_decided(rows, head, said)? {
         return Ok(true);
     }
     for (seq, _) in &head.replaced {
@@ -142,6 +143,18 @@ pub(crate) fn holds_owners_word(rows: &impl Rows, gateway: &Gateway, head: &Head
         }
     }
     Ok(false)
+}
+
+/// The link by which what a version says was said: other labels and a reseal make a version of the same words.
+pub(crate) fn said_in(rows: &impl Rows, item: ItemId, version_seq: u32) -> Result<Option<Link>, Error> {
+    for seq in (0..=version_seq).rev() {
+        let Some(link) = LINKS.get(rows, &(item, seq))? else { return Ok(None) };
+        let link: Link = serde_json::from_slice(&link)?;
+        if seq == 0 || link.event == Event::Correct || link.event.begins() {
+            return Ok(Some(link));
+        }
+    }
+    Ok(None)
 }
 
 /// Whether the owner confirmed an item, or put it back, in that link of its chain or after it. A correction takes the mark of a

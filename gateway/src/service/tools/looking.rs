@@ -2,12 +2,13 @@
 
 use super::{MAX_HANDED, Shown};
 use crate::error::Error;
+use crate::service::entries::said_in;
 use crate::service::items::whole;
 use crate::state::agents::{self, Agent};
 use crate::state::edges::EdgePlace;
 use crate::state::gateway::Gateway;
 use crate::state::owner::mark::Read;
-use crate::state::schema::{self, LINKS};
+use crate::state::schema;
 use crate::state::tasks::Reach;
 use oap_agents::Level;
 use oap_agents::answers::{Fact, Linked};
@@ -15,7 +16,6 @@ use oap_agents::arguments::{Source, topic_label, topic_of};
 use oap_agents::level::EXTENSION;
 use oap_agents::staleness::Staleness;
 use oap_identity::{Did, Hash, ItemId, Timestamp};
-use oap_memory::chain::Link;
 use oap_memory::item::Confidence;
 use oap_memory::receipt::item_tag;
 use oap_memory::{Head, Kind};
@@ -157,23 +157,19 @@ impl<'a> Looking<'a> {
         match schema::version(&self.gateway.store, head.item_id, head.version_seq) {
             Ok(version) => {
                 let whole = whole(&version)?;
-                let staleness = Staleness::of(&whole)
-                    .map(|staleness| {
-                        Ok::<_, Error>((staleness, staleness.is_past(self.said_at(&head)?, self.now)))
-                    })
-                    .transpose()?;
+                let staleness = match Staleness::of(&whole) {
+                    None => None,
+                    Some(staleness) => {
+                        let said = said_in(&self.gateway.store, head.item_id, head.version_seq)?;
+                        let is_past = said.is_some_and(|link| staleness.is_past(link.at, self.now));
+                        Some((staleness, is_past))
+                    }
+                };
                 Ok(Some(VisibleItem { whole, commitment: version.commitment(), head, staleness }))
             }
             Err(Error::NotFound | Error::Store(StoreError::Erased)) => Ok(None),
             Err(error) => Err(error),
         }
-    }
-
-    /// When the version in force was written.
-    fn said_at(&self, head: &Head) -> Result<Timestamp, Error> {
-        let link = LINKS.get(&self.gateway.store, &(head.item_id, head.version_seq))?;
-        let link: Link = serde_json::from_slice(&link.ok_or(Error::Overtaken)?)?;
-        Ok(link.at)
     }
 
     /// Who wrote an item, as facts have it.
