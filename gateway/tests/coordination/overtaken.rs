@@ -5,27 +5,27 @@ use oap_gateway::state::schema::TERMS;
 use oap_gateway::state::terms::Terms;
 use oap_identity::Did;
 use std::sync::mpsc::{Sender, channel};
-use tokio::time::sleep;
-
-/// Longer than a request takes until it waits for the writer.
-const QUEUED: Duration = Duration::from_millis(500);
+use tokio::sync::oneshot;
 
 /// Holds up the writer until something is sent.
 async fn held_up(team: &Team) -> Sender<()> {
     let (go, wait) = channel();
+    let (begun, begins) = oneshot::channel();
     let gateway = team.world.gateway.clone();
     tokio::spawn(async move {
         let waiting = gateway.commit(move |_| {
+            let _ = begun.send(());
             let _ = wait.recv();
             Ok(())
         });
         waiting.await
     });
-    sleep(QUEUED).await;
+    begins.await.unwrap();
     go
 }
 
-/// What comes of a request that is planned while another waits for the writer, which comes first.
+/// What comes of a request that is planned while another waits for the writer, which comes first: the writer goes on when both wait
+/// for it, so that the plan was made before.
 pub async fn behind<T>(
     team: &Team,
     first: impl Future<Output = T>,
@@ -33,11 +33,11 @@ pub async fn behind<T>(
 ) -> (T, Answer) {
     let go = held_up(team).await;
     let second = async {
-        sleep(QUEUED).await;
+        team.world.writes_wait(1).await;
         second.await
     };
     let release = async {
-        sleep(3 * QUEUED).await;
+        team.world.writes_wait(2).await;
         go.send(()).unwrap();
     };
     let (first, second, ()) = tokio::join!(first, second, release);
