@@ -864,7 +864,7 @@ async fn what_was_confirmed_stays_so_under_other_tags() {
     let path = format!("/oap/owner/items/{}/confirm", id(&made));
     agents.world.owner("POST", &path, Some(&confirm)).await.ok();
     agents.patch("a", &id(&made), 1, &json!({"tags": ["x"]})).await.ok();
-    agents.world.clock.advance(std::time::Duration::from_secs(40 * 86_400));
+    agents.world.clock.advance(Duration::from_secs(40 * 86_400));
     oap_gateway::service::Deletions(&agents.world.gateway).sweep().await.unwrap();
     agents.patch("a", &id(&made), 2, &json!({"value": {"of": "another"}})).await.ok();
     agents.delete("a", &id(&made)).await.refused(403, "policy_block");

@@ -164,7 +164,8 @@ mod tests {
         let turns = GrantTurns::default();
         let did = |name: &str| -> Did { format!("did:web:{name}.example").parse().unwrap() };
         let waits = async |first: &str, of: &str| {
-            let turn = turns.take(Hash::of(first.as_bytes()), &did(of));
+            let of = did(of);
+            let turn = turns.take(Hash::of(first.as_bytes()), &of);
             tokio::time::timeout(Duration::from_millis(50), turn).await.is_err()
         };
         let one = Hash::of(b"one");
