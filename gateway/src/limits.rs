@@ -155,7 +155,7 @@ pub const LIMITS: &[Limit] = &[
         "state::events::MAX_LOOKED_AT",
         events::MAX_LOOKED_AT,
         "events",
-        "those that one answer looks through, each archived entry among them; beyond it the answer ends, or 422 where it is empty",
+        "those that one answer looks through, each archived entry that its reader is told of among them; beyond it the answer ends, or 422 where it is empty",
     ),
     count(
         "state::waiting::MAX_WAITING",

@@ -21,7 +21,7 @@ use std::collections::BTreeSet;
 /// Most events that are kept of an agent, and of an intent; beyond it the oldest goes.
 pub const MAX_EVENTS: u64 = 10_000;
 
-/// Most events, each archived entry among them, that one answer looks through.
+/// Most events that one answer looks through; of an archive each entry counts that its reader is told of.
 pub const MAX_LOOKED_AT: usize = 50_000;
 
 /// The name of the event of a write that a guardrail refused.
@@ -132,14 +132,6 @@ impl What {
         }
     }
 
-    /// How much there is of it: an archive is as many as it holds.
-    pub(crate) fn count(&self) -> usize {
-        match self {
-            Self::Archive(items) => items.len().max(1),
-            Self::Entry { .. } | Self::Task(_) | Self::Refused(_) => 1,
-        }
-    }
-
     /// Whether something is the name of an event.
     pub(crate) fn is_name(name: &str) -> bool {
         name == REFUSED
@@ -153,6 +145,11 @@ fn part(intent: IntentId, of: &str) -> [u8; 16] {
     schema::agent(&format!("{intent} {of}"))
 }
 
+/// What was archived of a task, in its intent's log.
+fn archives_of(intent: IntentId, task: TaskId) -> [u8; 16] {
+    part(intent, &format!("archives {task}"))
+}
+
 /// Whether events of a name may stand in a part of an intent's log.
 fn is_in(of: &str, name: &str) -> bool {
     match of {
@@ -163,22 +160,33 @@ fn is_in(of: &str, name: &str) -> bool {
     }
 }
 
-/// The streams of an intent's log that may hold events of a name, or of any. What is many takes in them no place from what is not:
-/// archives, states of tasks by the house, and of each agent, its coordinator among them, the states that it said, what guardrails refused
-/// it and what became of its entries.
+/// A stream, and when the first event in it was, where that is known.
+pub(crate) type Stream = ([u8; 16], Option<Timestamp>);
+
+/// The streams of an intent's log that may hold events of a name, or of any. What is many takes in them no place from what is not: what
+/// was archived of each task, states of tasks by the house, and of each agent, its coordinator among them, the states that it said, what
+/// guardrails refused it and what became of its entries; of these last two those that are read.
 pub(crate) fn streams<'a>(
     intent: IntentId,
+    tasks: impl Iterator<Item = (TaskId, Option<Timestamp>)>,
     agents: impl Iterator<Item = &'a Did>,
     name: Option<&str>,
-) -> Vec<[u8; 16]> {
+    is_read: impl Fn(&str, &Did) -> bool,
+) -> Vec<Stream> {
     let agents: BTreeSet<&Did> = agents.collect();
     let parts = |all: &[&'static str]| -> Vec<&'static str> {
         all.iter().copied().filter(|of| name.is_none_or(|name| is_in(of, name))).collect()
     };
-    let mut streams: Vec<_> = parts(&["archives", "tasks"]).into_iter().map(|of| part(intent, of)).collect();
+    // Archives of all tasks are in one stream where an earlier version wrote them.
+    let mut streams: Vec<Stream> =
+        parts(&["archives", "tasks"]).into_iter().map(|of| (part(intent, of), None)).collect();
     let own = parts(&["tasks", "refusals", "entries"]);
     for agent in agents {
-        streams.extend(own.iter().map(|of| part(intent, &format!("{of} {agent}"))));
+        let read = own.iter().filter(|of| is_read(of, agent));
+        streams.extend(read.map(|of| (part(intent, &format!("{of} {agent}")), None)));
+    }
+    if name.is_none_or(|name| is_in("archives", name)) {
+        streams.extend(tasks.map(|(task, at)| (archives_of(intent, task), at)));
     }
     streams
 }
@@ -201,7 +209,10 @@ pub(crate) fn first_since(store: &Store, stream: [u8; 16], since: Timestamp) -> 
 /// The stream of an intent's log in which an event stands.
 fn stream_of(intent: IntentId, event: &StoredEvent) -> [u8; 16] {
     match (&event.what, &event.actor) {
-        (What::Archive(_), _) => part(intent, "archives"),
+        // By task: who knows of one reads nothing of the others.
+        (What::Archive(_), _) => {
+            event.task.map_or_else(|| part(intent, "archives"), |task| archives_of(intent, task))
+        }
         // By who said it: nobody pushes out what another did.
         (What::Task(_), Some(actor)) => part(intent, &format!("tasks {actor}")),
         (What::Task(_), None) => part(intent, "tasks"),
@@ -303,14 +314,14 @@ mod tests {
     fn no_agent_pushes_out_what_another_did() {
         let did = |name: &str| -> Did { format!("did:web:{name}.example").parse().unwrap() };
         let (lead, b, d) = (did("lead"), did("b"), did("d"));
-        let intent = IntentId::from_bytes([9; 16]);
+        let (intent, task) = (IntentId::from_bytes([9; 16]), TaskId::from_bytes([8; 16]));
         let at = |what: What, agent: &Did, actor: Option<&Did>| {
             let event = StoredEvent {
                 what,
                 at: Timestamp::from_millis(0),
                 agent: agent.clone(),
                 actor: actor.cloned(),
-                task: None,
+                task: Some(task),
                 intent: Some(intent),
             };
             stream_of(intent, &event)
@@ -326,19 +337,33 @@ mod tests {
             refused(&b),
             refused(&d),
         ];
-        let read = streams(intent, [&lead, &b, &d].into_iter(), None);
-        assert!(places.iter().all(|place| read.contains(place)));
+        let ended = || [(task, Some(Timestamp::from_millis(5)))].into_iter();
+        let read = streams(intent, ended(), [&lead, &b, &d].into_iter(), None, |_, _| true);
+        assert!(places.iter().all(|place| read.iter().any(|(stream, _)| stream == place)));
         assert_eq!(BTreeSet::from(places).len(), places.len());
         assert_eq!(said(TaskStatus::Claimed, Some(&b)), said(TaskStatus::Running, Some(&b)));
         // By a name those are read that may hold it.
-        let of = |name: &str| streams(intent, [&b].into_iter(), Some(name));
+        let of = |name: &str| -> Vec<[u8; 16]> {
+            let read = streams(intent, ended(), [&b].into_iter(), Some(name), |_, _| true);
+            read.into_iter().map(|(stream, _)| stream).collect()
+        };
         assert!(["task.started", "memory.archived", REFUSED].into_iter().all(What::is_name));
         assert!(!What::is_name("zzz"));
         assert_eq!(
             of("task.started"),
             [said(TaskStatus::Cancelled, None), said(TaskStatus::Running, Some(&b))]
         );
-        assert_eq!(of("memory.archived"), [at(What::Archive(Vec::new()), &lead, None)]);
+        // What was archived, in the stream of an earlier version too.
+        let archive = at(What::Archive(Vec::new()), &lead, None);
+        assert_eq!(of("memory.archived"), [part(intent, "archives"), archive]);
+        // Of a task that is not asked for nothing is read, nor of what an agent did that is none of the reader's.
+        let other = TaskId::from_bytes([7; 16]);
+        let elsewhere = [(other, None)].into_iter();
+        let own = |of: &str, agent: &Did| of == "tasks" || *agent == b;
+        let read = streams(intent, elsewhere, [&b, &d].into_iter(), None, own);
+        let reads = |place: [u8; 16]| read.iter().any(|(stream, _)| *stream == place);
+        assert!(reads(archives_of(intent, other)) && !reads(archive));
+        assert!(reads(refused(&b)) && !reads(refused(&d)) && reads(said(TaskStatus::Completed, Some(&d))));
         assert_eq!(of(REFUSED), [refused(&b)]);
         assert_eq!((of("memory.updated").len(), of("zzz").len()), (1, 0));
     }

@@ -39,7 +39,7 @@ pub enum Counted {
     Audit,
     /// A request of an agent of the owner's, counted under the hash of its DID.
     Agent,
-    /// An entry of a batch, counted as a request of an agent is, with each attempt at it.
+    /// An entry of a batch, counted as a request of an agent is; once more where it was begun anew.
     Entry,
 }
 

@@ -128,7 +128,7 @@ async fn a_log_is_looked_through_in_parts() {
     team.task(&intent, "b", json!({})).await;
     team.world.clock.advance(Duration::from_millis(1));
     let (b, at) = (overtaken::did(&team, "b").await, team.world.now());
-    // Archives that hold nothing for their reader.
+    // Archives of an earlier version, which hold nothing for anybody but their author.
     let item = json!({"item": ItemId::from_bytes([1; 16]), "author": b, "is_sealed": true, "version": 0});
     let items = vec![item; 20_000];
     let event = json!({
@@ -146,16 +146,61 @@ async fn a_log_is_looked_through_in_parts() {
     team.world.clock.advance(Duration::from_millis(10));
     let since = json!(team.world.now()).as_str().unwrap().to_owned();
     team.task(&intent, "b", json!({})).await;
-    let told = async |question: &str| team.get("lead", &format!("/intents/{intent}/events?{question}")).await;
+    let told = async |who: &str, question: &str| {
+        team.get(who, &format!("/intents/{intent}/events?{question}")).await
+    };
     let count = |answer: Answer| answer.ok().as_array().unwrap().len();
-    assert_eq!(count(told("limit=1000").await), 1);
-    for (question, field) in
-        [("offset=1", "since"), ("event_type=memory.archived", "since"), ("event_type=zzz", "event_type")]
-    {
-        let refused = told(question).await.refused(422, "invalid_input");
+    assert_eq!(count(told("b", "limit=1000").await), 4);
+    let refusals = [
+        ("offset=4", "since"),
+        ("event_type=memory.archived&offset=3", "since"),
+        ("event_type=zzz", "event_type"),
+    ];
+    for (question, field) in refusals {
+        let refused = told("b", question).await.refused(422, "invalid_input");
         assert!(refused["message"].as_str().unwrap().contains(field), "{refused}");
     }
     // What stands elsewhere is found all the same, and so is what comes later.
-    assert_eq!(count(told("event_type=task.created").await), 2);
-    assert_eq!(count(told(&format!("since={since}")).await), 1);
+    assert_eq!(count(told("b", "event_type=task.created").await), 2);
+    assert_eq!(count(told("b", &format!("since={since}")).await), 1);
+    // What nobody but its author is told of counts for nobody else.
+    assert_eq!(count(told("lead", "limit=1000").await), 2);
+    assert_eq!(count(told("lead", "event_type=memory.archived").await), 0);
+}
+
+/// How much others archived tells no answer but of who is told of it.
+#[tokio::test]
+async fn what_others_archived_counts_for_nobody_else() {
+    let team = Team::new(&["b", "d"]).await;
+    let intent = team.intent(json!({})).await;
+    let (first, second) =
+        (team.task(&intent, "d", json!({})).await, team.task(&intent, "b", json!({})).await);
+    team.note("d", &first, "k", json!({})).await;
+    team.gets("d", &first, "completed").await;
+    let stream = schema::agent(&format!("{intent} archives {first}"));
+    let written = team.world.gateway.commit(move |w| {
+        let stored: StoredEvent = EVENTS.get(w.tx, &(stream, 0))?.unwrap();
+        let mut event = serde_json::to_value(&stored).unwrap();
+        let one = event["what"]["Archive"][0].clone();
+        event["what"]["Archive"] = json!(vec![one; 20_000]);
+        let event: StoredEvent = serde_json::from_value(event).unwrap();
+        for number in 0..3 {
+            EVENTS.put(w.tx, &(stream, number), &event)?;
+        }
+        Ok(STREAMS.put(w.tx, &stream, &3)?)
+    });
+    written.await.unwrap();
+    team.note("b", &second, "k", json!({})).await;
+    team.gets("b", &second, "completed").await;
+    let archived = format!("/intents/{intent}/events?event_type=memory.archived");
+    // The coordinator is told of all of it, and asks in parts.
+    team.get("lead", &format!("{archived}&offset=3")).await.refused(422, "invalid_input");
+    let own = team.get("b", &archived).await.ok();
+    assert_eq!((&own[0]["task_id"], own.as_array().unwrap().len()), (&json!(second), 1), "{own}");
+    // What was archived comes before the state that archived it, and after what was before.
+    let log = team.events("b", &format!("/intents/{intent}")).await;
+    assert_eq!(names(&log), ["task.created", "memory.created", "memory.archived", "task.completed"]);
+    let since = own[0]["created_at"].as_str().unwrap();
+    let later = team.get("lead", &format!("{archived}&since={since}")).await.ok();
+    assert_eq!((&later[0]["task_id"], later.as_array().unwrap().len()), (&json!(second), 1), "{later}");
 }

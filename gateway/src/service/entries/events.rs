@@ -11,7 +11,7 @@ use crate::service::Entries;
 use crate::service::tools::looking::Looking;
 use crate::state::agents::Agent;
 use crate::state::events::{
-    Archived, Happened, MAX_LOOKED_AT, Marked, StoredEvent, What, first_since, is_sealed, streams,
+    Archived, Happened, MAX_LOOKED_AT, Marked, StoredEvent, Stream, What, first_since, is_sealed, streams,
 };
 use crate::state::owner::mark::Read;
 use crate::state::schema::{self, EVENTS};
@@ -142,17 +142,34 @@ impl Reader<'_> {
         of.author == *self.did || (!of.is_sealed && self.follows(task))
     }
 
-    /// Whether an event is for it at all.
-    fn is_told(&self, event: &StoredEvent) -> bool {
+    /// Whether anything may be for it in a part of the log that is of what an agent did.
+    fn reads(&self, of: &str, agent: &Did) -> bool {
+        if agent == self.did || self.leads() {
+            return true;
+        }
+        let is_before_it =
+            |task: &StoredTask| task.assigned.as_ref() == Some(self.did) && task.agents.contains(agent);
+        match of {
+            "refusals" => false,
+            "entries" => self.is_led && self.tasks.values().any(is_before_it),
+            _ => true,
+        }
+    }
+
+    /// How much of an event is for it: of an archive so many entries, of any other it or nothing.
+    fn told_of(&self, event: &StoredEvent) -> usize {
         let is_own = event.agent == *self.did;
-        match &event.what {
+        let is_told = match &event.what {
             What::Task(_) => self.knows(event.task),
             What::Refused(_) => is_own || self.leads(),
             // What an agent remembers beyond the task its coordinator reads alone.
             What::Entry { restricted, tier: Tier::Episodic, .. } => is_own || (!restricted && self.leads()),
             What::Entry { restricted, .. } => is_own || (!restricted && self.follows(event.task)),
-            What::Archive(items) => items.iter().any(|of| self.is_shown(event.task, of)),
-        }
+            What::Archive(items) => {
+                return items.iter().filter(|of| self.is_shown(event.task, of)).count();
+            }
+        };
+        usize::from(is_told)
     }
 }
 
@@ -164,7 +181,7 @@ type Tagged = (Arc<Head>, Vec<String>);
 struct Told {
     items: BTreeSet<ItemId>,
     bytes: usize,
-    /// How many events were looked at, each archived entry among them.
+    /// How many events were looked at; of an archive each entry that is told of. What is not told of makes nothing more of it.
     looked_at: usize,
     /// How many archived entries were opened for it.
     opened: usize,
@@ -199,7 +216,7 @@ impl Entries<'_> {
         let told = self.read(agent, "openintent.events", input, move |looking| {
             let did = looking.agent.did().clone();
             let reader = Reader { did: &did, coordinates: false, is_led: false, tasks: BTreeMap::new() };
-            Ok(((), looking.events(&[stream], &reader, &wanted)?))
+            Ok(((), looking.events(vec![(stream, None)], &reader, &wanted)?))
         });
         Ok(told.await?.1)
     }
@@ -224,10 +241,15 @@ impl Entries<'_> {
             let reader = Reader { did: &did, coordinates, is_led, tasks: tasks.into_iter().collect() };
             looking.lean_on(&reader.tasks);
             // Of what it does not know it is told nothing.
-            let known = reader.tasks.values().filter(|task| task.is_known_to(&did));
-            let agents = known.flat_map(|task| &task.agents).chain([&intent.coordinator]);
-            let streams = streams(id, agents, wanted.name.as_deref());
-            Ok(((), looking.events(&streams, &reader, &wanted)?))
+            let known = reader.tasks.iter().filter(|(_, task)| task.is_known_to(&did));
+            // What was archived of a task was so when it ended, since when it is as it is.
+            let is_asked = |at: Timestamp| wanted.since.is_none_or(|since| at >= since);
+            let ended = known.clone().filter(|(_, task)| !task.is_open() && is_asked(task.updated_at));
+            let ended = ended.map(|(id, task)| (*id, Some(task.updated_at)));
+            let agents = known.flat_map(|(_, task)| &task.agents).chain([&intent.coordinator]);
+            let is_read = |of: &str, agent: &Did| reader.reads(of, agent);
+            let streams = streams(id, ended, agents, wanted.name.as_deref(), is_read);
+            Ok(((), looking.events(streams, &reader, &wanted)?))
         });
         Ok(told.await?.1)
     }
@@ -237,17 +259,23 @@ impl Looking<'_> {
     /// The events of some streams together.
     fn events(
         &mut self,
-        streams: &[[u8; 16]],
+        mut streams: Vec<Stream>,
         reader: &Reader<'_>,
         wanted: &Wanted,
     ) -> Result<Vec<Shown>, Error> {
         let gateway = self.gateway;
         let (mut shown, mut told, mut left) = (Vec::new(), Told::default(), wanted.offset);
-        let mut parts = Vec::with_capacity(streams.len());
-        for stream in streams {
-            let first = wanted.since.map(|since| first_since(&gateway.store, *stream, since)).transpose()?;
-            let range = Range::under(stream).from(&(*stream, first.unwrap_or(0)));
-            parts.push(EVENTS.range(&gateway.store, range).peekable());
+        let open = |(stream, at): Stream| {
+            let since = wanted.since.filter(|_| at.is_none());
+            let first = since.map(|since| first_since(&gateway.store, stream, since)).transpose()?;
+            let range = Range::under(&stream).from(&(stream, first.unwrap_or(0)));
+            Ok::<_, Error>(EVENTS.range(&gateway.store, range).peekable())
+        };
+        // What is known to be later is opened when its time has come: an archive is large, and there may be one of each task.
+        streams.sort_by_key(|(_, at)| *at);
+        let (mut parts, mut waiting) = (Vec::new(), streams.into_iter().peekable());
+        while let Some(stream) = waiting.next_if(|(_, at)| at.is_none()) {
+            parts.push(open(stream)?);
         }
         loop {
             let mut oldest: Option<(Timestamp, usize)> = None;
@@ -261,6 +289,12 @@ impl Looking<'_> {
                     oldest = Some((at, number));
                 }
             }
+            let is_due = |at: Option<Timestamp>| oldest.is_none_or(|(least, _)| at <= Some(least));
+            if let Some(stream) = waiting.next_if(|(_, at)| is_due(*at)) {
+                // Before what else was at that time: the state that ended the task.
+                parts.insert(0, open(stream)?);
+                continue;
+            }
             let Some(row) = oldest.and_then(|(_, number)| parts.get_mut(number)?.next()) else { break };
             if told.looked_at >= MAX_LOOKED_AT && shown.is_empty() {
                 return Err(Error::Entry(EntryError::Field("since", Must::Later)));
@@ -269,10 +303,11 @@ impl Looking<'_> {
                 break;
             }
             let (_, event) = row?;
-            told.looked_at += event.what.count();
+            let share = reader.told_of(&event);
+            told.looked_at += share.max(1);
             let is_asked = wanted.since.is_none_or(|since| event.at >= since)
                 && wanted.name.as_deref().is_none_or(|name| event.what.name() == name);
-            if !is_asked || !reader.is_told(&event) {
+            if !is_asked || share == 0 {
                 continue;
             }
             if left > 0 {

@@ -56,13 +56,14 @@ impl Writing<'_, '_> {
         let Some(intent) = INTENTS.get(self.tx, &id)?.filter(|intent| is_over(intent, kept, self.now)) else {
             return Ok(false);
         };
-        let mut agents = BTreeSet::from([intent.coordinator.clone()]);
+        let (mut agents, mut tasks) = (BTreeSet::from([intent.coordinator.clone()]), Vec::new());
         for (of, task) in self.under(TASKS_IN, &id, |(of, _)| *of == id)? {
             agents.extend(TASKS.get(self.tx, &task)?.into_iter().flat_map(|task| task.agents));
             TASKS.delete(self.tx, &task);
             TASKS_IN.delete(self.tx, &(of, task));
+            tasks.push((task, None));
         }
-        for stream in streams(id, agents.iter(), None) {
+        for (stream, _) in streams(id, tasks.into_iter(), agents.iter(), None, |_, _| true) {
             let told: Vec<_> =
                 EVENTS.keys(&self.gateway.store, Range::under(&stream)).collect::<Result<_, _>>()?;
             let written = EVENTS.written(self.tx).into_iter().filter(|(of, _)| *of == stream);

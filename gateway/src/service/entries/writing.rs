@@ -110,17 +110,26 @@ impl Entries<'_> {
     ) -> Result<Changed, Error> {
         let writer = agent.permitted::<Write>()?;
         let asked = Arc::new(asked);
-        let written = until_it_holds(|| async {
-            // Each attempt is the work of all of them: nobody makes it many by what it does beside them.
-            if is_batch {
-                let now = self.0.clock.now();
-                self.0.refusals.charge(Counted::Entry, agent.did(), asked.len(), now)?;
-            }
-            let (gateway, looker, asked) = (self.0.clone(), agent.clone(), asked.clone());
-            let planned = Tools(self.0).look(agent, move |_| plan(&gateway, &looker, &asked));
-            match planned.await? {
-                Ok(plan) => self.store(&writer, tool, input, plan, is_batch).await.map(Ok),
-                Err(stop) => Ok(Err(stop)),
+        let mut attempts = 0_u32;
+        let written = until_it_holds(|| {
+            attempts = attempts.saturating_add(1);
+            let (attempt, writer, asked) = (attempts, &writer, asked.clone());
+            async move {
+                // An attempt is the work of all of them, and those after it are counted as one more. They refuse nothing: it may be
+                // others who make them many.
+                if is_batch && attempt <= 2 {
+                    let now = self.0.clock.now();
+                    let charged = self.0.refusals.charge(Counted::Entry, agent.did(), asked.len(), now);
+                    if attempt == 1 {
+                        charged?;
+                    }
+                }
+                let (gateway, looker) = (self.0.clone(), agent.clone());
+                let planned = Tools(self.0).look(agent, move |_| plan(&gateway, &looker, &asked));
+                match planned.await? {
+                    Ok(plan) => self.store(writer, tool, input, plan, is_batch).await.map(Ok),
+                    Err(stop) => Ok(Err(stop)),
+                }
             }
         });
         match written.await? {
