@@ -861,12 +861,15 @@ async fn what_was_confirmed_stays_so_under_other_tags() {
     let agents = Agents::new(&[("a", "memory.write")]).await;
     let made = agents.made("a", entry("semantic", "n", "k")).await;
     let confirm = json!({"version": 1});
-    let path = format!("/oap/owner/items/{}/confirm", id(&made));
-    agents.world.owner("POST", &path, Some(&confirm)).await.ok();
-    agents.patch("a", &id(&made), 1, &json!({"tags": ["x"]})).await.ok();
+    let item = format!("/oap/owner/items/{}", id(&made));
+    agents.world.owner("POST", &format!("{item}/confirm"), Some(&confirm)).await.ok();
+    let labels = json!({"labels": ["x"]});
+    agents.world.owner("POST", &format!("{item}/relabel"), Some(&labels)).await.ok();
     agents.world.clock.advance(Duration::from_secs(40 * 86_400));
     oap_gateway::service::Deletions(&agents.world.gateway).sweep().await.unwrap();
-    agents.patch("a", &id(&made), 2, &json!({"value": {"of": "another"}})).await.ok();
+    let shown = agents.world.owner("GET", &item, None).await.ok();
+    let version = shown["item"]["version"].as_u64().unwrap();
+    agents.patch("a", &id(&made), version, &json!({"value": {"of": "another"}})).await.ok();
     agents.delete("a", &id(&made)).await.refused(403, "policy_block");
 }
 
