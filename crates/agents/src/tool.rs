@@ -118,7 +118,7 @@ impl Tool {
             }
             Self::Compact => {
                 "Takes away what agents wrote and is of no use: what is over, what another item says in the same words, what is not \
-                 sure enough. Call it without a plan first: it answers what would go, and the plan to give to have it done. What the \
+                 sure enough, what is stale. Call it without a plan first: it answers what would go, and the plan to give to have it done. What the \
                  owner wrote or confirmed stays. Needs the permission memory.admin."
             }
         }
