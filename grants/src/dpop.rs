@@ -137,7 +137,11 @@ fn judge(
     if !is_known(&key) {
         return Err(DpopError::Unknown);
     }
-    let claims: ProofClaims = jwt.verify_with(&key)?; // 3, 6
+    // What is no signature at all is told like one that does not verify.
+    let claims: ProofClaims = jwt.verify_with(&key).map_err(|error| match error {
+        SignedError::Malformed => SignedError::BadSignature,
+        error => error,
+    })?; // 3, 6
     if !(1..=MAX_JTI).contains(&claims.jti.len()) {
         return Err(DpopError::Jti);
     }

@@ -295,7 +295,7 @@ impl World {
     /// Comes back when so many transactions wait for the store's writer, which something holds up.
     pub async fn writes_wait(&self, expected: usize) {
         let there = async {
-            while self.gateway.waiting_writes() != expected {
+            while self.gateway.waiting_writes() < expected {
                 tokio::time::sleep(Duration::from_millis(2)).await;
             }
         };

@@ -100,10 +100,12 @@ async fn who_tries_keys_learns_of_none() {
     for key in [&key, &thief] {
         let held = Held { world: &world, key };
         let proof = held.proof("GET", path, None);
-        let forged = format!("{}.{}", proof.rsplit_once('.').unwrap().0, "A".repeat(86));
-        let refused = held.with(path, &[("dpop", &forged)]).await.refused(401, "auth_required");
-        let message = refused["message"].as_str().unwrap();
-        assert!(message.contains("by no key of this gateway's agents"), "{refused}");
+        for signature in ["A".repeat(86).as_str(), "!", "A"] {
+            let forged = format!("{}.{signature}", proof.rsplit_once('.').unwrap().0);
+            let refused = held.with(path, &[("dpop", &forged)]).await.refused(401, "auth_required");
+            let message = refused["message"].as_str().unwrap();
+            assert!(message.contains("by no key of this gateway's agents"), "{signature}: {refused}");
+        }
     }
 }
 

@@ -4,7 +4,7 @@
 
 use super::planning::{Asked, Plan, Step, Stop, To, news, plan};
 use super::{Changed, Current, is_rival, is_seen};
-use crate::error::{Conflict, Error};
+use crate::error::{Conflict, Error, Unavailable};
 use crate::service::{Entries, Tools};
 use crate::state::agents::Agent;
 use crate::state::commits::{AGENTS, Writing, until_it_holds};
@@ -26,6 +26,9 @@ enum Answer<'a> {
     One(&'a Entry),
     Batch { entries: Vec<&'a Entry> },
 }
+
+/// How often a batch is begun anew, when other writes overtake it.
+const MAX_ATTEMPTS: u32 = 8;
 
 impl Entries<'_> {
     /// Writes an entry whose author is the agent.
@@ -115,6 +118,10 @@ impl Entries<'_> {
             attempts = attempts.saturating_add(1);
             let (attempt, writer, asked) = (attempts, &writer, asked.clone());
             async move {
+                // An agent that overtakes itself does not have the work done for nothing.
+                if is_batch && attempt > MAX_ATTEMPTS {
+                    return Err(Error::Unavailable(Unavailable::Overtaken));
+                }
                 // An attempt is the work of all of them, and those after it are counted as one more. They refuse nothing: it may be
                 // others who make them many.
                 if is_batch && attempt <= 2 {
