@@ -191,7 +191,33 @@ fn traces(bytes: &[u8]) -> usize {
         let (start, end) = ([0, 2, 3][lead], encoded.len() - 2);
         forms.push(encoded.as_bytes()[start..end].to_vec());
     }
-    forms.iter().map(|form| bytes.windows(form.len()).filter(|window| window == form).count()).sum()
+    forms.iter().map(|form| occurrences(bytes, form)).sum()
+}
+
+/// How often a text stands in bytes. From the byte at the end of where it could stand, the search goes on as far as that byte allows
+/// (Horspool): most of a process's memory is not looked at.
+fn occurrences(bytes: &[u8], text: &[u8]) -> usize {
+    let last = text.len() - 1;
+    let mut steps = [text.len(); 256];
+    for (at, byte) in text[..last].iter().enumerate() {
+        steps[usize::from(*byte)] = last - at;
+    }
+    let (mut found, mut end) = (0, last);
+    while end < bytes.len() {
+        found += usize::from(&bytes[end - last..=end] == text);
+        end += steps[usize::from(bytes[end])];
+    }
+    found
+}
+
+#[test]
+fn the_search_finds_every_occurrence() {
+    assert_eq!(occurrences(b"abcabcab", b"abcab"), 2);
+    assert_eq!(occurrences(b"aaaa", b"aa"), 3);
+    assert_eq!(occurrences(b"xabcx", b"abc") + occurrences(b"abc", b"abc"), 2);
+    assert_eq!(occurrences(b"", b"abc") + occurrences(b"ab", b"abc") + occurrences(b"abdabx", b"abc"), 0);
+    let twice = format!("{MARKER}-{MARKER}{MARKER}");
+    assert_eq!(occurrences(twice.as_bytes(), MARKER.as_bytes()), 3);
 }
 
 fn on_disk(folder: &Path) -> usize {
