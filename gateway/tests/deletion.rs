@@ -1,15 +1,10 @@
 //! Deletion that is real: what goes, what is held, what remains on disk and in memory, and what a backup brings back.
 
-mod common;
-mod program;
-#[path = "common/protocol_schemas.rs"]
-mod protocol_schemas;
-
+use crate::common::*;
+use crate::program::Home;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
-use common::*;
 use oap_gateway::service::Deletions;
-use program::Home;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::time::Duration;
@@ -18,7 +13,7 @@ const DAY: Duration = Duration::from_secs(86_400);
 
 async fn delete(world: &World, what: Value) -> Value {
     let answer = world.owner("POST", "/oap/data/delete", Some(&what)).await.ok();
-    protocol_schemas::compare("oap-deletion-receipt.schema.json", &answer["deletion_receipt"]);
+    crate::protocol_schemas::compare("oap-deletion-receipt.schema.json", &answer["deletion_receipt"]);
     answer
 }
 
@@ -369,7 +364,7 @@ fn a_restored_backup_does_not_bring_back_what_was_erased_since() {
 
     let list = owner.home().join("erasures.jsonl").to_string_lossy().into_owned();
     let second = |name: &str, arguments: &[&str]| {
-        let mut command = std::process::Command::new(program::BINARY);
+        let mut command = std::process::Command::new(crate::program::BINARY);
         command.args(["--home", &owner.path(name), "--json"]).args(arguments);
         Home::finish(command.stdin(std::process::Stdio::null()))
     };

@@ -6,9 +6,7 @@
 //! `OAP_HISTORIES` sets how many histories are run, `OAP_HISTORY_SEED` where they begin. The seed gives the scheduler's choices; threads of
 //! the runtime may still be quicker or slower, so that a finding may need a few runs of its seed.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use oap_gateway::Error;
 use oap_gateway::service::conformance::AttestRequest;
 use oap_gateway::service::deletion::DeleteRequest;

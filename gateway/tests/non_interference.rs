@@ -5,18 +5,14 @@
 //! the items outside the filter; the words of the queries are planted in both. Everything that the grantee can
 //! do is done to both, and compared.
 
-mod common;
-#[path = "common/twins.rs"]
-mod twins;
-
-use common::*;
+use crate::common::*;
+use crate::twins::*;
 use oap_gateway::embedding::EmbeddingModel;
 use oap_gateway::service::deletion::DeleteRequest;
 use oap_gateway::service::{Deletions, Items};
 use oap_memory::chain::Event;
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use twins::*;
 
 /// Words of queries, of visible text, and of hidden places alike.
 const WORDS: [&str; 8] = ["tea", "budget", "meeting", "lisbon", "secret", "cello", "website", "email"];
