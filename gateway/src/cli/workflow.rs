@@ -21,8 +21,15 @@ const MAX_WORKFLOW: u64 = 256 << 10;
 #[command(after_help = "Examples:
   oap-memory workflow apply quarterly.yaml
 
-Of the file are read `memory.episodic_memory.capacity_per_agent`, and of each of `agents` its `episodic_memory`: `capacity`
-and `pinned_namespaces`. The agents must be there (`agent add`). Tasks are made by a coordinator, over OpenIntent's dialect.")]
+The file, as far as it is read (capacities are 1 to 10000; a namespace that is left out of `pinned_namespaces` is pinned no
+more, and [] ends all pins):
+  memory:
+    episodic_memory: {capacity_per_agent: 500}
+  agents:
+    scout:
+      episodic_memory: {capacity: 50, pinned_namespaces: [learned]}
+
+The agents must be there (`agent add`). Tasks are made by a coordinator, over OpenIntent's dialect.")]
 pub(super) enum Workflow {
     /// Set the room of the agents that a workflow names, and what is never evicted
     Apply {
@@ -84,7 +91,9 @@ struct OfAgent {
 /// What to set of each agent.
 fn read(file: &Path, text: &str) -> Result<Vec<(AgentName, AgentChange)>, CliError> {
     let wrong = |why: String| CliError::File(file.to_owned(), why);
-    let document: Document = serde_yaml_ng::from_str(text).map_err(|error| wrong(error.to_string()))?;
+    let form = "; `oap-memory workflow apply --help` shows the form of the file";
+    let document: Document =
+        serde_yaml_ng::from_str(text).map_err(|error| wrong(format!("{error}{form}")))?;
     let Episodic { capacity_per_agent, .. } = document.memory.episodic_memory;
     let mut changes = Vec::new();
     for (name, member) in document.agents {
