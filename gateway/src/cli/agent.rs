@@ -154,7 +154,8 @@ impl Agent {
                 let mut change =
                     AgentChange { permission, role, capacities: room.into(), ..AgentChange::default() };
                 if !(pin.is_empty() && unpin.is_empty()) {
-                    let info = owner.get::<api::ShowAgent>(agent.clone(), &()).await.map_err(named(&agent))?;
+                    let info =
+                        owner.get::<api::ShowAgent>(agent.clone(), &()).await.map_err(named(&agent))?;
                     change.pinned_namespaces = Some(pinned(info.pinned_namespaces, &pin, &unpin)?);
                 }
                 if change == AgentChange::default() {
@@ -201,7 +202,9 @@ impl Agent {
 /// The namespaces that are pinned from now on.
 fn pinned(there: Vec<String>, pin: &[String], unpin: &[String]) -> Result<Vec<String>, CliError> {
     if let Some(unknown) = unpin.iter().find(|name| !there.contains(name)) {
-        return Err(CliError::Usage(format!("--unpin: {unknown} is not pinned; `agent show` lists those that are")));
+        return Err(CliError::Usage(format!(
+            "--unpin: {unknown} is not pinned; `agent show` lists those that are"
+        )));
     }
     let mut names: Vec<String> = there.into_iter().filter(|name| !unpin.contains(name)).collect();
     for name in pin {
