@@ -216,6 +216,27 @@ async fn an_items_history_tells_which_agents_were_given_it() {
     assert_eq!(history["disclosed"], json!([]));
 }
 
+#[tokio::test]
+async fn the_owner_sees_what_is_stale_and_where_an_entry_stands() {
+    let world = World::new().await;
+    let scout = made(&world, "scout", "memory.write").await;
+    let learn = json!({"content": "the printer is jammed", "staleness": "volatile"});
+    let learned = uses(&world, "scout", "memory_learn", learn).await.ok();
+    let entry =
+        json!({"namespace": "plans", "key": "trip", "memory_type": "semantic", "value": {"to": "Graz"}});
+    api(&world, &scout, "POST", "/memory", Some(entry)).await.ok();
+    let listed = world.owner("GET", "/oap/owner/items?waiting=true", None).await.ok();
+    let items = listed["items"].as_array().unwrap();
+    let [entry, fact] = items.as_slice() else { panic!("{listed}") };
+    assert_eq!(
+        (&entry["tier"], &entry["namespace"], &entry["key"], entry.get("stale")),
+        (&json!("semantic"), &json!("plans"), &json!("trip"), None)
+    );
+    assert_eq!((&fact["tier"], &fact["stale"], fact.get("key")), (&json!("episodic"), &json!(true), None));
+    let item = learned["structured"]["item_id"].as_str().unwrap();
+    assert_eq!(shown(&world, item).await["record"]["stale"], true);
+}
+
 #[test]
 fn the_owners_commands_know_agents_by_name() {
     let home = Home::key();
@@ -230,6 +251,7 @@ fn the_owners_commands_know_agents_by_name() {
     home.run(&["agent", "set", "scout", "--working", "-1"]).failed(2, "--working");
     let who = home.run(&["who", "scout"]).ok();
     assert!(who.contains("scout is an agent of yours") && who.contains("was given nothing"), "{who}");
+    home.run(&["agent", "add", "far", "--did", "did:web:a.example"]).failed(2, "--did: ");
     home.run(&["who", "nobody"]).failed(1, "no agent of this name");
     home.run(&["audit", "--grantee", "scout"]).ok();
     let mine = home.run(&["item", "add", "--kind", "fact", "--text", "tea is green"]).ok();
