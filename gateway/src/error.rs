@@ -51,8 +51,8 @@ pub enum Error {
     /// A request for entries.
     #[error(transparent)]
     Entry(#[from] EntryError),
-    /// A change of an entry that does not say of which version.
-    #[error("If-Match: must be the version of the entry that is changed, a number from 1")]
+    /// A change of an entry or a task that does not say of which version.
+    #[error("If-Match: must be the version of what is changed, a number from 1")]
     NoVersion,
     /// An agent that says it is another one.
     #[error("{0}: must be this agent's own name or DID, or left out")]

@@ -471,7 +471,7 @@ fn what_waits_for_confirmation_is_shown() {
     assert_eq!(home.run(&["status", "--json"]).json()["items"]["waiting"], 1);
     let shown = home.run(&["item", "show", &id]).ok();
     let says =
-        format!("written by the agent {did}\nwaits for your confirmation: oap-memory item confirm {id}");
+        format!("written by the agent scout\nwaits for your confirmation: oap-memory item confirm {id}");
     assert!(shown.contains(&says), "{shown}");
     assert!(home.run(&["item", "show", mine["item_id"].as_str().unwrap()]).ok().contains("written by you\n"));
 

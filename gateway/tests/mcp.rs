@@ -231,7 +231,7 @@ fn an_assistant_of_a_running_gateway() {
     let late = scout.told("memory_learn", json!({"content": "tea is black"}))["item_id"].clone();
     let late = late.as_str().unwrap();
     home.run(&["item", "confirm", late]).failed(2, "--if-version");
-    home.run(&["item", "confirm", late, "--if-version", "2"]).failed(3, "another version");
+    home.run(&["item", "confirm", late, "--if-version", "2"]).failed(3, "has version 1");
     home.run(&["item", "confirm", late, "--if-version", "1"]).ok();
     home.run(&["agent", "remove", "scout"]).ok();
     let gone = "there is no agent scout here: its owner runs `oap-memory agent add NAME`";

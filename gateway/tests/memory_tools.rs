@@ -143,7 +143,10 @@ async fn a_call_is_repeated_by_its_key() {
     }
     let call = json!({"content": "tea is green", "topic": "tea", "idempotency_key": "one"});
     let first = told(&world, "scout", "memory_learn", call.clone()).await;
-    assert_eq!(told(&world, "scout", "memory_learn", call.clone()).await, first);
+    assert_eq!(first.get("repeated"), None, "{first}");
+    let mut before = first.clone();
+    before["repeated"] = json!(true);
+    assert_eq!(told(&world, "scout", "memory_learn", call.clone()).await, before);
     let mut other = call.clone();
     other["content"] = json!("tea is black");
     let refused = uses(&world, "scout", "memory_learn", other.clone()).await.refused(409, "conflict");
@@ -154,9 +157,11 @@ async fn a_call_is_repeated_by_its_key() {
     // What became of the item since says nothing of the call.
     let item = first["item_id"].as_str().unwrap();
     told(&world, "scout", "memory_correct", json!({"item_id": item, "content": "tea is white"})).await;
-    assert_eq!(told(&world, "scout", "memory_learn", call.clone()).await, first);
+    assert_eq!(told(&world, "scout", "memory_learn", call.clone()).await, before);
     told(&world, "scout", "memory_forget", json!({"item_id": item})).await;
-    assert_eq!(told(&world, "scout", "memory_learn", call.clone()).await, first);
+    let repeated = uses(&world, "scout", "memory_learn", call.clone()).await.ok();
+    assert_eq!(repeated["structured"], before);
+    assert!(repeated["text"].as_str().unwrap().starts_with("This call was made before"), "{repeated}");
     // Erased, nothing of it is left: the call is a new one.
     erased(&world, item).await;
     let again = told(&world, "scout", "memory_learn", call).await;
@@ -175,7 +180,9 @@ async fn of_calls_at_once_one_writes() {
     let call = json!({"content": "tea", "idempotency_key": "k"});
     let learn = || told(&world, "scout", "memory_learn", call.clone());
     let (a, b, c, d) = tokio::join!(learn(), learn(), learn(), learn());
-    assert!(a == b && b == c && c == d, "{a} {b} {c} {d}");
+    let told_again = [&a, &b, &c, &d].into_iter().filter(|told| told["repeated"] == true).count();
+    assert_eq!(told_again, 3, "{a} {b} {c} {d}");
+    assert!([&b, &c, &d].into_iter().all(|told| told["item_id"] == a["item_id"]), "{a} {b} {c} {d}");
     assert_eq!(told(&world, "scout", "memory_status", json!({})).await["facts"], 1);
 }
 

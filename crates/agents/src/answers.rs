@@ -157,6 +157,9 @@ pub struct Learned {
     pub quarantined: bool,
     /// Who may see it.
     pub scope: Visibility,
+    /// Whether the same call was made before: then this is the answer of that time, and nothing was written now; absent if not.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub repeated: bool,
 }
 
 /// What `memory_recall` answers.

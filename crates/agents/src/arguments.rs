@@ -36,7 +36,7 @@ pub const USUAL_FACTS: usize = 10;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ArgumentError {
     /// Not of the tool's shape.
-    #[error("arguments: {0}")]
+    #[error("{0}")]
     Shape(#[from] JsonError),
     /// A field out of its bounds.
     #[error("{0}: {1}")]
@@ -70,6 +70,9 @@ pub enum Must {
     /// Not so many.
     #[error("at most {0}")]
     AtMost(usize),
+    /// A label that the gateway gives.
+    #[error("must not have {}, which the gateway gives and the owner takes away", crate::quarantine::LABEL)]
+    Reserved,
     /// A number of facts.
     #[error("must be 1 to {MAX_FACTS}")]
     Facts,
@@ -222,7 +225,7 @@ mod tests {
             // Blanks, control characters, digits of a hash, and times that are compared.
             Err(ArgumentError::Field(
                 _,
-                Must::Words(_) | Must::Order | Must::Short(_) | Must::End | Must::Another,
+                Must::Words(_) | Must::Order | Must::Short(_) | Must::End | Must::Another | Must::Reserved,
             )) => {}
             Err(ArgumentError::Shape(_)) => {}
             Err(refused) => assert!(!fits, "{refused}"),
@@ -259,6 +262,7 @@ mod tests {
             (learn(json!({"topic": ""})), "topic"),
             (learn(json!({"tags": ["a\u{7}"]})), "tags"),
             (learn(json!({"tags": vec!["a"; MAX_TAGS + 1]})), "tags"),
+            (learn(json!({"tags": ["a", "oap:quarantined"]})), "tags"),
             (learn(json!({"confidence": 1.1})), "confidence"),
             (learn(json!({"level": "user_stated"})), "level"),
             (learn(json!({"source": {"type": ""}})), "source.type"),
@@ -280,9 +284,9 @@ mod tests {
             (link(json!({"to": "urn:a\u{202e}b"})), "to"),
             (link(json!({"relationship": long(MAX_RELATIONSHIP)})), "relationship"),
             (link(json!({"source": {"type": ""}})), "source.type"),
-            (read::<Compact>(json!({"plan": secret})).unwrap_err(), "arguments"),
+            (read::<Compact>(json!({"plan": secret})).unwrap_err(), "plan"),
             (read::<Compact>(json!({"dry_run": true})).unwrap_err(), "dry_run"),
-            (recall(json!({})), "query"),
+            (recall(json!({})), "query: is required"),
             (recall(json!({"query": long(MAX_QUERY)})), "query"),
             (recall(json!({"query": "x", "limit": 0})), "limit"),
             (recall(json!({"query": "x", "limit": MAX_FACTS + 1})), "limit"),

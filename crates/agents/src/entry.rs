@@ -49,6 +49,10 @@ pub enum EntryError {
     /// A field out of its bounds.
     #[error("{0}: {1}")]
     Field(&'static str, Must),
+    /// A field of an element of a list, counted from 0, out of its bounds.
+    #[error("{list}[{index}]{}{field}: {must}", if field.is_empty() { "" } else { "." })]
+    #[allow(missing_docs, reason = "the names say it")]
+    At { list: &'static str, index: usize, field: &'static str, must: Must },
     /// A value beyond [`MAX_VALUE`].
     #[error(
         "value: at most {MAX_VALUE} bytes of JSON; keep what is larger elsewhere, and its name here (attachment_id)"
@@ -86,6 +90,9 @@ pub enum Must {
     /// Not so many tags.
     #[error("at most {MAX_LABELS}")]
     Tags,
+    /// A label that the gateway gives.
+    #[error("must not have {}, which the gateway gives and the owner takes away", crate::quarantine::LABEL)]
+    Reserved,
     /// A life.
     #[error(
         "must be null, task_lifetime, or duration: and a duration of ISO 8601 in weeks, days, hours, minutes and seconds, such as duration:PT24H, of at most {MAX_TTL_DAYS} days"
@@ -110,7 +117,7 @@ pub enum Must {
     #[error("must be 1 to {MAX_ENTRIES} entries")]
     Batch,
     /// One key twice in a batch.
-    #[error("one namespace and key appears twice")]
+    #[error("an entry before it has the same namespace and key")]
     Twice,
     /// Whose entries.
     #[error("is needed, but where memory_type is semantic or scope.task_id is given")]
@@ -166,6 +173,20 @@ pub enum Must {
     /// A tier that others see.
     #[error("must not be restricted where memory_type is semantic, which other agents see; use episodic")]
     Shared,
+}
+
+impl EntryError {
+    /// The same of an element of a list.
+    #[must_use]
+    pub fn within(self, list: &'static str, index: usize) -> Self {
+        match self {
+            Self::Field(field, must) => Self::At { list, index, field, must },
+            Self::Shape(JsonError::Shape(what)) => {
+                Self::Shape(JsonError::Shape(format!("{list}[{index}]: {what}")))
+            }
+            other => other,
+        }
+    }
 }
 
 pub(crate) fn refused<T>(field: &'static str, must: impl Into<Must>) -> Result<T, EntryError> {

@@ -3,6 +3,7 @@
 //! | record | seen by |
 //! |---|---|
 //! | the agent's own | the agent |
+//! | what was its own and private, and the owner corrected | the agent, which does not change it |
 //! | stopped by the guard, and not yet accepted by the owner | nobody |
 //! | `private`, or in the working tier | its author alone |
 //! | `restricted` | its author alone |
@@ -37,7 +38,7 @@ impl Sight<'_> {
         let is_shared = head.meta.tier != Tier::Working
             && head.meta.visibility != Visibility::Private
             && head.sensitivity != Sensitivity::Restricted;
-        !is_quarantined(head) && (self.wrote(head) || is_shared) && self.access_to(head) >= Access::Read
+        !is_quarantined(head) && (self.has(head) || is_shared) && self.access_to(head) >= Access::Read
     }
 
     /// What the agent may do in a namespace of semantic entries.
@@ -62,6 +63,12 @@ impl Sight<'_> {
     #[must_use]
     pub fn wrote(&self, head: &Head) -> bool {
         *head.meta.author == *self.agent
+    }
+
+    /// Whether a record is the agent's: it wrote the version in force, or what it wrote stays private to it in the owner's words.
+    #[must_use]
+    pub fn has(&self, head: &Head) -> bool {
+        **head.meta.whose() == *self.agent
     }
 
     /// Whether the agent, which sees a record, may correct it or take it back.
@@ -92,6 +99,7 @@ mod tests {
     #[test]
     fn the_table_above_holds() {
         let (a, b): (Did, Did) = ("did:web:a.example".parse().unwrap(), "did:web:b.example".parse().unwrap());
+        let owner: Did = "did:web:owner.example".parse().unwrap();
         let namespaces = Namespaces::default();
         for visibility in Visibility::ALL {
             for tier in Tier::ALL {
@@ -117,6 +125,14 @@ mod tests {
                         assert_eq!(sight.may_change(&head), others && changes_all, "{head:?}");
                         let own = Sight { agent: &b, changes_all, namespaces: &namespaces };
                         assert!(own.sees(&head) && own.may_change(&head), "{head:?}");
+                        // In the owner's words it is read as before where it was the agent's alone, and is the owner's to change.
+                        let mut corrected = head.clone();
+                        corrected.write_as(owner.clone(), &owner);
+                        let is_kept = corrected.meta.is_for_one() && *sensitivity != Sensitivity::Restricted;
+                        assert_eq!(own.sees(&corrected), is_kept || others, "{corrected:?}");
+                        assert_eq!(own.may_change(&corrected), (is_kept || others) && changes_all);
+                        assert_eq!(sight.sees(&corrected), others, "{corrected:?}");
+                        assert!(!own.wrote(&corrected) && own.has(&corrected) == is_kept);
                     }
                 }
             }

@@ -101,10 +101,16 @@ impl Learned {
             (false, true) => format!(" {WAITS}"),
             (false, false) => String::new(),
         };
-        format!(
+        let said = format!(
             "Remembered as {}, {} with confidence {}, {}.{waits}",
             self.item_id, self.level, self.confidence, self.scope
-        )
+        );
+        if self.repeated {
+            return format!(
+                "This call was made before, and nothing was written now. What was answered then: {said} memory_explain tells what became of it."
+            );
+        }
+        said
     }
 }
 

@@ -36,6 +36,9 @@ pub enum JsonError {
     /// Not JSON, or one of the refusals of this module; the text says which and where.
     #[error("not acceptable JSON: {0}")]
     Invalid(String),
+    /// JSON, and not of the shape that is expected: the text names the member and what it must be.
+    #[error("{0}")]
+    Shape(String),
     /// A value that has no JSON form, such as a not-a-number.
     #[error("no canonical form: {0}")]
     NotCanonical(String),
@@ -73,7 +76,7 @@ pub fn parse_as<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, JsonError> {
 /// # Errors
 /// When the value does not have the type's shape; the message names the member.
 pub fn from_value<T: DeserializeOwned>(value: Value) -> Result<T, JsonError> {
-    T::deserialize(Strict(value)).map_err(|e| JsonError::Invalid(e.to_string()))
+    T::deserialize(Strict(value)).map_err(|e| JsonError::Shape(e.to_string()))
 }
 
 /// Reads a wire type from the parameters of an address, each given once. A number is written as JSON writes it.
@@ -86,11 +89,11 @@ pub fn from_parameters<T: DeserializeOwned>(
     let mut members = Map::new();
     for (name, text) in parameters {
         if members.contains_key(&name) {
-            return Err(JsonError::Invalid(format!("duplicate parameter{}", quoted(&name))));
+            return Err(JsonError::Shape(format!("duplicate parameter{}", quoted(&name))));
         }
         members.insert(name, Value::String(text));
     }
-    T::deserialize(Parameters(members)).map_err(|e: Misfit| JsonError::Invalid(e.to_string()))
+    T::deserialize(Parameters(members)).map_err(|e: Misfit| JsonError::Shape(e.to_string()))
 }
 
 /// The RFC 8785 bytes of a value.

@@ -62,6 +62,9 @@ pub struct Meta {
     pub namespace: Option<Arc<String>>,
     /// The key in that namespace, where set.
     pub key: Option<Box<String>>,
+    /// Whose what is not for others stays, where somebody else is the author: the agent whose private note the owner corrected.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub private_to: Option<Arc<Did>>,
 }
 
 impl Meta {
@@ -76,13 +79,58 @@ impl Meta {
             needs_verification: false,
             namespace: None,
             key: None,
+            private_to: None,
         }
+    }
+
+    /// Whose record it is: its author's, or that of who it stays private to.
+    #[must_use]
+    pub fn whose(&self) -> &Arc<Did> {
+        self.private_to.as_ref().unwrap_or(&self.author)
+    }
+
+    /// Whether nobody but whose it is may reach it: it is private, or in the working tier.
+    #[must_use]
+    pub fn is_for_one(&self) -> bool {
+        self.visibility == Visibility::Private || self.tier == Tier::Working
+    }
+}
+
+/// The record as heads have had it from the first on: what came later stands behind the head ([`Head`]).
+mod as_stored {
+    use super::{Arc, Did, Meta, Tier, Visibility};
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    #[derive(Serialize, Deserialize)]
+    struct Stored {
+        author: Arc<Did>,
+        tier: Tier,
+        visibility: Visibility,
+        human_verified: bool,
+        needs_verification: bool,
+        namespace: Option<Arc<String>>,
+        key: Option<String>,
+    }
+
+    pub fn serialize<S: Serializer>(meta: &Meta, to: S) -> Result<S::Ok, S::Error> {
+        let Meta { author, tier, visibility, human_verified, needs_verification, namespace, key, .. } =
+            meta.clone();
+        let key = key.map(|key| *key);
+        Stored { author, tier, visibility, human_verified, needs_verification, namespace, key }.serialize(to)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Meta, D::Error> {
+        let Stored { author, tier, visibility, human_verified, needs_verification, namespace, key } =
+            Stored::deserialize(from)?;
+        let (key, private_to) = (key.map(Box::new), None);
+        Ok(Meta { author, tier, visibility, human_verified, needs_verification, namespace, key, private_to })
     }
 }
 
 /// What selection needs of an item: kept in memory for every item, sealed beside the item's versions.
 ///
-/// One pointer each for what many items have in common, and for lists that are nearly always empty: 144 bytes.
+/// One pointer each for what many items have in common, and for lists that are nearly always empty: 152 bytes. In its stored form
+/// [`Meta::private_to`] is left out; who stores it keeps that beside.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Head {
@@ -109,6 +157,7 @@ pub struct Head {
     /// How much harm disclosure would do.
     pub sensitivity: Sensitivity,
     /// The record behind it.
+    #[serde(with = "as_stored")]
     pub meta: Meta,
     /// When it was retracted, for retention.
     pub ended_at: Option<Timestamp>,
@@ -161,6 +210,18 @@ impl Head {
         self.sensitivity = body.sensitivity;
         self.derived_from = body.derived_from.iter().copied().collect();
         self.people = body.people().into();
+    }
+
+    /// Makes somebody the author of what it says from now on, the owner or an agent: what is for one agent alone stays that one's in the
+    /// owner's words, unless these are `restricted`.
+    pub fn write_as(&mut self, author: Did, owner: &Did) {
+        let whose = self.meta.whose();
+        let stays = author == *owner
+            && **whose != *owner
+            && self.meta.is_for_one()
+            && self.sensitivity != Sensitivity::Restricted;
+        self.meta.private_to = stays.then(|| whose.clone());
+        self.meta.author = Arc::new(author);
     }
 
     /// Whether the item is alive at that time: current and not expired.

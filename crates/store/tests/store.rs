@@ -360,10 +360,16 @@ async fn what_waits_for_the_writer_is_counted() {
         // The one that runs does not wait.
         assert_eq!(store.waiting(), 0);
         let release = async {
-            while store.waiting() < 3 {
+            // All of them are polled between two looks.
+            for _ in 0..10_000 {
+                if store.waiting() == 3 {
+                    break;
+                }
                 tokio::task::yield_now().await;
             }
+            let waited = store.waiting();
             go.send(()).unwrap();
+            assert_eq!(waited, 3);
         };
         tokio::join!(put(&store, b"a", b"1"), store.snapshot(|| ()), put(&store, b"b", b"2"), release)
     };

@@ -219,6 +219,9 @@ pub struct AgentInfo {
     pub role: Role,
     /// How many entries it may have.
     pub capacities: Capacities,
+    /// The namespaces whose episodic entries are never evicted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pinned_namespaces: Vec<String>,
     /// Whether it holds its key itself: what it presents counts with a proof by that key alone.
     pub own_key: bool,
     pub created_at: Timestamp,

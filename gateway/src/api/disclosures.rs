@@ -1,5 +1,6 @@
 //! To whom what was shown: an item's history, and a grantee's.
 
+use super::agents::AgentName;
 use super::endpoints;
 use oap_grants::GrantState;
 use oap_identity::{Did, GrantId, ItemId, ReceiptId, Timestamp};
@@ -24,6 +25,9 @@ pub struct History {
     pub complete: bool,
     /// To whom it was shown.
     pub disclosed: Vec<ShownTo>,
+    /// Which of the owner's agents were given it; for what, `agents/{agent}/injected` tells.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub given: Vec<GivenTo>,
     /// What happened to it, the first one first.
     pub events: Vec<HistoryEvent>,
     pub item_id: ItemId,
@@ -101,6 +105,23 @@ pub struct ShownTo {
     pub last: Timestamp,
     /// At which levels and by which profiles.
     pub seen_at: BTreeSet<DisclosedAs>,
+    /// How often.
+    pub times: u64,
+    /// The version; null where it is not known any more.
+    pub version: Option<u32>,
+}
+
+/// How often a version was given to an agent of the owner's.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[allow(missing_docs, reason = "the names say it")]
+pub struct GivenTo {
+    /// Its name.
+    pub agent: AgentName,
+    pub did: Did,
+    /// The first time.
+    pub first: Timestamp,
+    /// The last time.
+    pub last: Timestamp,
     /// How often.
     pub times: u64,
     /// The version; null where it is not known any more.

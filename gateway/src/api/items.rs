@@ -4,7 +4,7 @@ use super::{Document, endpoints};
 use oap_identity::{Did, Hash, ItemId, ReceiptId, ScopeId, Timestamp};
 use oap_memory::chain::Link;
 use oap_memory::project::Explained;
-use oap_memory::record::Meta;
+use oap_memory::record::{Meta, Tier};
 use oap_memory::{Kind, Status, TrustLevel};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -62,6 +62,18 @@ pub struct Item {
     /// In a list: whether it waits for the owner's confirmation, and reaches no grantee before.
     #[serde(default)]
     pub waiting: bool,
+    /// In a list: the tier of its record.
+    #[serde(default)]
+    pub tier: Option<Tier>,
+    /// In a list: the namespace of agent memory, where set.
+    #[serde(default)]
+    pub namespace: Option<String>,
+    /// In a list: the key in that namespace, where set.
+    #[serde(default)]
+    pub key: Option<String>,
+    /// In a list: whether it can be relied on no more, as its writer said.
+    #[serde(default)]
+    pub stale: bool,
 }
 
 /// What an item says.

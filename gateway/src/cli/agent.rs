@@ -2,7 +2,7 @@
 
 use super::clients::{Client, Consent};
 use super::mcp::install::still_starts;
-use super::{CliError, Global, output};
+use super::{CliError, Global, output, screen, values};
 use crate::api::agents as api;
 use crate::api::agents::{AgentChange, AgentInfo, AgentName, AgentRef, KeyedAgent, NewAgent};
 use crate::api::permission::Permission;
@@ -10,6 +10,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use oap_agents::terms::{CapacityChange, MAX_CAPACITY, Role};
 use oap_client::ClientError;
 use oap_identity::Did;
+use oap_memory::record::Tier;
 
 /// Your own agents: assistants that share your memory, each with a name, a permission and a key of its own
 #[derive(clap::Subcommand)]
@@ -19,6 +20,7 @@ use oap_identity::Did;
   oap-memory agent add lead --role coordinator --episodic 200
   oap-memory agent add far --did did:key:z6Mk...
   oap-memory agent set scout --permission read --working 50
+  oap-memory agent set scout --pin learned_patterns
   oap-memory agent list
   oap-memory agent show scout
   oap-memory agent rotate scout
@@ -43,7 +45,7 @@ pub(super) enum Agent {
         #[command(flatten)]
         room: Room,
         /// The did:key of a key that the agent holds itself; what it presents counts with a proof by that key alone (DPoP)
-        #[arg(long)]
+        #[arg(long, value_parser = values::did)]
         did: Option<Did>,
     },
     /// Set what an agent may do, what it is to the others, and how many entries it may have
@@ -59,6 +61,12 @@ pub(super) enum Agent {
         role: Option<Role>,
         #[command(flatten)]
         room: Room,
+        /// A namespace whose episodic entries are never evicted, beside those that are pinned; may be given several times, 64 at most
+        #[arg(long, value_name = "NAMESPACE", value_parser = values::short)]
+        pin: Vec<String>,
+        /// A namespace that is pinned no more; may be given several times
+        #[arg(long, value_name = "NAMESPACE", value_parser = values::short)]
+        unpin: Vec<String>,
     },
     /// List your agents, with those that were removed
     List,
@@ -92,14 +100,14 @@ pub(super) enum Agent {
 /// How many entries an agent may have
 #[derive(clap::Args)]
 pub(super) struct Room {
-    /// Most working entries; 1000 if never said
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_CAPACITY)))]
+    /// Most working entries, 1 to 10000; 1000 if never said
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_CAPACITY)))]
     working: Option<u32>,
-    /// Most episodic entries; beyond it what is worth least goes; 1000 if never said
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_CAPACITY)))]
+    /// Most episodic entries, 1 to 10000; beyond it what is worth least goes; 1000 if never said
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_CAPACITY)))]
     episodic: Option<u32>,
-    /// Most semantic entries of its own; 10000 if never said
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_CAPACITY)))]
+    /// Most semantic entries of its own, 1 to 10000; 10000 if never said
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_CAPACITY)))]
     semantic: Option<u32>,
 }
 
@@ -142,18 +150,23 @@ impl Agent {
                 let made = owner.send::<api::AddAgent>((), &new).await?;
                 output::print(global.json, &made, keyed);
             }
-            Self::Set { agent, permission, role, room } => {
-                let change =
+            Self::Set { agent, permission, role, room, pin, unpin } => {
+                let mut change =
                     AgentChange { permission, role, capacities: room.into(), ..AgentChange::default() };
+                if !(pin.is_empty() && unpin.is_empty()) {
+                    let info =
+                        owner.get::<api::ShowAgent>(agent.clone(), &()).await.map_err(named(&agent))?;
+                    change.pinned_namespaces = Some(pinned(info.pinned_namespaces, &pin, &unpin)?);
+                }
                 if change == AgentChange::default() {
                     return Err(CliError::Usage(
-                        "name what to set: --permission, --role, --working, --episodic, --semantic"
+                        "name what to set: --permission, --role, --working, --episodic, --semantic, --pin, --unpin"
                             .to_owned(),
                     ));
                 }
                 let info =
                     owner.send::<api::SetAgent>(agent.clone(), &change).await.map_err(named(&agent))?;
-                output::print(global.json, &info, |info| table(std::slice::from_ref(info)));
+                output::print(global.json, &info, shown);
             }
             Self::List => {
                 let list = owner.get::<api::ListAgents>((), &()).await?;
@@ -161,7 +174,7 @@ impl Agent {
             }
             Self::Show { agent } => {
                 let info = owner.get::<api::ShowAgent>(agent.clone(), &()).await.map_err(named(&agent))?;
-                output::print(global.json, &info, |info| table(std::slice::from_ref(info)));
+                output::print(global.json, &info, shown);
             }
             Self::Rotate { agent } => {
                 let made = owner.send::<api::RotateAgent>(agent.clone(), &()).await.map_err(named(&agent))?;
@@ -184,6 +197,44 @@ impl Agent {
         }
         Ok(())
     }
+}
+
+/// The namespaces that are pinned from now on.
+fn pinned(there: Vec<String>, pin: &[String], unpin: &[String]) -> Result<Vec<String>, CliError> {
+    if let Some(unknown) = unpin.iter().find(|name| !there.contains(name)) {
+        return Err(CliError::Usage(format!(
+            "--unpin: {unknown} is not pinned; `agent show` lists those that are"
+        )));
+    }
+    let mut names: Vec<String> = there.into_iter().filter(|name| !unpin.contains(name)).collect();
+    for name in pin {
+        if !names.contains(name) {
+            names.push(name.clone());
+        }
+    }
+    Ok(names)
+}
+
+/// An agent with everything that its owner set, for people.
+fn shown(info: &AgentInfo) -> String {
+    let room = info.capacities;
+    let pinned = match info.pinned_namespaces.as_slice() {
+        [] => "none".to_owned(),
+        names => screen::line(&names.join(", ")),
+    };
+    let key = match (info.own_key, info.removed_at) {
+        (_, Some(_)) => "ended",
+        (true, None) => "its own, which it proves with each request (DPoP)",
+        (false, None) => "an API key",
+    };
+    let mut text = table(std::slice::from_ref(info));
+    text.push_str(&format!(
+        "\n\nentries at most    working {}, episodic {}, semantic {}\npinned namespaces  {pinned}\nkey                {key}",
+        room.of(Tier::Working),
+        room.of(Tier::Episodic),
+        room.of(Tier::Semantic),
+    ));
+    text
 }
 
 /// Says of whom it is that nobody is there.
@@ -224,4 +275,18 @@ pub(super) fn table(agents: &[AgentInfo]) -> String {
         ]
     });
     output::table(&["name", "may", "role", "made", "key since", "did"], rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pin_is_set_and_ended_by_its_name() {
+        let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+        let there = names(&["a", "b"]);
+        assert_eq!(pinned(there.clone(), &names(&["c", "a"]), &names(&["b"])).unwrap(), names(&["a", "c"]));
+        assert_eq!(pinned(names(&["a"]), &[], &names(&["a"])).unwrap(), names(&[]));
+        assert!(pinned(there, &[], &names(&["x"])).unwrap_err().to_string().contains("--unpin"));
+    }
 }

@@ -1,6 +1,7 @@
 //! `oap-memory audit`
 
 use super::job::{JobStopped, follow};
+use super::names::{Names, Whom};
 use super::reference::GrantRef;
 use super::when::{self, When};
 use super::{CliError, Global, agent, ids, job, output, values};
@@ -12,7 +13,7 @@ use crate::api::jobs::{JobError, JobRequest};
 use crate::api::prefix::ItemPrefix;
 use crate::service::audit::MAX_AUDITED;
 use oap_client::OwnerClient;
-use oap_identity::{DecisionId, Did};
+use oap_identity::{DecisionId, Timestamp};
 
 /// Read and verify the audit log
 #[derive(clap::Args)]
@@ -20,6 +21,7 @@ use oap_identity::{DecisionId, Did};
 #[command(after_help = "Examples:
   oap-memory audit
   oap-memory audit --grantee did:web:contractor.example --since 2w
+  oap-memory audit --grantee scout
   oap-memory audit verify
   oap-memory audit decision pol_01...
   oap-memory audit memorization
@@ -30,9 +32,9 @@ pub(super) struct Audit {
     /// Only at or after this time
     #[arg(long, value_name = "TIME")]
     since: Option<When>,
-    /// Only of this agent
-    #[arg(long, value_name = "DID", value_parser = values::grantee)]
-    grantee: Option<Did>,
+    /// Only of this grantee, or of this agent of yours
+    #[arg(long, value_name = "DID|NAME")]
+    grantee: Option<Whom>,
     /// Only under this grant
     #[arg(long, value_name = "ID")]
     grant: Option<GrantRef>,
@@ -94,7 +96,7 @@ impl Audit {
                 };
                 let given =
                     owner.get::<Injected>(agent.clone(), &query).await.map_err(agent::named(&agent))?;
-                output::print(global.json, &given, injected);
+                output::print(global.json, &given, |given| injected(given, query.at));
                 return tell_of_earlier(&owner, &agent, &given).await;
             }
             Some(AuditCommand::Memorization) => {
@@ -130,11 +132,15 @@ impl Audit {
             Some(grant) => Some(grant.resolve(&owner).await?),
             None => None,
         };
+        let grantee = match self.grantee {
+            Some(whom) => Some(whom.find(&owner).await?.0.to_string()),
+            None => None,
+        };
         // One more tells whether there are more.
         let wanted = self.limit.saturating_add(usize::from(self.limit < MAX_AUDITED));
         let mut query = AuditQuery {
             since: self.since.map(|since| since.since(when::now())),
-            grantee: self.grantee.map(|did| did.to_string()),
+            grantee,
             grant_id: grant,
             item_id: item,
             chain: self.chain.map(|chain| chain.to_string()),
@@ -153,9 +159,11 @@ impl Audit {
         found.next = None;
         let more = found.receipts.len() > self.limit;
         found.receipts.truncate(self.limit);
-        output::print(global.json, &found, |found| {
+        let names = Names::of(&owner).await?;
+        let dids = found.receipts.iter().map(|receipt| receipt.agent_did.as_str());
+        output::print(global.json, &names.beside(&found, dids), |named| {
             let more = if more { "\nThere are earlier receipts: --limit shows more" } else { "" };
-            table(found) + more
+            table(named.answer, &names) + more
         });
         Ok(())
     }
@@ -184,10 +192,11 @@ pub(super) fn chains(verified: &Chains) -> String {
     output::table(&["chain", "entries", "last", "tip"], rows) + "\nEvery chain holds."
 }
 
-/// What an agent was given: a line for each item of each answer.
-pub(super) fn injected(given: &InjectedList) -> String {
+/// What an agent was given until a time: a line for each item of each answer.
+pub(super) fn injected(given: &InjectedList, until: Option<Timestamp>) -> String {
     if given.answers.is_empty() {
-        return format!("{} was given nothing", given.agent.name);
+        let until = until.map(|until| format!(" before {until}")).unwrap_or_default();
+        return format!("{} was given nothing{until}", given.agent.name);
     }
     let rows = given.answers.iter().flat_map(|answer| {
         let (at, tool) = (answer.at.to_string(), answer.tool.clone());
@@ -228,13 +237,13 @@ pub(super) fn memorization(report: &Memorization) -> String {
     format!("{}\n{}; declared in the manifest", output::table(&header, rows), report.status.as_str())
 }
 
-pub(super) fn table(answer: &Receipts) -> String {
+pub(super) fn table(answer: &Receipts, names: &Names) -> String {
     let rows = answer.receipts.iter().map(|receipt| {
         vec![
             receipt.timestamp.to_string(),
             receipt.action_id.clone().unwrap_or_default(),
             output::or_none(receipt.policy_decisions.first().map(|decision| decision.outcome)),
-            receipt.agent_did.clone(),
+            names.of_text(&receipt.agent_did),
             receipt.provenance_tags_out.len().to_string(),
             receipt.receipt_id.to_string(),
         ]

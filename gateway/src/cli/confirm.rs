@@ -1,5 +1,6 @@
 //! What the owner is shown of an item that an agent wrote, before it counts as the owner's word.
 
+use super::names::Names;
 use super::{output, screen};
 use crate::api::grants::{GrantInfo, GrantList};
 use crate::api::items::WholeItem;
@@ -14,7 +15,7 @@ use std::fmt::Write;
 const MADE: [&str; 4] = ["item_id", "owner_did", "version", "status"];
 
 /// The item with every member that its writer chose, and the grants that it would reach, line by line.
-pub(super) fn question(shown: &WholeItem, grants: &GrantList) -> String {
+pub(super) fn question(shown: &WholeItem, grants: &GrantList, names: &Names) -> String {
     let mut item = shown.item.whole().clone();
     if let Some(members) = item.as_object_mut() {
         members.retain(|name, _| !MADE.contains(&name.as_str()));
@@ -23,7 +24,7 @@ pub(super) fn question(shown: &WholeItem, grants: &GrantList) -> String {
             members.insert("tier".to_owned(), json!(record.tier));
         }
     }
-    let by = shown.record.as_ref().map(|record| record.author.to_string()).unwrap_or_default();
+    let by = shown.record.as_ref().map(|record| names.who(&record.author)).unwrap_or_default();
     let version = output::or_none(shown.item.version);
     let mut text = format!("{}, version {version}, by the agent {by}:\n", shown.item.item_id);
     text.push_str(&output::pretty(&item));
@@ -79,7 +80,7 @@ mod tests {
 
     #[test]
     fn every_member_that_an_agent_chose_is_shown() {
-        let text = question(&shown("internal"), &GrantList { grants: Vec::new() });
+        let text = question(&shown("internal"), &GrantList { grants: Vec::new() }, &Names::default());
         for part in [
             "version 2",
             "z6Mkha",

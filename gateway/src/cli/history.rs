@@ -36,7 +36,7 @@ pub(super) fn people(answer: &History) -> String {
         }
     }
     if answer.disclosed.is_empty() {
-        text.push_str("\nnever shown to a grantee (what agents were given: audit injected)");
+        text.push_str("\nnever shown to a grantee");
     } else {
         let rows = answer.disclosed.iter().map(|shown| {
             vec![
@@ -50,6 +50,22 @@ pub(super) fn people(answer: &History) -> String {
         });
         text.push('\n');
         text.push_str(&output::table(&["shown to", "version", "times", "first", "last", "level"], rows));
+    }
+    if answer.given.is_empty() {
+        text.push_str("\nnever given to an agent of yours");
+    } else {
+        let rows = answer.given.iter().map(|given| {
+            vec![
+                given.agent.to_string(),
+                output::or_none(given.version),
+                given.times.to_string(),
+                given.first.to_string(),
+                given.last.to_string(),
+            ]
+        });
+        text.push_str("\n\n");
+        text.push_str(&output::table(&["given to agent", "version", "times", "first", "last"], rows));
+        text.push_str("\nwhat each answer was: oap-memory audit injected --agent NAME");
     }
     if !answer.complete {
         text.push_str("\nonly the newest receipts were looked at");

@@ -1,12 +1,14 @@
 //! `oap-memory item`
 
 mod list;
+mod shown;
 
 pub(super) use list::{List, table};
 
 use super::bulk::{Relabel, Retract};
 use super::delete::DeleteItems;
 use super::job::{self, follow};
+use super::names::Names;
 use super::when::{self, When};
 use super::{CliError, Global, confirm, history, ids, output, refusal, values};
 use crate::api::Endpoint;
@@ -14,7 +16,7 @@ use crate::api::disclosures::ItemHistory;
 use crate::api::grants::ListGrants;
 use crate::api::items as api;
 use crate::api::items::{
-    AllResealed, Confirmation, Correction, NewItems, Resealed, Resealing, WholeItem, Written, WrittenItems,
+    AllResealed, Confirmation, Correction, NewItems, Resealed, Resealing, Written, WrittenItems,
 };
 use crate::api::jobs::JobRequest;
 use crate::api::prefix::ItemPrefix;
@@ -238,7 +240,9 @@ impl Item {
                 Ok(())
             }
             Self::List(list) => {
-                output::print(global.json, &list.page(owner).await?, table);
+                let (page, names) = (list.page(owner).await?, Names::of(owner).await?);
+                let named = names.beside(&page, list::authors(&page));
+                output::print(global.json, &named, |named| table(named.answer, &names));
                 Ok(())
             }
             Self::Show { id, history } => {
@@ -247,7 +251,9 @@ impl Item {
                     let answer = owner.get::<ItemHistory>(id, &()).await?;
                     output::print(global.json, &answer, history::people);
                 } else {
-                    output::print(global.json, &owner.get::<api::ShowItem>(id, &()).await?, show);
+                    let (item, names) = (owner.get::<api::ShowItem>(id, &()).await?, Names::of(owner).await?);
+                    let named = names.beside(&item, shown::authors(&item));
+                    output::print(global.json, &named, |named| shown::people(named.answer, &names));
                 }
                 Ok(())
             }
@@ -292,7 +298,7 @@ pub(super) async fn confirm(
             )));
         }
         let grants = owner.get::<ListGrants>((), &()).await?;
-        eprint!("{}\nConfirm it? [y/N] ", confirm::question(&shown, &grants));
+        eprint!("{}\nConfirm it? [y/N] ", confirm::question(&shown, &grants, &Names::of(owner).await?));
         let _ = std::io::stderr().flush();
         let mut line = String::new();
         std::io::stdin().read_line(&mut line).map_err(|e| CliError::Other(e.to_string()))?;
@@ -422,27 +428,4 @@ impl Add {
 
 pub(super) fn done(global: &Global, written: &Written) {
     output::print(global.json, written, |w| format!("{} version {}", w.item_id, w.version));
-}
-
-fn show(answer: &WholeItem) -> String {
-    let mut text = output::pretty(&answer.item);
-    if let Some(record) = &answer.record {
-        let owner = answer.item.whole()["owner_did"] == record.author.as_str();
-        let by = if owner { "you".to_owned() } else { format!("the agent {}", record.author) };
-        text.push_str(&format!("\n\nwritten by {by}"));
-        if record.needs_verification {
-            let id = answer.item.item_id;
-            text.push_str(&format!("\nwaits for your confirmation: oap-memory item confirm {id}"));
-        }
-    }
-    text.push_str("\n\nchain\n");
-    let rows = answer.chain.iter().map(|link| {
-        vec![link.seq.to_string(), link.event.to_string(), link.at.to_string(), link.receipt.to_string()]
-    });
-    text.push_str(&output::table(&["link", "event", "at", "receipt"], rows));
-    let former = answer.superseded.as_ref().map_or(0, Vec::len);
-    if former > 0 {
-        text.push_str(&format!("\n{former} former version(s) kept; --json shows them"));
-    }
-    text
 }

@@ -29,6 +29,7 @@ mod job;
 mod keys;
 mod man;
 mod mcp;
+mod names;
 mod output;
 mod probe;
 mod profile;

@@ -4,7 +4,7 @@ use super::CliError;
 use oap_client::ClientError;
 
 /// Members of the owner's requests, and the flags that they were typed as.
-const FLAGS: [(&str, &str); 16] = [
+const FLAGS: [(&str, &str); 18] = [
     ("expires_at", "--until"),
     ("not_before", "--from"),
     ("max_items", "--max-items"),
@@ -21,6 +21,8 @@ const FLAGS: [(&str, &str); 16] = [
     ("content.structured", "--structured"),
     ("ttl_days", "--ttl-days"),
     ("redirect_uris", "--redirect"),
+    ("did", "--did"),
+    ("pinned_namespaces", "--pin"),
 ];
 
 /// The message with the flag in the member's place.

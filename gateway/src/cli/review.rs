@@ -1,20 +1,25 @@
 //! `oap-memory review`: what waits for the owner, why, and what is proposed.
 
+use super::names::Names;
 use super::{CliError, Global, ids, item, output, screen};
 use crate::api::Document;
 use crate::api::items as api;
-use crate::api::items::ListQuery;
+use crate::api::items::{ListQuery, WholeItem};
 use crate::api::prefix::ItemPrefix;
 use oap_agents::level::EXTENSION;
 use oap_agents::{Level, quarantine};
 use oap_client::OwnerClient;
 use oap_identity::{Did, ItemId, Timestamp};
+use oap_memory::Status;
 use oap_memory::item::Confidence;
-use oap_soundness::alike::{Proposal, Record, Sketch, proposals};
+use oap_memory::record::Tier;
+use oap_soundness::alike::{Proposal, Record, Relation, Sketch, compare, proposals};
 use oap_soundness::guard::{Findings, Severity, examine};
 use oap_soundness::trust::{Decay, Known, trust};
 use serde::Serialize;
+use std::collections::BTreeSet;
 use std::fmt::Write;
+use std::io::{IsTerminal, Write as _};
 
 /// Most items that what waits is compared with, the newest ones.
 const MAX_COMPARED: usize = 5000;
@@ -29,7 +34,7 @@ const MAX_PROPOSALS: usize = 3;
   oap-memory review
   oap-memory review accept mem_01J9V8B7
   oap-memory review reject mem_01J9V8B7
-  oap-memory review merge mem_01J9V8B7 --into mem_01J9V8C0
+  oap-memory review merge mem_01J9V8B7 --into mem_01J9V8C0 --yes
 
 What reads as an order to an assistant is stopped: no agent is given it before you accept it. What is rejected or merged is
 taken back, and can be put back until it is erased (`item restore`).")]
@@ -48,19 +53,34 @@ enum Decision {
         #[arg(long, value_name = "VERSION")]
         if_version: Option<u32>,
     },
-    /// Take an item back
+    /// Take an item back that waits
     Reject {
         /// The item
         id: ItemPrefix,
+        #[command(flatten)]
+        asking: Asking,
     },
-    /// Take an item back, for another one says the same
+    /// Take an item back that waits, for another one says the same
     Merge {
         /// The item that goes
         id: ItemPrefix,
         /// The item that stays
         #[arg(long, value_name = "ID")]
         into: ItemPrefix,
+        #[command(flatten)]
+        asking: Asking,
     },
+}
+
+/// How a decision asks before it is carried out.
+#[derive(clap::Args)]
+struct Asking {
+    /// Only if this version is in force, and without asking: the one that you read
+    #[arg(long, value_name = "VERSION")]
+    if_version: Option<u32>,
+    /// Do not ask
+    #[arg(long)]
+    yes: bool,
 }
 
 /// What waits, and what there is to know of it.
@@ -69,13 +89,22 @@ struct Waiting {
     item_id: ItemId,
     version: Option<u32>,
     author: Option<Did>,
+    /// The name of the agent that wrote it; the DID of anybody else.
+    agent: Option<String>,
+    tier: Option<Tier>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    namespace: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key: Option<String>,
     level: Level,
     confidence: f64,
     /// Whether no agent is given it.
     quarantined: bool,
+    /// Whether it can be relied on no more, as its writer said.
+    stale: bool,
     /// Why it waits, in sentences.
     why: Vec<String>,
-    /// What is proposed, in sentences.
+    /// What is proposed, in sentences: of two items once, beside the first of them.
     proposals: Vec<String>,
     text: String,
 }
@@ -90,24 +119,88 @@ impl Review {
                 Ok(())
             }
             Some(Decision::Accept { id, if_version }) => item::confirm(global, &owner, &id, if_version).await,
-            Some(Decision::Reject { id }) => retract(global, &owner, &id).await,
-            Some(Decision::Merge { id, into }) => {
+            Some(Decision::Reject { id, asking }) => {
+                let id = ids::one(&owner, &id).await?;
+                let goes = waiting(&owner, id).await?;
+                asking.goes_on(&goes, &format!("Take it back? ({id})"))?;
+                retract(global, &owner, id).await
+            }
+            Some(Decision::Merge { id, into, asking }) => {
                 let (goes, stays) = (ids::one(&owner, &id).await?, ids::one(&owner, &into).await?);
                 if goes == stays {
                     return Err(CliError::Usage("--into must be another item".to_owned()));
                 }
                 let kept = owner.get::<api::ShowItem>(stays, &()).await?;
-                if kept.item.status != oap_memory::Status::Current {
+                if kept.item.status != Status::Current {
                     return Err(CliError::Usage(format!("--into: {stays} is not in force")));
                 }
-                retract(global, &owner, &id).await
+                let shown = waiting(&owner, goes).await?;
+                asking.goes_on(&shown, &merging(&shown, &kept))?;
+                retract(global, &owner, goes).await
             }
         }
     }
 }
 
-async fn retract(global: &Global, owner: &OwnerClient, id: &ItemPrefix) -> Result<(), CliError> {
-    let id = ids::one(owner, id).await?;
+/// An item that waits for the owner.
+async fn waiting(owner: &OwnerClient, id: ItemId) -> Result<WholeItem, CliError> {
+    let shown = owner.get::<api::ShowItem>(id, &()).await?;
+    let waits = shown.item.status == Status::Current
+        && shown.record.as_ref().is_some_and(|record| record.needs_verification);
+    if waits {
+        return Ok(shown);
+    }
+    Err(CliError::Usage(format!(
+        "{id} does not wait for you; `oap-memory item retract {id}` takes any item back"
+    )))
+}
+
+/// What is asked before an item goes for another one.
+fn merging(goes: &WholeItem, stays: &WholeItem) -> String {
+    let says = |of: &WholeItem| output::says(&of.item.content);
+    let mut text = format!("stays: {}\n  | {}\n", stays.item.item_id, output::short(&says(stays), 160));
+    if !matches!(compare(&Sketch::of(&says(goes)), &Sketch::of(&says(stays))), Relation::Alike { .. }) {
+        text.push_str("They do not say the same.\n");
+    }
+    if stays.record.as_ref().is_some_and(|record| record.needs_verification) {
+        text.push_str("The one that stays waits for you, too.\n");
+    }
+    text + "Take the first one back?"
+}
+
+impl Asking {
+    /// Whether to go on with what is shown; who is not there to be asked has said --yes, or which version was read.
+    fn goes_on(&self, goes: &WholeItem, question: &str) -> Result<(), CliError> {
+        if let Some(version) = self.if_version {
+            return match goes.item.version {
+                Some(there) if there != version => Err(CliError::Other(format!(
+                    "the item has version {there} and not {version}; look at it again"
+                ))),
+                _ => Ok(()),
+            };
+        }
+        if self.yes {
+            return Ok(());
+        }
+        if !std::io::stdin().is_terminal() {
+            return Err(CliError::Usage(
+                "there is no terminal to ask on: say --yes, or --if-version with the version that you read"
+                    .to_owned(),
+            ));
+        }
+        let (id, says) = (goes.item.item_id, output::short(&output::says(&goes.item.content), 160));
+        eprint!("{}", screen::plain(&format!("{id}\n  | {says}\n{question} [y/N] ")));
+        let _ = std::io::stderr().flush();
+        let mut line = String::new();
+        std::io::stdin().read_line(&mut line).map_err(|e| CliError::Other(e.to_string()))?;
+        if matches!(line.trim(), "y" | "Y" | "yes") {
+            return Ok(());
+        }
+        Err(CliError::Other("nothing was taken back".to_owned()))
+    }
+}
+
+async fn retract(global: &Global, owner: &OwnerClient, id: ItemId) -> Result<(), CliError> {
     item::done(global, &owner.send::<api::RetractItem>(id, &()).await?);
     Ok(())
 }
@@ -138,7 +231,8 @@ async fn list(owner: &OwnerClient, now: Timestamp) -> Result<Vec<Waiting>, CliEr
         return Ok(Vec::new());
     }
     let known: Vec<Record> = newest(owner, false, MAX_COMPARED).await?.iter().map(record).collect();
-    Ok(waiting.iter().map(|item| describe(item, &known, now)).collect())
+    let (names, mut told) = (Names::of(owner).await?, BTreeSet::new());
+    Ok(waiting.iter().map(|item| describe(item, &known, &names, &mut told, now)).collect())
 }
 
 /// An item as it is compared.
@@ -161,7 +255,14 @@ fn written_at(item: &Document<api::Item>) -> Timestamp {
     item.provenance.captured_at.unwrap_or(Timestamp::from_millis(0))
 }
 
-fn describe(item: &Document<api::Item>, known: &[Record], now: Timestamp) -> Waiting {
+/// What there is to know of an item; `told` are the pairs that were proposed before.
+fn describe(
+    item: &Document<api::Item>,
+    known: &[Record],
+    names: &Names,
+    told: &mut BTreeSet<(ItemId, ItemId)>,
+    now: Timestamp,
+) -> Waiting {
     let (text, level) = (output::says(&item.content), level(item));
     let said = [&item.whole()["provenance"]["confidence"], &item.whole()["confidence"]];
     let claimed = said
@@ -176,14 +277,23 @@ fn describe(item: &Document<api::Item>, known: &[Record], now: Timestamp) -> Wai
     let mut why = found(&examine(&text));
     why.extend(stopped(item).filter(|_| quarantined));
     why.push(trust.says());
-    let proposals = proposals(&record(item), known).into_iter().take(MAX_PROPOSALS).map(proposed).collect();
+    if item.stale {
+        why.push("stale: its writer said how long it can be relied on, and that is over".to_owned());
+    }
+    let found = proposals(&record(item), known).into_iter().take(MAX_PROPOSALS);
+    let proposals = found.filter(|of| told.insert(pair(of))).map(proposed).collect();
     Waiting {
         item_id: item.item_id,
         version: item.version,
         author: item.author.clone(),
+        agent: item.author.as_ref().map(|author| names.who(author)),
+        tier: item.tier,
+        namespace: item.namespace.clone(),
+        key: item.key.clone(),
         level,
         confidence: trust.confidence(),
         quarantined,
+        stale: item.stale,
         why,
         proposals,
         text,
@@ -209,10 +319,21 @@ fn found(findings: &Findings) -> Vec<String> {
     says
 }
 
+/// The two items that are proposed, in one order.
+fn pair(proposal: &Proposal) -> (ItemId, ItemId) {
+    let (one, other) = match proposal {
+        Proposal::Merge { keep, drop, .. } => (*keep, *drop),
+        Proposal::Decide { later, earlier, .. } => (*later, *earlier),
+    };
+    (one.min(other), one.max(other))
+}
+
 fn proposed(proposal: Proposal) -> String {
     match proposal {
         Proposal::Merge { keep, drop, likeness, .. } => {
-            format!("{likeness} of 100 parts are the same: oap-memory review merge {drop} --into {keep}")
+            format!(
+                "{drop} and {keep} say the same ({likeness} %): oap-memory review merge {drop} --into {keep}"
+            )
         }
         Proposal::Decide { later, earlier, clash } => {
             format!("{earlier} and {later} may contradict each other. {}", clash.says())
@@ -226,17 +347,25 @@ fn people(waiting: &[Waiting]) -> String {
     }
     let mut text = String::new();
     for item in waiting {
-        let by = item.author.as_ref().map(ToString::to_string).unwrap_or_default();
         let stopped = if item.quarantined { ", stopped" } else { "" };
+        let stale = if item.stale { ", stale" } else { "" };
         let _ = writeln!(
             text,
-            "{}  version {}, {} {}{stopped}, by {}",
+            "{}  version {}, {} {}{stopped}{stale}, by {}",
             item.item_id,
             output::or_none(item.version),
             item.level,
             item.confidence,
-            screen::line(&by)
+            screen::line(&output::or_none(item.agent.as_ref()))
         );
+        if let (Some(namespace), Some(key)) = (&item.namespace, &item.key) {
+            let tier = output::or_none(item.tier);
+            let _ = writeln!(
+                text,
+                "  {}",
+                screen::line(&format!("{tier} entry, namespace {namespace}, key {key}"))
+            );
+        }
         let _ = writeln!(text, "  | {}", output::short(&item.text, 160));
         for line in item.why.iter().chain(&item.proposals) {
             let _ = writeln!(text, "  - {line}");

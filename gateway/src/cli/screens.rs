@@ -1,6 +1,7 @@
 //! The screens at 80 columns, as they stand in `tests/screens/`. `OAP_WRITE_SCREENS=1` writes them anew.
 
 use super::grant::words;
+use super::names::Names;
 use super::{audit, gates, grant, hold, item, keys, query, screen, status};
 use crate::state::keyring::KeyInfo;
 use oap_identity::Timestamp;
@@ -76,7 +77,7 @@ fn grants() -> Value {
 
 #[test]
 fn lists() {
-    same("item-list", &item::table(&read(items())));
+    same("item-list", &item::table(&read(items()), &Names::default()));
     same("query", &query::answer(&items()));
     same("grant-list", &grant::table(&read(grants())));
     let receipt = |action: &str, agent: &str, id: &str| {
@@ -86,10 +87,13 @@ fn lists() {
     };
     same(
         "audit",
-        &audit::table(&read(json!({"receipts": [
-            receipt("memory.query", AGENT, "urn:oap:receipt:01J9V8B7H1ZK4D2A0M9R8F0KQX"),
-            receipt("memory.capture", "did:web:memory.example.org", "urn:oap:receipt:01J9V8B7H1ZK4D2A0M9R8F0KQY"),
-        ]}))),
+        &audit::table(
+            &read(json!({"receipts": [
+                receipt("memory.query", AGENT, "urn:oap:receipt:01J9V8B7H1ZK4D2A0M9R8F0KQX"),
+                receipt("memory.capture", "did:web:memory.example.org", "urn:oap:receipt:01J9V8B7H1ZK4D2A0M9R8F0KQY"),
+            ]})),
+            &Names::default(),
+        ),
     );
     same(
         "keys-list",

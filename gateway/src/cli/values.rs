@@ -73,6 +73,9 @@ pub(super) enum ValueError {
     /// Not a cursor.
     #[error("must be what an answer says after --cursor, at most {MAX_CURSOR} bytes")]
     Cursor,
+    /// Nobody.
+    #[error("must be a DID, or the name of an agent of yours")]
+    Whom,
     /// Not a code of a purpose.
     #[error("must be a code of 1 to {MAX_PURPOSE_CODE} characters a-z 0-9 _ . -")]
     PurposeCode,

@@ -8,7 +8,7 @@ use std::time::Duration;
 /// The grammar, for the help of the whole program.
 pub(super) const GRAMMAR: &str = "Times: 30d, 2w, 1h, 15m or 90s are counted from now, into the past by filters (--since 2w, --until 2w) and into
 the future where something is to end (a grant's --until 30d). A date such as 2026-06-30 is a whole day, in UTC: an --until
-includes it, every other flag means its first moment. Or an RFC 3339 time with any offset: 2026-06-30T14:00:00+02:00.";
+or an --at includes it, every other flag means its first moment. Or an RFC 3339 time with any offset: 2026-06-30T14:00:00+02:00.";
 
 /// Longest span, in days: a hundred years.
 pub(super) const MAX_SPAN_DAYS: u64 = 36_500;

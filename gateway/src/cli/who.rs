@@ -1,11 +1,13 @@
 //! `oap-memory who`
 
-use super::{CliError, Global, ids, output, values};
+use super::names::Whom;
+use super::{CliError, Global, audit, ids, output};
+use crate::api::agents::{AgentRef, Injected, InjectedList, InjectedQuery};
 use crate::api::disclosures as api;
 use crate::api::disclosures::{DisclosedAs, Grantee, WhoQuery};
 use crate::api::prefix::ItemPrefix;
-use oap_identity::Did;
 use oap_memory::Status;
+use serde::Serialize;
 use std::collections::BTreeSet;
 
 /// Show what somebody was granted, and everything that they were ever shown
@@ -13,39 +15,70 @@ use std::collections::BTreeSet;
 #[command(after_help = "Examples:
   oap-memory who did:web:contractor.example
   oap-memory who did:web:contractor.example --limit 200 --json
+  oap-memory who scout
 
-It reads the grants and the receipts. Refusals are counted as the receipts tell them: of more than 30 in a minute, 30.")]
+It reads the grants and the receipts. Refusals are counted as the receipts tell them: of more than 30 in a minute, 30. Of an
+agent of yours it tells what its tools gave it, as `audit injected` does.")]
 pub(super) struct Who {
-    /// The grantee
-    #[arg(value_parser = values::grantee)]
-    did: Did,
+    /// The grantee by DID, or an agent of yours by name
+    #[arg(value_name = "DID|NAME")]
+    whom: Whom,
     /// Only items older than this one
     #[arg(long, value_name = "ID")]
     before: Option<ItemPrefix>,
-    /// At most so many items, and so many grants
+    /// At most so many items, and so many grants; of an agent, so many answers
     #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..=1000))]
     limit: u16,
 }
 
+/// What an agent of the owner's was given; and what grants showed it, where it has or had any.
+#[derive(Serialize)]
+struct OfAgent {
+    given: InjectedList,
+    grantee: Option<Grantee>,
+}
+
 impl Who {
     pub(super) async fn run(self, global: &Global) -> Result<(), CliError> {
-        let did = &self.did;
         let owner = global.owner().await?;
+        let (did, agent) = self.whom.find(&owner).await?;
         let before = match &self.before {
             Some(before) => Some(ids::one(&owner, before).await?),
             None => None,
         };
-        let query = WhoQuery { did: did.clone(), before, limit: Some(self.limit.into()) };
-        let answer = owner.send::<api::Who>((), &query).await;
-        let answer = answer.map_err(|error| match error {
-            error if error.is_gone() => {
-                CliError::Other(format!("{did}: no grant to them, and they never asked"))
+        let limit = Some(self.limit.into());
+        let query = WhoQuery { did: did.clone(), before, limit };
+        let grantee = match owner.send::<api::Who>((), &query).await {
+            Ok(answer) => Some(answer),
+            Err(error) if error.is_gone() => None,
+            Err(error) => return Err(error.into()),
+        };
+        match (agent, grantee) {
+            (Some(agent), grantee) => {
+                let query = InjectedQuery { limit, ..InjectedQuery::default() };
+                let given = owner.get::<Injected>(AgentRef::Did(agent.did), &query).await?;
+                let grantee = grantee.filter(|grantee| grantee.grants_count + grantee.shown_count > 0);
+                output::print(global.json, &OfAgent { given, grantee }, of_agent);
             }
-            error => error.into(),
-        })?;
-        output::print(global.json, &answer, people);
+            (None, Some(grantee)) => output::print(global.json, &grantee, people),
+            (None, None) => {
+                return Err(CliError::Other(format!("{did}: no grant to them, and they never asked")));
+            }
+        }
         Ok(())
     }
+}
+
+fn of_agent(answer: &OfAgent) -> String {
+    let agent = &answer.given.agent;
+    let removed = agent.removed_at.map(|at| format!(", removed at {at}")).unwrap_or_default();
+    let mut text = format!("{} is an agent of yours, {}{removed}\n\n", agent.name, agent.did);
+    if let Some(grantee) = &answer.grantee {
+        text.push_str(&people(grantee));
+        text.push_str("\n\n");
+    }
+    text.push_str(&audit::injected(&answer.given, None));
+    text
 }
 
 fn people(answer: &Grantee) -> String {

@@ -16,15 +16,25 @@ use std::path::{Path, PathBuf};
 /// Largest file that is read, in bytes.
 const MAX_WORKFLOW: u64 = 256 << 10;
 
-/// Workflows of OpenIntent: what they say of your agents' memory
-#[derive(clap::Subcommand)]
-#[command(after_help = "Examples:
+/// What a file is like.
+const FORM: &str = "Examples:
   oap-memory workflow apply quarterly.yaml
 
-Of the file are read `memory.episodic_memory.capacity_per_agent`, and of each of `agents` its `episodic_memory`: `capacity`
-and `pinned_namespaces`. The agents must be there (`agent add`). Tasks are made by a coordinator, over OpenIntent's dialect.")]
+The file, as far as it is read (capacities are 1 to 10000; `pinned_namespaces` are set as a whole, and [] ends all pins):
+  memory:
+    episodic_memory: {capacity_per_agent: 500}
+  agents:
+    scout:
+      episodic_memory: {capacity: 50, pinned_namespaces: [learned]}
+
+The agents must be there (`agent add`). Tasks are made by a coordinator, over OpenIntent's dialect.";
+
+/// Workflows of OpenIntent: what they say of your agents' memory
+#[derive(clap::Subcommand)]
+#[command(after_help = FORM)]
 pub(super) enum Workflow {
     /// Set the room of the agents that a workflow names, and what is never evicted
+    #[command(after_help = FORM)]
     Apply {
         /// The workflow, in YAML
         file: PathBuf,
@@ -84,7 +94,9 @@ struct OfAgent {
 /// What to set of each agent.
 fn read(file: &Path, text: &str) -> Result<Vec<(AgentName, AgentChange)>, CliError> {
     let wrong = |why: String| CliError::File(file.to_owned(), why);
-    let document: Document = serde_yaml_ng::from_str(text).map_err(|error| wrong(error.to_string()))?;
+    let form = "; `oap-memory workflow apply --help` shows the form of the file";
+    let document: Document =
+        serde_yaml_ng::from_str(text).map_err(|error| wrong(format!("{error}{form}")))?;
     let Episodic { capacity_per_agent, .. } = document.memory.episodic_memory;
     let mut changes = Vec::new();
     for (name, member) in document.agents {
@@ -170,6 +182,18 @@ plan:
             (&**data, two.capacities.episodic, &two.pinned_namespaces),
             ("data-agent", Some(500), &None)
         );
+    }
+
+    #[test]
+    fn the_example_of_the_help_is_read() {
+        let example = FORM.lines().skip_while(|line| !line.starts_with("  memory:"));
+        let example: Vec<&str> = example.take_while(|line| line.starts_with("  ")).collect();
+        let changes = read(Path::new("f"), &example.join("\n")).unwrap();
+        let [(scout, change)] = changes.as_slice() else { panic!("{changes:?}") };
+        assert_eq!((&**scout, change.capacities.episodic), ("scout", Some(50)));
+        assert_eq!(change.pinned_namespaces.as_deref(), Some(&["learned".to_owned()][..]));
+        let list = read(Path::new("f"), "agents:\n  - id: scout").unwrap_err().to_string();
+        assert!(list.contains("--help"), "{list}");
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! What stands in the way of a change, as things are.
 
+use oap_identity::ItemId;
+
 /// Why something cannot be done as things stand; a message is what its caller reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs, reason = "each variant says itself what its message says")]
@@ -16,16 +18,18 @@ pub enum Conflict {
     SeveralDelegated,
     #[error("the status list is full")]
     StatusListFull,
-    #[error("the item has another version by now")]
-    NewerVersion,
+    #[error("the item has version {0} and not the one that was named; look at it again")]
+    NewerVersion(u32),
     #[error("the item has as many versions as one may have; write another and delete this one")]
     ManyVersions,
     #[error("the item is not current; restore it first")]
     NotCurrent,
     #[error("the item is neither current nor retracted")]
     NeitherCurrentNorRetracted,
-    #[error("the item is not in a state for this")]
-    ItemState,
+    #[error("the item is in force: there is nothing to put back")]
+    InForce,
+    #[error("the item was taken back before; `item restore` puts it back")]
+    TakenBack,
     #[error("its deletion was asked for: it is erased when its hold ends")]
     ErasedAfterHold,
     #[error(
@@ -66,6 +70,10 @@ pub enum Conflict {
     ManyClients,
     #[error("there is an entry of this namespace and key; change that one, by its version")]
     EntryKey,
+    #[error(
+        "{0} has this namespace and key by now: take that one back first (`oap-memory item retract {0}`), or leave this one (`oap-memory review reject`)"
+    )]
+    KeyTaken(ItemId),
     #[error("there is no entry of this namespace and key; leave the version out to make one")]
     EntryGone,
     #[error("the task is over; what was written for it is in the log of its intent")]

@@ -18,7 +18,7 @@ pub enum Unproved {
     OldProof,
     #[error("the envelope's signature does not verify with the key that it names")]
     Envelope,
-    #[error("an agent's API key is needed: \"Authorization: Bearer oapk_…\"")]
+    #[error("an agent's API key is needed: \"X-API-Key: oapk_…\" or \"Authorization: Bearer oapk_…\"")]
     NoKey,
     #[error("the API key is none of this gateway's agents', or was ended")]
     KeyEnded,

@@ -77,7 +77,7 @@ pub fn retry_after(error: &Error) -> HeaderMap {
 const fn status_and_code(error: &Error) -> (StatusCode, &'static str) {
     match error {
         Error::Entry(EntryError::TooLarge) => (StatusCode::PAYLOAD_TOO_LARGE, "too_large"),
-        Error::Entry(EntryError::Shape(_) | EntryError::Field(..)) => {
+        Error::Entry(EntryError::Shape(_) | EntryError::Field(..) | EntryError::At { .. }) => {
             (StatusCode::UNPROCESSABLE_ENTITY, "invalid_input")
         }
         Error::NoVersion => (StatusCode::PRECONDITION_REQUIRED, "precondition_required"),

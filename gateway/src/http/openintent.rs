@@ -84,10 +84,10 @@ pub(super) fn changed(changed: Changed, name: &RequestId) -> Result<Response, Er
 }
 
 /// No room, and how much there is (RFC-0015 9.4).
-fn full_up(Full { current_count, max_capacity, of }: Full, name: &RequestId) -> Response {
+fn full_up(Full { current_count, max_capacity, of, by }: Full, name: &RequestId) -> Response {
     let body = json!({
         "error": "capacity_exceeded",
-        "message": format!("as many {of} as an agent may have, and none goes of itself; delete one, or take the pin of an episodic one away"),
+        "message": format!("{of}: {current_count} of {max_capacity}, and none goes of itself; {}", by.way_out()),
         "request_id": name,
         "current_count": current_count,
         "max_capacity": max_capacity,

@@ -352,7 +352,7 @@ fn tool_of(receipt: &Receipt) -> &str {
 }
 
 /// Whether an answer handed items on: a link, a compaction and a deletion name items, and show nothing of them.
-fn hands_items(receipt: &Receipt) -> bool {
+pub(crate) fn hands_items(receipt: &Receipt) -> bool {
     let tool = tool_of(receipt);
     tool != DELETE && Tool::of(tool).is_none_or(Tool::is_read_only)
 }

@@ -50,6 +50,41 @@ pub struct Full {
     pub max_capacity: usize,
     /// Of what.
     pub of: &'static str,
+    /// Who says how many.
+    pub by: SetBy,
+}
+
+/// Who says how many entries there may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SetBy {
+    /// The owner, of a tier.
+    Owner(Tier),
+    /// The task, or the intent that it is of.
+    Task,
+    /// A guardrail of an intent.
+    Guardrail,
+}
+
+impl SetBy {
+    /// What an agent can do, and who can do more.
+    #[must_use]
+    pub const fn way_out(self) -> &'static str {
+        match self {
+            Self::Owner(Tier::Working) => {
+                "delete one; the owner sets how many (`agent set NAME --working N`)"
+            }
+            Self::Owner(Tier::Episodic) => {
+                "delete one, or take the pin of one away; the owner sets how many (`agent set NAME --episodic N`)"
+            }
+            Self::Owner(Tier::Semantic) => {
+                "delete one; the owner sets how many (`agent set NAME --semantic N`)"
+            }
+            Self::Task => {
+                "delete one, or say less; the memory_policy of the task and the guardrails of its intent set how much"
+            }
+            Self::Guardrail => "delete one; the guardrails of the intent set how many",
+        }
+    }
 }
 
 /// An entry as it is now.
@@ -72,7 +107,7 @@ fn is_rival<P: Mark>(agent: &Agent<P>, head: &Head, tier: Tier, now: Timestamp) 
     let is_shared = tier == Tier::Semantic;
     is_seen(agent, head, now)
         && (head.meta.tier == Tier::Semantic) == is_shared
-        && (is_shared || *head.meta.author == *agent.did())
+        && (is_shared || agent.sight().has(head))
 }
 
 /// The entries of an agent that nobody took back, whatever their tier; some may have ended.

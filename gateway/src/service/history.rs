@@ -1,16 +1,19 @@
 //! An item's history for its owner: each version with what it changed, and to whom which version was shown.
 
-use crate::api::disclosures::{Changes, History, HistoryEvent, Kept, ShownTo, TextChange};
+use crate::api::disclosures::{Changes, GivenTo, History, HistoryEvent, Kept, ShownTo, TextChange};
 use crate::error::Error;
+use crate::service::agents::hands_items;
 use crate::service::items::whole;
 use crate::service::who::{MAX_RECEIPTS, Times};
 use crate::service::{Audit, Items};
+use crate::state::agents;
 use crate::state::owner::Owner;
 use crate::state::owner::mark::{Admin, Permits};
 use crate::state::{schema, views};
 use oap_agents::level::EXTENSION;
 use oap_identity::{Did, Hash, ItemId};
 use oap_memory::chain::{Event, Link};
+use oap_memory::receipt::read_tag;
 use oap_memory::record::Status;
 use oap_store::StoreError;
 use serde_json::{Map, Value};
@@ -56,8 +59,10 @@ impl Items<'_> {
             });
         }
         let status = self.0.heads.get(item).map_or(Status::Erased, |head| head.status);
-        let (disclosed, complete) = self.disclosures(item, &links)?;
-        Ok(History { complete, disclosed, events, item_id: item, status })
+        let mut room = MAX_RECEIPTS;
+        let (disclosed, complete) = self.disclosures(item, &links, &mut room)?;
+        let (given, all) = self.given(item, &links, &mut room)?;
+        Ok(History { complete: complete && all, disclosed, given, events, item_id: item, status })
     }
 
     /// What a version said; `None` where it is not kept.
@@ -70,12 +75,13 @@ impl Items<'_> {
     }
 
     /// To whom which version was shown, and whether all receipts were looked at.
-    fn disclosures(self, item: ItemId, links: &[Link]) -> Result<(Vec<ShownTo>, bool), Error> {
-        let versions: BTreeMap<Hash, u32> = links
-            .iter()
-            .filter(|link| link.event.commits())
-            .map(|link| (link.commitment, link.seq.saturating_add(1)))
-            .collect();
+    fn disclosures(
+        self,
+        item: ItemId,
+        links: &[Link],
+        room: &mut usize,
+    ) -> Result<(Vec<ShownTo>, bool), Error> {
+        let versions = versions(links);
         let grantees: BTreeSet<Did> = self
             .0
             .grant_book
@@ -84,10 +90,10 @@ impl Items<'_> {
             .filter(|entry| entry.has_disclosed(item))
             .map(|entry| entry.record.grant.grant().grantee.clone())
             .collect();
-        let (mut found, mut room, mut complete) = (Vec::new(), MAX_RECEIPTS, true);
+        let (mut found, mut complete) = (Vec::new(), true);
         for grantee in grantees {
             let mut shown: BTreeMap<Option<u32>, Times> = BTreeMap::new();
-            complete &= Audit(self.0).asked_by(&grantee, &mut room, |asked| {
+            complete &= Audit(self.0).asked_by(&grantee, room, |asked| {
                 for (_, commitment) in asked.shown().filter(|(shown, _)| *shown == item) {
                     let version = versions.get(&commitment).copied();
                     let known = shown.remove(&version);
@@ -101,6 +107,44 @@ impl Items<'_> {
         }
         Ok((found, complete))
     }
+
+    /// To which of the owner's agents which version was given, and whether all receipts were looked at.
+    fn given(self, item: ItemId, links: &[Link], room: &mut usize) -> Result<(Vec<GivenTo>, bool), Error> {
+        let versions = versions(links);
+        let (mut found, mut complete) = (Vec::new(), true);
+        for (did, agent) in agents::all(&self.0.store)? {
+            let mut given: BTreeMap<Option<u32>, Times> = BTreeMap::new();
+            complete &= Audit(self.0).asked_by(&did, room, |asked| {
+                // What a grant showed it is told with the grantees.
+                if !hands_items(&asked.receipt) || asked.shown().next().is_some() {
+                    return;
+                }
+                let tags = asked.receipt.provenance_tags_out.iter().filter_map(|tag| read_tag(tag));
+                for (_, commitment) in tags.filter(|(given, _)| *given == item) {
+                    let version = versions.get(&commitment).copied();
+                    let known = given.remove(&version);
+                    given.insert(version, Times::count(known, asked.receipt.timestamp, None));
+                }
+            })?;
+            for (version, Times { times, first, last, .. }) in given {
+                found.push(GivenTo {
+                    agent: agent.name.clone(),
+                    did: did.clone(),
+                    first,
+                    last,
+                    times,
+                    version,
+                });
+            }
+        }
+        Ok((found, complete))
+    }
+}
+
+/// The versions of an item by their commitments.
+fn versions(links: &[Link]) -> BTreeMap<Hash, u32> {
+    let commits = links.iter().filter(|link| link.event.commits());
+    commits.map(|link| (link.commitment, link.seq.saturating_add(1))).collect()
 }
 
 /// Whether an agent wrote a version: the owner's word has no level.

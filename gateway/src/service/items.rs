@@ -2,6 +2,7 @@
 //!
 //! One transaction per user-visible fact: item, link, receipt and indexes are there together or not at all.
 
+mod accepting;
 mod reading;
 mod repeating;
 mod storing;
@@ -156,13 +157,14 @@ impl Items<'_> {
             self.rewrite(owner.into(), item, event, None, move |gateway, before| {
                 is_current(before)?;
                 if version.is_some_and(|version| version != before.head.version_seq + 1) {
-                    return Err(Error::Conflict(Conflict::NewerVersion));
+                    return Err(Error::Conflict(Conflict::NewerVersion(before.head.version_seq + 1)));
                 }
                 let (mut said, mut changes) = (whole(&before.committed)?, changes.as_ref().clone());
                 if event == Event::Correct {
                     // What an agent said of its own word is not said of the owner's, not where it comes back with the item either.
                     changes = owners_own(&changes).into_owned();
                     disown(&mut said);
+                    accepting::unmark(&mut said);
                     if *before.head.meta.author != gateway.principal {
                         forget_confidence(&mut said);
                     }
@@ -336,21 +338,6 @@ impl Items<'_> {
             capture: link(0)?.receipt,
             head,
         })
-    }
-
-    /// Confirms what an item says in a version; without one, whatever it says. What an agent wrote is confirmed by its version alone: it may
-    /// write another one between the owner's look and the owner's word.
-    ///
-    /// # Errors
-    /// [`Error::NotFound`]; [`Error::Member`] where the version is missing; [`Error::Conflict`] when it is not the one in force, or the
-    /// item is not current.
-    pub async fn confirm(
-        self,
-        owner: &Owner<impl Permits<Write>>,
-        item: ItemId,
-        version: Option<u32>,
-    ) -> Result<Written, Error> {
-        self.0.commit_as(owner, move |w| w.mark_at(item, Event::Confirm, version)).await
     }
 
     /// Appends a link without a new version: `retract`, `restore`, or `confirm` of what the owner wrote.

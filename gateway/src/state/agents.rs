@@ -91,6 +91,7 @@ impl StoredAgent {
             permission: self.permission,
             role: terms.role,
             capacities: terms.capacities,
+            pinned_namespaces: terms.pinned_namespaces.clone(),
             own_key: self.holds_own_key(),
             created_at: self.created_at,
             key_since: self.key.map(|(_, since)| since),

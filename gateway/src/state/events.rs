@@ -279,7 +279,7 @@ impl Writing<'_, '_> {
             Ok(None) | Err(StoreError::Erased) => Context::default(),
             Err(error) => return Err(error.into()),
         };
-        self.tell_of(happened, head, &head.meta.author, &context, None, oap)
+        self.tell_of(happened, head, head.meta.whose(), &context, None, oap)
     }
 
     /// Appends an event to the log of an intent.

@@ -15,6 +15,7 @@ pub mod erasures;
 pub mod events;
 pub mod gateway;
 pub mod grant_book;
+mod head_row;
 pub mod heads;
 pub mod holds;
 pub mod jobs;

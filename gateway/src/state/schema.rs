@@ -9,6 +9,7 @@ use crate::state::decided::Decided;
 use crate::state::edges::EdgePlace;
 use crate::state::events::StoredEvent;
 use crate::state::grant_book::{GrantKey, StoredGrant, Usage};
+use crate::state::head_row::HeadRow;
 use crate::state::holds::Hold;
 use crate::state::obligations::StoredBridge;
 use crate::state::packed::Packed;
@@ -38,7 +39,7 @@ pub type AgentKey = [u8; 16];
 /// The principal's keys: one value, in the compact form of [`StoredKeys`](crate::state::keyring::StoredKeys).
 pub const KEYS: Single<Zeroizing<Vec<u8>>, Raw> = Single::new(2);
 /// Heads of items; sealed with the key of the version in force.
-pub const HEADS: Table<ItemId, Head> = Table::new(3);
+pub const HEADS: Table<ItemId, Head, HeadRow> = Table::new(3);
 /// Versions of items, by item and link number; each sealed with its own key.
 pub const VERSIONS: Table<(ItemId, u32), Committed, Packed<Compact>> = Table::new(4);
 /// Links of items, by item and number, in canonical form. They stay when an item is erased.

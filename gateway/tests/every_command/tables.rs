@@ -69,7 +69,15 @@ const INSTEAD: &[(&str, &str)] = &[
     ),
     (
         "oap-memory audit injected --agent scout --at 2026-06-30T14:00:00Z",
-        "oap-memory agent add scout >/dev/null && oap-memory audit injected --agent scout --at 2026-06-30T14:00:00Z",
+        "{ oap-memory agent show scout || oap-memory agent add scout; } >/dev/null 2>&1 && oap-memory audit injected --agent scout --at 2026-06-30T14:00:00Z",
+    ),
+    (
+        "oap-memory audit --grantee scout",
+        "{ oap-memory agent show scout || oap-memory agent add scout; } >/dev/null 2>&1 && oap-memory audit --grantee scout",
+    ),
+    (
+        "oap-memory who scout",
+        "{ oap-memory agent show scout || oap-memory agent add scout; } >/dev/null 2>&1 && oap-memory who scout",
     ),
     ("oap-memory man --out DIR", "oap-memory man --out man"),
     ("oap-memory backup FOLDER", "oap-memory backup \"$PWD/copy\""),

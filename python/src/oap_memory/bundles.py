@@ -67,7 +67,8 @@ _RECORD = obj(
         "needs_verification": form.boolean,
         "namespace": either(form.exactly(None), TEXT),
         "key": either(form.exactly(None), TEXT),
-    }
+    },
+    {"private_to": DID},
 )
 _LINES = {
     "header": _HEADER,

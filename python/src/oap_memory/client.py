@@ -201,6 +201,17 @@ class Client:
         """
         return self._wire.run(self._grantee.revoked())
 
+    def authorization(self, method: str, url: str) -> dict[str, str]:
+        """The headers of one request under the grant that another program sends, such as a message to `/mcp`.
+
+        They are the token and a fresh proof, which counts once. They are for the grant's own gateway: whoever is sent
+        them has the token.
+
+        >>> sorted(client.authorization("POST", "https://memory.example.org/mcp"))
+        ['Authorization', 'DPoP']
+        """
+        return self._wire.run(self._grantee.authorization(method, url))
+
     def manifest(self) -> dict[str, Any]:
         """The granter's memory manifest.
 
@@ -307,6 +318,10 @@ class AsyncClient:
     async def revoked(self) -> bool:
         """Whether the granter's status list marks the grant as revoked."""
         return await self._wire.run(self._grantee.revoked())
+
+    async def authorization(self, method: str, url: str) -> dict[str, str]:
+        """The headers of one request under the grant that another program sends."""
+        return await self._wire.run(self._grantee.authorization(method, url))
 
     async def manifest(self) -> dict[str, Any]:
         """The granter's memory manifest."""

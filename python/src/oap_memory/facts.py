@@ -82,6 +82,8 @@ class Learned:
     scope: str
     quarantined: bool = False
     """Whether it reads as an order, so that no agent is given it before the owner accepts it."""
+    repeated: bool = False
+    """Whether the same call was made before: then this is what was answered then, and nothing was written now."""
 
 
 @dataclass(frozen=True)

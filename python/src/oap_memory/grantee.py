@@ -186,12 +186,16 @@ class Grantee:
             response = yield from self._authorized(request)
         return response
 
-    def _authorized(self, request: Request) -> Flow[Response]:
+    def authorization(self, method: str, url: str) -> Flow[dict[str, str]]:
+        """The headers of one request: the token, and a fresh proof where the token is bound to the key."""
         jwt = yield from self.exchange()
-        headers = {"Authorization": "Bearer " + jwt}
         if self._token is None or self._token.kind == "DPoP":
-            proof = dpop_proof(self.key, request.method, request.url, jwt, self.now())
-            headers = {"Authorization": "DPoP " + jwt, "DPoP": proof}
+            proof = dpop_proof(self.key, method, url, jwt, self.now())
+            return {"Authorization": "DPoP " + jwt, "DPoP": proof}
+        return {"Authorization": "Bearer " + jwt}
+
+    def _authorized(self, request: Request) -> Flow[Response]:
+        headers = yield from self.authorization(request.method, request.url)
         return (yield replace(request, headers={**request.headers, **headers}))
 
     def query(self, asked: dict[str, Any]) -> Flow[Answer]:

@@ -22,7 +22,7 @@ def _jwt(key: PrivateKey, header: Json, claims: Json) -> str:
 
 
 def grant_proof(key: PrivateKey, audience: str, grant_hash: str, now: int) -> str:
-    """A proof of the grantee's DID for the address that it is sent to.
+    """A proof of the grantee's DID for the address that it is sent to. `now` is in nanoseconds since 1970.
 
     >>> grant_proof(PrivateKey.new(), "https://a.example/oap/memory/grant", "sha256:00", 0).count(".")
     2
@@ -45,6 +45,9 @@ def grant_proof(key: PrivateKey, audience: str, grant_hash: str, now: int) -> st
 
 def dpop_proof(key: PrivateKey, method: str, url: str, token: str, now: int) -> str:
     """A DPoP proof (RFC 9449) for one request with a token; the address without its query.
+
+    `now` is in nanoseconds since 1970, as `times.clock()` gives it. A gateway takes a proof once, and within five
+    minutes of its own time.
 
     >>> dpop_proof(PrivateKey.new(), "POST", "https://a.example/oap/memory/query", "token", 0).count(".")
     2

@@ -153,6 +153,7 @@ fn of_items() -> Value {
                 "visibility": one_of(Visibility::ALL.iter().map(|v| v.as_str())),
                 "human_verified": {"type": "boolean"}, "needs_verification": {"type": "boolean"},
                 "namespace": {"type": ["string", "null"]}, "key": {"type": ["string", "null"]},
+                "private_to": part("did"),
             }),
         ),
     })

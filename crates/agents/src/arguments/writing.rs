@@ -6,6 +6,7 @@ use super::{
 };
 use crate::block::turns;
 use crate::level::Level;
+use crate::quarantine;
 use crate::staleness::Staleness;
 use oap_identity::{Hash, ItemId};
 use oap_memory::Kind;
@@ -74,6 +75,9 @@ impl Arguments for Learn {
     fn check(&self) -> Result<(), ArgumentError> {
         words("content", &self.content, MAX_TEXT)?;
         topic_and_tags(self.topic.as_deref(), &self.tags)?;
+        if self.tags.iter().any(|tag| tag == quarantine::LABEL) {
+            return refused("tags", Must::Reserved);
+        }
         if !self.level().can_be_claimed() {
             return refused("level", Must::Claimed);
         }

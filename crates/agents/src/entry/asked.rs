@@ -2,6 +2,7 @@
 
 use super::members::{Members, VALUE, parts, unreadable};
 use super::{EntryError, MAX_ENTRIES, Must, Opaque, Priority, Scope, Ttl, USUAL_ENTRIES, refused};
+use crate::quarantine;
 use oap_identity::Timestamp;
 use oap_identity::json;
 use oap_memory::item::{MAX_LABELS, Sensitivity, short_text};
@@ -32,11 +33,17 @@ pub fn entries_of(text: &[u8]) -> Result<Vec<New>, EntryError> {
     if !(1..=MAX_ENTRIES).contains(&entries.len()) {
         return refused("entries", Must::Batch);
     }
-    let entries = entries.iter().map(|entry| New::read(entry.get().as_bytes()));
-    let entries = entries.collect::<Result<Vec<_>, _>>()?;
-    let keys: BTreeSet<_> =
-        entries.iter().map(|entry| (entry.tier == Tier::Semantic, &entry.namespace, &entry.key)).collect();
-    if keys.len() == entries.len() { Ok(entries) } else { refused("entries", Must::Twice) }
+    let read = |(index, entry): (usize, &&RawValue)| {
+        New::read(entry.get().as_bytes()).map_err(|error| error.within("entries", index))
+    };
+    let entries = entries.iter().enumerate().map(read).collect::<Result<Vec<_>, _>>()?;
+    let mut keys = BTreeSet::new();
+    for (index, entry) in entries.iter().enumerate() {
+        if !keys.insert((entry.tier == Tier::Semantic, &entry.namespace, &entry.key)) {
+            return Err(EntryError::Field("key", Must::Twice).within("entries", index));
+        }
+    }
+    Ok(entries)
 }
 
 /// An entry to write.
@@ -79,6 +86,9 @@ struct Given {
     sensitivity: Option<Sensitivity>,
     curated_by: Option<String>,
     version: Option<u32>,
+    // Read apart from the others; named here so that the list of members has it.
+    #[serde(rename = "value")]
+    _value: Option<IgnoredAny>,
     // The gateway makes these; a copy of an entry may have them.
     #[serde(rename = "id")]
     _id: Option<IgnoredAny>,
@@ -127,7 +137,7 @@ impl New {
             value: value.ok_or(EntryError::Field(VALUE, Must::Required))?,
             tier: given.memory_type.unwrap_or(Tier::Working),
             scope,
-            tags: tags("tags", given.tags.unwrap_or_default())?,
+            tags: new_tags(given.tags.unwrap_or_default())?,
             ttl: ttl(given.ttl)?,
             expires_at: given.expires_at.map(|text| time("expires_at", &text)).transpose()?,
             pinned: given.pinned.unwrap_or(false),
@@ -181,6 +191,9 @@ pub struct Change {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Changed {
+    // Read apart from the others.
+    #[serde(rename = "value")]
+    _value: Option<IgnoredAny>,
     tags: Option<Vec<String>>,
     ttl: Option<String>,
     expires_at: Option<String>,
@@ -204,7 +217,7 @@ impl Change {
         Ok(Self {
             value,
             scope: None,
-            tags: given.tags.map(|given| tags("tags", given)).transpose()?,
+            tags: given.tags.map(new_tags).transpose()?,
             ttl: has_ttl.then_some(ttl),
             expires_at: has_end.then_some(end),
             pinned: given.pinned,
@@ -383,6 +396,12 @@ fn tags(field: &'static str, given: Vec<String>) -> Result<Vec<String>, EntryErr
     given.iter().map(|tag| short_text(tag).or_else(|error| refused(field, error))).collect()
 }
 
+/// The tags that an entry is to have: none of those that the gateway gives.
+fn new_tags(given: Vec<String>) -> Result<Vec<String>, EntryError> {
+    let tags = tags("tags", given)?;
+    if tags.iter().any(|tag| tag == quarantine::LABEL) { refused("tags", Must::Reserved) } else { Ok(tags) }
+}
+
 fn ttl(text: Option<String>) -> Result<Option<(String, Ttl)>, EntryError> {
     let Some(text) = text else { return Ok(None) };
     let ttl = Ttl::read(&text)?;
@@ -427,6 +446,8 @@ mod tests {
             (r#"{"namespace":"n","key":"k","value":{},"memory_type":"magic"}"#, "memory_type"),
             (r#"{"namespace":"n","key":"k","value":{},"priority":"urgent"}"#, "priority"),
             (r#"{"namespace":"n","key":"k","value":{},"tag":[]}"#, "tag"),
+            (r#"{"namespace":"n","key":"k","foo":{}}"#, "value,"),
+            (r#"{"namespace":"n","key":"k","value":{},"tags":["a","oap:quarantined"]}"#, "tags"),
             (r#"{"namespace":"n","key":"k","value":{},"ttl":"P1D"}"#, "ttl"),
             (r#"{"namespace":"n","key":"k","value":{},"ttl":"task_lifetime"}"#, "scope.task_id"),
             (r#"{"namespace":"n","key":"k","value":{},"expires_at":"tomorrow"}"#, "expires_at"),
@@ -442,6 +463,31 @@ mod tests {
         for text in ["", "[]", "1", "{", "{\"value\":{}}x", "{\"key\":1,\"key\":2}"] {
             assert!(matches!(new(text), Err(EntryError::NotJson(_))), "{text}");
         }
+    }
+
+    #[test]
+    fn a_refusal_of_a_batch_names_the_entry() {
+        let batch = |second: &str| {
+            let text = format!(r#"{{"entries":[{{"namespace":"n","key":"k","value":{{}}}},{second}]}}"#);
+            entries_of(text.as_bytes()).unwrap_err().to_string()
+        };
+        for (second, begins) in [
+            (r#"{"namespace":"n","key":"l"}"#, "entries[1].value: is required"),
+            (r#"{"namespace":"n","key":"l","value":{},"ttl":"P1D"}"#, "entries[1].ttl: must be"),
+            (
+                r#"{"namespace":"n","key":"l","value":{},"memory_type":"x"}"#,
+                "entries[1]: memory_type: must be",
+            ),
+            (r#"{"namespace":"n","key":"k","value":{}}"#, "entries[1].key: an entry before it"),
+        ] {
+            let told = batch(second);
+            assert!(told.starts_with(begins), "{second}: {told}");
+        }
+        let change = Change::read(br#"{"vaule":{}}"#).unwrap_err().to_string();
+        assert!(change.contains("the members are value, tags"), "{change}");
+        assert!(Change::read(br#"{"tags":["oap:quarantined"]}"#).is_err());
+        // What is asked for may have it.
+        assert!(Filter::read(vec![("tags".to_owned(), "oap:quarantined".to_owned())]).is_ok());
     }
 
     #[test]

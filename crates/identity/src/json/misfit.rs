@@ -50,6 +50,10 @@ impl serde::de::Error for Misfit {
         Self::custom(format_args!("invalid value, expected {expected}"))
     }
 
+    fn missing_field(field: &'static str) -> Self {
+        Self { place: field.to_owned(), what: "is required".to_owned() }
+    }
+
     fn unknown_variant(_found: &str, expected: &'static [&'static str]) -> Self {
         Self::custom(format_args!("must be one of {}", expected.join(", ")))
     }

@@ -203,7 +203,7 @@ mod tests {
                 "list[0]: unknown member \"more\"; the members are count, kind",
             ),
             (r#"{"list":[{"count":1,"Canary1":1}]}"#, "list[0]: unknown member; the members are count, kind"),
-            (r#"{"list":[{"kind":null}]}"#, "list[0]: missing field `count`"),
+            (r#"{"list":[{"kind":null}]}"#, "list[0].count: is required"),
             (r#"{"list":[[31415]]}"#, "list[0]: invalid type: an array, expected an object"),
             (r#"{"Canary1":1,"Canary1":2}"#, "duplicate member"),
             (r#"{"list":31415926535897932384626}"#, "an integer is outside"),

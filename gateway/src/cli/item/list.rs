@@ -4,10 +4,11 @@ use crate::api::Document;
 use crate::api::items as api;
 use crate::api::items::{ItemPage, ListQuery};
 use crate::api::prefix::ItemPrefix;
+use crate::cli::names::Names;
 use crate::cli::when::{self, When};
 use crate::cli::{CliError, ids, output, values};
 use oap_client::OwnerClient;
-use oap_identity::{ScopeId, Timestamp};
+use oap_identity::{Did, ScopeId, Timestamp};
 use oap_memory::Status;
 use oap_memory::item::Kind;
 
@@ -99,18 +100,31 @@ fn captured(item: &api::Item, since: Option<Timestamp>, until: Option<Timestamp>
     at.is_some_and(|at| since.is_none_or(|since| at >= since) && until.is_none_or(|until| at < until))
 }
 
+/// The agent that wrote an item, if one did.
+fn by(item: &Document<api::Item>, names: &Names) -> Option<String> {
+    let is_owners = item.whole()["owner_did"].as_str() == item.author.as_ref().map(Did::as_str);
+    item.author.as_ref().filter(|_| !is_owners).map(|author| names.who(author))
+}
+
+/// The authors of a page.
+pub(super) fn authors(page: &ItemPage) -> impl Iterator<Item = &str> {
+    page.items.iter().filter_map(|item| item.author.as_ref()).map(Did::as_str)
+}
+
 /// A page, for people.
-pub(in crate::cli) fn table(page: &ItemPage) -> String {
+pub(in crate::cli) fn table(page: &ItemPage, names: &Names) -> String {
     // Where none waits there is nothing to tell.
     let waits = page.items.iter().any(|item| item.waiting);
-    let header = ["item", "kind", "scope", "labels", "waits", "content"];
-    let shown = |column: &str| waits || column != "waits";
+    let agents = page.items.iter().any(|item| by(item, names).is_some());
+    let header = ["item", "kind", "scope", "labels", "by", "waits", "content"];
+    let shown = |column: &str| (waits || column != "waits") && (agents || column != "by");
     let rows = page.items.iter().map(|item| {
         let cells = [
             item.item_id.to_string(),
             output::or_none(item.kind),
             output::or_none(item.scope_id.as_ref()),
             item.labels.join(" "),
+            by(item, names).unwrap_or_default(),
             if item.waiting { "yes" } else { "" }.to_owned(),
             output::says(&item.content),
         ];

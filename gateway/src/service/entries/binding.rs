@@ -4,7 +4,7 @@
 
 use super::capacity::News;
 use super::planning::{Step, Stop};
-use super::{Full, is_seen, value_of};
+use super::{Full, SetBy, is_seen, value_of};
 use crate::error::{Conflict, Error};
 use crate::service::items::{InForce, whole};
 use crate::service::tools::looking::Looking;
@@ -66,12 +66,13 @@ impl ForTask<'_> {
         }
         let max_capacity = self.entries;
         if sizes.len() > count && sizes.len() > max_capacity {
-            return Some(Full { current_count: count, max_capacity, of: "working entries of the task" });
+            let of = "working entries of the task";
+            return Some(Full { current_count: count, max_capacity, of, by: SetBy::Task });
         }
         let after: usize = sizes.values().sum();
         let max_capacity = self.kilobytes.filter(|most| after > size && after.div_ceil(1024) > *most)?;
         let of = "units of 1,024 bytes of working entries of the task";
-        Some(Full { current_count: size.div_ceil(1024), max_capacity, of })
+        Some(Full { current_count: size.div_ceil(1024), max_capacity, of, by: SetBy::Task })
     }
 }
 
@@ -119,8 +120,8 @@ impl Looking<'_> {
             let current_count = own.iter().filter(|head| is_seen(agent, head, self.now)).count();
             let max_capacity = usize::try_from(most).unwrap_or(usize::MAX);
             if current_count + more > max_capacity {
-                let of = "episodic entries under a guardrail of an intent";
-                return Ok(Err(Stop::Full(Full { current_count, max_capacity, of })));
+                let (of, by) = ("episodic entries under a guardrail of an intent", SetBy::Guardrail);
+                return Ok(Err(Stop::Full(Full { current_count, max_capacity, of, by })));
             }
         }
         if by_task.is_empty() {

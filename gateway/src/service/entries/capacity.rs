@@ -3,8 +3,8 @@
 //!
 //! What an entry is worth: its priority, and then when its author looked at it last. Nobody else's look counts, so that nobody's tells.
 
-use super::Full;
 use super::erasing::holds_owners_word;
+use super::{Full, SetBy};
 use crate::error::Error;
 use crate::service::tools::looking::Looking;
 use crate::state::agents::Agent;
@@ -19,8 +19,15 @@ use oap_store::StoreError;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// What a tier is full of.
-const OF_TIER: &str = "entries of this tier";
+/// A tier that is full.
+const fn full(tier: Tier, current_count: usize, max_capacity: usize) -> Full {
+    let of = match tier {
+        Tier::Working => "working entries",
+        Tier::Episodic => "episodic entries",
+        Tier::Semantic => "semantic entries",
+    };
+    Full { current_count, max_capacity, of, by: SetBy::Owner(tier) }
+}
 
 /// An entry that goes, and the last link that it has.
 pub(super) type Victim = (ItemId, u32);
@@ -52,7 +59,7 @@ impl Looking<'_> {
             let current_count = heads.count_own(agent.did(), tier, self.now);
             let max_capacity = terms.capacities.of(tier);
             if tier != Tier::Episodic && current_count + more > max_capacity {
-                return Ok(Err(Full { current_count, max_capacity, of: OF_TIER }));
+                return Ok(Err(full(tier, current_count, max_capacity)));
             }
         }
         let more = news.get(&Tier::Episodic).copied().unwrap_or_default();
@@ -66,7 +73,7 @@ impl Looking<'_> {
         let current_count = own.len();
         // What goes makes room for what comes. Where the owner lowered the number, nothing goes that nobody chose.
         if current_count > max_capacity {
-            return Ok(Err(Full { current_count, max_capacity, of: OF_TIER }));
+            return Ok(Err(full(Tier::Episodic, current_count, max_capacity)));
         }
         let beyond = (current_count + more).saturating_sub(max_capacity);
         let mut candidates = Vec::new();
@@ -93,7 +100,7 @@ impl Looking<'_> {
             }
         }
         if victims.len() < beyond {
-            return Ok(Err(Full { current_count, max_capacity, of: OF_TIER }));
+            return Ok(Err(full(Tier::Episodic, current_count, max_capacity)));
         }
         Ok(Ok(victims))
     }

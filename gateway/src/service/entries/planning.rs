@@ -174,7 +174,7 @@ impl Planning<'_> {
             Some(head) => {
                 let version = new.version.unwrap_or_else(|| head.version_seq.saturating_add(1));
                 match self.change(head.item_id, version, &Change::of(new.clone()))? {
-                    Err(Stop::Conflict(Conflict::NewerVersion, _)) if new.version.is_none() => {
+                    Err(Stop::Conflict(Conflict::NewerVersion(_), _)) if new.version.is_none() => {
                         Err(Error::Overtaken)
                     }
                     done => Ok(done),
@@ -246,6 +246,7 @@ impl Planning<'_> {
             needs_verification: !kinds.is_empty() || (is_shared && waits(confidence, visibility)),
             namespace: Some(Arc::new(new.namespace.clone())),
             key: Some(Box::new(new.key.clone())),
+            private_to: None,
         };
         let items = Items(self.gateway);
         let prepared = items.prepare_capture(items.parse_item(&item, self.now)?, &self.contacts, self.now)?;
@@ -269,8 +270,9 @@ impl Planning<'_> {
         let items = Items(self.gateway);
         let before = items.in_force(item)?;
         may_change(self.agent, &before.head, self.now)?;
-        if version != before.head.version_seq.saturating_add(1) {
-            return Ok(Err(Stop::Conflict(Conflict::NewerVersion, item)));
+        let there = before.head.version_seq.saturating_add(1);
+        if version != there {
+            return Ok(Err(Stop::Conflict(Conflict::NewerVersion(there), item)));
         }
         let outlives = change.ttl.is_some() || change.expires_at.is_some() || change.sensitivity.is_some();
         let relabels = change.value.is_none() && change.tags.is_some();
@@ -307,7 +309,7 @@ impl Planning<'_> {
             Author { did: self.agent.did().clone(), needs_verification: waits }
         });
         if let Some(by) = &by {
-            head.meta.author = Arc::new(by.did.clone());
+            head.write_as(by.did.clone(), &self.gateway.principal);
         }
         let entry = entry_of(&self.looking, &head, &whole(prepared.committed())?, prepared.link.at);
         let says_end = change.ttl.is_some() || change.expires_at.is_some() || change.scope.is_some();

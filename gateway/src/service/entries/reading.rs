@@ -203,7 +203,8 @@ impl Looking<'_> {
     }
 
     pub(super) fn is_by(&self, head: &Head, agent: &str) -> bool {
-        head.meta.author.as_str() == agent || self.author(head) == agent
+        let whose = head.meta.whose();
+        whose.as_str() == agent || self.name(whose) == agent
     }
 
     pub(super) fn page(&mut self, filter: &Filter) -> Result<Page, Error> {

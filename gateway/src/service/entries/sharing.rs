@@ -90,8 +90,9 @@ fn sharing(gateway: &Gateway, given: GivenPermissions) -> Result<Sharing, Error>
     let mut there = agents::all(&gateway.store)?;
     there.retain(|(_, agent)| agent.is_there());
     let mut allow = BTreeMap::new();
-    for (name, access) in given.allow {
-        let nobody = || Error::Entry(EntryError::Field("permissions.allow", Must::Agent));
+    for (index, (name, access)) in given.allow.into_iter().enumerate() {
+        let nobody =
+            || Error::Entry(EntryError::Field("agent", Must::Agent).within("permissions.allow", index));
         let named: AgentRef = name.parse().map_err(|_| nobody())?;
         let is_meant = |(did, agent): &&(Did, StoredAgent)| match &named {
             AgentRef::Did(meant) => did == meant,

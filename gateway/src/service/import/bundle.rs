@@ -250,7 +250,7 @@ impl Writing<'_, '_> {
         if self.is_another_receipt(arrived.capture_id, arrived.capture_hash)? {
             return Ok(ImportOutcome::Refused(ImportRefusal::OtherReceipt.to_string()));
         }
-        if arrived.head.is_live(self.now) && self.has_rival(&arrived.head)? {
+        if arrived.head.is_live(self.now) && self.rival(&arrived.head)?.is_some() {
             return Ok(ImportOutcome::Refused(ImportRefusal::EntryKey.to_string()));
         }
         let held = self.links_of(item)?;

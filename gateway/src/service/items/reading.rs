@@ -4,10 +4,12 @@ use crate::api::Document;
 use crate::api::items::{ExplainQuery, Explanation, Item, ItemPage, ListQuery, WholeItem};
 use crate::error::Error;
 use crate::service::Items;
+use crate::service::entries::said_in;
 use crate::state::owner::Owner;
 use crate::state::owner::mark::{Permits, Read};
 use crate::state::schema::{self, whole};
 use crate::state::views;
+use oap_agents::staleness::Staleness;
 use oap_identity::ItemId;
 use oap_memory::project::{explain, project};
 use oap_memory::record::{Head, Status, Whole};
@@ -37,12 +39,24 @@ impl Items<'_> {
                 versions.push(Value::Object(version));
             }
         }
+        let item = self.owner_item(&head)?;
+        let mut record = serde_json::to_value(&head.meta)?;
+        if self.is_stale(&head, &item)? {
+            record["stale"] = json!(true);
+        }
         Ok(WholeItem {
             chain,
-            item: Document::read(self.owner_item(&head)?)?,
-            record: Some(Document::of(serde_json::to_value(&head.meta)?, head.meta.clone())),
+            item: Document::read(item)?,
+            record: Some(Document::of(record, head.meta.clone())),
             superseded: Some(versions),
         })
+    }
+
+    /// Whether an item can be relied on no more, as its writer said.
+    fn is_stale(self, head: &Head, item: &Value) -> Result<bool, Error> {
+        let Some(staleness) = item.as_object().and_then(Staleness::of) else { return Ok(false) };
+        let said = said_in(&self.0.store, head.item_id, head.version_seq)?;
+        Ok(said.is_some_and(|link| staleness.is_past(link.at, self.0.clock.now())))
     }
 
     /// What each rule of a profile does to an item at a level.
@@ -95,6 +109,17 @@ impl Items<'_> {
             let mut item = self.owner_item(head)?;
             item["author"] = json!(head.meta.author);
             item["waiting"] = json!(head.meta.needs_verification);
+            item["tier"] = json!(head.meta.tier);
+            for (name, said) in
+                [("namespace", head.meta.namespace.as_deref()), ("key", head.meta.key.as_deref())]
+            {
+                if let Some(said) = said {
+                    item[name] = json!(said);
+                }
+            }
+            if self.is_stale(head, &item)? {
+                item["stale"] = json!(true);
+            }
             Ok(Document::<Item>::read(item)?)
         };
         let items = heads.iter().take(limit).map(read).collect::<Result<_, Error>>()?;

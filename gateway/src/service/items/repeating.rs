@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 impl Items<'_> {
     /// Writes a new item with this record behind it, unless the same call wrote one before: then what that was answered is the
-    /// answer. `answer` makes it of what was written.
+    /// answer. `answer` makes it of what was written. With it comes whether it was written now.
     ///
     /// # Errors
     /// As [`Items::capture`]; [`Error::Conflict`] where another call has the key of this one.
@@ -25,7 +25,7 @@ impl Items<'_> {
         record: Meta,
         call: Repeatable,
         answer: impl Fn(&Written) -> Result<Vec<u8>, Error> + Clone + Send + 'static,
-    ) -> Result<Vec<u8>, Error> {
+    ) -> Result<(Vec<u8>, bool), Error> {
         let body = Arc::new(self.parse_item(item, self.0.clock.now())?);
         until_it_holds(|| async {
             let (gateway, body) = (self.0.clone(), body.clone());
@@ -48,7 +48,7 @@ impl Items<'_> {
             };
             let (answer, is_new) = self.0.commit_for(acting.clone(), store).await?;
             metrics::counter!("oap_items_captured_total").increment(u64::from(is_new));
-            Ok(answer)
+            Ok((answer, is_new))
         })
         .await
     }

@@ -80,13 +80,13 @@ impl Writing<'_, '_> {
         head.replaced.push((head.version_seq, self.now));
         head.seq = link.seq;
         head.version_seq = link.seq;
-        let former = head.meta.author.clone();
+        let former = head.meta.whose().clone();
         let owner = || Author { did: self.gateway.principal.clone(), needs_verification: false };
         if let Some(Author { did, needs_verification }) = by.or_else(|| (event == Event::Correct).then(owner))
         {
             // What the owner confirmed was what an agent said before.
             head.meta.human_verified &= *head.meta.author == did && did == self.gateway.principal;
-            head.meta.author = Arc::new(did);
+            head.write_as(did, &self.gateway.principal);
             head.meta.needs_verification = needs_verification;
         }
         let is_pad = head.meta.tier == Tier::Working;
@@ -113,9 +113,9 @@ impl Writing<'_, '_> {
             let previous =
                 (!is_new).then(|| head.replaced.last().map_or(0, |(seq, _)| *seq).saturating_add(1));
             let context = context_of(committed)?;
-            self.tell_of(happened, &head, &head.meta.author, &context, previous, None)?;
+            self.tell_of(happened, &head, head.meta.whose(), &context, previous, None)?;
             // Whose words they were is told that they are another's now.
-            if let Some(former) = former.filter(|former| *former != head.meta.author) {
+            if let Some(former) = former.filter(|former| former != head.meta.whose()) {
                 self.tell_of(happened, &head, &former, &context, previous, None)?;
             }
         }
@@ -168,31 +168,21 @@ impl Writing<'_, '_> {
             {
                 return Err(Error::Conflict(Conflict::ErasedAfterHold));
             }
-            (Event::Restore, Status::Retracted) if self.has_rival(&head)? => {
-                return Err(Error::Conflict(Conflict::EntryKey));
-            }
             (Event::Restore, Status::Retracted) => {
+                self.keeps_its_key(&head)?;
                 head.status = Status::Current;
                 head.ended_at = None;
             }
-            // What nobody saw took no key from others.
-            (Event::Confirm, Status::Current) if is_quarantined(&head) && self.has_rival(&head)? => {
-                return Err(Error::Conflict(Conflict::EntryKey));
-            }
+            // Accepting that takes the mark away, too ([`Writing::confirm_as_read`]).
+            (Event::Confirm, Status::Current) if is_quarantined(&head) => return Err(Error::Overtaken),
             (Event::Confirm, Status::Current) => {
-                match version {
-                    None if *head.meta.author != self.gateway.principal => {
-                        return Err(Error::Member("version", MemberError::NoVersion));
-                    }
-                    Some(version) if version != head.version_seq + 1 => {
-                        return Err(Error::Conflict(Conflict::NewerVersion));
-                    }
-                    _ => {}
-                }
+                self.is_confirmed_as(&head, version)?;
                 head.meta.human_verified = true;
                 head.meta.needs_verification = false;
             }
-            _ => return Err(Error::Conflict(Conflict::ItemState)),
+            (Event::Restore, Status::Current) => return Err(Error::Conflict(Conflict::InForce)),
+            (Event::Retract, Status::Retracted) => return Err(Error::Conflict(Conflict::TakenBack)),
+            _ => return Err(Error::Conflict(Conflict::NotCurrent)),
         }
         let last = self.last_link(&head)?;
         let written = self.append_link(&mut head, &last, event, last.commitment)?;
@@ -206,9 +196,9 @@ impl Writing<'_, '_> {
         Ok(written)
     }
 
-    /// Whether another entry in force took an entry's key (docs/openintent.md).
-    pub(crate) fn has_rival(&self, head: &Head) -> Result<bool, Error> {
-        let (Some(namespace), Some(key)) = (&head.meta.namespace, &head.meta.key) else { return Ok(false) };
+    /// The entry in force that took an entry's key, if one did (docs/openintent.md).
+    pub(crate) fn rival(&self, head: &Head) -> Result<Option<ItemId>, Error> {
+        let (Some(namespace), Some(key)) = (&head.meta.namespace, &head.meta.key) else { return Ok(None) };
         let mut there = self.gateway.heads.at(namespace, key);
         let written = HEADS.written(self.tx);
         there.retain(|other| !written.contains(&other.item_id));
@@ -220,13 +210,34 @@ impl Writing<'_, '_> {
             }
         }
         let is_shared = |head: &Head| head.meta.tier == Tier::Semantic;
-        Ok(there.iter().any(|other| {
+        let rival = there.iter().find(|other| {
             other.item_id != head.item_id
                 && other.is_live(self.now)
                 && (&other.meta.namespace, &other.meta.key) == (&head.meta.namespace, &head.meta.key)
                 && is_shared(other) == is_shared(head)
-                && (is_shared(head) || other.meta.author == head.meta.author)
-        }))
+                && (is_shared(head) || other.meta.whose() == head.meta.whose())
+        });
+        Ok(rival.map(|other| other.item_id))
+    }
+
+    /// That no other entry took an entry's key.
+    pub(super) fn keeps_its_key(&self, head: &Head) -> Result<(), Error> {
+        match self.rival(head)? {
+            Some(other) => Err(Error::Conflict(Conflict::KeyTaken(other))),
+            None => Ok(()),
+        }
+    }
+
+    /// That a confirmation is of what the item says: what an agent wrote is confirmed by its version alone.
+    pub(super) fn is_confirmed_as(&self, head: &Head, version: Option<u32>) -> Result<(), Error> {
+        let there = head.version_seq.saturating_add(1);
+        match version {
+            None if *head.meta.author != self.gateway.principal => {
+                Err(Error::Member("version", MemberError::NoVersion))
+            }
+            Some(version) if version != there => Err(Error::Conflict(Conflict::NewerVersion(there))),
+            _ => Ok(()),
+        }
     }
 
     /// Appends a link and its receipt, and counts it in the head.

@@ -67,6 +67,7 @@ impl Tools<'_> {
             needs_verification,
             namespace: None,
             key: None,
+            private_to: None,
         };
         let told = move |written: &Written| Learned {
             item_id: written.item_id,
@@ -77,6 +78,7 @@ impl Tools<'_> {
             needs_verification,
             quarantined,
             scope,
+            repeated: false,
         };
         let learned = match &learn.idempotency_key {
             None => {
@@ -86,9 +88,10 @@ impl Tools<'_> {
             Some(key) => {
                 let call = Repeatable::new(agent.did(), key, &learn)?;
                 let answer = move |written: &Written| Ok(serde_json::to_vec(&told(written))?);
-                let answer =
+                let (answer, is_new) =
                     Items(self.0).capture_once_for(agent.acting(), &item, record, call, answer).await?;
-                serde_json::from_slice(&answer)?
+                let learned: Learned = serde_json::from_slice(&answer)?;
+                Learned { repeated: !is_new, ..learned }
             }
         };
         Ok(ToolAnswer { structured: members(&learned)?, text: learned.text() })
@@ -113,8 +116,9 @@ impl Tools<'_> {
         let gateway = self.0.clone();
         let change = move |before: &InForce| {
             may_change(&looker, &before.head, now.now())?;
-            if asked.version.is_some_and(|version| version != before.head.version_seq + 1) {
-                return Err(Error::Conflict(Conflict::NewerVersion));
+            let there = before.head.version_seq + 1;
+            if asked.version.is_some_and(|version| version != there) {
+                return Err(Error::Conflict(Conflict::NewerVersion(there)));
             }
             may_correct(&gateway, &looker, before, &asked.content)?;
             let former = whole(&before.committed)?;
