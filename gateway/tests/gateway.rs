@@ -30,6 +30,7 @@ mod jobs;
 mod living;
 mod mcp;
 mod memory_tools;
+mod mended;
 mod moving;
 mod non_interference;
 mod oauth;

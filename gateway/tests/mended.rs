@@ -1,11 +1,8 @@
 //! What a user of the agents' side found, as it is now: an owner's correction hides no agent's note from it, what was accepted has no
 //! mark any more, a refusal says what stands in the way, and the owner's commands know agents by their names.
 
-mod common;
-mod program;
-
-use common::*;
-use program::Home;
+use crate::common::*;
+use crate::program::Home;
 use serde_json::{Value, json};
 use std::time::Duration;
 
