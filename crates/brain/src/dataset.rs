@@ -58,6 +58,13 @@ impl<'a> Read<'a> {
     }
 }
 
+/// Something of a subject is read; of the name of a graph, that it is there: it names a source, which is a subject.
+fn mark(subjects: &Subjects, number: u32) {
+    if let Some(subject) = subjects.get(number as usize) {
+        subject.set(true);
+    }
+}
+
 /// Bytes of a term that is kept, beside its text.
 const AROUND_TERM: usize = 96;
 
@@ -98,9 +105,7 @@ impl<'a> QueryableDataset<'a> for Read<'a> {
         graphs.flat_map(move |(graph, triples)| {
             let (meter, subjects) = (Arc::clone(&meter), Rc::clone(&subjects));
             triples.matching(pattern).map(move |triple| {
-                if let Some(subject) = subjects.get(triple[0] as usize) {
-                    subject.set(true);
-                }
+                mark(&subjects, triple[0]);
                 let [subject, predicate, object] = triple.map(|number| Counted::new(number, &meter));
                 let graph_name = graph.map(|number| Counted::new(number, &meter));
                 Ok(InternalQuad { subject, predicate, object, graph_name })
@@ -109,12 +114,19 @@ impl<'a> QueryableDataset<'a> for Read<'a> {
     }
 
     fn internal_named_graphs(&self) -> impl Iterator<Item = Result<Counted, Infallible>> + use<'a> {
-        let meter = Arc::clone(&self.meter);
-        self.chosen.named.keys().map(move |number| Ok(Counted::new(*number, &meter)))
+        let (meter, subjects) = (Arc::clone(&self.meter), self.subjects());
+        self.chosen.named.keys().map(move |number| {
+            mark(&subjects, *number);
+            Ok(Counted::new(*number, &meter))
+        })
     }
 
     fn contains_internal_graph_name(&self, graph: &Counted) -> Result<bool, Infallible> {
-        Ok(self.chosen.named.contains_key(&graph.number()))
+        let is_there = self.chosen.named.contains_key(&graph.number());
+        if is_there {
+            mark(&self.subjects, graph.number());
+        }
+        Ok(is_there)
     }
 
     fn internalize_term(&self, term: Term) -> Result<Counted, Infallible> {

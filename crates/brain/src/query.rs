@@ -156,7 +156,8 @@ impl Bounding {
         match pattern {
             GraphPattern::Bgp { patterns } => patterns.iter().for_each(|triple| self.triple(triple)),
             GraphPattern::Path { subject, object, .. } => {
-                [subject, object].map(|term| self.term(term)).into()
+                self.term(subject);
+                self.term(object);
             }
             GraphPattern::Join { left, right } | GraphPattern::Minus { left, right } => {
                 self.pattern(left, false)?;

@@ -52,9 +52,10 @@ fn record(number: usize) -> impl Strategy<Value = Record> {
         prop::bool::weighted(0.2),
         0usize..3,
         prop::option::of(0..3u8),
+        prop::option::of(0..3u8),
     );
     (content, topic, tags, links, rest).prop_map(move |(content, topic, tags, links, rest)| {
-        let (confidence, human_verified, retracted, formers, author) = rest;
+        let (confidence, human_verified, retracted, formers, author, source) = rest;
         let link = |(relationship, to): (&str, usize)| Link {
             relationship: relationship.to_owned(),
             to: Target::Record(id(to)),
@@ -69,6 +70,7 @@ fn record(number: usize) -> impl Strategy<Value = Record> {
             tags: tags.into_iter().map(str::to_owned).collect(),
             confidence: confidence.map(|tenths| f64::from(tenths) / 10.0),
             author: author.map(|author| format!("did:key:z{author}")),
+            source: source.map(|source| format!("https://s{source}.example/")),
             version: formers as u32 + 1,
             corrections: (1..=formers as u32).map(former).collect(),
             retracted_at: retracted.then(|| "2026-11-01T00:00:00Z".to_owned()),
@@ -186,6 +188,8 @@ proptest! {
         // A topic is told by whatever has it.
         let topics = having(&|record| live(record) && record.topic.is_some());
         prop_assert_eq!(read("SELECT ?t { ?t a brain:Topic }"), topics);
+        let sources = having(&|record| live(record) && record.source.is_some());
+        prop_assert_eq!(read("SELECT ?g { GRAPH ?g {} FILTER(?g != <urn:oap:brain:history>) }"), sources);
         prop_assert_eq!(read("ASK {}"), Vec::<usize>::new());
     }
 }
