@@ -8,7 +8,7 @@ pub const MAX_QUERY: usize = 16 * 1024;
 pub const MAX_NESTING: usize = 12;
 /// What makes a query deep without brackets: triples, operators, steps of paths, groups, filters, names that are given.
 pub const MAX_JOINTS: usize = 400;
-/// Variables of a query, blank nodes among them.
+/// Variables of a query, its blank nodes and the steps of its paths among them.
 pub const MAX_VARIABLES: usize = 64;
 /// Longest pattern of REGEX and REPLACE, in bytes.
 pub const MAX_PATTERN: usize = 256;

@@ -51,8 +51,10 @@ pub enum Error {
         "the query has more than {MAX_JOINTS} triples, operators and groups: ask in several queries, and list values with VALUES"
     )]
     Complex,
-    /// It has too many variables.
-    #[error("the query has more than {MAX_VARIABLES} variables: ask in several queries")]
+    /// It has too many variables; blank nodes and steps of paths are some.
+    #[error(
+        "the query has more than {MAX_VARIABLES} variables, each step of a path one: ask in several queries"
+    )]
     ManyVariables,
     /// It is not SPARQL.
     #[error("the query is not SPARQL 1.1: {0}")]

@@ -120,6 +120,7 @@ impl Request<'_> {
         let mut queries = parameters.queries.into_iter();
         match (queries.next(), queries.next()) {
             (None, _) => Err(Error::NoQuery),
+            (Some(query), None) if query.trim().is_empty() => Err(Error::NoQuery),
             (Some(query), None) => Ok(Wanted::Answer { query, dataset: parameters.dataset }),
             (Some(_), Some(_)) => Err(Error::ManyQueries),
         }

@@ -159,7 +159,9 @@ impl Bounding {
                 self.term(subject);
                 self.term(object);
             }
-            GraphPattern::Join { left, right } | GraphPattern::Minus { left, right } => {
+            GraphPattern::Join { left, right }
+            | GraphPattern::Lateral { left, right }
+            | GraphPattern::Minus { left, right } => {
                 self.pattern(left, false)?;
                 self.pattern(right, false)?;
             }

@@ -9,8 +9,10 @@ use crate::error::Error;
 /// Joints within one address that are not counted: an address has slashes and dots.
 const FREE_IN_ADDRESS: usize = 24;
 /// Words that make a query deeper.
-const WORDS: [&str; 10] =
-    ["FILTER", "BIND", "OPTIONAL", "UNION", "MINUS", "GRAPH", "VALUES", "EXISTS", "HAVING", "SELECT"];
+const WORDS: [&str; 11] = [
+    "FILTER", "BIND", "OPTIONAL", "UNION", "MINUS", "GRAPH", "VALUES", "EXISTS", "HAVING", "SELECT",
+    "LATERAL",
+];
 
 /// Refuses what is too long, too deep or has too many joints.
 ///

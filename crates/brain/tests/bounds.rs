@@ -47,7 +47,7 @@ fn looks(most: usize) -> Bounds {
 /// Queries that would run for ever over any graph, one for each way in which solutions are made.
 const ENDLESS: [&str; 14] = [
     "SELECT (COUNT(*) AS ?n) { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i . ?j ?k ?l }",
-    "ASK { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i . ?j ?k ?l FILTER(?a = 1) }",
+    "ASK { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i . ?j ?k ?l FILTER(STRLEN(CONCAT(STR(?c), STR(?f), STR(?i), STR(?l))) = 1) }",
     "SELECT (COUNT(*) AS ?n) { { SELECT ?v { ?s ?p ?o } } { SELECT ?w { ?s ?p ?o } } { SELECT ?x { ?s ?p ?o } } { SELECT ?y { ?s ?p ?o } } }",
     "SELECT ?n { ?s ?p ?o FILTER EXISTS { { SELECT ?v { ?s1 ?p1 ?o1 } } { SELECT ?w { ?s2 ?p2 ?o2 } } { SELECT ?x { ?s3 ?p3 ?o3 } } { SELECT ?y { ?s4 ?p4 ?o4 } } FILTER(false) } }",
     "SELECT * { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i . ?j ?k ?l } ORDER BY ?a ?l",
@@ -217,7 +217,8 @@ fn a_query_at_its_bounds_is_answered() {
     ];
     for query in queries {
         match ask(&graph, &query, &bounds) {
-            Ok(_) | Err(Error::Steps) => {}
+            // Each step of a path is a variable.
+            Ok(_) | Err(Error::Time | Error::ManyVariables) => {}
             Err(error) => panic!("{error}: {query}"),
         }
     }
@@ -267,7 +268,7 @@ fn patterns_are_written_out_and_small() {
     assert_eq!(refused(&regex("\"(\"")), Error::Pattern);
     assert_eq!(refused(&regex("\"a\", \"y\"")), Error::Pattern);
     assert_eq!(refused("ASK { FILTER(REPLACE(\"a\", STR(\"a\"), \"b\") = \"b\") }"), Error::ComputedPattern);
-    let slow = "\"(a*)*(a*)*(a|a|a)*(\\\\w+\\\\s+)*b\"";
+    let slow = "\"(a*)*(a*)*(a|a|a)*(\\\\w+\\\\s+)*zz\"";
     assert_eq!(ask(&graph(3), &regex(slow), &Bounds::until(|| false)), Ok(Outcome::Boolean(false)));
 }
 

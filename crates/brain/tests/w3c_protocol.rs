@@ -149,7 +149,9 @@ fn updates_are_refused_however_they_come() {
         assert_eq!(ask("POST", "", content_type, body.as_bytes()), Err(Error::Update), "{body}");
     }
     assert_eq!(ask("GET", "update=CLEAR%20ALL", None, b""), Err(Error::Update));
-    assert_eq!(ask("POST", "", DIRECT, b""), ask("POST", "", DIRECT, b" "));
+    for (parameters, content_type, body) in [("", DIRECT, "\n"), ("", FORM, "query="), ("query=", FORM, "")] {
+        assert_eq!(ask("POST", parameters, content_type, body.as_bytes()), Err(Error::NoQuery));
+    }
 }
 
 #[test]
