@@ -10,6 +10,9 @@ pub const MAX_NESTING: usize = 12;
 pub const MAX_JOINTS: usize = 400;
 /// Variables of a query, its blank nodes and the steps of its paths among them.
 pub const MAX_VARIABLES: usize = 64;
+/// Triple patterns, paths and lists of values of a query: the time in which the evaluator plans goes with the fourth power of what is joined,
+/// and nothing breaks it off.
+pub const MAX_PATTERNS: usize = 50;
 /// Longest pattern of REGEX and REPLACE, in bytes.
 pub const MAX_PATTERN: usize = 256;
 /// What such a pattern may take once it is compiled, in bytes.

@@ -1,7 +1,8 @@
 //! Why a query is not answered, one variant a reason, each with the way out.
 
 use crate::bounds::{
-    MAX_COMPILED, MAX_GRAPHS, MAX_JOINTS, MAX_NESTING, MAX_PATTERN, MAX_QUERY, MAX_VALUE, MAX_VARIABLES,
+    MAX_COMPILED, MAX_GRAPHS, MAX_JOINTS, MAX_NESTING, MAX_PATTERN, MAX_PATTERNS, MAX_QUERY, MAX_VALUE,
+    MAX_VARIABLES,
 };
 
 /// Why a query is not answered.
@@ -56,6 +57,11 @@ pub enum Error {
         "the query has more than {MAX_VARIABLES} variables, each step of a path one: ask in several queries"
     )]
     ManyVariables,
+    /// It joins too much.
+    #[error(
+        "the query has more than {MAX_PATTERNS} triple patterns, paths and lists of values: ask in several queries"
+    )]
+    ManyPatterns,
     /// It is not SPARQL.
     #[error("the query is not SPARQL 1.1: {0}")]
     Syntax(String),
@@ -162,6 +168,7 @@ impl Error {
             | Self::Deep
             | Self::Complex
             | Self::ManyVariables
+            | Self::ManyPatterns
             | Self::Pattern
             | Self::Time
             | Self::Steps

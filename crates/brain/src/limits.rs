@@ -23,6 +23,12 @@ pub const LIMITS: &[Limit] = &[
         "variables",
         "a query, blank nodes among them",
     ),
+    row(
+        "bounds::MAX_PATTERNS",
+        bounds::MAX_PATTERNS as u64,
+        "patterns",
+        "triple patterns, paths and lists of values of a query",
+    ),
     row("bounds::MAX_PATTERN", bounds::MAX_PATTERN as u64, "bytes", "a pattern of REGEX or REPLACE"),
     row("bounds::MAX_COMPILED", bounds::MAX_COMPILED as u64, "bytes", "such a pattern, compiled"),
     row("bounds::MAX_GRAPHS", bounds::MAX_GRAPHS as u64, "graphs", "the dataset that a request chooses"),

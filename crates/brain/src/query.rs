@@ -8,7 +8,7 @@
 //! - solutions in which nothing needs to be bound (of an inner SELECT, of VALUES, of UNION) get one more variable that is, so that no
 //!   solution is made without a term being copied, which the meter counts.
 
-use crate::bounds::{MAX_COMPILED, MAX_PATTERN, MAX_VARIABLES};
+use crate::bounds::{MAX_COMPILED, MAX_PATTERN, MAX_PATTERNS, MAX_VARIABLES};
 use crate::error::Error;
 use crate::shape;
 use crate::vocabulary::OAP;
@@ -78,6 +78,7 @@ impl Asked {
         let mut bounding = Bounding {
             now,
             variables: HashSet::new(),
+            patterns: 0,
             fresh: 0,
             replaced: Vec::new(),
             separators: Vec::new(),
@@ -130,6 +131,7 @@ pub(crate) fn concat() -> NamedNode {
 struct Bounding {
     now: Literal,
     variables: HashSet<String>,
+    patterns: usize,
     fresh: usize,
     replaced: Vec<Regex>,
     separators: Vec<String>,
@@ -154,7 +156,10 @@ impl Bounding {
     /// `outer`: its solutions are the answer's, unless a projection stands between.
     fn pattern(&mut self, pattern: &mut GraphPattern, outer: bool) -> Result<(), Error> {
         match pattern {
-            GraphPattern::Bgp { patterns } => patterns.iter().for_each(|triple| self.triple(triple)),
+            GraphPattern::Bgp { patterns } => {
+                self.joined(patterns.len())?;
+                patterns.iter().for_each(|triple| self.triple(triple));
+            }
             GraphPattern::Path { subject, object, .. } => {
                 self.term(subject);
                 self.term(object);
@@ -188,6 +193,7 @@ impl Bounding {
                 self.pattern(inner, outer)?;
             }
             GraphPattern::Values { variables, bindings } => {
+                self.joined(1)?;
                 variables.iter().for_each(|variable| self.variable(variable));
                 variables.push(self.fresh());
                 bindings.iter_mut().for_each(|row| row.push(Some(GroundTerm::Literal(Literal::from(true)))));
@@ -220,6 +226,12 @@ impl Bounding {
             GraphPattern::Service { .. } => return Err(Error::Service),
         }
         Ok(())
+    }
+
+    /// Counts what is joined.
+    fn joined(&mut self, patterns: usize) -> Result<(), Error> {
+        self.patterns += patterns;
+        if self.patterns > MAX_PATTERNS { Err(Error::ManyPatterns) } else { Ok(()) }
     }
 
     /// The branches of a UNION of any length, which is one variable more for all.

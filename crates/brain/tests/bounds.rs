@@ -1,6 +1,8 @@
 //! Every bound holds, and whatever a query costs is counted.
 
-use oap_brain::bounds::{MAX_JOINTS, MAX_NESTING, MAX_PATTERN, MAX_QUERY, MAX_ROWS, MAX_VARIABLES};
+use oap_brain::bounds::{
+    MAX_JOINTS, MAX_NESTING, MAX_PATTERN, MAX_PATTERNS, MAX_QUERY, MAX_ROWS, MAX_VARIABLES,
+};
 use oap_brain::record::{Link, Target};
 use oap_brain::{Asked, Bounds, Dataset, Error, Graph, Outcome, Record, evaluate};
 use std::sync::Arc;
@@ -18,6 +20,7 @@ fn records(count: usize) -> Vec<Record> {
     let record = |number: usize| Record {
         id: format!("mem_{number}"),
         content: format!("fact number {number}"),
+        source: Some("https://s.example/".into()),
         version: 1,
         links: vec![link((number + 1) % count), link((number * 7 + 3) % count)],
         ..Record::default()
@@ -49,7 +52,7 @@ const ENDLESS: [&str; 14] = [
     "SELECT (COUNT(*) AS ?n) { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i . ?j ?k ?l }",
     "ASK { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i . ?j ?k ?l FILTER(STRLEN(CONCAT(STR(?c), STR(?f), STR(?i), STR(?l))) = 1) }",
     "SELECT (COUNT(*) AS ?n) { { SELECT ?v { ?s ?p ?o } } { SELECT ?w { ?s ?p ?o } } { SELECT ?x { ?s ?p ?o } } { SELECT ?y { ?s ?p ?o } } }",
-    "SELECT ?n { ?s ?p ?o FILTER EXISTS { { SELECT ?v { ?s1 ?p1 ?o1 } } { SELECT ?w { ?s2 ?p2 ?o2 } } { SELECT ?x { ?s3 ?p3 ?o3 } } { SELECT ?y { ?s4 ?p4 ?o4 } } FILTER(false) } }",
+    "SELECT ?n { ?s ?p ?o FILTER EXISTS { { SELECT ?v { ?s1 ?p1 ?o1 } } { SELECT ?w { ?s2 ?p2 ?o2 } } { SELECT ?x { ?s3 ?p3 ?o3 } } { SELECT ?y { ?s4 ?p4 ?o4 } } FILTER(COALESCE(?v, ?y, ?s) = 1) } }",
     "SELECT * { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i . ?j ?k ?l } ORDER BY ?a ?l",
     "SELECT DISTINCT ?z { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i . ?j ?k ?l }",
     "SELECT (MAX(?c) AS ?n) { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i . ?j ?k ?l } GROUP BY ?z",
@@ -185,6 +188,18 @@ fn a_query_has_a_length_a_depth_and_joints() {
     assert_eq!(refused(&nested("{", "}", "?s ?p ?o", MAX_NESTING)), Error::Deep);
     assert_eq!(refused(&format!("ASK {{ FILTER({}1) }}", "!".repeat(MAX_JOINTS + 1))), Error::Complex);
     assert_eq!(refused(&format!("ASK {{ {} }}", "?s ?p ?o .".repeat(MAX_JOINTS + 1))), Error::Complex);
+    for one in [
+        "?s ?p ?o . ",
+        "?s ?p* ?o . ".replace("?p", "rel:a").as_str(),
+        "VALUES ?x { 1 } ",
+        "{ SELECT * { ?s ?p ?o } } ",
+    ] {
+        assert_eq!(
+            refused(&format!("ASK {{ {} }}", one.repeat(MAX_PATTERNS + 1))),
+            Error::ManyPatterns,
+            "{one}"
+        );
+    }
     let many: String = (0..=MAX_VARIABLES).map(|at| format!("?v{at} ")).collect();
     assert_eq!(refused(&format!("SELECT {many} {{}}")), Error::ManyVariables);
 }
@@ -212,13 +227,22 @@ fn a_query_at_its_bounds_is_answered() {
         format!("ASK {{ ?s a {} }}", chain("?o", ", ?o", 1)),
         format!("ASK {{ ?s ?p ?o FILTER(?o IN ({})) }}", chain("1", ",1", 1)),
         format!("ASK {{ {} }}", chain("", "{} ", 1)),
+        // As many as may be joined.
+        format!("ASK {{ {} }}", "?s rel:z ?o .".repeat(MAX_PATTERNS)),
+        format!("ASK {{ {} }}", "{ ?s rel:z ?o }".repeat(MAX_PATTERNS)),
+        format!("ASK {{ {} }}", "VALUES ?x { 1 }".repeat(MAX_PATTERNS)),
+        format!("ASK {{ {} }}", "OPTIONAL { ?s rel:z ?o }".repeat(MAX_PATTERNS)),
+        format!("ASK {{ {} }}", "MINUS { ?s rel:z ?o }".repeat(MAX_PATTERNS)),
+        format!("ASK {{ {} }}", "{ SELECT ?s { ?s rel:z ?o } }".repeat(MAX_PATTERNS)),
+        format!("ASK {{ {} {{}} }}", "{ ?s rel:z ?o } UNION ".repeat(MAX_PATTERNS)),
+        format!("ASK {{ ?s ?p ?o {} }}", "FILTER EXISTS { ?s rel:z ?o }".repeat(MAX_PATTERNS - 1)),
         format!("SELECT (COUNT(*) AS ?n) {{}} GROUP BY {}", chain("?x", " ?x", 1)),
         format!("ASK {{ {} }}", chain("VALUES ?x { 1 }", " VALUES ?x { 1 }", 1)),
     ];
     for query in queries {
         match ask(&graph, &query, &bounds) {
-            // Each step of a path is a variable.
-            Ok(_) | Err(Error::Time | Error::ManyVariables) => {}
+            // Each step of a path is a variable, and joined with the others.
+            Ok(_) | Err(Error::Time | Error::ManyVariables | Error::ManyPatterns) => {}
             Err(error) => panic!("{error}: {query}"),
         }
     }
