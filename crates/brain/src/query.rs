@@ -161,6 +161,7 @@ impl Bounding {
                 patterns.iter().for_each(|triple| self.triple(triple));
             }
             GraphPattern::Path { subject, object, .. } => {
+                self.joined(1)?;
                 self.term(subject);
                 self.term(object);
             }

@@ -85,7 +85,9 @@ fn the_end_of_the_time_ends_every_query() {
     let graph = graph(300);
     let without = endless_without_triples();
     for query in ENDLESS.iter().copied().chain(without.iter().map(String::as_str)) {
-        assert_eq!(ask(&graph, query, &looks(200)), Err(Error::Time), "{query}");
+        // Who holds too much is stopped before.
+        let answer = ask(&graph, query, &looks(200));
+        assert!(matches!(answer, Err(Error::Time | Error::Held)), "{answer:?}: {query}");
     }
 }
 
