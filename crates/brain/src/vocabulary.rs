@@ -14,6 +14,9 @@ pub const RELATION: &str = "https://openagentprotocol.eu/ns/relationship#";
 /// SPARQL 1.1 Service Description.
 pub const SERVICE: &str = "http://www.w3.org/ns/sparql-service-description#";
 
+/// What the names of [`BRAIN`] and [`OAP`] mean, in Turtle: a copy to serve where nobody else does (TR-01).
+pub const ONTOLOGY: &str = include_str!("brain.ttl");
+
 /// The graph of what is in force, which is the default graph.
 pub const CURRENT: &str = "urn:oap:brain:current";
 /// The graph of what was corrected or taken back.

@@ -2,8 +2,8 @@
 //!
 //! NOT COMPILED, and no module of the gateway yet: docs/brain.md, "What the gateway still needs", says what makes it one.
 
-use super::looking::{Looking, VisibleItem};
 use super::Shown;
+use super::looking::{Looking, VisibleItem};
 use crate::error::Error;
 use crate::service::Tools;
 use crate::service::items::whole;
@@ -113,7 +113,8 @@ impl Looking<'_> {
         for head in heads {
             let Some(item) = self.seen(head.clone())? else { continue };
             let (corrections, formers) = self.formers(&head)?;
-            let (links, told) = if head.is_live(self.now) { self.links_from(head.item_id)? } else { Default::default() };
+            let (links, told) =
+                if head.is_live(self.now) { self.links_from(head.item_id)? } else { Default::default() };
             let topic = head.labels.iter().find_map(|label| topic_of(label)).map(str::to_owned);
             records.push(Record {
                 id: head.item_id.to_string(),
@@ -121,13 +122,18 @@ impl Looking<'_> {
                 topic,
                 tags: head.labels.iter().filter(|label| topic_of(label).is_none()).cloned().collect(),
                 confidence: Some(head.confidence.get()),
-                level: Some(Level::of(&item.whole, *head.meta.author == self.gateway.principal).as_str().to_owned()),
+                level: Some(
+                    Level::of(&item.whole, *head.meta.author == self.gateway.principal).as_str().to_owned(),
+                ),
                 author: Some(head.meta.author.to_string()),
                 source: item.source().map(|source| source.reference.unwrap_or(source.sort)),
                 learned_at: Some(head.captured_at.to_string()),
                 version: head.version_seq + 1,
                 corrections,
-                retracted_at: head.ended_at.filter(|_| head.status == Status::Retracted).map(|at| at.to_string()),
+                retracted_at: head
+                    .ended_at
+                    .filter(|_| head.status == Status::Retracted)
+                    .map(|at| at.to_string()),
                 links,
                 human_verified: head.meta.human_verified,
                 scope: Some(head.meta.visibility.as_str().to_owned()),
