@@ -93,8 +93,8 @@ pub enum Error {
     /// What the write policy does not keep.
     #[error("type: {}", .0.says())]
     NotKept(Why),
-    /// What the owner wrote, an agent does not erase.
-    #[error("the owner wrote what is in force, and the owner alone erases it")]
+    /// What the owner wrote or confirmed, an agent does not erase.
+    #[error("the owner wrote or confirmed what is kept of it, and the owner alone erases it")]
     OwnersWord,
     #[error(transparent)]
     Query(#[from] QueryError),

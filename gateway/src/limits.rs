@@ -137,7 +137,7 @@ pub const LIMITS: &[Limit] = &[
         "state::tasks::MAX_OPEN",
         tasks::MAX_OPEN,
         "tasks",
-        "open ones that an agent coordinates, is or was assigned to; beyond it 409",
+        "open ones that an agent coordinates; beyond it 409",
     ),
     count(
         "state::tasks::MAX_ARCHIVED",
@@ -150,6 +150,12 @@ pub const LIMITS: &[Limit] = &[
         events::MAX_EVENTS,
         "events",
         "those of an agent, and of a kind and an agent in an intent's log, that are kept; beyond it the oldest goes",
+    ),
+    count(
+        "state::events::MAX_LOOKED_AT",
+        events::MAX_LOOKED_AT,
+        "events",
+        "those that one answer looks through, each archived entry that its reader is told of among them; beyond it the answer ends, or 422 where it is empty",
     ),
     count(
         "state::waiting::MAX_WAITING",

@@ -7,10 +7,14 @@ mod common;
 mod attacks;
 #[path = "coordination/entries.rs"]
 mod entries;
+#[path = "coordination/overtaken.rs"]
+mod overtaken;
 #[path = "coordination/own_key.rs"]
 mod own_key;
 #[path = "coordination/tasks.rs"]
 mod tasks;
+#[path = "coordination/upkeep.rs"]
+mod upkeep;
 
 use axum::body::Body;
 use axum::http::Request;
@@ -32,7 +36,10 @@ struct Team {
 impl Team {
     /// A coordinator named `lead`, and workers.
     async fn new(workers: &[&'static str]) -> Self {
-        let world = World::new().await;
+        Self::on(World::new().await, workers).await
+    }
+
+    async fn on(world: World, workers: &[&'static str]) -> Self {
         let mut keys = BTreeMap::new();
         for (name, role) in
             [("lead", "coordinator")].into_iter().chain(workers.iter().map(|w| (*w, "worker")))

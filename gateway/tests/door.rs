@@ -276,6 +276,7 @@ fn metrics_explain_themselves() {
     assert!(value("oap_store_bytes") > 0.0 && value("oap_disk_free_bytes") > 0.0);
     assert_eq!(value(&format!("oap_build_info{{version=\"{}\"}}", env!("CARGO_PKG_VERSION"))), 1.0);
     assert_eq!(value("oap_queries_total"), 0.0);
+    assert!(value("oap_writes_waiting") >= 0.0);
     assert!(text.contains("oap_request_seconds_bucket{route=\"/oap/owner/items\",le=\"0.25\"}"), "{text}");
     // Every family has its line of help and its type.
     let families: Vec<&str> =

@@ -7,7 +7,7 @@ mod twins;
 use common::*;
 use oap_gateway::http::App;
 use oap_gateway::http::front::Deadlines;
-use oap_gateway::mcp::MAX_GRANTED;
+use oap_gateway::mcp::{MAX_GRANTED, Turns};
 use oap_grants::dpop;
 use oap_identity::random::Seeded;
 use oap_identity::{Hash, Signer};
@@ -277,9 +277,8 @@ async fn a_credential_is_good_once_for_its_grant_and_while_that_is_in_force() {
     assert_eq!(queries(&world, &grantee).await.len(), before + 2);
 }
 
-/// A call takes several times the memory of its answer: beyond so many at once the next one waits, and has not begun.
-#[tokio::test]
-async fn beyond_the_turns_of_grants_a_call_waits() {
+/// A grantee with a token, and the turns of grants.
+async fn with_turns() -> (World, Signer, String, Turns) {
     let mut world = World::new().await;
     world.capture(&[note("tea", &["a"])]).await;
     let grantee = agent(2);
@@ -288,6 +287,13 @@ async fn beyond_the_turns_of_grants_a_call_waits() {
     let app = App::within(world.gateway.clone(), deadlines);
     let turns = app.turns_of_grants();
     world.router = app.router();
+    (world, grantee, token, turns)
+}
+
+/// A call takes several times the memory of its answer: beyond so many at once the next one waits, and has not begun.
+#[tokio::test]
+async fn beyond_the_turns_of_grants_a_call_waits() {
+    let (world, grantee, token, turns) = with_turns().await;
     let mut taken = Vec::new();
     for _ in 0..MAX_GRANTED {
         taken.push(turns.take().await);
@@ -304,6 +310,26 @@ async fn beyond_the_turns_of_grants_a_call_waits() {
     world.query(&grantee, &token, &json!({})).await.ok();
     taken.pop();
     assert_eq!(texts(&told(waits.await)), ["tea"]);
+    assert!(turns.take().await.is_some());
+}
+
+/// Who hangs up gives no turn back: what it asked for is worked on all the same.
+#[tokio::test]
+async fn a_call_keeps_its_turn_until_it_is_done() {
+    let (world, grantee, token, turns) = with_turns().await;
+    let mut taken = Vec::new();
+    for _ in 1..MAX_GRANTED {
+        taken.push(turns.take().await);
+    }
+    // Its receipt waits.
+    world.clock.gate.close();
+    let mut call = Box::pin(calls(&world, &grantee, &token, "memory_query", json!({})));
+    while !world.clock.gate.waits() {
+        assert!(tokio::time::timeout(Duration::from_millis(5), &mut call).await.is_err());
+    }
+    drop(call);
+    assert!(tokio::time::timeout(Duration::from_millis(300), turns.take()).await.is_err());
+    world.clock.gate.open();
     assert!(turns.take().await.is_some());
 }
 

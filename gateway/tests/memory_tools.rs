@@ -334,3 +334,56 @@ proptest! {
         });
     }
 }
+
+#[tokio::test]
+async fn what_is_stale_is_marked_until_a_compaction_takes_it_back() {
+    let world = World::new().await;
+    made(&world, "scout", "memory.write").await;
+    made(&world, "boss", "memory.admin").await;
+    let kinds = ["stable", "weekly", "daily", "hourly", "volatile"];
+    let mut items = Vec::new();
+    for kind in kinds {
+        let fact = json!({"content": format!("the {kind} kettle"), "staleness": kind});
+        items.push(learned(&world, "scout", fact).await);
+    }
+    let none = learned(&world, "scout", json!({"content": "another kettle"})).await;
+    let stale = async || {
+        let listed = told(&world, "scout", "memory_query", json!({})).await;
+        let mut stale: Vec<String> = Vec::new();
+        for fact in listed["facts"].as_array().unwrap() {
+            if fact.get("stale").is_some() {
+                assert_eq!(fact["stale"], true);
+                stale.push(fact["staleness"].as_str().unwrap().to_owned());
+            }
+        }
+        stale.sort();
+        stale
+    };
+    assert_eq!(stale().await, ["volatile"]);
+    world.clock.advance(Duration::from_secs(3600));
+    assert_eq!(stale().await, ["hourly", "volatile"]);
+    let answer = uses(&world, "scout", "memory_recall", json!({"query": "hourly"})).await.ok();
+    assert!(answer["text"].as_str().unwrap().contains("stale=\"true\""), "{answer}");
+    // What was said again is as good as new, for as long as before.
+    let again = json!({"item_id": items[3], "content": "the hourly kettle whistles"});
+    told(&world, "scout", "memory_correct", again).await;
+    assert_eq!(stale().await, ["volatile"]);
+    // Nothing is hidden, and the owner's word stays whatever its writer said.
+    world
+        .owner("POST", &format!("/oap/owner/items/{}/confirm", items[4]), Some(&json!({"version": 1})))
+        .await
+        .ok();
+    world.clock.advance(Duration::from_secs(7 * 86_400));
+    assert_eq!(stale().await, ["daily", "hourly", "volatile", "weekly"]);
+    let said = told(&world, "boss", "memory_compact", json!({})).await;
+    let mut expected: Vec<(String, String)> =
+        items[1..4].iter().map(|item| (item.clone(), "stale".to_owned())).collect();
+    expected.sort();
+    assert_eq!(going(&said), expected);
+    told(&world, "boss", "memory_compact", json!({"plan": said["plan"]})).await;
+    assert_eq!(stale().await, ["volatile"]);
+    let left = told(&world, "scout", "memory_query", json!({})).await;
+    assert_eq!(left["matched"], 3, "{none}: {left}");
+    let odd = json!({"content": "x", "staleness": "monthly"});
+    uses(&world, "scout", "memory_learn", odd).await.refused(400, "invalid_input");
+}

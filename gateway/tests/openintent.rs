@@ -782,6 +782,97 @@ async fn what_an_entry_is_stays() {
     assert_eq!((&answer["deleted"], &answer["remaining"]), (&json!(0), &json!(0)), "{answer}");
 }
 
+/// What the owner sends back as it was shown is the owner's word, and not the agent's that signed it before.
+#[tokio::test]
+async fn what_the_owner_sends_back_is_no_agents_word() {
+    let agents = Agents::new(&[("a", "memory.write"), ("boss", "memory.admin")]).await;
+    let made = agents.made("a", entry("semantic", "n", "k")).await;
+    let path = format!("/oap/owner/items/{}", id(&made));
+    let shown = agents.world.owner("GET", &path, None).await.ok()["item"].clone();
+    let signs = |item: &Value| item["extensions"].get("dev.oap-memory.agent").is_some();
+    assert!(signs(&shown), "{shown}");
+    let changes = json!({"content": {"text": r#"{"of":"the owner"}"#}, "extensions": shown["extensions"]});
+    let changes = json!({"item": changes});
+    agents.world.owner("POST", &format!("{path}/correct"), Some(&changes)).await.ok();
+    let corrected = agents.world.owner("GET", &path, None).await.ok()["item"].clone();
+    assert!(!signs(&corrected), "{corrected}");
+    assert_eq!(
+        corrected["extensions"]["dev.oap-memory.openintent"],
+        shown["extensions"]["dev.oap-memory.openintent"]
+    );
+    let history = agents.world.owner("GET", &format!("{path}/history"), None).await.ok();
+    assert!(history["events"][0]["by_agent"] == true && history["events"][1]["by_agent"].is_null());
+    // Under other words it is still the owner's to erase.
+    agents.patch("boss", &id(&made), 2, &json!({"value": {"of": "boss"}})).await.ok();
+    agents.delete("boss", &id(&made)).await.refused(403, "policy_block");
+    // And what the owner writes anew.
+    let mut copy = note("tea", &[]);
+    copy["extensions"] = shown["extensions"].clone();
+    let copy = agents.world.capture(&[copy]).await.remove(0);
+    let copy = agents.world.owner("GET", &format!("/oap/owner/items/{copy}"), None).await.ok();
+    assert!(!signs(&copy["item"]), "{copy}");
+}
+
+/// Who deletes what it never read was given nothing of it.
+#[tokio::test]
+async fn what_an_agent_deletes_it_was_not_given() {
+    let agents = Agents::new(&[("a", "memory.write"), ("b", "memory.admin")]).await;
+    let made = agents.made("a", entry("semantic", "n", "one")).await;
+    agents.made("a", entry("semantic", "n", "two")).await;
+    agents.delete("b", &id(&made)).await.ok();
+    let path = "/memory/batch?namespace=n&memory_type=semantic";
+    assert_eq!(agents.sends("b", "DELETE", path, &[], None).await.ok()["deleted"], 1);
+    let given = agents.world.owner("GET", "/oap/owner/agents/b/injected", None).await.ok();
+    assert_eq!(given["answers"], json!([]));
+    // The deletions are in the log all the same.
+    let log = agents.world.owner("GET", "/oap/audit?chain=@agents&limit=1000", None).await.ok();
+    assert_eq!(log.to_string().matches("openintent.delete").count(), 2, "{log}");
+}
+
+/// What the owner confirmed an agent does not erase by putting other words over it: not by itself, not by a filter, not by an end, and not
+/// with what it writes after it.
+#[tokio::test]
+async fn what_the_owner_confirmed_is_not_erased_from_under_other_words() {
+    let agents = Agents::new(&[("a", "memory.write")]).await;
+    let room = json!({"capacities": {"episodic": 1}});
+    agents.world.owner("POST", "/oap/owner/agents/a/set", Some(&room)).await.ok();
+    for tier in ["semantic", "episodic"] {
+        let made = agents.made("a", entry(tier, "n", tier)).await;
+        let item = format!("/oap/owner/items/{}", id(&made));
+        let confirm = json!({"version": 1});
+        agents.world.owner("POST", &format!("{item}/confirm"), Some(&confirm)).await.ok();
+        let changed = agents.patch("a", &id(&made), 1, &json!({"value": {"of": "another"}})).await.ok();
+        let version = changed["version"].as_u64().unwrap();
+        agents.delete("a", &id(&made)).await.refused(403, "policy_block");
+        for end in [json!({"ttl": "duration:PT1S"}), json!({"expires_at": "2026-05-01T12:01:00Z"})] {
+            agents.patch("a", &id(&made), version, &end).await.refused(403, "policy_block");
+        }
+        let deleted = agents.sends("a", "DELETE", "/memory/batch?namespace=n", &[], None).await.ok();
+        assert_eq!(deleted["deleted"], 0, "{deleted}");
+        let history = agents.world.owner("GET", &format!("{item}/history"), None).await.ok();
+        assert_eq!(history["events"][0]["content"], "kept", "{history}");
+    }
+    agents.post("a", &entry("episodic", "n", "more")).await.refused(429, "capacity_exceeded");
+}
+
+/// Other tags make a version of the same words: what was confirmed of them holds when the first version is long gone.
+#[tokio::test]
+async fn what_was_confirmed_stays_so_under_other_tags() {
+    let agents = Agents::new(&[("a", "memory.write")]).await;
+    let made = agents.made("a", entry("semantic", "n", "k")).await;
+    let confirm = json!({"version": 1});
+    let item = format!("/oap/owner/items/{}", id(&made));
+    agents.world.owner("POST", &format!("{item}/confirm"), Some(&confirm)).await.ok();
+    let labels = json!({"labels": ["x"]});
+    agents.world.owner("POST", &format!("{item}/relabel"), Some(&labels)).await.ok();
+    agents.world.clock.advance(Duration::from_secs(40 * 86_400));
+    oap_gateway::service::Deletions(&agents.world.gateway).sweep().await.unwrap();
+    let shown = agents.world.owner("GET", &item, None).await.ok();
+    let version = shown["item"]["version"].as_u64().unwrap();
+    agents.patch("a", &id(&made), version, &json!({"value": {"of": "another"}})).await.ok();
+    agents.delete("a", &id(&made)).await.refused(403, "policy_block");
+}
+
 /// Of the other tiers nothing goes for what is new; and what comes in batches is counted by entries.
 #[tokio::test]
 async fn a_scratch_pad_has_a_bound_and_so_have_batches() {

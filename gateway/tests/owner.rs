@@ -237,8 +237,12 @@ async fn every_route_lets_in_whom_its_row_names() {
             }
             Access::Agent => {
                 bare().await.refused(401, "auth_required");
-                // Neither a grantee nor the owner is an agent.
-                granted().await.refused(401, "auth_required");
+                // Neither a grantee nor the owner is an agent; at `/mcp` a grantee has tools of its own (`granted.rs`).
+                if path == "/mcp" {
+                    granted().await.refused(400, "invalid_input");
+                } else {
+                    granted().await.refused(401, "auth_required");
+                }
                 trusted(Permission::Admin).await.refused(401, "auth_required");
             }
             Access::Socket => drop(bare().await.refused(404, "not_found")),

@@ -289,6 +289,25 @@ fn an_agent_that_was_removed_since_stays_removed() {
     assert_eq!(there(&none), ["gone", "scout"]);
 }
 
+/// What an agent may do is what the backup has: its owner, who may have taken some of it since, is told.
+#[test]
+fn what_agents_may_do_after_a_restore_is_told() {
+    let owner = Home::key();
+    owner.run(&["agent", "add", "lead", "--permission", "admin", "--role", "coordinator"]).ok();
+    owner.run(&["agent", "add", "scout", "--permission", "read"]).ok();
+    owner.run(&["agent", "add", "gone"]).ok();
+    owner.run(&["agent", "remove", "gone"]).ok();
+    let backup = owner.path("backup");
+    owner.run(&["backup", &backup]).ok();
+    owner.run(&["agent", "set", "lead", "--permission", "read", "--role", "worker"]).ok();
+    let list = owner.home().join("erasures.jsonl").to_string_lossy().into_owned();
+    let place = tempfile::tempdir().unwrap();
+    let restored = at(&place.path().join("new"), &["restore", &backup, "--erasures", &list]).json();
+    let warnings = restored["warnings"].to_string();
+    let told = "lead (memory.admin, coordinator), scout (memory.read, worker)";
+    assert!(warnings.contains(told) && !warnings.contains("gone"), "{restored}");
+}
+
 /// A home of an earlier program, whose list tells of no agents: the next start adds them.
 #[test]
 fn a_list_is_completed_with_the_agents_that_were_removed() {

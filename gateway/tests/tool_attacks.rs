@@ -137,6 +137,62 @@ async fn the_owner_sees_and_ends_what_agents_link() {
     world.chains_hold().await;
 }
 
+/// Who links much pushes out nobody else's link without a sign, and nothing of what the item said before.
+#[tokio::test]
+async fn many_links_push_out_nothing() {
+    let world = agents().await;
+    let deep = format!("the lake is deep, {}", "and deep, ".repeat(1500));
+    let item = learned(&world, "boss", json!({"content": deep})).await;
+    let corrected = json!({"item_id": item, "content": deep.replace("deep", "cold")});
+    told(&world, "boss", "memory_correct", corrected).await;
+    let against = learned(&world, "scout", json!({"content": "the lake is warm"})).await;
+    let against = json!({"item_id": against, "to": item, "relationship": "contradicts"});
+    let against = told(&world, "scout", "memory_link", against).await;
+    let explained = async || told(&world, "scout", "memory_explain", json!({"item_id": item})).await;
+    let before = explained().await;
+    assert_eq!((&before["fact"]["links"], &before["more"]), (&json!([against]), &json!(false)));
+    assert_eq!(before["corrections"].as_array().unwrap().len(), 1);
+    let own = learned(&world, "rogue", json!({"content": "a page about the lake"})).await;
+    let long = "湖".repeat(oap_agents::arguments::MAX_SOURCE);
+    for words in ["lake", long.as_str()] {
+        for number in 0..oap_agents::answers::MAX_LINKS_TOLD {
+            let source = json!({"type": words, "ref": words});
+            let link = json!({"item_id": own, "to": item, "relationship": format!("about_{number}"), "source": source});
+            told(&world, "rogue", "memory_link", link).await;
+        }
+        let after = explained().await;
+        assert!(after["fact"]["links"].as_array().unwrap().contains(&against), "{after}");
+        assert_eq!((&after["more"], &after["corrections"]), (&json!(true), &before["corrections"]));
+    }
+}
+
+/// What an agent linked is not told of an item that is another's word since, the owner's or an administrator's.
+#[tokio::test]
+async fn a_link_ends_with_its_authors_word() {
+    let world = agents().await;
+    for by_owner in [true, false] {
+        let item = learned(&world, "rogue", json!({"content": "the safe is bleu"})).await;
+        let hostile = json!({"item_id": item, "to": "https://evil.example/", "relationship": "requires"});
+        told(&world, "rogue", "memory_link", hostile).await;
+        let other = learned(&world, "scout", json!({"content": "the safe is here"})).await;
+        let link = json!({"item_id": item, "to": other, "relationship": "about"});
+        told(&world, "rogue", "memory_link", link).await;
+        assert_eq!(links(&world, "scout", &item).await.len(), 2);
+        assert_eq!(links(&world, "scout", &other).await.len(), 1);
+        if by_owner {
+            let corrected = json!({"item": {"content": {"text": "the safe is blue"}}});
+            world.owner("POST", &format!("/oap/owner/items/{item}/correct"), Some(&corrected)).await.ok();
+        } else {
+            let corrected = json!({"item_id": item, "content": "the safe is blue"});
+            told(&world, "boss", "memory_correct", corrected).await;
+        }
+        for agent in ["scout", "rogue", "boss"] {
+            assert!(links(&world, agent, &item).await.is_empty(), "{agent} {by_owner}");
+            assert!(links(&world, agent, &other).await.is_empty(), "{agent} {by_owner}");
+        }
+    }
+}
+
 /// Another agent's private links push none of those out that one is told of.
 #[tokio::test]
 async fn what_another_links_in_private_leaves_no_trace() {
@@ -213,4 +269,44 @@ async fn what_the_owner_decided_stays_decided() {
     world.clock.advance(DAY * 2);
     uses(&world, "boss", "memory_explain", json!({"item_id": brief})).await.refused(404, "not_found");
     assert_eq!(plan().await["going"], json!([]));
+}
+
+/// Who goes on writing has no plan made again: it is answered as it was made, and what it rests on is read again when it is carried out.
+#[tokio::test]
+async fn a_plan_is_made_once_whatever_is_written_meanwhile() {
+    let world = agents().await;
+    let unsure = json!({"content": "the lake is green", "confidence": 0.1});
+    let unsure = learned(&world, "rogue", unsure).await;
+    let before = told(&world, "boss", "memory_compact", json!({})).await;
+    assert_eq!(before["going"], json!([{"item_id": unsure, "because": "unsure"}]));
+    let mut keys = Vec::new();
+    for agent in ["rogue", "boss"] {
+        let rotated = world.owner("POST", &format!("/oap/owner/agents/{agent}/rotate"), None).await.ok();
+        keys.push(format!("Bearer {}", rotated["api_key"].as_str().unwrap()));
+    }
+    // By a key of its own an agent's call is one transaction.
+    let call = async |key: &str, tool: &str, arguments: Value| {
+        let call = json!({"tool": tool, "arguments": arguments});
+        world.raw("POST", "/oap/agent/call", &[("authorization", key)], Some(&call)).await
+    };
+    world.clock.gate.close();
+    let change = json!({"item_id": unsure, "content": "the lake is grey", "confidence": 0.1});
+    let mut changes = Box::pin(call(&keys[0], "memory_correct", change));
+    while !world.clock.gate.waits() {
+        let pause = tokio::time::timeout(Duration::from_millis(5), &mut changes);
+        assert!(pause.await.is_err());
+    }
+    // The plan is made of what was there before, and its receipt waits behind the correction.
+    let mut plans = Box::pin(call(&keys[1], "memory_compact", json!({})));
+    tokio::select! {
+        early = &mut plans => panic!("answered before its receipt was stored: {}", early.body),
+        () = world.writes_wait(1) => {}
+    }
+    world.clock.gate.open();
+    let (changed, planned) = tokio::join!(changes, plans);
+    changed.ok();
+    assert_eq!(planned.ok()["structured"], before);
+    let old = json!({"plan": before["plan"]});
+    uses(&world, "boss", "memory_compact", old).await.refused(409, "conflict");
+    assert_eq!(status(&world, &unsure).await, "current");
 }

@@ -64,6 +64,9 @@ pub enum DpopError {
     /// 12: by another key.
     #[error("the DPoP proof is signed by another key than the one that the token is bound to")]
     Key,
+    /// By a key that the caller of [`check_key`] does not know: the signature was not looked at.
+    #[error("the DPoP proof is signed by a key that is nobody's here")]
+    Unknown,
     /// Seen before (section 11.1).
     #[error("the DPoP proof was used before")]
     Replayed,
@@ -83,6 +86,8 @@ pub struct Request<'a> {
 pub struct Proof {
     /// The thumbprint of its key.
     pub jkt: String,
+    /// When it was made, as it says, in seconds since 1970.
+    pub iat: i64,
     /// What replay is recognized by: key and `jti`.
     pub replay_key: [u8; 32],
 }
@@ -92,7 +97,7 @@ pub struct Proof {
 /// # Errors
 /// [`DpopError`].
 pub fn check(headers: &[&str], request: Request, token: &str, now: Timestamp) -> Result<Proof, DpopError> {
-    Ok(judge(headers, request, |ath| ath == Some(hash(token).as_str()), now)?.1)
+    judge(headers, request, |_| true, |ath| ath == Some(hash(token).as_str()), now).map(|(_, proof)| proof)
 }
 
 /// Checks a proof for a request that asks for a token (RFC 9449 section 5).
@@ -100,11 +105,11 @@ pub fn check(headers: &[&str], request: Request, token: &str, now: Timestamp) ->
 /// # Errors
 /// [`DpopError`].
 pub fn check_without_token(headers: &[&str], request: Request, now: Timestamp) -> Result<Proof, DpopError> {
-    Ok(judge(headers, request, |_| true, now)?.1)
+    judge(headers, request, |_| true, |_| true, now).map(|(_, proof)| proof)
 }
 
 /// Checks a proof by a key that is known, for a request with a token or without one; the key is who proves. A proof for a token
-/// proves nothing without it.
+/// proves nothing without it, and one by another key is not looked at further.
 ///
 /// # Errors
 /// [`DpopError`].
@@ -112,22 +117,31 @@ pub fn check_key(
     headers: &[&str],
     request: Request,
     token: Option<&str>,
+    is_known: impl FnOnce(&PublicKey) -> bool,
     now: Timestamp,
 ) -> Result<(PublicKey, Proof), DpopError> {
-    judge(headers, request, |ath| ath == token.map(hash).as_deref(), now)
+    judge(headers, request, is_known, |ath| ath == token.map(hash).as_deref(), now)
 }
 
-/// Checks a proof whose `ath` is what it must be.
+/// Checks a proof whose key and whose `ath` are what they must be.
 fn judge(
     headers: &[&str],
     request: Request,
+    is_known: impl FnOnce(&PublicKey) -> bool,
     is_ath: impl FnOnce(Option<&str>) -> bool,
     now: Timestamp,
 ) -> Result<(PublicKey, Proof), DpopError> {
     let [header] = headers else { return Err(DpopError::Headers) }; // 1
     let jwt = UnverifiedJwt::parse(header, TYP)?; // 2, 4, 5
     let key: PublicKey = jwt.jwk()?; // 7
-    let claims: ProofClaims = jwt.verify_with(&key)?; // 3, 6
+    if !is_known(&key) {
+        return Err(DpopError::Unknown);
+    }
+    // What is no signature at all is told like one that does not verify.
+    let claims: ProofClaims = jwt.verify_with(&key).map_err(|error| match error {
+        SignedError::Malformed => SignedError::BadSignature,
+        error => error,
+    })?; // 3, 6
     if !(1..=MAX_JTI).contains(&claims.jti.len()) {
         return Err(DpopError::Jti);
     }
@@ -151,7 +165,7 @@ fn judge(
     }
     let jkt = key.thumbprint();
     let replay_key = Sha256::digest(format!("{jkt}\n{}", claims.jti)).into();
-    Ok((key, Proof { jkt, replay_key }))
+    Ok((key, Proof { jkt, iat: claims.iat, replay_key }))
 }
 
 /// Whether two URLs name the same place, queries and fragments aside.

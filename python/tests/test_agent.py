@@ -97,7 +97,7 @@ def test_the_same_with_asyncio(office: Gateway) -> None:
             changed = await agent.diff("2026-01-01T00:00:00Z", topic="parcels")
             assert changed.retracted == (learned.item_id,)
             assert (await agent.status()).own == 3
-            assert len(await agent.tools()) == 8
+            assert len(await agent.tools()) == 10
             assert "You are courier" in (await agent.call("memory_status", {})).text
 
     asyncio.run(talk())

@@ -2,6 +2,7 @@
 
 use crate::arguments::Source;
 use crate::level::Level;
+use crate::staleness::Staleness;
 use oap_identity::{Hash, ItemId, ReceiptId, Timestamp};
 use oap_memory::Kind;
 use oap_memory::chain::Event;
@@ -16,7 +17,7 @@ pub const MAX_TOPICS: usize = 100;
 
 /// Most links that one agent makes that begin at one item, and that end there.
 pub const MAX_LINKS: usize = 64;
-/// Most links that an answer tells of one item, in each direction: the newest.
+/// Most links that an answer tells of one item, in each direction: the newest of each author in turn.
 pub const MAX_LINKS_TOLD: usize = 20;
 /// Most items that one compaction takes away.
 pub const MAX_COMPACTED: usize = 500;
@@ -51,6 +52,8 @@ pub enum Because {
     Duplicate,
     /// It is not sure enough: it is taken back.
     Unsure,
+    /// It can be relied on no more, as its writer said: it is taken back.
+    Stale,
 }
 
 /// An item that goes.
@@ -122,6 +125,12 @@ pub struct Fact {
     /// When it is erased.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
+    /// How long it can be relied on, as its writer says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub staleness: Option<Staleness>,
+    /// Whether that time is past: ask again before it is used. Absent if not.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub stale: bool,
     /// How well it answers the words that were looked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub score: Option<f64>,
@@ -210,7 +219,7 @@ pub struct Explained {
     pub corrections: Vec<Replaced>,
     /// The items that it was made from, of those that this agent may see.
     pub derived_from: Vec<ItemId>,
-    /// Whether its chain is longer, or more former versions are kept.
+    /// Whether its chain is longer, more former versions are kept, or more links are there to be told.
     pub more: bool,
 }
 

@@ -37,6 +37,18 @@ impl Block {
         let _ = write!(self.text, ">\n{}\n</{TAG}>\n", escaped(says));
     }
 
+    /// The same where the whole text then has at most so many bytes, and nothing where not. Whether it has.
+    pub fn item_within(&mut self, facts: &[(&str, &str)], says: &str, most: usize) -> bool {
+        let (length, items) = (self.text.len(), self.items);
+        self.item(facts, says);
+        let fits = self.text.len() <= most;
+        if !fits {
+            self.text.truncate(length);
+            self.items = items;
+        }
+        fits
+    }
+
     /// The whole text.
     #[must_use]
     pub fn finish(self) -> String {

@@ -157,6 +157,12 @@ pub enum Must {
     /// Words to look for.
     #[error("must have words, at most {} bytes", oap_exchange::query::MAX_QUERY)]
     Words,
+    /// The name of an event.
+    #[error("must be the name of an event, such as memory.updated or task.completed")]
+    Event,
+    /// A time from which there are not so many events.
+    #[error("must be given, or later: before what comes next are more events than one answer looks through")]
+    Later,
     /// A tier that others see.
     #[error("must not be restricted where memory_type is semantic, which other agents see; use episodic")]
     Shared,

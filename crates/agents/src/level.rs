@@ -4,6 +4,7 @@ use oap_memory::closed_enum;
 use oap_memory::item::Confidence;
 use oap_memory::record::Visibility;
 use serde_json::{Map, Value};
+use std::borrow::Cow;
 
 closed_enum! {
     /// Whose word a record is (protocol section 11).
@@ -23,6 +24,25 @@ closed_enum! {
 
 /// Under what name of an item's `extensions` its level and source stand.
 pub const EXTENSION: &str = "dev.oap-memory.agent";
+
+/// What the owner writes, without what an agent said of its own word: an item that is sent back as it was shown has it.
+#[must_use]
+pub fn owners_own(item: &Value) -> Cow<'_, Value> {
+    let mut own = Cow::Borrowed(item);
+    let claims = item.get("extensions").is_some_and(|extensions| extensions.get(EXTENSION).is_some());
+    if claims && let Some(members) = own.to_mut().as_object_mut() {
+        disown(members);
+    }
+    own
+}
+
+/// Takes from an item what an agent said of its own word.
+pub fn disown(item: &mut Map<String, Value>) {
+    if let Some(extensions) = item.get_mut("extensions").and_then(Value::as_object_mut) {
+        extensions.remove(EXTENSION);
+    }
+}
+
 /// The member of an item's `provenance` that an import writes.
 const IMPORTED: &str = "imported_from";
 /// Below this confidence a record waits for the owner's confirmation.
@@ -95,6 +115,18 @@ mod tests {
         imported.insert("provenance".to_owned(), json!({"imported_from": "chatgpt"}));
         assert_eq!(Level::of(&imported, true), Level::External);
         assert_eq!(Level::of(&imported, false), Level::External);
+    }
+
+    #[test]
+    fn what_the_owner_sends_back_is_no_agents_word() {
+        let shown =
+            json!({"kind": "fact", "extensions": {EXTENSION: {"level": "external"}, "org.example": 1}});
+        assert_eq!(*owners_own(&shown), json!({"kind": "fact", "extensions": {"org.example": 1}}));
+        for other in
+            [json!({"extensions": {"org.example": 1}}), json!({"extensions": [EXTENSION]}), json!("x")]
+        {
+            assert_eq!(*owners_own(&other), other);
+        }
     }
 
     #[test]

@@ -34,6 +34,7 @@ pub mod limits;
 pub mod namespaces;
 pub mod quarantine;
 pub mod sight;
+pub mod staleness;
 pub mod task;
 pub mod terms;
 pub mod tool;

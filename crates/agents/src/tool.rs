@@ -118,7 +118,7 @@ impl Tool {
             }
             Self::Compact => {
                 "Takes away what agents wrote and is of no use: what is over, what another item says in the same words, what is not \
-                 sure enough. Call it without a plan first: it answers what would go, and the plan to give to have it done. What the \
+                 sure enough, what is stale. Call it without a plan first: it answers what would go, and the plan to give to have it done. What the \
                  owner wrote or confirmed stays. Needs the permission memory.admin."
             }
         }
@@ -146,16 +146,16 @@ impl Tool {
     #[must_use]
     pub fn input(self) -> Map<String, Value> {
         match self {
-            Self::Learn => schema::<Learn>(),
-            Self::Recall => schema::<Recall>(),
-            Self::Query => schema::<Query>(),
-            Self::Explain => schema::<Explain>(),
-            Self::Correct => schema::<Correct>(),
-            Self::Forget => schema::<Forget>(),
-            Self::Link => schema::<Link>(),
-            Self::Diff => schema::<Diff>(),
-            Self::Status => schema::<Status>(),
-            Self::Compact => schema::<Compact>(),
+            Self::Learn => lean::<Learn>(),
+            Self::Recall => lean::<Recall>(),
+            Self::Query => lean::<Query>(),
+            Self::Explain => lean::<Explain>(),
+            Self::Correct => lean::<Correct>(),
+            Self::Forget => lean::<Forget>(),
+            Self::Link => lean::<Link>(),
+            Self::Diff => lean::<Diff>(),
+            Self::Status => lean::<Status>(),
+            Self::Compact => lean::<Compact>(),
         }
     }
 
@@ -163,16 +163,16 @@ impl Tool {
     #[must_use]
     pub fn output(self) -> Map<String, Value> {
         match self {
-            Self::Learn => schema::<answers::Learned>(),
-            Self::Recall => schema::<answers::Recalled>(),
-            Self::Query => schema::<answers::Queried>(),
-            Self::Explain => schema::<answers::Explained>(),
-            Self::Correct => schema::<answers::Corrected>(),
-            Self::Forget => schema::<answers::Forgotten>(),
-            Self::Link => schema::<answers::Linked>(),
-            Self::Diff => schema::<answers::Differs>(),
-            Self::Status => schema::<answers::State>(),
-            Self::Compact => schema::<answers::Compacted>(),
+            Self::Learn => lean::<answers::Learned>(),
+            Self::Recall => lean::<answers::Recalled>(),
+            Self::Query => lean::<answers::Queried>(),
+            Self::Explain => lean::<answers::Explained>(),
+            Self::Correct => lean::<answers::Corrected>(),
+            Self::Forget => lean::<answers::Forgotten>(),
+            Self::Link => lean::<answers::Linked>(),
+            Self::Diff => lean::<answers::Differs>(),
+            Self::Status => lean::<answers::State>(),
+            Self::Compact => lean::<answers::Compacted>(),
         }
     }
 
@@ -209,6 +209,40 @@ pub(crate) fn schema<T: JsonSchema>() -> Map<String, Value> {
             members
         }
         _ => Map::new(),
+    }
+}
+
+/// The schema of a type whose members are absent where there is nothing to say: none of them is `null`, which some providers of models
+/// refuse to read in a schema.
+pub(crate) fn lean<T: JsonSchema>() -> Map<String, Value> {
+    let mut members = Value::Object(schema::<T>());
+    without_null(&mut members);
+    match members {
+        Value::Object(members) => members,
+        _ => Map::new(),
+    }
+}
+
+fn without_null(schema: &mut Value) {
+    match schema {
+        Value::Object(members) => {
+            members.retain(|name, value| name != "default" || !value.is_null());
+            if let Some(Value::Array(types)) = members.get_mut("type") {
+                types.retain(|of| of != "null");
+                if let [one] = types.as_slice() {
+                    let one = one.clone();
+                    members.insert("type".to_owned(), one);
+                }
+            }
+            for which in ["enum", "anyOf"] {
+                if let Some(Value::Array(values)) = members.get_mut(which) {
+                    values.retain(|value| !value.is_null() && value["type"] != "null");
+                }
+            }
+            members.values_mut().for_each(without_null);
+        }
+        Value::Array(values) => values.iter_mut().for_each(without_null),
+        _ => {}
     }
 }
 
@@ -259,6 +293,10 @@ mod tests {
                 assert_eq!(schema.get("type"), Some(&Value::from("object")), "{tool} {which}");
                 let text = Value::Object(schema.clone()).to_string();
                 assert!(!text.contains("$ref"), "{tool} {which}: {text}");
+                assert!(
+                    !["\"null\"", "null]", ":null"].iter().any(|null| text.contains(null)),
+                    "{tool} {which}: {text}"
+                );
                 let formats = text.matches("\"format\":\"").count();
                 assert_eq!(
                     formats,

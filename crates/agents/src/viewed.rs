@@ -4,7 +4,7 @@
 
 use crate::arguments::{ArgumentError, Arguments, MAX_KINDS, MAX_TAGS};
 use crate::block::Block;
-use crate::tool::{Tool, schema};
+use crate::tool::{Tool, lean, schema};
 use oap_exchange::Query as Exchanged;
 use oap_exchange::query::{Integrity, MAX_CURSOR, MAX_PURPOSE_CODE, MAX_QUERY};
 use oap_identity::ItemId;
@@ -194,9 +194,9 @@ impl Asked {
 #[must_use]
 pub fn input(tool: Tool) -> Map<String, Value> {
     match tool {
-        Tool::Recall => schema::<Recall>(),
-        Tool::Query => schema::<Query>(),
-        Tool::Explain => schema::<Explain>(),
+        Tool::Recall => lean::<Recall>(),
+        Tool::Query => lean::<Query>(),
+        Tool::Explain => lean::<Explain>(),
         _ => Map::new(),
     }
 }
@@ -246,7 +246,12 @@ pub const fn description(tool: Tool) -> &'static str {
     }
 }
 
-/// An answer as text: each of its items in a block of its own.
+/// Most bytes of an answer as text. All of it is in the answer for programs.
+const LONGEST_TEXT: usize = 128 << 10;
+/// Of these, bytes of the lines after the items.
+const LAST_LINES: usize = 512;
+
+/// An answer as text: each of its items in a block of its own, as many as have room.
 #[must_use]
 pub fn text(answer: &Map<String, Value>) -> String {
     let items = answer.get("items").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
@@ -255,6 +260,7 @@ pub fn text(answer: &Map<String, Value>) -> String {
         0 => "Nothing of that is in what the grant shows.".to_owned(),
         found => format!("{found} found."),
     });
+    let mut left = 0_usize;
     for item in items {
         let text = |name: &str| item.get(name).and_then(Value::as_str).unwrap_or_default();
         let of = [
@@ -264,10 +270,18 @@ pub fn text(answer: &Map<String, Value>) -> String {
             ("epistemic", text("epistemic")),
         ];
         let content = |name: &str| item.get("content").and_then(|content| content.get(name));
-        match content("text").and_then(Value::as_str) {
-            Some(says) => block.item(&of, says),
-            None => block.item(&of, &content("structured").map(Value::to_string).unwrap_or_default()),
-        }
+        let most = LONGEST_TEXT - LAST_LINES;
+        let fits = match content("text").and_then(Value::as_str) {
+            Some(says) => block.item_within(&of, says, most),
+            None => {
+                let says = content("structured").map(Value::to_string).unwrap_or_default();
+                block.item_within(&of, &says, most)
+            }
+        };
+        left += usize::from(!fits);
+    }
+    if left > 0 {
+        block.line(&format!("{left} more in the structured content: they have no room here."));
     }
     if answer.get("next_cursor").is_some_and(Value::is_string) {
         block.line("More: the same with cursor = the next_cursor of this answer.");
@@ -326,6 +340,23 @@ mod tests {
             let refused = read(tool, wrong.clone()).unwrap().unwrap_err().to_string();
             assert!(refused.contains(field), "{wrong}: {refused}");
         }
+    }
+
+    #[test]
+    fn a_text_has_a_bound_and_says_what_is_left() {
+        let item = |says: String| json!({"item_id": "x", "content": {"text": says}, "kind": "fact"});
+        let answer = |items: Vec<Value>| {
+            Map::from_iter([("items".to_owned(), json!(items)), ("next_cursor".to_owned(), json!("c"))])
+        };
+        // Escaped, it is five times as long.
+        let long = text(&answer(vec![item("&".repeat(10_000)); 100]));
+        assert!(long.len() <= 128 << 10, "{}", long.len());
+        assert_eq!((long.matches("<memory-item").count(), long.matches("</memory-item>").count()), (2, 2));
+        assert!(long.contains("98 more in the structured content") && long.contains("next_cursor"));
+        // One that has no room leaves room to others.
+        let other = text(&answer(vec![item("&".repeat(65_536)), item("tea".to_owned())]));
+        assert!(other.contains("\ntea\n") && other.contains("1 more in the structured content"), "{other}");
+        assert!(other.len() < 1024);
     }
 
     #[test]

@@ -30,6 +30,9 @@ fn item(block: &mut Block, fact: &Fact) {
     if fact.needs_verification {
         facts.push(("needs_verification", "true"));
     }
+    if fact.stale {
+        facts.push(("stale", "true"));
+    }
     let structured = || fact.structured.as_ref().and_then(|map| serde_json::to_string(map).ok());
     let says = fact.content.clone().or_else(structured).unwrap_or_default();
     block.item(&facts, &says);
@@ -143,6 +146,7 @@ impl Compacted {
                 (Because::Duplicate, Some(other)) => format!("{id}: {other} says the same."),
                 (Because::Duplicate, None) => format!("{id}: another one says the same."),
                 (Because::Unsure, _) => format!("{id}: not sure enough."),
+                (Because::Stale, _) => format!("{id}: stale."),
             });
         }
         if let Some(plan) = self.plan {
@@ -181,7 +185,7 @@ impl Explained {
             block.line(&format!("Made from {id}."));
         }
         if self.more {
-            block.line("More happened before than is told here.");
+            block.line("There is more than is told here: of what happened before, or of its links.");
         }
         item(&mut block, &self.fact);
         for former in &self.corrections {

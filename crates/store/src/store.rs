@@ -24,7 +24,7 @@ use crate::vault::{FileVault, Slot, Vault};
 use crate::{EngineError, StoreError};
 use oap_identity::Random;
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -63,6 +63,8 @@ struct Shared {
     random: Arc<dyn Random>,
     revision: AtomicU64,
     stopped: AtomicBool,
+    /// How many wait for the writer.
+    waiting: Arc<AtomicUsize>,
 }
 
 type Answer = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
@@ -73,6 +75,23 @@ struct Job {
     run: Run,
     /// Whether it must see what all those before it wrote in the engine itself: it begins a batch.
     first: bool,
+    waits: Waits,
+}
+
+/// Counts as one that waits for the writer, as long as it is there.
+struct Waits(Arc<AtomicUsize>);
+
+impl Waits {
+    fn new(waiting: &Arc<AtomicUsize>) -> Self {
+        waiting.fetch_add(1, Ordering::AcqRel);
+        Self(waiting.clone())
+    }
+}
+
+impl Drop for Waits {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
 }
 
 type Hook = Box<dyn FnOnce() + Send>;
@@ -117,6 +136,7 @@ impl Store {
             random,
             revision: AtomicU64::new(revision),
             stopped: AtomicBool::new(false),
+            waiting: Arc::default(),
         });
         let (jobs, queue) = channel();
         let (ended, end) = channel();
@@ -177,7 +197,7 @@ impl Store {
             }
             Err(error) => (false, Box::new(move |_| drop(send.send(Err(error)))) as Answer),
         });
-        if !self.send(Job { run, first }) {
+        if !self.send(run, first) {
             return Err(StoreError::Stopped.into());
         }
         // A writer that stops drops what still waits; one that caught a panic drops that transaction alone.
@@ -187,9 +207,12 @@ impl Store {
     }
 
     /// Whether the writer will come to it.
-    fn send(&self, job: Job) -> bool {
+    fn send(&self, run: Run, first: bool) -> bool {
         let jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
-        jobs.as_ref().is_some_and(|jobs| jobs.send(job).is_ok())
+        jobs.as_ref().is_some_and(|jobs| {
+            let waits = Waits::new(&self.shared.waiting);
+            jobs.send(Job { run, first, waits }).is_ok()
+        })
     }
 
     /// A value as it was last committed, and the slot of its key.
@@ -224,6 +247,13 @@ impl Store {
     #[must_use]
     pub fn revision(&self) -> u64 {
         self.shared.revision.load(Ordering::Acquire)
+    }
+
+    /// How many transactions wait for the writer, snapshots among them. One that runs does not wait any more, even where
+    /// its batch is not written yet.
+    #[must_use]
+    pub fn waiting(&self) -> usize {
+        self.shared.waiting.load(Ordering::Acquire)
     }
 
     /// Everything as of one commit, and what `mark` says at that point of the order of commits. The writer goes on while it is
@@ -288,7 +318,7 @@ impl Store {
             drop(send.send(look(tx.shared)));
             (false, Box::new(|_| {}) as Answer)
         });
-        if self.send(Job { run, first: true })
+        if self.send(run, true)
             && let Ok(marked) = receive.recv()
         {
             return marked;

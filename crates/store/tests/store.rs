@@ -346,6 +346,34 @@ async fn a_failed_commit_stops_the_store() {
 }
 
 #[tokio::test]
+async fn what_waits_for_the_writer_is_counted() {
+    let store = Store::in_memory(random()).unwrap();
+    let (begun, begins) = tokio::sync::oneshot::channel();
+    let (go, wait) = std::sync::mpsc::channel();
+    let held = store.transact(move |_| {
+        let _ = begun.send(());
+        let _ = wait.recv();
+        Ok::<_, StoreError>(())
+    });
+    let others = async {
+        begins.await.unwrap();
+        // The one that runs does not wait.
+        assert_eq!(store.waiting(), 0);
+        let release = async {
+            while store.waiting() < 3 {
+                tokio::task::yield_now().await;
+            }
+            go.send(()).unwrap();
+        };
+        tokio::join!(put(&store, b"a", b"1"), store.snapshot(|| ()), put(&store, b"b", b"2"), release)
+    };
+    let (held, (_, snapshot, _, ())) = tokio::join!(held, others);
+    held.unwrap();
+    snapshot.unwrap();
+    assert_eq!(store.waiting(), 0);
+}
+
+#[tokio::test]
 async fn a_panic_is_the_failure_of_one_transaction() {
     let store = Store::in_memory(random()).unwrap();
     let panics = store.transact(|tx| {

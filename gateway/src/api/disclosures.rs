@@ -38,7 +38,7 @@ pub struct HistoryEvent {
     /// Who signed it.
     pub actor: Did,
     pub at: Timestamp,
-    /// Whether an agent of the owner's wrote the version, where what it says is kept.
+    /// Whether an agent of the owner's wrote what the version says, where that is kept. Who gave it other labels is not told apart.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub by_agent: bool,
     /// What a new version changed of the one before, where both are kept.

@@ -36,7 +36,7 @@ pub(super) fn people(answer: &History) -> String {
         }
     }
     if answer.disclosed.is_empty() {
-        text.push_str("\nnever shown to anybody");
+        text.push_str("\nnever shown to a grantee (what agents were given: audit injected)");
     } else {
         let rows = answer.disclosed.iter().map(|shown| {
             vec![

@@ -34,8 +34,9 @@ use tokio::task::JoinHandle;
   oap-memory mcp install --client codex --print
 
 Assistants start this by themselves, once `mcp install` told them how. It answers as the agent that is named, with that
-agent's permission and no more: one that `oap-memory agent add NAME` made and nobody removed, or this ends at once. It speaks to the running gateway; without one it opens the home itself, and other commands
-reach that through it until the assistant ends it. A home without a key file has to be unlocked or served before.")]
+agent's permission and no more: one that `oap-memory agent add NAME` made and nobody removed, or this ends at once;
+without --agent, with several agents, each call is refused. It speaks to the running gateway; without one it opens the
+home itself, and other commands reach that through it until the assistant ends it. A home without a key file has to be unlocked or served before.")]
 pub(super) struct Mcp {
     #[command(subcommand)]
     command: Option<McpCommand>,
@@ -202,6 +203,7 @@ impl Caller for Assistant {
     async fn call(&self, call: ToolCall) -> Result<ToolAnswer, CallError> {
         let asked = self.ask(&call).await.map_err(|error| match error {
             CliError::Home(HomeError::NoMaster) => CallError::Locked,
+            CliError::Usage(message) => CallError::Refused { code: "invalid_input".to_owned(), message },
             error => CallError::Other(Box::new(error)),
         })?;
         // As the gateway says it: a field is a tool's, and not a flag.

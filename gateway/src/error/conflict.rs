@@ -76,9 +76,7 @@ pub enum Conflict {
         "so many intents of this agent's, or tasks of the intent's, are kept; the oldest go when they are over and the retention time has passed"
     )]
     ManyTasks,
-    #[error(
-        "the agent that coordinates it, or one that it is assigned to, has as many open tasks as one may have; end some"
-    )]
+    #[error("you coordinate as many open tasks as one agent may; end some")]
     ManyOpenTasks,
     #[error("the task was given to another agent; what is written for it is no more this one's")]
     TaskTaken,

@@ -14,6 +14,8 @@ pub enum Unproved {
     OtherKey,
     #[error("the DPoP proof was used before")]
     UsedProof,
+    #[error("the DPoP proof was made before the agent's API key in force: make another")]
+    OldProof,
     #[error("the envelope's signature does not verify with the key that it names")]
     Envelope,
     #[error("an agent's API key is needed: \"Authorization: Bearer oapk_…\"")]

@@ -6,6 +6,7 @@ use super::request::Incoming;
 use crate::Error;
 use crate::service::Entries;
 use crate::service::entries::events::Wanted;
+use crate::state::events::What;
 use axum::extract::State;
 use axum::response::Response;
 use oap_agents::entry::{EntryError, MAX_ENTRIES, Must, USUAL_ENTRIES};
@@ -100,6 +101,9 @@ fn wanted(request: &Incoming) -> Result<(Wanted, Hash), Error> {
         let time = Timestamp::with_offset(&text);
         time.ok_or(Error::Entry(EntryError::Field("since", Must::Time)))
     };
+    if event_type.as_deref().is_some_and(|name| !What::is_name(name)) {
+        return Err(Error::Entry(EntryError::Field("event_type", Must::Event)));
+    }
     let (since, limit) = (since.map(read).transpose()?, limit(most)?);
     Ok((Wanted { name: event_type, since, limit, offset: offset.unwrap_or(0) }, input))
 }

@@ -16,12 +16,11 @@ use crate::service::Tools;
 use crate::state::agents::Agent;
 use crate::state::gateway::Gateway;
 use crate::state::owner::mark::Read;
-use crate::state::refusals::{Counted, Refusals};
+use crate::state::refusals::Counted;
 use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, Request, StatusCode, header};
 use axum::response::Response;
-use oap_identity::Hash;
 use rmcp::ServerHandler;
 use rmcp::model::ClientJsonRpcMessage;
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
@@ -74,23 +73,7 @@ pub(super) async fn agent(request: &mut Incoming) -> Result<Agent<Read>, Error> 
 /// # Errors
 /// [`Error::RateLimited`].
 pub(super) fn has_room(gateway: &Gateway, agent: &Agent<Read>) -> Result<(), Error> {
-    charge(gateway, agent, Counted::Agent, 1)
-}
-
-/// Counts so many more of something that an agent does.
-///
-/// # Errors
-/// [`Error::RateLimited`].
-pub(super) fn charge(
-    gateway: &Gateway,
-    agent: &Agent<Read>,
-    what: Counted,
-    count: usize,
-) -> Result<(), Error> {
-    let agent = Hash::of(agent.did().as_str().as_bytes());
-    let now = gateway.clock.now();
-    let is_within = gateway.refusals.admit_all(what, agent, count, now);
-    if is_within { Ok(()) } else { Err(Error::RateLimited(Refusals::anew(now))) }
+    gateway.refusals.charge(Counted::Agent, agent.did(), 1, gateway.clock.now())
 }
 
 /// `POST /mcp`.

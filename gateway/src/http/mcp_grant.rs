@@ -9,7 +9,7 @@ use super::mcp::{message, refused, serve};
 use super::request::{Incoming, presented};
 use crate::Error;
 use crate::api::agents::ToolAnswer;
-use crate::mcp::{CallError, Granted, ViewCaller};
+use crate::mcp::{CallError, Granted, Turns, ViewCaller};
 use crate::service::Exchange;
 use crate::service::query::Caller;
 use crate::state::gateway::Gateway;
@@ -18,13 +18,60 @@ use axum::response::Response;
 use oap_agents::Tool;
 use oap_agents::viewed::{self, Asked};
 use oap_grants::token::TYP;
-use oap_identity::RequestId;
 use oap_identity::signed::UnverifiedJwt;
+use oap_identity::{Did, Hash, RequestId};
 use serde_json::{Map, Value};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Most bytes of an answer: that of a query, once for programs and once as text, escaped.
-const MAX_ANSWER: usize = 8 * oap_exchange::answer::MAX_ANSWER;
+/// Most bytes of an answer: that of a query, for programs, and beside it a text that is short ([`viewed::text`]).
+const MAX_ANSWER: usize = 2 * oap_exchange::answer::MAX_ANSWER;
+
+/// Most calls under one grant, and those made from it, and most of one grantee, that are worked on at once; their others wait.
+const MOST_OF_ONE: usize = 2;
+
+/// A turn: one of its grant's own, one of its grantee's, and one of all.
+type Turn = [OwnedSemaphorePermit; 3];
+
+/// The turns of calls under grants ([`Turns::of_grants`]), of which no grantee has all.
+#[derive(Debug, Clone)]
+pub(super) struct GrantTurns {
+    all: Turns,
+    /// Those of each grant that has calls, by the hash of the first above it, and of each grantee, by the hash of its DID.
+    own: Arc<Mutex<HashMap<Hash, Weak<Semaphore>>>>,
+}
+
+impl Default for GrantTurns {
+    fn default() -> Self {
+        Self { all: Turns::of_grants(), own: Arc::default() }
+    }
+}
+
+impl GrantTurns {
+    /// The turns of all.
+    pub(super) fn all(&self) -> Turns {
+        self.all.clone()
+    }
+
+    /// Waits for a turn, which lasts until it is dropped.
+    async fn take(&self, first: Hash, grantee: &Did) -> Option<Turn> {
+        let of_grant = self.own(first).acquire_owned().await.ok()?;
+        let of_grantee = self.own(Hash::of(grantee.as_str().as_bytes())).acquire_owned().await.ok()?;
+        Some([of_grant, of_grantee, self.all.take().await?])
+    }
+
+    fn own(&self, first: Hash) -> Arc<Semaphore> {
+        let mut known = self.own.lock().unwrap_or_else(PoisonError::into_inner);
+        known.retain(|_, turns| turns.strong_count() > 0);
+        let own = known.get(&first).and_then(Weak::upgrade);
+        own.unwrap_or_else(|| {
+            let own = Arc::new(Semaphore::new(MOST_OF_ONE));
+            known.insert(first, Arc::downgrade(&own));
+            own
+        })
+    }
+}
 
 /// Whether a request carries the token of a grant, and nothing of an agent's: by its `typ`, before anything is checked.
 pub(super) fn presents_grant(request: &Incoming) -> bool {
@@ -43,6 +90,8 @@ struct ByGrant {
     /// The request's own name.
     name: RequestId,
     became: Mutex<Became>,
+    /// Its turn, where it calls a tool: until the call is done, whether anybody waits for its answer still or not.
+    _turn: Option<Turn>,
 }
 
 impl ByGrant {
@@ -82,15 +131,16 @@ impl ViewCaller for ByGrant {
 pub(super) async fn mcp(app: &App, mut request: Incoming) -> Result<Response, Error> {
     as_grantee_in(&mut request, async |request, caller| {
         let (headers, body, asked) = message(request).await?;
-        // Until the answer is written out: it takes several times its bytes. What asks for no tool is small, and does not wait.
+        // What asks for no tool is small, and does not wait.
         let calls = asked.get("method").and_then(Value::as_str) == Some("tools/call");
         drop(asked);
-        let _turn = if calls { app.granted.take().await } else { None };
+        let turn = if calls { app.granted.take(caller.first(), caller.grantee()).await } else { None };
         let by = Arc::new(ByGrant {
             gateway: app.gateway.clone(),
             caller: caller.clone(),
             name: request.name().clone(),
             became: Mutex::new(Became::Unrecorded),
+            _turn: turn,
         });
         let server = by.clone();
         let response = serve(app, headers, body, move || Granted(server.clone())).await?;
@@ -101,4 +151,39 @@ pub(super) async fn mcp(app: &App, mut request: Incoming) -> Result<Response, Er
         Ok((Response::from_parts(head, Body::from(body)), became))
     })
     .await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mcp::MAX_GRANTED;
+    use std::time::Duration;
+
+    #[tokio::test]
+    async fn no_grantee_has_all_the_turns() {
+        let turns = GrantTurns::default();
+        let did = |name: &str| -> Did { format!("did:web:{name}.example").parse().unwrap() };
+        let waits = async |first: &str, of: &str| {
+            let of = did(of);
+            let turn = turns.take(Hash::of(first.as_bytes()), &of);
+            tokio::time::timeout(Duration::from_millis(50), turn).await.is_err()
+        };
+        let one = Hash::of(b"one");
+        let mut taken = vec![turns.take(one, &did("a")).await, turns.take(one, &did("b")).await];
+        // Neither with more grantees under its grant, nor with more grants.
+        assert!(taken.iter().all(Option::is_some) && waits("one", "c").await);
+        taken.push(turns.take(Hash::of(b"two"), &did("a")).await);
+        assert!(waits("three", "a").await);
+        while taken.len() < MAX_GRANTED {
+            taken.push(turns.take(Hash::of(b"four"), &did("d")).await);
+        }
+        // Nobody has one more than there are.
+        assert!(waits("five", "e").await);
+        taken.remove(0);
+        assert!(!waits("one", "a").await && !waits("five", "e").await);
+        taken.clear();
+        // Of who has no calls nothing is kept.
+        drop(turns.own(one));
+        assert_eq!(turns.own.lock().unwrap().len(), 1);
+    }
 }

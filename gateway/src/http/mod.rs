@@ -58,7 +58,7 @@ pub struct App {
     /// The turns of calls of memory tools.
     turns: Turns,
     /// The turns of calls under grants.
-    granted: Turns,
+    granted: mcp_grant::GrantTurns,
     anonymous: Arc<RateLimiter<IpAddr, DashMapStateStore<IpAddr>, DefaultClock>>,
     /// Told when the owner ends the process over its socket; `None` where that is not what ends it.
     lock: Option<Arc<Notify>>,
@@ -76,14 +76,14 @@ impl App {
     pub fn within(gateway: Arc<Gateway>, deadlines: Deadlines) -> Self {
         let rpm = NonZeroU32::new(gateway.config.anonymous_rpm).unwrap_or(NonZeroU32::MIN);
         let anonymous = Arc::new(RateLimiter::keyed(Quota::per_minute(rpm)));
-        let (turns, granted) = (Turns::default(), Turns::of_grants());
+        let (turns, granted) = (Turns::default(), mcp_grant::GrantTurns::default());
         Self { gateway, deadlines, bodies: Bodies::default(), turns, granted, anonymous, lock: None }
     }
 
     /// The turns of calls under grants.
     #[must_use]
     pub fn turns_of_grants(&self) -> Turns {
-        self.granted.clone()
+        self.granted.all()
     }
 
     /// Forgets the addresses that have not called lately.

@@ -10,7 +10,6 @@ use crate::service::Entries;
 use crate::service::entries::{Changed, Current, Full};
 use crate::state::agents::Agent;
 use crate::state::owner::mark::Read;
-use crate::state::refusals::Counted;
 use axum::Json;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
@@ -140,7 +139,6 @@ pub(super) async fn delete(State(app): State<App>, mut request: Incoming) -> Res
 pub(super) async fn write_all(State(app): State<App>, mut request: Incoming) -> Result<Response, Error> {
     let agent = caller(&mut request).await?;
     let entries = request.json_with(|body| Ok(entries_of(body)?)).await?;
-    mcp::charge(&app.gateway, &agent, Counted::Entry, entries.len())?;
     let input = Hash::of_canonical(&json!(entries.len()))?;
     changed(Entries(&app.gateway).write_all(&agent, input, entries).await?, request.name())
 }

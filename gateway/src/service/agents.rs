@@ -6,6 +6,7 @@ use crate::api::agents::{
 };
 use crate::error::{Conflict, Corrupt, Error, MemberError};
 use crate::service::brief::cut;
+use crate::service::entries::DELETE;
 use crate::service::items::whole;
 use crate::service::{Agents, Audit};
 use crate::state::agents::{self, MAX_AGENTS, StoredAgent, new_key};
@@ -212,6 +213,20 @@ impl Agents<'_> {
         Ok(agents::all(&self.0.store)?.iter().any(|(_, agent)| agent.is_there()))
     }
 
+    /// What each agent that was not removed may do, by name, for the owner to read.
+    ///
+    /// # Errors
+    /// [`Error::Store`].
+    pub(crate) fn rights(self) -> Result<Vec<String>, Error> {
+        let mut rights = Vec::new();
+        for (did, agent) in agents::all(&self.0.store)?.into_iter().filter(|(_, agent)| agent.is_there()) {
+            let role = terms(&self.0.store, &did)?.role;
+            rights.push(format!("{} ({}, {})", agent.name, agent.permission.as_str(), role.as_str()));
+        }
+        rights.sort_unstable();
+        Ok(rights)
+    }
+
     /// Removes again, in a restored gateway, the agents that were removed since. How many were there.
     ///
     /// # Errors
@@ -336,7 +351,8 @@ fn tool_of(receipt: &Receipt) -> &str {
     tool.unwrap_or_default()
 }
 
-/// Whether an answer handed items on: a link and a compaction name items, and show nothing of them.
+/// Whether an answer handed items on: a link, a compaction and a deletion name items, and show nothing of them.
 fn hands_items(receipt: &Receipt) -> bool {
-    Tool::of(tool_of(receipt)).is_none_or(Tool::is_read_only)
+    let tool = tool_of(receipt);
+    tool != DELETE && Tool::of(tool).is_none_or(Tool::is_read_only)
 }

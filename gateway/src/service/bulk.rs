@@ -13,8 +13,10 @@ use crate::state::gateway::blocking;
 use crate::state::owner::Owner;
 use crate::state::owner::mark::{Permits, Write};
 use crate::state::schema;
+use oap_agents::quarantine::{self, is_quarantined};
 use oap_identity::ItemId;
 use oap_memory::chain::Event;
+use oap_memory::item::MAX_LABELS;
 use oap_memory::record::Status;
 use oap_store::StoreError;
 use serde_json::json;
@@ -112,7 +114,16 @@ impl Selections<'_> {
                 Err(error) => return Err(error),
             };
             let head = &before.head;
-            let labels = what.labels.of(&head.labels);
+            let mut labels = what.labels.of(&head.labels);
+            if is_quarantined(head) {
+                // Other labels accept nothing.
+                quarantine::mark(&mut labels, true);
+                labels.sort_unstable();
+            }
+            // One that has no room for the mark beside them keeps its labels, and stops no other.
+            if labels.len() > MAX_LABELS && is_quarantined(head) {
+                continue;
+            }
             if head.status != Status::Current
                 || labels == *head.labels
                 || !matcher.admits(head)

@@ -17,7 +17,7 @@ mod tasks;
 mod writing;
 
 pub(crate) use binding::may_correct;
-pub(crate) use erasing::holds_owners_word;
+pub(crate) use erasing::{DELETE, holds_owners_word, owner_decided, said_in};
 
 use crate::error::Conflict;
 use crate::service::tools::looking::Looking;

@@ -18,7 +18,7 @@ use crate::state::gateway::{Gateway, blocking, on_all_cores};
 use crate::state::owner::mark::{Permits, Write};
 use crate::state::owner::{Acting, Owner};
 use crate::state::schema::{HEADS, LINKS, VERSIONS};
-use oap_agents::level::EXTENSION;
+use oap_agents::level::{disown, owners_own};
 use oap_agents::quarantine::{self, is_quarantined};
 use oap_identity::{Did, ItemId, ReceiptId, Timestamp};
 use oap_memory::chain::{Event, Link};
@@ -28,6 +28,7 @@ use oap_memory::item::{Body, Defaults};
 use oap_memory::record::{Head, Meta, Status};
 use oap_store::StoreError;
 use serde_json::{Map, Value};
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// Most items of one write.
@@ -98,7 +99,12 @@ impl Items<'_> {
             return Err(Error::Member("items", MemberError::Number { most: MAX_BATCH, of: "items" }));
         }
         let now = self.0.clock.now();
-        let bodies = items.iter().map(|item| self.parse_item(item, now)).collect::<Result<Vec<_>, _>>()?;
+        let is_owners = *record.author == self.0.principal;
+        let bodies = items.iter().map(|item| {
+            let own = if is_owners { owners_own(item) } else { Cow::Borrowed(item) };
+            self.parse_item(&own, now)
+        });
+        let bodies = bodies.collect::<Result<Vec<_>, _>>()?;
         let bodies = Arc::new(bodies);
         let stored = until_it_holds(|| self.capture_once(&acting, bodies.clone(), record.clone())).await?;
         metrics::counter!("oap_items_captured_total").increment(stored.len() as u64);
@@ -152,12 +158,15 @@ impl Items<'_> {
                 if version.is_some_and(|version| version != before.head.version_seq + 1) {
                     return Err(Error::Conflict(Conflict::NewerVersion));
                 }
-                let mut said = whole(&before.committed)?;
-                if event == Event::Correct && *before.head.meta.author != gateway.principal {
-                    // What an agent said of its own word is not said of the owner's.
-                    forget_claims(&mut said);
+                let (mut said, mut changes) = (whole(&before.committed)?, changes.as_ref().clone());
+                if event == Event::Correct {
+                    // What an agent said of its own word is not said of the owner's, not where it comes back with the item either.
+                    changes = owners_own(&changes).into_owned();
+                    disown(&mut said);
+                    if *before.head.meta.author != gateway.principal {
+                        forget_confidence(&mut said);
+                    }
                 }
-                let mut changes = changes.as_ref().clone();
                 if event == Event::Relabel && is_quarantined(&before.head) {
                     // Other labels accept nothing.
                     still_stopped(&mut changes);
@@ -456,16 +465,10 @@ fn still_stopped(changes: &mut Value) {
     }
 }
 
-/// Takes away what an agent said of what it wrote, and how sure it was.
-fn forget_claims(said: &mut Map<String, Value>) {
+/// Takes away how sure an agent was of what it wrote.
+fn forget_confidence(said: &mut Map<String, Value>) {
     if let Some(provenance) = said.get_mut("provenance").and_then(Value::as_object_mut) {
         provenance.remove("confidence");
-    }
-    if let Some(extensions) = said.get_mut("extensions").and_then(Value::as_object_mut) {
-        extensions.remove(EXTENSION);
-        if extensions.is_empty() {
-            said.remove("extensions");
-        }
     }
 }
 

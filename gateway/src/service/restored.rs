@@ -25,6 +25,8 @@ use std::sync::atomic::Ordering;
 const ENTRIES: u64 = 2;
 /// Ids that one transaction takes.
 const BATCH: usize = 500;
+/// Agents whose permission and role a restore tells.
+const MAX_RIGHTS: usize = 100;
 
 /// What a restored gateway was told.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -141,6 +143,17 @@ impl Backups<'_> {
         if keys > 0 {
             done.warnings.push(format!(
                 "which API keys of agents were ended since is not known: all {keys} were ended now; `agent rotate` makes new ones"
+            ));
+        }
+        let mut rights = Agents(self.0).rights()?;
+        if !rights.is_empty() {
+            let more = rights.len().saturating_sub(MAX_RIGHTS);
+            rights.truncate(MAX_RIGHTS);
+            rights.extend((more > 0).then(|| format!("{more} more (`agent list`)")));
+            done.warnings.push(format!(
+                "what agents may do, and what namespaces let them, is what the backup has, whatever was changed since; `agent set` sets \
+                 a permission or role: {}",
+                rights.join(", ")
             ));
         }
         let drop_consents = unknown == Unknown::Revoke && are_consents_unknown;

@@ -65,7 +65,7 @@ impl Deletions<'_> {
         }
         // The rest is done whether this can be or not.
         if let Err(error) = Entries(self.0).end_orphans().await {
-            tracing::error!(%error, "tasks of removed coordinators could not be ended");
+            tracing::error!(%error, "tasks that nobody leads could not be ended");
         }
         if let Err(error) = Entries(self.0).forget_intents(kept).await {
             tracing::error!(%error, "intents that are over could not be forgotten");

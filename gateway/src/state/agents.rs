@@ -18,7 +18,7 @@ use oap_agents::namespaces::Namespaces;
 use oap_identity::{Did, Hash, Random, Timestamp, random};
 use oap_store::{Rows, Store};
 use serde::{Deserialize, Serialize};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::marker::PhantomData;
 use std::sync::{Arc, PoisonError, RwLock};
 use zeroize::Zeroizing;
@@ -115,9 +115,17 @@ pub(crate) fn all(store: &Store) -> Result<Vec<(Did, StoredAgent)>, Error> {
     Ok(AGENTS.scan(store).collect::<Result<_, _>>()?)
 }
 
-/// Which agent has which API key, by the hash of the key: where to look, and never who may.
+/// Which agent has which API key, by the hash of the key, and which hold their own: where to look, and never who may.
 #[derive(Debug, Default)]
-pub struct AgentKeys(RwLock<HashMap<Hash, Did>>);
+pub struct AgentKeys(RwLock<Known>);
+
+#[derive(Debug, Default)]
+struct Known {
+    /// Whose API key has which hash.
+    keys: HashMap<Hash, Did>,
+    /// Those that hold their own key, with an API key or without.
+    own: HashSet<Did>,
+}
 
 impl AgentKeys {
     /// Reads the keys of a store.
@@ -125,23 +133,36 @@ impl AgentKeys {
     /// # Errors
     /// [`Error::Store`].
     pub fn load(store: &Store) -> Result<Self, Error> {
-        let keys = all(store)?.into_iter().filter(|(_, agent)| agent.is_there());
-        Ok(Self(RwLock::new(keys.filter_map(|(did, agent)| Some((agent.key?.0, did))).collect())))
+        let mut known = Known::default();
+        for (did, agent) in all(store)?.into_iter().filter(|(_, agent)| agent.is_there()) {
+            if agent.holds_own_key() {
+                known.own.insert(did.clone());
+            }
+            if let Some((key, _)) = agent.key {
+                known.keys.insert(key, did);
+            }
+        }
+        Ok(Self(RwLock::new(known)))
     }
 
     /// Reads the keys anew, once agents were changed.
     pub(crate) fn reload(&self, store: &Store) {
         match Self::load(store) {
-            Ok(Self(keys)) => {
-                let keys = keys.into_inner().unwrap_or_else(PoisonError::into_inner);
-                *self.0.write().unwrap_or_else(PoisonError::into_inner) = keys;
+            Ok(Self(known)) => {
+                let known = known.into_inner().unwrap_or_else(PoisonError::into_inner);
+                *self.0.write().unwrap_or_else(PoisonError::into_inner) = known;
             }
             Err(error) => tracing::error!(%error, "the keys of agents cannot be read anew"),
         }
     }
 
     fn of(&self, key: &Hash) -> Option<Did> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).get(key).cloned()
+        self.0.read().unwrap_or_else(PoisonError::into_inner).keys.get(key).cloned()
+    }
+
+    /// Whether an agent holds its own key.
+    pub(crate) fn is_own(&self, did: &Did) -> bool {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).own.contains(did)
     }
 }
 

@@ -2,15 +2,16 @@
 //!
 //! A change takes an item's words out at once; what the item says then is taken over before the next answer.
 
-use crate::error::Error;
+use crate::error::{Error, Unavailable};
 use lru::LruCache;
 use oap_exchange::Corpus;
 use oap_exchange::rank::Document;
 use oap_identity::{Did, ItemId, Timestamp};
 use oap_memory::Kind;
 use oap_memory::text::Language;
+use std::cmp::Ordering;
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// How much memory they take together, in bytes, about: beyond it those are let go that were not asked for longest.
@@ -18,13 +19,14 @@ pub const MAX_CORPORA_BYTES: usize = 256 << 20;
 /// Most changes that one notes; after more it is made anew.
 const MAX_CHANGED: usize = 10_000;
 
-/// The corpora of the owner's agents, of whom there is a bounded number.
-pub struct Corpora(Mutex<LruCache<Did, Arc<Kept>>>);
+/// The corpora of the owner's agents, of whom there is a bounded number: of each at most two, by whether its view changes all. By the
+/// same agent's key and its clients both are asked for in turn.
+pub struct Corpora(Mutex<LruCache<(Did, bool), Arc<Kept>>>);
 
 #[derive(Debug, Default)]
 struct Kept {
-    /// What the agent's view rested on when it was made; by another it is made anew.
-    by: (bool, u64),
+    /// How often permissions of namespaces had been changed before it was made; after more it is made anew.
+    times: u64,
     /// One at a time brings it up to date.
     making: Mutex<()>,
     state: Mutex<State>,
@@ -96,7 +98,7 @@ impl Kept {
             let told = std::mem::take(&mut *lock(&self.told));
             told.into_iter().for_each(|item| state.changed(item));
             let done = work(&mut state);
-            self.bytes.store(state.corpus.as_ref().map_or(0, Corpus::bytes), Ordering::Relaxed);
+            self.bytes.store(state.corpus.as_ref().map_or(0, Corpus::bytes), Relaxed);
             done
         };
         self.settle();
@@ -146,7 +148,7 @@ impl Kept {
 
 /// How an agent sees the memory.
 pub(crate) struct Seen<'a> {
-    /// What its view rests on, beside what is remembered.
+    /// What its view rests on, beside what is remembered: whether it changes all, and how often permissions of namespaces were changed.
     pub(crate) by: (bool, u64),
     /// Everything that it sees.
     pub(crate) everything: &'a dyn Fn() -> Vec<ItemId>,
@@ -169,9 +171,12 @@ impl Corpora {
         kept.iter().for_each(|kept| kept.changed(item));
     }
 
-    /// Forgets that of an agent, which was removed.
+    /// Forgets those of an agent, which was removed.
     pub(crate) fn remove(&self, agent: &Did) {
-        lock(&self.0).pop(agent);
+        let mut all = lock(&self.0);
+        for changes_all in [false, true] {
+            all.pop(&(agent.clone(), changes_all));
+        }
     }
 
     /// Forgets them all.
@@ -182,19 +187,25 @@ impl Corpora {
     /// What a query finds of what an agent sees: the best first.
     ///
     /// # Errors
-    /// [`Error::Overtaken`] when what it sees changes faster than it is read; [`Error::Store`], [`Error::Corrupt`].
+    /// [`Error::Overtaken`] when what it sees changes faster than it is read; [`Error::Unavailable`] where permissions of namespaces were
+    /// changed since; [`Error::Store`], [`Error::Corrupt`].
     pub(crate) fn find(
         &self,
         agent: &Did,
         query: &str,
         seen: &Seen<'_>,
     ) -> Result<Vec<(ItemId, f32)>, Error> {
+        let (changes_all, times) = seen.by;
+        let place = (agent.clone(), changes_all);
         let kept = {
             let mut all = lock(&self.0);
-            if all.peek(agent).is_some_and(|kept| kept.by != seen.by) {
-                all.pop(agent);
+            match all.peek(&place).map(|kept| kept.times.cmp(&times)) {
+                Some(Ordering::Less) => drop(all.pop(&place)),
+                // It commits nothing, and takes nothing away from those who do.
+                Some(Ordering::Greater) => return Err(Error::Unavailable(Unavailable::Permissions)),
+                Some(Ordering::Equal) | None => {}
             }
-            all.get_or_insert(agent.clone(), || Arc::new(Kept { by: seen.by, ..Kept::default() })).clone()
+            all.get_or_insert(place.clone(), || Arc::new(Kept { times, ..Kept::default() })).clone()
         };
         {
             let _turn = lock(&kept.making);
@@ -205,7 +216,7 @@ impl Corpora {
             self.trim();
         }
         // One that was let go meanwhile hears of no change.
-        if !lock(&self.0).peek(agent).is_some_and(|there| Arc::ptr_eq(there, &kept)) {
+        if !lock(&self.0).peek(&place).is_some_and(|there| Arc::ptr_eq(there, &kept)) {
             return Err(Error::Overtaken);
         }
         kept.with(|state| {
@@ -218,10 +229,54 @@ impl Corpora {
     /// Lets go of those that were not asked for longest, until the rest fits.
     fn trim(&self) {
         let mut all = lock(&self.0);
-        let size = |kept: &Arc<Kept>| kept.bytes.load(Ordering::Relaxed);
+        let size = |kept: &Arc<Kept>| kept.bytes.load(Relaxed);
         let mut bytes: usize = all.iter().map(|(_, kept)| size(kept)).sum();
         while all.len() > 1 && bytes > MAX_CORPORA_BYTES {
             bytes = bytes.saturating_sub(all.pop_lru().map_or(0, |(_, kept)| size(&kept)));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+
+    /// Finds by a view that sees nothing; each time that its corpus is made is counted.
+    fn finds(corpora: &Corpora, by: (bool, u64), made: &Cell<usize>) -> Result<(), Error> {
+        let agent = "did:web:scout.example".parse().unwrap();
+        let everything = || {
+            made.set(made.get() + 1);
+            Vec::<ItemId>::new()
+        };
+        let read = |_: ItemId| Ok::<_, Error>(None);
+        let (language, now) = (Language::English, Timestamp::from_millis(0));
+        let seen = Seen { by, everything: &everything, read: &read, language, now };
+        corpora.find(&agent, "tea", &seen).map(drop)
+    }
+
+    #[test]
+    fn views_in_turn_leave_each_other_theirs() {
+        let (corpora, made) = (Corpora::default(), Cell::new(0));
+        for _ in 0..3 {
+            for changes_all in [false, true] {
+                finds(&corpora, (changes_all, 1), &made).unwrap();
+            }
+        }
+        assert_eq!(made.get(), 2);
+        corpora.remove(&"did:web:scout.example".parse().unwrap());
+        assert!(lock(&corpora.0).is_empty());
+    }
+
+    #[test]
+    fn a_view_of_before_takes_none_away() {
+        let (corpora, made) = (Corpora::default(), Cell::new(0));
+        for times in [1, 2] {
+            finds(&corpora, (false, times), &made).unwrap();
+        }
+        let before = finds(&corpora, (false, 1), &made);
+        assert!(matches!(before, Err(Error::Unavailable(Unavailable::Permissions))));
+        finds(&corpora, (false, 2), &made).unwrap();
+        assert_eq!(made.get(), 2);
     }
 }

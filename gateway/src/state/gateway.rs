@@ -232,6 +232,12 @@ impl Gateway {
         &self.looking
     }
 
+    /// How many transactions wait for the store's writer; the one that it runs is none of them.
+    #[must_use]
+    pub fn waiting_writes(&self) -> usize {
+        self.store.waiting()
+    }
+
     /// The keys in use.
     #[must_use]
     pub fn keys(&self) -> Arc<Keyring> {

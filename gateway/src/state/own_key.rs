@@ -8,9 +8,11 @@ use crate::state::agents::{Agent, By, KEY_PREFIX, StoredAgent, bound_hash};
 use crate::state::gateway::Gateway;
 use crate::state::owner::mark::Read;
 use crate::state::schema::AGENTS;
-use oap_grants::dpop::{self, Request};
+use oap_grants::dpop::{self, DpopError, Request};
 use oap_identity::Did;
+use oap_identity::jwk::PublicKey;
 use oap_identity::key::did_key;
+use oap_identity::signed::SignedError;
 use std::sync::Arc;
 
 /// An agent that proved its own key, and by what its proof is remembered. It is used up before anything rests on it.
@@ -53,7 +55,7 @@ fn token(authorization: &str) -> Option<&str> {
 ///
 /// # Errors
 /// [`Error::Owner`] for what is no Ed25519 key; none in practice.
-fn did_of(key: &oap_identity::jwk::PublicKey) -> Result<Did, Error> {
+fn did_of(key: &PublicKey) -> Result<Did, Error> {
     Ok(did_key(key).map_err(|_| Error::Owner(Unproved::NoOwnKey))?.did().clone())
 }
 
@@ -70,15 +72,27 @@ impl Gateway {
     ) -> Result<Proving, Error> {
         let token = authorization.first().and_then(|one| token(one));
         let proofs: Vec<&str> = proofs.iter().map(String::as_str).collect();
-        let (key, proof) = dpop::check_key(&proofs, request, token, self.clock.now())
-            .map_err(|error| Error::Unauthenticated(error.into()))?;
+        // Whoever tries keys has no signature checked.
+        let is_own = |key: &PublicKey| did_of(key).is_ok_and(|did| self.agent_keys.is_own(&did));
+        let (key, proof) = dpop::check_key(&proofs, request, token, is_own, self.clock.now()).map_err(
+            |error| match error {
+                // Whether a key is an agent's is told to who holds it alone.
+                DpopError::Unknown | DpopError::Jwt(SignedError::BadSignature) => {
+                    Error::Owner(Unproved::NoOwnKey)
+                }
+                error => Error::Unauthenticated(error.into()),
+            },
+        )?;
         let did = did_of(&key)?;
         let holds = |agent: &StoredAgent| agent.is_there() && agent.holds_own_key();
         let agent = AGENTS.get(&self.store, &did)?.filter(holds).ok_or(Error::Owner(Unproved::NoOwnKey))?;
         // What a restore ended is ended for the key, too, until the owner gives another token.
-        let (standing, _) = agent.key.ok_or(Error::Owner(Unproved::KeyEnded))?;
-        if token.is_some_and(|token| bound_hash(token) != standing) {
-            return Err(Error::Owner(Unproved::KeyEnded));
+        let (standing, since) = agent.key.ok_or(Error::Owner(Unproved::KeyEnded))?;
+        match token {
+            Some(token) if bound_hash(token) != standing => return Err(Error::Owner(Unproved::KeyEnded)),
+            // A restored backup does not know what was used since: what was for another token fails by that, what was for none by its time.
+            None if proof.iat < since.seconds() => return Err(Error::Owner(Unproved::OldProof)),
+            _ => {}
         }
         let agent = Agent::of(self, did, &agent, By::Key(standing));
         Ok(Proving { agent, replay_key: proof.replay_key })

@@ -4,7 +4,8 @@
 //! for all the grants that were made from one by delegation together, under the hash of the first: a grantee who makes a hundred
 //! others has no more than one. What is beyond a bound is answered 429 and leaves nothing.
 
-use oap_identity::{Hash, Timestamp};
+use crate::error::Error;
+use oap_identity::{Did, Hash, Timestamp};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -38,7 +39,7 @@ pub enum Counted {
     Audit,
     /// A request of an agent of the owner's, counted under the hash of its DID.
     Agent,
-    /// An entry of a batch, counted as a request of an agent is.
+    /// An entry of a batch, counted as a request of an agent is; once more where it was begun anew.
     Entry,
 }
 
@@ -79,6 +80,21 @@ impl Refusals {
             *count = count.saturating_add(u32::try_from(more).unwrap_or(u32::MAX));
             *count <= what.most()
         })
+    }
+
+    /// Counts so many more of something that an agent does.
+    ///
+    /// # Errors
+    /// [`Error::RateLimited`].
+    pub(crate) fn charge(
+        &self,
+        what: Counted,
+        agent: &Did,
+        count: usize,
+        now: Timestamp,
+    ) -> Result<(), Error> {
+        let is_within = self.admit_all(what, Hash::of(agent.as_str().as_bytes()), count, now);
+        if is_within { Ok(()) } else { Err(Error::RateLimited(Self::anew(now))) }
     }
 
     /// Whether one more would be within the bound.

@@ -128,7 +128,7 @@ pub const INTENTS: Table<IntentId, StoredIntent> = Table::new(51);
 pub const INTENTS_OF: Table<(AgentKey, IntentId), ()> = Table::new(52);
 /// Tasks of these intents.
 pub const TASKS: Table<TaskId, StoredTask> = Table::new(53);
-/// The open tasks that an agent coordinates, or is or was assigned to, by [`agent`].
+/// The open tasks that an agent coordinates or is assigned to, by [`agent`].
 pub const TASKS_OF: Table<(AgentKey, TaskId), ()> = Table::new(54);
 /// The tasks of an intent.
 pub const TASKS_IN: Table<(IntentId, TaskId), ()> = Table::new(55);

@@ -21,7 +21,8 @@ use std::collections::{BTreeMap, BTreeSet};
 pub const MAX_INTENTS: usize = 200;
 /// Most tasks of an intent.
 pub const MAX_TASKS: usize = 500;
-/// Most open tasks of an agent: those that it coordinates, and those that it is or was assigned to.
+/// Most open tasks that an agent coordinates. So many of one coordinator's may be assigned to another, and they take nothing of what that
+/// one coordinates itself, or others give it.
 pub const MAX_OPEN: usize = 100;
 /// Most working entries of an agent that are kept once they were archived; beyond it the first ones are erased before their time.
 pub const MAX_ARCHIVED: usize = 5000;
@@ -72,6 +73,11 @@ impl StoredTask {
         self.coordinator == *agent || self.agents.contains(agent)
     }
 
+    /// Whether an agent coordinates it or is assigned to it.
+    pub(crate) fn is_of(&self, agent: &Did) -> bool {
+        self.coordinator == *agent || self.assigned.as_ref() == Some(agent)
+    }
+
     /// Whether another than this agent is or was on it.
     pub(crate) fn has_others(&self, than: &Did) -> bool {
         self.agents.iter().any(|agent| agent != than)
@@ -84,7 +90,15 @@ pub(crate) fn leads(rows: &impl Rows, agent: &Did) -> Result<bool, Error> {
     Ok(is_there && terms(rows, agent)?.role == Role::Coordinator)
 }
 
-/// The open tasks of an agent, as last committed.
+/// Whether nobody is left who may end a task as its coordinator: that one was removed, or others are or were on it and it has the role no
+/// more.
+pub(crate) fn is_orphan(rows: &impl Rows, task: &StoredTask) -> Result<bool, Error> {
+    let by = &task.coordinator;
+    let is_there = AGENTS.get(rows, by)?.is_some_and(|agent| agent.is_there());
+    Ok(!is_there || (task.has_others(by) && !leads(rows, by)?))
+}
+
+/// The open tasks that an agent coordinates or is assigned to, as last committed.
 pub(crate) fn tasks_of(store: &Store, agent: &Did) -> Result<Vec<(TaskId, StoredTask)>, Error> {
     let mut found = Vec::new();
     for key in TASKS_OF.keys(store, Range::under(&schema::agent(agent.as_str()))) {
@@ -94,7 +108,7 @@ pub(crate) fn tasks_of(store: &Store, agent: &Did) -> Result<Vec<(TaskId, Stored
     Ok(found)
 }
 
-/// The open tasks of an agent as they stand in a transaction.
+/// The same, as they stand in a transaction.
 pub(crate) fn tasks_in(tx: &Tx, store: &Store, agent: &Did) -> Result<Vec<(TaskId, StoredTask)>, Error> {
     let agent: AgentKey = schema::agent(agent.as_str());
     let written = TASKS_OF.written(tx);

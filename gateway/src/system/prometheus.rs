@@ -56,6 +56,7 @@ fn describe() {
     );
     describe_gauge!("oap_store_bytes", Unit::Bytes, "Bytes of the store and the vault on disk");
     describe_gauge!("oap_disk_free_bytes", Unit::Bytes, "Free bytes of the file system of the home");
+    describe_gauge!("oap_writes_waiting", "Transactions that wait for the store's writer");
     describe_gauge!("oap_build_info", "The version, as a label; always 1");
     gauge!("oap_build_info", "version" => env!("CARGO_PKG_VERSION")).set(1);
 }
@@ -77,6 +78,7 @@ fn measure(gateway: &Arc<Gateway>, home: &Home) {
     if let Some(free) = outlook::disk_free(home.path()) {
         gauge!("oap_disk_free_bytes").set(free as f64);
     }
+    gauge!("oap_writes_waiting").set(gateway.waiting_writes() as f64);
 }
 
 /// Serves metrics on a loopback address, measured anew for each that asks.

@@ -292,6 +292,17 @@ impl World {
         self.send(request.body(Body::from(body)).unwrap()).await
     }
 
+    /// Comes back when so many transactions wait for the store's writer, which something holds up.
+    pub async fn writes_wait(&self, expected: usize) {
+        let there = async {
+            while self.gateway.waiting_writes() < expected {
+                tokio::time::sleep(Duration::from_millis(2)).await;
+            }
+        };
+        let in_time = tokio::time::timeout(Duration::from_secs(30), there).await.is_ok();
+        assert!(in_time, "{} transactions wait, not {expected}", self.gateway.waiting_writes());
+    }
+
     /// A request of the owner.
     pub async fn owner(&self, method: &str, path: &str, body: Option<&Value>) -> Answer {
         self.as_agent(&self.admin, &self.token, method, path, body).await

@@ -1,7 +1,11 @@
 //! Attacks on agents that work together: each was possible once.
 
 use super::*;
-use oap_gateway::service::Deletions;
+use oap_gateway::Error;
+use oap_gateway::api::agents::ToolCall;
+use oap_gateway::error::Unavailable;
+use oap_gateway::service::{Deletions, Tools};
+use oap_gateway::state::schema::AGENTS as AGENTS_ROWS;
 
 /// Without the role a coordinator reads nothing of what others wrote, by whatever task it makes or takes over.
 #[tokio::test]
@@ -154,25 +158,70 @@ async fn the_end_of_a_task_erases_nothing_of_the_owners() {
     assert_eq!(kept["item"]["status"], "retracted");
 }
 
-/// What an agent asks costs what its open tasks are: nobody makes it more than a few.
+/// What an agent asks costs what its open tasks are: no coordinator makes it more than a few, and none takes an agent's room for its own
+/// tasks, or for those of another coordinator.
 #[tokio::test]
 async fn open_tasks_are_bounded() {
     let team = Team::new(&["b", "d"]).await;
+    team.set("d", json!({"role": "coordinator"})).await.ok();
     let intent = team.intent(json!({})).await;
     let first = team.task(&intent, "b", json!({})).await;
+    let mut tasks = Vec::new();
     for _ in 1..100 {
-        team.task(&intent, "b", json!({})).await;
+        tasks.push(team.task(&intent, "b", json!({})).await);
     }
-    for who in ["b", "lead"] {
-        let new = json!({"intent_id": intent, "name": "more", "assigned_agent": who});
-        team.post("lead", "/tasks", new).await.refused(409, "conflict");
+    let more = |who: &str| json!({"intent_id": intent, "name": "more", "assigned_agent": who});
+    for who in ["b", "d", "lead"] {
+        team.post("lead", "/tasks", more(who)).await.refused(409, "conflict");
     }
-    let mine = id(&team.post("b", "/intents", json!({"title": "mine"})).await.ok());
-    let own = json!({"intent_id": mine, "name": "x", "assigned_agent": "b"});
-    team.post("b", "/tasks", own.clone()).await.refused(409, "conflict");
+    let own = async |who: &str| {
+        let mine = id(&team.post(who, "/intents", json!({"title": "mine"})).await.ok());
+        json!({"intent_id": mine, "name": "x", "assigned_agent": "b"})
+    };
+    let (of_b, of_d) = (own("b").await, own("d").await);
+    let task_of_b = id(&team.post("b", "/tasks", of_b.clone()).await.ok());
+    team.post("d", "/tasks", of_d.clone()).await.ok();
+    // Nor by taking it off all of them, so that it may end none.
+    for task in &tasks {
+        team.patch("lead", &format!("/tasks/{task}"), 1, json!({"assigned_agent": "lead"})).await.ok();
+    }
+    team.post("b", "/tasks", of_b.clone()).await.ok();
+    team.post("d", "/tasks", of_d).await.ok();
     // One that ends makes room for one.
     team.gets("b", &first, "completed").await;
-    team.post("b", "/tasks", own).await.ok();
+    team.post("lead", "/tasks", more("b")).await.ok();
+    team.post("lead", "/tasks", more("b")).await.refused(409, "conflict");
+    // What it coordinates itself is bounded by itself.
+    for _ in 2..100 {
+        team.post("b", "/tasks", of_b.clone()).await.ok();
+    }
+    team.post("b", "/tasks", of_b.clone()).await.refused(409, "conflict");
+    team.gets("b", &task_of_b, "completed").await;
+    team.post("b", "/tasks", of_b).await.ok();
+}
+
+/// What is to end with a task that is over would never end: an entry is not changed into such a one either.
+#[tokio::test]
+async fn nothing_is_made_to_end_with_a_task_that_is_over() {
+    let team = Team::new(&["b"]).await;
+    let intent = team.intent(json!({})).await;
+    let task = team.task(&intent, "b", json!({})).await;
+    let item = team.note("b", &task, "lesson", json!({"memory_type": "episodic"})).await;
+    let timed =
+        json!({"memory_type": "episodic", "ttl": "task_lifetime", "expires_at": "2027-01-01T00:00:00Z"});
+    let timed = team.note("b", &task, "timed", timed).await;
+    team.gets("b", &task, "completed").await;
+    let path = format!("/memory/{item}");
+    team.patch("b", &path, 1, json!({"ttl": "task_lifetime"})).await.refused(409, "conflict");
+    let entry = json!({"memory_type": "episodic", "ttl": "task_lifetime", "version": 1});
+    let entry = noted(&task, "lesson", &entry);
+    team.post("b", "/memory/batch", json!({"entries": [entry]})).await.refused(409, "conflict");
+    // Nor by taking the time away that it ends at.
+    let timed = format!("/memory/{timed}");
+    team.patch("b", &timed, 1, json!({"expires_at": null})).await.refused(409, "conflict");
+    // What it says may change.
+    team.patch("b", &path, 1, json!({"value": {"n": 2}})).await.ok();
+    team.patch("b", &timed, 1, json!({"value": {"n": 2}, "expires_at": "2027-02-01T00:00:00Z"})).await.ok();
 }
 
 /// A batch that names many tasks counts right for each of them.
@@ -259,6 +308,35 @@ async fn words_are_read_anew_when_permissions_change() {
     assert_eq!(score("b").await.0, 4);
     team.set("b", json!({"permission": "memory.write"})).await.ok();
     assert_eq!(score("b").await, before);
+}
+
+/// Permissions that are set to what they are change nothing: no request that is under way is refused for them.
+#[tokio::test]
+async fn permissions_that_stay_as_they_are_stop_nobody() {
+    let team = Team::new(&["b"]).await;
+    team.set("lead", json!({"permission": "memory.admin"})).await.ok();
+    let call: ToolCall = serde_json::from_value(json!({"tool": "memory_status", "arguments": {}})).unwrap();
+    let did = team.world.owner("GET", &format!("{AGENTS}/b"), None).await.ok()["did"].clone();
+    let open = json!({"permissions": null});
+    let closed = |agent: Value| json!({"permissions": {"default": "read", "allow": [{"agent": agent, "access": "write"}]}});
+    for (set, changes) in [
+        (open.clone(), false),
+        (closed(json!("b")), true),
+        (closed(did), false),
+        (open.clone(), true),
+        (open, false),
+    ] {
+        let under_way = team.world.gateway.agent_by_key(&[], &[team.keys["b"].clone()]).unwrap();
+        team.patch("lead", "/memory/namespaces/policy", 1, set.clone()).await.ok();
+        let told = Tools(&team.world.gateway).call(&under_way, call.clone()).await;
+        match told {
+            Ok(_) => assert!(!changes, "{set}"),
+            Err(error) => {
+                assert!(changes, "{set}");
+                assert!(matches!(error, Error::Unavailable(Unavailable::Permissions)), "{error:?}");
+            }
+        }
+    }
 }
 
 /// A proof that was used takes nothing of what its agent may ask.
@@ -356,4 +434,34 @@ async fn who_reads_a_task_leaves_a_receipt() {
     for tool in ["openintent.intent", "openintent.tasks", "openintent.task"] {
         assert!(kept.contains(&format!("\"{tool}\"")), "{tool}: {kept}");
     }
+    // So is who is shown it by a change, or by what stands in a change's way.
+    let given = async || {
+        let kept = team.world.owner("GET", "/oap/audit?chain=%40agents", None).await.ok().to_string();
+        kept.matches("\"openintent.task\"").count()
+    };
+    let (before, path) = (given().await, format!("/tasks/{task}"));
+    let refused = team.patch("b", &path, 99, json!({})).await.refused(409, "conflict");
+    assert_eq!((&refused["current_version"], &refused["current"]["version"]), (&json!(1), &json!(1)));
+    assert_eq!(given().await, before + 1);
+    team.patch("b", &path, 1, json!({})).await.ok();
+    assert_eq!(given().await, before + 2);
+}
+
+/// What stands in a change's way is not handed to an agent that was removed while it asked.
+#[tokio::test]
+async fn who_is_removed_meanwhile_is_shown_no_task() {
+    let team = Team::new(&["b"]).await;
+    let intent = team.intent(json!({})).await;
+    let task = team.task(&intent, "b", json!({})).await;
+    let b = overtaken::did(&team, "b").await;
+    let removed = async {
+        let removing = team.world.gateway.commit(move |w| {
+            AGENTS_ROWS.delete(w.tx, &b);
+            Ok(())
+        });
+        removing.await.unwrap();
+    };
+    let asked = async { team.patch("b", &format!("/tasks/{task}"), 99, json!({})).await };
+    let ((), answer) = overtaken::behind(&team, removed, asked).await;
+    assert!(answer.body.get("current").is_none() && answer.status != 409, "{}", answer.body);
 }

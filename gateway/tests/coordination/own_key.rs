@@ -88,3 +88,53 @@ async fn an_agent_that_holds_its_own_key_proves_it() {
     let (dpop, proof) = (format!("DPoP {token}"), held.proof("GET", path, Some(token)));
     held.with(path, &[("authorization", &dpop), ("dpop", &proof)]).await.refused(401, "auth_required");
 }
+
+/// Whether a key is an agent's is told to who holds it alone: its DID is no secret.
+#[tokio::test]
+async fn who_tries_keys_learns_of_none() {
+    let world = World::new().await;
+    let (key, thief) = (agent(41), agent(42));
+    let new = json!({"name": "far", "permission": "memory.read", "did": key.did()});
+    world.owner("POST", AGENTS, Some(&new)).await.ok();
+    let path = "/api/v1/memory/namespaces";
+    for key in [&key, &thief] {
+        let held = Held { world: &world, key };
+        let proof = held.proof("GET", path, None);
+        for signature in ["A".repeat(86).as_str(), "!", "A"] {
+            let forged = format!("{}.{signature}", proof.rsplit_once('.').unwrap().0);
+            let refused = held.with(path, &[("dpop", &forged)]).await.refused(401, "auth_required");
+            let message = refused["message"].as_str().unwrap();
+            assert!(message.contains("by no key of this gateway's agents"), "{signature}: {refused}");
+        }
+    }
+}
+
+/// A proof without a token counts from the API key in force on: a restored gateway, whose owner gave another, does not know which were
+/// used after the backup.
+#[tokio::test]
+async fn a_proof_of_before_the_key_in_force_is_nobodys() {
+    let world = World::new().await;
+    let key = agent(41);
+    let held = Held { world: &world, key: &key };
+    let path = "/api/v1/memory/namespaces";
+    let first = held.proof("GET", path, None);
+    world.clock.advance(Duration::from_secs(1));
+    let new = json!({"name": "far", "permission": "memory.read", "did": key.did()});
+    world.owner("POST", AGENTS, Some(&new)).await.ok();
+    let second = held.proof("GET", path, None);
+    world.clock.advance(Duration::from_secs(1));
+    let third = held.proof("GET", path, None);
+    held.with(path, &[("dpop", &first)]).await.refused(401, "auth_required");
+    held.with(path, &[("dpop", &second)]).await.ok();
+    world.owner("POST", &format!("{AGENTS}/far/rotate"), None).await.ok();
+    let fourth = held.proof("GET", path, None);
+    world.owner("POST", &format!("{AGENTS}/far/rotate"), None).await.ok();
+    for proof in [&third, &fourth] {
+        held.with(path, &[("dpop", proof)]).await.ok();
+    }
+    world.clock.advance(Duration::from_secs(1));
+    let late = held.proof("GET", path, None);
+    world.clock.advance(Duration::from_secs(1));
+    world.owner("POST", &format!("{AGENTS}/far/rotate"), None).await.ok();
+    held.with(path, &[("dpop", &late)]).await.refused(401, "auth_required");
+}

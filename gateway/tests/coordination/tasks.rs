@@ -277,13 +277,19 @@ async fn a_task_and_an_intent_bind_who_works_on_them() {
     let link = json!({"item_id": before, "to": "https://example.org/", "relationship": "about"});
     let link = json!({"tool": "memory_link", "arguments": link});
     let calls = format!("{AGENTS}/a/call");
+    let fact = json!({"tool": "memory_learn", "arguments": {"content": "tea is green"}});
+    let fact = team.world.owner("POST", &calls, Some(&fact)).await.ok()["structured"]["item_id"].clone();
+    let turned = json!({"item_id": fact, "to": before, "relationship": "about"});
+    let turned = json!({"tool": "memory_link", "arguments": turned});
     let policy = json!({"max_entries": 2, "max_total_size_kb": 1});
     let task = team.task(&intent, "a", json!({"memory_policy": policy})).await;
     let refused = team.post("a", "/memory", shared("internal")).await.refused(403, "guardrail_violation");
     assert!(refused["message"].as_str().unwrap().starts_with("denied_semantic_namespaces"), "{refused}");
     team.post("a", "/memory", shared("other")).await.ok();
-    // Nor does it say more of what is there.
-    team.world.owner("POST", &calls, Some(&link)).await.refused(403, "guardrail_violation");
+    // Nor does it say more of what is there, from whatever end.
+    for link in [&link, &turned] {
+        team.world.owner("POST", &calls, Some(link)).await.refused(403, "guardrail_violation");
+    }
     // It says so in the log, and evicts nothing.
     let log = format!("/intents/{intent}");
     assert!(names(&team.events("lead", &log).await).contains(&"governance.violation"));
@@ -304,6 +310,32 @@ async fn a_task_and_an_intent_bind_who_works_on_them() {
     // The end of the task is the end of its rails.
     team.gets("a", &task, "completed").await;
     team.post("a", "/memory", shared("internal")).await.ok();
-    team.world.owner("POST", &calls, Some(&link)).await.ok();
+    for link in [&link, &turned] {
+        team.world.owner("POST", &calls, Some(link)).await.ok();
+    }
     team.note("a", "none", "e3", json!({"memory_type": "episodic"})).await;
+}
+
+/// A link is told at both of its ends: it says nothing in a namespace that its author may only read.
+#[tokio::test]
+async fn a_namespace_that_one_may_read_takes_no_links() {
+    let team = Team::new(&["a", "b"]).await;
+    team.set("lead", json!({"permission": "memory.admin"})).await.ok();
+    let shared = json!({"namespace": "rules", "key": "k", "value": {}, "memory_type": "semantic"});
+    let entry = id(&team.post("b", "/memory", shared).await.ok());
+    let calls = format!("{AGENTS}/a/call");
+    let fact = json!({"tool": "memory_learn", "arguments": {"content": "tea is green"}});
+    let fact = team.world.owner("POST", &calls, Some(&fact)).await.ok()["structured"]["item_id"].clone();
+    let link = json!({"item_id": fact, "to": entry, "relationship": "contradicts"});
+    let link = json!({"tool": "memory_link", "arguments": link});
+    let permits = async |access: &str| {
+        let permissions = json!({"permissions": {"default": access, "allow": []}});
+        team.patch("lead", "/memory/namespaces/rules", 1, permissions).await.ok();
+    };
+    permits("read").await;
+    team.world.owner("POST", &calls, Some(&link)).await.refused(403, "policy_block");
+    permits("none").await;
+    team.world.owner("POST", &calls, Some(&link)).await.refused(404, "not_found");
+    permits("write").await;
+    team.world.owner("POST", &calls, Some(&link)).await.ok();
 }

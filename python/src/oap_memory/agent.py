@@ -115,7 +115,12 @@ class Agent:
         return self._asked(Linked, "memory_link", asked)
 
     def compact(self, **more: Unpack[Compact]) -> Compacted:
-        """Says what would be tidied up; with the `plan` that this gives, has it done. Needs `memory.admin`."""
+        """Says what would be tidied up; with the `plan` that this gives, has it done. Needs `memory.admin`.
+
+        >>> agent.compact()
+        Traceback (most recent call last):
+        oap_memory.errors.NotPermitted: 403 policy_block: ...
+        """
         return self._asked(Compacted, "memory_compact", more)
 
     def recall(self, query: str, **more: Unpack[Recall]) -> Recalled:

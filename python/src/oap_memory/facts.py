@@ -10,6 +10,7 @@ Level = Literal["tool_verified", "agent_inferred", "recalled", "external"]
 """What an agent may claim; `user_stated` is the owner's to say."""
 Scope = Literal["private", "local", "shared"]
 Sensitivity = Literal["public", "internal", "confidential", "restricted"]
+Staleness = Literal["stable", "weekly", "daily", "hourly", "volatile"]
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,10 @@ class Fact:
     topic: str | None = None
     source: Source | None = None
     expires_at: str | None = None
+    staleness: Staleness | None = None
+    """How long it can be relied on, as its writer says."""
+    stale: bool = False
+    """Whether that time is past: ask again before it is used."""
     score: float | None = None
     links: tuple[Linked, ...] = ()
 
@@ -172,7 +177,7 @@ class Explained:
     corrections: tuple[Replaced, ...]
     derived_from: tuple[str, ...]
     more: bool
-    """Whether its chain is longer, or more former versions are kept."""
+    """Whether its chain is longer, more former versions are kept, or more links are there to be told."""
     retracted_at: str | None = None
 
 
@@ -223,6 +228,7 @@ class Learn(TypedDict, total=False):
     scope: Scope
     sensitivity: Sensitivity
     ttl_days: int
+    staleness: Staleness
     idempotency_key: str
 
 

@@ -238,7 +238,10 @@ class Client:
         self.memory = Memory(_Steps(Caller(server_url, api_key)), self._wire)
 
     def close(self) -> None:
-        """Closes the connections."""
+        """Closes the connections.
+
+        >>> Client("https://memory.example.org", "oapk_" + "A" * 43).close()
+        """
         self._wire.close()
 
     def __enter__(self) -> Self:

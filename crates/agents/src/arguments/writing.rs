@@ -6,6 +6,7 @@ use super::{
 };
 use crate::block::turns;
 use crate::level::Level;
+use crate::staleness::Staleness;
 use oap_identity::{Hash, ItemId};
 use oap_memory::Kind;
 use oap_memory::item::{Confidence, MAX_SHORT, MAX_TEXT, MAX_TTL_DAYS, Sensitivity};
@@ -52,6 +53,9 @@ pub struct Learn {
     #[serde(default)]
     #[schemars(range(min = 1, max = MAX_TTL_DAYS))]
     pub ttl_days: Option<u32>,
+    /// How long it can be relied on: stable, weekly, daily, hourly or volatile. After that it is marked as stale, and a compaction takes it back. It is never stale if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub staleness: Option<Staleness>,
     /// Names this call, so that it can be repeated: the same call again with the same key is answered as it was first, and writes nothing, as long as what it wrote is kept. Of no other meaning; put nothing of the content in it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = MAX_IDEMPOTENCY_KEY))]

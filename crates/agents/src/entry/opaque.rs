@@ -24,15 +24,19 @@ impl Opaque {
         if text.len() > MAX_VALUE {
             return Err(EntryError::TooLarge);
         }
-        let mut reader = serde_json::Deserializer::from_str(text);
-        let sound = Sound { depth: 0 }.deserialize(&mut reader).and_then(|()| reader.end());
-        if sound.is_ok() { Ok(Self(text.to_owned())) } else { refused("value", Must::Sound) }
+        if texts_of(text).is_ok() { Ok(Self(text.to_owned())) } else { refused("value", Must::Sound) }
     }
 
     /// The text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+
+    /// The texts in it, members' names among them: as they are read, whatever their escapes. `None` where it cannot be read.
+    #[must_use]
+    pub fn texts(&self) -> Option<String> {
+        texts_of(&self.0).ok()
     }
 
     /// An object with one text, for what was written in another dialect.
@@ -56,18 +60,42 @@ impl Serialize for Opaque {
     }
 }
 
-/// A value that stands so deep, and is not kept.
-struct Sound {
-    depth: usize,
+/// The texts in a JSON text that all readers understand alike. It is never read into a [`serde_json::Value`], to which some names of
+/// members mean something else.
+fn texts_of(text: &str) -> serde_json::Result<String> {
+    let mut texts = String::new();
+    let mut reader = serde_json::Deserializer::from_str(text);
+    Sound { depth: 0, is_named: false, texts: &mut texts }.deserialize(&mut reader)?;
+    reader.end()?;
+    Ok(texts)
 }
 
-impl Sound {
-    fn below<E: serde::de::Error>(&self) -> Result<Self, E> {
-        if self.depth < MAX_DEPTH { Ok(Self { depth: self.depth + 1 }) } else { Err(E::custom("too deep")) }
+/// A value that stands so deep, and of which the texts alone are kept.
+struct Sound<'t> {
+    depth: usize,
+    /// Whether the name of a member stands before it.
+    is_named: bool,
+    texts: &'t mut String,
+}
+
+impl Sound<'_> {
+    fn below<E: serde::de::Error>(&mut self, is_named: bool) -> Result<Sound<'_>, E> {
+        if self.depth < MAX_DEPTH {
+            Ok(Sound { depth: self.depth + 1, is_named, texts: &mut *self.texts })
+        } else {
+            Err(E::custom("too deep"))
+        }
+    }
+
+    /// What is no text ends the line of its name.
+    fn end_name(&mut self) {
+        if self.is_named {
+            self.texts.push('\n');
+        }
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Sound {
+impl<'de> DeserializeSeed<'de> for Sound<'_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -75,51 +103,64 @@ impl<'de> DeserializeSeed<'de> for Sound {
     }
 }
 
-impl<'de> Visitor<'de> for Sound {
+impl<'de> Visitor<'de> for Sound<'_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
         f.write_str("a JSON value")
     }
 
-    fn visit_unit<E>(self) -> Result<(), E> {
+    fn visit_unit<E>(mut self) -> Result<(), E> {
+        self.end_name();
         Ok(())
     }
 
-    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
+    fn visit_bool<E>(mut self, _: bool) -> Result<(), E> {
+        self.end_name();
         Ok(())
     }
 
-    fn visit_str<E>(self, _: &str) -> Result<(), E> {
+    fn visit_str<E>(self, text: &str) -> Result<(), E> {
+        if self.is_named {
+            self.texts.push_str(": ");
+        }
+        self.texts.push_str(text);
+        self.texts.push('\n');
         Ok(())
     }
 
-    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
+    fn visit_u64<E>(mut self, _: u64) -> Result<(), E> {
+        self.end_name();
         Ok(())
     }
 
-    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
+    fn visit_i64<E>(mut self, _: i64) -> Result<(), E> {
+        self.end_name();
         Ok(())
     }
 
-    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
+    fn visit_f64<E>(mut self, _: f64) -> Result<(), E> {
+        self.end_name();
         Ok(())
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
-        while seq.next_element_seed(self.below::<A::Error>()?)?.is_some() {}
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut seq: A) -> Result<(), A::Error> {
+        self.end_name();
+        while seq.next_element_seed(self.below::<A::Error>(false)?)?.is_some() {}
         Ok(())
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+    fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<(), A::Error> {
+        self.end_name();
         let mut names = BTreeSet::new();
         while let Some(name) = map.next_key_seed(Name)? {
             // A number, which `serde_json` hands over as an object with one member of a name of its own.
             let Some(name) = name else { return map.next_value::<String>().map(drop) };
+            self.texts.push_str(&name);
             if !names.insert(name) {
                 return Err(A::Error::custom("twice"));
             }
-            map.next_value_seed(self.below::<A::Error>()?)?;
+            map.next_value_seed(self.below::<A::Error>(true)?)?;
         }
         Ok(())
     }
@@ -169,6 +210,28 @@ mod tests {
             assert_eq!(value.as_str(), text);
             assert_eq!(serde_json::to_string(&value).unwrap(), text);
         }
+    }
+
+    #[test]
+    fn texts_are_told_as_they_are_read() {
+        for (value, texts) in [
+            (
+                r#"{"note":["\u0069gnore",1,{"a":null,"\u0062":"c"}],"n":1.50,"z":true}"#,
+                "note\nignore\na\nb: c\nn\nz\n",
+            ),
+            (
+                r#"{"$serde_json::private::Number":"-","a":"\u0062"}"#,
+                "$serde_json::private::Number: -\na: b\n",
+            ),
+            (
+                r#"{"x":{"$serde_json::private::RawValue":"{"},"a":"\u0062"}"#,
+                "x\n$serde_json::private::RawValue: {\na: b\n",
+            ),
+            ("{}", ""),
+        ] {
+            assert_eq!(Opaque::read(value).unwrap().texts().as_deref(), Some(texts), "{value}");
+        }
+        assert_eq!(Opaque::of_text("\u{1}\"").texts().as_deref(), Some("text: \u{1}\"\n"));
     }
 
     #[test]

@@ -92,8 +92,10 @@ impl Group {
 
 /// Runs one transaction, and says whether it is admitted; `None` when it panicked, and nobody waits for it any more.
 fn run(shared: &Shared, group: &mut Group, job: Job) -> Option<(Answer, Result<(), StoreError>)> {
+    let Job { run, waits, .. } = job;
+    drop(waits);
     let mut tx = Tx { shared, group, own: Group::default(), allocated: BTreeMap::new() };
-    let ran = catch_unwind(AssertUnwindSafe(|| (job.run)(&mut tx)));
+    let ran = catch_unwind(AssertUnwindSafe(|| run(&mut tx)));
     let Tx { own, allocated, .. } = tx;
     let (admitted, answer) = match ran {
         Ok((true, answer)) => (admit(shared, group, &own).map(Some), Some(answer)),

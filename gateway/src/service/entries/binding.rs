@@ -4,7 +4,7 @@
 
 use super::capacity::News;
 use super::planning::{Step, Stop};
-use super::{Full, entries_now, is_seen, value_of};
+use super::{Full, is_seen, value_of};
 use crate::error::{Conflict, Error};
 use crate::service::items::{InForce, whole};
 use crate::service::tools::looking::Looking;
@@ -13,9 +13,10 @@ use crate::state::commits::Writing;
 use crate::state::events::{StoredEvent, What};
 use crate::state::gateway::Gateway;
 use crate::state::owner::mark::Write;
-use crate::state::schema;
+use crate::state::schema::{self, TASKS};
 use crate::state::tasks::{StoredTask, guardrails, task_named, tasks_in, tasks_of};
 use oap_agents::entry::{Context, MAX_ENTRIES, Opaque};
+use oap_agents::namespaces::Access;
 use oap_agents::task::Guardrails;
 use oap_identity::{IntentId, ItemId, TaskId};
 use oap_memory::record::{Head, Tier};
@@ -25,15 +26,21 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Debug, Default)]
 pub(super) struct Bound {
     tasks: BTreeSet<(TaskId, u32)>,
-    /// The agent's entries that nobody took back, each with its last link, where they were counted.
-    own: Option<BTreeSet<(ItemId, u32)>>,
+    /// Those that the entries name: the agent may have been taken off one of them.
+    named: BTreeSet<(TaskId, u32)>,
+    /// The guardrails of their intents, which end with the role of who coordinates those.
+    rails: Vec<(IntentId, Guardrails)>,
+    /// The agent's working entries that nobody took back, each with its last link, where they were counted.
+    working: Option<BTreeSet<(ItemId, u32)>>,
+    /// Its episodic ones, where they were counted. What becomes of each says nothing of how many there are.
+    episodic: Option<BTreeSet<ItemId>>,
 }
 
 /// What is written for a task.
 struct ForTask<'a> {
     steps: Vec<&'a Step>,
-    /// How many entries it takes of an agent, where it says so.
-    entries: Option<usize>,
+    /// How many entries it takes of an agent.
+    entries: usize,
     kilobytes: Option<usize>,
 }
 
@@ -41,11 +48,12 @@ impl ForTask<'_> {
     fn of(task: &StoredTask, rails: &[(IntentId, Guardrails)]) -> Self {
         let rail = rails.iter().find(|(intent, _)| *intent == task.intent);
         let most = rail.and_then(|(_, rails)| rails.max_working_memory_per_task);
-        let entries = [task.policy.max_entries, most].into_iter().flatten().min();
         let number = |most: u32| usize::try_from(most).ok();
+        // Its end takes all of them back in one transaction: no guardrail makes them more than a task takes by itself.
+        let said = [task.policy.max_entries, most].into_iter().flatten().filter_map(number);
         Self {
             steps: Vec::new(),
-            entries: entries.and_then(number),
+            entries: said.min().unwrap_or(MAX_ENTRIES).min(MAX_ENTRIES),
             kilobytes: task.policy.max_total_size_kb.and_then(number),
         }
     }
@@ -56,7 +64,7 @@ impl ForTask<'_> {
         for step in &self.steps {
             sizes.insert(step.entry.id, step.entry.value.as_str().len());
         }
-        let max_capacity = self.entries.unwrap_or(MAX_ENTRIES);
+        let max_capacity = self.entries;
         if sizes.len() > count && sizes.len() > max_capacity {
             return Some(Full { current_count: count, max_capacity, of: "working entries of the task" });
         }
@@ -78,7 +86,7 @@ impl Looking<'_> {
         let store = &self.gateway.store;
         let tasks = tasks_of(store, agent.did())?;
         let rails = guardrails(store, &tasks, agent.did())?;
-        let mut bound = Bound { tasks: versions(&tasks), own: None };
+        let mut bound = Bound { tasks: versions(&tasks), rails: rails.clone(), ..Bound::default() };
         let mut by_task: BTreeMap<String, ForTask<'_>> = BTreeMap::new();
         for step in steps {
             let entry = &step.entry;
@@ -90,8 +98,9 @@ impl Looking<'_> {
             }
             let named = task_named(store, entry.scope.task_id.as_deref(), agent.did())?;
             let Some((id, task)) = named else { continue };
+            bound.named.insert((id, task.version));
             // What is to end with a task that is over would never end.
-            let ends_with_it = entry.ttl.as_deref() == Some("task_lifetime") && step.is_new();
+            let ends_with_it = entry.ttl.as_deref() == Some("task_lifetime") && step.sets_end;
             if !task.is_open() && (is_pad || ends_with_it) {
                 return Ok(Err(Stop::Over));
             }
@@ -104,22 +113,23 @@ impl Looking<'_> {
         }
         let more = news.get(&Tier::Episodic).copied().unwrap_or_default();
         let most = rails.iter().filter_map(|(_, rails)| rails.max_episodic_memory_per_agent).min();
-        if by_task.is_empty() && (more == 0 || most.is_none()) {
-            return Ok(Ok(bound));
-        }
-        let mut own = entries_now(self.gateway, agent.did());
-        bound.own = Some(own.iter().map(|head| (head.item_id, head.seq)).collect());
-        own.retain(|head| is_seen(agent, head, self.now));
         if let Some(most) = most.filter(|_| more > 0) {
-            let current_count = own.iter().filter(|head| head.meta.tier == Tier::Episodic).count();
+            let own = self.gateway.heads.own(agent.did(), Tier::Episodic);
+            bound.episodic = Some(own.iter().map(|head| head.item_id).collect());
+            let current_count = own.iter().filter(|head| is_seen(agent, head, self.now)).count();
             let max_capacity = usize::try_from(most).unwrap_or(usize::MAX);
             if current_count + more > max_capacity {
                 let of = "episodic entries under a guardrail of an intent";
                 return Ok(Err(Stop::Full(Full { current_count, max_capacity, of })));
             }
         }
-        own.retain(|head| head.meta.tier == Tier::Working);
-        let is_free = |of: &ForTask<'_>| of.entries.is_none() && of.kilobytes.is_none();
+        if by_task.is_empty() {
+            return Ok(Ok(bound));
+        }
+        let mut own = self.gateway.heads.own(agent.did(), Tier::Working);
+        bound.working = Some(own.iter().map(|head| (head.item_id, head.seq)).collect());
+        own.retain(|head| is_seen(agent, head, self.now));
+        let is_free = |of: &ForTask<'_>| of.entries == MAX_ENTRIES && of.kilobytes.is_none();
         if by_task.values().all(is_free) && own.len() + steps.len() <= MAX_ENTRIES {
             return Ok(Ok(bound));
         }
@@ -182,15 +192,19 @@ pub(crate) fn may_correct(
 }
 
 impl Writing<'_, '_> {
-    /// That the guardrails which bind an agent let it link an item: what it says of a semantic entry stands in that one's namespace.
+    /// That the guardrails which bind an agent and the permissions of namespaces let it link an item, or to it: what it says of a semantic
+    /// entry stands in that one's namespace.
     ///
     /// # Errors
-    /// [`Error::Guardrail`].
+    /// [`Error::Guardrail`], [`Error::NamespaceAccess`].
     pub(crate) fn may_link(&self, agent: &Agent<Write>, head: &Head) -> Result<(), Error> {
         let meta = &head.meta;
         let (Tier::Semantic, Some(namespace), Some(_)) = (meta.tier, &meta.namespace, &meta.key) else {
             return Ok(());
         };
+        if agent.sight().access(namespace) < Access::Write {
+            return Err(Error::NamespaceAccess);
+        }
         let tasks = tasks_in(self.tx, &self.gateway.store, agent.did())?;
         let rails = guardrails(self.tx, &tasks, agent.did())?;
         refuses(&rails, namespace).map_or(Ok(()), |(_, rail)| Err(Error::Guardrail(rail)))
@@ -212,8 +226,21 @@ impl Writing<'_, '_> {
     /// That what an agent's writes are bound to is as it was when they were prepared.
     pub(super) fn stays_bound(&self, agent: &Agent<Write>, bound: &Bound) -> Result<(), Error> {
         let tasks = tasks_in(self.tx, &self.gateway.store, agent.did())?;
-        let own = bound.own.as_ref().map(|_| self.entries_of(&[agent.did().clone()])).transpose()?;
-        if versions(&tasks) == bound.tasks && own == bound.own { Ok(()) } else { Err(Error::Overtaken) }
+        let own = |tier| self.entries_of(&[agent.did().clone()], &[tier]);
+        let working = bound.working.as_ref().map(|_| own(Tier::Working)).transpose()?;
+        let episodic = bound.episodic.as_ref().map(|_| own(Tier::Episodic)).transpose()?;
+        let episodic: Option<BTreeSet<ItemId>> =
+            episodic.map(|there| there.into_iter().map(|(item, _)| item).collect());
+        for (id, version) in &bound.named {
+            if TASKS.get(self.tx, id)?.is_none_or(|task| task.version != *version) {
+                return Err(Error::Overtaken);
+            }
+        }
+        let is_same = versions(&tasks) == bound.tasks
+            && guardrails(self.tx, &tasks, agent.did())? == bound.rails
+            && working == bound.working
+            && episodic == bound.episodic;
+        if is_same { Ok(()) } else { Err(Error::Overtaken) }
     }
 
     /// Notes in the log of an intent that a guardrail refused a write.
@@ -233,5 +260,39 @@ impl Writing<'_, '_> {
         };
         self.tell_log(intent, &event)?;
         self.tell(schema::agent(agent.did().as_str()), &event)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use oap_agents::task::{MemoryPolicy, TaskStatus};
+    use oap_identity::{Did, Timestamp};
+
+    /// What a policy and a guardrail say bounds a task, each further; neither gives it more than a task takes by itself.
+    #[test]
+    fn no_guardrail_lifts_the_bound_of_a_task() {
+        let (lead, at): (Did, _) = ("did:web:lead.example".parse().unwrap(), Timestamp::from_millis(0));
+        let intent = IntentId::from_bytes([9; 16]);
+        let entries = |policy: Option<u32>, rail: Option<u32>| {
+            let task = StoredTask {
+                intent,
+                name: "t".to_owned(),
+                description: String::new(),
+                coordinator: lead.clone(),
+                assigned: None,
+                agents: Vec::new(),
+                parent: None,
+                policy: MemoryPolicy { max_entries: policy, ..MemoryPolicy::default() },
+                status: TaskStatus::Running,
+                version: 1,
+                created_at: at,
+                updated_at: at,
+            };
+            let rails = Guardrails { max_working_memory_per_task: rail, ..Guardrails::default() };
+            ForTask::of(&task, &[(intent, rails)]).entries
+        };
+        assert_eq!((entries(None, None), entries(None, Some(10_000))), (MAX_ENTRIES, MAX_ENTRIES));
+        assert_eq!((entries(Some(5), Some(10_000)), entries(Some(5), Some(3))), (5, 3));
     }
 }

@@ -4,6 +4,7 @@
 //! What an entry is worth: its priority, and then when its author looked at it last. Nobody else's look counts, so that nobody's tells.
 
 use super::Full;
+use super::erasing::holds_owners_word;
 use crate::error::Error;
 use crate::service::tools::looking::Looking;
 use crate::state::agents::Agent;
@@ -74,21 +75,27 @@ impl Looking<'_> {
             let Some(seen) = self.seen(head.clone())? else { continue };
             let context = Context::of(&seen.whole);
             let is_pinned = context.pinned || terms.pins(&head);
-            if !is_held && !is_pinned && !head.meta.human_verified {
+            if !is_held && !is_pinned {
                 let looked = ACCESSED.get(&self.gateway.store, &head.item_id)?;
-                candidates.push((
-                    context.priority,
-                    looked.unwrap_or(head.captured_at),
-                    head.item_id,
-                    head.seq,
-                ));
+                let worth = (context.priority, looked.unwrap_or(head.captured_at), head.item_id);
+                candidates.push((worth, head));
             }
         }
-        candidates.sort_unstable();
-        if candidates.len() < beyond {
+        candidates.sort_unstable_by_key(|(worth, _)| *worth);
+        let mut victims = Vec::new();
+        for (_, head) in candidates {
+            if victims.len() == beyond {
+                break;
+            }
+            // What is the owner's word goes with nothing that an agent writes.
+            if !holds_owners_word(&self.gateway.store, self.gateway, &head)? {
+                victims.push((head.item_id, head.seq));
+            }
+        }
+        if victims.len() < beyond {
             return Ok(Err(Full { current_count, max_capacity, of: OF_TIER }));
         }
-        Ok(Ok(candidates.into_iter().take(beyond).map(|(_, _, item, seq)| (item, seq)).collect()))
+        Ok(Ok(victims))
     }
 }
 
@@ -117,14 +124,14 @@ impl Writing<'_, '_> {
         if news.is_empty() {
             return Ok(());
         }
+        let terms = terms(self.tx, agent.did())?;
         for (item, seq) in victims {
             self.ends_with(*item, *seq)?;
-            if self.is_held(*item)? {
+            if self.is_held(*item)? || HEADS.get(self.tx, item)?.is_some_and(|head| terms.pins(&head)) {
                 return Err(Error::Overtaken);
             }
             self.evict(*item)?;
         }
-        let capacities = terms(self.tx, agent.did())?.capacities;
         let batch = self.heads_of_batch()?;
         // What the batch changed counts as it is now, and not as it was.
         let before: Vec<Arc<Head>> = batch.keys().filter_map(|item| self.gateway.heads.get(*item)).collect();
@@ -132,7 +139,7 @@ impl Writing<'_, '_> {
             let own = |head: &&Arc<Head>| is_own(agent.did(), head, tier, self.now);
             let stored = self.gateway.heads.count_own(agent.did(), tier, self.now);
             let there = stored.saturating_sub(before.iter().filter(own).count());
-            there + batch.values().flatten().filter(own).count() + more > capacities.of(tier)
+            there + batch.values().flatten().filter(own).count() + more > terms.capacities.of(tier)
         });
         if is_full { Err(Error::Overtaken) } else { Ok(()) }
     }

@@ -8,14 +8,14 @@ use crate::state::agents;
 use crate::state::commits::{Writing, until_it_holds};
 use crate::state::events::{Archived, StoredEvent, What, context_of};
 use crate::state::gateway::{Gateway, blocking};
-use crate::state::schema::{self, TASKS, VERSIONS};
-use crate::state::tasks::{MAX_ARCHIVED, StoredTask, tasks_of};
+use crate::state::schema::{self, TASKS, TASKS_OF, VERSIONS};
+use crate::state::tasks::{MAX_ARCHIVED, StoredTask, is_orphan, leads};
 use oap_agents::entry::MAX_ENTRIES;
 use oap_agents::task::TaskStatus;
 use oap_identity::{Did, ItemId, TaskId, Timestamp};
 use oap_memory::chain::Event;
 use oap_memory::record::{Head, Status, Tier};
-use oap_store::StoreError;
+use oap_store::{Range, StoreError};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -72,7 +72,7 @@ impl Ending {
 }
 
 impl Entries<'_> {
-    /// Ends the open tasks of coordinators that were removed, which nobody else can end. How many.
+    /// Ends the open tasks whose coordinators were removed, or lost the role for them, which nobody else can end. How many.
     ///
     /// # Errors
     /// [`Error::Store`], [`Error::Corrupt`].
@@ -80,18 +80,31 @@ impl Entries<'_> {
         let gateway = self.0.clone();
         let orphans = blocking(move || {
             let mut found = Vec::new();
-            for (did, agent) in agents::all(&gateway.store)? {
-                if !agent.is_there() {
-                    let tasks = tasks_of(&gateway.store, &did)?;
-                    found.extend(tasks.into_iter().filter(|(_, task)| task.coordinator == did));
+            for (did, _) in agents::all(&gateway.store)? {
+                // What cannot be read is looked at again with the end, which says so.
+                if leads(&gateway.store, &did).unwrap_or(false) {
+                    continue;
+                }
+                for key in TASKS_OF.keys(&gateway.store, Range::under(&schema::agent(did.as_str()))) {
+                    match key.and_then(|(_, id)| Ok((id, TASKS.get(&gateway.store, &id)?))) {
+                        Ok((id, Some(task))) if task.coordinator == did => {
+                            found.extend(is_orphan(&gateway.store, &task).unwrap_or(true).then_some(id));
+                        }
+                        Ok(_) => {}
+                        Err(error) => tracing::error!(%error, agent = %did, "a task cannot be read"),
+                    }
                 }
             }
             Ok(found)
         })
         .await?;
-        let count = orphans.len();
-        for (id, _) in orphans {
-            until_it_holds(|| self.end_orphan(id)).await?;
+        let mut count = 0;
+        for id in orphans {
+            // One that cannot be ended keeps none of the others open.
+            match until_it_holds(|| self.end_orphan(id)).await {
+                Ok(()) => count += 1,
+                Err(error) => tracing::error!(%error, task = %id, "a task that nobody leads stays open"),
+            }
         }
         Ok(count)
     }
@@ -113,6 +126,9 @@ impl Entries<'_> {
                 if task.version != before.version {
                     return Err(Error::Overtaken);
                 }
+                if !is_orphan(w.tx, &task)? {
+                    return Ok(());
+                }
                 task.status = TaskStatus::Cancelled;
                 task.version = task.version.saturating_add(1);
                 task.updated_at = w.now;
@@ -127,7 +143,7 @@ impl Entries<'_> {
 impl Writing<'_, '_> {
     /// That what a task ends is what was looked at. What its agents write elsewhere meanwhile keeps nobody from ending it.
     fn ends_as_seen(&self, name: &str, task: &StoredTask, ending: &Ending) -> Result<(), Error> {
-        let there = self.entries_of(&task.agents)?;
+        let there = self.entries_of(&task.agents, Tier::ALL)?;
         let mut ended = ending.archived.iter().chain(&ending.cleared).chain(&ending.expired);
         if !ended.all(|head| there.contains(&(head.item_id, head.seq))) {
             return Err(Error::Overtaken);
@@ -162,7 +178,7 @@ impl Writing<'_, '_> {
                 if self.is_held(head.item_id)? || holds_owners_word(self.tx, self.gateway, head)? {
                     self.mark(head.item_id, Event::Retract)?;
                 } else {
-                    self.erase(head.item_id, event)?;
+                    self.erase_for_agent(head.item_id, event)?;
                 }
             }
         }
@@ -218,7 +234,7 @@ impl Writing<'_, '_> {
             };
             let stays = self.is_held(head.item_id)? || holds_owners_word(self.tx, self.gateway, &head)?;
             if head.status == Status::Retracted && !stays {
-                self.erase(head.item_id, Event::Erase)?;
+                self.erase_for_agent(head.item_id, Event::Erase)?;
             }
         }
         Ok(())

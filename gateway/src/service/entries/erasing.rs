@@ -8,16 +8,19 @@ use crate::state::agents::Agent;
 use crate::state::commits::{AGENTS, Writing, until_it_holds};
 use crate::state::gateway::Gateway;
 use crate::state::owner::mark::{Read, Write};
-use crate::state::schema::{self, VERSIONS};
+use crate::state::schema::{self, LINKS, VERSIONS};
 use oap_agents::entry::{Filter, MAX_ENTRIES};
 use oap_agents::level::EXTENSION;
 use oap_identity::{Hash, ItemId};
-use oap_memory::chain::Event;
+use oap_memory::chain::{Event, Link};
 use oap_memory::commitment::Committed;
 use oap_memory::receipt::item_tag;
 use oap_memory::record::Head;
 use oap_store::{Rows, StoreError};
 use std::sync::Arc;
+
+/// What a receipt of a deletion says was used. It names what went, and gives nobody anything.
+pub(crate) const DELETE: &str = "openintent.delete";
 
 impl Entries<'_> {
     /// Erases an entry: what it said is gone when this returns, and nothing puts it back.
@@ -107,10 +110,10 @@ impl Writing<'_, '_> {
                 return Err(Error::Conflict(Conflict::Held));
             }
             tags.push(item_tag(head.item_id, self.last_link(head)?.commitment));
-            self.erase(head.item_id, Event::Erase)?;
+            self.erase_for_agent(head.item_id, Event::Erase)?;
         }
         let gateway = self.gateway.clone();
-        let receipt = Tools(&gateway).handing(agent, "openintent.delete", input, tags)?;
+        let receipt = Tools(&gateway).handing(agent, DELETE, input, tags)?;
         self.receipt(AGENTS, receipt).map(drop)
     }
 }
@@ -125,9 +128,11 @@ pub(super) fn is_owners_word(gateway: &Gateway, head: &Head) -> bool {
     head.meta.human_verified || *head.meta.author == gateway.principal
 }
 
-/// Whether a version that is kept is the owner's word: such a one the owner alone erases.
+/// Whether a version that is kept is the owner's word, or one that the owner confirmed or put back: such a one the owner alone erases.
 pub(crate) fn holds_owners_word(rows: &impl Rows, gateway: &Gateway, head: &Head) -> Result<bool, Error> {
-    if is_owners_word(gateway, head) {
+    let oldest = head.replaced.first().map_or(head.version_seq, |(seq, _)| *seq);
+    let said = said_in(rows, head.item_id, oldest)?.map_or(oldest, |link| link.seq);
+    if is_owners_word(gateway, head) || owner_decided(rows, head, said)? {
         return Ok(true);
     }
     for (seq, _) in &head.replaced {
@@ -135,6 +140,31 @@ pub(crate) fn holds_owners_word(rows: &impl Rows, gateway: &Gateway, head: &Head
             Ok(Some(former)) if !is_agents(&former)? => return Ok(true),
             Ok(_) | Err(StoreError::Erased) => {}
             Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(false)
+}
+
+/// The link by which what a version says was said: other labels and a reseal make a version of the same words.
+pub(crate) fn said_in(rows: &impl Rows, item: ItemId, version_seq: u32) -> Result<Option<Link>, Error> {
+    for seq in (0..=version_seq).rev() {
+        let Some(link) = LINKS.get(rows, &(item, seq))? else { return Ok(None) };
+        let link: Link = serde_json::from_slice(&link)?;
+        if seq == 0 || link.event == Event::Correct || link.event.begins() {
+            return Ok(Some(link));
+        }
+    }
+    Ok(None)
+}
+
+/// Whether the owner confirmed an item, or put it back, in that link of its chain or after it. A correction takes the mark of a
+/// confirmation from the head, and never its link.
+pub(crate) fn owner_decided(rows: &impl Rows, head: &Head, from: u32) -> Result<bool, Error> {
+    for seq in (from..=head.seq).rev() {
+        let Some(link) = LINKS.get(rows, &(head.item_id, seq))? else { continue };
+        let link: Link = serde_json::from_slice(&link)?;
+        if matches!(link.event, Event::Confirm | Event::Restore) {
+            return Ok(true);
         }
     }
     Ok(false)

@@ -10,11 +10,13 @@ use crate::error::Error;
 use crate::service::Entries;
 use crate::service::tools::looking::Looking;
 use crate::state::agents::Agent;
-use crate::state::events::{Archived, Happened, Marked, StoredEvent, What, is_sealed, streams};
+use crate::state::events::{
+    Archived, Happened, MAX_LOOKED_AT, Marked, StoredEvent, Stream, What, first_since, is_sealed, streams,
+};
 use crate::state::owner::mark::Read;
 use crate::state::schema::{self, EVENTS};
 use crate::state::tasks::{Reach, StoredTask, tasks_of};
-use oap_agents::entry::{Context, MAX_ENTRIES, MAX_VALUES, Opaque};
+use oap_agents::entry::{Context, EntryError, MAX_ENTRIES, MAX_VALUES, Must, Opaque};
 use oap_agents::task::TaskStatus;
 use oap_identity::{Did, Hash, IntentId, ItemId, TaskId, Timestamp};
 use oap_memory::Head;
@@ -140,17 +142,34 @@ impl Reader<'_> {
         of.author == *self.did || (!of.is_sealed && self.follows(task))
     }
 
-    /// Whether an event is for it at all.
-    fn is_told(&self, event: &StoredEvent) -> bool {
+    /// Whether anything may be for it in a part of the log that is of what an agent did.
+    fn reads(&self, of: &str, agent: &Did) -> bool {
+        if agent == self.did || self.leads() {
+            return true;
+        }
+        let is_before_it =
+            |task: &StoredTask| task.assigned.as_ref() == Some(self.did) && task.agents.contains(agent);
+        match of {
+            "refusals" => false,
+            "entries" => self.is_led && self.tasks.values().any(is_before_it),
+            _ => true,
+        }
+    }
+
+    /// How much of an event is for it: of an archive so many entries, of any other it or nothing.
+    fn told_of(&self, event: &StoredEvent) -> usize {
         let is_own = event.agent == *self.did;
-        match &event.what {
+        let is_told = match &event.what {
             What::Task(_) => self.knows(event.task),
             What::Refused(_) => is_own || self.leads(),
             // What an agent remembers beyond the task its coordinator reads alone.
             What::Entry { restricted, tier: Tier::Episodic, .. } => is_own || (!restricted && self.leads()),
             What::Entry { restricted, .. } => is_own || (!restricted && self.follows(event.task)),
-            What::Archive(items) => items.iter().any(|of| self.is_shown(event.task, of)),
-        }
+            What::Archive(items) => {
+                return items.iter().filter(|of| self.is_shown(event.task, of)).count();
+            }
+        };
+        usize::from(is_told)
     }
 }
 
@@ -162,6 +181,8 @@ type Tagged = (Arc<Head>, Vec<String>);
 struct Told {
     items: BTreeSet<ItemId>,
     bytes: usize,
+    /// How many events were looked at; of an archive each entry that is told of. What is not told of makes nothing more of it.
+    looked_at: usize,
     /// How many archived entries were opened for it.
     opened: usize,
     /// Whether something was left out.
@@ -195,7 +216,7 @@ impl Entries<'_> {
         let told = self.read(agent, "openintent.events", input, move |looking| {
             let did = looking.agent.did().clone();
             let reader = Reader { did: &did, coordinates: false, is_led: false, tasks: BTreeMap::new() };
-            Ok(((), looking.events(&[stream], &reader, &wanted)?))
+            Ok(((), looking.events(vec![(stream, None)], &reader, &wanted)?))
         });
         Ok(told.await?.1)
     }
@@ -203,7 +224,8 @@ impl Entries<'_> {
     /// The log of an intent, as far as the agent may know it.
     ///
     /// # Errors
-    /// [`Error::NotFound`] of one that it neither coordinates nor has or had a task of.
+    /// [`Error::NotFound`] of one that it neither coordinates nor has or had a task of; [`Error::Entry`] where more events than one
+    /// answer looks through are none that is asked for.
     pub async fn log(
         self,
         agent: &Agent<Read>,
@@ -218,8 +240,16 @@ impl Entries<'_> {
             let coordinates = intent.coordinator == did;
             let reader = Reader { did: &did, coordinates, is_led, tasks: tasks.into_iter().collect() };
             looking.lean_on(&reader.tasks);
-            let streams = streams(id, reader.tasks.values().flat_map(|task| &task.agents));
-            Ok(((), looking.events(&streams, &reader, &wanted)?))
+            // Of what it does not know it is told nothing.
+            let known = reader.tasks.iter().filter(|(_, task)| task.is_known_to(&did));
+            // What was archived of a task was so when it ended, since when it is as it is.
+            let is_asked = |at: Timestamp| wanted.since.is_none_or(|since| at >= since);
+            let ended = known.clone().filter(|(_, task)| !task.is_open() && is_asked(task.updated_at));
+            let ended = ended.map(|(id, task)| (*id, Some(task.updated_at)));
+            let agents = known.flat_map(|(_, task)| &task.agents).chain([&intent.coordinator]);
+            let is_read = |of: &str, agent: &Did| reader.reads(of, agent);
+            let streams = streams(id, ended, agents, wanted.name.as_deref(), is_read);
+            Ok(((), looking.events(streams, &reader, &wanted)?))
         });
         Ok(told.await?.1)
     }
@@ -229,14 +259,24 @@ impl Looking<'_> {
     /// The events of some streams together.
     fn events(
         &mut self,
-        streams: &[[u8; 16]],
+        mut streams: Vec<Stream>,
         reader: &Reader<'_>,
         wanted: &Wanted,
     ) -> Result<Vec<Shown>, Error> {
         let gateway = self.gateway;
         let (mut shown, mut told, mut left) = (Vec::new(), Told::default(), wanted.offset);
-        let rows = |stream: &[u8; 16]| EVENTS.range(&gateway.store, Range::under(stream)).peekable();
-        let mut parts: Vec<_> = streams.iter().map(rows).collect();
+        let open = |(stream, at): Stream| {
+            let since = wanted.since.filter(|_| at.is_none());
+            let first = since.map(|since| first_since(&gateway.store, stream, since)).transpose()?;
+            let range = Range::under(&stream).from(&(stream, first.unwrap_or(0)));
+            Ok::<_, Error>(EVENTS.range(&gateway.store, range).peekable())
+        };
+        // What is known to be later is opened when its time has come: an archive is large, and there may be one of each task.
+        streams.sort_by_key(|(_, at)| *at);
+        let (mut parts, mut waiting) = (Vec::new(), streams.into_iter().peekable());
+        while let Some(stream) = waiting.next_if(|(_, at)| at.is_none()) {
+            parts.push(open(stream)?);
+        }
         loop {
             let mut oldest: Option<(Timestamp, usize)> = None;
             for (number, part) in parts.iter_mut().enumerate() {
@@ -249,11 +289,25 @@ impl Looking<'_> {
                     oldest = Some((at, number));
                 }
             }
+            let is_due = |at: Option<Timestamp>| oldest.is_none_or(|(least, _)| at <= Some(least));
+            if let Some(stream) = waiting.next_if(|(_, at)| is_due(*at)) {
+                // Before what else was at that time: the state that ended the task.
+                parts.insert(0, open(stream)?);
+                continue;
+            }
             let Some(row) = oldest.and_then(|(_, number)| parts.get_mut(number)?.next()) else { break };
+            if told.looked_at >= MAX_LOOKED_AT && shown.is_empty() {
+                return Err(Error::Entry(EntryError::Field("since", Must::Later)));
+            }
+            if told.looked_at >= MAX_LOOKED_AT {
+                break;
+            }
             let (_, event) = row?;
+            let share = reader.told_of(&event);
+            told.looked_at += share.max(1);
             let is_asked = wanted.since.is_none_or(|since| event.at >= since)
                 && wanted.name.as_deref().is_none_or(|name| event.what.name() == name);
-            if !is_asked || !reader.is_told(&event) {
+            if !is_asked || share == 0 {
                 continue;
             }
             if left > 0 {

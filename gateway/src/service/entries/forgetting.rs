@@ -30,17 +30,21 @@ impl Entries<'_> {
         let over = blocking(move || {
             let (now, mut over) = (gateway.clock.now(), Vec::new());
             for row in INTENTS.scan(&gateway.store) {
-                let (id, intent) = row?;
-                if is_over(&intent, kept, now) {
-                    over.push(id);
+                match row {
+                    Ok((id, intent)) if is_over(&intent, kept, now) => over.push(id),
+                    Ok(_) => {}
+                    Err(error) => tracing::error!(%error, "an intent cannot be read"),
                 }
             }
             Ok(over)
         });
         let mut forgotten = 0;
         for id in over.await? {
-            let forgot = self.0.commit(move |w| w.forget_intent(id, kept)).await?;
-            forgotten += usize::from(forgot);
+            // One that cannot be forgotten keeps none of the others.
+            match self.0.commit(move |w| w.forget_intent(id, kept)).await {
+                Ok(forgot) => forgotten += usize::from(forgot),
+                Err(error) => tracing::error!(%error, intent = %id, "an intent could not be forgotten"),
+            }
         }
         Ok(forgotten)
     }
@@ -52,13 +56,14 @@ impl Writing<'_, '_> {
         let Some(intent) = INTENTS.get(self.tx, &id)?.filter(|intent| is_over(intent, kept, self.now)) else {
             return Ok(false);
         };
-        let mut agents = BTreeSet::new();
+        let (mut agents, mut tasks) = (BTreeSet::from([intent.coordinator.clone()]), Vec::new());
         for (of, task) in self.under(TASKS_IN, &id, |(of, _)| *of == id)? {
             agents.extend(TASKS.get(self.tx, &task)?.into_iter().flat_map(|task| task.agents));
             TASKS.delete(self.tx, &task);
             TASKS_IN.delete(self.tx, &(of, task));
+            tasks.push((task, None));
         }
-        for stream in streams(id, agents.iter()) {
+        for (stream, _) in streams(id, tasks.into_iter(), agents.iter(), None, |_, _| true) {
             let told: Vec<_> =
                 EVENTS.keys(&self.gateway.store, Range::under(&stream)).collect::<Result<_, _>>()?;
             let written = EVENTS.written(self.tx).into_iter().filter(|(of, _)| *of == stream);

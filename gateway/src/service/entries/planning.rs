@@ -8,7 +8,7 @@ use super::{Full, entry_of, is_rival};
 use crate::error::{Conflict, Error};
 use crate::service::Items;
 use crate::service::items::{Author, InForce, Prepared, whole};
-use crate::service::tools::judging::{said as claim, stopped, texts};
+use crate::service::tools::judging::{said as claim, stopped};
 use crate::service::tools::looking::Looking;
 use crate::state::agents::Agent;
 use crate::state::contacts::Contacts;
@@ -16,7 +16,7 @@ use crate::state::gateway::Gateway;
 use crate::state::owner::mark::{Read, Write};
 use oap_agents::Level;
 use oap_agents::entry::EXTENSION as OPENINTENT;
-use oap_agents::entry::{Change, Context, Entry, EntryError, Must, New, Opaque, Ttl, check_together};
+use oap_agents::entry::{Change, Context, Entry, EntryError, Must, New, Opaque, Scope, Ttl, check_together};
 use oap_agents::level::{EXTENSION, waits};
 use oap_agents::namespaces::Access;
 use oap_agents::quarantine;
@@ -44,13 +44,8 @@ pub(super) struct Step {
     pub prepared: Prepared,
     pub to: To,
     pub entry: Entry,
-}
-
-impl Step {
-    /// Whether it makes an entry.
-    pub const fn is_new(&self) -> bool {
-        matches!(self.to, To::New(_))
-    }
+    /// Whether it says anew with what the entry ends: it makes one, or changes that and names no time.
+    pub sets_end: bool,
 }
 
 /// What a version is of.
@@ -130,10 +125,14 @@ pub(super) fn plan(
     }
 }
 
-/// For what the guard stops what an agent writes into an entry.
-fn judged(value: &Opaque, beside: &[String]) -> Vec<Found> {
+/// For what the guard stops what an agent writes into an entry: its value, and the words beside it.
+fn judged(value: &Opaque, tags: &[String], at: [Option<&String>; 2], scope: &Scope) -> Vec<Found> {
+    // What is not read as its readers read it is not judged by what it looks like.
+    let Some(said) = value.texts() else { return vec![Found::Unjudged] };
+    let scope = [scope.task_id.as_ref(), scope.intent_id.as_ref()];
+    let beside = tags.iter().chain(at.into_iter().chain(scope).flatten());
+    let beside = beside.map(String::as_str).collect::<Vec<_>>().join(" ");
     // As it is read, and as it was written: what is a tool's call is one by its syntax.
-    let (said, beside) = (texts(value.as_str()), beside.join(" "));
     stopped(&examine_all([said.as_str(), value.as_str(), &beside]), Level::AgentInferred)
 }
 
@@ -207,15 +206,15 @@ impl Planning<'_> {
             return Err(Error::NamespaceAccess);
         }
         let visibility = if is_shared { Visibility::Local } else { Visibility::Private };
-        let beside: Vec<String> = new.tags.iter().chain([&new.namespace, &new.key]).cloned().collect();
-        let kinds = judged(&new.value, &beside);
+        let scope = new.scope.clone().unwrap_or_default();
+        let kinds = judged(&new.value, &new.tags, [Some(&new.namespace), Some(&new.key)], &scope);
         let level = level_of(&kinds);
         let confidence = level.most();
         let mut labels = new.tags.clone();
         // An entry that nobody but its author sees is a scratch pad: it is marked, and not taken from it.
         quarantine::mark(&mut labels, is_shared && !kinds.is_empty());
         let mut context = Context {
-            scope: new.scope.clone().unwrap_or_default(),
+            scope,
             ttl: new.ttl.as_ref().map(|(text, _)| text.clone()),
             ends: new.expires_at.is_some(),
             pinned: new.pinned,
@@ -252,7 +251,7 @@ impl Planning<'_> {
         let prepared = items.prepare_capture(items.parse_item(&item, self.now)?, &self.contacts, self.now)?;
         let head = Head::new(prepared.link.item_id, prepared.body(), record.clone());
         let entry = entry_of(&self.looking, &head, &whole(prepared.committed())?, head.captured_at);
-        Ok(Step { prepared, to: To::New(record), entry })
+        Ok(Step { prepared, to: To::New(record), entry, sets_end: true })
     }
 
     /// When an entry ends, if it does.
@@ -281,18 +280,21 @@ impl Planning<'_> {
             return Err(Error::OwnersWord);
         }
         // What the entry says then, as a whole: nothing hides in a part that was there before.
-        let former = super::value_of(&whole(&before.committed)?);
+        let said = whole(&before.committed)?;
+        let (former, scope) = (super::value_of(&said), Context::of(&said).scope);
         let meta = &before.head.meta;
-        let tags = change.tags.as_deref().unwrap_or(&before.head.labels).iter().cloned();
-        let at = [meta.namespace.as_deref().cloned(), meta.key.as_deref().cloned()];
-        let beside: Vec<String> = tags.chain(at.into_iter().flatten()).collect();
-        let kinds = judged(change.value.as_ref().unwrap_or(&former), &beside);
+        let kinds = judged(
+            change.value.as_ref().unwrap_or(&former),
+            change.tags.as_deref().unwrap_or(&before.head.labels),
+            [meta.namespace.as_deref(), meta.key.as_deref()],
+            change.scope.as_ref().unwrap_or(&scope),
+        );
         // What others see does not go because a page says so.
         if !kinds.is_empty() && before.head.meta.visibility != Visibility::Private {
             return Err(Error::Guarded(kinds));
         }
         let (changes, event) = self.changes(&before, change, &kinds)?;
-        let body = items.corrected(&before, &whole(&before.committed)?, &changes)?;
+        let body = items.corrected(&before, &said, &changes)?;
         let prepared = items.prepare_version(&before, body, event, &self.contacts)?;
         let mut head = before.head;
         head.take(prepared.body());
@@ -308,7 +310,9 @@ impl Planning<'_> {
             head.meta.author = Arc::new(by.did.clone());
         }
         let entry = entry_of(&self.looking, &head, &whole(prepared.committed())?, prepared.link.at);
-        Ok(Ok(Step { prepared, to: To::Change(by), entry }))
+        let says_end = change.ttl.is_some() || change.expires_at.is_some() || change.scope.is_some();
+        let sets_end = says_end && entry.expires_at.is_none();
+        Ok(Ok(Step { prepared, to: To::Change(by), entry, sets_end }))
     }
 
     /// What changes of an item. Where what it says does not, neither does whose word it is.

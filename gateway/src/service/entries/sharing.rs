@@ -1,14 +1,17 @@
 //! The permissions of namespaces (RFC-0015 2.3): shown, and set by agents with `memory.admin`.
 
+use crate::api::agents::AgentRef;
 use crate::error::{Conflict, Error};
 use crate::service::Entries;
 use crate::service::tools::looking::Looking;
-use crate::state::agents::{self, Agent, Shared};
+use crate::state::agents::{self, Agent, Shared, StoredAgent};
+use crate::state::gateway::{Gateway, blocking};
 use crate::state::owner::Permission;
 use crate::state::owner::mark::{Admin, Read};
 use crate::state::schema::{NAMESPACES, SHARED_TIMES};
-use oap_agents::entry::{EntryError, Must, Namespace, Permissions, SetPermissions};
+use oap_agents::entry::{EntryError, GivenPermissions, Must, Namespace, Permissions, SetPermissions};
 use oap_agents::namespaces::{Access, MAX_SHARED, Sharing};
+use oap_identity::Did;
 use oap_memory::record::Tier;
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -26,16 +29,27 @@ impl Entries<'_> {
         set: SetPermissions,
     ) -> Result<Vec<u8>, Error> {
         let admin = agent.permitted::<Admin>()?;
-        let sharing = set.permissions.map(|given| self.sharing(given)).transpose()?;
-        let (namespace, stored) = (name.clone(), sharing.clone());
+        let gateway = self.0.clone();
+        let named = blocking(move || {
+            let sharing = set.permissions.map(|given| sharing(&gateway, given)).transpose()?;
+            let permissions = Entries(&gateway).permissions(sharing.as_ref(), true)?;
+            Ok((sharing, permissions))
+        });
+        let (sharing, permissions) = named.await?;
+        let namespace = name.clone();
         self.0
             .commit_for(admin.acting(), move |w| {
-                match &stored {
+                let there = NAMESPACES.get(w.tx, &namespace)?;
+                // Who sees what is as it was: nobody's request is for nothing, and no words are read anew.
+                if there == sharing {
+                    return Ok(());
+                }
+                match &sharing {
                     None => NAMESPACES.delete(w.tx, &namespace),
                     Some(sharing) => {
                         let known =
                             NAMESPACES.scan(&w.gateway.store).count() + NAMESPACES.written(w.tx).len();
-                        if known >= MAX_SHARED && NAMESPACES.get(w.tx, &namespace)?.is_none() {
+                        if known >= MAX_SHARED && there.is_none() {
                             return Err(Error::Conflict(Conflict::ManyNamespaces));
                         }
                         NAMESPACES.put(w.tx, &namespace, sharing)?;
@@ -55,25 +69,7 @@ impl Entries<'_> {
                 Ok(())
             })
             .await?;
-        let permissions = self.permissions(sharing.as_ref(), true)?;
         Ok(serde_json::to_vec(&json!({"namespace": name, "permissions": permissions}))?)
-    }
-
-    fn sharing(self, given: oap_agents::entry::GivenPermissions) -> Result<Sharing, Error> {
-        let mut allow = BTreeMap::new();
-        for (name, access) in given.allow {
-            let nobody = || Error::Entry(EntryError::Field("permissions.allow", Must::Agent));
-            let found = agents::find(&self.0.store, &name.parse().map_err(|_| nobody())?);
-            let (did, _) = match found {
-                Ok((did, found)) if found.is_there() => (did, found),
-                Ok(_) | Err(Error::NotFound) => return Err(nobody()),
-                Err(error) => return Err(error),
-            };
-            if allow.insert(did, access).is_some() {
-                return Err(Error::Entry(EntryError::Field("permissions.allow", Must::OneAgent)));
-            }
-        }
-        Ok(Sharing { default: given.default, allow })
     }
 
     /// As they are shown: to whom they concern in full.
@@ -87,6 +83,26 @@ impl Entries<'_> {
         }
         Ok(Permissions { default: sharing.default, allow })
     }
+}
+
+/// Permissions as they are stored, of agents that are there.
+fn sharing(gateway: &Gateway, given: GivenPermissions) -> Result<Sharing, Error> {
+    let mut there = agents::all(&gateway.store)?;
+    there.retain(|(_, agent)| agent.is_there());
+    let mut allow = BTreeMap::new();
+    for (name, access) in given.allow {
+        let nobody = || Error::Entry(EntryError::Field("permissions.allow", Must::Agent));
+        let named: AgentRef = name.parse().map_err(|_| nobody())?;
+        let is_meant = |(did, agent): &&(Did, StoredAgent)| match &named {
+            AgentRef::Did(meant) => did == meant,
+            AgentRef::Name(meant) => agent.name == *meant,
+        };
+        let (did, _) = there.iter().find(is_meant).ok_or_else(nobody)?;
+        if allow.insert(did.clone(), access).is_some() {
+            return Err(Error::Entry(EntryError::Field("permissions.allow", Must::OneAgent)));
+        }
+    }
+    Ok(Sharing { default: given.default, allow })
 }
 
 impl Looking<'_> {

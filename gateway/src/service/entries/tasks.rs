@@ -1,21 +1,21 @@
 //! Intents and tasks of the owner's agents (docs/openintent.md): made, shown, changed.
 
 use super::ending::Ending;
-use super::{Changed, Current, entries_now};
+use super::{Changed, Current};
 use crate::error::{Conflict, Error};
 use crate::service::Entries;
 use crate::service::Tools;
 use crate::state::agents::{self, Agent};
-use crate::state::commits::{Writing, until_it_holds};
+use crate::state::commits::{self, Writing, until_it_holds};
 use crate::state::events::{StoredEvent, What};
 use crate::state::gateway::{Gateway, blocking};
 use crate::state::owner::mark::{Read, Write};
 use crate::state::schema::{self, AGENTS, INTENTS, INTENTS_OF, TASKS, TASKS_IN, TASKS_OF};
-use crate::state::tasks::{MAX_INTENTS, MAX_OPEN, MAX_TASKS, StoredIntent, StoredTask, leads};
+use crate::state::tasks::{MAX_INTENTS, MAX_OPEN, MAX_TASKS, StoredIntent, StoredTask, leads, tasks_in};
 use oap_agents::entry::{EntryError, Must};
 use oap_agents::task::{MAX_ASSIGNED, NewIntent, NewTask, TaskChange, TaskStatus};
 use oap_identity::{Did, Hash, IntentId, ItemId, TaskId};
-use oap_memory::record::Status;
+use oap_memory::record::{Status, Tier};
 use oap_store::{Key, Range, Store, Table, Under};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -101,14 +101,19 @@ impl Entries<'_> {
     /// # Errors
     /// [`Error::NotFound`].
     pub async fn task(self, agent: &Agent<Read>, id: TaskId) -> Result<Vec<u8>, Error> {
+        Ok(self.task_now(agent, id).await?.entry)
+    }
+
+    async fn task_now(self, agent: &Agent<Read>, id: TaskId) -> Result<Current, Error> {
         let input = Hash::of_canonical(&json!([id]))?;
         let told = self.read(agent, "openintent.task", input, move |looking| {
             let task = TASKS.get(&looking.gateway.store, &id)?;
             let task = task.filter(|task| task.is_known_to(looking.agent.did())).ok_or(Error::NotFound)?;
             looking.reach.lean_on(id, task.version);
-            Ok(((), task_json(looking.gateway, id, &task)?))
+            Ok((task.version, task_json(looking.gateway, id, &task)?))
         });
-        Ok(told.await?.1)
+        let (version, entry) = told.await?;
+        Ok(Current { version, entry })
     }
 
     /// Makes a task of an intent that the agent coordinates. To assign it to another takes the role of a coordinator.
@@ -188,8 +193,7 @@ impl Entries<'_> {
             }
             let way = (task.version != version).then_some(Conflict::NewerTask);
             if let Some(conflict) = way.or((!task.is_open()).then_some(Conflict::TaskOver)) {
-                let entry = serde_json::to_vec(&task_json(self.0, id, &task)?)?;
-                return Ok(Changed::Conflict(conflict, Some(Current { version: task.version, entry })));
+                return Ok(Changed::Conflict(conflict, Some(self.task_now(agent, id).await?)));
             }
             let assigned = self.meant(agent, change.assigned_agent.clone()).await?;
             let policy = change.memory_policy.unwrap_or(task.policy);
@@ -203,6 +207,9 @@ impl Entries<'_> {
                     Some(look.await?)
                 }
             };
+            // What is answered is the words of others, too.
+            let input = Hash::of_canonical(&json!([id]))?;
+            let receipt = Tools(self.0).handing(agent, "openintent.task", input, Vec::new())?;
             let changed = self
                 .0
                 .commit_for(writer.acting(), move |w| {
@@ -243,6 +250,7 @@ impl Entries<'_> {
                     if task.status != before.status {
                         w.tell_of_task(id, &task)?;
                     }
+                    w.receipt(commits::AGENTS, receipt)?;
                     Ok(task)
                 })
                 .await?;
@@ -379,8 +387,8 @@ impl Writing<'_, '_> {
         if is_there { Ok(()) } else { Err(field("assigned_agent", Must::Agent)) }
     }
 
-    /// Stores a task, where its agents find it as long as it is open. What each of them asks costs what its open tasks are: so many are
-    /// there at once, and no more.
+    /// Stores a task, where its coordinator and whom it is assigned to find it as long as it is open. What each of them asks costs what
+    /// these are: one agent coordinates so many at once, and no more. Nobody has less room by what others give it.
     pub(super) fn put_task(&mut self, id: TaskId, task: &StoredTask) -> Result<(), Error> {
         let was_open = TASKS.get(self.tx, &id)?.is_some_and(|before| before.is_open());
         if let Some(mut intent) = INTENTS.get(self.tx, &task.intent)? {
@@ -391,11 +399,15 @@ impl Writing<'_, '_> {
         TASKS.put(self.tx, &id, task)?;
         for agent in task.agents.iter().chain([&task.coordinator]) {
             let whose = schema::agent(agent.as_str());
-            if !task.is_open() {
+            if !task.is_open() || !task.is_of(agent) {
                 TASKS_OF.delete(self.tx, &(whose, id));
             } else if !TASKS_OF.contains(self.tx, &(whose, id))? {
-                if self.under(TASKS_OF, &whose, |(of, _)| *of == whose)?.len() >= MAX_OPEN {
-                    return Err(Error::Conflict(Conflict::ManyOpenTasks));
+                if task.coordinator == *agent {
+                    let mut open = tasks_in(self.tx, &self.gateway.store, agent)?;
+                    open.retain(|(_, other)| other.coordinator == *agent);
+                    if open.len() >= MAX_OPEN {
+                        return Err(Error::Conflict(Conflict::ManyOpenTasks));
+                    }
                 }
                 TASKS_OF.put(self.tx, &(whose, id), &())?;
             }
@@ -415,15 +427,20 @@ impl Writing<'_, '_> {
         self.tell_log(task.intent, &event)
     }
 
-    /// Every entry of these agents that nobody took back, and its last link, as it stands in this transaction.
-    pub(super) fn entries_of(&self, agents: &[Did]) -> Result<BTreeSet<(ItemId, u32)>, Error> {
+    /// Every entry of these agents in these tiers that nobody took back, and its last link, as it stands in this transaction.
+    pub(super) fn entries_of(
+        &self,
+        agents: &[Did],
+        tiers: &[Tier],
+    ) -> Result<BTreeSet<(ItemId, u32)>, Error> {
         let batch = self.heads_of_batch()?;
-        let stored = agents.iter().flat_map(|agent| entries_now(self.gateway, agent));
+        let places = agents.iter().flat_map(|agent| tiers.iter().map(move |tier| (agent, *tier)));
+        let stored = places.flat_map(|(agent, tier)| self.gateway.heads.own(agent, tier));
         let stored = stored.filter(|head| !batch.contains_key(&head.item_id));
         let written = batch.values().flatten().filter(|head| {
             let meta = &head.meta;
             let is_entry = head.status == Status::Current && meta.namespace.is_some() && meta.key.is_some();
-            is_entry && agents.contains(&meta.author)
+            is_entry && agents.contains(&meta.author) && tiers.contains(&meta.tier)
         });
         Ok(stored.chain(written.cloned()).map(|head| (head.item_id, head.seq)).collect())
     }

@@ -4,12 +4,13 @@
 
 use super::planning::{Asked, Plan, Step, Stop, To, news, plan};
 use super::{Changed, Current, is_rival, is_seen};
-use crate::error::{Conflict, Error};
+use crate::error::{Conflict, Error, Unavailable};
 use crate::service::{Entries, Tools};
 use crate::state::agents::Agent;
 use crate::state::commits::{AGENTS, Writing, until_it_holds};
 use crate::state::owner::Permission;
 use crate::state::owner::mark::{Read, Write};
+use crate::state::refusals::Counted;
 use oap_agents::entry::{Change, Entry, New};
 use oap_identity::{Hash, ItemId, Timestamp};
 use oap_memory::receipt::item_tag;
@@ -25,6 +26,9 @@ enum Answer<'a> {
     One(&'a Entry),
     Batch { entries: Vec<&'a Entry> },
 }
+
+/// How often a batch is begun anew, when other writes overtake it.
+const MAX_ATTEMPTS: u32 = 8;
 
 impl Entries<'_> {
     /// Writes an entry whose author is the agent.
@@ -109,12 +113,30 @@ impl Entries<'_> {
     ) -> Result<Changed, Error> {
         let writer = agent.permitted::<Write>()?;
         let asked = Arc::new(asked);
-        let written = until_it_holds(|| async {
-            let (gateway, looker, asked) = (self.0.clone(), agent.clone(), asked.clone());
-            let planned = Tools(self.0).look(agent, move |_| plan(&gateway, &looker, &asked));
-            match planned.await? {
-                Ok(plan) => self.store(&writer, tool, input, plan, is_batch).await.map(Ok),
-                Err(stop) => Ok(Err(stop)),
+        let mut attempts = 0_u32;
+        let written = until_it_holds(|| {
+            attempts = attempts.saturating_add(1);
+            let (attempt, writer, asked) = (attempts, &writer, asked.clone());
+            async move {
+                // An agent that overtakes itself does not have the work done for nothing.
+                if is_batch && attempt > MAX_ATTEMPTS {
+                    return Err(Error::Unavailable(Unavailable::Overtaken));
+                }
+                // An attempt is the work of all of them, and those after it are counted as one more. They refuse nothing: it may be
+                // others who make them many.
+                if is_batch && attempt <= 2 {
+                    let now = self.0.clock.now();
+                    let charged = self.0.refusals.charge(Counted::Entry, agent.did(), asked.len(), now);
+                    if attempt == 1 {
+                        charged?;
+                    }
+                }
+                let (gateway, looker) = (self.0.clone(), agent.clone());
+                let planned = Tools(self.0).look(agent, move |_| plan(&gateway, &looker, &asked));
+                match planned.await? {
+                    Ok(plan) => self.store(writer, tool, input, plan, is_batch).await.map(Ok),
+                    Err(stop) => Ok(Err(stop)),
+                }
             }
         });
         match written.await? {
@@ -175,7 +197,7 @@ impl Entries<'_> {
                 w.stays_bound(&looker, &bound)?;
                 w.check_keys(&looker, &steps)?;
                 w.make_room(&looker, &victims, &news(&steps))?;
-                for Step { prepared, to, entry } in steps {
+                for Step { prepared, to, entry, .. } in steps {
                     let event = prepared.link.event;
                     match to {
                         To::New(record) => w.store_capture_as(prepared, record).map(drop)?,

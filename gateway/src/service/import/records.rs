@@ -12,6 +12,7 @@ use crate::state::gateway::{blocking, on_all_cores};
 use crate::state::owner::Owner;
 use crate::state::owner::mark::{Admin, Permits};
 use crate::state::sources::{Said, Tag};
+use oap_agents::level::owners_own;
 use oap_identity::time::MAX_SKEW;
 use oap_identity::{Hash, ItemId, Timestamp};
 use oap_memory::chain::Event;
@@ -267,7 +268,7 @@ impl Imports<'_> {
         if record.group.as_ref().is_some_and(|group| group.len() > MAX_SOURCE) {
             return Err(ImportRefusal::Group);
         }
-        let body = Items(self.0).parse_item(&record.item, now)?;
+        let body = Items(self.0).parse_item(&owners_own(&record.item), now)?;
         if body.captured_at > now.plus(MAX_SKEW) {
             return Err(ImportRefusal::Future);
         }

@@ -298,6 +298,11 @@ impl Writing<'_, '_> {
     /// Destroys an item's content: every key of it, and everything but its links. On a full disk too.
     pub(crate) fn erase(&mut self, item: ItemId, event: Event) -> Result<Written, Error> {
         self.tx.use_reserve();
+        self.erase_for_agent(item, event)
+    }
+
+    /// The same where an agent asks for it: never with what is kept back for a full disk. With that the owner alone erases, and the sweep.
+    pub(crate) fn erase_for_agent(&mut self, item: ItemId, event: Event) -> Result<Written, Error> {
         let happened = if event == Event::Expire { Happened::Expired } else { Happened::Deleted };
         self.destroy(item, event, happened)
     }

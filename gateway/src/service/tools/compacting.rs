@@ -5,6 +5,7 @@
 //! | what is over | erased, as the sweep would |
 //! | what the owner or the same agent says in another item in the same words, with the same labels, scope, visibility, sensitivity, kind and end | taken back; the owner's stays, else the surest |
 //! | what is less sure than is asked for | taken back |
+//! | what its writer said cannot be relied on any more | taken back |
 //!
 //! Of what the agent that asks may see and change, and nothing that the owner wrote, ever confirmed or put back, or holds, and no entry
 //! that is pinned.
@@ -13,13 +14,12 @@ use super::looking::{Looking, VisibleItem};
 use super::{Shown, ToolAnswer, members};
 use crate::error::{Conflict, Error};
 use crate::service::Tools;
-use crate::service::entries::holds_owners_word;
+use crate::service::entries::{holds_owners_word, owner_decided};
 use crate::state::agents::Agent;
-use crate::state::commits::{AGENTS, Writing, until_it_holds};
+use crate::state::commits::{AGENTS, Writing};
 use crate::state::owner::mark::{Admin, Read};
 use crate::state::schema::{self, HOLDS};
 use crate::state::terms::terms;
-use crate::state::views;
 use oap_agents::answers::{Because, Compacted, Going, MAX_COMPACTED};
 use oap_agents::arguments::Compact;
 use oap_agents::entry::Context;
@@ -61,31 +61,28 @@ impl Tools<'_> {
         admin: &Agent<Admin>,
         asked: Compact,
     ) -> Result<ToolAnswer, Error> {
-        let input = Hash::of_canonical(&asked)?;
-        let asked = Arc::new(asked);
-        let compacted = until_it_holds(|| async {
-            let wanted = asked.clone();
-            let plan = self.look(agent, move |looking| looking.plan(&wanted)).await?;
-            let hash = plan.hash()?;
-            let Some(agreed) = asked.plan else {
-                // Nothing of the items is shown, and nobody looked at them.
-                let handed = Shown { named: plan.rests, ..Shown::default() };
-                self.hand(agent, "memory_compact", input, handed).await?;
-                let plan_to_give = (!plan.going.is_empty()).then_some(hash);
-                return Ok(Compacted {
+        let (input, agreed) = (Hash::of_canonical(&asked)?, asked.plan);
+        // Once: it takes a look at the whole memory, and whoever goes on writing could have it made again and again.
+        let plan = self.look(agent, move |looking| looking.plan(&asked)).await?;
+        let hash = plan.hash()?;
+        let compacted = match agreed {
+            // Nothing of the items is shown, nobody looked at them, and what the plan rests on is read again when it is carried out.
+            None => {
+                self.hand(agent, "memory_compact", input, Shown::default()).await?;
+                Compacted {
                     dry_run: true,
-                    plan: plan_to_give,
+                    plan: (!plan.going.is_empty()).then_some(hash),
                     going: plan.going,
                     more: plan.more,
                     receipt_id: None,
-                });
-            };
-            if agreed != hash {
-                return Err(Error::Conflict(Conflict::OtherPlan));
+                }
             }
-            self.carry_out(admin, input, plan).await
-        });
-        let compacted = compacted.await?;
+            Some(agreed) if agreed == hash => match self.carry_out(admin, input, plan).await {
+                Err(Error::Overtaken) => return Err(Error::Conflict(Conflict::OtherPlan)),
+                done => done?,
+            },
+            Some(_) => return Err(Error::Conflict(Conflict::OtherPlan)),
+        };
         Ok(ToolAnswer { structured: members(&compacted)?, text: compacted.text() })
     }
 
@@ -99,10 +96,8 @@ impl Tools<'_> {
                 let mut tags = Vec::new();
                 for going in &going {
                     let (_, head) = schema::head(w.tx, going.item_id)?;
-                    let may = agent.sight().may_change(&head)
-                        && !holds_owners_word(w.tx, w.gateway, &head)?
-                        && !w.is_held(going.item_id)?;
-                    if !may {
+                    // Whose word it holds is as it was when that was looked at: its chain ends as it did, and of versions there are no more.
+                    if !agent.sight().may_change(&head) || w.is_held(going.item_id)? {
                         return Err(Error::Overtaken);
                     }
                     tags.push(w.tag_of(&head)?);
@@ -125,7 +120,7 @@ impl Writing<'_, '_> {
                 // With what is kept back for a full disk the owner alone erases, and the sweep.
                 self.expire(going.item_id).map(drop)
             }
-            Because::Duplicate | Because::Unsure
+            Because::Duplicate | Because::Unsure | Because::Stale
                 if head.is_live(self.now) && !is_in_pinned_namespace(self.tx, head)? =>
             {
                 self.mark(going.item_id, Event::Retract).map(drop)
@@ -176,6 +171,10 @@ impl Looking<'_> {
                 continue;
             }
             let Some(seen) = self.seen(head.clone())? else { continue };
+            if seen.is_stale() && self.may_go(&head)? {
+                found.push((Going { item_id, because: Because::Stale, same_as: None }, rests));
+                continue;
+            }
             if let Some(sameness) = sameness(&seen)? {
                 let is_owners = *head.meta.author == self.gateway.principal;
                 let sure = (head.confidence.get() * 1e6) as u64;
@@ -221,12 +220,11 @@ impl Looking<'_> {
     /// Whether an item is one that may go: nothing of it is the owner's word, the owner never decided on it, and nothing holds it.
     fn may_go(&self, head: &Head) -> Result<bool, Error> {
         let store = &self.gateway.store;
-        if holds_owners_word(store, self.gateway, head)? || HOLDS.get(store, &head.item_id)?.is_some() {
-            return Ok(false);
-        }
-        // What the owner confirmed, in whatever version, or put back.
-        let links = views::latest_links(store, head.item_id, usize::MAX)?;
-        Ok(!links.iter().any(|link| matches!(link.event, Event::Confirm | Event::Restore)))
+        // What the owner confirmed, in whatever version, or put back: in one that is not kept any more, too.
+        let stays = HOLDS.get(store, &head.item_id)?.is_some()
+            || owner_decided(store, head, 0)?
+            || holds_owners_word(store, self.gateway, head)?;
+        Ok(!stays)
     }
 }
 
@@ -237,7 +235,7 @@ fn sameness(seen: &VisibleItem) -> Result<Option<Sameness>, Error> {
     let says = Hash::of_canonical(&(text, structured, &*head.labels))?;
     let meta = &head.meta;
     let within = format!(
-        "{} {} {} {} {} {} {:?} {:?}",
+        "{} {} {} {} {} {} {:?} {:?} {:?}",
         head.scope_id,
         meta.visibility,
         meta.tier,
@@ -245,7 +243,8 @@ fn sameness(seen: &VisibleItem) -> Result<Option<Sameness>, Error> {
         head.kind,
         head.exportable,
         head.end_of_life,
-        head.subject_entity_id
+        head.subject_entity_id,
+        seen.staleness()
     );
     // What is its author's alone is no duplicate of another's.
     let whose =

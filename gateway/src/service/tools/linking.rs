@@ -20,6 +20,8 @@ use oap_memory::receipt::item_tag;
 use oap_memory::record::Head;
 use oap_soundness::guard::Kind;
 use oap_store::Rows;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 impl Tools<'_> {
@@ -50,6 +52,8 @@ impl Tools<'_> {
                     if !(to.is_live(w.now) && linker.sight().sees(&to)) {
                         return Err(Error::NotFound);
                     }
+                    // It is told there, too.
+                    w.may_link(&linker, &to)?;
                     ends.push(to);
                 }
                 let edge = Edge {
@@ -97,8 +101,8 @@ impl Tools<'_> {
     }
 }
 
-/// Whether an agent may link an item: what it wrote, so that the owner ends a link with an item of that agent's, and never with one of
-/// the owner's own.
+/// Whether an agent may link an item: what it wrote, so that the owner ends a link with an item of that agent's, or by a correction of it,
+/// and never with one of the owner's own.
 fn may_link(agent: &Agent<Write>, head: &Head, now: Timestamp) -> Result<(), Error> {
     let sight = agent.sight();
     if sight.sees(head) && head.is_live(now) && !sight.wrote(head) {
@@ -143,7 +147,8 @@ impl Writing<'_, '_> {
         Ok(item_tag(head.item_id, self.last_link(head)?.commitment))
     }
 
-    /// That the links which an answer tells of are still there, and who made them.
+    /// That the links which an answer tells of are still there, and who made them. Whose word the items are says the end of their chains,
+    /// which the answer rests on, too.
     ///
     /// # Errors
     /// [`Error::Overtaken`].
@@ -159,29 +164,35 @@ impl Writing<'_, '_> {
 }
 
 impl Looking<'_> {
-    /// The links at an item whose other end the agent may see and which is in force, of agents that are there: the newest first, as
-    /// many as may be and have room.
-    pub(super) fn links(&mut self, item: ItemId) -> Result<Vec<Linked>, Error> {
-        let (mut links, mut from_here, mut to_here) = (Vec::new(), 0_usize, 0_usize);
+    /// The links at an item whose other end the agent may see and which is in force, of agents that are there, and whose word the item is
+    /// that they are of: the newest first, as many as may be and have room, of each author in turn; and whether some are left.
+    pub(super) fn links(&mut self, item: ItemId) -> Result<(Vec<Linked>, bool), Error> {
         let gateway = self.gateway.clone();
+        // What is said of what the agent may not see is not opened, and takes no turn.
+        let (mut found, mut turns) = (Vec::new(), BTreeMap::new());
         for place in edges::places(&gateway.store, item) {
             let place = place?;
-            if from_here.min(to_here) == MAX_LINKS_TOLD {
-                break;
-            }
+            let Some(of) = self.in_sight(place.0) else { continue };
             let is_from = place.0 == item;
+            let turn: &mut usize = turns.entry((is_from, of.meta.author.clone())).or_default();
+            *turn += 1;
+            found.push((*turn, is_from, place, of));
+        }
+        // Whoever links much pushes nobody else's out.
+        found.sort_by_key(|(turn, ..)| *turn);
+        let (mut links, mut more, mut from_here, mut to_here) = (Vec::new(), false, 0_usize, 0_usize);
+        for (_, is_from, place, of) in found {
             let told = if is_from { &mut from_here } else { &mut to_here };
-            // What is not told is not opened.
-            if *told == MAX_LINKS_TOLD || (!is_from && self.in_sight(place.0).is_none()) {
+            if more && *told == MAX_LINKS_TOLD {
                 continue;
             }
             let Some(edge) = edges::edge(&gateway.store, place)? else { continue };
-            if !is_there(&gateway.store, &edge.author)? {
+            // Said of what is another's word by now, the owner's above all, it is not told.
+            if edge.author != *of.meta.author || !is_there(&gateway.store, &edge.author)? {
                 continue;
             }
-            let other = if is_from { edge.other() } else { Some(place.0) };
-            let head = other.map(|other| self.in_sight(other));
-            let Some(head) = head.map_or(Some(None), |head| head.map(Some)) else { continue };
+            let other = if is_from { edge.other().map(|other| self.in_sight(other)) } else { Some(Some(of)) };
+            let Some(head) = other.map_or(Some(None), |head| head.map(Some)) else { continue };
             let link = Linked {
                 link_id: place.1,
                 item_id: place.0,
@@ -191,12 +202,17 @@ impl Looking<'_> {
                 source: edge.source,
                 linked_at: edge.at,
             };
-            let Some(bytes) = self.room_for_link(&link) else { break };
+            let room = self.room_for_link(&link).filter(|_| *told < MAX_LINKS_TOLD);
+            let Some(bytes) = room else {
+                more = true;
+                continue;
+            };
             *told += 1;
             self.tell_link(place, head.as_deref(), bytes);
             links.push(link);
         }
-        Ok(links)
+        links.sort_by_key(|link| (link.item_id != item, Reverse(link.link_id)));
+        Ok((links, more))
     }
 
     /// An item that is in force and that the agent may see.

@@ -2,6 +2,7 @@
 
 use super::{MAX_HANDED, Shown};
 use crate::error::Error;
+use crate::service::entries::said_in;
 use crate::service::items::whole;
 use crate::state::agents::{self, Agent};
 use crate::state::edges::EdgePlace;
@@ -13,6 +14,7 @@ use oap_agents::Level;
 use oap_agents::answers::{Fact, Linked};
 use oap_agents::arguments::{Source, topic_label, topic_of};
 use oap_agents::level::EXTENSION;
+use oap_agents::staleness::Staleness;
 use oap_identity::{Did, Hash, ItemId, Timestamp};
 use oap_memory::item::Confidence;
 use oap_memory::receipt::item_tag;
@@ -28,6 +30,9 @@ const OWNER: &str = "owner";
 /// Bytes of a link that are nobody's words: its ids, who says it and since when, for programs and as text.
 const AROUND_LINK: usize = 400;
 
+/// Most bytes of the links of an answer: a room of their own, so that they take none of what items say.
+const ROOM_FOR_LINKS: usize = 32 << 10;
+
 /// An agent that looks, and what it was shown so far.
 pub(crate) struct Looking<'a> {
     pub gateway: &'a Arc<Gateway>,
@@ -39,6 +44,8 @@ pub(crate) struct Looking<'a> {
     shown: Shown,
     /// Bytes of what the items that were shown say.
     said: usize,
+    /// Bytes of what the links say that were told.
+    linked: usize,
 }
 
 /// An item that an agent may see, with everything shown.
@@ -46,6 +53,8 @@ pub(crate) struct VisibleItem {
     pub head: Arc<Head>,
     pub whole: Map<String, Value>,
     commitment: Hash,
+    /// How long it can be relied on, and whether that is past.
+    staleness: Option<(Staleness, bool)>,
 }
 
 impl VisibleItem {
@@ -56,6 +65,16 @@ impl VisibleItem {
     /// The commitment of the version in force.
     pub const fn commitment(&self) -> Hash {
         self.commitment
+    }
+
+    /// How long it can be relied on, as its writer said.
+    pub fn staleness(&self) -> Option<Staleness> {
+        self.staleness.map(|(staleness, _)| staleness)
+    }
+
+    /// Whether it can be relied on no more, as its writer said.
+    pub fn is_stale(&self) -> bool {
+        self.staleness.is_some_and(|(_, is_past)| is_past)
     }
 
     /// Its text.
@@ -103,6 +122,7 @@ impl<'a> Looking<'a> {
             names: names.chain([owner]).collect(),
             shown: Shown::default(),
             said: 0,
+            linked: 0,
         })
     }
 
@@ -136,7 +156,16 @@ impl<'a> Looking<'a> {
     pub fn seen(&self, head: Arc<Head>) -> Result<Option<VisibleItem>, Error> {
         match schema::version(&self.gateway.store, head.item_id, head.version_seq) {
             Ok(version) => {
-                Ok(Some(VisibleItem { whole: whole(&version)?, commitment: version.commitment(), head }))
+                let whole = whole(&version)?;
+                let staleness = match Staleness::of(&whole) {
+                    None => None,
+                    Some(staleness) => {
+                        let said = said_in(&self.gateway.store, head.item_id, head.version_seq)?;
+                        let is_past = said.is_some_and(|link| staleness.is_past(link.at, self.now));
+                        Some((staleness, is_past))
+                    }
+                };
+                Ok(Some(VisibleItem { whole, commitment: version.commitment(), head, staleness }))
             }
             Err(Error::NotFound | Error::Store(StoreError::Erased)) => Ok(None),
             Err(error) => Err(error),
@@ -196,6 +225,8 @@ impl<'a> Looking<'a> {
             scope: head.meta.visibility,
             learned_at: head.captured_at,
             expires_at: head.end_of_life,
+            staleness: seen.staleness(),
+            stale: seen.is_stale(),
             score: score.map(f64::from),
             links: Vec::new(),
         }
@@ -208,12 +239,12 @@ impl<'a> Looking<'a> {
             .as_ref()
             .map_or(0, |source| source.sort.len() + source.reference.as_ref().map_or(0, String::len));
         let bytes = link.to.len() + link.relationship.len() + source + AROUND_LINK;
-        (self.said + bytes <= MAX_HANDED).then_some(bytes)
+        (self.linked + bytes <= ROOM_FOR_LINKS).then_some(bytes)
     }
 
     /// Tells of a link that says so many bytes: the answer rests on it and on the item at its other end.
     pub fn tell_link(&mut self, place: EdgePlace, other: Option<&Head>, bytes: usize) {
-        self.said += bytes;
+        self.linked += bytes;
         self.shown.links.push(place);
         if let Some(head) = other {
             self.shown.named.push((head.item_id, head.seq));

@@ -110,10 +110,10 @@ impl Looking<'_> {
         }
         let links = views::latest_links(&self.gateway.store, head.item_id, MAX_FACTS)?;
         let more_links = links.first().is_some_and(|link| link.seq > 0);
-        let mut fact = self.show(&seen, None);
+        let (mut fact, mut more_to_link) = (self.show(&seen, None), false);
         // What was taken back has no links: they are told where both ends are in force.
         if head.is_live(self.now) {
-            fact.links = self.links(head.item_id)?;
+            (fact.links, more_to_link) = self.links(head.item_id)?;
         }
         let chain = links
             .iter()
@@ -122,7 +122,7 @@ impl Looking<'_> {
         let (corrections, more_corrections) = self.corrections(&head)?;
         let derived_from =
             head.derived_from.iter().copied().filter(|origin| self.is_there(*origin)).collect();
-        let more = more_links || more_corrections;
+        let more = more_links || more_to_link || more_corrections;
         let explained =
             Explained { fact, retracted_at: head.ended_at, chain, corrections, derived_from, more };
         Unhanded::of(&explained, explained.text(), self)

@@ -16,6 +16,7 @@ use oap_agents::answers::{Corrected, Forgotten, Learned};
 use oap_agents::arguments::{Correct, Forget, Learn, topic_label};
 use oap_agents::level::{EXTENSION, waits};
 use oap_agents::quarantine;
+use oap_agents::staleness::Staleness;
 use oap_identity::Timestamp;
 use oap_memory::chain::Event;
 use oap_memory::record::{Head, Meta, Tier, Visibility};
@@ -49,6 +50,9 @@ impl Tools<'_> {
             "exportable": scope != Visibility::Private,
             "extensions": {EXTENSION: said(level, learn.source.as_ref(), &kinds)},
         });
+        if let Some(staleness) = learn.staleness {
+            item["extensions"][EXTENSION]["staleness"] = json!(staleness);
+        }
         if let Some(sensitivity) = learn.sensitivity {
             item["sensitivity"] = json!(sensitivity);
         }
@@ -116,7 +120,11 @@ impl Tools<'_> {
             let former = whole(&before.committed)?;
             let mut extensions =
                 former.get("extensions").and_then(Value::as_object).cloned().unwrap_or_default();
-            extensions.insert(EXTENSION.to_owned(), said(level, asked.source.as_ref(), &[]));
+            let mut says = said(level, asked.source.as_ref(), &[]);
+            if let Some(staleness) = Staleness::of(&former) {
+                says["staleness"] = json!(staleness);
+            }
+            extensions.insert(EXTENSION.to_owned(), says);
             // Where the former words came from says nothing of these; when the item became known stays.
             let provenance = former.get("provenance").and_then(Value::as_object);
             let mut provenance: Map<String, Value> =
