@@ -121,6 +121,17 @@ pub enum Error {
     /// The answer is too large.
     #[error("the answer is larger than {0} bytes: select fewer variables, or add LIMIT")]
     Answer(usize),
+    /// More was read than a receipt names.
+    #[error(
+        "the query reads more than {0} versions and links, and a receipt names each: name a topic, a source, an author or an item in it, so that \
+         fewer are looked up (LIMIT does not help where all are read)"
+    )]
+    ReadMuch(usize),
+    /// The tool answers with rows.
+    #[error(
+        "memory_query answers SELECT and ASK: take SELECT ?subject ?predicate ?object, or send this to /.well-known/brain/sparql"
+    )]
+    Triples,
     /// More is remembered than a graph may have.
     #[error("more is remembered than a graph may have: use memory_query without sparql")]
     MuchRemembered,
@@ -140,7 +151,7 @@ pub enum Sort {
     MediaType,
     /// No format is acceptable (406).
     NotAcceptable,
-    /// It would take more than it may (400, as every query that can be written otherwise; 413 for one that is too long).
+    /// It would take more than it may (400, as every query that can be written otherwise).
     TooMuch,
 }
 
@@ -162,6 +173,7 @@ impl Error {
             | Self::Chance
             | Self::ComputedPattern
             | Self::Function(_)
+            | Self::Triples
             | Self::Evaluation(_) => Sort::Wrong,
             Self::ManyGraphs
             | Self::Long
@@ -176,6 +188,7 @@ impl Error {
             | Self::Value
             | Self::Rows(_)
             | Self::Answer(_)
+            | Self::ReadMuch(_)
             | Self::MuchRemembered => Sort::TooMuch,
         }
     }

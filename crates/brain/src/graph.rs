@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 ///
 /// Its default graph is what is in force. Named are the graph of what was ([`HISTORY`]) and, of each source, the graph of what is in
 /// force and comes from there, by the IRI of the source.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Graph {
     terms: IndexSet<Term>,
     current: Triples,
@@ -111,6 +111,11 @@ impl Graph {
     /// How many triples are in force.
     pub fn len(&self) -> usize {
         self.current.len()
+    }
+
+    /// How many triples it has, with those of its named graphs.
+    pub fn size(&self) -> usize {
+        self.len() + self.named.values().map(Triples::len).sum::<usize>()
     }
 
     /// Nothing is in force.

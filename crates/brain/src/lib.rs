@@ -58,6 +58,17 @@ pub use record::Record;
 
 use accept::negotiate;
 
+/// The description of the service at this address: its media type, and its bytes.
+///
+/// # Errors
+///
+/// [`Error::NotAcceptable`].
+pub fn describe(endpoint: &str, accept: Option<&str>) -> Result<(&'static str, Vec<u8>), Error> {
+    let format = negotiate(accept, Form::Triples)?;
+    let outcome = description::description(&vocabulary::iri_or(vocabulary::OTHER, endpoint));
+    Ok((format.media_type(), write::write(&outcome, format, bounds::MAX_ANSWER)?))
+}
+
 /// What an answer depends on beside the memory and the query.
 #[derive(Clone, Copy)]
 pub struct Setting<'a> {
@@ -93,9 +104,8 @@ pub fn respond(
 ) -> Result<Answer, Error> {
     let (found, format) = match request.read()? {
         Wanted::Description => {
-            let format = negotiate(accept, Form::Triples)?;
-            let endpoint = vocabulary::iri_or(vocabulary::OTHER, setting.endpoint);
-            (Found { outcome: description::description(&endpoint), read: Vec::new() }, format)
+            let (media_type, body) = describe(setting.endpoint, accept)?;
+            return Ok(Answer { media_type, body, read: Vec::new() });
         }
         Wanted::Answer { query, dataset } => {
             let asked = Asked::read(&query, setting.now)?;
