@@ -75,7 +75,7 @@ pub enum Error {
     Service,
     /// It would fetch a graph.
     #[error(
-        "FROM <{0}> would have to be fetched, and nothing is: leave FROM away, or take GRAPH or default-graph-uri for what came from there"
+        "what FROM names would have to be fetched, and nothing is: leave FROM away, or take GRAPH or default-graph-uri for what came from there"
     )]
     Fetch(String),
     /// It asks for chance.
@@ -94,7 +94,7 @@ pub enum Error {
     )]
     Pattern,
     /// A function that is not there.
-    #[error("there is no function <{0}>: take those of SPARQL 1.1 and the casts of XML Schema")]
+    #[error("a function of the query is not there: take those of SPARQL 1.1 and the casts of XML Schema")]
     Function(String),
 
     /// Its time is over.
@@ -136,7 +136,7 @@ pub enum Error {
     #[error("more is remembered than a graph may have: use memory_query without sparql")]
     MuchRemembered,
     /// The library could not evaluate it.
-    #[error("the query could not be evaluated: {0}")]
+    #[error("the query could not be evaluated: ask for less at once, or in other words")]
     Evaluation(String),
 }
 

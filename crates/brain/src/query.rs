@@ -31,7 +31,8 @@ const PREFIXES: [(&str, &str); 6] = [
     ("xsd", XSD),
 ];
 const XSD: &str = "http://www.w3.org/2001/XMLSchema#";
-/// Longest message of the parser that is handed on, in characters.
+/// Longest message of the parser that is handed on, in characters. It says where something is wrong and what could stand there, and quotes
+/// nothing of the query.
 const MAX_MESSAGE: usize = 300;
 
 /// What a query answers with.
