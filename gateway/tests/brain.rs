@@ -423,6 +423,9 @@ async fn each_form_comes_in_the_format_that_is_liked() {
         let text = String::from_utf8(answer.bytes).unwrap();
         assert!(text.contains(said), "{accept}: {text}");
     }
+    // A relative IRI is of the service's address.
+    let relative = format!("ASK {{ FILTER(STR(<x>) = \"{ORIGIN}/.well-known/brain/x\") }}");
+    assert!(is_so(&world, &key, &relative).await);
     // The same by a form, whose graphs stand beside the query.
     let form = [("content-type", "application/x-www-form-urlencoded")];
     let none = encoded(&[("query", FACTS), ("default-graph-uri", "https://nowhere.example/")]);

@@ -108,7 +108,7 @@ pub fn respond(
             return Ok(Answer { media_type, body, read: Vec::new() });
         }
         Wanted::Answer { query, dataset } => {
-            let asked = Asked::read(&query, setting.now)?;
+            let asked = Asked::read_at(setting.endpoint, &query, setting.now)?;
             let format = negotiate(accept, asked.form())?;
             (evaluate(graph, &asked, &dataset, setting.bounds)?, format)
         }

@@ -65,8 +65,20 @@ impl Asked {
     ///
     /// What [`Error`] says of queries; nothing of it depends on what is remembered.
     pub fn read(query: &str, now: &str) -> Result<Self, Error> {
+        Self::parsed(query, now, SparqlParser::new())
+    }
+
+    /// The same, whose relative IRIs are of this address unless the query has a BASE of its own (SPARQL 1.1, section 4.1.1.2).
+    ///
+    /// # Errors
+    ///
+    /// As [`Asked::read`]; [`Error::NoIri`], where the address is none.
+    pub fn read_at(base: &str, query: &str, now: &str) -> Result<Self, Error> {
+        Self::parsed(query, now, SparqlParser::new().with_base_iri(base).map_err(|_| Error::NoIri)?)
+    }
+
+    fn parsed(query: &str, now: &str, mut parser: SparqlParser) -> Result<Self, Error> {
         shape::check(query)?;
-        let mut parser = SparqlParser::new();
         for (name, iri) in PREFIXES {
             parser = parser.with_prefix(name, iri).map_err(|e| Error::Syntax(e.to_string()))?;
         }

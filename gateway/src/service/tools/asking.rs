@@ -42,6 +42,8 @@ const _: () = assert!(MAX_SPARQL <= MAX_QUERY);
 #[derive(Debug, Clone)]
 pub(crate) struct Sparql {
     query: String,
+    /// What its relative IRIs are of.
+    base: Option<String>,
     dataset: Dataset,
     form: Form,
     format: Format,
@@ -77,13 +79,18 @@ impl Sparql {
             return Err(Refused::Triples.into());
         }
         let format = negotiate(None, form)?;
-        Ok(Self { query, dataset: Dataset::default(), form, format, most: MAX_HANDED })
+        Ok(Self { query, base: None, dataset: Dataset::default(), form, format, most: MAX_HANDED })
     }
 
-    fn of_request(query: String, dataset: Dataset, accept: Option<&str>) -> Result<Self, Error> {
-        let form = oap_brain::Asked::read(&query, "")?.form();
+    fn of_request(
+        endpoint: &str,
+        query: String,
+        dataset: Dataset,
+        accept: Option<&str>,
+    ) -> Result<Self, Error> {
+        let form = oap_brain::Asked::read_at(endpoint, &query, "")?.form();
         let format = negotiate(accept, form)?;
-        Ok(Self { query, dataset, form, format, most: MAX_ANSWER })
+        Ok(Self { query, base: Some(endpoint.to_owned()), dataset, form, format, most: MAX_ANSWER })
     }
 
     /// The hash of what is asked.
@@ -111,7 +118,7 @@ impl Tools<'_> {
             let request = Request { method, parameters, content_type, body };
             match request.read()? {
                 Wanted::Answer { query, dataset } => {
-                    Ok(Ok(Sparql::of_request(query, dataset, accept.as_deref())?))
+                    Ok(Ok(Sparql::of_request(endpoint, query, dataset, accept.as_deref())?))
                 }
                 // It says the same to everybody, and nothing of the memory.
                 Wanted::Description => {
@@ -192,7 +199,11 @@ impl Looking<'_> {
         let clock = self.gateway.clock.clone();
         let end = clock.now().plus(MAX_TIME);
         let bounds = Bounds { answer: asked.most, ..Bounds::until(move || clock.now() >= end) };
-        let query = oap_brain::Asked::read(&asked.query, &self.now.to_string())?;
+        let now = self.now.to_string();
+        let query = match &asked.base {
+            Some(base) => oap_brain::Asked::read_at(base, &asked.query, &now)?,
+            None => oap_brain::Asked::read(&asked.query, &now)?,
+        };
         let found = evaluate(&brain.graph, &query, &asked.dataset, &bounds)?;
         let answer = write::write(&found.outcome, asked.format, asked.most)?;
         Ok((answer, brain.shown(&found.read)?))
