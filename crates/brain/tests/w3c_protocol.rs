@@ -110,9 +110,12 @@ fn an_answer_has_the_type_of_its_form() {
     assert_eq!(given(b"CONSTRUCT { <s> <p> 1 } WHERE {}"), "text/turtle");
 }
 
+/// Method, parameters, content type and body of a request, and why it is refused.
+type Bad<'a> = (&'a str, &'a str, Option<&'a str>, &'a [u8], Error);
+
 #[test]
 fn bad_requests_are_refused_for_what_they_are() {
-    let cases: [(&str, &str, Option<&str>, &[u8], Error); 10] = [
+    let cases: [Bad<'_>; 10] = [
         ("PUT", "query=ASK%20%7B%7D", FORM, b"", Error::Method),
         ("GET", "query=ASK%20%7B%7D&query=SELECT%20%2A%20%7B%7D", None, b"", Error::ManyQueries),
         ("POST", "query=ASK%20%7B%7D", DIRECT, b"ASK {}", Error::ManyQueries),

@@ -109,7 +109,7 @@ impl Brains {
     }
 
     /// Forgets them all.
-    pub(crate) fn clear(&self) {
+    pub fn clear(&self) {
         lock(&self.0).clear();
     }
 

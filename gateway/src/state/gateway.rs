@@ -106,7 +106,7 @@ pub struct Gateway {
     /// What the owner's agents see, by words.
     pub corpora: Corpora,
     /// The same as graphs.
-    pub(crate) brains: Brains,
+    pub brains: Brains,
     /// The turns of SPARQL queries.
     pub(crate) asking: Asking,
     keys: ArcSwap<Keyring>,
