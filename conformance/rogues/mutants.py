@@ -61,7 +61,9 @@ pub fn mutant(number: u32) -> bool {
 """
 # Everything that tests these rooms without a listening gateway, by targets of cargo.
 TESTS = """--lib --test bounds --test commitment --test sd_jwt --test metamorphic --test way --test delegation --test token --test model --test forgeries
---test cases --test portable --test exchange --test gates --test projection --test attacks""".split()
+--test cases --test portable --test gateway""".split()
+# Of the gateway's tests, which are one program, these.
+PARTS = "attacks:: exchange:: gates:: projection::".split()
 SUITE, PROBES = "--test probes".split(), "the_honest_gateway_fails_no_probe"
 # What nothing can tell apart, or no test of ours tells: pattern of the file, of the function, of "what stood there -> what it becomes", the reason.
 EQUIVALENT = [
@@ -192,6 +194,8 @@ def built(targets):
 def run(program, arguments, number, limit, reached=None, seeds=MORE):
     """Whether a program passes; None where it takes too long."""
     path, folder = program
+    if path.name.startswith("gateway-"):
+        arguments = arguments or PARTS
     more = {"OAP_MUTANT": str(number)} if number else {"OAP_MUTANTS_REACHED": str(reached)}
     command = [path, f"--test-threads={1 if number else 2}", *arguments]
     environment = {**ENVIRONMENT, **more, "OAP_PROBE_SEEDS": seeds}

@@ -1,9 +1,7 @@
 //! The owner's own agents: keys, permissions, what each sees and changes, the receipts of what each was given; and the property that
 //! an agent learns nothing of what is private to another.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use oap_gateway::Error;
 use oap_gateway::api::agents::{AgentRef, ToolCall};
 use oap_gateway::mcp::MAX_CALLS;

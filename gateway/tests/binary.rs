@@ -1,8 +1,6 @@
 //! The real binary, over real TLS on loopback.
 
-mod program;
-
-use program::*;
+use crate::program::*;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::io::{Read, Write};

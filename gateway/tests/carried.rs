@@ -1,8 +1,7 @@
 //! A grant leads to its granter's gateway, and a grantee needs nothing but a key: the real binary, over TLS on loopback. Whoever
 //! made the grant may be a stranger who wants our proof elsewhere, or our requests inside our own network.
 
-mod program;
-
+use crate::program::*;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use oap_client::prover::{Pending, SigningKey};
@@ -13,7 +12,6 @@ use oap_identity::jwk::PublicKey;
 use oap_identity::outgoing::{Allowance, Method, Outgoing, Request, WebPolicy};
 use oap_identity::resolve::{GuardedWeb, Resolver};
 use oap_identity::{Clock, Hash, Kid, Signer};
-use program::*;
 use rustls::pki_types::{CertificateDer, pem::PemObject};
 use serde_json::{Value, json};
 use std::io::ErrorKind;

@@ -1,9 +1,7 @@
 //! The property *chain* (protocol section 4.2): an item's log is append-only across whatever happens to the item,
 //! its erasure included.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use oap_gateway::service::deletion::DeleteRequest;
 use oap_gateway::service::{Audit, Deletions, Items, Keys};
 use oap_gateway::state::owner::{Owner, mark::Admin};

@@ -1,8 +1,6 @@
 //! Clocks that go back, stand ahead, and are set right (docs/decisions.md, "Time").
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use oap_gateway::Error;
 use oap_gateway::service::{Audit, Deletions, Items, Keys};
 use oap_gateway::state::clock::Standing;

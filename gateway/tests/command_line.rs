@@ -1,8 +1,6 @@
 //! The form of the command line: what is typed wrongly, screens, grants by prefix and from drafts, the status.
 
-mod program;
-
-use program::*;
+use crate::program::*;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
 use std::process::Stdio;

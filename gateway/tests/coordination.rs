@@ -1,24 +1,16 @@
 //! Agents that work together (docs/openintent.md): roles and room, an agent's own key, tasks, what they let others read and for how long,
 //! the events of entries, guardrails; and who tries to see more.
 
-mod common;
-
-#[path = "coordination/attacks.rs"]
 mod attacks;
-#[path = "coordination/entries.rs"]
 mod entries;
-#[path = "coordination/overtaken.rs"]
 mod overtaken;
-#[path = "coordination/own_key.rs"]
 mod own_key;
-#[path = "coordination/tasks.rs"]
 mod tasks;
-#[path = "coordination/upkeep.rs"]
 mod upkeep;
 
+use crate::common::*;
 use axum::body::Body;
 use axum::http::Request;
-use common::*;
 use oap_grants::dpop;
 use oap_identity::Signer;
 use serde_json::{Value, json};

@@ -2,13 +2,11 @@
 //!
 //! `OAP_CRASH_ROUNDS` sets the number of rounds (50).
 
-mod program;
-
+use crate::program::*;
 use oap_gateway::client::{Caller, HomeClient};
 use oap_gateway::system::clock::SystemRandom;
 use oap_gateway::system::home;
 use oap_identity::Random;
-use program::*;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};

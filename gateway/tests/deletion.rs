@@ -1,15 +1,10 @@
 //! Deletion that is real: what goes, what is held, what remains on disk and in memory, and what a backup brings back.
 
-mod common;
-mod program;
-#[path = "common/protocol_schemas.rs"]
-mod protocol_schemas;
-
+use crate::common::*;
+use crate::program::Home;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
-use common::*;
 use oap_gateway::service::Deletions;
-use program::Home;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::time::Duration;
@@ -18,7 +13,7 @@ const DAY: Duration = Duration::from_secs(86_400);
 
 async fn delete(world: &World, what: Value) -> Value {
     let answer = world.owner("POST", "/oap/data/delete", Some(&what)).await.ok();
-    protocol_schemas::compare("oap-deletion-receipt.schema.json", &answer["deletion_receipt"]);
+    crate::protocol_schemas::compare("oap-deletion-receipt.schema.json", &answer["deletion_receipt"]);
     answer
 }
 
@@ -191,7 +186,33 @@ fn traces(bytes: &[u8]) -> usize {
         let (start, end) = ([0, 2, 3][lead], encoded.len() - 2);
         forms.push(encoded.as_bytes()[start..end].to_vec());
     }
-    forms.iter().map(|form| bytes.windows(form.len()).filter(|window| window == form).count()).sum()
+    forms.iter().map(|form| occurrences(bytes, form)).sum()
+}
+
+/// How often a text stands in bytes. From the byte at the end of where it could stand, the search goes on as far as that byte allows
+/// (Horspool): most of a process's memory is not looked at.
+fn occurrences(bytes: &[u8], text: &[u8]) -> usize {
+    let last = text.len() - 1;
+    let mut steps = [text.len(); 256];
+    for (at, byte) in text[..last].iter().enumerate() {
+        steps[usize::from(*byte)] = last - at;
+    }
+    let (mut found, mut end) = (0, last);
+    while end < bytes.len() {
+        found += usize::from(&bytes[end - last..=end] == text);
+        end += steps[usize::from(bytes[end])];
+    }
+    found
+}
+
+#[test]
+fn the_search_finds_every_occurrence() {
+    assert_eq!(occurrences(b"abcabcab", b"abcab"), 2);
+    assert_eq!(occurrences(b"aaaa", b"aa"), 3);
+    assert_eq!(occurrences(b"xabcx", b"abc") + occurrences(b"abc", b"abc"), 2);
+    assert_eq!(occurrences(b"", b"abc") + occurrences(b"ab", b"abc") + occurrences(b"abdabx", b"abc"), 0);
+    let twice = format!("{MARKER}-{MARKER}{MARKER}");
+    assert_eq!(occurrences(twice.as_bytes(), MARKER.as_bytes()), 3);
 }
 
 fn on_disk(folder: &Path) -> usize {
@@ -343,7 +364,7 @@ fn a_restored_backup_does_not_bring_back_what_was_erased_since() {
 
     let list = owner.home().join("erasures.jsonl").to_string_lossy().into_owned();
     let second = |name: &str, arguments: &[&str]| {
-        let mut command = std::process::Command::new(program::BINARY);
+        let mut command = std::process::Command::new(crate::program::BINARY);
         command.args(["--home", &owner.path(name), "--json"]).args(arguments);
         Home::finish(command.stdin(std::process::Stdio::null()))
     };

@@ -1,8 +1,6 @@
 //! What `oap-memory demo` shows, on a screen of 80 columns: `screens/demo.txt`, written anew with `OAP_WRITE_SCREENS=1`.
 
-mod program;
-
-use program::*;
+use crate::program::*;
 
 const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/screens/demo.txt");
 

@@ -1,12 +1,10 @@
 //! The owner's way to the gateway: while it serves, without a server, several at once, and with a passphrase.
 
-mod program;
-
+use crate::program::*;
 use oap_gateway::client::{Caller, HomeClient};
 use oap_gateway::system::home::{self, HomeError};
 use oap_gateway::system::lock::{Held, Holder, HomeLock};
 use oap_identity::outgoing::{Allowance, Request};
-use program::*;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;

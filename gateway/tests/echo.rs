@@ -1,11 +1,9 @@
 //! A message names the member and the fix and never quotes what was sent (protocol section 1): every route, with a
 //! canary in every place of a request. And every refusal has a body, 405 too.
 
-mod common;
-
+use crate::common::*;
 use axum::body::Body;
 use axum::http::Request;
-use common::*;
 use oap_gateway::api::routes::{Access, Name, ROUTES};
 use oap_identity::{Hash, random::Seeded};
 use serde_json::{Value, json};

@@ -1,11 +1,9 @@
 //! Embeddings (protocol section 6): over projected text alone, fused with words, seen by those who may.
 
-mod common;
-
+use crate::common::*;
 use axum::http::StatusCode;
 use axum::routing::post;
 use axum::{Json, Router};
-use common::*;
 use oap_exchange::Vector;
 use oap_gateway::Config;
 use oap_gateway::embedding::{Embedding, EmbeddingError, EmbeddingModel, RemoteModel};
@@ -353,7 +351,7 @@ async fn a_local_model_knows_what_words_mean() {
     world.capture(&[note("The feline slept all day", &[]), note("We buy oil for the engine", &[])]).await;
     let answer =
         world.ask(&agent(2), &world.draft(&agent(2)), &json!({"query": "What did the cat do?"})).await;
-    assert_eq!(common::texts(&answer)[0], "The feline slept all day");
+    assert_eq!(crate::common::texts(&answer)[0], "The feline slept all day");
 }
 
 /// A model that answers when it is told to.

@@ -1,8 +1,6 @@
 //! What a compromised key signed, and what resealing tells.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use oap_gateway::service::owner::Permission;
 use oap_gateway::service::{Grants, Health, Items, Keys};
 use oap_identity::{Signer, json as strict};

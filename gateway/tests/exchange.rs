@@ -1,8 +1,6 @@
 //! The exchange through the gateway's handlers: what is answered, and every refusal.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use oap_grants::{Grant, dpop};
 use oap_identity::signed::sign_document;
 use oap_memory::evidence;

@@ -1,11 +1,9 @@
 //! A store that an earlier version made opens, says what it said, and goes on.
 //!
-//! `OAP_WRITE_STORE=name cargo test --workspace --test former_stores` writes one of this version into `tests/stores/name`: do
+//! `OAP_WRITE_STORE=name cargo test --workspace --test gateway former_stores::` writes one of this version into `tests/stores/name`: do
 //! so before a change of what is kept, and add the name to [`MADE_BY`].
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use oap_gateway::Config;
 use oap_gateway::state::owner::Permission;
 use oap_identity::random::Seeded;

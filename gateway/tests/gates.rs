@@ -1,16 +1,12 @@
 //! The two gates before projection (RFC 0006, OAP-CORE 18.3), through the whole gateway.
 
-mod common;
-#[path = "common/protocol_schemas.rs"]
-mod protocol_schemas;
-
-use common::*;
+use crate::common::*;
+use crate::protocol_schemas::compare as validate;
 use oap_exchange::ccc::SanctionsList;
 use oap_exchange::gate::Sanctions;
 use oap_gateway::Config;
 use oap_identity::random::Seeded;
 use oap_store::Store;
-use protocol_schemas::compare as validate;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,10 +1,7 @@
 //! `/mcp` under a grant: a grantee's agent has the view of its grant, and nothing else.
 
-mod common;
-#[path = "common/twins.rs"]
-mod twins;
-
-use common::*;
+use crate::common::*;
+use crate::twins::*;
 use oap_gateway::http::App;
 use oap_gateway::http::front::Deadlines;
 use oap_gateway::mcp::{MAX_GRANTED, Turns};
@@ -15,7 +12,6 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
-use twins::*;
 
 static PROOFS: AtomicU64 = AtomicU64::new(0);
 

@@ -1,9 +1,7 @@
 //! What realistic exports showed of the importers, as far as it needs the real program;
 //! what a reader alone can show is in `crates/formats/tests/import_findings.rs`.
 
-mod program;
-
-use program::*;
+use crate::program::*;
 use serde_json::{Value, json};
 use std::io::Write;
 use std::path::{Path, PathBuf};

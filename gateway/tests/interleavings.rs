@@ -6,9 +6,7 @@
 //! `OAP_HISTORIES` sets how many histories are run, `OAP_HISTORY_SEED` where they begin. The seed gives the scheduler's choices; threads of
 //! the runtime may still be quicker or slower, so that a finding may need a few runs of its seed.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use oap_gateway::Error;
 use oap_gateway::service::conformance::AttestRequest;
 use oap_gateway::service::deletion::DeleteRequest;
@@ -29,8 +27,8 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
@@ -773,33 +771,46 @@ fn schedule(world: &World, dice: &mut Dice, mut running: Vec<Running>, step: Dur
 /// Histories of one world: beyond, its items and grants slow it down.
 const PER_WORLD: usize = 8;
 
+/// The histories of one world, from the one of this number on.
+fn world_of_histories(runtime: &tokio::runtime::Runtime, first: usize) {
+    let mut play = runtime.block_on(Play::new(first as u64 / PER_WORLD as u64));
+    for number in first..first + PER_WORLD {
+        // Every pair in turn, in both orders of starting; now and then with a third.
+        let pair = number * 419 % (OPS.len() * OPS.len());
+        let mut ops = vec![OPS[pair % OPS.len()], OPS[pair / OPS.len()]];
+        if play.dice.roll(3) == 0 {
+            ops.push(OPS[play.dice.roll(OPS.len())]);
+        }
+        play.history(runtime, &ops);
+        let published = play.world.gateway.published().did.to_string();
+        let key = play.world.gateway.keys().current().kid().to_string();
+        assert!(published.contains(&key), "history {number}: {ops:?}: former keys are published");
+        let checked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| play.check()));
+        assert!(checked.is_ok(), "history {number}: {ops:?}");
+    }
+    assert!(!Audit(&play.world.gateway).verify_audit(&play.owner, &Default::default()).unwrap().is_empty());
+    play.check_links();
+}
+
 #[test]
 fn every_receipt_is_right_where_it_stands() {
     let number = |name: &str, otherwise: usize| {
         std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(otherwise)
     };
     let (histories, first) = (number("OAP_HISTORIES", 400), number("OAP_HISTORY_SEED", 0));
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
-    let _entered = runtime.enter();
-    for seed in (first..).step_by(PER_WORLD).take(histories.div_ceil(PER_WORLD)) {
-        let mut play = runtime.block_on(Play::new(seed as u64 / PER_WORLD as u64));
-        for number in seed..seed + PER_WORLD {
-            // Every pair in turn, in both orders of starting; now and then with a third.
-            let pair = number * 419 % (OPS.len() * OPS.len());
-            let mut ops = vec![OPS[pair % OPS.len()], OPS[pair / OPS.len()]];
-            if play.dice.roll(3) == 0 {
-                ops.push(OPS[play.dice.roll(OPS.len())]);
-            }
-            play.history(&runtime, &ops);
-            let published = play.world.gateway.published().did.to_string();
-            let key = play.world.gateway.keys().current().kid().to_string();
-            assert!(published.contains(&key), "history {number}: {ops:?}: former keys are published");
-            let checked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| play.check()));
-            assert!(checked.is_ok(), "history {number}: {ops:?}");
+    let left = Mutex::new((first..).step_by(PER_WORLD).take(histories.div_ceil(PER_WORLD)));
+    // Worlds know nothing of each other.
+    std::thread::scope(|scope| {
+        for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(|| {
+                let mut runtime = tokio::runtime::Builder::new_multi_thread();
+                let runtime = runtime.worker_threads(1).enable_all().build().unwrap();
+                let _entered = runtime.enter();
+                loop {
+                    let Some(first) = left.lock().unwrap().next() else { break };
+                    world_of_histories(&runtime, first);
+                }
+            });
         }
-        assert!(
-            !Audit(&play.world.gateway).verify_audit(&play.owner, &Default::default()).unwrap().is_empty()
-        );
-        play.check_links();
-    }
+    });
 }

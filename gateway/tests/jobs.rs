@@ -1,11 +1,8 @@
 //! Long work of the owner's side as jobs: begun, waited for, cancelled, and never two of a kind; over HTTP and from the command line.
 
-mod common;
-mod program;
-
+use crate::common::*;
 use axum::extract::Request;
 use axum::middleware::{Next, from_fn};
-use common::*;
 use oap_gateway::http::App;
 use oap_gateway::service::{Backups, Health};
 use oap_gateway::system::home;
@@ -159,7 +156,7 @@ async fn what_is_no_job_is_refused_and_nobody_else_begins_one() {
 /// The commands that are jobs: each is followed to its end, and looked at afterwards.
 #[test]
 fn a_command_follows_its_job_to_the_end() {
-    let home = program::Home::web();
+    let home = crate::program::Home::web();
     home.run(&["item", "add", "--kind", "fact", "--text", "Tea at four"]).ok();
     let _server = home.serve(&[]);
     let copy = home.path("copy");
@@ -208,7 +205,7 @@ fn a_command_follows_its_job_to_the_end() {
 
 /// A gateway of this process whose blocking work waits until it is let go: a job that was begun stays under way.
 struct Busy {
-    home: program::Home,
+    home: crate::program::Home,
     /// The requests as they come; those that change something once they are answered.
     requests: Receiver<String>,
     go: Sender<()>,
@@ -218,7 +215,7 @@ struct Busy {
 
 impl Busy {
     fn new() -> Self {
-        let home = program::Home::key();
+        let home = crate::program::Home::key();
         home.run(&["item", "add", "--kind", "fact", "--text", "Tea at four"]).ok();
         oap_gateway::system::tls::install();
         let mut runtime = tokio::runtime::Builder::new_multi_thread();
@@ -269,9 +266,9 @@ impl Busy {
 }
 
 /// What a command left that ends by itself now.
-fn ended(child: Child) -> program::Ran {
+fn ended(child: Child) -> crate::program::Ran {
     let output = child.wait_with_output().unwrap();
-    program::Ran {
+    crate::program::Ran {
         status: output.status.code().unwrap_or(-1),
         stdout: String::from_utf8(output.stdout).unwrap(),
         stderr: String::from_utf8(output.stderr).unwrap(),
@@ -309,11 +306,11 @@ fn a_second_job_of_a_kind_is_refused_and_the_first_can_be_cancelled_by_its_name(
     assert!(told["error"].as_str().unwrap().contains("was cancelled"), "{told}");
 }
 
-/// Beyond the thirty seconds of a request: `OAP_ITEMS=140000 cargo test --release --workspace --test jobs many -- --nocapture`
+/// Beyond the thirty seconds of a request: `OAP_ITEMS=140000 cargo test --release --workspace --test gateway jobs::many -- --nocapture`
 #[test]
 fn many_items_are_looked_at_and_seen() {
     let items: usize = std::env::var("OAP_ITEMS").ok().and_then(|n| n.parse().ok()).unwrap_or(500);
-    let home = program::Home::web();
+    let home = crate::program::Home::web();
     let lines = (0..items).map(|n| format!("{{\"id\": \"{n}\", \"text\": \"Note {n} of many\"}}\n"));
     std::fs::write(home.path("items.jsonl"), lines.collect::<String>()).unwrap();
     let _server = home.serve(&[]);

@@ -1,9 +1,7 @@
 //! Views live: a view that follows what is written answers as one that is built, nobody is turned away while the owner writes,
 //! and what a grantee may not see leaves their view alone.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use oap_gateway::Config;
 use oap_gateway::service::deletion::DeleteRequest;
 use oap_gateway::service::{Deletions, Items};

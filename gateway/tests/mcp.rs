@@ -1,12 +1,9 @@
 //! `oap-memory mcp`: the real program as an assistant starts it, by lines over standard input and output; and `mcp install`.
 
-mod program;
-
-#[path = "mcp/oauth.rs"]
 mod oauth;
 
+use crate::program::*;
 use oap_identity::outgoing::{Allowance, Method, Outgoing, Request};
-use program::*;
 use rustls::pki_types::{CertificateDer, pem::PemObject};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};

@@ -1,10 +1,8 @@
 //! What goes on while long work is under way: it is watched, cancelled, ended with the credential that began it, and it finds no
 //! damage in what was written meanwhile.
 
-mod common;
-
-use common::hooked::Hooked;
-use common::*;
+use crate::common::hooked::Hooked;
+use crate::common::*;
 use oap_gateway::Error;
 use oap_gateway::service::jobs::JobRequest;
 use oap_gateway::service::{Audit, Backups, Health, Items, Keys, LongWork};

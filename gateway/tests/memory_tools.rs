@@ -1,8 +1,6 @@
 //! Tools of the owner's agents that change more than one thing: links, calls that can be repeated, compaction.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::time::Duration;

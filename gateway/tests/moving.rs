@@ -1,8 +1,6 @@
 //! Moving house with the real program: vendors' exports in, bundles and other forms out.
 
-mod program;
-
-use program::*;
+use crate::program::*;
 use serde_json::{Value, json};
 use std::io::Write;
 use std::path::{Path, PathBuf};

@@ -1,16 +1,12 @@
 //! OAuth for `/mcp`: the whole way of a client, and every attack on it that ends in a refusal.
 
-mod common;
-
-#[path = "oauth/attacks.rs"]
 mod attacks;
-#[path = "oauth/keys.rs"]
 mod keys;
 
+use crate::common::*;
 use axum::body::Body;
 use axum::http::{Request, Response};
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
-use common::*;
 use oap_gateway::state::approvals::{ACCESS_LIFE, IDLE, WHOLE};
 use oap_gateway::state::waiting::{CODE_LIFE, WAITS};
 use serde_json::{Value, json};

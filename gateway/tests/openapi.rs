@@ -1,8 +1,6 @@
 //! `docs/openapi.json` is what the endpoints' types say, it is what the gateway serves, and what the gateway answers is as it says.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use oap_gateway::api::{
     Endpoint, agents, all, audit, budgets, deletion, disclosures, gates, grants, health, holds, items, jobs,
     keys, oauth, openapi, path, selections, standing, transfer,

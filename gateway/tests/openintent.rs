@@ -1,11 +1,9 @@
 //! Entries (docs/openintent.md): OpenIntent's dialect of the owner's memory, by the rules of its RFC-0015; that it is one memory with
 //! the tools'; and the property that an agent learns nothing of what another keeps to itself.
 
-mod common;
-
+use crate::common::*;
 use axum::body::Body;
 use axum::http::Request;
-use common::*;
 use oap_agents::entry::{MAX_ENTRIES, MAX_EPISODIC, MAX_VALUE, MAX_WORKING};
 use oap_identity::Timestamp;
 use proptest::prelude::*;

@@ -1,8 +1,6 @@
 //! The owner's side: items and their history, keys, credentials, deletion, audit.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use oap_gateway::Config;
 use oap_gateway::api::Permission;
 use oap_gateway::api::routes::{Access, ROUTES};

@@ -1,8 +1,6 @@
 //! Projection over the owner's interface: profiles, third parties, resealing.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use oap_memory::Profile;
 use serde_json::{Value, json};
 

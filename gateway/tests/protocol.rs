@@ -1,16 +1,12 @@
 //! The documents and endpoints of OAP-CORE: published documents, invoke, discover, incident, schemas.
 
-mod common;
-#[path = "common/protocol_schemas.rs"]
-mod protocol_schemas;
-
+use crate::common::*;
+use crate::protocol_schemas::compare as valid;
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD as B64};
-use common::*;
 use oap_identity::json as strict;
 use oap_manifest::check;
 use oap_memory::answer::envelope_bytes;
 use oap_memory::receipt;
-use protocol_schemas::compare as valid;
 use serde_json::{Value, json};
 use std::time::Duration;
 

@@ -1,11 +1,9 @@
 //! The limit of anonymous calls, behind a reverse proxy and before one.
 
-mod common;
-
+use crate::common::*;
 use axum::body::Body;
 use axum::extract::ConnectInfo;
 use axum::http::{Request, StatusCode};
-use common::*;
 use oap_gateway::system::config::Config;
 use std::net::SocketAddr;
 

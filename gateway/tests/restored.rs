@@ -1,12 +1,10 @@
 //! Restoring: all of it or nothing, what was ended since ended again, and every receipt chain says that it happened.
 
-mod program;
-
+use crate::program::*;
 use oap_gateway::client::{Caller, HomeClient};
 use oap_gateway::service::restored::Unknown;
 use oap_gateway::system::home;
 use oap_gateway::system::restore::{Restore, Step};
-use program::*;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;

@@ -1,11 +1,8 @@
 //! What the owner selects, by which words, and what becomes of it: deletion, relabelling, retraction, search, and who saw what.
 
-mod common;
-mod program;
-
-use common::*;
+use crate::common::*;
+use crate::program::Home;
 use oap_identity::Timestamp;
-use program::Home;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -428,7 +425,7 @@ fn deleting_by_selectors() {
     let done =
         home.run(&["delete", "--label", "a", "--subject", "ent_p", "--yes", "--receipt", &receipt, "--json"]);
     assert_eq!(done.json()["cascade_report"]["erased"], json!([both]));
-    assert_eq!(program::read(&receipt)["scope"]["cascade"]["named"], json!([both]));
+    assert_eq!(crate::program::read(&receipt)["scope"]["cascade"]["named"], json!([both]));
     assert_eq!(listed(&home), BTreeSet::from([label.clone(), subject.clone()]));
     // The same selector twice is either.
     let made = add(&home, &["--text", "third", "--label", "b"]);
@@ -444,7 +441,7 @@ fn what_goes_along_is_shown_before() {
     let home = Home::key();
     let source = add(&home, &["--text", "the source", "--label", "s"]);
     let file = home.path("made.json");
-    program::write(
+    crate::program::write(
         &file,
         &json!({"kind": "summary", "content": {"text": "made of it"}, "derived_from": [source]}),
     );
@@ -572,7 +569,7 @@ fn searching_and_who() {
 fn the_beginning_of_an_id_is_enough() {
     let home = Home::key();
     let file = home.path("items.json");
-    program::write(&file, &json!([note("one", &[]), note("two", &[])]));
+    crate::program::write(&file, &json!([note("one", &[]), note("two", &[])]));
     let written = home.run(&["--json", "item", "add", "--file", &file]).json();
     let (one, two) =
         (written["items"][0]["item_id"].as_str().unwrap(), written["items"][1]["item_id"].as_str().unwrap());

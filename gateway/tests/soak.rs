@@ -2,10 +2,9 @@
 //! an honest grantee must stay flat.
 //!
 //! Runs for `OAP_SOAK_SECONDS` seconds, and not at all without it:
-//! `OAP_SOAK_SECONDS=3600 cargo test --release -p oap-gateway --test soak -- --nocapture`
+//! `OAP_SOAK_SECONDS=3600 cargo test --release -p oap-gateway --test gateway soak:: -- --nocapture`
 
-mod program;
-
+use crate::program::*;
 use oap_client::wire::{ANSWER, Ask, BUNDLE, send};
 use oap_gateway::client::{Caller, HomeClient};
 use oap_gateway::system::clock::{SystemClock, SystemRandom};
@@ -13,7 +12,6 @@ use oap_gateway::system::home;
 use oap_grants::{dpop, exchange};
 use oap_identity::outgoing::{HttpClient, Outgoing};
 use oap_identity::{Clock, Hash, Signer};
-use program::*;
 use rustls::pki_types::{CertificateDer, ServerName, pem::PemObject};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, VecDeque};

@@ -1,13 +1,10 @@
 //! What a hostile page told an agent (docs/soundness.md): a week later no other agent is given it, a month later no grantee, before the
 //! owner decides; and what the guard lets through is still external, delimited, and waits.
 
-mod common;
-mod program;
-
+use crate::common::*;
+use crate::program::Home;
 use axum::body::Body;
 use axum::http::Request;
-use common::*;
-use program::Home;
 use serde_json::{Value, json};
 use std::time::Duration;
 

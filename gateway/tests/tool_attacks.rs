@@ -1,8 +1,6 @@
 //! Attacks on the tools of the owner's agents: what one could do to another, to the owner, or to who reads what it wrote.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use oap_gateway::service::Deletions;
 use serde_json::{Value, json};
 use std::time::Duration;

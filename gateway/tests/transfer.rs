@@ -1,8 +1,6 @@
 //! Moving house: bundles between gateways, other vendors' records, and what is wrong with either.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use oap_gateway::Config;
 use oap_gateway::embedding::EmbeddingModel;
 use oap_gateway::service::Audit;

@@ -1,8 +1,8 @@
 //! Counts, sizes and order: the shape of an answer must not tell of what it leaves out.
 
+use super::{Target, masked};
 use crate::common::*;
 use crate::twins::*;
-use crate::{Target, masked};
 use serde_json::{Value, json};
 
 /// Everything that two gateways say to the same requests, whose items differ in what the level hides.

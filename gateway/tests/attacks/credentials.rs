@@ -1,6 +1,6 @@
 //! Tokens, proofs and caches: what belongs to one grant is of no use under another.
 
-use crate::Target;
+use super::Target;
 use crate::common::*;
 use oap_grants::dpop;
 use oap_identity::random::Seeded;

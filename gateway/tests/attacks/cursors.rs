@@ -1,6 +1,6 @@
 //! Cursors as places to look from.
 
-use crate::Target;
+use super::Target;
 use crate::common::*;
 use serde_json::{Value, json};
 

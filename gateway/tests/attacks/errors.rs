@@ -1,7 +1,7 @@
 //! Errors as oracles: "not in your view" and "does not exist" are the same answer.
 
+use super::{Target, masked};
 use crate::common::*;
-use crate::{Target, masked};
 use oap_identity::{GrantId, ItemId, ReceiptId, Timestamp, random::Seeded};
 use serde_json::{Value, json};
 

@@ -1,7 +1,7 @@
 //! Conditions of a query on what is hidden, and tricks with their spelling.
 
+use super::{Target, masked};
 use crate::common::*;
-use crate::{Target, masked};
 use serde_json::{Value, json};
 
 async fn alike(target: &Target, one: Value, other: Value) {

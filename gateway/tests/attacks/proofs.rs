@@ -1,6 +1,6 @@
 //! What comes with an item as proof must not be a way into what it hides.
 
-use crate::Target;
+use super::Target;
 use crate::common::*;
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde_json::{Value, json};

@@ -1,7 +1,7 @@
 //! Queries as oracles: what is hidden must neither match nor rank.
 
+use super::{Target, masked};
 use crate::common::*;
-use crate::{Target, masked};
 use serde_json::json;
 
 /// Queries that only hidden content could answer find nothing.

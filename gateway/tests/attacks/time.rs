@@ -5,8 +5,8 @@
 
 #![expect(clippy::disallowed_methods, reason = "time is what is measured")]
 
-use crate::Target;
 use crate::common::*;
+use crate::target::Target;
 use serde_json::{Value, json};
 use std::time::Instant;
 

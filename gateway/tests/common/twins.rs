@@ -1,7 +1,5 @@
 //! Two gateways side by side, and what may differ between their answers (protocol section 9).
 
-#![allow(dead_code, reason = "each test binary uses its part")]
-
 use crate::common::*;
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD as B64};
 use oap_exchange::Vector;
@@ -36,7 +34,6 @@ pub struct Side {
 }
 
 impl Side {
-    #[allow(dead_code, reason = "one of the two test binaries has none")]
     pub async fn new() -> Self {
         Self::with(None).await
     }

@@ -7,7 +7,7 @@ use std::fmt::Write;
 const HEAD: &str = "# Limits
 
 What foreign data may take, by room. Generated from the constants that the code enforces:
-`OAP_WRITE_LIMITS=1 cargo test -p oap-gateway --test limits the_page`.
+`OAP_WRITE_LIMITS=1 cargo test -p oap-gateway --test alone limits::page::the_page`.
 Each value is inclusive: so much is accepted, one more is not.
 ";
 

@@ -1,6 +1,6 @@
 //! OAuth with the real program over loopback: a client that publishes a metadata document, the owner's commands, and `/mcp`.
 
-use super::program::*;
+use crate::program::*;
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use oap_identity::outgoing::{Allowance, Answer, HttpClient, Method, Outgoing, Request};
 use rustls::pki_types::pem::PemObject;

@@ -1,13 +1,9 @@
 //! Every command of README.md and docs/operate.md, and every example of every `--help`, runs as it is printed: in order, on
-//! loopback, in a prepared world (`readme/world.rs`). What stands for something else, such as a public name or an id, is
-//! replaced by the tables of `readme/tables.rs`; what cannot run is listed there with the reason.
+//! loopback, in a prepared world (`every_command/world.rs`). What stands for something else, such as a public name or an id, is
+//! replaced by the tables of `every_command/tables.rs`; what cannot run is listed there with the reason.
 
-mod program;
-#[path = "readme/tables.rs"]
 mod tables;
-#[path = "readme/texts.rs"]
 mod texts;
-#[path = "readme/world.rs"]
 mod world;
 
 use std::collections::BTreeSet;
