@@ -1,14 +1,13 @@
 //! `/.well-known/brain/sparql` and `memory_query` with `sparql`: an agent asks what it sees as a graph, and learns nothing of what it does not
 //! see; what is past is not in force; receipts name what was read.
 
-mod common;
+mod kept;
 
+use crate::common::*;
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
-use common::*;
 use oap_gateway::http::brain::MAX_BODY;
 use oap_gateway::service::tools::asking::MAX_READ;
-use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::time::Duration;
 use url::form_urlencoded;
@@ -476,77 +475,4 @@ async fn an_answer_that_read_too_much_is_refused() {
     let of_tea = "SELECT ?what { ?fact brain:topic <urn:oap:topic:tea> ; brain:content ?what }";
     assert_eq!(one(&world, &key, of_tea).await, "tea is green");
     assert_eq!(injected(&world, "scout", "sparql").await[0].len(), 1);
-}
-
-/// All that an agent sees, and all that was.
-const EVERYTHING: [&str; 2] = [
-    "SELECT ?s ?p ?o { ?s ?p ?o } ORDER BY ?s ?p ?o",
-    "SELECT ?g ?s ?p ?o { GRAPH ?g { ?s ?p ?o } } ORDER BY ?g ?s ?p ?o",
-];
-
-async fn everything(world: &World, key: &str) -> Vec<Vec<Vec<String>>> {
-    let mut all = Vec::new();
-    for query in EVERYTHING {
-        all.push(rows(world, key, query).await);
-    }
-    all
-}
-
-/// After each step of a history, what is kept of each agent's graph says what one says that is made anew.
-async fn follows(steps: Vec<(u8, usize, usize, usize)>) {
-    let world = World::new().await;
-    let keys = [made(&world, "editor").await, made(&world, "scout").await];
-    let mut items = Vec::new();
-    for (step, who, at, to) in steps {
-        let key = &keys[who % keys.len()];
-        let item = |at: usize| items.get(at % items.len().max(1)).cloned().unwrap_or_default();
-        let (at, to): (String, String) = (item(at), item(to));
-        // What may not be done is refused, and changes nothing.
-        match step {
-            0 | 1 => {
-                let scope = if step == 0 { "local" } else { "private" };
-                let text = format!("text {}", items.len());
-                let source = json!({"type": "web", "ref": "https://page.example/"});
-                let learn = json!({"content": text, "scope": scope, "topic": scope, "source": source});
-                items.push(learned(&world, key, learn).await);
-            }
-            2 => {
-                let correct = json!({"item_id": at, "content": format!("corrected {to}")});
-                drop(uses(&world, key, "memory_correct", correct).await);
-            }
-            3 => drop(uses(&world, key, "memory_forget", json!({"item_id": at})).await),
-            4 => {
-                let link = json!({"item_id": at, "to": to, "relationship": "supports"});
-                drop(uses(&world, key, "memory_link", link).await);
-            }
-            5 => drop(world.owner("POST", "/oap/data/delete", Some(&json!({"items": [at]}))).await),
-            6 => drop(world.owner("POST", &format!("/oap/owner/items/{at}/restore"), None).await),
-            _ => {
-                let restrict =
-                    json!({"item": {"content": {"text": "the owner's"}, "sensitivity": "restricted"}});
-                drop(world.owner("POST", &format!("/oap/owner/items/{at}/correct"), Some(&restrict)).await);
-            }
-        }
-        for key in &keys {
-            let kept = everything(&world, key).await;
-            world.gateway.brains.clear();
-            assert_eq!(kept, everything(&world, key).await, "after step {step}");
-        }
-        // Both are kept again, for the next step to be seen by.
-        for key in &keys {
-            everything(&world, key).await;
-        }
-    }
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 12, failure_persistence: None, ..ProptestConfig::default() })]
-
-    #[test]
-    fn what_is_kept_is_what_would_be_made_anew(
-        steps in prop::collection::vec((0_u8..8, any::<usize>(), any::<usize>(), any::<usize>()), 1..14),
-    ) {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        runtime.block_on(follows(steps));
-    }
 }
