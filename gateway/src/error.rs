@@ -98,6 +98,9 @@ pub enum Error {
     OwnersWord,
     #[error(transparent)]
     Query(#[from] QueryError),
+    /// A SPARQL query, or the request that has it.
+    #[error(transparent)]
+    Brain(#[from] oap_brain::Error),
     /// A cursor that is none, or of another query or grant.
     #[error("cursor: not one of this query; leave it out to begin anew")]
     Cursor,

@@ -2,13 +2,13 @@
 
 use crate::api::agents as own;
 use crate::http::front;
-use crate::http::{bodies, discovery, invoke, request};
+use crate::http::{bodies, brain, discovery, invoke, request};
 use crate::mcp;
 use crate::oauth::{asked, client, document, redirect, token};
 use crate::service::oauth as service;
 use crate::service::{audit, carried, tools};
 use crate::state::refusals;
-use crate::state::{agents, approvals, corpora, documents, events, tasks, waiting};
+use crate::state::{agents, approvals, asking, brains, corpora, documents, events, tasks, waiting};
 use oap_identity::limits::Limit;
 
 const fn row(name: &'static str, value: u64, unit: &'static str, applies_to: &'static str) -> Limit {
@@ -258,6 +258,41 @@ pub const LIMITS: &[Limit] = &[
         "calls",
         "memory tools that look at the owner's memory at once, of all agents together; beyond it they wait",
     ),
+    count(
+        "state::asking::MAX_ASKING",
+        asking::MAX_ASKING,
+        "queries",
+        "SPARQL queries that are evaluated at once, of all agents together, and one of each; beyond it they wait",
+    ),
+    seconds(
+        "state::asking::MAX_WAIT",
+        asking::MAX_WAIT,
+        "the wait of a SPARQL query for its turn; beyond it 503",
+    ),
+    count(
+        "state::brains::MAX_BRAINS",
+        brains::MAX_BRAINS,
+        "graphs",
+        "what agents ask in SPARQL, in memory; those that were not asked for longest are made anew",
+    ),
+    count(
+        "state::brains::MAX_BRAIN_TRIPLES",
+        brains::MAX_BRAIN_TRIPLES,
+        "triples",
+        "all of these graphs, unless it is one; those that were not asked for longest are made anew",
+    ),
+    seconds(
+        "service::tools::asking::MAX_TIME",
+        tools::asking::MAX_TIME,
+        "the evaluation of a SPARQL query; beyond it 400",
+    ),
+    count(
+        "service::tools::asking::MAX_READ",
+        tools::asking::MAX_READ,
+        "versions and links",
+        "what the answer of a SPARQL query read, each named in its receipt; beyond it 400",
+    ),
+    bytes("http::brain::MAX_BODY", brain::MAX_BODY, "a request with a SPARQL query; beyond it 413"),
     bytes(
         "state::corpora::MAX_CORPORA_BYTES",
         corpora::MAX_CORPORA_BYTES,

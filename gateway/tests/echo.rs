@@ -214,12 +214,18 @@ async fn routes(world: &World) -> Vec<(&'static str, String, Value)> {
             owner("/agents/scout/call"),
             call("memory_query", json!({"agent": "owner", "since": world.now()})),
         ),
+        (
+            "POST",
+            owner("/agents/scout/call"),
+            call("memory_query", json!({"sparql": "ASK { ?fact a brain:Fact }"})),
+        ),
         ("POST", owner("/agents/scout/call"), call("memory_explain", json!({"item_id": id}))),
         ("POST", owner("/agents/scout/call"), call("memory_correct", json!({"item_id": id, "content": "x"}))),
         ("POST", owner("/agents/scout/call"), call("memory_forget", json!({"item_id": id}))),
         ("POST", owner("/agents/scout/call"), call("memory_diff", json!({"since": world.now()}))),
         ("POST", "/mcp".to_owned(), json!({"jsonrpc": "2.0", "id": 1, "method": "ping"})),
         ("POST", "/oap/agent/call".to_owned(), call("memory_status", json!({}))),
+        ("POST", "/.well-known/brain/sparql".to_owned(), json!({"query": "ASK {}"})),
         ("POST", "/api/v1/memory".to_owned(), json!({"namespace": "n", "key": "k", "value": {"a": 1}})),
         ("POST", "/api/v1/memory/batch".to_owned(), json!({"entries": []})),
         (

@@ -6,6 +6,7 @@
 mod agents;
 mod attacks;
 mod binary;
+mod brain;
 mod carried;
 mod chain;
 mod clocks;

@@ -181,6 +181,10 @@ pub struct Queried {
     /// What to give as before for the next page; absent where this is the last one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<ItemId>,
+    /// What a SPARQL query answers, as application/sparql-results+json has it: its rows are counted as matched, and yes as one. Absent without
+    /// sparql.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sparql: Option<Map<String, Value>>,
 }
 
 /// One thing that happened to an item.

@@ -29,6 +29,8 @@ pub const MAX_IRI: usize = 1024;
 pub const MAX_IDEMPOTENCY_KEY: usize = 128;
 /// Most facts of one answer.
 pub const MAX_FACTS: usize = 100;
+/// Longest SPARQL query of `memory_query`, in bytes.
+pub const MAX_SPARQL: usize = 16 << 10;
 /// Facts of an answer where the caller does not say.
 pub const USUAL_FACTS: usize = 10;
 
@@ -84,6 +86,9 @@ pub enum Must {
         "must not be user_stated: what the owner states, the owner writes (`oap-memory item add`, or `item confirm`)"
     )]
     Claimed,
+    /// What nothing else stands beside.
+    #[error("must be given alone: say the rest in the query")]
+    Alone,
     /// Times in the wrong order.
     #[error("must be later than since")]
     Order,

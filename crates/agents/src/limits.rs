@@ -26,6 +26,7 @@ pub const LIMITS: &[Limit] = &[
         "an address elsewhere that an item is linked to",
     ),
     row("arguments::MAX_IDEMPOTENCY_KEY", arguments::MAX_IDEMPOTENCY_KEY, "characters", "an idempotency_key"),
+    row("arguments::MAX_SPARQL", arguments::MAX_SPARQL, "bytes", "a SPARQL query of memory_query"),
     row("arguments::MAX_FACTS", arguments::MAX_FACTS, "facts", "the answer of a memory tool"),
     row("answers::MAX_TOPICS", answers::MAX_TOPICS, "topics", "what memory_status names"),
     row(

@@ -81,9 +81,16 @@ impl Recalled {
 }
 
 impl Queried {
-    /// As text.
+    /// As text. Rows of a query are what items say, whichever words it is in: they stand in a block, too.
     #[must_use]
     pub fn text(&self) -> String {
+        if let Some(found) = &self.sparql {
+            let mut block = Block::default();
+            block.line(&format!("{} found, as SPARQL results in JSON.", self.matched));
+            let says = serde_json::to_string(found).unwrap_or_default();
+            block.item(&[("source", "sparql"), ("level", Level::Recalled.as_str())], &says);
+            return block.finish();
+        }
         let mut block = listed(&self.facts, self.matched);
         if let Some(next) = self.next {
             block.line(&format!("More: the same with before = {next}."));

@@ -22,7 +22,7 @@ pub fn document() -> Value {
         at[row.method.as_str().to_ascii_lowercase()] = operation(&row, &mut generator);
     }
     for (path, operation) in for_agents(&mut generator) {
-        paths.insert(path.to_owned(), json!({"post": operation}));
+        paths.insert(path.to_owned(), operation);
     }
     json!({
         "openapi": "3.1.0",
@@ -99,7 +99,7 @@ fn operation(row: &Row, generator: &mut SchemaGenerator) -> Value {
 }
 
 /// What the owner's agents call, and grantees' agents.
-fn for_agents(generator: &mut SchemaGenerator) -> [(&'static str, Value); 2] {
+fn for_agents(generator: &mut SchemaGenerator) -> [(&'static str, Value); 3] {
     let (call, answer) = (generator.subschema_for::<ToolCall>(), generator.subschema_for::<ToolAnswer>());
     let version = json!({
         "name": "MCP-Protocol-Version", "in": "header", "required": false, "schema": {"type": "string"},
@@ -157,7 +157,55 @@ fn for_agents(generator: &mut SchemaGenerator) -> [(&'static str, Value); 2] {
             "default": refused,
         },
     });
-    [("/oap/agent/call", call), ("/mcp", mcp)]
+    [
+        ("/oap/agent/call", json!({"post": call})),
+        ("/mcp", json!({"post": mcp})),
+        ("/.well-known/brain/sparql", json!({"get": sparql("AskBrain"), "post": sparql("TellBrain")})),
+    ]
+}
+
+/// The query side of the SPARQL 1.1 Protocol, by one of its methods.
+fn sparql(name: &str) -> Value {
+    let text = || json!({"schema": {"type": "string"}});
+    let graphs = |name: &str| {
+        json!({
+            "name": name, "in": "query", "required": false, "explode": true,
+            "schema": {"type": "array", "items": {"type": "string", "format": "iri"}},
+            "description": "A graph of the dataset that is asked (SPARQL 1.1 Protocol, section 2.1.4).",
+        })
+    };
+    let answers = [
+        "application/sparql-results+json",
+        "application/sparql-results+xml",
+        "text/csv",
+        "text/tab-separated-values",
+        "text/turtle",
+        "application/n-triples",
+        "application/rdf+xml",
+    ];
+    let content: Map<String, Value> = answers.into_iter().map(|answer| (answer.to_owned(), text())).collect();
+    let mut parameters = vec![graphs("default-graph-uri"), graphs("named-graph-uri")];
+    let mut operation = json!({
+        "operationId": name,
+        "summary": "Asks what an agent sees as a graph, in SPARQL 1.1",
+        "description": "Without a query, a GET answers with the service description.",
+        "security": [{"agentKey": []}, {"agentKeyHeader": []}, {"proof": []}],
+        "responses": {
+            "200": {"description": "The answer, in the format that Accept likes best.", "content": content},
+            "default": {"$ref": "#/components/responses/Refused"},
+        },
+    });
+    if name == "AskBrain" {
+        let schema = json!({"type": "string"});
+        parameters.push(json!({"name": "query", "in": "query", "required": false, "schema": schema}));
+    } else {
+        let form = json!({"schema": {"type": "object", "required": ["query"], "properties": {"query": {"type": "string"}}}});
+        operation["requestBody"] = json!({"required": true, "content": {
+            "application/sparql-query": text(), "application/x-www-form-urlencoded": form,
+        }});
+    }
+    operation["parameters"] = Value::Array(parameters);
+    operation
 }
 
 /// The name of the part of a path that varies.

@@ -110,6 +110,8 @@ routes! {
         Audit: GET path::AUDIT, Public;
         OpenApi: GET path::OPENAPI, Public;
         AgentCall: POST "/oap/agent/call", Agent;
+        AskBrain: GET "/.well-known/brain/sparql", Agent;
+        TellBrain: POST "/.well-known/brain/sparql", Agent;
         Mcp: POST at::RESOURCE, Agent;
         McpResource: GET at::RESOURCE_METADATA, Public;
         McpResourceRoot: GET "/.well-known/oauth-protected-resource", Public;

@@ -16,4 +16,6 @@ pub enum Unavailable {
     Overtaken,
     #[error("permissions of namespaces were changed meanwhile; ask again")]
     Permissions,
+    #[error("too many SPARQL queries are being evaluated")]
+    Asking,
 }

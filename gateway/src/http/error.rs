@@ -6,6 +6,7 @@ use crate::Error;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use oap_agents::entry::EntryError;
+use oap_brain::error::Sort;
 use oap_grants::verify::Refused;
 use oap_store::StoreError;
 
@@ -81,6 +82,12 @@ const fn status_and_code(error: &Error) -> (StatusCode, &'static str) {
             (StatusCode::UNPROCESSABLE_ENTITY, "invalid_input")
         }
         Error::NoVersion => (StatusCode::PRECONDITION_REQUIRED, "precondition_required"),
+        Error::Brain(error) => match error.sort() {
+            Sort::Wrong | Sort::TooMuch => (StatusCode::BAD_REQUEST, "invalid_input"),
+            Sort::Method => (StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed"),
+            Sort::MediaType => (StatusCode::UNSUPPORTED_MEDIA_TYPE, "invalid_input"),
+            Sort::NotAcceptable => (StatusCode::NOT_ACCEPTABLE, "invalid_input"),
+        },
         Error::Json(_)
         | Error::Entry(EntryError::NotJson(_))
         | Error::Item(_)

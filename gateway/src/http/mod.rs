@@ -1,6 +1,7 @@
 //! HTTP: bytes in, typed requests to the services, bytes out.
 
 pub mod bodies;
+pub mod brain;
 mod coordination;
 mod credential;
 pub mod discovery;
@@ -156,7 +157,9 @@ async fn finish(
         .map_or("unknown", |path| path.as_str())
         .to_owned();
     let (method, began) = (known(request.method()), clock.now());
-    let well_known = route.starts_with("/.well-known/");
+    // What is under it and is no public document is one caller's.
+    let well_known = route.starts_with("/.well-known/")
+        && ROUTES.iter().any(|listed| listed.path == route && listed.permission == Access::Public);
     let unread = request::Unread::of(request.body());
     request.extensions_mut().insert(unread.clone());
     let mut response = next.run(request).await;

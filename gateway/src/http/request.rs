@@ -218,6 +218,20 @@ impl Incoming {
         self.read().await
     }
 
+    /// The body as it came, whatever its type, of at most so many bytes.
+    ///
+    /// # Errors
+    /// As [`Incoming::json`], but for the media type.
+    pub(super) async fn any_bytes(&mut self, most: usize) -> Result<Bytes, Error> {
+        let body = self.read_any().await?;
+        if body.len() > most { Err(Error::TooLarge(most)) } else { Ok(body) }
+    }
+
+    /// What stands behind the `?` of the address, as it came.
+    pub(super) fn raw_parameters(&self) -> &str {
+        self.parts.uri.query().unwrap_or_default()
+    }
+
     /// The media type that is given, without its parameters.
     fn media_type(&self) -> &str {
         let given = self.parts.headers.get(header::CONTENT_TYPE).and_then(|v| v.to_str().ok());

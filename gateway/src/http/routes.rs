@@ -4,7 +4,7 @@ use super::door::{Door, door, door_importing, door_reading, door_with_lines};
 use super::owner::{
     agents, audit, clients, contexts, deletion, disclosures, grants, house, items, keys, selections, transfer,
 };
-use super::{App, coordination, discovery, exchange, invoke, jobs, mcp, oauth, openintent};
+use super::{App, brain, coordination, discovery, exchange, invoke, jobs, mcp, oauth, openintent};
 use crate::api::routes::{Access, Name, ROUTES, Route, endpoint};
 use crate::service::import::{BundleChunk, RecordChunk};
 use axum::Router;
@@ -76,6 +76,8 @@ fn handler(route: &Route) -> MethodRouter<App> {
             Audit => audit::audit;
             OpenApi => discovery::openapi;
             AgentCall => agents::call_by_key;
+            AskBrain => brain::sparql;
+            TellBrain => brain::sparql;
             Mcp => mcp::mcp;
             McpResource => oauth::resource;
             McpResourceRoot => oauth::resource;

@@ -172,6 +172,8 @@ impl Agents<'_> {
     ) -> Result<AgentInfo, Error> {
         let removed = self.change(owner, agent, |agent, _, now| agent.remove(now)).await?;
         self.0.corpora.remove(&removed.did);
+        // Its links are told nobody any more.
+        self.0.brains.clear();
         Ok(removed)
     }
 

@@ -177,6 +177,7 @@ impl Backups<'_> {
         done.chains = self.declare_restored(listed, backup_at).await?;
         self.0.views.clear();
         self.0.corpora.clear();
+        self.0.brains.clear();
         Ok(done)
     }
 

@@ -3,6 +3,7 @@
 //! An answer that hands items on leaves a receipt in the chain `@agents` before it leaves: which agent was given which version
 //! of which items. What it rests on is read again in that receipt's transaction, the agent itself among it.
 
+pub mod asking;
 mod compacting;
 pub(crate) mod judging;
 mod linking;
@@ -21,6 +22,7 @@ use crate::state::owner::mark::{Admin, Mark, Read, Write};
 use crate::state::schema::APPROVALS;
 use crate::state::tasks::Reach;
 use looking::Looking;
+use oap_agents::arguments::Query;
 use oap_agents::{Asked, Tool};
 use oap_identity::{Hash, ItemId, ReceiptId, Timestamp};
 use oap_memory::receipt::Action;
@@ -83,6 +85,9 @@ impl Tools<'_> {
             Asked::Forget(forget) => self.forget(&agent.permitted::<Write>()?, forget).await?,
             Asked::Link(link) => self.link(&agent.permitted::<Write>()?, link).await?,
             Asked::Compact(compact) => self.compact(agent, &agent.permitted::<Admin>()?, compact).await?,
+            Asked::Query(Query { sparql: Some(query), .. }) => {
+                self.query_sparql(agent, tool.as_str(), query).await?
+            }
             reads => self.read(agent, tool, input, reads).await?,
         };
         metrics::counter!("oap_tool_calls_total", "tool" => tool.as_str()).increment(1);

@@ -189,6 +189,7 @@ impl Gateway {
         .await?;
         self.views.clear();
         self.corpora.clear();
+        self.brains.clear();
         Ok(self.clock.info())
     }
 

@@ -5,6 +5,8 @@ pub use crate::state::published::Published;
 use crate::embedding::{EmbeddingModel, Embeddings};
 use crate::error::{Conflict, Corrupt, Error};
 use crate::state::agents::{AgentKeys, MAX_LOOKING, Shared};
+use crate::state::asking::Asking;
+use crate::state::brains::Brains;
 use crate::state::clock::WatchedClock;
 use crate::state::commits::ANONYMOUS;
 use crate::state::contacts::ContactNames;
@@ -103,6 +105,10 @@ pub struct Gateway {
     pub(crate) views: Views,
     /// What the owner's agents see, by words.
     pub corpora: Corpora,
+    /// The same as graphs.
+    pub brains: Brains,
+    /// The turns of SPARQL queries.
+    pub(crate) asking: Asking,
     keys: ArcSwap<Keyring>,
     published: ArcSwap<Published>,
 }
@@ -188,6 +194,8 @@ impl Gateway {
             waiting: Waiting::default(),
             looking: Arc::new(Semaphore::new(MAX_LOOKING)),
             corpora: Corpora::default(),
+            brains: Brains::default(),
+            asking: Asking::default(),
             views: Views::new(config.view_cache_bytes),
             keys: ArcSwap::from_pointee(keys),
             published: ArcSwap::from_pointee(published),

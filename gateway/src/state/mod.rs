@@ -2,6 +2,8 @@
 
 pub mod agents;
 pub mod approvals;
+pub mod asking;
+pub mod brains;
 pub(crate) mod chains;
 pub mod clock;
 pub mod commits;

@@ -18,6 +18,7 @@ const ROOMS: &[(&str, &[Limit])] = &[
     ("grants", oap_grants::limits::LIMITS),
     ("exchange", oap_exchange::limits::LIMITS),
     ("agents", oap_agents::limits::LIMITS),
+    ("brain", oap_brain::limits::LIMITS),
     ("soundness", oap_soundness::limits::LIMITS),
     ("client", oap_client::limits::LIMITS),
     ("gateway", oap_gateway::limits::LIMITS),

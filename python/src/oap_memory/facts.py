@@ -149,6 +149,8 @@ class Queried:
     matched: int
     next: str | None = None
     """What to give as `before` for the next page."""
+    sparql: dict[str, Any] | None = None
+    """What a SPARQL query answers, as `application/sparql-results+json` has it."""
 
 
 @dataclass(frozen=True)
@@ -267,8 +269,9 @@ class Recall(TypedDict, total=False):
 
 
 class Query(TypedDict, total=False):
-    """What `query` takes."""
+    """What `query` takes: `sparql` alone, or any of the others."""
 
+    sparql: str
     topic: str
     tags: list[str]
     kinds: list[Kind]

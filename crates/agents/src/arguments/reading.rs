@@ -1,8 +1,8 @@
 //! What the tools that change nothing take.
 
 use super::{
-    ArgumentError, Arguments, MAX_FACTS, MAX_KINDS, MAX_SOURCE, MAX_TAGS, MAX_TOPIC, Must, kinds_and_limit,
-    order, refused, topic_and_tags, words,
+    ArgumentError, Arguments, MAX_FACTS, MAX_KINDS, MAX_SOURCE, MAX_SPARQL, MAX_TAGS, MAX_TOPIC, Must,
+    kinds_and_limit, order, refused, topic_and_tags, words,
 };
 use oap_exchange::query::MAX_QUERY;
 use oap_identity::{ItemId, Timestamp};
@@ -51,6 +51,11 @@ impl Arguments for Recall {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Query {
+    /// A SELECT or ASK of SPARQL 1.1 over what you see as a graph of facts with their sources, corrections and links (prefixes brain:, prov:,
+    /// rel: and oap: are there); given alone.
+    #[serde(default)]
+    #[schemars(length(min = 1, max = MAX_SPARQL))]
+    pub sparql: Option<String>,
     /// Only about this topic.
     #[serde(default)]
     #[schemars(length(min = 1, max = MAX_TOPIC))]
@@ -94,6 +99,11 @@ pub struct Query {
 
 impl Arguments for Query {
     fn check(&self) -> Result<(), ArgumentError> {
+        if let Some(sparql) = &self.sparql {
+            words("sparql", sparql, MAX_SPARQL)?;
+            let alone = Self { sparql: Some(sparql.clone()), ..Self::default() };
+            return if *self == alone { Ok(()) } else { refused("sparql", Must::Alone) };
+        }
         topic_and_tags(self.topic.as_deref(), &self.tags)?;
         kinds_and_limit(&self.kinds, self.limit)?;
         for (field, text) in [("agent", &self.agent), ("source", &self.source)] {

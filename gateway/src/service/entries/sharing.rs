@@ -65,6 +65,7 @@ impl Entries<'_> {
                         Err(error) => tracing::error!(%error, "permissions cannot be read anew"),
                     }
                     gateway.corpora.clear();
+                    gateway.brains.clear();
                 });
                 Ok(())
             })

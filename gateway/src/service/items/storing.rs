@@ -404,8 +404,10 @@ impl Writing<'_, '_> {
         let event = head.as_ref().and_then(|head| self.last_link(head).ok()).map(|link| link.event);
         let vouches = event.is_none_or(|event| matches!(event, Event::Reseal | Event::Migrate));
         self.tx.on_commit(move || {
+            let before = gateway.heads.get(item);
             let after = gateway.heads.set(item, head);
             gateway.corpora.changed(item);
+            gateway.brains.changed(&[before, after.clone()]);
             gateway.views.changed(Change { item, after, vouches, at });
         });
     }

@@ -79,6 +79,7 @@ impl Tools<'_> {
                 let place = (asked.item_id, ReceiptId::new(w.now, &*gateway.random));
                 w.put_edge(place, &edge)?;
                 let ids: Vec<ItemId> = ends.iter().map(|head| head.item_id).collect();
+                w.announce_link(ids.clone());
                 let tags = ends.iter().map(|head| w.tag_of(head)).collect::<Result<_, _>>()?;
                 // Of which items, and not in what words: these are gone with the first of the items.
                 let mut receipt =
@@ -112,7 +113,7 @@ fn may_link(agent: &Agent<Write>, head: &Head, now: Timestamp) -> Result<(), Err
 }
 
 /// Whether an agent is there whose links are told: those of one that was removed are not.
-fn is_there(rows: &impl Rows, author: &Did) -> Result<bool, Error> {
+pub(super) fn is_there(rows: &impl Rows, author: &Did) -> Result<bool, Error> {
     Ok(AGENTS.get(rows, author)?.is_some_and(|agent| agent.is_there()))
 }
 
@@ -216,7 +217,7 @@ impl Looking<'_> {
     }
 
     /// An item that is in force and that the agent may see.
-    fn in_sight(&self, item: ItemId) -> Option<Arc<Head>> {
+    pub(super) fn in_sight(&self, item: ItemId) -> Option<Arc<Head>> {
         self.gateway.heads.get(item).filter(|head| self.is_seen(head))
     }
 }

@@ -81,7 +81,7 @@ impl Looking<'_> {
         let matched = found.len();
         let (facts, left) = self.fill(&found, asked.limit)?;
         let next = facts.last().map(|fact: &Fact| fact.item_id).filter(|_| left);
-        let queried = Queried { facts, matched, next };
+        let queried = Queried { facts, matched, next, sparql: None };
         Unhanded::of(&queried, queried.text(), self)
     }
 
