@@ -8,7 +8,7 @@ use crate::oauth::{asked, client, document, redirect, token};
 use crate::service::oauth as service;
 use crate::service::{audit, carried, tools};
 use crate::state::refusals;
-use crate::state::{agents, approvals, corpora, documents, events, tasks, waiting};
+use crate::state::{agents, approvals, believed, corpora, documents, events, tasks, waiting};
 use oap_identity::limits::Limit;
 
 const fn row(name: &'static str, value: u64, unit: &'static str, applies_to: &'static str) -> Limit {
@@ -257,6 +257,12 @@ pub const LIMITS: &[Limit] = &[
         agents::MAX_LOOKING,
         "calls",
         "memory tools that look at the owner's memory at once, of all agents together; beyond it they wait",
+    ),
+    count(
+        "state::believed::MAX_BELIEVED",
+        believed::MAX_BELIEVED,
+        "records",
+        "what decay needs of old records of agents, kept in memory; beyond it all are read anew",
     ),
     bytes(
         "state::corpora::MAX_CORPORA_BYTES",

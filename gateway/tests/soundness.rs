@@ -4,6 +4,13 @@
 mod common;
 mod program;
 
+#[path = "soundness/clocks.rs"]
+mod clocks;
+#[path = "soundness/coherence.rs"]
+mod coherence;
+#[path = "soundness/imports.rs"]
+mod imports;
+
 use axum::body::Body;
 use axum::http::Request;
 use common::*;

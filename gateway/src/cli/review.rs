@@ -4,6 +4,7 @@ use super::{CliError, Global, ids, item, output, screen};
 use crate::api::Document;
 use crate::api::items as api;
 use crate::api::items::ListQuery;
+use crate::api::policy::{Policy, ShowPolicy};
 use crate::api::prefix::ItemPrefix;
 use oap_agents::level::EXTENSION;
 use oap_agents::{Level, quarantine};
@@ -12,7 +13,7 @@ use oap_identity::{Did, ItemId, Timestamp};
 use oap_memory::item::Confidence;
 use oap_soundness::alike::{Proposal, Record, Sketch, proposals};
 use oap_soundness::guard::{Findings, Severity, examine};
-use oap_soundness::trust::{Decay, Known, trust};
+use oap_soundness::trust::{Known, trust};
 use serde::Serialize;
 use std::fmt::Write;
 
@@ -69,6 +70,9 @@ struct Waiting {
     item_id: ItemId,
     version: Option<u32>,
     author: Option<Did>,
+    /// What sort of observation its writer says that it is.
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    sort: Option<String>,
     level: Level,
     confidence: f64,
     /// Whether no agent is given it.
@@ -137,8 +141,9 @@ async fn list(owner: &OwnerClient, now: Timestamp) -> Result<Vec<Waiting>, CliEr
     if waiting.is_empty() {
         return Ok(Vec::new());
     }
+    let policy = owner.get::<ShowPolicy>((), &()).await?;
     let known: Vec<Record> = newest(owner, false, MAX_COMPARED).await?.iter().map(record).collect();
-    Ok(waiting.iter().map(|item| describe(item, &known, now)).collect())
+    Ok(waiting.iter().map(|item| describe(item, &known, &policy, now)).collect())
 }
 
 /// An item as it is compared.
@@ -161,7 +166,7 @@ fn written_at(item: &Document<api::Item>) -> Timestamp {
     item.provenance.captured_at.unwrap_or(Timestamp::from_millis(0))
 }
 
-fn describe(item: &Document<api::Item>, known: &[Record], now: Timestamp) -> Waiting {
+fn describe(item: &Document<api::Item>, known: &[Record], policy: &Policy, now: Timestamp) -> Waiting {
     let (text, level) = (output::says(&item.content), level(item));
     let said = [&item.whole()["provenance"]["confidence"], &item.whole()["confidence"]];
     let claimed = said
@@ -170,8 +175,8 @@ fn describe(item: &Document<api::Item>, known: &[Record], now: Timestamp) -> Wai
         .and_then(|value| Confidence::try_from(value).ok());
     let claimed = claimed.map_or_else(|| level.most(), |claimed| level.confidence(Some(claimed)));
     let confidence = Confidence::try_from(claimed).unwrap_or(Confidence::CERTAIN);
-    let known_of = Known { level, confidence, written_at: written_at(item), confirmed_at: None };
-    let trust = trust(&known_of, &Decay::default(), now);
+    let known_of = Known { level, confidence, written_at: written_at(item), confirmed: false };
+    let trust = trust(&known_of, &policy.decay, now);
     let quarantined = item.labels.iter().any(|label| label == quarantine::LABEL);
     let mut why = found(&examine(&text));
     why.extend(stopped(item).filter(|_| quarantined));
@@ -181,6 +186,7 @@ fn describe(item: &Document<api::Item>, known: &[Record], now: Timestamp) -> Wai
         item_id: item.item_id,
         version: item.version,
         author: item.author.clone(),
+        sort: item.whole()["extensions"][EXTENSION]["type"].as_str().map(str::to_owned),
         level,
         confidence: trust.confidence(),
         quarantined,
@@ -228,9 +234,10 @@ fn people(waiting: &[Waiting]) -> String {
     for item in waiting {
         let by = item.author.as_ref().map(ToString::to_string).unwrap_or_default();
         let stopped = if item.quarantined { ", stopped" } else { "" };
+        let sort = item.sort.as_ref().map(|sort| format!(", {}", screen::line(sort))).unwrap_or_default();
         let _ = writeln!(
             text,
-            "{}  version {}, {} {}{stopped}, by {}",
+            "{}  version {}, {} {}{sort}{stopped}, by {}",
             item.item_id,
             output::or_none(item.version),
             item.level,

@@ -3,6 +3,7 @@
 //! An answer that hands items on leaves a receipt in the chain `@agents` before it leaves: which agent was given which version
 //! of which items. What it rests on is read again in that receipt's transaction, the agent itself among it.
 
+mod believing;
 mod compacting;
 pub(crate) mod judging;
 mod linking;

@@ -5,6 +5,7 @@ pub use crate::state::published::Published;
 use crate::embedding::{EmbeddingModel, Embeddings};
 use crate::error::{Conflict, Corrupt, Error};
 use crate::state::agents::{AgentKeys, MAX_LOOKING, Shared};
+use crate::state::believed::Believed;
 use crate::state::clock::WatchedClock;
 use crate::state::commits::ANONYMOUS;
 use crate::state::contacts::ContactNames;
@@ -100,6 +101,8 @@ pub struct Gateway {
     pub(crate) waiting: Waiting,
     /// The turns of memory tools that look at the owner's memory.
     pub(crate) looking: Arc<Semaphore>,
+    /// Whose word old records are, for those agents.
+    pub(crate) believed: Believed,
     pub(crate) views: Views,
     /// What the owner's agents see, by words.
     pub corpora: Corpora,
@@ -187,6 +190,7 @@ impl Gateway {
             documents: Documents::default(),
             waiting: Waiting::default(),
             looking: Arc::new(Semaphore::new(MAX_LOOKING)),
+            believed: Believed::default(),
             corpora: Corpora::default(),
             views: Views::new(config.view_cache_bytes),
             keys: ArcSwap::from_pointee(keys),

@@ -2,6 +2,7 @@
 
 pub mod agents;
 pub mod approvals;
+pub(crate) mod believed;
 pub(crate) mod chains;
 pub mod clock;
 pub mod commits;
@@ -25,6 +26,7 @@ pub mod own_home;
 pub mod own_key;
 pub mod owner;
 pub(crate) mod packed;
+pub(crate) mod policy;
 pub(crate) mod published;
 pub mod refusals;
 pub mod repeatable;
