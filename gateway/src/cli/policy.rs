@@ -23,7 +23,7 @@ const UNTYPED: &str = "untyped";
   oap-memory policy show
   oap-memory policy set session_summary --days 14
   oap-memory policy set failed_tool_call --keep --days 2
-  oap-memory policy set tool_result_verified --agent scout --agent editor
+  oap-memory policy set tool_result_verified --agent scout
   oap-memory policy set untyped --drop
   oap-memory policy decay --step 0.05 --hours 24 --least 0.3
   oap-memory policy decay --off
