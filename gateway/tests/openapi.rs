@@ -109,7 +109,8 @@ async fn answers_are_as_it_says() {
     walk.get::<budgets::ListBudgets>().await;
     walk.post::<budgets::RefillBudget>(json!({"grantee": agent(2).did(), "grant": grant})).await;
     walk.get::<policy::ShowPolicy>().await;
-    walk.post::<policy::SetPolicy>(json!({"types": {"session_summary": {"kept": true, "ttl_days": 30}}})).await;
+    walk.post::<policy::SetPolicy>(json!({"types": {"session_summary": {"kept": true, "ttl_days": 30}}}))
+        .await;
     walk.get::<standing::ListProfiles>().await;
 
     walk.get::<items::ListItems>().await;
