@@ -91,7 +91,7 @@ fn the_half_that_is_held_back() {
 #[test]
 fn the_set_that_came_later() {
     let table = measure("late");
-    assert!(table.precision() >= 0.75 && table.recall() >= 0.3, "{table:?}");
+    assert!(table.precision() >= 0.85 && table.recall() >= 0.5, "{table:?}");
     let cases = half("late");
     for lang in ["en", "de", "es", "zh"] {
         for label in ["attack", "innocent"] {
