@@ -8,7 +8,7 @@ use crate::oauth::{asked, client, document, redirect, token};
 use crate::service::oauth as service;
 use crate::service::{audit, carried, tools};
 use crate::state::refusals;
-use crate::state::{agents, approvals, asking, brains, corpora, documents, events, tasks, waiting};
+use crate::state::{agents, approvals, asking, believed, brains, corpora, documents, events, tasks, waiting};
 use oap_identity::limits::Limit;
 
 const fn row(name: &'static str, value: u64, unit: &'static str, applies_to: &'static str) -> Limit {
@@ -293,6 +293,12 @@ pub const LIMITS: &[Limit] = &[
         "what the answer of a SPARQL query read, each named in its receipt; beyond it 400",
     ),
     bytes("http::brain::MAX_BODY", brain::MAX_BODY, "a request with a SPARQL query; beyond it 413"),
+    count(
+        "state::believed::MAX_BELIEVED",
+        believed::MAX_BELIEVED,
+        "records",
+        "what decay needs of old records of agents, kept in memory; beyond it all are read anew",
+    ),
     bytes(
         "state::corpora::MAX_CORPORA_BYTES",
         corpora::MAX_CORPORA_BYTES,

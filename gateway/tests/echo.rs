@@ -141,6 +141,14 @@ async fn routes(world: &World) -> Vec<(&'static str, String, Value)> {
         ("POST", owner("/budgets/refill"), json!({"grantee": grantee.did(), "grant": grant_id})),
         (
             "POST",
+            owner("/policy"),
+            json!({
+                "types": {"session_summary": {"kept": true, "ttl_days": 30, "agents": [grantee.did()]}},
+                "untyped": {"kept": true}, "decay": {"step": 5, "period_hours": 24, "least": 30},
+            }),
+        ),
+        (
+            "POST",
             owner("/contexts"),
             json!({
                 "ccc_version": "1.0", "scope_id": "work", "nda_graph": [], "chinese_walls": [{"between": ["a", "b"]}],

@@ -348,10 +348,13 @@ async fn what_is_stale_is_marked_until_a_compaction_takes_it_back() {
     let kinds = ["stable", "weekly", "daily", "hourly", "volatile"];
     let mut items = Vec::new();
     for kind in kinds {
-        let fact = json!({"content": format!("the {kind} kettle"), "staleness": kind});
+        // What a tool found is believed for as long as it is not stale.
+        let fact =
+            json!({"content": format!("the {kind} kettle"), "staleness": kind, "level": "tool_verified"});
         items.push(learned(&world, "scout", fact).await);
     }
-    let none = learned(&world, "scout", json!({"content": "another kettle"})).await;
+    let other = json!({"content": "another kettle", "level": "tool_verified"});
+    let none = learned(&world, "scout", other).await;
     let stale = async || {
         let listed = told(&world, "scout", "memory_query", json!({})).await;
         let mut stale: Vec<String> = Vec::new();
@@ -370,7 +373,8 @@ async fn what_is_stale_is_marked_until_a_compaction_takes_it_back() {
     let answer = uses(&world, "scout", "memory_recall", json!({"query": "hourly"})).await.ok();
     assert!(answer["text"].as_str().unwrap().contains("stale=\"true\""), "{answer}");
     // What was said again is as good as new, for as long as before.
-    let again = json!({"item_id": items[3], "content": "the hourly kettle whistles"});
+    let again =
+        json!({"item_id": items[3], "content": "the hourly kettle whistles", "level": "tool_verified"});
     told(&world, "scout", "memory_correct", again).await;
     assert_eq!(stale().await, ["volatile"]);
     // Nothing is hidden, and the owner's word stays whatever its writer said.

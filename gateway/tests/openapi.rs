@@ -3,7 +3,7 @@
 use crate::common::*;
 use oap_gateway::api::{
     Endpoint, agents, all, audit, budgets, deletion, disclosures, gates, grants, health, holds, items, jobs,
-    keys, oauth, openapi, path, selections, standing, transfer,
+    keys, oauth, openapi, path, policy, selections, standing, transfer,
 };
 use oap_identity::{GrantId, Hash, ItemId, JobId};
 use serde_json::{Value, json};
@@ -106,6 +106,9 @@ async fn answers_are_as_it_says() {
     walk.at::<grants::ConsentToGrant>(grant, json!({"given": true})).await;
     walk.get::<budgets::ListBudgets>().await;
     walk.post::<budgets::RefillBudget>(json!({"grantee": agent(2).did(), "grant": grant})).await;
+    walk.get::<policy::ShowPolicy>().await;
+    walk.post::<policy::SetPolicy>(json!({"types": {"session_summary": {"kept": true, "ttl_days": 30}}}))
+        .await;
     walk.get::<standing::ListProfiles>().await;
 
     walk.get::<items::ListItems>().await;

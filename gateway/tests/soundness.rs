@@ -3,6 +3,13 @@
 
 use crate::common::*;
 use crate::program::Home;
+#[path = "soundness/clocks.rs"]
+mod clocks;
+#[path = "soundness/coherence.rs"]
+mod coherence;
+#[path = "soundness/imports.rs"]
+mod imports;
+
 use axum::body::Body;
 use axum::http::Request;
 use serde_json::{Value, json};

@@ -95,6 +95,9 @@ pub struct Fact {
     /// The commitment of that version.
     pub commitment: Hash,
     pub kind: Kind,
+    /// What sort of observation it is, as its writer says.
+    #[serde(default, rename = "type", skip_serializing_if = "Option::is_none")]
+    pub sort: Option<String>,
     /// What it says.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub content: Option<String>,
@@ -112,7 +115,7 @@ pub struct Fact {
     pub source: Option<Source>,
     /// Whose word it is.
     pub level: Level,
-    /// How sure it is, 0 to 1.
+    /// How sure it is now, 0 to 1: what an agent concluded and the owner did not confirm is believed less from day to day.
     pub confidence: f64,
     /// Whether the owner confirmed it.
     pub human_verified: bool,
@@ -131,6 +134,9 @@ pub struct Fact {
     /// Whether that time is past: ask again before it is used. Absent if not.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub stale: bool,
+    /// Whether it is older than 7 days, less sure than 0.8 and not confirmed: check it before it is relied on. Absent if not.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub stale_warning: bool,
     /// How well it answers the words that were looked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub score: Option<f64>,

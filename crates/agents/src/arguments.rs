@@ -275,6 +275,8 @@ mod tests {
             (learn(json!({"source": {"type": "web", "hash": secret}})), "source"),
             (learn(json!({"scope": "public"})), "scope"),
             (learn(json!({"ttl_days": 0})), "ttl_days"),
+            (learn(json!({"type": ""})), "type"),
+            (learn(json!({"type": long(MAX_SHORT)})), "type"),
             (learn(json!({"agent_did": secret})), "agent_did"),
             (learn(json!({"idempotency_key": ""})), "idempotency_key"),
             (learn(json!({"idempotency_key": long(MAX_IDEMPOTENCY_KEY)})), "idempotency_key"),

@@ -33,6 +33,9 @@ fn item(block: &mut Block, fact: &Fact) {
     if fact.stale {
         facts.push(("stale", "true"));
     }
+    if fact.stale_warning {
+        facts.push(("stale_warning", "true"));
+    }
     let structured = || fact.structured.as_ref().and_then(|map| serde_json::to_string(map).ok());
     let says = fact.content.clone().or_else(structured).unwrap_or_default();
     block.item(&facts, &says);

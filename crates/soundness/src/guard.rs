@@ -172,8 +172,8 @@ fn unjudged(text: &str, says: &'static str) -> Finding {
 fn examine_at(text: &str, depth: usize) -> Vec<Finding> {
     let mut found = Vec::new();
     let folded = Folded::new(text);
-    let (spelled, joined) = (folded.spelled(), folded.joined());
-    for form in [Some(folded), spelled, joined].into_iter().flatten() {
+    let (spelled, joined, unparted) = (folded.spelled(), folded.joined(), folded.unparted());
+    for form in [Some(folded), spelled, joined, unparted].into_iter().flatten() {
         match orders::orders(&form) {
             Some(orders) => found.extend(back(&form, orders)),
             None => found.push(unjudged(text, "It has more telling phrases than are judged.")),

@@ -3,6 +3,7 @@
 //! Pure functions: no I/O, no clock, no hidden randomness; the time is an argument.
 //!
 //! - [`guard`]: what in a text would order its reader, act, or leak
+//! - [`kept`]: what the owner lets agents write, by sort of observation
 //! - [`policy`]: what of an agent's observations is kept, for how long, at which level
 //! - [`trust`]: how far a record is believed as time goes by
 //! - [`alike`]: what says the same or the opposite, as proposals
@@ -20,6 +21,7 @@
 
 pub mod alike;
 pub mod guard;
+pub mod kept;
 pub mod limits;
 pub mod policy;
 pub mod trust;

@@ -1,6 +1,6 @@
 //! The bounds of this room, as rows that `docs/limits.md` is generated from.
 
-use crate::{alike, guard};
+use crate::{alike, guard, kept};
 pub use oap_identity::limits::Limit;
 
 const fn row(name: &'static str, value: usize, unit: &'static str, applies_to: &'static str) -> Limit {
@@ -32,4 +32,6 @@ pub const LIMITS: &[Limit] = &[
     row("alike::MAX_SKETCH", alike::MAX_SKETCH, "hashes", "what of a text is compared"),
     row("alike::MAX_WORDS", alike::MAX_WORDS, "words", "a text that is compared, from its beginning"),
     row("alike::MAX_COMPARED", alike::MAX_COMPARED, "records", "those that one is compared with"),
+    row("kept::MAX_NAMED", kept::MAX_NAMED, "agents", "a rule of the write policy"),
+    row("kept::MAX_PERIOD", kept::MAX_PERIOD as usize, "hours", "a period of the decay of confidence"),
 ];

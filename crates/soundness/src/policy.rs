@@ -1,11 +1,13 @@
 //! The write policy: what of an agent's observations is worth keeping, for how long, and how far it is believed (ML-07 to ML-10, ML-16).
 //!
-//! What an agent says of its observation decides; what it does not name is not kept. A text of which it says no sort is a fact that it was
-//! asked to remember: it is kept, and the other rules hold for it.
+//! What an agent says of its observation decides, by the owner's policy ([`crate::kept`]); a sort that is not known is not kept. A text of
+//! which it says no sort is a fact that it was asked to remember: it is kept where the owner says nothing else.
 
 use crate::guard::{Findings, Kind, Verdict};
+use crate::kept::Policy;
 use oap_agents::Level;
 use oap_agents::level::waits;
+use oap_identity::Did;
 use oap_memory::closed_enum;
 use oap_memory::item::Confidence;
 use oap_memory::record::Visibility;
@@ -31,7 +33,7 @@ closed_enum! {
 }
 
 impl Observation {
-    /// Whether it is kept.
+    /// Whether it is kept where the owner does not say.
     #[must_use]
     pub const fn is_kept(self) -> bool {
         match self {
@@ -43,7 +45,7 @@ impl Observation {
         }
     }
 
-    /// After how many days it is erased where its writer does not say; `None`: never.
+    /// After how many days it is erased where neither its writer nor the owner says; `None`: never.
     #[must_use]
     pub const fn ttl_days(self) -> Option<u32> {
         match self {
@@ -67,6 +69,8 @@ impl Observation {
 /// What an agent asks to be written.
 #[derive(Debug, Clone, Copy)]
 pub struct Proposed<'a> {
+    /// Who writes it.
+    pub author: &'a Did,
     /// What sort of observation it says that it is: a name of [`Observation`], or another, or nothing.
     pub sort: Option<&'a str>,
     /// Whose word it says that it is.
@@ -88,6 +92,10 @@ pub enum Why {
     UnknownSort,
     /// Such observations are not kept.
     SortNotKept(Observation),
+    /// What names no sort is not kept.
+    UntypedNotKept,
+    /// Others may write such observations.
+    NotForAgent,
     /// The owner's word is the owner's to write.
     NotTheOwner,
     /// The guard stopped it for this.
@@ -96,8 +104,8 @@ pub enum Why {
     LevelOfSort(Observation),
     /// It is no surer than its level.
     ConfidenceOfLevel(Level),
-    /// It lives as long as its sort.
-    LifeOfSort(Observation),
+    /// It lives for so many days, as the policy has it.
+    LifeOfSort(u32),
     /// It waits for the owner: it is not sure enough.
     Unsure,
     /// It waits for the owner: a grant could reach it.
@@ -111,15 +119,14 @@ impl Why {
         match self {
             Self::UnknownSort => format!("type must be one of {}", known()),
             Self::SortNotKept(sort) => format!("{sort} is not kept: keep what it led to"),
+            Self::UntypedNotKept => format!("type is missing: the owner keeps what names one of {}", known()),
+            Self::NotForAgent => "the owner lets other agents write this type".to_owned(),
             Self::NotTheOwner => "user_stated is the owner's to write".to_owned(),
             Self::Guard(kind) => format!("the guard found {kind}: it waits for the owner's review"),
             Self::LevelOfSort(sort) => format!("{sort} is {} at most", sort.highest()),
             Self::ConfidenceOfLevel(level) => format!("{level} has a confidence of {} at most", level.most()),
-            Self::LifeOfSort(sort) => {
-                format!(
-                    "{sort} is erased after {} days unless ttl_days says otherwise",
-                    sort.ttl_days().unwrap_or_default()
-                )
+            Self::LifeOfSort(days) => {
+                format!("it is erased after {days} days, for ttl_days does not say otherwise")
             }
             Self::Unsure => "it waits for the owner's confirmation: its confidence is below 0.7".to_owned(),
             Self::WithinReach => "it waits for the owner's confirmation: a grant could reach it".to_owned(),
@@ -145,6 +152,8 @@ pub enum Decision {
 /// How a record is written.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Terms {
+    /// What sort of observation it is, where its writer says.
+    pub sort: Option<Observation>,
     /// Whose word it counts as.
     pub level: Level,
     /// How sure it is.
@@ -161,13 +170,15 @@ pub struct Terms {
 
 /// Decides over what an agent asks to be written.
 #[must_use]
-pub fn decide(proposed: &Proposed<'_>) -> Decision {
+pub fn decide(proposed: &Proposed<'_>, policy: &Policy) -> Decision {
     let mut why = Vec::new();
-    let sort = match proposed.sort.map(str::parse::<Observation>) {
-        None => None,
-        Some(Err(_)) => return Decision::NotStored(Why::UnknownSort),
-        Some(Ok(sort)) if !sort.is_kept() => return Decision::NotStored(Why::SortNotKept(sort)),
-        Some(Ok(sort)) => Some(sort),
+    let sort = match proposed.sort.map(str::parse::<Observation>).transpose() {
+        Err(_) => return Decision::NotStored(Why::UnknownSort),
+        Ok(sort) => sort,
+    };
+    let rule = match policy.admits(sort, proposed.author) {
+        Err(why) => return Decision::NotStored(why),
+        Ok(rule) => rule,
     };
     if !proposed.level.can_be_claimed() {
         return Decision::NotStored(Why::NotTheOwner);
@@ -190,10 +201,9 @@ pub fn decide(proposed: &Proposed<'_>) -> Decision {
     if proposed.confidence.is_some_and(|claimed| claimed.get() > confidence) {
         why.push(Why::ConfidenceOfLevel(level));
     }
-    let usual = sort.and_then(|sort| Some((sort, sort.ttl_days()?)));
-    let ttl_days = proposed.ttl_days.or(usual.map(|(_, days)| days));
-    if let (None, Some((sort, _))) = (proposed.ttl_days, usual) {
-        why.push(Why::LifeOfSort(sort));
+    let ttl_days = proposed.ttl_days.or(rule.ttl_days);
+    if let (None, Some(days)) = (proposed.ttl_days, rule.ttl_days) {
+        why.push(Why::LifeOfSort(days));
     }
     let needs_verification = quarantined || waits(confidence, proposed.visibility);
     if waits(confidence, Visibility::Local) {
@@ -201,17 +211,27 @@ pub fn decide(proposed: &Proposed<'_>) -> Decision {
     } else if needs_verification {
         why.push(Why::WithinReach);
     }
-    Decision::Stored(Terms { level, confidence, ttl_days, needs_verification, quarantined, why })
+    Decision::Stored(Terms { sort, level, confidence, ttl_days, needs_verification, quarantined, why })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::guard::examine;
+    use crate::kept::Rule;
     use proptest::prelude::*;
+    use std::sync::LazyLock;
+
+    static SCOUT: LazyLock<Did> = LazyLock::new(|| "did:web:scout.example".parse().unwrap());
 
     fn proposed<'a>(sort: Option<&'a str>, level: Level, findings: &'a Findings) -> Proposed<'a> {
-        Proposed { sort, level, confidence: None, visibility: Visibility::Local, ttl_days: None, findings }
+        let visibility = Visibility::Local;
+        Proposed { author: &SCOUT, sort, level, confidence: None, visibility, ttl_days: None, findings }
+    }
+
+    /// Where the owner said nothing.
+    fn decide(proposed: &Proposed<'_>) -> Decision {
+        super::decide(proposed, &Policy::default())
     }
 
     fn stored(decision: Decision) -> Terms {
@@ -259,6 +279,29 @@ mod tests {
     }
 
     #[test]
+    fn the_owner_says_what_is_kept_and_for_how_long() {
+        let clear = examine("The hotel has a pool.");
+        let rule = |kept: bool, ttl_days: Option<u32>| Rule { kept, ttl_days, agents: None };
+        let policy = Policy {
+            types: [
+                (Observation::FailedToolCall, rule(true, Some(2))),
+                (Observation::SessionSummary, rule(false, None)),
+            ]
+            .into(),
+            untyped: Some(Rule { agents: Some(Vec::new()), ..rule(true, None) }),
+            ..Policy::default()
+        };
+        let asked =
+            |sort: Option<&'static str>| super::decide(&proposed(sort, Level::External, &clear), &policy);
+        let terms = stored(asked(Some("failed_tool_call")));
+        assert_eq!((terms.sort, terms.ttl_days), (Some(Observation::FailedToolCall), Some(2)));
+        assert!(terms.why.contains(&Why::LifeOfSort(2)));
+        let summary = Why::SortNotKept(Observation::SessionSummary);
+        assert_eq!(asked(Some("session_summary")), Decision::NotStored(summary));
+        assert_eq!(asked(None), Decision::NotStored(Why::NotForAgent));
+    }
+
+    #[test]
     fn a_summary_is_never_a_verified_result() {
         let clear = examine("We planned the trip.");
         let terms = stored(decide(&proposed(Some("session_summary"), Level::ToolVerified, &clear)));
@@ -287,7 +330,7 @@ mod tests {
         ) {
             let findings = examine(&text);
             let asked = Proposed {
-                sort: sort.as_deref(), level, visibility, ttl_days: days, findings: &findings,
+                author: &SCOUT, sort: sort.as_deref(), level, visibility, ttl_days: days, findings: &findings,
                 confidence: claimed.map(|value| Confidence::try_from(value).unwrap()),
             };
             match decide(&asked) {

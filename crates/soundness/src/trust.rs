@@ -6,25 +6,36 @@
 use oap_agents::Level;
 use oap_identity::Timestamp;
 use oap_memory::item::Confidence;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// A day.
-const DAY: Duration = Duration::from_secs(86_400);
-
 /// How confidence decays.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Decay {
-    /// Hundredths that are lost each period.
+    /// Hundredths that are lost each period: 0 to 100.
     pub step: u32,
-    /// How long a period is. None is no decay.
-    pub period: Duration,
-    /// Below so many hundredths a record is believed no more, and goes.
+    /// How many hours a period has: 0 to 87600. 0 is no decay.
+    pub period_hours: u32,
+    /// Below so many hundredths, 0 to 100, a record is believed no more.
     pub least: u32,
+}
+
+impl Decay {
+    /// None at all.
+    pub const NONE: Self = Self { step: 0, period_hours: 0, least: 0 };
+
+    /// How long a period is; nothing where there is no decay.
+    #[must_use]
+    pub const fn period(&self) -> Duration {
+        Duration::from_secs(self.period_hours as u64 * 3600)
+    }
 }
 
 impl Default for Decay {
     fn default() -> Self {
-        Self { step: 5, period: DAY, least: 30 }
+        Self { step: 5, period_hours: 24, least: 30 }
     }
 }
 
@@ -46,8 +57,8 @@ pub struct Known {
     pub confidence: Confidence,
     /// When what it says was written.
     pub written_at: Timestamp,
-    /// When the owner confirmed it last.
-    pub confirmed_at: Option<Timestamp>,
+    /// Whether the owner confirmed what it says.
+    pub confirmed: bool,
 }
 
 /// How far a record is believed now.
@@ -59,8 +70,10 @@ pub struct Trust {
     pub periods: u32,
     /// Whether it is old and not sure.
     pub is_stale: bool,
-    /// Whether it is believed no more: it goes with the next sweep, and is shown to nobody.
+    /// Whether it is believed no more: no agent is given it.
     pub is_gone: bool,
+    /// When it is believed no more, if it ever will be.
+    pub gone_at: Option<Timestamp>,
     /// Whether the owner is to be asked.
     pub needs_verification: bool,
     /// Whether the owner is to be reminded of that by now.
@@ -109,22 +122,35 @@ fn hundredths(confidence: Confidence) -> u32 {
     }
 }
 
-/// How far a record is believed at that time. Only what an agent concluded decays; the owner's confirmation begins anew, at the
-/// confidence that the record has, and what the owner confirmed is not asked for again.
+/// How far a record is believed at that time. Only what an agent concluded and the owner did not confirm decays, and of what the owner
+/// confirmed nobody is asked again.
 #[must_use]
 pub fn trust(known: &Known, decay: &Decay, now: Timestamp) -> Trust {
     let start = hundredths(known.confidence).min(hundredths_of(known.level));
-    let from = known.confirmed_at.unwrap_or(known.written_at).max(known.written_at);
-    let decays = known.level == Level::AgentInferred && !decay.period.is_zero();
-    let periods = if decays { since(from, now).as_millis() / decay.period.as_millis().max(1) } else { 0 };
+    let age = since(known.written_at, now);
+    let period = decay.period();
+    let decays = known.level == Level::AgentInferred && !known.confirmed && !period.is_zero();
+    let periods = if decays { age.as_millis() / period.as_millis().max(1) } else { 0 };
     let periods = u32::try_from(periods).unwrap_or(u32::MAX);
     let left = start.saturating_sub(decay.step.saturating_mul(periods));
     let is_gone = decays && periods > 0 && left < decay.least;
-    let is_stale = since(from, now) > STALE_AFTER && left < STALE_BELOW && known.level != Level::UserStated;
-    let needs_verification =
-        left < ASK_BELOW && known.confirmed_at.is_none() && known.level != Level::UserStated;
-    let is_due = needs_verification && since(known.written_at, now) >= REMIND_AFTER;
-    Trust { hundredths: left, periods, is_stale, is_gone, needs_verification, is_due }
+    let gone_at =
+        if decays { last_period(start, decay).map(|n| known.written_at.plus(period * n)) } else { None };
+    let is_stale =
+        age > STALE_AFTER && left < STALE_BELOW && !known.confirmed && known.level != Level::UserStated;
+    let needs_verification = left < ASK_BELOW && !known.confirmed && known.level != Level::UserStated;
+    let is_due = needs_verification && age >= REMIND_AFTER;
+    Trust { hundredths: left, periods, is_stale, is_gone, gone_at, needs_verification, is_due }
+}
+
+/// After how many periods less than the least is left; `None` where that never is so.
+fn last_period(start: u32, decay: &Decay) -> Option<u32> {
+    match (start.checked_sub(decay.least), decay.step) {
+        (None, _) => Some(1),
+        (Some(_), 0) => None,
+        _ if decay.least == 0 => None,
+        (Some(above), step) => Some(above / step + 1),
+    }
 }
 
 fn hundredths_of(level: Level) -> u32 {
@@ -136,11 +162,12 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    const DAY: Duration = Duration::from_secs(86_400);
     const START: Timestamp = Timestamp::from_millis(1_700_000_000_000);
 
     fn known(level: Level, confidence: f64) -> Known {
         let confidence = Confidence::try_from(confidence).unwrap();
-        Known { level, confidence, written_at: START, confirmed_at: None }
+        Known { level, confidence, written_at: START, confirmed: false }
     }
 
     fn after(known: &Known, days: u64) -> Trust {
@@ -165,16 +192,27 @@ mod tests {
             let trust = after(&known(level, level.most()), 400);
             assert_eq!((trust.periods, trust.is_gone), (0, false), "{level}");
         }
-        let none = Decay { period: Duration::ZERO, ..Decay::default() };
-        assert_eq!(trust(&known(Level::AgentInferred, 0.6), &none, START.plus(DAY * 40)).hundredths, 60);
+        let none = trust(&known(Level::AgentInferred, 0.6), &Decay::NONE, START.plus(DAY * 40));
+        assert_eq!((none.hundredths, none.is_gone, none.gone_at), (60, false, None));
     }
 
     #[test]
-    fn a_confirmation_begins_anew() {
+    fn what_the_owner_confirmed_is_believed_as_it_was() {
         let mut inferred = known(Level::AgentInferred, 0.6);
-        inferred.confirmed_at = Some(START.plus(DAY * 5));
-        let trust = after(&inferred, 8);
-        assert_eq!((trust.hundredths, trust.needs_verification), (45, false));
+        inferred.confirmed = true;
+        let trust = after(&inferred, 400);
+        assert_eq!((trust.hundredths, trust.is_gone, trust.is_stale), (60, false, false));
+        assert!(!trust.needs_verification);
+    }
+
+    #[test]
+    fn when_it_goes_is_known_before() {
+        let inferred = known(Level::AgentInferred, 0.6);
+        assert_eq!(after(&inferred, 0).gone_at, Some(START.plus(DAY * 7)));
+        assert_eq!(after(&known(Level::AgentInferred, 0.1), 0).gone_at, Some(START.plus(DAY)));
+        assert_eq!(after(&known(Level::External, 0.5), 0).gone_at, None);
+        let kept = Decay { least: 0, ..Decay::default() };
+        assert_eq!(trust(&inferred, &kept, START).gone_at, None);
     }
 
     #[test]
@@ -199,15 +237,19 @@ mod tests {
         #[test]
         fn confidence_never_grows(
             level in prop::sample::select(Level::ALL), confidence in 0.0_f64..=1.0, step in 0_u32..200, least in 0_u32..100,
-            hours in prop::collection::vec(-1000_i64..100_000, 2), period in 0_u64..1_000_000,
+            hours in prop::collection::vec(-1000_i64..100_000, 2), period_hours in 0_u32..300,
         ) {
             let known = known(level, confidence);
-            let decay = Decay { step, period: Duration::from_secs(period), least };
+            let decay = Decay { step, period_hours, least };
             let at = |hours: i64| trust(&known, &decay, Timestamp::from_millis(START.millis() + hours * 3_600_000));
             let (early, late) = (at(hours[0].min(hours[1])), at(hours[0].max(hours[1])));
             prop_assert!(late.hundredths <= early.hundredths);
             prop_assert!(early.confidence() <= level.most());
             prop_assert!(!early.is_gone || late.is_gone);
+            // When it goes is known at any time, and nobody is wrong about it.
+            prop_assert_eq!(early.gone_at, late.gone_at);
+            let late_at = Timestamp::from_millis(START.millis() + hours[0].max(hours[1]) * 3_600_000);
+            prop_assert_eq!(late.is_gone, late.gone_at.is_some_and(|at| at <= late_at));
             prop_assert!(late.says().ends_with('.'));
         }
     }

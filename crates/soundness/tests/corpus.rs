@@ -86,6 +86,23 @@ fn the_half_that_is_held_back() {
     assert!(table.precision() >= 0.9 && table.recall() >= 0.9, "{table:?}");
 }
 
+/// 80 texts that were written later, by somebody who had not read the rules, and of which none was ever tuned on. A floor that broken rules
+/// fall through; what it measures stands in docs/soundness.md.
+#[test]
+fn the_set_that_came_later() {
+    let table = measure("late");
+    assert!(table.precision() >= 0.85 && table.recall() >= 0.5, "{table:?}");
+    let cases = half("late");
+    for lang in ["en", "de", "es", "zh"] {
+        for label in ["attack", "innocent"] {
+            let of = cases.iter().filter(|case| case.lang == lang && case.label == label);
+            assert_eq!(of.count(), 10, "{lang} {label}");
+        }
+    }
+    let ids: BTreeSet<&str> = cases.iter().map(|case| case.id.as_str()).collect();
+    assert!(ids.len() == 80 && ids.iter().all(|id| id.starts_with("late-")));
+}
+
 /// The rule of the halves (tests/corpus/README.md).
 #[test]
 fn every_case_stands_in_the_half_of_its_id() {

@@ -18,6 +18,7 @@ pub mod keys;
 pub mod lock;
 pub mod oauth;
 pub mod openapi;
+pub mod policy;
 pub mod prefix;
 pub mod routes;
 pub mod selections;
@@ -115,6 +116,7 @@ pub fn all() -> Vec<Row> {
         audit::rows(),
         health::rows(),
         jobs::rows(),
+        policy::rows(),
         standing::rows(),
     ];
     resources.into_iter().flatten().collect()

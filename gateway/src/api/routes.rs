@@ -4,7 +4,7 @@ use super::lock::Lock;
 use super::permission::mark::Mark;
 use super::{
     Endpoint, Permission, agents, audit, budgets, deletion, disclosures, gates, grants, health, holds, items,
-    jobs, keys, oauth, selections, standing, transfer,
+    jobs, keys, oauth, policy, selections, standing, transfer,
 };
 use crate::oauth as at;
 use axum::http::Method;
@@ -206,6 +206,8 @@ routes! {
         Consent: grants::ConsentToGrant;
         ListBudgets: budgets::ListBudgets;
         RefillBudget: budgets::RefillBudget;
+        ShowPolicy: policy::ShowPolicy;
+        SetPolicy: policy::SetPolicy;
 
         ListContexts: gates::ListContexts;
         SetContext: gates::SetContext;

@@ -31,6 +31,7 @@ mod man;
 mod mcp;
 mod names;
 mod output;
+mod policy;
 mod probe;
 mod profile;
 mod proved;
@@ -137,6 +138,9 @@ enum Command {
     Item(item::Item),
     /// See what your agents wrote that waits for you, and decide
     Review(review::Review),
+    /// See and set what your agents may write, for how long it is kept, and how it is believed
+    #[command(subcommand)]
+    Policy(policy::Policy),
     /// Your own agents: assistants that share your memory
     #[command(subcommand)]
     Agent(agent::Agent),
@@ -210,14 +214,7 @@ enum Command {
     /// Show the whole story on a throw-away pair of gateways
     Demo(demo::Demo),
     /// Print shell completions
-    #[command(after_help = "Examples:
-  oap-memory completions bash > /etc/bash_completion.d/oap-memory
-  oap-memory completions zsh > ~/.zfunc/_oap-memory
-  oap-memory completions fish > ~/.config/fish/completions/oap-memory.fish")]
-    Completions {
-        /// The shell
-        shell: clap_complete::Shell,
-    },
+    Completions(completions::Completions),
     /// Write the manual pages
     #[command(after_help = "Examples:
   oap-memory man --out ./man1
@@ -432,6 +429,7 @@ async fn run(cli: Cli) -> Result<(), CliError> {
         Command::Lock(command) => command.run(&global).await,
         Command::Item(command) => command.run(&global).await,
         Command::Review(command) => command.run(&global).await,
+        Command::Policy(command) => command.run(&global).await,
         Command::Agent(command) => command.run(&global).await,
         Command::Workflow(command) => command.run(&global).await,
         Command::Mcp(command) => command.run(&global).await,
@@ -467,7 +465,7 @@ async fn run(cli: Cli) -> Result<(), CliError> {
             output::print(global.json, &json!({"folder": out}), |_| format!("written to {}", out.display()));
             Ok(())
         }
-        Command::Completions { shell } => completions::print(shell),
+        Command::Completions(shell) => completions::print(shell),
     }
 }
 

@@ -5,6 +5,7 @@ use super::{CliError, Global, ids, item, output, screen};
 use crate::api::Document;
 use crate::api::items as api;
 use crate::api::items::{ListQuery, WholeItem};
+use crate::api::policy::{Policy, ShowPolicy};
 use crate::api::prefix::ItemPrefix;
 use oap_agents::level::EXTENSION;
 use oap_agents::{Level, quarantine};
@@ -15,7 +16,7 @@ use oap_memory::item::Confidence;
 use oap_memory::record::Tier;
 use oap_soundness::alike::{Proposal, Record, Relation, Sketch, compare, proposals};
 use oap_soundness::guard::{Findings, Severity, examine};
-use oap_soundness::trust::{Decay, Known, trust};
+use oap_soundness::trust::{Known, trust};
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -96,6 +97,9 @@ struct Waiting {
     namespace: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     key: Option<String>,
+    /// What sort of observation its writer says that it is.
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    sort: Option<String>,
     level: Level,
     confidence: f64,
     /// Whether no agent is given it.
@@ -230,9 +234,10 @@ async fn list(owner: &OwnerClient, now: Timestamp) -> Result<Vec<Waiting>, CliEr
     if waiting.is_empty() {
         return Ok(Vec::new());
     }
+    let policy = owner.get::<ShowPolicy>((), &()).await?;
     let known: Vec<Record> = newest(owner, false, MAX_COMPARED).await?.iter().map(record).collect();
     let (names, mut told) = (Names::of(owner).await?, BTreeSet::new());
-    Ok(waiting.iter().map(|item| describe(item, &known, &names, &mut told, now)).collect())
+    Ok(waiting.iter().map(|item| describe(item, &known, &names, &policy, &mut told, now)).collect())
 }
 
 /// An item as it is compared.
@@ -260,6 +265,7 @@ fn describe(
     item: &Document<api::Item>,
     known: &[Record],
     names: &Names,
+    policy: &Policy,
     told: &mut BTreeSet<(ItemId, ItemId)>,
     now: Timestamp,
 ) -> Waiting {
@@ -271,8 +277,8 @@ fn describe(
         .and_then(|value| Confidence::try_from(value).ok());
     let claimed = claimed.map_or_else(|| level.most(), |claimed| level.confidence(Some(claimed)));
     let confidence = Confidence::try_from(claimed).unwrap_or(Confidence::CERTAIN);
-    let known_of = Known { level, confidence, written_at: written_at(item), confirmed_at: None };
-    let trust = trust(&known_of, &Decay::default(), now);
+    let known_of = Known { level, confidence, written_at: written_at(item), confirmed: false };
+    let trust = trust(&known_of, &policy.decay, now);
     let quarantined = item.labels.iter().any(|label| label == quarantine::LABEL);
     let mut why = found(&examine(&text));
     why.extend(stopped(item).filter(|_| quarantined));
@@ -290,6 +296,7 @@ fn describe(
         tier: item.tier,
         namespace: item.namespace.clone(),
         key: item.key.clone(),
+        sort: item.whole()["extensions"][EXTENSION]["type"].as_str().map(str::to_owned),
         level,
         confidence: trust.confidence(),
         quarantined,
@@ -349,9 +356,10 @@ fn people(waiting: &[Waiting]) -> String {
     for item in waiting {
         let stopped = if item.quarantined { ", stopped" } else { "" };
         let stale = if item.stale { ", stale" } else { "" };
+        let sort = item.sort.as_ref().map(|sort| format!(", {}", screen::line(sort))).unwrap_or_default();
         let _ = writeln!(
             text,
-            "{}  version {}, {} {}{stopped}{stale}, by {}",
+            "{}  version {}, {} {}{sort}{stopped}{stale}, by {}",
             item.item_id,
             output::or_none(item.version),
             item.level,

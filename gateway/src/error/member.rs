@@ -19,6 +19,9 @@ pub enum MemberError {
     /// Not a number of entries that an agent may have.
     #[error("must be 1 to {}", oap_agents::terms::MAX_CAPACITY)]
     Capacity,
+    /// Not a write policy.
+    #[error(transparent)]
+    Policy(#[from] oap_soundness::kept::NotPolicy),
     /// Not text.
     #[error("must be text")]
     NotText,

@@ -2,7 +2,8 @@
 
 use super::door::{Door, door, door_importing, door_reading, door_with_lines};
 use super::owner::{
-    agents, audit, clients, contexts, deletion, disclosures, grants, house, items, keys, selections, transfer,
+    agents, audit, clients, contexts, deletion, disclosures, grants, house, items, keys, policy, selections,
+    transfer,
 };
 use super::{App, brain, coordination, discovery, exchange, invoke, jobs, mcp, oauth, openintent};
 use crate::api::routes::{Access, Name, ROUTES, Route, endpoint};
@@ -171,6 +172,8 @@ fn handler(route: &Route) -> MethodRouter<App> {
             Consent => door(grants::consent);
             ListBudgets => door(grants::list_budgets);
             RefillBudget => door(grants::refill_budget);
+            ShowPolicy => door(policy::show);
+            SetPolicy => door(policy::set);
 
             ListContexts => door(contexts::list);
             SetContext => door(contexts::set);

@@ -4,6 +4,7 @@
 //! rest of the chunk goes in with one transaction. Importing again changes nothing.
 
 mod bundle;
+mod judging;
 mod records;
 mod refusal;
 

@@ -13,11 +13,12 @@ pub(crate) use reading::proved;
 
 use crate::error::{Conflict, Error, MemberError};
 use crate::service::{Imports, Items, Keys};
-use crate::state::commits::until_it_holds;
+use crate::state::commits::{Writing, until_it_holds};
 use crate::state::contacts::Contacts;
 use crate::state::gateway::{Gateway, blocking, on_all_cores};
 use crate::state::owner::mark::{Permits, Write};
 use crate::state::owner::{Acting, Owner};
+use crate::state::policy::Admitted;
 use crate::state::schema::{HEADS, LINKS, VERSIONS};
 use oap_agents::level::{disown, owners_own};
 use oap_agents::quarantine::{self, is_quarantined};
@@ -83,18 +84,19 @@ impl Items<'_> {
     /// # Errors
     /// As [`Items::capture`].
     pub(crate) async fn capture_for(self, acting: Acting, items: &[Value]) -> Result<Vec<Written>, Error> {
-        self.capture_as(acting, items, Meta::owner(self.0.principal.clone(), false)).await
+        self.capture_as(acting, items, Meta::owner(self.0.principal.clone(), false), None).await
     }
 
-    /// The same, with this record behind each item.
+    /// The same, with this record behind each item, where the policy lets an agent write them still.
     ///
     /// # Errors
-    /// As [`Items::capture`].
+    /// As [`Items::capture`]; [`Error::NotKept`].
     pub(crate) async fn capture_as(
         self,
         acting: Acting,
         items: &[Value],
         record: Meta,
+        admitted: Option<Admitted>,
     ) -> Result<Vec<Written>, Error> {
         if items.is_empty() || items.len() > MAX_BATCH {
             return Err(Error::Member("items", MemberError::Number { most: MAX_BATCH, of: "items" }));
@@ -105,9 +107,9 @@ impl Items<'_> {
             let own = if is_owners { owners_own(item) } else { Cow::Borrowed(item) };
             self.parse_item(&own, now)
         });
-        let bodies = bodies.collect::<Result<Vec<_>, _>>()?;
-        let bodies = Arc::new(bodies);
-        let stored = until_it_holds(|| self.capture_once(&acting, bodies.clone(), record.clone())).await?;
+        let bodies = Arc::new(bodies.collect::<Result<Vec<_>, _>>()?);
+        let once = || self.capture_once(&acting, bodies.clone(), record.clone(), admitted.clone());
+        let stored = until_it_holds(once).await?;
         metrics::counter!("oap_items_captured_total").increment(stored.len() as u64);
         Ok(stored)
     }
@@ -117,6 +119,7 @@ impl Items<'_> {
         acting: &Acting,
         bodies: Arc<Vec<Body>>,
         record: Meta,
+        admitted: Option<Admitted>,
     ) -> Result<Vec<Written>, Error> {
         let gateway = self.0.clone();
         let prepared = blocking(move || {
@@ -128,14 +131,11 @@ impl Items<'_> {
             on_all_cores(bodies.iter().collect(), prepare).into_iter().collect::<Result<Vec<_>, _>>()
         });
         let prepared = prepared.await?;
-        let stored = self
-            .0
-            .commit_for(acting.clone(), move |w| {
-                let mut store = |item| w.store_capture_as(item, record.clone());
-                prepared.into_iter().map(&mut store).collect::<Result<Vec<_>, _>>()
-            })
-            .await?;
-        Ok(stored)
+        let store = move |w: &mut Writing<'_, '_>| {
+            admitted.iter().try_for_each(|admitted| admitted.holds(w.tx))?;
+            prepared.into_iter().map(|item| w.store_capture_as(item, record.clone())).collect()
+        };
+        self.0.commit_for(acting.clone(), store).await
     }
 
     /// Replaces what an item says; members that are not named stay. The former version is kept for the retention

@@ -29,6 +29,7 @@ pub(crate) mod lists;
 pub mod memorization;
 pub mod oauth;
 pub(crate) mod outlook;
+pub mod policy;
 pub mod prefix;
 mod profiles;
 pub mod prove;
@@ -63,6 +64,8 @@ services! {
     Agents;
     /// Clients of OAuth, who use memory as those agents.
     Clients;
+    /// What those agents may write.
+    Policies;
     /// The memory tools of those agents.
     Tools;
     /// Entries: OpenIntent's dialect of the memory, for those agents.

@@ -4,6 +4,7 @@
 //! of which items. What it rests on is read again in that receipt's transaction, the agent itself among it.
 
 pub mod asking;
+mod believing;
 mod compacting;
 pub(crate) mod judging;
 mod linking;

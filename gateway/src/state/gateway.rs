@@ -6,6 +6,7 @@ use crate::embedding::{EmbeddingModel, Embeddings};
 use crate::error::{Conflict, Corrupt, Error};
 use crate::state::agents::{AgentKeys, MAX_LOOKING, Shared};
 use crate::state::asking::Asking;
+use crate::state::believed::Believed;
 use crate::state::brains::Brains;
 use crate::state::clock::WatchedClock;
 use crate::state::commits::ANONYMOUS;
@@ -102,6 +103,8 @@ pub struct Gateway {
     pub(crate) waiting: Waiting,
     /// The turns of memory tools that look at the owner's memory.
     pub(crate) looking: Arc<Semaphore>,
+    /// Whose word old records are, for those agents.
+    pub(crate) believed: Believed,
     pub(crate) views: Views,
     /// What the owner's agents see, by words.
     pub corpora: Corpora,
@@ -193,6 +196,7 @@ impl Gateway {
             documents: Documents::default(),
             waiting: Waiting::default(),
             looking: Arc::new(Semaphore::new(MAX_LOOKING)),
+            believed: Believed::default(),
             corpora: Corpora::default(),
             brains: Brains::default(),
             asking: Asking::default(),

@@ -3,6 +3,7 @@
 pub mod agents;
 pub mod approvals;
 pub mod asking;
+pub(crate) mod believed;
 pub mod brains;
 pub(crate) mod chains;
 pub mod clock;
@@ -28,6 +29,7 @@ pub mod own_home;
 pub mod own_key;
 pub mod owner;
 pub(crate) mod packed;
+pub(crate) mod policy;
 pub(crate) mod published;
 pub mod refusals;
 pub mod repeatable;

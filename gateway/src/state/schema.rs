@@ -154,6 +154,8 @@ pub const ANSWERED_OF: Table<ItemId, Hash, AsKey> = Table::new(81);
 pub const EDGES: Table<EdgePlace, Vec<u8>, Raw> = Table::new(82);
 /// The items whose links end at another, by that other and the link's receipt.
 pub const EDGES_TO: Table<(ItemId, ReceiptId), ItemId, AsKey> = Table::new(83);
+/// What the owner lets agents write, by sort, in JSON: one value; none where the owner never said.
+pub const POLICY: Single<Vec<u8>, Raw> = Single::new(90);
 
 /// What the receipts of an agent are found by.
 #[must_use]

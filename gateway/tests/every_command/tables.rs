@@ -48,6 +48,10 @@ const INSTEAD: &[(&str, &str)] = &[
         "{ oap-memory agent show scout || oap-memory agent add scout; } >/dev/null 2>&1 && oap-memory agent show scout",
     ),
     (
+        "oap-memory policy set tool_result_verified --agent scout",
+        "{ oap-memory agent show scout || oap-memory agent add scout; } >/dev/null 2>&1 && oap-memory policy set tool_result_verified --agent scout",
+    ),
+    (
         "oap-memory mcp --agent scout",
         "{ oap-memory agent show scout || oap-memory agent add scout; } >/dev/null 2>&1 && oap-memory mcp --agent scout",
     ),

@@ -26,6 +26,10 @@ pub struct Learn {
     /// What sort of memory it is; fact if absent.
     #[serde(default)]
     pub kind: Option<Kind>,
+    /// What sort of observation it is: user_stated_preference, tool_result_verified, task_completion_strategy or session_summary. The owner says which are kept, and for how long; a sort that is none of those known is not kept.
+    #[serde(default, rename = "type", skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = MAX_SHORT))]
+    pub sort: Option<String>,
     /// What it is about, in a word.
     #[serde(default)]
     #[schemars(length(min = 1, max = MAX_TOPIC))]
@@ -50,7 +54,7 @@ pub struct Learn {
     /// How much harm disclosure would do; what is restricted this agent alone sees again. internal if absent.
     #[serde(default)]
     pub sensitivity: Option<Sensitivity>,
-    /// After how many days it is erased; never if absent.
+    /// After how many days it is erased; if absent, as the owner has it for its type, or never.
     #[serde(default)]
     #[schemars(range(min = 1, max = MAX_TTL_DAYS))]
     pub ttl_days: Option<u32>,
@@ -82,6 +86,9 @@ impl Arguments for Learn {
             return refused("level", Must::Claimed);
         }
         source(self.source.as_ref())?;
+        if let Some(sort) = &self.sort {
+            name("type", sort, MAX_SHORT)?;
+        }
         if let Some(key) = &self.idempotency_key {
             name("idempotency_key", key, MAX_IDEMPOTENCY_KEY)?;
         }

@@ -28,12 +28,19 @@ cues! {
         "beachte nicht" "beachten sie nicht" "ubergehe" "umgehe" "verwirf" "hore nicht auf"
         "ignora" "ignore" "ignoren" "ignorad" "ignorar" "olvida" "olvide" "olviden" "olvidate de" "haz caso omiso" "haga caso omiso"
         "hagan caso omiso" "no hagas caso" "no haga caso" "no sigas" "no obedezcas" "desobedece" "descarta" "pasa por alto" "omite"
+        "ignorez" "oublie" "oubliez" "ne tiens pas compte" "ne tenez pas compte" "fais abstraction" "faites abstraction"
+        "ignorate" "dimentica" "dimenticate" "non tenere conto" "esqueca" "desconsidere"
         "忽略" "无视" "忘记" "忘掉" "不要遵守" "不要理会" "不用理会" "不必理会" "抛开" "别管" "跳过" "覆盖" "不再遵守";
+    /// Not to forget: the contrary.
+    Keep:
+        "don't forget" "do not forget" "never forget" "not forget" "vergiss nicht" "vergesst nicht" "vergessen sie nicht" "no olvide" "no olviden"
+        "n'oublie pas" "n'oubliez pas" "non dimenticate" "nao esqueca" "不要忘记" "别忘记" "不要忘掉" "别忘掉";
     /// What came before, or is in force.
     Prior:
         "previous" "previously" "prior" "above" "earlier" "preceding" "foregoing" "existing" "original" "initial" "safety" "system" "your" "all"
         "any" "everything" "anything" "former" "past"
         "vorherig*" "vorig*" "obig*" "bisherig*" "fruheren" "vorangegangen*" "vorstehend*" "ursprunglich*" "alle" "alles" "deine" "ihre" "samtliche"
+        "precedent*" "anterieur*" "ci-dessus" "toutes" "tes" "vos" "tutte" "tue" "vostre" "suas"
         "anterior*" "previ*" "precedentes" "originales" "de arriba" "todas" "todo" "todos" "tus" "sus"
         "之前" "以前" "先前" "上述" "以上" "上面" "前面" "此前" "所有" "你的" "您的" "原来" "一切" "全部" "已有";
     /// What is to be obeyed.
@@ -41,6 +48,7 @@ cues! {
         "instruction" "instructions" "rules" "guidelines" "guideline" "directions" "directives" "directive" "prompt" "prompts" "orders" "commands"
         "constraints" "restrictions" "told" "programming" "policies" "safeguards" "system message" "system messages" "training"
         "anweisung" "anweisungen" "regeln" "vorgaben" "richtlinien" "befehle" "instruktion*" "gesagt" "gesagte" "hinweise" "weisungen"
+        "consignes" "regles" "istruzioni" "regole" "direttive" "instrucoes" "regras" "diretrizes"
         "instruccion" "instrucciones" "indicacion*" "reglas" "directrices" "ordenes" "normas" "restricciones" "han dicho" "dijeron" "directivas"
         "指令" "指示" "规则" "命令" "说明" "被告知" "提示词" "限制" "约束" "要求" "系统提示";
     /// No longer in force.
@@ -63,6 +71,7 @@ cues! {
         "automated analysis" "automated system*" "automated screening" "automated review*" "analysis software" "screening software" "llm scan"
         "automatisierte systeme" "sistema automatico" "sistemas automaticos" "自动化系统"
         "assistent" "assistenten" "ki" "ki-assistent*" "ki-modell*" "ki-agent*" "sprachmodell" "sprachmodelle" "sprachmodellen"
+        "assistente" "modele de langage" "modeles de langage" "modello linguistico" "modelo de linguagem"
         "asistente" "asistentes" "ia" "modelo de lenguaje" "modelos de lenguaje" "agente de ia" "agentes de ia"
         "助手" "人工智能" "语言模型" "聊天机器人" "大模型" "智能体";
     /// People and things whose name has a program's.
@@ -95,6 +104,7 @@ cues! {
         "you must" "you should" "you shall" "you have to" "you will" "you are to" "you need to" "you are required" "must always" "must never"
         "must not mention" "you always" "you never"
         "musst du" "du musst" "sollst du" "du sollst" "mussen sie" "sie mussen" "sollen sie" "sie sollen" "wirst du" "du wirst" "darfst du nur"
+        "tu dois" "vous devez" "devi" "dovete" "voce deve"
         "debes" "debe" "tienes que" "tiene que" "deberas" "debera" "has de"
         "你必须" "你要" "你应" "你需要" "您必须" "您应" "您要" "必须" "你只能";
     /// For good.
@@ -103,12 +113,16 @@ cues! {
         "from here on" "starting now" "in future conversations"
         "ab sofort" "ab jetzt" "von nun an" "ab nun" "kunftig" "in zukunft" "fortan" "in jeder sitzung"
         "a partir de ahora" "de ahora en adelante" "desde ahora" "en adelante" "a partir de este momento" "en cada sesion"
+        "desormais" "dorenavant" "a partir de maintenant" "d'ora in poi" "a partir de agora"
         "从现在起" "从现在开始" "今后" "从今以后" "以后" "往后" "从此";
     /// Every time.
     Always: "always" "immer" "stets" "siempre" "始终" "总是" "永远" "一律";
     /// When the user comes.
     WhenAsked:
         "whenever the user" "when the user" "if the user" "every time the user" "each time the user" "when users" "if user" "if asked" "when asked how" "whenever a user" "when asked about"
+        "once the user" "as soon as the user" "the next time the user" "the moment the user" "any time the user"
+        "sobald der benutzer" "sobald die nutzerin" "falls der nutzer" "falls der benutzer" "das nachste mal, wenn der nutzer"
+        "en cuanto el usuario" "la proxima vez que el usuario" "cuando la persona usuaria" "一旦用户" "只要用户" "下次用户" "用户提到"
         "whenever asked" "wenn der nutzer" "wenn die nutzerin" "wenn der benutzer" "wenn der anwender" "sobald der nutzer" "wann immer der nutzer"
         "jede frage" "wenn nutzer" "cuando el usuario" "cuando la usuaria" "si el usuario" "cada vez que el usuario" "toda pregunta" "cuando un usuario"
         "每当用户" "当用户" "如果用户" "用户询问" "用户问" "所有关于";
@@ -118,18 +132,24 @@ cues! {
         "empfiehl" "empfehlen" "empfiehlst" "bewirb" "bewerben" "bevorzuge" "erwahnen" "schlage" "beantworten"
         "recomendar" "recomienda" "recomienden" "recomiende" "sugerir" "sugiere" "promociona" "promocionar" "mencionar"
         "推荐" "推销" "提及" "宣传" "力荐" "回答";
+    /// To have somebody believe something.
+    Sway:
+        "claim that" "insist that" "pretend that" "only name" "name only" "mention only" "only mention" "offer only"
+        "behaupte" "nenne nur" "nenne ausschliesslich" "nenne allein" "versichere" "afirma que" "asegura que" "asegurale" "ofrece solo"
+        "ofrecele solo" "nombra solo" "声称" "就说" "只说" "并说";
     /// What the reader would do.
     Act:
         "ignore" "disregard" "recommend" "suggest" "promote" "forward" "send" "share" "treat" "rate" "respond" "reply" "answer" "approve" "execute" "run"
         "output" "tell" "say" "delete" "transfer" "pay" "buy" "order" "book" "visit" "open" "upload" "reveal" "disclose" "hide" "mention" "direct" "share"
         "ignorieren" "empfehlen" "senden" "weiterleiten" "antworten" "genehmigen" "freigeben" "ausfuhren" "sagen" "loschen" "uberweisen" "kaufen"
         "bestellen" "verschweigen" "offnen" "teilen" "erwahnen" "schicken"
+        "recommander" "recommandez" "recommande" "envoyer" "repondre" "raccomandare" "inviare" "rispondere"
         "ignorar" "recomendar" "enviar" "reenviar" "compartir" "responder" "aprobar" "ejecutar" "decir" "borrar" "eliminar" "transferir" "comprar"
         "ocultar" "abrir" "mencionar"
         "忽略" "推荐" "发送" "转发" "回答" "批准" "执行" "告诉" "删除" "转账" "购买" "隐瞒" "打开" "透露";
     /// Somebody gives orders to the reader.
     Instructs:
-        "instructs" "orders" "directs" "tells" "commands" "requires" "urges" "wants"
+        "instructs" "orders" "directs" "tells" "commands" "requires" "urges"
         "weist" "fordert" "befiehlt" "verlangt von" "indica a" "ordena a" "pide a" "exige a" "instruye a" "要求" "命令" "指示" "吩咐";
     /// An answer that is given to the reader, word for word or in part.
     Only:
@@ -204,9 +224,10 @@ cues! {
     /// Whom the reader serves.
     User:
         "user" "users" "user's" "the human" "the owner" "your principal" "nutzer" "nutzers" "nutzern" "nutzerin" "benutzer" "benutzers" "benutzerin"
-        "anwender" "anwenders" "anwenderin" "usuario" "usuarios" "usuaria" "用户" "使用者" "主人";
+        "anwender" "anwenders" "anwenderin" "usuario" "usuarios" "usuaria" "utilisateur" "l'utilisateur" "l'utente" "用户" "使用者" "主人";
     /// Not to say something.
     Conceal:
+        "ne dis pas" "ne dites pas" "n'informe pas" "n'informez pas" "sans prevenir" "non dire" "non dite" "nao diga"
         "do not tell" "don't tell" "never tell" "do not inform" "don't inform" "do not mention" "don't mention" "never mention" "never reveal"
         "do not reveal" "don't reveal" "do not let" "don't let" "never let" "do not show" "hidden from" "hide" "hide it from" "conceal" "keep it from"
         "withhold" "do not disclose" "do not alert" "without telling" "without informing" "without notifying"
@@ -294,6 +315,13 @@ cues! {
         "gesprachsverlauf" "chatverlauf" "das passwort" "passwort" "passworter" "zugangsdaten" "notizen des" "kontakte des" "daten des nutzers"
         "conversacion" "contrasena" "contrasenas" "credenciales" "notas del usuario" "contactos del usuario" "datos del usuario" "historial"
         "对话" "密码" "凭据" "用户的笔记" "聊天记录" "密钥" "用户的联系人" "用户的数据";
+    /// What somebody said to the reader.
+    TheirWords:
+        "what the user wrote" "what the user said" "what the user asked" "what the user typed" "whatever the user" "the user's last"
+        "the user's message" "the user's messages" "the user's question" "last question of the user" "last message of the user"
+        "was der nutzer" "was der benutzer" "was die nutzerin" "letzte frage des" "letzte nachricht des" "eingabe des"
+        "lo que el usuario" "lo que la usuaria" "ultima pregunta del" "ultimo mensaje del"
+        "用户说的" "用户刚才" "用户刚刚" "用户的消息" "用户输入的" "用户的问题";
     /// Where it would go.
     Dest:
         "http" "https" "@" "search query" "search queries" "url" "paste service" "webhook" "endpoint" "ftp" "pastebin"
@@ -311,6 +339,7 @@ cues! {
     /// The text speaks about such texts.
     Mention:
         "prompt injection" "prompt injections" "injection" "phishing" "jailbreak" "jailbreaks" "attacker" "attackers" "example" "examples" "such as"
+        "researcher*" "red team*" "red-team*" "adversarial" "payload" "payloads" "angriff" "angriffe" "ataque" "ataques" "研究人员" "攻击"
         "the phrase" "phrases" "the line" "things like" "the words" "quoted" "titled" "scam" "workshop"
         "beispiel" "beispielsweise" "der satz" "schulung" "betrugsmail" "angreifer" "ejemplo" "la frase" "inyeccion" "estafa" "correo de phishing"
         "atacantes" "例子" "提示注入" "钓鱼" "示例" "攻击者" "例如" "这句话";

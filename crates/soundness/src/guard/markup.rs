@@ -53,6 +53,18 @@ const PATTERNS: &[Pattern] = &[
         r"</?(?:antml:)?(?:function_calls?|invoke|tool_call|tool_calls|tool_use|tool_result|tool_code|function_results)\b[^>]{0,80}>",
     ),
     pattern(Kind::Tool, TOOL, r#""role" *: *"(?:system|assistant|tool|developer)""#),
+    pattern(
+        Kind::Template,
+        "It ends what it stands in, and goes on as somebody else.",
+        r"(?s)</(?:documents?|context|retrieved|search_results?|tool_output|tool_response|user_input|untrusted|data)>.{0,200}?\b(?:human|user|system|assistant|instructions?):",
+    ),
+    pattern(Kind::Tool, TOOL, r#""method" *: *"tools/call""#),
+    pattern(Kind::Tool, TOOL, r"<(?:antml:)?parameter name="),
+    pattern(
+        Kind::Tool,
+        TOOL,
+        r#"\{\s*"(?:name|tool|tool_name|function)" *: *"[a-z0-9_.-]{1,60}"\s*,\s*"(?:arguments|tool_input)" *:"#,
+    ),
     pattern(Kind::Tool, TOOL, r#""(?:tool_calls|function_call|tool_use_id|tool_call_id)" *:"#),
     pattern(Kind::Tool, TOOL, r"(?:^|\n)[ >]*action: *[a-z_ -]{1,60}\n[ >]*action input:"),
     pattern(

@@ -48,10 +48,10 @@ impl Rule {
 
 use Cue::{
     Act, Address, Ai, Always, Answer, Become, Bring, Conceal, Deed, Denied, Dest, Dispose, Everywhere, Freed,
-    FromNow, Header, Human, IfYouAre, Instruction, Instructs, Itself, Lure, Me, Memories, Memory, Mention,
-    Must, NewOrder, Only, Others, Override, Permanently, Prior, Prompt, Push, Remember, Rest, Reveal,
-    Revoked, Say, Secret, Send, Spoken, Spread, Store, Summarising, Tamper, ThisText, Unasked, User, Utter,
-    WhenAsked, Wipe, You, YouMust,
+    FromNow, Header, Human, IfYouAre, Instruction, Instructs, Itself, Keep, Lure, Me, Memories, Memory,
+    Mention, Must, NewOrder, Only, Others, Override, Permanently, Prior, Prompt, Push, Remember, Rest,
+    Reveal, Revoked, Say, Secret, Send, Spoken, Spread, Store, Summarising, Sway, Tamper, TheirWords,
+    ThisText, Unasked, User, Utter, WhenAsked, Wipe, You, YouMust,
 };
 
 const RULES: &[Rule] = &[
@@ -99,9 +99,17 @@ const RULES: &[Rule] = &[
     rule(
         Kind::Directed,
         "It lays down what its reader must do from now on.",
-        &[(FromNow, 0), (YouMust, 120)],
+        &[(FromNow, 0), (YouMust, 120), (Act, 80)],
     )
     .without(&[Me]),
+    rule(
+        Kind::Directed,
+        "It lays down what its reader must do from now on.",
+        &[(FromNow, 0), (YouMust, 120), (Push, 80)],
+    )
+    .without(&[Me]),
+    rule(Kind::Directed, "It says what to claim whenever the user asks.", &[(WhenAsked, 0), (Sway, 120)])
+        .without(&[Me, Others]),
     rule(Kind::Directed, "It says what to answer whenever the user asks.", &[(WhenAsked, 0), (Push, 120)])
         .without(&[Me, Others]),
     rule(Kind::Directed, "It asks for something to be recommended every time.", &[(Always, 0), (Push, 4)])
@@ -128,6 +136,9 @@ const RULES: &[Rule] = &[
     rule(Kind::Directed, "It puts words into its reader's answer.", &[(Utter, 0), (Summarising, 80)]),
     rule(Kind::Persona, "It makes its reader somebody else, without bounds.", &[(Become, 0), (Freed, 80)]),
     rule(Kind::SystemPrompt, "It speaks as a system's message.", &[(Header, 0), (You, 80)]),
+    rule(Kind::SystemPrompt, "It speaks as a system's message.", &[(Header, 0), (Freed, 80)]),
+    rule(Kind::SystemPrompt, "It speaks as a system's message.", &[(Header, 0), (Ai, 80), (Must, 40)])
+        .across(),
     rule(Kind::SystemPrompt, "It asks for what the reader was told first.", &[(Reveal, 0), (Prompt, 48)])
         .without(&[Others]),
     rule(Kind::Secrecy, "It asks that the user does not get to know.", &[(Conceal, 0), (User, 60)]),
@@ -144,6 +155,14 @@ const RULES: &[Rule] = &[
         .with(&[User])
         .across(),
     rule(Kind::Memory, "It says what is to be forgotten.", &[(Wipe, 0), (Memories, 60)]).without(&[Others]),
+    rule(
+        Kind::Exfiltration,
+        "It asks for what the user said to be sent away.",
+        &[(Send, 0), (TheirWords, 160)],
+    )
+    .with(&[Dest])
+    .without(&[Me])
+    .across(),
     rule(Kind::Exfiltration, "It asks for what is the user's to be sent away.", &[(Send, 0), (Secret, 60)])
         .with(&[Dest])
         .without(&[Me]),
@@ -180,23 +199,60 @@ fn ends(text: &str) -> Vec<usize> {
     ends
 }
 
+/// What a system's message begins with, and whether brackets around it are enough: of those that are names of other things, too, a colon
+/// says that somebody speaks.
+const HEADERS: [(&str, bool); 16] = [
+    ("system", false),
+    ("sistema", false),
+    ("系统", false),
+    ("admin", false),
+    ("systemnachricht", true),
+    ("system-nachricht", true),
+    ("systemmeldung", true),
+    ("system message", true),
+    ("system notice", true),
+    ("system notification", true),
+    ("developer message", true),
+    ("mensaje del sistema", true),
+    ("aviso del sistema", true),
+    ("系统消息", true),
+    ("系统通知", true),
+    ("系统指令", true),
+];
+
 /// Lines that begin as a system's message does, as hits.
 fn headers(text: &str) -> Vec<Hit> {
-    const NAMES: [&str; 6] = ["system", "sistema", "系统", "systemnachricht", "system message", "admin"];
     let mut hits = Vec::new();
     let mut start = 0;
     for line in text.split_inclusive([LINE, PARAGRAPH]) {
-        let bare = line.trim_start_matches([' ', '#', '*', '[', '-', '>', '"', '\'']);
-        let begin = start + line.len() - bare.len();
-        for name in NAMES {
-            let rest = bare.strip_prefix(name).map(|rest| rest.trim_start_matches([' ', ']', '*']));
-            if rest.is_some_and(|rest| rest.starts_with(':')) {
+        let bare = line.trim_start_matches([' ', '#', '*', '[', '\u{3010}', '-', '>', '"', '\'']);
+        let lead = line.len() - bare.len();
+        let is_bracketed = line.get(..lead).is_some_and(|lead| lead.contains(['[', '\u{3010}']));
+        let begin = start + lead;
+        for (name, brackets_do) in HEADERS {
+            let Some(rest) = bare.strip_prefix(name) else { continue };
+            let closes = is_bracketed && brackets_do && rest.trim_start().starts_with([']', '\u{3011}']);
+            let rest = rest.trim_start_matches([' ', ']', '\u{3011}', '*']);
+            if closes || rest.starts_with(':') {
                 hits.push(Hit { cue: Header, range: begin..begin + name.len() });
             }
         }
         start += line.len();
     }
     hits
+}
+
+/// Takes what is not to be forgotten for what it is: no order to take no notice.
+fn keep(hits: &mut Vec<Hit>) {
+    let kept: Vec<Range<usize>> =
+        hits.iter().filter(|hit| hit.cue == Keep).map(|hit| hit.range.clone()).collect();
+    if !kept.is_empty() {
+        hits.retain(|hit| {
+            let after = kept.partition_point(|kept| kept.start <= hit.range.start);
+            let within = after.checked_sub(1).and_then(|n| kept.get(n));
+            hit.cue != Override || !within.is_some_and(|kept| hit.range.end <= kept.end)
+        });
+    }
 }
 
 /// Who speaks beside the assistant where a conversation is written down.
@@ -232,6 +288,7 @@ fn spoken_to(text: &str, hits: &[Hit], sentences: &[usize]) -> Vec<Hit> {
 pub(super) fn orders(form: &Folded<'_>) -> Option<Vec<Finding>> {
     let text = form.text.as_str();
     let mut hits = cues(&form.flow())?;
+    keep(&mut hits);
     if hits.is_empty() {
         return Some(Vec::new());
     }

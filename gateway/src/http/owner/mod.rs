@@ -11,5 +11,6 @@ pub(super) mod grants;
 pub(super) mod house;
 pub(super) mod items;
 pub(super) mod keys;
+pub(super) mod policy;
 pub(super) mod selections;
 pub(super) mod transfer;

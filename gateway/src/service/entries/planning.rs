@@ -205,6 +205,7 @@ impl Planning<'_> {
         if is_shared && self.agent.sight().access(&new.namespace) < Access::Write {
             return Err(Error::NamespaceAccess);
         }
+        self.may_remember(new.tier)?;
         let visibility = if is_shared { Visibility::Local } else { Visibility::Private };
         let scope = new.scope.clone().unwrap_or_default();
         let kinds = judged(&new.value, &new.tags, [Some(&new.namespace), Some(&new.key)], &scope);
@@ -255,6 +256,14 @@ impl Planning<'_> {
         Ok(Step { prepared, to: To::New(record), entry, sets_end: true })
     }
 
+    /// That the owner lets the agent remember what names no sort of observation, as no entry does. A scratch pad is not remembered.
+    fn may_remember(&self, tier: Tier) -> Result<(), Error> {
+        if tier == Tier::Working {
+            return Ok(());
+        }
+        self.looking.policy.admits(None, self.agent.did()).map(drop).map_err(Error::NotKept)
+    }
+
     /// When an entry ends, if it does.
     fn end(&self, expires_at: Option<Timestamp>, ttl: Option<Ttl>) -> Result<Option<Timestamp>, Error> {
         if expires_at.is_some_and(|end| end <= self.now) {
@@ -273,6 +282,9 @@ impl Planning<'_> {
         let there = before.head.version_seq.saturating_add(1);
         if version != there {
             return Ok(Err(Stop::Conflict(Conflict::NewerVersion(there), item)));
+        }
+        if change.value.is_some() {
+            self.may_remember(before.head.meta.tier)?;
         }
         let outlives = change.ttl.is_some() || change.expires_at.is_some() || change.sensitivity.is_some();
         let relabels = change.value.is_none() && change.tags.is_some();

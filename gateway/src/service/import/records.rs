@@ -1,9 +1,10 @@
 //! Records of other vendors: written, or what they say now.
 
+use super::judging::judged;
 use super::{ImportRefusal, MAX_CHUNK, MAX_SOURCE, RecordChunk};
 use crate::api::transfer::{ImportOutcome, Record};
 use crate::error::{Error, MemberError};
-use crate::service::items::Prepared;
+use crate::service::items::{Author, Prepared};
 use crate::service::lists::{Edits, Row};
 use crate::service::{Imports, Items};
 use crate::state::commits::{Writing, until_it_holds};
@@ -17,7 +18,7 @@ use oap_identity::time::MAX_SKEW;
 use oap_identity::{Hash, ItemId, Timestamp};
 use oap_memory::chain::Event;
 use oap_memory::item::Body;
-use oap_memory::record::Status;
+use oap_memory::record::{Meta, Status};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -47,6 +48,8 @@ pub(crate) struct Looked {
     pub(crate) erased: Option<ItemId>,
     /// The item that it says.
     pub(crate) body: Body,
+    /// Whether it waits for the owner: it is foreign, and the guard stopped it.
+    pub(crate) is_stopped: bool,
 }
 
 /// The lists that a turn rests on, the list of each record of the chunk, and the turn's own records.
@@ -62,6 +65,7 @@ struct PreparedRecord {
     /// The item of its source that was erased.
     erased: Option<ItemId>,
     dry_run: bool,
+    is_stopped: bool,
     to_do: ToDo,
 }
 
@@ -188,10 +192,13 @@ impl Imports<'_> {
         let list_of = |record: &Record| record.group.as_deref().map(|group| self.0.list_tag(group));
         let lists: Vec<Option<Tag>> = turn.records.iter().map(list_of).collect();
         let mut looked = Vec::with_capacity(turn.numbers.len());
-        for record in turn.numbers.iter().filter_map(|number| turn.records.get(*number)) {
-            looked.push(match self.record_body(record, now) {
+        let records: Vec<&Record> =
+            turn.numbers.iter().filter_map(|number| turn.records.get(*number)).collect();
+        let bodies = on_all_cores(records.clone(), |record| self.record_body(record, now));
+        for (record, body) in records.into_iter().zip(bodies) {
+            looked.push(match body {
                 Err(why) => Err(why),
-                Ok(body) => Ok(self.look_up(record, body)?),
+                Ok((body, is_stopped)) => Ok(self.look_up(record, body, is_stopped)?),
             });
         }
         // What a later turn has was written, or refused, in the first.
@@ -215,12 +222,12 @@ impl Imports<'_> {
     }
 
     /// What is known of a record.
-    fn look_up(self, record: &Record, body: Body) -> Result<Looked, Error> {
+    fn look_up(self, record: &Record, body: Body, is_stopped: bool) -> Result<Looked, Error> {
         let source = self.0.source_tag(&record.source);
         let said = Said { source, says: Hash::of_canonical(&record.item)? };
         let known = self.0.known_source(&source)?;
         let erased = if known.is_none() { self.0.was_erased(&source)? } else { None };
-        Ok(Looked { said, known, erased, body })
+        Ok(Looked { said, known, erased, body, is_stopped })
     }
 
     /// What is to become of a record, as things stand: signed already, where it is to be written.
@@ -232,7 +239,7 @@ impl Imports<'_> {
         contacts: &Contacts,
         now: Timestamp,
     ) -> Result<PreparedRecord, Error> {
-        let Looked { said, known, erased, body } = record;
+        let Looked { said, known, erased, body, is_stopped } = record;
         let to_do = match (known.or(edits), erased) {
             (None, Some(item)) if !turn.again_all && !turn.again.contains(&item) => {
                 let exact = said.source.is_exact;
@@ -258,27 +265,29 @@ impl Imports<'_> {
                 }
             },
         };
-        Ok(PreparedRecord { said, known, edits, erased, dry_run: turn.dry_run, to_do })
+        Ok(PreparedRecord { said, known, edits, erased, dry_run: turn.dry_run, is_stopped, to_do })
     }
 
-    fn record_body(self, record: &Record, now: Timestamp) -> Result<Body, ImportRefusal> {
+    /// What a record says, and whether it waits for the owner.
+    fn record_body(self, record: &Record, now: Timestamp) -> Result<(Body, bool), ImportRefusal> {
         if record.source.is_empty() || record.source.len() > MAX_SOURCE {
             return Err(ImportRefusal::Source);
         }
         if record.group.as_ref().is_some_and(|group| group.len() > MAX_SOURCE) {
             return Err(ImportRefusal::Group);
         }
-        let body = Items(self.0).parse_item(&owners_own(&record.item), now)?;
+        let (item, is_stopped) = judged(owners_own(&record.item).into_owned());
+        let body = Items(self.0).parse_item(&item, now)?;
         if body.captured_at > now.plus(MAX_SKEW) {
             return Err(ImportRefusal::Future);
         }
-        Ok(body)
+        Ok((body, is_stopped))
     }
 }
 
 impl Writing<'_, '_> {
     fn take_record(&mut self, record: PreparedRecord) -> Result<ImportOutcome, Error> {
-        let PreparedRecord { said, known, edits, erased, dry_run, to_do } = record;
+        let PreparedRecord { said, known, edits, erased, dry_run, is_stopped, to_do } = record;
         let stored = self.imported_from(&said.source)?;
         if stored != known || (known.is_none() && self.was_erased(&said.source)? != erased) {
             return Err(Error::Overtaken);
@@ -306,9 +315,14 @@ impl Writing<'_, '_> {
                 return Ok(ImportOutcome::Refused(ImportRefusal::Erased.to_string()));
             }
             (ToDo::Correct(prepared), _) => {
-                (self.store_version(prepared, Event::Correct)?, ImportOutcome::Updated)
+                let by = Author { did: self.gateway.principal.clone(), needs_verification: is_stopped };
+                (self.store_version_as(prepared, Event::Correct, Some(by))?, ImportOutcome::Updated)
             }
-            (ToDo::Capture(prepared), _) => (self.store_capture(prepared)?, ImportOutcome::Imported),
+            (ToDo::Capture(prepared), _) => {
+                let owners = Meta::owner(self.gateway.principal.clone(), false);
+                let record = Meta { needs_verification: is_stopped, ..owners };
+                (self.store_capture_as(prepared, record)?, ImportOutcome::Imported)
+            }
         };
         self.put_source(written.item_id, said, former.map(|(_, before)| before))?;
         Ok(outcome(written.item_id))

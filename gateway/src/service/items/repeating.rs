@@ -7,6 +7,7 @@ use crate::service::Items;
 use crate::state::commits::{Writing, until_it_holds};
 use crate::state::gateway::blocking;
 use crate::state::owner::Acting;
+use crate::state::policy::Admitted;
 use crate::state::repeatable::Repeatable;
 use oap_memory::record::Meta;
 use serde_json::Value;
@@ -17,12 +18,13 @@ impl Items<'_> {
     /// answer. `answer` makes it of what was written. With it comes whether it was written now.
     ///
     /// # Errors
-    /// As [`Items::capture`]; [`Error::Conflict`] where another call has the key of this one.
+    /// As [`Items::capture`]; [`Error::NotKept`]; [`Error::Conflict`] where another call has the key of this one.
     pub(crate) async fn capture_once_for(
         self,
         acting: Acting,
         item: &Value,
         record: Meta,
+        admitted: Admitted,
         call: Repeatable,
         answer: impl Fn(&Written) -> Result<Vec<u8>, Error> + Clone + Send + 'static,
     ) -> Result<(Vec<u8>, bool), Error> {
@@ -36,11 +38,12 @@ impl Items<'_> {
                 Items(&gateway).prepare_capture((*body).clone(), &contacts, now)
             })
             .await?;
-            let (record, answer) = (record.clone(), answer.clone());
+            let (record, admitted, answer) = (record.clone(), admitted.clone(), answer.clone());
             let store = move |w: &mut Writing<'_, '_>| {
                 if let Some(before) = w.answered(&call)? {
                     return Ok((before, false));
                 }
+                admitted.holds(w.tx)?;
                 let written = w.store_capture_as(prepared, record)?;
                 let answer = answer(&written)?;
                 w.keep_answer(&call, written.item_id, answer.clone())?;

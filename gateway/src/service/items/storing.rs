@@ -27,18 +27,10 @@ impl Writing<'_, '_> {
         if holds { Ok(()) } else { Err(Error::Overtaken) }
     }
 
-    /// Stores a new item.
+    /// Stores a new item, with this record behind it.
     ///
     /// # Errors
     /// [`Error::Overtaken`] when keys or contacts changed since it was prepared.
-    pub(crate) fn store_capture(&mut self, prepared: Prepared) -> Result<Written, Error> {
-        self.store_capture_as(prepared, Meta::owner(self.gateway.principal.clone(), false))
-    }
-
-    /// The same, with this record behind it.
-    ///
-    /// # Errors
-    /// As [`Writing::store_capture`].
     pub(crate) fn store_capture_as(&mut self, prepared: Prepared, record: Meta) -> Result<Written, Error> {
         self.still_prepared(&prepared)?;
         let Prepared { body, committed, link, .. } = prepared;

@@ -162,7 +162,7 @@ impl Looking<'_> {
                 }
                 continue;
             }
-            if head.confidence.get() < least && self.may_go(&head)? && !self.is_pinned(&head)? {
+            if self.confidence(&head) < least && self.may_go(&head)? && !self.is_pinned(&head)? {
                 found.push((Going { item_id, because: Because::Unsure, same_as: None }, rests));
                 continue;
             }

@@ -1,13 +1,18 @@
 //! What an agent wrote is judged before it is remembered: here, and nowhere else (docs/soundness.md).
 
 use crate::error::Error;
+use crate::state::agents::Agent;
+use crate::state::owner::mark::Write;
+use crate::state::policy::policy;
 use oap_agents::Level;
-use oap_agents::arguments::Source;
-use oap_memory::item::Confidence;
+use oap_agents::arguments::{Learn, Source};
+use oap_agents::level::EXTENSION;
 use oap_memory::record::Visibility;
 use oap_soundness::guard::{Findings, Kind, Verdict, examine_all, stops_at};
-use oap_soundness::policy::{Decision, Proposed, Terms, decide};
-use serde_json::{Value, json};
+use oap_soundness::kept::Policy;
+use oap_soundness::policy::{Decision, Observation, Proposed, Terms, Why, decide};
+use oap_store::Store;
+use serde_json::{Map, Value, json};
 
 /// What of a record an agent wrote.
 #[derive(Debug, Clone, Copy)]
@@ -35,22 +40,48 @@ impl Words<'_> {
 /// How what an agent learned is written.
 ///
 /// # Errors
-/// [`Error::NotKept`].
-pub(crate) fn terms(
-    words: Words<'_>,
-    level: Level,
-    confidence: Option<Confidence>,
-    visibility: Visibility,
-    ttl_days: Option<u32>,
-) -> Result<(Terms, Vec<Kind>), Error> {
-    let findings = words.findings();
-    let proposed = Proposed { sort: None, level, confidence, visibility, ttl_days, findings: &findings };
-    match decide(&proposed) {
+/// [`Error::NotKept`]; [`Error::Store`].
+pub(crate) fn terms(store: &Store, agent: &Agent<Write>, learn: &Learn) -> Result<(Terms, Vec<Kind>), Error> {
+    let Learn { content, topic, tags, source, .. } = learn;
+    let findings = Words { content, topic: topic.as_deref(), tags, source: source.as_ref() }.findings();
+    let level = learn.level();
+    let proposed = Proposed {
+        author: agent.did(),
+        sort: learn.sort.as_deref(),
+        level,
+        confidence: learn.confidence,
+        visibility: learn.scope.unwrap_or(Visibility::Local),
+        ttl_days: learn.ttl_days,
+        findings: &findings,
+    };
+    match decide(&proposed, &policy(store)?) {
         Decision::Stored(terms) => {
             let kinds = if terms.quarantined { stopped(&findings, level) } else { Vec::new() };
             Ok((terms, kinds))
         }
         Decision::NotStored(why) => Err(Error::NotKept(why)),
+    }
+}
+
+/// What sort of observation an item is, as its writer said.
+pub(crate) fn sort_of(item: &Map<String, Value>) -> Option<Observation> {
+    item.get("extensions")?.get(EXTENSION)?.get("type")?.as_str()?.parse().ok()
+}
+
+/// That an agent may write that sort of observation anew, at that level.
+///
+/// # Errors
+/// [`Error::NotKept`].
+pub(crate) fn may_write(
+    policy: &Policy,
+    agent: &Agent<Write>,
+    sort: Option<Observation>,
+    level: Level,
+) -> Result<(), Error> {
+    policy.admits(sort, agent.did()).map_err(Error::NotKept)?;
+    match sort {
+        Some(sort) if sort.highest().most() < level.most() => Err(Error::NotKept(Why::LevelOfSort(sort))),
+        _ => Ok(()),
     }
 }
 

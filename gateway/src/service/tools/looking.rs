@@ -8,6 +8,7 @@ use crate::state::agents::{self, Agent};
 use crate::state::edges::EdgePlace;
 use crate::state::gateway::Gateway;
 use crate::state::owner::mark::Read;
+use crate::state::policy::policy;
 use crate::state::schema;
 use crate::state::tasks::Reach;
 use oap_agents::Level;
@@ -19,6 +20,7 @@ use oap_identity::{Did, Hash, ItemId, Timestamp};
 use oap_memory::item::Confidence;
 use oap_memory::receipt::item_tag;
 use oap_memory::{Head, Kind};
+use oap_soundness::kept::Policy;
 use oap_store::StoreError;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -38,6 +40,8 @@ pub(crate) struct Looking<'a> {
     pub gateway: &'a Arc<Gateway>,
     pub agent: &'a Agent<Read>,
     pub now: Timestamp,
+    /// What the owner lets agents write, and how it is believed.
+    pub policy: Policy,
     /// What it may read of others' entries by its tasks; where nothing asks for that, nothing.
     pub reach: Reach,
     names: BTreeMap<Did, String>,
@@ -82,6 +86,11 @@ impl VisibleItem {
         self.content("text")?.as_str()
     }
 
+    /// What sort of observation its writer says that it is.
+    pub fn sort(&self) -> Option<String> {
+        self.whole.get("extensions")?.get(EXTENSION)?.get("type")?.as_str().map(str::to_owned)
+    }
+
     /// What its writer says of where it comes from.
     pub fn source(&self) -> Option<Source> {
         let source = self.whole.get("extensions")?.get(EXTENSION)?.get("source")?;
@@ -102,10 +111,11 @@ impl Wanted {
         Self { labels, kinds: kinds.to_vec(), least }
     }
 
-    pub fn admits(&self, head: &Head) -> bool {
+    /// Whether a head is of what is asked for, by how sure it is for the one who looks, now.
+    pub fn admits(&self, head: &Head, looking: &Looking<'_>) -> bool {
         self.labels.iter().all(|label| head.labels.contains(label))
             && (self.kinds.is_empty() || self.kinds.contains(&head.kind))
-            && self.least.is_none_or(|least| head.confidence >= least)
+            && self.least.is_none_or(|least| looking.confidence(head) >= least.get())
     }
 }
 
@@ -118,6 +128,7 @@ impl<'a> Looking<'a> {
             gateway,
             agent,
             now: gateway.clock.now(),
+            policy: policy(&gateway.store)?,
             reach: Reach::default(),
             names: names.chain([owner]).collect(),
             shown: Shown::default(),
@@ -131,9 +142,9 @@ impl<'a> Looking<'a> {
         Shown { reach: Some(self.reach), ..self.shown }
     }
 
-    /// Whether the agent may see an item, and it is in force.
+    /// Whether the agent may see an item, it is in force, and it is believed still.
     pub fn is_seen(&self, head: &Head) -> bool {
-        head.is_live(self.now) && self.agent.sight().sees(head)
+        head.is_live(self.now) && self.agent.sight().sees(head) && !self.is_gone(head)
     }
 
     /// Every item that the agent may see and that is in force, oldest first. What is not among them does not exist for it.
@@ -143,12 +154,14 @@ impl<'a> Looking<'a> {
         heads
     }
 
-    /// An item that the agent may see, in whatever state.
+    /// An item that the agent may see, in whatever state; what is believed no more, its author alone.
     ///
     /// # Errors
     /// [`Error::NotFound`] of any other.
     pub fn one(&self, item: ItemId) -> Result<VisibleItem, Error> {
-        let head = self.gateway.heads.get(item).filter(|head| self.agent.sight().sees(head));
+        let sight = self.agent.sight();
+        let may = |head: &Arc<Head>| sight.sees(head) && (sight.wrote(head) || !self.is_gone(head));
+        let head = self.gateway.heads.get(item).filter(may);
         self.seen(head.ok_or(Error::NotFound)?)?.ok_or(Error::NotFound)
     }
 
@@ -205,6 +218,10 @@ impl<'a> Looking<'a> {
         self.count(seen);
         self.said += size(seen);
         let head = &seen.head;
+        let trust = self.trust_of(seen).ok();
+        // The answer is true until then.
+        let gone_at = trust.and_then(|trust| trust.gone_at).filter(|at| *at > self.now);
+        self.shown.ends = self.shown.ends.into_iter().chain(gone_at).min();
         let (topics, tags): (Vec<&String>, Vec<&String>) =
             head.labels.iter().partition(|label| topic_of(label).is_some());
         Fact {
@@ -212,6 +229,7 @@ impl<'a> Looking<'a> {
             version: head.version_seq + 1,
             commitment: seen.commitment,
             kind: head.kind,
+            sort: seen.sort(),
             content: seen.text().map(str::to_owned),
             structured: seen.content("structured").and_then(Value::as_object).cloned(),
             topic: topics.first().and_then(|label| topic_of(label)).map(str::to_owned),
@@ -219,7 +237,7 @@ impl<'a> Looking<'a> {
             agent: self.author(head),
             source: seen.source(),
             level: Level::of(&seen.whole, *head.meta.author == self.gateway.principal),
-            confidence: head.confidence.get(),
+            confidence: self.confidence(head),
             human_verified: head.meta.human_verified,
             needs_verification: head.meta.needs_verification,
             scope: head.meta.visibility,
@@ -227,6 +245,7 @@ impl<'a> Looking<'a> {
             expires_at: head.end_of_life,
             staleness: seen.staleness(),
             stale: seen.is_stale(),
+            stale_warning: trust.is_some_and(|trust| trust.is_stale),
             score: score.map(f64::from),
             links: Vec::new(),
         }

@@ -24,8 +24,9 @@ impl Looking<'_> {
         let read = |item| {
             let head = self.gateway.heads.get(item).filter(|head| self.is_seen(head));
             let Some(seen) = head.map(|head| self.seen(head)).transpose()?.flatten() else { return Ok(None) };
+            let end = self.end_of(&seen)?;
             let VisibleItem { head, whole, .. } = seen;
-            let (kind, captured_at, end) = (head.kind, head.captured_at, head.end_of_life);
+            let (kind, captured_at) = (head.kind, head.captured_at);
             Ok(Some(Said { text: visible_text(&whole), kind, captured_at, end }))
         };
         let everything = || self.all().iter().map(|head| head.item_id).collect();
@@ -35,7 +36,7 @@ impl Looking<'_> {
         let found = self.gateway.corpora.find(self.agent.did(), &asked.query, &seen)?;
         let ranked = found.into_iter().filter_map(|(item, score)| {
             let head = self.gateway.heads.get(item)?;
-            (self.is_seen(&head) && wanted.admits(&head)).then_some((score, head))
+            (self.is_seen(&head) && wanted.admits(&head, &self)).then_some((score, head))
         });
         let ranked: Vec<(f32, Arc<Head>)> = ranked.collect();
         let matched = ranked.len();
@@ -57,7 +58,7 @@ impl Looking<'_> {
         let mut heads = self.all();
         heads.reverse();
         heads.retain(|head| {
-            wanted.admits(head)
+            wanted.admits(head, &self)
                 && asked.before.is_none_or(|before| head.item_id < before)
                 && asked.needs_verification.is_none_or(|waits| head.meta.needs_verification == waits)
                 && asked.since.is_none_or(|since| head.captured_at >= since)
@@ -171,7 +172,7 @@ impl Looking<'_> {
         let until = asked.until.unwrap_or(self.now);
         let within = |at: Timestamp| at >= asked.since && at < until;
         let (mut learned, mut corrected) = (Vec::new(), Vec::new());
-        for head in self.all().into_iter().rev().filter(|head| wanted.admits(head)) {
+        for head in self.all().into_iter().rev().filter(|head| wanted.admits(head, &self)) {
             let list = if within(written_at(head.item_id)) {
                 &mut learned
             } else if head.replaced.last().is_some_and(|(_, at)| within(*at)) {
@@ -189,7 +190,7 @@ impl Looking<'_> {
         retracted.retain(|head| {
             sight.wrote(head)
                 && head.status == Status::Retracted
-                && wanted.admits(head)
+                && wanted.admits(head, &self)
                 && head.ended_at.is_some_and(within)
         });
         let more = more_learned || more_corrected || retracted.len() > limit;

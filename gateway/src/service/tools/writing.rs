@@ -1,6 +1,6 @@
 //! The tools that write.
 
-use super::judging::{Words, said, stopped, terms};
+use super::judging::{Words, may_write, said, sort_of, stopped, terms};
 use super::{ToolAnswer, members};
 use crate::error::{Conflict, Error};
 use crate::service::entries::may_correct;
@@ -10,6 +10,7 @@ use crate::state::agents::Agent;
 use crate::state::gateway::blocking;
 use crate::state::owner::Permission;
 use crate::state::owner::mark::Write;
+use crate::state::policy::{Admitted, policy};
 use crate::state::repeatable::Repeatable;
 use crate::state::schema;
 use oap_agents::answers::{Corrected, Forgotten, Learned};
@@ -30,14 +31,15 @@ impl Tools<'_> {
     /// Writes an item whose author is the agent.
     pub(super) async fn learn(self, agent: &Agent<Write>, learn: Learn) -> Result<ToolAnswer, Error> {
         let scope = learn.scope.unwrap_or(Visibility::Local);
+        let (gateway, writer) = (self.0.clone(), agent.clone());
         let (learn, judged) = blocking(move || {
-            let Learn { content, topic, tags, source, .. } = &learn;
-            let words = Words { content, topic: topic.as_deref(), tags, source: source.as_ref() };
-            let judged = terms(words, learn.level(), learn.confidence, scope, learn.ttl_days)?;
+            let judged = terms(&gateway.store, &writer, &learn)?;
             Ok::<_, Error>((learn, judged))
         })
         .await?;
-        let (Terms { level, confidence, needs_verification, quarantined, ttl_days, .. }, kinds) = judged;
+        let (Terms { sort, level, confidence, needs_verification, quarantined, ttl_days, .. }, kinds) =
+            judged;
+        let admitted = Admitted { author: agent.did().clone(), sort };
         let mut labels = learn.tags.clone();
         labels.extend(learn.topic.as_deref().map(topic_label));
         quarantine::mark(&mut labels, quarantined);
@@ -50,6 +52,9 @@ impl Tools<'_> {
             "exportable": scope != Visibility::Private,
             "extensions": {EXTENSION: said(level, learn.source.as_ref(), &kinds)},
         });
+        if let Some(sort) = sort {
+            item["extensions"][EXTENSION]["type"] = json!(sort);
+        }
         if let Some(staleness) = learn.staleness {
             item["extensions"][EXTENSION]["staleness"] = json!(staleness);
         }
@@ -82,14 +87,16 @@ impl Tools<'_> {
         };
         let learned = match &learn.idempotency_key {
             None => {
-                let written = Items(self.0).capture_as(agent.acting(), &[item], record).await?;
+                let written =
+                    Items(self.0).capture_as(agent.acting(), &[item], record, Some(admitted)).await?;
                 told(written.first().ok_or(Error::NotFound)?)
             }
             Some(key) => {
                 let call = Repeatable::new(agent.did(), key, &learn)?;
                 let answer = move |written: &Written| Ok(serde_json::to_vec(&told(written))?);
+                let items = Items(self.0);
                 let (answer, is_new) =
-                    Items(self.0).capture_once_for(agent.acting(), &item, record, call, answer).await?;
+                    items.capture_once_for(agent.acting(), &item, record, admitted, call, answer).await?;
                 let learned: Learned = serde_json::from_slice(&answer)?;
                 Learned { repeated: !is_new, ..learned }
             }
@@ -122,9 +129,14 @@ impl Tools<'_> {
             }
             may_correct(&gateway, &looker, before, &asked.content)?;
             let former = whole(&before.committed)?;
+            let sort = sort_of(&former);
+            may_write(&policy(&gateway.store)?, &looker, sort, level)?;
             let mut extensions =
                 former.get("extensions").and_then(Value::as_object).cloned().unwrap_or_default();
             let mut says = said(level, asked.source.as_ref(), &[]);
+            if let Some(sort) = sort {
+                says["type"] = json!(sort);
+            }
             if let Some(staleness) = Staleness::of(&former) {
                 says["staleness"] = json!(staleness);
             }

@@ -1,0 +1,99 @@
+//! How far what an agent may see is believed now (docs/soundness.md): computed where it is read, never stored.
+
+use super::looking::{Looking, VisibleItem};
+use crate::error::Error;
+use crate::service::entries::said_in;
+use crate::service::items::whole;
+use crate::state::believed::Words;
+use crate::state::schema;
+use oap_agents::Level;
+use oap_identity::Timestamp;
+use oap_memory::Head;
+use oap_soundness::trust::{Decay, Known, Trust, trust};
+use serde_json::{Map, Value};
+
+impl Looking<'_> {
+    /// What decays of records: nothing of the owner's word or of what the owner confirmed; an entry lives as long as its own dialect says; and
+    /// what has an end of its own is told until then, less and less sure.
+    fn decay_of(&self, head: &Head) -> Decay {
+        let stays = *head.meta.author == self.gateway.principal
+            || head.meta.human_verified
+            || head.meta.key.is_some();
+        match (stays, head.end_of_life) {
+            (true, _) => Decay::NONE,
+            (false, Some(_)) => Decay { least: 0, ..self.policy.decay },
+            (false, None) => self.policy.decay,
+        }
+    }
+
+    /// How far a record is believed whose words are known.
+    fn trust_in(&self, head: &Head, words: Words) -> Trust {
+        let Words { level, at } = words;
+        let confirmed = head.meta.human_verified;
+        let known = Known { level, confidence: head.confidence, written_at: at, confirmed };
+        trust(&known, &self.decay_of(head), self.now)
+    }
+
+    /// The least that a record can be believed by now, whatever it says: its words are no older than what it became known with.
+    fn least(&self, head: &Head) -> Trust {
+        self.trust_in(head, Words { level: Level::AgentInferred, at: head.captured_at })
+    }
+
+    /// How far a record is believed now.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] where it was erased since its head was read; [`Error::Store`], [`Error::Corrupt`].
+    pub fn trust(&self, head: &Head) -> Result<Trust, Error> {
+        let store = &self.gateway.store;
+        self.trust_by(head, || whole(&schema::version(store, head.item_id, head.version_seq)?))
+    }
+
+    /// The same, of an item that was read.
+    ///
+    /// # Errors
+    /// As [`Looking::trust`].
+    pub fn trust_of(&self, seen: &VisibleItem) -> Result<Trust, Error> {
+        self.trust_by(&seen.head, || Ok(seen.whole.clone()))
+    }
+
+    fn trust_by(
+        &self,
+        head: &Head,
+        read: impl FnOnce() -> Result<Map<String, Value>, Error>,
+    ) -> Result<Trust, Error> {
+        let by_owner = *head.meta.author == self.gateway.principal;
+        let words = self.gateway.believed.words(head.item_id, head.version_seq, || {
+            let level = Level::of(&read()?, by_owner);
+            let said = said_in(&self.gateway.store, head.item_id, head.version_seq)?;
+            Ok(Words { level, at: said.ok_or(Error::NotFound)?.at })
+        })?;
+        Ok(self.trust_in(head, words))
+    }
+
+    /// From when on an item is in no answer: its end, or when it is believed no more.
+    ///
+    /// # Errors
+    /// As [`Looking::trust`].
+    pub fn end_of(&self, seen: &VisibleItem) -> Result<Option<Timestamp>, Error> {
+        let decays = !self.decay_of(&seen.head).period().is_zero();
+        let gone_at = if decays { self.trust_of(seen)?.gone_at } else { None };
+        Ok(seen.head.end_of_life.into_iter().chain(gone_at).min())
+    }
+
+    /// Whether a record is believed no more. One that cannot be read is not.
+    pub fn is_gone(&self, head: &Head) -> bool {
+        self.least(head).is_gone && self.trust(head).map_or(true, |trust| trust.is_gone)
+    }
+
+    /// How sure a record is now, 0 to 1. Of one that cannot be read, nothing is.
+    pub fn confidence(&self, head: &Head) -> f64 {
+        if self.least(head).periods == 0 {
+            return head.confidence.get();
+        }
+        match self.trust(head) {
+            Ok(trust) if trust.periods == 0 => head.confidence.get(),
+            Ok(trust) => trust.confidence(),
+            Err(_) => 0.0,
+        }
+    }
+}
