@@ -58,7 +58,7 @@ impl Days {
     }
 
     /// How much memory they take, in bytes, about: in nodes that are half full.
-    pub(crate) const fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.places.len() * (2 * size_of::<(i64, u32)>() + size_of::<Day>())
     }
 

@@ -237,7 +237,7 @@ impl Index {
 
     /// How much memory it takes, in bytes, about.
     #[must_use]
-    pub(crate) const fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.bytes + self.days.bytes()
     }
 
