@@ -1,7 +1,6 @@
 """The years, months and days that a question names (docs/protocol.md section 6)."""
 
 import re
-from collections.abc import Callable
 
 from .moments import write_time
 
@@ -58,7 +57,10 @@ def named(question: str) -> list[Named]:
     return list(dict.fromkeys(found))[:_MOST]
 
 
-def captured_in(captured_at: int) -> Callable[[Named], bool]:
-    """Whether a time, in milliseconds, is in what is named."""
+def finds(names: list[Named], captured_at: int) -> list[Named]:
+    """Those in which a time is, in milliseconds. Where a year is named, a month is one of that year."""
     date = tuple(map(int, write_time(captured_at)[:10].split("-")))
-    return lambda name: all(part in (0, of) for part, of in zip(name, date, strict=True))
+    years = [year for year, _, _ in names if year]
+    if years and date[0] not in years:
+        return []
+    return [name for name in names if all(part in (0, of) for part, of in zip(name, date, strict=True))]

@@ -15,7 +15,7 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from .canon import Malformed, b64, unb64
-from .dates import captured_in, named
+from .dates import finds, named
 from .moments import read_time
 
 _K1, _B = 1.2, 0.75
@@ -122,8 +122,10 @@ def scores(query: str, texts: dict[str, str], seen: dict[str, dict[str, Any]]) -
             count = having.get(name, 0) + sum(part * having.get(other, 0) for other, part in around.items())
             if count:
                 out[name] = out.get(name, 0.0) + rarity * _weight(count, lengths[name] / mean)
-    for date in named(query):
-        then = [name for name, one in seen.items() if _captured(one) and captured_in(_captured(one))(date)]
+    dates = named(query)
+    dated = {name: finds(dates, _captured(one)) for name, one in seen.items() if _captured(one)}
+    for date in dates:
+        then = [name for name, found in dated.items() if date in found]
         for name in then:
             out[name] = out.get(name, 0.0) + _rarity(len(texts), len(then))
     return {name: score + days.score(name) for name, score in out.items()}

@@ -1,7 +1,8 @@
 //! The years, months and days that a question names, by which items are found that were captured then.
 //!
 //! Months have their English names, or their numbers in a date of ISO 8601. "Last week" is no date: what it means depends on
-//! when it is asked, and an answer is a function of the view and the question.
+//! when it is asked, and an answer is a function of the view and the question. Where a question names a year, a month is one
+//! of that year: "in May 2023" does not find what was captured in May 2022.
 
 use oap_identity::Timestamp;
 
@@ -31,22 +32,43 @@ impl Date {
 
 /// What a question names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Named {
+enum Named {
     Year(u16),
-    /// From 1, of any year.
+    /// From 1.
     Month(u8),
-    /// A month and a day of it, of any year.
+    /// A month and a day of it.
     Day(u8, u8),
 }
 
 impl Named {
-    /// Whether a date is in it.
-    pub(crate) const fn holds(self, date: Date) -> bool {
+    /// Whether a date is in it, of whatever year.
+    const fn holds(self, date: Date) -> bool {
         match self {
             Self::Year(year) => date.year == year,
             Self::Month(month) => date.month == month,
             Self::Day(month, day) => date.month == month && date.day == day,
         }
+    }
+}
+
+/// All that a question names.
+#[derive(Debug)]
+pub(crate) struct Dates(Vec<Named>);
+
+impl Dates {
+    /// What a question names, each once, in its order; no more than `most`.
+    pub(crate) fn of(question: &str, most: usize) -> Self {
+        Self(named(question, most))
+    }
+
+    /// For each, whether it finds what was captured on a date.
+    pub(crate) fn each(&self) -> impl Iterator<Item = impl Fn(Date) -> bool> {
+        let years = || self.0.iter().filter(|named| matches!(named, Named::Year(_)));
+        self.0.iter().map(move |named| {
+            move |date| {
+                named.holds(date) && (years().next().is_none() || years().any(|year| year.holds(date)))
+            }
+        })
     }
 }
 
@@ -71,8 +93,7 @@ const LEADS: [&str; 18] = [
     "mid", "late", "every", "between", "through",
 ];
 
-/// What a question names, each once, in its order; no more than `most`.
-pub(crate) fn named(question: &str, most: usize) -> Vec<Named> {
+fn named(question: &str, most: usize) -> Vec<Named> {
     let question = question.to_lowercase();
     let mut found = Vec::new();
     let mut name = |named: Named| {
@@ -167,6 +188,18 @@ mod tests {
     fn a_question_names_so_many_and_no_more() {
         let many: String = (1900..2200).map(|year| format!("{year} ")).collect();
         assert_eq!(named(&many, 8).len(), 8);
+    }
+
+    #[test]
+    fn a_month_is_one_of_the_year_that_is_named() {
+        let date = |text: &str| Date::of(text.parse().unwrap()).unwrap();
+        let (one, other) = (date("2023-05-08T12:00:00Z"), date("2022-05-08T12:00:00Z"));
+        let finds =
+            |question: &str, date: Date| Dates::of(question, 8).each().filter(|finds| finds(date)).count();
+        assert_eq!((finds("8 May", one), finds("8 May", other)), (2, 2));
+        assert_eq!((finds("8 May 2023", one), finds("8 May 2023", other)), (3, 0));
+        assert_eq!((finds("2022-05, 2023-06", one), finds("2022-05, 2023-06", other)), (2, 2));
+        assert_eq!(finds("born on 1984-05-08", one), 0);
     }
 
     #[test]

@@ -7,7 +7,7 @@
 //! Documents come and go one by one. All statistics are whole numbers, so that they are the same whatever came before: an
 //! index that was maintained scores as one that is built of the same documents.
 
-use crate::dates::{Date, named};
+use crate::dates::{Date, Dates};
 use crate::days::Days;
 use crate::turns::{Near, Turns};
 use oap_identity::{ItemId, Timestamp};
@@ -295,10 +295,10 @@ impl Index {
             }
             days.next_word();
         }
-        for named in named(query, MAX_DATES) {
-            let holds = |document: &Indexed| document.date.is_some_and(|date| named.holds(date));
+        for finds in Dates::of(query, MAX_DATES).each() {
+            let found = |document: &Indexed| document.date.is_some_and(&finds);
             let documents = (0..).zip(&self.documents);
-            let then = documents.filter(|(_, document)| document.as_ref().is_some_and(holds));
+            let then = documents.filter(|(_, document)| document.as_ref().is_some_and(found));
             let then: Vec<u32> = then.map(|(place, _)| place).collect();
             let rarity = rarity(self.count, then.len());
             then.into_iter().for_each(|place| matches.gain(place, rarity));
@@ -431,6 +431,7 @@ mod tests {
         assert_eq!(found("in May"), [0, 2]);
         assert_eq!(found("the 8th of June"), [1]);
         assert_eq!(found("2023"), [0, 1]);
+        assert_eq!(found("in May 2022"), [2]);
         assert_eq!(found("on 1970-01-01"), [0; 0]);
         assert_eq!(found("last week"), [0; 0]);
         let scores = index.score("tea in May 2023");
@@ -468,7 +469,9 @@ mod tests {
                 built.insert(place, document);
             }
         }
-        for query in ["holiday", "sister Lisbon", "the", "again bicycle my", "Lisbon on 2 January", "1970"] {
+        for query in
+            ["holiday", "sister Lisbon", "the", "again bicycle my", "Lisbon on 2 January", "2 January 1970"]
+        {
             let (one, other) = (maintained.score(query), built.score(query));
             for place in (0..40).filter(|place| keeps(*place)) {
                 let (one, other) = (one[place as usize], other[39 - place as usize]);
