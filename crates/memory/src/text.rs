@@ -39,14 +39,18 @@ pub fn terms(text: &str, language: Language) -> Vec<Term> {
     let stemmer = Stemmer::create(Algorithm::English);
     normal
         .unicode_words()
-        .flat_map(|word| word.split(['\'', '\u{2019}', '_', '.', ':']))
-        .filter(|word| !word.is_empty())
-        .map(|word| {
+        .flat_map(|word| {
+            // "won't" is no form of "win".
+            let denied = word.ends_with("n't") || word.ends_with("n\u{2019}t");
+            word.split(['\'', '\u{2019}', '_', '.', ':']).map(move |part| (part, denied))
+        })
+        .filter(|(word, _)| !word.is_empty())
+        .map(|(word, denied)| {
             let word = word.char_indices().nth(MAX_WORD).and_then(|(end, _)| word.get(..end)).unwrap_or(word);
             let stop = STOP.binary_search(&word).is_ok();
             let stemmed = language == Language::English && word.bytes().all(|c| c.is_ascii_lowercase());
-            let text =
-                if stemmed { stemmer.stem(irregular::base(word)).into_owned() } else { word.to_owned() };
+            let base = if denied { word } else { irregular::base(word) };
+            let text = if stemmed { stemmer.stem(base).into_owned() } else { word.to_owned() };
             Term { text, stop }
         })
         .collect()
@@ -81,6 +85,7 @@ mod tests {
         assert_eq!(words("Ｆｕｌｌ width"), words("full width"));
         assert_eq!(words("Caroline's group"), words("CAROLINE group"));
         assert_eq!(words("She bought and wrote children people"), words("buying write child person"));
+        assert_eq!((words("She won"), words("She won't")), (words("winning"), vec!["won".to_owned()]));
     }
 
     #[test]
