@@ -178,8 +178,10 @@ fn query() -> impl Strategy<Value = Value> {
     let label =
         prop::option::weighted(0.3, prop::sample::select(&["shared", "shared_too", "private", "never"][..]));
     let least = prop::option::weighted(0.2, 0..=10u8);
-    (words, kinds, label, least, 1..8u16, any::<bool>()).prop_map(
-        |(words, kind, label, least, most, chain)| {
+    let date = prop::option::weighted(0.3, prop::sample::select(&["in April 2026", "2026-04-01"][..]));
+    (words, date, kinds, label, least, 1..8u16, any::<bool>()).prop_map(
+        |(mut words, date, kind, label, least, most, chain)| {
+            words.extend(date);
             let mut query = json!({
                 "query": words.join(" "), "max_results": most, "request_id": "01J9V8B7H1ZK4D2A0M9R8F0KQX",
             });

@@ -1,9 +1,12 @@
 //! Which items a question must find, and which it may: ranking is bounded by what it must not do (protocol section 6).
 //!
 //! How words are brought to a common form is the gateway's own. So a long word that stands by itself in what is shown must find the item, and
-//! an item of which no word resembles one of the question must not be found, unless vectors say otherwise.
+//! an item of which no word resembles one of the question must not be found, unless it was captured when the question names, or vectors say
+//! otherwise.
 
 use super::view::Visible;
+use oap_identity::Timestamp;
+use oap_memory::text::{Language, terms};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -14,6 +17,12 @@ const STEM: usize = 3;
 /// Turns of a conversation this close together may be matched in their context, give or take.
 const CONVERSATION: Duration = Duration::from_secs(60 * 60);
 
+/// A time that the gateway set itself is known give or take, and so is its date.
+const ABOUT: Duration = Duration::from_secs(24 * 60 * 60);
+/// The months by the letters that each of their names begins with.
+const MONTHS: [&str; 12] =
+    ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
+
 /// Whether an item may be found, and whether it must be.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Found {
@@ -23,11 +32,12 @@ pub(super) struct Found {
 
 /// What a question finds among items. With a model of embeddings anything may be near.
 pub(super) fn find(question: &str, items: &[&Visible], embeddings: bool) -> Found {
-    let asked = words(question);
+    let (asked, asked_forms) = (words(question), forms(question));
     let whole: BTreeSet<String> = alone(question).filter(|word| word.chars().count() >= LONG).collect();
     let resembles = |visible: &&&Visible| {
         let has = words(&visible.text);
         asked.iter().any(|asked| has.iter().any(|word| alike(asked, word)))
+            || !asked_forms.is_disjoint(&forms(&visible.text))
     };
     let near: Vec<&&Visible> = items.iter().filter(resembles).collect();
     let turn = |visible: &Visible| visible.shown("kind") == Some("conversation_turn");
@@ -39,7 +49,10 @@ pub(super) fn find(question: &str, items: &[&Visible], embeddings: bool) -> Foun
             })
     };
     let may = items.iter().filter(|visible| {
-        embeddings || in_context(visible) || near.iter().any(|other| other.id == visible.id)
+        embeddings
+            || in_context(visible)
+            || near.iter().any(|other| other.id == visible.id)
+            || may_name(&asked, visible.captured)
     });
     let must = items.iter().filter(|visible| alone(&visible.certain).any(|word| whole.contains(&word)));
     Found {
@@ -65,6 +78,23 @@ fn alone(text: &str) -> impl Iterator<Item = String> {
 fn alike(a: &str, b: &str) -> bool {
     let common = a.chars().zip(b.chars()).take_while(|(a, b)| a == b).count();
     a == b || common >= STEM
+}
+
+/// The words of a text as one form stands for all, such as "run" for "ran".
+fn forms(text: &str) -> BTreeSet<String> {
+    terms(text, Language::English).into_iter().map(|term| term.text).collect()
+}
+
+/// Whether a question may name the year or the month in which something was captured. The beginning of 1970 stands for a time that is hidden.
+fn may_name(asked: &BTreeSet<String>, captured: Timestamp) -> bool {
+    let dates = [captured.minus(ABOUT), captured, captured.plus(ABOUT)].map(Timestamp::date);
+    let mut parts = dates.iter().flat_map(|date| date.split('-').take(2));
+    captured.millis() != 0
+        && parts.any(|part| {
+            let month = part.parse::<usize>().ok().and_then(|month| MONTHS.get(month.checked_sub(1)?));
+            asked.contains(part)
+                || month.is_some_and(|month| asked.iter().any(|word| word.starts_with(month)))
+        })
 }
 
 #[cfg(test)]
@@ -100,6 +130,20 @@ mod tests {
         assert_eq!(find("zeppelins", &all, false), Found::default());
         assert_eq!(find("zeppelins", &all, true).may.len(), 3);
         assert!(find("tea", &all, false).must.is_empty(), "short words may carry no meaning");
+        assert_eq!(find("taught", &[&visible("a", "fact", "teaching", 0)], false).may.len(), 1);
+    }
+
+    #[test]
+    fn a_question_may_name_when_something_was_captured() {
+        // 2023-05-31T12:00:00Z
+        let (may, hidden) = (visible("a", "fact", "x", 1_685_534_400), visible("b", "fact", "x", 0));
+        let found = |question: &str| find(question, &[&may, &hidden], false).may;
+        for question in ["in May", "2023", "notes of 2023-05-31", "on 1 June"] {
+            assert_eq!(found(question), ["a".to_owned()].into(), "{question}");
+        }
+        for question in ["in July", "2022", "1970", "January"] {
+            assert!(found(question).is_empty(), "{question}");
+        }
     }
 
     #[test]

@@ -75,7 +75,7 @@ def _ordered(house: House, grant: Grant, asked: dict[str, Any]) -> list[tuple[fl
         listed = [(-float(item.captured_at), item, 1.0) for item in chosen]
     else:
         texts = {name: text_of(one) for name, one in shown.items()}
-        score = scores(asked["query"], texts)
+        score = scores(asked["query"], texts, shown)
         if house.has_model:
             score = vectors.fused(asked["query"], texts, score)
         hits = [item for item in chosen if item.item_id in score]

@@ -113,7 +113,7 @@ mod tests {
             item: ItemId::from_bytes([n; 16]),
             text: TEXTS[text],
             kind: if n.is_multiple_of(4) { Kind::Fact } else { Kind::ConversationTurn },
-            captured_at: Timestamp::from_seconds(i64::from(n) * 7 % 20 * 600),
+            captured_at: Timestamp::from_seconds(i64::from(n) * 7 % 20 * 600 + i64::from(n % 3) * 86_400),
         }
     }
 
@@ -145,7 +145,7 @@ mod tests {
                     built.insert(&document(n, text), None);
                 }
             }
-            for query in ["holiday", "the sister in Lisbon", "bicycle", "zeppelin"] {
+            for query in ["holiday", "the sister in Lisbon", "bicycle", "zeppelin", "Lisbon on 2 January", "1970"] {
                 prop_assert_eq!(maintained.find(query), built.find(query));
             }
             prop_assert_eq!(maintained.documents.len(), built.documents.len());

@@ -42,6 +42,8 @@ pub mod bridge;
 pub mod bundle;
 pub mod ccc;
 mod corpus;
+mod dates;
+mod days;
 #[cfg(doctest)]
 mod forgeries;
 pub mod gate;

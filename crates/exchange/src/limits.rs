@@ -1,6 +1,6 @@
 //! The bounds of this room, as rows that `docs/limits.md` is generated from.
 
-use crate::{MAX_WRITTEN, answer, bridge, query};
+use crate::{MAX_WRITTEN, answer, bridge, query, rank};
 pub use oap_identity::limits::Limit;
 
 const fn row(name: &'static str, value: usize, unit: &'static str, applies_to: &'static str) -> Limit {
@@ -11,6 +11,12 @@ const fn row(name: &'static str, value: usize, unit: &'static str, applies_to: &
 pub const LIMITS: &[Limit] = &[
     row("query::MAX_QUERY", query::MAX_QUERY, "bytes", "the words of a query"),
     row("query::MAX_CURSOR", query::MAX_CURSOR, "bytes", "the cursor of a query"),
+    row(
+        "rank::MAX_DATES",
+        rank::MAX_DATES,
+        "dates",
+        "the years, months and days of a query that items are found by; what it names more are words alone",
+    ),
     row(
         "answer::MAX_ANSWER",
         answer::MAX_ANSWER,

@@ -1,11 +1,14 @@
 //! Ranking over one view: BM25 with the view's own statistics (protocol sections 0 and 6).
 //!
 //! Turns of a conversation are matched in their context: the words of the turns before and after count a little
-//! towards a turn, because the answer to a question often stands one turn below it and does not repeat it.
+//! towards a turn, because the answer to a question often stands one turn below it and does not repeat it. A turn that
+//! matches gains by how well its day does. A question that names a date finds what was captured then.
 //!
 //! Documents come and go one by one. All statistics are whole numbers, so that they are the same whatever came before: an
 //! index that was maintained scores as one that is built of the same documents.
 
+use crate::dates::{Date, Dates};
+use crate::days::Days;
 use crate::turns::{Near, Turns};
 use oap_identity::{ItemId, Timestamp};
 use oap_memory::Kind;
@@ -17,6 +20,15 @@ const K1: f32 = 1.2;
 const B: f32 = 0.75;
 /// What a word of a document itself counts. Frequencies and lengths are in tenths.
 const OWN: u32 = 10;
+/// What the score of its day counts for a turn.
+const DAY: f32 = 0.5;
+/// A word that more documents hold than one in so many, such as a name that everybody is called by, says nothing of the
+/// turns around them.
+const COMMON: usize = 5;
+/// A word that no more documents hold than so many is not common, however few there are.
+const FEW: usize = 16;
+/// Most years, months and days of a query that are looked for; what it names more are words alone.
+pub const MAX_DATES: usize = 8;
 
 /// What is matched of one item: what its grantee sees of it, nothing else.
 #[derive(Debug, Clone)]
@@ -43,6 +55,7 @@ pub struct Index {
     documents: Vec<Option<Indexed>>,
     count: usize,
     turns: Turns,
+    days: Days,
     /// The sum of the lengths.
     total: u64,
     bytes: usize,
@@ -64,6 +77,20 @@ struct Indexed {
     /// Its words that mean something, and those of its context, weighted.
     length: u32,
     near: Near,
+    /// The place of its day, of a turn.
+    day: Option<u32>,
+    date: Option<Date>,
+}
+
+/// What a word is worth that so many of so many have.
+pub(crate) fn rarity(count: usize, held: usize) -> f32 {
+    let (count, held) = (count as f32, held as f32);
+    (1.0 + (count - held + 0.5) / (held + 0.5)).ln()
+}
+
+/// How well something matches a word that has it so often, and so many times the average length.
+pub(crate) fn weight(frequency: f32, length: f32) -> f32 {
+    frequency * (K1 + 1.0) / (frequency + K1 * (1.0 - B + B * length))
 }
 
 /// What the words of a query find.
@@ -114,7 +141,15 @@ impl Index {
         }
         self.bytes += words.len() * (HOLDER + size_of::<u32>()) + size_of::<Option<Indexed>>();
         let length = own * OWN;
-        let indexed = Indexed { words: words.into(), own, length, near: Near::default() };
+        let is_turn = document.kind == Kind::ConversationTurn;
+        let indexed = Indexed {
+            words: words.into(),
+            own,
+            length,
+            near: Near::default(),
+            day: is_turn.then(|| self.days.insert(document.captured_at, own)),
+            date: Date::of(document.captured_at),
+        };
         let at = place as usize;
         if self.documents.len() <= at {
             self.documents.resize(at + 1, None);
@@ -122,7 +157,7 @@ impl Index {
         self.documents[at] = Some(indexed);
         self.count += 1;
         self.total += u64::from(length);
-        if document.kind == Kind::ConversationTurn {
+        if is_turn {
             let near = self.turns.insert((document.captured_at, document.item), place);
             self.relate(near);
         }
@@ -146,15 +181,19 @@ impl Index {
                 self.free.push(number);
             }
         }
-        let near = self.turns.remove(&(captured_at, item));
-        self.relate(near);
+        if document.day.is_some() {
+            self.days.remove(captured_at, document.own);
+            let near = self.turns.remove(&(captured_at, item));
+            self.relate(near);
+        }
     }
 
     /// Gives documents their context, and their length in it.
     fn relate(&mut self, turns: Vec<(u32, Near)>) {
         for (place, near) in turns {
             let own = |place: u32| self.document(place).map_or(0, |document| document.own);
-            let length = own(place) * OWN + near.iter().map(|(near, weight)| own(near) * weight).sum::<u32>();
+            let length =
+                own(place) * OWN + near.context().map(|(near, weight)| own(near) * weight).sum::<u32>();
             if let Some(document) = self.documents.get_mut(place as usize).and_then(Option::as_mut) {
                 self.total = self.total - u64::from(document.length) + u64::from(length);
                 document.length = length;
@@ -198,8 +237,8 @@ impl Index {
 
     /// How much memory it takes, in bytes, about.
     #[must_use]
-    pub(crate) const fn bytes(&self) -> usize {
-        self.bytes
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes + self.days.bytes()
     }
 
     /// The score of the document at every place for a query, 0 where nothing matches. Depends on the documents and the
@@ -219,15 +258,16 @@ impl Index {
         asked.sort_unstable();
         asked.dedup();
         let places = self.documents.len();
-        let (mut scores, mut found) = (vec![0.0_f32; places], Vec::new());
+        let mut matches = Matches { scores: vec![0.0; places], found: Vec::new() };
         // In tenths, of one word.
         let mut frequencies = vec![0_u32; places];
         let mut touched = Vec::new();
-        let count = self.count as f32;
+        let mut days = self.days.tally();
         let average = (self.total as f64 / f64::from(OWN) / self.count.max(1) as f64).max(1.0) as f32;
         for word in asked {
             let Some(number) = self.numbers.get(word.as_str()) else { continue };
             let holders = &self.words[*number as usize].holders;
+            let spreads = holders.len() <= FEW || holders.len() * COMMON <= self.count;
             let mut add = |place: u32, tenths: u32| {
                 let frequency = &mut frequencies[place as usize];
                 if *frequency == 0 {
@@ -237,24 +277,49 @@ impl Index {
             };
             for (place, times) in holders {
                 add(*place, times * OWN);
-                for (near, weight) in self.document(*place).iter().flat_map(|document| document.near.iter()) {
-                    add(near, times * weight);
+                let Some((day, holder)) =
+                    self.document(*place).and_then(|holder| Some((holder.day?, holder)))
+                else {
+                    continue;
+                };
+                days.add(day, *times);
+                if spreads {
+                    holder.near.reach().for_each(|(near, weight)| add(near, times * weight));
                 }
             }
-            let held = holders.len() as f32;
-            let rarity = (1.0 + (count - held + 0.5) / (held + 0.5)).ln();
+            let rarity = rarity(self.count, holders.len());
             for place in touched.drain(..) {
                 let frequency = std::mem::take(&mut frequencies[place as usize]) as f32 / OWN as f32;
                 let length = self.document(place).map_or(0, |document| document.length) as f32 / OWN as f32;
-                let score = &mut scores[place as usize];
-                if *score == 0.0 {
-                    found.push(place);
-                }
-                *score +=
-                    rarity * frequency * (K1 + 1.0) / (frequency + K1 * (1.0 - B + B * length / average));
+                matches.gain(place, rarity * weight(frequency, length / average));
+            }
+            days.next_word();
+        }
+        for finds in Dates::of(query, MAX_DATES).each() {
+            let found = |document: &Indexed| document.date.is_some_and(&finds);
+            let documents = (0..).zip(&self.documents);
+            let then = documents.filter(|(_, document)| document.as_ref().is_some_and(found));
+            let then: Vec<u32> = then.map(|(place, _)| place).collect();
+            let rarity = rarity(self.count, then.len());
+            then.into_iter().for_each(|place| matches.gain(place, rarity));
+        }
+        for place in &matches.found {
+            if let Some(day) = self.document(*place).and_then(|document| document.day) {
+                matches.scores[*place as usize] += DAY * days.score(day);
             }
         }
-        Matches { scores, found }
+        matches
+    }
+}
+
+impl Matches {
+    /// Adds to the score of the document at a place.
+    fn gain(&mut self, place: u32, score: f32) {
+        let sum = &mut self.scores[place as usize];
+        if *sum == 0.0 {
+            self.found.push(place);
+        }
+        *sum += score;
     }
 }
 
@@ -308,6 +373,72 @@ mod tests {
     }
 
     #[test]
+    fn a_question_counts_more_for_its_answer_than_an_answer_for_its_question() {
+        let turn = Kind::ConversationTurn;
+        let index = index(&[("What is new?", turn, 0), ("The holiday", turn, 60), ("In Lisbon", turn, 120)]);
+        let scores = index.score("holiday");
+        assert!(scores[1] > scores[2] && scores[2] > scores[0] && scores[0] > 0.0);
+    }
+
+    #[test]
+    fn a_common_word_says_nothing_of_the_turns_around_it() {
+        let turn = Kind::ConversationTurn;
+        let talk: Vec<(&str, Kind, i64)> = (0..40)
+            .map(|n| {
+                let text = if n % 2 == 0 { "Ada: the garden" } else { "Bob: the kitchen" };
+                (text, turn, n * 60)
+            })
+            .collect();
+        let scores = index(&talk).score("Ada");
+        assert!((0..40).all(|n| (scores[n] > 0.0) == (n % 2 == 0)), "{scores:?}");
+        // Of a few turns no word is common.
+        assert!(index(&talk[..4]).score("Ada").iter().all(|score| *score > 0.0));
+    }
+
+    #[test]
+    fn a_turn_gains_by_its_day_and_a_fact_does_not() {
+        const DAY: i64 = 86_400;
+        for (kind, gains) in [(Kind::ConversationTurn, true), (Kind::Fact, false)] {
+            let index = index(&[
+                ("the holiday", kind, DAY),
+                // Hours apart, so that no turn is another one's context.
+                ("the holiday", kind, 5 * DAY),
+                ("Lisbon by train", kind, 5 * DAY + 20_000),
+                ("a bicycle", kind, 9 * DAY),
+            ]);
+            let scores = index.score("holiday in Lisbon");
+            assert_eq!(scores[1] > scores[0], gains, "{scores:?}");
+            // What does not match is not found, whatever its day.
+            assert_eq!(scores[3], 0.0);
+            assert_eq!(index.score("Lisbon")[1], 0.0);
+        }
+    }
+
+    #[test]
+    fn a_date_finds_what_was_captured_then() {
+        let at = |text: &str| text.parse::<Timestamp>().unwrap().seconds();
+        let index = index(&[
+            ("tea", Kind::Fact, at("2023-05-08T12:00:00Z")),
+            ("tea", Kind::Fact, at("2023-06-08T12:00:00Z")),
+            ("tea", Kind::ConversationTurn, at("2022-05-09T12:00:00Z")),
+            // A time that is hidden.
+            ("tea", Kind::Fact, 0),
+        ]);
+        let found = |question: &str| -> Vec<usize> {
+            let scores = index.score(question);
+            (0..4).filter(|n| scores[*n] > 0.0).collect()
+        };
+        assert_eq!(found("in May"), [0, 2]);
+        assert_eq!(found("the 8th of June"), [1]);
+        assert_eq!(found("2023"), [0, 1]);
+        assert_eq!(found("in May 2022"), [2]);
+        assert_eq!(found("on 1970-01-01"), [0; 0]);
+        assert_eq!(found("last week"), [0; 0]);
+        let scores = index.score("tea in May 2023");
+        assert!(scores[0] > scores[1] && scores[0] > scores[2] && scores[1] > scores[3] && scores[3] > 0.0);
+    }
+
+    #[test]
     fn facts_have_no_neighbours() {
         let scores = index(&[("holiday", Kind::Fact, 0), ("Lisbon", Kind::Fact, 1)]).score("holiday");
         assert_eq!(scores[1], 0.0);
@@ -322,8 +453,8 @@ mod tests {
                 item: ItemId::from_bytes([n; 16]),
                 text: text[usize::from(n) % text.len()],
                 kind: if n % 4 == 0 { Kind::Fact } else { Kind::ConversationTurn },
-                // Some at the same time, some in other conversations.
-                captured_at: Timestamp::from_seconds(i64::from(n) * 7 % 20 * 600),
+                // Some at the same time, some in other conversations, and on two days.
+                captured_at: Timestamp::from_seconds(i64::from(n) * 7 % 20 * 600 + i64::from(n % 2) * 86_400),
             })
             .collect();
         let keeps = |n: u32| n % 3 != 1;
@@ -338,7 +469,9 @@ mod tests {
                 built.insert(place, document);
             }
         }
-        for query in ["holiday", "sister Lisbon", "the", "again bicycle my"] {
+        for query in
+            ["holiday", "sister Lisbon", "the", "again bicycle my", "Lisbon on 2 January", "2 January 1970"]
+        {
             let (one, other) = (maintained.score(query), built.score(query));
             for place in (0..40).filter(|place| keeps(*place)) {
                 let (one, other) = (one[place as usize], other[39 - place as usize]);

@@ -7,8 +7,11 @@ use std::time::Duration;
 
 /// Turns further apart than this belong to different conversations.
 const CONVERSATION_GAP: Duration = Duration::from_secs(30 * 60);
-/// What the words of a turn next to another count, and of the one beyond, in tenths.
-const WEIGHTS: [u32; 2] = [5, 2];
+/// What the words of the turn before another count towards it, and of the one before that, in tenths: a question stands
+/// before its answer.
+const BEFORE: [u32; 2] = [7, 4];
+/// What the words of the turn after another count towards it, and of the one behind that, in tenths.
+const AFTER: [u32; 2] = [3, 1];
 
 /// What turns are ordered by.
 type When = (Timestamp, ItemId);
@@ -24,10 +27,19 @@ pub(crate) struct Near {
 type Place = std::num::NonZeroU32;
 
 impl Near {
-    /// Their places, and what their words count.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, u32)> {
-        let weighted = |side: [Option<Place>; 2]| side.into_iter().zip(WEIGHTS);
-        let all = weighted(self.before).chain(weighted(self.after));
+    /// Their places, and what their words count towards this turn.
+    pub(crate) fn context(&self) -> impl Iterator<Item = (u32, u32)> {
+        self.weighted(BEFORE, AFTER)
+    }
+
+    /// Their places, and what the words of this turn count towards them.
+    pub(crate) fn reach(&self) -> impl Iterator<Item = (u32, u32)> {
+        // This turn stands after those before it.
+        self.weighted(AFTER, BEFORE)
+    }
+
+    fn weighted(&self, before: [u32; 2], after: [u32; 2]) -> impl Iterator<Item = (u32, u32)> {
+        let all = self.before.into_iter().zip(before).chain(self.after.into_iter().zip(after));
         all.filter_map(|(place, weight)| Some((place?.get() - 1, weight)))
     }
 }

@@ -25,7 +25,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use support::*;
 
-const WORDS: [&str; 7] = ["tea", "budget", "lisbon", "a@b.example", "the", "Xk29vvTTmQ81", "garden"];
+const WORDS: [&str; 9] =
+    ["tea", "budget", "lisbon", "a@b.example", "the", "Xk29vvTTmQ81", "garden", "2026-04-30", "in May"];
 const LABELS: [&str; 4] = ["a", "b", "sealed", "never"];
 
 /// A change of an item, by its number, or of what is around it.
@@ -54,10 +55,11 @@ fn item() -> impl Strategy<Value = Value> {
     let text = prop::collection::vec(prop::sample::select(&WORDS[..]), 1..6);
     let more = (0..90u32, prop::option::of(1..3u32), any::<bool>(), 0..=10u8, prop::bool::weighted(0.2));
     (kind, labels(), text, more).prop_map(|(kind, labels, text, (minute, days, subject, sure, work))| {
+        let day = if minute % 3 == 0 { "2026-04-30" } else { "2026-05-01" };
         let mut item = json!({
             "kind": kind, "content": {"text": text.join(" ")}, "labels": labels,
             "provenance": {
-                "captured_at": format!("2026-05-01T{:02}:{:02}:00Z", 10 + minute / 60, minute % 60),
+                "captured_at": format!("{day}T{:02}:{:02}:00Z", 10 + minute / 60, minute % 60),
                 "confidence": f64::from(sure) / 10.0,
             },
         });

@@ -173,7 +173,7 @@ proptest! {
         outsider in item(),
         filter in filter(),
         level in level(),
-        words in prop::sample::select(&["tea", "budget email", "a@b.example", "", "Xk29vvTTmQ81"][..]),
+        words in prop::sample::select(&["tea", "budget email", "a@b.example", "", "Xk29vvTTmQ81", "tea in April 2026", "2026-04-05"][..]),
     ) {
         let owner = Owner::new(5);
         let inside: Vec<(Head, Whole)> = items.iter().map(|item| owner.capture(item)).collect();

@@ -1,8 +1,10 @@
 //! Words of a text, for matching.
 //!
-//! Unicode words, NFKC, lower case; words of Latin letters are stemmed as English, all others are taken as they
-//! are, so that other languages match by whole words. Words that carry no meaning are kept apart: they count
-//! only when a query has nothing else.
+//! Unicode words, NFKC, lower case; words of Latin letters are stemmed as English, irregular forms among them, all
+//! others are taken as they are, so that other languages match by whole words. Words that carry no meaning are kept
+//! apart: they count only when a query has nothing else.
+
+mod irregular;
 
 use rust_stemmers::{Algorithm, Stemmer};
 use unicode_normalization::UnicodeNormalization;
@@ -37,13 +39,18 @@ pub fn terms(text: &str, language: Language) -> Vec<Term> {
     let stemmer = Stemmer::create(Algorithm::English);
     normal
         .unicode_words()
-        .flat_map(|word| word.split(['\'', '\u{2019}', '_', '.', ':']))
-        .filter(|word| !word.is_empty())
-        .map(|word| {
+        .flat_map(|word| {
+            // "won't" is no form of "win".
+            let denied = word.ends_with("n't") || word.ends_with("n\u{2019}t");
+            word.split(['\'', '\u{2019}', '_', '.', ':']).map(move |part| (part, denied))
+        })
+        .filter(|(word, _)| !word.is_empty())
+        .map(|(word, denied)| {
             let word = word.char_indices().nth(MAX_WORD).and_then(|(end, _)| word.get(..end)).unwrap_or(word);
             let stop = STOP.binary_search(&word).is_ok();
             let stemmed = language == Language::English && word.bytes().all(|c| c.is_ascii_lowercase());
-            let text = if stemmed { stemmer.stem(word).into_owned() } else { word.to_owned() };
+            let base = if denied { word } else { irregular::base(word) };
+            let text = if stemmed { stemmer.stem(base).into_owned() } else { word.to_owned() };
             Term { text, stop }
         })
         .collect()
@@ -77,6 +84,8 @@ mod tests {
         assert_eq!(words("She was painting sunrises"), words("the painted sunrise"));
         assert_eq!(words("Ｆｕｌｌ width"), words("full width"));
         assert_eq!(words("Caroline's group"), words("CAROLINE group"));
+        assert_eq!(words("She bought and wrote children people"), words("buying write child person"));
+        assert_eq!((words("She won"), words("She won't")), (words("winning"), vec!["won".to_owned()]));
     }
 
     #[test]
@@ -84,6 +93,7 @@ mod tests {
         assert_eq!(words("Größe Straße"), ["größe", "straße"]);
         assert_eq!(words("東京 タワー").len(), 3);
         assert_eq!(terms("running", Language::Neutral)[0].text, "running");
+        assert_eq!(terms("bought", Language::Neutral)[0].text, "bought");
     }
 
     #[test]

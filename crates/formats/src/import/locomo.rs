@@ -1,7 +1,8 @@
 //! Conversations in the form of LoCoMo (Maharana et al., ACL 2024), one item a turn.
 //!
 //! `session_<n>` is a list of turns with `speaker`, `dia_id` and `text`; `session_<n>_date_time` its time, such as
-//! `1:56 pm on 8 May, 2023`. Turns are half a minute apart, so that their order is that of their times.
+//! `1:56 pm on 8 May, 2023`. Turns are half a minute apart, so that their order is that of their times. `blip_caption` is what
+//! a model saw in the image that a turn shows: it stands below the turn's text, on a line of its own.
 
 use super::{File, Format, Found, Importer, Likeness, Looks, Reach, Record, Sink, json};
 use oap_identity::Timestamp;
@@ -12,7 +13,8 @@ use std::time::Duration;
 const FROM: &str = "locomo";
 
 const ABOUT: &str = "each turn of each session becomes a conversation turn with speaker, session and turn id; times are the \
-    session's, half a minute apart; questions, summaries and images are left out";
+    session's, half a minute apart; the caption of an image stands below its turn's text; questions, summaries and the images \
+    themselves are left out";
 
 /// Time between two turns.
 const TURN: Duration = Duration::from_secs(30);
@@ -63,10 +65,12 @@ pub fn items(conversation: &Value, labels: &[&str]) -> Vec<Value> {
         let mut at = time.unwrap_or(Timestamp::from_seconds(i64::from(session) * 86_400));
         for turn in turns {
             if let (Some(speaker), Some(text)) = (turn["speaker"].as_str(), turn["text"].as_str()) {
+                let caption = turn["blip_caption"].as_str().filter(|caption| !caption.trim().is_empty());
+                let caption = caption.map(|caption| format!("\nImage: {caption}")).unwrap_or_default();
                 items.push(json!({
                     "kind": "conversation_turn",
                     "content": {
-                        "text": format!("{speaker}: {text}"),
+                        "text": format!("{speaker}: {text}{caption}"),
                         "structured": {"speaker": speaker, "turn": turn["dia_id"], "session": session},
                     },
                     "provenance": {"captured_at": at},
@@ -106,6 +110,18 @@ mod tests {
         assert_eq!(time("1:56 pm on 8 May, 2023").as_deref(), Some("2023-05-08T13:56:00.000Z"));
         assert_eq!(time("12:09 am on 13 September, 2023").as_deref(), Some("2023-09-13T00:09:00.000Z"));
         assert_eq!(time("noon"), None);
+    }
+
+    #[test]
+    fn captions_stand_below_the_text() {
+        let turn = |caption: Value| json!({"speaker": "Ada", "dia_id": "D1:1", "text": "Look!", "blip_caption": caption});
+        let session = [json!("a photo of an oven"), json!(" "), json!(7), Value::Null].map(turn);
+        let items = items(&json!({"session_1": session}), &[]);
+        let texts: Vec<&str> = items.iter().map(|i| i["content"]["text"].as_str().unwrap()).collect();
+        assert_eq!(
+            texts,
+            ["Ada: Look!\nImage: a photo of an oven", "Ada: Look!", "Ada: Look!", "Ada: Look!"]
+        );
     }
 
     #[test]
