@@ -250,7 +250,7 @@ fn keep(hits: &mut Vec<Hit>) {
         hits.retain(|hit| {
             let after = kept.partition_point(|kept| kept.start <= hit.range.start);
             let within = after.checked_sub(1).and_then(|n| kept.get(n));
-            hit.cue != Override || !within.is_some_and(|kept| hit.range.end <= kept.end)
+            hit.cue != Override || within.is_none_or(|kept| hit.range.end > kept.end)
         });
     }
 }
