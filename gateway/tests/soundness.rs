@@ -3,11 +3,8 @@
 
 use crate::common::*;
 use crate::program::Home;
-#[path = "soundness/clocks.rs"]
 mod clocks;
-#[path = "soundness/coherence.rs"]
 mod coherence;
-#[path = "soundness/imports.rs"]
 mod imports;
 
 use axum::body::Body;
