@@ -476,3 +476,28 @@ async fn an_answer_that_read_too_much_is_refused() {
     assert_eq!(one(&world, &key, of_tea).await, "tea is green");
     assert_eq!(injected(&world, "scout", "sparql").await[0].len(), 1);
 }
+
+#[tokio::test]
+async fn what_is_believed_less_is_less_sure_here_too() {
+    let world = World::new().await;
+    let key = made(&world, "scout").await;
+    learned(&world, &key, json!({"content": "The lake is deep"})).await;
+    learned(&world, &key, json!({"content": "The lake is cold", "level": "tool_verified"})).await;
+    let sure =
+        "SELECT ?what ?sure WHERE { ?fact brain:content ?what ; brain:confidence ?sure } ORDER BY ?what";
+    let cold = vec!["The lake is cold".to_owned(), "0.9".to_owned()];
+    let deep = |sure: &str| vec!["The lake is deep".to_owned(), sure.to_owned()];
+    // The graph that was kept is of the time before.
+    for (days, left) in [(0, "0.6"), (3, "0.45"), (3, "0.3")] {
+        world.clock.advance(Duration::from_secs(days * 86_400));
+        assert_eq!(rows(&world, &key, sure).await, [cold.clone(), deep(left)], "{left}");
+    }
+    // By another policy of the owner's it is believed as it was written, at once.
+    let none = json!({"decay": {"step": 0, "period_hours": 0, "least": 0}});
+    world.owner("POST", "/oap/owner/policy", Some(&none)).await.ok();
+    assert_eq!(rows(&world, &key, sure).await, [cold.clone(), deep("0.6")]);
+    let back = json!({"decay": {"step": 5, "period_hours": 24, "least": 30}});
+    world.owner("POST", "/oap/owner/policy", Some(&back)).await.ok();
+    world.clock.advance(Duration::from_secs(86_400));
+    assert_eq!(rows(&world, &key, sure).await, [cold]);
+}

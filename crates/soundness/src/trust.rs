@@ -74,6 +74,8 @@ pub struct Trust {
     pub is_gone: bool,
     /// When it is believed no more, if it ever will be.
     pub gone_at: Option<Timestamp>,
+    /// When it is less sure than now, if it ever will be.
+    pub less_at: Option<Timestamp>,
     /// Whether the owner is to be asked.
     pub needs_verification: bool,
     /// Whether the owner is to be reminded of that by now.
@@ -136,11 +138,13 @@ pub fn trust(known: &Known, decay: &Decay, now: Timestamp) -> Trust {
     let is_gone = decays && periods > 0 && left < decay.least;
     let gone_at =
         if decays { last_period(start, decay).map(|n| known.written_at.plus(period * n)) } else { None };
+    let loses = decays && decay.step > 0 && left > 0;
+    let less_at = loses.then(|| known.written_at.plus(period * periods.saturating_add(1)));
     let is_stale =
         age > STALE_AFTER && left < STALE_BELOW && !known.confirmed && known.level != Level::UserStated;
     let needs_verification = left < ASK_BELOW && !known.confirmed && known.level != Level::UserStated;
     let is_due = needs_verification && age >= REMIND_AFTER;
-    Trust { hundredths: left, periods, is_stale, is_gone, gone_at, needs_verification, is_due }
+    Trust { hundredths: left, periods, is_stale, is_gone, gone_at, less_at, needs_verification, is_due }
 }
 
 /// After how many periods less than the least is left; `None` where that never is so.
@@ -184,6 +188,9 @@ mod tests {
             assert_eq!((trust.hundredths, trust.is_gone), (left, gone), "{days}");
         }
         assert!((after(&inferred, 3).confidence() - 0.45).abs() < f64::EPSILON);
+        // The next loss is a day's, and there is none where nothing is left.
+        assert_eq!(after(&inferred, 3).less_at, Some(START.plus(DAY * 4)));
+        assert_eq!(after(&inferred, 100).less_at, None);
     }
 
     #[test]
@@ -193,7 +200,7 @@ mod tests {
             assert_eq!((trust.periods, trust.is_gone), (0, false), "{level}");
         }
         let none = trust(&known(Level::AgentInferred, 0.6), &Decay::NONE, START.plus(DAY * 40));
-        assert_eq!((none.hundredths, none.is_gone, none.gone_at), (60, false, None));
+        assert_eq!((none.hundredths, none.is_gone, none.gone_at, none.less_at), (60, false, None, None));
     }
 
     #[test]

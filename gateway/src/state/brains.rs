@@ -10,6 +10,7 @@ use lru::LruCache;
 use oap_brain::Graph;
 use oap_identity::{Did, ItemId, Timestamp};
 use oap_memory::Head;
+use oap_soundness::trust::Decay;
 use std::cmp::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -24,7 +25,7 @@ pub(crate) struct Brain {
     pub graph: Graph,
     /// One for each record of the graph, in its order.
     pub records: Vec<Rests>,
-    /// When the first of the records ends.
+    /// When the first of the records ends, or is less sure.
     pub ends: Option<Timestamp>,
 }
 
@@ -48,6 +49,8 @@ pub struct Brains(Mutex<LruCache<(Did, bool), Arc<Kept>>>);
 struct Kept {
     /// Whose view it is, by the permissions of namespaces as they are.
     agent: Agent<Read>,
+    /// How what it sees is believed.
+    decay: Decay,
     /// One at a time makes it.
     making: Mutex<()>,
     state: Mutex<State>,
@@ -113,7 +116,7 @@ impl Brains {
         lock(&self.0).clear();
     }
 
-    /// The graph of what an agent sees now; `make` makes it, of what is there when it begins.
+    /// The graph of what an agent sees now, believed by this decay; `make` makes it, of what is there when it begins.
     ///
     /// # Errors
     /// Those of `make`; [`Error::Overtaken`] where the graph was let go meanwhile; [`Error::Unavailable`] where permissions of namespaces were
@@ -121,6 +124,7 @@ impl Brains {
     pub(crate) fn of(
         &self,
         agent: &Agent<Read>,
+        decay: Decay,
         now: Timestamp,
         make: impl FnOnce() -> Result<Brain, Error>,
     ) -> Result<Arc<Brain>, Error> {
@@ -128,13 +132,20 @@ impl Brains {
         let place = (agent.did().clone(), changes_all);
         let kept = {
             let mut all = lock(&self.0);
-            match all.peek(&place).map(|kept| kept.agent.sees_by().1.cmp(&times)) {
-                Some(Ordering::Less) => drop(all.pop(&place)),
-                Some(Ordering::Greater) => return Err(Error::Unavailable(Unavailable::Permissions)),
-                Some(Ordering::Equal) | None => {}
+            match all.peek(&place).map(|kept| (kept.agent.sees_by().1.cmp(&times), kept.decay)) {
+                Some((Ordering::Less, _)) => drop(all.pop(&place)),
+                Some((Ordering::Greater, _)) => return Err(Error::Unavailable(Unavailable::Permissions)),
+                Some((Ordering::Equal, by)) if by != decay => drop(all.pop(&place)),
+                Some((Ordering::Equal, _)) | None => {}
             }
-            let new =
-                || Arc::new(Kept { agent: agent.clone(), making: Mutex::default(), state: Mutex::default() });
+            let new = || {
+                Arc::new(Kept {
+                    agent: agent.clone(),
+                    decay,
+                    making: Mutex::default(),
+                    state: Mutex::default(),
+                })
+            };
             all.get_or_insert(place.clone(), new).clone()
         };
         let brain = {

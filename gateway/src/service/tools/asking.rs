@@ -195,7 +195,7 @@ impl Brain {
 impl Looking<'_> {
     /// Evaluates a query over what the agent sees.
     fn sparql(self, asked: &Sparql) -> Result<(Vec<u8>, Shown), Error> {
-        let brain = self.gateway.brains.of(self.agent, self.now, || self.brain())?;
+        let brain = self.gateway.brains.of(self.agent, self.policy.decay, self.now, || self.brain())?;
         let clock = self.gateway.clock.clone();
         let end = clock.now().plus(MAX_TIME);
         let bounds = Bounds { answer: asked.most, ..Bounds::until(move || clock.now() >= end) };
@@ -224,7 +224,7 @@ impl Looking<'_> {
             let Some(item) = self.seen(head)? else { continue };
             let (record, rest) = self.record(&item)?;
             if record.retracted_at.is_none() {
-                ends = ends.into_iter().chain(item.head.end_of_life).min();
+                ends = ends.into_iter().chain(self.changes_at(&item)?).min();
             }
             records.push(record);
             rests.push(rest);
@@ -252,7 +252,7 @@ impl Looking<'_> {
             content: item.text().map(str::to_owned).or_else(structured).unwrap_or_default(),
             topic: head.labels.iter().find_map(|label| topic_of(label)).map(str::to_owned),
             tags: head.labels.iter().filter(|label| topic_of(label).is_none()).cloned().collect(),
-            confidence: Some(head.confidence.get()),
+            confidence: Some(self.confidence(head)),
             level: Some(
                 Level::of(&item.whole, *head.meta.author == self.gateway.principal).as_str().to_owned(),
             ),

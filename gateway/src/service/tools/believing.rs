@@ -80,6 +80,16 @@ impl Looking<'_> {
         Ok(seen.head.end_of_life.into_iter().chain(gone_at).min())
     }
 
+    /// From when on an item is told of otherwise, or not at all: its end, or when it is less sure than now.
+    ///
+    /// # Errors
+    /// As [`Looking::trust`].
+    pub fn changes_at(&self, seen: &VisibleItem) -> Result<Option<Timestamp>, Error> {
+        let decays = !self.decay_of(&seen.head).period().is_zero();
+        let less_at = if decays { self.trust_of(seen)?.less_at } else { None };
+        Ok(self.end_of(seen)?.into_iter().chain(less_at).min())
+    }
+
     /// Whether a record is believed no more. One that cannot be read is not.
     pub fn is_gone(&self, head: &Head) -> bool {
         self.least(head).is_gone && self.trust(head).map_or(true, |trust| trust.is_gone)
