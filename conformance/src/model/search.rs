@@ -6,7 +6,6 @@
 
 use super::view::Visible;
 use oap_identity::Timestamp;
-use oap_memory::text::{Language, terms};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -22,6 +21,16 @@ const ABOUT: Duration = Duration::from_secs(24 * 60 * 60);
 /// The months by the letters that each of their names begins with.
 const MONTHS: [&str; 12] =
     ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
+/// English words and forms of them that do not begin alike, which a gateway may know to be one word.
+const IRREGULAR: &str = "\
+    arise/arose blow/blew break/broke/broken bring/brought buy/bought catch/caught come/came dig/dug \
+    draw/drew drink/drank/drunk drive/drove eat/ate fall/fell feed/fed feel/felt fight/fought find/found \
+    fly/flew/flown foot/feet freeze/froze/frozen get/got/gotten give/gave go/gone/went grow/grew hang/hung \
+    hold/held keep/kept know/knew lead/led leave/left light/lit make/made man/men meet/met mouse/mice \
+    pay/paid person/people ride/rode run/ran say/said see/saw seek/sought sell/sold shake/shook \
+    sing/sang/sung sink/sank/sunk sit/sat speak/spoke/spoken stand/stood steal/stole/stolen stick/stuck \
+    swear/swore/sworn swim/swam/swum take/took teach/taught tear/tore/torn tell/told think/thought \
+    tooth/teeth wake/woke/woken wear/wore/worn weave/wove/woven weep/wept wife/wives win/won write/wrote";
 
 /// Whether an item may be found, and whether it must be.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -32,12 +41,11 @@ pub(super) struct Found {
 
 /// What a question finds among items. With a model of embeddings anything may be near.
 pub(super) fn find(question: &str, items: &[&Visible], embeddings: bool) -> Found {
-    let (asked, asked_forms) = (words(question), forms(question));
+    let asked = words(question);
     let whole: BTreeSet<String> = alone(question).filter(|word| word.chars().count() >= LONG).collect();
     let resembles = |visible: &&&Visible| {
         let has = words(&visible.text);
         asked.iter().any(|asked| has.iter().any(|word| alike(asked, word)))
-            || !asked_forms.is_disjoint(&forms(&visible.text))
     };
     let near: Vec<&&Visible> = items.iter().filter(resembles).collect();
     let turn = |visible: &Visible| visible.shown("kind") == Some("conversation_turn");
@@ -76,13 +84,17 @@ fn alone(text: &str) -> impl Iterator<Item = String> {
 }
 
 fn alike(a: &str, b: &str) -> bool {
-    let common = a.chars().zip(b.chars()).take_while(|(a, b)| a == b).count();
-    a == b || common >= STEM
+    begin_alike(a, b)
+        || IRREGULAR.split(' ').any(|word| {
+            let is = |of: &str| word.split('/').any(|form| of.starts_with(form) || begin_alike(form, of));
+            is(a) && is(b)
+        })
 }
 
-/// The words of a text as one form stands for all, such as "run" for "ran".
-fn forms(text: &str) -> BTreeSet<String> {
-    terms(text, Language::English).into_iter().map(|term| term.text).collect()
+/// Whether two words may have one stem.
+fn begin_alike(a: &str, b: &str) -> bool {
+    let common = a.chars().zip(b.chars()).take_while(|(a, b)| a == b).count();
+    a == b || common >= STEM
 }
 
 /// Whether a question may name the year or the month in which something was captured. The beginning of 1970 stands for a time that is hidden.
