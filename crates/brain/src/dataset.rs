@@ -99,7 +99,14 @@ impl<'a> QueryableDataset<'a> for Read<'a> {
                 let number = name.number();
                 Box::new(chosen.named.get(&number).map(|triples| (Some(number), *triples)).into_iter())
             }
-            None => Box::new(chosen.named.iter().map(|(number, triples)| (Some(*number), *triples))),
+            None => {
+                let meter = Arc::clone(&self.meter);
+                Box::new(chosen.named.iter().map(move |(number, triples)| {
+                    // A graph that has nothing of it takes time, too.
+                    meter.step(0);
+                    (Some(*number), *triples)
+                }))
+            }
         };
         let (meter, subjects) = (Arc::clone(&self.meter), self.subjects());
         graphs.flat_map(move |(graph, triples)| {
@@ -137,5 +144,37 @@ impl<'a> QueryableDataset<'a> for Read<'a> {
         let term = self.term(term.number());
         self.meter.step(length(&term));
         Ok(term)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bounds::Bounds;
+    use crate::error::Error;
+    use crate::graph::Graph;
+    use crate::meter::stoppable;
+    use crate::record::Record;
+
+    #[test]
+    fn each_graph_that_is_looked_into_is_a_step() {
+        let record = |number: usize| Record {
+            id: format!("mem_{number}"),
+            source: Some(format!("https://s{number}.example/")),
+            version: 1,
+            ..Record::default()
+        };
+        let graph = Graph::of(&(0..100).map(record).collect::<Vec<_>>()).unwrap();
+        let chosen = graph.whole();
+        let looked = |steps: u64| {
+            let bounds = Bounds { steps, ..Bounds::until(|| false) };
+            stoppable(|| {
+                let read = Read::new(&chosen, Meter::new(&bounds, 1));
+                let nothing = NamedNode::new_unchecked("urn:nothing");
+                let nothing = read.internalize_term(nothing.into()).unwrap();
+                Ok(read.internal_quads_for_pattern(None, Some(&nothing), None, None).count())
+            })
+        };
+        assert_eq!((looked(50), looked(200)), (Err(Error::Steps), Ok(0)));
     }
 }

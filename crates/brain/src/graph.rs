@@ -181,7 +181,9 @@ impl Graph {
             let number = self.number(&name.clone().into())?;
             Some((Some(number), self.named.get(&number)?))
         };
-        let chosen: Vec<&Triples> = default.iter().filter_map(find).map(|(_, triples)| triples).collect();
+        // Each once, however often it is named: what is copied is no more than there is.
+        let chosen: BTreeMap<Option<u32>, &Triples> = default.iter().filter_map(find).collect();
+        let chosen: Vec<&Triples> = chosen.into_values().collect();
         let default = match chosen.as_slice() {
             [one] => Cow::Borrowed(*one),
             several => {
@@ -199,4 +201,27 @@ pub(crate) struct Chosen<'a> {
     pub graph: &'a Graph,
     pub default: Cow<'a, Triples>,
     pub named: BTreeMap<u32, &'a Triples>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_graph_that_is_named_often_is_copied_as_one_that_is_named_once() {
+        let record = |id: &str, retracted_at: Option<&str>| Record {
+            id: id.to_owned(),
+            content: id.to_owned(),
+            version: 1,
+            retracted_at: retracted_at.map(str::to_owned),
+            ..Record::default()
+        };
+        let graph =
+            Graph::of(&[record("mem_1", None), record("mem_2", Some("2026-11-23T08:00:00Z"))]).unwrap();
+        let [current, history] = [CURRENT, HISTORY].map(NamedNode::new_unchecked);
+        let often = vec![current.clone(); 500];
+        assert!(matches!(graph.choose(&often, &[]).default, Cow::Borrowed(all) if all.len() == graph.len()));
+        let both: Vec<NamedNode> = often.iter().cloned().chain(vec![history; 500]).collect();
+        assert_eq!(graph.choose(&both, &[]).default.len(), graph.size());
+    }
 }
