@@ -142,6 +142,38 @@ async fn what_was_accepted_has_no_mark() {
     world.chains_hold().await;
 }
 
+/// The owner puts other words in the place of an order: agents are given these, and the order not as a former version either.
+#[tokio::test]
+async fn what_the_guard_stopped_is_told_as_no_former_version() {
+    let world = World::new().await;
+    for name in ["scout", "boss"] {
+        made(&world, name, "memory.admin").await;
+    }
+    let page = json!({"content": ORDER, "level": "external", "source": {"type": "web"}});
+    let learned = uses(&world, "scout", "memory_learn", page).await.ok();
+    assert_eq!(learned["structured"]["quarantined"], true);
+    let item = learned["structured"]["item_id"].as_str().unwrap().to_owned();
+    let words = json!({"item": {"content": {"text": "The lake has a hotel."}}});
+    owner(&world, &item, "correct", words).await.ok();
+    let words = json!({"item_id": item, "content": "The lake has two hotels."});
+    uses(&world, "boss", "memory_correct", words).await.ok();
+    let query = "SELECT ?was WHERE { GRAPH <urn:oap:brain:history> { ?former brain:content ?was } }";
+    for agent in ["scout", "boss"] {
+        let explained = uses(&world, agent, "memory_explain", json!({"item_id": item})).await.ok();
+        let former = explained["structured"]["corrections"].as_array().unwrap();
+        let former: Vec<&Value> = former.iter().map(|former| &former["content"]).collect();
+        assert_eq!(former, ["The lake has a hotel."]);
+        let asked = uses(&world, agent, "memory_query", json!({"sparql": query})).await.ok();
+        assert_eq!(asked["structured"]["matched"], 1, "{asked}");
+        for told in [explained, asked].map(|told| told.to_string()) {
+            assert!(told.contains("a hotel") && !told.contains("previous instructions"), "{told}");
+        }
+    }
+    // The owner still sees what it said.
+    assert!(shown(&world, &item).await["superseded"].to_string().contains("previous instructions"));
+    world.chains_hold().await;
+}
+
 #[tokio::test]
 async fn what_took_a_key_is_named_with_the_way_out() {
     let world = World::new().await;

@@ -4,14 +4,12 @@ use super::looking::{Looking, VisibleItem};
 use super::{MAX_HANDED, Shown, ToolAnswer, members};
 use crate::error::Error;
 use crate::service::Tools;
-use crate::service::items::whole;
 use crate::state::agents::Agent;
 use crate::state::brains::{Brain, Rests};
 use crate::state::commits::until_it_holds;
 use crate::state::edges;
 use crate::state::gateway::blocking;
 use crate::state::owner::mark::Read;
-use crate::state::schema;
 use oap_agents::Level;
 use oap_agents::answers::Queried;
 use oap_agents::arguments::{MAX_SPARQL, topic_of};
@@ -20,10 +18,8 @@ use oap_brain::bounds::{MAX_ANSWER, MAX_QUERY, MAX_RECORDS};
 use oap_brain::record::{Former, Link, Target};
 use oap_brain::{Bounds, Dataset, Error as Refused, Form, Graph, Record, Request, Wanted, evaluate, write};
 use oap_identity::Hash;
-use oap_memory::item::Sensitivity;
 use oap_memory::receipt::item_tag;
 use oap_memory::{Head, Status};
-use oap_store::StoreError;
 use serde_json::{Map, Value, json};
 use std::time::Duration;
 
@@ -269,23 +265,15 @@ impl Looking<'_> {
         Ok((record, rests))
     }
 
-    /// The former versions that are kept, the oldest first, without those that were restricted: nothing says whose they were.
+    /// The former versions that are kept and told ([`Looking::former`]), the oldest first.
     fn formers(&self, head: &Head, rests: &mut Rests) -> Result<Vec<Former>, Error> {
         let mut formers = Vec::new();
         for (seq, replaced_at) in &head.replaced {
-            let version = match schema::version(&self.gateway.store, head.item_id, *seq) {
-                Ok(version) => version,
-                Err(Error::NotFound | Error::Store(StoreError::Erased)) => continue,
-                Err(error) => return Err(error),
-            };
-            let says = whole(&version)?;
-            if says.get("sensitivity").and_then(Value::as_str) == Some(Sensitivity::Restricted.as_str()) {
-                continue;
-            }
+            let Some((commitment, says)) = self.former(head, *seq)? else { continue };
             let content = |member: &str| says.get("content").and_then(|content| content.get(member));
             let text = content("text").and_then(Value::as_str).map(str::to_owned);
             let text = text.or_else(|| content("structured").map(Value::to_string));
-            rests.tags.push(item_tag(head.item_id, version.commitment()));
+            rests.tags.push(item_tag(head.item_id, commitment));
             formers.push(Former {
                 version: seq.saturating_add(1),
                 content: text.unwrap_or_default(),

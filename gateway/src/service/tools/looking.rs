@@ -15,9 +15,10 @@ use oap_agents::Level;
 use oap_agents::answers::{Fact, Linked};
 use oap_agents::arguments::{Source, topic_label, topic_of};
 use oap_agents::level::EXTENSION;
+use oap_agents::quarantine;
 use oap_agents::staleness::Staleness;
 use oap_identity::{Did, Hash, ItemId, Timestamp};
-use oap_memory::item::Confidence;
+use oap_memory::item::{Confidence, Sensitivity};
 use oap_memory::receipt::item_tag;
 use oap_memory::{Head, Kind};
 use oap_soundness::kept::Policy;
@@ -183,6 +184,22 @@ impl<'a> Looking<'a> {
             Err(Error::NotFound | Error::Store(StoreError::Erased)) => Ok(None),
             Err(error) => Err(error),
         }
+    }
+
+    /// A former version, and what it says; `None` where it is not kept, or told to no agent: of what was restricted nothing says whose it
+    /// was, and what the guard stopped was nobody's to read.
+    pub fn former(&self, head: &Head, seq: u32) -> Result<Option<(Hash, Map<String, Value>)>, Error> {
+        let version = match schema::version(&self.gateway.store, head.item_id, seq) {
+            Ok(version) => version,
+            Err(Error::NotFound | Error::Store(StoreError::Erased)) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let says = whole(&version)?;
+        let restricted =
+            says.get("sensitivity").and_then(Value::as_str) == Some(Sensitivity::Restricted.as_str());
+        let mut labels = says.get("labels").and_then(Value::as_array).into_iter().flatten();
+        let stopped = labels.any(|label| label == quarantine::LABEL);
+        Ok((!restricted && !stopped).then(|| (version.commitment(), says)))
     }
 
     /// Who wrote an item, as facts have it.

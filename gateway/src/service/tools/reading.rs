@@ -3,16 +3,13 @@
 use super::Unhanded;
 use super::looking::{Looking, VisibleItem, Wanted};
 use crate::error::Error;
-use crate::service::items::whole;
 use crate::state::corpora::{Said, Seen};
-use crate::state::{schema, views};
+use crate::state::views;
 use oap_agents::answers::{Differs, Explained, Fact, MAX_TOPICS, Queried, Recalled, Replaced, State, Step};
 use oap_agents::arguments::{Diff, Explain, MAX_FACTS, Query, Recall, USUAL_FACTS, topic_of};
 use oap_exchange::item::visible_text;
 use oap_identity::{ItemId, Timestamp};
-use oap_memory::item::Sensitivity;
 use oap_memory::{Head, Status};
-use oap_store::StoreError;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -135,28 +132,18 @@ impl Looking<'_> {
         head.is_some_and(|head| self.is_seen(&head))
     }
 
-    /// The former versions that are kept, the newest first, without those that were restricted: nothing says whose they were. As many
-    /// as may be and have room; and whether some are left.
+    /// The former versions that are kept and told ([`Looking::former`]), the newest first. As many as may be and have room; and whether
+    /// some are left.
     fn corrections(&mut self, head: &Head) -> Result<(Vec<Replaced>, bool), Error> {
         let mut corrections = Vec::new();
         for (seq, replaced_at) in head.replaced.iter().rev() {
-            let version = match schema::version(&self.gateway.store, head.item_id, *seq) {
-                Ok(version) => version,
-                Err(Error::NotFound | Error::Store(StoreError::Erased)) => continue,
-                Err(error) => return Err(error),
-            };
-            let says = whole(&version)?;
-            let restricted =
-                says.get("sensitivity").and_then(Value::as_str) == Some(Sensitivity::Restricted.as_str());
-            if restricted {
-                continue;
-            }
+            let Some((commitment, says)) = self.former(head, *seq)? else { continue };
             let text = says.get("content").and_then(|content| content.get("text")?.as_str());
             let bytes = text.map_or(0, str::len);
             if corrections.len() == MAX_FACTS || !self.has_room_for(bytes) {
                 return Ok((corrections, true));
             }
-            self.show_former(head.item_id, version.commitment(), bytes);
+            self.show_former(head.item_id, commitment, bytes);
             corrections.push(Replaced {
                 version: seq.saturating_add(1),
                 content: text.map(str::to_owned),
