@@ -2,6 +2,8 @@
 //!
 //! The writer is held up while operations queue behind it, so that each has looked at the memory as it was and each finds it changed.
 
+mod policy;
+
 use crate::common::*;
 use oap_gateway::Gateway;
 use oap_gateway::service::deletion::{DeleteRequest, Deleted};

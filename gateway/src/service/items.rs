@@ -63,6 +63,8 @@ impl Prepared {
 pub(crate) struct Author {
     pub did: Did,
     pub needs_verification: bool,
+    /// What the owner's policy let it write, where that was asked.
+    pub admitted: Option<Admitted>,
 }
 
 impl Items<'_> {

@@ -20,6 +20,7 @@ use crate::state::commits::{AGENTS, Draft, until_it_holds};
 use crate::state::edges::EdgePlace;
 use crate::state::gateway::blocking;
 use crate::state::owner::mark::{Admin, Mark, Read, Write};
+use crate::state::policy::policy;
 use crate::state::schema::APPROVALS;
 use crate::state::tasks::Reach;
 use looking::Looking;
@@ -27,6 +28,7 @@ use oap_agents::arguments::Query;
 use oap_agents::{Asked, Tool};
 use oap_identity::{Hash, ItemId, ReceiptId, Timestamp};
 use oap_memory::receipt::Action;
+use oap_soundness::trust::Decay;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -48,6 +50,8 @@ pub(crate) struct Shown {
     pub ends: Option<Timestamp>,
     /// What let the agent read others' entries, where something did.
     pub reach: Option<Reach>,
+    /// How what is shown was believed.
+    pub decay: Option<Decay>,
 }
 
 /// An answer that no receipt lets out yet.
@@ -149,7 +153,7 @@ impl Tools<'_> {
         input: Hash,
         shown: Shown,
     ) -> Result<(), Error> {
-        let Shown { items, tags, links, named, ends, reach } = shown;
+        let Shown { items, tags, links, named, ends, reach, decay } = shown;
         let mut draft = self.handing(agent, tool, input, tags)?;
         // Their words are an agent's, and their receipts say whose.
         if !links.is_empty() {
@@ -165,6 +169,11 @@ impl Tools<'_> {
                 w.still_linked(&links)?;
                 items.iter().try_for_each(|(item, _)| w.looked_at(*item, &reader))?;
                 if ends.is_some_and(|end| end <= w.now) {
+                    return Err(Error::Overtaken);
+                }
+                if let Some(decay) = decay
+                    && policy(w.tx)?.decay != decay
+                {
                     return Err(Error::Overtaken);
                 }
                 Ok((w.receipt(AGENTS, draft)?, ()))

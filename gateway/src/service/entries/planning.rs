@@ -14,6 +14,7 @@ use crate::state::agents::Agent;
 use crate::state::contacts::Contacts;
 use crate::state::gateway::Gateway;
 use crate::state::owner::mark::{Read, Write};
+use crate::state::policy::Admitted;
 use oap_agents::Level;
 use oap_agents::entry::EXTENSION as OPENINTENT;
 use oap_agents::entry::{Change, Context, Entry, EntryError, Must, New, Opaque, Scope, Ttl, check_together};
@@ -46,6 +47,8 @@ pub(super) struct Step {
     pub entry: Entry,
     /// Whether it says anew with what the entry ends: it makes one, or changes that and names no time.
     pub sets_end: bool,
+    /// What the owner's policy let the agent write, where it was asked.
+    pub admitted: Option<Admitted>,
 }
 
 /// What a version is of.
@@ -205,7 +208,7 @@ impl Planning<'_> {
         if is_shared && self.agent.sight().access(&new.namespace) < Access::Write {
             return Err(Error::NamespaceAccess);
         }
-        self.may_remember(new.tier)?;
+        let admitted = self.may_remember(new.tier)?;
         let visibility = if is_shared { Visibility::Local } else { Visibility::Private };
         let scope = new.scope.clone().unwrap_or_default();
         let kinds = judged(&new.value, &new.tags, [Some(&new.namespace), Some(&new.key)], &scope);
@@ -253,15 +256,16 @@ impl Planning<'_> {
         let prepared = items.prepare_capture(items.parse_item(&item, self.now)?, &self.contacts, self.now)?;
         let head = Head::new(prepared.link.item_id, prepared.body(), record.clone());
         let entry = entry_of(&self.looking, &head, &whole(prepared.committed())?, head.captured_at);
-        Ok(Step { prepared, to: To::New(record), entry, sets_end: true })
+        Ok(Step { prepared, to: To::New(record), entry, sets_end: true, admitted })
     }
 
     /// That the owner lets the agent remember what names no sort of observation, as no entry does. A scratch pad is not remembered.
-    fn may_remember(&self, tier: Tier) -> Result<(), Error> {
+    fn may_remember(&self, tier: Tier) -> Result<Option<Admitted>, Error> {
         if tier == Tier::Working {
-            return Ok(());
+            return Ok(None);
         }
-        self.looking.policy.admits(None, self.agent.did()).map(drop).map_err(Error::NotKept)
+        self.looking.policy.admits(None, self.agent.did()).map_err(Error::NotKept)?;
+        Ok(Some(Admitted { author: self.agent.did().clone(), sort: None }))
     }
 
     /// When an entry ends, if it does.
@@ -283,9 +287,10 @@ impl Planning<'_> {
         if version != there {
             return Ok(Err(Stop::Conflict(Conflict::NewerVersion(there), item)));
         }
-        if change.value.is_some() {
-            self.may_remember(before.head.meta.tier)?;
-        }
+        let admitted = match change.value {
+            Some(_) => self.may_remember(before.head.meta.tier)?,
+            None => None,
+        };
         let outlives = change.ttl.is_some() || change.expires_at.is_some() || change.sensitivity.is_some();
         let relabels = change.value.is_none() && change.tags.is_some();
         if (outlives && holds_owners_word(&self.gateway.store, self.gateway, &before.head)?)
@@ -318,7 +323,7 @@ impl Planning<'_> {
             let is_shared = head.meta.visibility != Visibility::Private;
             let waits =
                 !kinds.is_empty() || (is_shared && waits(level_of(&kinds).most(), head.meta.visibility));
-            Author { did: self.agent.did().clone(), needs_verification: waits }
+            Author { did: self.agent.did().clone(), needs_verification: waits, admitted: None }
         });
         if let Some(by) = &by {
             head.write_as(by.did.clone(), &self.gateway.principal);
@@ -326,7 +331,7 @@ impl Planning<'_> {
         let entry = entry_of(&self.looking, &head, &whole(prepared.committed())?, prepared.link.at);
         let says_end = change.ttl.is_some() || change.expires_at.is_some() || change.scope.is_some();
         let sets_end = says_end && entry.expires_at.is_none();
-        Ok(Ok(Step { prepared, to: To::Change(by), entry, sets_end }))
+        Ok(Ok(Step { prepared, to: To::Change(by), entry, sets_end, admitted }))
     }
 
     /// What changes of an item. Where what it says does not, neither does whose word it is.

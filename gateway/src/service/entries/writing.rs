@@ -197,6 +197,10 @@ impl Entries<'_> {
                 w.stays_bound(&looker, &bound)?;
                 w.check_keys(&looker, &steps)?;
                 w.make_room(&looker, &victims, &news(&steps))?;
+                // By one agent, and without a sort: what holds for one of them holds for all.
+                if let Some(admitted) = steps.iter().find_map(|step| step.admitted.as_ref()) {
+                    admitted.holds(w.tx)?;
+                }
                 for Step { prepared, to, entry, .. } in steps {
                     let event = prepared.link.event;
                     match to {

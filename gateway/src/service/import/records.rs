@@ -315,7 +315,11 @@ impl Writing<'_, '_> {
                 return Ok(ImportOutcome::Refused(ImportRefusal::Erased.to_string()));
             }
             (ToDo::Correct(prepared), _) => {
-                let by = Author { did: self.gateway.principal.clone(), needs_verification: is_stopped };
+                let by = Author {
+                    did: self.gateway.principal.clone(),
+                    needs_verification: is_stopped,
+                    admitted: None,
+                };
                 (self.store_version_as(prepared, Event::Correct, Some(by))?, ImportOutcome::Updated)
             }
             (ToDo::Capture(prepared), _) => {

@@ -73,9 +73,12 @@ impl Writing<'_, '_> {
         head.seq = link.seq;
         head.version_seq = link.seq;
         let former = head.meta.whose().clone();
-        let owner = || Author { did: self.gateway.principal.clone(), needs_verification: false };
-        if let Some(Author { did, needs_verification }) = by.or_else(|| (event == Event::Correct).then(owner))
+        let owner =
+            || Author { did: self.gateway.principal.clone(), needs_verification: false, admitted: None };
+        if let Some(Author { did, needs_verification, admitted }) =
+            by.or_else(|| (event == Event::Correct).then(owner))
         {
+            admitted.iter().try_for_each(|admitted| admitted.holds(self.tx))?;
             // What the owner confirmed was what an agent said before.
             head.meta.human_verified &= *head.meta.author == did && did == self.gateway.principal;
             head.write_as(did, &self.gateway.principal);

@@ -202,7 +202,7 @@ impl Looking<'_> {
         };
         let found = evaluate(&brain.graph, &query, &asked.dataset, &bounds)?;
         let answer = write::write(&found.outcome, asked.format, asked.most)?;
-        Ok((answer, brain.shown(&found.read)?))
+        Ok((answer, Shown { decay: Some(self.policy.decay), ..brain.shown(&found.read)? }))
     }
 
     /// Everything that the agent sees, and what it took back itself, as a graph.

@@ -140,7 +140,7 @@ impl<'a> Looking<'a> {
 
     /// What was shown.
     pub fn handed(self) -> Shown {
-        Shown { reach: Some(self.reach), ..self.shown }
+        Shown { reach: Some(self.reach), decay: Some(self.policy.decay), ..self.shown }
     }
 
     /// Whether the agent may see an item, it is in force, and it is believed still.

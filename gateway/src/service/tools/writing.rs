@@ -160,7 +160,9 @@ impl Tools<'_> {
             // Of entries what nobody else sees waits for nobody.
             let is_pad = meta.key.is_some() && meta.visibility == Visibility::Private;
             let needs_verification = !is_pad && waits(confidence, meta.visibility);
-            Ok((changes, Author { did: looker.did().clone(), needs_verification }))
+            let did = looker.did().clone();
+            let admitted = Some(Admitted { author: did.clone(), sort });
+            Ok((changes, Author { did, needs_verification, admitted }))
         };
         let (written, author) = Items(self.0).correct_as(&agent.acting(), item_id, change).await?;
         let corrected = Corrected {
