@@ -7,7 +7,6 @@ use oap_gateway::service::Policies;
 use oap_gateway::state::owner::{Owner, mark::Admin};
 use serde_json::{Value, json};
 use std::time::Duration;
-use tokio::task::yield_now;
 
 /// Sends an agent's request while a change of the policy waits before it.
 async fn meanwhile(
@@ -22,9 +21,7 @@ async fn meanwhile(
     let change: Change = serde_json::from_value(change).unwrap();
     let set = queued(async move { Policies(&gateway).set(&by, change).await }).await;
     let release = async {
-        for _ in 0..200 {
-            yield_now().await;
-        }
+        world.writes_wait(2).await;
         go.send(()).unwrap();
     };
     let headers = [("x-api-key", key)];
