@@ -22,17 +22,13 @@ impl Policies<'_> {
     /// # Errors
     /// [`Error::Member`] for what is out of bounds.
     pub async fn set(self, owner: &Owner<impl Permits<Admin>>, change: Change) -> Result<Policy, Error> {
-        let set = self
-            .0
+        self.0
             .commit_as(owner, move |w| {
                 let policy = policy(w.tx)?.changed(change);
                 policy.check().map_err(|not| Error::Member("policy", MemberError::Policy(not)))?;
                 POLICY.put(w.tx, &serde_json::to_vec(&policy)?)?;
                 Ok(policy.spelled_out())
             })
-            .await?;
-        // What was ranked ended by the policy of before.
-        self.0.corpora.clear();
-        Ok(set)
+            .await
     }
 }

@@ -9,6 +9,7 @@ use oap_exchange::rank::Document;
 use oap_identity::{Did, ItemId, Timestamp};
 use oap_memory::Kind;
 use oap_memory::text::Language;
+use oap_soundness::trust::Decay;
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -27,6 +28,8 @@ pub struct Corpora(Mutex<LruCache<(Did, bool), Arc<Kept>>>);
 struct Kept {
     /// How often permissions of namespaces had been changed before it was made; after more it is made anew.
     times: u64,
+    /// How what it holds is believed: what ends when.
+    decay: Decay,
     /// One at a time brings it up to date.
     making: Mutex<()>,
     state: Mutex<State>,
@@ -150,6 +153,8 @@ impl Kept {
 pub(crate) struct Seen<'a> {
     /// What its view rests on, beside what is remembered: whether it changes all, and how often permissions of namespaces were changed.
     pub(crate) by: (bool, u64),
+    /// How it is believed.
+    pub(crate) decay: Decay,
     /// Everything that it sees.
     pub(crate) everything: &'a dyn Fn() -> Vec<ItemId>,
     /// What an item says, where the agent sees it.
@@ -199,13 +204,15 @@ impl Corpora {
         let place = (agent.clone(), changes_all);
         let kept = {
             let mut all = lock(&self.0);
-            match all.peek(&place).map(|kept| kept.times.cmp(&times)) {
-                Some(Ordering::Less) => drop(all.pop(&place)),
+            match all.peek(&place).map(|kept| (kept.times.cmp(&times), kept.decay)) {
+                Some((Ordering::Less, _)) => drop(all.pop(&place)),
                 // It commits nothing, and takes nothing away from those who do.
-                Some(Ordering::Greater) => return Err(Error::Unavailable(Unavailable::Permissions)),
-                Some(Ordering::Equal) | None => {}
+                Some((Ordering::Greater, _)) => return Err(Error::Unavailable(Unavailable::Permissions)),
+                Some((Ordering::Equal, by)) if by != seen.decay => drop(all.pop(&place)),
+                Some((Ordering::Equal, _)) | None => {}
             }
-            all.get_or_insert(place.clone(), || Arc::new(Kept { times, ..Kept::default() })).clone()
+            let new = || Arc::new(Kept { times, decay: seen.decay, ..Kept::default() });
+            all.get_or_insert(place.clone(), new).clone()
         };
         {
             let _turn = lock(&kept.making);
@@ -244,6 +251,10 @@ mod tests {
 
     /// Finds by a view that sees nothing; each time that its corpus is made is counted.
     fn finds(corpora: &Corpora, by: (bool, u64), made: &Cell<usize>) -> Result<(), Error> {
+        finds_by(corpora, by, Decay::default(), made)
+    }
+
+    fn finds_by(corpora: &Corpora, by: (bool, u64), decay: Decay, made: &Cell<usize>) -> Result<(), Error> {
         let agent = "did:web:scout.example".parse().unwrap();
         let everything = || {
             made.set(made.get() + 1);
@@ -251,7 +262,7 @@ mod tests {
         };
         let read = |_: ItemId| Ok::<_, Error>(None);
         let (language, now) = (Language::English, Timestamp::from_millis(0));
-        let seen = Seen { by, everything: &everything, read: &read, language, now };
+        let seen = Seen { by, decay, everything: &everything, read: &read, language, now };
         corpora.find(&agent, "tea", &seen).map(drop)
     }
 
@@ -266,6 +277,16 @@ mod tests {
         assert_eq!(made.get(), 2);
         corpora.remove(&"did:web:scout.example".parse().unwrap());
         assert!(lock(&corpora.0).is_empty());
+    }
+
+    /// Whoever looked by another decay may have left out what is believed, or ranked with what is not.
+    #[test]
+    fn what_was_made_by_another_decay_is_made_anew() {
+        let (corpora, made) = (Corpora::default(), Cell::new(0));
+        for (decay, times) in [(Decay::NONE, 1), (Decay::NONE, 1), (Decay::default(), 2), (Decay::NONE, 3)] {
+            finds_by(&corpora, (false, 1), decay, &made).unwrap();
+            assert_eq!(made.get(), times);
+        }
     }
 
     #[test]

@@ -257,3 +257,27 @@ async fn what_no_rule_keeps_is_not_kept() {
     uses(&world, "scout", "memory_correct", change).await.refused(403, "policy_block");
     world.chains_hold().await;
 }
+
+/// Both dialects ask one index, and what is believed no more is in it no more, whichever asked first.
+#[tokio::test]
+async fn what_is_believed_no_more_is_ranked_with_by_nobody() {
+    let mut scores = Vec::new();
+    for searches in [false, true] {
+        let world = agents().await;
+        // An agent with a key, which asks in both.
+        super::key_of(&world, "scout").await;
+        id_of(&world, json!({"content": "The lake is deep"})).await;
+        world.clock.advance(DAY * 6);
+        id_of(&world, json!({"content": "The lake is cold", "level": "tool_verified"})).await;
+        if searches {
+            super::entry(&world, "scout", "GET", "/memory/search?q=lake", None).await.ok();
+        }
+        world.clock.advance(DAY * 2);
+        let recalled = uses(&world, "scout-key", "memory_recall", json!({"query": "lake"})).await.ok();
+        let facts = recalled["structured"]["facts"].as_array().unwrap();
+        let [fact] = facts.as_slice() else { panic!("{recalled}") };
+        assert_eq!(fact["content"], "The lake is cold");
+        scores.push(fact["score"].clone());
+    }
+    assert_eq!(scores[0], scores[1]);
+}

@@ -3,12 +3,10 @@
 use super::{Changed, Current, is_seen};
 use crate::error::Error;
 use crate::service::Entries;
-use crate::service::tools::looking::{Looking, VisibleItem};
+use crate::service::tools::looking::Looking;
 use crate::state::agents::Agent;
-use crate::state::corpora::{Said, Seen};
 use crate::state::owner::mark::Read;
 use oap_agents::entry::{Entry, MAX_VALUES, New};
-use oap_exchange::item::visible_text;
 use oap_identity::{Hash, ItemId};
 use oap_memory::record::Tier;
 use serde::Serialize;
@@ -95,18 +93,7 @@ impl Entries<'_> {
 
 impl Looking<'_> {
     fn search(&mut self, words: &str, limit: usize) -> Result<Search, Error> {
-        let read = |item| {
-            let head = self.gateway.heads.get(item).filter(|head| self.is_seen(head));
-            let Some(seen) = head.map(|head| self.seen(head)).transpose()?.flatten() else { return Ok(None) };
-            let VisibleItem { head, whole, .. } = seen;
-            let (kind, captured_at, end) = (head.kind, head.captured_at, head.end_of_life);
-            Ok(Some(Said { text: visible_text(&whole), kind, captured_at, end }))
-        };
-        let everything = || self.all().iter().map(|head| head.item_id).collect();
-        let language = self.gateway.config.language.into();
-        let by = self.agent.sees_by();
-        let seen = Seen { by, everything: &everything, read: &read, language, now: self.now };
-        let found = self.gateway.corpora.find(self.agent.did(), words, &seen)?;
+        let found = self.found(words)?;
         let found: Vec<_> = found
             .into_iter()
             .filter_map(|(item, score)| Some((score, self.gateway.heads.get(item)?)))

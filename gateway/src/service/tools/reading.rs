@@ -15,9 +15,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 impl Looking<'_> {
-    /// By words: the best first, of equals the newest. It is ranked with what the agent may see, and with nothing else.
-    pub fn recall(mut self, asked: &Recall) -> Result<Unhanded, Error> {
-        let wanted = Wanted::new(asked.topic.as_deref(), &asked.tags, &asked.kinds, asked.min_confidence);
+    /// What words find of what the agent sees, whichever dialect it asks in: the best first.
+    pub fn found(&self, words: &str) -> Result<Vec<(ItemId, f32)>, Error> {
         let read = |item| {
             let head = self.gateway.heads.get(item).filter(|head| self.is_seen(head));
             let Some(seen) = head.map(|head| self.seen(head)).transpose()?.flatten() else { return Ok(None) };
@@ -28,9 +27,15 @@ impl Looking<'_> {
         };
         let everything = || self.all().iter().map(|head| head.item_id).collect();
         let language = self.gateway.config.language.into();
-        let by = self.agent.sees_by();
-        let seen = Seen { by, everything: &everything, read: &read, language, now: self.now };
-        let found = self.gateway.corpora.find(self.agent.did(), &asked.query, &seen)?;
+        let (by, decay) = (self.agent.sees_by(), self.policy.decay);
+        let seen = Seen { by, decay, everything: &everything, read: &read, language, now: self.now };
+        self.gateway.corpora.find(self.agent.did(), words, &seen)
+    }
+
+    /// By words: the best first, of equals the newest. It is ranked with what the agent may see, and with nothing else.
+    pub fn recall(mut self, asked: &Recall) -> Result<Unhanded, Error> {
+        let wanted = Wanted::new(asked.topic.as_deref(), &asked.tags, &asked.kinds, asked.min_confidence);
+        let found = self.found(&asked.query)?;
         let ranked = found.into_iter().filter_map(|(item, score)| {
             let head = self.gateway.heads.get(item)?;
             (self.is_seen(&head) && wanted.admits(&head, &self)).then_some((score, head))
