@@ -174,19 +174,20 @@ struct Sentence<'a> {
     range: Range<usize>,
 }
 
-/// Shortest stretch that an empty line makes a sentence of, in bytes: words that stand alone on their lines are one.
+/// Shortest paragraph that an empty line makes a sentence of, in bytes: words that stand alone on their lines are one.
 const STRETCH: usize = 24;
 
 /// Where sentences end: at a full stop that no word follows at once, at other closing marks, at an empty line.
 fn ends(text: &str) -> Vec<usize> {
     let mut ends: Vec<usize> = Vec::new();
+    let mut paragraph = 0;
     let mut chars = text.char_indices().peekable();
     while let Some((at, c)) = chars.next() {
         let next = chars.peek().map(|(_, c)| *c);
         let closes = match c {
             '!' | '?' | ';' | '\u{3002}' => true,
             '.' => next.is_none_or(|c| !is_word(c)),
-            PARAGRAPH => at - ends.last().copied().unwrap_or_default() >= STRETCH,
+            PARAGRAPH => at - std::mem::replace(&mut paragraph, at) >= STRETCH,
             _ => false,
         };
         if closes {
