@@ -99,6 +99,9 @@ impl VisibleItem {
     }
 }
 
+/// The commitment of a former version, and what it says.
+pub(crate) type Former = (Hash, Map<String, Value>);
+
 /// What is asked of items, as far as their heads say it.
 pub(crate) struct Wanted {
     labels: Vec<String>,
@@ -188,7 +191,7 @@ impl<'a> Looking<'a> {
 
     /// A former version, and what it says; `None` where it is not kept, or told to no agent: of what was restricted nothing says whose it
     /// was, and what the guard stopped was nobody's to read.
-    pub fn former(&self, head: &Head, seq: u32) -> Result<Option<(Hash, Map<String, Value>)>, Error> {
+    pub fn former(&self, head: &Head, seq: u32) -> Result<Option<Former>, Error> {
         let version = match schema::version(&self.gateway.store, head.item_id, seq) {
             Ok(version) => version,
             Err(Error::NotFound | Error::Store(StoreError::Erased)) => return Ok(None),

@@ -10,7 +10,6 @@ use oap_agents::arguments::{Diff, Explain, MAX_FACTS, Query, Recall, USUAL_FACTS
 use oap_exchange::item::visible_text;
 use oap_identity::{ItemId, Timestamp};
 use oap_memory::{Head, Status};
-use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
