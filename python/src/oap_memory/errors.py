@@ -6,7 +6,8 @@ import re
 from typing import Any
 
 _FIELD = re.compile(
-    r"""(?:(?:arguments|query):\ (?=not\ acceptable\ JSON:\ ))?(?:not\ acceptable\ JSON:\ )?
+    r"""(?:(?:arguments|query):\ (?=not\ acceptable|unknown\ member|[a-z_]+(?:\.[a-z_]+|\[\d+\])*:\ ))?
+    (?:not\ acceptable\ JSON:\ )?
     (?:([a-z_]+(?:\.[a-z_]+|\[\d+\])*):\ )?(?:unknown\ member\ "([a-z_]+)"|missing\ field\ `([a-z_]+)`)?""",
     re.X,
 )

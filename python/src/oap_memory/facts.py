@@ -63,6 +63,10 @@ class Fact:
     """How long it can be relied on, as its writer says."""
     stale: bool = False
     """Whether that time is past: ask again before it is used."""
+    type: str | None = None
+    """What sort of observation it is, as its writer says."""
+    stale_warning: bool = False
+    """Whether it is an agent's word that nobody confirmed, older than seven days and less sure than 0.8."""
     score: float | None = None
     links: tuple[Linked, ...] = ()
 
@@ -233,6 +237,7 @@ class Learn(TypedDict, total=False):
     sensitivity: Sensitivity
     ttl_days: int
     staleness: Staleness
+    type: str
     idempotency_key: str
 
 
