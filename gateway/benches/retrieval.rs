@@ -114,6 +114,8 @@ async fn recall(conversation: &Value, model: Option<Box<dyn EmbeddingModel>>) ->
     let mut draft = world.draft(&grantee);
     draft["max_items"] = json!(10_000);
     let grant = world.issue(&draft).await;
+    // A token lasts ten minutes, and time stands still here.
+    let token = world.token(&grantee, &grant).await;
     let mut sums = [Sum::default(); 4];
     for question in conversation["qa"].as_array().unwrap() {
         let evidence: Vec<&str> =
@@ -124,8 +126,6 @@ async fn recall(conversation: &Value, model: Option<Box<dyn EmbeddingModel>>) ->
         else {
             continue;
         };
-        // Tokens last ten minutes and proofs are fresh; time stands still here.
-        let token = world.token(&grantee, &grant).await;
         let query = json!({"query": question["question"], "max_results": 20, "integrity": "chain"});
         let answer = world.query(&grantee, &token, &query).await.ok();
         let found: Vec<&str> = ids(&answer).iter().map(|id| turns[id].as_str()).collect();
