@@ -17,7 +17,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 COPY = ROOT / "target" / "rogues" / "copy"
-TEST = "cargo test --locked -p oap-conformance --test probes the_honest_gateway_fails_no_probe".split()
+# A gateway without a log, and one with a log.
+TESTS = ["the_honest_gateway_fails_no_probe", "a_gateway_with_a_log_passes"]
+TEST = ["cargo", "test", "--locked", "-p", "oap-conformance", "--test", "probes", "--", *TESTS]
 
 
 def copy(besides=()):
@@ -47,7 +49,7 @@ def probed():
     """The ids of the probes that fail; None when there is no build."""
     env = {**os.environ, "CARGO_TARGET_DIR": str(COPY.parent / "target"), "OAP_PROBE_SEEDS": "1", "RUST_BACKTRACE": "0"}
     run = subprocess.run(TEST, cwd=COPY, env=env, text=True, capture_output=True)
-    if "running 1 test" not in run.stdout:
+    if f"running {len(TESTS)} tests" not in run.stdout:
         print(run.stderr[-3000:], file=sys.stderr)
         return None
     return {line.split()[1] for line in run.stdout.splitlines() if line.startswith("FAILED ")}

@@ -2,7 +2,11 @@
 
 use oap_conformance::epistemic::update::{acknowledge, grant, joint_receipt};
 use oap_conformance::epistemic::{Formula, Model, Partition};
+use oap_federation::ack::{Chain, Taken};
+use oap_identity::{DidDocument, ReceiptId, Signer, Timestamp, VerificationKey};
+use oap_memory::receipt::Receipt;
 use proptest::prelude::*;
+use serde_json::json;
 
 const A: &str = "did:web:granter.example";
 const B: &str = "did:web:grantee.example";
@@ -159,6 +163,64 @@ proptest! {
         let common = model.truth(&p().common_to(&PAIR));
         let limit = model.truth(&p().known_by_all(&PAIR, model.worlds() + 1));
         prop_assert_eq!(common, limit);
+    }
+}
+
+/// What a gateway's audit says of a chain of acknowledgements is known to its owner, in the model: of each of the two, the order that is proved, and
+/// not one more. Nothing of it is common knowledge.
+#[test]
+fn the_order_that_the_audit_shows_is_known_and_no_more() {
+    let signer = |did: &str| Signer::from_seed(format!("{did}#key-1").parse().unwrap(), &[7; 32]).unwrap();
+    let document = |did: &str| {
+        let key = VerificationKey::new(signer(did).kid().clone(), *signer(did).public());
+        DidDocument::new(did.parse().unwrap(), vec![key])
+    };
+    let now = Timestamp::from_seconds(1_777_636_800);
+    let mut receipt: Receipt = serde_json::from_value(json!({
+        "receipt_id": ReceiptId::from_bytes([7; 16]), "type": "invocation", "timestamp": now, "principal_did": A, "agent_did": B,
+        "action_id": "memory.query", "previous_receipt_hash": "genesis",
+    }))
+    .unwrap();
+    let hash = receipt.sign(&signer(A)).unwrap();
+    let new = || Chain::new(receipt.receipt_id, hash, A.parse().unwrap(), B.parse().unwrap());
+    let (mut granters, mut grantees) = (new(), new());
+
+    let (mut model, actual) = product(&["p"]).after(&grant(B, &["p"], "got 0"));
+    let mut world = actual[1].unwrap();
+    for count in 0..4 {
+        for (did, chain) in [(A, &granters), (B, &grantees)] {
+            let order = chain.order(&did.parse().unwrap());
+            assert_eq!(
+                order,
+                if (count % 2 == 1) == (did == A) { count + 1 } else { count },
+                "{did}: {count}"
+            );
+            let known = |order: usize| {
+                let claimed = if order == 0 { p() } else { p().known_by_all(&PAIR, order) };
+                model.is_true(&claimed.known_by(did), world)
+            };
+            assert!(known(order) && !known(order + 1), "{did}: {count} acknowledgements, order {order}");
+        }
+        assert!(!model.is_true(&p().common_to(&PAIR), world));
+        // One more that arrives: of the grantee, then of the granter, in turn.
+        let (from, to, by) = if count % 2 == 0 {
+            (&mut grantees, &mut granters, B)
+        } else {
+            (&mut granters, &mut grantees, A)
+        };
+        let link = if count == 0 {
+            from.countersign(&receipt, &signer(by), now)
+                .unwrap()
+                .verify(&receipt, &document(by), now)
+                .unwrap()
+        } else {
+            from.sign_next(&signer(by), now).unwrap().verify(&document(by), now).unwrap()
+        };
+        assert_eq!(to.take(&link, now), Taken::Next);
+        let receiver = if by == B { A } else { B };
+        let event = acknowledge(receiver, &format!("got {count}"), &format!("got {}", count + 1));
+        let (after, actual) = model.after(&event);
+        (model, world) = (after, actual[world].unwrap());
     }
 }
 

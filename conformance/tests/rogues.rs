@@ -18,10 +18,12 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
+use support::among_gateways;
 use support::front::{
-    Front, HONEST, Memory, ProbesClock, Rogue, at, body, captured, draft, forged, header, ignored, is_audit,
-    is_query, items, let_in, part, rewrite, unhidden, widened,
+    Front, HONEST, Memory, ProbesClock, Rogue, at, body, captured, draft, edit, forged, header, ignored,
+    is_audit, is_letter, is_query, items, let_in, part, refused, rewrite, unhidden, widened,
 };
+use support::inside::with_log;
 
 const POSSESSION: &str = "memory-exchange-possession";
 const CONFIDENTIALITY: &str = "memory-exchange-confidentiality";
@@ -51,7 +53,7 @@ fn hides(memory: &Memory, word: &str) -> bool {
 
 #[rustfmt::skip]
 fn rogues() -> Vec<Rogue> {
-    vec![
+    let mut rogues = vec![
         // Projection and filter.
         Rogue { name: "skips projection", meant: "projection",
             owner: |_, c| widened(c, |d| d["trust_level"] = json!(4)), ..HONEST },
@@ -469,8 +471,68 @@ fn rogues() -> Vec<Rogue> {
                 if is_query(r) { reply.headers.retain(|(name, _)| name != "x-content-type-options") }
                 reply
             }, ..HONEST },
+        // Among gateways.
+        Rogue { name: "takes letters of anybody", meant: "letters",
+            answered: |_, r, reply| if is_letter(r) && reply.status == 401 { let_in() } else { reply }, ..HONEST },
+        Rogue { name: "takes letters that are for others", meant: "letters",
+            answered: |m, r, reply| {
+                let said = reply.json()["message"].to_string();
+                let for_others = is_letter(r) && reply.status == 400 && said.contains("to: ");
+                if for_others { m.before(is_letter).unwrap_or(reply) } else { reply }
+            }, ..HONEST },
+        Rogue { name: "takes letters that are over", meant: "letters",
+            answered: |m, r, reply| {
+                let said = reply.json()["message"].to_string();
+                let is_over = is_letter(r) && reply.status == 400 && said.contains("later than now");
+                if is_over { m.before(is_letter).unwrap_or(reply) } else { reply }
+            }, ..HONEST },
+        Rogue { name: "does not sign its replies", meant: "letter-replies",
+            answered: |_, r, reply| at("/oap/peer/letter", r, reply, |said| drop(said.as_object_mut().unwrap().remove("signature"))), ..HONEST },
+        Rogue { name: "names another letter in its replies", meant: "letter-replies",
+            answered: |_, r, reply| at("/oap/peer/letter", r, reply, |said| said["to"] = json!(Hash::of(b"another"))), ..HONEST },
+        Rogue { name: "takes another letter under a name that was used", meant: "letter-replies",
+            answered: |_, r, reply| at("/oap/peer/letter", r, reply, |said| if said["reason"] == "other_letter" {
+                said["outcome"] = json!("taken");
+                said.as_object_mut().unwrap().remove("reason");
+            }), ..HONEST },
+        Rogue { name: "tells whose document it does not have", meant: "letters-of-nobody",
+            answered: |_, r, reply| {
+                let of_web = body(r)["from"].as_str().is_some_and(|from| from.starts_with("did:web:"));
+                if is_letter(r) && reply.status == 401 && of_web { edit(reply, |said| said["message"] = json!("no document")) } else { reply }
+            }, ..HONEST },
+        Rogue { name: "gives access to whoever asks", meant: "access-requests",
+            answered: |_, r, reply| at("/oap/peer/letter", r, reply, |said| if said["access"].is_object() {
+                said["access"]["state"] = json!("approved");
+            }), ..HONEST },
+        Rogue { name: "tells who else asked", meant: "access-requests",
+            answered: |m, r, reply| {
+                let handle = body(r)["body"]["request"].clone();
+                let before = m.before(|b| is_letter(b) && body(b)["body"]["request"] == handle).is_some();
+                at("/oap/peer/letter", r, reply, |said| if before && said["access"].is_object() {
+                    said["access"]["word"] = json!("so somebody asked before");
+                })
+            }, ..HONEST },
+        Rogue { name: "believes the notices of strangers", meant: "notices-of-strangers",
+            answered: |_, r, reply| {
+                let is_notice = body(r)["type"].as_str().is_some_and(|kind| kind.ends_with("_notice"));
+                at("/oap/peer/letter", r, reply, |said| if is_notice {
+                    said["outcome"] = json!("taken");
+                    said.as_object_mut().unwrap().remove("reason");
+                })
+            }, ..HONEST },
+        Rogue { name: "has a card that nobody signed", meant: "agent-card",
+            answered: |_, r, reply| at("agent-card.json", r, reply, |card| card["signatures"] = json!([])), ..HONEST },
+        Rogue { name: "has a card that was changed", meant: "agent-card",
+            answered: |_, r, reply| at("agent-card.json", r, reply, |card| card["name"] = json!("Another")), ..HONEST },
+        Rogue { name: "hands no key over", meant: "key-handovers",
+            answered: |_, r, reply| at("oap-key-handovers.json", r, reply, |list| list["handovers"] = json!([])), ..HONEST },
+        Rogue { name: "shows a status list of before", meant: "status-list",
+            answered: |m, r, reply| if r.path == "/oap/memory/status" { m.before(|b| b.path == r.path).unwrap_or(reply) } else { reply }, ..HONEST },
+        Rogue { name: "says that it is locked down", meant: "lockdown", owner: |_, c| ignored(c, "lockdown"), ..HONEST },
         Rogue { name: "answers without TLS", meant: "tls-only", forbidden: || Ok(Some(let_in())), ..HONEST },
-    ]
+    ];
+    rogues.extend(among_gateways::rogues());
+    rogues
 }
 
 /// Whether a key is one of the gateway's that was retired, as far as its document was read.
@@ -478,12 +540,6 @@ fn former(memory: &Memory, kid: &Value) -> bool {
     let document = memory.before(|b| b.path == "/.well-known/did.json").map(|reply| reply.json());
     let keys = document.map(|document| document["verificationMethod"].clone()).unwrap_or_default();
     keys.as_array().into_iter().flatten().any(|key| key["id"] == *kid && !key["expires"].is_null())
-}
-
-/// A refusal in place of an answer.
-fn refused(reply: Reply, status: u16, code: &str) -> Reply {
-    let body = json!({"error": code, "message": "no", "request_id": "01J9V8B7H1ZK4D2A0M9R8F0KQX"});
-    Reply { status, bytes: body.to_string().into_bytes(), ..reply }
 }
 
 /// A grant that was refused, exchanged nevertheless if one of that id was before and the two are so.
@@ -509,7 +565,10 @@ async fn missed(rogue: &Rogue) -> Option<String> {
     let (name, meant) = (rogue.name, rogue.meant);
     let random = (rogue.random)();
     let store = oap_store::Store::in_memory(random.clone()).unwrap();
-    let world = World::on(store, oap_gateway::Config::default(), random).await;
+    let world = match meant {
+        "own-log" | "witnessed-receipts" => with_log(store, random).await,
+        _ => World::on(store, oap_gateway::Config::default(), random).await,
+    };
     let clock = ProbesClock(&world, Mutex::new(Duration::ZERO));
     let front = Front::of(&world, rogue, &clock);
     // Worlds are much to ask: they are asked of those that nothing else is meant for.

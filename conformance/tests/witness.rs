@@ -116,6 +116,11 @@ impl Wire for Witness {
         })
     }
 
+    /// It has no streams.
+    fn first_event(&self, request: Request) -> Pending<'_, Reply> {
+        self.send(request)
+    }
+
     fn wait(&self, time: Duration) -> Pending<'_, ()> {
         let millis = time.as_millis() as i64;
         self.ahead.fetch_add(millis, Ordering::SeqCst);

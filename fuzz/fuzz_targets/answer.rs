@@ -9,7 +9,8 @@ use oap_memory::{chain, evidence, receipt};
 fuzz_target!(|data: &[u8]| {
     let Ok(value) = json::parse(data) else { return };
     let key = Signer::did_key(&[7; 32]).unwrap();
-    let document = DidDocument::new(key.did().clone(), vec![VerificationKey::new(key.kid().clone(), *key.public())]);
+    let document =
+        DidDocument::new(key.did().clone(), vec![VerificationKey::new(key.kid().clone(), *key.public())]);
     let _ = evidence::answer(&value, &document);
     let _ = evidence::item(&value, &document);
     let _ = receipt::verify(&value, &document);

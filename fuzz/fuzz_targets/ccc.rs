@@ -3,9 +3,9 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use oap_identity::{DidDocument, json};
 use oap_exchange::bridge::SignedBridge;
 use oap_exchange::ccc::Ccc;
+use oap_identity::{DidDocument, json};
 
 fuzz_target!(|data: &[u8]| {
     let Ok(value) = json::parse(data) else { return };

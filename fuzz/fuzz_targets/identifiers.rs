@@ -9,7 +9,10 @@ fuzz_target!(|data: &[u8]| {
     let Ok(text) = std::str::from_utf8(data) else { return };
     fn back<T: std::str::FromStr + std::fmt::Display>(text: &str) {
         if let Ok(value) = text.parse::<T>() {
-            assert_eq!(value.to_string().parse::<T>().map_err(|_| ()).unwrap().to_string(), value.to_string());
+            assert_eq!(
+                value.to_string().parse::<T>().map_err(|_| ()).unwrap().to_string(),
+                value.to_string()
+            );
         }
     }
     back::<Did>(text);

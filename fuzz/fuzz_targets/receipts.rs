@@ -11,7 +11,8 @@ use serde_json::{Value, json};
 fuzz_target!(|data: &[u8]| {
     let Ok(value) = json::parse(data) else { return };
     let key = Signer::did_key(&[7; 32]).unwrap();
-    let document = DidDocument::new(key.did().clone(), vec![VerificationKey::new(key.kid().clone(), *key.public())]);
+    let document =
+        DidDocument::new(key.did().clone(), vec![VerificationKey::new(key.kid().clone(), *key.public())]);
     let now = Timestamp::from_seconds(1_777_636_800);
     let _ = deletion::verify(&value, &document, now);
     let _ = receipt::check(&value, &document, &[], now);

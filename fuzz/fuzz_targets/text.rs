@@ -8,7 +8,10 @@ use oap_memory::text::{Language, terms};
 
 fuzz_target!(|data: &[u8]| {
     let Ok(text) = std::str::from_utf8(data) else { return };
-    let whole: String = segments(text, &People::new(["Anna Müller", "anna@mail.example"])).iter().map(|segment| segment.text.as_str()).collect();
+    let whole: String = segments(text, &People::new(["Anna Müller", "anna@mail.example"]))
+        .iter()
+        .map(|segment| segment.text.as_str())
+        .collect();
     assert_eq!(whole, text);
     let _ = terms(text, Language::English);
     let _ = terms(text, Language::Neutral);

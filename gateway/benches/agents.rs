@@ -61,13 +61,35 @@ fn row(what: &str, value: String, limit: &str) {
     println!("{what:<58} {value:>22}   {limit}");
 }
 
+/// A lookup in SPARQL of what one fact says.
+const LOOKUP: &str = "memory_query in SPARQL, by subject";
+/// A number in SPARQL, of the facts of a topic that say something.
+const COUNT: &str = "memory_query in SPARQL, COUNT with FILTER";
+/// The topic of what is counted, to which nothing is learned while rates are measured: an answer reads 1000 versions at most.
+const COUNTED: &str = "counted";
+
 /// What one call sends.
-fn call(tool: &str, number: usize, learned: &[String]) -> ToolCall {
-    let arguments = match tool {
-        "memory_learn" => json!({"content": fact(number), "topic": "bench"}),
-        "memory_recall" => json!({"query": format!("word{} word{}", number % 2000, number * 7 % 2000)}),
-        "memory_query" => json!({"topic": "bench", "limit": 10}),
-        _ => json!({"item_id": learned[number % learned.len()]}),
+fn call(what: &str, number: usize, learned: &[String]) -> ToolCall {
+    let item = || &learned[number % learned.len()];
+    let (tool, arguments) = match what {
+        "memory_learn" => (what, json!({"content": fact(number), "topic": "bench"})),
+        "memory_recall" => {
+            (what, json!({"query": format!("word{} word{}", number % 2000, number * 7 % 2000)}))
+        }
+        "memory_query" => (what, json!({"topic": "bench", "limit": 10})),
+        LOOKUP => {
+            let sparql = format!("SELECT ?what {{ <urn:oap:item:{}> brain:content ?what }}", item());
+            ("memory_query", json!({"sparql": sparql}))
+        }
+        COUNT => {
+            let sparql = format!(
+                "SELECT (COUNT(?fact) AS ?n) {{ ?fact brain:topic <urn:oap:topic:{COUNTED}> ; brain:content ?what \
+                 FILTER(CONTAINS(?what, \"word{}\")) }}",
+                number % 10
+            );
+            ("memory_query", json!({"sparql": sparql}))
+        }
+        _ => (what, json!({"item_id": item()})),
     };
     serde_json::from_value(json!({"tool": tool, "arguments": arguments})).unwrap()
 }
@@ -95,7 +117,9 @@ async fn run(folder: &Path, items: usize, seconds: usize) {
     let agent: Agent<Read> = world.gateway.agent_by_key(&[key], &[]).unwrap();
     let mut learned = Vec::new();
     for n in 0..20 {
-        let answer = Tools(&world.gateway).call(&agent, call("memory_learn", items + n, &[])).await.unwrap();
+        let mut call = call("memory_learn", items + n, &[]);
+        call.arguments.insert("topic".to_owned(), json!(COUNTED));
+        let answer = Tools(&world.gateway).call(&agent, call).await.unwrap();
         learned.push(answer.structured["item_id"].as_str().unwrap().to_owned());
     }
     let learned = Arc::new(learned);
@@ -106,11 +130,17 @@ async fn run(folder: &Path, items: usize, seconds: usize) {
     let bytes = serde_json::to_vec(&json!({"structured": answer.structured, "text": answer.text})).unwrap();
     let bare = bare(bytes, seconds).await;
     row("bare handler that answers as much, 16 callers", format!("{bare:.0} a second"), "");
-    for tool in ["memory_learn", "memory_recall", "memory_query", "memory_explain"] {
+    for what in ["memory_learn", "memory_recall", "memory_query", "memory_explain", LOOKUP, COUNT] {
+        if what == LOOKUP {
+            let began = Instant::now();
+            Tools(&world.gateway).call(&agent, call(what, 0, &learned)).await.unwrap();
+            let made = format!("{:.0} ms", began.elapsed().as_secs_f64() * 1e3);
+            row("first query in SPARQL, which makes the graph", made, "");
+        }
         for callers in [1, 16] {
-            let rate = rate(&world, &agent, &learned, tool, callers, seconds).await;
+            let rate = rate(&world, &agent, &learned, what, callers, seconds).await;
             let share = format!("{:.4} of the bare handler", rate / bare);
-            row(&format!("{tool}, callers: {callers}"), format!("{rate:.0} a second"), &share);
+            row(&format!("{what}, callers: {callers}"), format!("{rate:.0} a second"), &share);
         }
     }
 }
@@ -119,7 +149,7 @@ async fn rate(
     world: &Arc<World>,
     agent: &Agent<Read>,
     learned: &Arc<Vec<String>>,
-    tool: &'static str,
+    what: &'static str,
     callers: usize,
     seconds: usize,
 ) -> f64 {
@@ -132,7 +162,7 @@ async fn rate(
             tokio::spawn(async move {
                 while !over.load(Ordering::Relaxed) {
                     let n = done.fetch_add(1, Ordering::Relaxed);
-                    Tools(&world.gateway).call(&agent, call(tool, n, &learned)).await.unwrap();
+                    Tools(&world.gateway).call(&agent, call(what, n, &learned)).await.unwrap();
                 }
             })
         })

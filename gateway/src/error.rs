@@ -4,15 +4,19 @@ mod conflict;
 mod corrupt;
 mod list;
 mod member;
+mod peer;
 mod unavailable;
 mod unproved;
+mod witness;
 
 pub use conflict::Conflict;
 pub use corrupt::Corrupt;
 pub use list::{LineError, ListError};
 pub use member::MemberError;
+pub use peer::{Disbelief, PeerError};
 pub use unavailable::Unavailable;
 pub use unproved::Unproved;
+pub use witness::WitnessError;
 
 use crate::api::agents::AgentRef;
 use oap_agents::arguments::ArgumentError;
@@ -21,14 +25,17 @@ use oap_exchange::bridge::BridgeError;
 use oap_exchange::ccc::CccError;
 use oap_exchange::query::QueryError;
 use oap_exchange::respond::RespondError;
+use oap_federation::letter::LetterError;
+use oap_federation::push::{PushError, SubscriptionError};
 use oap_grants::exchange::ProofError;
 use oap_grants::grant::GrantError;
 use oap_grants::limits::LimitError;
 use oap_grants::verify::{DelegationError, Refused, Unauthenticated};
+use oap_identity::http_signature::HttpSignatureError;
 use oap_identity::json::JsonError;
 use oap_identity::resolve::ResolveError;
 use oap_identity::signed::SignedError;
-use oap_identity::{DecisionId, JobId};
+use oap_identity::{DecisionId, JobId, ReceiptId};
 use oap_memory::commitment::CommitmentError;
 use oap_memory::item::ItemError;
 use oap_soundness::guard::Kind;
@@ -101,6 +108,9 @@ pub enum Error {
     /// A SPARQL query, or the request that has it.
     #[error(transparent)]
     Brain(#[from] oap_brain::Error),
+    /// A SPARQL query over an answer under a grant that was not evaluated to its end. The answer has its receipt.
+    #[error("{0}; the items that it was asked of count as disclosed all the same, by the receipt {1}")]
+    Unevaluated(#[source] oap_brain::Error, ReceiptId),
     /// A cursor that is none, or of another query or grant.
     #[error("cursor: not one of this query; leave it out to begin anew")]
     Cursor,
@@ -125,6 +135,37 @@ pub enum Error {
     /// A delegated grant.
     #[error(transparent)]
     Delegation(#[from] DelegationError),
+    /// A letter of another gateway's, or one that cannot be written.
+    #[error(transparent)]
+    Letter(#[from] LetterError),
+    /// A letter whose sender could not be proved: whatever it was that failed.
+    #[error(
+        "from: the sender's DID document must be found, and a key of it that is in force must have signed the letter"
+    )]
+    Sender,
+    /// A checkpoint of another's log that is not signed.
+    #[error(transparent)]
+    Witness(#[from] WitnessError),
+    /// What a grantee subscribes with.
+    #[error(transparent)]
+    Subscription(#[from] SubscriptionError),
+    /// A push that cannot be read, or is of something else.
+    #[error(transparent)]
+    Push(#[from] PushError),
+    /// A push that is not signed as one, or whose body is not the one that was signed.
+    #[error(transparent)]
+    Digest(#[from] HttpSignatureError),
+    /// A push whose answer does not hold.
+    #[error("answer: its proof must hold, under the grant of the subscription")]
+    Unproved,
+    /// A push that nobody can be shown to have sent who may.
+    #[error(
+        "Signature: a push must be signed by the granter of a subscription that has this address, now, and be sent once"
+    )]
+    Pusher,
+    /// What was approved goes beyond what was asked.
+    #[error("{0}: must be within what was asked")]
+    WiderThanAsked(&'static str),
     /// The grantee's proof.
     #[error(transparent)]
     Proof(#[from] ProofError),
@@ -153,9 +194,17 @@ pub enum Error {
     /// Somebody, but not allowed. The decision is in the owner's log.
     #[error("{0}")]
     Refused(Refused, DecisionId),
+    /// The owner locked the gateway down.
+    #[error("the owner has locked this gateway down: it answers nobody else until the owner lifts that")]
+    LockedDown,
     /// Not there, or not to be seen: the same answer.
     #[error("nothing of that name here")]
     NotFound,
+    /// A deletion that never was.
+    #[error(
+        "no deletion of this gateway's has this receipt; the id stands in the Deletion Receipt that `delete` printed, as receipt_id"
+    )]
+    NoDeletion,
     /// No agent of the owner's is in force under that name or DID. Only its owner acts as one.
     #[error("there is no agent {0} here: its owner runs `oap-memory agent add NAME`")]
     NoAgent(AgentRef),
@@ -206,8 +255,8 @@ pub enum Error {
     /// A body that takes too long.
     #[error("the body did not come in time; send it without pauses")]
     Slow,
-    /// No memory is left for another body.
-    #[error("too many requests are being read at the moment; try again later")]
+    /// No memory is left for another body, or no turn came for a call.
+    #[error("too many requests are worked on at the moment; try again later")]
     Busy,
     #[error(transparent)]
     Store(#[from] StoreError),

@@ -1,14 +1,19 @@
 //! The bounds of this room, as rows that `docs/limits.md` is generated from.
 
+mod among_gateways;
+
 use crate::api::agents as own;
 use crate::http::front;
 use crate::http::{bodies, brain, discovery, invoke, request};
 use crate::mcp;
 use crate::oauth::{asked, client, document, redirect, token};
 use crate::service::oauth as service;
-use crate::service::{audit, carried, tools};
+use crate::service::{audit, carried, deletion, deletion_steps, tools};
 use crate::state::refusals;
-use crate::state::{agents, approvals, asking, believed, brains, corpora, documents, events, tasks, waiting};
+use crate::state::{agents, approvals, asking, believed, brains, concluded, corpora, documents, events};
+use crate::state::{jobs, tasks, waiting};
+use crate::system::trails;
+pub use among_gateways::AMONG_GATEWAYS;
 use oap_identity::limits::Limit;
 
 const fn row(name: &'static str, value: u64, unit: &'static str, applies_to: &'static str) -> Limit {
@@ -27,7 +32,7 @@ const fn count(name: &'static str, value: usize, unit: &'static str, applies_to:
     row(name, value as u64, unit, applies_to)
 }
 
-/// The bounds of this room.
+/// The bounds of this room, but for [`AMONG_GATEWAYS`].
 pub const LIMITS: &[Limit] = &[
     count(
         "front::MAX_CONNECTIONS",
@@ -52,6 +57,11 @@ pub const LIMITS: &[Limit] = &[
     ),
     seconds("front::BODY", front::BODY, "the body of a request; beyond it 408"),
     seconds("front::REQUEST", front::REQUEST, "a request until its answer is made; beyond it 504"),
+    seconds(
+        "front::TURN",
+        front::TURN,
+        "the wait of a call under a grant for its turn at `/mcp`; beyond it 503",
+    ),
     seconds(
         "front::STALL",
         front::STALL,
@@ -113,6 +123,30 @@ pub const LIMITS: &[Limit] = &[
         "service::audit::MAX_AUDIT_TEXT",
         audit::MAX_AUDIT_TEXT,
         "grantee, principal_did and chain of /oap/audit; beyond it 400",
+    ),
+    count(
+        "service::deletion::MAX_DELETED",
+        deletion::MAX_DELETED,
+        "items",
+        "those that one request deletes; `remaining` says how many are left",
+    ),
+    count(
+        "service::deletion_steps::MAX_STEP",
+        deletion_steps::MAX_STEP,
+        "items",
+        "those of one step of a job that deletes: a transaction and a Deletion Receipt",
+    ),
+    count(
+        "service::deletion_steps::MAX_STEPS",
+        deletion_steps::MAX_STEPS,
+        "steps",
+        "those of one job that deletes; `remaining` says how many items are left",
+    ),
+    count(
+        "state::jobs::MAX_ENDED_DELETIONS",
+        jobs::MAX_ENDED_DELETIONS,
+        "jobs",
+        "jobs that deleted and whose receipts are kept; beyond it the oldest is forgotten",
     ),
     count(
         "service::carried::MAX_CARRIED",
@@ -262,7 +296,7 @@ pub const LIMITS: &[Limit] = &[
         "state::asking::MAX_ASKING",
         asking::MAX_ASKING,
         "queries",
-        "SPARQL queries that are evaluated at once, of all agents together, and one of each; beyond it they wait",
+        "SPARQL queries and looks back (as_of) that are evaluated at once, of all agents together, and one of each; as many SPARQL queries of all grantees, and one of each; beyond it they wait",
     ),
     seconds(
         "state::asking::MAX_WAIT",
@@ -298,6 +332,43 @@ pub const LIMITS: &[Limit] = &[
         believed::MAX_BELIEVED,
         "records",
         "what decay needs of old records of agents, kept in memory; beyond it all are read anew",
+    ),
+    count(
+        "state::concluded::MAX_CHANGED",
+        concluded::MAX_CHANGED,
+        "items",
+        "changes that are noted for what agents conclude again; beyond it everything is read anew",
+    ),
+    count(
+        "tools::then::MAX_LOOKED_BACK",
+        tools::then::MAX_LOOKED_BACK,
+        "links",
+        "those of an item that as_of looks back through; what it said before is not told",
+    ),
+    count(
+        "tools::compacting::MAX_ROUNDS",
+        tools::compacting::MAX_ROUNDS,
+        "compactions",
+        "those of each agent when a gateway starts; the rest is the next start's",
+    ),
+    bytes("trails::MAX_FILE", trails::MAX_FILE as usize, "a trails.toml"),
+    count(
+        "trails::MAX_BRAIN_NAME",
+        trails::MAX_BRAIN_NAME,
+        "characters",
+        "project.name and graph.backend of a trails.toml, brain_name",
+    ),
+    count(
+        "trails::MAX_BRAIN_IRI",
+        trails::MAX_BRAIN_IRI,
+        "characters",
+        "project.base_iri of a trails.toml, brain_iri",
+    ),
+    count(
+        "trails::MAX_BRAIN_FACTS",
+        trails::MAX_BRAIN_FACTS,
+        "facts",
+        "brain.max_facts of a trails.toml, brain_max_facts",
     ),
     bytes(
         "state::corpora::MAX_CORPORA_BYTES",

@@ -420,18 +420,20 @@ async fn a_former_version_that_was_restricted_is_not_told() {
 async fn a_correction_leaves_nothing_of_the_former_word() {
     let world = World::new().await;
     made(&world, "chief", "memory.admin").await;
-    for claimed in
-        [json!({"level": "tool_verified", "source": {"type": "mail", "ref": "x"}}), json!("x"), json!([1])]
-    {
+    let all =
+        [json!({"level": "tool_verified", "source": {"type": "mail", "ref": "x"}}), json!("x"), json!([1])];
+    for (number, claimed) in all.into_iter().enumerate() {
+        // What an agent says for the first time: said again it would be of that time.
+        let white = format!("tea is white, {number}");
         let mut item = note("tea is green", &["tea"]);
         item["content"]["structured"] = json!({"tea": "green"});
         item["provenance"] =
             json!({"source": "mail", "source_hash": "sha256:00", "captured_at": "2026-01-01T00:00:00.000Z"});
         item["extensions"] = json!({"dev.oap-memory.agent": claimed, "org.example": 1});
         let tea = world.capture(&[item]).await.remove(0);
-        told(&world, "chief", "memory_correct", json!({"item_id": tea, "content": "tea is white"})).await;
+        told(&world, "chief", "memory_correct", json!({"item_id": tea, "content": white})).await;
         let stored = world.owner("GET", &format!("/oap/owner/items/{tea}"), None).await.ok()["item"].clone();
-        assert_eq!(stored["content"], json!({"text": "tea is white"}));
+        assert_eq!(stored["content"], json!({"text": white}));
         let claims = json!({"dev.oap-memory.agent": {"level": "agent_inferred"}, "org.example": 1});
         assert_eq!(stored["extensions"], claims);
         let mut provenance = stored["provenance"].clone();

@@ -234,9 +234,15 @@ async fn what_is_past_is_not_in_force_and_a_write_shows_at_once() {
 
     let past = "SELECT ?was ?now WHERE { ?fact brain:supersedes ?former ; brain:content ?now \
         GRAPH <urn:oap:brain:history> { ?former brain:content ?was } }";
+    world.clock.advance(Duration::from_secs(60));
     told(&world, &theirs, "memory_correct", json!({"item_id": tea, "content": "tea is white"})).await;
     assert_eq!(contents(&world, &mine).await, ["cups are small", "tea is white"]);
     assert_eq!(rows(&world, &mine, past).await, [["tea is green", "tea is white"]]);
+    // What it said first stood until the correction, and what it says now stands from then on.
+    let times = "ASK { ?fact brain:supersedes ?former ; prov:generatedAtTime ?learned ; \
+        prov:wasGeneratedBy/prov:endedAtTime ?said FILTER(?learned < ?said) \
+        GRAPH <urn:oap:brain:history> { ?former prov:generatedAtTime ?learned ; prov:invalidatedAtTime ?said } }";
+    assert!(is_so(&world, &mine, times).await);
 
     linked(&world, &theirs, &cup, "holds", &tea).await;
     let holds = "ASK { ?a rel:holds ?b }";
@@ -342,6 +348,15 @@ async fn the_tool_answers_rows_as_data() {
         (json!({"sparql": "CONSTRUCT WHERE { ?s ?p ?o }"}), "SELECT"),
         (json!({"sparql": "DESCRIBE <urn:x>"}), "SELECT"),
         (json!({"sparql": "DELETE WHERE { ?s ?p ?o }"}), "update"),
+        (
+            json!({"sparql": "SELEC ?s { ?s ?p ?o }"}),
+            "sparql: the query is not SPARQL 1.1: a query begins with SELECT",
+        ),
+        (
+            json!({"sparql": "ASK { ?s foaf:name ?o }"}),
+            "sparql: the query is not SPARQL 1.1: a prefix is used",
+        ),
+        (json!({"sparql": "ASK { ?s ?p }"}), "sparql: the query is not SPARQL 1.1: near its end"),
     ] {
         let refused = uses(&world, &key, "memory_query", arguments).await.refused(400, "invalid_input");
         assert!(refused["message"].as_str().unwrap().contains(said), "{refused}");

@@ -140,7 +140,21 @@ fn a_passphrase_is_asked_for_once_in_a_while() {
     let with = |passphrase: &str, arguments: &[&str]| {
         Home::finish(home.command(arguments).env("OAP_MEMORY_PASSPHRASE", passphrase))
     };
+    // What is refused leaves nothing behind, early or late, and takes nothing away that was there.
     with("", &["init", "--did", "did:key"]).failed(1, "empty passphrase");
+    let missing = home.path("missing.pem");
+    let late = ["init", "--did", "did:key", "--trust-ca", &missing];
+    with("correct horse", &late).failed(1, "missing.pem");
+    assert!(!home.home().exists());
+    std::fs::create_dir(home.home()).unwrap();
+    std::fs::write(home.home().join("notes.txt"), "mine").unwrap();
+    with("correct horse", &late).failed(1, "missing.pem");
+    let left: Vec<_> =
+        std::fs::read_dir(home.home()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert!(
+        left.contains(&"notes.txt".into()) && left.iter().all(|name| name == "notes.txt" || name == "lock"),
+        "{left:?}"
+    );
     with("correct horse", &["init", "--did", "did:key"]).ok();
     home.run(&["item", "list"]).failed(1, "no master key");
     // Wrong: the process in the background says so and ends.
@@ -184,7 +198,7 @@ fn grants_are_made_out_to_somebody_who_can_use_them() {
     let home = unresolved();
     for (did, says) in [
         ("did:key:z6Mkj54rW9", "Ed25519"),
-        ("did:wbe:contractor.example", "did:web or did:key"),
+        ("did:wbe:contractor.example", "did:web, did:webvh, did:key or did:jwk"),
         ("did:web:localhost:8444", "did:web:localhost%3A8444"),
         ("did:web:", "--to"),
     ] {

@@ -61,7 +61,8 @@ async fn routes(world: &World) -> Vec<(&'static str, String, Value)> {
         "content": "Tea", "kind": "fact", "topic": "tea", "tags": ["x"], "confidence": 0.5, "level": "external",
         "source": {"type": "web", "ref": "x", "hash": hash}, "scope": "private", "sensitivity": "internal", "ttl_days": 3,
     });
-    let recall = json!({"query": "tea", "topic": "t", "tags": ["x"], "kinds": ["fact"], "min_confidence": 0.5, "limit": 3});
+    let recall = json!({"query": "tea", "topic": "t", "tags": ["x"], "kinds": ["fact"], "min_confidence": 0.5, "limit": 3, "max_age": "P1D", "near": [id],
+        "peers": true, "deadline": 1});
     let mut draft = world.draft(&grantee);
     draft["filter"] = json!({
         "scopes": ["personal"], "kinds": ["fact"], "labels_any": ["x"], "min_confidence": 0.5,
@@ -90,9 +91,31 @@ async fn routes(world: &World) -> Vec<(&'static str, String, Value)> {
         "min_confidence": 0.5, "cursor": "AAAA", "integrity": "full", "purpose": "x",
         "request_id": "01J9V8B7H1ZK4D2A0M9R8F0KQX",
     });
+    let ask_id = "ask_01J9V8B7H1ZK4D2A0M9R8F0KQX";
+    let ask = json!({
+        "purpose": "x", "purpose_codes": ["x"], "filter": {"labels_any": ["x"]}, "max_items": 1, "expires_at": world.now(),
+        "redaction_profile": "x", "trust_level": 1, "operations": ["query"], "budget": {"queries": 1}, "delegable": {"max_depth": 1},
+    });
+    let letter = json!({
+        "oap": "1.0", "type": "access_request", "id": "ltr_01J9V8B7H1ZK4D2A0M9R8F0KQX", "from": grantee.did(), "to": PRINCIPAL,
+        "issued_at": world.now(), "expires_at": world.now().plus(std::time::Duration::from_secs(60)),
+        "body": {"request": ask_id, "ask": ask},
+        "signature": {"alg": "EdDSA", "kid": grantee.kid(), "value": grantee.sign(b"x")},
+    });
+    let hash_of_x = Hash::of(b"x");
     let owner = |path: &str| format!("/oap/owner{path}");
     let bodies: Vec<(&'static str, String, Value)> = vec![
         ("POST", "/oap/memory/query".into(), query.clone()),
+        (
+            "POST",
+            "/oap/memory/changes".into(),
+            json!({"cursor": "0.journal.1", "request_id": "01J9V8B7H1ZK4D2A0M9R8F0KQX"}),
+        ),
+        (
+            "POST",
+            "/oap/memory/changes/items".into(),
+            json!({"items": [id], "request_id": "01J9V8B7H1ZK4D2A0M9R8F0KQX"}),
+        ),
         ("POST", "/oap/memory/grant".into(), json!({"grant": grant, "chain": [grant], "proof": proof})),
         ("POST", "/oap/memory/export".into(), json!({})),
         (
@@ -100,8 +123,14 @@ async fn routes(world: &World) -> Vec<(&'static str, String, Value)> {
             "/oap/memory/ack".into(),
             json!({"receipt_id": format!("urn:oap:receipt:{bundle}"), "signature": key}),
         ),
+        (
+            "POST",
+            "/oap/memory/subscribe".into(),
+            json!({"subscription": "sub_01J9V8B7H1ZK4D2A0M9R8F0KQX", "window": 60, "push": {"url": "https://a.example/x"}}),
+        ),
         ("POST", "/oap/invoke".into(), envelope),
         ("POST", "/oap/discover".into(), json!({"intent": "read memory"})),
+        ("POST", "/oap/peer/letter".into(), letter),
         (
             "POST",
             "/oap/receipt/verify".into(),
@@ -120,11 +149,17 @@ async fn routes(world: &World) -> Vec<(&'static str, String, Value)> {
         ("POST", owner(&format!("/items/{id}/correct")), json!({"item": item, "version": 1})),
         ("POST", owner(&format!("/items/{id}/relabel")), json!({"labels": ["x"]})),
         ("POST", owner(&format!("/items/{id}/confirm")), json!({})),
+        ("POST", owner(&format!("/items/{id}/reject")), json!({"version": 1, "into": id})),
         ("POST", owner("/items/resolve"), json!({"ids": ["mem_01HX"], "erased": false})),
         (
             "POST",
             owner("/items/search"),
             json!({"text": "tea", "kinds": ["fact"], "selection": {"labels": ["x"]}, "limit": 1}),
+        ),
+        (
+            "POST",
+            owner("/recall"),
+            json!({"text": "tea", "kinds": ["fact"], "limit": 1, "deadline": 1, "own_only": false}),
         ),
         ("POST", owner("/items/select"), json!({"selection": {"items": [id]}, "current": true})),
         (
@@ -135,9 +170,21 @@ async fn routes(world: &World) -> Vec<(&'static str, String, Value)> {
         ("POST", owner("/items/retract"), json!({"selection": {"items": [id]}})),
         ("POST", owner("/who"), json!({"did": grantee.did(), "before": id, "limit": 1})),
         ("POST", owner("/grants"), draft.clone()),
-        ("POST", owner("/grants/preview"), draft),
+        ("POST", owner("/grants/preview"), draft.clone()),
         ("POST", owner(&format!("/grants/{grant_id}/consent")), json!({"given": true})),
         ("POST", owner("/keys/key-9/revoke"), json!({"since": world.now()})),
+        ("POST", owner(&format!("/inbox/{ask_id}/approve")), draft.clone()),
+        ("POST", owner(&format!("/inbox/{ask_id}/decline")), json!({"word": "x"})),
+        ("POST", owner("/asked"), json!({"from": "did:web:a.example", "ask": ask})),
+        ("POST", owner("/received"), json!({"grant": grant, "chain": [grant]})),
+        ("POST", owner(&format!("/received/{hash_of_x}/delegate")), draft.clone()),
+        (
+            "POST",
+            owner(&format!("/received/{hash_of_x}/answer")),
+            json!({"items": 1, "receipt": {"receipt_id": "x"}}),
+        ),
+        ("POST", owner("/acks"), json!({"automatic": true, "grant": hash_of_x})),
+        ("POST", owner(&format!("/received/{hash_of_x}/subscribe")), json!({"window": 60})),
         ("POST", owner("/budgets/refill"), json!({"grantee": grantee.did(), "grant": grant_id})),
         (
             "POST",
@@ -227,10 +274,18 @@ async fn routes(world: &World) -> Vec<(&'static str, String, Value)> {
             owner("/agents/scout/call"),
             call("memory_query", json!({"sparql": "ASK { ?fact a brain:Fact }"})),
         ),
-        ("POST", owner("/agents/scout/call"), call("memory_explain", json!({"item_id": id}))),
+        (
+            "POST",
+            owner("/agents/scout/call"),
+            call("memory_explain", json!({"item_id": id, "as_of": world.now()})),
+        ),
         ("POST", owner("/agents/scout/call"), call("memory_correct", json!({"item_id": id, "content": "x"}))),
         ("POST", owner("/agents/scout/call"), call("memory_forget", json!({"item_id": id}))),
-        ("POST", owner("/agents/scout/call"), call("memory_diff", json!({"since": world.now()}))),
+        (
+            "POST",
+            owner("/agents/scout/call"),
+            call("memory_diff", json!({"since": "2020-01-01T00:00:00Z", "as_of": world.now()})),
+        ),
         ("POST", "/mcp".to_owned(), json!({"jsonrpc": "2.0", "id": 1, "method": "ping"})),
         ("POST", "/oap/agent/call".to_owned(), call("memory_status", json!({}))),
         ("POST", "/.well-known/brain/sparql".to_owned(), json!({"query": "ASK {}"})),
@@ -259,6 +314,27 @@ async fn routes(world: &World) -> Vec<(&'static str, String, Value)> {
         ("POST", owner("/oauth/given/00112233/end"), json!({})),
         ("POST", "/oauth/token".to_owned(), json!({"grant_type": "refresh_token"})),
         ("POST", "/oauth/revoke".to_owned(), json!({"token": "x"})),
+        ("POST", owner("/peers"), json!({"peer": "did:key:z6Mk"})),
+        ("POST", owner("/peers/find"), json!({"host": "x.localhost"})),
+        ("POST", owner("/peers/show"), json!({"did": "did:web:x.localhost"})),
+        ("POST", owner("/peers/check"), json!({"did": "did:web:x.localhost"})),
+        ("POST", owner("/peers/accept"), json!({"did": "did:web:x.localhost", "seen": hash})),
+        ("POST", owner("/peers/remove"), json!({"did": "did:web:x.localhost"})),
+        ("POST", owner("/witnesses"), json!({"did": "did:web:x.localhost"})),
+        ("POST", owner("/witnesses/remove"), json!({"did": "did:web:x.localhost"})),
+        ("POST", owner("/witnessed"), json!({"did": "did:web:x.localhost"})),
+        ("POST", owner("/witnessed/end"), json!({"did": "did:web:x.localhost"})),
+        (
+            "POST",
+            owner("/peers/witnesses"),
+            json!({"did": "did:web:x.localhost", "need": 1, "of": ["did:web:x.localhost"]}),
+        ),
+        ("POST", "/oap/witness/add-checkpoint".into(), json!({"old": 0})),
+        ("POST", owner("/devices"), json!({"did": "did:web:x.localhost"})),
+        ("POST", owner("/devices/confirm"), json!({"did": "did:web:x.localhost", "code": "1234-5678"})),
+        ("POST", owner("/devices/show"), json!({"did": "did:web:x.localhost"})),
+        ("POST", owner("/devices/remove"), json!({"did": "did:web:x.localhost"})),
+        ("POST", owner("/devices/sync"), json!({"did": "did:web:x.localhost"})),
         ("POST", owner("/attest"), json!({"levels": ["L0"], "report": {"target": "x", "results": []}})),
         ("POST", owner("/witness"), json!({"receipt_id": "x", "signatures": []})),
         (
@@ -268,6 +344,8 @@ async fn routes(world: &World) -> Vec<(&'static str, String, Value)> {
                 "detected_at": world.now(), "severity": "low", "root_cause": "x", "mitigation": "x", "status": "open",
             }),
         ),
+        // The last: what is taken of it ends the credential of all that would follow.
+        ("POST", owner("/lockdown"), json!({"reason": "x"})),
     ];
     bodies
 }
@@ -280,6 +358,12 @@ fn places() -> Vec<(&'static str, String)> {
             ("GET", "/{}"),
             ("GET", "/oap/memory/grant/{}"),
             ("GET", "/oap/memory/vec/{}"),
+            ("GET", "/oap/memory/witnessed/{}"),
+            ("GET", "/oap/witness/{}/checkpoint"),
+            ("GET", "/oap/log/consistency?from={}&to=1"),
+            ("GET", "/oap/memory/subscribe/{}/events"),
+            ("POST", "/oap/memory/subscribe/{}/end"),
+            ("POST", "/oap/peer/push/{}"),
             ("GET", "/oap/audit?since={}"),
             ("GET", "/oap/audit?grant_id={}"),
             ("GET", "/oap/audit?item_id={}"),
@@ -296,6 +380,7 @@ fn places() -> Vec<(&'static str, String)> {
             ("GET", "/oap/owner/items/{}/explain"),
             ("GET", "/oap/owner/items/{}/history"),
             ("POST", "/oap/owner/items/{}/correct"),
+            ("POST", "/oap/owner/items/{}/reject"),
             ("GET", "/oap/owner/agents/{}"),
             ("GET", "/oap/owner/agents/{}/injected"),
             ("GET", "/oap/owner/agents/scout/injected?at={}"),
@@ -303,8 +388,19 @@ fn places() -> Vec<(&'static str, String)> {
             ("POST", "/oap/owner/grants/{}/revoke"),
             ("POST", "/oap/owner/grants/{}/consent"),
             ("POST", "/oap/owner/keys/{}/revoke"),
+            ("GET", "/oap/owner/inbox/{}"),
+            ("POST", "/oap/owner/inbox/{}/approve"),
+            ("POST", "/oap/owner/asked/{}/withdraw"),
+            ("GET", "/oap/owner/received/{}"),
+            ("POST", "/oap/owner/received/{}/check"),
+            ("GET", "/oap/owner/acks?limit={}"),
+            ("GET", "/oap/owner/acks/{}"),
+            ("POST", "/oap/owner/acks/{}/give"),
+            ("POST", "/oap/owner/received/{}/subscribe"),
+            ("POST", "/oap/owner/subscriptions/{}/end"),
             ("POST", "/oap/owner/contexts/{}/remove"),
             ("POST", "/oap/owner/bridges/{}/revoke"),
+            ("GET", "/oap/owner/deletions/{}"),
             ("GET", "/oap/owner/decisions/{}"),
             ("GET", "/oap/owner/oauth/consents/{}"),
             ("POST", "/oap/owner/oauth/consents/{}/approve"),
@@ -461,7 +557,16 @@ async fn every_route_with_a_body_is_tried() {
         Name::RemoveContext,
         Name::RevokeBridge,
         Name::RotateKeys,
+        Name::AskAgain,
+        Name::WithdrawAsked,
+        Name::CheckReceived,
+        Name::EndSubscription,
+        Name::SubscriptionOver,
+        Name::Pushed,
+        Name::RemoveReceived,
+        Name::GiveAck,
         Name::AcceptClock,
+        Name::LiftLockdown,
         Name::CancelJob,
         Name::Lock,
     ];

@@ -1,10 +1,13 @@
 //! `/mcp` under a grant: a grantee's agent has the view of its grant, and nothing else.
 
+pub(crate) mod graphs;
+
 use crate::common::*;
 use crate::twins::*;
 use oap_gateway::http::App;
 use oap_gateway::http::front::Deadlines;
 use oap_gateway::mcp::{MAX_GRANTED, Turns};
+use oap_gateway::state::refusals::MAX_FAILED;
 use oap_grants::dpop;
 use oap_identity::random::Seeded;
 use oap_identity::{Hash, Signer};
@@ -45,7 +48,7 @@ async fn says(world: &World, by: &Signer, token: &str, method: &str, params: Val
 }
 
 /// A call of a tool.
-async fn calls(world: &World, by: &Signer, token: &str, tool: &str, arguments: Value) -> Answer {
+pub(crate) async fn calls(world: &World, by: &Signer, token: &str, tool: &str, arguments: Value) -> Answer {
     says(world, by, token, "tools/call", json!({"name": tool, "arguments": arguments})).await
 }
 
@@ -279,7 +282,8 @@ async fn with_turns() -> (World, Signer, String, Turns) {
     world.capture(&[note("tea", &["a"])]).await;
     let grantee = agent(2);
     let (_, token) = granted(&world, &grantee, "a", json!({})).await;
-    let deadlines = Deadlines { request: Duration::from_secs(600), ..Deadlines::default() };
+    let long = Duration::from_secs(600);
+    let deadlines = Deadlines { request: long, turn: long, ..Deadlines::default() };
     let app = App::within(world.gateway.clone(), deadlines);
     let turns = app.turns_of_grants();
     world.router = app.router();
@@ -307,6 +311,27 @@ async fn beyond_the_turns_of_grants_a_call_waits() {
     taken.pop();
     assert_eq!(texts(&told(waits.await)), ["tea"]);
     assert!(turns.take().await.is_some());
+}
+
+/// Who waits in vain for what others have taken has not failed, however often: what else it asks for is answered.
+#[tokio::test]
+async fn who_waits_in_vain_for_a_turn_has_not_failed() {
+    let (mut world, grantee, token, _) = with_turns().await;
+    let (long, short) = (Duration::from_secs(600), Duration::from_millis(1));
+    let deadlines = Deadlines { request: long, turn: short, ..Deadlines::default() };
+    let app = App::within(world.gateway.clone(), deadlines);
+    let turns = app.turns_of_grants();
+    world.router = app.router();
+    let mut taken = Vec::new();
+    for _ in 0..MAX_GRANTED {
+        taken.push(turns.take().await);
+    }
+    for _ in 0..=MAX_FAILED {
+        calls(&world, &grantee, &token, "memory_query", json!({})).await.refused(503, "maintenance");
+    }
+    world.query(&grantee, &token, &json!({})).await.ok();
+    taken.clear();
+    assert_eq!(queries(&world, &grantee).await.len(), 1);
 }
 
 /// Who hangs up gives no turn back: what it asked for is worked on all the same.
@@ -455,10 +480,14 @@ async fn observed(shown: &[String], hidden: &[(String, u8)], side: u64) -> Vec<(
     for item in &seen {
         asked.push(("tools/call", json!({"name": "memory_explain", "arguments": {"item_id": item}})));
     }
+    for sparql in graphs::CURIOUS {
+        asked.push(("tools/call", json!({"name": "memory_query", "arguments": {"sparql": sparql}})));
+    }
     let mut told = Vec::new();
     for (method, params) in asked {
         let answer = says(world, &grantee, &token, method, params).await;
         let (status, length, mut body) = (answer.status.as_u16(), answer.bytes.len(), answer.body);
+        graphs::as_text(&mut body);
         mask(&mut body);
         let structured = &mut body["result"]["structuredContent"];
         if structured.is_object() {
@@ -502,4 +531,6 @@ async fn what_is_in_the_view_is_told() {
     let one = observed(&["tea".to_owned()], &[], 1).await;
     assert_ne!(one, observed(&["tea".to_owned(), "gin".to_owned()], &[], 1).await);
     assert_eq!(one[1].2["result"]["structuredContent"]["items"].as_array().unwrap().len(), 1);
+    let graphed = one.iter().filter(|told| told.2["result"]["structuredContent"]["sparql"].is_string());
+    assert_eq!(graphed.count(), graphs::CURIOUS.len());
 }

@@ -168,12 +168,22 @@ fn an_assistant_without_a_gateway_and_beside_others() {
     let mut editor = Assistant::of(&home, &["--agent", "editor"]);
     assert_eq!(editor.told("memory_query", json!({}))["matched"], 1);
     assert!(editor.refused("memory_forget", json!({"item_id": id})).contains("memory.write"));
-    let mut unnamed = Assistant::of(&home, &[]);
-    assert!(unnamed.refused("memory_status", json!({})).contains("--agent"));
+    // Nobody said which of the two: it ends before it says anything, as without any.
+    let unnamed = |home: &Home, says: &str| {
+        let ran = Home::finish(home.command(&["mcp"]).env_remove("OAP_MEMORY_AGENT"));
+        assert!(ran.stdout.is_empty(), "{ran:?}");
+        ran.failed(2, says);
+    };
+    let names = home.run(&["agent", "list", "--json"]).json()["agents"].clone();
+    let names: Vec<&str> =
+        names.as_array().unwrap().iter().map(|agent| agent["name"].as_str().unwrap()).collect();
+    let names = names.join(", ");
+    assert!(names.contains("scout") && names.contains("editor"), "{names}");
+    unnamed(&home, &format!("there are several agents, {names}: say which one with --agent NAME"));
+    unnamed(&Home::key(), "there is no agent yet: `oap-memory agent add NAME` makes one");
     // The one that had the home open ends; the other opens it.
     assert_eq!(scout.close(), 0);
     assert_eq!(editor.told("memory_query", json!({}))["matched"], 1);
-    drop(unnamed);
     assert_eq!(editor.close(), 0);
 
     let given = home.run(&["audit", "injected", "--agent", "editor", "--json"]).json();
@@ -227,6 +237,14 @@ fn an_assistant_of_a_running_gateway() {
     assert_eq!(scout.told("memory_recall", json!({"query": "tea"}))["matched"], 1);
     scout.told("memory_forget", json!({"item_id": id}));
     assert_eq!(scout.told("memory_recall", json!({"query": "tea"}))["matched"], 0);
+    // Nothing is advised that no agent can do.
+    for (tool, arguments) in [
+        ("memory_forget", json!({"item_id": id})),
+        ("memory_correct", json!({"item_id": id, "content": "x"})),
+    ] {
+        let why = scout.refused(tool, arguments);
+        assert!(why.contains("memory_learn says it anew") && !why.contains("restore"), "{tool}: {why}");
+    }
     // The owner confirms what was read, and here there is no terminal to show it on.
     let late = scout.told("memory_learn", json!({"content": "tea is black"}))["item_id"].clone();
     let late = late.as_str().unwrap();

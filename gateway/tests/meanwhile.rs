@@ -4,6 +4,7 @@
 use crate::common::hooked::Hooked;
 use crate::common::*;
 use oap_gateway::Error;
+use oap_gateway::service::deletion_steps::MAX_STEP;
 use oap_gateway::service::jobs::JobRequest;
 use oap_gateway::service::{Audit, Backups, Health, Items, Keys, LongWork};
 use oap_gateway::state::jobs::{JobState, Progress};
@@ -215,6 +216,36 @@ async fn a_job_over_all_items_that_is_cancelled_tells_what_it_did() {
         assert_eq!((&ended["state"], &ended["result"]), (&json!("cancelled"), &Value::Null), "{ended}");
         assert_eq!(ended["so_far"]["seen"], 3, "{ended}");
         assert_eq!(ended["so_far"]["resealed"].as_array().unwrap().len(), 1, "{ended}");
+    };
+    tokio::time::timeout(PATIENCE, meanwhile).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_deletion_that_is_cancelled_tells_what_it_erased() {
+    let (world, _) = world().await;
+    let many: Vec<Value> = (0..MAX_STEP).map(|n| note(&format!("n{n}"), &["all"])).collect();
+    world.capture(&many).await;
+    // Ids begin with the time: this one is the last.
+    world.clock.advance(Duration::from_secs(1));
+    world.capture(&[note("one more", &["all"])]).await;
+    let request = || serde_json::from_value(json!({"job": "delete", "all": true})).unwrap();
+    let meanwhile = async {
+        let ended = cancelled_at_once(&world, request()).await;
+        assert_eq!((&ended["state"], &ended["result"]), (&json!("cancelled"), &Value::Null), "{ended}");
+        let so_far = &ended["so_far"];
+        assert_eq!(so_far["deletion_receipts"].as_array().unwrap().len(), 1);
+        assert_eq!(so_far["cascade_report"]["erased"].as_array().unwrap().len(), MAX_STEP);
+        assert_eq!(so_far["cascade_report"]["remaining"], 1);
+        assert_eq!((&ended["done"], &ended["expected"]), (&json!(MAX_STEP), &json!(MAX_STEP + 1)));
+        let left = world.owner("GET", "/oap/owner/items", None).await.ok();
+        assert_eq!(texts(&left), ["one more"]);
+
+        // The same again does the rest.
+        let owner = world.proved().await;
+        let job = LongWork(&world.gateway).start_job(&owner, request()).unwrap();
+        job.wait().await;
+        let ended = world.owner("GET", &format!("{JOBS}/{}", job.id()), None).await.ok();
+        assert_eq!(ended["result"]["cascade_report"]["erased"].as_array().unwrap().len(), 1, "{ended}");
     };
     tokio::time::timeout(PATIENCE, meanwhile).await.unwrap();
 }

@@ -283,9 +283,26 @@ fn the_owners_commands_know_agents_by_name() {
     home.run(&["agent", "add", "far", "--did", "did:web:a.example"]).failed(2, "--did: ");
     home.run(&["who", "nobody"]).failed(1, "no agent of this name");
     home.run(&["audit", "--grantee", "scout"]).ok();
+    let policy = home.run(&["policy", "set", "session_summary", "--agent", "scout"]).ok();
+    assert!(
+        policy.lines().any(|line| line.starts_with("session_summary") && line.trim_end().ends_with("scout")),
+        "{policy}"
+    );
+    // Too fine a step would be rounded to none, and nothing would decay.
+    home.run(&["policy", "decay", "--step", "0.001"]).failed(2, "--step: must be whole hundredths");
+    home.run(&["policy", "decay", "--least", "0.305"]).failed(2, "--least: must be whole hundredths");
+    home.run(&["policy", "decay", "--step", "0.07", "--least", "0.29"]).ok();
+    assert_eq!(
+        home.run(&["--json", "policy", "show"]).json()["decay"],
+        json!({"step": 7, "period_hours": 24, "least": 29})
+    );
     let mine = home.run(&["item", "add", "--kind", "fact", "--text", "tea is green"]).ok();
     home.run(&["review", "reject", mine.trim(), "--yes"]).failed(2, "does not wait");
     let told = home.run(&["audit", "injected", "--agent", "scout", "--at", "2026-01-01T00:00:00Z"]).ok();
     assert!(told.contains("was given nothing before 2026-01-01"), "{told}");
     assert!(home.run(&["workflow", "apply", "--help"]).ok().contains("pinned_namespaces: [learned]"));
+    // Another agent may have the name now, and may not write it.
+    home.run(&["agent", "remove", "scout"]).ok();
+    let policy = home.run(&["policy", "show"]).ok();
+    assert!(policy.contains("scout (removed)"), "{policy}");
 }

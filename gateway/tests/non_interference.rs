@@ -6,6 +6,7 @@
 //! do is done to both, and compared.
 
 use crate::common::*;
+use crate::granted::{calls, graphs};
 use crate::twins::*;
 use oap_gateway::embedding::EmbeddingModel;
 use oap_gateway::service::deletion::DeleteRequest;
@@ -168,6 +169,8 @@ struct Case {
     budget: Option<u32>,
     max_items: u32,
     queries: Vec<Value>,
+    /// What is asked of the items as a graph.
+    sparql: &'static str,
     /// Written to one side alone between two rounds of the same queries, changed in every way, and erased.
     later: Outside,
 }
@@ -211,12 +214,24 @@ fn case() -> impl Strategy<Value = Case> {
         0..=3u8,
         rules,
         1..8u32,
-        prop::collection::vec(query(), 1..4),
+        (prop::collection::vec(query(), 1..4), prop::sample::select(&graphs::CURIOUS[..])),
         outside(),
     )
-        .prop_map(|(visible, outside, level, rules, max_items, queries, later)| {
+        .prop_map(|(visible, outside, level, rules, max_items, (queries, sparql), later)| {
             let (profile, gated, embeddings, budget) = rules;
-            Case { visible, outside, level, profile, gated, embeddings, budget, max_items, queries, later }
+            Case {
+                visible,
+                outside,
+                level,
+                profile,
+                gated,
+                embeddings,
+                budget,
+                max_items,
+                queries,
+                sparql,
+                later,
+            }
         })
 }
 
@@ -325,6 +340,15 @@ async fn observe(side: &Side, index: usize, case: &Case) -> Vec<(u16, usize, Val
                 keep(answer);
             }
         }
+        let graph = json!({"sparql": case.sparql});
+        let mut answer = calls(world, &grantee, &token, "memory_query", graph).await;
+        graphs::as_text(&mut answer.body);
+        if let Some(told) = answer.body.pointer_mut("/result/structuredContent") {
+            told["request_id"] = json!("");
+            // The request's own name is in it.
+            blank(&mut told["receipt"]["input_hash"]);
+        }
+        keep(answer);
         let mut vectors = case.queries[0].clone();
         vectors["include_embeddings"] = json!(true);
         keep(world.query(&grantee, &token, &vectors).await);

@@ -1,13 +1,23 @@
 //! `docs/openapi.json` is what the endpoints' types say, it is what the gateway serves, and what the gateway answers is as it says.
 
 use crate::common::*;
+use crate::federated::party::Town;
+use crate::played::{PlayedPeer, Shown};
+use oap_federation::ask::AccessRequest;
+use oap_federation::{Content, Letter, SignedLetter};
 use oap_gateway::api::{
-    Endpoint, agents, all, audit, budgets, deletion, disclosures, gates, grants, health, holds, items, jobs,
-    keys, oauth, openapi, path, policy, selections, standing, transfer,
+    Endpoint, access, acks, agents, all, audit, budgets, deletion, devices, disclosures, gates, grants,
+    health, holds, items, jobs, keys, lockdown, oauth, openapi, path, peers, policy, recall, selections,
+    standing, subscriptions, transfer, witnesses,
 };
-use oap_identity::{GrantId, Hash, ItemId, JobId};
+use oap_gateway::service::Letters;
+use oap_gateway::system::config::Config;
+use oap_grants::{SignedGrant, status};
+use oap_identity::{AskId, GrantId, Hash, ItemId, JobId, LetterId, SubscriptionId};
+use oap_memory::receipt::Receipt;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 /// `OAP_WRITE_DOCS=1` writes it anew.
 #[test]
@@ -76,7 +86,7 @@ impl Walk {
 /// Every endpoint of the owner's, asked once at least.
 #[tokio::test]
 async fn answers_are_as_it_says() {
-    let world = World::new().await;
+    let world = World::with(1, Config { allow_local_dids: true, ..Config::default() }).await;
     let mut walk = Walk { world, document: openapi::document(), seen: BTreeSet::new() };
     let late = "2099-01-01T00:00:00Z";
 
@@ -119,6 +129,8 @@ async fn answers_are_as_it_says() {
     walk.post::<disclosures::Who>(json!({"did": agent(2).did()})).await;
     walk.post::<selections::ResolveItems>(json!({"ids": [&item.to_string()[..10]]})).await;
     walk.post::<selections::SearchItems>(json!({"text": "June"})).await;
+    walk.post::<recall::RecallItems>(json!({"text": "June"})).await;
+    walk.get::<recall::ListLies>().await;
     let named = json!({"items": [other]});
     let labels = json!({"selection": named, "labels": {"add": ["x"]}});
     walk.post::<selections::RelabelItems>(labels).await;
@@ -149,6 +161,29 @@ async fn answers_are_as_it_says() {
     walk.post::<selections::SelectItems>(json!({"selection": {"all": true}})).await;
     walk.post::<holds::ReleaseHolds>(json!({"items": [item]})).await;
 
+    let peer = PlayedPeer::new().await;
+    peer.publish(&PlayedPeer::shown(walk.world.now()));
+    walk.post::<peers::FindPeer>(json!({"host": peer.host})).await;
+    walk.post::<peers::AddPeer>(json!({"peer": peer.did})).await;
+    let (named, at) = (json!({"did": peer.did}), walk.world.now());
+    let rotated = Shown { keys: vec![(2, None), (1, Some(at))], signer: 2, ..PlayedPeer::shown(at) };
+    peer.publish(&rotated);
+    let changed = walk.post::<peers::CheckPeer>(named.clone()).await;
+    walk.post::<peers::ShowPeer>(named.clone()).await;
+    let yes = json!({"did": peer.did, "seen": changed["pending"]["seen"]});
+    walk.post::<peers::AcceptPeer>(yes).await;
+    walk.get::<peers::ListPeers>().await;
+    walk.post::<witnesses::AddWitness>(named.clone()).await;
+    walk.get::<witnesses::ListWitnesses>().await;
+    walk.post::<witnesses::WitnessFor>(named.clone()).await;
+    walk.get::<witnesses::ListWitnessed>().await;
+    // Nobody is the witness of their own log, and there is one peer.
+    walk.post::<witnesses::SetDemand>(json!({"did": peer.did, "need": 0, "of": []})).await;
+    walk.get::<witnesses::ListDemands>().await;
+    walk.post::<witnesses::EndWitness>(named.clone()).await;
+    walk.post::<witnesses::RemoveWitness>(named.clone()).await;
+    walk.post::<peers::RemovePeer>(named).await;
+
     walk.post::<agents::AddAgent>(json!({"name": "scout", "permission": "memory.write"})).await;
     let scout: agents::AgentRef = "scout".parse().unwrap();
     walk.get::<agents::ListAgents>().await;
@@ -158,6 +193,11 @@ async fn answers_are_as_it_says() {
     walk.at::<agents::RotateAgent>(scout.clone(), json!({})).await;
     let recall = json!({"tool": "memory_recall", "arguments": {"query": "june"}});
     walk.at::<agents::CallTool>(scout.clone(), recall).await;
+    let learn = json!({"tool": "memory_learn", "arguments": {
+        "content": "Tea at four", "source": {"type": "mail", "ref": "from Ann"}, "level": "tool_verified", "scope": "shared"}});
+    let learned = walk.at::<agents::CallTool>(scout.clone(), learn).await;
+    let waits: ItemId = learned["structured"]["item_id"].as_str().unwrap().parse().unwrap();
+    walk.at::<items::RejectItem>(waits, json!({"version": 1})).await;
     walk.ask::<agents::Injected>(scout.clone(), "?limit=5", None).await;
     let desk = json!({"name": "desk", "redirect_uris": ["http://127.0.0.1/cb"]});
     walk.post::<oauth::AddClient>(desk).await;
@@ -216,6 +256,7 @@ async fn answers_are_as_it_says() {
         json!({"job": "reseal"}),
         json!({"job": "reseal_items"}),
         json!({"job": "audit_memorization"}),
+        json!({"job": "delete", "items": ["mem_01HX2QFXR0Q4S8T9V3W7X2Y0Z1"]}),
         json!({"job": "backup", "folder": copies.path().join("copy")}),
     ];
     let mut job: Option<JobId> = None;
@@ -244,7 +285,9 @@ async fn answers_are_as_it_says() {
     walk.post::<standing::Prove>(request).await;
 
     walk.at::<grants::RevokeGrant>(grant, json!({})).await;
-    walk.post::<deletion::Delete>(json!({"items": [other]})).await;
+    let gone = walk.post::<deletion::Delete>(json!({"items": [other]})).await;
+    let gone = gone["deletion_receipt"]["receipt_id"].as_str().unwrap().parse().unwrap();
+    walk.ask::<deletion::ReportDeletion>(gone, "", None).await;
     walk.ask::<items::ShowItem>(other, "", None).await;
     walk.ask::<disclosures::ItemHistory>(other, "", None).await;
 
@@ -254,9 +297,122 @@ async fn answers_are_as_it_says() {
     let changed = walk.at::<keys::RevokeKey>("key-1".parse().unwrap(), json!({})).await;
     walk.world.token = changed["trust_token"].as_str().unwrap().to_owned();
 
+    access_is_answered_as_it_says(&mut walk).await;
+    devices_are_answered_as_it_says(&mut walk).await;
+
+    let down = walk.post::<lockdown::LockDown>(json!({"reason": "A laptop was stolen"})).await;
+    walk.world.token = down["trust_token"].as_str().unwrap().to_owned();
+    walk.get::<lockdown::ShowLockdown>().await;
+    walk.post::<lockdown::LiftLockdown>(json!({})).await;
+
     let unasked: Vec<&str> =
         all().iter().map(|row| row.name).filter(|name| !walk.seen.contains(name)).collect();
     assert_eq!(unasked, [""; 0]);
+}
+
+/// Two gateways of one owner, the one of which is asked.
+async fn devices_are_answered_as_it_says(walk: &mut Walk) {
+    let town = Town::new();
+    let (mut phone, laptop, code) = crate::devices::compared(&town).await;
+    let world = std::mem::replace(&mut phone.world, World::new().await);
+    let before = std::mem::replace(&mut walk.world, world);
+    let named = json!({"did": laptop.did});
+    walk.post::<devices::AddDevice>(named.clone()).await;
+    walk.get::<devices::ListDevices>().await;
+    walk.post::<devices::ConfirmDevice>(json!({"did": laptop.did, "code": code})).await;
+    let yes = json!({"did": phone.did, "code": code});
+    laptop.world.owner("POST", "/oap/owner/devices/confirm", Some(&yes)).await.ok();
+    Letters(&laptop.world.gateway).send_due().await.unwrap();
+    laptop.world.capture(&[note("Tea", &["tea"])]).await;
+    // The grant to the laptop is on its way still: it does not matter here.
+    let report = walk.post::<devices::SyncDevice>(named.clone()).await;
+    assert_eq!(report["taken"], 1, "{report}");
+    walk.post::<devices::ShowDevice>(named.clone()).await;
+    walk.post::<devices::RemoveDevice>(named).await;
+    walk.world = before;
+}
+
+/// What a stranger with a did:key asks for, what is asked of them, and a grant of theirs, whose state is at an address of loopback.
+async fn access_is_answered_as_it_says(walk: &mut Walk) {
+    let (stranger, now) = (agent(3), walk.world.now());
+    let end = now.plus(Duration::from_secs(86_400));
+    let ask = |max_items: u32| json!({"purpose": "x", "max_items": max_items, "expires_at": end, "operations": ["query"]});
+    for number in 1..=2_u8 {
+        let asked = serde_json::from_value(ask(u32::from(number))).unwrap();
+        let request = AccessRequest { request: AskId::from_bytes([number; 16]), ask: asked };
+        let letter = Letter {
+            id: LetterId::from_bytes([number; 16]),
+            from: stranger.did().clone(),
+            to: PRINCIPAL.parse().unwrap(),
+            issued_at: now,
+            expires_at: now.plus(Duration::from_secs(60)),
+            content: Content::AccessRequest(Box::new(request)),
+        };
+        let signed = SignedLetter::sign(&letter, &stranger).unwrap();
+        let body: Value = serde_json::from_slice(signed.bytes()).unwrap();
+        walk.world.raw("POST", oap_manifest::path::LETTER, &[], Some(&body)).await.ok();
+    }
+    let asks = walk.get::<access::ListAsks>().await;
+    let task = |n: usize| -> AskId { asks["asks"][n]["task"].as_str().unwrap().parse().unwrap() };
+    walk.ask::<access::ShowAsk>(task(0), "", None).await;
+    walk.at::<access::ApproveAsk>(task(0), asks["asks"][0]["proposal"].clone()).await;
+    walk.at::<access::DeclineAsk>(task(1), json!({"word": "No"})).await;
+
+    let asked = walk.post::<access::RequestAccess>(json!({"from": stranger.did(), "ask": ask(3)})).await;
+    let request: AskId = asked["request"].as_str().unwrap().parse().unwrap();
+    walk.ask::<access::ShowAsked>(request, "", None).await;
+    walk.at::<access::AskAgain>(request, json!({})).await;
+    walk.at::<access::WithdrawAsked>(request, json!({})).await;
+    walk.get::<access::ListAsked>().await;
+    walk.get::<access::ListLetters>().await;
+
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let uri = format!("http://{}/status", listener.local_addr().unwrap());
+    let list = status::publish([].into_iter(), &uri, &stranger, now).unwrap();
+    let handler = move || {
+        let list = list.clone();
+        async move { list }
+    };
+    let router = axum::Router::new().route("/status", axum::routing::get(handler));
+    tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
+    let grant = json!({
+        "grant_id": "mgr_01J9V8B7H1ZK4D2A0M9R8F0KQX", "granter": format!("{}#personal", stranger.did()), "grantee": PRINCIPAL,
+        "purpose": "x", "filter": {}, "max_items": 5, "issued_at": now, "expires_at": end,
+        "operations": ["query", "subscribe"],
+        "redaction_profile": "oap.profile.projection.memory.v1", "status": {"status_list": {"idx": 1, "uri": uri}},
+        "delegable": {"max_depth": 1},
+    });
+    let grant = SignedGrant::sign(serde_json::from_value(grant).unwrap(), &stranger).unwrap();
+    walk.post::<access::AddReceived>(json!({"grant": grant.document()})).await;
+    walk.get::<access::ListReceived>().await;
+    walk.ask::<access::ShowReceived>(grant.hash(), "", None).await;
+    let checked = walk.at::<access::CheckReceived>(grant.hash(), json!({})).await;
+    assert!(checked["checked_at"].is_string(), "{checked}");
+    let less = json!({
+        "grantee": agent(4).did(), "purpose": "x", "max_items": 1, "expires_at": end,
+        "redaction_profile": "oap.profile.projection.memory.v1",
+    });
+    let passed_on = walk.at::<access::DelegateReceived>(grant.hash(), less).await;
+    assert_eq!(passed_on["grant"]["parent"], json!(grant.hash()), "{passed_on}");
+    let mut receipt: Receipt = serde_json::from_value(json!({
+        "receipt_id": "urn:oap:receipt:01J9V8B7H1ZK4D2A0M9R8F0KQX", "type": "invocation", "timestamp": now,
+        "principal_did": stranger.did(), "agent_did": PRINCIPAL, "action_id": "memory.query", "output_hash": Hash::of(b"x"),
+        "policy_decisions": [{"id": "pol_01J9V8B7H1ZK4D2A0M9R8F0KQX", "outcome": "allow", "rules": [], "grant_hash": grant.hash()}],
+        "previous_receipt_hash": "genesis",
+    }))
+    .unwrap();
+    let answered = receipt.sign(&stranger).unwrap();
+    walk.at::<access::NoteAnswer>(grant.hash(), json!({"items": 1, "receipt": receipt})).await;
+    walk.post::<acks::SetAcks>(json!({"automatic": true, "grant": grant.hash()})).await;
+    walk.get::<acks::ListAcks>().await;
+    walk.ask::<acks::ShowAck>(answered, "", None).await;
+    walk.at::<acks::GiveAck>(answered, json!({})).await;
+    // The granter's gateway is out of reach: it is asked again later.
+    let held = walk.at::<subscriptions::Subscribe>(grant.hash(), json!({"window": 60})).await;
+    walk.get::<subscriptions::ListSubscriptions>().await;
+    let id: SubscriptionId = held["subscription"].as_str().unwrap().parse().unwrap();
+    walk.at::<subscriptions::EndSubscription>(id, json!({})).await;
+    walk.at::<access::RemoveReceived>(grant.hash(), json!({})).await;
 }
 
 /// Where the owner's endpoints are is said once: by their types.

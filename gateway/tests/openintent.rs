@@ -445,19 +445,31 @@ async fn batches_are_written_all_or_none() {
     // One that is there needs its version, and then is replaced.
     let mut newer = entry("working", "n", "a");
     newer["value"] = json!({"n": 2});
-    send(json!([entry("working", "n", "c"), newer])).await.refused(409, "conflict");
+    let refused = send(json!([entry("working", "n", "c"), newer])).await.refused(409, "conflict");
+    assert_eq!((&refused["index"], &refused["current"]), (&json!(1), &first["entries"][0]), "{refused}");
+    assert!(refused["message"].as_str().unwrap().starts_with("entries[1]: "), "{refused}");
     assert_eq!(agents.found("a", "agent_id=a").await.1, 3);
     newer["version"] = json!(9);
     let refused = send(json!([entry("working", "n", "c"), newer])).await.refused(409, "conflict");
     assert_eq!((&refused["current_version"], &refused["current"]), (&json!(1), &first["entries"][0]));
+    assert_eq!(refused["index"], 1);
     newer["version"] = json!(1);
     let second = send(json!([entry("working", "n", "c"), newer])).await.ok();
     assert_eq!(
         (&second["entries"][1]["version"], &second["entries"][1]["id"]),
         (&json!(2), &first["entries"][0]["id"])
     );
-    let gone = json!([{"namespace": "n", "key": "never", "value": {}, "version": 1}]);
-    send(gone).await.refused(409, "conflict");
+    // One that is not there, or that the agent may not see, is named alike: by its place, and nothing else.
+    let gone = |key: &str| {
+        let changed = json!({"namespace": "n", "key": key, "value": {}, "version": 1});
+        json!([entry("working", "n", "x"), entry("working", "n", "y"), changed])
+    };
+    agents.made("b", entry("working", "n", "hidden")).await;
+    let mut refused =
+        [send(gone("never")).await, send(gone("hidden")).await].map(|answer| answer.refused(409, "conflict"));
+    refused.iter_mut().for_each(|body| body["request_id"] = json!(""));
+    assert_eq!((&refused[0]["index"], refused[0].get("current")), (&json!(2), None), "{refused:?}");
+    assert_eq!(refused[0], refused[1]);
     for wrong in
         [json!([]), json!({}), json!([entry("working", "n", "d"), entry("episodic", "n", "d")]), json!([{}])]
     {

@@ -19,6 +19,7 @@ const FLOORS: [(&str, &[&str]); 13] = [
             "system/files",
             "system/panics",
             "system/tasks",
+            "system/trails",
         ],
     ),
     ("embedding", &["embedding"]),

@@ -341,7 +341,7 @@ fn the_owner_reviews() {
     home.run(&["review", "accept", &clash, "--if-version", "1"]).ok();
     // Nothing is taken back unasked, and nothing that does not wait.
     home.run(&["review", "reject", &hostile]).failed(2, "--yes");
-    home.run(&["review", "reject", &hostile, "--if-version", "2"]).failed(1, "version 1");
+    home.run(&["review", "reject", &hostile, "--if-version", "2"]).failed(3, "version 1");
     home.run(&["review", "reject", &clash, "--yes"]).failed(2, "does not wait");
     home.run(&["review", "reject", &hostile, "--if-version", "1"]).ok();
     let into = listed.as_array().unwrap().iter().find(|item| item["item_id"] == json!(twin)).unwrap();

@@ -9,8 +9,18 @@ use oap_memory::{Filter, Kind};
 
 /// The member in which a child is wider than its parent, or not comparable with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("{0}: a delegated grant must be within the one that it was made from")]
+#[error("{}: {}", .0, why(.0))]
 pub struct Wider(pub &'static str);
+
+fn why(member: &str) -> &'static str {
+    match member {
+        "parent" => "the grant may not be passed on, or no further",
+        "filter.labels_any" => {
+            "a delegated grant must be within the one that it was made from: of its labels fewer; what more an item must have is labels_all"
+        }
+        _ => "a delegated grant must be within the one that it was made from",
+    }
+}
 
 /// Checks that `child` gives nothing that `parent` does not give.
 ///

@@ -8,7 +8,7 @@ use flate2::write::ZlibEncoder;
 use oap_identity::random::{self, Random};
 use oap_identity::signed::{SignedError, UnverifiedJwt, sign_jwt};
 use oap_identity::time::MAX_SKEW;
-use oap_identity::{Did, DidDocument, Documents, Signer, Timestamp};
+use oap_identity::{Did, DidDocument, Documents, Kid, Signer, Timestamp};
 use serde::{Deserialize, Serialize};
 use std::io::{Read, Write};
 
@@ -138,7 +138,15 @@ impl VerifiedList {
 /// # Errors
 /// [`StatusError::Jwt`].
 pub fn claimed_issuer(list: &str) -> Result<Did, StatusError> {
-    Ok(UnverifiedJwt::parse(list, TYP)?.kid()?.did().clone())
+    Ok(claimed_key(list)?.did().clone())
+}
+
+/// The key that a list names as its issuer's; nothing is verified.
+///
+/// # Errors
+/// [`StatusError::Jwt`].
+pub fn claimed_key(list: &str) -> Result<Kid, StatusError> {
+    Ok(UnverifiedJwt::parse(list, TYP)?.kid()?)
 }
 
 /// Reads and checks a list.

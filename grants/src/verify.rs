@@ -5,9 +5,10 @@ use crate::checked::CheckedTokens;
 use crate::dpop::{self, DpopError, Request};
 use crate::grant::{Grant, GrantError, Operation, SignedGrant, UnverifiedGrant};
 use crate::limits::{LimitError, Limits, MAX_BELOW, MAX_DEPTH};
-use crate::token::{TokenClaims, TokenError};
+use crate::token::{MAX_LIFE, TokenClaims, TokenError};
 use oap_identity::{Did, DidDocument, GrantId, Hash, Kid, Timestamp};
 use oap_memory::closed_enum;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 closed_enum! {
@@ -173,6 +174,33 @@ impl Authenticated {
         let made = Timestamp::from_seconds(self.claims.iat);
         let key = own.key(&self.kid).filter(|key| key.usable_at(made).is_ok());
         if key.is_none() || self.claims.exp <= now.seconds() { Err(Refused::Token) } else { Ok(()) }
+    }
+}
+
+/// A grantee who proved who it is, for as long as its grant is in force: what a subscription is kept with. The gateway that made it stores
+/// it, and nobody else's is ever read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Subscriber {
+    claims: TokenClaims,
+    kid: Kid,
+}
+
+impl Subscriber {
+    /// Who presented a token with the proof of its key; `None` for a bearer token, which is whoever's has it.
+    #[must_use]
+    pub fn of(caller: &Authenticated) -> Option<Self> {
+        let Authenticated { claims, kid } = caller.clone();
+        claims.cnf.is_some().then_some(Self { claims, kid })
+    }
+
+    /// The same caller, as if its token were given out anew, and the grant is still to be judged. Once the key that signed the token is known
+    /// as compromised, since whenever, the token has ended: who had the key could have made it.
+    #[must_use]
+    pub fn caller(&self, own: &DidDocument, now: Timestamp) -> Authenticated {
+        let mut claims = self.claims.clone();
+        let is_good = own.key(&self.kid).is_some_and(|key| key.revoked_at().is_none());
+        claims.exp = if is_good { now.seconds().saturating_add(MAX_LIFE) } else { claims.iat };
+        Authenticated { claims, kid: self.kid.clone() }
     }
 }
 

@@ -37,6 +37,10 @@ pub struct Endpoints {
     pub export: String,
     /// The status list, where published.
     pub revocation: Option<String>,
+    /// Where letters of other gateways are taken, where published.
+    pub peer: Option<String>,
+    /// Where its log's checkpoint is, where published.
+    pub checkpoint: Option<String>,
 }
 
 /// Checks a memory manifest that was fetched from `origin` against its principal's document.
@@ -66,12 +70,16 @@ pub fn memory(manifest: &Value, document: &DidDocument, origin: &str) -> Result<
         grant: endpoint("grant")?,
         export: endpoint("export")?,
         revocation: manifest.pointer("/endpoints/revocation").map(|_| endpoint("revocation")).transpose()?,
+        peer: manifest.pointer("/endpoints/peer").map(|_| endpoint("peer")).transpose()?,
+        checkpoint: manifest.pointer("/endpoints/checkpoint").map(|_| endpoint("checkpoint")).transpose()?,
         principal,
     })
 }
 
-/// An endpoint belongs to the origin that the manifest came from; a manifest cannot send tokens elsewhere.
-fn is_here(url: &str, origin: &str) -> bool {
+/// Whether an address is of an origin: an endpoint belongs to the origin that its manifest came from, which cannot send tokens
+/// elsewhere.
+#[must_use]
+pub fn is_here(url: &str, origin: &str) -> bool {
     let (Ok(url), Ok(origin)) = (Url::parse(url), Url::parse(origin)) else { return false };
     url.origin() == origin.origin() && url.username().is_empty() && url.password().is_none()
 }
@@ -81,7 +89,28 @@ fn is_here(url: &str, origin: &str) -> bool {
 /// # Errors
 /// [`ManifestError`].
 pub fn tool(tool: &Value, memory: &Value, document: &DidDocument) -> Result<(), ManifestError> {
-    if tool["tool"]["did"] != document.id().as_str() {
+    tool_of(tool, memory, document.id())?;
+    let invoke = tool["endpoints"]["invoke"].as_str();
+    if invoke.is_none() || invoke != document.service("OAPInvocationEndpoint") {
+        return Err(ManifestError::Disagree(TOOL, "did.json", "the invocation endpoint"));
+    }
+    let revocation = memory["endpoints"]["revocation"].as_str();
+    if revocation.is_none() || revocation != document.service("OAPRevocationStatus") {
+        return Err(ManifestError::Disagree(MEMORY, "did.json", "the revocation endpoint"));
+    }
+    match document.service("OAPMemoryExchange") {
+        Some(url) if url.ends_with(path::MEMORY_MANIFEST) => Ok(()),
+        _ => Err(ManifestError::Disagree(MEMORY, "did.json", "the memory manifest's address")),
+    }
+}
+
+/// Checks that tool manifest and memory manifest say the same, of a principal whose DID is its own key: no document names
+/// endpoints.
+///
+/// # Errors
+/// [`ManifestError`].
+pub fn tool_of(tool: &Value, memory: &Value, principal: &Did) -> Result<(), ManifestError> {
+    if tool["tool"]["did"] != principal.as_str() {
         return Err(ManifestError::Disagree(TOOL, "did.json", "the DID"));
     }
     let hash = Hash::of_canonical(tool)
@@ -95,16 +124,5 @@ pub fn tool(tool: &Value, memory: &Value, document: &DidDocument) -> Result<(), 
     if tool["projections"] != memory["projections"] {
         return Err(ManifestError::Disagree(TOOL, MEMORY, "projections"));
     }
-    let invoke = tool["endpoints"]["invoke"].as_str();
-    if invoke.is_none() || invoke != document.service("OAPInvocationEndpoint") {
-        return Err(ManifestError::Disagree(TOOL, "did.json", "the invocation endpoint"));
-    }
-    let revocation = memory["endpoints"]["revocation"].as_str();
-    if revocation.is_none() || revocation != document.service("OAPRevocationStatus") {
-        return Err(ManifestError::Disagree(MEMORY, "did.json", "the revocation endpoint"));
-    }
-    match document.service("OAPMemoryExchange") {
-        Some(url) if url.ends_with(path::MEMORY_MANIFEST) => Ok(()),
-        _ => Err(ManifestError::Disagree(MEMORY, "did.json", "the memory manifest's address")),
-    }
+    Ok(())
 }

@@ -35,7 +35,10 @@
 #![warn(clippy::unwrap_used)]
 
 pub mod actions;
+pub mod card;
 pub mod check;
+pub mod handover;
+pub mod limits;
 pub mod memory;
 pub mod scopes;
 pub mod tool;
@@ -51,6 +54,10 @@ pub mod path {
     pub const TOOL_MANIFEST: &str = "/.well-known/oap-tool.json";
     pub const SCOPES: &str = "/.well-known/oap-scopes.json";
     pub const DID: &str = "/.well-known/did.json";
+    /// What each key said of its successor.
+    pub const HANDOVERS: &str = "/.well-known/oap-key-handovers.json";
+    /// The card of the A2A protocol.
+    pub const AGENT_CARD: &str = "/.well-known/agent-card.json";
     pub const QUERY: &str = "/oap/memory/query";
     /// From grant to token; the state of a grant below it.
     pub const GRANT: &str = "/oap/memory/grant";
@@ -70,6 +77,24 @@ pub mod path {
     /// The owner's endpoints, for whoever writes a client.
     pub const OPENAPI: &str = "/oap/openapi.json";
     pub const INCIDENT: &str = "/oap/incident";
+    /// Letters of other gateways.
+    pub const LETTER: &str = "/oap/peer/letter";
+    /// What witnesses signed last of the log.
+    pub const CHECKPOINT: &str = "/.well-known/oap-checkpoint";
+    /// That the log goes on from an earlier size.
+    pub const CONSISTENCY: &str = "/oap/log/consistency";
+    /// That a receipt is in the log, by its id.
+    pub const WITNESSED: &str = "/oap/memory/witnessed/";
+    /// Where the logs of others are witnessed: the prefix of C2SP tlog-witness, for submitting and for monitoring.
+    pub const WITNESS: &str = "/oap/witness";
+    /// Subscriptions; each is below it.
+    pub const SUBSCRIBE: &str = "/oap/memory/subscribe";
+    /// Pushes of other gateways; each subscription has its own below it.
+    pub const PUSH: &str = "/oap/peer/push";
+    /// What changed, for the owner's other devices.
+    pub const CHANGES: &str = "/oap/memory/changes";
+    /// What changed items say, by name.
+    pub const CHANGED: &str = "/oap/memory/changes/items";
     /// Actions by intent.
     pub const DISCOVER: &str = "/oap/discover";
 }

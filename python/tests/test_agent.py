@@ -25,6 +25,7 @@ from oap_memory import (
     Unavailable,
     Unreachable,
     UsageError,
+    block,
 )
 from oap_memory.calls import LONGEST, PAUSES
 from oap_memory.flow import Request, Response
@@ -63,13 +64,20 @@ def test_everything_that_an_agent_does(agent: Agent, office: Gateway) -> None:
     assert fact.source is not None
     assert (fact.source.type, fact.source.ref, fact.source.hash) == ("mail", "from Ann", None)
     assert fact.expires_at is not None
-    assert fact.score is not None
+    assert fact.score is not None and fact.score_parts is not None
+    parts = fact.score_parts
+    added = parts.text + parts.topic + parts.recency + parts.confidence + parts.graph
+    assert added == pytest.approx(fact.score)
     corrected = agent.correct(learned.item_id, "The site goes live in July", level="tool_verified")
     assert (corrected.version, corrected.confidence) == (2, 0.9)
     explained = agent.explain(learned.item_id)
     assert [step.event for step in explained.chain] == ["capture", "correct"]
     assert [(former.version, former.content) for former in explained.corrections] == [(1, "The site goes live in June")]
+    assert explained.corrections[0].agent == "clerk"
     assert (explained.retracted_at, explained.more) == (None, False)
+    then = agent.explain(learned.item_id, as_of=explained.chain[0].at)
+    assert (then.fact.content, then.as_of) == ("The site goes live in June", explained.chain[0].at)
+    assert (then.fact.version, then.fact.agent, then.corrections) == (1, "clerk", ())
     state = agent.status()
     assert (state.agent, state.permission, state.own) == ("clerk", "memory.write", 1)
     changed = agent.diff("2026-01-01T00:00:00Z", topic="site")
@@ -149,6 +157,17 @@ def test_a_correction_says_where_it_comes_from(agent: Agent) -> None:
     assert (source.type, source.ref) == ("web", "https://a.example/")
 
 
+def test_what_is_stale_is_told_as_stale(agent: Agent) -> None:
+    agent.learn("The queue has five people", topic="queue", staleness="volatile", type="user_stated_preference")
+    agent.learn("The queue is in the hall", topic="queue", staleness="weekly")
+    hall, people = sorted(agent.query(topic="queue").facts, key=lambda fact: fact.stale)
+    assert (people.staleness, people.stale, people.type) == ("volatile", True, "user_stated_preference")
+    assert (hall.staleness, hall.stale) == ("weekly", False)
+    assert (' stale="true">' in block(people), "stale" in block(hall)) == (True, False)
+    # As the gateway's own text block has it.
+    assert block(people) in agent.call("memory_query", {"topic": "queue"}).text
+
+
 def test_who_may_what(agent: Agent, office: Gateway) -> None:
     learned = agent.learn("The safe is green", topic="safe")
     with pytest.raises(Conflict):
@@ -203,7 +222,7 @@ def test_what_is_closed_says_so() -> None:
 
 def test_a_key_goes_over_tls_to_who_is_trusted(office: Gateway) -> None:
     key = office.agent("stranger")
-    with Agent(office.origin, key) as agent, pytest.raises(Unreachable):
+    with Agent(office.origin, key) as agent, pytest.raises(Unreachable, match=r"not trusted.*`ca_file`"):
         agent.learn("x")
     with Agent("http://memory.example.org", key) as agent, pytest.raises(Unreachable):
         agent.learn("x")

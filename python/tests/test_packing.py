@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 from gateway import Gateway
@@ -48,6 +49,13 @@ def test_no_item_ends_its_element(said: list[tuple[str, str]]) -> None:
     for line in text.splitlines():
         if line.startswith("<memory-item "):
             assert line.count('"') == 2 * 6
+
+
+def test_what_is_not_to_be_relied_on_says_so() -> None:
+    plain = block(fact("tea"))
+    old = block(replace(fact("tea"), stale=True, stale_warning=True))
+    assert old == plain.replace('="true">', '="true" stale="true" stale_warning="true">')
+    assert "stale" not in plain
 
 
 @given(st.lists(HOSTILE, max_size=6), st.integers(0, 300))

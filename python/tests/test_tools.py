@@ -17,7 +17,7 @@ TAKES = {
     "memory_learn": (facts.Learn, {"content"}),
     "memory_recall": (facts.Recall, {"query"}),
     "memory_query": (facts.Query, set()),
-    "memory_explain": (None, {"item_id"}),
+    "memory_explain": (facts.Explain, {"item_id"}),
     "memory_correct": (facts.Correct, {"item_id", "content"}),
     "memory_forget": (None, {"item_id"}),
     "memory_link": (facts.Link, {"item_id", "to", "relationship"}),

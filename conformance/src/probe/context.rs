@@ -43,6 +43,14 @@ struct State {
     decided: BTreeMap<String, u64>,
 }
 
+/// How far a reply is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reading {
+    Whole,
+    /// As far as the first event of a stream.
+    FirstEvent,
+}
+
 /// The provenance tag of every item that a run puts in, name and value: one selector of a deletion takes all of them.
 pub const TAG: (&str, &str) = ("made_by", "oap-memory-probe");
 /// The purpose of every grant that a run has issued, but for those that try what a purpose may be.
@@ -198,10 +206,19 @@ impl<'a> Context<'a> {
         &self,
         make: impl Fn() -> Result<Request, Failed> + Send,
     ) -> Result<Reply, Failed> {
+        self.send_as(Reading::Whole, make).await
+    }
+
+    /// The same, with the reply read in one of two ways.
+    async fn send_as(
+        &self,
+        reading: Reading,
+        make: impl Fn() -> Result<Request, Failed> + Send,
+    ) -> Result<Reply, Failed> {
         for _ in 0..=RATE_WAITS {
             let request = make()?;
             let asked = format!("{} {}", request.method, request.path);
-            let reply = self.send_once(request).await?;
+            let reply = self.send_once(reading, request).await?;
             let body = reply.json();
             let limited =
                 [&body["error"], &body["error"]["code"]].iter().any(|code| **code == "rate_limited");
@@ -220,10 +237,14 @@ impl<'a> Context<'a> {
         Err(Failed::Skipped("the gateway goes on saying that it was asked too often".to_owned()))
     }
 
-    async fn send_once(&self, request: Request) -> Result<Reply, Failed> {
+    async fn send_once(&self, reading: Reading, request: Request) -> Result<Reply, Failed> {
         self.count(&request)?;
         let asked = request.clone();
-        let reply = self.wire.send(request).await.map_err(|e| Failed::Wrong(e.to_string()))?;
+        let sent = match reading {
+            Reading::Whole => self.wire.send(request),
+            Reading::FirstEvent => self.wire.first_event(request),
+        };
+        let reply = sent.await.map_err(|e| Failed::Wrong(e.to_string()))?;
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.got = short(&format!("{} {}", reply.status, String::from_utf8_lossy(&reply.bytes)));
         for deviation in forms::deviations(&self.declared, &asked, &reply) {
@@ -273,7 +294,7 @@ impl<'a> Context<'a> {
         let word = self.word();
         let path = format!("/oap/memory/{word}");
         // Nobody waits for it.
-        let _ = self.send_once(post(&path, &[], &format!("{{\"{word}\": [1, "))).await;
+        let _ = self.send_once(Reading::Whole, post(&path, &[], &format!("{{\"{word}\": [1, "))).await;
     }
 
     /// GET, with JSON back.
@@ -366,6 +387,12 @@ impl<'a> Context<'a> {
         // Far below the end, so that there are so many behind it.
         let first = u64::from(u32::from_le_bytes(random::bytes(self.random)));
         Ok(first..first + self.limits.worlds)
+    }
+
+    /// Whether the owner's side lets a probe lock the gateway down.
+    #[must_use]
+    pub fn may_lock_down(&self) -> bool {
+        self.setup.is_some_and(|setup| setup.may_lock_down())
     }
 
     /// Where the gateway is.

@@ -45,6 +45,12 @@ pub struct Declared {
     profiles: Option<Vec<String>>,
     /// Paths of its endpoints, in the order of [`Place::ALL`].
     places: [String; 4],
+    /// Where it takes letters of other gateways; `None` where it takes none.
+    letters: Option<String>,
+    /// Where the checkpoint of its log is; `None` where it names none.
+    checkpoint: Option<String>,
+    /// Where it witnesses the logs of others; `None` where it does not.
+    witness: Option<String>,
 }
 
 impl Default for Declared {
@@ -62,10 +68,13 @@ impl Declared {
     pub fn of(manifest: &Value, origin: &str) -> Self {
         let exchange = &manifest["memory_exchange"];
         let profiles = exchange["supported_redaction_profiles"].as_array();
+        let named = |member: &str| {
+            let here = manifest["endpoints"][member].as_str().and_then(|url| url.strip_prefix(origin));
+            here.filter(|path| path.starts_with('/')).map(str::to_owned)
+        };
         let place = |place: Place| {
             let (member, usual) = place.usual();
-            let named = manifest["endpoints"][member].as_str().and_then(|url| url.strip_prefix(origin));
-            named.filter(|path| path.starts_with('/')).unwrap_or(usual).to_owned()
+            named(member).unwrap_or_else(|| usual.to_owned())
         };
         Self {
             belief_threshold: manifest["belief_threshold"].as_f64().unwrap_or(0.5),
@@ -77,7 +86,28 @@ impl Declared {
             embeddings: manifest["embedding_profiles"].as_array().is_some_and(|all| !all.is_empty()),
             profiles: profiles.map(|all| all.iter().filter_map(|p| p.as_str().map(str::to_owned)).collect()),
             places: Place::ALL.map(place),
+            letters: named("peer"),
+            checkpoint: named("checkpoint"),
+            witness: named("witness"),
         }
+    }
+
+    /// Where letters of other gateways are taken, if anywhere.
+    #[must_use]
+    pub fn letters(&self) -> Option<&str> {
+        self.letters.as_deref()
+    }
+
+    /// Where the checkpoint of its own log is, if anywhere.
+    #[must_use]
+    pub fn checkpoint(&self) -> Option<&str> {
+        self.checkpoint.as_deref()
+    }
+
+    /// What stands before the addresses where it witnesses the logs of others, if anywhere.
+    #[must_use]
+    pub fn witness(&self) -> Option<&str> {
+        self.witness.as_deref()
     }
 
     /// The path of an endpoint.
@@ -120,6 +150,12 @@ mod tests {
         let declared = Declared::of(&manifest, "https://g.example");
         assert_eq!(declared.at(Place::Query), "/ask");
         assert_eq!(declared.at(Place::Grant), "/oap/memory/grant");
+        assert_eq!(declared.letters(), None);
+        let peer = json!({"endpoints": {"peer": "https://g.example/letters"}});
+        assert_eq!(Declared::of(&peer, "https://g.example").letters(), Some("/letters"));
+        let log = json!({"endpoints": {"checkpoint": "https://g.example/log", "witness": "https://other.example/w"}});
+        let log = Declared::of(&log, "https://g.example");
+        assert_eq!((log.checkpoint(), log.witness()), (Some("/log"), None));
         assert_eq!((declared.max_items, declared.max_days, declared.belief_threshold), (7, 2, 0.8));
         assert!(declared.has_profile("a") && !declared.has_profile("b"));
         assert_eq!(declared.life(), Duration::from_secs(2 * 86_400 - 600));

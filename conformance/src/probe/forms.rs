@@ -35,6 +35,12 @@ pub(super) fn deviations(declared: &Declared, request: &Request, reply: &Reply) 
         400.. => &JSON,
         _ if path == declared.at(Place::Export) => &["application/jsonl"],
         _ if path == declared.at(Place::Status) => &["application/statuslist+jwt"],
+        _ if path.starts_with("/oap/memory/subscribe/") && path.ends_with("/events") => {
+            &["text/event-stream"]
+        }
+        // C2SP tlog-checkpoint and tlog-witness.
+        _ if declared.checkpoint() == Some(path) => &["text/plain"],
+        _ if declared.witness().is_some_and(|prefix| path.starts_with(prefix)) => &["text/plain"],
         // Vectors are bytes; a document of a DID has a media type of its own.
         _ if path.starts_with("/oap/memory/vec/") || path.ends_with("/did.json") => &[],
         _ => &JSON,
@@ -142,6 +148,8 @@ mod tests {
             of(&named, &reply(404, &GOOD, r#"{"error":"not_found","message":"","request_id":"x"}"#)),
             1
         );
+        let events = Request { path: "/oap/memory/subscribe/sub_1/events".to_owned(), ..ask.clone() };
+        assert_eq!(of(&events, &reply(200, &GOOD, "")), 1);
         let export = Request { path: "/oap/memory/export".to_owned(), ..ask };
         assert_eq!(of(&export, &reply(200, &GOOD, "")), 1);
     }

@@ -35,6 +35,8 @@ pub enum Failed {
     Wrong(String),
     /// The probe could not be made.
     Skipped(String),
+    /// The gateway does not offer what is probed.
+    NotDeclared(String),
 }
 
 /// One probe.

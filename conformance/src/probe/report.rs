@@ -30,6 +30,9 @@ pub enum Outcome {
     Failed(String),
     /// Not made.
     Skipped(String),
+    /// Of something that nobody need have, and that this gateway does not offer.
+    #[serde(rename = "not_declared")]
+    NotDeclared(String),
 }
 
 impl Outcome {
@@ -37,6 +40,7 @@ impl Outcome {
         match done {
             Ok(()) => Self::Passed,
             Err(super::Failed::Skipped(why)) => Self::Skipped(why),
+            Err(super::Failed::NotDeclared(why)) => Self::NotDeclared(why),
             Err(super::Failed::Wrong(why)) => Self::Failed(why),
         }
     }
@@ -46,7 +50,7 @@ impl Outcome {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
-    /// Every probe was made, and passed.
+    /// Every probe was made, and passed, but for those of what the gateway does not offer.
     Passed,
     /// Something was not made, and nothing that was failed: nobody knows.
     Incomplete,
@@ -91,36 +95,55 @@ pub struct Report {
     pub requirements: Looked,
 }
 
-/// How often each requirement was looked at, by its id: what came back in the probes that name it and were made.
+/// How often each requirement was looked at, by its id.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Looked(pub BTreeMap<String, usize>);
+pub struct Looked {
+    /// What came back in the probes that name it and were made.
+    pub looked_at: BTreeMap<String, usize>,
+    /// Those of what the gateway does not offer: no probe that names them was made, and none was skipped.
+    pub not_declared: BTreeSet<String>,
+}
 
 impl Looked {
     /// From the ends of probes.
     #[must_use]
     pub fn of(results: &[Result]) -> Self {
-        let mut looked = BTreeMap::new();
-        for result in results.iter().filter(|result| !matches!(result.outcome, Outcome::Skipped(_))) {
+        let (mut looked_at, mut not_declared) = (BTreeMap::new(), BTreeSet::new());
+        let mut skipped = BTreeSet::new();
+        for result in results {
             for id in &result.checks {
-                *looked.entry(id.clone()).or_default() += result.requests;
+                match result.outcome {
+                    Outcome::Passed | Outcome::Failed(_) => {
+                        *looked_at.entry(id.clone()).or_default() += result.requests;
+                    }
+                    Outcome::Skipped(_) => {
+                        skipped.insert(id.clone());
+                    }
+                    Outcome::NotDeclared(_) => {
+                        not_declared.insert(id.clone());
+                    }
+                }
             }
         }
-        Self(looked)
+        not_declared.retain(|id| !looked_at.contains_key(id) && !skipped.contains(id));
+        Self { looked_at, not_declared }
     }
 
-    /// Requirements that can be seen from outside and were not looked at.
+    /// Requirements that can be seen from outside, are of what the gateway offers, and were not looked at.
     #[must_use]
     pub fn never(&self) -> BTreeSet<&'static str> {
         let seen = requirements::ALL.iter().filter(|requirement| requirement.unseen.is_none());
-        seen.map(|requirement| requirement.id).filter(|id| !self.0.contains_key(*id)).collect()
+        let is_known = |id: &&str| self.looked_at.contains_key(*id) || self.not_declared.contains(*id);
+        seen.map(|requirement| requirement.id).filter(|id| !is_known(id)).collect()
     }
 }
 
 impl Serialize for Looked {
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
-        let mut looked = serializer.serialize_struct("Looked", 3)?;
+        let mut looked = serializer.serialize_struct("Looked", 4)?;
         looked.serialize_field("of", &requirements::ALL.len())?;
-        looked.serialize_field("looked_at", &self.0)?;
+        looked.serialize_field("looked_at", &self.looked_at)?;
+        looked.serialize_field("not_declared", &self.not_declared)?;
         looked.serialize_field("never", &self.never())?;
         looked.end()
     }
@@ -186,6 +209,12 @@ impl Report {
         self.count(|o| matches!(o, Outcome::Skipped(_)))
     }
 
+    /// How many probes are of what the gateway does not offer.
+    #[must_use]
+    pub fn not_declared(&self) -> usize {
+        self.count(|o| matches!(o, Outcome::NotDeclared(_)))
+    }
+
     fn count(&self, wanted: fn(&Outcome) -> bool) -> usize {
         self.results.iter().filter(|result| wanted(&result.outcome)).count()
     }
@@ -205,8 +234,12 @@ impl Report {
             text.push_str(&format!("    sent: {}\n    got:  {}\n", failure.sent, failure.got));
         }
         for result in &self.results {
-            if let Outcome::Skipped(why) = &result.outcome {
-                text.push_str(&format!("skipped {}: {why}\n", result.id));
+            match &result.outcome {
+                Outcome::Skipped(why) => text.push_str(&format!("skipped {}: {why}\n", result.id)),
+                Outcome::NotDeclared(why) => {
+                    text.push_str(&format!("not declared {}: {why}\n", result.id));
+                }
+                Outcome::Passed | Outcome::Failed(_) => {}
             }
         }
         let never = self.rules.never();
@@ -225,11 +258,16 @@ impl Report {
             let ids: Vec<&str> = never.into_iter().collect();
             text.push_str(&format!("requirements that were never looked at: {}\n", ids.join(", ")));
         }
+        if !self.requirements.not_declared.is_empty() {
+            let ids: Vec<&str> = self.requirements.not_declared.iter().map(String::as_str).collect();
+            text.push_str(&format!("requirements of what it does not offer: {}\n", ids.join(", ")));
+        }
         text.push_str(&format!(
-            "{} passed, {} failed, {} skipped; {} requests to {}\n",
+            "{} passed, {} failed, {} skipped, {} not declared; {} requests to {}\n",
             self.count(|o| *o == Outcome::Passed),
             self.count(|o| matches!(o, Outcome::Failed(_))),
             self.skipped(),
+            self.not_declared(),
             self.requests,
             self.gateway
         ));
@@ -246,7 +284,7 @@ impl Report {
             "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"oap-memory\" tests=\"{}\" failures=\"{}\" skipped=\"{}\">\n",
             self.results.len(),
             self.count(|o| matches!(o, Outcome::Failed(_))),
-            self.skipped(),
+            self.skipped() + self.not_declared(),
         );
         for result in &self.results {
             let name = escape(&result.id);
@@ -259,6 +297,9 @@ impl Report {
                     escape(&result.got)
                 ),
                 Outcome::Skipped(why) => format!("<skipped message=\"{}\"/>", escape(why)),
+                Outcome::NotDeclared(why) => {
+                    format!("<skipped message=\"not declared: {}\"/>", escape(why))
+                }
             };
             xml.push_str(&format!(
                 "  <testcase classname=\"oap-memory\" name=\"{name}\">{inner}</testcase>\n"
@@ -314,6 +355,41 @@ mod tests {
         assert_eq!(serde_json::to_value(&report.results[0]).unwrap_or_default()["outcome"], "failed");
     }
 
+    /// What nobody need offer is not what a run left out.
+    #[test]
+    fn a_requirement_of_what_is_not_offered_is_told_apart() {
+        let result = |checks: &[&str], outcome| Result {
+            id: String::new(),
+            checks: checks.iter().map(|&id| id.to_owned()).collect(),
+            severity: Severity::Minor,
+            outcome,
+            requests: 2,
+            sent: String::new(),
+            got: String::new(),
+        };
+        let not_declared = || Outcome::NotDeclared(String::new());
+        let results = [
+            result(&["FE-1", "FE-2", "FE-3"], not_declared()),
+            result(&["FE-2"], Outcome::Passed),
+            result(&["FE-3", "FE-4"], Outcome::Skipped(String::new())),
+        ];
+        let looked = Looked::of(&results);
+        assert_eq!(looked.not_declared, BTreeSet::from(["FE-1".to_owned()]));
+        assert_eq!(looked.looked_at, BTreeMap::from([("FE-2".to_owned(), 2)]));
+        let never = looked.never();
+        assert!(never.is_superset(&BTreeSet::from(["FE-3", "FE-4"])));
+        assert!(!never.contains("FE-1") && !never.contains("FE-2"));
+        let report = Report {
+            gateway: String::new(),
+            at: Timestamp::from_millis(0),
+            requests: 0,
+            results: Vec::new(),
+            rules: Rules::default(),
+            requirements: looked,
+        };
+        assert!(report.text().contains("requirements of what it does not offer: FE-1\n"));
+    }
+
     #[test]
     fn what_was_skipped_did_not_pass() {
         let verdict = |outcomes: &[Outcome]| {
@@ -341,6 +417,11 @@ mod tests {
         let (failed, skipped) = (Outcome::Failed(String::new()), Outcome::Skipped(String::new()));
         assert_eq!(verdict(&[Outcome::Passed]), Verdict::Passed);
         assert_eq!(verdict(&[Outcome::Passed, skipped.clone()]), Verdict::Incomplete);
-        assert_eq!(verdict(&[skipped, failed]), Verdict::Failed);
+        assert_eq!(verdict(&[skipped.clone(), failed.clone()]), Verdict::Failed);
+        // What nobody need offer, and this one does not, hides nothing.
+        let not_declared = Outcome::NotDeclared(String::new());
+        assert_eq!(verdict(&[Outcome::Passed, not_declared.clone()]), Verdict::Passed);
+        assert_eq!(verdict(&[not_declared.clone(), skipped]), Verdict::Incomplete);
+        assert_eq!(verdict(&[not_declared, failed]), Verdict::Failed);
     }
 }

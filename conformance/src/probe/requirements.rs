@@ -135,7 +135,12 @@ pub const ALL: &[Requirement] = &[
         "OAP headers agree with the envelope",
         "the page does not ask for the headers; what ours does with them its own tests hold",
     ),
-    unseen("CO-12", "OAP-CORE 9.3", "webhooks are signed", "none are offered"),
+    unseen(
+        "CO-12",
+        "OAP-CORE 9.3",
+        "webhooks are signed",
+        "a push goes to a gateway of the grantee's: one of ours would have to be on the public net; what is taken is FE-9",
+    ),
     seen(
         "CO-13",
         "OAP-CORE 10.1",
@@ -187,12 +192,7 @@ pub const ALL: &[Requirement] = &[
         "incidents are published in their window",
         "only after one; the endpoint is in CO-06",
     ),
-    unseen(
-        "CO-30",
-        "OAP-CORE 22.3",
-        "a kill switch revokes everything at once",
-        "no command of the owner's side; one revocation at a time is SP-04",
-    ),
+    seen("CO-30", "OAP-CORE 22.3", "a kill switch revokes everything at once"),
     unseen(
         "CO-31",
         "OAP-CORE 24.3",
@@ -398,6 +398,59 @@ pub const ALL: &[Requirement] = &[
     seen("IF-02", "RFC 0034 4.2", "what the destination may not have is blocked"),
     unseen("IF-03", "RFC 0034 3", "a proof in place of hashes", "optional, not built"),
     unseen("IF-04", "RFC 0034 5", "proving keys are cached", "no such proofs"),
+    seen(
+        "FE-1",
+        "protocol 13.1",
+        "a letter that is not signed, not for the principal, over or malformed is refused",
+    ),
+    seen("FE-2", "protocol 13.2", "a letter has its effect once, and a signed reply that names it"),
+    seen(
+        "FE-3",
+        "protocol 13.1",
+        "senders who are not proved cannot be told apart by what they are answered",
+    ),
+    seen("FE-4", "protocol 13.3", "a request for access gives none, and tells nobody of another's"),
+    seen("FE-5", "protocol 14", "a notice of who gave no grant changes nothing and tells nothing"),
+    seen("FE-6", "protocol 15", "the agent card is signed and agrees with the manifests"),
+    seen("FE-7", "protocol 2", "a key that comes into use was named by the one before it"),
+    unseen(
+        "FE-8",
+        "protocol 15",
+        "what changed at a peer is taken over where it was signed for, and else the owner is asked",
+        "of whoever asks, not of whoever is asked",
+    ),
+    seen(
+        "FE-9",
+        "protocol 17.3",
+        "a push is taken of a subscription's granter alone, and whoever is not proved is told the same",
+    ),
+    seen(
+        "FE-10",
+        "protocol 17.1",
+        "a subscription needs a bound token, a grant for it and for queries, and an address of the grantee's own",
+    ),
+    seen(
+        "FE-11",
+        "protocol 17.2, 17.4",
+        "an event is an answer to its subscriber, with what became of the view since the last one that came",
+    ),
+    seen(
+        "FE-12",
+        "protocol 16.3",
+        "a witness reads what has the form, and signs no log that nobody asked it to",
+    ),
+    seen(
+        "FE-13",
+        "protocol 16.2, 16.4",
+        "the log is signed, goes on, and shows a receipt to whom it was given alone",
+    ),
+    seen(
+        "FE-14",
+        "protocol 8.1",
+        "an acknowledgement is of an answer, by whom it was given to, counts once, and comes in its turn",
+    ),
+    seen("FE-15", "protocol 18", "who is not wanted for a device is told so, whoever they are"),
+    seen("FE-16", "protocol 18", "what changed is told to devices alone"),
 ];
 
 /// The requirement of an id.

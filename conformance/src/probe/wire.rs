@@ -93,6 +93,9 @@ pub trait Wire: Send + Sync {
     /// Sends a request to the gateway's origin.
     fn send(&self, request: Request) -> Pending<'_, Reply>;
 
+    /// The same where the answer is a stream of events: it is read as far as the empty line behind the first one. What has none is read whole.
+    fn first_event(&self, request: Request) -> Pending<'_, Reply>;
+
     /// Lets time pass, the gateway's too.
     fn wait(&self, time: Duration) -> Pending<'_, ()>;
 
@@ -121,9 +124,15 @@ pub trait Wire: Send + Sync {
 /// | `bridge` | `draft`: from_scope, to_scope, data_categories, valid_until | `bridge` |
 /// | `unbridge` | `bridge_id` | |
 /// | `consent` | `grant_id` | |
+/// | `lockdown`, `lift` | | only where [`Setup::may_lock_down`] |
 ///
 /// A command that the gateway refuses is [`SetupError::Refused`].
 pub trait Setup: Send + Sync {
     /// Runs a command.
     fn call(&self, command: Value) -> Pending<'_, Value, SetupError>;
+
+    /// Whether a lockdown may be tried: it ends every grant that there is, and so is for gateways that were made to be probed.
+    fn may_lock_down(&self) -> bool {
+        false
+    }
 }

@@ -9,7 +9,7 @@ pub use oap_conformance::probe::Request;
 use oap_conformance::probe::{Forbidden, Reply, Setup, SetupError, Wire, WireError, wire::Pending};
 use oap_identity::random::Seeded;
 use oap_identity::{Clock, Random, Timestamp, json as strict};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -104,6 +104,13 @@ impl<'a> Front<'a> {
             memory.receipts.push(body["receipt"].clone());
             return edit(reply, |all| *all = body.clone());
         }
+        if is_letter(request) && reply.status == 200 && body["signature"].is_object() && body != *before {
+            let keys = self.inside.0.gateway.keys();
+            body.as_object_mut().map(|members| members.remove("signature"));
+            let value = keys.current().sign(&strict::canonical(&body).unwrap());
+            body["signature"] = json!({"alg": "EdDSA", "kid": keys.current().kid(), "value": value});
+            return edit(reply, |all| *all = body.clone());
+        }
         if is_audit(request) && reply.status == 200 && !memory.receipts.is_empty() {
             return edit(reply, |log| {
                 for receipt in log["receipts"].as_array_mut().into_iter().flatten() {
@@ -118,19 +125,28 @@ impl<'a> Front<'a> {
     }
 }
 
+impl Front<'_> {
+    async fn through(&self, request: Request, is_stream: bool) -> Result<Reply, WireError> {
+        let asked = (self.rogue.asked)(&self.memory.lock().unwrap(), request.clone());
+        let asked = if is_stream { self.inside.first_event(asked) } else { self.inside.send(asked) };
+        let honest = asked.await?;
+        let mut memory = self.memory.lock().unwrap();
+        let reply = (self.rogue.answered)(&memory, &request, honest.clone());
+        let reply = self.sealed(&mut memory, &request, &honest.json(), reply);
+        if honest.status == 200 {
+            memory.good.push((request, honest));
+        }
+        Ok(reply)
+    }
+}
+
 impl Wire for Front<'_> {
     fn send(&self, request: Request) -> Pending<'_, Reply> {
-        Box::pin(async move {
-            let asked = (self.rogue.asked)(&self.memory.lock().unwrap(), request.clone());
-            let honest = self.inside.send(asked).await?;
-            let mut memory = self.memory.lock().unwrap();
-            let reply = (self.rogue.answered)(&memory, &request, honest.clone());
-            let reply = self.sealed(&mut memory, &request, &honest.json(), reply);
-            if honest.status == 200 {
-                memory.good.push((request, honest));
-            }
-            Ok(reply)
-        })
+        Box::pin(self.through(request, false))
+    }
+
+    fn first_event(&self, request: Request) -> Pending<'_, Reply> {
+        Box::pin(self.through(request, true))
     }
 
     fn wait(&self, time: Duration) -> Pending<'_, ()> {
@@ -168,6 +184,10 @@ impl Setup for Front<'_> {
             (self.rogue.done)(done)
         })
     }
+
+    fn may_lock_down(&self) -> bool {
+        true
+    }
 }
 
 /// A reply with another body.
@@ -194,8 +214,22 @@ pub fn let_in() -> Reply {
     Reply { status: 200, headers: Vec::new(), bytes: b"{\"items\": []}".to_vec() }
 }
 
+/// A refusal in place of an answer.
+pub fn refused(reply: Reply, status: u16, code: &str) -> Reply {
+    let body = json!({"error": code, "message": "no", "request_id": "01J9V8B7H1ZK4D2A0M9R8F0KQX"});
+    Reply { status, bytes: body.to_string().into_bytes(), ..reply }
+}
+
 pub fn is_query(request: &Request) -> bool {
     request.path == "/oap/memory/query"
+}
+
+pub fn is_letter(request: &Request) -> bool {
+    request.path == "/oap/peer/letter"
+}
+
+pub fn is_event(request: &Request) -> bool {
+    request.path.starts_with("/oap/memory/subscribe/") && request.path.ends_with("/events")
 }
 
 pub fn is_audit(request: &Request) -> bool {

@@ -1,7 +1,7 @@
 //! A gateway in memory, as the probes reach it.
 
 use crate::common::*;
-use axum::body::Body;
+use axum::body::{Body, HttpBody};
 use axum::http::{HeaderName, HeaderValue};
 use oap_conformance::probe::{
     self, Forbidden, Limits, Outcome, Reply, Request, Setup, SetupError, Wire, WireError, wire::Pending,
@@ -10,15 +10,19 @@ use oap_exchange::Vector;
 use oap_exchange::gate::Sanctions;
 use oap_gateway::cli::fixture;
 use oap_gateway::embedding::{Embedding, EmbeddingModel};
+use oap_gateway::service::Witnesses;
 use oap_gateway::state::keyring::StoredKeys;
 use oap_gateway::state::owner::Permission;
 use oap_gateway::{Config, Gateway};
 use oap_identity::random::Seeded;
 use oap_identity::{Random, Signer, Timestamp};
 use oap_store::Store;
-use serde_json::Value;
+use serde_json::{Value, json};
+use std::future::poll_fn;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::net::TcpListener;
 use tower::ServiceExt;
 
 pub struct Inside<'a>(pub &'a World);
@@ -27,29 +31,55 @@ fn unanswered(e: &dyn std::fmt::Display) -> WireError {
     WireError::Unanswered(e.to_string())
 }
 
+impl Inside<'_> {
+    /// What is answered, without the body; and the body.
+    async fn asked(&self, request: Request) -> Result<(Reply, Body), WireError> {
+        let mut made = axum::http::Request::builder().method(request.method).uri(&request.path);
+        for (name, value) in &request.headers {
+            made = made.header(name, value);
+        }
+        let made = made.body(Body::from(request.body.unwrap_or_default())).map_err(|e| unanswered(&e))?;
+        let answer = self.0.router.clone().oneshot(made).await.map_err(|e| unanswered(&e))?;
+        let status = answer.status().as_u16();
+        let header = |(name, value): (&HeaderName, &HeaderValue)| {
+            (name.to_string(), String::from_utf8_lossy(value.as_bytes()).into_owned())
+        };
+        let headers = answer.headers().iter().map(header).collect();
+        Ok((Reply { status, headers, bytes: Vec::new() }, answer.into_body()))
+    }
+}
+
 impl Wire for Inside<'_> {
     fn send(&self, request: Request) -> Pending<'_, Reply> {
         Box::pin(async move {
-            let mut made = axum::http::Request::builder().method(request.method).uri(&request.path);
-            for (name, value) in &request.headers {
-                made = made.header(name, value);
-            }
-            let made = made.body(Body::from(request.body.unwrap_or_default())).map_err(|e| unanswered(&e))?;
-            let answer = self.0.router.clone().oneshot(made).await.map_err(|e| unanswered(&e))?;
-            let status = answer.status().as_u16();
-            let header = |(name, value): (&HeaderName, &HeaderValue)| {
-                (name.to_string(), String::from_utf8_lossy(value.as_bytes()).into_owned())
-            };
-            let headers = answer.headers().iter().map(header).collect();
-            let bytes =
-                axum::body::to_bytes(answer.into_body(), 1 << 26).await.map_err(|e| unanswered(&e))?;
-            Ok(Reply { status, headers, bytes: bytes.to_vec() })
+            let (reply, body) = self.asked(request).await?;
+            let bytes = axum::body::to_bytes(body, 1 << 26).await.map_err(|e| unanswered(&e))?;
+            Ok(Reply { bytes: bytes.to_vec(), ..reply })
         })
     }
 
+    fn first_event(&self, request: Request) -> Pending<'_, Reply> {
+        Box::pin(async move {
+            let (mut reply, mut body) = self.asked(request).await?;
+            while let Some(frame) = poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)).await {
+                let frame = frame.map_err(|e| unanswered(&e))?;
+                reply.bytes.extend(frame.into_data().unwrap_or_default());
+                if reply.bytes.ends_with(b"\n\n") {
+                    break;
+                }
+            }
+            Ok(reply)
+        })
+    }
+
+    /// A log, where there is one, grows by a leaf each minute, as the server of a gateway has it.
     fn wait(&self, time: Duration) -> Pending<'_, ()> {
         self.0.clock.advance(time);
-        Box::pin(std::future::ready(Ok(())))
+        Box::pin(async move {
+            // Where the clock is not believed there is no leaf of this minute.
+            let _ = Witnesses(&self.0.gateway).round().await;
+            Ok(())
+        })
     }
 
     fn sets_clock(&self) -> bool {
@@ -64,7 +94,12 @@ impl Wire for Inside<'_> {
 impl Setup for Inside<'_> {
     fn call(&self, command: Value) -> Pending<'_, Value, SetupError> {
         Box::pin(async move {
-            let (path, body) = fixture::request(&command).map_err(|e| SetupError::Broken(e.to_string()))?;
+            // Nobody's own gateway is locked down for a probe: these two are no commands of the fixture interface.
+            let (path, body) = match command["do"].as_str() {
+                Some("lockdown") => ("/oap/owner/lockdown".to_owned(), json!({})),
+                Some("lift") => ("/oap/owner/lockdown/lift".to_owned(), json!({})),
+                _ => fixture::request(&command).map_err(|e| SetupError::Broken(e.to_string()))?,
+            };
             // By a token of the key in use: a rotation ends those that there were.
             let admin = Signer::did_key(&[99; 32]).map_err(|e| SetupError::Broken(e.to_string()))?;
             let token = self.0.gateway.trust_token(&admin, Permission::Admin);
@@ -75,6 +110,10 @@ impl Setup for Inside<'_> {
             }
             Ok(fixture::answer(&command, answer.body))
         })
+    }
+
+    fn may_lock_down(&self) -> bool {
+        true
     }
 }
 
@@ -108,6 +147,30 @@ pub async fn with_model(seed: u64) -> World {
     let keys = StoredKeys::generate(&*random, Timestamp::from_millis(START));
     Gateway::init(&store, &keys).await.unwrap();
     World::equipped(store, Config::default(), random, Sanctions::new(), Some(Box::new(Letters))).await
+}
+
+/// A new gateway whose log another one is asked to sign, which says no: what is published of it is its own. A minute went by, so that there is
+/// something. Both are on the runtime that made them.
+pub async fn with_log(store: Store, random: Arc<dyn Random>) -> World {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let did = format!("did:web:localhost%3A{}", listener.local_addr().unwrap().port());
+    let of_another: Arc<dyn Random> = Arc::new(Seeded::new(77));
+    let its_store = Store::in_memory(of_another.clone()).unwrap();
+    let keys = StoredKeys::generate(&*of_another, Timestamp::from_millis(START));
+    Gateway::init(&its_store, &keys).await.unwrap();
+    let config = Config { allow_local_dids: true, plain_http: true, ..Config::default() };
+    let another = World::of(&did, its_store, config, of_another, Sanctions::new(), None).await;
+    let router = another.router.clone();
+    tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
+
+    let config = Config { allow_local_dids: true, ..Config::default() };
+    let world = World::on(store, config, random).await;
+    for (path, named) in [("/oap/owner/peers", "peer"), ("/oap/owner/witnesses", "did")] {
+        world.owner("POST", path, Some(&json!({named: did}))).await.ok();
+    }
+    world.clock.advance(Duration::from_secs(60));
+    assert!(Witnesses(&world.gateway).round().await.unwrap());
+    world
 }
 
 /// The probes against a gateway, with or without its owner's side.

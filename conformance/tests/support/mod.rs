@@ -2,6 +2,7 @@
 
 #![allow(dead_code, reason = "each test binary uses its part")]
 
+pub mod among_gateways;
 pub mod front;
 pub mod inside;
 pub mod lies;

@@ -1,7 +1,9 @@
 //! What the memory tools answer. The names are those of Trails' guide where it has any.
 
 use crate::arguments::Source;
+use crate::foreign::FromPeers;
 use crate::level::Level;
+use crate::scoring::ScoreParts;
 use crate::staleness::Staleness;
 use oap_identity::{Hash, ItemId, ReceiptId, Timestamp};
 use oap_memory::Kind;
@@ -137,9 +139,12 @@ pub struct Fact {
     /// Whether it is older than 7 days, less sure than 0.8 and not confirmed: check it before it is relied on. Absent if not.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub stale_warning: bool,
-    /// How well it answers the words that were looked for.
+    /// How well it answers what was looked for, 0 to 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub score: Option<f64>,
+    /// What each part adds to that: their sum is the score.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub score_parts: Option<ScoreParts>,
     /// How it relates to what else this agent may see, and what relates to it: where it is explained.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub links: Vec<Linked>,
@@ -163,6 +168,13 @@ pub struct Learned {
     pub quarantined: bool,
     /// Who may see it.
     pub scope: Visibility,
+    /// The item in which this agent concluded the same before, from no other source: it is believed as since then. To say it again renews
+    /// nothing, unless another source says it. Absent if there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub said_before: Option<ItemId>,
+    /// What there is to know beside: more facts are kept than the owner wants to keep. Absent if nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warning: Option<String>,
     /// Whether the same call was made before: then this is the answer of that time, and nothing was written now; absent if not.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub repeated: bool,
@@ -175,6 +187,9 @@ pub struct Recalled {
     pub facts: Vec<Fact>,
     /// How many match, of those that this agent may see.
     pub matched: usize,
+    /// What other memories show, where they were asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from_peers: Option<FromPeers>,
 }
 
 /// What `memory_query` answers.
@@ -187,6 +202,13 @@ pub struct Queried {
     /// What to give as before for the next page; absent where this is the last one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<ItemId>,
+    /// The time that was looked back to; absent where it was now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub as_of: Option<Timestamp>,
+    /// How many of the items that this agent sees now said something else then that is not kept, or not told. What was erased since is not
+    /// counted. Absent if none.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub not_kept: usize,
     /// What a SPARQL query answers, as application/sparql-results+json has it: its rows are counted as matched, and yes as one. Absent without
     /// sparql.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -214,6 +236,9 @@ pub struct Replaced {
     /// What it said.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub content: Option<String>,
+    /// Who wrote it: owner, an agent's name, or a DID. Absent where that is not known any more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
     /// When it was replaced.
     pub replaced_at: Timestamp,
 }
@@ -232,6 +257,9 @@ pub struct Explained {
     pub corrections: Vec<Replaced>,
     /// The items that it was made from, of those that this agent may see.
     pub derived_from: Vec<ItemId>,
+    /// The time that was looked back to; absent where it was now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub as_of: Option<Timestamp>,
     /// Whether its chain is longer, more former versions are kept, or more links are there to be told.
     pub more: bool,
 }
@@ -250,6 +278,9 @@ pub struct Corrected {
     pub confidence: f64,
     /// Whether it waits for the owner's confirmation, and reaches no grantee before.
     pub needs_verification: bool,
+    /// Whether this agent concluded the same before, from no other source: it is believed as since then; absent if not.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub said_before: bool,
 }
 
 /// What `memory_forget` answers.
@@ -276,6 +307,18 @@ pub struct Differs {
     pub retracted: Vec<ItemId>,
     /// Whether there is more than the limit let in.
     pub more: bool,
+    /// The time that was looked back to; absent where it was now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub as_of: Option<Timestamp>,
+    /// How many of the items that this agent sees now said something else then that is not kept, or not told. What was erased since is not
+    /// counted. Absent if none.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub not_kept: usize,
+}
+
+/// Whether a number says nothing.
+const fn is_none(number: &usize) -> bool {
+    *number == 0
 }
 
 /// What `memory_status` answers.
@@ -299,4 +342,13 @@ pub struct State {
     pub kinds: BTreeMap<String, usize>,
     /// How many each wrote.
     pub agents: BTreeMap<String, usize>,
+    /// What the memory is called.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub brain: Option<String>,
+    /// How many facts the owner wants to keep at most. More are kept all the same.
+    #[serde(default)]
+    pub max_facts: usize,
+    /// Whether there are more than that, of those that this agent may see; absent if not.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub over_limit: bool,
 }

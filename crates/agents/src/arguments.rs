@@ -29,6 +29,8 @@ pub const MAX_IRI: usize = 1024;
 pub const MAX_IDEMPOTENCY_KEY: usize = 128;
 /// Most facts of one answer.
 pub const MAX_FACTS: usize = 100;
+/// Most items that a recall names as near.
+pub const MAX_NEAR: usize = 16;
 /// Longest SPARQL query of `memory_query`, in bytes.
 pub const MAX_SPARQL: usize = 16 << 10;
 /// Facts of an answer where the caller does not say.
@@ -78,6 +80,9 @@ pub enum Must {
     /// A number of facts.
     #[error("must be 1 to {MAX_FACTS}")]
     Facts,
+    /// A time to wait.
+    #[error("must be 1 to {} seconds", oap_federation::verdict::MAX_DEADLINE.as_secs())]
+    Seconds,
     /// A life in days.
     #[error("must be 1 to {MAX_TTL_DAYS} days")]
     Days,
@@ -87,11 +92,20 @@ pub enum Must {
     )]
     Claimed,
     /// What nothing else stands beside.
-    #[error("must be given alone: say the rest in the query")]
+    #[error("must be given alone, but for as_of: say the rest in the query")]
     Alone,
+    /// What stands beside a SPARQL query alone.
+    #[error("must stand beside sparql, or memory_recall takes it")]
+    BesideSparql,
     /// Times in the wrong order.
     #[error("must be later than since")]
     Order,
+    /// A time beyond the one that is looked back from.
+    #[error("must be as_of at the latest")]
+    NotBeyond,
+    /// A time that is not there yet.
+    #[error("must not lie ahead")]
+    NotAhead,
 }
 
 fn refused<T>(field: &'static str, must: impl Into<Must>) -> Result<T, ArgumentError> {
@@ -203,9 +217,15 @@ fn kinds_and_limit(kinds: &[Kind], limit: Option<usize>) -> Result<(), ArgumentE
     }
 }
 
-fn order(since: Option<Timestamp>, until: Option<Timestamp>) -> Result<(), ArgumentError> {
-    match (since, until) {
-        (Some(since), Some(until)) if until <= since => refused("until", Must::Order),
+fn order(
+    since: Option<Timestamp>,
+    until: Option<Timestamp>,
+    as_of: Option<Timestamp>,
+) -> Result<(), ArgumentError> {
+    match (since, until, as_of) {
+        (Some(since), Some(until), _) if until <= since => refused("until", Must::Order),
+        (_, Some(until), Some(as_of)) if until > as_of => refused("until", Must::NotBeyond),
+        (Some(since), _, Some(as_of)) if as_of <= since => refused("as_of", Must::Order),
         _ => Ok(()),
     }
 }
@@ -230,7 +250,14 @@ mod tests {
             // Blanks, control characters, digits of a hash, and times that are compared.
             Err(ArgumentError::Field(
                 _,
-                Must::Words(_) | Must::Order | Must::Short(_) | Must::End | Must::Another | Must::Reserved,
+                Must::Words(_)
+                | Must::Order
+                | Must::NotBeyond
+                | Must::Alone
+                | Must::Short(_)
+                | Must::End
+                | Must::Another
+                | Must::Reserved,
             )) => {}
             Err(ArgumentError::Shape(_)) => {}
             Err(refused) => assert!(!fits, "{refused}"),
@@ -306,6 +333,21 @@ mod tests {
                 "until",
             ),
             (read::<Explain>(json!({"item_id": secret})).unwrap_err(), "item_id"),
+            (read::<Explain>(json!({"item_id": item, "as_of": secret})).unwrap_err(), "as_of"),
+            (recall(json!({"query": "x", "max_age": secret})), "max_age"),
+            (recall(json!({"query": "x", "max_age": "P1M"})), "max_age"),
+            (recall(json!({"query": "x", "near": vec![item; MAX_NEAR + 1]})), "near"),
+            (read::<Query>(json!({"sparql": "ASK {}", "topic": "x"})).unwrap_err(), "sparql"),
+            (
+                read::<Query>(json!({"until": "2026-01-02T00:00:00Z", "as_of": "2026-01-01T00:00:00Z"}))
+                    .unwrap_err(),
+                "until",
+            ),
+            (
+                read::<Diff>(json!({"since": "2026-01-02T00:00:00Z", "as_of": "2026-01-02T00:00:00Z"}))
+                    .unwrap_err(),
+                "as_of",
+            ),
             (read::<Diff>(json!({})).unwrap_err(), "since"),
         ] {
             let text = refused.to_string();
@@ -327,7 +369,13 @@ mod tests {
         assert_eq!(learn.level(), Level::AgentInferred);
         read::<Recall>(json!({"query": "q".repeat(MAX_QUERY), "limit": MAX_FACTS, "min_confidence": 0.5}))
             .unwrap();
+        read::<Recall>(json!({"query": "q", "max_age": "P36500D",
+            "near": vec!["mem_01HX2QFXR0Q4S8T9V3W7X2Y0Z1"; MAX_NEAR]}))
+        .unwrap();
         read::<Query>(json!({})).unwrap();
+        let then = "2026-01-02T00:00:00Z";
+        read::<Query>(json!({"sparql": "ASK {}", "as_of": then})).unwrap();
+        read::<Query>(json!({"until": then, "as_of": then})).unwrap();
         let iri = format!("x:{}", "a".repeat(MAX_IRI - 2));
         let link = json!({"item_id": "mem_01HX2QFXR0Q4S8T9V3W7X2Y0Z1", "to": iri, "relationship": "r".repeat(MAX_RELATIONSHIP)});
         assert_eq!(read::<Link>(link).unwrap().end(), Ok(LinkEnd::Iri(iri)));

@@ -83,17 +83,30 @@ impl Level {
     /// The level of an item with everything shown. `by_owner` says whether its record names the owner as its author.
     #[must_use]
     pub fn of(item: &Map<String, Value>, by_owner: bool) -> Self {
-        let is_imported = item.get("provenance").is_some_and(|provenance| provenance.get(IMPORTED).is_some());
-        if is_imported {
+        if is_imported(item) {
             return Self::External;
         }
         if by_owner {
             return Self::UserStated;
         }
-        let claimed = item.get("extensions").and_then(|all| all.get(EXTENSION)?.get("level")?.as_str());
-        let claimed = claimed.and_then(|level| level.parse::<Self>().ok());
-        claimed.filter(|level| level.can_be_claimed()).unwrap_or(Self::AgentInferred)
+        claimed(item).unwrap_or(Self::AgentInferred)
     }
+
+    /// The level of an item as far as it says so itself, whatever is hidden of it; that it is the owner's word, no item says.
+    #[must_use]
+    pub fn shown(item: &Map<String, Value>) -> Option<Self> {
+        if is_imported(item) { Some(Self::External) } else { claimed(item) }
+    }
+}
+
+fn is_imported(item: &Map<String, Value>) -> bool {
+    item.get("provenance").is_some_and(|provenance| provenance.get(IMPORTED).is_some())
+}
+
+/// The level that the writer of an item claims.
+fn claimed(item: &Map<String, Value>) -> Option<Level> {
+    let claimed = item.get("extensions")?.get(EXTENSION)?.get("level")?.as_str()?;
+    claimed.parse().ok().filter(|level: &Level| level.can_be_claimed())
 }
 
 #[cfg(test)]
@@ -115,6 +128,11 @@ mod tests {
         imported.insert("provenance".to_owned(), json!({"imported_from": "chatgpt"}));
         assert_eq!(Level::of(&imported, true), Level::External);
         assert_eq!(Level::of(&imported, false), Level::External);
+        // What is shown of it says no more.
+        assert_eq!(Level::shown(&imported), Some(Level::External));
+        assert_eq!(Level::shown(&item(json!({"level": "tool_verified"}))), Some(Level::ToolVerified));
+        assert_eq!(Level::shown(&item(json!({"level": "user_stated"}))), None);
+        assert_eq!(Level::shown(&Map::new()), None);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The bounds of this room, as rows that `docs/limits.md` is generated from.
 
-use crate::{answers, arguments, entry, namespaces, task, terms};
+use crate::{age, answers, arguments, entry, namespaces, scoring, task, terms};
 pub use oap_identity::limits::Limit;
 
 const fn row(name: &'static str, value: usize, unit: &'static str, applies_to: &'static str) -> Limit {
@@ -26,6 +26,21 @@ pub const LIMITS: &[Limit] = &[
         "an address elsewhere that an item is linked to",
     ),
     row("arguments::MAX_IDEMPOTENCY_KEY", arguments::MAX_IDEMPOTENCY_KEY, "characters", "an idempotency_key"),
+    row("arguments::MAX_NEAR", arguments::MAX_NEAR, "items", "near of memory_recall"),
+    row("age::MAX_AGE_TEXT", age::MAX_AGE_TEXT, "bytes", "max_age of memory_recall"),
+    row("age::MAX_AGE_DAYS", age::MAX_AGE_DAYS as usize, "days", "max_age of memory_recall"),
+    row(
+        "scoring::MAX_STEPS",
+        scoring::MAX_STEPS as usize,
+        "links",
+        "between an item and what a memory_recall names as near; beyond it it is not near",
+    ),
+    row(
+        "scoring::MAX_FOLLOWED",
+        scoring::MAX_FOLLOWED,
+        "links",
+        "those that one memory_recall follows from what it names as near; what lies behind further ones is not near",
+    ),
     row("arguments::MAX_SPARQL", arguments::MAX_SPARQL, "bytes", "a SPARQL query of memory_query"),
     row("arguments::MAX_FACTS", arguments::MAX_FACTS, "facts", "the answer of a memory tool"),
     row("answers::MAX_TOPICS", answers::MAX_TOPICS, "topics", "what memory_status names"),

@@ -7,11 +7,16 @@ use crate::answers::{
 use crate::arguments::Source;
 use crate::block::Block;
 use crate::level::Level;
+use oap_identity::Timestamp;
 
 /// What the guard stopped.
 const STOPPED: &str = "It reads as an order to whoever reads it: neither you nor another agent is given it before the owner accepts it.";
 /// What waits for the owner.
 const WAITS: &str = "It waits for the owner's confirmation: treat it as unconfirmed.";
+
+/// What is concluded again from nothing new.
+const SAID_BEFORE: &str =
+    " You concluded the same before: it is believed as since then, unless another source says it.";
 
 fn item(block: &mut Block, fact: &Fact) {
     let source = source_of(&fact.agent, fact.source.as_ref());
@@ -64,8 +69,21 @@ fn link(block: &mut Block, link: &Linked) {
     block.item(&facts, &format!("{} {} {}", link.item_id, link.relationship, link.to));
 }
 
-fn listed(facts: &[Fact], matched: usize) -> Block {
+/// What is said of an answer about another time.
+fn then(block: &mut Block, as_of: Option<Timestamp>, not_kept: usize) {
+    let Some(at) = as_of else { return };
+    let rest = match not_kept {
+        0 => String::new(),
+        count => format!(" {count} said something else then that is not kept or not told."),
+    };
+    block.line(&format!(
+        "As of {at}, of what you may see now: what was erased since is not in it, nor what others took back.{rest}"
+    ));
+}
+
+fn listed(facts: &[Fact], matched: usize, as_of: Option<Timestamp>, not_kept: usize) -> Block {
     let mut block = Block::default();
+    then(&mut block, as_of, not_kept);
     block.line(&match (facts.len(), matched) {
         (0, _) => "Nothing is remembered of that.".to_owned(),
         (shown, matched) if shown < matched => format!("{shown} of {matched} that match."),
@@ -79,7 +97,15 @@ impl Recalled {
     /// As text.
     #[must_use]
     pub fn text(&self) -> String {
-        listed(&self.facts, self.matched).finish()
+        let Some(from_peers) = &self.from_peers else {
+            return listed(&self.facts, self.matched, None, 0).finish();
+        };
+        let mut block = Block::default();
+        let (own, theirs) = (self.facts.len(), from_peers.items.len());
+        block.line(&format!("{own} of the {} that match in this memory, {theirs} of others.", self.matched));
+        from_peers.say(&mut block);
+        from_peers.list(&mut block, &self.facts, item);
+        block.finish()
     }
 }
 
@@ -89,12 +115,13 @@ impl Queried {
     pub fn text(&self) -> String {
         if let Some(found) = &self.sparql {
             let mut block = Block::default();
+            then(&mut block, self.as_of, self.not_kept);
             block.line(&format!("{} found, as SPARQL results in JSON.", self.matched));
             let says = serde_json::to_string(found).unwrap_or_default();
             block.item(&[("source", "sparql"), ("level", Level::Recalled.as_str())], &says);
             return block.finish();
         }
-        let mut block = listed(&self.facts, self.matched);
+        let mut block = listed(&self.facts, self.matched, self.as_of, self.not_kept);
         if let Some(next) = self.next {
             block.line(&format!("More: the same with before = {next}."));
         }
@@ -111,8 +138,14 @@ impl Learned {
             (false, true) => format!(" {WAITS}"),
             (false, false) => String::new(),
         };
+        let before = self.said_before.map_or_else(String::new, |item| {
+            format!(
+                " You concluded the same in {item}: it is believed as since then, and to say it again renews nothing unless another source says it."
+            )
+        });
+        let warning = self.warning.as_ref().map_or_else(String::new, |warning| format!(" {warning}"));
         let said = format!(
-            "Remembered as {}, {} with confidence {}, {}.{waits}",
+            "Remembered as {}, {} with confidence {}, {}.{waits}{before}{warning}",
             self.item_id, self.level, self.confidence, self.scope
         );
         if self.repeated {
@@ -130,7 +163,8 @@ impl Corrected {
     pub fn text(&self) -> String {
         let waits = if self.needs_verification { format!(" {WAITS}") } else { String::new() };
         let Self { item_id, version, level, confidence, .. } = self;
-        format!("{item_id} has version {version} now, {level} with confidence {confidence}.{waits}")
+        let before = if self.said_before { SAID_BEFORE } else { "" };
+        format!("{item_id} has version {version} now, {level} with confidence {confidence}.{waits}{before}")
     }
 }
 
@@ -191,6 +225,7 @@ impl Explained {
     #[must_use]
     pub fn text(&self) -> String {
         let mut block = Block::default();
+        then(&mut block, self.as_of, 0);
         for step in &self.chain {
             block.line(&format!("{}: {} ({})", step.at, step.event, step.commitment));
         }
@@ -207,8 +242,12 @@ impl Explained {
         for former in &self.corrections {
             let (version, until) = (former.version.to_string(), former.replaced_at.to_string());
             let id = self.fact.item_id.to_string();
-            let facts =
-                [("id", id.as_str()), ("former_version", version.as_str()), ("replaced_at", until.as_str())];
+            let mut facts = vec![
+                ("id", id.as_str()),
+                ("former_version", version.as_str()),
+                ("replaced_at", until.as_str()),
+            ];
+            facts.extend(former.agent.as_deref().map(|agent| ("source", agent)));
             block.item(&facts, former.content.as_deref().unwrap_or_default());
         }
         block.finish()
@@ -222,6 +261,7 @@ impl Differs {
         let mut block = Block::default();
         let (learned, corrected, retracted) =
             (self.learned.len(), self.corrected.len(), self.retracted.len());
+        then(&mut block, self.as_of, self.not_kept);
         block.line(&format!(
             "Since {}: {learned} learned, {corrected} corrected, {retracted} taken back{}.",
             self.since,
@@ -245,6 +285,12 @@ impl State {
             "You are {agent} and may do {permission}. There are {facts} facts that you may see, {own} of them yours; \
              {needs_verification} wait for the owner's confirmation."
         ));
+        if self.over_limit {
+            block.line(&format!(
+                "That is more than the {} that the owner wants to keep: memory_compact takes away what is of no use.",
+                self.max_facts
+            ));
+        }
         if !self.topics.is_empty() {
             let topics = self.topics.iter().map(|(topic, count)| format!("{topic}: {count}"));
             block.item(&[("what", "topics")], &topics.collect::<Vec<_>>().join("\n"));
@@ -256,7 +302,7 @@ impl State {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use oap_identity::{ItemId, ReceiptId, Timestamp};
+    use oap_identity::{ItemId, ReceiptId};
 
     /// Whatever the words of a link are, whose they are stands outside them, once.
     #[test]

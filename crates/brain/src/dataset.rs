@@ -161,7 +161,7 @@ mod tests {
         let record = |number: usize| Record {
             id: format!("mem_{number}"),
             source: Some(format!("https://s{number}.example/")),
-            version: 1,
+            version: Some(1),
             ..Record::default()
         };
         let graph = Graph::of(&(0..100).map(record).collect::<Vec<_>>()).unwrap();

@@ -82,7 +82,9 @@ impl<'a, F: FnMut(&Place, Triple)> Describing<'a, F> {
         let mut thing = self.thing(fact, place);
         thing.is(term(PROV, "Entity"));
         thing.is(term(BRAIN, if record.retracted_at.is_none() { "Fact" } else { "Retraction" }));
-        thing.put(term(BRAIN, "content"), Literal::from(record.content.as_str()));
+        if let Some(content) = &record.content {
+            thing.put(term(BRAIN, "content"), Literal::from(content.as_str()));
+        }
         for tag in &record.tags {
             thing.put(term(OAP, "label"), Literal::from(tag.as_str()));
         }
@@ -95,8 +97,12 @@ impl<'a, F: FnMut(&Place, Triple)> Describing<'a, F> {
         if let Some(scope) = &record.scope {
             thing.put(term(BRAIN, "scope"), Literal::from(scope.as_str()));
         }
-        thing.put(term(BRAIN, "humanVerified"), Literal::from(record.human_verified));
-        thing.literal(term(OAP, "version"), &record.version.to_string(), xsd::INTEGER);
+        if let Some(verified) = record.human_verified {
+            thing.put(term(BRAIN, "humanVerified"), Literal::from(verified));
+        }
+        if let Some(version) = record.version {
+            thing.literal(term(OAP, "version"), &version.to_string(), xsd::INTEGER);
+        }
         thing.at("invalidatedAtTime", record.retracted_at.as_deref());
         if let Some(topic) = &record.topic {
             let named = encoded(TOPIC, topic);
@@ -109,18 +115,23 @@ impl<'a, F: FnMut(&Place, Triple)> Describing<'a, F> {
 
     /// Who learned it, when, and from what.
     fn origin(&mut self, record: &Record, fact: &NamedNode, source: Option<NamedNode>, place: &Place) {
-        let learning = part(fact, &format!("learned-{}", record.version));
         self.said(fact, record.author.as_deref(), record.learned_at.as_deref(), place);
-        self.thing(fact, place).put(term(PROV, "wasGeneratedBy"), learning.clone());
-        let author = record.author.as_deref().map(|author| iri_or(AGENT, author));
-        let mut thing = self.thing(&learning, place);
-        thing.is(term(PROV, "Activity"));
-        thing.at("endedAtTime", record.learned_at.as_deref());
-        if let Some(author) = author {
-            thing.put(term(PROV, "wasAssociatedWith"), author);
+        // It is named by the version that it made.
+        if let Some(version) = record.version {
+            let learning = part(fact, &format!("learned-{version}"));
+            self.thing(fact, place).put(term(PROV, "wasGeneratedBy"), learning.clone());
+            let author = record.author.as_deref().map(|author| iri_or(AGENT, author));
+            let mut thing = self.thing(&learning, place);
+            thing.is(term(PROV, "Activity"));
+            thing.at("endedAtTime", record.said_at.as_deref());
+            if let Some(author) = author {
+                thing.put(term(PROV, "wasAssociatedWith"), author);
+            }
+            if let Some(source) = &source {
+                thing.put(term(PROV, "used"), source.clone());
+            }
         }
         if let Some(source) = source {
-            thing.put(term(PROV, "used"), source.clone());
             let mut thing = self.thing(fact, place);
             thing.put(term(BRAIN, "source"), source.clone());
             thing.put(term(PROV, "hadPrimarySource"), source.clone());

@@ -67,9 +67,12 @@ pub enum Error {
     Syntax(String),
     /// It is an update.
     #[error(
-        "this is an update, and the graph is only read: write with memory_learn, memory_correct, memory_forget and memory_link"
+        "this is an update, and the graph is only read: the owner's agents write with memory_learn, memory_correct, memory_forget and memory_link"
     )]
     Update,
+    /// It asks for a time, which the endpoint does not answer.
+    #[error("as_of is none of this endpoint: ask memory_query with sparql and as_of")]
+    AsOf,
     /// It asks another service.
     #[error("SERVICE is not followed: ask the other service yourself, and give what it says in VALUES")]
     Service,
@@ -129,7 +132,7 @@ pub enum Error {
     ReadMuch(usize),
     /// The tool answers with rows.
     #[error(
-        "memory_query answers SELECT and ASK: take SELECT ?subject ?predicate ?object, or send this to /.well-known/brain/sparql"
+        "memory_query answers SELECT and ASK: take SELECT ?subject ?predicate ?object; the owner's agents send others to /.well-known/brain/sparql"
     )]
     Triples,
     /// More is remembered than a graph may have.
@@ -168,6 +171,7 @@ impl Error {
             | Self::NoIri
             | Self::Syntax(_)
             | Self::Update
+            | Self::AsOf
             | Self::Service
             | Self::Fetch(_)
             | Self::Chance

@@ -56,13 +56,8 @@ fn choose<'a>(graph: &'a Graph, asked: &Asked, dataset: &Dataset) -> Result<Chos
     if *dataset != Dataset::default() {
         return Ok(graph.choose(&dataset.default, &dataset.named));
     }
-    let Some((default, named)) = asked.from() else { return Ok(graph.whole()) };
-    // What is known by such a name is asked for without FROM, so that nobody thinks that it was fetched.
-    let fetched = |name: &&NamedNode| !name.as_str().starts_with("urn:oap:");
-    if let Some(name) = default.iter().chain(named).find(fetched) {
-        return Err(Error::Fetch(name.as_str().to_owned()));
-    }
-    Ok(graph.choose(default, named))
+    asked.fetches_nothing()?;
+    Ok(asked.from().map_or_else(|| graph.whole(), |(default, named)| graph.choose(default, named)))
 }
 
 fn run(chosen: &Chosen<'_>, asked: &Asked, bounds: &Bounds) -> Result<Found, Error> {

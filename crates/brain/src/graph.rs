@@ -208,11 +208,19 @@ mod tests {
     use super::*;
 
     #[test]
+    fn what_is_hidden_of_a_record_is_in_no_triple() {
+        let graph = Graph::of([&Record { id: "mem_1".into(), ..Record::default() }]).unwrap();
+        let said: BTreeSet<String> = graph.triples().map(|triple| triple.object.to_string()).collect();
+        let classes = ["<http://www.w3.org/ns/prov#Entity>", "<https://trails.dev/ns/brain/v1#Fact>"];
+        assert_eq!((said, graph.size()), (BTreeSet::from(classes.map(str::to_owned)), 2));
+    }
+
+    #[test]
     fn a_graph_that_is_named_often_is_copied_as_one_that_is_named_once() {
         let record = |id: &str, retracted_at: Option<&str>| Record {
             id: id.to_owned(),
-            content: id.to_owned(),
-            version: 1,
+            content: Some(id.to_owned()),
+            version: Some(1),
             retracted_at: retracted_at.map(str::to_owned),
             ..Record::default()
         };

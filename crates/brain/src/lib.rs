@@ -15,7 +15,7 @@
 //! ```
 //! use oap_brain::{Bounds, Graph, Record, Request, Setting, respond};
 //!
-//! let tea = Record { id: "mem_1".into(), content: "Tea, not coffee".into(), version: 1, ..Record::default() };
+//! let tea = Record { id: "mem_1".into(), content: Some("Tea, not coffee".into()), version: Some(1), ..Record::default() };
 //! let graph = Graph::of(&[tea]).unwrap();
 //! let request = Request { method: "GET", parameters: "query=SELECT+?what+%7B?fact+brain:content+?what%7D", ..Request::default() };
 //! let setting = Setting {
@@ -44,6 +44,7 @@ pub mod protocol;
 pub mod query;
 pub mod record;
 mod shape;
+mod syntax;
 mod triples;
 pub mod vocabulary;
 pub mod write;

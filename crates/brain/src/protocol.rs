@@ -50,6 +50,8 @@ impl Parameters {
                 "update" => self.update = true,
                 "default-graph-uri" => self.dataset.default.push(graph(&value)?),
                 "named-graph-uri" => self.dataset.named.push(graph(&value)?),
+                // Passed over, it would be answered with what is known now.
+                "as_of" => return Err(Error::AsOf),
                 _ => {}
             }
             if self.dataset.default.len() + self.dataset.named.len() > MAX_GRAPHS {

@@ -31,6 +31,8 @@ const PREFIXES: [(&str, &str); 6] = [
     ("xsd", XSD),
 ];
 const XSD: &str = "http://www.w3.org/2001/XMLSchema#";
+/// The casts of SPARQL 1.1 (section 17.5), which take one value each.
+const CASTS: [&str; 7] = ["boolean", "dateTime", "decimal", "double", "float", "integer", "string"];
 /// Longest message of the parser that is handed on, in characters. It says where something is wrong and what could stand there, and quotes
 /// nothing of the query.
 const MAX_MESSAGE: usize = 300;
@@ -83,9 +85,11 @@ impl Asked {
             parser = parser.with_prefix(name, iri).map_err(|e| Error::Syntax(e.to_string()))?;
         }
         let parsed = parser.clone().parse_query(query);
-        let mut parsed = parsed.map_err(|e| match parser.parse_update(query) {
+        let mut parsed = parsed.map_err(|e| match parser.clone().parse_update(query) {
             Ok(_) if !query.trim().is_empty() => Error::Update,
-            _ => Error::Syntax(e.to_string().chars().take(MAX_MESSAGE).collect()),
+            _ => Error::Syntax(
+                crate::syntax::told(parser, query, &e.to_string()).chars().take(MAX_MESSAGE).collect(),
+            ),
         })?;
         let now = Literal::new_typed_literal(now, oxrdf::vocab::xsd::DATE_TIME);
         let mut bounding = Bounding {
@@ -118,11 +122,31 @@ impl Asked {
         }
     }
 
+    /// That nothing would have to be fetched for its FROM and FROM NAMED. What is known by an address is asked for without FROM, so that
+    /// nobody thinks that it was fetched.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Fetch`].
+    pub fn fetches_nothing(&self) -> Result<(), Error> {
+        let (default, named) = self.from().unwrap_or_default();
+        let fetched = |name: &&NamedNode| !name.as_str().starts_with("urn:oap:");
+        match default.iter().chain(named).find(fetched) {
+            Some(name) => Err(Error::Fetch(name.as_str().to_owned())),
+            None => Ok(()),
+        }
+    }
+
     /// The graphs of its FROM and FROM NAMED, where it has any.
     pub(crate) fn from(&self) -> Option<(&[NamedNode], &[NamedNode])> {
         let dataset = self.query.dataset()?;
         Some((&dataset.default, dataset.named.as_deref().unwrap_or_default()))
     }
+}
+
+/// Whether a function is one of the casts.
+fn is_cast(function: &NamedNode) -> bool {
+    function.as_str().strip_prefix(XSD).is_some_and(|name| CASTS.contains(&name))
 }
 
 /// The name of our own REPLACE with the pattern of this number.
@@ -333,7 +357,7 @@ impl Bounding {
                     arguments.remove(1);
                 }
             }
-            Function::Custom(name) if !name.as_str().starts_with(XSD) => {
+            Function::Custom(name) if arguments.len() != 1 || !is_cast(name) => {
                 return Err(Error::Function(name.as_str().to_owned()));
             }
             _ => {}

@@ -7,8 +7,8 @@
 pub struct Record {
     /// Its IRI. A text that is no absolute IRI stands as `urn:oap:item:` and that text.
     pub id: String,
-    /// What it says.
-    pub content: String,
+    /// What it says; `None` where that is hidden.
+    pub content: Option<String>,
     /// What it is about.
     pub topic: Option<String>,
     /// Its labels.
@@ -21,18 +21,20 @@ pub struct Record {
     pub author: Option<String>,
     /// Where it comes from: an address, a file, a conversation.
     pub source: Option<String>,
-    /// Since when it is so, RFC 3339.
+    /// Since when the record is there, whatever it said first, RFC 3339.
     pub learned_at: Option<String>,
     /// Which version of the record this is, from 1.
-    pub version: u32,
+    pub version: Option<u32>,
+    /// Since when this version stands, RFC 3339; where it is the first, since when the record is there.
+    pub said_at: Option<String>,
     /// What it said before it was corrected, the oldest first.
     pub corrections: Vec<Former>,
     /// When it was taken back, RFC 3339. Such a record is history: it is no fact any more.
     pub retracted_at: Option<String>,
     /// Its relations to others.
     pub links: Vec<Link>,
-    /// Its owner confirmed it.
-    pub human_verified: bool,
+    /// Whether its owner confirmed it; `None` where that is hidden.
+    pub human_verified: Option<bool>,
     /// Who may see it: `private`, `local` or `shared`.
     pub scope: Option<String>,
 }

@@ -19,9 +19,9 @@ fn records(count: usize) -> Vec<Record> {
     };
     let record = |number: usize| Record {
         id: format!("mem_{number}"),
-        content: format!("fact number {number}"),
+        content: Some(format!("fact number {number}")),
         source: Some("https://s.example/".into()),
-        version: 1,
+        version: Some(1),
         links: vec![link((number + 1) % count), link((number * 7 + 3) % count)],
         ..Record::default()
     };
@@ -325,4 +325,14 @@ fn what_would_leave_the_graph_is_refused() {
         refused("ASK { FILTER(<urn:oap:brain:concat>(1)) }"),
         Error::Function("urn:oap:brain:concat".into())
     );
+    // Each is refused as it is read, and not where it is evaluated.
+    for wrong in ["anyURI(1)", "integer()", "integer(1, 2)"] {
+        let query = format!("ASK {{ FILTER(xsd:{wrong}) }}");
+        assert!(matches!(refused(&query), Error::Function(_)), "{query}");
+    }
+    for cast in ["boolean", "dateTime", "decimal", "double", "float", "integer", "string"] {
+        let query = format!("ASK {{ BIND(xsd:{cast}(\"1\") AS ?x) }}");
+        let answer = ask(&graph(1), &query, &Bounds::until(|| false));
+        assert_eq!(answer, Ok(Outcome::Boolean(true)), "{query}");
+    }
 }

@@ -34,7 +34,7 @@ const NO_IRIS: [&str; 10] =
 fn hostile(text: &str, iri: &str) -> Record {
     Record {
         id: format!("{iri}1"),
-        content: text.to_owned(),
+        content: Some(text.to_owned()),
         topic: Some(text.to_owned()),
         tags: vec![text.to_owned(), iri.to_owned()],
         confidence: Some(f64::NAN),
@@ -42,7 +42,8 @@ fn hostile(text: &str, iri: &str) -> Record {
         author: Some(iri.to_owned()),
         source: Some(iri.to_owned()),
         learned_at: Some(text.to_owned()),
-        version: 2,
+        version: Some(2),
+        said_at: Some(text.to_owned()),
         corrections: vec![Former { version: 1, content: text.to_owned(), ..Former::default() }],
         retracted_at: None,
         links: vec![
@@ -59,7 +60,7 @@ fn hostile(text: &str, iri: &str) -> Record {
                 linked_at: None,
             },
         ],
-        human_verified: false,
+        human_verified: Some(false),
         scope: Some(text.to_owned()),
     }
 }

@@ -25,7 +25,7 @@ fn full(id: &str, retracted_at: Option<String>) -> Record {
     };
     Record {
         id: id.into(),
-        content: "x".into(),
+        content: said.clone(),
         topic: said.clone(),
         tags: vec!["x".into()],
         confidence: Some(0.5),
@@ -33,11 +33,12 @@ fn full(id: &str, retracted_at: Option<String>) -> Record {
         author: said.clone(),
         source: said.clone(),
         learned_at: said.clone(),
-        version: 2,
+        version: Some(2),
+        said_at: said.clone(),
         corrections: vec![former],
         retracted_at,
         links: vec![link],
-        human_verified: true,
+        human_verified: Some(true),
         scope: said,
     }
 }

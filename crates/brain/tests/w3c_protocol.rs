@@ -13,7 +13,7 @@ fn sources() -> Graph {
     let learned = |number: u32| Record {
         id: format!("mem_{number}"),
         source: Some(format!("{DATA}{number}.rdf")),
-        version: 1,
+        version: Some(1),
         ..Record::default()
     };
     Graph::of(&[1, 2, 3].map(learned)).unwrap()
@@ -115,7 +115,7 @@ type Bad<'a> = (&'a str, &'a str, Option<&'a str>, &'a [u8], Error);
 
 #[test]
 fn bad_requests_are_refused_for_what_they_are() {
-    let cases: [Bad<'_>; 10] = [
+    let cases: [Bad<'_>; 12] = [
         ("PUT", "query=ASK%20%7B%7D", FORM, b"", Error::Method),
         ("GET", "query=ASK%20%7B%7D&query=SELECT%20%2A%20%7B%7D", None, b"", Error::ManyQueries),
         ("POST", "query=ASK%20%7B%7D", DIRECT, b"ASK {}", Error::ManyQueries),
@@ -126,6 +126,8 @@ fn bad_requests_are_refused_for_what_they_are() {
         ("POST", "", DIRECT, b"ASK { \xff }", Error::NotUtf8),
         ("POST", "", FORM, b"", Error::NoQuery),
         ("GET", "query=ASK%7B%7D&default-graph-uri=nowhere", None, b"", Error::NoIri),
+        ("GET", "query=ASK%7B%7D&as_of=2026-01-01T00:00:00Z", None, b"", Error::AsOf),
+        ("POST", "", FORM, b"query=ASK%7B%7D&as_of=2026-01-01T00:00:00Z", Error::AsOf),
     ];
     for (method, parameters, content_type, body, expected) in cases {
         assert_eq!(

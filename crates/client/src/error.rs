@@ -50,6 +50,9 @@ pub enum ClientError {
     /// The grant does not hold, or the answer was not given under it.
     #[error("the grant: {0}")]
     Terms(#[from] oap_grants::evidence::TermsError),
+    /// What a gateway says of its log does not hold.
+    #[error("the log: {0}")]
+    Log(#[from] oap_memory::log::inclusion::InclusionError),
     /// A grant that does not say where to use it.
     #[error("the grant does not say where its gateway is: name the URL")]
     NoPlace,

@@ -1,6 +1,8 @@
 //! The parts of paths that vary.
 
-use oap_identity::{BridgeId, DecisionId, GrantId, ItemId, JobId, ScopeId};
+use oap_identity::{
+    AskId, BridgeId, DecisionId, DeletionId, GrantId, Hash, ItemId, JobId, ScopeId, SubscriptionId,
+};
 use schemars::JsonSchema;
 
 /// What stands in a path where its braces are: text without a character that has to be encoded there.
@@ -36,4 +38,4 @@ macro_rules! places {
     )+};
 }
 
-places!(BridgeId, DecisionId, GrantId, ItemId, JobId, ScopeId);
+places!(AskId, BridgeId, DecisionId, DeletionId, GrantId, Hash, ItemId, JobId, ScopeId, SubscriptionId);

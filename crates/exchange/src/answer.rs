@@ -16,7 +16,7 @@ use oap_identity::{Hash, ItemId, Timestamp};
 use oap_memory::answer::output_hash;
 use oap_memory::record::Whole;
 use std::cmp::{Ordering, Reverse};
-use std::collections::BinaryHeap;
+use std::collections::{BTreeSet, BinaryHeap};
 use std::sync::Arc;
 
 /// Most bytes of the items of one answer; the rest is behind its cursor. One item is always answered with.
@@ -81,6 +81,8 @@ pub struct Found {
     /// Whether items say where their vectors are.
     refers: bool,
     integrity: Integrity,
+    /// Most bytes of the items; one is written out in any case.
+    most: usize,
 }
 
 /// Finds in a view what a query asks for. `after` is the position of the query's cursor.
@@ -97,28 +99,55 @@ pub fn find(
     meaning: Option<&Vector>,
     after: Option<Position>,
 ) -> Found {
-    find_among(view, allowance, query, meaning, after, None)
+    find_among(view, allowance, query, |_| true, meaning, after)
 }
 
 /// Finds one item in a view, as a listing would that has it alone. What the view does not have is not found, as what is nowhere.
 #[must_use]
 pub fn find_item(view: &View, allowance: &Allowance, query: &Query, item: ItemId) -> Found {
-    find_among(view, allowance, query, None, None, Some(item))
+    find_items(view, allowance, query, &[item])
 }
 
-fn find_among(
+/// Finds the items of a view that are named, as a listing would that has them alone.
+#[must_use]
+pub fn find_items(view: &View, allowance: &Allowance, query: &Query, items: &[ItemId]) -> Found {
+    let items: BTreeSet<&ItemId> = items.iter().collect();
+    find_among(view, allowance, query, |member| items.contains(&member.id()), None, None)
+}
+
+/// Finds among the items of a view that are wanted.
+pub(crate) fn find_among(
     view: &View,
     allowance: &Allowance,
     query: &Query,
+    wanted: impl Fn(&Member) -> bool,
     meaning: Option<&Vector>,
     after: Option<Position>,
-    only: Option<ItemId>,
 ) -> Found {
-    let slice = view.slice();
-    let mut ranked = rank(slice, query, meaning);
-    if let Some(item) = only {
-        ranked.retain(|ranked| ranked.member.id() == item);
-    }
+    let mut ranked = rank(view.slice(), query, meaning);
+    ranked.retain(|ranked| wanted(ranked.member));
+    pick(view, allowance, query, ranked, after)
+}
+
+/// Finds among these members of a view, in the order of a listing.
+pub(crate) fn list_among<'v>(
+    view: &'v View,
+    allowance: &Allowance,
+    listing: &Query,
+    members: impl Iterator<Item = &'v Member>,
+) -> Found {
+    let admitted = members.filter(|member| admits(listing, member));
+    pick(view, allowance, listing, admitted.map(Ranked::listed).collect(), None)
+}
+
+/// Takes the best of what was ranked, behind a position.
+fn pick(
+    view: &View,
+    allowance: &Allowance,
+    query: &Query,
+    mut ranked: Vec<Ranked<'_>>,
+    after: Option<Position>,
+) -> Found {
     let best = ranked.iter().map(|ranked| ranked.rank.score()).fold(0.0, f32::max);
     if let Some(after) = after {
         let place = (after.rank.key(), after.item);
@@ -145,12 +174,13 @@ fn find_among(
     }
     Found {
         grant: view.grant().clone(),
-        lens: slice.lens.clone(),
+        lens: view.slice().lens.clone(),
         key: view.key(),
         hits,
         more,
         refers: view.shows_vectors(),
         integrity: query.integrity,
+        most: MAX_ANSWER,
     }
 }
 
@@ -160,7 +190,12 @@ struct Ranked<'v> {
     member: &'v Member,
 }
 
-impl Ranked<'_> {
+impl<'v> Ranked<'v> {
+    /// As a listing has it.
+    const fn listed(member: &'v Member) -> Self {
+        Self { rank: Rank::Captured(member.captured_at), member }
+    }
+
     fn place(&self) -> (Reverse<i64>, ItemId) {
         (self.rank.key(), self.member.id())
     }
@@ -191,7 +226,7 @@ fn rank<'v>(slice: &'v Slice, query: &Query, meaning: Option<&Vector>) -> Vec<Ra
     let admitted = |member: &&Member| admits(query, member);
     if query.is_listing() {
         let members = slice.placed().map(|(_, member)| member).filter(admitted);
-        return members.map(|member| Ranked { rank: Rank::Captured(member.captured_at), member }).collect();
+        return members.map(Ranked::listed).collect();
     }
     let words = slice.matches(&query.query);
     let scored = |place: u32, score: f32| {
@@ -219,6 +254,18 @@ fn admits(query: &Query, item: &Member) -> bool {
 }
 
 impl Found {
+    /// The same, of which no more than so many bytes of items are written out; one item is in any case.
+    #[must_use]
+    pub(crate) fn within(self, most: usize) -> Self {
+        Self { most, ..self }
+    }
+
+    /// Whether nothing was found.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.hits.is_empty()
+    }
+
     /// Whether it would disclose items that never were under the grant.
     #[must_use]
     pub fn discloses(&self) -> bool {
@@ -235,7 +282,7 @@ impl Found {
         written: &WrittenItems,
         mut load: impl FnMut(Version) -> Result<Option<Whole>, E>,
     ) -> Result<Option<Answer>, ViewError<E>> {
-        let Self { grant, lens, key, hits, mut more, refers, integrity } = self;
+        let Self { grant, lens, key, hits, mut more, refers, integrity, most } = self;
         let (mut items, mut bytes) = (Vec::with_capacity(hits.len()), 0);
         for hit in hits {
             let write = || match load(hit.member.version).map_err(ViewError::Store)? {
@@ -246,7 +293,7 @@ impl Found {
             let reference = lens.reference.as_ref().filter(|_| refers);
             let reference = reference.map(|reference| reference.member(item.id())).transpose()?;
             bytes += item.size() + reference.as_ref().map_or(0, String::len);
-            if bytes > MAX_ANSWER && !items.is_empty() {
+            if bytes > most && !items.is_empty() {
                 more = true;
                 break;
             }

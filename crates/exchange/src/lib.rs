@@ -8,6 +8,7 @@
 //! - [`WrittenItems`]: items that were written out, for the next answer
 //! - [`preview`]: the same for the owner, before a grant is given; nothing is answered from it
 //! - [`query`], [`rank`], [`vector`], [`answer`], [`mod@bundle`]: what a question finds in a view, or all of it
+//! - [`changes`]: what became of a view since a subscriber last said what it has
 //! - [`mod@respond`]: from an answer and its durable receipt to the bytes that leave
 //!
 //! ```
@@ -41,6 +42,7 @@ pub mod answer;
 pub mod bridge;
 pub mod bundle;
 pub mod ccc;
+pub mod changes;
 mod corpus;
 mod dates;
 mod days;

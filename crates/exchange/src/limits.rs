@@ -1,6 +1,6 @@
 //! The bounds of this room, as rows that `docs/limits.md` is generated from.
 
-use crate::{MAX_WRITTEN, answer, bridge, query, rank};
+use crate::{MAX_WRITTEN, answer, bridge, changes, query, rank, slice};
 pub use oap_identity::limits::Limit;
 
 const fn row(name: &'static str, value: usize, unit: &'static str, applies_to: &'static str) -> Limit {
@@ -28,6 +28,18 @@ pub const LIMITS: &[Limit] = &[
         MAX_WRITTEN,
         "bytes",
         "memory for the items that were written out for answers, of all views",
+    ),
+    row(
+        "slice::MAX_RECENT",
+        slice::MAX_RECENT,
+        "changes",
+        "those of a view that are remembered for its subscriptions; one that was looked at before them is looked at whole",
+    ),
+    row(
+        "changes::MAX_DIFFERING",
+        changes::MAX_DIFFERING,
+        "items",
+        "those of a view that are remembered as not being with a subscriber; where more are, its next tick looks at all items",
     ),
     row("bridge::MAX_CATEGORIES", bridge::MAX_CATEGORIES, "categories", "a Cross Scope Bridge"),
 ];

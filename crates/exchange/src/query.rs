@@ -2,7 +2,7 @@
 
 pub use oap_grants::limits::MAX_PURPOSE_CODE;
 use oap_identity::json::JsonError;
-use oap_identity::{Hash, RequestId};
+use oap_identity::{Hash, ItemId, RequestId};
 use oap_memory::answer::MAX_RESULTS;
 use oap_memory::filter::MAX_LIST;
 use oap_memory::item::{Confidence, Kind, MAX_SHORT};
@@ -60,6 +60,24 @@ pub struct Query {
     /// The caller's name for the request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_id: Option<RequestId>,
+}
+
+/// What the `input_hash` of a receipt covers where items are asked for by name: the names, and the rest of the query.
+#[derive(Debug, Clone, Serialize)]
+pub struct NamedItems<'a> {
+    /// The items.
+    pub items: &'a [ItemId],
+    /// The query.
+    #[serde(flatten)]
+    pub query: &'a Query,
+}
+
+impl Query {
+    /// The listing that a request for named items is.
+    #[must_use]
+    pub fn naming(request_id: RequestId) -> Self {
+        Self { max_results: Some(MAX_RESULTS), request_id: Some(request_id), ..Self::default() }
+    }
 }
 
 /// Why a query was refused.

@@ -10,8 +10,8 @@ use crate::vector::Vector;
 use oap_identity::{ItemId, Timestamp};
 use oap_memory::project::Projected;
 use oap_memory::record::{Head, Whole};
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// The items of one grant. Each member has a place, which it keeps.
 #[derive(Debug)]
@@ -31,7 +31,44 @@ pub(crate) struct Slice {
     /// For the owner alone. Behind a lock of its own, so that a change of what is kept back waits for no answer, nor an answer
     /// for it.
     judged: Mutex<Judged>,
+    recent: Recent,
     bytes: usize,
+}
+
+/// Most changes that a view remembers, the newest.
+pub(crate) const MAX_RECENT: usize = 1024;
+
+/// Which members came, changed or went lately, by their ids.
+#[derive(Debug, Default)]
+struct Recent {
+    /// How many changes there were.
+    count: u64,
+    /// The items of the last of them, the newest last.
+    items: VecDeque<ItemId>,
+}
+
+impl Recent {
+    fn note(&mut self, item: ItemId) {
+        self.count += 1;
+        if self.items.len() == MAX_RECENT {
+            self.items.pop_front();
+        }
+        self.items.push_back(item);
+    }
+
+    /// The items of all changes but the first so many; `None` where not all of them are remembered.
+    fn since(&self, count: u64) -> Option<impl Iterator<Item = ItemId>> {
+        let new = usize::try_from(self.count.checked_sub(count)?).ok()?;
+        let known = self.items.len().checked_sub(new)?;
+        Some(self.items.range(known..).copied())
+    }
+}
+
+/// How a view stood at some time: which one it was, and how often it had changed. It does not hold on to the view.
+#[derive(Debug, Clone)]
+pub(crate) struct Mark {
+    lens: Weak<Lens>,
+    count: u64,
 }
 
 /// What the gates decided.
@@ -106,6 +143,7 @@ impl Slice {
             embedded: false,
             retry: None,
             judged: Mutex::default(),
+            recent: Recent::default(),
             bytes: 0,
             lens: lens.clone(),
         };
@@ -127,6 +165,8 @@ impl Slice {
         entering.into_iter().for_each(|entering| slice.insert(entering));
         slice.index.shrink();
         slice.members.shrink_to_fit();
+        // Whoever has no mark of it looks at all of it.
+        slice.recent = Recent::default();
         Ok(slice)
     }
 
@@ -155,6 +195,7 @@ impl Slice {
         if !self.embedded {
             member.vector = None;
         }
+        self.recent.note(member.id());
         self.index.insert(place, &member.document(&text));
         self.places.insert(member.id(), place);
         self.ends.extend(member.end_of_life.map(|end| (end, member.id())));
@@ -198,6 +239,7 @@ impl Slice {
         let Some(place) = self.places.remove(&item) else { return };
         let Some(member) = self.members.get_mut(place as usize).and_then(Option::take) else { return };
         self.free.push(place);
+        self.recent.note(item);
         self.index.remove(place, item, member.captured_at);
         if let Some(end) = member.end_of_life {
             self.ends.remove(&(end, item));
@@ -258,6 +300,17 @@ impl Slice {
         (0..).zip(&self.members).filter_map(|(place, member)| Some((place, member.as_ref()?)))
     }
 
+    /// How it stands now.
+    pub(crate) fn mark(&self) -> Mark {
+        Mark { lens: Arc::downgrade(&self.lens), count: self.recent.count }
+    }
+
+    /// The items that came, changed or went since a mark; `None` for a mark of another slice, and where that is too long ago.
+    pub(crate) fn since(&self, mark: &Mark) -> Option<impl Iterator<Item = ItemId>> {
+        let is_here = Weak::as_ptr(&mark.lens) == Arc::as_ptr(&self.lens);
+        self.recent.since(mark.count).filter(|_| is_here)
+    }
+
     pub(crate) fn matches(&self, query: &str) -> Matches {
         self.index.matches(query)
     }
@@ -282,7 +335,7 @@ impl Slice {
         self.judged().report.clone()
     }
 
-    /// How much memory it takes, in bytes, about.
+    /// How much memory it takes for its members, in bytes, about.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes + self.judged().withheld.len() * WITHHELD + self.index.bytes() + self.labels.bytes()
     }

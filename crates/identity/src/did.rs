@@ -1,5 +1,6 @@
 //! Decentralized identifiers, and the two things a fragment can mean: a scope or a key (protocol section 2).
 
+use crate::webvh::log::is_hash;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use std::fmt;
 use std::net::IpAddr;
@@ -15,6 +16,11 @@ pub enum DidError {
     /// Not `did:<method>:<identifier>`, or longer than 512 bytes.
     #[error("a DID is did:<method>:<identifier>, at most 512 characters")]
     Syntax,
+    /// A did:webvh without the hash of its first entry, or without a domain behind it.
+    #[error(
+        "a did:webvh is did:webvh:<SCID>:<domain>, with a SCID of 46 characters, optionally with %3A<port> and a path"
+    )]
+    Webvh,
     /// A did:web whose host is not a domain name with an optional `%3A<port>`.
     #[error("a did:web names a domain, optionally with %3A<port> and a path; no IP address, no query")]
     Web,
@@ -55,11 +61,20 @@ impl Did {
     /// `None` for other methods.
     #[must_use]
     pub fn document_url(&self) -> Option<Url> {
-        let mut parts = self.0.strip_prefix("did:web:")?.split(':');
-        let host = parts.next()?.replace("%3A", ":").replace("%3a", ":");
-        let path: Vec<&str> = parts.collect();
-        let path = if path.is_empty() { ".well-known".to_owned() } else { path.join("/") };
-        Url::parse(&format!("https://{host}/{path}/did.json")).ok()
+        url_of(self.0.strip_prefix("did:web:")?, "did.json")
+    }
+
+    /// Where the log of a did:webvh is: beside where the document of a did:web would be. `None` for other methods.
+    #[must_use]
+    pub fn log_url(&self) -> Option<Url> {
+        let (_, place) = self.0.strip_prefix("did:webvh:")?.split_once(':')?;
+        url_of(place, "did.jsonl")
+    }
+
+    /// The hash of the first entry of a did:webvh. `None` for other methods.
+    #[must_use]
+    pub fn scid(&self) -> Option<&str> {
+        Some(self.0.strip_prefix("did:webvh:")?.split_once(':')?.0)
     }
 
     /// The origin that a did:web controls, such as `https://user.example`. `None` for other methods.
@@ -87,8 +102,10 @@ impl FromStr for Did {
         if !method_ok || text.len() > MAX_DID || id.ends_with(':') || !idstring(id) {
             return Err(DidError::Syntax);
         }
-        if method == "web" {
-            check_web(id)?;
+        match method {
+            "web" => check_web(id)?,
+            "webvh" => check_webvh(id)?,
+            _ => {}
         }
         Ok(Self(text.to_owned()))
     }
@@ -110,6 +127,23 @@ fn idstring(id: &str) -> bool {
         }
     }
     !id.is_empty()
+}
+
+/// Where a file of a DID is: on its domain, in its path or else among what is well known.
+fn url_of(place: &str, file: &str) -> Option<Url> {
+    let mut parts = place.split(':');
+    let host = parts.next()?.replace("%3A", ":").replace("%3a", ":");
+    let path: Vec<&str> = parts.collect();
+    let path = if path.is_empty() { ".well-known".to_owned() } else { path.join("/") };
+    Url::parse(&format!("https://{host}/{path}/{file}")).ok()
+}
+
+fn check_webvh(id: &str) -> Result<(), DidError> {
+    let (scid, place) = id.split_once(':').ok_or(DidError::Webvh)?;
+    if !is_hash(scid) {
+        return Err(DidError::Webvh);
+    }
+    check_web(place).map_err(|_| DidError::Webvh)
 }
 
 fn check_web(id: &str) -> Result<(), DidError> {
@@ -304,6 +338,35 @@ mod tests {
         assert_eq!(url("did:web:user.example"), "https://user.example/.well-known/did.json");
         assert_eq!(url("did:web:example.com%3A3000:u:a"), "https://example.com:3000/u/a/did.json");
         assert_eq!("did:key:z6Mk".parse::<Did>().unwrap().document_url(), None);
+    }
+
+    #[test]
+    fn did_webvh_takes_a_hash_and_a_domain() {
+        let scid = "QmTYXE8TR3uLUWWrefCtFCLhdFWDBk7Eyq5DQRmiHFVAEL";
+        let url = |t: &str| t.parse::<Did>().unwrap().log_url().unwrap().to_string();
+        let did = format!("did:webvh:{scid}:example.com%3A3000:dids:issuer");
+        assert_eq!(url(&did), "https://example.com:3000/dids/issuer/did.jsonl");
+        assert_eq!(url(&format!("did:webvh:{scid}:a.example")), "https://a.example/.well-known/did.jsonl");
+        assert_eq!(did.parse::<Did>().unwrap().scid(), Some(scid));
+        // It is no did:web, wherever one asks.
+        assert!(did.parse::<Did>().unwrap().document_url().is_none());
+        assert!("did:web:user.example".parse::<Did>().unwrap().log_url().is_none());
+        for text in [
+            format!("did:webvh:{scid}"),
+            format!("did:webvh:{scid}:"),
+            "did:webvh:{SCID}:a.example".to_owned(),
+            "did:webvh:a.example".to_owned(),
+            format!("did:webvh:{}:a.example", &scid[1..]),
+            format!("did:webvh:{}0:a.example", &scid[..45]),
+            format!("did:webvh:{scid}:127.0.0.1"),
+            format!("did:webvh:{scid}:127%2E0%2E0%2E1"),
+            format!("did:webvh:{scid}:169.254.169.254%3a80"),
+            format!("did:webvh:{scid}:example.com:..:..:etc"),
+            format!("did:webvh:{scid}:example.com:%2E%2E:admin"),
+            format!("did:webvh:{scid}:example.com#@evil.example"),
+        ] {
+            assert!(text.parse::<Did>().is_err(), "{text}");
+        }
     }
 
     #[test]

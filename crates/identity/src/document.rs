@@ -9,6 +9,7 @@ use crate::jwk::PublicKey;
 use crate::key::AgreementKey;
 use crate::signed::SignedError;
 use crate::time::Timestamp;
+use crate::webvh::LogError;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -28,6 +29,9 @@ pub enum DocumentError {
     /// A member has the wrong shape.
     #[error("member {0:?} has the wrong shape")]
     Shape(&'static str),
+    /// The log of a did:webvh does not prove it.
+    #[error(transparent)]
+    Log(#[from] LogError),
 }
 
 /// A public key of a DID document, with the time of its retirement or revocation.
@@ -35,6 +39,7 @@ pub enum DocumentError {
 pub struct VerificationKey {
     kid: Kid,
     public: PublicKey,
+    since: Option<Timestamp>,
     expires: Option<Timestamp>,
     revoked: Option<Timestamp>,
 }
@@ -43,7 +48,21 @@ impl VerificationKey {
     /// A key in force.
     #[must_use]
     pub const fn new(kid: Kid, public: PublicKey) -> Self {
-        Self { kid, public, expires: None, revoked: None }
+        Self { kid, public, since: None, expires: None, revoked: None }
+    }
+
+    /// The same key, listed since that time: what says that it signed it before does not count.
+    #[must_use]
+    pub const fn since(mut self, at: Timestamp) -> Self {
+        self.since = Some(at);
+        self
+    }
+
+    /// The same key with nothing known of when it was listed first.
+    #[must_use]
+    pub const fn whenever(mut self) -> Self {
+        self.since = None;
+        self
     }
 
     /// The same key, retired at that time: what it signed before stays valid.
@@ -73,6 +92,12 @@ impl VerificationKey {
         &self.public
     }
 
+    /// Since when the key is listed, where its document has a history (did:webvh).
+    #[must_use]
+    pub const fn good_since(&self) -> Option<Timestamp> {
+        self.since
+    }
+
     /// When the key was retired, if it was.
     #[must_use]
     pub const fn retired_at(&self) -> Option<Timestamp> {
@@ -88,11 +113,13 @@ impl VerificationKey {
     /// Whether a signature made at that time counts.
     ///
     /// # Errors
-    /// [`SignedError::Revoked`] from the time of compromise on, [`SignedError::Retired`] from retirement on.
+    /// [`SignedError::Revoked`] from the time of compromise on, [`SignedError::Retired`] from retirement on, [`SignedError::NotYet`] before it
+    /// was listed.
     pub fn usable_at(&self, signed_at: Timestamp) -> Result<(), SignedError> {
-        match (self.revoked, self.expires) {
-            (Some(at), _) if at <= signed_at => Err(SignedError::Revoked(at)),
-            (_, Some(at)) if at <= signed_at => Err(SignedError::Retired(at)),
+        match (self.revoked, self.expires, self.since) {
+            (Some(at), ..) if at <= signed_at => Err(SignedError::Revoked(at)),
+            (_, Some(at), _) if at <= signed_at => Err(SignedError::Retired(at)),
+            (.., Some(at)) if signed_at < at => Err(SignedError::NotYet(at)),
             _ => Ok(()),
         }
     }
@@ -131,13 +158,20 @@ impl DidDocument {
     /// # Errors
     /// [`DocumentError`]; `id` must be the DID that was asked for.
     pub fn parse(bytes: &[u8], asked: &Did) -> Result<Self, DocumentError> {
-        let document = json::parse(bytes)?;
+        Self::of_value(&json::parse(bytes)?, asked)
+    }
+
+    /// The same of a document that was read before.
+    ///
+    /// # Errors
+    /// As [`DidDocument::parse`].
+    pub fn of_value(document: &Value, asked: &Did) -> Result<Self, DocumentError> {
         if document["id"] != asked.as_str() {
             return Err(DocumentError::OtherId(asked.clone()));
         }
-        let listed = listed(&document, asked);
+        let listed = listed(document, asked);
         let mut keys: Vec<VerificationKey> = Vec::new();
-        for method in array(&document, "verificationMethod")? {
+        for method in array(document, "verificationMethod")? {
             let Some(key) = verification_key(method, asked)? else { continue };
             if listed.as_ref().is_some_and(|kids| !kids.contains(key.kid())) {
                 continue;
@@ -148,7 +182,7 @@ impl DidDocument {
             keys.push(key);
         }
         let mut services = Vec::new();
-        for service in array(&document, "service")? {
+        for service in array(document, "service")? {
             if let (Some(kind), Some(url)) = (service["type"].as_str(), service["serviceEndpoint"].as_str()) {
                 services.push((kind.to_owned(), url.to_owned()));
             }
@@ -171,6 +205,18 @@ impl DidDocument {
     #[must_use]
     pub fn key(&self, kid: &Kid) -> Option<&VerificationKey> {
         self.keys.iter().find(|k| k.kid() == kid)
+    }
+
+    /// The key of that id, where it was good at a time: listed, and neither retired nor revoked. A document without a history (of any method but
+    /// did:webvh) does not say since when it lists a key.
+    #[must_use]
+    pub fn key_at(&self, kid: &Kid, at: Timestamp) -> Option<&VerificationKey> {
+        self.key(kid).filter(|key| key.usable_at(at).is_ok())
+    }
+
+    /// The same document with other keys.
+    pub(crate) fn with_keys(self, keys: Vec<VerificationKey>) -> Self {
+        Self { keys, ..self }
     }
 
     /// Whether another document has the same keys in the same states, in whatever order.
@@ -254,7 +300,8 @@ fn verification_key(method: &Value, did: &Did) -> Result<Option<VerificationKey>
         None => Ok(None),
         Some(v) => v.as_str().and_then(|t| t.parse().ok()).map(Some).ok_or(DocumentError::Shape(name)),
     };
-    Ok(Some(VerificationKey { kid, public, expires: time("expires")?, revoked: time("revoked")? }))
+    let (expires, revoked) = (time("expires")?, time("revoked")?);
+    Ok(Some(VerificationKey { kid, public, since: None, expires, revoked }))
 }
 
 /// An Ed25519 key in multibase form: `z`, base58btc of 0xed 0x01 and the 32 bytes.

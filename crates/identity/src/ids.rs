@@ -144,6 +144,19 @@ identifier!(
     JobId, "job_"
 );
 
+identifier!(
+    /// A letter from one gateway to another: `ltr_` and a ULID.
+    LetterId, "ltr_"
+);
+identifier!(
+    /// A request for access to somebody's memory: `ask_` and a ULID.
+    AskId, "ask_"
+);
+identifier!(
+    /// A subscription to the changes of a view: `sub_` and a ULID.
+    SubscriptionId, "sub_"
+);
+
 /// A request or a response: 26 Crockford characters, as the envelope schema has it. A peer's need not be a
 /// ULID (the protocol's own suite starts three in four of its ids beyond the largest ULID).
 #[derive(Clone, PartialEq, Eq, Hash)]

@@ -34,6 +34,7 @@ pub mod detached;
 pub mod did;
 pub mod document;
 pub mod hash;
+pub mod http_signature;
 pub mod ids;
 pub mod jose;
 pub mod json;
@@ -49,14 +50,15 @@ mod schema;
 pub mod signed;
 pub mod time;
 pub mod unverified;
+pub mod webvh;
 
 pub use detached::DetachedSignature;
 pub use did::{Did, Kid, ScopeId, ScopedDid};
 pub use document::{DidDocument, Documents, VerificationKey};
 pub use hash::Hash;
 pub use ids::{
-    BridgeId, BundleId, DecisionId, DeletionId, GrantId, IntentId, ItemId, JobId, ReceiptId, RequestId,
-    TaskId,
+    AskId, BridgeId, BundleId, DecisionId, DeletionId, GrantId, IntentId, ItemId, JobId, LetterId, ReceiptId,
+    RequestId, SubscriptionId, TaskId,
 };
 pub use key::{AgreementKey, Signer};
 pub use random::Random;

@@ -1,6 +1,6 @@
 //! JSON Schemas of the text forms: what `openapi.json` says of an identifier, a hash or a time.
 
-use crate::ids::{DecisionId, DeletionId, IncidentId, ReceiptId};
+use crate::ids::{AskId, DecisionId, DeletionId, IncidentId, LetterId, ReceiptId, SubscriptionId};
 use crate::{
     BridgeId, BundleId, Did, GrantId, Hash, ItemId, JobId, Kid, RequestId, ScopeId, ScopedDid, Timestamp,
 };
@@ -33,6 +33,9 @@ text! {
     BundleId: "A bundle.", "^bdl_[0-7][0-9A-HJKMNP-TV-Z]{25}$";
     BridgeId: "A Cross Scope Bridge.", "^brg_[0-7][0-9A-HJKMNP-TV-Z]{25}$";
     GrantId: "A memory grant.", "^mgr_[0-7][0-9A-HJKMNP-TV-Z]{25}$";
+    AskId: "A request for access.", "^ask_[0-7][0-9A-HJKMNP-TV-Z]{25}$";
+    LetterId: "A letter between gateways.", "^ltr_[0-7][0-9A-HJKMNP-TV-Z]{25}$";
+    SubscriptionId: "A subscription.", "^sub_[0-7][0-9A-HJKMNP-TV-Z]{25}$";
     JobId: "A job of the owner's.", "^job_[0-7][0-9A-HJKMNP-TV-Z]{25}$";
     ReceiptId: "A receipt.", "^(urn:oap:receipt:|rec_)[0-7][0-9A-HJKMNP-TV-Z]{25}$";
     DeletionId: "A deletion receipt.", "^urn:oap:deletion:[0-7][0-9A-HJKMNP-TV-Z]{25}$";

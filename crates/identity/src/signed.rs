@@ -45,6 +45,9 @@ pub enum SignedError {
     /// The key is marked as compromised since then.
     #[error("the key is compromised since {0}")]
     Revoked(Timestamp),
+    /// The key was not listed yet when the signature was made.
+    #[error("the key was not listed before {0}")]
+    NotYet(Timestamp),
     /// The signature does not verify.
     #[error("the signature does not verify")]
     BadSignature,

@@ -135,7 +135,7 @@ async fn a_large_document_is_cut_off() {
         })
         .await;
         let (local, _) = resolver(WebPolicy::AllowLocal);
-        unreachable(local.resolve(&host.did).await, "64 KiB");
+        unreachable(local.resolve(&host.did).await, "larger than is read");
     }
 }
 

@@ -64,6 +64,7 @@ pub mod form;
 pub mod item;
 pub mod limits;
 pub mod lines;
+pub mod log;
 pub mod profile;
 pub mod project;
 mod reason;

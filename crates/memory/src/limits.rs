@@ -1,5 +1,6 @@
 //! The bounds of this room, as rows that `docs/limits.md` is generated from.
 
+use crate::log::{checkpoint, merkle, note, submission, tick};
 use crate::{answer, bundle, chain, detect, filter, item, sd_jwt, size, text};
 pub use oap_identity::limits::Limit;
 
@@ -9,6 +10,23 @@ const fn row(name: &'static str, value: usize, unit: &'static str, applies_to: &
 
 /// Each row has the constant that is enforced.
 pub const LIMITS: &[Limit] = &[
+    row("note::MAX_NOTE", note::MAX_NOTE, "bytes", "a signed note"),
+    row("note::MAX_NOTE_SIGNATURES", note::MAX_NOTE_SIGNATURES, "signatures", "a signed note"),
+    row("submission::MAX_SUBMISSION", submission::MAX_SUBMISSION, "bytes", "what a witness is sent"),
+    row("merkle::MAX_PATH", merkle::MAX_PATH, "hashes", "the consistency proof that a witness is sent"),
+    row(
+        "checkpoint::MAX_AGE",
+        checkpoint::MAX_AGE.as_secs() as usize,
+        "seconds",
+        "the signature of a witness that counts",
+    ),
+    row(
+        "checkpoint::MAX_DELAY",
+        checkpoint::MAX_DELAY.as_secs() as usize,
+        "seconds",
+        "how long a receipt may be missing in a log that is witnessed",
+    ),
+    row("tick::DEPTH", tick::DEPTH, "hashes", "the path of a receipt within a tick, always as many"),
     row("item::MAX_TEXT", item::MAX_TEXT, "bytes", "content.text of an item"),
     row("item::MAX_STRUCTURED", item::MAX_STRUCTURED, "bytes", "content.structured of an item"),
     row("item::MAX_EXTENSIONS", item::MAX_EXTENSIONS, "bytes", "extensions of an item"),

@@ -3,7 +3,7 @@
 mod support;
 
 use oap_identity::time::MAX_SKEW;
-use oap_identity::{Timestamp, json};
+use oap_identity::{DidDocument, Timestamp, VerificationKey, json};
 use oap_memory::commitment::{self, Committed};
 use oap_memory::evidence::{self, EvidenceError};
 use oap_memory::profile::{Profile, TrustLevel};
@@ -14,7 +14,7 @@ use oap_memory::sd_jwt::Presentation;
 use oap_memory::tree::{Path, Step};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
-use support::{Owner, contact, full};
+use support::{Owner, contact, full, now};
 
 /// An item as an answer has it, under a profile and level.
 fn answered(whole: &Whole, profile: &str, level: u8) -> Value {
@@ -181,6 +181,27 @@ fn a_stranger_cannot_sign_for_the_owner() {
     let item = answered(&forged, "memory.v1", 2);
     assert!(evidence::item(&item, &forger.document()).is_ok());
     assert!(evidence::item(&item, &owner.document()).is_err());
+}
+
+/// The attack: whoever got hold of a key of today says that it signed an item of yesterday. Of a DID with a history (did:webvh) it is known that the
+/// key was not there yet.
+#[test]
+fn an_item_is_not_older_than_the_key_that_signed_it() {
+    let owner = Owner::new(1);
+    let (_, whole) = owner.capture(&contact());
+    let item = answered(&whole, "memory.v1", 2);
+    let captured = now();
+    let since = |at: Timestamp| {
+        let key = VerificationKey::new(owner.signer.kid().clone(), *owner.signer.public()).since(at);
+        evidence::item(&item, &DidDocument::new(owner.did(), vec![key]))
+    };
+    assert!(since(captured).is_ok());
+    let later = Timestamp::from_millis(captured.millis() + 1);
+    assert!(since(later).is_err());
+    let key = VerificationKey::new(owner.signer.kid().clone(), *owner.signer.public()).since(later);
+    let document = DidDocument::new(owner.did(), vec![key]);
+    assert!(receipt::verify(&stored(&whole.capture_receipt), &document).is_err());
+    assert!(commitment::verify(&full(&whole), &document).is_err());
 }
 
 /// Every leaf of a document, to change one at a time.

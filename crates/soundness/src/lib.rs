@@ -2,6 +2,7 @@
 //!
 //! Pure functions: no I/O, no clock, no hidden randomness; the time is an argument.
 //!
+//! - [`again`]: what an agent concluded before, and says again
 //! - [`guard`]: what in a text would order its reader, act, or leak
 //! - [`kept`]: what the owner lets agents write, by sort of observation
 //! - [`policy`]: what of an agent's observations is kept, for how long, at which level
@@ -19,6 +20,7 @@
 
 #![warn(clippy::unwrap_used)]
 
+pub mod again;
 pub mod alike;
 pub mod guard;
 pub mod kept;

@@ -1,7 +1,10 @@
 //! Keys of rows: bytes whose order is the order of the rows, and back.
 
 use oap_identity::ids::IncidentId;
-use oap_identity::{BridgeId, DecisionId, Did, GrantId, Hash, IntentId, ItemId, ReceiptId, ScopeId, TaskId};
+use oap_identity::{
+    AskId, BridgeId, DecisionId, DeletionId, Did, GrantId, Hash, IntentId, ItemId, LetterId, ReceiptId,
+    ScopeId, SubscriptionId, TaskId,
+};
 
 /// A key of a table's rows.
 ///
@@ -106,7 +109,20 @@ macro_rules! identifier {
     )*};
 }
 
-identifier!(BridgeId, DecisionId, GrantId, IncidentId, IntentId, ItemId, ReceiptId, TaskId);
+identifier!(
+    AskId,
+    BridgeId,
+    DecisionId,
+    DeletionId,
+    GrantId,
+    IncidentId,
+    IntentId,
+    ItemId,
+    LetterId,
+    ReceiptId,
+    SubscriptionId,
+    TaskId
+);
 
 impl Key for Hash {
     fn write(&self, to: &mut Vec<u8>) {

@@ -4,8 +4,9 @@ use super::endpoints;
 use super::permission::Permission;
 use super::place::Place;
 use oap_agents::Tool;
+use oap_agents::foreign::Via;
 use oap_agents::terms::{Capacities, CapacityChange, Role};
-use oap_identity::{Did, Hash, ItemId, ReceiptId, Timestamp};
+use oap_identity::{Did, GrantId, Hash, ItemId, ReceiptId, Timestamp};
 use schemars::JsonSchema;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -322,6 +323,20 @@ pub struct InjectedAnswer {
     /// The links that it told of, each by the receipt that recorded it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub links: Vec<ReceiptId>,
+    /// What of other principals was in it. What they say is not kept here.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub foreign: Vec<HandedForeign>,
+}
+
+/// An item of somebody else's in an answer that an agent was given.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[allow(missing_docs, reason = "the names say it")]
+pub struct HandedForeign {
+    pub item_id: ItemId,
+    /// Of the version that it was given.
+    pub commitment: Hash,
+    /// Whose memory showed it, under which grant.
+    pub shown_by: Vec<Via>,
 }
 
 /// What an agent was given.
@@ -331,8 +346,23 @@ pub struct InjectedList {
     pub agent: AgentInfo,
     /// The answers, the last one first.
     pub answers: Vec<InjectedAnswer>,
+    /// The grants that something of other principals was shown under, as far as the wallet has them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub grants: Vec<ShownUnder>,
     /// Whether there are earlier ones that the limit left out.
     pub more: bool,
+}
+
+/// A grant of somebody's, in words.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[allow(missing_docs, reason = "the names say it")]
+pub struct ShownUnder {
+    /// The hash of its document.
+    pub grant: Hash,
+    pub grant_id: GrantId,
+    pub granter: Did,
+    /// What for, in its granter's words.
+    pub purpose: String,
 }
 
 #[cfg(test)]

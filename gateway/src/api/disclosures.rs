@@ -45,6 +45,12 @@ pub struct HistoryEvent {
     /// Whether an agent of the owner's wrote what the version says, where that is kept. Who gave it other labels is not told apart.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub by_agent: bool,
+    /// Which agent, by its name; absent where it is not known any more, or was never an agent of this gateway's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentName>,
+    /// The same, by its DID.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_did: Option<Did>,
     /// What a new version changed of the one before, where both are kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changes: Option<Changes>,

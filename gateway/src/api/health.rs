@@ -1,6 +1,7 @@
 //! Where a gateway stands, what is wrong with it, its clock; what a backup says of itself.
 
 use super::endpoints;
+use super::lockdown::Lockdown;
 use oap_identity::{Did, GrantId, Hash, Timestamp};
 use oap_memory::closed_enum;
 use schemars::JsonSchema;
@@ -31,6 +32,9 @@ pub struct Status {
     pub listen: SocketAddr,
     pub items: Items,
     pub grants: Grants,
+    /// The lockdown, while one lasts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lockdown: Option<Lockdown>,
     /// The last query of a grantee, where there was one.
     pub last_query: Option<LastQuery>,
     /// What `doctor` would warn of without looking at every item.

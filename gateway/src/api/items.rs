@@ -25,6 +25,8 @@ endpoints! {
     RelabelItem: POST "/oap/owner/items/{id}/relabel" at(ItemId) needs Write body(Relabelling) answers(Written);
     /// Takes an item out of every view.
     RetractItem: POST "/oap/owner/items/{id}/retract" at(ItemId) needs Write answers(Written);
+    /// Takes an item out of every view that waits for the owner, where it says what the owner read.
+    RejectItem: POST "/oap/owner/items/{id}/reject" at(ItemId) needs Write body(Rejection) answers(Written);
     /// Puts a retracted item back.
     RestoreItem: POST "/oap/owner/items/{id}/restore" at(ItemId) needs Write answers(Written);
     /// Confirms that an item is so.
@@ -216,6 +218,17 @@ pub struct Confirmation {
     /// The version that was read; whichever is in force if absent, where the owner wrote it. Of what an agent wrote it has to be said.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<u32>,
+}
+
+/// What is taken back of what waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Rejection {
+    /// The version that was read: no other one is taken back.
+    pub version: u32,
+    /// The item that stays in its place, in force still; absent where none does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub into: Option<ItemId>,
 }
 
 /// Which labels an item gets.

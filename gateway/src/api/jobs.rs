@@ -1,9 +1,11 @@
 //! Long work: begun, looked at, waited for, cancelled.
 
 use super::audit::{Chains, Memorization};
+use super::deletion::DeletedInSteps;
 use super::health::{BackupInfo, Findings};
 use super::items::AllResealed;
 use super::keys::SignedAgain;
+use super::selections::Selection;
 use super::{Document, endpoints};
 use oap_identity::{JobId, Timestamp};
 use schemars::JsonSchema;
@@ -40,6 +42,8 @@ pub enum JobRequest {
     ResealItems {},
     /// Plants canaries in a throw-away copy, measures what the derived artefacts tell of them, and declares the result.
     AuditMemorization {},
+    /// Erases what a selection selects now, and what was made of it, for good, in steps of at most 1000 items.
+    Delete(Selection),
 }
 
 /// What came out of a job, by what it does.
@@ -56,6 +60,8 @@ pub enum JobResult {
     Reseal(SignedAgain),
     /// The items that have a version more.
     ResealItems(AllResealed),
+    /// What was erased.
+    Delete(DeletedInSteps),
     /// What the artefacts tell.
     AuditMemorization(Document<Memorization>),
 }
@@ -93,6 +99,8 @@ pub enum JobKind {
     ResealItems,
     /// Measures what derived artefacts tell of planted canaries.
     AuditMemorization,
+    /// Erases items, in steps.
+    Delete,
 }
 
 /// How a job stands.

@@ -2,10 +2,13 @@
 //!
 //! One file a resource. `http/` serves these types, `client/` and `cli/` call them, and `openapi.json` is made of them.
 
+pub mod access;
+pub mod acks;
 pub mod agents;
 pub mod audit;
 pub mod budgets;
 pub mod deletion;
+pub mod devices;
 pub mod disclosures;
 pub mod document;
 pub mod gates;
@@ -16,14 +19,19 @@ pub mod items;
 pub mod jobs;
 pub mod keys;
 pub mod lock;
+pub mod lockdown;
 pub mod oauth;
 pub mod openapi;
+pub mod peers;
 pub mod policy;
 pub mod prefix;
+pub mod recall;
 pub mod routes;
 pub mod selections;
 pub mod standing;
+pub mod subscriptions;
 pub mod transfer;
+pub mod witnesses;
 
 pub use document::Document;
 pub use oap_client::endpoint::{Endpoint, MEDIA_TYPE, parameters, path};
@@ -107,14 +115,22 @@ pub fn all() -> Vec<Row> {
         selections::rows(),
         disclosures::rows(),
         grants::rows(),
+        access::rows(),
+        acks::rows(),
+        recall::rows(),
+        subscriptions::rows(),
         keys::rows(),
         budgets::rows(),
         gates::rows(),
+        peers::rows(),
+        witnesses::rows(),
+        devices::rows(),
         holds::rows(),
         transfer::rows(),
         deletion::rows(),
         audit::rows(),
         health::rows(),
+        lockdown::rows(),
         jobs::rows(),
         policy::rows(),
         standing::rows(),

@@ -3,8 +3,9 @@
 use super::lock::Lock;
 use super::permission::mark::Mark;
 use super::{
-    Endpoint, Permission, agents, audit, budgets, deletion, disclosures, gates, grants, health, holds, items,
-    jobs, keys, oauth, policy, selections, standing, transfer,
+    Endpoint, Permission, access, acks, agents, audit, budgets, deletion, devices, disclosures, gates,
+    grants, health, holds, items, jobs, keys, lockdown, oauth, peers, policy, recall, selections, standing,
+    subscriptions, transfer, witnesses,
 };
 use crate::oauth as at;
 use axum::http::Method;
@@ -43,6 +44,23 @@ impl Route {
     #[must_use]
     pub const fn is_the_owners(&self) -> bool {
         matches!(self.permission, Access::Owner(_) | Socket)
+    }
+
+    /// Whether it is served during a lockdown: to the owner, and where it says to others what they need to see that nothing of theirs
+    /// counts any more. A route that is not named here is not.
+    #[must_use]
+    pub const fn stays_in_lockdown(&self) -> bool {
+        match self.permission {
+            // The owner acts as an agent there: what the assistant does that is connected so.
+            Access::Owner(_) => !matches!(self.name, Name::CallTool),
+            Socket => true,
+            // The handler of the audit log lets the owner in, and nobody else.
+            Public => matches!(
+                self.name,
+                Name::Did | Name::StatusList | Name::Incidents | Name::Audit | Name::Healthy | Name::Ready
+            ),
+            Grantee | Agent => false,
+        }
     }
 
     /// Its path with a text in place of each part that varies.
@@ -95,11 +113,15 @@ routes! {
         ToolManifest: GET path::TOOL_MANIFEST, Public;
         Scopes: GET path::SCOPES, Public;
         Did: GET path::DID, Public;
+        Handovers: GET path::HANDOVERS, Public;
+        AgentCard: GET path::AGENT_CARD, Public;
         Query: POST path::QUERY, Grantee;
         Exchange: POST path::GRANT, Public;
         GrantState: GET "/oap/memory/grant/{id}", Public;
         ExportView: POST path::EXPORT, Grantee;
         Vector: GET "/oap/memory/vec/{id}", Grantee;
+        Changes: POST path::CHANGES, Grantee;
+        Changed: POST path::CHANGED, Grantee;
         Ack: POST path::ACK, Public;
         StatusList: GET path::STATUS, Public;
         Invoke: POST path::INVOKE, Public;
@@ -109,6 +131,16 @@ routes! {
         ReceiptVerify: POST path::RECEIPT_VERIFY, Public;
         Audit: GET path::AUDIT, Public;
         OpenApi: GET path::OPENAPI, Public;
+        Letter: POST path::LETTER, Public;
+        Checkpoint: GET path::CHECKPOINT, Public;
+        Consistency: GET path::CONSISTENCY, Public;
+        Witnessed: GET "/oap/memory/witnessed/{id}", Grantee;
+        AddCheckpoint: POST "/oap/witness/add-checkpoint", Public;
+        Cosigned: GET "/oap/witness/{origin}/checkpoint", Public;
+        NewSubscription: POST path::SUBSCRIBE, Grantee;
+        SubscriptionOver: POST "/oap/memory/subscribe/{id}/end", Grantee;
+        SubscriptionEvents: GET "/oap/memory/subscribe/{id}/events", Grantee;
+        Pushed: POST "/oap/peer/push/{id}", Public;
         AgentCall: POST "/oap/agent/call", Agent;
         AskBrain: GET "/.well-known/brain/sparql", Agent;
         TellBrain: POST "/.well-known/brain/sparql", Agent;
@@ -158,6 +190,7 @@ routes! {
         CorrectItem: items::CorrectItem;
         RelabelItem: items::RelabelItem;
         RetractItem: items::RetractItem;
+        RejectItem: items::RejectItem;
         RestoreItem: items::RestoreItem;
         ConfirmItem: items::ConfirmItem;
         ResealItem: items::ResealItem;
@@ -192,6 +225,7 @@ routes! {
         Decision: gates::ShowDecision;
 
         Delete: deletion::Delete;
+        ReportDeletion: deletion::ReportDeletion;
         ListHolds: holds::ListHolds;
         SetHold: holds::SetHolds;
         ReleaseHolds: holds::ReleaseHolds;
@@ -204,6 +238,32 @@ routes! {
         RevokeGrant: grants::RevokeGrant;
         ResumeGrants: grants::ResumeGrants;
         Consent: grants::ConsentToGrant;
+        ListAsks: access::ListAsks;
+        ShowAsk: access::ShowAsk;
+        ApproveAsk: access::ApproveAsk;
+        DeclineAsk: access::DeclineAsk;
+        ListAsked: access::ListAsked;
+        RequestAccess: access::RequestAccess;
+        ShowAsked: access::ShowAsked;
+        AskAgain: access::AskAgain;
+        WithdrawAsked: access::WithdrawAsked;
+        ListReceived: access::ListReceived;
+        AddReceived: access::AddReceived;
+        ShowReceived: access::ShowReceived;
+        CheckReceived: access::CheckReceived;
+        DelegateReceived: access::DelegateReceived;
+        NoteAnswer: access::NoteAnswer;
+        RemoveReceived: access::RemoveReceived;
+        ListLetters: access::ListLetters;
+        ListAcks: acks::ListAcks;
+        SetAcks: acks::SetAcks;
+        ShowAck: acks::ShowAck;
+        GiveAck: acks::GiveAck;
+        RecallItems: recall::RecallItems;
+        ListLies: recall::ListLies;
+        ListSubscriptions: subscriptions::ListSubscriptions;
+        Subscribe: subscriptions::Subscribe;
+        EndSubscription: subscriptions::EndSubscription;
         ListBudgets: budgets::ListBudgets;
         RefillBudget: budgets::RefillBudget;
         ShowPolicy: policy::ShowPolicy;
@@ -215,6 +275,29 @@ routes! {
         ListBridges: gates::ListBridges;
         IssueBridge: gates::IssueBridge;
         RevokeBridge: gates::RevokeBridge;
+
+        ListPeers: peers::ListPeers;
+        AddPeer: peers::AddPeer;
+        FindPeer: peers::FindPeer;
+        ShowPeer: peers::ShowPeer;
+        CheckPeer: peers::CheckPeer;
+        AcceptPeer: peers::AcceptPeer;
+        RemovePeer: peers::RemovePeer;
+        ListWitnesses: witnesses::ListWitnesses;
+        AddWitness: witnesses::AddWitness;
+        RemoveWitness: witnesses::RemoveWitness;
+        ListWitnessed: witnesses::ListWitnessed;
+        WitnessFor: witnesses::WitnessFor;
+        EndWitness: witnesses::EndWitness;
+        ListDemands: witnesses::ListDemands;
+        SetDemand: witnesses::SetDemand;
+
+        ListDevices: devices::ListDevices;
+        AddDevice: devices::AddDevice;
+        ConfirmDevice: devices::ConfirmDevice;
+        ShowDevice: devices::ShowDevice;
+        RemoveDevice: devices::RemoveDevice;
+        SyncDevice: devices::SyncDevice;
 
         ListKeys: keys::ListKeys;
         RotateKeys: keys::RotateKeys;
@@ -239,6 +322,9 @@ routes! {
         Status: health::ShowStatus;
         Clock: health::ShowClock;
         AcceptClock: health::AcceptClock;
+        LockDown: lockdown::LockDown;
+        ShowLockdown: lockdown::ShowLockdown;
+        LiftLockdown: lockdown::LiftLockdown;
         Attest: standing::Attest;
         Witness: standing::Witness;
     }

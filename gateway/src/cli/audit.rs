@@ -1,17 +1,22 @@
 //! `oap-memory audit`
 
+mod acks;
+
 use super::job::{JobStopped, follow};
 use super::names::{Names, Whom};
 use super::reference::GrantRef;
 use super::when::{self, When};
 use super::{CliError, Global, agent, ids, job, output, values};
-use crate::api::agents::{AgentRef, Injected, InjectedList, InjectedQuery, ListAgents, MAX_INJECTED};
+use crate::api::agents::{
+    AgentRef, Injected, InjectedList, InjectedQuery, ListAgents, MAX_INJECTED, ShownUnder,
+};
 use crate::api::audit as api;
 use crate::api::audit::{AuditQuery, Chains, Memorization, MemorizationStatus, Receipts};
 use crate::api::gates::ShowDecision;
 use crate::api::jobs::{JobError, JobRequest};
 use crate::api::prefix::ItemPrefix;
 use crate::service::audit::MAX_AUDITED;
+use oap_agents::foreign::Via;
 use oap_client::OwnerClient;
 use oap_identity::{DecisionId, Timestamp};
 
@@ -25,6 +30,7 @@ use oap_identity::{DecisionId, Timestamp};
   oap-memory audit verify
   oap-memory audit decision pol_01...
   oap-memory audit memorization
+  oap-memory audit acks
   oap-memory audit injected --agent scout --at 2026-06-30T14:00:00Z")]
 pub(super) struct Audit {
     #[command(subcommand)]
@@ -61,6 +67,8 @@ enum AuditCommand {
         /// The decision, as a receipt names it
         id: DecisionId,
     },
+    /// Show which answers were acknowledged, and which order of mutual knowledge that proves
+    Acks(acks::AcksArgs),
     /// Show what an agent of yours was given until a time: which version of which items, the last answer first
     Injected {
         /// The agent's name, or its DID
@@ -110,6 +118,7 @@ impl Audit {
                     }
                 };
             }
+            Some(AuditCommand::Acks(acks)) => return acks.run(global, &owner).await,
             Some(AuditCommand::Verify) => {
                 let request = JobRequest::VerifyAudit {};
                 let answer = follow(&owner, global.json, &request, job::verify_audit).await;
@@ -203,7 +212,8 @@ pub(super) fn injected(given: &InjectedList, until: Option<Timestamp>) -> String
         let row = move |item: String, version: String, said: String| {
             vec![at.clone(), tool.clone(), item, version, said]
         };
-        let none = answer.items.is_empty().then(|| row(String::new(), String::new(), "nothing".to_owned()));
+        let is_empty = answer.items.is_empty() && answer.foreign.is_empty();
+        let none = is_empty.then(|| row(String::new(), String::new(), "nothing".to_owned()));
         let gone = || "(not kept any more)".to_owned();
         let items = answer.items.iter().map(|item| {
             row(
@@ -214,10 +224,22 @@ pub(super) fn injected(given: &InjectedList, until: Option<Timestamp>) -> String
         });
         let told =
             answer.links.iter().map(|link| row(link.to_string(), String::new(), "(a link)".to_owned()));
-        items.chain(none).chain(told).collect::<Vec<_>>()
+        let theirs = answer.foreign.iter().map(|foreign| {
+            let from: Vec<String> = foreign.shown_by.iter().map(|via| shown_under(given, via)).collect();
+            row(foreign.item_id.to_string(), String::new(), format!("(of {})", from.join(", ")))
+        });
+        items.chain(none).chain(theirs).chain(told).collect::<Vec<_>>()
     });
     let table = output::table(&["time", "tool", "item", "version", "said"], rows);
     if given.more { format!("{table}\nThere are earlier answers: --limit shows more") } else { table }
+}
+
+/// Whose memory showed something, and what for: the granter's words, where the wallet still has the grant.
+fn shown_under(given: &InjectedList, via: &Via) -> String {
+    match given.grants.iter().find(|known| known.grant == via.grant) {
+        Some(ShownUnder { grant_id, purpose, .. }) => format!("{} for \"{purpose}\", {grant_id}", via.peer),
+        None => format!("{} by grant {}, which is removed", via.peer, via.grant),
+    }
 }
 
 /// What the artefacts tell of canaries.

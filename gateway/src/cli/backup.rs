@@ -9,7 +9,7 @@ use crate::service::restored::Unknown;
 use crate::system::clock::SystemClock;
 use crate::system::config::Config;
 use crate::system::outlook;
-use crate::system::restore::{self, Restored};
+use crate::system::restore::{self, RestoreError, Restored};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
@@ -25,6 +25,16 @@ meanwhile. Ctrl-C cancels it, and the folder is gone again.")]
 pub(super) struct Backup {
     /// The folder to make
     folder: PathBuf,
+}
+
+impl From<RestoreError> for CliError {
+    fn from(error: RestoreError) -> Self {
+        match error {
+            RestoreError::Home(error) => Self::Home(error),
+            RestoreError::Backup(_) | RestoreError::List(_) => Self::Proof(error.to_string()),
+            RestoreError::File { .. } | RestoreError::Place(..) => Self::Other(error.to_string()),
+        }
+    }
 }
 
 fn failed(path: &Path) -> impl Fn(std::io::Error) -> CliError + '_ {
@@ -60,13 +70,13 @@ impl Backup {
 
 Everything is checked first: that this gateway wrote the backup, by a MAC, all files against their hashes, and the gateway as
 `doctor` does. What was erased since the backup is erased again, what was retracted since is retracted again, what was revoked
-since is revoked again, and agents that were removed since are removed again, as the list of erasures says; without the list it
-would come back, so it must be named, or left out on purpose. Grants, bridges and consents that no list tells of are then revoked,
-all of them, unless you say --keep-grants. Where the list knows of receipts that the backup does not have, corrections and
-restrictions may be among what is lost: no grant answers then until you have looked and said `grant resume`, or unless you say
---keep-grants. The administrator's credential is new: every trust token of the time before has ended. The API keys of all agents
-end, and `agent rotate` makes new ones; agents on this machine (`mcp --agent NAME`) go on, unless removed since. The home appears
-when all of this is done, or not at all.")]
+since is revoked again, agents that were removed since are removed again, and subscriptions that you ended since are ended again,
+as the list of erasures says; without the list it would come back, so it must be named, or left out on purpose. Grants, bridges
+and consents that no list tells of are then revoked, all of them, unless you say --keep-grants. Where the list knows of receipts
+that the backup does not have, corrections and restrictions may be among what is lost: no grant answers then until you have
+looked and said `grant resume`, or unless you say --keep-grants. The administrator's credential is new: every trust token of the
+time before has ended. The API keys of all agents end, and `agent rotate` makes new ones; agents on this machine
+(`mcp --agent NAME`) go on, unless removed since. The home appears when all of this is done, or not at all.")]
 pub(super) struct Restore {
     /// The backup's folder
     folder: PathBuf,
@@ -106,6 +116,7 @@ impl Restore {
                 "keys": replayed.keys,
             },
             "agents_removed_again": replayed.agents,
+            "subscriptions_ended_again": replayed.subscriptions,
             "withdrawn_again": { "retracted": replayed.retracted, "held": replayed.waiting },
             "lost_receipts": replayed.lost_receipts, "grants_paused": replayed.grants_paused,
             "chains": replayed.chains, "warnings": replayed.warnings, "sound": sound, "findings": findings,
@@ -115,7 +126,7 @@ impl Restore {
         }
         output::print(global.json, &done, |_| {
             format!(
-                "{} items of {} as of {}, {} erased again, {} grant(s), {} bridge(s), {} consent(s) and {} key(s) revoked again, {} agent(s) removed again, {} item(s) retracted again\n{}",
+                "{} items of {} as of {}, {} erased again, {} grant(s), {} bridge(s), {} consent(s) and {} key(s) revoked again, {} agent(s) removed again, {} subscription(s) ended again, {} item(s) retracted again\n{}",
                 items,
                 backup.principal,
                 backup.at,
@@ -125,6 +136,7 @@ impl Restore {
                 replayed.consents,
                 replayed.keys,
                 replayed.agents,
+                replayed.subscriptions,
                 replayed.retracted,
                 report(&findings)
             )
@@ -139,7 +151,7 @@ impl Restore {
   oap-memory doctor
 
 Looks at the store and the vault, every receipt chain, every item with its chain and proof, and the indexes. Exit status 4 when
-something is wrong. Warns of grants that end within 14 days, of a certificate that ends within 30, and of a disk with less
+something is wrong. Warns of grants, given and received, that end within 14 days, of a certificate that ends within 30, and of a disk with less
 than 1 GiB to spare; a warning is no failure.")]
 pub(super) struct Doctor {}
 

@@ -1,6 +1,12 @@
 //! `oap-memory grant`
 
+mod asking;
 mod draft;
+mod filter;
+mod inbox;
+mod passing_on;
+mod received;
+mod subscriptions;
 mod terms;
 pub(super) mod words;
 
@@ -22,7 +28,7 @@ use std::path::PathBuf;
 use terms::{Asked, Terms};
 use url::Url;
 
-/// Preview, issue and revoke grants
+/// Preview, issue and revoke grants; ask for them, and answer who asks
 #[derive(clap::Subcommand)]
 #[command(after_help = "Examples:
   oap-memory grant preview --to did:web:contractor.example --purpose \"Website redesign\" --label website \\
@@ -94,7 +100,9 @@ one stands: hand the new file to the grantee. What was shown under the old grant
     #[command(after_help = "Examples:
   oap-memory grant list
   oap-memory grant list --to did:web:contractor.example
-  oap-memory grant list --expiring 14d")]
+  oap-memory grant list --expiring 14d
+
+Of one that ends within 7 days it says how long it still holds.")]
     List {
         /// Only to this grantee
         #[arg(long, value_name = "DID", value_parser = values::grantee)]
@@ -129,6 +137,77 @@ one stands: hand the new file to the grantee. What was shown under the old grant
         #[arg(long)]
         withdraw: bool,
     },
+    /// Ask somebody for access to their memory
+    #[command(after_help = "Examples:
+  oap-memory grant request --from did:web:alice.example --purpose \"Website redesign\" --label website --until 90d
+  oap-memory grant request --from did:web:alice.example --purpose \"Scheduling\" --kind preference --until 30d \\
+      --max-items 50 --trust-level 2
+
+A request gives nothing: its owner previews it, narrows it, says yes or no. The grant comes to your gateway (`grant received`);
+`grant requests` says where a request stands.")]
+    Request(Box<asking::Request>),
+    /// What you asked of others, and where it stands
+    #[command(after_help = "Examples:
+  oap-memory grant requests
+  oap-memory grant requests list
+  oap-memory grant requests show ask_01...
+  oap-memory grant requests again ask_01...
+  oap-memory grant requests withdraw ask_01...")]
+    Requests(asking::Requests),
+    /// What others ask you for
+    #[command(after_help = "Examples:
+  oap-memory grant inbox
+  oap-memory grant inbox list
+  oap-memory grant inbox show ask_01...
+
+What they say is a stranger's word. That they are who they say is proved by their signature, and nothing else of them is.")]
+    Inbox(inbox::Inbox),
+    /// Say yes to what somebody asks, or to less of it
+    #[command(after_help = "Examples:
+  oap-memory grant approve ask_01... --trust-level 2
+  oap-memory grant approve ask_01... --label website --until 30d --max-items 50 --trust-level 1 --yes
+
+It shows what the grant would show now, and asks. The grant is signed and delivered, and is never wider than what was asked.")]
+    Approve(Box<inbox::Approve>),
+    /// Say no to what somebody asks
+    #[command(after_help = "Examples:
+  oap-memory grant decline ask_01...
+  oap-memory grant decline ask_01... --word \"Not before the contract is signed\"")]
+    Decline(inbox::Decline),
+    /// The grants that others gave you
+    #[command(after_help = "Examples:
+  oap-memory grant received
+  oap-memory grant received list
+  oap-memory grant received show mgr_01... --out grant.json
+  oap-memory grant received check mgr_01...
+  oap-memory grant received remove mgr_01...
+  oap-memory grant received add grant.json")]
+    Received(received::Received),
+    /// Pass on less of what somebody gave you
+    #[command(after_help = "Examples:
+  oap-memory grant delegate mgr_01... --to did:web:helper.example --label website --max-items 20 \\
+      --until 14d --trust-level 1 --out child.json
+
+Only a grant that may be passed on (`grant received show` says so) can be, and never more of it. Hand over the file, and the grant that
+it was made from (`grant received show ... --out`). Its granter sees it once it is used, and it ends with the grant that it was made from.")]
+    Delegate(Box<passing_on::Delegate>),
+    /// Be told what becomes of what a grant shows you
+    #[command(after_help = "Examples:
+  oap-memory grant subscribe mgr_01...
+  oap-memory grant subscribe mgr_01... --every 1h
+
+The granter's gateway pushes to yours what came, changed and left, proved as every answer is. `grant subscriptions` counts it; nothing of
+it is kept, and `query` under the grant shows it.")]
+    Subscribe(subscriptions::Subscribe),
+    /// End a subscription, yours or a grantee's
+    #[command(after_help = "Examples:
+  oap-memory grant unsubscribe sub_01...")]
+    Unsubscribe(subscriptions::Unsubscribe),
+    /// Who tells you of changes, and whom you tell
+    #[command(after_help = "Examples:
+  oap-memory grant subscriptions
+  oap-memory grant subscriptions --json")]
+    Subscriptions,
     /// Let grants answer again after a restore, as `restore` asked for
     #[command(after_help = "Examples:
   oap-memory grant resume
@@ -171,7 +250,7 @@ impl Grant {
                 let mut answer = global.owner().await?.get::<api::ListGrants>((), &()).await?;
                 let until = expiring.map(|Span(span)| when::now().plus(span));
                 answer.grants.retain(|info| listed(info, to.as_ref(), active, until));
-                output::print(global.json, &answer, table);
+                output::print(global.json, &answer, |answer| table(answer, when::now()));
             }
             Self::Show { id, out } => {
                 let out = out.map(|path| Ok::<_, CliError>((OutFile::create(&path)?, path))).transpose()?;
@@ -181,7 +260,9 @@ impl Grant {
                     output::print(global.json, &info, |_| format!("{id} written to {}", path.display()));
                     return Ok(());
                 }
-                output::print(global.json, &info, |info| words::shown(info, when::now()));
+                let owner = global.owner().await?;
+                let told = subscriptions::of_grant(&owner, info.hash).await?;
+                output::print(global.json, &info, |info| words::shown(info, when::now()) + &told);
             }
             Self::Consent { id, withdraw } => {
                 let owner = global.owner().await?;
@@ -191,6 +272,16 @@ impl Grant {
                     format!("consent to {id} {}", if withdraw { "withdrawn" } else { "given" })
                 });
             }
+            Self::Request(request) => request.run(global).await?,
+            Self::Requests(requests) => requests.run(global).await?,
+            Self::Inbox(inbox) => inbox.run(global).await?,
+            Self::Approve(approve) => approve.run(global).await?,
+            Self::Decline(decline) => decline.run(global).await?,
+            Self::Received(received) => received.run(global).await?,
+            Self::Delegate(delegate) => delegate.run(global).await?,
+            Self::Subscribe(subscribe) => subscribe.run(global).await?,
+            Self::Unsubscribe(unsubscribe) => unsubscribe.run(global).await?,
+            Self::Subscriptions => subscriptions::list(global).await?,
             Self::Resume => {
                 let answer = global.owner().await?.send::<api::ResumeGrants>((), &()).await?;
                 output::print(global.json, &answer, |_| "grants answer as they stand".to_owned());
@@ -324,13 +415,13 @@ fn listed(info: &GrantInfo, to: Option<&Did>, active: bool, until: Option<Timest
         && until.is_none_or(|until| info.grant.expires_at <= until)
 }
 
-pub(super) fn table(answer: &GrantList) -> String {
+pub(super) fn table(answer: &GrantList, now: Timestamp) -> String {
     let rows = answer.grants.iter().map(|info| {
         let grant = &info.grant;
         let level = grant.trust_level.get();
         vec![
             grant.grant_id.to_string(),
-            info.state.as_str().to_owned(),
+            words::standing(info.state, grant.expires_at, now),
             grant.expires_at.to_string(),
             grant.grantee.to_string(),
             match grant.redaction_profile.replace(oap_memory::profile::NAME_PREFIX, "") {

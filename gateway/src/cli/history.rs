@@ -7,13 +7,14 @@ use crate::api::disclosures::{History, Kept};
 pub(super) fn people(answer: &History) -> String {
     let mut text = format!("{} ({})\n", answer.item_id, answer.status);
     for event in &answer.events {
+        let by = match (&event.agent, event.by_agent) {
+            (Some(agent), _) => format!("{agent}, signed by "),
+            (None, true) => "an agent, signed by ".to_owned(),
+            (None, false) => String::new(),
+        };
         text.push_str(&format!(
-            "\n{}  version {}  {}\n    by {}{}\n",
-            event.at,
-            event.version,
-            event.event,
-            if event.by_agent { "an agent, signed by " } else { "" },
-            event.actor
+            "\n{}  version {}  {}\n    by {by}{}\n",
+            event.at, event.version, event.event, event.actor
         ));
         if event.content == Some(Kept::Gone) {
             text.push_str("    what it said is not kept any more\n");

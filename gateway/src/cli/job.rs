@@ -1,9 +1,10 @@
 //! `oap-memory job`, and the commands that are jobs of the gateway's: begun, followed to their end, cancelled by Ctrl-C.
 
 use super::reference::JobRef;
-use super::{CliError, Global, audit, backup, item, keys, output};
+use super::{CliError, Global, audit, backup, delete, item, keys, output};
 use crate::api::Document;
 use crate::api::audit::{Chains, Memorization};
+use crate::api::deletion::DeletedInSteps;
 use crate::api::health::{BackupInfo, Findings};
 use crate::api::items::AllResealed;
 use crate::api::jobs as api;
@@ -24,9 +25,10 @@ use tokio::signal::unix::{SignalKind, signal};
   oap-memory job show job_01...
   oap-memory job cancel job_01...
 
-`doctor`, `backup`, `audit verify`, `audit memorization`, `item reseal --all`, `keys reseal` and the signing anew of `keys revoke`
-are jobs of the gateway that serves the home: they go on when the command that began them is killed, and Ctrl-C cancels
-them. One of a kind runs at a time. A gateway remembers the last 50 that ended, until it stops.")]
+`doctor`, `backup`, `audit verify`, `audit memorization`, `item reseal --all`, `keys reseal`, the signing anew of `keys revoke` and
+`delete` of more than 1000 items are jobs of the gateway that serves the home: they go on when the command that began them is
+killed, and Ctrl-C cancels them. One of a kind runs at a time. A gateway remembers the last 50 that ended (4 that deleted),
+until it stops.")]
 pub(super) enum Job {
     /// List jobs, the last begun one first
     List,
@@ -87,7 +89,7 @@ fn shown(job: &JobReport) -> String {
     if let Some(error) = &job.error {
         text.push_str(&format!("\n{}", error.message));
     }
-    if let Some(result) = &job.result {
+    if let Some(result) = job.result.as_ref().or(job.so_far.as_ref()) {
         let result = match result {
             JobResult::Doctor(findings) => backup::report(&findings.findings),
             JobResult::Backup(info) => format!("{} items\n{}", info.items, info.store),
@@ -95,6 +97,7 @@ fn shown(job: &JobReport) -> String {
             JobResult::Reseal(signed) => keys::text(signed),
             JobResult::ResealItems(done) => item::all_resealed(done),
             JobResult::AuditMemorization(report) => audit::memorization(report),
+            JobResult::Delete(deleted) => delete::in_steps(deleted),
         };
         text.push_str(&format!("\n{result}"));
     }
@@ -131,6 +134,9 @@ const fn left_behind(kind: JobKind) -> &'static str {
             "what has a version more keeps it, and `oap-memory item reseal --all` begins anew"
         }
         JobKind::AuditMemorization => "the manifest declares what it did before",
+        JobKind::Delete => {
+            "what is erased stays so, `oap-memory job show` has its receipts, and the same command deletes the rest"
+        }
     }
 }
 
@@ -156,6 +162,26 @@ pub(super) async fn follow<T>(
     request: &JobRequest,
     of: impl FnOnce(JobResult) -> Option<T>,
 ) -> Result<T, JobStopped> {
+    result(watch(owner, quiet, request).await?, of)
+}
+
+/// What came out of a job that ended.
+pub(super) fn result<T>(report: JobReport, of: impl FnOnce(JobResult) -> Option<T>) -> Result<T, JobStopped> {
+    let id = report.job_id;
+    match (report.state, report.result, report.error) {
+        (_, Some(result), _) => of(result).ok_or(JobStopped::OtherResult(id)),
+        (JobState::Cancelled, ..) => Err(JobStopped::Cancelled(id, report.job)),
+        (_, None, Some(error)) => Err(JobStopped::Failed(error)),
+        (_, None, None) => Err(JobStopped::OtherResult(id)),
+    }
+}
+
+/// Begins a job and follows it to its end, whatever that is, as [`follow`] does.
+pub(super) async fn watch(
+    owner: &OwnerClient,
+    quiet: bool,
+    request: &JobRequest,
+) -> Result<JobReport, JobStopped> {
     // Before the job begins: from here on Ctrl-C does not leave it to itself.
     let mut interrupt = signal(SignalKind::interrupt()).map_err(JobStopped::Signals)?;
     let mut report = owner.send::<api::BeginJob>((), request).await?;
@@ -177,12 +203,7 @@ pub(super) async fn follow<T>(
         };
     }
     progress.finish_and_clear();
-    match (report.state, report.result, report.error) {
-        (_, Some(result), _) => of(result).ok_or(JobStopped::OtherResult(id)),
-        (JobState::Cancelled, ..) => Err(JobStopped::Cancelled(id, report.job)),
-        (_, None, Some(error)) => Err(JobStopped::Failed(error)),
-        (_, None, None) => Err(JobStopped::OtherResult(id)),
-    }
+    Ok(report)
 }
 
 /// What `doctor` found.
@@ -213,6 +234,11 @@ pub(super) fn reseal_items(result: JobResult) -> Option<AllResealed> {
 /// What the artefacts tell of canaries.
 pub(super) fn audit_memorization(result: JobResult) -> Option<Document<Memorization>> {
     if let JobResult::AuditMemorization(report) = result { Some(report) } else { None }
+}
+
+/// What was erased in steps.
+pub(super) fn deletion(result: JobResult) -> Option<DeletedInSteps> {
+    if let JobResult::Delete(deleted) = result { Some(deleted) } else { None }
 }
 
 /// How long the gateway is given where somebody looks on.

@@ -15,6 +15,7 @@ use oap_client::keyfile;
 use oap_identity::{VerificationKey, document};
 use serde::Serialize;
 use serde_json::json;
+use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 
 /// List, rotate and revoke signing keys
@@ -22,7 +23,7 @@ use std::path::PathBuf;
 #[command(after_help = "Examples:
   oap-memory keys list
   oap-memory keys rotate
-  oap-memory keys revoke key-1 --since 2026-05-01T00:00:00Z
+  oap-memory keys revoke key-1 --since 2026-05-01T00:00:00Z --yes
   oap-memory keys reseal
 
 Rotation keeps what the old key signed valid. Revocation is for a key that somebody else has: every grant that it
@@ -42,6 +43,9 @@ pub(super) enum Keys {
         /// Since when it is not to be trusted; now if absent
         #[arg(long, value_name = "TIME")]
         since: Option<When>,
+        /// Do not ask; where there is no terminal to ask on, nobody is asked anyway
+        #[arg(long)]
+        yes: bool,
     },
     /// Sign anew what a compromised key signed too late
     Reseal,
@@ -57,7 +61,10 @@ impl Keys {
             }
             Self::List => (owner.get::<api::ListKeys>((), &()).await?.keys, None),
             Self::Rotate => (change::<api::RotateKeys>(&mut owner, (), &()).await?, None),
-            Self::Revoke { key, since } => {
+            Self::Revoke { key, since, yes } => {
+                if !yes && std::io::stdin().is_terminal() {
+                    agreed(&key)?;
+                }
                 let since = since.map(|since| since.since(when::now()));
                 let keys = change::<api::RevokeKey>(&mut owner, key, &Compromise { since }).await?;
                 (keys, Some(reseal(&owner, global.json).await?))
@@ -71,6 +78,18 @@ impl Keys {
             }
         });
         Ok(())
+    }
+}
+
+/// Asks a person at the terminal: a key that is revoked does not come back.
+fn agreed(key: &KeyName) -> Result<(), CliError> {
+    eprint!("Every grant that {key} signed is void at once, and {key} never counts again. Revoke it? [y/N] ");
+    let _ = std::io::stderr().flush();
+    let mut line = String::new();
+    std::io::stdin().read_line(&mut line).map_err(|e| CliError::Other(e.to_string()))?;
+    match line.trim() {
+        "y" | "Y" | "yes" => Ok(()),
+        _ => Err(CliError::Other("nothing was revoked".to_owned())),
     }
 }
 

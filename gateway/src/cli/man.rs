@@ -1,11 +1,21 @@
 //! `oap-memory man`: one page a command, named after the whole command.
 
-use super::examples::HEAD;
+use super::examples::{self, HEAD};
+use super::{CliError, Global, help, output};
 use clap::{Arg, Command};
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, roman};
+use serde_json::json;
 use std::io;
 use std::path::Path;
+
+/// Writes every page into a folder, and says so.
+pub(super) fn run(global: &Global, out: &Path) -> Result<(), CliError> {
+    let failed = |e: io::Error| CliError::File(out.to_owned(), e.to_string());
+    write(examples::folded(help::command()), out).map_err(failed)?;
+    output::print(global.json, &json!({"folder": out}), |_| format!("written to {}", out.display()));
+    Ok(())
+}
 
 /// Writes the pages of a command and of those below it.
 pub(super) fn write(command: Command, folder: &Path) -> io::Result<()> {

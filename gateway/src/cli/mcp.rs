@@ -1,7 +1,7 @@
 //! `oap-memory mcp`: the memory tools for an assistant, over standard input and output.
 //!
-//! Where a gateway has the home open, calls go to it over the owner's socket. Where none has, this process opens the home, with an
-//! agent that is named at once and otherwise with the first call, and answers on that socket, too, until it ends: other commands, and other assistants, find it there.
+//! Where a gateway has the home open, calls go to it over the owner's socket. Where none has, this process opens the home and answers on
+//! that socket, too, until it ends: other commands, and other assistants, find it there.
 
 mod clients;
 pub(super) mod install;
@@ -34,8 +34,8 @@ use tokio::task::JoinHandle;
   oap-memory mcp install --client codex --print
 
 Assistants start this by themselves, once `mcp install` told them how. It answers as the agent that is named, with that
-agent's permission and no more: one that `oap-memory agent add NAME` made and nobody removed, or this ends at once;
-without --agent, with several agents, each call is refused. It speaks to the running gateway; without one it opens the
+agent's permission and no more: one that `oap-memory agent add NAME` made and nobody removed, or this ends at once, as it
+does without --agent where there is none, or more than one. It speaks to the running gateway; without one it opens the
 home itself, and other commands reach that through it until the assistant ends it. A home without a key file has to be unlocked or served before.")]
 pub(super) struct Mcp {
     #[command(subcommand)]
@@ -115,8 +115,13 @@ impl Assistant {
     /// That the agent is there, where the home can be asked: a locked one is asked with the first call. A model would read what its
     /// tools answer without one as an empty memory.
     async fn begin(&self) -> Result<(), CliError> {
+        let client = match self.line().await {
+            Ok((client, _)) => client,
+            // Nobody said which agent is meant, and there is not one alone.
+            Err(error @ CliError::Usage(_)) => return Err(error),
+            Err(_) => return Ok(()),
+        };
         let Some(agent) = &self.agent else { return Ok(()) };
-        let Ok((client, _)) = self.line().await else { return Ok(()) };
         match client.get::<ShowAgent>(agent.clone(), &()).await {
             Ok(AgentInfo { removed_at: Some(_), .. }) | Err(ClientError::Refused { status: 404, .. }) => {
                 Err(CliError::Other(Error::NoAgent(agent.clone()).to_string()))
@@ -214,17 +219,26 @@ impl Caller for Assistant {
     }
 }
 
+/// Agents that are named where there are several.
+const MAX_NAMED: usize = 10;
+
 /// The only agent that there is.
 async fn only(client: &HomeClient) -> Result<AgentRef, CliError> {
     let list = client.get::<ListAgents>((), &()).await?;
-    let mut there = list.agents.into_iter().filter(|agent| agent.removed_at.is_none());
-    match (there.next(), there.next()) {
-        (Some(agent), None) => Ok(AgentRef::Did(agent.did)),
-        (None, _) => {
-            Err(CliError::Usage("there is no agent yet: `oap-memory agent add NAME` makes one".to_owned()))
-        }
-        (Some(_), Some(_)) => {
-            Err(CliError::Usage("there are several agents: say which one with --agent NAME".to_owned()))
+    let there: Vec<AgentInfo> = list.agents.into_iter().filter(|agent| agent.removed_at.is_none()).collect();
+    match there.as_slice() {
+        [agent] => Ok(AgentRef::Did(agent.did.clone())),
+        [] => Err(CliError::Usage("there is no agent yet: `oap-memory agent add NAME` makes one".to_owned())),
+        several => {
+            let mut names: Vec<String> =
+                several.iter().take(MAX_NAMED).map(|agent| agent.name.to_string()).collect();
+            if several.len() > MAX_NAMED {
+                names.push(format!("{} more", several.len() - MAX_NAMED));
+            }
+            let names = names.join(", ");
+            Err(CliError::Usage(format!(
+                "there are several agents, {names}: say which one with --agent NAME"
+            )))
         }
     }
 }

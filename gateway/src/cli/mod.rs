@@ -13,6 +13,7 @@ mod confirm;
 mod conformance;
 mod delete;
 mod demo;
+mod device;
 mod examples;
 mod export;
 pub mod fixture;
@@ -27,15 +28,19 @@ mod init;
 mod item;
 mod job;
 mod keys;
+mod lockdown;
 mod man;
 mod mcp;
 mod names;
+mod outbox;
 mod output;
+mod peer;
 mod policy;
 mod probe;
 mod profile;
 mod proved;
 mod query;
+mod recall;
 mod reference;
 mod refusal;
 mod review;
@@ -54,15 +59,16 @@ mod values;
 mod verify;
 mod when;
 mod who;
+mod witness;
 mod workflow;
 
 use crate::client::{Caller, HomeClient};
 use crate::system::config::ConfigError;
 use crate::system::home::{Home, HomeError};
 use crate::system::lock::{Held, HomeLock, PATIENCE, Wait};
-use crate::system::restore::RestoreError;
 use crate::system::tasks::Panicked;
-use clap::{ArgMatches, Args, FromArgMatches, Parser, Subcommand};
+use crate::system::trails::Place;
+use clap::{Args, FromArgMatches, Parser, Subcommand};
 use oap_client::ClientError;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -97,9 +103,9 @@ struct Cli {
 
 #[derive(Args)]
 struct Global {
-    /// The gateway's folder [default: ~/.oap-memory]
-    #[arg(long, global = true, env = "OAP_MEMORY_HOME", value_name = "DIR")]
-    home: Option<PathBuf>,
+    /// The gateway's folder, or a trails.toml that names it [default: ~/.oap-memory]
+    #[arg(long, global = true, env = "OAP_MEMORY_HOME", value_name = "DIR", value_parser = config::place())]
+    home: Option<Place>,
     /// Print JSON instead of tables
     #[arg(long, global = true)]
     json: bool,
@@ -151,11 +157,24 @@ enum Command {
     Mcp(mcp::Mcp),
     /// Search your own memory
     Search(search::Search),
+    /// Search your own memory and those that you were granted to read, at once
+    Recall(recall::Recall),
+    /// See what other gateways said that is not so
+    Incidents(recall::IncidentsCommand),
     /// Show what somebody was granted, and everything that they were ever shown
     Who(who::Who),
     /// Preview, issue and revoke grants
     #[command(subcommand)]
     Grant(grant::Grant),
+    /// Other gateways: pin their keys and addresses, and see what changes
+    #[command(subcommand)]
+    Peer(peer::Peer),
+    /// Witnesses: who signs your log, and whose log you sign
+    #[command(subcommand)]
+    Witness(witness::Witness),
+    /// Your other gateways: keep them in step
+    #[command(subcommand)]
+    Device(device::Device),
     /// Query another gateway as a grantee
     Query(query::Query),
     /// Check an answer or an item offline
@@ -202,6 +221,8 @@ enum Command {
     Doctor(backup::Doctor),
     /// Where this gateway stands, on one screen
     Status(status::Status),
+    /// End every grant and credential at once, and answer nobody but you
+    Lockdown(lockdown::Lockdown),
     /// Look at long work of a running gateway, and cancel it
     #[command(subcommand)]
     Job(job::Job),
@@ -264,30 +285,7 @@ impl From<Panicked> for CliError {
     }
 }
 
-impl From<RestoreError> for CliError {
-    fn from(error: RestoreError) -> Self {
-        match error {
-            RestoreError::Home(error) => Self::Home(error),
-            RestoreError::Backup(_) | RestoreError::List(_) => Self::Proof(error.to_string()),
-            RestoreError::File { .. } | RestoreError::Place(..) => Self::Other(error.to_string()),
-        }
-    }
-}
-
 impl CliError {
-    /// What it says, with the flag that would help.
-    fn advised(&self) -> String {
-        let mut text = self.to_string();
-        let unknown = matches!(self, Self::Client(ClientError::UnknownAuthority(..)));
-        if unknown || text.contains("certificate is not trusted") {
-            text.push_str("; --trust-ca FILE names the authority that signed the certificate");
-        }
-        if text.contains("loopback is not a public address") {
-            text.push_str("; --allow-local-dids resolves it");
-        }
-        text
-    }
-
     /// Says it on standard error: for people, or as one JSON object.
     fn tell(&self, json: bool) {
         let text = self.advised();
@@ -320,12 +318,12 @@ impl CliError {
 impl Global {
     fn home(&self) -> Home {
         let default = || std::env::home_dir().unwrap_or_default().join(".oap-memory");
-        Home::new(self.home.clone().unwrap_or_else(default))
+        Home::new(self.home.as_ref().map_or_else(default, |place| place.folder.clone()))
     }
 
     /// The flags that are settings.
     fn flags(&self) -> BTreeMap<String, Value> {
-        let mut flags = BTreeMap::new();
+        let mut flags = self.home.as_ref().map(Place::flags).unwrap_or_default();
         if let Some(path) = &self.trust_ca {
             flags.insert("trust_ca".to_owned(), json!(path));
         }
@@ -368,23 +366,12 @@ impl Global {
     }
 }
 
-/// The names of a command and its subcommands.
-fn command_name(matches: &ArgMatches) -> String {
-    let mut names = Vec::new();
-    let mut level = matches;
-    while let Some((name, below)) = level.subcommand() {
-        names.push(name);
-        level = below;
-    }
-    names.join(" ")
-}
-
 /// Runs the command line.
 #[must_use]
 pub fn main() -> ExitCode {
     let parsed = examples::folded(help::command()).try_get_matches().and_then(|matches| {
         let mut cli = Cli::from_arg_matches(&matches)?;
-        cli.global.command = command_name(&matches);
+        cli.global.command = usage::command_name(&matches);
         Ok(cli)
     });
     let cli = match parsed {
@@ -434,8 +421,13 @@ async fn run(cli: Cli) -> Result<(), CliError> {
         Command::Workflow(command) => command.run(&global).await,
         Command::Mcp(command) => command.run(&global).await,
         Command::Search(command) => command.run(&global).await,
+        Command::Recall(command) => command.run(&global).await,
+        Command::Incidents(command) => command.run(&global).await,
         Command::Who(command) => command.run(&global).await,
         Command::Grant(command) => command.run(&global).await,
+        Command::Peer(command) => command.run(&global).await,
+        Command::Witness(command) => command.run(&global).await,
+        Command::Device(command) => command.run(&global).await,
         Command::Query(command) => command.run(&global).await,
         Command::Verify(command) => command.run(&global).await,
         Command::Probe(command) => command.run(&global).await,
@@ -455,16 +447,12 @@ async fn run(cli: Cli) -> Result<(), CliError> {
         Command::Restore(command) => command.run(&global).await,
         Command::Doctor(command) => command.run(&global).await,
         Command::Status(command) => command.run(&global).await,
+        Command::Lockdown(command) => command.run(&global).await,
         Command::Job(command) => command.run(&global).await,
         Command::Clock(command) => command.run(&global).await,
         Command::Config(command) => command.run(&global),
         Command::Demo(command) => command.run(&global).await,
-        Command::Man { out } => {
-            let failed = |e: std::io::Error| CliError::File(out.clone(), e.to_string());
-            man::write(examples::folded(help::command()), &out).map_err(failed)?;
-            output::print(global.json, &json!({"folder": out}), |_| format!("written to {}", out.display()));
-            Ok(())
-        }
+        Command::Man { out } => man::run(&global, &out),
         Command::Completions(shell) => completions::print(shell),
     }
 }

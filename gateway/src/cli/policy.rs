@@ -1,6 +1,7 @@
 //! `oap-memory policy`: what your agents may write, for how long, and how it is believed.
 
 use super::agent::named;
+use super::names::Names;
 use super::{CliError, Global, output, values};
 use crate::api::agents as agents_api;
 use crate::api::agents::AgentRef;
@@ -44,13 +45,13 @@ pub(super) enum Policy {
     },
     /// Set how what your agents concluded decays; what is not named stays
     Decay {
-        /// How much confidence is lost each period, 0 to 1
+        /// How much confidence is lost each period, 0 to 1 in hundredths
         #[arg(long, value_name = "0..1", value_parser = values::confidence)]
         step: Option<Confidence>,
         /// How many hours a period has
         #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_PERIOD)))]
         hours: Option<u32>,
-        /// What is less sure than that is given to no agent, 0 to 1
+        /// What is less sure than that is given to no agent, 0 to 1 in hundredths
         #[arg(long, value_name = "0..1", value_parser = values::confidence)]
         least: Option<Confidence>,
         /// Nothing decays
@@ -115,12 +116,16 @@ impl RuleChange {
     }
 }
 
-fn hundredths(confidence: Confidence) -> u32 {
+/// What a rule counts in; a finer number is refused, for rounded to nothing it would end all decay.
+fn hundredths(flag: &str, confidence: Confidence) -> Result<u32, CliError> {
+    let exact = confidence.get() * 100.0;
+    if (exact - exact.round()).abs() > 1e-6 {
+        return Err(CliError::Usage(format!("{flag}: must be whole hundredths, such as 0.05")));
+    }
     // 0 to 1, as its type says.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to 100")]
-    {
-        (confidence.get() * 100.0).round() as u32
-    }
+    let counted = exact.round() as u32;
+    Ok(counted)
 }
 
 impl Policy {
@@ -129,8 +134,7 @@ impl Policy {
         let before = owner.get::<api::ShowPolicy>((), &()).await?;
         let change = match self {
             Self::Show => {
-                output::print(global.json, &before, people);
-                return Ok(());
+                return told(global, &owner, &before).await;
             }
             Self::Set { sort: Sort(sort), change } => {
                 let rule = change.of(&owner, before.rule(sort)).await?;
@@ -148,32 +152,43 @@ impl Policy {
                 let is_off = before.decay.period_hours == 0;
                 let from = if is_off { Decay::default() } else { before.decay };
                 let decay = Decay {
-                    step: step.map_or(from.step, hundredths),
+                    step: step.map_or(Ok(from.step), |step| hundredths("--step", step))?,
                     period_hours: hours.unwrap_or(from.period_hours),
-                    least: least.map_or(from.least, hundredths),
+                    least: least.map_or(Ok(from.least), |least| hundredths("--least", least))?,
                 };
                 Change { decay: Some(decay), ..Change::default() }
             }
         };
         let policy = owner.send::<api::SetPolicy>((), &change).await?;
-        output::print(global.json, &policy, people);
-        Ok(())
+        told(global, &owner, &policy).await
     }
 }
 
-fn people(policy: &Whole) -> String {
+/// Prints the rules; for people, with the names of the agents that they name.
+async fn told(global: &Global, owner: &OwnerClient, policy: &Whole) -> Result<(), CliError> {
+    let names_some = policy.types.values().chain(&policy.untyped).any(|rule| rule.agents.is_some());
+    let names = if names_some && !global.json { Names::of(owner).await? } else { Names::default() };
+    output::print(global.json, policy, |policy| people(policy, &names));
+    Ok(())
+}
+
+fn people(policy: &Whole, names: &Names) -> String {
     let sorts = Observation::ALL.iter().copied().map(Some).chain([None]);
     let rows = sorts.map(|sort| {
         let rule = policy.rule(sort);
         let agents = match &rule.agents {
             None => "any".to_owned(),
             Some(agents) if agents.is_empty() => "none".to_owned(),
-            Some(agents) => agents.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
+            Some(agents) => agents.iter().map(|did| names.who(did)).collect::<Vec<_>>().join(", "),
         };
         vec![
             sort.map_or(UNTYPED, Observation::as_str).to_owned(),
             if rule.kept { "kept" } else { "refused" }.to_owned(),
-            rule.ttl_days.map_or_else(|| "for good".to_owned(), |days| format!("{days} days")),
+            match rule.ttl_days {
+                _ if !rule.kept => "-".to_owned(),
+                None => "for good".to_owned(),
+                Some(days) => format!("{days} days"),
+            },
             agents,
         ]
     });

@@ -113,6 +113,7 @@ impl Probe {
                     Outcome::Passed => "ok",
                     Outcome::Failed(_) => "FAILED",
                     Outcome::Skipped(_) => "skipped",
+                    Outcome::NotDeclared(_) => "-",
                 };
                 eprintln!("{mark:<8}{}", result.id);
             }
@@ -237,12 +238,22 @@ impl Http {
 }
 
 async fn ask(client: &HttpClient, origin: &str, request: Request) -> Result<Reply, WireError> {
+    ask_until(client, origin, request, |_| false).await
+}
+
+/// Asks, and reads what is answered until it is enough.
+async fn ask_until(
+    client: &HttpClient,
+    origin: &str,
+    request: Request,
+    is_enough: fn(&[u8]) -> bool,
+) -> Result<Reply, WireError> {
     let url = format!("{origin}{}", request.path);
     let unanswered = |e: &dyn std::fmt::Display| WireError::Unanswered(e.to_string());
     let method = Method::from_bytes(request.method.as_bytes()).map_err(|e| unanswered(&e))?;
     let headers = request.headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
     let request = HttpRequest { method, url: &url, headers, body: request.body };
-    let answer = client.send(request, ALLOWED).await.map_err(|e| match e {
+    let answer = client.send_until(request, ALLOWED, is_enough).await.map_err(|e| match e {
         SendError::TooLarge(_) => WireError::TooLarge,
         e => unanswered(&ClientError::of_send(&url, &e)),
     })?;
@@ -256,6 +267,12 @@ fn reply(answer: HttpAnswer) -> Reply {
 impl Wire for Http {
     fn send(&self, request: Request) -> Pending<'_, Reply> {
         Box::pin(ask(&self.client, &self.origin, request))
+    }
+
+    fn first_event(&self, request: Request) -> Pending<'_, Reply> {
+        Box::pin(ask_until(&self.client, &self.origin, request, |body| {
+            body.windows(2).any(|two| two == b"\n\n")
+        }))
     }
 
     fn wait(&self, time: Duration) -> Pending<'_, ()> {

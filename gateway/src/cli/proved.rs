@@ -2,7 +2,10 @@
 //!
 //! One report for programs and people: both forms are made of [`Report`].
 
+mod acks;
 mod text;
+
+pub(super) use acks::acks;
 
 use oap_grants::Grant;
 use oap_grants::bundle::{LineError, VerifiedBundle};
@@ -42,6 +45,7 @@ enum Of {
     Bundle(Box<BundleReport>),
     Grant(Box<GrantReport>),
     Receipt { receipt_id: ReceiptId, hash: Hash, countersigned_by: Option<Kid> },
+    Acks(Box<acks::AcksReport>),
     Deletion(Box<DeletionReport>),
     Deletions { receipts: Vec<Report>, outside: Vec<String> },
     StatusList {},

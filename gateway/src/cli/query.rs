@@ -1,15 +1,18 @@
 //! `oap-memory query`
 
+mod witnessed;
+
 use super::output::{OutFile, VisibleItem};
-use super::{CliError, Global, output, values};
+use super::{CliError, Global, output, screen, values};
+use crate::api::access::{AnswerNote, NoteAnswer};
 use crate::client::HomeProver;
 use crate::system::clock::{SystemClock, SystemRandom};
 use crate::system::config::Config;
 use crate::system::home::{HomeError, resolver, web_policy};
 use crate::system::outgoing;
-use oap_client::{KeyProver, Prover, Remote, keyfile, locate};
+use oap_client::{ClientError, KeyProver, Prover, Remote, keyfile, locate};
 use oap_grants::grant::UnverifiedGrant;
-use oap_identity::Clock;
+use oap_identity::{Clock, Did, Hash};
 use oap_memory::item::Kind;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -64,6 +67,12 @@ pub(super) struct Query {
     /// Keep the answer, for `oap-memory verify`
     #[arg(long, value_name = "FILE")]
     save: Option<PathBuf>,
+    /// Show the answer only once so many witnesses signed that its receipt is in the granter's log; that takes a minute or two
+    #[arg(long, value_name = "N", conflicts_with = "export", value_parser = clap::value_parser!(u8).range(1..=16))]
+    witnesses: Option<u8>,
+    /// A witness that counts; may be given several times [default: those that you demand of the granter, see `witness demand`]
+    #[arg(long, value_name = "DID", requires = "witnesses")]
+    witness: Vec<Did>,
 }
 
 impl Query {
@@ -71,16 +80,21 @@ impl Query {
         let (url, question) = self.asked()?;
         let home = global.home();
         let config = Config::load(home.path(), &global.flags())?;
-        let grant = output::read_json_of("--grant", &self.grant)?;
+        let grant = self.document()?;
         let granter = locate::granter(&grant)
             .map_err(|_| CliError::Usage(format!("--grant: {}: not a grant", self.grant.display())))?;
         let chain = self.chain.iter().map(|path| output::read_json_of("--chain", path));
         let chain = chain.collect::<Result<Vec<_>, _>>()?;
         let file = self.export.as_ref().or(self.save.as_ref());
         let file = file.map(|path| OutFile::create(path)).transpose()?;
-        let prover = self.prover(global, &config, &grant).await?;
         let clock = Arc::new(SystemClock);
         let resolver = Arc::new(resolver(&config, clock.clone())?);
+        // Whose signatures would count: before the prover has the home open.
+        let demanded = match self.witnesses {
+            Some(need) => Some(self.demanded(global, &granter, need, &resolver).await?),
+            None => None,
+        };
+        let prover = self.prover(global, &config, &grant).await?;
         let outgoing = outgoing::of_home(&config, &home)?;
         let (client, origin) = match url {
             Some(url) => (outgoing.unguarded(), url),
@@ -91,7 +105,7 @@ impl Query {
             }
         };
         let client = client.map_err(HomeError::from)?;
-        let remote = Remote::discover(client, resolver, clock, &origin, &granter).await?;
+        let remote = Remote::discover(client, resolver, clock.clone(), &origin, &granter).await?;
         let session = remote.exchange(&*prover, &grant, &chain).await?;
         if let Some(path) = &self.export {
             let bytes = session.export(&*prover).await?;
@@ -107,18 +121,46 @@ impl Query {
             return Ok(());
         }
         let checked = session.query(&*prover, &self.body(question)).await?;
+        if let Some(demanded) = &demanded {
+            if !global.json {
+                eprintln!("waiting for the witnesses' signatures; that takes a minute or two, three at most");
+            }
+            demanded.wait(&session, &*prover, &checked.answer, &*clock).await?;
+        }
         if let Some(file) = file {
             file.write((output::pretty(&checked.answer) + "\n").as_bytes())?;
+        }
+        let hash = Hash::of_canonical(&grant).map_err(ClientError::from)?;
+        let (principal, items) = (remote.principal().clone(), checked.verified.items.len());
+        let receipt = checked.answer.get("receipt").cloned();
+        // It may have the home open.
+        drop(prover);
+        if self.key.is_none() {
+            note(global, hash, items, receipt).await;
         }
         output::print(global.json, &checked.answer, answer);
         if !global.json {
             eprintln!(
                 "{} item(s) of {}: signature, receipt, disclosures and chains verified",
-                checked.verified.items.len(),
-                remote.principal()
+                items, principal
             );
+            if let Some(demanded) = &demanded {
+                eprintln!("{demanded}");
+            }
         }
         Ok(())
+    }
+
+    /// The grant's document; one that is named as in the wallet is written out first.
+    fn document(&self) -> Result<Value, CliError> {
+        let named =
+            self.grant.to_str().filter(|name| name.starts_with("mgr_") || name.starts_with("sha256:"));
+        match named {
+            Some(name) if !self.grant.exists() => Err(CliError::Usage(format!(
+                "--grant: {name} is no file: `oap-memory grant received show {name} --out grant.json` writes the grant to one"
+            ))),
+            _ => output::read_json_of("--grant", &self.grant),
+        }
     }
 
     /// The gateway's address, if it is named, and the question.
@@ -151,15 +193,24 @@ impl Query {
         grant: &Value,
     ) -> Result<Box<dyn Prover>, CliError> {
         let home = global.home();
+        let to = || {
+            let to = UnverifiedGrant::parse(grant.clone()).map(|grant| grant.unverified().grantee.clone());
+            to.map_err(|e| CliError::Proof(format!("--grant: {}: {e}", self.grant.display())))
+        };
         let Some(path) = &self.key else {
             let grantee = config.principal(home.path()).map_err(|e| {
                 CliError::Other(format!("{e}; or ask with --key FILE, a key of `oap-memory key new`"))
             })?;
+            let to = to()?;
+            if to != grantee {
+                return Err(CliError::Usage(format!(
+                    "--grant: is made out to {to}, and this is the home of {grantee}: ask with --key FILE, or --home DIR"
+                )));
+            }
             return Ok(Box::new(HomeProver::new(grantee, global.owner().await?)));
         };
         let signer = keyfile::read(path).map_err(|e| CliError::File(path.clone(), e.to_string()))?;
-        let to = UnverifiedGrant::parse(grant.clone()).map(|grant| grant.unverified().grantee.clone());
-        let to = to.map_err(|e| CliError::Proof(format!("--grant: {}: {e}", self.grant.display())))?;
+        let to = to()?;
         if to != *signer.did() {
             let whose = signer.did();
             return Err(CliError::Usage(format!("--key: is of {whose}, and the grant is made out to {to}")));
@@ -180,6 +231,24 @@ impl Query {
         set("include_embeddings", self.include_embeddings.then_some(json!(true)));
         set("cursor", self.cursor.as_ref().map(|c| json!(c)));
         body
+    }
+}
+
+/// Notes in the wallet that an answer came and held, where the grant is there.
+async fn note(global: &Global, grant: Hash, items: usize, receipt: Option<Value>) {
+    let items = u32::try_from(items).unwrap_or(u32::MAX);
+    let noted = match global.owner().await {
+        Ok(owner) => match owner.send::<NoteAnswer>(grant, &AnswerNote { items, receipt }).await {
+            // It was handed over as a file, and never taken in.
+            Err(error) if error.is_gone() => Ok(()),
+            noted => noted.map(drop).map_err(CliError::from),
+        },
+        Err(error) => Err(error),
+    };
+    // The answer is here all the same.
+    if let Err(error) = noted {
+        let why = screen::plain(&error.to_string());
+        eprintln!("oap-memory: the wallet does not know of this answer: {why}");
     }
 }
 

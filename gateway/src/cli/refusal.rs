@@ -4,15 +4,24 @@ use super::CliError;
 use oap_client::ClientError;
 
 /// Members of the owner's requests, and the flags that they were typed as.
-const FLAGS: [(&str, &str); 18] = [
+const FLAGS: [(&str, &str); 27] = [
     ("expires_at", "--until"),
     ("not_before", "--from"),
     ("max_items", "--max-items"),
     ("redaction_profile", "--profile"),
     ("trust_level", "--trust-level"),
     ("grantee", "--to"),
+    ("chain", "--chain"),
     ("captured_after", "--since"),
     ("captured_before", "--until"),
+    ("delegable", "--delegable"),
+    ("filter.kinds", "--kind"),
+    ("filter.labels_any", "--label"),
+    ("filter.labels_all", "--all-labels"),
+    ("filter.exclude_labels", "--exclude-label"),
+    ("filter.subject_entity_ids", "--subject"),
+    ("filter.scopes", "--item-scope"),
+    ("filter.sensitivities", "--sensitivity"),
     ("filter.captured_after", "--captured-after"),
     ("filter.captured_before", "--captured-before"),
     ("purpose", "--purpose"),
@@ -34,6 +43,28 @@ fn of_flag(message: &str) -> String {
             Some(format!("{flag}: {fix}"))
         })
         .unwrap_or_else(|| message.to_owned())
+}
+
+/// What a resolver says where the rule for addresses may be why nobody was asked.
+const NOT_PUBLIC: [&str; 2] =
+    ["loopback is not a public address", "not reachable over https at a public address"];
+
+impl CliError {
+    /// What it says, with the flag that would help.
+    pub(super) fn advised(&self) -> String {
+        let mut text = self.to_string();
+        let unknown = matches!(self, Self::Client(ClientError::UnknownAuthority(..)));
+        if unknown || text.contains("certificate is not trusted") {
+            text.push_str("; --trust-ca FILE names the authority that signed the certificate");
+        }
+        if NOT_PUBLIC.iter().any(|why| text.contains(why)) {
+            text.push_str(
+                "; of a host on this machine or on your own network, --allow-local-dids resolves it (say so to `serve`, where \
+                 a gateway runs)",
+            );
+        }
+        text
+    }
 }
 
 impl From<ClientError> for CliError {
@@ -76,5 +107,13 @@ mod tests {
             assert_eq!(refused(own, status).status(), 3, "{own} {status}");
         }
         assert_eq!(of_flag("items: at most 500"), "items: at most 500");
+    }
+
+    #[test]
+    fn a_host_that_may_be_local_is_told_of_the_flag() {
+        let advised =
+            |why: &str| CliError::Other(why.to_owned()).advised().contains("--allow-local-dids resolves it");
+        assert!(NOT_PUBLIC.into_iter().all(advised));
+        assert!(!advised("the host is not reachable") && !advised("no answer within five seconds"));
     }
 }

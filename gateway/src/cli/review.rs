@@ -4,7 +4,7 @@ use super::names::Names;
 use super::{CliError, Global, ids, item, output, screen};
 use crate::api::Document;
 use crate::api::items as api;
-use crate::api::items::{ListQuery, WholeItem};
+use crate::api::items::{ListQuery, Rejection, WholeItem};
 use crate::api::policy::{Policy, ShowPolicy};
 use crate::api::prefix::ItemPrefix;
 use oap_agents::level::EXTENSION;
@@ -126,8 +126,8 @@ impl Review {
             Some(Decision::Reject { id, asking }) => {
                 let id = ids::one(&owner, &id).await?;
                 let goes = waiting(&owner, id).await?;
-                asking.goes_on(&goes, &format!("Take it back? ({id})"))?;
-                retract(global, &owner, id).await
+                let version = asking.goes_on(&goes, &format!("Take it back? ({id})"))?;
+                reject(global, &owner, id, Rejection { version, into: None }).await
             }
             Some(Decision::Merge { id, into, asking }) => {
                 let (goes, stays) = (ids::one(&owner, &id).await?, ids::one(&owner, &into).await?);
@@ -139,8 +139,8 @@ impl Review {
                     return Err(CliError::Usage(format!("--into: {stays} is not in force")));
                 }
                 let shown = waiting(&owner, goes).await?;
-                asking.goes_on(&shown, &merging(&shown, &kept))?;
-                retract(global, &owner, goes).await
+                let version = asking.goes_on(&shown, &merging(&shown, &kept))?;
+                reject(global, &owner, goes, Rejection { version, into: Some(stays) }).await
             }
         }
     }
@@ -173,18 +173,20 @@ fn merging(goes: &WholeItem, stays: &WholeItem) -> String {
 }
 
 impl Asking {
-    /// Whether to go on with what is shown; who is not there to be asked has said --yes, or which version was read.
-    fn goes_on(&self, goes: &WholeItem, question: &str) -> Result<(), CliError> {
+    /// Which version is taken back, where it is to be: the gateway takes back no other. Who is not there to be asked has said --yes, or which
+    /// version was read.
+    fn goes_on(&self, goes: &WholeItem, question: &str) -> Result<u32, CliError> {
         if let Some(version) = self.if_version {
-            return match goes.item.version {
-                Some(there) if there != version => Err(CliError::Other(format!(
-                    "the item has version {there} and not {version}; look at it again"
-                ))),
-                _ => Ok(()),
-            };
+            return Ok(version);
         }
+        let shown = goes.item.version.ok_or_else(|| {
+            CliError::Other(format!(
+                "{} is not kept any more: there is nothing to take back",
+                goes.item.item_id
+            ))
+        })?;
         if self.yes {
-            return Ok(());
+            return Ok(shown);
         }
         if !std::io::stdin().is_terminal() {
             return Err(CliError::Usage(
@@ -198,14 +200,19 @@ impl Asking {
         let mut line = String::new();
         std::io::stdin().read_line(&mut line).map_err(|e| CliError::Other(e.to_string()))?;
         if matches!(line.trim(), "y" | "Y" | "yes") {
-            return Ok(());
+            return Ok(shown);
         }
         Err(CliError::Other("nothing was taken back".to_owned()))
     }
 }
 
-async fn retract(global: &Global, owner: &OwnerClient, id: ItemId) -> Result<(), CliError> {
-    item::done(global, &owner.send::<api::RetractItem>(id, &()).await?);
+async fn reject(
+    global: &Global,
+    owner: &OwnerClient,
+    id: ItemId,
+    rejection: Rejection,
+) -> Result<(), CliError> {
+    item::done(global, &owner.send::<api::RejectItem>(id, &rejection).await?);
     Ok(())
 }
 

@@ -79,7 +79,7 @@ fn grants() -> Value {
 fn lists() {
     same("item-list", &item::table(&read(items()), &Names::default()));
     same("query", &query::answer(&items()));
-    same("grant-list", &grant::table(&read(grants())));
+    same("grant-list", &grant::table(&read(grants()), now()));
     let receipt = |action: &str, agent: &str, id: &str| {
         json!({"timestamp": "2026-06-15T12:00:00.000Z", "action_id": action, "agent_did": agent, "receipt_id": id,
             "type": "invocation", "principal_did": "did:web:memory.example.org", "previous_receipt_hash": "genesis",

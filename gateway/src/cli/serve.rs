@@ -3,6 +3,7 @@
 use super::{CliError, Global};
 use crate::system::address::{Network, Origin};
 use crate::system::config::{Config, LogFormat};
+use crate::system::trails::Trails;
 use crate::system::{prometheus, serve};
 use metrics_exporter_prometheus::BuildError;
 use serde_json::json;
@@ -65,6 +66,9 @@ impl Serve {
         let home = global.home();
         let config = Config::load(home.path(), &flags)?;
         log(config.log_format);
+        for warning in config.trails_file(home.path())?.iter().flat_map(Trails::warnings) {
+            tracing::warn!("{warning}");
+        }
         let failed = |what: &str, e: &dyn std::fmt::Display| CliError::Other(format!("{what}: {e}"));
         let recorder = config.metrics_listen.map(|address| Ok((address, prometheus::record()?)));
         let recorder = recorder.transpose().map_err(|e: BuildError| failed("metrics", &e))?;

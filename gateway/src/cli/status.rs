@@ -103,6 +103,9 @@ pub(super) fn screen(standing: &Standing, now: Timestamp) -> String {
             },
         },
     );
+    if let Some(lockdown) = &status.lockdown {
+        say("Lockdown", format!("since {}: nobody but you is answered", minute(lockdown.since)));
+    }
     let items = &status.items;
     let kinds = items.kinds.iter().map(|(kind, n)| format!("{n} {}", kind.replace('_', " ")));
     let kinds: Vec<String> = kinds.collect();

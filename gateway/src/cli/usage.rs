@@ -1,9 +1,21 @@
 //! What was typed wrongly: said with the flag's name and the fix, as text or as JSON, with exit status 2.
 
 use super::CliError;
+use clap::ArgMatches;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use std::error::Error;
 use std::process::ExitCode;
+
+/// The names of a command and its subcommands.
+pub(super) fn command_name(matches: &ArgMatches) -> String {
+    let mut names = Vec::new();
+    let mut level = matches;
+    while let Some((name, below)) = level.subcommand() {
+        names.push(name);
+        level = below;
+    }
+    names.join(" ")
+}
 
 /// Says why a command line was refused, and the exit status. Asking for help or for the version is no error.
 pub(super) fn refuse(error: &clap::Error) -> ExitCode {

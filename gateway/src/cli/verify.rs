@@ -1,5 +1,7 @@
 //! `oap-memory verify`
 
+mod acks;
+
 use super::proved::{Compared, ReadBundle, Report, WrongLine};
 use super::trust::{Known, Trust, optional, resolved};
 use super::{CliError, Global, output, proved};
@@ -23,7 +25,7 @@ use std::io::ErrorKind;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-/// Check a document offline: answer, item, bundle, grant, receipt, Deletion Receipt, status list, DID document
+/// Check a document offline: answer, item, bundle, grant, receipt, acknowledgements, Deletion Receipt, status list, DID document
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   oap-memory verify answer.json --did-document did.json
@@ -34,7 +36,8 @@ use std::path::{Path, PathBuf};
 
 An answer is what `oap-memory query --save` keeps; an item is one of its items; a bundle is what `oap-memory export`
 writes. What is printed is what was proved, what stands outside the proof, and what was not checked.
-A receipt is judged by its action: type, outcome, tags and hashes. An agent that has not signed it is named.
+A receipt is judged by its action: type, outcome, tags and hashes. An agent that has not signed it is named. Of what `audit acks show
+--json` prints, each signature is checked, the grantee's under the receipt and every one over the one before.
 With --grant the scope and the built-in profile are compared too; what a projection hid cannot be seen, and is named.
 
 Exit status: 0 it holds; 4 it does not, or it is no such document (broken JSON, a member that stands twice, an empty
@@ -145,6 +148,8 @@ impl Verify {
                 None => None,
             };
             Ok(proved::answer(&answer, under.as_ref(), revoked))
+        } else if acks::is_acks(value) {
+            self.acks(global, value, now).await
         } else if has("item_id") {
             self.uses(&[], "an item")?;
             let mut known = self.known(global, signers(value)).await?;
@@ -169,7 +174,7 @@ impl Verify {
             let receipt = receipt::verify(value, &known).and_then(|receipt| receipt.as_of(now));
             Ok(proved::receipt(&receipt.map_err(refused)?))
         } else {
-            let why = "it is no answer, item, bundle, grant, receipt, Deletion Receipt, status list or DID document";
+            let why = "it is no answer, item, bundle, grant, receipt, list of acknowledgements, Deletion Receipt, status list or DID document";
             Err(refused(why))
         }
     }

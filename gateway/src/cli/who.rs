@@ -62,7 +62,9 @@ impl Who {
             }
             (None, Some(grantee)) => output::print(global.json, &grantee, people),
             (None, None) => {
-                return Err(CliError::Other(format!("{did}: no grant to them, and they never asked")));
+                return Err(CliError::Other(format!(
+                    "{did}: no grant to them, and they never asked with one; what they ask you for is in `grant inbox`"
+                )));
             }
         }
         Ok(())

@@ -22,8 +22,18 @@ pub enum Conflict {
     NewerVersion(u32),
     #[error("the item has as many versions as one may have; write another and delete this one")]
     ManyVersions,
+    #[error("the item does not wait for the owner; `item retract` takes any item back")]
+    NotWaiting,
+    #[error(
+        "the item that is to stay is not in force; name another one with into, or take this one back without"
+    )]
+    NotStaying,
     #[error("the item is not current; restore it first")]
     NotCurrent,
+    #[error(
+        "the item is not in force any more, as it was taken back or its time is over: there is nothing left to change; memory_learn says it anew"
+    )]
+    NotInForce,
     #[error("the item is neither current nor retracted")]
     NeitherCurrentNorRetracted,
     #[error("the item is in force: there is nothing to put back")]
@@ -100,8 +110,68 @@ pub enum Conflict {
     ManyLinks,
     #[error("the memory has changed since that plan was made; ask for another, without plan")]
     OtherPlan,
+    #[error("it is a peer already; `oap-memory peer check` looks at it anew")]
+    PeerKnown,
+    #[error("so many peers were added that no more can be: remove one")]
+    ManyPeers,
+    #[error("it does not show that now: look at it again with `oap-memory peer show`")]
+    PeerShowsOther,
+    #[error(
+        "the other gateway has to acknowledge next, or the chain is as long as it may be: `oap-memory audit acks show` says how far it is"
+    )]
+    NotYourTurn,
+    #[error("the grant of that answer was revoked or removed: nothing more is acknowledged under it")]
+    AckOver,
+    #[error("it is a witness already; `oap-memory witness list` says how it stands")]
+    WitnessKnown,
+    #[error("so many witnesses were added that no more can be: `oap-memory witness remove` ends one")]
+    ManyWitnesses,
+    #[error(
+        "this gateway is a witness for so many that it can be for no more: `oap-memory witness end` ends one"
+    )]
+    ManyWitnessed,
     #[error("a legal hold keeps it until that ends")]
     Held,
+    #[error("the gateway is locked down, and nothing is made that gives access; say `lockdown lift` first")]
+    LockedDown,
+    #[error("the gateway is not locked down")]
+    NotLockedDown,
+    #[error(
+        "so many letters to other gateways wait that no more can; they go when their receivers answer, or after 30 days: `peer outbox` lists them"
+    )]
+    OutboxFull,
+    #[error(
+        "so many requests wait for their granters that no more can be made: `grant requests withdraw` ends one"
+    )]
+    ManyAsked,
+    #[error("so many grants were received that no more are kept: remove some with `grant received remove`")]
+    WalletFull,
+    #[error(
+        "so many subscriptions are there that no more can be: of a grant, or of all together; end one with `grant unsubscribe`"
+    )]
+    ManySubscriptions,
+    #[error("there is or was a subscription of this name that says something else; choose a new name")]
+    OtherSubscription,
+    #[error(
+        "the grant is not in force, or allows no subscription: its granter says `subscribe` and `query` in its operations"
+    )]
+    NoSubscription,
+    #[error(
+        "the granter's gateway refused the subscription; `query` under the grant says whether it still answers"
+    )]
+    SubscriptionRefused,
+    #[error("the request was answered, withdrawn, or its time is over")]
+    AskOver,
+    #[error("it is a device already; `oap-memory device remove` ends that, to begin anew")]
+    DeviceKnown,
+    #[error("so many devices were added that no more can be: remove one with `oap-memory device remove`")]
+    ManyDevices,
+    #[error("nobody said yes in time; begin anew with `oap-memory device add` on both sides")]
+    DeviceOver,
+    #[error(
+        "there is no code to compare yet: run `oap-memory device add` on the other side too, and keep both gateways running"
+    )]
+    NoCode,
     #[error("there are keys in this store already")]
     HasKeys,
     #[error("a did:key is its key and cannot rotate; use a did:web")]

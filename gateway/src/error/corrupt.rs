@@ -53,6 +53,9 @@ pub enum Corrupt {
     /// More receipt chains were begun than there are numbers.
     #[error("more receipt chains than numbers")]
     TooManyChains,
+    /// The log lacks a part of its tree, or its checkpoint is none.
+    #[error("the log is not whole")]
+    Log,
     /// The account of a grantee without a DID.
     #[error("a grantee's account without a DID")]
     Account,

@@ -110,6 +110,20 @@ pub enum MemberError {
     /// More keys than are kept of a former house.
     #[error("{0}: has more keys than are kept of a former house")]
     ManyKeys(Did),
+    /// The item itself where another one is needed.
+    #[error("must be another item")]
+    OtherItem,
+    /// Whoever keeps a log among those who are to sign it.
+    #[error("must not name the peer itself: nobody is the witness of their own log")]
+    OwnWitness,
+    /// A time at which an item was not remembered.
+    #[error("the item was not remembered then; memory_explain without as_of says since when it is")]
+    NotThen,
+    /// A time of which nothing is told.
+    #[error(
+        "what the item said then is not kept any more, or is not told; leave as_of out, or name a later time"
+    )]
+    NotKept,
     /// A time that has passed.
     #[error("must be later than now")]
     Passed,
@@ -140,6 +154,24 @@ pub enum MemberError {
     /// What is no Conformance Receipt.
     #[error(transparent)]
     Receipt(#[from] ReceiptError),
+    /// No receipt of an answer.
+    #[error("must be the receipt of an answer to this principal under this grant, signed by its granter")]
+    NotAnswered,
+    /// What is no grant.
+    #[error("must be a signed grant")]
+    NotGrant,
+    /// A grant that does not hold; the check that failed, for its text may name who the grant names.
+    #[error("the grant does not hold: {}", .0.id())]
+    Terms(oap_grants::evidence::TermsError),
+    /// A query that is not answered.
+    #[error(transparent)]
+    Sparql(oap_brain::Error),
+    /// Whoever passes a grant on, as whom it is for.
+    #[error("must be somebody else: this principal has the grant already")]
+    OwnGrantee,
+    /// A grant to somebody else.
+    #[error("is made out to somebody else")]
+    OtherGrantee,
     /// No id of a receipt.
     #[error("must be a receipt's id")]
     NoReceiptId,
@@ -179,6 +211,23 @@ pub enum MemberError {
     /// A time of another day.
     #[error("must be within five minutes of the gateway's time")]
     Skew,
+    /// A peer that could not be read, or is not believed.
+    #[error("nothing is pinned: {0}")]
+    NotPeer(Box<crate::error::PeerError>),
+    /// The gateway itself.
+    #[error("is this gateway itself")]
+    OwnPeer,
+    /// No number of an event.
+    #[error("must be the id of the last event that came")]
+    EventNumber,
+    /// A DID that is its own key, where a gateway is needed.
+    #[error("must be the DID of a gateway with an address, a did:web")]
+    NoGateway,
+    /// Not the code that is shown here.
+    #[error(
+        "must be the code that this gateway shows too: if the other shows another one, somebody is between the two, so begin anew"
+    )]
+    OtherCode,
     /// Another than its header says.
     #[error("must be that of the {0} header")]
     OtherHeader(&'static str),

@@ -6,6 +6,14 @@
 pub enum Unavailable {
     #[error("the model of embeddings is out of reach")]
     Model,
+    #[error("the granter publishes no list that says where the grant stands, or it cannot be reached")]
+    StatusList,
+    #[error("as many streams of events are read as may be at once")]
+    Streams,
+    #[error("the gateway that the grantee's own DID document names is out of reach")]
+    NotReached,
+    #[error("as many recalls ask other memories as may at once")]
+    Recalls,
     #[error("the gateway is stopping")]
     Stopping,
     #[error("the gateway's clock is not believed; its owner can set it right")]
@@ -16,6 +24,6 @@ pub enum Unavailable {
     Overtaken,
     #[error("permissions of namespaces were changed meanwhile; ask again")]
     Permissions,
-    #[error("too many SPARQL queries are being evaluated")]
+    #[error("too many SPARQL queries and looks back are being evaluated")]
     Asking,
 }

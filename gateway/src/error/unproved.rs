@@ -8,7 +8,9 @@ pub enum Unproved {
     None,
     #[error("a trust token is sent as \"Authorization: DPoP\" with a proof")]
     Scheme,
-    #[error("the trust token is not one of this gateway's, or was ended by a key rotation or a restore")]
+    #[error(
+        "the trust token is not one of this gateway's, or was ended by a key rotation, a lockdown or a restore"
+    )]
     Ended,
     #[error("the proof is signed by another key than the token is bound to")]
     OtherKey,

@@ -34,6 +34,8 @@ impl<P: Mark> FromRequestParts<App> for Owner<P> {
 pub(super) enum Became {
     /// It is answered: its proof was stored with the answer's receipt.
     Answered,
+    /// It waited in vain for what others have taken, and did nothing. It is not counted with those that failed.
+    Waited,
     /// It has no receipt: it was refused, or it asked for nothing that has one. It is counted with those that failed, for it leaves
     /// a used proof as they do.
     Unrecorded,
@@ -65,7 +67,9 @@ pub(super) async fn as_grantee_in<T>(
     let proof = unanswered.proof.take();
     let became = answered.as_ref().map_or(Became::Unrecorded, |(_, became)| *became);
     if became != Became::Answered {
-        unanswered.count();
+        if became == Became::Unrecorded {
+            unanswered.count();
+        }
         if let Some(proof) = proof {
             app.gateway.remember_proof(proof).await?;
         }

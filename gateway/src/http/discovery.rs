@@ -3,12 +3,14 @@
 use super::App;
 use super::request::{Incoming, Oap};
 use crate::Error;
+use crate::api::MEDIA_TYPE;
 use crate::api::openapi;
 use crate::error::MemberError;
 use crate::service::{Attestations, Audit, Incidents};
 use axum::extract::State;
-use axum::http::{StatusCode, header};
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use oap_identity::Hash;
 use oap_manifest::actions::Action;
 use oap_memory::text::{Language, terms};
 use serde::Deserialize;
@@ -17,23 +19,52 @@ use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 /// `GET /.well-known/oap-memory.json`
-pub async fn memory(State(app): State<App>) -> Response {
-    Oap(&app.gateway.published().memory).into_response()
+pub async fn memory(State(app): State<App>, headers: HeaderMap) -> Response {
+    published(&headers, MEDIA_TYPE, &app.gateway.published().memory)
 }
 
 /// `GET /.well-known/oap-tool.json`
-pub async fn tool(State(app): State<App>) -> Response {
-    Oap(&app.gateway.published().tool).into_response()
+pub async fn tool(State(app): State<App>, headers: HeaderMap) -> Response {
+    published(&headers, MEDIA_TYPE, &app.gateway.published().tool)
 }
 
 /// `GET /.well-known/oap-scopes.json`
-pub async fn scopes(State(app): State<App>) -> Response {
-    Oap(&app.gateway.published().scopes).into_response()
+pub async fn scopes(State(app): State<App>, headers: HeaderMap) -> Response {
+    published(&headers, MEDIA_TYPE, &app.gateway.published().scopes)
 }
 
 /// `GET /.well-known/did.json`
-pub async fn did(State(app): State<App>) -> Response {
-    Oap(&app.gateway.published().did).into_response()
+pub async fn did(State(app): State<App>, headers: HeaderMap) -> Response {
+    published(&headers, MEDIA_TYPE, &app.gateway.published().did)
+}
+
+/// `GET /.well-known/oap-key-handovers.json`
+pub async fn handovers(State(app): State<App>, headers: HeaderMap) -> Response {
+    published(&headers, MEDIA_TYPE, &app.gateway.published().handovers)
+}
+
+/// `GET /.well-known/agent-card.json`: the card of the A2A protocol.
+pub async fn agent_card(State(app): State<App>, headers: HeaderMap) -> Response {
+    published(&headers, "application/json", &app.gateway.published().card)
+}
+
+/// A published document; 304 for whoever names it by its entity tag (RFC 9110 section 13.1.2).
+fn published(headers: &HeaderMap, media_type: &'static str, document: &Value) -> Response {
+    let body = match serde_json::to_vec(document) {
+        Ok(body) => body,
+        Err(error) => return Error::from(error).into_response(),
+    };
+    let etag = format!("\"{}\"", Hash::of(&body));
+    let named = headers.get_all(header::IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
+    let is_known = named.flat_map(|value| value.split(',')).any(|tag| {
+        let tag = tag.trim();
+        tag == "*" || tag.strip_prefix("W/").unwrap_or(tag) == etag
+    });
+    let etag = [(header::ETAG, etag)];
+    if is_known {
+        return (StatusCode::NOT_MODIFIED, etag).into_response();
+    }
+    (etag, [(header::CONTENT_TYPE, media_type)], body).into_response()
 }
 
 /// `GET /oap/openapi.json`: the owner's endpoints, for whoever writes a client. It says nothing of this gateway.

@@ -3,11 +3,14 @@
 //! A message never carries content of an item, a key, a token, or a path of the host.
 
 use crate::Error;
+use crate::error::WitnessError;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use oap_agents::entry::EntryError;
 use oap_brain::error::Sort;
+use oap_federation::letter::LetterError;
 use oap_grants::verify::Refused;
+use oap_memory::log::checkpoint::CheckpointError;
 use oap_store::StoreError;
 
 /// An error as it is answered; [`super::finish`] writes it out with the request's name.
@@ -77,17 +80,24 @@ pub fn retry_after(error: &Error) -> HeaderMap {
 
 const fn status_and_code(error: &Error) -> (StatusCode, &'static str) {
     match error {
+        Error::Letter(LetterError::TooLong) => (StatusCode::PAYLOAD_TOO_LARGE, "too_large"),
         Error::Entry(EntryError::TooLarge) => (StatusCode::PAYLOAD_TOO_LARGE, "too_large"),
         Error::Entry(EntryError::Shape(_) | EntryError::Field(..) | EntryError::At { .. }) => {
             (StatusCode::UNPROCESSABLE_ENTITY, "invalid_input")
         }
         Error::NoVersion => (StatusCode::PRECONDITION_REQUIRED, "precondition_required"),
-        Error::Brain(error) => match error.sort() {
+        Error::Brain(error) | Error::Unevaluated(error, _) => match error.sort() {
             Sort::Wrong | Sort::TooMuch => (StatusCode::BAD_REQUEST, "invalid_input"),
             Sort::Method => (StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed"),
             Sort::MediaType => (StatusCode::UNSUPPORTED_MEDIA_TYPE, "invalid_input"),
             Sort::NotAcceptable => (StatusCode::NOT_ACCEPTABLE, "invalid_input"),
         },
+        Error::Witness(WitnessError::Inconsistent(_)) => (StatusCode::UNPROCESSABLE_ENTITY, "invalid_input"),
+        Error::Witness(
+            WitnessError::Submission(_)
+            | WitnessError::Old
+            | WitnessError::Checkpoint(CheckpointError::Shape),
+        ) => (StatusCode::BAD_REQUEST, "invalid_input"),
         Error::Json(_)
         | Error::Entry(EntryError::NotJson(_))
         | Error::Item(_)
@@ -100,10 +110,19 @@ const fn status_and_code(error: &Error) -> (StatusCode, &'static str) {
         | Error::Member(..)
         | Error::Grant(_)
         | Error::Limit(_)
+        | Error::Letter(_)
+        | Error::Subscription(_)
+        | Error::Push(_)
+        | Error::Digest(_)
+        | Error::Unproved
+        | Error::WiderThanAsked(_)
         | Error::Delegation(_) => (StatusCode::BAD_REQUEST, "invalid_input"),
-        Error::Proof(_) | Error::Resolve(_) | Error::Unauthenticated(_) | Error::Owner(_) => {
-            (StatusCode::UNAUTHORIZED, "auth_required")
-        }
+        Error::Proof(_)
+        | Error::Resolve(_)
+        | Error::Unauthenticated(_)
+        | Error::Owner(_)
+        | Error::Sender
+        | Error::Pusher => (StatusCode::UNAUTHORIZED, "auth_required"),
         Error::Refused(Refused::Budget, _) | Error::Spent => {
             (StatusCode::TOO_MANY_REQUESTS, "budget_exhausted")
         }
@@ -121,9 +140,13 @@ const fn status_and_code(error: &Error) -> (StatusCode, &'static str) {
         | Error::GuardedLink(_)
         | Error::NotLinker
         | Error::NotKept(_)
+        | Error::Witness(WitnessError::Checkpoint(_) | WitnessError::Forgetful)
         | Error::Refused(..)
+        | Error::LockedDown
         | Error::Judged(_) => (StatusCode::FORBIDDEN, "policy_block"),
-        Error::NotFound | Error::NoAgent(_) | Error::NothingMatched => (StatusCode::NOT_FOUND, "not_found"),
+        Error::NotFound | Error::NoAgent(_) | Error::NoDeletion | Error::NothingMatched => {
+            (StatusCode::NOT_FOUND, "not_found")
+        }
         Error::Conflict(_) | Error::Cancelled | Error::JobRuns(_) | Error::ManyJobs => {
             (StatusCode::CONFLICT, "conflict")
         }

@@ -41,7 +41,9 @@ pub(super) async fn show(call: Call<ShowJob>) -> Answer<ShowJob> {
     // Over or not, it is told how the job stands.
     drop(tokio::time::timeout(most, job.wait()).await);
     // The credential may have ended meanwhile, and what comes out is its owner's alone.
-    Acting::from(&call.owner).still_may(&call.gateway.keys(), call.gateway.clock.raw())?;
+    let acting = Acting::from(&call.owner);
+    acting.still_may(&call.gateway.keys(), call.gateway.clock.raw())?;
+    acting.stands(&call.gateway.store)?;
     Ok(report(&job))
 }
 

@@ -14,9 +14,9 @@ use crate::service::Exchange;
 use crate::service::query::Caller;
 use crate::state::gateway::Gateway;
 use axum::body::{Body, to_bytes};
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use oap_agents::Tool;
-use oap_agents::viewed::{self, Asked};
+use oap_agents::viewed::{self, Asked, Of};
 use oap_grants::token::TYP;
 use oap_identity::signed::UnverifiedJwt;
 use oap_identity::{Did, Hash, RequestId};
@@ -104,16 +104,15 @@ impl ByGrant {
     }
 
     async fn ask(&self, tool: Tool, arguments: Map<String, Value>) -> Result<ToolAnswer, Error> {
-        let Asked { mut query, only } = Asked::read(tool, arguments).ok_or(Error::NotFound)??;
+        let Asked { mut query, of } = Asked::read(tool, arguments).ok_or(Error::NotFound)??;
         query.request_id = Some(self.name.clone());
         let exchange = Exchange(&self.gateway);
-        let answer = match only {
-            None => exchange.query(&self.caller, query).await?,
-            Some(item) => exchange.explain(&self.caller, query, item).await?,
+        // The bytes may be many, and are there once more: they are let go where they were read.
+        let structured: Map<String, Value> = match of {
+            Of::View => serde_json::from_slice(&exchange.query(&self.caller, query).await?)?,
+            Of::Item(item) => serde_json::from_slice(&exchange.explain(&self.caller, query, item).await?)?,
+            Of::Graph(sparql) => exchange.graphed(&self.caller, query, sparql).await?,
         };
-        let structured: Map<String, Value> = serde_json::from_slice(&answer)?;
-        // It may be large, and is there once more.
-        drop(answer);
         let text = viewed::text(&structured);
         Ok(ToolAnswer { structured, text })
     }
@@ -122,6 +121,7 @@ impl ByGrant {
 impl ViewCaller for ByGrant {
     async fn call(&self, tool: Tool, arguments: Map<String, Value>) -> Result<ToolAnswer, CallError> {
         let answer = self.ask(tool, arguments).await;
+        // A graph that was not asked to its end has a receipt, and counts with what failed all the same: it took the most work.
         self.note(if answer.is_ok() { Became::Answered } else { Became::Unrecorded });
         answer.map_err(|error| refused(&error))
     }
@@ -134,7 +134,15 @@ pub(super) async fn mcp(app: &App, mut request: Incoming) -> Result<Response, Er
         // What asks for no tool is small, and does not wait.
         let calls = asked.get("method").and_then(Value::as_str) == Some("tools/call");
         drop(asked);
-        let turn = if calls { app.granted.take(caller.first(), caller.grantee()).await } else { None };
+        let turn = if calls {
+            let turn = app.granted.take(caller.first(), caller.grantee());
+            match tokio::time::timeout(app.deadlines.turn, turn).await {
+                Ok(turn) => turn,
+                Err(_) => return Ok((Error::Busy.into_response(), Became::Waited)),
+            }
+        } else {
+            None
+        };
         let by = Arc::new(ByGrant {
             gateway: app.gateway.clone(),
             caller: caller.clone(),

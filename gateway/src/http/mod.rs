@@ -4,6 +4,7 @@ pub mod bodies;
 pub mod brain;
 mod coordination;
 mod credential;
+mod devices;
 pub mod discovery;
 mod door;
 pub mod error;
@@ -12,6 +13,7 @@ pub mod forwarded;
 pub mod front;
 pub mod invoke;
 pub mod jobs;
+mod letters;
 mod mcp;
 mod mcp_grant;
 mod oauth;
@@ -21,6 +23,8 @@ mod owner;
 pub mod request;
 mod resource;
 mod routes;
+mod subscriptions;
+mod witnesses;
 
 use crate::api::routes::{Access, ROUTES};
 use crate::http::front::Deadlines;
@@ -162,7 +166,13 @@ async fn finish(
         && ROUTES.iter().any(|listed| listed.path == route && listed.permission == Access::Public);
     let unread = request::Unread::of(request.body());
     request.extensions_mut().insert(unread.clone());
-    let mut response = next.run(request).await;
+    // Asked again once there is an answer: what no transaction records does not leave during a lockdown either.
+    let is_shut = || app.gateway.is_locked_down() && !stays_in_lockdown(method, &route);
+    let mut response =
+        if is_shut() { crate::Error::LockedDown.into_response() } else { next.run(request).await };
+    if is_shut() {
+        response = crate::Error::LockedDown.into_response();
+    }
     let refusal = response.extensions_mut().remove::<error::Refusal>();
     if let Some(refusal) = refusal.or_else(|| error::Refusal::of_bare(&response)) {
         let owner = ROUTES.iter().any(|listed| listed.path == route && listed.is_the_owners());
@@ -183,7 +193,8 @@ async fn finish(
         }
     }
     // A refusal may end at any moment: nobody is to keep it.
-    let kept = well_known && response.status().is_success();
+    let is_there = response.status().is_success() || response.status() == StatusCode::NOT_MODIFIED;
+    let kept = well_known && is_there;
     set(&mut response, header::CACHE_CONTROL, if kept { "max-age=60" } else { "no-store" });
     if unread.get() {
         // The server closes the connection after this answer, for the rest of the body stands in the way of the next request.
@@ -196,6 +207,12 @@ async fn finish(
         .increment(1);
     tracing::info!(request_id = %name, method, route, status, millis, "request");
     response
+}
+
+/// Whether a route is served during a lockdown. What is no route is not.
+fn stays_in_lockdown(method: &str, path: &str) -> bool {
+    let method = if method == "HEAD" { "GET" } else { method };
+    ROUTES.iter().any(|route| route.path == path && route.method == method && route.stays_in_lockdown())
 }
 
 /// A method as it is logged: a caller can name one as long as it likes.

@@ -62,22 +62,27 @@ pub(super) fn changed(changed: Changed, name: &RequestId) -> Result<Response, Er
         error: &'a str,
         message: String,
         request_id: &'a RequestId,
-        current_version: u32,
-        current: &'a RawValue,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        index: Option<usize>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        current_version: Option<u32>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        current: Option<&'a RawValue>,
     }
-    let (conflict, current): (Conflict, Current) = match changed {
+    let (conflict, current, index): (Conflict, Option<Current>, Option<usize>) = match changed {
         Changed::Done(body) => return Ok(told(body)),
         Changed::Full(full) => return Ok(full_up(full, name)),
-        Changed::Conflict(conflict, None) => return Err(Error::Conflict(conflict)),
-        Changed::Conflict(conflict, Some(current)) => (conflict, current),
+        Changed::Conflict(conflict, None, None) => return Err(Error::Conflict(conflict)),
+        Changed::Conflict(conflict, current, index) => (conflict, current, index),
     };
     let Refusal { status, code, message, .. } = Refusal::from(&Error::Conflict(conflict));
     let body = Conflicting {
         error: code,
-        message,
+        message: index.map_or_else(|| message.clone(), |index| format!("entries[{index}]: {message}")),
         request_id: name,
-        current_version: current.version,
-        current: serde_json::from_slice(&current.entry)?,
+        index,
+        current_version: current.as_ref().map(|current| current.version),
+        current: current.as_ref().map(|current| serde_json::from_slice(&current.entry)).transpose()?,
     };
     let body = serde_json::to_vec(&body)?;
     Ok((status, [(header::CONTENT_TYPE, "application/json")], body).into_response())

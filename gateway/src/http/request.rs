@@ -16,6 +16,7 @@ use axum::extract::{ConnectInfo, FromRequest, FromRequestParts, Path, Request};
 use axum::http::{HeaderMap, header, request::Parts};
 use axum::response::{IntoResponse, Response};
 use governor::clock::{Clock as _, DefaultClock};
+use oap_federation::push::MAX_PUSH;
 use oap_grants::dpop;
 use oap_identity::{RequestId, json};
 use serde::Serialize;
@@ -60,6 +61,8 @@ pub(super) enum Sender {
     Owner(Acting),
     /// One of the owner's own agents, with its API key.
     Agent,
+    /// Another gateway, whose signature covers the head.
+    Gateway,
 }
 
 /// A request whose body is not read yet.
@@ -162,6 +165,7 @@ impl Incoming {
         match self.sender {
             Sender::Anonymous => configured.min(MAX_ANONYMOUS_BODY),
             Sender::Owner(_) if self.is_import => configured.max(MAX_IMPORT),
+            Sender::Gateway => MAX_PUSH,
             Sender::Grantee | Sender::Owner(_) | Sender::Agent => configured,
         }
     }
@@ -191,7 +195,7 @@ impl Incoming {
         let body = self.body.take().ok_or(Corrupt::BodyReadTwice)?;
         let payer = match self.sender {
             Sender::Anonymous => Payer::Anonymous,
-            Sender::Grantee | Sender::Owner(_) | Sender::Agent => Payer::Known,
+            Sender::Grantee | Sender::Owner(_) | Sender::Agent | Sender::Gateway => Payer::Known,
         };
         let held = self.held.insert(self.app.bodies.begin(payer));
         // Whoever is not known and does not send what was announced holds no place that another wants.
@@ -206,6 +210,7 @@ impl Incoming {
         if let Sender::Owner(acting) = &self.sender {
             // It may have taken long: what the head had may have ended.
             acting.still_may(&self.app.gateway.keys(), self.app.gateway.clock.raw())?;
+            acting.stands(&self.app.gateway.store)?;
         }
         Ok(body)
     }
@@ -225,6 +230,11 @@ impl Incoming {
     pub(super) async fn any_bytes(&mut self, most: usize) -> Result<Bytes, Error> {
         let body = self.read_any().await?;
         if body.len() > most { Err(Error::TooLarge(most)) } else { Ok(body) }
+    }
+
+    /// Path and query of the address, as they came.
+    pub(super) fn raw_target(&self) -> &str {
+        self.parts.uri.path_and_query().map_or("/", |target| target.as_str())
     }
 
     /// What stands behind the `?` of the address, as it came.

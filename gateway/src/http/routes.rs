@@ -2,10 +2,15 @@
 
 use super::door::{Door, door, door_importing, door_reading, door_with_lines};
 use super::owner::{
-    agents, audit, clients, contexts, deletion, disclosures, grants, house, items, keys, policy, selections,
-    transfer,
+    access, acks, agents, audit, clients, contexts, deletion, devices as owner_devices, disclosures, grants,
+    house, items, keys, peers, policy, recall, selections, subscriptions as subscribed, transfer,
+    witnesses as owners,
 };
-use super::{App, brain, coordination, discovery, exchange, invoke, jobs, mcp, oauth, openintent};
+use super::{
+    App, brain, coordination, devices, discovery, exchange, invoke, jobs, letters, mcp, oauth, openintent,
+    subscriptions, witnesses,
+};
+
 use crate::api::routes::{Access, Name, ROUTES, Route, endpoint};
 use crate::service::import::{BundleChunk, RecordChunk};
 use axum::Router;
@@ -62,11 +67,15 @@ fn handler(route: &Route) -> MethodRouter<App> {
             ToolManifest => discovery::tool;
             Scopes => discovery::scopes;
             Did => discovery::did;
+            Handovers => discovery::handovers;
+            AgentCard => discovery::agent_card;
             Query => exchange::query;
             Exchange => exchange::grant;
             GrantState => exchange::grant_state;
             ExportView => exchange::export;
             Vector => exchange::vector;
+            Changes => devices::changes;
+            Changed => devices::changed;
             Ack => exchange::ack;
             StatusList => exchange::status;
             Invoke => invoke::invoke;
@@ -76,6 +85,16 @@ fn handler(route: &Route) -> MethodRouter<App> {
             ReceiptVerify => discovery::receipt_verify;
             Audit => audit::audit;
             OpenApi => discovery::openapi;
+            Letter => letters::letter;
+            Checkpoint => witnesses::checkpoint;
+            Consistency => witnesses::consistency;
+            Witnessed => witnesses::witnessed;
+            AddCheckpoint => witnesses::add_checkpoint;
+            Cosigned => witnesses::last_of;
+            NewSubscription => subscriptions::subscribe;
+            SubscriptionOver => subscriptions::end;
+            SubscriptionEvents => subscriptions::events;
+            Pushed => subscriptions::pushed;
             AgentCall => agents::call_by_key;
             AskBrain => brain::sparql;
             TellBrain => brain::sparql;
@@ -124,6 +143,7 @@ fn handler(route: &Route) -> MethodRouter<App> {
             CorrectItem => door(items::correct);
             RelabelItem => door(items::relabel);
             RetractItem => door(items::retract);
+            RejectItem => door(items::reject);
             RestoreItem => door(items::restore);
             ConfirmItem => door(items::confirm);
             ResealItem => door(items::reseal);
@@ -158,6 +178,7 @@ fn handler(route: &Route) -> MethodRouter<App> {
             Decision => door(contexts::decision);
 
             Delete => door(deletion::delete);
+            ReportDeletion => door(deletion::report);
             ListHolds => door(deletion::list_holds);
             SetHold => door(deletion::set_holds);
             ReleaseHolds => door(deletion::release_holds);
@@ -170,6 +191,32 @@ fn handler(route: &Route) -> MethodRouter<App> {
             RevokeGrant => door(grants::revoke);
             ResumeGrants => door(grants::resume);
             Consent => door(grants::consent);
+            ListAsks => door(access::list_asks);
+            ShowAsk => door(access::show_ask);
+            ApproveAsk => door(access::approve);
+            DeclineAsk => door(access::decline);
+            ListAsked => door(access::list_asked);
+            RequestAccess => door(access::request);
+            ShowAsked => door(access::show_asked);
+            AskAgain => door(access::again);
+            WithdrawAsked => door(access::withdraw);
+            ListAcks => door(acks::list);
+            SetAcks => door(acks::set);
+            ShowAck => door(acks::show);
+            GiveAck => door(acks::give);
+            RecallItems => door(recall::recall);
+            ListLies => door(recall::lies);
+            ListSubscriptions => door(subscribed::list);
+            Subscribe => door(subscribed::subscribe);
+            EndSubscription => door(subscribed::end);
+            ListReceived => door(access::list_received);
+            AddReceived => door(access::add_received);
+            ShowReceived => door(access::show_received);
+            CheckReceived => door(access::check_received);
+            DelegateReceived => door(access::delegate_received);
+            NoteAnswer => door(access::note_answer);
+            RemoveReceived => door(access::remove_received);
+            ListLetters => door(access::list_letters);
             ListBudgets => door(grants::list_budgets);
             RefillBudget => door(grants::refill_budget);
             ShowPolicy => door(policy::show);
@@ -181,6 +228,29 @@ fn handler(route: &Route) -> MethodRouter<App> {
             ListBridges => door(contexts::list_bridges);
             IssueBridge => door(contexts::issue_bridge);
             RevokeBridge => door(contexts::revoke_bridge);
+
+            ListPeers => door(peers::list);
+            AddPeer => door(peers::add);
+            FindPeer => door(peers::find);
+            ShowPeer => door(peers::show);
+            CheckPeer => door(peers::check);
+            AcceptPeer => door(peers::accept);
+            RemovePeer => door(peers::remove);
+            ListWitnesses => door(owners::list);
+            AddWitness => door(owners::add);
+            RemoveWitness => door(owners::remove);
+            ListWitnessed => door(owners::witnessed);
+            WitnessFor => door(owners::witness_for);
+            EndWitness => door(owners::end);
+            ListDemands => door(owners::demands);
+            SetDemand => door(owners::demand);
+
+            ListDevices => door(owner_devices::list);
+            AddDevice => door(owner_devices::add);
+            ConfirmDevice => door(owner_devices::confirm);
+            ShowDevice => door(owner_devices::show);
+            RemoveDevice => door(owner_devices::remove);
+            SyncDevice => door(owner_devices::sync);
 
             ListKeys => door(keys::list);
             RotateKeys => door(keys::rotate);
@@ -205,6 +275,9 @@ fn handler(route: &Route) -> MethodRouter<App> {
             Status => door(house::status);
             Clock => door(house::clock);
             AcceptClock => door(house::accept_clock);
+            LockDown => door(house::lock_down);
+            ShowLockdown => door(house::show_lockdown);
+            LiftLockdown => door(house::lift_lockdown);
             Attest => door(house::attest);
             Witness => door(house::witness);
         }

@@ -133,7 +133,8 @@ fn listed(tool: Memory) -> Tool {
         .read_only(tool.is_read_only())
         .destructive(tool.is_destructive())
         .idempotent(tool.is_idempotent())
-        .open_world(false);
+        // With `peers` it asks the memories of others.
+        .open_world(tool == Memory::Recall);
     Tool::new(tool.as_str(), tool.description(), tool.input())
         .with_title(tool.title())
         .with_raw_output_schema(Arc::new(tool.output()))

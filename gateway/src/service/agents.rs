@@ -1,18 +1,19 @@
 //! The owner's own agents: made, listed, ended; and what each was given.
 
 use crate::api::agents::{
-    AgentChange, AgentInfo, AgentList, AgentRef, Handed, InjectedAnswer, InjectedList, InjectedQuery,
-    KeyedAgent, MAX_INJECTED, NewAgent,
+    AgentChange, AgentInfo, AgentList, AgentRef, Handed, HandedForeign, InjectedAnswer, InjectedList,
+    InjectedQuery, KeyedAgent, MAX_INJECTED, NewAgent, ShownUnder,
 };
 use crate::error::{Conflict, Corrupt, Error, MemberError};
 use crate::service::brief::cut;
 use crate::service::entries::DELETE;
 use crate::service::items::whole;
+use crate::service::tools::FOREIGN;
 use crate::service::{Agents, Audit};
 use crate::state::agents::{self, MAX_AGENTS, StoredAgent, new_key};
 use crate::state::owner::Owner;
 use crate::state::owner::mark::{Admin, Permits};
-use crate::state::schema::{self, AGENTS, RECEIPTS_OF, TERMS};
+use crate::state::schema::{self, AGENTS, RECEIPTS_OF, TERMS, WALLET};
 use crate::state::terms::{Terms, terms};
 use crate::state::views;
 use oap_agents::Tool;
@@ -20,7 +21,7 @@ use oap_agents::terms::{Capacities, MAX_PINNED_NAMESPACES};
 use oap_identity::{Did, Hash, ItemId, Signer};
 use oap_memory::chain::Link;
 use oap_memory::item::{MAX_SHORT, short_text};
-use oap_memory::receipt::{Action, Receipt, read_tag};
+use oap_memory::receipt::{Action, Outcome, Receipt, read_tag};
 use oap_store::{Range, StoreError};
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -72,6 +73,7 @@ impl Agents<'_> {
                 if known.iter().any(|(known, _)| *known == did) {
                     return Err(Error::Conflict(Conflict::AgentKey));
                 }
+                w.gives_access()?;
                 let mut agent = match seed {
                     Some(seed) => StoredAgent::new(new.name, new.permission, seed, w.now),
                     None => StoredAgent::with_own_key(new.name, new.permission, w.now),
@@ -194,7 +196,11 @@ impl Agents<'_> {
                 }
                 let before = terms(w.tx, &did)?;
                 let mut terms = before.clone();
+                let key = agent.key;
                 change(&mut agent, &mut terms, w.now);
+                if agent.key.is_some() && agent.key != key {
+                    w.gives_access()?;
+                }
                 AGENTS.put(w.tx, &did, &agent)?;
                 if terms != before {
                     TERMS.put(w.tx, &did, &terms)?;
@@ -235,7 +241,7 @@ impl Agents<'_> {
     /// [`Error::Store`].
     pub(crate) async fn remove_again(self, removed: BTreeSet<Did>) -> Result<usize, Error> {
         self.0
-            .commit(move |w| {
+            .commit_own(move |w| {
                 let mut ended = 0;
                 for did in removed {
                     let Some(mut agent) = AGENTS.get(w.tx, &did)?.filter(StoredAgent::is_there) else {
@@ -258,7 +264,7 @@ impl Agents<'_> {
     pub(crate) async fn end_keys(self) -> Result<usize, Error> {
         let gateway = self.0.clone();
         self.0
-            .commit(move |w| {
+            .commit_own(move |w| {
                 let mut ended = 0;
                 for row in AGENTS.scan(&gateway.store) {
                     let (did, mut agent) = row?;
@@ -308,14 +314,38 @@ impl Agents<'_> {
             answers.push(self.injected_by(&receipt)?);
         }
         let terms = terms(&self.0.store, &did)?;
-        Ok(InjectedList { agent: agent.info(did, &terms), answers, more })
+        let grants = self.shown_under(&answers)?;
+        Ok(InjectedList { agent: agent.info(did, &terms), answers, grants, more })
+    }
+
+    /// The grants of others that answers name, as far as they are in the wallet.
+    fn shown_under(self, answers: &[InjectedAnswer]) -> Result<Vec<ShownUnder>, Error> {
+        let foreign = answers.iter().flat_map(|answer| &answer.foreign);
+        let named: BTreeSet<Hash> =
+            foreign.flat_map(|foreign| &foreign.shown_by).map(|via| via.grant).collect();
+        let mut grants = Vec::new();
+        for grant in named {
+            if let Some(received) = WALLET.get(&self.0.store, &grant)? {
+                let (_, terms) = received.document()?;
+                let granter = received.granter;
+                grants.push(ShownUnder { grant, grant_id: terms.grant_id, granter, purpose: terms.purpose });
+            }
+        }
+        Ok(grants)
     }
 
     fn injected_by(self, receipt: &Receipt) -> Result<InjectedAnswer, Error> {
         let decision = receipt.policy_decisions.first();
         let links = decision.and_then(|decision| decision.more.get("links"));
         let links = links.map(|links| serde_json::from_value(links.clone())).transpose()?;
+        let foreign = decision.and_then(|decision| decision.more.get(FOREIGN));
+        let foreign = foreign.map(|foreign| serde_json::from_value::<Vec<HandedForeign>>(foreign.clone()));
+        let foreign = foreign.transpose()?.unwrap_or_default();
+        let is_foreign = |(item, commitment): &(ItemId, Hash)| {
+            foreign.iter().any(|other| other.item_id == *item && other.commitment == *commitment)
+        };
         let tags = receipt.provenance_tags_out.iter().filter_map(|tag| read_tag(tag));
+        let tags = tags.filter(|tag| !is_foreign(tag));
         let items = tags.map(|(item, commitment)| self.handed(item, commitment)).collect::<Result<_, _>>()?;
         Ok(InjectedAnswer {
             receipt_id: receipt.receipt_id,
@@ -323,6 +353,7 @@ impl Agents<'_> {
             tool: tool_of(receipt).to_owned(),
             items,
             links: links.unwrap_or_default(),
+            foreign,
         })
     }
 
@@ -353,8 +384,10 @@ fn tool_of(receipt: &Receipt) -> &str {
     tool.unwrap_or_default()
 }
 
-/// Whether an answer handed items on: a link, a compaction and a deletion name items, and show nothing of them.
+/// Whether an answer handed items on: a link, a compaction and a deletion name items, and show nothing of them;
+/// a query that was refused names none.
 pub(crate) fn hands_items(receipt: &Receipt) -> bool {
     let tool = tool_of(receipt);
-    tool != DELETE && Tool::of(tool).is_none_or(Tool::is_read_only)
+    let is_refusal = receipt.policy_decisions.iter().any(|decision| decision.outcome == Outcome::Block);
+    !is_refusal && tool != DELETE && Tool::of(tool).is_none_or(Tool::is_read_only)
 }

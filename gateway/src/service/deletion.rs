@@ -1,26 +1,29 @@
 //! Deletion (OAP-CORE 17.3, protocol section 8): content keys are destroyed, links stay.
 
 use crate::api::Document;
-pub use crate::api::deletion::{CascadeReport, Deleted};
+pub use crate::api::deletion::{CascadeReport, Deleted, DeletionReport, ToldGrantee};
 use crate::error::Error;
-use crate::service::Deletions;
 use crate::service::deletion_plan::DeletionPlan;
 use crate::service::holds::Hold;
 use crate::service::selection::Tagged;
-use crate::state::commits::chain_of;
-use crate::state::owner::Owner;
+use crate::service::who::MAX_RECEIPTS;
+use crate::service::{Audit, Deletions, notices};
+use crate::state::commits::{Writing, chain_of};
 use crate::state::owner::mark::{Admin, Permits};
-use crate::state::schema;
-use oap_identity::{DeletionId, Hash, ScopeId, Timestamp};
+use crate::state::owner::{Acting, Owner};
+use crate::state::schema::{self, DELETIONS, LETTERS, RECEIPTS_OF};
+use crate::state::told::{self, StoredTold, ToldState};
+use oap_identity::{DeletionId, Hash, ScopeId, Timestamp, json};
 use oap_memory::Head;
 use oap_memory::chain::Event;
 use oap_memory::deletion::{Cascade, DeletionReceipt, DeletionScope, Exception, HoldReason, Method};
 use oap_memory::receipt::{Action, item_tag};
+use oap_store::Range;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// Most items that one deletion erases or sets aside under a hold, what follows them included; the report says how many remain.
+/// Most items that one request erases or sets aside under a hold, what follows them included; the report says how many remain.
 pub const MAX_DELETED: usize = 10_000;
 
 /// What to delete.
@@ -40,31 +43,67 @@ impl Deletions<'_> {
         owner: &Owner<impl Permits<Admin>>,
         request: DeleteRequest,
     ) -> Result<Deleted, Error> {
+        self.delete_while(owner.into(), request, |_| Ok(())).await
+    }
+
+    /// The same, for whoever acts, where `may` says so in the transaction that erases.
+    ///
+    /// # Errors
+    /// As [`Deletions::delete`], and those of `may`: nothing is erased then.
+    pub(crate) async fn delete_while(
+        self,
+        acting: Acting,
+        request: DeleteRequest,
+        may: impl FnOnce(&Writing<'_, '_>) -> Result<(), Error> + Send + 'static,
+    ) -> Result<Deleted, Error> {
         let received = self.0.clock.now();
         request.check()?;
-        let tagged = Tagged::look(self.0, &request).await?;
+        let tagged = Arc::new(Tagged::look(self.0, &request).await?);
+        self.erase(acting, request, tagged, received, MAX_DELETED, may).await
+    }
+
+    /// Erases at most so many items of a request that was received then, in one transaction.
+    ///
+    /// # Errors
+    /// As [`Self::delete_while`].
+    pub(crate) async fn erase(
+        self,
+        acting: Acting,
+        request: DeleteRequest,
+        tagged: Arc<Tagged>,
+        received: Timestamp,
+        most: usize,
+        may: impl FnOnce(&Writing<'_, '_>) -> Result<(), Error> + Send + 'static,
+    ) -> Result<Deleted, Error> {
         let gateway = self.0.clone();
         let stored = self
             .0
-            .commit_as(owner, move |w| {
+            .commit_for(acting, move |w| {
                 w.tx.use_reserve();
-                let plan = w.deletion_plan(&request, &tagged)?;
+                may(w)?;
+                let plan = w.deletion_plan(&request, &tagged, most)?;
                 if plan.is_empty() {
                     return Err(Error::NothingMatched);
                 }
                 let mut by_scope: BTreeSet<ScopeId> = BTreeSet::new();
+                let shown = notices::shown_to(w, &plan.order)?;
                 let mut gone = Vec::with_capacity(plan.order.len());
                 for item in &plan.order {
                     let (_, head) = schema::head(w.tx, *item)?;
                     gone.push(item_tag(*item, w.erase(*item, Event::Erase)?.commitment));
                     by_scope.insert((*head.scope_id).clone());
                 }
-                for item in plan.held.keys() {
+                // What waits for its end already is written no second time, however many steps come by it.
+                for (item, _) in plan.held.iter().filter(|(_, hold)| !hold.erase_after) {
                     w.await_end(*item)?;
                 }
                 let held: Vec<Hold> = plan.held.values().cloned().collect();
-                let report = Deletions(&gateway).report(plan);
-                let receipt = deletion_receipt(w, received, &request, gone, &report, &held)?;
+                let id = DeletionId::new(w.now, &*gateway.random);
+                DELETIONS.put(w.tx, &id, &w.now)?;
+                let told = notices::tell_deleted(w, id, shown)?;
+                let mut report = Deletions(&gateway).report(plan);
+                report.told = told.into_iter().collect();
+                let receipt = deletion_receipt(w, id, received, &request, gone, &report, &held)?;
                 let hash = Hash::of_canonical(&receipt)?;
                 if by_scope.is_empty() {
                     by_scope.insert(gateway.config.default_scope.clone());
@@ -94,7 +133,57 @@ impl Deletions<'_> {
             held: plan.held.into_keys().collect(),
             not_found: plan.not_found,
             remaining: plan.remaining,
+            told: Vec::new(),
         }
+    }
+
+    /// Who was told of a deletion, and what they said.
+    ///
+    /// # Errors
+    /// [`Error::NoDeletion`]; [`Error::Store`], [`Error::Corrupt`].
+    pub fn told(self, _: &Owner<impl Permits<Admin>>, deletion: DeletionId) -> Result<DeletionReport, Error> {
+        let rows = told::of(&self.0.store, deletion)?;
+        if rows.is_empty() && !self.was(deletion)? {
+            return Err(Error::NoDeletion);
+        }
+        let mut grantees = Vec::new();
+        for row in rows {
+            let StoredTold { to, items, state, since, letter, receipt } = row;
+            let waiting = letter.map(|letter| LETTERS.get(&self.0.store, &letter)).transpose()?.flatten();
+            let waiting = waiting.filter(|_| state == ToldState::Waiting);
+            grantees.push(ToldGrantee {
+                grantee: to,
+                items,
+                state,
+                since,
+                attempts: waiting.as_ref().map(|letter| letter.attempts),
+                failure: waiting.and_then(|letter| letter.failure),
+                deletion_receipt: receipt.map(|receipt| json::parse(receipt.as_bytes())).transpose()?,
+            });
+        }
+        Ok(DeletionReport { deletion, grantees })
+    }
+
+    /// Whether there was a deletion: of those before they were noted, the owner's newest receipts say it.
+    fn was(self, deletion: DeletionId) -> Result<bool, Error> {
+        let store = &self.0.store;
+        if DELETIONS.get(store, &deletion)?.is_some() {
+            return Ok(true);
+        }
+        let own = Range::under(&schema::agent(self.0.principal.as_str())).descending();
+        for key in RECEIPTS_OF.keys(store, own).take(MAX_RECEIPTS) {
+            let (_, place) = key?;
+            let receipt = Audit(self.0).receipt_at(place)?;
+            let is_it = receipt.policy_decisions.iter().any(|decision| {
+                // What a granter's notice was answered with is no deletion of the owner's.
+                !decision.more.contains_key("granter_deletion")
+                    && decision.more.get("deletion_receipt").is_some_and(|id| *id == *deletion.to_string())
+            });
+            if is_it {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// The active grants that admit one of the items.
@@ -120,7 +209,8 @@ impl Deletions<'_> {
 
 /// What was destroyed, with what followed, signed.
 fn deletion_receipt(
-    w: &crate::state::commits::Writing,
+    w: &Writing,
+    id: DeletionId,
     received: Timestamp,
     request: &DeleteRequest,
     mut gone: Vec<String>,
@@ -132,7 +222,7 @@ fn deletion_receipt(
     let kept: BTreeSet<(HoldReason, String)> =
         exceptions.iter().map(|hold| (hold.reason, hold.until.date())).collect();
     let receipt = DeletionReceipt {
-        receipt_id: DeletionId::new(w.now, &*gateway.random),
+        receipt_id: id,
         tool_did: gateway.principal.clone(),
         principal_did: gateway.principal.clone(),
         scope_id: None,
@@ -142,7 +232,7 @@ fn deletion_receipt(
         scope: DeletionScope {
             data_classes: vec!["memory_item".to_owned()],
             provenance_tags: request.provenance_tags.clone(),
-            subprocessors_propagated_to: Vec::new(),
+            subprocessors_propagated_to: report.told.iter().map(ToString::to_string).collect(),
             items: gone,
             cascade: Cascade {
                 named: report.erased.clone(),

@@ -4,7 +4,7 @@
 //! those before it in the order of commits did, and what it erases is there when it erases it.
 
 use crate::error::Error;
-use crate::service::deletion::{DeleteRequest, MAX_DELETED};
+use crate::service::deletion::DeleteRequest;
 use crate::service::holds::Hold;
 use crate::service::selection::{Matcher, Tagged};
 use crate::state::commits::Writing;
@@ -63,7 +63,7 @@ impl Writing<'_, '_> {
         Ok(heads)
     }
 
-    /// What a request takes, at most [`MAX_DELETED`] items of it.
+    /// What a request takes, at most so many items of it.
     ///
     /// # Errors
     /// [`Error::Store`], [`Error::Corrupt`].
@@ -71,6 +71,7 @@ impl Writing<'_, '_> {
         &self,
         request: &DeleteRequest,
         tagged: &Tagged,
+        most: usize,
     ) -> Result<DeletionPlan, Error> {
         let heads = self.heads()?;
         let holds = self.holds()?;
@@ -87,7 +88,7 @@ impl Writing<'_, '_> {
         for item in sources_last(&chosen, &heads) {
             let hold = holds.get(&item);
             let waits = hold.is_some_and(|hold| hold.erase_after);
-            if work == MAX_DELETED && !waits {
+            if work == most && !waits {
                 plan.remaining += 1;
                 continue;
             }

@@ -3,7 +3,7 @@
 pub use crate::api::health::Finding;
 use crate::error::Error;
 use crate::service::items::proved;
-use crate::service::{Audit, Grants, Health};
+use crate::service::{Audit, Grants, Health, Lockdowns, Peers, Wallet, Witnesses};
 use crate::state::clock::{ClockInfo, Standing};
 use crate::state::endorsed::Endorsed;
 use crate::state::gateway::Gateway;
@@ -134,6 +134,10 @@ impl Health<'_> {
             self.forward_finding()?,
             Grants(self.0).grants_finding(),
         ];
+        findings.extend(Wallet(self.0).finding()?);
+        findings.extend(Peers(self.0).finding()?);
+        findings.extend(Witnesses(self.0).finding()?);
+        findings.extend(Lockdowns(self.0).finding()?);
         if let Some(store) = findings.first_mut() {
             store.note = Some(format!("engine {}", self.0.store.engine()));
         }

@@ -37,8 +37,9 @@ pub enum Changed {
     Done(Vec<u8>),
     /// Nothing was changed: the agent has as many episodic entries as it may, and none of them may go.
     Full(Full),
-    /// Nothing was changed; what stands in the way, as far as its asker may see it.
-    Conflict(Conflict, Option<Current>),
+    /// Nothing was changed; what stands in the way, as far as its asker may see it; of a batch, which of its entries that is in the
+    /// way of, from 0.
+    Conflict(Conflict, Option<Current>, Option<usize>),
 }
 
 /// A tier that has no room (RFC-0015 9.4).

@@ -8,9 +8,10 @@ pub use crate::api::grants::{GrantDraft, GrantInfo, Preview, PreviewItem};
 use crate::api::Document;
 use crate::api::standing::ProfileInfo;
 use crate::error::{Conflict, Error, MemberError};
-use crate::service::{Gates, Grants};
+use crate::service::devices::pairing;
+use crate::service::{Gates, Grants, notices};
 use crate::state::commits::{Writing, chain_of, until_it_holds};
-use crate::state::grant_book::{GrantEntry, StoredGrant, Usage};
+use crate::state::grant_book::{GrantEntry, GrantKey, StoredGrant, Usage};
 use crate::state::obligations;
 use crate::state::owner::Owner;
 use crate::state::owner::mark::{Admin, Permits, Read};
@@ -22,6 +23,7 @@ use oap_identity::{Did, GrantId, Hash, ScopedDid};
 use oap_manifest::path;
 use oap_memory::receipt::Action;
 use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 fn check_method(grantee: &Did) -> Result<(), Error> {
@@ -49,30 +51,7 @@ impl Grants<'_> {
         draft: GrantDraft,
     ) -> Result<SignedGrant, Error> {
         let (obligations, grant) = self.grant_of(draft)?;
-        let gateway = self.0.clone();
-        let stored = self
-            .0
-            .commit_as(owner, move |w| {
-                // The bridges to the scopes that it names.
-                if obligations::revision(w.tx)? != obligations {
-                    return Err(Error::Overtaken);
-                }
-                let mut grant = grant;
-                let idx = w.free_place()?;
-                let uri = gateway.url(path::STATUS);
-                grant.status = Some(StatusRef { status_list: StatusIndex { idx, uri } });
-                let signed = SignedGrant::sign(grant, w.keys.current())?;
-                let mut receipt = gateway.draft(Action::Grant, gateway.principal.as_str());
-                receipt.rules = vec!["principal".to_owned()];
-                receipt.more = facts(signed.grant(), signed.hash(), &[]);
-                receipt.output_hash = Some(signed.hash());
-                w.receipt(&chain_of(&signed.grant().granter.scope), receipt)?;
-                let signer = *w.keys.current().public().as_bytes();
-                w.put_grant(GrantEntry::new(Arc::new(signed.clone()), false, Some(idx)), signer)?;
-                Ok(signed)
-            })
-            .await?;
-        Ok(stored)
+        self.0.commit_as(owner, move |w| w.issue(obligations, grant)).await
     }
 
     /// Finds the document of a grantee to be, so that nobody is given a grant who could never use it.
@@ -87,7 +66,7 @@ impl Grants<'_> {
 
     /// The grant that a draft asks for, without its place in the status list; and the revision of what
     /// the owner owed when its scopes were looked at.
-    fn grant_of(self, draft: GrantDraft) -> Result<(u64, Grant), Error> {
+    pub(in crate::service) fn grant_of(self, draft: GrantDraft) -> Result<(u64, Grant), Error> {
         check_method(&draft.grantee)?;
         let now = self.0.clock.now();
         let obligations = self.0.obligations_revision()?;
@@ -132,32 +111,11 @@ impl Grants<'_> {
         if found.is_empty() {
             return Err(Error::NotFound);
         }
-        let gateway = self.0.clone();
-        self.0
-            .commit_as(owner, move |w| {
-                w.tx.use_reserve();
-                let mut taken_back = 0;
-                for GrantEntry { record, key, .. } in found {
-                    if REVOKED.contains(w.tx, &key)? {
-                        continue;
-                    }
-                    taken_back += 1;
-                    let grant = record.grant.grant();
-                    let mut receipt = gateway.draft(Action::Revoke, gateway.principal.as_str());
-                    receipt.rules = vec!["principal".to_owned()];
-                    receipt.more = facts(grant, record.grant.hash(), &[]);
-                    w.receipt(&chain_of(&grant.granter.scope), receipt)?;
-                    REVOKED.put(w.tx, &key, &w.now)?;
-                    w.ended.grants.push(key.id());
-                    let (now, gateway) = (w.now, gateway.clone());
-                    w.tx.on_commit(move || gateway.grant_book.revoke(key, now));
-                }
-                if taken_back == 0 {
-                    return Err(Error::Conflict(Conflict::GrantRevoked));
-                }
-                Ok(())
-            })
-            .await?;
+        until_it_holds(|| {
+            let found = found.clone();
+            self.0.commit_as(owner, move |w| w.take_back(&found))
+        })
+        .await?;
         metrics::counter!("oap_grants_revoked_total").increment(1);
         self.grant_info(owner, id)
     }
@@ -194,8 +152,11 @@ impl Grants<'_> {
         }
     }
 
-    /// Where a grant stands, with everything that it was made from.
+    /// Where a grant stands, with everything that it was made from. During a lockdown none stands.
     pub(crate) fn state(self, record: &GrantRecord) -> GrantState {
+        if self.0.is_locked_down() {
+            return GrantState::Revoked;
+        }
         match live(record, &self.0.grant_book, self.0.keys().document(), self.0.clock.now()) {
             Ok(_) => GrantState::Active,
             Err(Refused::Inactive(state) | Refused::Ancestor(state)) => state,
@@ -220,6 +181,81 @@ impl Grants<'_> {
 }
 
 impl Writing<'_, '_> {
+    /// Takes the grants of an id back, as the owner says. A device whose grant is among them is none any more.
+    fn take_back(&mut self, found: &[GrantEntry]) -> Result<(), Error> {
+        self.tx.use_reserve();
+        let mut revoked = Vec::new();
+        for entry in found {
+            revoked.extend(self.revoke_grant(entry, &["principal"])?.then_some(entry));
+        }
+        if revoked.is_empty() {
+            return Err(Error::Conflict(Conflict::GrantRevoked));
+        }
+        // What was made from them is void with them.
+        let book = &self.gateway.grant_book;
+        let below = revoked.iter().flat_map(|entry| book.below(entry.record.grant.hash()));
+        let mut below: BTreeMap<GrantKey, GrantEntry> = below.map(|entry| (entry.key, entry)).collect();
+        for entry in &revoked {
+            below.remove(&entry.key);
+        }
+        notices::tell_revoked(self, revoked.iter().copied().chain(below.values()))?;
+        for entry in revoked {
+            let signed = &entry.record.grant;
+            pairing::given_revoked(self, &signed.grant().grantee, signed.hash())?;
+        }
+        Ok(())
+    }
+
+    /// Takes a grant back, by these rules; whether it was not before.
+    ///
+    /// # Errors
+    /// [`Error::Store`], [`Error::Json`].
+    pub(crate) fn revoke_grant(&mut self, entry: &GrantEntry, rules: &[&str]) -> Result<bool, Error> {
+        let (key, gateway) = (entry.key, self.gateway.clone());
+        if REVOKED.contains(self.tx, &key)? {
+            return Ok(false);
+        }
+        let signed = &entry.record.grant;
+        let mut receipt = gateway.draft(Action::Revoke, gateway.principal.as_str());
+        receipt.rules = rules.iter().map(|rule| (*rule).to_owned()).collect();
+        receipt.more = facts(signed.grant(), signed.hash(), &[]);
+        self.receipt(&chain_of(&signed.grant().granter.scope), receipt)?;
+        REVOKED.put(self.tx, &key, &self.now)?;
+        self.ended.grants.push(key.id());
+        let now = self.now;
+        self.tx.on_commit(move || gateway.grant_book.revoke(key, now));
+        Ok(true)
+    }
+
+    /// Signs and stores a grant that was checked when the owner's obligations were of that revision, with its receipt.
+    ///
+    /// # Errors
+    /// [`Error::Overtaken`] where they have changed; [`Conflict::StatusListFull`].
+    pub(in crate::service) fn issue(
+        &mut self,
+        obligations: u64,
+        mut grant: Grant,
+    ) -> Result<SignedGrant, Error> {
+        self.gives_access()?;
+        // The bridges to the scopes that it names.
+        if obligations::revision(self.tx)? != obligations {
+            return Err(Error::Overtaken);
+        }
+        let gateway = self.gateway.clone();
+        let idx = self.free_place()?;
+        let uri = gateway.url(path::STATUS);
+        grant.status = Some(StatusRef { status_list: StatusIndex { idx, uri } });
+        let signed = SignedGrant::sign(grant, self.keys.current())?;
+        let mut receipt = gateway.draft(Action::Grant, gateway.principal.as_str());
+        receipt.rules = vec!["principal".to_owned()];
+        receipt.more = facts(signed.grant(), signed.hash(), &[]);
+        receipt.output_hash = Some(signed.hash());
+        self.receipt(&chain_of(&signed.grant().granter.scope), receipt)?;
+        let signer = *self.keys.current().public().as_bytes();
+        self.put_grant(GrantEntry::new(Arc::new(signed.clone()), false, Some(idx)), signer)?;
+        Ok(signed)
+    }
+
     /// Stores a grant that is new, and puts it in the grant book once it is durable.
     fn put_grant(&mut self, entry: GrantEntry, signer: [u8; 32]) -> Result<(), Error> {
         let key = entry.key;

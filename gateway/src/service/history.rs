@@ -1,9 +1,11 @@
 //! An item's history for its owner: each version with what it changed, and to whom which version was shown.
 
+use crate::api::agents::AgentName;
 use crate::api::disclosures::{Changes, GivenTo, History, HistoryEvent, Kept, ShownTo, TextChange};
 use crate::error::Error;
 use crate::service::agents::hands_items;
 use crate::service::items::whole;
+use crate::service::tools::then::author_of;
 use crate::service::who::{MAX_RECEIPTS, Times};
 use crate::service::{Audit, Items};
 use crate::state::agents;
@@ -33,22 +35,36 @@ impl Items<'_> {
         if links.is_empty() {
             return Err(Error::NotFound);
         }
+        let known: BTreeMap<Did, AgentName> =
+            agents::all(&self.0.store)?.into_iter().map(|(did, agent)| (did, agent.name)).collect();
+        let head = self.0.heads.get(item);
         let mut events = Vec::with_capacity(links.len());
         let (mut before, mut version) = (None::<Map<String, Value>>, 0);
         for link in &links {
-            let (mut changed, mut content, mut by_agent) = (None, None, false);
+            let (mut changed, mut content, mut by_agent, mut agent_did) = (None, None, false, None);
             if link.event.commits() {
                 version = link.seq.saturating_add(1);
                 let says = self.version_said(item, link.seq)?;
                 content = Some(if says.is_some() { Kept::Kept } else { Kept::Gone });
                 by_agent = matches!(link.event, Event::Capture | Event::Correct)
                     && says.as_ref().is_some_and(said_by_agent);
+                if by_agent && let Some(says) = &says {
+                    let in_force = head.as_ref().filter(|head| head.version_seq == link.seq);
+                    let author = match in_force {
+                        Some(head) => Some(Did::clone(&head.meta.author)),
+                        None => author_of(&self.0.store, &self.0.principal, item, link.seq, says)?,
+                    };
+                    // What came by an import is in the owner's name.
+                    agent_did = author.filter(|did| *did != self.0.principal);
+                }
                 changed = before.as_ref().zip(says.as_ref()).map(|(former, says)| changes(former, says));
                 before = says;
             }
             events.push(HistoryEvent {
                 actor: link.actor.clone(),
                 by_agent,
+                agent: agent_did.as_ref().and_then(|did| known.get(did).cloned()),
+                agent_did,
                 at: link.at,
                 changes: changed,
                 content,
@@ -58,7 +74,7 @@ impl Items<'_> {
                 version,
             });
         }
-        let status = self.0.heads.get(item).map_or(Status::Erased, |head| head.status);
+        let status = head.map_or(Status::Erased, |head| head.status);
         let mut room = MAX_RECEIPTS;
         let (disclosed, complete) = self.disclosures(item, &links, &mut room)?;
         let (given, all) = self.given(item, &links, &mut room)?;

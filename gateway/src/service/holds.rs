@@ -13,6 +13,7 @@ pub use crate::state::holds::Hold;
 use crate::state::owner::Owner;
 use crate::state::owner::mark::{Admin, Permits};
 use crate::state::schema::{self, HEADS, HOLDS};
+use oap_federation::step::Part;
 use oap_identity::ItemId;
 use oap_memory::chain::Event;
 use oap_memory::receipt::Action;
@@ -116,7 +117,7 @@ impl Deletions<'_> {
         }
         let ended = self
             .0
-            .commit(move |w| {
+            .commit_own(move |w| {
                 let mut holds = w.holds()?;
                 // One that was set anew meanwhile goes on.
                 holds.retain(|_, hold| hold.until <= w.now);
@@ -187,6 +188,7 @@ impl Writing<'_, '_> {
         if head.status == Status::Current {
             head.status = Status::Retracted;
             head.ended_at = Some(self.now);
+            self.say(item, &[Part::Standing])?;
             let last = self.last_link(&head)?;
             self.append_link(&mut head, &last, Event::Retract, last.commitment)?;
             self.ended.marks.push(Mark { item, link: head.seq, retracted: true });

@@ -14,7 +14,7 @@ pub use refusal::ImportRefusal;
 
 use crate::api::Document;
 use crate::error::{Error, MemberError};
-use crate::service::items::{merge, whole};
+use crate::service::items::whole;
 use crate::service::{Imports, Items};
 use crate::state::commits::chain_of;
 use crate::state::owner::Owner;
@@ -127,7 +127,7 @@ fn around<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, Error> {
 impl Imports<'_> {
     /// What a version says, as this gateway would read it.
     pub(crate) fn body_of(self, committed: &Committed, now: Timestamp) -> Result<Body, Error> {
-        Items(self.0).parse_item(&merge(&whole(committed)?, &json!({}))?, now)
+        Items(self.0).body_said(&whole(committed)?, now)
     }
 
     /// Records a finished import: the Migration Receipt (RFC 0023 section 3.6), which cites the export and names the

@@ -3,6 +3,7 @@
 //! One transaction per user-visible fact: item, link, receipt and indexes are there together or not at all.
 
 mod accepting;
+mod preparing;
 mod reading;
 mod repeating;
 mod storing;
@@ -12,9 +13,9 @@ pub(crate) use crate::state::schema::whole;
 pub(crate) use reading::proved;
 
 use crate::error::{Conflict, Error, MemberError};
+use crate::service::devices::at_home;
 use crate::service::{Imports, Items, Keys};
 use crate::state::commits::{Writing, until_it_holds};
-use crate::state::contacts::Contacts;
 use crate::state::gateway::{Gateway, blocking, on_all_cores};
 use crate::state::owner::mark::{Permits, Write};
 use crate::state::owner::{Acting, Owner};
@@ -24,7 +25,7 @@ use oap_agents::level::{disown, owners_own};
 use oap_agents::quarantine::{self, is_quarantined};
 use oap_identity::{Did, ItemId, ReceiptId, Timestamp};
 use oap_memory::chain::{Event, Link};
-use oap_memory::commitment::{Committed, Place};
+use oap_memory::commitment::Committed;
 use oap_memory::detect::segments;
 use oap_memory::item::{Body, Defaults};
 use oap_memory::record::{Head, Meta, Status};
@@ -166,6 +167,7 @@ impl Items<'_> {
                     // What an agent said of its own word is not said of the owner's, not where it comes back with the item either.
                     changes = owners_own(&changes).into_owned();
                     disown(&mut said);
+                    at_home(&mut said);
                     accepting::unmark(&mut said);
                     if *before.head.meta.author != gateway.principal {
                         forget_confidence(&mut said);
@@ -360,73 +362,9 @@ impl Items<'_> {
         Ok(Body::parse(item, &defaults)?)
     }
 
-    pub(crate) fn prepare_capture(
-        self,
-        body: Body,
-        contacts: &Contacts,
-        now: Timestamp,
-    ) -> Result<Prepared, Error> {
-        let receipt = ReceiptId::new(now, &*self.0.random);
-        let item_id = ItemId::new(now, &*self.0.random);
-        let place = Place { item_id, seq: 0, event: Event::Capture, at: now, prev: None, receipt };
-        self.prepare(body, &place, receipt, contacts)
-    }
-
-    pub(crate) fn prepare_version(
-        self,
-        before: &InForce,
-        body: Body,
-        event: Event,
-        contacts: &Contacts,
-    ) -> Result<Prepared, Error> {
-        self.prepare_version_at(before, body, event, contacts, self.0.clock.now())
-    }
-
-    /// The same, dated at that time: one that is not later than now.
-    pub(crate) fn prepare_version_at(
-        self,
-        before: &InForce,
-        body: Body,
-        event: Event,
-        contacts: &Contacts,
-        now: Timestamp,
-    ) -> Result<Prepared, Error> {
-        let (head, last) = (&before.head, &before.last);
-        let place = Place {
-            item_id: head.item_id,
-            seq: head.seq + 1,
-            event,
-            at: now.max(last.at),
-            prev: Some(last.hash()?),
-            receipt: before.capture,
-        };
-        self.prepare(body, &place, ReceiptId::new(now, &*self.0.random), contacts)
-    }
-
-    /// Conceals and signs a version, and the link that will name its receipt.
-    fn prepare(
-        self,
-        body: Body,
-        place: &Place,
-        receipt: ReceiptId,
-        contacts: &Contacts,
-    ) -> Result<Prepared, Error> {
-        let cut = segments(body.text.as_deref().unwrap_or_default(), &contacts.people);
-        let keys = self.0.keys();
-        let committed = Committed::sign(&body, &cut, place, keys.current(), &*self.0.random)?;
-        let link = Link {
-            item_id: place.item_id,
-            seq: place.seq,
-            event: place.event,
-            at: place.at,
-            actor: self.0.principal.clone(),
-            commitment: committed.commitment(),
-            prev: Link::write_prev(place.prev),
-            receipt,
-            signature: String::new(),
-        };
-        let link = link.signed(keys.current())?;
-        Ok(Prepared { body, committed, link, contacts: contacts.changes })
+    /// What a version said, which stands whole in `said`.
+    pub(crate) fn body_said(self, said: &Map<String, Value>, now: Timestamp) -> Result<Body, Error> {
+        self.parse_item(&merge(said, &Value::Object(Map::new()))?, now)
     }
 }
 

@@ -24,6 +24,7 @@ impl JobRequest {
             Self::Reseal {} => JobKind::Reseal,
             Self::ResealItems {} => JobKind::ResealItems,
             Self::AuditMemorization {} => JobKind::AuditMemorization,
+            Self::Delete(_) => JobKind::Delete,
         }
     }
 }
@@ -46,8 +47,10 @@ impl<'a> LongWork<'a> {
         request: JobRequest,
     ) -> Result<Arc<Job>, Error> {
         let job = self.0.jobs.begin(request.kind(), owner.key(), self.0.clock.now(), &*self.0.random)?;
-        // Asked once a rotation would find the job.
-        if let Err(ended) = Acting::from(owner).still_may(&self.0.keys(), self.0.clock.raw()) {
+        // Asked once a rotation or a lockdown would find the job.
+        let acting = Acting::from(owner);
+        let may = acting.still_may(&self.0.keys(), self.0.clock.raw());
+        if let Err(ended) = may.and_then(|()| acting.stands(&self.0.store)) {
             job.end(Err(Error::Cancelled), self.0.clock.now());
             return Err(ended);
         }
@@ -98,6 +101,7 @@ impl<'a> LongWork<'a> {
                 let report = Memorization(self.0).audit_memorization(&owner, &progress).await?;
                 Ok(JobResult::AuditMemorization(report))
             }
+            JobRequest::Delete(request) => self.delete_in_steps(&owner, request, &progress).await,
         }
     }
 

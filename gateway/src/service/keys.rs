@@ -71,7 +71,7 @@ impl Writing<'_, '_> {
         action: Action,
     ) -> Result<ChangedKeys, Error> {
         let keys = self.change_keys(keys, action)?;
-        Ok(ChangedKeys { trust_token: self.gateway.renew_token(owner, &self.keys)?, keys })
+        Ok(ChangedKeys { trust_token: self.gateway.renew_token(owner, &self.keys, self.tx)?, keys })
     }
 
     /// A time later than that of anything that was signed.

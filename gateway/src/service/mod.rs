@@ -1,7 +1,9 @@
 //! What a gateway does, for whoever asks: HTTP handlers and the command line call the same functions.
 
+pub mod acks;
 pub mod agents;
 mod align;
+pub mod asks;
 pub mod audit;
 pub mod backup;
 pub(crate) mod brief;
@@ -12,6 +14,8 @@ pub mod conformance;
 pub(crate) mod cursor;
 pub mod deletion;
 pub(crate) mod deletion_plan;
+pub mod deletion_steps;
+pub mod devices;
 pub mod doctor;
 pub mod entries;
 pub mod export;
@@ -25,23 +29,33 @@ pub mod incidents;
 pub mod items;
 pub mod jobs;
 pub mod keys;
+pub mod letters;
 pub(crate) mod lists;
+pub mod lockdown;
 pub mod memorization;
+pub(crate) mod notices;
 pub mod oauth;
 pub(crate) mod outlook;
+mod passing_on;
+pub mod peers;
 pub mod policy;
 pub mod prefix;
 mod profiles;
 pub mod prove;
 pub mod query;
+pub mod recall;
 pub mod resealing;
 pub mod restored;
 pub mod search;
 pub mod selection;
 pub mod status;
+pub mod subscriptions;
 pub mod sweep;
 pub mod tools;
+pub mod turns;
+pub mod wallet;
 pub mod who;
+pub mod witnesses;
 
 pub use crate::state::owner;
 
@@ -86,6 +100,8 @@ services! {
     Exchange;
     /// The audit log: the owner's, a grantee's, the public's.
     Audit;
+    /// Acknowledgements of answers, and which order of mutual knowledge they prove.
+    Acks;
     /// Measurements of what a model would give away.
     Memorization;
     /// Incidents and their reports.
@@ -98,10 +114,28 @@ services! {
     Keys;
     /// Conformance Receipts.
     Attestations;
+    /// Everything ended at once, and nobody but the owner answered.
+    Lockdowns;
     /// Whether the gateway is well.
     Health;
     /// Copies of the home.
     Backups;
+    /// Other principals' gateways whose keys and addresses are pinned.
+    Peers;
+    /// The own log, and those whose witness this gateway is.
+    Witnesses;
+    /// The owner's other devices.
+    Devices;
+    /// Letters of other gateways and to them.
+    Letters;
+    /// What others ask the owner for.
+    Asks;
+    /// What the owner asks others for, and the grants that they gave.
+    Wallet;
+    /// Subscriptions of grantees, and those of the owner's own.
+    Subscriptions;
+    /// The own memory and that of others, asked at once.
+    Recalls;
     /// Work that outlasts a request.
     LongWork;
 }

@@ -1,7 +1,9 @@
-//! Which grants end soon: for `doctor`, which warns, and for metrics.
+//! Which grants end soon, given and received: for `doctor`, which warns, and for metrics.
 
-use crate::service::Grants;
+use crate::error::Error;
 use crate::service::doctor::Finding;
+use crate::service::{Grants, Wallet};
+use crate::state::schema::WALLET;
 use oap_grants::GrantState;
 use oap_identity::{GrantId, Timestamp};
 use std::collections::BTreeMap;
@@ -56,5 +58,37 @@ impl Grants<'_> {
             fix: fix.into(),
             note: None,
         }
+    }
+}
+
+impl Wallet<'_> {
+    /// A warning of each grant of somebody's that ends soon; `None` where none is in force.
+    ///
+    /// # Errors
+    /// [`Error::Store`], [`Error::Corrupt`].
+    pub(crate) fn finding(self) -> Result<Option<Finding>, Error> {
+        let now = self.0.clock.now();
+        let (mut in_force, mut ends) = (0, Vec::new());
+        for row in WALLET.scan(&self.0.store) {
+            let (_, received) = row?;
+            let (_, grant) = received.document()?;
+            if received.revoked_at.is_none() && grant.begins() <= now && now < grant.expires_at {
+                in_force += 1;
+                if grant.expires_at <= now.plus(GRANT_SOON) {
+                    ends.push((grant.expires_at, grant.grant_id, received.granter));
+                }
+            }
+        }
+        ends.sort_unstable();
+        let soon = ends.into_iter().map(|(end, id, granter)| format!("{id} of {granter} ends {end}"));
+        let finding = Finding {
+            part: "received grants".into(),
+            looked_at: in_force,
+            wrong: Vec::new(),
+            soon: soon.collect(),
+            fix: "ask its granter for another, `oap-memory grant request`, where you still need it".into(),
+            note: None,
+        };
+        Ok((in_force > 0).then_some(finding))
     }
 }

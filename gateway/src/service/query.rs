@@ -1,11 +1,19 @@
 //! The way of one query (architecture): token and proof to [`VerifiedGrant`], grant to view, view and query to
 //! answer, answer to durable receipt, receipt to bytes. Each step takes what the step before made.
 
+mod pushing;
+
+pub(crate) use pushing::{Made, Pushing};
+
+mod by_device;
+mod graphed;
+
 use crate::error::Error;
 use crate::service::budget;
 use crate::service::grants::{above, facts};
 use crate::service::{Budgets, Exchange, Grants};
 use crate::state::commits::{Draft, Stored, Writing, chain_of, until_it_holds};
+use crate::state::gateway::Gateway;
 use crate::state::keyring::Keyring;
 use crate::state::living::ViewBasis;
 use crate::state::obligations;
@@ -14,11 +22,14 @@ use crate::state::replay::REMEMBERED;
 use crate::state::schema::{LINKS, PROOFS};
 use crate::state::views::why;
 use oap_exchange::Query;
-use oap_exchange::answer::{Position, find, find_item};
+use oap_exchange::answer::{Position, find, find_item, find_items};
+use oap_exchange::query::NamedItems;
 use oap_exchange::respond::{Body, Frame, Shown, Unsent, respond, vector};
 use oap_grants::dpop::DpopError;
 use oap_grants::token::TokenError;
-use oap_grants::verify::{Authenticated, Presented, Refused, Unauthenticated, authenticate, verify};
+use oap_grants::verify::{
+    Authenticated, Presented, Refused, Subscriber, Unauthenticated, authenticate, verify,
+};
 use oap_grants::{GrantBook, Operation, Replay, VerifiedGrant, limits};
 use oap_identity::{Did, Hash, ItemId, RequestId, Timestamp};
 use oap_memory::receipt::{Action, Receipt};
@@ -56,11 +67,28 @@ impl Caller {
         self.first
     }
 
+    /// The grant that the token is for.
+    pub(crate) const fn grant_hash(&self) -> Hash {
+        self.authenticated.grant_hash()
+    }
+
     /// The grant whose receipts are all that it is shown of the log; `None` where it is shown all that name it. A bearer token is
     /// whoever's has it, and the owner's own agent bears the DID that everything in the log of the owner names.
     pub(crate) fn confined(&self, principal: &Did) -> Option<Hash> {
         let caller = &self.authenticated;
         (caller.is_bearer() || caller.grantee() == principal).then_some(caller.grant_hash())
+    }
+
+    /// The same caller for as long as its grant is in force; `None` for a bearer token, which is whoever's has it.
+    pub(crate) fn subscriber(&self) -> Option<Subscriber> {
+        Subscriber::of(&self.authenticated)
+    }
+
+    /// Who subscribed, as the caller of what is pushed.
+    pub(crate) fn of_subscription(subscriber: &Subscriber, gateway: &Gateway) -> Self {
+        let authenticated = subscriber.caller(gateway.keys().document(), gateway.clock.now());
+        let first = gateway.grant_book.first(authenticated.grant_hash());
+        Self { authenticated, first, proof: None }
     }
 
     /// What its proof is recognized by, where the token is bound to a key.
@@ -87,9 +115,18 @@ struct Question<'a> {
     grant: &'a VerifiedGrant,
     query: &'a Query,
     after: Option<Position>,
-    /// The one item that it is of, where it is of one.
-    only: Option<ItemId>,
+    /// What it is of, where that is named.
+    only: Option<Only<'a>>,
     request_id: &'a RequestId,
+}
+
+/// What a query is of that names its items.
+#[derive(Clone, Copy)]
+enum Only<'a> {
+    /// One.
+    Item(ItemId),
+    /// These, for a device of the owner's.
+    Items(&'a [ItemId]),
 }
 
 /// What a receipt's `input_hash` covers of a query of one item.
@@ -204,16 +241,18 @@ impl Exchange<'_> {
     /// # Errors
     /// As [`Exchange::query`].
     pub async fn explain(self, caller: &Caller, query: Query, item: ItemId) -> Result<Vec<u8>, Error> {
-        self.ask(caller, query, Some(item)).await
+        self.ask(caller, query, Some(Only::Item(item))).await
     }
 
-    async fn ask(self, caller: &Caller, query: Query, only: Option<ItemId>) -> Result<Vec<u8>, Error> {
+    async fn ask(self, caller: &Caller, query: Query, only: Option<Only<'_>>) -> Result<Vec<u8>, Error> {
         query.check()?;
         let grant = self.judge(caller, Operation::Query, Action::Query).await?;
         if let Err(refused) = self.allowed(&grant, &query) {
             return Err(self.refuse_caller(caller, Action::Query, refused).await?);
         }
-        self.not_spent(caller, &grant, Action::Query).await?;
+        if !matches!(only, Some(Only::Items(_))) {
+            self.not_spent(caller, &grant, Action::Query).await?;
+        }
         let binding = query.binding()?;
         let after = query.cursor.as_deref().map(|c| self.open_cursor(c, &grant, binding)).transpose()?;
         let asked_as = query.request_id.clone();
@@ -254,7 +293,8 @@ impl Exchange<'_> {
         let meaning = self.0.meaning(&built, grant.grant(), query).await;
         let (found, basis) = built.find(|view| match only {
             None => find(view, &before, query, meaning.as_ref(), after),
-            Some(item) => find_item(view, &before, query, item),
+            Some(Only::Item(item)) => find_item(view, &before, query, item),
+            Some(Only::Items(items)) => find_items(view, &before, query, items),
         });
         if found.discloses() && !may_disclose {
             return Ok(None);
@@ -277,9 +317,15 @@ impl Exchange<'_> {
         asked.request_id = Some(request_id.clone());
         draft.input_hash = Some(match only {
             None => Hash::of_canonical(&asked)?,
-            Some(item_id) => Hash::of_canonical(&Explained { item_id, query: &asked })?,
+            Some(Only::Item(item_id)) => Hash::of_canonical(&Explained { item_id, query: &asked })?,
+            Some(Only::Items(items)) => Hash::of_canonical(&NamedItems { items, query: &asked })?,
         });
-        let bytes = self.send(caller, basis, Operation::Query, draft, unsent).await?;
+        let cost = match only {
+            Some(Only::Items(_)) => 0,
+            None | Some(Only::Item(_)) => budget::cost(unsent.got_before() as u64),
+        };
+        let basis = Basis { view: basis, shown: unsent.shown().to_vec(), operation: Operation::Query };
+        let bytes = self.send_at(cost, caller, basis, draft, unsent, |_| Ok(())).await?;
         metrics::counter!("oap_queries_total").increment(1);
         Ok(Some(bytes))
     }
@@ -313,9 +359,38 @@ impl Exchange<'_> {
         receipt: Draft,
         unsent: Unsent<T>,
     ) -> Result<Vec<u8>, Error> {
+        self.send_noting(caller, view, operation, receipt, unsent, |_| Ok(())).await
+    }
+
+    /// The same; what else is so once the answer leaves is written down in the same transaction.
+    ///
+    /// # Errors
+    /// As [`Exchange::send`], and those of `note`.
+    async fn send_noting<T: Body>(
+        self,
+        caller: &Caller,
+        view: ViewBasis,
+        operation: Operation,
+        receipt: Draft,
+        unsent: Unsent<T>,
+        note: impl FnOnce(&mut Writing<'_, '_>) -> Result<(), Error> + Send + 'static,
+    ) -> Result<Vec<u8>, Error> {
         let cost = budget::cost(unsent.got_before() as u64);
         let basis = Basis { view, shown: unsent.shown().to_vec(), operation };
-        let (receipt, keys) = self.commit_answer(caller, receipt, cost, basis).await?;
+        self.send_at(cost, caller, basis, receipt, unsent, note).await
+    }
+
+    /// The same, at this price.
+    async fn send_at<T: Body>(
+        self,
+        cost: u64,
+        caller: &Caller,
+        basis: Basis,
+        receipt: Draft,
+        unsent: Unsent<T>,
+        note: impl FnOnce(&mut Writing<'_, '_>) -> Result<(), Error> + Send + 'static,
+    ) -> Result<Vec<u8>, Error> {
+        let (receipt, keys) = self.commit_answer(caller, receipt, cost, basis, note).await?;
         Ok(respond(unsent, &receipt, keys.current())?)
     }
 
@@ -331,6 +406,7 @@ impl Exchange<'_> {
         receipt: Draft,
         cost: u64,
         basis: Basis,
+        note: impl FnOnce(&mut Writing<'_, '_>) -> Result<(), Error> + Send + 'static,
     ) -> Result<(Stored<Receipt>, Arc<Keyring>), Error> {
         let action = receipt.action;
         let grant = basis.view.grant.clone();
@@ -352,6 +428,7 @@ impl Exchange<'_> {
                 if let Some(key) = proof {
                     PROOFS.put(w.tx, &key, &w.now.plus(REMEMBERED))?;
                 }
+                note(w)?;
                 // The answer is signed with the keys in use here.
                 Ok((w.receipt(&chain, receipt)?, w.keys.clone()))
             })

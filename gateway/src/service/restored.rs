@@ -1,5 +1,7 @@
 //! What a restored backup is told of the time since: erased again, revoked again, removed again, and said in every receipt chain.
 
+mod subscriptions;
+
 use crate::api::Done;
 use crate::error::{Error, Unavailable};
 use crate::service::grants::facts;
@@ -45,6 +47,8 @@ pub struct Replayed {
     pub consents: usize,
     /// Agents of the owner's that were removed.
     pub agents: usize,
+    /// Subscriptions that were ended.
+    pub subscriptions: usize,
     /// Signing keys that were revoked.
     pub keys: usize,
     /// Receipt chains that say that they were restored.
@@ -139,6 +143,7 @@ impl Backups<'_> {
                 "agents that were removed since may be there again: `agent list` shows them, `agent remove` ends one".to_owned(),
             );
         }
+        done.subscriptions = self.unsubscribe_again(listed, is_unknown, &mut done.warnings).await?;
         let keys = Agents(self.0).end_keys().await?;
         if keys > 0 {
             done.warnings.push(format!(
@@ -172,11 +177,12 @@ impl Backups<'_> {
             ));
         }
         if done.grants_paused {
-            self.0.commit(|w| w.pause_grants()).await?;
+            self.0.commit_own(|w| w.pause_grants()).await?;
         }
         done.chains = self.declare_restored(listed, backup_at).await?;
         self.0.views.clear();
         self.0.corpora.clear();
+        self.0.concluded.clear();
         self.0.brains.clear();
         Ok(done)
     }
@@ -184,7 +190,7 @@ impl Backups<'_> {
     async fn erase_again(self, items: Vec<ItemId>) -> Result<usize, Error> {
         let erased = self
             .0
-            .commit(move |w| {
+            .commit_own(move |w| {
                 let mut erased = 0;
                 for item in items {
                     match schema::head(w.tx, item) {
@@ -206,7 +212,7 @@ impl Backups<'_> {
     async fn wait_again(self, items: Vec<Waiting>) -> Result<usize, Error> {
         let held = self
             .0
-            .commit(move |w| {
+            .commit_own(move |w| {
                 let mut held = 0;
                 for Waiting { item, reason, until } in items {
                     match schema::head(w.tx, item) {
@@ -230,7 +236,7 @@ impl Backups<'_> {
     async fn retract_again(self, marks: Vec<Mark>) -> Result<usize, Error> {
         let retracted = self
             .0
-            .commit(move |w| {
+            .commit_own(move |w| {
                 let mut retracted = 0;
                 for Mark { item, link, .. } in marks {
                     match schema::head(w.tx, item) {
@@ -261,7 +267,7 @@ impl Backups<'_> {
         let known = self.entries_by_id();
         let revoked = self
             .0
-            .commit(move |w| {
+            .commit_own(move |w| {
                 let mut revoked = 0;
                 for id in grants {
                     let key = GrantKey::named(id);
@@ -296,7 +302,7 @@ impl Backups<'_> {
         let gateway = self.0.clone();
         let ended = self
             .0
-            .commit(move |w| {
+            .commit_own(move |w| {
                 let mut ended = 0;
                 for row in BRIDGES.scan(&gateway.store) {
                     let (id, mut stored) = row?;
@@ -325,7 +331,7 @@ impl Backups<'_> {
         let known = self.entries_by_id();
         let ended = self
             .0
-            .commit(move |w| {
+            .commit_own(move |w| {
                 let mut ended = 0;
                 for row in CONSENTS.scan(&gateway.store) {
                     let (key, given) = row?;
@@ -359,7 +365,7 @@ impl Backups<'_> {
         if revocable && listed.iter().any(|key| !knows(&key.fragment)) {
             let known = listed.to_vec();
             self.0
-                .commit(move |w| {
+                .commit_own(move |w| {
                     let at = w.after_everything()?;
                     let keys = w.keys.rotated_past(&known, at, &*w.gateway.random)?;
                     w.change_keys(keys, Action::RotateKey)
@@ -382,7 +388,7 @@ impl Backups<'_> {
             }
             let fragment = key.fragment.clone();
             self.0
-                .commit(move |w| {
+                .commit_own(move |w| {
                     let keys = w.compromised(&fragment, Some(since))?;
                     w.change_keys(keys, Action::RevokeKey)
                 })
@@ -413,7 +419,7 @@ impl Backups<'_> {
         let (gateway, known) = (self.0.clone(), listed.chains.clone());
         let said = self
             .0
-            .commit(move |w| {
+            .commit_own(move |w| {
                 let mut names: BTreeSet<String> = w.chain_names()?.into_iter().collect();
                 let here = names.clone();
                 names.extend(known.keys().cloned());

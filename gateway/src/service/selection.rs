@@ -169,14 +169,8 @@ impl Selections<'_> {
     /// [`Error::Member`] for a selection that names nothing.
     pub fn select(self, _: &Owner<impl Permits<Admin>>, wanted: &SelectQuery) -> Result<Selected, Error> {
         wanted.selection.check()?;
-        let matcher = Matcher::new(&wanted.selection);
         let heads: Heads = self.0.heads.all().into_iter().map(|head| (head.item_id, head)).collect();
-        let mut chosen = BTreeSet::new();
-        for head in heads.values().filter(|head| matcher.admits(head)) {
-            if (!wanted.current || head.status == Status::Current) && self.has_tags(head, &matcher)? {
-                chosen.insert(head.item_id);
-            }
-        }
+        let chosen = self.chosen(&heads, &wanted.selection, wanted.current)?;
         let taken: BTreeSet<ItemId> = sources_last(&chosen, &heads).into_iter().collect();
         let derived: Vec<ItemId> = taken.difference(&chosen).copied().collect();
         let mut holds = Deletions(self.0).holds()?;
@@ -204,6 +198,26 @@ impl Selections<'_> {
             grants_shrunk: Deletions(self.0).shrunk(&all).len(),
             items: chosen.into_iter().collect(),
         })
+    }
+
+    /// The items that a selection selects, of all or of the current ones.
+    ///
+    /// # Errors
+    /// [`Error::Store`], [`Error::Corrupt`].
+    pub(crate) fn chosen(
+        self,
+        heads: &Heads,
+        selection: &Selection,
+        current: bool,
+    ) -> Result<BTreeSet<ItemId>, Error> {
+        let matcher = Matcher::new(selection);
+        let mut chosen = BTreeSet::new();
+        for head in heads.values().filter(|head| matcher.admits(head)) {
+            if (!current || head.status == Status::Current) && self.has_tags(head, &matcher)? {
+                chosen.insert(head.item_id);
+            }
+        }
+        Ok(chosen)
     }
 
     fn has_tags(self, head: &Head, matcher: &Matcher) -> Result<bool, Error> {

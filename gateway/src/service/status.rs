@@ -3,7 +3,7 @@
 use crate::api::health;
 pub use crate::api::health::{Ending, LastQuery, Status};
 use crate::error::Error;
-use crate::service::{Audit, Deletions, Grants, Health};
+use crate::service::{Audit, Deletions, Grants, Health, Lockdowns, Wallet};
 use crate::state::owner::Owner;
 use crate::state::owner::mark::{Admin, Permits};
 use oap_memory::record::Status as ItemStatus;
@@ -47,7 +47,16 @@ impl Health<'_> {
                 next,
             },
             last_query,
-            findings: vec![self.clock_finding(), Grants(self.0).grants_finding()],
+            lockdown: Lockdowns(self.0).lasting()?,
+            findings: [
+                Some(self.clock_finding()),
+                Some(Grants(self.0).grants_finding()),
+                Wallet(self.0).finding()?,
+                Lockdowns(self.0).finding()?,
+            ]
+            .into_iter()
+            .flatten()
+            .collect(),
         })
     }
 }

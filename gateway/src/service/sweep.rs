@@ -2,9 +2,10 @@
 //! time, used proofs are forgotten.
 
 use crate::error::Error;
-use crate::service::{Deletions, Entries};
+use crate::service::{Asks, Deletions, Entries, Letters};
 use crate::state::gateway::blocking;
 use crate::state::schema::{self, PROOFS};
+use crate::state::tips;
 use oap_identity::{ItemId, Timestamp};
 use oap_memory::chain::Event;
 use oap_memory::record::{Head, Status};
@@ -70,9 +71,18 @@ impl Deletions<'_> {
         if let Err(error) = Entries(self.0).forget_intents(kept).await {
             tracing::error!(%error, "intents that are over could not be forgotten");
         }
+        if let Err(error) = Letters(self.0).forget().await {
+            tracing::error!(%error, "letters that are over could not be forgotten");
+        }
+        if let Err(error) = tips::forget(self.0).await {
+            tracing::error!(%error, "what was seen of logs could not be forgotten");
+        }
+        if let Err(error) = Asks(self.0).sweep().await {
+            tracing::error!(%error, "requests that are over could not be forgotten");
+        }
         let gateway = self.0.clone();
         if blocking(move || Ok(gateway.read_sanctions())).await? {
-            self.0.commit(|w| w.obligations_changed()).await?;
+            self.0.commit_own(|w| w.obligations_changed()).await?;
         }
         self.keep_watch().await?;
         let proofs = self.0.used_proofs.forget(now);
@@ -80,7 +90,7 @@ impl Deletions<'_> {
         for batch in proofs.chunks(BATCH) {
             let batch = batch.to_vec();
             self.0
-                .commit(move |w| {
+                .commit_own(move |w| {
                     batch.iter().for_each(|key| PROOFS.delete(w.tx, key));
                     Ok(())
                 })
@@ -92,7 +102,7 @@ impl Deletions<'_> {
     /// Keeps the clock's mark and the ends of the receipt chains from growing old while nothing else keeps them.
     async fn keep_watch(self) -> Result<(), Error> {
         if self.0.clock.is_kept_old() {
-            self.0.commit(|_| Ok(())).await?;
+            self.0.commit_own(|_| Ok(())).await?;
         }
         let told = self.0.erasures.as_ref().and_then(|list| list.told_at());
         if told.is_none_or(|at| at.plus(TELL_CHAINS) <= self.0.clock.now()) {
@@ -110,7 +120,7 @@ impl Deletions<'_> {
     ) -> Result<usize, Error> {
         let erased = self
             .0
-            .commit(move |w| {
+            .commit_own(move |w| {
                 let mut erased = 0;
                 for item in items {
                     let head = match schema::head(w.tx, item) {
@@ -132,7 +142,7 @@ impl Deletions<'_> {
     async fn trim_versions(self, items: Vec<ItemId>, kept: Duration) -> Result<usize, Error> {
         let trimmed = self
             .0
-            .commit(move |w| {
+            .commit_own(move |w| {
                 let mut trimmed = 0;
                 for item in items {
                     let now = w.now;

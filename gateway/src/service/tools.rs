@@ -3,18 +3,22 @@
 //! An answer that hands items on leaves a receipt in the chain `@agents` before it leaves: which agent was given which version
 //! of which items. What it rests on is read again in that receipt's transaction, the agent itself among it.
 
+mod again;
+pub(crate) mod among;
 pub mod asking;
 mod believing;
-mod compacting;
+pub(crate) mod compacting;
+mod finding;
 pub(crate) mod judging;
 mod linking;
 pub(crate) mod looking;
 mod reading;
+pub(crate) mod then;
 mod writing;
 
 use crate::api::agents::{ToolAnswer, ToolCall};
-use crate::error::{Error, Unavailable};
-use crate::service::Tools;
+use crate::error::{Error, MemberError, Unavailable};
+use crate::service::{Tools, recall};
 use crate::state::agents::Agent;
 use crate::state::commits::{AGENTS, Draft, until_it_holds};
 use crate::state::edges::EdgePlace;
@@ -23,17 +27,22 @@ use crate::state::owner::mark::{Admin, Mark, Read, Write};
 use crate::state::policy::policy;
 use crate::state::schema::APPROVALS;
 use crate::state::tasks::Reach;
+use among::ForeignTag;
 use looking::Looking;
-use oap_agents::arguments::Query;
+use oap_agents::arguments::{Diff, Query};
 use oap_agents::{Asked, Tool};
 use oap_identity::{Hash, ItemId, ReceiptId, Timestamp};
-use oap_memory::receipt::Action;
+use oap_memory::receipt::{Action, item_tag};
 use oap_soundness::trust::Decay;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
 
 /// Most bytes of what the items of one answer say, unless it is one; the rest is left for a narrower question.
 pub const MAX_HANDED: usize = 128 << 10;
+
+/// Under what name a receipt has what was handed on of other principals.
+pub(crate) const FOREIGN: &str = "foreign";
 
 /// What an answer shows, and rests on.
 #[derive(Debug, Default)]
@@ -52,6 +61,8 @@ pub(crate) struct Shown {
     pub reach: Option<Reach>,
     /// How what is shown was believed.
     pub decay: Option<Decay>,
+    /// What is of other principals.
+    pub foreign: Vec<ForeignTag>,
 }
 
 /// An answer that no receipt lets out yet.
@@ -78,7 +89,8 @@ impl Tools<'_> {
     /// Does what an agent asks of a tool.
     ///
     /// # Errors
-    /// [`Error::Arguments`] naming the field; [`Error::Permission`]; [`Error::NotFound`] of an item that the agent may not see,
+    /// [`Error::Arguments`] naming the field; [`Error::Permission`]; [`Error::Unavailable`] where too many look back or ask in SPARQL;
+    /// [`Error::NotFound`] of an item that the agent may not see,
     /// as of one that is not there; [`Error::Conflict`].
     pub async fn call(self, agent: &Agent<Read>, call: ToolCall) -> Result<ToolAnswer, Error> {
         let input = Hash::of_canonical(&call.arguments)?;
@@ -90,8 +102,13 @@ impl Tools<'_> {
             Asked::Forget(forget) => self.forget(&agent.permitted::<Write>()?, forget).await?,
             Asked::Link(link) => self.link(&agent.permitted::<Write>()?, link).await?,
             Asked::Compact(compact) => self.compact(agent, &agent.permitted::<Admin>()?, compact).await?,
-            Asked::Query(Query { sparql: Some(query), .. }) => {
-                self.query_sparql(agent, tool.as_str(), query).await?
+            Asked::Recall(recall) if recall.peers => self.recall_among(agent, input, recall).await?,
+            Asked::Query(Query { sparql: Some(query), as_of, .. }) => {
+                let answer = self.query_sparql(agent, tool.as_str(), input, query, as_of).await;
+                answer.map_err(|error| match error {
+                    Error::Brain(error) => Error::Member("sparql", MemberError::Sparql(error)),
+                    error => error,
+                })?
             }
             reads => self.read(agent, tool, input, reads).await?,
         };
@@ -109,18 +126,28 @@ impl Tools<'_> {
     ) -> Result<ToolAnswer, Error> {
         until_it_holds(|| async {
             let asked = asked.clone();
-            let unhanded = self.look(agent, move |looking| match &asked {
-                Asked::Recall(recall) => looking.recall(recall),
-                Asked::Query(query) => looking.query(query),
-                Asked::Explain(explain) => looking.explain(*explain),
-                Asked::Diff(diff) => looking.diff(diff),
-                Asked::Status(_) => looking.status(),
-                // Those that write have doors of their own.
-                Asked::Learn(_)
-                | Asked::Correct(_)
-                | Asked::Forget(_)
-                | Asked::Link(_)
-                | Asked::Compact(_) => Err(Error::NotFound),
+            // It may read the chain of everything that the agent sees: one agent that looks back again and again holds up nobody else.
+            let turn = match &asked {
+                Asked::Query(Query { as_of: Some(_), .. }) | Asked::Diff(Diff { as_of: Some(_), .. }) => {
+                    Some(self.0.asking.take(agent.did()).await?)
+                }
+                _ => None,
+            };
+            let unhanded = self.look(agent, move |looking| {
+                let _turn = turn;
+                match &asked {
+                    Asked::Recall(recall) => looking.recall(recall),
+                    Asked::Query(query) => looking.query(query),
+                    Asked::Explain(explain) => looking.explain(*explain),
+                    Asked::Diff(diff) => looking.diff(diff),
+                    Asked::Status(_) => looking.status(),
+                    // Those that write have doors of their own.
+                    Asked::Learn(_)
+                    | Asked::Correct(_)
+                    | Asked::Forget(_)
+                    | Asked::Link(_)
+                    | Asked::Compact(_) => Err(Error::NotFound),
+                }
             });
             let Unhanded { answer, shown } = unhanded.await?;
             self.hand(agent, tool.as_str(), input, shown).await?;
@@ -153,13 +180,19 @@ impl Tools<'_> {
         input: Hash,
         shown: Shown,
     ) -> Result<(), Error> {
-        let Shown { items, tags, links, named, ends, reach, decay } = shown;
+        let Shown { items, mut tags, links, named, ends, reach, decay, foreign } = shown;
+        tags.extend(foreign.iter().map(|tag| item_tag(tag.item_id, tag.commitment)));
         let mut draft = self.handing(agent, tool, input, tags)?;
         // Their words are an agent's, and their receipts say whose.
         if !links.is_empty() {
             let told: Vec<ReceiptId> = links.iter().map(|(_, link)| *link).collect();
             draft.more.insert("links".to_owned(), json!(told));
         }
+        if !foreign.is_empty() {
+            draft.more.insert(FOREIGN.to_owned(), serde_json::to_value(&foreign)?);
+        }
+        let grants: BTreeSet<Hash> =
+            foreign.iter().flat_map(|tag| &tag.shown_by).map(|via| via.grant).collect();
         let reader = agent.did().clone();
         self.0
             .record_for(agent.acting(), move |w| {
@@ -167,6 +200,11 @@ impl Tools<'_> {
                 let rests = items.iter().chain(&named);
                 rests.into_iter().try_for_each(|(item, last_link)| w.ends_with(*item, *last_link))?;
                 w.still_linked(&links)?;
+                for grant in &grants {
+                    if !recall::holds(w.tx, grant, w.now)? {
+                        return Err(Error::Overtaken);
+                    }
+                }
                 items.iter().try_for_each(|(item, _)| w.looked_at(*item, &reader))?;
                 if ends.is_some_and(|end| end <= w.now) {
                     return Err(Error::Overtaken);

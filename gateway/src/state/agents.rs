@@ -220,6 +220,8 @@ pub(crate) enum By {
     Token(ByToken),
     /// The owner, who acts as it.
     Owner(Credential),
+    /// The configuration, which has it done when the gateway starts.
+    House,
 }
 
 /// By what an agent commits.
@@ -242,7 +244,7 @@ impl AgentCredential {
     pub(crate) const fn owners(&self) -> Option<&Credential> {
         match &self.by {
             By::Owner(credential) => Some(credential),
-            By::Key(_) | By::Token(_) => None,
+            By::Key(_) | By::Token(_) | By::House => None,
         }
     }
 
@@ -263,7 +265,11 @@ impl AgentCredential {
                 let holds = |agent: &StoredAgent| agent.key.is_some_and(|(key, _)| key == *hash);
                 there()?.filter(holds).ok_or(Error::Owner(Unproved::KeyEnded))?.permission
             }
-            By::Owner(_) => there()?.ok_or(Error::NotFound)?.permission,
+            By::House => there()?.ok_or(Error::NotFound)?.permission,
+            By::Owner(credential) => {
+                credential.stands(rows)?;
+                there()?.ok_or(Error::NotFound)?.permission
+            }
         };
         if permission < self.least {
             return Err(Error::Permission(self.least.as_str()));
@@ -331,7 +337,7 @@ impl<P: Mark> Agent<P> {
     pub(crate) const fn approval(&self) -> Option<ApprovalKey> {
         match &self.by {
             By::Token(token) => Some(token.approval()),
-            By::Key(_) | By::Owner(_) => None,
+            By::Key(_) | By::Owner(_) | By::House => None,
         }
     }
 
@@ -392,6 +398,18 @@ impl Gateway {
             Ok(_) | Err(Error::NotFound) => Err(Error::NoAgent(agent.clone())),
             Err(error) => Err(error),
         }
+    }
+}
+
+impl Gateway {
+    /// The agents that may change what others wrote, as which the configuration has something done.
+    ///
+    /// # Errors
+    /// [`Error::Store`].
+    pub(crate) fn tidying(&self) -> Result<Vec<Agent<Read>>, Error> {
+        let there = all(&self.store)?.into_iter();
+        let there = there.filter(|(_, agent)| agent.is_there() && agent.permission >= Permission::Admin);
+        Ok(there.map(|(did, agent)| Agent::of(self, did, &agent, By::House)).collect())
     }
 }
 

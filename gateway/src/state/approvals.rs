@@ -12,7 +12,7 @@ use crate::state::agents::{Agent, StoredAgent};
 use crate::state::gateway::Gateway;
 use crate::state::owner::Permission;
 use crate::state::owner::mark::Read;
-use crate::state::schema::{AGENTS, APPROVALS};
+use crate::state::schema::{AGENTS, APPROVALS, EPOCH};
 use oap_identity::{Did, Hash, Timestamp};
 use oap_store::Rows;
 use serde::{Deserialize, Serialize};
@@ -37,7 +37,7 @@ pub struct StoredApproval {
     pub(crate) agent: Did,
     /// The hash of the agent's API key when the owner said yes.
     pub(crate) agent_key: Option<Hash>,
-    /// What the store was of then; a restore draws another.
+    /// What the store was of then; a restore and a lockdown draw another.
     pub(crate) epoch: Option<Hash>,
     /// The address that the tokens are for.
     pub(crate) resource: String,
@@ -88,7 +88,7 @@ impl StoredApproval {
 
     /// Whether it counts at a time: for this gateway, with the agent as it was.
     pub(crate) fn counts(&self, rows: &impl Rows, gateway: &Gateway, now: Timestamp) -> Result<bool, Error> {
-        let is_ours = self.epoch == gateway.epoch && self.resource == gateway.url(RESOURCE);
+        let is_ours = self.epoch == EPOCH.get(rows)? && self.resource == gateway.url(RESOURCE);
         if !is_ours || self.until() <= now {
             return Ok(false);
         }

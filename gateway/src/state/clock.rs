@@ -189,13 +189,14 @@ impl Gateway {
         .await?;
         self.views.clear();
         self.corpora.clear();
+        self.concluded.clear();
         self.brains.clear();
         Ok(self.clock.info())
     }
 
     /// Takes the clock as it is without a word: what a restore does, whose own entry in every chain has its time.
     pub(crate) async fn go_by_clock(self: &Arc<Self>) -> Result<ClockInfo, Error> {
-        self.commit(|w| {
+        self.commit_own(|w| {
             let watched = w.gateway.clock.clone();
             w.now = watched.raw();
             watched.adopt(w.tx, w.now)

@@ -122,16 +122,28 @@ impl Gateway {
         }
     }
 
-    /// Runs a transaction of the house itself, or of somebody whose standing it reads again; what it returns is durable when
-    /// it is returned. What the owner asks for is committed by [`Gateway::commit_as`].
+    /// Runs a transaction of somebody whose standing it reads again; what it returns is durable when it is returned. During a lockdown
+    /// there is none. What the owner asks for is committed by [`Gateway::commit_as`], what the house does by itself by
+    /// [`Gateway::commit_own`].
     ///
     /// What a receipt rests on is read again inside, through [`Writing::tx`]: what is in memory can be behind by the
     /// transactions that are not durable yet. One that finds itself overtaken returns [`Error::Overtaken`], and its
     /// caller starts again.
     ///
     /// # Errors
-    /// The transaction's own, or [`Error::Store`].
+    /// The transaction's own; [`Error::LockedDown`]; [`Error::Store`].
     pub async fn commit<T: Send + 'static>(
+        self: &Arc<Self>,
+        run: impl FnOnce(&mut Writing) -> Result<T, Error> + Send + 'static,
+    ) -> Result<T, Error> {
+        self.commit_for(Acting::Caller, run).await
+    }
+
+    /// The same for the house itself: its sweeps, its start, a restore. It goes on during a lockdown.
+    ///
+    /// # Errors
+    /// The transaction's own, or [`Error::Store`].
+    pub async fn commit_own<T: Send + 'static>(
         self: &Arc<Self>,
         run: impl FnOnce(&mut Writing) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Error> {
@@ -141,7 +153,7 @@ impl Gateway {
     /// The same for the owner: whether the credential still holds is judged in the transaction.
     ///
     /// # Errors
-    /// As [`Gateway::commit`]; [`Error::Owner`] where a rotation ended the credential, or its time is over.
+    /// As [`Gateway::commit_own`]; [`Error::Owner`] where a rotation or a lockdown ended the credential, or its time is over.
     pub async fn commit_as<P, T: Send + 'static>(
         self: &Arc<Self>,
         owner: &Owner<P>,
@@ -202,7 +214,7 @@ impl Gateway {
         + Send
         + 'static,
     ) -> Result<(Stored<Receipt>, T), Error> {
-        self.record_for(Acting::House, run).await
+        self.record_for(Acting::Caller, run).await
     }
 
     /// The same for the owner, as [`Gateway::commit_as`].

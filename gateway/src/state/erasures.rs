@@ -2,7 +2,7 @@
 //! erased, revoked or taken back since (protocol section 11).
 //!
 //! One line a transaction, written once it is durable; what a crash kept from it is added at the next start. A line of version 3 is
-//! `{"v": 3, "at", "items", "marks", "waiting", "grants", "bridges", "consents", "agents", "keys", "chains", "previous", "mac"}`, what is empty left out: `previous` is
+//! `{"v": 3, "at", "items", "marks", "waiting", "grants", "bridges", "consents", "agents", "subscriptions", "keys", "chains", "previous", "mac"}`, what is empty left out: `previous` is
 //! the hash of the line before, `mac` an HMAC-SHA256 over the canonical rest under a key of the gateway's that no rotation changes, so
 //! that every backup can check it. `keys` is the state of all signing keys, `chains` the receipt chains that grew since the line before.
 //! `marks` are retractions and what undid them, `waiting` the items that are erased when their hold ends. A line of version 2 has neither. A
@@ -19,7 +19,7 @@ pub use listed::{Listed, read};
 use crate::api::holds::HoldReason;
 use crate::state::commits::Chain;
 use hmac::{Hmac, Mac};
-use oap_identity::{BridgeId, Did, GrantId, Hash, ItemId, Timestamp};
+use oap_identity::{BridgeId, Did, GrantId, Hash, ItemId, SubscriptionId, Timestamp};
 use serde::{Deserialize, Serialize};
 use sha2::Sha256;
 
@@ -42,6 +42,17 @@ pub struct Mark {
     /// The number of the link that says so.
     pub link: u32,
     pub retracted: bool,
+}
+
+/// A subscription that the owner ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(missing_docs, reason = "the names say it")]
+pub struct Unsubscribed {
+    pub subscription: SubscriptionId,
+    /// The hash of the grant that it was under; none for one of the owner's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grant: Option<Hash>,
 }
 
 /// A deletion that waits for the end of a hold.
@@ -101,6 +112,9 @@ pub struct Ended {
     pub consents: Vec<Withdrawn>,
     /// Agents of the owner's that were removed.
     pub agents: Vec<Did>,
+    /// Subscriptions that the owner ended: a grantee's, or one of the owner's own. What else ends one is known without the list: its
+    /// grant, the grantee's own gateway, a time.
+    pub subscriptions: Vec<Unsubscribed>,
     /// Whether signing keys were changed.
     pub keys: bool,
     /// Whether replaced versions were erased: nothing that a list has to know, for a backup's item is as it was then.

@@ -10,20 +10,29 @@ use crate::state::believed::Believed;
 use crate::state::brains::Brains;
 use crate::state::clock::WatchedClock;
 use crate::state::commits::ANONYMOUS;
+use crate::state::concluded::Concluded;
+use crate::state::confirmed::Confirmed;
 use crate::state::contacts::ContactNames;
 use crate::state::corpora::Corpora;
 use crate::state::documents::Documents;
 use crate::state::erasures::Erasures;
 use crate::state::grant_book::StoredGrants;
 use crate::state::heads::Heads;
+use crate::state::heard::Heard;
 use crate::state::jobs::Jobs;
 use crate::state::keyring::{Keyring, StoredKeys};
+use crate::state::lockdown;
+use crate::state::outbox::Outbox;
 use crate::state::own_home::OwnHome;
+use crate::state::proving::Proving;
 use crate::state::published::{conformance_in_force, last_memorization_audit, publish};
 use crate::state::refusals::Refusals;
+use crate::state::remotes::Remotes;
 use crate::state::replay::UsedProofs;
 use crate::state::schema::{CHAINS, EPOCH, KEYS, PAUSED};
 use crate::state::sources::Sources;
+use crate::state::subscriptions::Schedule;
+use crate::state::tips;
 use crate::state::views::Views;
 use crate::state::waiting::Waiting;
 use crate::system::config::Config;
@@ -32,14 +41,15 @@ use arc_swap::ArcSwap;
 use oap_exchange::gate::Sanctions;
 use oap_grants::CheckedTokens;
 use oap_identity::resolve::Resolver;
-use oap_identity::{Clock, Did, DidDocument, Hash, Random, random};
+use oap_identity::{Clock, Did, DidDocument, Hash, Kid, Random, random};
 use oap_memory::Profile;
 use oap_store::Store;
 use rayon::prelude::*;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use tokio::sync::Semaphore;
+use std::time::Duration;
+use tokio::sync::{Mutex, Semaphore};
 
 /// Fewest items of a batch that another core is worth.
 const MIN_SHARE: usize = 16;
@@ -82,10 +92,10 @@ pub struct Gateway {
     pub(crate) embeddings: Option<Embeddings>,
     pub(crate) erasures: Option<Erasures>,
     pub(crate) home: Option<Box<dyn OwnHome>>,
-    /// What trust tokens are of, where the store came out of a backup.
-    pub(crate) epoch: Option<Hash>,
     /// Whether no grant answers, until the owner has looked at what a restore brought back.
     pub(crate) paused: AtomicBool,
+    /// Whether nobody but the owner is answered. Transactions read the row.
+    pub(crate) locked_down: AtomicBool,
     pub(crate) heads: Heads,
     pub(crate) contact_names: ContactNames,
     pub(crate) sources: Sources,
@@ -101,6 +111,20 @@ pub struct Gateway {
     pub(crate) documents: Documents,
     /// Clients of OAuth that wait for the owner.
     pub(crate) waiting: Waiting,
+    /// Letters to other gateways.
+    pub outbox: Outbox,
+    /// Letters of other gateways.
+    pub(crate) heard: Heard,
+    /// Deletions of others that were confirmed.
+    pub(crate) confirmed: Confirmed,
+    /// What is pushed to grantees, and when.
+    pub(crate) subscriptions: Schedule,
+    /// Other gateways that are asked.
+    pub(crate) remotes: Remotes,
+    /// The turn of whoever asks a device of the owner's.
+    pub(crate) pulling: Mutex<()>,
+    /// Those of them whose senders are being proved.
+    pub(crate) proving: Proving,
     /// The turns of memory tools that look at the owner's memory.
     pub(crate) looking: Arc<Semaphore>,
     /// Whose word old records are, for those agents.
@@ -108,10 +132,14 @@ pub struct Gateway {
     pub(crate) views: Views,
     /// What the owner's agents see, by words.
     pub corpora: Corpora,
+    /// What agents concluded, by its words.
+    pub(crate) concluded: Concluded,
     /// The same as graphs.
     pub brains: Brains,
     /// The turns of SPARQL queries.
     pub(crate) asking: Asking,
+    /// Those of grantees.
+    pub(crate) asking_granted: Asking,
     keys: ArcSwap<Keyring>,
     published: ArcSwap<Published>,
 }
@@ -163,7 +191,6 @@ impl Gateway {
             home,
         } = parts;
         let keys = Self::stored_keys(&store, &principal)?;
-        let epoch = EPOCH.get(&store)?;
         let clock = Arc::new(WatchedClock::load(clock, &store)?);
         let origin = config.origin();
         let erasures = erasures.map(|path| Erasures::open(&path, &keys, clock.now())).transpose()?;
@@ -184,6 +211,7 @@ impl Gateway {
         )?;
         let gateway = Arc::new(Self {
             paused: AtomicBool::new(PAUSED.get(&store)? == Some(true)),
+            locked_down: AtomicBool::new(lockdown::lasts(&store)?),
             heads: Heads::load(&store)?,
             contact_names: ContactNames::load(&store)?,
             grant_book: StoredGrants::load(&store)?,
@@ -195,11 +223,20 @@ impl Gateway {
             sharing: ArcSwap::from_pointee(Shared::load(&store)?),
             documents: Documents::default(),
             waiting: Waiting::default(),
+            outbox: Outbox::default(),
+            heard: Heard::load(&store)?,
+            confirmed: Confirmed::default(),
+            subscriptions: Schedule::load(&store, clock.now())?,
+            remotes: Remotes::default(),
+            pulling: Mutex::default(),
+            proving: Proving::default(),
             looking: Arc::new(Semaphore::new(MAX_LOOKING)),
             believed: Believed::default(),
             corpora: Corpora::default(),
+            concluded: Concluded::default(),
             brains: Brains::default(),
             asking: Asking::default(),
+            asking_granted: Asking::default(),
             views: Views::new(config.view_cache_bytes),
             keys: ArcSwap::from_pointee(keys),
             published: ArcSwap::from_pointee(published),
@@ -215,16 +252,16 @@ impl Gateway {
             embeddings,
             erasures,
             home,
-            epoch,
             sources: Sources::default(),
         });
         gateway.bring_forward().await?;
         gateway.load_sources()?;
+        tips::load(&gateway)?;
         if let Some(listed) = listed {
             gateway.complete_erasures(&listed)?;
         }
         if CHAINS.get(&gateway.store, &ANONYMOUS.to_owned())?.is_none() {
-            gateway.commit(|w| w.chain(ANONYMOUS)).await?;
+            gateway.commit_own(|w| w.chain(ANONYMOUS)).await?;
         }
         Ok(gateway)
     }
@@ -302,6 +339,23 @@ impl Gateway {
         Ok(self.resolver.resolve(did).await?)
     }
 
+    /// The document of a DID that signs with a key: read anew where what is at hand is older than `age` and lacks the key.
+    ///
+    /// # Errors
+    /// [`Error::Resolve`].
+    pub async fn document_with(
+        &self,
+        did: &Did,
+        kid: &Kid,
+        age: Duration,
+    ) -> Result<Arc<DidDocument>, Error> {
+        let known = self.document(did).await?;
+        if known.key(kid).is_some() || *did == self.principal {
+            return Ok(known);
+        }
+        Ok(self.resolver.newer(did, age).await.unwrap_or(known))
+    }
+
     /// The document of a DID that is known without asking anybody: the principal's own, a did:key, one that was resolved
     /// lately.
     pub async fn document_at_hand(&self, did: &Did) -> Option<Arc<DidDocument>> {
@@ -321,7 +375,7 @@ impl Gateway {
         self.jobs.cancel_all_but_by(&current);
         self.views.clear();
         if let Some(home) = &self.home {
-            home.keys_changed(self);
+            home.credential_ended(self);
         }
     }
 

@@ -307,6 +307,18 @@ impl StoredGrants {
         grants.of(grant).cloned()
     }
 
+    /// The grants in force that were made from one, at whatever depth.
+    #[must_use]
+    pub fn below(&self, grant: Hash) -> Vec<GrantEntry> {
+        let grants = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let is_below = |entry: &&GrantEntry| {
+            let above = grants.chain(entry.record.grant.hash());
+            above.iter().skip(1).any(|above| above.record.grant.hash() == grant)
+        };
+        let in_force = |entry: &&GrantEntry| entry.delegated && entry.record.revoked_at.is_none();
+        grants.by_key.values().filter(in_force).filter(is_below).cloned().collect()
+    }
+
     /// A grant and those that it was made from, itself first; none for an unknown one.
     #[must_use]
     pub fn chain(&self, grant: Hash) -> Vec<GrantEntry> {

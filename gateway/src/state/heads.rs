@@ -290,18 +290,27 @@ mod tests {
     #[test]
     fn an_entry_that_has_another_key_is_not_where_it_was() {
         let heads = Heads::default();
-        let at = |key: &str| {
-            let mut head = head(1, "a");
+        let of = |n: u8, key: &str| {
+            let mut head = head(n, "a");
             (head.meta.namespace, head.meta.key) =
                 (Some(Arc::new("n".to_owned())), Some(Box::new(key.to_owned())));
             head
         };
-        let item = ItemId::from_bytes([1; 16]);
-        heads.set(item, Some(at("one")));
-        heads.set(item, Some(at("two")));
-        assert_eq!((heads.at("n", "one").len(), heads.at("n", "two").len()), (0, 1));
+        let [item, other] = [1, 2].map(|n| ItemId::from_bytes([n; 16]));
+        let at = |key: &str| heads.at("n", key).iter().map(|head| head.item_id).collect::<Vec<ItemId>>();
+        heads.set(item, Some(of(1, "one")));
+        heads.set(item, Some(of(1, "two")));
+        assert_eq!((at("one"), at("two")), (vec![], vec![item]));
         assert_eq!(heads.keyed().len(), 1);
+        // A version more with the same key stays where it is.
+        heads.set(item, Some(of(1, "two")));
+        assert_eq!(at("two"), [item]);
+        // Another's entry of the key stays when one leaves.
+        heads.set(other, Some(of(2, "two")));
+        heads.set(item, Some(head(1, "a")));
+        assert_eq!((at("two"), heads.keyed().len()), (vec![other], 1));
         heads.set(item, None);
+        heads.set(other, None);
         assert!(heads.kept().keyed.is_empty());
     }
 

@@ -12,6 +12,8 @@ use tokio::sync::watch;
 pub const MAX_RUNNING: usize = 4;
 /// Jobs that ended and whose result is kept, the newest.
 pub const MAX_ENDED: usize = 50;
+/// Deletions among them: their receipts name every item.
+pub const MAX_ENDED_DELETIONS: usize = 4;
 
 /// How far a piece of work is, as the work itself tells. Clones tell of the same work.
 #[derive(Debug, Clone, Default)]
@@ -42,7 +44,12 @@ impl Progress {
 
     /// Tells that a step is done, whatever is to become of the work.
     pub fn count(&self) {
-        self.0.done.fetch_add(1, Ordering::Relaxed);
+        self.count_more(1);
+    }
+
+    /// Tells that so many steps more are done, whatever is to become of the work.
+    pub fn count_more(&self, steps: usize) {
+        self.0.done.fetch_add(steps as u64, Ordering::Relaxed);
     }
 
     /// That the work was not cancelled, where there is no step to count.
@@ -156,6 +163,15 @@ impl Job {
     }
 }
 
+/// Forgets so many of the oldest jobs that ended, of those that are meant.
+fn forget(all: &mut Vec<Arc<Job>>, mut surplus: usize, is_meant: impl Fn(&Job) -> bool) {
+    all.retain(|job| {
+        let goes = surplus > 0 && !job.is_running() && is_meant(job);
+        surplus -= usize::from(goes);
+        !goes
+    });
+}
+
 /// The jobs of a gateway.
 #[derive(Debug, Default)]
 pub struct Jobs(Mutex<Known>);
@@ -197,12 +213,12 @@ impl Jobs {
         if running.len() >= MAX_RUNNING {
             return Err(Error::ManyJobs);
         }
-        let mut surplus = (all.len() + 1 - running.len()).saturating_sub(MAX_ENDED);
-        all.retain(|job| {
-            let goes = surplus > 0 && !job.is_running();
-            surplus -= usize::from(goes);
-            !goes
-        });
+        let surplus = (all.len() + 1 - running.len()).saturating_sub(MAX_ENDED);
+        forget(all, surplus, |_| true);
+        if kind == JobKind::Delete {
+            let deletions = all.iter().filter(|job| job.kind == kind).count();
+            forget(all, (deletions + 1).saturating_sub(MAX_ENDED_DELETIONS), |job| job.kind == kind);
+        }
         let id = JobId::new(now, random);
         let (sender, _) = watch::channel(None);
         let progress = Progress::default();
@@ -238,6 +254,11 @@ impl Jobs {
         for job in all {
             job.wait().await;
         }
+    }
+
+    /// Asks every job to end: by whatever they began, it has ended.
+    pub fn cancel_all(&self) {
+        self.known().all.iter().for_each(|job| job.progress.cancel());
     }
 
     /// Asks the jobs to end that began by credentials of other keys: those have ended.
@@ -337,6 +358,22 @@ mod tests {
         assert!(jobs.list().len() <= MAX_ENDED + 1);
         assert!(jobs.get(running.id).is_ok() && jobs.get(last.unwrap()).is_ok());
         assert_eq!(jobs.get(last.unwrap()).unwrap().report(explained).error.unwrap().status, 500);
+    }
+
+    #[test]
+    fn results_of_deletions_are_forgotten_sooner_than_those_of_others() {
+        let jobs = Jobs::default();
+        let doctor = begin(&jobs, JobKind::Doctor, 0).unwrap();
+        doctor.end(Ok(nothing()), Timestamp::from_millis(0));
+        let mut all = Vec::new();
+        for at in 1..=2 * MAX_ENDED_DELETIONS as i64 {
+            let job = begin(&jobs, JobKind::Delete, at).unwrap();
+            job.end(Err(Error::NotFound), Timestamp::from_millis(at));
+            all.push(job.id);
+        }
+        let kept: Vec<JobId> = jobs.list().iter().rev().map(|job| job.id).collect();
+        let newest = &all[all.len() - MAX_ENDED_DELETIONS..];
+        assert_eq!(kept, [&[doctor.id], newest].concat());
     }
 
     #[tokio::test]

@@ -6,11 +6,13 @@ use crate::state::erasures::KeyState;
 use hmac::{Hmac, Mac};
 use oap_identity::document::{self, DidDocument};
 use oap_identity::{AgreementKey, Did, Random, Signer, Timestamp, VerificationKey};
+use oap_manifest::handover::Handover;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::Sha256;
 use std::borrow::Cow;
 use std::sync::Arc;
+use std::time::Duration;
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 /// The keys as they are stored, sealed.
@@ -256,6 +258,25 @@ impl Keyring {
             key.revoked_at = Some(since);
         }
         Self::new(&self.did, stored)
+    }
+
+    /// What each retired key says of its successor, oldest first, as of the moment before it was retired. A compromised key says
+    /// nothing any more.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`], [`Error::Signed`]; none in practice.
+    pub fn handovers(&self) -> Result<Vec<Value>, Error> {
+        let mut said = Vec::new();
+        // Both oldest first, key by key.
+        let public: Vec<&VerificationKey> = self.verification.iter().rev().collect();
+        for (former, next) in self.stored.keys.iter().zip(public.into_iter().skip(1)) {
+            if let (Some(retired_at), None) = (former.retired_at, former.revoked_at) {
+                let kid = self.did.key(&former.fragment).map_err(Corrupt::KeyName)?;
+                let signer = Signer::from_seed(kid, &former.seed).map_err(Corrupt::Key)?;
+                said.push(Handover::sign(&signer, next, retired_at.minus(Duration::from_millis(1)))?);
+            }
+        }
+        Ok(said)
     }
 
     /// Every key, newest first.

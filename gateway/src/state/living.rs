@@ -89,6 +89,16 @@ impl BuiltView {
         })
     }
 
+    /// Looks at the view as it is now.
+    pub(crate) fn look<T>(&self, look: impl FnOnce(&View) -> T) -> T {
+        self.read(|current| look(&current.view))
+    }
+
+    /// Whether an item is in the view.
+    pub(crate) fn contains(&self, item: ItemId) -> bool {
+        self.read(|current| current.view.contains(item))
+    }
+
     /// Whether its items have vectors, so that a question is ranked by its own, too.
     #[must_use]
     pub fn has_vectors(&self) -> bool {

@@ -17,7 +17,7 @@ pub trait OwnHome: Debug + Send + Sync {
     /// What the system says of a file.
     fn sanctions(&self) -> io::Result<Sanctions>;
 
-    /// The keys changed, which ended the administrator's credential: its successor goes into the home. Called once the change is
+    /// A change of the keys or a lockdown ended the administrator's credential: its successor goes into the home. Called once that is
     /// durable and before anybody is told, whoever asked for it. It cannot fail: the next start makes up for what was not written.
-    fn keys_changed(&self, gateway: &Gateway);
+    fn credential_ended(&self, gateway: &Gateway);
 }

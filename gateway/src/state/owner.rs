@@ -1,20 +1,23 @@
 //! The owner, proved: trust tokens of OAP-CORE 10.1 (protocol section 10).
 //!
 //! A token is signed by the principal's key in use and bound to an agent's key; rotating the principal's key ends
-//! every token. [`Gateway::owner`] checks a token and its proof, and it alone makes an [`Owner`].
+//! every token, and so does a lockdown. [`Gateway::owner`] checks a token and its proof, and it alone makes an [`Owner`].
 
 pub use crate::api::permission::{Permission, mark};
 use crate::error::{Error, Unproved};
 use crate::state::agents::AgentCredential;
+use crate::state::devices;
 use crate::state::gateway::Gateway;
 use crate::state::keyring::Keyring;
+use crate::state::lockdown;
+use crate::state::schema::EPOCH;
 use mark::Mark;
 use oap_grants::dpop::{self, Request};
 use oap_grants::token::Confirmation;
 use oap_grants::verify::Presented;
 use oap_identity::signed::{UnverifiedJwt, sign_jwt};
 use oap_identity::{Did, Hash, Kid, Signer, Timestamp, random};
-use oap_store::Tx;
+use oap_store::Rows;
 use serde::{Deserialize, Serialize};
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -35,7 +38,7 @@ struct Claims {
     iat: i64,
     exp: i64,
     cnf: Confirmation,
-    /// Of a store that came out of a backup: what the restore drew.
+    /// What the last restore or lockdown drew; none where there was neither.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     epoch: Option<Hash>,
 }
@@ -53,6 +56,8 @@ pub struct Owner<P> {
     /// The key that signed the token.
     key: Kid,
     until: Until,
+    /// What the token is of.
+    epoch: Option<Hash>,
     permits: PhantomData<fn() -> P>,
 }
 
@@ -70,14 +75,28 @@ enum Until {
 pub(crate) struct Credential {
     key: Kid,
     until: Until,
+    epoch: Option<Hash>,
+}
+
+impl Credential {
+    /// That nothing has ended every token since it was checked.
+    ///
+    /// # Errors
+    /// [`Error::Owner`].
+    pub(crate) fn stands(&self, rows: &impl Rows) -> Result<(), Error> {
+        if EPOCH.get(rows)? == self.epoch { Ok(()) } else { Err(Error::Owner(Unproved::Ended)) }
+    }
 }
 
 /// For whom a transaction is made.
 #[derive(Debug, Clone)]
 pub(crate) enum Acting {
-    /// The house itself: its sweeps, its start, a restore; and whoever's standing the transaction reads again by itself, as
-    /// a grantee's.
+    /// The house itself: its sweeps, its start, a restore.
     House,
+    /// Whoever's standing the transaction reads again by itself, as a grantee's.
+    Caller,
+    /// A device of the owner's, by what it says.
+    Device(Did),
     Owner(Credential),
     /// One of the owner's own agents.
     Agent(Box<AgentCredential>),
@@ -92,12 +111,12 @@ impl Acting {
     /// [`Error::Owner`].
     pub(crate) fn still_may(&self, keys: &Keyring, clock: Timestamp) -> Result<(), Error> {
         let credential = match self {
-            Self::House => None,
+            Self::House | Self::Caller | Self::Device(_) => None,
             Self::Owner(credential) => Some(credential),
             Self::Agent(agent) if agent.is_over(clock) => return Err(Error::Owner(Unproved::TokenEnded)),
             Self::Agent(agent) => agent.owners(),
         };
-        let Some(Credential { key, until }) = credential else { return Ok(()) };
+        let Some(Credential { key, until, .. }) = credential else { return Ok(()) };
         let is_over = matches!(until, Until::Seconds(end) if *end <= clock.seconds());
         if key != keys.current().kid() || is_over { Err(Error::Owner(Unproved::Ended)) } else { Ok(()) }
     }
@@ -105,26 +124,36 @@ impl Acting {
     /// The agent of the owner's that acts, if one does.
     pub(crate) fn agent(&self) -> Option<&Did> {
         match self {
-            Self::House | Self::Owner(_) => None,
+            Self::House | Self::Caller | Self::Device(_) | Self::Owner(_) => None,
             Self::Agent(agent) => Some(agent.did()),
         }
     }
 
-    /// The same for what a transaction alone can say: that an agent is still there, as it acted.
+    /// The same for what a transaction alone can say: that no lockdown lasts, or ended the owner's credential, and that an agent is
+    /// still there, as it acted.
     ///
     /// # Errors
-    /// [`Error::Owner`], [`Error::NotFound`], [`Error::Permission`].
-    pub(crate) fn stands(&self, tx: &Tx) -> Result<(), Error> {
+    /// [`Error::LockedDown`], [`Error::Owner`], [`Error::NotFound`], [`Error::Permission`].
+    pub(crate) fn stands(&self, rows: &impl Rows) -> Result<(), Error> {
         match self {
-            Self::House | Self::Owner(_) => Ok(()),
-            Self::Agent(agent) => agent.stands(tx),
+            Self::House => Ok(()),
+            Self::Caller => lockdown::is_open(rows),
+            Self::Device(device) => {
+                lockdown::is_open(rows)?;
+                if devices::is_one(rows, device)? { Ok(()) } else { Err(Error::NotFound) }
+            }
+            Self::Owner(credential) => credential.stands(rows),
+            Self::Agent(agent) => {
+                lockdown::is_open(rows)?;
+                agent.stands(rows)
+            }
         }
     }
 }
 
 impl<P> From<&Owner<P>> for Credential {
     fn from(owner: &Owner<P>) -> Self {
-        Self { key: owner.key.clone(), until: owner.until }
+        Self { key: owner.key.clone(), until: owner.until, epoch: owner.epoch }
     }
 }
 
@@ -159,15 +188,22 @@ impl Gateway {
     /// # Errors
     /// [`Error::Signed`]; none in practice.
     pub fn trust_token(&self, agent: &Signer, permission: Permission) -> Result<String, Error> {
-        self.token_by(agent.did(), &agent.public().thumbprint(), vec![permission], &self.keys())
+        let epoch = EPOCH.get(&self.store)?;
+        self.token_by(agent.did(), &agent.public().thumbprint(), vec![permission], &self.keys(), epoch)
     }
 
-    /// Makes the successor of an agent's trust token, signed by the key in use of `keys`.
+    /// Makes the successor of an agent's trust token, signed by the key in use of `keys` and of what `rows` say that tokens are of.
     ///
     /// # Errors
     /// [`Error::Signed`]; none in practice.
-    pub(crate) fn renew_token<P>(&self, owner: &Owner<P>, keys: &Keyring) -> Result<String, Error> {
-        self.token_by(&owner.agent, &owner.jkt, owner.permissions.clone(), keys)
+    pub(crate) fn renew_token<P>(
+        &self,
+        owner: &Owner<P>,
+        keys: &Keyring,
+        rows: &impl Rows,
+    ) -> Result<String, Error> {
+        let epoch = EPOCH.get(rows)?;
+        self.token_by(&owner.agent, &owner.jkt, owner.permissions.clone(), keys, epoch)
     }
 
     fn token_by(
@@ -176,6 +212,7 @@ impl Gateway {
         jkt: &str,
         scope: Vec<Permission>,
         keys: &Keyring,
+        epoch: Option<Hash>,
     ) -> Result<String, Error> {
         // By the clock itself, believed or not: it is the owner's own, and it is they who set it right.
         let now = self.clock.raw().seconds();
@@ -189,7 +226,7 @@ impl Gateway {
             iat: now,
             exp: now + ADMIN_LIFE,
             cnf: Confirmation { jkt: jkt.to_owned() },
-            epoch: self.epoch,
+            epoch,
         };
         Ok(sign_jwt(keys.current(), TYP, &claims)?)
     }
@@ -227,8 +264,8 @@ impl Gateway {
         if claims.scope.iter().all(|permission| *permission < P::PERMISSION) {
             return Err(Error::Permission(P::PERMISSION.as_str()));
         }
-        let Claims { agent, scope: permissions, cnf: Confirmation { jkt }, exp, .. } = claims;
-        Ok(Owner { agent, jkt, permissions, key, until: Until::Seconds(exp), permits: PhantomData })
+        let Claims { agent, scope: permissions, cnf: Confirmation { jkt }, exp, epoch, .. } = claims;
+        Ok(Owner { agent, jkt, permissions, key, until: Until::Seconds(exp), epoch, permits: PhantomData })
     }
 
     fn check_trust_token(&self, token: &str) -> Result<(Claims, Kid), Error> {
@@ -243,7 +280,7 @@ impl Gateway {
         let now = self.clock.raw().seconds();
         let ours = claims.iss == self.principal && claims.sub == self.principal && claims.aud == self.origin;
         // When it was made says nothing more: the gateway made it, and its clock may have been set right since.
-        if !ours || claims.exp <= now || claims.epoch != self.epoch {
+        if !ours || claims.exp <= now || claims.epoch != EPOCH.get(&self.store)? {
             return Err(Error::Owner(Unproved::Ended));
         }
         Ok((claims, key))

@@ -6,7 +6,7 @@ use crate::state::keyring::Keyring;
 use crate::state::schema::{CONFORMANCE, MEMORIZATION};
 use crate::system::config::{Config, ToolManifest};
 use oap_identity::{Clock, Did, Timestamp, json as strict};
-use oap_manifest::{Publication, memory, scopes, tool};
+use oap_manifest::{Publication, card, handover, memory, scopes, tool};
 use oap_memory::Profile;
 use oap_store::Store;
 use serde_json::Value;
@@ -21,6 +21,10 @@ pub struct Published {
     pub scopes: Value,
     /// `did.json`.
     pub did: Value,
+    /// `oap-key-handovers.json`.
+    pub handovers: Value,
+    /// `agent-card.json`.
+    pub card: Value,
 }
 
 /// The last Conformance Receipt, whether or not it is in force.
@@ -89,6 +93,8 @@ pub(crate) fn publish(
         memory: memory::build(&publication, &tool, keys.current())?,
         scopes: scopes::build(&publication, keys.current())?,
         did: keys.did_json(origin),
+        handovers: handover::list(principal, &keys.handovers()?),
+        card: card::build(&publication, keys.current())?,
         tool,
     })
 }

@@ -24,6 +24,10 @@ pub const MAX_AGENT_REQUESTS: u32 = 600;
 pub const MAX_AGENT_ENTRIES: u32 = 3000;
 /// Most receipts that all anonymous callers together leave, per minute. Beyond it: 429 without a receipt.
 pub const MAX_ANONYMOUS_RECEIPTS: u32 = 600;
+/// Most letters of one DID that are taken, per minute. Beyond it: 429.
+pub const MAX_LETTERS: u32 = 60;
+/// Most pushes of one subscription of the owner's whose granter is proved, per minute; six are as many as there can be. Beyond it: 429.
+pub const MAX_PUSHES: u32 = 30;
 const MINUTE: i64 = 60;
 
 /// What is counted under a grant, or under an agent of the owner's.
@@ -41,6 +45,10 @@ pub enum Counted {
     Agent,
     /// An entry of a batch, counted as a request of an agent is; once more where it was begun anew.
     Entry,
+    /// A letter of another gateway's, counted under the hash of its sender's DID.
+    Letter,
+    /// A push of another gateway's, counted under the hash of the name of its subscription.
+    Push,
 }
 
 impl Counted {
@@ -52,6 +60,8 @@ impl Counted {
             Self::Audit => MAX_AUDITS,
             Self::Agent => MAX_AGENT_REQUESTS,
             Self::Entry => MAX_AGENT_ENTRIES,
+            Self::Letter => MAX_LETTERS,
+            Self::Push => MAX_PUSHES,
         }
     }
 }
@@ -142,6 +152,8 @@ mod tests {
             Counted::Audit,
             Counted::Agent,
             Counted::Entry,
+            Counted::Letter,
+            Counted::Push,
         ] {
             assert!(
                 (0..what.most())

@@ -89,7 +89,7 @@ impl Gateway {
     /// # Errors
     /// [`Error::Store`](crate::Error::Store).
     async fn remember_owner_proof(self: &Arc<Self>, key: [u8; 32], at: Timestamp) -> Result<(), Error> {
-        self.commit(move |w| {
+        self.commit_own(move |w| {
             w.tx.use_reserve();
             Ok(PROOFS.put(w.tx, &key, &w.now.max(at).plus(REMEMBERED))?)
         })

@@ -2,27 +2,45 @@
 
 use crate::error::Error;
 use crate::oauth::client::StoredClient;
+use crate::state::acks::StoredAck;
 use crate::state::agents::StoredAgent;
 use crate::state::approvals::StoredApproval;
 use crate::state::commits::Chain;
+use crate::state::confirmed::{ConfirmedKey, StoredConfirmed};
 use crate::state::decided::Decided;
+use crate::state::devices::{StoredDevice, StoredRenewal};
 use crate::state::edges::EdgePlace;
 use crate::state::events::StoredEvent;
 use crate::state::grant_book::{GrantKey, StoredGrant, Usage};
 use crate::state::head_row::HeadRow;
+use crate::state::heard::HeardLetter;
 use crate::state::holds::Hold;
+use crate::state::inbox::{Open, StoredAsk};
+use crate::state::lies::StoredLie;
+use crate::state::listening::{HeldEnd, StoredListening};
+use crate::state::lockdown::StoredLockdown;
 use crate::state::obligations::StoredBridge;
+use crate::state::outbox::StoredLetter;
 use crate::state::packed::Packed;
+use crate::state::peers::{Copies, StoredPeer};
 use crate::state::repeatable::Answered;
 use crate::state::sources::{Said, Tag};
 use crate::state::spent::Spent;
+use crate::state::subscriptions::{StoredSubscription, SubscriptionKey};
 use crate::state::tasks::{StoredIntent, StoredTask};
 use crate::state::terms::Terms;
+use crate::state::told::StoredTold;
 use crate::state::upgrade::Forward;
+use crate::state::wallet::{StoredAsked, StoredReceived};
+use crate::state::witnessing::{Demand, Owed, StoredLog, StoredOrigin, StoredWitness, Stretch};
 use oap_agents::namespaces::Sharing;
+use oap_exchange::changes::Has;
+use oap_federation::step::Own;
 use oap_identity::ids::IncidentId;
+use oap_identity::resolve::Tip;
 use oap_identity::{
-    BridgeId, DecisionId, Did, Hash, IntentId, ItemId, ReceiptId, ScopeId, TaskId, Timestamp,
+    AskId, BridgeId, DecisionId, DeletionId, Did, Hash, IntentId, ItemId, LetterId, ReceiptId, ScopeId,
+    SubscriptionId, TaskId, Timestamp,
 };
 use oap_memory::commitment::{self, Committed};
 use oap_memory::record::Head;
@@ -111,12 +129,20 @@ pub const WITHDRAWN: Table<GrantKey, Timestamp> = Table::new(40);
 pub const CLOCK: Single<Timestamp> = Single::new(41);
 /// What an imported item came from and what it said; sealed with the key of the version in force.
 pub const SAID: Table<ItemId, Said> = Table::new(42);
-/// What trust tokens are of since the store came out of a backup: one value, drawn by the restore; none where there was no restore.
+/// What trust tokens and approvals are of: one value, drawn anew by a restore and by a lockdown; none where there was neither.
 pub const EPOCH: Single<Hash> = Single::new(45);
 /// What was brought forward when a gateway was opened, by the step's name: when, and how many rows it changed.
 pub const FORWARD: Table<String, Forward> = Table::new(46);
 /// Whether no grant answers, because the store came out of a backup that is older than what is known and the owner has not looked: one value.
 pub const PAUSED: Single<bool> = Single::new(60);
+/// The last lockdown, whether it lasts or was lifted: one value; none where there was none.
+pub const LOCKDOWN: Single<StoredLockdown> = Single::new(61);
+/// Who was told of a deletion, by its receipt's id and a number, from 0 on.
+pub(crate) const TOLD: Table<(DeletionId, u32), StoredTold> = Table::new(62);
+/// Where the letter of it stands among them, until it was answered.
+pub(crate) const TOLD_BY: Table<LetterId, (DeletionId, u32), AsKey> = Table::new(63);
+/// What this gateway signed to notices of deletions, by granter and what they name.
+pub(crate) const CONFIRMED: Table<ConfirmedKey, StoredConfirmed> = Table::new(68);
 /// When its author last looked at an episodic entry, or changed it; none where never since it was written.
 pub const ACCESSED: Table<ItemId, Timestamp> = Table::new(43);
 /// The owner's own agents, by their DIDs, with those that were removed.
@@ -155,7 +181,96 @@ pub const EDGES: Table<EdgePlace, Vec<u8>, Raw> = Table::new(82);
 /// The items whose links end at another, by that other and the link's receipt.
 pub const EDGES_TO: Table<(ItemId, ReceiptId), ItemId, AsKey> = Table::new(83);
 /// What the owner lets agents write, by sort, in JSON: one value; none where the owner never said.
-pub const POLICY: Single<Vec<u8>, Raw> = Single::new(90);
+pub const POLICY: Single<Vec<u8>, Raw> = Single::new(84);
+/// Who wrote a version of an item that was replaced, by item and link number; gone with that version.
+pub const AUTHORS: Table<(ItemId, u32), Did> = Table::new(85);
+/// When the owner deleted something, by its Deletion Receipt's id.
+pub const DELETIONS: Table<DeletionId, Timestamp> = Table::new(86);
+/// Peers, by their DIDs.
+pub const PEERS: Table<Did, StoredPeer> = Table::new(120);
+/// How far the log of a did:webvh was seen that is a peer's, or whose grant is in the wallet.
+pub(crate) const TIPS: Table<Did, Tip> = Table::new(234);
+/// What was last read of a peer.
+pub const PEER_COPIES: Table<Did, Copies> = Table::new(121);
+
+/// Letters to other gateways, those that are over included.
+pub(crate) const LETTERS: Table<LetterId, StoredLetter> = Table::new(90);
+/// The letters that wait, by when each is sent next, in milliseconds since 1970.
+pub(crate) const LETTERS_DUE: Table<(u64, LetterId), ()> = Table::new(91);
+/// How many letters wait to a receiver, by [`agent`], and in all.
+pub(crate) const LETTERS_WAITING: Table<AgentKey, u32> = Table::new(92);
+/// Letters of others that were taken, for as long as they could come again, by sender and id.
+pub const HEARD: Table<Hash, HeardLetter> = Table::new(93);
+/// What others ask the owner for.
+pub(crate) const ASKS: Table<AskId, StoredAsk> = Table::new(94);
+/// The same by who asks and the name that they gave it.
+pub(crate) const ASKS_NAMED: Table<Hash, AskId, AsKey> = Table::new(95);
+/// Those that the owner did not answer: one value.
+pub(crate) const ASKS_OPEN: Single<Vec<Open>> = Single::new(96);
+/// What the owner asked others for.
+pub(crate) const ASKED: Table<AskId, StoredAsked> = Table::new(97);
+/// Grants of others to the owner, by the hashes of their documents.
+pub(crate) const WALLET: Table<Hash, StoredReceived> = Table::new(98);
+/// Subscriptions of grantees, by the hash of the grant and their name.
+pub const SUBSCRIPTIONS: Table<SubscriptionKey, StoredSubscription> = Table::new(200);
+/// The owner's other devices, by their DIDs, with those that were removed.
+pub(crate) const DEVICES: Table<Did, StoredDevice> = Table::new(220);
+/// How what was given to each of them was renewed last.
+pub(crate) const RENEWED: Table<Did, StoredRenewal> = Table::new(230);
+/// When each part of an item was said and where, of items that changed since there are devices.
+pub(crate) const STEPS: Table<ItemId, Own> = Table::new(221);
+/// The items that changed since there are devices, each once, in the order of their last changes.
+pub(crate) const JOURNAL: Table<u64, ItemId, AsKey> = Table::new(222);
+/// The place of each in that order.
+pub(crate) const JOURNALED: Table<ItemId, u64> = Table::new(223);
+/// The place of the last of them: one value; none where there never was a device.
+pub(crate) const JOURNAL_END: Single<u64> = Single::new(224);
+/// Items that were erased on another device before they were known here.
+pub(crate) const GONE: Table<ItemId, Timestamp> = Table::new(225);
+/// How many these are: one value.
+pub(crate) const GONE_COUNT: Single<u64> = Single::new(226);
+/// What each subscriber has, by item.
+pub(crate) const HOLDINGS: Table<(SubscriptionKey, ItemId), Has> = Table::new(201);
+/// Subscriptions of the owner's own to the memory of others.
+pub(crate) const LISTENING: Table<SubscriptionId, StoredListening> = Table::new(202);
+/// Why those of them that are over are.
+pub(crate) const LISTENING_ENDS: Table<SubscriptionId, HeldEnd> = Table::new(240);
+/// Of those that were passed on, the grants that they were made from, first one first, in canonical form.
+pub(crate) const WALLET_ABOVE: Table<Hash, Vec<String>> = Table::new(156);
+/// What was acknowledged of answers, by the hashes of their receipts.
+pub(crate) const ACKS: Table<Hash, StoredAck> = Table::new(150);
+/// The same by who is at the other end ([`agent`]), and a number.
+pub(crate) const ACKS_PLACES: Table<(AgentKey, u64), Hash, AsKey> = Table::new(151);
+/// The number of the oldest of them, and of the next one; of all together nothing, and how many there are.
+pub(crate) const ACKS_COUNT: Table<AgentKey, (u64, u64)> = Table::new(152);
+/// Whether the gateway acknowledges by itself, by grant.
+pub(crate) const ACK_AUTO: Table<Hash, bool> = Table::new(153);
+/// What other gateways said that is not so.
+pub(crate) const LIES: Table<IncidentId, StoredLie> = Table::new(110);
+/// The own log: one value; none where it has no witnesses and never had any.
+pub(crate) const LOG: Single<StoredLog> = Single::new(140);
+/// The full subtrees of its tree, by how high each is and how many of that height stand before it.
+pub(crate) const LOG_NODES: Table<(u32, u64), Hash> = Table::new(141);
+/// The secret seed of each of its leaves.
+pub(crate) const LOG_SEEDS: Table<u64, [u8; 32]> = Table::new(142);
+/// The receipts below a leaf: their hashes, by leaf and place in it.
+pub(crate) const LOG_ENTRIES: Table<(u64, u64), Hash> = Table::new(143);
+/// The subtrees below a leaf that hold two receipts or more: by leaf, depth and first place.
+pub(crate) const LOG_INNER: Table<(u64, u32, u64), Hash> = Table::new(154);
+/// Which part of a chain is below which leaf, by the first receipt of the part.
+pub(crate) const LOG_STRETCHES: Table<ReceiptPlace, Stretch> = Table::new(144);
+/// How much of each chain the log has, by the chain's number.
+pub(crate) const LOGGED: Table<u32, u64> = Table::new(145);
+/// The checkpoint that is published, as a signed note: one value.
+pub(crate) const CHECKPOINT: Single<Vec<u8>, Raw> = Single::new(146);
+/// The witnesses of the own log.
+pub(crate) const WITNESSES: Table<Did, StoredWitness> = Table::new(147);
+/// The logs whose witness this gateway is, by their principals.
+pub(crate) const WITNESSED: Table<Did, StoredOrigin> = Table::new(148);
+/// What is asked of the logs of peers.
+pub(crate) const DEMANDS: Table<Did, Demand> = Table::new(149);
+/// What must be in the logs of peers, by the grant that it was given under.
+pub(crate) const OWED: Table<Hash, Owed> = Table::new(155);
 
 /// What the receipts of an agent are found by.
 #[must_use]

@@ -147,7 +147,7 @@ impl Gateway {
         }
         for batch in former.chunks(BATCH) {
             let batch = batch.to_vec();
-            self.commit(move |w| {
+            self.commit_own(move |w| {
                 let secret = w.keys.source_key();
                 for (key, (item, says)) in batch {
                     FORMER_SOURCES.delete(w.tx, &key);

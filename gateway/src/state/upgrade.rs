@@ -80,7 +80,7 @@ impl Gateway {
         }
         let changed = uncounted.len() as u64;
         let gateway = self.clone();
-        self.commit(move |w| {
+        self.commit_own(move |w| {
             for entry in &uncounted {
                 if !USAGE.contains(w.tx, &entry.key)? {
                     USAGE.put(w.tx, &entry.key, &Usage::default())?;

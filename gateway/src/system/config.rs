@@ -2,11 +2,15 @@
 //! Unknown keys are errors.
 
 use crate::system::address::{self, CallerOrigin, Network, Origin};
+use crate::system::trails::{BrainIri, BrainName, MAX_BRAIN_FACTS, Trails, TrailsError};
 use figment::providers::{Env, Format, Serialized, Toml};
 use figment::{Figment, Profile};
+use oap_agents::scoring::Weights;
+use oap_agents::staleness::Staleness;
 use oap_grants::Limits;
 use oap_identity::{Did, ScopeId};
 use oap_memory::Confidence;
+use oap_memory::record::Visibility;
 use oap_memory::text::Language;
 use oap_store::EngineKind;
 use serde::{Deserialize, Serialize};
@@ -124,6 +128,22 @@ pub struct Config {
     pub erasures: Option<PathBuf>,
     /// How words are matched.
     pub language: LanguageSetting,
+    /// A `trails.toml` whose settings are read under those of `config.toml`; a relative path is one in the home.
+    pub trails: Option<PathBuf>,
+    /// What the memory is called.
+    pub brain_name: Option<BrainName>,
+    /// What the IRIs of facts begin with in the graph of docs/brain.md; `urn:oap:item:` and the id if absent.
+    pub brain_iri: Option<BrainIri>,
+    /// Who may see what an agent learns that does not say it.
+    pub brain_scope: Visibility,
+    /// How long what an agent learns can be relied on that does not say it; for good if absent.
+    pub brain_staleness: Option<Staleness>,
+    /// Whether a gateway that starts takes away what is of no use, as each agent that may.
+    pub brain_compact_on_start: bool,
+    /// How many facts are to be kept at most. More are kept all the same, and whoever writes them is told.
+    pub brain_max_facts: usize,
+    /// What each part of a recall by the owner's agents counts; together 1.
+    pub recall_weights: Weights,
     /// An OpenAI-compatible endpoint for embeddings of projected text, such as `http://127.0.0.1:11434/v1/embeddings`.
     /// Without one, and without `embedding_dir`, matching is by words alone.
     pub embedding_url: Option<Url>,
@@ -180,6 +200,14 @@ impl Default for Config {
             retention_days: 30,
             erasures: None,
             language: LanguageSetting::English,
+            trails: None,
+            brain_name: None,
+            brain_iri: None,
+            brain_scope: Visibility::Local,
+            brain_staleness: None,
+            brain_compact_on_start: false,
+            brain_max_facts: 100_000,
+            recall_weights: Weights::default(),
             embedding_url: None,
             embedding_model: None,
             embedding_dimensions: None,
@@ -214,7 +242,7 @@ impl Opening {
     /// # Errors
     /// [`ConfigError`].
     pub fn load(home: &Path) -> Result<Self, ConfigError> {
-        Ok(figment(home, &BTreeMap::new()).extract().map_err(Box::new)?)
+        Ok(layers(home, &BTreeMap::new(), None).extract().map_err(Box::new)?)
     }
 }
 
@@ -227,16 +255,32 @@ pub enum ConfigError {
     /// No DID.
     #[error("there is no gateway in {0}: run `oap-memory init --did …` first")]
     NotInitialized(PathBuf),
+    /// A `trails.toml` that is none.
+    #[error(transparent)]
+    Trails(#[from] TrailsError),
     /// A value that contradicts another.
     #[error("configuration: {0}")]
     Contradiction(&'static str),
 }
 
 /// The layers under the flags, for values and for where each came from.
-#[must_use]
-pub fn figment(home: &Path, flags: &BTreeMap<String, serde_json::Value>) -> Figment {
-    Figment::new()
-        .merge(Serialized::defaults(Config::default()))
+///
+/// # Errors
+/// [`ConfigError`] of the `trails.toml` that one of them names.
+pub fn figment(home: &Path, flags: &BTreeMap<String, serde_json::Value>) -> Result<Figment, ConfigError> {
+    let own = layers(home, flags, None);
+    let named: Option<PathBuf> = own.extract_inner("trails").map_err(Box::new)?;
+    let Some(named) = named else { return Ok(own) };
+    Ok(layers(home, flags, Some(Trails::read(&home.join(named))?)))
+}
+
+fn layers(home: &Path, flags: &BTreeMap<String, serde_json::Value>, trails: Option<Trails>) -> Figment {
+    let defaults = Figment::new().merge(Serialized::defaults(Config::default()));
+    let under = match trails {
+        Some(trails) => defaults.merge(trails),
+        None => defaults,
+    };
+    under
         .merge(Toml::file(home.join("config.toml")))
         .merge(Env::prefixed(ENV_PREFIX).ignore(&["home", "passphrase"]))
         .merge(Serialized::from(flags, Profile::Default))
@@ -248,7 +292,7 @@ impl Config {
     /// # Errors
     /// [`ConfigError`].
     pub fn load(home: &Path, flags: &BTreeMap<String, serde_json::Value>) -> Result<Self, ConfigError> {
-        let config: Self = figment(home, flags).extract().map_err(Box::new)?;
+        let config: Self = figment(home, flags)?.extract().map_err(Box::new)?;
         config.check()?;
         Ok(config)
     }
@@ -279,10 +323,21 @@ impl Config {
                 "embedding_dir needs a program that was built with --features local-model",
             ));
         }
+        if !(1..=MAX_BRAIN_FACTS).contains(&self.brain_max_facts) {
+            return Err(ConfigError::Contradiction("brain_max_facts is 1 to 10000000"));
+        }
         if self.anonymous_rpm == 0 {
             return Err(ConfigError::Contradiction("anonymous_rpm must be positive"));
         }
         Ok(())
+    }
+
+    /// The `trails.toml` that is named, if one is.
+    ///
+    /// # Errors
+    /// [`ConfigError::Trails`].
+    pub fn trails_file(&self, home: &Path) -> Result<Option<Trails>, ConfigError> {
+        Ok(self.trails.as_ref().map(|named| Trails::read(&home.join(named))).transpose()?)
     }
 
     /// The principal.

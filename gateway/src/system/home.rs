@@ -44,7 +44,8 @@ use oap_store::{EngineKind, FileVault, Master, Space, Store, StoreError};
 use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject;
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -148,18 +149,59 @@ impl Home {
         HomeLock::take(&self.0, command).map_err(|e| file_error(&self.file(crate::system::lock::NAME), e))
     }
 
-    /// Makes a gateway: keys, vault, store, configuration, credential, DID document.
+    /// Makes a gateway: keys, vault, store, configuration, credential, DID document. Where that fails, what it made is gone again.
     ///
     /// # Errors
     /// [`HomeError`]; [`HomeError::Exists`] rather than touching one that is there.
     pub async fn init(&self, init: Init) -> Result<Did, HomeError> {
-        let config_file = self.file("config.toml");
-        if config_file.exists() || self.file("vault").exists() {
-            return Err(HomeError::Exists(self.0.clone()));
-        }
+        self.is_free()?;
+        let is_new = !self.0.exists();
         files::create_folder(&self.0).map_err(|e| file_error(&self.0, e))?;
         self.tighten()?;
         let _lock = self.lock("init")?.map_err(HomeError::Held)?;
+        // Somebody else may have made one since, and nobody does from here on.
+        self.is_free()?;
+        let before = if is_new { BTreeSet::new() } else { self.entries()? };
+        let made = self.make(init).await;
+        if made.is_err() {
+            self.unmake(&before, is_new);
+        }
+        made
+    }
+
+    /// That there is no gateway.
+    fn is_free(&self) -> Result<(), HomeError> {
+        let is_there = self.file("config.toml").exists() || self.file("vault").exists();
+        if is_there { Err(HomeError::Exists(self.0.clone())) } else { Ok(()) }
+    }
+
+    /// What is in the folder.
+    fn entries(&self) -> Result<BTreeSet<OsString>, HomeError> {
+        let entries = std::fs::read_dir(&self.0)
+            .and_then(|entries| entries.map(|entry| Ok(entry?.file_name())).collect::<std::io::Result<_>>());
+        entries.map_err(|e| file_error(&self.0, e))
+    }
+
+    /// Takes away what was not in the folder before, and the folder where it is new. Its lock is held. What stays is no gateway that opens.
+    fn unmake(&self, before: &BTreeSet<OsString>, is_new: bool) {
+        for name in self.entries().unwrap_or_default().difference(before) {
+            let path = self.0.join(name);
+            let removed = match path.is_dir() {
+                true => std::fs::remove_dir_all(&path),
+                false => std::fs::remove_file(&path),
+            };
+            if let Err(error) = removed {
+                tracing::warn!(%error, "what an init made that failed is still there");
+            }
+        }
+        if is_new {
+            // Somebody may have put something else there since.
+            drop(std::fs::remove_dir(&self.0));
+        }
+    }
+
+    async fn make(&self, init: Init) -> Result<Did, HomeError> {
+        let config_file = self.file("config.toml");
         let now = SystemClock.now();
         let (did, keys) = match init.did {
             Some(did) => (did, StoredKeys::generate(&SystemRandom, now)),
@@ -376,13 +418,13 @@ impl OwnHome for Home {
         Self::sanctions(self).map_err(std::io::Error::other)
     }
 
-    fn keys_changed(&self, gateway: &Gateway) {
+    fn credential_ended(&self, gateway: &Gateway) {
         // While a home is made or restored there is no credential yet.
         if !self.file(ADMIN).exists() {
             return;
         }
         if let Err(error) = self.renew_admin(gateway) {
-            tracing::error!(%error, "the administrator's credential ended with the keys, and its successor cannot be written");
+            tracing::error!(%error, "the administrator's credential ended, and its successor cannot be written");
         }
     }
 }

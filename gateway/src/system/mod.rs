@@ -16,3 +16,4 @@ pub mod serve;
 pub mod socket;
 pub(crate) mod tasks;
 pub mod tls;
+pub mod trails;

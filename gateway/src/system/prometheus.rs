@@ -15,13 +15,15 @@ use std::sync::Arc;
 pub const SECONDS: [f64; 12] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0, 10.0, 30.0];
 
 /// Counters without labels, told as 0 from the start, and what they count.
-const COUNTERS: [(&str, &str); 6] = [
+const COUNTERS: [(&str, &str); 8] = [
     ("oap_items_captured_total", "Items written"),
     ("oap_items_erased_total", "Items whose content was destroyed"),
     ("oap_grants_issued_total", "Grants signed"),
     ("oap_grants_revoked_total", "Grants taken back"),
+    ("oap_lockdowns_total", "Lockdowns by the owner"),
     ("oap_tokens_issued_total", "Tokens given for grants"),
     ("oap_queries_total", "Queries answered"),
+    ("oap_pushes_made_total", "Pushes and events made for subscriptions"),
 ];
 
 /// Makes the recorder of this process. Once.
@@ -39,6 +41,7 @@ pub fn record() -> Result<PrometheusHandle, BuildError> {
 fn describe() {
     describe_histogram!("oap_request_seconds", Unit::Seconds, "Time from a request to its answer, by route");
     describe_counter!("oap_requests_total", "Requests, by route and status");
+    describe_counter!("oap_pushes_taken_total", "Pushes of other gateways, by outcome: taken, behind, over");
     describe_counter!("oap_refusals_total", "Refusals of what a grant does not allow, by rule");
     for (name, help) in COUNTERS {
         describe_counter!(name, help);

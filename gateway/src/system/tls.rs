@@ -8,6 +8,7 @@ use rustls::crypto::aws_lc_rs;
 use rustls::version::TLS13;
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
+use sha2::{Digest, Sha256};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -51,12 +52,27 @@ fn self_made(config: &Config, home: &Home) -> Result<(PathBuf, PathBuf), HomeErr
     if !certificate.exists() || !key.exists() {
         let origin = config.origin();
         let host = origin.split("://").nth(1).and_then(|rest| rest.split(':').next()).unwrap_or("localhost");
-        let made = rcgen::generate_simple_self_signed(vec![host.to_owned(), "localhost".to_owned()]);
-        let made = made.map_err(|e| HomeError::Malformed(certificate.clone(), e.to_string()))?;
-        write_private(&key, made.signing_key.serialize_pem().as_bytes())?;
-        write_private(&certificate, made.cert.pem().as_bytes())?;
+        let (made, its_key) =
+            for_host(host).map_err(|e| HomeError::Malformed(certificate.clone(), e.to_string()))?;
+        write_private(&key, its_key.as_bytes())?;
+        write_private(&certificate, made.as_bytes())?;
     }
     Ok((certificate, key))
+}
+
+/// A certificate that signs itself, and its key, in PEM.
+///
+/// Its name has the key's hash: OpenSSL finds what it trusts by the name, so of several gateways' certificates
+/// of one name in one file it would take the first for all of them, and refuse the others.
+fn for_host(host: &str) -> Result<(String, String), rcgen::Error> {
+    let key = KeyPair::generate()?;
+    let mut names = vec![host.to_owned(), "localhost".to_owned()];
+    names.dedup();
+    let mut params = CertificateParams::new(names)?;
+    let digest: [u8; 32] = Sha256::digest(key.public_key_raw()).into();
+    let hash: String = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    params.distinguished_name.push(rcgen::DnType::CommonName, format!("oap-memory {hash}"));
+    Ok((params.self_signed(&key)?.pem(), key.serialize_pem()))
 }
 
 /// A throw-away authority, for demonstrations and tests.
@@ -91,5 +107,24 @@ impl Authority {
         params.extended_key_usages = vec![rcgen::ExtendedKeyUsagePurpose::ServerAuth];
         let certificate = params.signed_by(&key, &self.0)?;
         Ok((certificate.pem(), key.serialize_pem()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_two_certificates_have_one_name() {
+        let name = || {
+            let (pem, _) = for_host("localhost").expect("a certificate");
+            let der = CertificateDer::from_pem_slice(pem.as_bytes()).expect("PEM");
+            let (_, read) = x509_parser::parse_x509_certificate(&der).expect("a certificate");
+            assert_eq!(read.subject(), read.issuer());
+            read.subject().to_string()
+        };
+        let (one, other) = (name(), name());
+        assert!(one.starts_with("CN=oap-memory "), "{one}");
+        assert_ne!(one, other);
     }
 }

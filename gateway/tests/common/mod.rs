@@ -16,10 +16,10 @@ use oap_gateway::state::keyring::StoredKeys;
 use oap_gateway::state::owner::mark::Admin;
 use oap_gateway::state::owner::{Owner, Permission};
 use oap_gateway::system::config::Config;
+use oap_gateway::system::home;
 use oap_gateway::{Error, Gateway, Parts};
 use oap_grants::{dpop, exchange};
 use oap_identity::random::Seeded;
-use oap_identity::resolve::{GuardedWeb, Resolver, WebPolicy};
 use oap_identity::{Clock, Did, Hash, Random, Signer, Timestamp, json as strict};
 use oap_memory::Profile;
 use oap_store::{FileVault, Master, MemoryEngine, Store};
@@ -211,7 +211,7 @@ impl World {
         Self::by_clock(principal, store, config, random, sanctions, embeddings, start).await
     }
 
-    async fn by_clock(
+    pub async fn by_clock(
         principal: &str,
         store: Store,
         config: Config,
@@ -227,9 +227,7 @@ impl World {
         if config.anonymous_rpm == Config::default().anonymous_rpm {
             config.anonymous_rpm = 1_000_000;
         }
-        let policy = if config.allow_local_dids { WebPolicy::AllowLocal } else { WebPolicy::Public };
-        let web = GuardedWeb::new(policy, &[]).unwrap();
-        let resolver = Arc::new(Resolver::new(web, clock.clone()));
+        let resolver = Arc::new(home::resolver(&config, clock.clone()).unwrap());
         let gateway = Gateway::open(Parts {
             principal: principal.parse().unwrap(),
             config,
@@ -442,7 +440,7 @@ impl World {
     /// The principal's document, as a grantee has it.
     pub fn document(&self) -> oap_identity::DidDocument {
         let published = self.gateway.published();
-        let did: Did = PRINCIPAL.parse().unwrap();
+        let did: Did = published.did["id"].as_str().unwrap().parse().unwrap();
         oap_identity::DidDocument::parse(published.did.to_string().as_bytes(), &did).unwrap()
     }
 }

@@ -9,6 +9,20 @@ const NOT_RUN: &[(&str, &str)] = &[
     ("probe https://localhost:8443 --own --trust-ca", "README.md's does the same; all probes take a while"),
     ("agent consent approve ", "needs a page that waits; gateway/tests/mcp/oauth.rs has one"),
     ("agent consent decline ", "the same"),
+    (
+        "audit acks show sha256:",
+        "needs an answer of somebody else's; gateway/tests/federated/acks.rs has one",
+    ),
+    ("audit acks give sha256:", "the same"),
+    (" ask_01", "needs a request that waits; gateway/tests/letters.rs has one"),
+    ("grant received show ", "needs a grant of somebody else's; the same"),
+    ("grant subscribe ", "the same; gateway/tests/subscriptions.rs has one"),
+    ("grant unsubscribe sub_01", "needs a subscription; the same"),
+    ("grant received check ", "the same"),
+    ("grant received remove ", "the same"),
+    ("grant received add ", "the same"),
+    ("grant delegate ", "the same; gateway/tests/passed_on.rs"),
+    (" --of did:web:friend.example", "needs a second peer; gateway/tests/witnesses/faces.rs has them"),
     ("agent consent end ", "needs a yes that was given; the same"),
     ("oap-memory review accept ", "needs an item that waits; gateway/tests/soundness.rs has one"),
     ("oap-memory review reject ", "the same"),
@@ -98,6 +112,11 @@ const INSTEAD: &[(&str, &str)] = &[
 
 /// Commands that end otherwise than with 0, as the text beside them says.
 const STATUS: &[(&str, &str, i32)] = &[
+    // There is no code before the other side says the same, and nothing to ask before both said yes.
+    ("oap-memory device --help", "oap-memory device add did:web:laptop.example --code 1234-5678", 3),
+    ("oap-memory device add --help", "oap-memory device add did:web:laptop.example --code 1234-5678", 3),
+    ("oap-memory device --help", "oap-memory device sync did:web:laptop.example", 1),
+    ("oap-memory device sync --help", "oap-memory device sync did:web:laptop.example", 1),
     // Without the owner's side, or through a program that refuses everything, not all is probed.
     ("README.md", "oap-memory probe https://memory.example", 5),
     ("README.md", "oap-memory probe https://other.example --setup ./fixture.py", 5),
@@ -118,6 +137,8 @@ const STANDS_FOR: &[(&str, &str)] = &[
     ("did:web:old.example", "{did}"),
     ("did:web:localhost%3A8443", "{did}"),
     ("did:web:contractor.example", "{contractor}"),
+    ("did:web:laptop.example", "{contractor}"),
+    ("peer find contractor.example", "peer find {contractor's host}"),
     ("https://memory.example.org", "{origin}"),
     ("https://memory.example", "{origin}"),
     ("https://other.example", "{origin}"),
@@ -154,6 +175,7 @@ const STANDS_FOR: &[(&str, &str)] = &[
     ("brg_…", "$(a-bridge)"),
     ("pol_01...", "$(a-decision)"),
     ("pol_…", "$(a-decision)"),
+    ("urn:oap:deletion:01J9V8B7H1ZK4D2A0M9R8F0KQX", "$(a-deletion)"),
 ];
 
 /// What becomes of a command.

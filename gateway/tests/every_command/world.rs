@@ -28,8 +28,12 @@ const SERVED: &[&str] = &[
 ];
 /// Texts whose home is the contractor's.
 const CONTRACTORS: &[&str] = &["oap-memory query --help"];
+/// A `trails.toml` whose home is the one that is there, and which that names.
+const TRAILS: &str = r#"printf '[graph]\npath = ".oap-memory"\n[brain]\nmax_facts = 5\n' >trails.toml && printf 'trails = "%s"\n' "$PWD/trails.toml" >>.oap-memory/config.toml"#;
 /// What is done before the first command of a text.
 const BEFORE: &[(&str, &str)] = &[
+    ("oap-memory config --help", TRAILS),
+    ("oap-memory config trails --help", TRAILS),
     ("README.md", "mkdir etc"),
     ("docs/operate.md", "mkdir etc"),
     ("oap-memory --help", "mkdir etc"),
@@ -37,6 +41,24 @@ const BEFORE: &[(&str, &str)] = &[
     ("oap-memory completions --help", "mkdir -p etc .zfunc .config/fish/completions"),
     ("oap-memory hold release --help", "oap-memory hold set $(an-item) --reason ongoing_dispute --until 30d"),
     ("oap-memory ccc remove --help", "oap-memory ccc set client-a.json"),
+    ("oap-memory peer show --help", "oap-memory peer add {contractor}"),
+    ("oap-memory peer check --help", "oap-memory peer add {contractor}"),
+    ("oap-memory peer accept --help", "oap-memory peer add {contractor}"),
+    ("oap-memory peer remove --help", "oap-memory peer add {contractor}"),
+    ("oap-memory witness --help", "oap-memory peer add {contractor}"),
+    ("oap-memory witness add --help", "oap-memory peer add {contractor}"),
+    ("oap-memory witness for --help", "oap-memory peer add {contractor}"),
+    ("oap-memory witness demand --help", "oap-memory peer add {contractor}"),
+    (
+        "oap-memory witness remove --help",
+        "oap-memory peer add {contractor} && oap-memory witness add {contractor}",
+    ),
+    (
+        "oap-memory witness end --help",
+        "oap-memory peer add {contractor} && oap-memory witness for {contractor}",
+    ),
+    ("oap-memory device show --help", "oap-memory device add {contractor}"),
+    ("oap-memory device remove --help", "oap-memory device add {contractor}"),
     ("oap-memory backup --help", "mkdir backup"),
     ("oap-memory export --help", "rm -r notes memory.bundle"),
     ("oap-memory restore --help", "mkdir backup && oap-memory backup \"$PWD/backup/2026-11-21\""),
@@ -73,6 +95,7 @@ const MEANWHILE: &[(&str, &str, &str)] = &[
         "--home \"$PWD/next\" import",
         "oap-memory --home next init --did did:key --key-file next.key",
     ),
+    ("oap-memory lockdown lift --help", " lift ", "oap-memory lockdown --yes"),
     ("docs/operate.md", " init ", "rm -rf .oap-memory"),
     ("oap-memory key --help", " --out my.key", "rm my.key"),
     ("oap-memory key new --help", " --out my.key", "rm my.key"),
@@ -247,6 +270,10 @@ fn names(bin: &Path) {
     );
     program(&bin.join("a-job"), A_JOB);
     program(&bin.join("a-decision"), A_DECISION);
+    program(
+        &bin.join("a-deletion"),
+        "#!/bin/sh\ngrep -o 'urn:oap:deletion:[0-9A-Z]\\{26\\}' deletion.json | head -n 1\n",
+    );
     program(&bin.join("my-did"), "#!/bin/sh\nsed -n 's/.*\"kid\": \"\\(did:[^#]*\\)#.*/\\1/p' my.key\n");
 }
 
@@ -354,7 +381,7 @@ impl<'a> Place<'a> {
         };
         let place = Self { world, text: name.to_owned(), folder, port, did, origin, servers: Vec::new() };
         for (_, script) in BEFORE.iter().filter(|(text, _)| *text == name) {
-            said(place.shell(script));
+            said(place.shell(&place.filled(script)));
         }
         place
     }
@@ -371,6 +398,7 @@ impl<'a> Place<'a> {
             .replace("{origin}", &self.origin)
             .replace("{listen}", &listen)
             .replace("{contractor}", &self.world.contractor.did)
+            .replace("{contractor's host}", self.world.contractor.origin.trim_start_matches("https://"))
             .replace("{age}", &self.world.age)
     }
 

@@ -21,7 +21,7 @@ const NEVER: Duration = Duration::from_secs(60);
 
 /// Deadlines that no test waits for, to be shortened one at a time.
 const LONG: Deadlines =
-    Deadlines { handshake: NEVER, head: NEVER, body: NEVER, request: NEVER, stall: NEVER };
+    Deadlines { handshake: NEVER, head: NEVER, body: NEVER, request: NEVER, turn: NEVER, stall: NEVER };
 const SHORT: Duration = Duration::from_millis(200);
 
 struct Served {

@@ -20,8 +20,11 @@ const ROOMS: &[(&str, &[Limit])] = &[
     ("agents", oap_agents::limits::LIMITS),
     ("brain", oap_brain::limits::LIMITS),
     ("soundness", oap_soundness::limits::LIMITS),
+    ("manifest", oap_manifest::limits::LIMITS),
+    ("federation", oap_federation::limits::LIMITS),
     ("client", oap_client::limits::LIMITS),
     ("gateway", oap_gateway::limits::LIMITS),
+    ("gateway, among gateways", oap_gateway::limits::AMONG_GATEWAYS),
 ];
 
 #[test]

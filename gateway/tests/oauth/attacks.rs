@@ -285,6 +285,26 @@ async fn the_agents_end_is_its_tokens_end() {
     approve(&world, &shown, &json!({"agent": "scout"})).await.refused(409, "conflict");
 }
 
+/// A lockdown ends what every client has, and what one has the code of; lifting it gives nothing back.
+#[tokio::test]
+async fn a_lockdown_is_the_end_of_every_client() {
+    let mut world = world().await;
+    let (access, next) = tokens(&world, &[]).await;
+    let code = code(&world, &[]).await;
+    let locked = world.owner("POST", "/oap/owner/lockdown", Some(&json!({}))).await.ok();
+    assert_eq!(locked["lockdown"]["clients"], 2, "{locked}");
+    world.token = locked["trust_token"].as_str().unwrap().to_owned();
+    assert_eq!(uses(&world, &access).await, 403);
+    for answer in [exchange(&world, &code, &[]).await, refresh(&world, &next, &[]).await] {
+        assert_eq!((answer.status, answer.json()["error"].as_str()), (403, Some("policy_block")));
+    }
+    world.owner("POST", "/oap/owner/lockdown/lift", Some(&json!({}))).await.ok();
+    assert_eq!(uses(&world, &access).await, 401);
+    refused(&refresh(&world, &next, &[]).await, "invalid_grant");
+    refused(&exchange(&world, &code, &[]).await, "invalid_grant");
+    assert_eq!(world.owner("GET", "/oap/owner/oauth/consents", None).await.ok()["given"], json!([]));
+}
+
 /// Requests that wait are bounded, and no page of another site makes any.
 #[tokio::test]
 async fn a_flood_of_requests() {

@@ -14,6 +14,7 @@ from .facts import (
     Corrected,
     Diff,
     Differs,
+    Explain,
     Explained,
     Forgotten,
     Learn,
@@ -157,14 +158,14 @@ class Agent:
                 return
             asked["before"] = page.next
 
-    def explain(self, item_id: str) -> Explained:
-        """Says where an item comes from, and what it said before.
+    def explain(self, item_id: str, **more: Unpack[Explain]) -> Explained:
+        """Says where an item comes from, and what it said before; with `as_of`, as it was remembered then.
 
         >>> learned = agent.learn("The logo is red")
         >>> [step.event for step in agent.explain(learned.item_id).chain]
         ['capture']
         """
-        return self._asked(Explained, "memory_explain", {"item_id": item_id})
+        return self._asked(Explained, "memory_explain", {"item_id": item_id, **more})
 
     def diff(self, since: str, **more: Unpack[Diff]) -> Differs:
         """Says what was learned, corrected and taken back since a time (RFC 3339, UTC).
@@ -268,9 +269,9 @@ class AsyncAgent:
                 return
             asked["before"] = page.next
 
-    async def explain(self, item_id: str) -> Explained:
-        """Says where an item comes from, and what it said before."""
-        return await self._asked(Explained, "memory_explain", {"item_id": item_id})
+    async def explain(self, item_id: str, **more: Unpack[Explain]) -> Explained:
+        """Says where an item comes from, and what it said before; with `as_of`, as it was remembered then."""
+        return await self._asked(Explained, "memory_explain", {"item_id": item_id, **more})
 
     async def diff(self, since: str, **more: Unpack[Diff]) -> Differs:
         """Says what was learned, corrected and taken back since a time (RFC 3339, UTC)."""

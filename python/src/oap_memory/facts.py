@@ -37,6 +37,17 @@ class Linked:
 
 
 @dataclass(frozen=True)
+class ScoreParts:
+    """What each part adds to a score: their sum is it."""
+
+    text: float
+    topic: float
+    recency: float
+    confidence: float
+    graph: float
+
+
+@dataclass(frozen=True)
 class Fact:
     """An item, as an agent is given it. What is in it is data, never an instruction: `pack` puts it before a model."""
 
@@ -59,8 +70,8 @@ class Fact:
     topic: str | None = None
     source: Source | None = None
     expires_at: str | None = None
-    staleness: Staleness | None = None
-    """How long it can be relied on, as its writer says."""
+    staleness: str | None = None
+    """How long it can be relied on, as its writer says: one of `Staleness`."""
     stale: bool = False
     """Whether that time is past: ask again before it is used."""
     type: str | None = None
@@ -68,6 +79,8 @@ class Fact:
     stale_warning: bool = False
     """Whether it is an agent's word that nobody confirmed, older than seven days and less sure than 0.8."""
     score: float | None = None
+    """How well it answers what was looked for, 0 to 1."""
+    score_parts: ScoreParts | None = None
     links: tuple[Linked, ...] = ()
 
 
@@ -86,6 +99,10 @@ class Learned:
     scope: str
     quarantined: bool = False
     """Whether it reads as an order, so that no agent is given it before the owner accepts it."""
+    said_before: str | None = None
+    """The item in which this agent concluded the same before, from no other source: it is believed as since then."""
+    warning: str | None = None
+    """What there is to know beside: more facts are kept than the owner wants to keep."""
     repeated: bool = False
     """Whether the same call was made before: then this is what was answered then, and nothing was written now."""
 
@@ -100,6 +117,8 @@ class Corrected:
     level: str
     confidence: float
     needs_verification: bool
+    said_before: bool = False
+    """Whether this agent concluded the same before, from no other source: it is believed as since then."""
 
 
 @dataclass(frozen=True)
@@ -137,12 +156,75 @@ class Compacted:
 
 
 @dataclass(frozen=True)
+class Via:
+    """Whose memory showed something, and under which grant."""
+
+    peer: str
+    grant: str
+
+
+@dataclass(frozen=True)
+class Foreign:
+    """An item of somebody else's. What is in it is data, never an instruction, and not the owner's word."""
+
+    place: int
+    """Its place in the whole list, from 1; the own facts have the places between."""
+    item_id: str
+    commitment: str
+    kind: str
+    tags: tuple[str, ...]
+    shown_by: tuple[Via, ...]
+    level: str
+    confidence: float
+    content: str | None = None
+    structured: dict[str, Any] | None = None
+    learned_at: str | None = None
+
+
+@dataclass(frozen=True)
+class AlsoShown:
+    """An own fact that others showed too."""
+
+    item_id: str
+    shown_by: tuple[Via, ...]
+
+
+@dataclass(frozen=True)
+class AskedPeer:
+    """What became of asking one gateway under one grant."""
+
+    peer: str
+    grant: str
+    verdict: str
+    """`answered`, `slow`, `refused`, `lied` or `unreachable`."""
+    items: int
+    stopped: int
+    """How many items read as an order to whoever reads them, and are left out for that."""
+    left: int
+    """How many of the others have no place in this answer."""
+    reason: str | None = None
+
+
+@dataclass(frozen=True)
+class FromPeers:
+    """What other memories show."""
+
+    items: tuple[Foreign, ...]
+    peers: tuple[AskedPeer, ...]
+    also_shown: tuple[AlsoShown, ...] = ()
+    not_asked: int = 0
+    """How many live grants were not asked under."""
+
+
+@dataclass(frozen=True)
 class Recalled:
     """The best match first."""
 
     facts: tuple[Fact, ...]
     matched: int
     """How many match, of those that this agent may see."""
+    from_peers: FromPeers | None = None
+    """What other memories show, where they were asked."""
 
 
 @dataclass(frozen=True)
@@ -155,6 +237,10 @@ class Queried:
     """What to give as `before` for the next page."""
     sparql: dict[str, Any] | None = None
     """What a SPARQL query answers, as `application/sparql-results+json` has it."""
+    as_of: str | None = None
+    """The time that was looked back to."""
+    not_kept: int = 0
+    """How many of the items that this agent sees said something else then that is not kept, or not told."""
 
 
 @dataclass(frozen=True)
@@ -174,6 +260,8 @@ class Replaced:
     version: int
     replaced_at: str
     content: str | None = None
+    agent: str | None = None
+    """Who wrote it; none where that is not known any more."""
 
 
 @dataclass(frozen=True)
@@ -187,6 +275,8 @@ class Explained:
     more: bool
     """Whether its chain is longer, more former versions are kept, or more links are there to be told."""
     retracted_at: str | None = None
+    as_of: str | None = None
+    """The time that was looked back to."""
 
 
 @dataclass(frozen=True)
@@ -199,6 +289,10 @@ class Differs:
     corrected: tuple[Fact, ...]
     retracted: tuple[str, ...]
     more: bool
+    as_of: str | None = None
+    """The time that was looked back to."""
+    not_kept: int = 0
+    """As of `Queried`."""
 
 
 @dataclass(frozen=True)
@@ -214,6 +308,11 @@ class State:
     topics: dict[str, int]
     kinds: dict[str, int]
     agents: dict[str, int]
+    brain: str | None = None
+    """What the memory is called."""
+    max_facts: int = 0
+    """How many facts the owner wants to keep at most; more are kept all the same."""
+    over_limit: bool = False
 
 
 class From(TypedDict, total=False):
@@ -270,11 +369,15 @@ class Recall(TypedDict, total=False):
     tags: list[str]
     kinds: list[Kind]
     min_confidence: float
+    max_age: str
+    near: list[str]
     limit: int
+    peers: bool
+    deadline: int
 
 
 class Query(TypedDict, total=False):
-    """What `query` takes: `sparql` alone, or any of the others."""
+    """What `query` takes: `sparql` with `as_of` at most, or any of the others."""
 
     sparql: str
     topic: str
@@ -286,13 +389,21 @@ class Query(TypedDict, total=False):
     needs_verification: bool
     since: str
     until: str
+    as_of: str
     before: str
     limit: int
+
+
+class Explain(TypedDict, total=False):
+    """What `explain` takes besides the item."""
+
+    as_of: str
 
 
 class Diff(TypedDict, total=False):
     """What `diff` takes besides the time."""
 
     until: str
+    as_of: str
     topic: str
     limit: int

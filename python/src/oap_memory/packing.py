@@ -74,6 +74,10 @@ def block(fact: Fact) -> str:
         said.append(("confirmed_by", "owner"))
     if fact.needs_verification:
         said.append(("needs_verification", "true"))
+    if fact.stale:
+        said.append(("stale", "true"))
+    if fact.stale_warning:
+        said.append(("stale_warning", "true"))
     says = fact.content
     if says is None:
         says = "" if fact.structured is None else json.dumps(fact.structured, ensure_ascii=False, separators=(",", ":"))

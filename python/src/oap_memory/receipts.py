@@ -94,6 +94,7 @@ _DOCUMENTS = {
 _CONSENT = {
     *_DOCUMENTS,
     *("memory." + name for name in ("grant", "revoke", "delegate", "refill", "hold", "clock_accept", "restore_backup")),
+    *("memory." + name for name in ("lockdown", "lockdown_lift", "device_add", "device_remove")),
     "keys.rotate",
     "keys.revoke",
 }
@@ -103,11 +104,13 @@ _WITH_OUTPUT = {
     *_HANDED_OUT,
     *_DOCUMENTS,
     *("memory." + name for name in ("grant", "delete", "describe", "backup", "attest", "audit_memorization")),
+    "memory.device_sync",
     "incident.report",
 }
 _WITHOUT_OUTPUT = {
     *("memory." + name for name in ("boot", "chain_head", "exchange", "delegate", "revoke", "refill", "hold")),
-    *("memory." + name for name in ("clock_accept", "restore_backup")),
+    *("memory." + name for name in ("clock_accept", "restore_backup", "lockdown", "lockdown_lift")),
+    *("memory." + name for name in ("device_add", "device_remove")),
     "keys.rotate",
     "keys.revoke",
 }

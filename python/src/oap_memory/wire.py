@@ -88,7 +88,13 @@ def _pinned(request: Request, host: str, port: int, address: str) -> dict[str, A
 
 def _broken(wrong: Exception) -> Unreachable:
     never = isinstance(wrong, httpx.ConnectError | httpx.ConnectTimeout | httpx.InvalidURL | socket.gaierror)
-    return Unreachable(f"the gateway was not reached ({type(wrong).__name__})", passing=True, sent=not never)
+    why = type(wrong).__name__
+    cause: BaseException | None = wrong
+    while cause is not None:
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            why = f"its certificate is not trusted: {cause.verify_message}; `ca_file` names a further authority"
+        cause = cause.__cause__ or cause.__context__
+    return Unreachable(f"the gateway was not reached ({why})", passing=True, sent=not never)
 
 
 class _Body:

@@ -1,6 +1,6 @@
 //! Asking as a grantee: grants, tokens, queries, exports, envelopes.
 
-use super::{Context, PURPOSE, expect, owned, post};
+use super::{Context, PURPOSE, Reading, expect, owned, post};
 use crate::probe::Failed;
 use crate::probe::declared::Place;
 use crate::probe::drafted::departures_of_grant;
@@ -294,6 +294,35 @@ impl Context<'_> {
         let reply = self.query(session, query).await?;
         expect(reply.status == 200, || format!("a query under a grant in force: status {}", reply.status))?;
         Ok(reply.json())
+    }
+
+    /// POST of a document under a session.
+    ///
+    /// # Errors
+    /// As [`Context::send`].
+    pub async fn post_as(&self, session: &Session, path: &str, body: &Value) -> Result<Reply, Failed> {
+        let body = body.to_string();
+        let made = || Ok(post(path, &self.credentials(session, &session.grantee, "POST", path)?, &body));
+        self.send_each(made).await
+    }
+
+    /// GET of a stream of events, maybe under a session, read as far as the first one; `last` is the number of the last that came.
+    ///
+    /// # Errors
+    /// As [`Context::send`].
+    pub async fn event_as(
+        &self,
+        session: Option<&Session>,
+        path: &str,
+        last: Option<&str>,
+    ) -> Result<Reply, Failed> {
+        let made = || {
+            let presented = session.map(|session| self.credentials(session, &session.grantee, "GET", path));
+            let mut headers = owned(presented.transpose()?.unwrap_or_default());
+            headers.extend(last.map(|last| ("last-event-id".to_owned(), last.to_owned())));
+            Ok(Request { method: "GET", path: path.to_owned(), headers, body: None })
+        };
+        self.send_as(Reading::FirstEvent, made).await
     }
 
     /// GET under a session.

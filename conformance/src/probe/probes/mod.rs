@@ -1,16 +1,24 @@
 //! The probes.
 
+mod acknowledgements;
+mod among_gateways;
 mod confidential;
 mod credentials;
+mod devices;
+mod letters;
 mod lifecycle;
 mod projection;
 mod published;
+mod pushes;
 mod receipts;
 mod refused;
+mod subscriptions;
 mod views;
+mod witnesses;
 mod worlds;
 
-use super::{Context, Probe, Running, Severity};
+use super::{Context, Failed, Probe, Running, Severity};
+use oap_identity::{Signer, random};
 
 /// The probe of what every reply must have: it is made last.
 pub(super) const FORMS: &str = "answer-forms";
@@ -46,10 +54,24 @@ pub(super) fn all() -> Vec<Probe> {
         confidential::all(),
         worlds::all(),
         refused::all(),
+        letters::all(),
+        among_gateways::all(),
+        pushes::all(),
+        subscriptions::all(),
+        witnesses::all(),
+        acknowledgements::all(),
+        devices::all(),
     ]
     .into_iter()
     .flatten()
     .collect()
+}
+
+/// The key of a fresh DID, for two sessions of one grantee.
+fn twice(context: &Context<'_>) -> Result<[Signer; 2], Failed> {
+    let seed: [u8; 32] = random::bytes(context.random());
+    let signer = || Signer::did_key(&seed).map_err(|e| Failed::Skipped(e.to_string()));
+    Ok([signer()?, signer()?])
 }
 
 /// An item of the probe's own.

@@ -40,7 +40,7 @@ pub(in super::super) async fn behind_gates(
         let done = step(&mut lived, next, &mut last, &mut findings).await;
         done.and_then(|()| judge(&findings)).map_err(|failed| match failed {
             Failed::Wrong(why) => Failed::Wrong(format!("{}: {why}", gated.what)),
-            skipped @ Failed::Skipped(_) => skipped,
+            not_made @ (Failed::Skipped(_) | Failed::NotDeclared(_)) => not_made,
         })?;
     }
     Ok(())

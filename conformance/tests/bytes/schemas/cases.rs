@@ -163,7 +163,7 @@ pub fn cases(blocks: &Blocks, more: BTreeMap<&'static str, Value>) -> Vec<Case> 
             block("memory-manifest"),
             None,
             &["/confidentiality/memorization_audit"],
-            &[],
+            &["peer", "checkpoint", "witness"],
         ),
         case("scopes", more["scopes"].clone(), None, &[], &[]),
         case("did-document", block("did-document"), None, &[], &[]),

@@ -261,6 +261,7 @@ fn memory_manifest() -> Value {
             "kinds_supported": list(part("kind")),
             "endpoints": closed(&["query", "grant", "export", "revocation"], json!({
                 "query": part("url"), "grant": part("url"), "export": part("url"), "revocation": part("url"),
+                "peer": part("url"), "checkpoint": part("url"), "witness": part("url"),
             })),
             "max_grant_size_items": part("count"), "belief_threshold": part("confidence"),
             "memory_exchange": closed(

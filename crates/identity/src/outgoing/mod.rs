@@ -4,8 +4,10 @@
 //! time ([`Allowance`]). Where a stranger chose the address, the client is held to a [`WebPolicy`]. TLS is that of the process:
 //! whoever runs it installs `rustls`' provider first.
 
+mod kept;
 pub mod public;
 
+pub use kept::MAX_ETAG;
 pub use public::WebPolicy;
 pub use reqwest::{Method, StatusCode};
 
@@ -78,7 +80,8 @@ impl Outgoing {
         let mut client =
             bare().connect_timeout(CONNECT).read_timeout(SILENCE).tls_certs_merge(self.authorities);
         if let Some(policy) = policy {
-            client = client.https_only(policy == WebPolicy::Public).dns_resolver(CheckedNames { policy });
+            client =
+                client.https_only(policy == WebPolicy::Public).dns_resolver(CheckedNames::of_system(policy));
         }
         if let Some(version) = self.newest_tls {
             client = client.tls_version_max(version);
@@ -219,11 +222,30 @@ impl HttpClient {
         Ok(Self { client: bare().unix_socket(path.to_owned()).build()?, policy: None })
     }
 
+    /// Whether it goes to addresses of this machine and of private networks, too.
+    #[must_use]
+    pub fn goes_to_local(&self) -> bool {
+        self.policy == Some(WebPolicy::AllowLocal)
+    }
+
     /// Sends a request, and reads the answer as far as it is allowed.
     ///
     /// # Errors
     /// [`SendError`].
     pub async fn send(&self, request: Request<'_>, allowed: Allowance) -> Result<Answer, SendError> {
+        self.send_until(request, allowed, |_| false).await
+    }
+
+    /// The same, with the body read until it is enough: for answers that go on.
+    ///
+    /// # Errors
+    /// [`SendError`].
+    pub async fn send_until(
+        &self,
+        request: Request<'_>,
+        allowed: Allowance,
+        is_enough: fn(&[u8]) -> bool,
+    ) -> Result<Answer, SendError> {
         let url: Url = request.url.parse()?;
         if self.policy.is_some_and(|policy| !policy.allows(&url)) {
             return Err(SendError::NotPublic);
@@ -254,6 +276,9 @@ impl HttpClient {
                 return Err(SendError::TooLarge(allowed.bytes));
             }
             body.extend_from_slice(&chunk);
+            if is_enough(&body) {
+                break;
+            }
         }
         Ok(Answer { status: response.status(), headers, body })
     }

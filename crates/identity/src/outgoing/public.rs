@@ -1,7 +1,11 @@
 //! Where a stranger may lead us: https to public addresses. Every address of a name is checked, and the connection goes to one that was.
 
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use std::future::Future;
+use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::pin::Pin;
+use std::sync::Arc;
 use url::{Host, Url};
 
 /// Where a client may go whose addresses strangers choose.
@@ -34,16 +38,31 @@ pub(crate) fn is_loopback_name(name: &str) -> bool {
     name == "localhost" || name.ends_with(".localhost")
 }
 
-/// The system's name resolution, with every address checked before it can be connected to.
+/// The addresses of a name, on their way.
+type Found = Pin<Box<dyn Future<Output = io::Result<Vec<SocketAddr>>> + Send>>;
+
+/// Name resolution, with every address checked before it can be connected to. A name is looked up once for a connection, which goes to what
+/// was checked: whoever answers something else the next time is checked the next time.
 pub(super) struct CheckedNames {
-    pub(super) policy: WebPolicy,
+    policy: WebPolicy,
+    look_up: Arc<dyn Fn(Name) -> Found + Send + Sync>,
+}
+
+impl CheckedNames {
+    /// As the system resolves names.
+    pub(super) fn of_system(policy: WebPolicy) -> Self {
+        let look_up = |name: Name| -> Found {
+            Box::pin(async move { Ok(tokio::net::lookup_host((name.as_str(), 0)).await?.collect()) })
+        };
+        Self { policy, look_up: Arc::new(look_up) }
+    }
 }
 
 impl Resolve for CheckedNames {
     fn resolve(&self, name: Name) -> Resolving {
-        let policy = self.policy;
+        let (policy, found) = (self.policy, (self.look_up)(name));
         Box::pin(async move {
-            let found = tokio::net::lookup_host((name.as_str(), 0)).await?;
+            let found = found.await?.into_iter();
             let allowed: Vec<SocketAddr> =
                 found.filter(|a| policy == WebPolicy::AllowLocal || is_public(a.ip())).collect();
             if allowed.is_empty() {
@@ -102,6 +121,9 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::outgoing::{Allowance, HttpClient, Request};
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::time::Duration;
 
     #[test]
     fn what_a_stranger_may_name() {
@@ -168,8 +190,56 @@ mod tests {
     /// What a name leads to is looked at, whatever the name: `localhost` stands for any name of a private address.
     #[tokio::test]
     async fn a_name_of_a_private_address_is_not_resolved() {
-        let resolve = async |policy| CheckedNames { policy }.resolve("localhost".parse().unwrap()).await;
+        let resolve =
+            async |policy| CheckedNames::of_system(policy).resolve("localhost".parse().unwrap()).await;
         assert!(resolve(WebPolicy::Public).await.is_err());
         assert!(resolve(WebPolicy::AllowLocal).await.unwrap().all(|found| found.ip().is_loopback()));
+    }
+
+    /// A resolver that gives one of these answers after the other, and how often it was asked.
+    fn playing(answers: &'static [&'static [&'static str]]) -> (CheckedNames, Arc<AtomicUsize>) {
+        let asked = Arc::new(AtomicUsize::new(0));
+        let count = asked.clone();
+        let look_up = move |_: Name| -> Found {
+            let turn = count.fetch_add(1, Ordering::SeqCst);
+            let found = answers[turn.min(answers.len() - 1)].iter();
+            let found = found.map(|address| SocketAddr::new(address.parse().unwrap(), 0)).collect();
+            Box::pin(std::future::ready(Ok(found)))
+        };
+        (CheckedNames { policy: WebPolicy::Public, look_up: Arc::new(look_up) }, asked)
+    }
+
+    /// The attack: a name whose address is public when it is looked at, and the house's own when it is connected to.
+    #[tokio::test]
+    async fn a_name_that_is_rebound_is_checked_each_time() {
+        let (names, asked) = playing(&[&["93.184.216.34"], &["127.0.0.1"], &["10.0.0.1", "1.1.1.1", "::1"]]);
+        let mut said = Vec::new();
+        for turn in 1..=3 {
+            let found = names.resolve("evil.example".parse().unwrap()).await;
+            said.push(found.map(|found| found.map(|at| at.ip().to_string()).collect::<Vec<_>>()).ok());
+            // Nothing is looked up between the check and the connection.
+            assert_eq!(asked.load(Ordering::SeqCst), turn);
+        }
+        let one = |address: &str| Some(vec![address.to_owned()]);
+        assert_eq!(said, [one("93.184.216.34"), None, one("1.1.1.1")]);
+    }
+
+    /// The client has no other way from a name to an address: it never comes to the one that listens here.
+    #[tokio::test]
+    async fn a_client_connects_to_what_was_checked_alone() {
+        // Cheap to call again.
+        let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.set_nonblocking(true).unwrap();
+        let (names, asked) = playing(&[&["127.0.0.1"]]);
+        let client = super::super::bare().dns_resolver(names).build().unwrap();
+        let client = HttpClient { client, policy: Some(WebPolicy::Public) };
+        let url = format!("https://evil.example:{}/", listener.local_addr().unwrap().port());
+        let allowed = Allowance { bytes: 1, time: Duration::from_secs(20) };
+        for turn in 1..=2 {
+            assert!(client.send(Request::get(&url), allowed).await.unwrap_err().is_connect());
+            assert_eq!(asked.load(Ordering::SeqCst), turn);
+        }
+        assert_eq!(listener.accept().map(drop).unwrap_err().kind(), io::ErrorKind::WouldBlock);
     }
 }

@@ -80,6 +80,16 @@ closed_enum! {
         ClockAccept = "memory.clock_accept",
         /// A chain goes on from a backup.
         RestoreBackup = "memory.restore_backup",
+        /// The owner ended every grant and credential at once (OAP-CORE 22.3).
+        Lockdown = "memory.lockdown",
+        /// The owner lets the gateway answer again.
+        LiftLockdown = "memory.lockdown_lift",
+        /// A gateway became a device of the owner's.
+        AddDevice = "memory.device_add",
+        /// A device is none any more.
+        RemoveDevice = "memory.device_remove",
+        /// A device was told what changed, or what it told was taken over.
+        SyncDevice = "memory.device_sync",
         /// There is a new key.
         RotateKey = "keys.rotate",
         /// A key is compromised.
@@ -126,7 +136,8 @@ impl Action {
             | Self::Vector
             | Self::Backup
             | Self::Attest
-            | Self::AuditMemorization => ReceiptType::Invocation,
+            | Self::AuditMemorization
+            | Self::SyncDevice => ReceiptType::Invocation,
             Self::Grant
             | Self::Revoke
             | Self::Delegate
@@ -140,6 +151,10 @@ impl Action {
             | Self::Hold
             | Self::ClockAccept
             | Self::RestoreBackup
+            | Self::Lockdown
+            | Self::LiftLockdown
+            | Self::AddDevice
+            | Self::RemoveDevice
             | Self::RotateKey
             | Self::RevokeKey => ReceiptType::Consent,
             Self::Expire | Self::Erase | Self::Delete => ReceiptType::Deletion,
@@ -176,6 +191,7 @@ impl Action {
             | Self::BridgeRevoke
             | Self::Consent
             | Self::ConsentWithdraw
+            | Self::SyncDevice
             | Self::Incident => Covers::Document,
             Self::Boot
             | Self::ChainHead
@@ -186,6 +202,10 @@ impl Action {
             | Self::Hold
             | Self::ClockAccept
             | Self::RestoreBackup
+            | Self::Lockdown
+            | Self::LiftLockdown
+            | Self::AddDevice
+            | Self::RemoveDevice
             | Self::RotateKey
             | Self::RevokeKey => Covers::Nothing,
         }

@@ -81,6 +81,9 @@ pub(in crate::cli) struct Terms {
     /// Allow exports too
     #[arg(long)]
     allow_export: bool,
+    /// Allow the grantee to be told of changes (`grant subscribe`)
+    #[arg(long)]
+    allow_subscribe: bool,
     /// Allow embeddings to be seen
     #[arg(long)]
     embedding_access: bool,
@@ -127,11 +130,14 @@ impl Terms {
         set("captured_after", self.captured_after.map(|t| json!(t.since(now))));
         set("captured_before", self.captured_before.map(|t| json!(t.since(now))));
         set("min_confidence", self.min_confidence.map(|c| json!(c)));
+        let more = [("export", self.allow_export), ("subscribe", self.allow_subscribe)];
+        let more = more.into_iter().filter_map(|(operation, allowed)| allowed.then_some(operation));
+        let operations: Vec<&str> = std::iter::once("query").chain(more).collect();
         let mut draft = json!({
             "grantee": to, "purpose": purpose, "filter": filter, "max_items": self.max_items,
             "expires_at": until.ends(now),
             "redaction_profile": self.profile, "trust_level": self.level()?, "lawful_basis": self.lawful_basis,
-            "operations": if self.allow_export { json!(["query", "export"]) } else { json!(["query"]) },
+            "operations": operations,
             "embedding_access": self.embedding_access, "bearer": self.bearer,
         });
         let mut set = |name: &str, value: Option<Value>| {

@@ -3,10 +3,11 @@
 use super::draft::File;
 use crate::api::grants::{GrantDraft, GrantInfo};
 use oap_grants::{GrantState, Operation};
-use oap_identity::Timestamp;
+use oap_identity::{ScopeId, Timestamp};
 use oap_memory::Filter;
 use oap_memory::profile::NAME_PREFIX;
 use std::fmt::Display;
+use std::time::Duration;
 
 /// What each level of `memory.v1` shows.
 const LEVELS: [&str; 5] = [
@@ -16,6 +17,9 @@ const LEVELS: [&str; 5] = [
     "the text, with only third parties and credentials hidden",
     "everything, as you see it yourself",
 ];
+
+/// How long before its end a list says so of a grant.
+const SOON: Duration = Duration::from_secs(7 * 86_400);
 
 /// A grant as its owner sees it, in sentences.
 pub(in crate::cli) fn shown(info: &GrantInfo, now: Timestamp) -> String {
@@ -43,7 +47,7 @@ pub(in crate::cli) fn shown(info: &GrantInfo, now: Timestamp) -> String {
 }
 
 /// What a grant allows, line by line.
-fn terms(draft: &GrantDraft) -> Vec<(&'static str, String)> {
+pub(super) fn terms(draft: &GrantDraft) -> Vec<(&'static str, String)> {
     let mut lines = vec![("To", draft.grantee.to_string()), ("For", draft.purpose.clone())];
     if !draft.purpose_codes.is_empty() {
         lines.push(("Purposes", draft.purpose_codes.join(", ")));
@@ -59,6 +63,7 @@ fn terms(draft: &GrantDraft) -> Vec<(&'static str, String)> {
     lines.push(("They see", shows));
     let mut may = vec!["ask"];
     may.extend(draft.operations.contains(&Operation::Export).then_some("take a bundle along"));
+    may.extend(draft.operations.contains(&Operation::Subscribe).then_some("be told of changes"));
     may.extend(draft.embedding_access.then_some("see embeddings"));
     let passing = draft.delegable.map(|d| format!("pass it on, {} deep", d.max_depth));
     may.extend(passing.as_deref());
@@ -73,6 +78,11 @@ fn terms(draft: &GrantDraft) -> Vec<(&'static str, String)> {
     }
     lines.push(("Ground", draft.lawful_basis.as_str().replace('_', " ")));
     lines
+}
+
+/// What a filter selects, where nothing says of which scope.
+pub(super) fn selected_by(filter: &Filter) -> String {
+    selected(filter, None::<&ScopeId>)
 }
 
 /// What a filter selects.
@@ -118,6 +128,14 @@ fn at(before: &str, time: Option<Timestamp>) -> String {
     time.map(|time| format!("{before}{}", minute(time))).unwrap_or_default()
 }
 
+/// The state of a grant in a list; of one in force that ends soon, how long it still holds.
+pub(super) fn standing(state: GrantState, ends: Timestamp, now: Timestamp) -> String {
+    match state {
+        GrantState::Active if ends <= now.plus(SOON) => left(ends, now),
+        state => state.as_str().to_owned(),
+    }
+}
+
 /// How long until an end.
 pub(in crate::cli) fn left(end: Timestamp, now: Timestamp) -> String {
     let seconds = end.seconds().saturating_sub(now.seconds()).max(0);
@@ -128,5 +146,23 @@ pub(in crate::cli) fn left(end: Timestamp, now: Timestamp) -> String {
         (0, hours, _) => format!("{hours} hours left"),
         (1, ..) => "1 day left".to_owned(),
         (days, ..) => format!("{days} days left"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_ends_within_a_week_is_marked() {
+        let now = Timestamp::from_seconds(1_777_636_800);
+        let of = |state, seconds: u64| standing(state, now.plus(Duration::from_secs(seconds)), now);
+        let active = GrantState::Active;
+        assert_eq!(of(active, 7 * 86_400 + 1), "active");
+        assert_eq!(of(active, 7 * 86_400), "7 days left");
+        assert_eq!(of(active, 90), "1 minute left");
+        for over in [GrantState::Revoked, GrantState::Expired, GrantState::Draft] {
+            assert_eq!(of(over, 60), over.as_str());
+        }
     }
 }

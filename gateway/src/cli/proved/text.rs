@@ -41,6 +41,7 @@ impl Report {
     fn outside(&self) -> Option<&[String]> {
         match &self.of {
             Of::Deletion(deletion) => deletion.outside.as_deref(),
+            Of::Acks(acks) => Some(&acks.outside),
             Of::Deletions { outside, .. } | Of::DidDocument { outside } => Some(outside),
             _ => None,
         }

@@ -10,6 +10,8 @@ pub const HEAD: Duration = Duration::from_secs(10);
 pub const BODY: Duration = Duration::from_secs(20);
 /// Time for a whole request until its answer is made. One that takes longer is answered 504.
 pub const REQUEST: Duration = Duration::from_secs(30);
+/// Time for which a call under a grant waits for its turn at `/mcp`. One that waits longer is answered 503.
+pub const TURN: Duration = Duration::from_secs(20);
 /// Time in which the caller must take [`MIN_PROGRESS`] bytes of an answer that waits, or the rest of it.
 pub const STALL: Duration = Duration::from_secs(10);
 /// Bytes of a waiting answer that the caller must take in [`STALL`].
@@ -26,12 +28,14 @@ pub struct Deadlines {
     pub body: Duration,
     /// See [`REQUEST`].
     pub request: Duration,
+    /// See [`TURN`].
+    pub turn: Duration,
     /// See [`STALL`].
     pub stall: Duration,
 }
 
 impl Default for Deadlines {
     fn default() -> Self {
-        Self { handshake: HANDSHAKE, head: HEAD, body: BODY, request: REQUEST, stall: STALL }
+        Self { handshake: HANDSHAKE, head: HEAD, body: BODY, request: REQUEST, turn: TURN, stall: STALL }
     }
 }

@@ -12,7 +12,7 @@ mod paced;
 pub use connections::{
     Connections, MAX_CONNECTIONS, MAX_PER_NETWORK, MIN_CONNECTIONS, RESERVED_DESCRIPTORS, network,
 };
-pub use deadlines::{BODY, Deadlines, HANDSHAKE, HEAD, MIN_PROGRESS, REQUEST, STALL};
+pub use deadlines::{BODY, Deadlines, HANDSHAKE, HEAD, MIN_PROGRESS, REQUEST, STALL, TURN};
 
 use crate::system::address::Network;
 use axum::Router;

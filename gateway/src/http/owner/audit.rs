@@ -20,10 +20,14 @@ pub(in crate::http) async fn audit(
 ) -> Result<Oap<Receipts>, Error> {
     let query: AuditQuery = request.query()?;
     let credential = !request.header("authorization").is_empty();
+    let is_owner = credential && presented(&request, Gateway::presents_trust_token);
+    if !is_owner {
+        app.gateway.is_open()?;
+    }
     let receipts = if !credential {
         request.rate_limit()?;
         Audit(&app.gateway).audit_public(&query)?.into()
-    } else if presented(&request, Gateway::presents_trust_token) {
+    } else if is_owner {
         let owner = request.owner::<Admin>().await?;
         let gateway = app.gateway.clone();
         blocking(move || Audit(&gateway).audit_owner(&owner, &query)).await?
@@ -42,6 +46,10 @@ pub(in crate::http) async fn audit(
         .await?
         .into()
     };
+    if !is_owner {
+        // A lockdown may have begun meanwhile, and no transaction says so here.
+        app.gateway.is_open()?;
+    }
     Ok(Oap(Receipts::of(receipts)?))
 }
 

@@ -3,11 +3,12 @@
 use crate::Error;
 use crate::api::health::{AcceptClock, ShowClock, ShowStatus};
 use crate::api::lock::Locked;
+use crate::api::lockdown::{LiftLockdown, LockDown, ShowLockdown};
 use crate::api::standing::{Attest, ReportIncident, Witness};
 use crate::http::App;
 use crate::http::door::{Answer, Call};
 use crate::http::request::Oap;
-use crate::service::{Attestations, Health, Incidents};
+use crate::service::{Attestations, Health, Incidents, Lockdowns};
 use crate::state::gateway::blocking;
 use axum::extract::State;
 
@@ -21,6 +22,18 @@ pub(in crate::http) async fn clock(call: Call<ShowClock>) -> Answer<ShowClock> {
 
 pub(in crate::http) async fn accept_clock(call: Call<AcceptClock>) -> Answer<AcceptClock> {
     call.gateway.accept_clock(&call.owner).await
+}
+
+pub(in crate::http) async fn lock_down(call: Call<LockDown>) -> Answer<LockDown> {
+    Lockdowns(&call.gateway).begin(&call.owner, call.body).await
+}
+
+pub(in crate::http) async fn show_lockdown(call: Call<ShowLockdown>) -> Answer<ShowLockdown> {
+    Lockdowns(&call.gateway).show(&call.owner)
+}
+
+pub(in crate::http) async fn lift_lockdown(call: Call<LiftLockdown>) -> Answer<LiftLockdown> {
+    Lockdowns(&call.gateway).lift(&call.owner).await
 }
 
 pub(in crate::http) async fn attest(call: Call<Attest>) -> Answer<Attest> {

@@ -2,9 +2,9 @@
 
 use crate::Error;
 use crate::api::items::{
-    ConfirmItem, Confirmation, CorrectItem, Correction, ExplainItem, ListItems, NewItems, RelabelItem,
-    Relabelling, ResealItem, Resealed, Resealing, RestoreItem, RetractItem, ShowItem, WriteItems,
-    WrittenItems,
+    ConfirmItem, Confirmation, CorrectItem, Correction, ExplainItem, ListItems, NewItems, RejectItem,
+    RelabelItem, Relabelling, ResealItem, Resealed, Resealing, RestoreItem, RetractItem, ShowItem,
+    WriteItems, WrittenItems,
 };
 use crate::error::MemberError;
 use crate::http::door::{Answer, Call};
@@ -53,6 +53,10 @@ pub(in crate::http) async fn relabel(call: Call<RelabelItem>) -> Answer<RelabelI
 
 pub(in crate::http) async fn retract(call: Call<RetractItem>) -> Answer<RetractItem> {
     Items(&call.gateway).mark(&call.owner, call.place, Event::Retract).await
+}
+
+pub(in crate::http) async fn reject(call: Call<RejectItem>) -> Answer<RejectItem> {
+    Items(&call.gateway).reject(&call.owner, call.place, call.body).await
 }
 
 pub(in crate::http) async fn restore(call: Call<RestoreItem>) -> Answer<RestoreItem> {

@@ -121,7 +121,7 @@ impl Entries<'_> {
         .await?;
         let Some((before, ending)) = looked else { return Ok(()) };
         self.0
-            .commit(move |w| {
+            .commit_own(move |w| {
                 let Some(mut task) = TASKS.get(w.tx, &id)? else { return Ok(()) };
                 if task.version != before.version {
                     return Err(Error::Overtaken);

@@ -41,7 +41,7 @@ impl Entries<'_> {
         let mut forgotten = 0;
         for id in over.await? {
             // One that cannot be forgotten keeps none of the others.
-            match self.0.commit(move |w| w.forget_intent(id, kept)).await {
+            match self.0.commit_own(move |w| w.forget_intent(id, kept)).await {
                 Ok(forgot) => forgotten += usize::from(forgot),
                 Err(error) => tracing::error!(%error, intent = %id, "an intent could not be forgotten"),
             }

@@ -69,8 +69,8 @@ pub(super) struct Plan {
 
 /// What stands in the way.
 pub(super) enum Stop {
-    /// An entry that the asker may see.
-    Conflict(Conflict, ItemId),
+    /// An entry that the asker may see, or that is not there; and which of those that are asked for it is in the way of, from 0.
+    Conflict(Conflict, Option<ItemId>, usize),
     Full(Full),
     /// A task that it was to be written for is over.
     Over,
@@ -106,7 +106,7 @@ pub(super) fn plan(
         now: gateway.clock.now(),
     };
     let mut steps = Vec::with_capacity(asked.len());
-    for asked in asked {
+    for (index, asked) in asked.iter().enumerate() {
         let step = match asked {
             Asked::New(new) => planning.write(new)?,
             Asked::Change(item, version, change) => planning.change(*item, *version, change)?,
@@ -114,6 +114,7 @@ pub(super) fn plan(
         };
         match step {
             Ok(step) => steps.push(step),
+            Err(Stop::Conflict(conflict, item, _)) => return Ok(Err(Stop::Conflict(conflict, item, index))),
             Err(stop) => return Ok(Err(stop)),
         }
     }
@@ -177,7 +178,7 @@ impl Planning<'_> {
             Some(head) => {
                 let version = new.version.unwrap_or_else(|| head.version_seq.saturating_add(1));
                 match self.change(head.item_id, version, &Change::of(new.clone()))? {
-                    Err(Stop::Conflict(Conflict::NewerVersion(_), _)) if new.version.is_none() => {
+                    Err(Stop::Conflict(Conflict::NewerVersion(_), ..)) if new.version.is_none() => {
                         Err(Error::Overtaken)
                     }
                     done => Ok(done),
@@ -197,8 +198,8 @@ impl Planning<'_> {
                 Err(Error::Entry(EntryError::Field("memory_type", Must::Kept)))
             }
             (Some(head), Some(version)) => self.change(head.item_id, version, &Change::of(new.clone())),
-            (Some(head), None) => Ok(Err(Stop::Conflict(Conflict::EntryKey, head.item_id))),
-            (None, Some(_)) => Err(Error::Conflict(Conflict::EntryGone)),
+            (Some(head), None) => Ok(Err(Stop::Conflict(Conflict::EntryKey, Some(head.item_id), 0))),
+            (None, Some(_)) => Ok(Err(Stop::Conflict(Conflict::EntryGone, None, 0))),
             (None, None) => self.capture(new).map(Ok),
         }
     }
@@ -285,7 +286,7 @@ impl Planning<'_> {
         may_change(self.agent, &before.head, self.now)?;
         let there = before.head.version_seq.saturating_add(1);
         if version != there {
-            return Ok(Err(Stop::Conflict(Conflict::NewerVersion(there), item)));
+            return Ok(Err(Stop::Conflict(Conflict::NewerVersion(there), Some(item), 0)));
         }
         let admitted = match change.value {
             Some(_) => self.may_remember(before.head.meta.tier)?,

@@ -193,7 +193,7 @@ impl Entries<'_> {
             }
             let way = (task.version != version).then_some(Conflict::NewerTask);
             if let Some(conflict) = way.or((!task.is_open()).then_some(Conflict::TaskOver)) {
-                return Ok(Changed::Conflict(conflict, Some(self.task_now(agent, id).await?)));
+                return Ok(Changed::Conflict(conflict, Some(self.task_now(agent, id).await?), None));
             }
             let assigned = self.meant(agent, change.assigned_agent.clone()).await?;
             let policy = change.memory_policy.unwrap_or(task.policy);

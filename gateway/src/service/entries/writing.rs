@@ -144,12 +144,16 @@ impl Entries<'_> {
                 metrics::counter!("oap_tool_calls_total", "tool" => tool).increment(1);
                 Ok(Changed::Done(answer))
             }
-            Err(Stop::Conflict(conflict, item)) => {
-                Ok(Changed::Conflict(conflict, self.current(agent, item).await?))
+            Err(Stop::Conflict(conflict, item, index)) => {
+                let current = match item {
+                    Some(item) => self.current(agent, item).await?,
+                    None => None,
+                };
+                Ok(Changed::Conflict(conflict, current, is_batch.then_some(index)))
             }
             Err(Stop::Full(full)) => Ok(Changed::Full(full)),
-            Err(Stop::Over) => Ok(Changed::Conflict(Conflict::TaskOver, None)),
-            Err(Stop::Taken) => Ok(Changed::Conflict(Conflict::TaskTaken, None)),
+            Err(Stop::Over) => Ok(Changed::Conflict(Conflict::TaskOver, None, None)),
+            Err(Stop::Taken) => Ok(Changed::Conflict(Conflict::TaskTaken, None, None)),
             Err(Stop::Rail(intent, rail)) => {
                 let by = writer.clone();
                 self.0.commit_for(writer.acting(), move |w| w.tell_of_refusal(intent, rail, &by)).await?;

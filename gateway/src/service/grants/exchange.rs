@@ -4,6 +4,7 @@ use super::{above, facts, rule};
 use crate::error::{Error, MemberError};
 use crate::service::Grants;
 use crate::service::gates::Decided;
+use crate::service::letters::FRESH;
 use crate::state::commits::{Writing, chain_of, until_it_holds};
 use crate::state::grant_book::GrantEntry;
 use crate::state::refusals::{Counted, Refusals};
@@ -79,15 +80,15 @@ impl Grants<'_> {
         let mut delegated = Vec::with_capacity(unknown.len());
         for child in unknown {
             let parent = chain.first().ok_or_else(unknown_grant)?.record.grant.clone();
-            let delegator = self.0.document(&parent.grant().grantee).await?;
             let signer = child.kid()?;
+            let delegator = self.0.document_with(&parent.grant().grantee, &signer, FRESH).await?;
             let child = delegate(&parent, child, &delegator, &self.0.config.limits(), self.0.clock.now())?;
             let signer = *delegator.key(&signer).ok_or(Error::NotFound)?.public().as_bytes();
             let child = GrantEntry::new(Arc::new(child), true, None);
             delegated.push((child.clone(), signer));
             chain.insert(0, child);
         }
-        let grantee = self.0.document(&grantee).await?;
+        let grantee = self.0.document_with(&grantee, proof.kid(), FRESH).await?;
         let grant = chain.first().ok_or_else(unknown_grant)?.record.grant.clone();
         let proof = proof.verify(&grantee, endpoint, grant.hash(), self.0.clock.now())?;
         let above = above(&chain);

@@ -9,8 +9,9 @@ use crate::state::gateway::{blocking, on_all_cores};
 use crate::state::owner::Owner;
 use crate::state::owner::mark::{Admin, Permits};
 use crate::state::schema::{
-    self, FOREIGN_RECEIPTS, FORMER, LINKS, RECEIPT_PLACES, RECEIPTS, TOMBSTONES, VERSIONS,
+    self, FOREIGN_RECEIPTS, FORMER, GONE, LINKS, RECEIPT_PLACES, RECEIPTS, TOMBSTONES, VERSIONS,
 };
+use oap_federation::step::Part;
 use oap_identity::json::{self, JsonError, canonical};
 use oap_identity::{BundleId, Did, DidDocument, Hash, ItemId, ReceiptId, Timestamp};
 use oap_memory::bundle::ItemLine;
@@ -244,7 +245,7 @@ impl Writing<'_, '_> {
         dry_run: bool,
     ) -> Result<ImportOutcome, Error> {
         let item = arrived.head.item_id;
-        if TOMBSTONES.contains(self.tx, &item)? {
+        if TOMBSTONES.contains(self.tx, &item)? || GONE.contains(self.tx, &item)? {
             return Ok(ImportOutcome::Refused(ImportRefusal::Erased.to_string()));
         }
         if self.is_another_receipt(arrived.capture_id, arrived.capture_hash)? {
@@ -281,6 +282,9 @@ impl Writing<'_, '_> {
         }
         if dry_run {
             return Ok(ImportOutcome::Imported(item));
+        }
+        if !held.is_empty() {
+            self.say(item, &[Part::Words, Part::Labels])?;
         }
         for (seq, link) in arrived.canonical_links.iter().enumerate().skip(held.len()) {
             LINKS.put(self.tx, &(item, u32::try_from(seq).unwrap_or(u32::MAX)), link)?;

@@ -1,7 +1,8 @@
 //! Items, confirmed by their owner.
 
 use super::{Prepared, Written};
-use crate::error::{Conflict, Error};
+use crate::api::items::Rejection;
+use crate::error::{Conflict, Error, MemberError};
 use crate::service::Items;
 use crate::service::items::whole;
 use crate::state::commits::{Writing, until_it_holds};
@@ -13,6 +14,7 @@ use oap_agents::quarantine::{self, is_quarantined, lifted};
 use oap_identity::ItemId;
 use oap_memory::chain::Event;
 use oap_memory::record::Status;
+use oap_store::StoreError;
 use serde_json::{Map, Value, json};
 
 /// Takes the mark of what the guard stopped from what an item says.
@@ -42,6 +44,47 @@ impl Items<'_> {
             self.0.commit_as(owner, move |w| w.confirm_as_read(item, version, unmarked)).await
         })
         .await
+    }
+
+    /// Takes back an item that waits for the owner, of the version that the owner read; where another one is to stay in its place, as long as
+    /// that is in force.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`]; [`Error::Conflict`] where it does not wait, says something else by now, or the other one is not in force;
+    /// [`Error::Member`] where both are one.
+    pub async fn reject(
+        self,
+        owner: &Owner<impl Permits<Write>>,
+        item: ItemId,
+        rejection: Rejection,
+    ) -> Result<Written, Error> {
+        let Rejection { version, into } = rejection;
+        if into == Some(item) {
+            return Err(Error::Member("into", MemberError::OtherItem));
+        }
+        self.0
+            .commit_as(owner, move |w| {
+                let (_, head) = schema::head(w.tx, item)?;
+                if head.status != Status::Current || !head.meta.needs_verification {
+                    return Err(Error::Conflict(Conflict::NotWaiting));
+                }
+                let there = head.version_seq.saturating_add(1);
+                if version != there {
+                    return Err(Error::Conflict(Conflict::NewerVersion(there)));
+                }
+                if let Some(stays) = into {
+                    let stays = match schema::head(w.tx, stays) {
+                        Ok((_, stays)) => stays.is_live(w.now),
+                        Err(Error::NotFound | Error::Store(StoreError::Erased)) => false,
+                        Err(error) => return Err(error),
+                    };
+                    if !stays {
+                        return Err(Error::Conflict(Conflict::NotStaying));
+                    }
+                }
+                w.mark(item, Event::Retract)
+            })
+            .await
     }
 
     /// A version without the mark of the guard; none of an item that does not wait with it.

@@ -7,8 +7,11 @@ use crate::state::commits::{Draft, Writing, chain_of};
 use crate::state::erasures::Mark;
 use crate::state::events::{Happened, Marked, context_of};
 use crate::state::living::Change;
-use crate::state::schema::{self, ACCESSED, HEADS, HOLDS, LINKS, PEOPLE, SAID, TOMBSTONES, VERSIONS};
+use crate::state::schema::{
+    self, ACCESSED, AUTHORS, HEADS, HOLDS, LINKS, PEOPLE, SAID, TOMBSTONES, VERSIONS,
+};
 use oap_agents::quarantine::is_quarantined;
+use oap_federation::step::Part;
 use oap_identity::json::canonical;
 use oap_identity::{Did, Hash, ItemId, Timestamp};
 use oap_memory::chain::{Event, Link, MAX_CHANGES};
@@ -65,11 +68,19 @@ impl Writing<'_, '_> {
             return Err(Error::Conflict(Conflict::ManyVersions));
         }
         self.still_prepared(&prepared)?;
+        let relabelled = *head.labels != prepared.body.labels;
+        match event {
+            Event::Correct if relabelled => self.say(prepared.link.item_id, &[Part::Words, Part::Labels])?,
+            Event::Correct => self.say(prepared.link.item_id, &[Part::Words])?,
+            Event::Relabel => self.say(prepared.link.item_id, &[Part::Labels])?,
+            _ => {}
+        }
         let Prepared { body, committed, link, .. } = prepared;
         let people = std::mem::take(&mut head.people);
         head.take(&body);
         self.contacts_changed |= head.people != people;
         head.replaced.push((head.version_seq, self.now));
+        AUTHORS.put(self.tx, &(head.item_id, head.version_seq), &head.meta.author)?;
         head.seq = link.seq;
         head.version_seq = link.seq;
         let former = head.meta.whose().clone();
@@ -118,6 +129,7 @@ impl Writing<'_, '_> {
         draft.id = Some(link.receipt);
         self.receipt(&chain_of(&head.scope_id), draft)?;
         LINKS.put(self.tx, &(item, link.seq), &canonical(link)?)?;
+        self.journal(item)?;
         let written =
             Written { item_id: item, receipt_id: link.receipt, commitment, version: head.version_seq + 1 };
         self.put_version(head, committed)?;
@@ -179,6 +191,8 @@ impl Writing<'_, '_> {
             (Event::Retract, Status::Retracted) => return Err(Error::Conflict(Conflict::TakenBack)),
             _ => return Err(Error::Conflict(Conflict::NotCurrent)),
         }
+        let part = if event == Event::Confirm { Part::Words } else { Part::Standing };
+        self.say(item, &[part])?;
         let last = self.last_link(&head)?;
         let written = self.append_link(&mut head, &last, event, last.commitment)?;
         if matches!(event, Event::Retract | Event::Restore) {
@@ -277,7 +291,8 @@ impl Writing<'_, '_> {
     fn put_link(&mut self, link: Link) -> Result<(), Error> {
         let (item, seq) = (link.item_id, link.seq);
         let link = link.signed(self.keys.current())?;
-        Ok(LINKS.put(self.tx, &(item, seq), &canonical(&link)?)?)
+        LINKS.put(self.tx, &(item, seq), &canonical(&link)?)?;
+        self.journal(item)
     }
 
     fn link(&self, item: ItemId, seq: u32) -> Result<Link, Error> {
@@ -378,6 +393,7 @@ impl Writing<'_, '_> {
             VERSIONS.delete(self.tx, &key);
             self.tx.wipe(slot);
         }
+        AUTHORS.delete(self.tx, &key);
         // What its author was answered has a hash of what it said.
         if seq == 0 {
             self.drop_answer(item)?;
@@ -402,6 +418,7 @@ impl Writing<'_, '_> {
             let before = gateway.heads.get(item);
             let after = gateway.heads.set(item, head);
             gateway.corpora.changed(item);
+            gateway.concluded.changed(item);
             gateway.brains.changed(&[before, after.clone()]);
             gateway.views.changed(Change { item, after, vouches, at });
         });

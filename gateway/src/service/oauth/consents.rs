@@ -10,7 +10,7 @@ use crate::state::agents;
 use crate::state::approvals::{MAX_APPROVALS, StoredApproval};
 use crate::state::owner::mark::{Admin, Permits};
 use crate::state::owner::{Owner, Permission};
-use crate::state::schema::{AGENTS, APPROVALS, CLIENTS};
+use crate::state::schema::{AGENTS, APPROVALS, CLIENTS, EPOCH};
 use crate::state::waiting::Said;
 use oap_store::{Store, Tx};
 
@@ -71,6 +71,7 @@ impl Clients<'_> {
         let info = self
             .0
             .commit_as(owner, move |w| {
+                w.gives_access()?;
                 let stored = AGENTS.get(w.tx, &did)?.filter(agents::StoredAgent::is_there);
                 let stored = stored.ok_or(Error::NoAgent(agent))?;
                 let (agent_key, _) = stored.key.ok_or(Error::Conflict(Conflict::AgentKeyless))?;
@@ -99,7 +100,7 @@ impl Clients<'_> {
                 let approval = StoredApproval {
                     agent: did,
                     agent_key: Some(agent_key),
-                    epoch: gateway.epoch,
+                    epoch: EPOCH.get(w.tx)?,
                     resource: gateway.url(RESOURCE),
                     client: asked.client.to_string(),
                     name: name.to_string(),
@@ -166,7 +167,7 @@ impl Clients<'_> {
     /// Ends an approval whose tokens are no longer only its client's, or that nobody is left to use.
     pub(super) async fn drop_approval(self, key: ApprovalKey) -> Result<(), Error> {
         self.0
-            .commit(move |w| {
+            .commit_own(move |w| {
                 APPROVALS.delete(w.tx, &key.0);
                 Ok(())
             })

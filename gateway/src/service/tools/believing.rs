@@ -1,5 +1,6 @@
 //! How far what an agent may see is believed now (docs/soundness.md): computed where it is read, never stored.
 
+use super::again::SAID_AT;
 use super::looking::{Looking, VisibleItem};
 use crate::error::Error;
 use crate::service::entries::said_in;
@@ -7,15 +8,34 @@ use crate::service::items::whole;
 use crate::state::believed::Words;
 use crate::state::schema;
 use oap_agents::Level;
-use oap_identity::Timestamp;
+use oap_agents::level::EXTENSION;
+use oap_identity::{ItemId, Timestamp};
 use oap_memory::Head;
 use oap_soundness::trust::{Decay, Known, Trust, trust};
+use oap_store::Rows;
 use serde_json::{Map, Value};
+
+/// Since when the words of a version are believed: since they were written, or since their writer concluded the same before.
+///
+/// # Errors
+/// [`Error::Store`], [`Error::Corrupt`].
+pub(super) fn words_at(
+    rows: &impl Rows,
+    item: ItemId,
+    version_seq: u32,
+    says: &Map<String, Value>,
+) -> Result<Option<Timestamp>, Error> {
+    let before = says.get("extensions").and_then(|all| all.get(EXTENSION)?.get(SAID_AT)?.as_str());
+    let before: Option<Timestamp> = before.and_then(|at| at.parse().ok());
+    let written = said_in(rows, item, version_seq)?.map(|link| link.at);
+    // Nothing is believed since later than it was written.
+    Ok(written.map(|written| before.map_or(written, |before| before.min(written))))
+}
 
 impl Looking<'_> {
     /// What decays of records: nothing of the owner's word or of what the owner confirmed; an entry lives as long as its own dialect says; and
     /// what has an end of its own is told until then, less and less sure.
-    fn decay_of(&self, head: &Head) -> Decay {
+    pub(super) fn decay_of(&self, head: &Head) -> Decay {
         let stays = *head.meta.author == self.gateway.principal
             || head.meta.human_verified
             || head.meta.key.is_some();
@@ -63,9 +83,9 @@ impl Looking<'_> {
     ) -> Result<Trust, Error> {
         let by_owner = *head.meta.author == self.gateway.principal;
         let words = self.gateway.believed.words(head.item_id, head.version_seq, || {
-            let level = Level::of(&read()?, by_owner);
-            let said = said_in(&self.gateway.store, head.item_id, head.version_seq)?;
-            Ok(Words { level, at: said.ok_or(Error::NotFound)?.at })
+            let says = read()?;
+            let at = words_at(&self.gateway.store, head.item_id, head.version_seq, &says)?;
+            Ok(Words { level: Level::of(&says, by_owner), at: at.ok_or(Error::NotFound)? })
         })?;
         Ok(self.trust_in(head, words))
     }
@@ -78,6 +98,13 @@ impl Looking<'_> {
         let decays = !self.decay_of(&seen.head).period().is_zero();
         let gone_at = if decays { self.trust_of(seen)?.gone_at } else { None };
         Ok(seen.head.end_of_life.into_iter().chain(gone_at).min())
+    }
+
+    /// The same, by what is known of an item in force; of what was taken back, its end.
+    pub(super) fn end_of_head(&self, head: &Head) -> Option<Timestamp> {
+        let decays = self.is_seen(head) && !self.decay_of(head).period().is_zero();
+        let gone_at = if decays { self.trust(head).ok().and_then(|trust| trust.gone_at) } else { None };
+        head.end_of_life.into_iter().chain(gone_at).min()
     }
 
     /// From when on an item is told of otherwise, or not at all: its end, or when it is less sure than now.

@@ -44,6 +44,9 @@ struct Plan {
     more: bool,
 }
 
+/// Most compactions of one agent's when a gateway starts; the rest is the next start's.
+pub const MAX_ROUNDS: usize = 20;
+
 impl Plan {
     /// What tells it from any other.
     fn hash(&self) -> Result<Hash, Error> {
@@ -84,6 +87,33 @@ impl Tools<'_> {
             Some(_) => return Err(Error::Conflict(Conflict::OtherPlan)),
         };
         Ok(ToolAnswer { structured: members(&compacted)?, text: compacted.text() })
+    }
+
+    /// Takes away what would go, as each agent that may and as `memory_compact` does, with its receipts. How many items went; `None` where no
+    /// agent may.
+    ///
+    /// # Errors
+    /// Those of a call of the tool, but for what other writes overtake: that is the next start's.
+    pub async fn compact_on_start(self) -> Result<Option<usize>, Error> {
+        let agents = self.0.tidying()?;
+        let mut went = 0;
+        for agent in &agents {
+            let admin = agent.permitted::<Admin>()?;
+            for _ in 0..MAX_ROUNDS {
+                let asked = Compact { min_confidence: None, plan: None };
+                let input = Hash::of_canonical(&asked)?;
+                let plan = self.look(agent, move |looking| looking.plan(&asked)).await?;
+                if plan.going.is_empty() {
+                    break;
+                }
+                match self.carry_out(&admin, input, plan).await {
+                    Ok(done) => went += done.going.len(),
+                    Err(Error::Overtaken) => break,
+                    Err(error) => return Err(error),
+                }
+            }
+        }
+        Ok((!agents.is_empty()).then_some(went))
     }
 
     /// Does what a plan says, all or nothing.

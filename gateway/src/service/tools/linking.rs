@@ -166,8 +166,13 @@ impl Writing<'_, '_> {
 
 impl Looking<'_> {
     /// The links at an item whose other end the agent may see and which is in force, of agents that are there, and whose word the item is
-    /// that they are of: the newest first, as many as may be and have room, of each author in turn; and whether some are left.
-    pub(super) fn links(&mut self, item: ItemId) -> Result<(Vec<Linked>, bool), Error> {
+    /// that they are of: the newest first, as many as may be and have room, of each author in turn; and whether some are left. Of a time,
+    /// those that were there by then.
+    pub(super) fn links(
+        &mut self,
+        item: ItemId,
+        by: Option<Timestamp>,
+    ) -> Result<(Vec<Linked>, bool), Error> {
         let gateway = self.gateway.clone();
         // What is said of what the agent may not see is not opened, and takes no turn.
         let (mut found, mut turns) = (Vec::new(), BTreeMap::new());
@@ -190,6 +195,9 @@ impl Looking<'_> {
             let Some(edge) = edges::edge(&gateway.store, place)? else { continue };
             // Said of what is another's word by now, the owner's above all, it is not told.
             if edge.author != *of.meta.author || !is_there(&gateway.store, &edge.author)? {
+                continue;
+            }
+            if by.is_some_and(|by| edge.at > by) {
                 continue;
             }
             let other = if is_from { edge.other().map(|other| self.in_sight(other)) } else { Some(Some(of)) };

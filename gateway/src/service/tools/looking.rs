@@ -1,5 +1,6 @@
 //! What an agent sees of its owner's memory, and what of it an answer shows.
 
+use super::finding::Ranked;
 use super::{MAX_HANDED, Shown};
 use crate::error::Error;
 use crate::service::entries::said_in;
@@ -16,6 +17,7 @@ use oap_agents::answers::{Fact, Linked};
 use oap_agents::arguments::{Source, topic_label, topic_of};
 use oap_agents::level::EXTENSION;
 use oap_agents::quarantine;
+use oap_agents::scoring::ScoreParts;
 use oap_agents::staleness::Staleness;
 use oap_identity::{Did, Hash, ItemId, Timestamp};
 use oap_memory::item::{Confidence, Sensitivity};
@@ -63,6 +65,16 @@ pub(crate) struct VisibleItem {
 }
 
 impl VisibleItem {
+    /// An item as it was, or is; how long it can be relied on with whether that was past.
+    pub(super) fn new(
+        head: Arc<Head>,
+        whole: Map<String, Value>,
+        commitment: Hash,
+        staleness: Option<(Staleness, bool)>,
+    ) -> Self {
+        Self { head, whole, commitment, staleness }
+    }
+
     pub fn content(&self, member: &str) -> Option<&Value> {
         self.whole.get("content")?.get(member)
     }
@@ -225,6 +237,15 @@ impl<'a> Looking<'a> {
         self.shown.items.is_empty() || self.said + bytes <= MAX_HANDED
     }
 
+    /// Shows what an item said at a time: the answer holds until `ends`.
+    pub(super) fn count_then(&mut self, seen: &VisibleItem, ends: Option<Timestamp>) {
+        let (head, shown) = (&seen.head, &mut self.shown);
+        shown.items.push((head.item_id, head.seq));
+        shown.tags.push(item_tag(head.item_id, seen.commitment));
+        shown.ends = shown.ends.into_iter().chain(ends).min();
+        self.said += size(seen);
+    }
+
     /// Counts an item as part of the answer and of its receipt.
     pub fn count(&mut self, seen: &VisibleItem) {
         let (head, shown) = (&seen.head, &mut self.shown);
@@ -233,15 +254,41 @@ impl<'a> Looking<'a> {
         shown.ends = shown.ends.into_iter().chain(head.end_of_life).min();
     }
 
-    /// Shows an item: from here on it is part of the answer and of its receipt.
-    pub fn show(&mut self, seen: &VisibleItem, score: Option<f32>) -> Fact {
+    /// Shows an item, found or listed: from here on it is part of the answer and of its receipt.
+    pub fn show(&mut self, seen: &VisibleItem, found: Option<&Ranked>) -> Fact {
         self.count(seen);
         self.said += size(seen);
-        let head = &seen.head;
         let trust = self.trust_of(seen).ok();
         // The answer is true until then.
         let gone_at = trust.and_then(|trust| trust.gone_at).filter(|at| *at > self.now);
         self.shown.ends = self.shown.ends.into_iter().chain(gone_at).min();
+        if let Some(way) = found.and_then(Ranked::way) {
+            self.rest_on(&way.links, &way.through, way.ends);
+        }
+        let parts = found.map(|found| found.parts);
+        let confidence = self.confidence(&seen.head);
+        let fact = self.fact(seen, confidence, trust.is_some_and(|trust| trust.is_stale));
+        Fact { score: parts.map(ScoreParts::score), score_parts: parts, ..fact }
+    }
+
+    /// What an answer rests on beside what it shows: links, and the items at their ends.
+    fn rest_on(&mut self, links: &[EdgePlace], items: &[(ItemId, u32)], ends: Option<Timestamp>) {
+        for link in links {
+            if !self.shown.links.contains(link) {
+                self.shown.links.push(*link);
+            }
+        }
+        for item in items {
+            if !self.shown.named.contains(item) {
+                self.shown.named.push(*item);
+            }
+        }
+        self.shown.ends = self.shown.ends.into_iter().chain(ends).min();
+    }
+
+    /// An item as an agent is given it that is so sure of it.
+    pub(super) fn fact(&self, seen: &VisibleItem, confidence: f64, stale_warning: bool) -> Fact {
+        let head = &seen.head;
         let (topics, tags): (Vec<&String>, Vec<&String>) =
             head.labels.iter().partition(|label| topic_of(label).is_some());
         Fact {
@@ -257,7 +304,7 @@ impl<'a> Looking<'a> {
             agent: self.author(head),
             source: seen.source(),
             level: Level::of(&seen.whole, *head.meta.author == self.gateway.principal),
-            confidence: self.confidence(head),
+            confidence,
             human_verified: head.meta.human_verified,
             needs_verification: head.meta.needs_verification,
             scope: head.meta.visibility,
@@ -265,8 +312,9 @@ impl<'a> Looking<'a> {
             expires_at: head.end_of_life,
             staleness: seen.staleness(),
             stale: seen.is_stale(),
-            stale_warning: trust.is_some_and(|trust| trust.is_stale),
-            score: score.map(f64::from),
+            stale_warning,
+            score: None,
+            score_parts: None,
             links: Vec::new(),
         }
     }

@@ -1,5 +1,6 @@
 //! The tools that write.
 
+use super::again::{SAID_AT, believed, said_before};
 use super::judging::{Words, may_write, said, sort_of, stopped, terms};
 use super::{ToolAnswer, members};
 use crate::error::{Conflict, Error};
@@ -7,12 +8,14 @@ use crate::service::entries::may_correct;
 use crate::service::items::{Author, InForce, Written, whole};
 use crate::service::{Items, Tools};
 use crate::state::agents::Agent;
-use crate::state::gateway::blocking;
+use crate::state::commits::until_it_holds;
+use crate::state::gateway::{Gateway, blocking};
 use crate::state::owner::Permission;
 use crate::state::owner::mark::Write;
 use crate::state::policy::{Admitted, policy};
 use crate::state::repeatable::Repeatable;
 use crate::state::schema;
+use oap_agents::Level;
 use oap_agents::answers::{Corrected, Forgotten, Learned};
 use oap_agents::arguments::{Correct, Forget, Learn, topic_label};
 use oap_agents::level::{EXTENSION, waits};
@@ -24,17 +27,29 @@ use oap_memory::record::{Head, Meta, Tier, Visibility};
 use oap_memory::{Kind, Status};
 use oap_soundness::policy::Terms;
 use serde_json::{Map, Value, json};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 impl Tools<'_> {
     /// Writes an item whose author is the agent.
     pub(super) async fn learn(self, agent: &Agent<Write>, learn: Learn) -> Result<ToolAnswer, Error> {
-        let scope = learn.scope.unwrap_or(Visibility::Local);
-        let (gateway, writer) = (self.0.clone(), agent.clone());
-        let (learn, judged) = blocking(move || {
-            let judged = terms(&gateway.store, &writer, &learn)?;
-            Ok::<_, Error>((learn, judged))
+        // As it was called: what is usual may be another thing when it is repeated.
+        let call = learn.idempotency_key.as_ref().map(|key| Repeatable::new(agent.did(), key, &learn));
+        let call = call.transpose()?;
+        let config = &self.0.config;
+        let scope = learn.scope.unwrap_or(config.brain_scope);
+        let learn =
+            Learn { scope: Some(scope), staleness: learn.staleness.or(config.brain_staleness), ..learn };
+        let (learn, judged, before, warning) = until_it_holds(|| {
+            let (gateway, writer, learn) = (self.0.clone(), agent.clone(), learn.clone());
+            blocking(move || {
+                let judged = terms(&gateway.store, &writer, &learn)?;
+                let concludes = judged.0.level == Level::AgentInferred;
+                let source = learn.source.as_ref();
+                let before =
+                    concludes.then(|| said_before(&gateway, writer.did(), &learn.content, source, None));
+                Ok::<_, Error>((learn, judged, before.transpose()?.flatten(), many(&gateway, &writer)))
+            })
         })
         .await?;
         let (Terms { sort, level, confidence, needs_verification, quarantined, ttl_days, .. }, kinds) =
@@ -64,6 +79,18 @@ impl Tools<'_> {
         if let Some(days) = ttl_days {
             item["ttl_days"] = json!(days);
         }
+        let mut believed_now = confidence;
+        if let Some(before) = &before {
+            item["extensions"][EXTENSION][SAID_AT] = json!(before.since);
+            item["provenance"]["captured_at"] = json!(before.place.captured_at);
+            if let Some(days) = ttl_days {
+                // Its life is its own.
+                let end = self.0.clock.now().plus(Duration::from_secs(u64::from(days) * 86_400));
+                item["expires_at"] = json!(end);
+            }
+            believed_now = believed(self.0, confidence, before.since)?;
+        }
+        let said_before = before.map(|before| before.place.item);
         let record = Meta {
             author: Arc::new(agent.did().clone()),
             tier: Tier::Episodic,
@@ -79,20 +106,21 @@ impl Tools<'_> {
             version: written.version,
             commitment: written.commitment,
             level,
-            confidence,
+            confidence: believed_now,
             needs_verification,
             quarantined,
             scope,
+            said_before,
+            warning: warning.clone(),
             repeated: false,
         };
-        let learned = match &learn.idempotency_key {
+        let learned = match call {
             None => {
                 let written =
                     Items(self.0).capture_as(agent.acting(), &[item], record, Some(admitted)).await?;
                 told(written.first().ok_or(Error::NotFound)?)
             }
-            Some(key) => {
-                let call = Repeatable::new(agent.did(), key, &learn)?;
+            Some(call) => {
                 let answer = move |written: &Written| Ok(serde_json::to_vec(&told(written))?);
                 let items = Items(self.0);
                 let (answer, is_new) =
@@ -121,6 +149,9 @@ impl Tools<'_> {
         let confidence = level.confidence(asked.confidence);
         let (looker, now, item_id) = (agent.clone(), self.0.clock.clone(), asked.item_id);
         let gateway = self.0.clone();
+        // Since when what it says is believed, where it was said before.
+        let since: Arc<Mutex<Option<Timestamp>>> = Arc::default();
+        let told = since.clone();
         let change = move |before: &InForce| {
             may_change(&looker, &before.head, now.now())?;
             let there = before.head.version_seq + 1;
@@ -140,6 +171,15 @@ impl Tools<'_> {
             if let Some(staleness) = Staleness::of(&former) {
                 says["staleness"] = json!(staleness);
             }
+            let source = asked.source.as_ref();
+            let repeated = (level == Level::AgentInferred && before.head.meta.key.is_none())
+                .then(|| said_before(&gateway, looker.did(), &asked.content, source, Some(before)))
+                .transpose()?
+                .flatten();
+            if let Some(repeated) = &repeated {
+                says[SAID_AT] = json!(repeated.since);
+            }
+            *told.lock().unwrap_or_else(PoisonError::into_inner) = repeated.as_ref().map(|said| said.since);
             extensions.insert(EXTENSION.to_owned(), says);
             // Where the former words came from says nothing of these; when the item became known stays.
             let provenance = former.get("provenance").and_then(Value::as_object);
@@ -147,12 +187,18 @@ impl Tools<'_> {
                 provenance.into_iter().flat_map(Map::keys).map(|name| (name.clone(), Value::Null)).collect();
             provenance.remove("captured_at");
             provenance.insert("confidence".to_owned(), json!(confidence));
+            let known_at = repeated.map(|said| said.place.captured_at);
+            let known_at = known_at.filter(|at| *at < before.head.captured_at);
+            provenance.extend(known_at.map(|at| ("captured_at".to_owned(), json!(at))));
             let mut changes = json!({
                 "content": {"text": asked.content, "structured": null},
                 "provenance": provenance,
                 "embedding": null,
                 "extensions": extensions,
             });
+            if let (Some(_), Some(end)) = (known_at, before.head.end_of_life) {
+                changes["expires_at"] = json!(end);
+            }
             if let Some(labels) = quarantine::lifted(&before.head.labels) {
                 changes["labels"] = json!(labels);
             }
@@ -165,13 +211,15 @@ impl Tools<'_> {
             Ok((changes, Author { did, needs_verification, admitted }))
         };
         let (written, author) = Items(self.0).correct_as(&agent.acting(), item_id, change).await?;
+        let since = *since.lock().unwrap_or_else(PoisonError::into_inner);
         let corrected = Corrected {
             item_id: written.item_id,
             version: written.version,
             commitment: written.commitment,
             level,
-            confidence,
+            confidence: since.map_or(Ok(confidence), |since| believed(self.0, confidence, since))?,
             needs_verification: author.needs_verification,
+            said_before: since.is_some(),
         };
         Ok(ToolAnswer { structured: members(&corrected)?, text: corrected.text() })
     }
@@ -195,6 +243,22 @@ impl Tools<'_> {
     }
 }
 
+/// What is said where there will be more facts that an agent may see than the owner wants to keep.
+fn many(gateway: &Gateway, agent: &Agent<Write>) -> Option<String> {
+    let most = gateway.config.brain_max_facts;
+    // Of what it does not see nothing is told, not its number either.
+    if gateway.heads.len() < most {
+        return None;
+    }
+    let (now, sight) = (gateway.clock.now(), agent.sight());
+    let there = gateway.heads.all().iter().filter(|head| head.is_live(now) && sight.sees(head)).count();
+    (there >= most).then(|| {
+        format!(
+            "There are more facts now than the {most} that the owner wants to keep: memory_compact takes away what is of no use."
+        )
+    })
+}
+
 /// Whether an agent may change an item. One that it may not see is not there; one that it may see and not change, it is told so.
 pub(super) fn may_change(agent: &Agent<Write>, head: &Head, now: Timestamp) -> Result<(), Error> {
     let sight = agent.sight();
@@ -207,6 +271,6 @@ pub(super) fn may_change(agent: &Agent<Write>, head: &Head, now: Timestamp) -> R
     }
     match head.status {
         Status::Current if head.is_live(now) => Ok(()),
-        _ => Err(Error::Conflict(Conflict::NotCurrent)),
+        _ => Err(Error::Conflict(Conflict::NotInForce)),
     }
 }

@@ -7,6 +7,7 @@ use crate::state::gateway::Gateway;
 use crate::state::grant_book::GrantKey;
 use crate::state::holds::Hold;
 use crate::state::schema::{AGENTS, BRIDGES, HOLDS, LINKS, REVOKED, TOMBSTONES, WITHDRAWN};
+use crate::state::subscriptions;
 use oap_identity::{ItemId, Timestamp};
 use oap_memory::chain::{Event, Link};
 use oap_memory::record::Status;
@@ -72,6 +73,9 @@ impl Gateway {
                 missing.agents.push(did);
             }
         }
+        let mut ended = subscriptions::ended_by_owner(&self.store)?;
+        ended.retain(|ended| !listed.subscriptions.contains(ended));
+        missing.subscriptions = ended;
         for row in WITHDRAWN.scan(&self.store) {
             let (key, at) = row?;
             let grant = key.id();

@@ -118,6 +118,7 @@ impl Erasures {
             mut bridges,
             mut consents,
             mut agents,
+            mut subscriptions,
             keys: changed,
             versions: _,
         } = ended;
@@ -132,6 +133,7 @@ impl Erasures {
             && bridges.is_empty()
             && consents.is_empty()
             && agents.is_empty()
+            && subscriptions.is_empty()
             && states.is_empty()
             && chains.is_empty())
         {
@@ -143,6 +145,7 @@ impl Erasures {
                 bridges: some(&mut bridges),
                 consents: some(&mut consents),
                 agents: some(&mut agents),
+                subscriptions: some(&mut subscriptions),
                 keys: std::mem::take(&mut states),
                 chains: some(&mut chains),
                 ..Entry::default()

@@ -1,6 +1,6 @@
 //! A list of erasures, read: every line of it is checked.
 
-use super::{ChainEnd, KeyState, Mark, Waiting, Withdrawn, authenticator};
+use super::{ChainEnd, KeyState, Mark, Unsubscribed, Waiting, Withdrawn, authenticator};
 use crate::error::{LineError, ListError};
 use crate::state::keyring::Keyring;
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
@@ -46,6 +46,8 @@ pub(super) struct Entry {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) agents: Vec<Did>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) subscriptions: Vec<Unsubscribed>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) keys: Vec<KeyState>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) chains: Vec<ChainEnd>,
@@ -78,6 +80,8 @@ pub struct Listed {
     pub consents: BTreeMap<GrantId, Timestamp>,
     /// Every agent of the owner's that was removed.
     pub agents: BTreeSet<Did>,
+    /// Every subscription that the owner ended.
+    pub subscriptions: BTreeSet<Unsubscribed>,
     /// The signing keys, as last told.
     pub keys: Vec<KeyState>,
     /// The chains, as last told.
@@ -110,6 +114,7 @@ impl Listed {
         self.grants.extend(entry.grants);
         self.bridges.extend(entry.bridges);
         self.agents.extend(entry.agents);
+        self.subscriptions.extend(entry.subscriptions);
         for Withdrawn { grant, at } in entry.consents {
             let known = self.consents.entry(grant).or_insert(at);
             *known = at.max(*known);

@@ -65,9 +65,11 @@ pub(super) fn new_key_file(path: &Path) -> Result<Master, HomeError> {
 }
 
 fn read_key_file(path: &Path) -> Result<Master, HomeError> {
-    let text = Zeroizing::new(std::fs::read_to_string(path).map_err(|e| file_error(path, e))?);
-    let bytes = URL_SAFE_NO_PAD.decode(text.trim()).ok().and_then(|bytes| <[u8; 32]>::try_from(bytes).ok());
-    let expected = "must be 32 bytes in base64url, as `init --key-file` makes it";
+    let text = Zeroizing::new(std::fs::read(path).map_err(|e| file_error(path, e))?);
+    let bytes =
+        URL_SAFE_NO_PAD.decode(text.trim_ascii()).ok().and_then(|bytes| <[u8; 32]>::try_from(bytes).ok());
+    let expected =
+        "must be 32 bytes in base64url, as `init --key-file` writes them to a file that is not there yet";
     bytes
         .map(|bytes| Master::KeyFile(Zeroizing::new(bytes)))
         .ok_or_else(|| HomeError::Malformed(path.to_owned(), expected.into()))

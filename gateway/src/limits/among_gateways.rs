@@ -1,0 +1,308 @@
+//! The bounds of what other gateways send, ask and are asked.
+
+use super::{bytes, count, seconds};
+use crate::service::{
+    acks as listed, devices as following, letters, peers as watch, recall, subscriptions as pushes, turns,
+    witnesses,
+};
+use crate::state::{
+    acks, confirmed, devices, heard, inbox, lies, listening, outbox, peers, proving, refusals, remotes,
+    steps, subscriptions, wallet, witnessing,
+};
+use oap_identity::limits::Limit;
+
+/// The bounds of what other gateways send, ask and are asked.
+pub const AMONG_GATEWAYS: &[Limit] = &[
+    count(
+        "refusals::MAX_LETTERS",
+        refusals::MAX_LETTERS as usize,
+        "letters",
+        "letters of one DID that are taken, per minute; beyond it 429",
+    ),
+    count(
+        "acks::MAX_ACKS",
+        acks::MAX_ACKS as usize,
+        "answers",
+        "answers whose acknowledgements are kept; of a new peer none beyond it",
+    ),
+    count(
+        "acks::MAX_ACKS_PER_PEER",
+        acks::MAX_ACKS_PER_PEER as usize,
+        "answers",
+        "those of them of one peer; beyond it the oldest goes",
+    ),
+    count("acks::MAX_LISTED", listed::MAX_LISTED, "answers", "those of them in one list; beyond it 400"),
+    count(
+        "heard::MAX_HEARD",
+        heard::MAX_HEARD,
+        "letters",
+        "letters that are remembered at once; beyond it 503",
+    ),
+    count(
+        "heard::MAX_HEARD_OF_STRANGERS",
+        heard::MAX_HEARD_OF_STRANGERS,
+        "letters",
+        "those of them that are of DIDs which this gateway asked nothing and gave nothing; beyond it 503",
+    ),
+    count(
+        "heard::MAX_HEARD_OF_STRANGERS_PER_SITE",
+        heard::MAX_HEARD_OF_STRANGERS_PER_SITE,
+        "letters",
+        "those of them that came from one IPv4 address or IPv6 /48; beyond it 503",
+    ),
+    count(
+        "confirmed::MAX_CONFIRMED_PER_GRANTER",
+        confirmed::MAX_CONFIRMED_PER_GRANTER,
+        "notices",
+        "notices of deletions of one granter whose receipts are kept, to answer the same again; beyond it the first one is forgotten",
+    ),
+    count(
+        "proving::MAX_PROVING",
+        proving::MAX_PROVING,
+        "letters",
+        "letters whose senders are being proved at once; beyond it 503",
+    ),
+    count(
+        "proving::MAX_PROVING_PER_SITE",
+        proving::MAX_PROVING_PER_SITE,
+        "letters",
+        "those of them that came from one IPv4 address or IPv6 /48; beyond it 503",
+    ),
+    count(
+        "inbox::MAX_OPEN",
+        inbox::MAX_OPEN,
+        "requests",
+        "requests for access that wait for the owner; beyond it the sender is told to come later",
+    ),
+    count(
+        "inbox::MAX_OPEN_OF_STRANGERS",
+        inbox::MAX_OPEN_OF_STRANGERS,
+        "requests",
+        "those of them that are of strangers; as above",
+    ),
+    count(
+        "inbox::MAX_OPEN_PER_DID",
+        inbox::MAX_OPEN_PER_DID,
+        "requests",
+        "those of them that are of one DID; as above",
+    ),
+    count(
+        "inbox::MAX_OPEN_PER_NETWORK",
+        inbox::MAX_OPEN_PER_NETWORK,
+        "requests",
+        "those of them that came from one IPv4 address or IPv6 /64; as above",
+    ),
+    count("inbox::MAX_NAMES", inbox::MAX_NAMES, "names", "names under which one request was made; as above"),
+    count(
+        "outbox::MAX_WAITING",
+        outbox::MAX_WAITING as usize,
+        "letters",
+        "letters that wait to be sent; beyond it 409",
+    ),
+    count(
+        "outbox::MAX_WAITING_PER_PEER",
+        outbox::MAX_WAITING_PER_PEER as usize,
+        "letters",
+        "those of them to one gateway; beyond it 409",
+    ),
+    count(
+        "turns::AT_ONCE",
+        turns::AT_ONCE,
+        "gateways",
+        "gateways that are written to at once, or asked for subscriptions, each for one thing at a time",
+    ),
+    count("letters::PASS", letters::PASS, "letters", "letters that one pass over the outbox tries"),
+    count("letters::PASS_EACH", letters::PASS_EACH, "letters", "those of them to one gateway"),
+    seconds(
+        "letters::FRESH",
+        letters::FRESH,
+        "for which nobody is asked again for a DID's document that does not have the key of a letter, a proof or a push",
+    ),
+    seconds("letters::REPLY_TIME", letters::REPLY_TIME, "a letter and its reply"),
+    seconds(
+        "turns::TURN",
+        turns::TURN,
+        "letters to one gateway in a pass, or asking it for subscriptions, after which no other is begun",
+    ),
+    count(
+        "wallet::MAX_ASKED",
+        wallet::MAX_ASKED,
+        "requests",
+        "requests that the owner made of others; beyond it the oldest that is over goes, and 409 where all wait",
+    ),
+    count(
+        "wallet::MAX_WALLET",
+        wallet::MAX_WALLET,
+        "grants",
+        "grants of others that are kept; beyond it 409, and their gateways are told to come later",
+    ),
+    count(
+        "refusals::MAX_PUSHES",
+        refusals::MAX_PUSHES as usize,
+        "pushes",
+        "of one subscription of the owner's that its granter makes, in a minute; beyond it 429",
+    ),
+    count(
+        "subscriptions::MAX_PER_GRANT",
+        subscriptions::MAX_PER_GRANT,
+        "subscriptions",
+        "of one grant; beyond it one that is over goes, and 409 where none is",
+    ),
+    count(
+        "subscriptions::MAX_PER_FIRST",
+        subscriptions::MAX_PER_FIRST,
+        "subscriptions",
+        "of one grant, and those made from it; the same",
+    ),
+    count(
+        "subscriptions::MAX_SUBSCRIPTIONS",
+        subscriptions::MAX_SUBSCRIPTIONS,
+        "subscriptions",
+        "of all grants together; the same",
+    ),
+    count(
+        "subscriptions::MAX_AT_ONCE",
+        subscriptions::MAX_AT_ONCE,
+        "pushes",
+        "that are made and sent at once; others wait",
+    ),
+    count("service::subscriptions::PASS", pushes::PASS, "subscriptions", "whose tick one pass takes up"),
+    seconds("service::subscriptions::REPLY_TIME", pushes::REPLY_TIME, "a push and its reply"),
+    seconds(
+        "subscriptions::LONGEST_WAIT",
+        subscriptions::LONGEST_WAIT,
+        "until a push that did not arrive is made again; or the subscription's own window, if that is longer",
+    ),
+    count(
+        "subscriptions::MAX_STREAMS",
+        subscriptions::MAX_STREAMS,
+        "streams",
+        "of events that are read at once; beyond it 503",
+    ),
+    count(
+        "subscriptions::MAX_STREAMS_PER_FIRST",
+        subscriptions::MAX_STREAMS_PER_FIRST,
+        "streams",
+        "those of them under one grant, and those made from it; beyond it 503",
+    ),
+    count(
+        "subscriptions::MAX_EVENTS",
+        subscriptions::MAX_EVENTS,
+        "events",
+        "of one stream; then it ends, and its reader says what came",
+    ),
+    count(
+        "listening::MAX_LISTENING",
+        listening::MAX_LISTENING,
+        "subscriptions",
+        "the owner's own; beyond it the oldest that is over goes, and 409 where none is",
+    ),
+    count(
+        "listening::MAX_UNSETTLED",
+        listening::MAX_UNSETTLED,
+        "items",
+        "of pushes whose reply may have been lost; of more, what is sent again is counted again",
+    ),
+    count("peers::MAX_PEERS", peers::MAX_PEERS, "peers", "the owner's; beyond it 409"),
+    count("peers::MAX_NOTICES", peers::MAX_NOTICES, "changes", "what is remembered of a peer, the newest"),
+    count(
+        "service::peers::MAX_LOOKS",
+        watch::MAX_LOOKS,
+        "peers",
+        "looked at at once, each with at most four requests in turn",
+    ),
+    seconds(
+        "service::peers::DOCUMENT_TIME",
+        watch::DOCUMENT_TIME,
+        "a document of a peer; beyond it the peer is unreachable",
+    ),
+    bytes(
+        "service::recall::MAX_PEER_ANSWER",
+        recall::MAX_PEER_ANSWER,
+        "an answer of another gateway that is asked in a recall; a longer one is unreadable",
+    ),
+    count(
+        "remotes::MAX_RECALLS",
+        remotes::MAX_RECALLS,
+        "recalls",
+        "those that ask other gateways at once, of the owner and all agents together; beyond it 503",
+    ),
+    count(
+        "remotes::MAX_SESSIONS",
+        remotes::MAX_SESSIONS.get(),
+        "tokens",
+        "those of other gateways that are kept in memory; the one that was not used for longest goes first",
+    ),
+    count(
+        "lies::MAX_LIES",
+        lies::MAX_LIES,
+        "incidents",
+        "with other gateways that are kept; beyond it the oldest goes of whoever has the most",
+    ),
+    count(
+        "lies::MAX_LIES_OF_PEER",
+        lies::MAX_LIES_OF_PEER,
+        "incidents",
+        "with one gateway; beyond it its oldest goes",
+    ),
+    bytes(
+        "lies::MAX_EVIDENCE",
+        lies::MAX_EVIDENCE,
+        "what is kept of an answer that does not hold, beside its hash",
+    ),
+    count(
+        "witnessing::MAX_WITNESSES",
+        witnessing::MAX_WITNESSES,
+        "witnesses",
+        "of the own log; beyond it 409",
+    ),
+    count(
+        "witnessing::MAX_WITNESSED",
+        witnessing::MAX_WITNESSED,
+        "logs",
+        "those whose witness this gateway is; beyond it 409",
+    ),
+    count(
+        "witnessing::MAX_TICK",
+        witnessing::MAX_TICK,
+        "receipts",
+        "those below one leaf of the log; what is more waits for the next one",
+    ),
+    count(
+        "witnessing::MAX_OWED",
+        witnessing::MAX_OWED,
+        "receipts",
+        "those of a grant that are remembered to be asked for in the log; one more takes the place of any other",
+    ),
+    seconds("service::witnesses::SUBMIT_TIME", witnesses::SUBMIT_TIME, "a witness that is sent the log"),
+    bytes("lies::MAX_SAYS", lies::MAX_SAYS, "what is kept of why it does not hold"),
+    count("devices::MAX_DEVICES", devices::MAX_DEVICES, "devices", "the owner's; beyond it 409"),
+    seconds(
+        "devices::PAIRS_FOR",
+        devices::PAIRS_FOR,
+        "the owner's yes on both sides; beyond it the pairing is over",
+    ),
+    count(
+        "steps::MAX_GONE",
+        steps::MAX_GONE as usize,
+        "items",
+        "remembered as erased on a device before they were known here; no more are beyond it",
+    ),
+    count(
+        "service::devices::MAX_LOOKED",
+        following::MAX_LOOKED,
+        "items",
+        "looked at for one list of what changed; the rest is in the next",
+    ),
+    count(
+        "service::devices::MAX_PAGES",
+        following::MAX_PAGES,
+        "lists",
+        "of what changed that one turn asks a device for",
+    ),
+    seconds(
+        "service::devices::PAGE_TIME",
+        following::PAGE_TIME,
+        "a list of a device's, with what its items say",
+    ),
+];
