@@ -73,5 +73,5 @@ fn acknowledgements_are_verified_whole() {
 fn a_key_is_revoked_without_a_question() {
     let home = Home::web();
     let keys = home.run(&["keys", "revoke", "key-1", "--yes", "--json"]).json();
-    assert_eq!(keys["keys"][1]["state"], "compromised", "{keys}");
+    assert_eq!(keys["keys"][1]["state"], "revoked", "{keys}");
 }

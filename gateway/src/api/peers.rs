@@ -247,6 +247,8 @@ pub struct PeerPending {
 #[allow(missing_docs, reason = "the names say it")]
 pub struct PeerTrouble {
     pub since: Timestamp,
+    /// Whether it answered, with what does not hold.
+    pub disbelieved: bool,
     pub why: String,
     /// How often in a row.
     pub times: u32,

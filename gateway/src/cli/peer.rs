@@ -144,14 +144,14 @@ fn found(peer: &PeerInfo) -> Result<(), CliError> {
     let did = &peer.pinned.did;
     match (peer.state, &peer.trouble) {
         (PeerState::Sound, _) => Ok(()),
-        (PeerState::Disbelieved, _) => {
+        (_, Some(trouble)) if trouble.disbelieved => {
             Err(CliError::Proof(format!("what {did} shows; what is pinned stays")))
         }
         // What waits for a yes is from an earlier look.
-        (PeerState::Unreachable, _) | (PeerState::Changed, Some(_)) => Err(CliError::Other(format!(
+        (_, Some(_)) => Err(CliError::Other(format!(
             "{did} could not be read; what is pinned stays, and it is asked again"
         ))),
-        (PeerState::Changed, None) => Err(CliError::Proof(format!(
+        (_, None) => Err(CliError::Proof(format!(
             "{did} shows what nobody signed for; `oap-memory peer accept {did}` pins it"
         ))),
     }
@@ -290,15 +290,16 @@ mod tests {
 
     #[test]
     fn a_look_that_found_no_sound_peer_fails() {
-        let trouble = json!({"since": "2026-05-01T12:00:00Z", "why": "did.json: x", "times": 1});
+        let trouble = |disbelieved: bool| json!({"since": "2026-05-01T12:00:00Z", "disbelieved": disbelieved, "why": "did.json: x", "times": 1});
         let status =
             |state: &str, trouble: Value| found(&peer(state, trouble)).map_err(|error| error.status());
         assert_eq!(status("sound", Value::Null), Ok(()));
-        assert_eq!(status("unreachable", trouble.clone()), Err(1));
-        assert_eq!(status("disbelieved", trouble.clone()), Err(4));
+        assert_eq!(status("unreachable", trouble(false)), Err(1));
+        assert_eq!(status("disbelieved", trouble(true)), Err(4));
         assert_eq!(status("changed", Value::Null), Err(4));
         // It could not be read now, and waits with what it showed before.
-        assert_eq!(status("changed", trouble), Err(1));
+        assert_eq!(status("changed", trouble(false)), Err(1));
+        assert_eq!(status("changed", trouble(true)), Err(4));
     }
 
     #[test]

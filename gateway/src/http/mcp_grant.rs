@@ -8,6 +8,7 @@ use super::credential::{Became, as_grantee_in};
 use super::mcp::{message, refused, serve};
 use super::request::{Incoming, presented};
 use crate::Error;
+use crate::error::Unavailable;
 use crate::api::agents::ToolAnswer;
 use crate::mcp::{CallError, Granted, Turns, ViewCaller};
 use crate::service::Exchange;
@@ -121,8 +122,12 @@ impl ByGrant {
 impl ViewCaller for ByGrant {
     async fn call(&self, tool: Tool, arguments: Map<String, Value>) -> Result<ToolAnswer, CallError> {
         let answer = self.ask(tool, arguments).await;
-        // A graph that was not asked to its end has a receipt, and counts with what failed all the same: it took the most work.
-        self.note(if answer.is_ok() { Became::Answered } else { Became::Unrecorded });
+        self.note(match &answer {
+            Ok(_) => Became::Answered,
+            Err(Error::Unavailable(Unavailable::Asking)) => Became::Waited,
+            // A graph that was not asked to its end has a receipt, and counts with what failed all the same: it took the most work.
+            Err(_) => Became::Unrecorded,
+        });
         answer.map_err(|error| refused(&error))
     }
 }

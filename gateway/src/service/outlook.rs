@@ -3,10 +3,10 @@
 use crate::error::Error;
 use crate::service::doctor::Finding;
 use crate::service::{Grants, Wallet};
-use crate::state::schema::WALLET;
+use crate::state::schema::{RENEWED, WALLET};
 use oap_grants::GrantState;
 use oap_identity::{GrantId, Timestamp};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 /// How long before its end a grant is warned of.
@@ -27,16 +27,24 @@ impl Grants<'_> {
     pub(crate) fn grants_outlook(self) -> Outlook {
         let mut grants = Outlook::default();
         grants.states.extend(GrantState::ALL.iter().map(|state| (state.as_str(), 0)));
+        let renewed = self.renewed();
         for entry in self.0.grant_book.all() {
             let state = self.state(&entry.record);
             *grants.states.entry(state.as_str()).or_default() += 1;
-            if state == GrantState::Active {
-                let grant = entry.record.grant.grant();
+            let grant = entry.record.grant.grant();
+            // What was given to a device before its last renewal ends as it should.
+            if state == GrantState::Active && !renewed.contains(&grant.grant_id) {
                 grants.ends.push((grant.expires_at, grant.grant_id));
             }
         }
         grants.ends.sort_unstable();
         grants
+    }
+
+    /// The grants in whose place a device has another by now. A row that cannot be read is left out: `doctor` names it.
+    fn renewed(self) -> BTreeSet<GrantId> {
+        let rows = RENEWED.scan(&self.0.store).filter_map(Result::ok);
+        rows.flat_map(|(_, renewal)| renewal.former).map(|(id, ..)| id).collect()
     }
 
     /// A warning of each grant that ends soon.

@@ -127,7 +127,9 @@ impl StoredPeer {
         self.due_at = now.plus(due::after(kept));
         if changes.iter().any(Change::asks_the_owner) {
             let before = self.pending.take();
-            let same = before.filter(|before| before.pin == seen.pin && before.changes == changes);
+            // Published anew with the same in it, it waits since it first did.
+            let again = |before: &Pin| Pin { published_at: seen.pin.published_at, ..before.clone() } == seen.pin;
+            let same = before.filter(|before| again(&before.pin) && before.changes == changes);
             let is_new = same.is_none();
             let since = same.map_or(now, |before| before.since);
             self.pending = Some(Pending { since, pin: seen.pin, changes });

@@ -188,7 +188,7 @@ pub const AUTHORS: Table<(ItemId, u32), Did> = Table::new(85);
 pub const DELETIONS: Table<DeletionId, Timestamp> = Table::new(86);
 /// Peers, by their DIDs.
 pub const PEERS: Table<Did, StoredPeer> = Table::new(120);
-/// How far the log of a did:webvh was seen that is a peer's, or whose grant is in the wallet.
+/// How far the log of a did:webvh was seen that is a peer's or a device's, or whose grant is in the wallet.
 pub(crate) const TIPS: Table<Did, Tip> = Table::new(234);
 /// What was last read of a peer.
 pub const PEER_COPIES: Table<Did, Copies> = Table::new(121);

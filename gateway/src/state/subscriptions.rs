@@ -11,7 +11,7 @@ pub(crate) use schedule::{Place, Turn};
 use crate::error::{Conflict, Error};
 use crate::state::commits::Writing;
 use crate::state::erasures::Unsubscribed;
-use crate::state::schema::{HOLDINGS, LISTENING, SUBSCRIPTIONS};
+use crate::state::schema::{HOLDINGS, LISTENING, LISTENING_ENDS, SUBSCRIPTIONS};
 use oap_exchange::changes::{self, Holdings, Sent};
 use oap_federation::push::{MAX_WINDOW, tick_after};
 use oap_federation::retry;
@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-pub use crate::api::subscriptions::{EndedBy, PushFailure};
+pub use crate::api::subscriptions::{EndedBy, HeldEnd, PushFailure};
 
 /// Most subscriptions of one grant.
 pub const MAX_PER_GRANT: usize = 4;
@@ -323,7 +323,7 @@ pub(crate) fn put_off(
     Ok(SUBSCRIPTIONS.put(w.tx, &key, &row)?)
 }
 
-/// The subscriptions that the owner ended, as far as they are kept; of the owner's own those too that ended otherwise.
+/// The subscriptions that the owner ended, as far as they are kept.
 ///
 /// # Errors
 /// [`Error::Store`].
@@ -337,7 +337,9 @@ pub(crate) fn ended_by_owner(store: &Store) -> Result<Vec<Unsubscribed>, Error> 
     }
     for row in LISTENING.scan(store) {
         let (subscription, row) = row?;
-        if row.ended_at.is_some() {
+        // Without a reason it is of before there were any.
+        let by = LISTENING_ENDS.get(store, &subscription)?.unwrap_or(HeldEnd::Owner);
+        if row.ended_at.is_some() && by == HeldEnd::Owner {
             ended.push(Unsubscribed { subscription, grant: None });
         }
     }

@@ -1,10 +1,10 @@
-//! How far the logs of did:webvh were seen, of the peers and of those whose grants are in the wallet: what no restart forgets. Whoever has
+//! How far the logs of did:webvh were seen, of the peers, the devices and those whose grants are in the wallet: what no restart forgets. Whoever has
 //! such a host and waits for one shows a beginning of the log, or another end of it, in vain.
 
 use crate::error::Error;
 use crate::state::commits::Writing;
 use crate::state::gateway::Gateway;
-use crate::state::schema::{PEERS, TIPS, WALLET};
+use crate::state::schema::{DEVICES, PEERS, TIPS, WALLET};
 use oap_identity::Did;
 use oap_identity::resolve::{KeepTips, Keeping, NotKept, Tip};
 use oap_store::{Range, Store};
@@ -39,11 +39,15 @@ fn put(w: &mut Writing<'_, '_>, did: &Did, tip: &Tip) -> Result<(), Error> {
     Ok(())
 }
 
-/// The DIDs with a log that are held on to: at most as many as there are peers and grants in the wallet.
+/// The DIDs with a log that are held on to: at most as many as there are peers, devices and grants in the wallet.
 fn held(store: &Store) -> Result<BTreeSet<Did>, Error> {
     let mut held: BTreeSet<Did> = PEERS.keys(store, Range::all()).collect::<Result<_, _>>()?;
     for row in WALLET.scan(store) {
         held.insert(row?.1.granter);
+    }
+    for row in DEVICES.scan(store) {
+        let (did, device) = row?;
+        held.extend(device.removed_at.is_none().then_some(did));
     }
     held.retain(has_log);
     Ok(held)
@@ -62,8 +66,8 @@ pub(crate) fn load(gateway: &Arc<Gateway>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Holds on to how far the log of a DID was seen, in the transaction that makes it a peer or takes a grant of its; nothing for one that
-/// has no log.
+/// Holds on to how far the log of a DID was seen, in the transaction that makes it a peer or a device, or takes a grant of its; nothing for
+/// one that has no log.
 ///
 /// # Errors
 /// [`Error::Store`].
@@ -80,7 +84,7 @@ pub(crate) fn hold(w: &mut Writing<'_, '_>, did: &Did) -> Result<(), Error> {
     Ok(())
 }
 
-/// Forgets what was seen of those who are no peers any more, and whose grants are gone; how many they were.
+/// Forgets what was seen of those who are no peers and no devices any more, and whose grants are gone; how many they were.
 ///
 /// # Errors
 /// [`Error::Store`].
@@ -95,6 +99,10 @@ pub(crate) async fn forget(gateway: &Arc<Gateway>) -> Result<usize, Error> {
         held.extend(PEERS.written(w.tx));
         for hash in WALLET.written(w.tx) {
             held.extend(WALLET.get(w.tx, &hash)?.map(|received| received.granter));
+        }
+        for did in DEVICES.written(w.tx) {
+            let is_one = DEVICES.get(w.tx, &did)?.is_some_and(|device| device.removed_at.is_none());
+            held.extend(is_one.then_some(did));
         }
         let over: Vec<Did> = kept.into_iter().filter(|did| !held.contains(did)).collect();
         over.iter().for_each(|did| TIPS.delete(w.tx, did));

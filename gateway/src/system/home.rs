@@ -155,6 +155,11 @@ impl Home {
     /// [`HomeError`]; [`HomeError::Exists`] rather than touching one that is there.
     pub async fn init(&self, init: Init) -> Result<Did, HomeError> {
         self.is_free()?;
+        // Before anything is made: whoever thinks better of it at the question leaves nothing.
+        let passphrase = match init.key_file {
+            Some(_) => None,
+            None => Some(new_passphrase()?),
+        };
         let is_new = !self.0.exists();
         files::create_folder(&self.0).map_err(|e| file_error(&self.0, e))?;
         self.tighten()?;
@@ -162,7 +167,7 @@ impl Home {
         // Somebody else may have made one since, and nobody does from here on.
         self.is_free()?;
         let before = if is_new { BTreeSet::new() } else { self.entries()? };
-        let made = self.make(init).await;
+        let made = self.make(init, passphrase).await;
         if made.is_err() {
             self.unmake(&before, is_new);
         }
@@ -200,7 +205,7 @@ impl Home {
         }
     }
 
-    async fn make(&self, init: Init) -> Result<Did, HomeError> {
+    async fn make(&self, init: Init, passphrase: Option<Master>) -> Result<Did, HomeError> {
         let config_file = self.file("config.toml");
         let now = SystemClock.now();
         let (did, keys) = match init.did {
@@ -209,7 +214,7 @@ impl Home {
         };
         let master = match &init.key_file {
             Some(path) => new_key_file(path)?,
-            None => new_passphrase()?,
+            None => passphrase.ok_or(HomeError::NoMaster)?,
         };
         FileVault::create(&self.file("vault"), &master, &SystemRandom)?;
         let mut settings = init.settings;

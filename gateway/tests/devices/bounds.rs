@@ -78,7 +78,7 @@ async fn what_is_held_is_erased_when_its_hold_ends() {
 }
 
 /// Makes two gateways devices of each other.
-async fn pair(one: &Party, two: &Party) {
+pub async fn pair(one: &Party, two: &Party) {
     one.adds(two).await;
     two.adds(one).await;
     settle(one, two).await;

@@ -1,6 +1,8 @@
 //! What devices gave each other is renewed well before it ends, on both sides, and of those alone that are devices still.
 
 use super::*;
+use super::bounds::pair;
+use oap_gateway::Config;
 use oap_gateway::service::Devices;
 
 /// Id and end of each grant of a party to another that is in force, the first that ends first.
@@ -135,4 +137,28 @@ async fn whose_grant_is_revoked_keeps_no_other() {
         assert_eq!(laptop.shows(&phone).await["state"], "removed");
         assert!(given(&laptop, &phone).await.is_empty());
     }
+}
+
+/// What a grant that is used up leaves out comes with the one that renews it, where that has room; on a page without news, too, a device says
+/// that its grant is used up.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn what_was_left_out_comes_with_the_renewal() {
+    let town = Town::new();
+    let small = Config { max_grant_items: 2, ..Config::default() };
+    let (phone, laptop) = (town.party_with(11, small).await, town.party(12).await);
+    pair(&phone, &laptop).await;
+    let items = phone.world.capture(&[note("One", &[]), note("Two", &[]), note("Three", &[])]).await;
+    assert_eq!(laptop.syncs(&phone).await, (2, Vec::new()));
+    let full = async || laptop.shows(&phone).await["full"].clone();
+    assert_eq!(full().await, true);
+    assert_eq!(laptop.syncs(&phone).await, (0, Vec::new()));
+    assert_eq!(full().await, true);
+    phone.erases(&items[0]).await;
+    assert_eq!(laptop.syncs(&phone).await, (1, Vec::new()));
+    wait(&phone, &laptop, 121 * DAY);
+    turn(&phone, &laptop).await;
+    laptop.syncs(&phone).await;
+    assert_eq!(laptop.says(&items[0]).await, None);
+    assert_eq!(laptop.says(&items[1]).await.unwrap(), "Two");
+    assert_eq!(laptop.says(&items[2]).await.unwrap(), "Three");
 }

@@ -98,8 +98,11 @@ impl Town {
 
     /// A gateway that nobody reaches. Its keys are those of the seed.
     pub async fn world(&self, did: &str, seed: u64) -> World {
-        let config =
-            Config { trust_ca: Some(self.path("ca.pem")), allow_local_dids: true, ..Config::default() };
+        self.world_with(did, seed, Config::default()).await
+    }
+
+    async fn world_with(&self, did: &str, seed: u64, config: Config) -> World {
+        let config = Config { trust_ca: Some(self.path("ca.pem")), allow_local_dids: true, ..config };
         let random: Arc<dyn Random> = Arc::new(Seeded::new(seed));
         let store = Store::in_memory(random.clone()).unwrap();
         let keys = StoredKeys::generate(&*random, Timestamp::from_millis(START));
@@ -109,10 +112,15 @@ impl Town {
 
     /// A gateway on a free port of loopback.
     pub async fn party(&self, seed: u64) -> Party {
+        self.party_with(seed, Config::default()).await
+    }
+
+    /// The same, with settings of its own.
+    pub async fn party_with(&self, seed: u64, config: Config) -> Party {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let did = format!("did:web:localhost%3A{port}");
-        let world = self.world(&did, seed).await;
+        let world = self.world_with(&did, seed, config).await;
 
         let (certificate, key) = self.authority.issue("localhost").unwrap();
         let (certificate_file, key_file) =

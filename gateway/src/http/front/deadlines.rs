@@ -11,7 +11,9 @@ pub const BODY: Duration = Duration::from_secs(20);
 /// Time for a whole request until its answer is made. One that takes longer is answered 504.
 pub const REQUEST: Duration = Duration::from_secs(30);
 /// Time for which a call under a grant waits for its turn at `/mcp`. One that waits longer is answered 503.
-pub const TURN: Duration = Duration::from_secs(20);
+///
+/// Its work has the rest of [`REQUEST`]: what waited for as long as may be is done in time for its answer all the same.
+pub const TURN: Duration = Duration::from_secs(10);
 /// Time in which the caller must take [`MIN_PROGRESS`] bytes of an answer that waits, or the rest of it.
 pub const STALL: Duration = Duration::from_secs(10);
 /// Bytes of a waiting answer that the caller must take in [`STALL`].

@@ -12,6 +12,7 @@ use crate::state::outbox;
 use crate::state::owner::Owner;
 use crate::state::owner::mark::{Admin, Permits};
 use crate::state::schema::DEVICES;
+use crate::state::tips;
 use oap_federation::letter::LetterError;
 use oap_federation::pairing::{Pairing, commitment};
 use oap_federation::reply::{Reason, Said};
@@ -265,6 +266,7 @@ impl Devices<'_> {
                 return Err(Error::Member("code", MemberError::OtherCode));
             }
             let signed = w.issue(obligations, grant)?;
+            tips::hold(w, &did)?;
             w.begin_journal()?;
             let letter = Pairing::Grant { grant: signed.document().clone() };
             outbox::put(w, &did, &Content::DevicePairing(letter))?;

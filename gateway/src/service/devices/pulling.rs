@@ -272,7 +272,7 @@ impl Devices<'_> {
         let over = report.left.len().saturating_sub(MAX_LEFT);
         report.left.drain(..over);
         let (did, hash) = (did.clone(), list.hash().map_err(|_| Error::Panicked)?);
-        let pairing = asked.value;
+        let (pairing, under) = (asked.value, asked.received.clone());
         let noted = move |w: &mut Writing<'_, '_>| {
             let mut device = w.device(&did)?;
             // Removed and added anew meanwhile, it begins from the start.
@@ -290,8 +290,12 @@ impl Devices<'_> {
                 draft.output_hash = Some(hash);
                 w.receipt(&chain_of(&gateway.config.default_scope), draft)?;
             }
-            device.cursor = Some(list.next);
-            (device.full, device.trouble) = (list.full, None);
+            // Where its grant was renewed meanwhile, how far to ask was decided with that.
+            if device.received == under {
+                device.cursor = Some(list.next);
+                device.full = list.full;
+            }
+            device.trouble = None;
             device.counts.taken = device.counts.taken.saturating_add(taken);
             device.counts.left = device.counts.left.saturating_add(count);
             if !list.more {

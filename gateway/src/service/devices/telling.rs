@@ -202,7 +202,9 @@ impl Teller<'_> {
         let cursor = cursor.unwrap_or_else(|| Cursor::beginning(epoch));
         let ((), basis) = self.view.find(|_| ());
         let obligations = basis.obligations;
-        let mut page = Page { told: Vec::new(), next: cursor.clone(), more: false, full: false, obligations };
+        // What is used up already says so on every page: no new item is told of.
+        let full = allowance.exhausted().contains(&true);
+        let mut page = Page { told: Vec::new(), next: cursor.clone(), more: false, full, obligations };
         let mut room = allowance.room();
         let mut looked = 0;
         let mut tell = |page: &mut Page, item: ItemId| -> Result<(), Error> {

@@ -19,6 +19,7 @@ pub(super) fn info(peer: &StoredPeer) -> Result<PeerInfo, Error> {
     });
     let trouble = peer.trouble.as_ref().map(|trouble| PeerTrouble {
         since: trouble.since,
+        disbelieved: trouble.disbelieved,
         why: trouble.why.clone(),
         times: trouble.times,
     });

@@ -4,7 +4,7 @@
 //! recorded, counted and paid for as any other, and tells nothing that this answer does not tell.
 
 use super::{Caller, Exchange};
-use crate::error::Error;
+use crate::error::{Error, MemberError};
 use crate::service::tools::asking::Sparql;
 use crate::state::clock::WatchedClock;
 use crate::state::gateway::blocking;
@@ -31,7 +31,7 @@ impl Exchange<'_> {
     /// refused before anything is judged; from there on it is [`Exchange::query`].
     ///
     /// # Errors
-    /// [`Error::Brain`]; [`Error::Unavailable`] where too many are evaluated; those of [`Exchange::query`]; [`Error::Unevaluated`], whose receipt
+    /// [`Error::Member`] for a text that is no query; [`Error::Unavailable`] where too many are evaluated; those of [`Exchange::query`]; [`Error::Unevaluated`], whose receipt
     /// stands.
     pub(crate) async fn graphed(
         self,
@@ -39,7 +39,11 @@ impl Exchange<'_> {
         query: Query,
         sparql: String,
     ) -> Result<Map<String, Value>, Error> {
-        let asked = blocking(move || Sparql::of_tool(sparql, None).map_err(Error::from)).await?;
+        let asked = blocking(move || {
+            let asked = Sparql::of_tool(sparql, None);
+            asked.map_err(|error| Error::Member(SPARQL, MemberError::Sparql(error)))
+        })
+        .await?;
         // Before anything is disclosed: who gets no turn has paid for nothing.
         let turn = self.0.asking_granted.take_granted(caller.first(), caller.grantee()).await?;
         let answer = self.query(caller, query).await?;

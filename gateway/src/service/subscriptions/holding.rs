@@ -102,7 +102,8 @@ impl Subscriptions<'_> {
         Ok(ended + by_turns(waiting, of_one).await?)
     }
 
-    /// Asks one granter's gateway for these, one after the other, until it cannot be reached or its turn is over; how many it was asked for.
+    /// Asks one granter's gateway for these, one after the other, until its turn is over; how many it was asked for. One that cannot be had
+    /// does not keep the next from being asked for, which may be under another grant.
     async fn ask_all(self, ids: Vec<SubscriptionId>) -> Result<usize, Error> {
         let (mut asked, begun) = (0, Instant::now());
         for id in ids {
@@ -111,8 +112,7 @@ impl Subscriptions<'_> {
             }
             asked += 1;
             match self.ask(id).await {
-                Ok(true) | Err(Error::Conflict(_)) => {}
-                Ok(false) => break,
+                Ok(()) | Err(Error::Conflict(_)) => {}
                 Err(error) => return Err(error),
             }
         }
@@ -125,17 +125,16 @@ impl Subscriptions<'_> {
         received.map_or(Ok(false), |received| taking::is_live(&received, self.0.clock.now()))
     }
 
-    /// Asks the granter's gateway for a subscription; whether it could be asked. One that it refuses is over, as one whose grant is; one
-    /// that cannot be asked for waits. That it is asked for twice changes nothing there.
-    async fn ask(self, id: SubscriptionId) -> Result<bool, Error> {
+    /// Asks the granter's gateway for a subscription. One that it refuses is over, as one whose grant is; one that cannot be asked for
+    /// waits. That it is asked for twice changes nothing there.
+    async fn ask(self, id: SubscriptionId) -> Result<(), Error> {
         let row = LISTENING.get(&self.0.store, &id)?.filter(|row| row.ended_at.is_none());
-        let Some(row) = row else { return Ok(true) };
+        let Some(row) = row else { return Ok(()) };
         let received = WALLET.get(&self.0.store, &row.grant)?;
         let now = self.0.clock.now();
         let live = received.map(|received| Ok::<_, Error>((taking::is_live(&received, now)?, received)));
         let Some((true, received)) = live.transpose()? else {
-            self.0.commit_own(move |w| end_if_over(w, id, row.grant)).await?;
-            return Ok(true);
+            return self.0.commit_own(move |w| end_if_over(w, id, row.grant)).await;
         };
         let (document, _) = received.document()?;
         let above = wallet::above(&self.0.store, &row.grant)?;
@@ -148,14 +147,13 @@ impl Subscriptions<'_> {
                     row.begun_at.get_or_insert(w.now);
                     Ok(LISTENING.put(w.tx, &id, &row)?)
                 };
-                self.0.commit_own(begun).await?;
-                Ok(true)
+                self.0.commit_own(begun).await
             }
             Called::Refused => {
                 self.0.commit_own(move |w| listening::end(w, id, HeldEnd::Refused).map(drop)).await?;
                 Err(Error::Conflict(Conflict::SubscriptionRefused))
             }
-            Called::Unreachable => Ok(false),
+            Called::Unreachable => Ok(()),
         }
     }
 
