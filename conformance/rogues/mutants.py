@@ -361,6 +361,12 @@ def main():
     targets = {"tests": TESTS, "suite": SUITE}.get(given.only, [*TESTS, *SUITE])
     if given.list:
         targets = ["--lib"]
+    changed = None
+    if given.changed:
+        changed = subprocess.check_output(["git", "diff", "--name-only", given.changed], cwd=ROOT, text=True).split()
+        if not set(changed) & set(FILES):
+            print(f"none of these rooms differs from {given.changed}")
+            return 0
     mutants, programs = built(targets)
     left_out = len(set(EXCLUDED.read_text().split()))
     print(f"{len(mutants)} mutants in {len(FILES)} files, {left_out} that do not compile left out; built in {time.monotonic() - started:.0f} s", flush=True)
@@ -373,8 +379,7 @@ def main():
             print(f"{mutant['number']:5} {mutant['file']}:{mutant['line']} {mutant['function']}: {mutant['kind']}: {mutant['was']} -> {mutant['becomes']}")
         return 0
     chosen = sorted(mutants, key=lambda number: drawn(given.seed, mutants[number]))
-    if given.changed:
-        changed = subprocess.check_output(["git", "diff", "--name-only", given.changed], cwd=ROOT, text=True).split()
+    if changed is not None:
         chosen = [number for number in chosen if mutants[number]["file"] in changed]
     if given.numbers:
         chosen = [number for number in given.numbers if number in mutants]
